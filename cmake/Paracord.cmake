@@ -1,0 +1,54 @@
+# How Paracord's own code is compiled: warnings, sanitizers, SIMD levels.
+
+function(paracord_sources variable)
+  set(found)
+  foreach(folder ${ARGN})
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    list(APPEND found ${files})
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+function(paracord_target target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+    -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${PARACORD_DEFINITIONS})
+  target_include_directories(${target} SYSTEM PRIVATE ${PARACORD_INCLUDES})
+  if(PARACORD_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(PARACORD_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${PARACORD_SANITIZE} -fno-omit-frame-pointer
+      -fno-sanitize-recover=all)
+  endif()
+endfunction()
+
+if(PARACORD_SANITIZE)
+  add_link_options(-fsanitize=${PARACORD_SANITIZE})
+endif()
+
+# Kernels in src/cpu/level are compiled once per SIMD level of the architecture, each into names of its own
+# (PC__LEVEL is pasted to them); src/cpu/level.c chooses one when the program runs.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(PARACORD_LEVELS base v3 v4)
+  set(PARACORD_LEVEL_FLAGS_base -march=x86-64)
+  set(PARACORD_LEVEL_FLAGS_v3 -march=x86-64-v3)
+  set(PARACORD_LEVEL_FLAGS_v4 -march=x86-64-v4)
+else()
+  set(PARACORD_LEVELS base)
+endif()
+
+macro(paracord_levels owner)
+  set(PARACORD_LEVEL_OBJECTS)
+  foreach(level ${PARACORD_LEVELS})
+    if(NOT "${ARGN}" STREQUAL "")
+      add_library(paracord_cpu_${level} OBJECT ${ARGN})
+      paracord_target(paracord_cpu_${level})
+      target_compile_definitions(paracord_cpu_${level} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
+      target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} -O3 -ffp-contract=fast
+        -fno-signed-zeros)
+      list(APPEND PARACORD_LEVEL_OBJECTS $<TARGET_OBJECTS:paracord_cpu_${level}>)
+    endif()
+  endforeach()
+endmacro()

@@ -1,0 +1,46 @@
+/* api.h: what every public header needs: export marks, version, attributes.
+ *
+ * Paracord's public names begin with pc_ or PC_. Names that begin with pc__ are internal and not exported.
+ */
+#ifndef PARACORD_API_H
+#define PARACORD_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PC_VERSION_MAJOR 0
+#define PC_VERSION_MINOR 1
+#define PC_VERSION_PATCH 0
+#define PC_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define PC_API __attribute__((visibility("default")))
+#define PC_MUST_USE __attribute__((warn_unused_result))
+#define PC_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define PC_API
+#define PC_MUST_USE
+#define PC_PRINTF(format, first)
+#endif
+
+/* Options are open structs whose zero means "default", written at the call by designated initialisers:
+ * PC_OPTIONS(pc_conv2d_options, .stride = 2). The same spelling works in C11 and in C++20. */
+#ifdef __cplusplus
+#define PC_OPTIONS(type, ...) (type{__VA_ARGS__})
+#define PC_BEGIN extern "C" {
+#define PC_END }
+#else
+#define PC_OPTIONS(type, ...) ((type){.reserved_ = 0, __VA_ARGS__})
+#define PC_BEGIN
+#define PC_END
+#endif
+
+PC_BEGIN
+
+/* The version of the library that is running, "major.minor.patch". Never NULL; any thread. */
+PC_API const char *pc_version(void);
+
+PC_END
+#endif

@@ -1,0 +1,58 @@
+/* device.h: what there is to compute on.
+ *
+ *     pc_device dev = pc_device_pick("auto");          // cuda:0 where there is one, else cpu
+ *     char why[256];
+ *     if (!pc_device_count(PC_CUDA, why, sizeof why)) printf("no GPU: %s\n", why);
+ *
+ * A device is a small value. `cpu` has no number; `cuda:1`, `sim:0` do; `cuda` alone means the current one.
+ */
+#ifndef PARACORD_DEVICE_H
+#define PARACORD_DEVICE_H
+
+#include <paracord/error.h>
+
+PC_BEGIN
+
+typedef enum pc_device_type { PC_CPU, PC_SIM, PC_CUDA, PC_DEVICE_TYPES } pc_device_type;
+
+typedef struct pc_device {
+    int16_t type;  /* pc_device_type; -1 for "no such device", which every call refuses with the first error */
+    int16_t index; /* 0 for cpu */
+} pc_device;
+
+#ifdef __cplusplus
+#define PC_DEVICE_CPU (pc_device{PC_CPU, 0})
+#else
+#define PC_DEVICE_CPU ((pc_device){PC_CPU, 0})
+#endif
+
+#define PC_DEVICE_NAME_MAX 16
+
+/* Parse "cpu", "cuda", "cuda:1", "sim:0" or "auto" (the fastest there is) and check that the device is there.
+ * PC_ERR_ARGUMENT for other text, PC_ERR_DEVICE when it is not there; both messages name the valid ones. */
+PC_API PC_MUST_USE pc_status pc_device_parse(const char *text, pc_device *device);
+
+/* The same as a value: on failure the error is recorded and a device of type -1 comes back, which flows through
+ * factories as NULL tensors do through ops. */
+PC_API pc_device pc_device_pick(const char *text);
+
+/* The device as text ("cuda:0") in `name`, and `name`. */
+PC_API char *pc_device_name(pc_device device, char name[PC_DEVICE_NAME_MAX]);
+
+PC_API bool pc_device_equal(pc_device a, pc_device b);
+
+/* How many devices of a type there are. With 0, the reason is written to why[0..n-1] (why may be NULL with n = 0). */
+PC_API int pc_device_count(pc_device_type type, char *why, size_t n);
+
+/* True when at least one device of the type is there. */
+PC_API bool pc_device_available(pc_device_type type);
+
+/* The calling thread's current device: where "cuda" without a number points. Starts as the fastest there is. */
+PC_API pc_device pc_device_current(void);
+PC_API PC_MUST_USE pc_status pc_device_set_current(pc_device device);
+
+/* All devices of this machine as text, "cpu, cuda:0, cuda:1", cut at n bytes. Returns text. */
+PC_API char *pc_device_list(char *text, size_t n);
+
+PC_END
+#endif

@@ -1,0 +1,45 @@
+/* memory.h: the one allocator under everything, and the caching allocator's figures.
+ *
+ * Every byte that the library itself allocates on the host, tensor data on the CPU included, comes from one allocator
+ * that the program may replace before its first other call. (Libraries below, such as HDF5, keep their own.)
+ */
+#ifndef PARACORD_MEMORY_H
+#define PARACORD_MEMORY_H
+
+#include <paracord/device.h>
+#include <paracord/error.h>
+
+PC_BEGIN
+
+/* alloc: `bytes` > 0 aligned to `alignment` (a power of two, at least 16), or NULL. resize: as realloc for blocks of
+ * alignment 16. free: any block, NULL never passed. All three may be called from any thread at once. */
+typedef struct pc_allocator {
+    void *(*alloc)(void *context, size_t bytes, size_t alignment);
+    void *(*resize)(void *context, void *block, size_t bytes);
+    void (*free)(void *context, void *block);
+    void *context;
+} pc_allocator;
+
+/* Replace the allocator; NULL restores the C library's. Call it while nothing allocated by Paracord is alive:
+ * PC_ERR_STATE otherwise. Not for use from several threads at once. */
+PC_API PC_MUST_USE pc_status pc_set_allocator(const pc_allocator *allocator);
+
+/* Blocks of the one allocator that are alive now; for leak checks. Any thread. */
+PC_API int64_t pc_live_allocations(void);
+
+/* What the caching allocator of one device holds, in bytes. */
+typedef struct pc_memory_stats {
+    int64_t in_use;   /* handed out to storages */
+    int64_t cached;   /* freed by storages, kept for reuse */
+    int64_t peak;     /* the largest in_use so far */
+    int64_t requests; /* blocks asked for so far (a count) */
+    int64_t misses;   /* of those, how many had to go to the device's own allocator (a count) */
+} pc_memory_stats;
+
+PC_API PC_MUST_USE pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats);
+
+/* Give cached blocks of the device back to it. Waits for nothing: blocks still in use by queued work stay. */
+PC_API PC_MUST_USE pc_status pc_memory_trim(pc_device device);
+
+PC_END
+#endif

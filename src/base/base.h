@@ -1,0 +1,69 @@
+/* base.h: internal services that every floor uses: the one allocator, recording errors, text, logging. */
+#ifndef PC__BASE_H
+#define PC__BASE_H
+
+#include <paracord/api.h>
+#include <paracord/error.h>
+#include <paracord/log.h>
+#include <paracord/random.h>
+#include <paracord/scope.h>
+#include <string.h>
+
+#define PC__COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#define PC__MIN(a, b) ((a) < (b) ? (a) : (b))
+#define PC__MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Return from a function that returns pc_status when `expression` is not PC_OK. */
+#define PC__TRY(expression)                                                                                            \
+    do {                                                                                                               \
+        pc_status pc__try_status = (expression);                                                                       \
+        if (pc__try_status != PC_OK)                                                                                   \
+            return pc__try_status;                                                                                     \
+    } while (0)
+
+/* Record an error with its place. pc__fail gives back `status`; `cause` are words from below, or NULL. */
+#define pc__fail(status, ...) pc__fail_at(__FILE__, __LINE__, (status), NULL, __VA_ARGS__)
+#define pc__fail_cause(status, cause, ...) pc__fail_at(__FILE__, __LINE__, (status), (cause), __VA_ARGS__)
+#define pc__null(status, ...) ((void)pc__fail_at(__FILE__, __LINE__, (status), NULL, __VA_ARGS__), (void *)NULL)
+pc_status pc__fail_at(const char *file, int line, pc_status status, const char *cause, const char *format, ...)
+    PC_PRINTF(5, 6);
+
+/* Record "what: the system's words" for errno `number`: PC_ERR_MEMORY for ENOMEM, else PC_ERR_FILE. */
+pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...) PC_PRINTF(4, 5);
+#define pc__fail_file(number, ...) pc__fail_errno(__FILE__, __LINE__, (number), __VA_ARGS__)
+
+/* Memory from the replaceable allocator. NULL records PC_ERR_MEMORY with the size asked for. Zero bytes count as one.
+ * pc__calloc zeroes. pc__realloc moves blocks of pc__alloc; the old block stays valid on failure. */
+void *pc__alloc(size_t bytes) PC_MUST_USE;
+void *pc__calloc(size_t count, size_t size) PC_MUST_USE;
+void *pc__alloc_aligned(size_t bytes, size_t alignment) PC_MUST_USE;
+void *pc__try_alloc_aligned(size_t bytes, size_t alignment) PC_MUST_USE; /* the same, recording no error */
+void *pc__realloc(void *block, size_t bytes) PC_MUST_USE;
+char *pc__strdup(const char *text) PC_MUST_USE;
+void pc__free(void *block);
+
+/* Make room for one more element in a growing array: *items has `count` elements of `size` bytes and room for
+ * *capacity. Usable on an empty array (NULL, 0). */
+pc_status pc__grow(void **items, int *capacity, int count, size_t size);
+
+/* A text that grows: append formatted pieces; after a failed allocation further appends do nothing and `failed` says
+ * so. Release with pc__text_free, or take `data` (from pc__alloc). Start from {0}. */
+typedef struct pc__text {
+    char *data;
+    size_t length, capacity;
+    bool failed;
+} pc__text;
+void pc__text_add(pc__text *text, const char *format, ...) PC_PRINTF(2, 3);
+void pc__text_append(pc__text *text, const char *bytes, size_t n);
+void pc__text_free(pc__text *text);
+
+/* Log a line when a callback wants the level. */
+void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);
+
+/* Reserve the next step of the calling thread's generator. */
+pc_generator pc__generator_next(void);
+
+/* CPU cores this process may use (affinity mask), at least 1. */
+int pc__cpu_count(void);
+
+#endif

@@ -1,0 +1,107 @@
+/* error.c: the calling thread's first error. */
+#include "base.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+static _Thread_local pc_error last;
+
+static const struct {
+    const char *name, *text;
+} statuses[PC_STATUS_COUNT] = {
+#define ROW(code, name, sentence) [code] = {name, sentence},
+    PC_STATUS_LIST(ROW)
+#undef ROW
+};
+
+const char *pc_status_name(pc_status status)
+{
+    return (unsigned)status < PC_STATUS_COUNT ? statuses[status].name : "unknown";
+}
+
+const char *pc_status_text(pc_status status)
+{
+    return (unsigned)status < PC_STATUS_COUNT ? statuses[status].text : "unknown";
+}
+
+const pc_error *pc_error_last(void)
+{
+    return &last;
+}
+
+bool pc_failed(void)
+{
+    return last.status != PC_OK;
+}
+
+void pc_error_clear(void)
+{
+    last = (pc_error){.status = PC_OK};
+}
+
+int pc_report(FILE *out)
+{
+    if (last.status == PC_OK)
+        return 0;
+    fprintf(out, "paracord: %s%s%s\n", last.message, last.cause[0] ? ": " : "", last.cause);
+    return 1;
+}
+
+/* Messages are one line whatever text from files or libraries went into them. */
+static void one_line(char *text)
+{
+    size_t n = strlen(text);
+    while (n && (text[n - 1] == '\n' || text[n - 1] == ' '))
+        text[--n] = 0;
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = ' ';
+}
+
+static pc_status record(const char *file, int line, pc_status status, const char *cause, const char *format,
+                        va_list arguments)
+{
+    if (last.status != PC_OK) {
+        last.suppressed++;
+        return status;
+    }
+    last.status = status;
+    last.file = file;
+    last.line = line;
+    last.suppressed = 0;
+    vsnprintf(last.message, sizeof last.message, format, arguments);
+    snprintf(last.cause, sizeof last.cause, "%s", cause ? cause : "");
+    one_line(last.message);
+    one_line(last.cause);
+    return status;
+}
+
+pc_status pc__fail_at(const char *file, int line, pc_status status, const char *cause, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    record(file, line, status, cause, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...)
+{
+    pc_status status = number == ENOMEM ? PC_ERR_MEMORY : PC_ERR_FILE;
+    char words[128];
+    const char *cause = strerror_r(number, words, sizeof words);
+    va_list arguments;
+    va_start(arguments, format);
+    record(file, line, status, cause, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+pc_status pc_fail(pc_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    record("(the program)", 0, status, NULL, format, arguments);
+    va_end(arguments);
+    return status;
+}

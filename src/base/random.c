@@ -1,0 +1,82 @@
+/* random.c: Philox4x32-10 and the calling thread's generator. Constants from Salmon et al., SC11, section 5.2. */
+#include "base.h"
+
+#include <math.h>
+
+void pc_philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
+{
+    uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);
+    uint32_t c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)b;
+        c3 = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+float pc_uniform_f32(uint32_t word)
+{
+    return (float)(word >> 8) * 0x1p-24f;
+}
+
+double pc_uniform_f64(uint32_t high, uint32_t low)
+{
+    return (double)(((uint64_t)high << 21) ^ (low >> 11)) * 0x1p-53;
+}
+
+void pc_normal_pair(uint32_t a, uint32_t b, float out[2])
+{
+    /* (0, 1]: the logarithm needs a number above zero */
+    double radius = sqrt(-2.0 * log(((double)a + 1.0) * 0x1p-32));
+    double angle = 6.283185307179586476925 * ((double)b * 0x1p-32);
+    out[0] = (float)(radius * cos(angle));
+    out[1] = (float)(radius * sin(angle));
+}
+
+double pc_uniform(uint64_t seed, uint64_t stream, uint64_t counter)
+{
+    uint32_t w[4];
+    pc_philox(seed, stream, counter, w);
+    return pc_uniform_f64(w[0], w[1]);
+}
+
+void pc_permutation(uint64_t seed, uint64_t stream, int64_t *order, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t j = (int64_t)(pc_uniform(seed, stream, (uint64_t)i) * (double)(i + 1));
+        int64_t t = order[i];
+        order[i] = order[j], order[j] = t;
+    }
+}
+
+static _Thread_local pc_generator generator;
+
+void pc_seed(uint64_t seed)
+{
+    generator = (pc_generator){seed, 0};
+}
+
+pc_generator pc_generator_get(void)
+{
+    return generator;
+}
+
+void pc_generator_set(pc_generator g)
+{
+    generator = g;
+}
+
+pc_generator pc__generator_next(void)
+{
+    pc_generator now = generator;
+    generator.step++;
+    return now;
+}

@@ -1,0 +1,65 @@
+/* text.c: growing text, and small facts about the process. */
+#include "base.h"
+
+#include <sched.h>
+#include <stdarg.h>
+
+static bool reserve(pc__text *text, size_t more)
+{
+    size_t needed = text->length + more + 1;
+    if (text->failed)
+        return false;
+    if (needed <= text->capacity)
+        return true;
+    size_t capacity = PC__MAX(needed, text->capacity * 2);
+    char *moved = pc__realloc(text->data, capacity);
+    if (!moved) {
+        text->failed = true;
+        return false;
+    }
+    text->data = moved;
+    text->capacity = capacity;
+    return true;
+}
+
+void pc__text_append(pc__text *text, const char *bytes, size_t n)
+{
+    if (!reserve(text, n))
+        return;
+    memcpy(text->data + text->length, bytes, n);
+    text->length += n;
+    text->data[text->length] = 0;
+}
+
+void pc__text_add(pc__text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    if (n >= 0 && reserve(text, (size_t)n)) {
+        vsnprintf(text->data + text->length, (size_t)n + 1, format, again);
+        text->length += (size_t)n;
+    }
+    va_end(again);
+    va_end(arguments);
+}
+
+void pc__text_free(pc__text *text)
+{
+    pc__free(text->data);
+    *text = (pc__text){0};
+}
+
+int pc__cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    return PC__MAX(1, CPU_COUNT(&set));
+}
+
+const char *pc_version(void)
+{
+    return PC_VERSION;
+}
