@@ -42,4 +42,12 @@ endforeach()
 if(TARGET paracord_cli)
   set_target_properties(paracord_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
   install(TARGETS paracord_cli)
+  if(NOT CMAKE_CROSSCOMPILING AND NOT PARACORD_SANITIZE) # the command writes its own manual and completions
+    set(share ${PROJECT_BINARY_DIR}/share)
+    add_custom_command(OUTPUT ${share}/man/man1/paracord.1
+      COMMAND ${PROJECT_SOURCE_DIR}/tools/manual $<TARGET_FILE:paracord_cli> ${share}
+      DEPENDS paracord_cli ${PROJECT_SOURCE_DIR}/tools/manual VERBATIM)
+    add_custom_target(paracord_manual ALL DEPENDS ${share}/man/man1/paracord.1)
+    install(DIRECTORY ${share}/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+  endif()
 endif()
