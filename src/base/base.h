@@ -57,6 +57,9 @@ void pc__text_add(pc__text *text, const char *format, ...) PC_PRINTF(2, 3);
 void pc__text_append(pc__text *text, const char *bytes, size_t n);
 void pc__text_free(pc__text *text);
 
+/* Take `object` out of the innermost scope; the caller is its owner then. False when an outer scope owns it. */
+bool pc__scope_forget(void *object);
+
 /* Log a line when a callback wants the level. */
 void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);
 

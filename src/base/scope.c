@@ -88,3 +88,16 @@ pc_status pc_scope_release(void *object)
         }
     return PC_OK;
 }
+
+bool pc__scope_forget(void *object)
+{
+    if (here.depth == 0)
+        return true;
+    for (int i = here.count - 1; i >= here.starts[here.depth - 1]; i--)
+        if (here.items[i].object == object) {
+            memmove(&here.items[i], &here.items[i + 1], (size_t)(here.count - i - 1) * sizeof *here.items);
+            here.count--;
+            return true;
+        }
+    return false;
+}

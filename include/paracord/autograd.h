@@ -1,0 +1,50 @@
+/* autograd.h: gradients by reverse-mode differentiation.
+ *
+ *     pc_require_grad(w, true);
+ *     pc_tensor *loss = pc_mse(pc_matmul(x, w), y);
+ *     pc_backward(loss);                 // adds d loss / d w to pc_grad(w)
+ *
+ * Ops on tensors that require gradients are recorded with what their gradient rule needs. pc_backward walks the record
+ * once, newest first, and frees it. Threads: a record belongs to the tensors; walk it from one thread.
+ */
+#ifndef PARACORD_AUTOGRAD_H
+#define PARACORD_AUTOGRAD_H
+
+#include <paracord/tensor.h>
+
+PC_BEGIN
+
+/* Make a leaf (a tensor no op made) collect gradients, or stop. Floating point only. */
+PC_API PC_MUST_USE pc_status pc_require_grad(pc_tensor *t, bool on);
+PC_API bool pc_requires_grad(const pc_tensor *t);
+PC_API bool pc_is_leaf(const pc_tensor *t);
+
+/* The gradient collected so far, same shape and dtype as t; borrowed from t; NULL when there is none. */
+PC_API pc_tensor *pc_grad(const pc_tensor *t);
+
+/* Forget the collected gradient. */
+PC_API void pc_zero_grad(pc_tensor *t);
+
+/* Differentiate `loss` (one element) and add the results to the gradients of the leaves. A second backward through the
+ * same record is PC_ERR_STATE, as is a value the rules need that was changed in place since. */
+PC_API PC_MUST_USE pc_status pc_backward(pc_tensor *loss);
+
+/* The same with d / d t given, for a t of any shape. */
+PC_API PC_MUST_USE pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient);
+
+/* The same memory without the record: gradients stop here. */
+PC_API PC_MUST_USE pc_tensor *pc_detach(pc_tensor *t);
+
+/* While > 0 nothing is recorded in this thread. Use the scope form: PC_NO_GRAD { ... } */
+PC_API void pc_no_grad_enter(void);
+PC_API void pc_no_grad_leave(int *open);
+PC_API bool pc_grad_enabled(void);
+
+#define PC_NO_GRAD PC_NO_GRAD_NAMED_(__LINE__)
+#define PC_NO_GRAD_NAMED_(line) PC_NO_GRAD_JOINED_(line)
+#define PC_NO_GRAD_JOINED_(line)                                                                                       \
+    for (int pc_no_grad_##line __attribute__((cleanup(pc_no_grad_leave))) = (pc_no_grad_enter(), 1);                   \
+         pc_no_grad_##line; pc_no_grad_leave(&pc_no_grad_##line))
+
+PC_END
+#endif

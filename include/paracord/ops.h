@@ -1,0 +1,135 @@
+/* ops.h: functions of tensors.
+ *
+ *     pc_tensor *y = pc_relu(pc_add(pc_matmul(x, w), b));
+ *
+ * Shapes broadcast as in NumPy and PyTorch; dtypes promote as in PyTorch (bool < uint8 < int32 < int64 < float32 <
+ * float64, zero-dim tensors only across kinds). All inputs must be on one device. Work is enqueued on the thread's current stream of
+ * that device. Every op returns a new tensor (owned as tensor.h says) or NULL with the thread's error set:
+ * PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d) have
+ * a gradient for their floating-point inputs.
+ */
+#ifndef PARACORD_OPS_H
+#define PARACORD_OPS_H
+
+#include <paracord/tensor.h>
+
+PC_BEGIN
+
+/* --- element by element --- */
+
+PC_API PC_MUST_USE pc_tensor *pc_add(pc_tensor *a, pc_tensor *b); /* (d) a + b */
+PC_API PC_MUST_USE pc_tensor *pc_sub(pc_tensor *a, pc_tensor *b); /* (d) a - b */
+PC_API PC_MUST_USE pc_tensor *pc_mul(pc_tensor *a, pc_tensor *b); /* (d) a * b */
+PC_API PC_MUST_USE pc_tensor *pc_div(pc_tensor *a, pc_tensor *b); /* (d) a / b; integers give float32 */
+
+/* The same with a number on the right; the dtype of `a` stays, but integers and a fraction give float32. */
+PC_API PC_MUST_USE pc_tensor *pc_add_scalar(pc_tensor *a, double b);
+PC_API PC_MUST_USE pc_tensor *pc_sub_scalar(pc_tensor *a, double b);
+PC_API PC_MUST_USE pc_tensor *pc_mul_scalar(pc_tensor *a, double b);
+PC_API PC_MUST_USE pc_tensor *pc_div_scalar(pc_tensor *a, double b);
+
+/* Integers become float32 first, except for neg and relu, which keep them. */
+PC_API PC_MUST_USE pc_tensor *pc_neg(pc_tensor *a);     /* (d) -a */
+PC_API PC_MUST_USE pc_tensor *pc_exp(pc_tensor *a);     /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_log(pc_tensor *a);     /* (d) natural logarithm */
+PC_API PC_MUST_USE pc_tensor *pc_sqrt(pc_tensor *a);    /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_relu(pc_tensor *a);    /* (d) max(a, 0); NaN stays NaN; gradient 0 at 0 */
+PC_API PC_MUST_USE pc_tensor *pc_sigmoid(pc_tensor *a); /* (d) 1 / (1 + exp(-a)) */
+PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) */
+
+/* Comparisons give bool. */
+PC_API PC_MUST_USE pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_ne(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_lt(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_le(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_gt(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_ge(pc_tensor *a, pc_tensor *b);
+
+/* (d) condition ? a : b; condition is bool. */
+PC_API PC_MUST_USE pc_tensor *pc_where(pc_tensor *condition, pc_tensor *a, pc_tensor *b);
+
+/* --- reductions --- */
+
+/* Over all elements, to a zero-dim tensor. Integers and bool sum to int64; mean needs floating point. */
+PC_API PC_MUST_USE pc_tensor *pc_sum(pc_tensor *a);  /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_mean(pc_tensor *a); /* (d) NaN for no elements */
+PC_API PC_MUST_USE pc_tensor *pc_max(pc_tensor *a);  /* (d) NaN wins; ties share the gradient; PC_ERR_SHAPE for none */
+
+/* Over the listed dimensions (negative ones count from the end); keepdim leaves them with size 1. */
+PC_API PC_MUST_USE pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim);  /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* (d) */
+
+/* Along one dimension. Argmax gives int64 and takes the first of equals; pc_max_dim's gradient goes to that one, and
+ * its position is stored in *indices when that is not NULL. */
+PC_API PC_MUST_USE pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
+
+/* --- products --- */
+
+/* (d) [n, k] x [k, m] -> [n, m]; vectors as in PyTorch ([k] x [k] -> [], [n, k] x [k] -> [n], [k] x [k, m] -> [m]);
+ * further leading dimensions are batches and broadcast. float32 and float64. */
+PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
+
+typedef enum pc_activation_kind { PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH } pc_activation_kind;
+
+/* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]; one fused kernel. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation);
+
+/* --- pictures: x [n, c, h, w]; the memory order of x (NCHW or channels last) is the result's too --- */
+
+typedef struct pc_conv2d_spec {
+    int reserved_;
+    int stride[2];  /* rows, columns; 0 means 1 */
+    int padding[2]; /* zeros on each side */
+    pc_activation_kind activation;
+    int pool; /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
+} pc_conv2d_spec;
+
+/* (d) pool(activation(conv(x, weight) + bias)) in one kernel: weight [out, in, kh, kw], bias [out] or NULL -> [n, out, h', w'].
+ * h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere in the field. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec);
+
+typedef struct pc_pool2d_spec {
+    int reserved_;
+    int kernel[2];
+    int stride[2];  /* 0 means kernel */
+    int padding[2]; /* at most half the kernel; maximum ignores it, average counts it as zeros */
+} pc_pool2d_spec;
+
+PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_pool2d_spec spec); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_pool2d_spec spec); /* (d) */
+
+/* --- networks --- */
+
+PC_API PC_MUST_USE pc_tensor *pc_softmax(pc_tensor *a, int dim);     /* (d) exp(a) / sum exp(a) along dim */
+PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
+
+/* (d) Each element is 0 with probability p, else a / (1 - p). Takes one step of the thread's generator. p in [0, 1]. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_dropout(pc_tensor *a, double p);
+
+/* (d) Mean over all elements of max(x,0) - x y + log(1 + exp(-|x|)): x logits, y targets in [0, 1] of the same shape. */
+PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);
+
+/* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64. A label outside 0..classes-1 is
+ * PC_ERR_RANGE and names row and label. */
+PC_API PC_MUST_USE pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels);
+
+/* (d) Mean of (x - y)^2. */
+PC_API PC_MUST_USE pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y);
+
+/* --- joining and picking --- */
+
+/* (d) Join along dim; other sizes must agree. dtypes promote. */
+PC_API PC_MUST_USE pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim);
+
+/* (d) The entries `index` (int64 or int32, one-dimensional) along dim. An index out of range is PC_ERR_RANGE. */
+PC_API PC_MUST_USE pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index);
+
+/* --- in place: no gradient; an error where the tape would need the old value --- */
+
+PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x); /* y += a x; same shape and dtype */
+PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from);        /* converts and broadcasts */
+PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value);
+
+PC_END
+#endif

@@ -1,0 +1,185 @@
+/* tensor.h: arrays of numbers on a device.
+ *
+ *     pc_tensor *a = pc_arange(1, 7, 1, PC_I32, dev);              // [6]
+ *     pc_tensor *b = pc_reshape(a, PC_SHAPE(2, -1));               // [2, 3], the same memory
+ *     pc_print(b);                                                 // tensor([[1, 2, 3],
+ *                                                                  //         [4, 5, 6]], dtype=torch-like text
+ *
+ * A tensor is metadata on the host and a storage on a device. Views share their storage. Tensors are reference counted:
+ * what a call returns belongs to the innermost open PC_SCOPE of the thread, or to the caller, who then releases it with
+ * pc_tensor_free. NULL in gives NULL out and keeps the first error.
+ *
+ * Threads: a tensor may be read by several threads at once; writing it needs the program's own order.
+ */
+#ifndef PARACORD_TENSOR_H
+#define PARACORD_TENSOR_H
+
+#include <paracord/device.h>
+#include <paracord/scope.h>
+
+PC_BEGIN
+
+#define PC_MAX_DIMS 8
+
+/* type, PyTorch's name, C type, one of b (bool) i (integer) f (floating point). In the order of promotion. */
+#define PC_DTYPE_LIST(X)                                                                                               \
+    X(PC_BOOL, "bool", bool, 'b')                                                                                      \
+    X(PC_U8, "uint8", uint8_t, 'i')                                                                                    \
+    X(PC_I32, "int32", int32_t, 'i')                                                                                   \
+    X(PC_I64, "int64", int64_t, 'i')                                                                                   \
+    X(PC_F32, "float32", float, 'f')                                                                                   \
+    X(PC_F64, "float64", double, 'f')
+
+typedef enum pc_dtype {
+#define PC_DTYPE_ENUM(code, name, type, kind) code,
+    PC_DTYPE_LIST(PC_DTYPE_ENUM)
+#undef PC_DTYPE_ENUM
+        PC_DTYPE_COUNT
+} pc_dtype;
+
+/* "float32"; bytes of one element. */
+PC_API const char *pc_dtype_name(pc_dtype dtype);
+PC_API size_t pc_dtype_size(pc_dtype dtype);
+
+/* A list of dimensions as a value: PC_SHAPE(2, 3); PC_SHAPE_SCALAR has none. Also used for lists of dimensions. */
+typedef struct pc_shape {
+    int ndim; /* 0..8; -1 when more were written */
+    int64_t dim[PC_MAX_DIMS];
+} pc_shape;
+
+PC_API pc_shape pc_shape_of(int ndim, const int64_t *dims);
+#ifdef __cplusplus
+PC_END
+template <typename... T> inline pc_shape pc_shape_list(T... dims)
+{
+    const int64_t list[] = {static_cast<int64_t>(dims)...};
+    return pc_shape_of(static_cast<int>(sizeof...(dims)), list);
+}
+PC_BEGIN
+#define PC_SHAPE(...) pc_shape_list(__VA_ARGS__)
+#define PC_SHAPE_SCALAR pc_shape_of(0, nullptr)
+#else
+#define PC_SHAPE(...)                                                                                                  \
+    pc_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__})
+#define PC_SHAPE_SCALAR pc_shape_of(0, NULL)
+#endif
+
+typedef struct pc_tensor pc_tensor;
+
+/* --- ownership --- */
+
+/* One more reference, for keeping a tensor beyond its scope; returns t. Each is given back by pc_tensor_free. */
+PC_API pc_tensor *pc_tensor_retain(pc_tensor *t);
+
+/* Give a reference back; NULL is fine. Not for tensors that an open scope owns: the scope will do it. */
+PC_API void pc_tensor_free(pc_tensor *t);
+
+/* Hand t from the innermost scope to the one outside, or to the caller where there is none. Returns t, or NULL when
+ * t is NULL or memory ran out. */
+PC_API pc_tensor *pc_keep(pc_tensor *t);
+
+/* --- making tensors: all on `device`, all contiguous --- */
+
+PC_API PC_MUST_USE pc_tensor *pc_empty(pc_shape shape, pc_dtype dtype, pc_device device); /* not initialised */
+PC_API PC_MUST_USE pc_tensor *pc_zeros(pc_shape shape, pc_dtype dtype, pc_device device);
+PC_API PC_MUST_USE pc_tensor *pc_ones(pc_shape shape, pc_dtype dtype, pc_device device);
+PC_API PC_MUST_USE pc_tensor *pc_full(pc_shape shape, double value, pc_dtype dtype, pc_device device);
+
+/* A zero-dim tensor. In arithmetic it does not promote a tensor of the same kind, as in PyTorch. */
+PC_API PC_MUST_USE pc_tensor *pc_scalar(double value, pc_dtype dtype, pc_device device);
+
+/* start, start + step, ... below (for a negative step: above) end. [ceil((end - start) / step)] */
+PC_API PC_MUST_USE pc_tensor *pc_arange(double start, double end, double step, pc_dtype dtype, pc_device device);
+
+/* Uniform in [0, 1) and standard normal, from the thread's generator (random.h). Floating dtypes. */
+PC_API PC_MUST_USE pc_tensor *pc_rand(pc_shape shape, pc_dtype dtype, pc_device device);
+PC_API PC_MUST_USE pc_tensor *pc_randn(pc_shape shape, pc_dtype dtype, pc_device device);
+
+/* A copy of host memory: `data` holds the elements in C order, of type dtype. */
+PC_API PC_MUST_USE pc_tensor *pc_from_data(const void *data, pc_shape shape, pc_dtype dtype, pc_device device);
+
+/* Host memory used in place, without a copy, as a CPU tensor. It must outlive every view of it; release(context), when
+ * not NULL, is called once nothing uses it any more. */
+PC_API PC_MUST_USE pc_tensor *pc_from_memory(void *data, pc_shape shape, pc_dtype dtype, void (*release)(void *),
+                                             void *context);
+
+/* --- asking --- */
+
+PC_API pc_dtype pc_tensor_dtype(const pc_tensor *t);   /* PC_F32 for NULL */
+PC_API pc_device pc_tensor_device(const pc_tensor *t); /* type -1 for NULL */
+PC_API pc_shape pc_tensor_shape(const pc_tensor *t);   /* no dimensions for NULL */
+PC_API int pc_tensor_ndim(const pc_tensor *t);
+PC_API int64_t pc_tensor_size(const pc_tensor *t, int dim);   /* dim may count from the end: -1 is the last; -1 for bad */
+PC_API int64_t pc_tensor_stride(const pc_tensor *t, int dim); /* in elements */
+PC_API int64_t pc_tensor_count(const pc_tensor *t);           /* number of elements; 0 for NULL */
+PC_API bool pc_tensor_is_contiguous(const pc_tensor *t);      /* C order without gaps */
+
+/* The number of the GPU the tensor is on, -1 for the CPU (as torch.Tensor.get_device). */
+PC_API int pc_tensor_get_device(const pc_tensor *t);
+
+/* The first element's address on the tensor's device. On the CPU, waits for queued writes first; the pointer lives as
+ * long as the tensor. Elements follow in C order when the tensor is contiguous. NULL and an error for NULL. */
+PC_API PC_MUST_USE void *pc_data(pc_tensor *t);
+
+/* The single element of a tensor of one element, read back to the host; NaN and an error otherwise. */
+PC_API double pc_item(const pc_tensor *t);
+
+/* Copy all elements in C order to `host`, which has room for `bytes` = count * size of dtype. Waits. */
+PC_API PC_MUST_USE pc_status pc_read(const pc_tensor *t, void *host, size_t bytes);
+
+/* --- views: the same memory, seen otherwise; gradients flow through --- */
+
+/* One dimension may be -1 and is worked out. Copies only where no view can do it. */
+PC_API PC_MUST_USE pc_tensor *pc_reshape(pc_tensor *t, pc_shape shape);
+PC_API PC_MUST_USE pc_tensor *pc_permute(pc_tensor *t, pc_shape order);
+PC_API PC_MUST_USE pc_tensor *pc_transpose(pc_tensor *t, int dim0, int dim1);
+
+/* Elements start, start + step, ... below stop along dim. Negative start and stop count from the end and both are
+ * clamped, as in Python; step >= 1. PC_END_OF_DIM stands for "to the end". */
+#define PC_END_OF_DIM INT64_MAX
+PC_API PC_MUST_USE pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t step);
+
+PC_API PC_MUST_USE pc_tensor *pc_squeeze(pc_tensor *t, int dim);   /* a dimension of size 1 goes; others stay */
+PC_API PC_MUST_USE pc_tensor *pc_unsqueeze(pc_tensor *t, int dim); /* a dimension of size 1 comes */
+
+/* Dimensions of size 1 repeat without a copy; -1 keeps a dimension; new ones may come in front. */
+PC_API PC_MUST_USE pc_tensor *pc_expand(pc_tensor *t, pc_shape shape);
+
+/* One dimension from start_dim to the last. */
+PC_API PC_MUST_USE pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim);
+
+/* --- copies --- */
+
+/* t in C order: t itself (one more owner) when it already is, else a copy. */
+PC_API PC_MUST_USE pc_tensor *pc_contiguous(pc_tensor *t);
+
+/* A copy with memory of its own, same strides order as t. */
+PC_API PC_MUST_USE pc_tensor *pc_clone(pc_tensor *t);
+
+/* t converted to a dtype: floats to integers truncate, anything to bool is "not zero". t itself when nothing changes. */
+PC_API PC_MUST_USE pc_tensor *pc_cast(pc_tensor *t, pc_dtype dtype);
+
+/* t on another device and in another dtype; t itself when nothing changes. With non_blocking the host does not wait for
+ * the copy: every later use of the result waits by itself. */
+PC_API PC_MUST_USE pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocking);
+
+/* --- text --- */
+
+/* As PyTorch prints it: "tensor([1, 2, 3], device='cuda:0')", shortened above 1000 elements. Returns text that the
+ * caller gives to pc_text_free, or NULL. */
+PC_API PC_MUST_USE char *pc_tensor_text(const pc_tensor *t);
+PC_API void pc_text_free(char *text);
+
+/* The same, with a newline, to stdout or to a stream. A failure stays in the thread's error. */
+PC_API void pc_print(const pc_tensor *t);
+PC_API void pc_print_to(const pc_tensor *t, FILE *out);
+
+/* --- .npy files --- */
+
+/* Read a .npy file (versions 1 to 3, little-endian, C or Fortran order) of one of the dtypes here, onto a device; and
+ * write one, whole or not at all. */
+PC_API PC_MUST_USE pc_tensor *pc_load_npy(const char *path, pc_device device);
+PC_API PC_MUST_USE pc_status pc_save_npy(const pc_tensor *t, const char *path);
+
+PC_END
+#endif

@@ -1,0 +1,44 @@
+/* parallel.c: the process-wide limit on threads of kernels. */
+#include "parallel.h"
+
+#include "base/base.h"
+
+#include <stdatomic.h>
+
+/* About what one core does in 20 microseconds, several times what waking a team costs. */
+#define WORK_PER_THREAD 1000000
+
+static atomic_int limit;
+static atomic_int cores;
+
+void pc__set_threads(int n)
+{
+    atomic_store(&limit, n > 0 ? n : 0);
+}
+
+int pc__get_threads(void)
+{
+#ifdef _OPENMP
+    int n = atomic_load_explicit(&limit, memory_order_relaxed);
+    if (n)
+        return n;
+    n = atomic_load_explicit(&cores, memory_order_relaxed);
+    if (!n)
+        atomic_store(&cores, n = pc__cpu_count());
+    return n;
+#else
+    return 1;
+#endif
+}
+
+int pc__threads(int64_t work)
+{
+    if (work < 2 * WORK_PER_THREAD)
+        return 1;
+#ifdef _OPENMP
+    if (omp_in_parallel())
+        return 1;
+#endif
+    int64_t pieces = work / WORK_PER_THREAD, most = pc__get_threads();
+    return (int)PC__MIN(pieces, most);
+}

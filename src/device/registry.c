@@ -1,0 +1,154 @@
+/* registry.c: the backends there are, and devices as text. The one place that knows backends by name. */
+#include "device/backend.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern const pc__backend pc__backend_cpu;
+
+static const pc__backend *const backends[PC_DEVICE_TYPES] = {[PC_CPU] = &pc__backend_cpu};
+static const char *const type_names[PC_DEVICE_TYPES] = {"cpu", "sim", "cuda"};
+
+static _Thread_local pc_device current = {-1, 0};
+
+const pc__backend *pc__backend_of(pc_device_type type)
+{
+    return (unsigned)type < PC_DEVICE_TYPES ? backends[type] : NULL;
+}
+
+/* Why a type without a backend is missing, as far as this machine tells. */
+static void say_missing(pc_device_type type, char *why, size_t n)
+{
+    const char *driver = "";
+    if (type == PC_CUDA)
+        driver = access("/proc/driver/nvidia/version", R_OK) == 0 ? " (an NVIDIA driver is loaded here)"
+                                                                  : " (and no NVIDIA driver is loaded here)";
+    snprintf(why, n, "this build of Paracord has no %s backend%s", type_names[type], driver);
+}
+
+int pc_device_count(pc_device_type type, char *why, size_t n)
+{
+    char unread[2];
+    if (!why || !n)
+        why = unread, n = sizeof unread;
+    why[0] = 0;
+    if ((unsigned)type >= PC_DEVICE_TYPES) {
+        snprintf(why, n, "there is no device type %d", (int)type);
+        return 0;
+    }
+    if (!backends[type]) {
+        say_missing(type, why, n);
+        return 0;
+    }
+    return PC__MIN(backends[type]->count(why, n), PC__DEVICES_MAX);
+}
+
+bool pc_device_available(pc_device_type type)
+{
+    return pc_device_count(type, NULL, 0) > 0;
+}
+
+char *pc_device_name(pc_device device, char name[PC_DEVICE_NAME_MAX])
+{
+    if (device.type < 0 || device.type >= PC_DEVICE_TYPES)
+        snprintf(name, PC_DEVICE_NAME_MAX, "none");
+    else if (device.type == PC_CPU)
+        snprintf(name, PC_DEVICE_NAME_MAX, "cpu");
+    else
+        snprintf(name, PC_DEVICE_NAME_MAX, "%s:%d", type_names[device.type], device.index);
+    return name;
+}
+
+bool pc_device_equal(pc_device a, pc_device b)
+{
+    return a.type == b.type && a.index == b.index;
+}
+
+char *pc_device_list(char *text, size_t n)
+{
+    size_t used = (size_t)snprintf(text, n, "cpu");
+    for (int type = PC_SIM; type < PC_DEVICE_TYPES; type++)
+        for (int i = 0, count = pc_device_count(type, NULL, 0); i < count && used < n; i++)
+            used += (size_t)snprintf(text + used, n - used, ", %s:%d", type_names[type], i);
+    return text;
+}
+
+static pc_device fastest(void)
+{
+    return pc_device_available(PC_CUDA) ? (pc_device){PC_CUDA, 0} : PC_DEVICE_CPU;
+}
+
+pc_status pc__device_check(pc_device device, const char *who)
+{
+    if (device.type == PC_CPU && device.index == 0)
+        return PC_OK;
+    char name[PC_DEVICE_NAME_MAX], there[256], why[256] = "";
+    bool known = device.type >= 0 && device.type < PC_DEVICE_TYPES;
+    int count = known ? pc_device_count(device.type, why, sizeof why) : 0;
+    if (device.index >= 0 && device.index < count)
+        return PC_OK;
+    return pc__fail(PC_ERR_DEVICE, "%s: there is no device %s%s%s; the devices are: %s", who,
+                    pc_device_name(device, name), why[0] ? ": " : "", why, pc_device_list(there, sizeof there));
+}
+
+/* "cuda" or "cuda:1" for a type's name; *index is -1 without a number. False when it is neither. */
+static bool parse_type(const char *text, const char *type, int *index)
+{
+    size_t n = strlen(type);
+    if (strncmp(text, type, n) != 0 || (text[n] && text[n] != ':'))
+        return false;
+    *index = -1;
+    if (!text[n])
+        return true;
+    char *end;
+    long number = isdigit((unsigned char)text[n + 1]) ? strtol(text + n + 1, &end, 10) : -1;
+    if (number < 0 || number > INT16_MAX || *end)
+        return false;
+    *index = (int)number;
+    return true;
+}
+
+pc_status pc_device_parse(const char *text, pc_device *device)
+{
+    *device = (pc_device){-1, 0};
+    if (text && strcmp(text, "auto") == 0) {
+        *device = fastest();
+        return PC_OK;
+    }
+    for (int type = 0; text && type < PC_DEVICE_TYPES; type++) {
+        int index;
+        if (!parse_type(text, type_names[type], &index) || (type == PC_CPU && index > 0))
+            continue;
+        pc_device now = pc_device_current();
+        if (index < 0)
+            index = now.type == type ? now.index : 0;
+        pc_device found = {(int16_t)type, (int16_t)index};
+        PC__TRY(pc__device_check(found, text));
+        *device = found;
+        return PC_OK;
+    }
+    char there[256];
+    return pc__fail(PC_ERR_ARGUMENT, "\"%.40s\" is no device; write auto, cpu, sim:N or cuda:N (here: %s)",
+                    text ? text : "(null)", pc_device_list(there, sizeof there));
+}
+
+pc_device pc_device_pick(const char *text)
+{
+    pc_device device;
+    return pc_device_parse(text, &device) == PC_OK ? device : (pc_device){-1, 0};
+}
+
+pc_device pc_device_current(void)
+{
+    if (current.type < 0)
+        current = fastest();
+    return current;
+}
+
+pc_status pc_device_set_current(pc_device device)
+{
+    PC__TRY(pc__device_check(device, "pc_device_set_current"));
+    current = device;
+    return PC_OK;
+}

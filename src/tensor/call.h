@@ -1,0 +1,70 @@
+/* call.h: one op with its tensors, and what the one way in needs to know about every op.
+ *
+ * An op is a row in ops/ops.def: shape rule and gradient rule in src/ops/, a kernel of the same name in each backend.
+ */
+#ifndef PC__CALL_H
+#define PC__CALL_H
+
+#include "tensor/tensor.h"
+
+#define PC__OUT_MAX 3
+
+typedef struct pc__op pc__op;
+
+typedef struct pc_call {
+    const pc__op *op;
+    pc_tensor **in;
+    int n_in;
+    int n_out;
+    pc_tensor *out[PC__OUT_MAX];
+    const void *attributes; /* the op's own struct, op->attribute_bytes long */
+} pc_call;
+
+/* What a gradient rule works with. It sets in_grad[i] where needs[i], using ops; nothing is recorded meanwhile, and
+ * intermediates go with the scope around it. */
+typedef struct pc__grad {
+    const pc__op *op;
+    const void *attributes;
+    int n_in, n_out;
+    pc_tensor **in;         /* saved inputs; NULL unless the row saves them */
+    pc_tensor **out;        /* saved outputs; NULL unless the row saves them */
+    const pc__meta *in_meta; /* shape and dtype of every input */
+    const pc__meta *out_meta;
+    pc_device device;
+    pc_tensor **out_grad; /* NULL where no gradient arrived */
+    const bool *needs;
+    pc_tensor **in_grad;
+} pc__grad;
+
+enum pc__op_flags {
+    PC__SAVE_IN0 = 1 << 0,
+    PC__SAVE_IN1 = 1 << 1,
+    PC__SAVE_IN2 = 1 << 2,
+    PC__SAVE_OUT0 = 1 << 4,
+    PC__SAVE_OUT1 = 1 << 5,
+    PC__VIEW = 1 << 8,     /* outputs share in[0]'s memory: no kernel */
+    PC__IN_PLACE = 1 << 9, /* writes the tensors that its wrapper put in call->out */
+};
+
+struct pc__op {
+    const char *name;
+    int index; /* in the backends' arrays of kernels */
+    int n_out;
+    unsigned flags;
+    size_t attribute_bytes;
+    /* Check the inputs and describe each output. */
+    pc_status (*infer)(pc_call *call, pc__meta *out);
+    pc_status (*gradient)(pc__grad *grad); /* NULL: no gradient */
+};
+
+/* The one way in (ops/dispatch.c). On success call->out holds the new tensors. */
+pc_status pc_dispatch(pc_call *call);
+
+/* Note a finished call on the tape where an input requires gradients. Lives on the floor above (autograd/tape.c): the
+ * one call of the house that goes up. */
+pc_status pc__tape_record(const pc_call *call);
+
+/* True when calls are recorded in this thread and an input wants it. */
+bool pc__tape_wants(const pc_call *call);
+
+#endif

@@ -1,0 +1,42 @@
+/* dtype.c: names, sizes and promotion of dtypes. */
+#include "tensor/tensor.h"
+
+static const struct {
+    const char *name;
+    size_t size;
+    char kind;
+} dtypes[PC_DTYPE_COUNT] = {
+#define ROW(code, name, type, kind) [code] = {name, sizeof(type), kind},
+    PC_DTYPE_LIST(ROW)
+#undef ROW
+};
+
+const char *pc_dtype_name(pc_dtype dtype)
+{
+    return (unsigned)dtype < PC_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
+}
+
+size_t pc_dtype_size(pc_dtype dtype)
+{
+    return (unsigned)dtype < PC_DTYPE_COUNT ? dtypes[dtype].size : 0;
+}
+
+static int kind_rank(pc_dtype dtype)
+{
+    return dtypes[dtype].kind == 'b' ? 0 : dtypes[dtype].kind == 'i' ? 1 : 2;
+}
+
+/* As PyTorch: a zero-dim tensor decides only when it is of a higher kind than the other. */
+pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b)
+{
+    pc_dtype x = a->dtype, y = b->dtype;
+    if (x == y)
+        return x;
+    if ((a->ndim == 0) != (b->ndim == 0)) {
+        pc_dtype full = a->ndim ? x : y, zero = a->ndim ? y : x;
+        if (kind_rank(zero) <= kind_rank(full))
+            return full;
+        return kind_rank(zero) == 2 ? PC_F32 : zero == PC_U8 ? PC_U8 : PC_I64;
+    }
+    return PC__MAX(x, y);
+}

@@ -1,0 +1,10 @@
+/* node.h: what tensors know of the tape: a record is dropped with the last tensor or record that needs it. */
+#ifndef PC__NODE_H
+#define PC__NODE_H
+
+struct pc__node;
+
+/* Give up one reference to a record (autograd/tape.c); NULL is fine. */
+void pc__node_drop(struct pc__node *node);
+
+#endif

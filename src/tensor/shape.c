@@ -1,0 +1,130 @@
+/* shape.c: shapes, strides and broadcasting. */
+#include "tensor/tensor.h"
+
+pc_shape pc_shape_of(int ndim, const int64_t *dims)
+{
+    pc_shape shape = {.ndim = ndim};
+    if (ndim < 0 || ndim > PC_MAX_DIMS)
+        shape.ndim = -1;
+    else if (ndim)
+        memcpy(shape.dim, dims, (size_t)ndim * sizeof *dims);
+    return shape;
+}
+
+pc__shape_text pc__shape_format(int ndim, const int64_t *shape)
+{
+    pc__shape_text text;
+    int used = snprintf(text.s, sizeof text.s, "[");
+    for (int i = 0; i < ndim && used < (int)sizeof text.s - 24; i++)
+        used += snprintf(text.s + used, sizeof text.s - (size_t)used, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    snprintf(text.s + used, sizeof text.s - (size_t)used, "]");
+    return text;
+}
+
+pc_status pc__shape_check(const char *who, pc_shape shape, pc_dtype dtype)
+{
+    if (shape.ndim < 0 || shape.ndim > PC_MAX_DIMS)
+        return pc__fail(PC_ERR_SHAPE, "%s: a tensor has 0 to %d dimensions", who, PC_MAX_DIMS);
+    if ((unsigned)dtype >= PC_DTYPE_COUNT)
+        return pc__fail(PC_ERR_DTYPE, "%s: there is no dtype %d", who, (int)dtype);
+    int64_t bytes = (int64_t)pc_dtype_size(dtype);
+    bool empty = false, overflow = false;
+    for (int i = 0; i < shape.ndim; i++) {
+        if (shape.dim[i] < 0)
+            return pc__fail(PC_ERR_SHAPE, "%s: the shape %s has a negative size", who,
+                            pc__shape_format(shape.ndim, shape.dim).s);
+        empty |= shape.dim[i] == 0;
+        overflow |= __builtin_mul_overflow(bytes, shape.dim[i], &bytes);
+    }
+    if (overflow && !empty)
+        return pc__fail(PC_ERR_MEMORY, "%s: the shape %s has more elements than any memory", who,
+                        pc__shape_format(shape.ndim, shape.dim).s);
+    return PC_OK;
+}
+
+void pc__meta_contiguous(pc__meta *meta, pc_dtype dtype, int ndim, const int64_t *shape)
+{
+    meta->dtype = dtype;
+    meta->ndim = ndim;
+    meta->offset = 0;
+    meta->view_of = NULL;
+    int64_t stride = 1;
+    for (int i = ndim - 1; i >= 0; i--) {
+        meta->shape[i] = shape[i];
+        meta->strides[i] = stride;
+        stride *= PC__MAX(shape[i], 1);
+    }
+}
+
+void pc__meta_channels_last(pc__meta *meta, pc_dtype dtype, const int64_t shape[4])
+{
+    pc__meta_contiguous(meta, dtype, 4, shape);
+    int64_t c = PC__MAX(shape[1], 1), h = PC__MAX(shape[2], 1), w = PC__MAX(shape[3], 1);
+    meta->strides[1] = 1;
+    meta->strides[3] = c;
+    meta->strides[2] = c * w;
+    meta->strides[0] = c * w * h;
+}
+
+void pc__meta_of(pc__meta *meta, const pc_tensor *t)
+{
+    meta->dtype = t->dtype;
+    meta->ndim = t->ndim;
+    memcpy(meta->shape, t->shape, sizeof meta->shape);
+    memcpy(meta->strides, t->strides, sizeof meta->strides);
+    meta->offset = t->offset;
+    meta->view_of = (pc_tensor *)t;
+}
+
+bool pc__is_contiguous(const pc_tensor *t)
+{
+    int64_t stride = 1;
+    for (int i = t->ndim - 1; i >= 0; i--) {
+        if (t->shape[i] == 0)
+            return true;
+        if (t->shape[i] != 1 && t->strides[i] != stride)
+            return false;
+        stride *= t->shape[i];
+    }
+    return true;
+}
+
+bool pc__is_channels_last(const pc_tensor *t)
+{
+    if (t->ndim != 4 || pc__is_contiguous(t))
+        return false;
+    static const int order[4] = {1, 3, 2, 0};
+    int64_t stride = 1;
+    for (int i = 0; i < 4; i++) {
+        int d = order[i];
+        if (t->shape[d] != 1 && t->strides[d] != stride)
+            return false;
+        stride *= t->shape[d];
+    }
+    return true;
+}
+
+int pc__dim(const char *who, int dim, int ndim)
+{
+    int limit = PC__MAX(ndim, 1); /* a zero-dim tensor takes 0 and -1, as in PyTorch */
+    if (dim < -limit || dim >= limit) {
+        (void)pc__fail(PC_ERR_RANGE, "%s: dimension %d is out of range; the tensor has %d (%d to %d)", who, dim, ndim,
+                       -limit, limit - 1);
+        return -1;
+    }
+    return dim < 0 ? dim + limit : dim;
+}
+
+pc_status pc__broadcast(const char *who, const pc_tensor *a, const pc_tensor *b, int *ndim, int64_t *shape)
+{
+    *ndim = PC__MAX(a->ndim, b->ndim);
+    for (int i = 0; i < *ndim; i++) {
+        int ia = i - (*ndim - a->ndim), ib = i - (*ndim - b->ndim);
+        int64_t x = ia < 0 ? 1 : a->shape[ia], y = ib < 0 ? 1 : b->shape[ib];
+        if (x != y && x != 1 && y != 1)
+            return pc__fail(PC_ERR_SHAPE, "%s: the shapes %s and %s do not broadcast: sizes %lld and %lld differ", who,
+                            PC__SHAPE_OF(a), PC__SHAPE_OF(b), (long long)x, (long long)y);
+        shape[i] = x == 1 ? y : x;
+    }
+    return PC_OK;
+}

@@ -1,0 +1,173 @@
+/* tensor.c: the life of a tensor, and questions to it. */
+#include "tensor/tensor.h"
+
+#include "tensor/node.h"
+#include "tensor/read.h"
+
+#include <math.h>
+
+static void drop(void *tensor)
+{
+    pc_tensor_free(tensor);
+}
+
+static pc__storage *memory_for(const pc__meta *meta, pc_device device)
+{
+    if (meta->view_of) {
+        pc__storage_retain(meta->view_of->storage);
+        return meta->view_of->storage;
+    }
+    pc_stream *stream = pc_stream_current(device);
+    if (!stream)
+        return NULL;
+    return pc__storage_new(stream, (size_t)pc__count(meta->ndim, meta->shape) * pc_dtype_size(meta->dtype));
+}
+
+pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device)
+{
+    pc_tensor *t = pc__alloc(sizeof *t);
+    if (!t)
+        return NULL;
+    t->storage = memory_for(meta, device);
+    if (!t->storage) {
+        pc__free(t);
+        return NULL;
+    }
+    atomic_init(&t->references, 1);
+    t->dtype = (uint8_t)meta->dtype;
+    t->ndim = (uint8_t)meta->ndim;
+    t->requires_grad = false;
+    t->output = 0;
+    memcpy(t->shape, meta->shape, sizeof t->shape);
+    memcpy(t->strides, meta->strides, sizeof t->strides);
+    t->offset = meta->offset;
+    t->node = NULL;
+    t->grad = NULL;
+    return pc_scope_own(t, drop) == PC_OK ? t : NULL;
+}
+
+pc_tensor *pc_tensor_retain(pc_tensor *t)
+{
+    if (t)
+        atomic_fetch_add_explicit(&t->references, 1, memory_order_relaxed);
+    return t;
+}
+
+void pc_tensor_free(pc_tensor *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->references, 1, memory_order_acq_rel) != 1)
+        return;
+    pc_tensor_free(t->grad);
+    pc__node_drop(t->node);
+    pc__storage_drop(t->storage);
+    pc__free(t);
+}
+
+pc_tensor *pc_keep(pc_tensor *t)
+{
+    return pc_scope_release(t) == PC_OK ? t : NULL;
+}
+
+pc_dtype pc_tensor_dtype(const pc_tensor *t)
+{
+    return t ? (pc_dtype)t->dtype : PC_F32;
+}
+
+pc_device pc_tensor_device(const pc_tensor *t)
+{
+    return t ? t->storage->device : (pc_device){-1, 0};
+}
+
+pc_shape pc_tensor_shape(const pc_tensor *t)
+{
+    return t ? pc_shape_of(t->ndim, t->shape) : pc_shape_of(0, NULL);
+}
+
+int pc_tensor_ndim(const pc_tensor *t)
+{
+    return t ? t->ndim : 0;
+}
+
+static int64_t entry(const pc_tensor *t, int dim, const int64_t *list)
+{
+    if (dim < 0)
+        dim += t->ndim;
+    return dim >= 0 && dim < t->ndim ? list[dim] : -1;
+}
+
+int64_t pc_tensor_size(const pc_tensor *t, int dim)
+{
+    return t ? entry(t, dim, t->shape) : -1;
+}
+
+int64_t pc_tensor_stride(const pc_tensor *t, int dim)
+{
+    return t ? entry(t, dim, t->strides) : -1;
+}
+
+int64_t pc_tensor_count(const pc_tensor *t)
+{
+    return t ? pc__count(t->ndim, t->shape) : 0;
+}
+
+bool pc_tensor_is_contiguous(const pc_tensor *t)
+{
+    return t && pc__is_contiguous(t);
+}
+
+int pc_tensor_get_device(const pc_tensor *t)
+{
+    return !t || t->storage->device.type == PC_CPU ? -1 : t->storage->device.index;
+}
+
+void *pc_data(pc_tensor *t)
+{
+    if (!t)
+        return pc__null(PC_ERR_ARGUMENT, "pc_data: the tensor is NULL");
+    if (t->storage->device.type == PC_CPU && pc__storage_settle(t->storage, "pc_data") != PC_OK)
+        return NULL;
+    return pc__data(t);
+}
+
+double pc_item(const pc_tensor *t)
+{
+    union {
+        bool b;
+        uint8_t u8;
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+    } value;
+    if (!t || pc_tensor_count(t) != 1) {
+        if (t)
+            (void)pc__fail(PC_ERR_SHAPE, "pc_item: the tensor has shape %s; only one element can be read as a number",
+                           PC__SHAPE_OF(t));
+        else
+            (void)pc__fail(PC_ERR_ARGUMENT, "pc_item: the tensor is NULL");
+        return NAN;
+    }
+    if (pc_read(t, &value, pc_dtype_size(t->dtype)) != PC_OK)
+        return NAN;
+    switch ((pc_dtype)t->dtype) {
+    case PC_BOOL:
+        return value.b;
+    case PC_U8:
+        return value.u8;
+    case PC_I32:
+        return value.i32;
+    case PC_I64:
+        return (double)value.i64;
+    case PC_F32:
+        return (double)value.f32;
+    default:
+        return value.f64;
+    }
+}
+
+pc_tensor *pc__tensor_discard(pc_tensor *t)
+{
+    if (t && pc__scope_forget(t))
+        pc_tensor_free(t);
+    return NULL;
+}

@@ -1,0 +1,102 @@
+/* tensor.h: the tensor's inside, and making tensors without any op. */
+#ifndef PC__TENSOR_H
+#define PC__TENSOR_H
+
+#include "device/storage.h"
+
+#include <paracord/tensor.h>
+
+struct pc__node; /* the tape's record of the call that made a tensor: autograd/tape.h */
+
+struct pc_tensor {
+    atomic_int references;
+    uint8_t dtype; /* pc_dtype */
+    uint8_t ndim;
+    bool requires_grad;
+    uint8_t output; /* which output of `node` this is */
+    int64_t shape[PC_MAX_DIMS];
+    int64_t strides[PC_MAX_DIMS]; /* in elements */
+    int64_t offset;               /* of the first element in the storage, in elements */
+    pc__storage *storage;
+    struct pc__node *node; /* NULL for leaves; one reference */
+    pc_tensor *grad;       /* of leaves; one reference */
+};
+
+/* Shape, strides and place of a tensor that is to be. */
+typedef struct pc__meta {
+    pc_dtype dtype;
+    int ndim;
+    int64_t shape[PC_MAX_DIMS];
+    int64_t strides[PC_MAX_DIMS];
+    int64_t offset;
+    pc_tensor *view_of; /* share this one's storage; NULL: memory of its own */
+} pc__meta;
+
+/* --- shapes (shape.c) --- */
+
+/* Elements of a shape. */
+static inline int64_t pc__count(int ndim, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    return n;
+}
+
+/* PC_ERR_SHAPE for more than 8 or negative dimensions, or more elements than fit in memory. */
+pc_status pc__shape_check(const char *who, pc_shape shape, pc_dtype dtype);
+
+/* The shape as text, "[2, 3]". */
+typedef struct pc__shape_text {
+    char s[160];
+} pc__shape_text;
+pc__shape_text pc__shape_format(int ndim, const int64_t *shape);
+#define PC__SHAPE_OF(t) (pc__shape_format((t)->ndim, (t)->shape).s)
+
+/* Set meta to C order, or to the order of channels-last pictures (n, h, w, c for a shape n, c, h, w). */
+void pc__meta_contiguous(pc__meta *meta, pc_dtype dtype, int ndim, const int64_t *shape);
+void pc__meta_channels_last(pc__meta *meta, pc_dtype dtype, const int64_t shape[4]);
+
+/* meta describes t (as a view of it). */
+void pc__meta_of(pc__meta *meta, const pc_tensor *t);
+
+bool pc__is_contiguous(const pc_tensor *t);
+bool pc__is_channels_last(const pc_tensor *t); /* 4 dims in n, h, w, c order, and not in C order */
+
+/* dim counted from the end when negative; -1 and PC_ERR_RANGE when there is none such. */
+int pc__dim(const char *who, int dim, int ndim);
+
+/* Join shapes by broadcasting: right-aligned, equal or 1. PC_ERR_SHAPE names both. */
+pc_status pc__broadcast(const char *who, const pc_tensor *a, const pc_tensor *b, int *ndim, int64_t *shape);
+
+static inline bool pc__same_shape(const pc_tensor *a, const pc_tensor *b)
+{
+    if (a->ndim != b->ndim)
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] != b->shape[i])
+            return false;
+    return true;
+}
+
+/* --- dtypes (dtype.c) --- */
+
+static inline bool pc__is_float(pc_dtype dtype)
+{
+    return dtype >= PC_F32;
+}
+
+pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b);
+
+/* --- tensors (tensor.c) --- */
+
+/* A tensor as meta says, on `device`; memory not initialised; handed to the scope. NULL on failure. */
+pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device) PC_MUST_USE;
+
+static inline void *pc__data(const pc_tensor *t)
+{
+    static const uint8_t sizes[PC_DTYPE_COUNT] = {1, 1, 4, 8, 4, 8};
+    return (char *)t->storage->data + (size_t)t->offset * sizes[t->dtype];
+}
+
+#endif
