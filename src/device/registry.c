@@ -29,7 +29,7 @@ static void say_missing(pc_device_type type, char *why, size_t n)
 
 int pc_device_count(pc_device_type type, char *why, size_t n)
 {
-    char unread[2];
+    char unread[256];
     if (!why || !n)
         why = unread, n = sizeof unread;
     why[0] = 0;

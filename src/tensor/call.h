@@ -17,7 +17,8 @@ typedef struct pc_call {
     int n_in;
     int n_out;
     pc_tensor *out[PC__OUT_MAX];
-    const void *attributes; /* the op's own struct, op->attribute_bytes long */
+    const void *attributes; /* the op's own struct */
+    size_t attribute_bytes;
 } pc_call;
 
 /* What a gradient rule works with. It sets in_grad[i] where needs[i], using ops; nothing is recorded meanwhile, and
@@ -51,10 +52,9 @@ struct pc__op {
     int index; /* in the backends' arrays of kernels */
     int n_out;
     unsigned flags;
-    size_t attribute_bytes;
     /* Check the inputs and describe each output. */
     pc_status (*infer)(pc_call *call, pc__meta *out);
-    pc_status (*gradient)(pc__grad *grad); /* NULL: no gradient */
+    pc_status (*gradient)(pc__grad *grad);
 };
 
 /* The one way in (ops/dispatch.c). On success call->out holds the new tensors. */
@@ -64,7 +64,8 @@ pc_status pc_dispatch(pc_call *call);
  * one call of the house that goes up. */
 pc_status pc__tape_record(const pc_call *call);
 
-/* True when calls are recorded in this thread and an input wants it. */
+/* True when calls are recorded in this thread; and when, besides, an input of this one requires gradients. */
+bool pc__tape_recording(void);
 bool pc__tape_wants(const pc_call *call);
 
 #endif

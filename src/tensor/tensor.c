@@ -23,7 +23,7 @@ static pc__storage *memory_for(const pc__meta *meta, pc_device device)
     return pc__storage_new(stream, (size_t)pc__count(meta->ndim, meta->shape) * pc_dtype_size(meta->dtype));
 }
 
-pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device)
+pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device)
 {
     pc_tensor *t = pc__alloc(sizeof *t);
     if (!t)
@@ -43,7 +43,13 @@ pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device)
     t->offset = meta->offset;
     t->node = NULL;
     t->grad = NULL;
-    return pc_scope_own(t, drop) == PC_OK ? t : NULL;
+    return t;
+}
+
+pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device)
+{
+    pc_tensor *t = pc__tensor_unscoped(meta, device);
+    return t && pc_scope_own(t, drop) == PC_OK ? t : NULL;
 }
 
 pc_tensor *pc_tensor_retain(pc_tensor *t)

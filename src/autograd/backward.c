@@ -1,0 +1,208 @@
+/* backward.c: the walk over the tape, newest record first, and the gradients of leaves. */
+#include "autograd/tape.h"
+
+#include "ops/table.h"
+#include "tensor/node.h"
+
+#include <paracord/autograd.h>
+#include <stdlib.h>
+
+typedef struct walk {
+    pc__node **nodes;
+    int count, capacity;
+} walk;
+
+static atomic_uint_fast64_t last_visit;
+
+static pc_status reach(walk *w, pc__node *node, uint64_t visit)
+{
+    if (!node || node->visit == visit)
+        return PC_OK;
+    if (node->released)
+        return pc__fail(PC_ERR_STATE, "backward: %s was already differentiated and its saved values are gone; compute the "
+                                      "loss again before a second backward", node->op->name);
+    node->visit = visit;
+    PC__TRY(pc__grow((void **)&w->nodes, &w->capacity, w->count, sizeof *w->nodes));
+    atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed); /* held until the walk ends */
+    w->nodes[w->count++] = node;
+    return PC_OK;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    uint64_t x = (*(pc__node *const *)a)->sequence, y = (*(pc__node *const *)b)->sequence;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* All records that lead to `root`, newest first. */
+static pc_status collect(walk *w, pc__node *root)
+{
+    uint64_t visit = atomic_fetch_add(&last_visit, 1) + 1;
+    PC__TRY(reach(w, root, visit));
+    for (int i = 0; i < w->count; i++) {
+        pc__node *node = w->nodes[i];
+        for (int k = 0; k < node->n_in; k++)
+            PC__TRY(reach(w, node->edges[k].node, visit));
+    }
+    qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, newest_first);
+    return PC_OK;
+}
+
+static pc_status check_versions(const pc__node *node)
+{
+    for (int i = 0; i < node->n_in + node->n_out; i++) {
+        const pc__saved *saved = i < node->n_in ? &node->saved_in[i] : &node->saved_out[i - node->n_in];
+        if (!saved->tensor || atomic_load(&saved->tensor->storage->version) == saved->version)
+            continue;
+        return pc__fail(PC_ERR_STATE, "backward: %s needs its %s of shape %s, which was changed in place since; change a "
+                                      "pc_clone of it instead", node->op->name,
+                        i < node->n_in ? "input" : "output", PC__SHAPE_OF(saved->tensor));
+    }
+    return PC_OK;
+}
+
+/* Add g to what a leaf has collected. The first one is taken as it is when nobody else can see it. */
+static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g)
+{
+    if (leaf->grad)
+        return pc_saxpy(leaf->grad, 1, g);
+    bool alone = atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == 1;
+    pc_tensor *own = alone && pc__is_contiguous(g) ? g : NULL;
+    if (!own) {
+        own = pc_empty(pc_tensor_shape(g), g->dtype, g->storage->device);
+        if (!own || pc_copy(own, g) != PC_OK)
+            return pc_error_last()->status;
+    }
+    leaf->grad = pc_tensor_retain(own);
+    return PC_OK;
+}
+
+static pc_status arrive(pc__node *node, int output, pc_tensor *g)
+{
+    pc_tensor *before = node->pending[output];
+    pc_tensor *now = before ? pc_add(before, g) : g;
+    if (!now)
+        return pc_error_last()->status;
+    node->pending[output] = pc_tensor_retain(now);
+    pc_tensor_free(before);
+    return PC_OK;
+}
+
+static pc_status deliver(pc__node *node, pc_tensor **in_grad)
+{
+    for (int i = 0; i < node->n_in; i++) {
+        const pc__edge *edge = &node->edges[i];
+        if (!in_grad[i])
+            continue;
+        if (edge->leaf)
+            PC__TRY(collect_leaf(edge->leaf, in_grad[i]));
+        else
+            PC__TRY(arrive(edge->node, edge->output, in_grad[i]));
+    }
+    return PC_OK;
+}
+
+static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor **in_grad)
+{
+    pc_tensor *out[PC__OUT_MAX];
+    for (int i = 0; i < node->n_in; i++) {
+        needs[i] = node->edges[i].node || node->edges[i].leaf;
+        in[i] = node->saved_in[i].tensor;
+        in_grad[i] = NULL;
+    }
+    for (int i = 0; i < node->n_out; i++)
+        out[i] = node->saved_out[i].tensor;
+    pc__grad grad = {.op = node->op, .attributes = node->attributes, .n_in = node->n_in, .n_out = node->n_out,
+                     .in = in, .out = out, .in_meta = node->in_meta, .out_meta = node->out_meta,
+                     .device = node->device, .out_grad = node->pending, .needs = needs, .in_grad = in_grad};
+    PC__TRY(check_versions(node));
+    PC__TRY(node->op->gradient(&grad));
+    return deliver(node, in_grad);
+}
+
+#define FEW 8
+
+static pc_status differentiate(pc__node *node)
+{
+    bool few_needs[FEW];
+    pc_tensor *few[2 * FEW];
+    size_t n = (size_t)node->n_in;
+    char *many = n > FEW ? pc__alloc(n * (sizeof(bool) + 2 * sizeof(pc_tensor *))) : NULL;
+    if (n > FEW && !many)
+        return PC_ERR_MEMORY;
+    pc_tensor **tensors = many ? (pc_tensor **)(void *)many : few;
+    bool *needs = many ? (bool *)(tensors + 2 * n) : few_needs;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = run_rule(node, needs, tensors, tensors + n);
+    }
+    pc__free(many);
+    return status;
+}
+
+/* A first output of several may have got no gradient (only the argmax was used, say): its rule has nothing to do. */
+static pc_status walk_all(walk *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        if (w->nodes[i]->pending[0])
+            PC__TRY(differentiate(w->nodes[i]));
+        pc__node_release(w->nodes[i]);
+    }
+    return PC_OK;
+}
+
+/* Give up the walk's hold; after a failure gradients that arrived and went no further are dropped. */
+static void finish(walk *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        for (int k = 0; k < w->nodes[i]->n_out; k++) {
+            pc_tensor_free(w->nodes[i]->pending[k]);
+            w->nodes[i]->pending[k] = NULL;
+        }
+        pc__node_drop(w->nodes[i]);
+    }
+    pc__free(w->nodes);
+}
+
+pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
+{
+    if (!t || !gradient)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "backward: the tensor or its gradient is NULL");
+    if (!t->requires_grad)
+        return pc__fail(PC_ERR_STATE, "backward: nothing in the tensor's history requires a gradient; call pc_require_grad "
+                                      "on a leaf before computing it");
+    if (!pc__same_shape(t, gradient) || t->dtype != gradient->dtype)
+        return pc__fail(PC_ERR_SHAPE, "backward: the gradient is %s %s, the tensor %s %s", pc_dtype_name(gradient->dtype),
+                        PC__SHAPE_OF(gradient), pc_dtype_name(t->dtype), PC__SHAPE_OF(t));
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        if (!t->node) {
+            PC_SCOPE {
+                status = collect_leaf(t, gradient);
+            }
+            break;
+        }
+        walk w = {0};
+        status = collect(&w, t->node);
+        if (status == PC_OK)
+            status = arrive(t->node, t->output, gradient);
+        if (status == PC_OK)
+            status = walk_all(&w);
+        finish(&w);
+    }
+    return status;
+}
+
+pc_status pc_backward(pc_tensor *loss)
+{
+    if (loss && pc_tensor_count(loss) != 1)
+        return pc__fail(PC_ERR_SHAPE, "backward: the loss has shape %s; it must be one number (pc_mean or pc_sum it, or use "
+                                      "pc_backward_with)", PC__SHAPE_OF(loss));
+    pc_status status = PC_ERR_MEMORY;
+    PC_SCOPE {
+        pc_tensor *one = loss ? pc_ones(pc_tensor_shape(loss), loss->dtype, loss->storage->device) : NULL;
+        status = pc_backward_with(loss, one);
+    }
+    return status;
+}

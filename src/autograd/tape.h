@@ -1,0 +1,41 @@
+/* tape.h: records of calls: what a gradient rule will need, and where its results go. */
+#ifndef PC__TAPE_H
+#define PC__TAPE_H
+
+#include "tensor/call.h"
+
+/* A saved tensor, and the version its storage had then. */
+typedef struct pc__saved {
+    pc_tensor *tensor;
+    unsigned version;
+} pc__saved;
+
+/* Where the gradient of an input goes: to an output of an earlier record, or to a leaf. Both NULL: nowhere. */
+typedef struct pc__edge {
+    struct pc__node *node;
+    int output;
+    pc_tensor *leaf;
+} pc__edge;
+
+typedef struct pc__node {
+    atomic_int references;
+    uint64_t sequence; /* later calls have larger ones */
+    const pc__op *op;
+    pc_device device;
+    int n_in, n_out;
+    bool released;  /* a backward has been through */
+    uint64_t visit; /* the last walk that came by */
+    struct pc__node *next_dead;
+    pc__edge *edges;       /* n_in */
+    pc__saved *saved_in;   /* n_in */
+    pc__meta *in_meta;     /* n_in */
+    pc__saved saved_out[PC__OUT_MAX];
+    pc__meta out_meta[PC__OUT_MAX];
+    pc_tensor *pending[PC__OUT_MAX]; /* gradients that arrived during a walk */
+    void *attributes;
+} pc__node;
+
+/* Drop what the gradient rule needed, the edges and pending gradients; the record stays as a mark. */
+void pc__node_release(pc__node *node);
+
+#endif

@@ -1,0 +1,56 @@
+/* level.c: which SIMD level runs. */
+#include "cpu/cpu.h"
+#include "cpu/level/level.h"
+#include "ops/table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define DECLARE(level) extern const pc__kernel pc__kernels_##level[PC__OP_COUNT];
+PC__EACH_LEVEL(DECLARE)
+#undef DECLARE
+
+static const struct {
+    const char *name;
+    const pc__kernel *kernels;
+} levels[] = {
+#define ROW(level) {#level, pc__kernels_##level},
+    PC__EACH_LEVEL(ROW)
+#undef ROW
+};
+
+static int chosen;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int widest(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
+        return 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+        return 1;
+#endif
+    return 0;
+}
+
+static void choose(void)
+{
+    const char *wanted = getenv("PARACORD_SIMD");
+    chosen = widest();
+    for (int i = 0; wanted && i < chosen; i++)
+        if (strcmp(wanted, levels[i].name) == 0)
+            chosen = i;
+}
+
+const pc__kernel *pc__cpu_kernels(void)
+{
+    pthread_once(&once, choose);
+    return levels[chosen].kernels;
+}
+
+const char *pc__cpu_level(void)
+{
+    pthread_once(&once, choose);
+    return levels[chosen].name;
+}

@@ -1,0 +1,173 @@
+/* conv.c: forward convolution with bias, activation and max pooling in one pass: rows of output come from the tile
+ * kernel into a block in the first-level cache, and only what is left after pooling goes to memory. */
+#include "cpu/level/conv.h"
+#include "cpu/level/micro.h"
+#include "cpu/parallel.h"
+
+#define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
+#define TASK_WORK 2000000 /* floating-point operations that make a task worth its scheduling */
+
+/* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel]. */
+typedef struct forward {
+    geometry g;
+    const real *x, *packed, *bias; /* bias[o rounded up to vectors] */
+    real *y;
+    uint8_t *argmax;
+    int64_t strip, strips; /* rows of y in a task, tasks in an image */
+    int64_t segment;       /* columns of the convolution that are worked on at once, a multiple of pool */
+} forward;
+
+static void pack_weights(const pc__conv *s, const real *weight, real *packed)
+{
+    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
+        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
+        const int64_t area = s->kh * s->kw, depth = area * s->c;
+        if (count < width)
+            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
+        for (int64_t o = 0; o < count; o++)
+            for (int64_t c = 0; c < s->c; c++) {
+                const real *from = weight + ((first + o) * s->c + c) * area;
+                for (int64_t tap = 0; tap < area; tap++)
+                    packed[(tap * s->c + c) * width + o] = from[tap];
+            }
+        packed += depth * width;
+    }
+}
+
+/* Maxima over pool x pool pixels of block[pool][segment][width], and their places. */
+INLINE void pool_pixel(const real *restrict block, int64_t row, const int pool, const int width, real *restrict best,
+                       int32_t *restrict place)
+{
+    for (int j = 0; j < width; j++) {
+        real most = block[j];
+        int32_t where = 0;
+        UNROLL for (int q = 1; q < pool * pool; q++)
+        {
+            const real value = block[q / pool * row + q % pool * width + j];
+            const bool more = (value > most) | (value != value);
+            most = more ? value : most;
+            where = more ? q : where;
+        }
+        best[j] = most;
+        place[j] = where;
+    }
+}
+
+static void pool_any(const real *block, int64_t row, int pool, int width, real *best, int32_t *place)
+{
+    memcpy(best, block, (size_t)width * sizeof(real));
+    memset(place, 0, (size_t)width * sizeof(int32_t));
+    for (int q = 1; q < pool * pool; q++) {
+        const real *values = block + q / pool * row + q % pool * width;
+        for (int j = 0; j < width; j++) {
+            const bool more = (values[j] > best[j]) | (values[j] != values[j]);
+            best[j] = more ? values[j] : best[j];
+            place[j] = more ? q : place[j];
+        }
+    }
+}
+
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels of y. */
+static void write_pixels(const forward *f, const real *block, int64_t segment, int64_t pixels, int64_t first, int width,
+                         int64_t at)
+{
+    const int pool = (int)f->g.pool;
+    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first), row = segment * width;
+    const real *restrict bias = f->bias + first;
+    for (int64_t i = 0; i < pixels; i++, at += o, block += pool * width) {
+        real best[TILE_WIDTH], *restrict y = f->y + at;
+        int32_t place[TILE_WIDTH];
+        if (pool == 1)
+            memcpy(best, block, (size_t)width * sizeof(real));
+        else if (pool == 2)
+            pool_pixel(block, row, 2, width, best, place);
+        else
+            pool_any(block, row, pool, width, best, place);
+        for (int j = 0; j < width; j++)
+            best[j] += bias[j];
+        activate(f->g.s->activation, best, width);
+        memcpy(y, best, (size_t)count * sizeof(real));
+        for (int64_t j = 0; f->argmax && j < count; j++)
+            f->argmax[at + j] = (uint8_t)place[j];
+    }
+}
+
+/* One row of y: all panels of outputs, segment by segment. `input` is padded input at the row's first place. */
+static void row_run(const forward *f, const real *input, int64_t image, int64_t y, real *block)
+{
+    const geometry *g = &f->g;
+    const pc__conv *s = g->s;
+    const real *packed = f->packed;
+    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
+        const int vectors = (int)((PC__MIN(TILE_WIDTH, s->o - first) + W - 1) / W), width = vectors * W;
+        for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
+            const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
+            for (int64_t q = 0; q < g->pool; q++) {
+                tile t = {.segments = s->kh,
+                          .k = g->run,
+                          .a_row = s->sw * s->c,
+                          .a_k = 1,
+                          .a_segment = g->row,
+                          .a = input + q * s->sh * g->row + column * s->sw * s->c,
+                          .b = packed,
+                          .b_k = width,
+                          .b_segment = g->run * width,
+                          .c = block + q * pixels * width,
+                          .c_row = width};
+                tile_rows_run(t, pixels, vectors);
+            }
+            const int64_t at = ((image * g->yh + y) * g->yw + column / g->pool) * s->o + first;
+            write_pixels(f, block, pixels, pixels / g->pool, first, width, at);
+        }
+        packed += s->kh * g->run * width;
+    }
+}
+
+static void strip_run(const forward *f, int64_t task, real *block, real *padded)
+{
+    const geometry *g = &f->g;
+    const int64_t image = task / f->strips, y0 = task % f->strips * f->strip, rows = PC__MIN(f->strip, g->yh - y0);
+    const real *input = f->x + image * g->s->h * g->s->w * g->s->c;
+    if (g->padded) {
+        copy_padded(g, input, first_input_row(g, y0), input_rows(g, rows), padded);
+        input = padded;
+    } else {
+        input += first_input_row(g, y0) * g->row;
+    }
+    for (int64_t y = 0; y < rows; y++)
+        row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
+}
+
+pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                        uint8_t *argmax)
+{
+    const geometry g = geometry_of(s);
+    if (s->n * g.yh * g.yw * s->o <= 0)
+        return PC_OK;
+    const int64_t outputs = round_up(s->o, W), depth = s->kh * g.run;
+    const int64_t row_work = 2 * g.yw * g.pool * g.pool * s->o * depth;
+    forward f = {.g = g, .x = x, .y = y, .argmax = g.pool > 1 ? argmax : NULL};
+    f.strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g.yh);
+    f.strips = (g.yh + f.strip - 1) / f.strip;
+    f.segment = PC__MAX(BLOCK_PIXELS / g.pool / g.pool, 1) * g.pool;
+    const int threads = pc__threads(s->n * g.yh * row_work);
+    const int64_t block = g.pool * f.segment * TILE_WIDTH;
+    const int64_t padded = g.padded ? round_up(input_rows(&g, f.strip) * g.row, W) : 0;
+    const int64_t room = outputs + depth * outputs + threads * (block + padded);
+    real *slab = pc__alloc_aligned((size_t)room * sizeof(real), 64);
+    if (!slab)
+        return PC_ERR_MEMORY;
+    real *packed = slab + outputs, *scratch = packed + depth * outputs;
+    memset(slab, 0, (size_t)outputs * sizeof(real));
+    if (bias)
+        memcpy(slab, bias, (size_t)s->o * sizeof(real));
+    pack_weights(s, weight, packed);
+    f.bias = slab, f.packed = packed;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t task = 0; task < s->n * f.strips; task++) {
+        real *mine = scratch + pc__thread() * (block + padded);
+        strip_run(&f, task, mine, mine + block);
+    }
+    pc__free(slab);
+    return PC_OK;
+}

@@ -1,0 +1,175 @@
+/* copy.c: conversion between dtypes, strided copies, filling. */
+#include "cpu/level/each.h"
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/random.h"
+
+#define CAST(from, to, F, T) PC__RUN1(cast_##from##_##to, F, T, a)
+#define CAST_TO_BOOL(from, F) PC__RUN1(cast_##from##_b8, F, bool, a != 0)
+#define CASTS_FROM(from, F)                                                                                            \
+    CAST_TO_BOOL(from, F)                                                                                              \
+    CAST(from, u8, F, uint8_t)                                                                                         \
+    CAST(from, i32, F, int32_t)                                                                                        \
+    CAST(from, i64, F, int64_t)                                                                                        \
+    CAST(from, f32, F, float)                                                                                          \
+    CAST(from, f64, F, double)
+#define ROW(from)                                                                                                      \
+    {                                                                                                                  \
+        cast_##from##_b8, cast_##from##_u8, cast_##from##_i32, cast_##from##_i64, cast_##from##_f32, cast_##from##_f64 \
+    }
+
+CASTS_FROM(b8, bool)
+CASTS_FROM(u8, uint8_t)
+CASTS_FROM(i32, int32_t)
+CASTS_FROM(i64, int64_t)
+/* Fractions go to integers by way of int64, so that negative numbers wrap into uint8 as they do in PyTorch. */
+#define CASTS_FROM_FLOAT(from, F)                                                                                      \
+    CAST_TO_BOOL(from, F)                                                                                              \
+    PC__RUN1(cast_##from##_u8, F, uint8_t, (int64_t)a)                                                                 \
+    PC__RUN1(cast_##from##_i32, F, int32_t, (int64_t)a)                                                                \
+    CAST(from, i64, F, int64_t)                                                                                        \
+    CAST(from, f32, F, float)                                                                                          \
+    CAST(from, f64, F, double)
+CASTS_FROM_FLOAT(f32, float)
+CASTS_FROM_FLOAT(f64, double)
+
+static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8), ROW(u8), ROW(i32), ROW(i64), ROW(f32),
+                                                                 ROW(f64)};
+
+static pc_status convert(pc_tensor *to, pc_tensor *from)
+{
+    if (to->dtype == from->dtype && pc__is_contiguous(to) && pc__is_contiguous(from) && pc__same_shape(to, from)) {
+        memcpy(pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype));
+        return PC_OK;
+    }
+    pc__loop loop;
+    pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, NULL);
+    pc__loop_run(&loop, casts[from->dtype][to->dtype], 1);
+    return PC_OK;
+}
+
+PC__KERNEL(cast)
+{
+    (void)stream;
+    return convert(call->out[0], call->in[0]);
+}
+
+PC__KERNEL(copy)
+{
+    (void)stream;
+    return convert(call->out[0], call->in[0]);
+}
+
+#define FILL(T)                                                                                                        \
+    static void fill_##T(char *const *data, const int64_t *s, int64_t n, const void *context)                         \
+    {                                                                                                                  \
+        T value;                                                                                                       \
+        memcpy(&value, context, sizeof value);                                                                         \
+        if (s[0] == (int64_t)sizeof(T)) {                                                                              \
+            T *out = (T *)(void *)data[0];                                                                             \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i] = value;                                                                                        \
+        } else {                                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                *(T *)(void *)(data[0] + i * s[0]) = value;                                                            \
+        }                                                                                                              \
+    }
+FILL(uint8_t)
+FILL(uint32_t)
+FILL(uint64_t)
+
+PC__KERNEL(fill)
+{
+    (void)stream;
+    const pc__fill_attributes *a = call->attributes;
+    pc_tensor *t = call->out[0];
+    union {
+        bool b;
+        uint8_t u8;
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+    } value = {.i64 = 0};
+    switch ((pc_dtype)t->dtype) {
+    case PC_BOOL:
+        value.b = a->value != 0;
+        break;
+    case PC_U8:
+        value.u8 = (uint8_t)(int64_t)a->value;
+        break;
+    case PC_I32:
+        value.i32 = (int32_t)(int64_t)a->value;
+        break;
+    case PC_I64:
+        value.i64 = (int64_t)a->value;
+        break;
+    case PC_F32:
+        value.f32 = (float)a->value;
+        break;
+    default:
+        value.f64 = a->value;
+    }
+    size_t size = pc_dtype_size(t->dtype);
+    pc__loop loop;
+    pc__loop_make(&loop, 1, &t, &value);
+    pc__loop_run(&loop, size == 1 ? fill_uint8_t : size == 4 ? fill_uint32_t : fill_uint64_t, 1);
+    return PC_OK;
+}
+
+#define SAXPY(name, T, A)                                                                                              \
+    static void saxpy_##name(char *const *data, const int64_t *s, int64_t n, const void *context)                     \
+    {                                                                                                                  \
+        A factor = (A)((const pc__fill_attributes *)context)->value;                                                   \
+        if (s[0] == (int64_t)sizeof(T) && s[1] == (int64_t)sizeof(T)) {                                                \
+            T *y = (T *)(void *)data[0];                                                                               \
+            const T *x = (const T *)(const void *)data[1];                                                             \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                y[i] = (T)(y[i] + factor * x[i]);                                                                      \
+        } else {                                                                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                T *y = (T *)(void *)(data[0] + i * s[0]);                                                              \
+                *y = (T)(*y + factor * *(const T *)(const void *)(data[1] + i * s[1]));                                \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+SAXPY(u8, uint8_t, uint64_t)
+SAXPY(i32, uint32_t, uint64_t)
+SAXPY(i64, uint64_t, uint64_t)
+SAXPY(f32, float, float)
+SAXPY(f64, double, double)
+
+PC__KERNEL(saxpy)
+{
+    (void)stream;
+    static const pc__run_fn runs[PC_DTYPE_COUNT] = {NULL, saxpy_u8, saxpy_i32, saxpy_i64, saxpy_f32, saxpy_f64};
+    return pc__each(call, runs, 2);
+}
+
+PC__KERNEL(arange)
+{
+    (void)stream;
+    const pc__arange_attributes *a = call->attributes;
+    pc_tensor *t = call->out[0];
+    void *data = pc__data(t);
+    for (int64_t i = 0, n = t->shape[0]; i < n; i++) {
+        double v = a->start + (double)i * a->step;
+        switch ((pc_dtype)t->dtype) {
+        case PC_U8:
+            ((uint8_t *)data)[i] = (uint8_t)(int64_t)v;
+            break;
+        case PC_I32:
+            ((int32_t *)data)[i] = (int32_t)(int64_t)v;
+            break;
+        case PC_I64:
+            ((int64_t *)data)[i] = (int64_t)v;
+            break;
+        case PC_F32:
+            ((float *)data)[i] = (float)v;
+            break;
+        default:
+            ((double *)data)[i] = v;
+        }
+    }
+    return PC_OK;
+}

@@ -1,0 +1,102 @@
+/* gather.h: weighted sums of short runs of memory: to[row][i] += sum over items: weight * from[offset + row][i].
+ * It is what the gradient of a pooled convolution comes to: most of the gradient is zero, and only the places that won
+ * their window (and were not cut by a ReLU) are worth a multiplication. */
+#ifndef PC__GATHER_H
+#define PC__GATHER_H
+
+#include "cpu/level/real.h"
+
+typedef struct item {
+    real weight;
+    pc__lane_int offset;
+} item;
+
+/* `rows` rows of `vectors` vectors; the rows are to_row and from_row elements apart. */
+typedef struct gather {
+    const item *items;
+    int64_t count;
+    const real *from;
+    int64_t from_row;
+    real *to;
+    int64_t to_row;
+} gather;
+
+#define GATHER_VECTORS 8
+#define GATHER_ROWS 5
+#if PC__VECTOR_REGISTERS == 32
+#define GATHER_SUMS 24
+#else
+#define GATHER_SUMS 12
+#endif
+
+INLINE void gather_run(const gather *g, const int rows, const int vectors)
+{
+    if (rows * vectors > GATHER_SUMS)
+        return;
+    /* Few sums would wait for each other: then two sets of them take turns. */
+    const int sets = rows * vectors <= GATHER_SUMS / 4 ? 2 : 1;
+    vec sum[2][GATHER_ROWS][GATHER_VECTORS];
+    const item *items = g->items, *end = items + g->count;
+    const real *from = g->from;
+    const int64_t from_row = g->from_row;
+    UNROLL for (int s = 0; s < sets; s++) UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
+        sum[s][r][v] = (vec){0};
+    for (; items + sets <= end; items += sets)
+        UNROLL for (int s = 0; s < sets; s++)
+        {
+            const vec weight = SPLAT(items[s].weight);
+            const real *at = from + items[s].offset;
+            UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sum[s][r][v] +=
+                weight * LOAD(at + r * from_row + v * W);
+        }
+    if (items < end) {
+        const vec weight = SPLAT(items[0].weight);
+        const real *at = from + items[0].offset;
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sum[0][r][v] +=
+            weight * LOAD(at + r * from_row + v * W);
+    }
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) AT(g->to + r * g->to_row + v * W) +=
+        sets == 2 ? sum[0][r][v] + sum[1][r][v] : sum[0][r][v];
+}
+
+typedef void gather_function(const gather *g);
+
+#define GATHER(rows, vectors)                                                                                          \
+    static void gather_##rows##x##vectors(const gather *g)                                                             \
+    {                                                                                                                  \
+        gather_run(g, rows, vectors);                                                                                  \
+    }
+#define GATHERS(rows)                                                                                                  \
+    GATHER(rows, 1)                                                                                                    \
+    GATHER(rows, 2) GATHER(rows, 3) GATHER(rows, 4) GATHER(rows, 5) GATHER(rows, 6) GATHER(rows, 7) GATHER(rows, 8)
+#define NAMES(r)                                                                                                       \
+    {                                                                                                                  \
+        NULL, gather_##r##x1, gather_##r##x2, gather_##r##x3, gather_##r##x4, gather_##r##x5, gather_##r##x6,          \
+            gather_##r##x7, gather_##r##x8                                                                             \
+    }
+GATHERS(1)
+GATHERS(2) GATHERS(3) GATHERS(4)
+    GATHERS(5) static gather_function *const gather_functions[GATHER_ROWS + 1][GATHER_VECTORS + 1] = {
+        {NULL}, NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5)};
+#undef GATHER
+#undef GATHERS
+#undef NAMES
+
+/* Any number of rows and vectors, in pieces that fit the registers. */
+static inline void gather_all(gather g, int64_t rows, int64_t vectors)
+{
+    if (!vectors)
+        return;
+    const int64_t pieces = (vectors + GATHER_VECTORS - 1) / GATHER_VECTORS, width = (vectors + pieces - 1) / pieces;
+    for (int64_t v = 0; v < vectors; v += width) {
+        const int64_t wide = PC__MIN(width, vectors - v), step = PC__MIN(GATHER_SUMS / wide, GATHER_ROWS);
+        for (int64_t r = 0; r < rows; r += step) {
+            gather piece = g;
+            piece.from += r * g.from_row + v * W;
+            piece.to += r * g.to_row + v * W;
+            gather_functions[PC__MIN(step, rows - r)][wide](&piece);
+        }
+    }
+}
+
+#endif

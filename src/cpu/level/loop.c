@@ -1,0 +1,126 @@
+/* loop.c: merging dimensions and cutting the work. */
+#include "cpu/level/loop.h"
+
+static void swap_dims(pc__loop *loop, int a, int b)
+{
+    int64_t t = loop->shape[a];
+    loop->shape[a] = loop->shape[b], loop->shape[b] = t;
+    for (int k = 0; k < loop->operands; k++) {
+        t = loop->strides[k][a];
+        loop->strides[k][a] = loop->strides[k][b], loop->strides[k][b] = t;
+    }
+}
+
+/* The output's smallest stride goes innermost: a channels-last output is then walked in memory order. */
+static void sort_dims(pc__loop *loop)
+{
+    for (int i = 1; i < loop->ndim; i++)
+        for (int j = i; j > 0 && loop->strides[0][j] > loop->strides[0][j - 1]; j--)
+            swap_dims(loop, j, j - 1);
+}
+
+static bool mergeable(const pc__loop *loop, int outer, int inner)
+{
+    for (int k = 0; k < loop->operands; k++)
+        if (loop->strides[k][outer] != loop->strides[k][inner] * loop->shape[inner])
+            return false;
+    return true;
+}
+
+static void merge_dims(pc__loop *loop)
+{
+    int kept = 0;
+    for (int i = 1; i < loop->ndim; i++) {
+        if (mergeable(loop, kept, i)) {
+            loop->shape[kept] *= loop->shape[i];
+        } else {
+            kept++;
+            loop->shape[kept] = loop->shape[i];
+        }
+        for (int k = 0; k < loop->operands; k++)
+            loop->strides[k][kept] = loop->strides[k][i];
+    }
+    loop->ndim = kept + 1;
+}
+
+void pc__loop_make(pc__loop *loop, int count, pc_tensor *const *operands, const void *context)
+{
+    const pc_tensor *out = operands[0];
+    loop->operands = count;
+    loop->context = context;
+    loop->ndim = 0;
+    for (int k = 0; k < count; k++)
+        loop->data[k] = pc__data(operands[k]);
+    for (int i = 0; i < out->ndim; i++) {
+        if (out->shape[i] == 1)
+            continue;
+        int d = loop->ndim++;
+        loop->shape[d] = out->shape[i];
+        for (int k = 0; k < count; k++) {
+            const pc_tensor *t = operands[k];
+            int own = i - (out->ndim - t->ndim);
+            bool repeats = own < 0 || t->shape[own] == 1;
+            loop->strides[k][d] = repeats ? 0 : t->strides[own] * (int64_t)pc_dtype_size(t->dtype);
+        }
+    }
+    if (loop->ndim == 0) {
+        loop->ndim = 1;
+        loop->shape[0] = 1;
+        for (int k = 0; k < count; k++)
+            loop->strides[k][0] = 0;
+        return;
+    }
+    if (loop->ndim > 1) {
+        sort_dims(loop);
+        merge_dims(loop);
+    }
+}
+
+/* Elements [begin, end) in the loop's own order. */
+static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_t end)
+{
+    int last = loop->ndim - 1;
+    int64_t index[PC_MAX_DIMS], rest = begin, inner[PC__OPERANDS];
+    char *data[PC__OPERANDS];
+    for (int k = 0; k < loop->operands; k++) {
+        data[k] = loop->data[k];
+        inner[k] = loop->strides[k][last];
+    }
+    for (int i = last; i >= 0; i--) {
+        index[i] = rest % loop->shape[i];
+        rest /= loop->shape[i];
+        for (int k = 0; k < loop->operands; k++)
+            data[k] += index[i] * loop->strides[k][i];
+    }
+    while (begin < end) {
+        int64_t n = PC__MIN(loop->shape[last] - index[last], end - begin);
+        run(data, inner, n, loop->context);
+        begin += n;
+        index[last] += n;
+        for (int k = 0; k < loop->operands; k++)
+            data[k] += n * inner[k];
+        for (int i = last; i > 0 && index[i] == loop->shape[i]; i--) {
+            index[i] = 0;
+            index[i - 1]++;
+            for (int k = 0; k < loop->operands; k++)
+                data[k] += loop->strides[k][i - 1] - loop->shape[i] * loop->strides[k][i];
+        }
+    }
+}
+
+void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
+{
+    int64_t n = pc__count(loop->ndim, loop->shape);
+    if (n <= 0)
+        return;
+    int threads = pc__threads(n * (cost + 4 * loop->operands));
+    if (threads <= 1) {
+        run_part(loop, run, 0, n);
+        return;
+    }
+    int64_t piece = (n / (threads * 4) + 1023) / 1024 * 1024;
+    int64_t pieces = (n + piece - 1) / piece;
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t i = 0; i < pieces; i++)
+        run_part(loop, run, i * piece, PC__MIN((i + 1) * piece, n));
+}

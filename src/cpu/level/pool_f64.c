@@ -1,0 +1,3 @@
+/* pool_f64.c: pool.c in double. */
+#define PC__DOUBLE
+#include "pool.c"

@@ -1,0 +1,124 @@
+/* products.c: ops over the heavy kernels of compute.h: products, convolutions, pooling. */
+#include "cpu/level/compute.h"
+#include "cpu/level/kernels.h"
+#include "ops/conv2d.h"
+#include "ops/linear.h"
+#include "ops/pool2d.h"
+
+/* The variant of a heavy kernel for a tensor's dtype. */
+#define PICK(name, t) ((t)->dtype == PC_F32 ? PC__K(name##_f32) : PC__K(name##_f64))
+
+/* Kernels that need dense memory of a certain order call on tensors that the op's wrapper made so. */
+
+PC__KERNEL(matmul)
+{
+    (void)stream;
+    const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
+    int lead = y->ndim - 2;
+    int64_t batches = pc__count(lead, y->shape), size = (int64_t)pc_dtype_size(y->dtype);
+    pc__gemm g = {.m = y->shape[lead], .n = y->shape[lead + 1], .k = a->shape[a->ndim - 1],
+                  .a_rs = a->strides[a->ndim - 2], .a_cs = a->strides[a->ndim - 1], .b_rs = b->strides[b->ndim - 2],
+                  .b_cs = b->strides[b->ndim - 1], .c_rs = y->strides[lead], .c_cs = y->strides[lead + 1]};
+    for (int64_t i = 0; i < batches; i++) {
+        int64_t rest = i, at_a = 0, at_b = 0;
+        for (int d = lead - 1; d >= 0; d--) {
+            int64_t index = rest % y->shape[d];
+            int da = d - (lead - (a->ndim - 2)), db = d - (lead - (b->ndim - 2));
+            rest /= y->shape[d];
+            at_a += da >= 0 && a->shape[da] != 1 ? index * a->strides[da] : 0;
+            at_b += db >= 0 && b->shape[db] != 1 ? index * b->strides[db] : 0;
+        }
+        g.a = (const char *)pc__data(a) + at_a * size;
+        g.b = (const char *)pc__data(b) + at_b * size;
+        g.c = (char *)pc__data(y) + i * g.m * g.n * size;
+        PC__TRY(PICK(gemm, y)(&g));
+    }
+    return PC_OK;
+}
+
+PC__KERNEL(linear)
+{
+    (void)stream;
+    const pc__linear_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
+    const pc_tensor *bias = call->n_in > 2 ? call->in[2] : NULL;
+    pc__gemm g = {.m = x->shape[0], .n = w->shape[0], .k = x->shape[1], .a = pc__data(x), .a_rs = x->strides[0],
+                  .a_cs = x->strides[1], .b = pc__data(w), .b_rs = w->strides[1], .b_cs = w->strides[0],
+                  .c = pc__data(y), .c_rs = y->strides[0], .c_cs = y->strides[1], .bias = bias ? pc__data(bias) : NULL,
+                  .activation = (pc__activation)a->activation};
+    return PICK(gemm, y)(&g);
+}
+
+static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc_conv2d_spec *spec)
+{
+    return (pc__conv){.n = x->shape[0], .c = x->shape[1], .h = x->shape[2], .w = x->shape[3], .o = w->shape[0],
+                      .kh = w->shape[2], .kw = w->shape[3], .sh = spec->stride[0], .sw = spec->stride[1],
+                      .ph = spec->padding[0], .pw = spec->padding[1], .activation = (pc__activation)spec->activation,
+                      .pool = spec->pool};
+}
+
+static void *data_or_null(const pc_tensor *t)
+{
+    return pc_tensor_count(t) ? pc__data(t) : NULL;
+}
+
+PC__KERNEL(conv2d)
+{
+    (void)stream;
+    const pc__conv2d_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    pc__conv s = geometry(x, w, &a->spec);
+    return PICK(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+                           pc__data(call->out[0]), data_or_null(call->out[1]));
+}
+
+PC__KERNEL(conv2d_backward)
+{
+    (void)stream;
+    const pc__conv2d_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->in[2], *g = call->in[4];
+    pc__conv s = geometry(x, w, &a->spec);
+    return PICK(conv2d_backward, x)(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]), pc__data(g),
+                                    a->needs[0] ? pc__data(call->out[0]) : NULL,
+                                    a->needs[1] ? pc__data(call->out[1]) : NULL,
+                                    a->needs[2] ? pc__data(call->out[2]) : NULL);
+}
+
+static pc__pool windows(const int64_t *x, const pc_pool2d_spec *spec)
+{
+    return (pc__pool){.n = x[0], .c = x[1], .h = x[2], .w = x[3], .kh = spec->kernel[0], .kw = spec->kernel[1],
+                      .sh = spec->stride[0], .sw = spec->stride[1], .ph = spec->padding[0], .pw = spec->padding[1]};
+}
+
+PC__KERNEL(max_pool2d)
+{
+    (void)stream;
+    const pc__pool2d_attributes *a = call->attributes;
+    pc__pool s = windows(a->in_shape, &a->spec);
+    return PICK(max_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
+}
+
+PC__KERNEL(max_pool2d_backward)
+{
+    (void)stream;
+    const pc__pool2d_attributes *a = call->attributes;
+    pc__pool s = windows(a->in_shape, &a->spec);
+    return PICK(max_pool2d_backward, call->in[0])(&s, pc__data(call->in[1]), pc__data(call->in[0]),
+                                                  pc__data(call->out[0]));
+}
+
+PC__KERNEL(avg_pool2d)
+{
+    (void)stream;
+    const pc__pool2d_attributes *a = call->attributes;
+    pc__pool s = windows(a->in_shape, &a->spec);
+    return PICK(avg_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
+}
+
+PC__KERNEL(avg_pool2d_backward)
+{
+    (void)stream;
+    const pc__pool2d_attributes *a = call->attributes;
+    pc__pool s = windows(a->in_shape, &a->spec);
+    return PICK(avg_pool2d_backward, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
+}

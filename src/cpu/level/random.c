@@ -1,0 +1,74 @@
+/* random.c: drawing tensors. Element i is word i % 4 of block i / 4 (ops/random.h), whatever the number of threads. */
+#include "ops/random.h"
+
+#include "cpu/level/kernels.h"
+
+static void put(pc_tensor *t, int64_t i, double value)
+{
+    if (t->dtype == PC_F32)
+        ((float *)pc__data(t))[i] = (float)value;
+    else
+        ((double *)pc__data(t))[i] = value;
+}
+
+PC__KERNEL(uniform)
+{
+    (void)stream;
+    const pc__random_attributes *a = call->attributes;
+    pc_tensor *t = call->out[0];
+    int64_t n = pc_tensor_count(t), blocks = (n + 3) / 4;
+    int threads = pc__threads(n * 30);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t block = 0; block < blocks; block++) {
+        uint32_t w[4];
+        pc_philox(a->seed, a->stream, (uint64_t)block, w);
+        for (int64_t k = 0; k < 4 && block * 4 + k < n; k++)
+            put(t, block * 4 + k, a->low + (a->high - a->low) * (double)pc_uniform_f32(w[k]));
+    }
+    return PC_OK;
+}
+
+PC__KERNEL(normal)
+{
+    (void)stream;
+    const pc__random_attributes *a = call->attributes;
+    pc_tensor *t = call->out[0];
+    int64_t n = pc_tensor_count(t), blocks = (n + 3) / 4;
+    int threads = pc__threads(n * 100);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t block = 0; block < blocks; block++) {
+        uint32_t w[4];
+        float z[4];
+        pc_philox(a->seed, a->stream, (uint64_t)block, w);
+        pc_normal_pair(w[0], w[1], z);
+        pc_normal_pair(w[2], w[3], z + 2);
+        for (int64_t k = 0; k < 4 && block * 4 + k < n; k++)
+            put(t, block * 4 + k, a->low + a->high * (double)z[k]);
+    }
+    return PC_OK;
+}
+
+PC__KERNEL(dropout)
+{
+    (void)stream;
+    const pc__random_attributes *a = call->attributes;
+    pc_tensor *x = call->in[0], *y = call->out[0];
+    bool *kept = pc__data(call->out[1]);
+    int64_t n = pc_tensor_count(x), blocks = (n + 3) / 4;
+    double scale = a->low < 1 ? 1 / (1 - a->low) : 0;
+    bool single = x->dtype == PC_F32;
+    const void *from = pc__data(x);
+    int threads = pc__threads(n * 30);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t block = 0; block < blocks; block++) {
+        uint32_t w[4];
+        pc_philox(a->seed, a->stream, (uint64_t)block, w);
+        for (int64_t k = 0; k < 4 && block * 4 + k < n; k++) {
+            int64_t i = block * 4 + k;
+            kept[i] = (double)pc_uniform_f32(w[k]) >= a->low;
+            double value = single ? (double)((const float *)from)[i] : ((const double *)from)[i];
+            put(y, i, kept[i] ? value * scale : 0);
+        }
+    }
+    return PC_OK;
+}

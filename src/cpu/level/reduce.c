@@ -1,0 +1,97 @@
+/* reduce.c: sums and maxima of [outer, reduced, inner]. Sums are added in fixed pieces: the result does not depend on
+ * the number of threads. */
+#include "ops/reduce.h"
+
+#include "cpu/level/kernels.h"
+
+#define PIECE 4096
+#define LANES 16
+
+/* A run of numbers in lanes, so that it becomes vector code; pieces then add up in the wider type. */
+#define SUM_RUN(name, T, A)                                                                                            \
+    static A run_##name(const T *x, int64_t n)                                                                         \
+    {                                                                                                                  \
+        A total = 0;                                                                                                   \
+        for (int64_t begin = 0; begin < n; begin += PIECE) {                                                           \
+            int64_t end = PC__MIN(begin + PIECE, n), i = begin;                                                        \
+            T lane[LANES] = {0};                                                                                       \
+            for (; i + LANES <= end; i += LANES)                                                                       \
+                for (int k = 0; k < LANES; k++)                                                                        \
+                    lane[k] = (T)(lane[k] + x[i + k]);                                                                 \
+            A sum = 0;                                                                                                 \
+            for (int k = 0; k < LANES; k++)                                                                            \
+                sum += lane[k];                                                                                        \
+            for (; i < end; i++)                                                                                       \
+                sum += x[i];                                                                                           \
+            total += sum;                                                                                              \
+        }                                                                                                              \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static void rows_##name(const T *x, T *y, int64_t reduced, int64_t inner)                                          \
+    {                                                                                                                  \
+        for (int64_t j = 0; j < inner; j++)                                                                            \
+            y[j] = 0;                                                                                                  \
+        for (int64_t r = 0; r < reduced; r++)                                                                          \
+            for (int64_t j = 0; j < inner; j++)                                                                        \
+                y[j] = (T)(y[j] + x[r * inner + j]);                                                                   \
+    }                                                                                                                  \
+    static void sum_##name(const pc__reduce_attributes *a, const void *from, void *to)                                 \
+    {                                                                                                                  \
+        const T *x = from;                                                                                             \
+        T *y = to;                                                                                                     \
+        int threads = a->outer > 1 ? pc__threads(a->outer * a->reduced * a->inner * 2) : 1;                            \
+        _Pragma("omp parallel for num_threads(threads) if (threads > 1)") for (int64_t o = 0; o < a->outer; o++)       \
+        {                                                                                                              \
+            if (a->inner == 1)                                                                                         \
+                y[o] = (T)run_##name(x + o * a->reduced, a->reduced);                                                  \
+            else                                                                                                       \
+                rows_##name(x + o * a->reduced * a->inner, y + o * a->inner, a->reduced, a->inner);                    \
+        }                                                                                                              \
+    }
+SUM_RUN(i64, uint64_t, uint64_t)
+SUM_RUN(f32, float, double)
+SUM_RUN(f64, double, double)
+
+PC__KERNEL(sum)
+{
+    (void)stream;
+    void (*run)(const pc__reduce_attributes *, const void *, void *) =
+        call->in[0]->dtype == PC_F32 ? sum_f32 : call->in[0]->dtype == PC_F64 ? sum_f64 : sum_i64;
+    run(call->attributes, pc__data(call->in[0]), pc__data(call->out[0]));
+    return PC_OK;
+}
+
+/* The first of equals; NaN is larger than everything, the first NaN counts. */
+#define MAX_RUN(name, T, larger)                                                                                       \
+    static void max_##name(const pc__reduce_attributes *s, const void *from, void *to, int64_t *index)                 \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        for (int64_t o = 0; o < s->outer; o++)                                                                         \
+            for (int64_t j = 0; j < s->inner; j++) {                                                                   \
+                const T *x = (const T *)from + o * s->reduced * s->inner + j;                                          \
+                T best = x[0];                                                                                         \
+                int64_t place = 0;                                                                                     \
+                for (int64_t r = 1; r < s->reduced; r++) {                                                             \
+                    T a = x[r * s->inner];                                                                             \
+                    if (larger)                                                                                        \
+                        best = a, place = r;                                                                           \
+                }                                                                                                      \
+                y[o * s->inner + j] = best;                                                                            \
+                index[o * s->inner + j] = place;                                                                       \
+            }                                                                                                          \
+    }
+MAX_RUN(bool, bool, a && !best)
+MAX_RUN(u8, uint8_t, a > best)
+MAX_RUN(i32, int32_t, a > best)
+MAX_RUN(i64, int64_t, a > best)
+MAX_RUN(f32, float, a > best || (a != a && best == best))
+MAX_RUN(f64, double, a > best || (a != a && best == best))
+
+PC__KERNEL(max)
+{
+    (void)stream;
+    static void (*const runs[PC_DTYPE_COUNT])(const pc__reduce_attributes *, const void *, void *, int64_t *) = {
+        max_bool, max_u8, max_i32, max_i64, max_f32, max_f64};
+    runs[call->in[0]->dtype](call->attributes, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
+    return PC_OK;
+}

@@ -1,0 +1,99 @@
+/* softmax.c: softmax over the last dimension, and the losses. One template, compiled for float and double. */
+#include "cpu/level/kernels.h"
+
+#include <math.h>
+
+static int64_t last_size(const pc_tensor *t)
+{
+    return t->ndim ? t->shape[t->ndim - 1] : 1;
+}
+
+#define REAL float
+#define NAMED(name) name##_f32
+#define EXP(x) pc__exp_f32(x)
+#define LOG1P(x) log1pf(x)
+#define LOG(x) logf(x)
+#include "cpu/level/softmax.inc"
+#undef REAL
+#undef NAMED
+#undef EXP
+#undef LOG1P
+#undef LOG
+
+#define REAL double
+#define NAMED(name) name##_f64
+#define EXP(x) exp(x)
+#define LOG1P(x) log1p(x)
+#define LOG(x) log(x)
+#include "cpu/level/softmax.inc"
+
+#define BY_DTYPE(name, t, ...) ((t)->dtype == PC_F32 ? name##_f32(__VA_ARGS__) : name##_f64(__VA_ARGS__))
+
+PC__KERNEL(softmax)
+{
+    (void)stream;
+    BY_DTYPE(softmax, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(softmax_backward)
+{
+    (void)stream;
+    BY_DTYPE(softmax_backward, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(log_softmax)
+{
+    (void)stream;
+    BY_DTYPE(log_softmax, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(log_softmax_backward)
+{
+    (void)stream;
+    BY_DTYPE(log_softmax_backward, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(bce_with_logits)
+{
+    (void)stream;
+    BY_DTYPE(bce, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(bce_with_logits_backward)
+{
+    (void)stream;
+    BY_DTYPE(bce_backward, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(mse)
+{
+    (void)stream;
+    BY_DTYPE(mse, call->in[0], call);
+    return PC_OK;
+}
+
+PC__KERNEL(cross_entropy)
+{
+    (void)stream;
+    const pc_tensor *x = call->in[0];
+    const int64_t *labels = pc__data(call->in[1]);
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        if (labels[i] < 0 || labels[i] >= x->shape[1])
+            return pc__fail(PC_ERR_RANGE, "cross_entropy: the label of row %lld is %lld; it must be 0 to %lld",
+                            (long long)i, (long long)labels[i], (long long)x->shape[1] - 1);
+    BY_DTYPE(cross_entropy, x, call);
+    return PC_OK;
+}
+
+PC__KERNEL(cross_entropy_backward)
+{
+    (void)stream;
+    BY_DTYPE(cross_entropy_backward, call->in[0], call);
+    return PC_OK;
+}

@@ -1,0 +1,97 @@
+/* step.c: optimiser updates: all parameters in one call, each element once through the cache. */
+#include "ops/step.h"
+
+#include "cpu/level/kernels.h"
+
+#include <math.h>
+
+typedef struct pieces {
+    const pc__step_attributes *a;
+    double step_size, root2; /* adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
+} pieces;
+
+/* p, g, and the slots s1, s2 of one run. In torch.optim's order of operations. */
+#define SGD(T)                                                                                                         \
+    static void sgd_##T(const pc__step_attributes *a, T *p, const T *g, T *v, int64_t n)                               \
+    {                                                                                                                  \
+        T lr = (T)a->lr, momentum = (T)a->momentum, decay = (T)a->weight_decay;                                        \
+        bool first = a->step == 1, nesterov = a->nesterov != 0;                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            T d = g[i] + decay * p[i];                                                                                 \
+            if (v) {                                                                                                   \
+                v[i] = first ? d : momentum * v[i] + d;                                                                \
+                d = nesterov ? d + momentum * v[i] : v[i];                                                             \
+            }                                                                                                          \
+            p[i] -= lr * d;                                                                                            \
+        }                                                                                                              \
+    }
+#define ADAM(T, root)                                                                                                  \
+    static void adam_##T(const pieces *q, T *p, const T *g, T *m, T *v, int64_t n)                                     \
+    {                                                                                                                  \
+        T b1 = (T)q->a->beta1, b2 = (T)q->a->beta2, c1 = (T)(1 - q->a->beta1), c2 = (T)(1 - q->a->beta2);              \
+        T epsilon = (T)q->a->epsilon, decay = (T)q->a->weight_decay, size = (T)q->step_size;                           \
+        T inverse_root2 = (T)(1 / q->root2);                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            T d = g[i] + decay * p[i];                                                                                 \
+            T m1 = b1 * m[i] + c1 * d, v1 = b2 * v[i] + c2 * d * d;                                                    \
+            m[i] = m1;                                                                                                 \
+            v[i] = v1;                                                                                                 \
+            p[i] -= size * m1 / (root(v1) * inverse_root2 + epsilon);                                                  \
+        }                                                                                                              \
+    }
+SGD(float)
+SGD(double)
+ADAM(float, sqrtf)
+ADAM(double, sqrt)
+
+#define RUN 16384
+
+typedef void (*run_fn)(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n);
+
+#define AT(T, k) ((T *)pc__data(tensors[(k) * q->a->count]) + begin)
+
+static void run_sgd(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
+{
+    if (tensors[0]->dtype == PC_F32)
+        sgd_float(q->a, AT(float, 0), AT(float, 1), slots ? AT(float, 2) : NULL, n);
+    else
+        sgd_double(q->a, AT(double, 0), AT(double, 1), slots ? AT(double, 2) : NULL, n);
+}
+
+static void run_adam(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
+{
+    (void)slots;
+    if (tensors[0]->dtype == PC_F32)
+        adam_float(q, AT(float, 0), AT(float, 1), AT(float, 2), AT(float, 3), n);
+    else
+        adam_double(q, AT(double, 0), AT(double, 1), AT(double, 2), AT(double, 3), n);
+}
+
+static void over_all(const pc_call *call, const pieces *q, run_fn run)
+{
+    int count = q->a->count, slots = call->n_in / count - 2;
+    for (int i = 0; i < count; i++) {
+        int64_t n = pc_tensor_count(call->in[i]), runs = (n + RUN - 1) / RUN;
+        int threads = pc__threads(n * 16);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+        for (int64_t r = 0; r < runs; r++)
+            run(q, call->in + i, slots, r * RUN, PC__MIN(RUN, n - r * RUN));
+    }
+}
+
+PC__KERNEL(sgd_step)
+{
+    (void)stream;
+    over_all(call, &(pieces){.a = call->attributes}, run_sgd);
+    return PC_OK;
+}
+
+PC__KERNEL(adam_step)
+{
+    (void)stream;
+    const pc__step_attributes *a = call->attributes;
+    pieces q = {.a = a, .step_size = a->lr / (1 - pow(a->beta1, (double)a->step)),
+                .root2 = sqrt(1 - pow(a->beta2, (double)a->step))};
+    over_all(call, &q, run_adam);
+    return PC_OK;
+}

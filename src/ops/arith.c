@@ -1,0 +1,118 @@
+/* arith.c: add, sub, mul, div, with numbers too. */
+#include "ops/table.h"
+
+#include <math.h>
+
+/* Both inputs in their common dtype (for div a floating one), then the op. */
+static pc_tensor *binary(int op, pc_tensor *a, pc_tensor *b)
+{
+    if (!a || !b)
+        return pc__call(op, (pc_tensor *[]){a, b}, 2, NULL, 0);
+    pc_dtype dtype = pc__promote(a, b);
+    if (op == PC__OP_div && !pc__is_float(dtype))
+        dtype = PC_F32;
+    if (op == PC__OP_sub && dtype == PC_BOOL)
+        return pc__null(PC_ERR_DTYPE, "sub: bool tensors cannot be subtracted; use pc_ne, or cast them first");
+    if (a->dtype == dtype && b->dtype == dtype)
+        return pc__call(op, (pc_tensor *[]){a, b}, 2, NULL, 0);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *in[2] = {pc__as_dtype(a, dtype), pc__as_dtype(b, dtype)};
+        result = pc_keep(pc__call(op, in, 2, NULL, 0));
+    }
+    return result;
+}
+
+pc_tensor *pc_add(pc_tensor *a, pc_tensor *b)
+{
+    return binary(PC__OP_add, a, b);
+}
+
+pc_tensor *pc_sub(pc_tensor *a, pc_tensor *b)
+{
+    return binary(PC__OP_sub, a, b);
+}
+
+pc_tensor *pc_mul(pc_tensor *a, pc_tensor *b)
+{
+    return binary(PC__OP_mul, a, b);
+}
+
+pc_tensor *pc_div(pc_tensor *a, pc_tensor *b)
+{
+    return binary(PC__OP_div, a, b);
+}
+
+static pc_tensor *with_number(int op, pc_tensor *a, double b)
+{
+    if (!a)
+        return pc__call(op, (pc_tensor *[]){a}, 1, NULL, 0);
+    pc_dtype dtype = a->dtype;
+    if (!pc__is_float(dtype))
+        dtype = b != floor(b) ? PC_F32 : dtype == PC_BOOL ? PC_I64 : dtype;
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(binary(op, a, pc_scalar(b, dtype, a->storage->device)));
+    }
+    return result;
+}
+
+pc_tensor *pc_add_scalar(pc_tensor *a, double b)
+{
+    return with_number(PC__OP_add, a, b);
+}
+
+pc_tensor *pc_sub_scalar(pc_tensor *a, double b)
+{
+    return with_number(PC__OP_sub, a, b);
+}
+
+pc_tensor *pc_mul_scalar(pc_tensor *a, double b)
+{
+    return with_number(PC__OP_mul, a, b);
+}
+
+pc_tensor *pc_div_scalar(pc_tensor *a, double b)
+{
+    return with_number(PC__OP_div, a, b);
+}
+
+/* in_grad[i] = value, summed to the shape of input i. */
+static pc_status pass(pc__grad *grad, int i, pc_tensor *value)
+{
+    return pc__set_grad(grad, i, pc__sum_to(value, grad->in_meta[i].ndim, grad->in_meta[i].shape));
+}
+
+
+pc_status pc__grad_add(pc__grad *grad)
+{
+    for (int i = 0; i < 2; i++)
+        if (grad->needs[i])
+            PC__TRY(pass(grad, i, grad->out_grad[0]));
+    return PC_OK;
+}
+
+pc_status pc__grad_sub(pc__grad *grad)
+{
+    pc_tensor *g = grad->out_grad[0];
+    if (grad->needs[0])
+        PC__TRY(pass(grad, 0, g));
+    return grad->needs[1] ? pass(grad, 1, pc_neg(g)) : PC_OK;
+}
+
+pc_status pc__grad_mul(pc__grad *grad)
+{
+    for (int i = 0; i < 2; i++)
+        if (grad->needs[i])
+            PC__TRY(pass(grad, i, pc_mul(grad->out_grad[0], grad->in[1 - i])));
+    return PC_OK;
+}
+
+/* d(a / b) = da / b - a db / b^2 */
+pc_status pc__grad_div(pc__grad *grad)
+{
+    pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[1];
+    if (grad->needs[0])
+        PC__TRY(pass(grad, 0, pc_div(g, b)));
+    return grad->needs[1] ? pass(grad, 1, pc_neg(pc_div(pc_mul(g, pc_div(a, b)), b))) : PC_OK;
+}

@@ -1,0 +1,98 @@
+/* conv2d.c: pool(activation(conv(x) + bias)) as one op. Kernels work on channels-last memory; other inputs are
+ * rearranged on the way in, and the result back. */
+#include "ops/conv2d.h"
+
+#include "ops/table.h"
+#include "tensor/read.h"
+
+static int64_t out_size(int64_t n, int64_t kernel, int stride, int padding)
+{
+    return n + 2 * padding < kernel ? 0 : (n + 2 * padding - kernel) / stride + 1;
+}
+
+static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *bias, pc_conv2d_spec *spec)
+{
+    for (int i = 0; i < 2; i++) {
+        spec->stride[i] = spec->stride[i] ? spec->stride[i] : 1;
+        if (spec->stride[i] < 1 || spec->padding[i] < 0)
+            return pc__fail(PC_ERR_ARGUMENT, "conv2d: stride %d and padding %d: the stride must be at least 1, the "
+                                             "padding at least 0", spec->stride[i], spec->padding[i]);
+    }
+    if (spec->pool < 0 || spec->pool > 16 || (unsigned)spec->activation > PC_TANH)
+        return pc__fail(PC_ERR_ARGUMENT, "conv2d: pool %d must be 0 to 16 and activation %d one of PC_NONE to PC_TANH",
+                        spec->pool, (int)spec->activation);
+    spec->pool = PC__MAX(spec->pool, 1);
+    if (x->ndim != 4 || w->ndim != 4 || x->shape[1] != w->shape[1])
+        return pc__fail(PC_ERR_SHAPE, "conv2d: an input of shape %s ([n, c, h, w]) does not fit a weight of shape %s "
+                                      "([out, c, kh, kw])", PC__SHAPE_OF(x), PC__SHAPE_OF(w));
+    if (bias && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
+        return pc__fail(PC_ERR_SHAPE, "conv2d: a bias of shape %s does not fit a weight of shape %s", PC__SHAPE_OF(bias),
+                        PC__SHAPE_OF(w));
+    if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
+        return pc__fail(PC_ERR_DTYPE, "conv2d: input %s, weight %s, bias %s: all must be float32 or all float64",
+                        pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
+    for (int i = 0; i < 2; i++)
+        if (out_size(x->shape[2 + i], w->shape[2 + i], spec->stride[i], spec->padding[i]) < spec->pool)
+            return pc__fail(PC_ERR_SHAPE, "conv2d: an input of shape %s is too small for a kernel of %lld x %lld%s",
+                            PC__SHAPE_OF(x), (long long)w->shape[2], (long long)w->shape[3],
+                            spec->pool > 1 ? " and pooling" : "");
+    return PC_OK;
+}
+
+pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+{
+    if (!x || !weight)
+        return PC__CALL_PLAIN(conv2d, x, weight);
+    if (check(x, weight, bias, &spec) != PC_OK)
+        return NULL;
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *in[3] = {pc__channels_last(x), pc_contiguous(weight), bias ? pc_contiguous(bias) : NULL};
+        pc__conv2d_attributes attributes = {.spec = spec};
+        pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
+        attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);
+        pc_tensor *y = pc__call(PC__OP_conv2d, in, bias ? 3 : 2, &attributes, sizeof attributes);
+        if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
+            y = pc_contiguous(y);
+        result = pc_keep(y);
+    }
+    return result;
+}
+
+pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)
+{
+    const pc__conv2d_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    int64_t shape[4] = {x->shape[0], w->shape[0]};
+    for (int i = 0; i < 2; i++)
+        shape[2 + i] = out_size(x->shape[2 + i], w->shape[2 + i], a->spec.stride[i], a->spec.padding[i]) / a->spec.pool;
+    pc__meta_channels_last(&out[0], x->dtype, shape);
+    int64_t places = a->spec.pool > 1 && a->wants_argmax ? pc__count(4, shape) : 0;
+    pc__meta_contiguous(&out[1], PC_U8, 1, &places);
+    return PC_OK;
+}
+
+pc_status pc__infer_conv2d_backward(pc_call *call, pc__meta *out)
+{
+    const pc__conv2d_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    const int64_t none[4] = {0};
+    pc__meta_channels_last(&out[0], x->dtype, a->needs[0] ? x->shape : none);
+    pc__meta_contiguous(&out[1], w->dtype, 4, a->needs[1] ? w->shape : none);
+    pc__meta_contiguous(&out[2], w->dtype, 1, a->needs[2] ? w->shape : none);
+    return PC_OK;
+}
+
+pc_status pc__grad_conv2d(pc__grad *grad)
+{
+    pc__conv2d_attributes a = *(const pc__conv2d_attributes *)grad->attributes;
+    pc_tensor *in[5] = {grad->in[0], grad->in[1], grad->out[0], grad->out[1], pc__channels_last(grad->out_grad[0])};
+    pc_tensor *out[PC__OUT_MAX];
+    for (int i = 0; i < 3; i++)
+        a.needs[i] = i < grad->n_in && grad->needs[i];
+    PC__TRY(pc__call_all(PC__OP_conv2d_backward, in, 5, &a, sizeof a, out));
+    for (int i = 0; i < grad->n_in; i++)
+        if (grad->needs[i])
+            PC__TRY(pc__set_grad(grad, i, out[i]));
+    return PC_OK;
+}

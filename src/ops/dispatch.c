@@ -1,0 +1,143 @@
+/* dispatch.c: the one way in. Every op of the library goes through pc_dispatch, and every concern that all ops share
+ * (checks, memory, order between streams, kernels, the tape) is dealt with here once. */
+#include "ops/table.h"
+
+#include "tensor/read.h"
+
+static pc_status check_inputs(const pc_call *call, pc_device *device)
+{
+    const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
+    for (int i = 0; i < call->n_in; i++)
+        if (!call->in[i]) {
+            if (pc_failed())
+                return pc_error_last()->status; /* the error that made it NULL is the one to keep */
+            return pc__fail(PC_ERR_ARGUMENT, "%s: input %d is NULL", call->op->name, i);
+        }
+    *device = first->storage->device;
+    for (int i = 1; i < call->n_in; i++)
+        if (!pc_device_equal(call->in[i]->storage->device, *device)) {
+            char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
+            return pc__fail(PC_ERR_DEVICE, "%s: the inputs are on %s and %s; move one with pc_to", call->op->name,
+                            pc_device_name(*device, a), pc_device_name(call->in[i]->storage->device, b));
+        }
+    return PC_OK;
+}
+
+static pc_status order(const pc_call *call, pc_stream *stream)
+{
+    for (int i = 0; i < call->n_in; i++)
+        PC__TRY(pc__storage_reads(call->in[i]->storage, stream));
+    for (int i = 0; i < call->n_out; i++)
+        PC__TRY(pc__storage_writes(call->out[i]->storage, stream));
+    return PC_OK;
+}
+
+static pc_status launch(const pc_call *call, pc_stream *stream)
+{
+    const pc__backend *backend = stream->backend;
+    pc__kernel kernel = backend->kernels()[call->op->index];
+    if (!kernel) {
+        char name[PC_DEVICE_NAME_MAX];
+        const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
+        return pc__fail(PC_ERR_UNSUPPORTED, "%s of %s has no kernel on %s", call->op->name,
+                        pc_dtype_name(first->dtype), pc_device_name(stream->device, name));
+    }
+    if (!backend->immediate)
+        PC__TRY(order(call, stream));
+    atomic_fetch_add_explicit(&stream->ticket, 1, memory_order_relaxed);
+    return backend->submit ? backend->submit(stream, kernel, call) : kernel(stream, call);
+}
+
+static void discard_outputs(pc_call *call, int made)
+{
+    while (made-- > 0)
+        call->out[made] = pc__tensor_discard(call->out[made]);
+}
+
+static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device device)
+{
+    for (int i = 0; i < call->n_out; i++) {
+        call->out[i] = pc__tensor_new(&meta[i], device);
+        if (!call->out[i]) {
+            discard_outputs(call, i);
+            return PC_ERR_MEMORY;
+        }
+    }
+    return PC_OK;
+}
+
+static pc_status in_place(pc_call *call, pc_device device)
+{
+    for (int i = 0; i < call->n_out; i++)
+        if (call->out[i]->requires_grad && pc__tape_recording())
+            return pc__fail(PC_ERR_STATE, "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
+                            call->op->name);
+    pc__meta unused[PC__OUT_MAX];
+    PC__TRY(call->op->infer(call, unused));
+    pc_stream *stream = pc_stream_current(device);
+    if (!stream)
+        return PC_ERR_DEVICE;
+    for (int i = 0; i < call->n_out; i++)
+        atomic_fetch_add_explicit(&call->out[i]->storage->version, 1, memory_order_relaxed);
+    return launch(call, stream);
+}
+
+pc_status pc_dispatch(pc_call *call)
+{
+    pc_device device;
+    PC__TRY(check_inputs(call, &device));
+    if (call->op->flags & PC__IN_PLACE)
+        return in_place(call, device);
+
+    pc__meta meta[PC__OUT_MAX];
+    PC__TRY(call->op->infer(call, meta));
+    PC__TRY(make_outputs(call, meta, device));
+    pc_status status = PC_OK;
+    if (!(call->op->flags & PC__VIEW)) {
+        pc_stream *stream = pc_stream_current(device);
+        status = stream ? launch(call, stream) : PC_ERR_DEVICE;
+    }
+    if (status == PC_OK && pc__tape_wants(call))
+        status = pc__tape_record(call);
+    if (status != PC_OK)
+        discard_outputs(call, call->n_out);
+    return status;
+}
+
+pc_status pc__call_all(int op, pc_tensor **in, int n_in, const void *attributes, size_t attribute_bytes,
+                       pc_tensor **out)
+{
+    const pc__op *row = &pc__ops[op];
+    pc_call call = {.op = row, .in = in, .n_in = n_in, .n_out = row->n_out, .attributes = attributes,
+                    .attribute_bytes = attribute_bytes};
+    pc_status status = pc_dispatch(&call);
+    for (int i = 0; i < row->n_out; i++)
+        out[i] = status == PC_OK ? call.out[i] : NULL;
+    return status;
+}
+
+pc_tensor *pc__call(int op, pc_tensor **in, int n_in, const void *attributes, size_t attribute_bytes)
+{
+    pc_tensor *out[PC__OUT_MAX] = {NULL};
+    (void)pc__call_all(op, in, n_in, attributes, attribute_bytes, out);
+    for (int i = 1; i < PC__OUT_MAX; i++)
+        pc__tensor_discard(out[i]);
+    return out[0];
+}
+
+pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, const void *attributes,
+                            size_t attribute_bytes)
+{
+    if (!to)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "%s: the tensor to write is NULL", pc__ops[op].name);
+    pc_call call = {.op = &pc__ops[op], .in = in, .n_in = n_in, .n_out = 1, .out = {to}, .attributes = attributes,
+                    .attribute_bytes = attribute_bytes};
+    return pc_dispatch(&call);
+}
+
+pc_status pc__set_grad(pc__grad *grad, int i, pc_tensor *value)
+{
+    grad->in_grad[i] = value;
+    return value ? PC_OK : pc_error_last()->status;
+}

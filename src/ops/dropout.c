@@ -1,0 +1,33 @@
+/* dropout.c: zeros by chance, the rest scaled so that the mean stays. */
+#include "ops/random.h"
+#include "ops/table.h"
+
+pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
+{
+    if (!(p >= 0 && p <= 1))
+        return pc__null(PC_ERR_ARGUMENT, "dropout: p is %g; it must be 0 to 1", p);
+    if (a && !pc__is_float(a->dtype))
+        return pc__null(PC_ERR_DTYPE, "dropout: the input is %s; it must be float32 or float64", pc_dtype_name(a->dtype));
+    pc__random_attributes attributes = pc__draw(PC__PURPOSE_DROPOUT, p, 0);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(PC__CALL(dropout, &attributes, pc_contiguous(a)));
+    }
+    return result;
+}
+
+/* Outputs: the result, and which elements stayed. */
+pc_status pc__infer_dropout(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *a = call->in[0];
+    pc__meta_contiguous(&out[0], a->dtype, a->ndim, a->shape);
+    pc__meta_contiguous(&out[1], PC_BOOL, a->ndim, a->shape);
+    return PC_OK;
+}
+
+pc_status pc__grad_dropout(pc__grad *grad)
+{
+    const pc__random_attributes *a = grad->attributes;
+    pc_tensor *kept = pc_mul(grad->out_grad[0], pc_cast(grad->out[1], grad->in_meta[0].dtype));
+    return pc__set_grad(grad, 0, pc_mul_scalar(kept, a->low < 1 ? 1 / (1 - a->low) : 0));
+}

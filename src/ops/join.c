@@ -1,0 +1,105 @@
+/* join.c: joining tensors along a dimension, and picking entries along one. */
+#include "ops/join.h"
+
+#include "ops/table.h"
+
+pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim)
+{
+    if (count < 1)
+        return pc__null(PC_ERR_ARGUMENT, "cat: there must be at least one tensor");
+    for (int i = 0; i < count; i++)
+        if (!tensors[i])
+            return pc__call(PC__OP_cat, (pc_tensor **)tensors, count, NULL, 0);
+    pc__dim_attributes attributes = {pc__dim("cat", dim, tensors[0]->ndim)};
+    if (attributes.dim < 0)
+        return NULL;
+    pc_dtype dtype = tensors[0]->dtype;
+    for (int i = 1; i < count; i++)
+        dtype = PC__MAX(dtype, (pc_dtype)tensors[i]->dtype);
+    pc_tensor **in = pc__alloc((size_t)count * sizeof *in), *result = NULL;
+    if (!in)
+        return NULL;
+    PC_SCOPE {
+        for (int i = 0; i < count; i++)
+            in[i] = pc__as_dtype(tensors[i], dtype);
+        result = pc_keep(pc__call(PC__OP_cat, in, count, &attributes, sizeof attributes));
+    }
+    pc__free(in);
+    return result;
+}
+
+pc_status pc__infer_cat(pc_call *call, pc__meta *out)
+{
+    const pc__dim_attributes *a = call->attributes;
+    const pc_tensor *first = call->in[0];
+    int64_t shape[PC_MAX_DIMS];
+    memcpy(shape, first->shape, sizeof shape);
+    if (first->ndim == 0)
+        return pc__fail(PC_ERR_SHAPE, "cat: zero-dim tensors cannot be joined; pc_reshape them to [1] first");
+    for (int i = 1; i < call->n_in; i++) {
+        const pc_tensor *t = call->in[i];
+        bool fits = t->ndim == first->ndim;
+        for (int d = 0; fits && d < t->ndim; d++)
+            fits = d == a->dim || t->shape[d] == first->shape[d];
+        if (!fits)
+            return pc__fail(PC_ERR_SHAPE, "cat: the shapes %s and %s differ outside dimension %d", PC__SHAPE_OF(first),
+                            PC__SHAPE_OF(t), a->dim);
+        shape[a->dim] += t->shape[a->dim];
+    }
+    pc__meta_contiguous(&out[0], first->dtype, first->ndim, shape);
+    return PC_OK;
+}
+
+pc_status pc__grad_cat(pc__grad *grad)
+{
+    const pc__dim_attributes *a = grad->attributes;
+    int64_t at = 0;
+    for (int i = 0; i < grad->n_in; i++) {
+        int64_t n = grad->in_meta[i].shape[a->dim];
+        if (grad->needs[i])
+            PC__TRY(pc__set_grad(grad, i, pc_slice(grad->out_grad[0], a->dim, at, at + n, 1)));
+        at += n;
+    }
+    return PC_OK;
+}
+
+pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
+{
+    if (!a || !index)
+        return PC__CALL_PLAIN(index_select, a, index);
+    if (index->ndim != 1 || (index->dtype != PC_I64 && index->dtype != PC_I32))
+        return pc__null(PC_ERR_ARGUMENT, "index_select: the index is %s %s; it must be int64 or int32 with one dimension",
+                        pc_dtype_name(index->dtype), PC__SHAPE_OF(index));
+    pc__dim_attributes attributes = {pc__dim("index_select", dim, a->ndim)};
+    if (attributes.dim < 0)
+        return NULL;
+    if (a->ndim == 0)
+        return pc__null(PC_ERR_SHAPE, "index_select: a zero-dim tensor has no entries to pick");
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *places = pc_contiguous(pc__as_dtype(index, PC_I64));
+        result = pc_keep(PC__CALL(index_select, &attributes, pc_contiguous(a), places));
+    }
+    return result;
+}
+
+pc_status pc__infer_index_select(pc_call *call, pc__meta *out)
+{
+    const pc__dim_attributes *a = call->attributes;
+    const pc_tensor *t = call->in[0];
+    int64_t shape[PC_MAX_DIMS];
+    memcpy(shape, t->shape, sizeof shape);
+    shape[a->dim] = call->in[1]->shape[0];
+    pc__meta_contiguous(&out[0], t->dtype, t->ndim, shape);
+    return PC_OK;
+}
+
+pc_status pc__grad_index_select(pc__grad *grad)
+{
+    const pc__dim_attributes *a = grad->attributes;
+    const pc__meta *in = &grad->in_meta[0];
+    pc_tensor *whole = pc_zeros(pc_shape_of(in->ndim, in->shape), in->dtype, grad->device);
+    pc_tensor *parts[2] = {pc_contiguous(grad->out_grad[0]), grad->in[1]};
+    PC__TRY(pc__call_in_place(PC__OP_index_add, whole, parts, 2, a, sizeof *a));
+    return pc__set_grad(grad, 0, whole);
+}

@@ -1,0 +1,9 @@
+/* join.h: attributes of cat and index_select. */
+#ifndef PC__OP_JOIN_H
+#define PC__OP_JOIN_H
+
+typedef struct pc__dim_attributes {
+    int dim;
+} pc__dim_attributes;
+
+#endif

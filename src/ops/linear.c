@@ -1,0 +1,57 @@
+/* linear.c: activation(x w^T + bias) in one kernel. */
+#include "ops/linear.h"
+
+#include "ops/activation.h"
+#include "ops/table.h"
+
+pc_status pc__infer_linear(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    pc__meta_contiguous(&out[0], x->dtype, 2, (int64_t[]){x->shape[0], w->shape[0]});
+    return PC_OK;
+}
+
+static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *bias)
+{
+    if (x->ndim < 1 || w->ndim != 2 || x->shape[x->ndim - 1] != w->shape[1])
+        return pc__fail(PC_ERR_SHAPE, "linear: an input of shape %s does not fit a weight of shape %s ([out, in])",
+                        PC__SHAPE_OF(x), PC__SHAPE_OF(w));
+    if (bias && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
+        return pc__fail(PC_ERR_SHAPE, "linear: a bias of shape %s does not fit a weight of shape %s", PC__SHAPE_OF(bias),
+                        PC__SHAPE_OF(w));
+    if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
+        return pc__fail(PC_ERR_DTYPE, "linear: input %s, weight %s, bias %s: all must be float32 or all float64",
+                        pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
+    return PC_OK;
+}
+
+pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+{
+    pc_tensor *in[3] = {x, weight, bias};
+    pc__linear_attributes attributes = {activation};
+    if (!x || !weight)
+        return pc__call(PC__OP_linear, in, 2, NULL, 0);
+    if (check(x, weight, bias) != PC_OK)
+        return NULL;
+    if (x->ndim == 2)
+        return pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_shape shape = pc_tensor_shape(x);
+        in[0] = pc_reshape(x, PC_SHAPE(pc__count(x->ndim - 1, x->shape), x->shape[x->ndim - 1]));
+        shape.dim[shape.ndim - 1] = weight->shape[0];
+        result = pc_keep(pc_reshape(pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes), shape));
+    }
+    return result;
+}
+
+pc_status pc__grad_linear(pc__grad *grad)
+{
+    const pc__linear_attributes *a = grad->attributes;
+    pc_tensor *g = pc__activation_backward(a->activation, grad->out_grad[0], grad->out[0]);
+    if (grad->needs[0])
+        PC__TRY(pc__set_grad(grad, 0, pc_matmul(g, grad->in[1])));
+    if (grad->needs[1])
+        PC__TRY(pc__set_grad(grad, 1, pc_matmul(pc_transpose(g, 0, 1), grad->in[0])));
+    return grad->n_in > 2 && grad->needs[2] ? pc__set_grad(grad, 2, pc_sum_dims(g, PC_SHAPE(0), false)) : PC_OK;
+}

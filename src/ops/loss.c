@@ -1,0 +1,95 @@
+/* loss.c: losses, each one fused kernel forward and one backward. */
+#include "ops/table.h"
+
+static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
+{
+    if (!x || !y)
+        return pc__call(op, (pc_tensor *[]){x, y}, 2, NULL, 0);
+    const char *who = pc__ops[op].name;
+    if (!pc__same_shape(x, y))
+        return pc__null(PC_ERR_SHAPE, "%s: the input has shape %s and the target %s; they must be the same", who,
+                        PC__SHAPE_OF(x), PC__SHAPE_OF(y));
+    if (!pc__is_float(x->dtype))
+        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be float32 or float64", who, pc_dtype_name(x->dtype));
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, x->dtype))};
+        result = pc_keep(pc__call(op, in, 2, NULL, 0));
+    }
+    return result;
+}
+
+pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y)
+{
+    return pair(PC__OP_bce_with_logits, x, y);
+}
+
+pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y)
+{
+    return pair(PC__OP_mse, x, y);
+}
+
+pc_status pc__infer_pair_loss(pc_call *call, pc__meta *out)
+{
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, 0, NULL);
+    return PC_OK;
+}
+
+/* Backward kernels take (x or probabilities, target, gradient of the loss) and give a tensor like the first. */
+pc_status pc__infer_loss_backward(pc_call *call, pc__meta *out)
+{
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, call->in[0]->ndim, call->in[0]->shape);
+    return PC_OK;
+}
+
+/* d/dx = (sigmoid(x) - y) / n; d/dy = -x / n */
+pc_status pc__grad_bce_with_logits(pc__grad *grad)
+{
+    pc_tensor *g = grad->out_grad[0], *x = grad->in[0], *y = grad->in[1];
+    if (grad->needs[0])
+        PC__TRY(pc__set_grad(grad, 0, PC__CALL_PLAIN(bce_with_logits_backward, x, y, g)));
+    if (grad->needs[1])
+        PC__TRY(pc__set_grad(grad, 1, pc_mul(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g)));
+    return PC_OK;
+}
+
+/* d/dx = 2 (x - y) / n */
+pc_status pc__grad_mse(pc__grad *grad)
+{
+    pc_tensor *x = grad->in[0], *y = grad->in[1];
+    pc_tensor *dx = pc_mul(pc_mul_scalar(pc_sub(x, y), 2.0 / (double)pc_tensor_count(x)), grad->out_grad[0]);
+    if (grad->needs[0])
+        PC__TRY(pc__set_grad(grad, 0, dx));
+    return grad->needs[1] ? pc__set_grad(grad, 1, pc_neg(dx)) : PC_OK;
+}
+
+pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
+{
+    if (!x || !labels)
+        return PC__CALL_PLAIN(cross_entropy, x, labels);
+    if (x->ndim != 2 || labels->ndim != 1 || x->shape[0] != labels->shape[0])
+        return pc__null(PC_ERR_SHAPE, "cross_entropy: the input has shape %s and the labels %s; they must be [n, classes] "
+                                      "and [n]", PC__SHAPE_OF(x), PC__SHAPE_OF(labels));
+    if (!pc__is_float(x->dtype) || labels->dtype != PC_I64)
+        return pc__null(PC_ERR_DTYPE, "cross_entropy: the input is %s and the labels are %s; they must be floating and int64",
+                        pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(PC__CALL_PLAIN(cross_entropy, pc_contiguous(x), pc_contiguous(labels)));
+    }
+    return result;
+}
+
+/* Outputs: the loss, and softmax(x) for the gradient. */
+pc_status pc__infer_cross_entropy(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *x = call->in[0];
+    pc__meta_contiguous(&out[0], x->dtype, 0, NULL);
+    pc__meta_contiguous(&out[1], x->dtype, 2, x->shape);
+    return PC_OK;
+}
+
+pc_status pc__grad_cross_entropy(pc__grad *grad)
+{
+    return pc__set_grad(grad, 0, PC__CALL_PLAIN(cross_entropy_backward, grad->out[1], grad->in[1], grad->out_grad[0]));
+}

@@ -1,0 +1,65 @@
+/* matmul.c: matrix products, in batches too. Any strides: the kernel reads transposed views where they lie. */
+#include "ops/table.h"
+
+/* Shape rule for [..., m, k] x [..., k, n]; leading dimensions broadcast. */
+pc_status pc__infer_matmul(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *a = call->in[0], *b = call->in[1];
+    int64_t shape[PC_MAX_DIMS];
+    int ndim;
+    pc_tensor lead_a = {.ndim = (uint8_t)(a->ndim - 2)}, lead_b = {.ndim = (uint8_t)(b->ndim - 2)};
+    memcpy(lead_a.shape, a->shape, sizeof lead_a.shape);
+    memcpy(lead_b.shape, b->shape, sizeof lead_b.shape);
+    PC__TRY(pc__broadcast("matmul", &lead_a, &lead_b, &ndim, shape));
+    shape[ndim] = a->shape[a->ndim - 2];
+    shape[ndim + 1] = b->shape[b->ndim - 1];
+    pc__meta_contiguous(&out[0], a->dtype, ndim + 2, shape);
+    return PC_OK;
+}
+
+static pc_status check(const pc_tensor *a, const pc_tensor *b)
+{
+    if (a->ndim == 0 || b->ndim == 0)
+        return pc__fail(PC_ERR_SHAPE, "matmul: both tensors need at least one dimension, got %s and %s",
+                        PC__SHAPE_OF(a), PC__SHAPE_OF(b));
+    if (a->dtype != b->dtype || !pc__is_float(a->dtype))
+        return pc__fail(PC_ERR_DTYPE, "matmul: the dtypes are %s and %s; both must be float32 or float64 (pc_cast)",
+                        pc_dtype_name(a->dtype), pc_dtype_name(b->dtype));
+    int64_t ka = a->shape[a->ndim - 1], kb = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
+    if (ka != kb)
+        return pc__fail(PC_ERR_SHAPE, "matmul: %s x %s: the inner sizes %lld and %lld differ", PC__SHAPE_OF(a),
+                        PC__SHAPE_OF(b), (long long)ka, (long long)kb);
+    return PC_OK;
+}
+
+pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
+{
+    if (!a || !b)
+        return PC__CALL_PLAIN(matmul, a, b);
+    if (check(a, b) != PC_OK)
+        return NULL;
+    if (a->ndim > 1 && b->ndim > 1)
+        return PC__CALL_PLAIN(matmul, a, b);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *left = a->ndim == 1 ? pc_unsqueeze(a, 0) : a, *right = b->ndim == 1 ? pc_unsqueeze(b, 1) : b;
+        pc_tensor *product = PC__CALL_PLAIN(matmul, left, right);
+        if (b->ndim == 1)
+            product = pc_squeeze(product, -1);
+        if (a->ndim == 1)
+            product = pc_squeeze(product, b->ndim == 1 ? -1 : -2);
+        result = pc_keep(product);
+    }
+    return result;
+}
+
+pc_status pc__grad_matmul(pc__grad *grad)
+{
+    pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[1];
+    const pc__meta *in = grad->in_meta;
+    if (grad->needs[0])
+        PC__TRY(pc__set_grad(grad, 0, pc__sum_to(pc_matmul(g, pc_transpose(b, -1, -2)), in[0].ndim, in[0].shape)));
+    if (grad->needs[1])
+        PC__TRY(pc__set_grad(grad, 1, pc__sum_to(pc_matmul(pc_transpose(a, -1, -2), g), in[1].ndim, in[1].shape)));
+    return PC_OK;
+}

@@ -1,0 +1,89 @@
+/* pool2d.c: maxima and averages over windows. Kernels work on channels-last memory. */
+#include "ops/pool2d.h"
+
+#include "ops/table.h"
+
+static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec)
+{
+    if (x->ndim != 4 || !pc__is_float(x->dtype))
+        return pc__fail(x->ndim != 4 ? PC_ERR_SHAPE : PC_ERR_DTYPE,
+                        "%s: the input is %s %s; it must be float32 or float64 [n, c, h, w]", who,
+                        pc_dtype_name(x->dtype), PC__SHAPE_OF(x));
+    for (int i = 0; i < 2; i++) {
+        spec->stride[i] = spec->stride[i] ? spec->stride[i] : spec->kernel[i];
+        if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 || 2 * spec->padding[i] > spec->kernel[i])
+            return pc__fail(PC_ERR_ARGUMENT, "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, "
+                                             "the padding 0 to half the kernel", who, spec->kernel[i], spec->stride[i],
+                            spec->padding[i]);
+        if (x->shape[2 + i] + 2 * spec->padding[i] < spec->kernel[i])
+            return pc__fail(PC_ERR_SHAPE, "%s: an input of shape %s is too small for a window of %d x %d", who,
+                            PC__SHAPE_OF(x), spec->kernel[0], spec->kernel[1]);
+    }
+    return PC_OK;
+}
+
+static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_pool2d_spec spec)
+{
+    if (!x)
+        return pc__call(op, &x, 1, NULL, 0);
+    if (check(who, x, &spec) != PC_OK)
+        return NULL;
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc__pool2d_attributes attributes = {.spec = spec};
+        memcpy(attributes.in_shape, x->shape, sizeof attributes.in_shape);
+        pc_tensor *in = pc__channels_last(x);
+        pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);
+        if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
+            y = pc_contiguous(y);
+        result = pc_keep(y);
+    }
+    return result;
+}
+
+pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_pool2d_spec spec)
+{
+    return pool(PC__OP_max_pool2d, "max_pool2d", x, spec);
+}
+
+pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_pool2d_spec spec)
+{
+    return pool(PC__OP_avg_pool2d, "avg_pool2d", x, spec);
+}
+
+pc_status pc__infer_avg_pool2d(pc_call *call, pc__meta *out)
+{
+    const pc__pool2d_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0];
+    int64_t shape[4] = {x->shape[0], x->shape[1]};
+    for (int i = 0; i < 2; i++)
+        shape[2 + i] = (x->shape[2 + i] + 2 * a->spec.padding[i] - a->spec.kernel[i]) / a->spec.stride[i] + 1;
+    pc__meta_channels_last(&out[0], x->dtype, shape);
+    return PC_OK;
+}
+
+pc_status pc__infer_max_pool2d(pc_call *call, pc__meta *out)
+{
+    PC__TRY(pc__infer_avg_pool2d(call, out));
+    pc__meta_channels_last(&out[1], PC_I32, out[0].shape);
+    return PC_OK;
+}
+
+pc_status pc__infer_pool2d_backward(pc_call *call, pc__meta *out)
+{
+    const pc__pool2d_attributes *a = call->attributes;
+    pc__meta_channels_last(&out[0], call->in[0]->dtype, a->in_shape);
+    return PC_OK;
+}
+
+pc_status pc__grad_max_pool2d(pc__grad *grad)
+{
+    const pc__pool2d_attributes *a = grad->attributes;
+    return pc__set_grad(grad, 0, PC__CALL(max_pool2d_backward, a, pc__channels_last(grad->out_grad[0]), grad->out[1]));
+}
+
+pc_status pc__grad_avg_pool2d(pc__grad *grad)
+{
+    const pc__pool2d_attributes *a = grad->attributes;
+    return pc__set_grad(grad, 0, PC__CALL(avg_pool2d_backward, a, pc__channels_last(grad->out_grad[0])));
+}

@@ -1,0 +1,12 @@
+/* pool2d.h: attributes of pooling. */
+#ifndef PC__OP_POOL2D_H
+#define PC__OP_POOL2D_H
+
+#include <paracord/ops.h>
+
+typedef struct pc__pool2d_attributes {
+    pc_pool2d_spec spec;   /* with its defaults filled in */
+    int64_t in_shape[4];   /* backward: of x */
+} pc__pool2d_attributes;
+
+#endif

@@ -1,0 +1,22 @@
+/* random.h: attributes of ops that draw random numbers. Element i of a draw is word i % 4 of
+ * pc_philox(seed, step * 4 + purpose, i / 4). */
+#ifndef PC__OP_RANDOM_H
+#define PC__OP_RANDOM_H
+
+#include "base/base.h"
+
+enum pc__purpose { PC__PURPOSE_UNIFORM, PC__PURPOSE_NORMAL, PC__PURPOSE_DROPOUT };
+
+typedef struct pc__random_attributes {
+    uint64_t seed, stream;
+    double low, high; /* uniform: the bounds; normal: mean and standard deviation; dropout: low = p */
+} pc__random_attributes;
+
+/* The next draw of the thread's generator. */
+static inline pc__random_attributes pc__draw(enum pc__purpose purpose, double low, double high)
+{
+    pc_generator g = pc__generator_next();
+    return (pc__random_attributes){g.seed, g.step * 4 + purpose, low, high};
+}
+
+#endif

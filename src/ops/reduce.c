@@ -1,0 +1,234 @@
+/* reduce.c: sums, means and maxima over dimensions. The wrapper brings the reduced dimensions together; the op sees
+ * [outer, reduced, inner]. */
+#include "ops/reduce.h"
+
+#include "ops/table.h"
+#include "ops/view.h"
+#include "tensor/read.h"
+
+/* Which dimensions a list names, as bits; false when one is out of range or named twice. */
+static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned *mask)
+{
+    *mask = 0;
+    for (int i = 0; i < dims.ndim; i++) {
+        int d = pc__dim(who, (int)dims.dim[i], t->ndim);
+        if (d < 0)
+            return false;
+        if (*mask >> d & 1) {
+            (void)pc__fail(PC_ERR_ARGUMENT, "%s: dimension %d is named twice", who, d);
+            return false;
+        }
+        *mask |= t->ndim ? 1u << d : 0;
+    }
+    return true;
+}
+
+static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce_attributes *a)
+{
+    *a = (pc__reduce_attributes){.outer = 1, .reduced = 1, .inner = 1};
+    int first = mask ? __builtin_ctz(mask) : t->ndim, last = mask ? 31 - __builtin_clz(mask) : t->ndim;
+    for (int i = 0; i < t->ndim; i++) {
+        bool gone = mask >> i & 1;
+        a->kept_shape[i] = gone ? 1 : t->shape[i];
+        if (gone)
+            a->reduced *= t->shape[i];
+        else if (i < first)
+            a->outer *= t->shape[i];
+        else if (i > last)
+            a->inner *= t->shape[i];
+        if (!gone || keepdim)
+            a->shape[a->ndim++] = gone ? 1 : t->shape[i];
+    }
+}
+
+/* True when the reduced dimensions lie side by side, so that no reordering is needed. */
+static bool side_by_side(unsigned mask)
+{
+    return !mask || (mask >> __builtin_ctz(mask) & ((mask >> __builtin_ctz(mask)) + 1)) == 0;
+}
+
+/* t contiguous and in a form with the reduced dimensions side by side; the mask follows. */
+static pc_tensor *arrange(pc_tensor *t, unsigned *mask)
+{
+    if (side_by_side(*mask))
+        return pc_contiguous(t);
+    pc_shape order = {0};
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < t->ndim; i++)
+            if ((*mask >> i & 1) == (unsigned)pass)
+                order.dim[order.ndim++] = i;
+    int count = __builtin_popcount(*mask);
+    *mask = ((1u << count) - 1) << (t->ndim - count);
+    return pc_contiguous(pc_permute(t, order));
+}
+
+static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
+{
+    pc__reduce_attributes want, a;
+    describe(t, mask, keepdim, &want);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *ready = arrange(pc__as_dtype(t, pc__is_float(t->dtype) ? t->dtype : PC_I64), &mask);
+        if (ready) {
+            describe(ready, mask, keepdim, &a);
+            a.ndim = want.ndim;
+            memcpy(a.shape, want.shape, sizeof a.shape);
+            result = pc_keep(PC__CALL(sum, &a, ready));
+        }
+    }
+    return result;
+}
+
+pc_status pc__infer_sum(pc_call *call, pc__meta *out)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, a->ndim, a->shape);
+    return PC_OK;
+}
+
+static pc_tensor *spread(pc_tensor *g, const pc__reduce_attributes *a, const pc__meta *in)
+{
+    pc_tensor *kept = pc_reshape(g, pc_shape_of(in->ndim, a->kept_shape));
+    return pc_expand(kept, pc_shape_of(in->ndim, in->shape));
+}
+
+pc_status pc__grad_sum(pc__grad *grad)
+{
+    return pc__set_grad(grad, 0, spread(grad->out_grad[0], grad->attributes, &grad->in_meta[0]));
+}
+
+static unsigned all_of(const pc_tensor *t)
+{
+    return (1u << t->ndim) - 1;
+}
+
+pc_tensor *pc_sum(pc_tensor *a)
+{
+    return a ? sum(a, all_of(a), false) : NULL;
+}
+
+pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim)
+{
+    unsigned mask;
+    return a && mask_of("sum", a, dims, &mask) ? sum(a, mask, keepdim) : NULL;
+}
+
+static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
+{
+    if (!pc__is_float(t->dtype))
+        return pc__null(PC_ERR_DTYPE, "mean: a %s tensor has no mean in its own dtype; use pc_cast to PC_F32 first",
+                        pc_dtype_name(t->dtype));
+    pc__reduce_attributes a;
+    describe(t, mask, keepdim, &a);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(pc_div_scalar(sum(t, mask, keepdim), (double)a.reduced));
+    }
+    return result;
+}
+
+pc_tensor *pc_mean(pc_tensor *a)
+{
+    return a ? mean(a, all_of(a), false) : NULL;
+}
+
+pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim)
+{
+    unsigned mask;
+    return a && mask_of("mean", a, dims, &mask) ? mean(a, mask, keepdim) : NULL;
+}
+
+pc_tensor *pc__sum_to(pc_tensor *t, int ndim, const int64_t *shape)
+{
+    if (!t)
+        return NULL;
+    int lead = t->ndim - ndim;
+    unsigned mask = 0;
+    for (int i = 0; i < t->ndim; i++)
+        if (i < lead || (shape[i - lead] == 1 && t->shape[i] != 1))
+            mask |= 1u << i;
+    return mask ? pc_reshape(sum(t, mask, true), pc_shape_of(ndim, shape)) : t;
+}
+
+/* Values in *value and positions among the reduced elements in *index, for one dimension or all. */
+static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, pc_tensor **value, pc_tensor **index)
+{
+    pc__reduce_attributes a;
+    describe(t, mask, keepdim, &a);
+    a.whole = whole;
+    if (a.reduced == 0)
+        return pc__fail(PC_ERR_SHAPE, "max: a tensor of shape %s has no elements to compare", PC__SHAPE_OF(t));
+    pc_tensor *out[PC__OUT_MAX] = {NULL};
+    pc_status status = PC_ERR_MEMORY;
+    PC_SCOPE {
+        pc_tensor *ready = pc_contiguous(t);
+        if (!ready)
+            break;
+        status = pc__call_all(PC__OP_max, &ready, 1, &a, sizeof a, out);
+        for (int i = 0; i < 2 && status == PC_OK; i++)
+            if (!pc_keep(out[i]))
+                status = PC_ERR_MEMORY;
+    }
+    *value = out[0], *index = out[1];
+    return status == PC_ERR_MEMORY && pc_failed() ? pc_error_last()->status : status;
+}
+
+pc_status pc__infer_max(pc_call *call, pc__meta *out)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, a->ndim, a->shape);
+    pc__meta_contiguous(&out[1], PC_I64, a->ndim, a->shape);
+    return PC_OK;
+}
+
+pc_tensor *pc_max(pc_tensor *a)
+{
+    pc_tensor *value = NULL, *index = NULL;
+    if (!a || maximum(a, all_of(a), false, true, &value, &index) != PC_OK)
+        return NULL;
+    pc__tensor_discard(index);
+    return value;
+}
+
+pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
+{
+    pc_tensor *value = NULL, *index = NULL;
+    if (indices)
+        *indices = NULL;
+    int d = a ? pc__dim("max", dim, a->ndim) : -1;
+    if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
+        return NULL;
+    if (indices)
+        *indices = index;
+    else
+        pc__tensor_discard(index);
+    return value;
+}
+
+pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim)
+{
+    pc_tensor *value = NULL, *index = NULL;
+    int d = a ? pc__dim("argmax", dim, a->ndim) : -1;
+    if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
+        return NULL;
+    pc__tensor_discard(value);
+    return index;
+}
+
+/* Over everything, elements equal to the maximum share the gradient; along a dimension the chosen one gets it all. */
+pc_status pc__grad_max(pc__grad *grad)
+{
+    const pc__reduce_attributes *a = grad->attributes;
+    const pc__meta *in = &grad->in_meta[0];
+    pc_tensor *g = spread(grad->out_grad[0], a, in), *chosen;
+    if (a->whole) {
+        chosen = pc_eq(grad->in[0], grad->out[0]);
+        g = pc_div(g, pc_cast(pc_sum(chosen), in->dtype));
+    } else {
+        pc_tensor *places = pc_arange(0, (double)a->reduced, 1, PC_I64, grad->device);
+        places = pc_reshape(places, PC_SHAPE(1, a->reduced, 1));
+        pc_tensor *index = pc_reshape(grad->out[1], PC_SHAPE(a->outer, 1, a->inner));
+        chosen = pc_reshape(pc_eq(places, index), pc_shape_of(in->ndim, in->shape));
+    }
+    return pc__set_grad(grad, 0, pc_where(chosen, g, pc_scalar(0, in->dtype, grad->device)));
+}

@@ -1,0 +1,15 @@
+/* reduce.h: attributes of reductions. The input is contiguous, seen as [outer, reduced, inner]. */
+#ifndef PC__OP_REDUCE_H
+#define PC__OP_REDUCE_H
+
+#include "tensor/tensor.h"
+
+typedef struct pc__reduce_attributes {
+    int64_t outer, reduced, inner;
+    int ndim; /* of the result */
+    int64_t shape[PC_MAX_DIMS];
+    int64_t kept_shape[PC_MAX_DIMS]; /* the result's shape with reduced dimensions as 1, in the input's dimensions */
+    bool whole;                      /* max over everything: ties share the gradient */
+} pc__reduce_attributes;
+
+#endif

@@ -1,0 +1,50 @@
+/* softmax.c: softmax and its logarithm. The kernels work on the last dimension of a contiguous tensor. */
+#include "ops/table.h"
+
+static pc_tensor *along(int op, pc_tensor *a, int dim)
+{
+    if (!a)
+        return pc__call(op, &a, 1, NULL, 0);
+    int d = pc__dim(pc__ops[op].name, dim, a->ndim);
+    if (d < 0)
+        return NULL;
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *in = pc__is_float(a->dtype) ? a : pc__as_dtype(a, PC_F32);
+        if (a->ndim && d != a->ndim - 1)
+            in = pc_transpose(in, d, -1);
+        in = pc_contiguous(in);
+        pc_tensor *y = pc__call(op, &in, 1, NULL, 0);
+        if (a->ndim && d != a->ndim - 1)
+            y = pc_transpose(y, d, -1);
+        result = pc_keep(y);
+    }
+    return result;
+}
+
+pc_tensor *pc_softmax(pc_tensor *a, int dim)
+{
+    return along(PC__OP_softmax, a, dim);
+}
+
+pc_tensor *pc_log_softmax(pc_tensor *a, int dim)
+{
+    return along(PC__OP_log_softmax, a, dim);
+}
+
+pc_status pc__infer_softmax(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *a = call->in[0];
+    pc__meta_contiguous(&out[0], a->dtype, a->ndim, a->shape);
+    return PC_OK;
+}
+
+pc_status pc__grad_softmax(pc__grad *grad)
+{
+    return pc__set_grad(grad, 0, PC__CALL_PLAIN(softmax_backward, pc_contiguous(grad->out_grad[0]), grad->out[0]));
+}
+
+pc_status pc__grad_log_softmax(pc__grad *grad)
+{
+    return pc__set_grad(grad, 0, PC__CALL_PLAIN(log_softmax_backward, pc_contiguous(grad->out_grad[0]), grad->out[0]));
+}

@@ -1,0 +1,29 @@
+/* step.c: optimiser updates. In place on leaves that require gradients: the optimiser is the one who may. */
+#include "ops/step.h"
+
+#include "ops/table.h"
+
+#include <paracord/autograd.h>
+
+static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    if (n == 0)
+        return PC_OK;
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        status = pc__call_in_place(op, tensors[0], tensors, n, attributes, sizeof *attributes);
+    }
+    for (int i = 1; i < attributes->count && status == PC_OK; i++)
+        atomic_fetch_add_explicit(&tensors[i]->storage->version, 1, memory_order_relaxed);
+    return status;
+}
+
+pc_status pc__sgd_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    return step(PC__OP_sgd_step, tensors, n, attributes);
+}
+
+pc_status pc__adam_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    return step(PC__OP_adam_step, tensors, n, attributes);
+}

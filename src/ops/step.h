@@ -1,0 +1,20 @@
+/* step.h: optimiser updates of all parameters in one kernel. */
+#ifndef PC__OP_STEP_H
+#define PC__OP_STEP_H
+
+#include "tensor/tensor.h"
+
+/* Formulas as in torch.optim.SGD and torch.optim.Adam (Kingma and Ba, 2015). */
+typedef struct pc__step_attributes {
+    int count; /* parameters; the call's inputs are count parameters, count gradients, then count of each slot */
+    double lr, momentum, nesterov, weight_decay;
+    double beta1, beta2, epsilon;
+    int64_t step; /* from 1 */
+} pc__step_attributes;
+
+/* tensors: parameters, gradients, slots (sgd: velocity when momentum > 0; adam: first and second moment), each `count`
+ * long; all contiguous, in place. */
+pc_status pc__sgd_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
+pc_status pc__adam_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
+
+#endif

@@ -1,0 +1,311 @@
+/* Convolution and pooling of every level against plain loops in double, forward and backward, fused or not. */
+#include "levels.h"
+
+typedef struct sample {
+    const kernels *k;
+    pc__conv s;
+    array x, weight, bias, y, dy, dx, dweight, dbias;
+    double *full, *dfull; /* the convolution before pooling, activated; the gradient before the activation */
+    uint8_t *argmax;
+} sample;
+
+static int64_t x_at(const pc__conv *s, int64_t n, int64_t h, int64_t w, int64_t c)
+{
+    return ((n * s->h + h) * s->w + w) * s->c + c;
+}
+
+/* Call with every product x[in] * weight[tap] that goes into full[out]. */
+static void each_product(sample *t, void (*body)(sample *t, int64_t out, int64_t in, int64_t tap))
+{
+    const pc__conv *s = &t->s;
+    const int64_t oh = pc__conv_oh(s), ow = pc__conv_ow(s);
+    for (int64_t out = 0; out < s->n * oh * ow * s->o; out++) {
+        const int64_t o = out % s->o, j = out / s->o % ow, i = out / s->o / ow % oh, n = out / s->o / ow / oh;
+        for (int64_t c = 0; c < s->c; c++)
+            for (int64_t kh = 0; kh < s->kh; kh++)
+                for (int64_t kw = 0; kw < s->kw; kw++) {
+                    const int64_t h = i * s->sh + kh - s->ph, w = j * s->sw + kw - s->pw;
+                    if (h >= 0 && h < s->h && w >= 0 && w < s->w)
+                        body(t, out, x_at(s, n, h, w, c), ((o * s->c + c) * s->kh + kh) * s->kw + kw);
+                }
+    }
+}
+
+static void forward_product(sample *t, int64_t out, int64_t in, int64_t tap)
+{
+    t->full[out] += get(t->x, in) * get(t->weight, tap);
+}
+
+static double *dx_want, *dweight_want;
+
+static void backward_product(sample *t, int64_t out, int64_t in, int64_t tap)
+{
+    dx_want[in] += t->dfull[out] * get(t->weight, tap);
+    dweight_want[tap] += t->dfull[out] * get(t->x, in);
+}
+
+static void compare(const sample *t, const char *what, array got, const double *want, double scale)
+{
+    for (int64_t i = 0; i < got.n; i++)
+        if (!(fabs(get(got, i) - want[i]) <= tolerance(t->k) * scale))
+            fail_msg("%s %s: x %lldx%lldx%lldx%lld o %lld kernel %lldx%lld stride %lldx%lld pad %lldx%lld pool %lld "
+                     "act %d: %s[%lld]: got %.9g, want %.9g",
+                     t->k->level, t->k->is_double ? "f64" : "f32", (long long)t->s.n, (long long)t->s.h,
+                     (long long)t->s.w, (long long)t->s.c, (long long)t->s.o, (long long)t->s.kh, (long long)t->s.kw,
+                     (long long)t->s.sh, (long long)t->s.sw, (long long)t->s.ph, (long long)t->s.pw,
+                     (long long)t->s.pool, t->s.activation, what, (long long)i, get(got, i), want[i]);
+}
+
+/* Forward in plain loops; the kernel's own argmax is checked to point at the maximum. */
+static void check_forward(sample *t, bool with_bias)
+{
+    const pc__conv *s = &t->s;
+    const int64_t oh = pc__conv_oh(s), ow = pc__conv_ow(s), yh = pc__conv_yh(s), yw = pc__conv_yw(s);
+    const int64_t pool = PC__MAX(s->pool, 1), full = s->n * oh * ow * s->o;
+    for (int64_t i = 0; i < full; i++)
+        t->full[i] = with_bias ? get(t->bias, i % s->o) : 0;
+    each_product(t, forward_product);
+    for (int64_t i = 0; i < full; i++)
+        t->full[i] = activated(s->activation, t->full[i]);
+    assert_ok(t->k->conv2d(s, t->x.data, t->weight.data, with_bias ? t->bias.data : NULL, t->y.data, t->argmax));
+    double *want = calloc((size_t)t->y.n + 1, sizeof(double));
+    for (int64_t i = 0; i < t->y.n; i++) {
+        const int64_t o = i % s->o, pw = i / s->o % yw, ph = i / s->o / yw % yh, n = i / s->o / yw / yh;
+        want[i] = -INFINITY;
+        for (int64_t q = 0; q < pool * pool; q++) {
+            const int64_t at = ((n * oh + ph * pool + q / pool) * ow + pw * pool + q % pool) * s->o + o;
+            want[i] = t->full[at] > want[i] ? t->full[at] : want[i];
+        }
+        if (pool > 1) {
+            assert_true(t->argmax[i] < pool * pool);
+            const int64_t q = t->argmax[i];
+            const int64_t at = ((n * oh + ph * pool + q / pool) * ow + pw * pool + q % pool) * s->o + o;
+            assert_close(t->full[at], want[i], 20 * tolerance(t->k));
+        }
+    }
+    compare(t, "y", t->y, want, 20);
+    free(want);
+}
+
+static void check_backward(sample *t, bool want_dx, bool want_dweight, bool want_dbias)
+{
+    const pc__conv *s = &t->s;
+    const int64_t oh = pc__conv_oh(s), ow = pc__conv_ow(s), yh = pc__conv_yh(s), yw = pc__conv_yw(s);
+    const int64_t pool = PC__MAX(s->pool, 1), full = s->n * oh * ow * s->o;
+    memset(t->dfull, 0, (size_t)full * sizeof(double));
+    double *dbias_want = calloc((size_t)s->o + 1, sizeof(double));
+    dx_want = calloc((size_t)t->x.n + 1, sizeof(double)),
+    dweight_want = calloc((size_t)t->weight.n + 1, sizeof(double));
+    for (int64_t i = 0; i < t->y.n; i++) {
+        const int64_t o = i % s->o, pw = i / s->o % yw, ph = i / s->o / yw % yh, n = i / s->o / yw / yh;
+        const int64_t q = pool > 1 ? t->argmax[i] : 0;
+        const double y = get(t->y, i), dy = get(t->dy, i);
+        const double slope[] = {1, y > 0, y * (1 - y), 1 - y * y};
+        t->dfull[((n * oh + ph * pool + q / pool) * ow + pw * pool + q % pool) * s->o + o] = dy * slope[s->activation];
+        dbias_want[o] += dy * slope[s->activation];
+    }
+    each_product(t, backward_product);
+    assert_ok(t->k->conv2d_backward(s, t->x.data, t->weight.data, t->y.data, pool > 1 ? t->argmax : NULL, t->dy.data,
+                                    want_dx ? t->dx.data : NULL, want_dweight ? t->dweight.data : NULL,
+                                    want_dbias ? t->dbias.data : NULL));
+    if (want_dx)
+        compare(t, "dx", t->dx, dx_want, 20 + (double)s->o);
+    if (want_dweight)
+        compare(t, "dweight", t->dweight, dweight_want, 20 + (double)(s->n * oh * ow) / 8);
+    if (want_dbias)
+        compare(t, "dbias", t->dbias, dbias_want, 20 + (double)(s->n * oh * ow) / 8);
+    free(dbias_want), free(dx_want), free(dweight_want);
+}
+
+static sample sample_new(const kernels *k, pc__conv s)
+{
+    const int64_t y = s.n * pc__conv_yh(&s) * pc__conv_yw(&s) * s.o,
+                  full = s.n * pc__conv_oh(&s) * pc__conv_ow(&s) * s.o;
+    const int64_t x = s.n * s.h * s.w * s.c, weight = s.o * s.c * s.kh * s.kw;
+    sample t = {k,
+                s,
+                array_new(k, x, 1),
+                array_new(k, weight, 2),
+                array_new(k, s.o, 3),
+                array_new(k, y, 4),
+                array_new(k, y, 5),
+                array_new(k, x, 6),
+                array_new(k, weight, 7),
+                array_new(k, s.o, 8),
+                calloc((size_t)full + 1, sizeof(double)),
+                calloc((size_t)full + 1, sizeof(double)),
+                calloc((size_t)y + 1, 1)};
+    return t;
+}
+
+static void sample_free(sample t)
+{
+    array_free(t.x), array_free(t.weight), array_free(t.bias), array_free(t.y);
+    array_free(t.dy), array_free(t.dx), array_free(t.dweight), array_free(t.dbias);
+    free(t.full), free(t.dfull), free(t.argmax);
+}
+
+static const pc__conv shapes[] = {
+    /* n, h, w, c, o, kh, kw, sh, sw, ph, pw, activation, pool */
+    {2, 9, 11, 3, 32, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},  {3, 13, 10, 3, 32, 3, 3, 3, 3, 0, 0, PC__ACT_NONE, 0},
+    {2, 8, 9, 1, 6, 5, 5, 1, 1, 2, 2, PC__ACT_NONE, 0},    {1, 12, 7, 6, 16, 5, 5, 1, 1, 0, 0, PC__ACT_NONE, 0},
+    {9, 6, 6, 2, 5, 3, 3, 2, 2, 1, 1, PC__ACT_NONE, 0},    {2, 7, 7, 32, 64, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},
+    {1, 6, 8, 64, 100, 3, 3, 1, 1, 1, 1, PC__ACT_NONE, 0}, {2, 9, 8, 4, 7, 1, 1, 1, 1, 0, 0, PC__ACT_NONE, 0},
+    {1, 9, 8, 5, 1, 1, 4, 2, 1, 0, 3, PC__ACT_NONE, 0},    {1, 10, 11, 16, 33, 2, 3, 3, 2, 1, 0, PC__ACT_NONE, 0},
+    {11, 5, 4, 8, 17, 3, 2, 1, 2, 2, 1, PC__ACT_NONE, 0},  {1, 40, 140, 2, 3, 3, 3, 1, 1, 1, 1, PC__ACT_NONE, 0},
+    {1, 2, 2, 3, 4, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},    {0, 5, 5, 3, 4, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},
+    {2, 5, 5, 3, 0, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},    {2, 5, 5, 0, 3, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},
+    {1, 9, 9, 48, 20, 7, 7, 2, 2, 3, 3, PC__ACT_NONE, 0},  {2, 6, 5, 150, 9, 3, 3, 1, 1, 1, 0, PC__ACT_NONE, 0},
+};
+
+static void check_shapes(const kernels *k)
+{
+    for (int i = 0; i < PC__COUNT(shapes); i++)
+        for (int pool = 0; pool <= 5; pool++)
+            for (int activation = PC__ACT_NONE; activation <= PC__ACT_TANH; activation++) {
+                pc__conv s = shapes[i];
+                s.pool = pool, s.activation = (pc__activation)activation;
+                sample t = sample_new(k, s);
+                check_forward(&t, (i + pool) % 3 != 0);
+                check_backward(&t, activation != 2, activation != 3, activation != 1);
+                sample_free(t);
+            }
+}
+
+static void convolutions_agree(void **state)
+{
+    (void)state;
+    each_kernels(check_shapes);
+}
+
+static void assert_same(array a, array b)
+{
+    assert_memory_equal(a.data, b.data, (size_t)a.n * (a.k->is_double ? 8 : 4));
+}
+
+static void check_threads(const kernels *k)
+{
+    for (int pool = 1; pool <= 2; pool++)
+        for (int stride = 1; stride <= 2; stride++) {
+            pc__conv s = {9, 31, 29, 8, 24, 3, 3, stride, stride, pool - 1, 0, PC__ACT_RELU, pool};
+            sample runs[3];
+            for (int run = 0; run < 3; run++) {
+                sample *t = &runs[run];
+                *t = sample_new(k, s);
+                pc__set_threads(run == 0 ? 1 : run == 1 ? 2 : 7);
+                assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
+                assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data,
+                                             t->dx.data, t->dweight.data, t->dbias.data));
+            }
+            pc__set_threads(0);
+            for (int run = 1; run < 3; run++) {
+                assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
+                assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);
+            }
+            for (int run = 0; run < 3; run++)
+                sample_free(runs[run]);
+        }
+}
+
+static void threads_change_no_bit(void **state)
+{
+    (void)state;
+    each_kernels(check_threads);
+}
+
+static void check_pool(const kernels *k, pc__pool s)
+{
+    const int64_t oh = pc__pool_oh(&s), ow = pc__pool_ow(&s), nx = s.n * s.h * s.w * s.c, ny = s.n * oh * ow * s.c;
+    array x = array_new(k, nx, 1), y = array_new(k, ny, 2), mean = array_new(k, ny, 3), dy = array_new(k, ny, 4);
+    array dx = array_new(k, nx, 5), dmean = array_new(k, nx, 6);
+    double *want = calloc((size_t)nx + 1, 8), *want_mean = calloc((size_t)nx + 1, 8);
+    int32_t *argmax = calloc((size_t)ny + 1, sizeof(int32_t));
+    assert_ok(k->max_pool2d(&s, x.data, y.data, argmax));
+    assert_ok(k->max_pool2d_backward(&s, argmax, dy.data, dx.data));
+    assert_ok(k->avg_pool2d(&s, x.data, mean.data));
+    assert_ok(k->avg_pool2d_backward(&s, dy.data, dmean.data));
+    for (int64_t e = 0; e < ny; e++) {
+        const int64_t c = e % s.c, j = e / s.c % ow, i = e / s.c / ow % oh, n = e / s.c / ow / oh;
+        double most = -INFINITY, sum = 0;
+        int64_t place = 0, count = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t h = i * s.sh - s.ph; h < i * s.sh - s.ph + s.kh; h++)
+                for (int64_t w = j * s.sw - s.pw; w < j * s.sw - s.pw + s.kw; w++) {
+                    if (h < 0 || h >= s.h || w < 0 || w >= s.w)
+                        continue;
+                    const int64_t at = ((n * s.h + h) * s.w + w) * s.c + c;
+                    if (pass == 1) {
+                        want_mean[at] += get(dy, e) / (double)(s.exclude_padding ? count : s.kh * s.kw);
+                        continue;
+                    }
+                    count++, sum += get(x, at);
+                    if (get(x, at) > most)
+                        most = get(x, at), place = h * s.w + w;
+                }
+        want[(n * s.h * s.w + place) * s.c + c] += get(dy, e);
+        assert_close(get(y, e), most, 0);
+        assert_int_equal(argmax[e], place);
+        assert_close(get(mean, e), sum / (double)(s.exclude_padding ? count : s.kh * s.kw), tolerance(k));
+    }
+    for (int64_t e = 0; e < nx; e++) {
+        assert_close(get(dx, e), want[e], 4 * tolerance(k));
+        assert_close(get(dmean, e), want_mean[e], 4 * tolerance(k));
+    }
+    array_free(x), array_free(y), array_free(mean), array_free(dy), array_free(dx), array_free(dmean);
+    free(want), free(want_mean), free(argmax);
+}
+
+static void check_pools(const kernels *k)
+{
+    static const pc__pool pools[] = {
+        {2, 8, 10, 32, 2, 2, 2, 2, 0, 0, false}, {1, 9, 7, 3, 3, 3, 2, 2, 1, 1, false},
+        {3, 9, 7, 5, 3, 2, 1, 3, 1, 1, true},    {2, 5, 5, 17, 5, 5, 1, 1, 0, 0, false},
+        {1, 1, 6, 1, 2, 3, 2, 1, 1, 0, true},    {0, 4, 4, 3, 2, 2, 2, 2, 0, 0, false},
+        {2, 40, 40, 24, 2, 2, 2, 2, 0, 0, true}, {1, 2, 2, 3, 3, 3, 1, 1, 0, 0, false},
+    };
+    for (int i = 0; i < PC__COUNT(pools); i++)
+        check_pool(k, pools[i]);
+}
+
+static void pools_agree(void **state)
+{
+    (void)state;
+    each_kernels(check_pools);
+}
+
+/* NaN is the largest of a window, fused or not, wherever it stands. */
+static void check_nan(const kernels *k)
+{
+    for (int at = 0; at < 4; at++) {
+        array x = array_new(k, 4, 1), one = array_new(k, 1, 1), y = array_new(k, 1, 1);
+        uint8_t place;
+        int32_t where;
+        set(one, 0, 1), set(x, at, NAN);
+        pc__conv conv = {1, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0, PC__ACT_RELU, 2};
+        assert_ok(k->conv2d(&conv, x.data, one.data, NULL, y.data, &place));
+        assert_true(isnan(get(y, 0)));
+        assert_int_equal(place, at);
+        pc__pool pool = {1, 2, 2, 1, 2, 2, 2, 2, 0, 0, false};
+        assert_ok(k->max_pool2d(&pool, x.data, y.data, &where));
+        assert_true(isnan(get(y, 0)));
+        assert_int_equal(where, at);
+        array_free(x), array_free(one), array_free(y);
+    }
+}
+
+static void nan_survives_pooling(void **state)
+{
+    (void)state;
+    each_kernels(check_nan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions_agree),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(pools_agree),
+        cmocka_unit_test(nan_survives_pooling),
+    };
+    return cmocka_run_group_tests_name("cpu.conv", tests, NULL, NULL);
+}
