@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-const cli_option *cli_next_option(const cli_command *command, const cli_option *option)
-{
-    if (option == &cli_help_option)
-        return NULL;
-    option = option ? option + 1 : command->options;
-    return option && option->name ? option : &cli_help_option;
-}
-
 static int run(const cli_call *call)
 {
     static const struct {

@@ -9,7 +9,4 @@ void cli_complete_bash(void);
 void cli_complete_zsh(void);
 void cli_complete_fish(void);
 
-/* Walk over a command's options, --help last: start with NULL, ends with NULL. */
-const cli_option *cli_next_option(const cli_command *command, const cli_option *option);
-
 #endif

@@ -85,7 +85,7 @@ static void second_words(const char *first)
 
 static void option_words(const cli_command *command)
 {
-    for (const cli_option *o = cli_next_option(command, NULL); o; o = cli_next_option(command, o))
+    for (const cli_option *o = cli_next_option(command->options, NULL); o; o = cli_next_option(command->options, o))
         printf("--%s%s%s ", o->name, cli_negatable(o) ? " --no-" : "", cli_negatable(o) ? o->name : "");
 }
 
@@ -97,7 +97,8 @@ void cli_complete_bash(void)
             printf("        '%s') command='%s' ;;\n", cli_commands[i]->name, cli_commands[i]->name);
     fputs("        esac\n    fi\n    case \"$command:$prev\" in\n", stdout);
     for (int i = 0; cli_commands[i]; i++)
-        for (const cli_option *o = cli_next_option(cli_commands[i], NULL); o; o = cli_next_option(cli_commands[i], o))
+        for (const cli_option *o = cli_next_option(cli_commands[i]->options, NULL); o;
+             o = cli_next_option(cli_commands[i]->options, o))
             if (o->kind != CLI_FLAG)
                 value_case(cli_commands[i], o);
     fputs("    esac\n    [[ $COMP_CWORD -eq 1 ]] && command=\n    case \"$command\" in\n    '') words='", stdout);

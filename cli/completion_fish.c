@@ -103,7 +103,7 @@ void cli_complete_fish(void)
             second_word(command, space);
         else
             first_word(command);
-        for (const cli_option *o = cli_next_option(command, NULL); o; o = cli_next_option(command, o))
+        for (const cli_option *o = cli_next_option(command->options, NULL); o; o = cli_next_option(command->options, o))
             option(command, o);
         for (const cli_argument *a = command->arguments; a && a->metavar; a++)
             argument(command, a);

@@ -88,7 +88,7 @@ static void command_case(const cli_command *command)
         if (!strncmp(cli_commands[i]->name, command->name, n) && cli_commands[i]->name[n] == ' ')
             printf("      (( CURRENT == 2 )) && compadd %s\n", cli_commands[i]->name + n + 1);
     fputs("      _arguments -s -S", stdout);
-    for (const cli_option *o = cli_next_option(command, NULL); o; o = cli_next_option(command, o))
+    for (const cli_option *o = cli_next_option(command->options, NULL); o; o = cli_next_option(command->options, o))
         option_specs(o);
     for (const cli_argument *a = command->arguments; a && a->metavar; a++)
         argument_spec(a);

@@ -105,7 +105,7 @@ static int run(const cli_call *call)
     cli_watch_start(&watch, call->command);
     pc_train_callbacks callbacks = cli_watch_callbacks(&watch);
     pc_status status = pc_classifier_evaluate(classifier, folder, settings->batch, &callbacks, &result);
-    cli_watch_end(&watch, folder);
+    cli_watch_end(&watch);
     pc_classifier_free(classifier);
     if (status != PC_OK)
         return status == PC_ERR_INTERRUPTED ? cli_stopped_status() : cli_failed(call->command);

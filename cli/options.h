@@ -63,11 +63,11 @@ typedef struct cli_line {
 /* The option that every command has besides its rows. */
 extern const cli_option cli_help_option;
 
-/* Set all settings to their defaults. The rows' own defaults are valid, or this is false with `message`. */
-bool cli_defaults(const cli_option *options, void *settings, char message[CLI_MESSAGE_MAX]);
+/* The row after `option` in the order of `options` (may be NULL), then --help, then NULL; start with NULL. */
+const cli_option *cli_next_option(const cli_option *options, const cli_option *option);
 
-/* Read argv[0..argc-1] (without the command's name) into `settings` and `line`. False with a one-line `message` that
- * names the option, what is wrong with it and what would be right. */
+/* Set all settings to their defaults, then read argv[0..argc-1] (without the command's name) into them and `line`.
+ * False with a one-line `message` that names the option, what is wrong with it and what would be right. */
 bool cli_parse(const cli_option *options, const cli_argument *arguments, int argc, char **argv, void *settings,
                cli_line *line, char message[CLI_MESSAGE_MAX]);
 

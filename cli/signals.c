@@ -18,7 +18,7 @@ static void say(const char *text, size_t n)
 /* Only what is safe in a signal handler: a lock-free atomic, write and _exit. */
 static void handle(int number)
 {
-    static const char patience[] = "\nstopping after this batch; press Ctrl-C again to stop at once\n";
+    static const char patience[] = "\nstopping in good order; press Ctrl-C again to stop at once\n";
     int none = 0;
     if (!atomic_compare_exchange_strong(&first, &none, number)) {
         say("\n", 1);

@@ -46,6 +46,10 @@ static void print_resume(const cli_call *call, const pc_train_settings *settings
 
 static int report_stop(const cli_call *call, const pc_train_settings *settings, const cli_watch *watch)
 {
+    if (watch->last.epoch == 0) {
+        puts("stopped before the first batch; nothing was saved");
+        return cli_stopped_status();
+    }
     long long batch = (watch->last.done + settings->batch - 1) / settings->batch;
     printf("stopped after epoch %d, batch %lld; go on with: ", watch->last.epoch, batch);
     print_resume(call, settings);
@@ -81,7 +85,7 @@ static int run(const cli_call *call)
     settings.data = call->line->values[0];
     settings.callbacks = &callbacks;
     pc_status status = pc_train_folder(&settings, &summary);
-    cli_watch_end(&watch, settings.data);
+    cli_watch_end(&watch);
     if (status == PC_ERR_INTERRUPTED || (status == PC_OK && summary.interrupted))
         return report_stop(call, &settings, &watch);
     if (status != PC_OK)

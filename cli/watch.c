@@ -33,10 +33,9 @@ pc_train_callbacks cli_watch_callbacks(cli_watch *watch)
     return (pc_train_callbacks){.context = watch, .progress = show_progress, .skipped = show_skipped, .stop = cli_stop};
 }
 
-void cli_watch_end(cli_watch *watch, const char *folder)
+void cli_watch_end(cli_watch *watch)
 {
     cli_progress_clear(&watch->progress);
     if (watch->skipped > NAMED)
-        cli_error(watch->command, "skipped %d more; list them all with: paracord pictures check %s",
-                  watch->skipped - NAMED, folder);
+        cli_error(watch->command, "skipped %d more; paracord pictures check names them all", watch->skipped - NAMED);
 }

@@ -18,7 +18,7 @@ void cli_watch_start(cli_watch *watch, const cli_command *command);
 /* The callbacks for it: progress, skipped and stop. */
 pc_train_callbacks cli_watch_callbacks(cli_watch *watch);
 
-/* Stop watching: clears the line and says how many skipped pictures were not named. `folder` is what to check. */
-void cli_watch_end(cli_watch *watch, const char *folder);
+/* Stop watching: clears the line and says how many skipped pictures were not named. */
+void cli_watch_end(cli_watch *watch);
 
 #endif
