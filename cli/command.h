@@ -1,4 +1,4 @@
-/* command.h: a sub-command as a row of the table in main.c. Each lives in a file of its own, which exports the row. */
+/* command.h: a sub-command as a row of the table in table.c. Each lives in a file of its own, which exports the row. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 

@@ -1,5 +1,5 @@
 /* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command.
- * PC_TEST_BINARY is its path; $PARACORD_BIN overrides it. */
+ * PC_TEST_COMMAND is its path; $PARACORD_BIN overrides it. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,6 @@
 #include <unistd.h>
 
 #include "support.h"
-
-#ifndef PC_TEST_BINARY
-#define PC_TEST_BINARY ""
-#endif
 
 #define OUTPUT_MAX 65536
 
@@ -21,7 +17,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static const char *binary(void)
 {
     const char *path = getenv("PARACORD_BIN");
-    return path ? path : PC_TEST_BINARY;
+    return path ? path : PC_TEST_COMMAND;
 }
 
 /* Run a shell line in which $P is the command; what it prints and its exit status (-1: it did not exit). */

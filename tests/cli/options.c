@@ -6,9 +6,8 @@
 
 #include "support.h"
 
-#include "../../cli/nearest.c"
-#include "../../cli/options.c"
-#include "../../cli/values.c"
+#include "cli/nearest.h"
+#include "cli/options.h"
 
 typedef struct settings {
     bool quiet, flip;

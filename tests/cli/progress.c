@@ -4,8 +4,8 @@
 
 #include "support.h"
 
-#include "../../cli/progress.c"
-#include "../../cli/text.c"
+#include "cli/progress.h"
+#include "cli/text.h"
 
 static const pc_progress middle = {.epoch = 7,
                                    .epochs = 25,
