@@ -1,7 +1,7 @@
 /* pictures_check.c: paracord pictures check DIR, which names the broken pictures */
 #include <stddef.h>
 
-#include <paracord/train.h>
+#include <paracord/loader.h>
 
 #include "command.h"
 #include "text.h"

@@ -81,14 +81,5 @@ PC_API PC_MUST_USE pc_status pc_classifier_predict(pc_classifier *c, const char 
 PC_API PC_MUST_USE pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json);
 PC_API void pc_text_free(char *text);
 
-typedef struct pc_folder_report {
-    int64_t pictures, broken;
-    int classes;
-} pc_folder_report;
-
-PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder,
-                                               void (*found)(void *context, const char *path, const char *why),
-                                               void *context, pc_folder_report *report);
-
 PC_END
 #endif
