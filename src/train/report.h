@@ -1,0 +1,73 @@
+/* report.h: a training run as one HTML file that needs nothing beside it: no script, no network, charts as inline SVG,
+ * pictures as data: URIs. It follows the reader's light or dark setting, fits a telephone and prints.
+ *
+ *     pc__report report = {.title = "catdog, two-conv", .history = &history, .date = "2026-07-20T14:03:00Z", ...};
+ *     PC__TRY(pc__report_write("run/report.html", &report));
+ *
+ * The function is pure: the same report gives the same bytes. All text may hold any bytes: markup is escaped, what is
+ * not UTF-8 is shown as U+FFFD. Every pointer may be NULL and every count 0: that part is left out, never shown as 0.
+ */
+#ifndef PC__REPORT_H
+#define PC__REPORT_H
+
+#include "train/metrics.h"
+
+typedef struct pc__report_setting {
+    const char *name, *value;
+} pc__report_setting;
+
+typedef struct pc__report_class {
+    const char *name;
+    int64_t train, test; /* pictures; negative: unknown */
+} pc__report_class;
+
+typedef struct pc__report_skipped {
+    const char *path, *reason;
+} pc__report_skipped;
+
+/* A picture with what the network said. It counts as right when both names are known and equal. */
+typedef struct pc__report_sample {
+    const char *name;             /* the file's */
+    const char *truth, *predicted; /* class names; NULL: unknown */
+    double probability;           /* of the predicted class, 0 to 1; NaN: unknown */
+    const uint8_t *bytes;         /* a PNG or JPEG file's content, told by its first bytes; a thumbnail is enough */
+    size_t n;
+} pc__report_sample;
+
+/* Everything is borrowed for the length of the call. */
+typedef struct pc__report {
+    const char *title;   /* NULL: "Training run" */
+    const char *notice;  /* a sentence at the top, such as how to go on with a stopped run */
+    const char *command; /* the command line that made it */
+    const char *date;    /* ISO 8601 */
+    const char *device, *version;
+    double seconds;     /* the whole run; not above 0: unknown */
+    int planned_epochs; /* not above the history's: that all were done is taken for granted */
+
+    const pc__report_setting *settings;
+    int setting_count;
+    const char *network; /* the table of layers, as text */
+
+    const char *data; /* the folder */
+    const pc__report_class *classes;
+    int class_count;
+    const pc__report_skipped *skipped; /* the first PC__REPORT_SKIPPED are shown */
+    int skipped_count;                 /* entries in `skipped` */
+    int64_t skipped_total;             /* pictures skipped in all, where that is more than skipped_count */
+
+    const pc__history *history;
+    const pc__epoch_record *final; /* the figures of the saved model; NULL: those of the last epoch */
+    const int64_t *confusion;      /* class_count x class_count counts of test pictures: rows truth, columns predicted */
+    const pc__report_sample *samples;
+    int sample_count;
+} pc__report;
+
+enum { PC__REPORT_SKIPPED = 20 };
+
+/* Write the report as the new content of `path`, whole or not at all. PC_ERR_FILE, PC_ERR_MEMORY. */
+PC_MUST_USE pc_status pc__report_write(const char *path, const pc__report *report);
+
+/* The same into memory, to be appended to `html`; PC_ERR_MEMORY. */
+PC_MUST_USE pc_status pc__report_render(pc__text *html, const pc__report *report);
+
+#endif
