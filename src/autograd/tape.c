@@ -143,3 +143,8 @@ void pc__node_drop(pc__node *node)
     }
     burying = false;
 }
+
+const char *pc__node_name(const pc__node *node)
+{
+    return node->op->name;
+}

@@ -7,4 +7,7 @@ struct pc__node;
 /* Give up one reference to a record (autograd/tape.c); NULL is fine. */
 void pc__node_drop(struct pc__node *node);
 
+/* The name of the op it records. */
+const char *pc__node_name(const struct pc__node *node);
+
 #endif
