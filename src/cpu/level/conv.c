@@ -11,9 +11,12 @@
 typedef struct forward {
     geometry g;
     const real *x, *packed, *bias; /* bias[o rounded up to vectors] */
+    pc__activation before;         /* x is a gradient behind this activation, saved its values */
+    const real *saved;
     real *y;
     uint8_t *argmax;
     int64_t strip, strips; /* rows of y in a task, tasks in an image */
+    bool copying;          /* input goes through a padded copy */
     int64_t segment;       /* columns of the convolution that are worked on at once, a multiple of pool */
 } forward;
 
@@ -127,9 +130,11 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
 {
     const geometry *g = &f->g;
     const int64_t image = task / f->strips, y0 = task % f->strips * f->strip, rows = PC__MIN(f->strip, g->yh - y0);
-    const real *input = f->x + image * g->s->h * g->s->w * g->s->c;
-    if (g->padded) {
-        copy_padded(g, input, first_input_row(g, y0), input_rows(g, rows), padded);
+    const int64_t at = image * g->s->h * g->s->w * g->s->c;
+    const real *input = f->x + at;
+    if (f->copying) {
+        copy_padded(g, input, f->before, f->saved ? f->saved + at : NULL, first_input_row(g, y0), input_rows(g, rows),
+                    padded);
         input = padded;
     } else {
         input += first_input_row(g, y0) * g->row;
@@ -138,21 +143,21 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
         row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
 }
 
-pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
-                        uint8_t *argmax)
+/* Everything after the sizes: `packing` fills packed weights, [panel][kh][kw][c][width]. */
+static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *weight, real *packed),
+                     const real *weight, const real *bias)
 {
-    const geometry g = geometry_of(s);
-    if (s->n * g.yh * g.yw * s->o <= 0)
-        return PC_OK;
-    const int64_t outputs = round_up(s->o, W), depth = s->kh * g.run;
-    const int64_t row_work = 2 * g.yw * g.pool * g.pool * s->o * depth;
-    forward f = {.g = g, .x = x, .y = y, .argmax = g.pool > 1 ? argmax : NULL};
-    f.strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g.yh);
-    f.strips = (g.yh + f.strip - 1) / f.strip;
-    f.segment = PC__MAX(BLOCK_PIXELS / g.pool / g.pool, 1) * g.pool;
-    const int threads = pc__threads(s->n * g.yh * row_work);
-    const int64_t block = g.pool * f.segment * TILE_WIDTH;
-    const int64_t padded = g.padded ? round_up(input_rows(&g, f.strip) * g.row, W) : 0;
+    const geometry *g = &f->g;
+    const pc__conv *s = g->s;
+    const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
+    const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
+    f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
+    f->strips = (g->yh + f->strip - 1) / f->strip;
+    f->segment = PC__MAX(BLOCK_PIXELS / g->pool / g->pool, 1) * g->pool;
+    f->copying = g->padded || f->before != PC__ACT_NONE;
+    const int threads = pc__threads(s->n * g->yh * row_work);
+    const int64_t block = g->pool * f->segment * TILE_WIDTH;
+    const int64_t padded = f->copying ? round_up(input_rows(g, f->strip) * g->row, W) : 0;
     const int64_t room = outputs + depth * outputs + threads * (block + padded);
     real *slab = pc__alloc_aligned((size_t)room * sizeof(real), 64);
     if (!slab)
@@ -161,13 +166,57 @@ pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, co
     memset(slab, 0, (size_t)outputs * sizeof(real));
     if (bias)
         memcpy(slab, bias, (size_t)s->o * sizeof(real));
-    pack_weights(s, weight, packed);
-    f.bias = slab, f.packed = packed;
+    packing(s, weight, packed);
+    f->bias = slab, f->packed = packed;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t task = 0; task < s->n * f.strips; task++) {
+    for (int64_t task = 0; task < s->n * f->strips; task++) {
         real *mine = scratch + pc__thread() * (block + padded);
-        strip_run(&f, task, mine, mine + block);
+        strip_run(f, task, mine, mine + block);
     }
     pc__free(slab);
     return PC_OK;
+}
+
+pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                        uint8_t *argmax)
+{
+    forward f = {.g = geometry_of(s), .x = x, .y = y};
+    f.argmax = f.g.pool > 1 ? argmax : NULL;
+    return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, pack_weights, weight, bias) : PC_OK;
+}
+
+/* Packed weights of the convolution that leads back: inputs and outputs exchanged, the kernel turned around. */
+static void pack_turned(const pc__conv *s, const real *weight, real *packed)
+{
+    const int64_t area = s->kh * s->kw, depth = area * s->c;
+    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
+        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
+        if (count < width)
+            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
+        for (int64_t c = 0; c < s->c; c++)
+            for (int64_t o = 0; o < count; o++) {
+                const real *from = weight + (c * s->o + first + o) * area;
+                for (int64_t tap = 0; tap < area; tap++)
+                    packed[((area - 1 - tap) * s->c + c) * width + o] = from[tap];
+            }
+        packed += depth * width;
+    }
+}
+
+pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const real *y, const real *dy, real *dx)
+{
+    const pc__conv back = {.n = s->n,
+                           .h = pc__conv_oh(s),
+                           .w = pc__conv_ow(s),
+                           .c = s->o,
+                           .o = s->c,
+                           .kh = s->kh,
+                           .kw = s->kw,
+                           .sh = 1,
+                           .sw = 1,
+                           .ph = s->kh - 1 - s->ph,
+                           .pw = s->kw - 1 - s->pw};
+    forward f = {.g = geometry_of(&back), .x = dy, .y = dx, .before = s->activation};
+    f.saved = s->activation == PC__ACT_NONE ? NULL : y;
+    return s->n * s->h * s->w * s->c > 0 ? run(&f, pack_turned, weight, NULL) : PC_OK;
 }
