@@ -4,7 +4,7 @@
 #include "cpu/level/gather.h"
 #include "cpu/parallel.h"
 
-#define WEIGHT_BYTES 131072 /* weights that stay in the first-level cache */
+#define WEIGHT_BYTES 32768 /* weights that stay in the first-level cache */
 
 typedef struct backward {
     geometry g;

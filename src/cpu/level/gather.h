@@ -78,8 +78,9 @@ GATHERS(1)
 GATHERS(2)
 GATHERS(3)
 GATHERS(4)
-GATHERS(5) static gather_function *const gather_functions[GATHER_ROWS + 1][GATHER_VECTORS + 1] = {
-    {NULL}, NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5)};
+GATHERS(5)
+static gather_function *const gather_functions[GATHER_ROWS + 1][GATHER_VECTORS + 1] = {{NULL},   NAMES(1), NAMES(2),
+                                                                                       NAMES(3), NAMES(4), NAMES(5)};
 #undef GATHER
 #undef GATHERS
 #undef NAMES

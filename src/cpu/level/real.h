@@ -161,6 +161,30 @@ INLINE vec where(lanes condition, vec x)
     return (vec)(condition & (lanes)x);
 }
 
+INLINE vec choose(lanes condition, vec yes, vec no)
+{
+    return (vec)((condition & (lanes)yes) | (~condition & (lanes)no));
+}
+
+/* Store the first n lanes. */
+INLINE void store_some(vec x, real *to, int64_t n)
+{
+    if (n >= W)
+        AT(to) = x;
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = x[i];
+}
+
+INLINE void store_bytes(lanes x, uint8_t *to, int64_t n)
+{
+    if (n >= W)
+        *(bytes_in_memory *)to = __builtin_convertvector(x, bytes);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (uint8_t)x[i];
+}
+
 /* activation_gradient of a vector. */
 INLINE vec vector_gradient(pc__activation activation, vec dy, vec y)
 {
