@@ -5,7 +5,7 @@
 #include "cpu/parallel.h"
 
 #define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
-#define TASK_WORK 2000000 /* floating-point operations that make a task worth its scheduling */
+#define TASK_WORK 4000000 /* floating-point operations that make a task worth its scheduling */
 
 /* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel]. */
 typedef struct forward {
@@ -168,11 +168,13 @@ static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *
     const pc__conv *s = g->s;
     const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
     const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
-    f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
-    f->strips = (g->yh + f->strip - 1) / f->strip;
-    f->segment = PC__MAX(BLOCK_PIXELS / g->pool / g->pool, 1) * g->pool;
     f->biased = bias;
     f->copying = g->padded || f->before != PC__ACT_NONE;
+    f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
+    if (f->copying) /* rows above and below are copied by both neighbours */
+        f->strip = PC__MIN(PC__MAX(f->strip, 4 * s->kh), g->yh);
+    f->strips = (g->yh + f->strip - 1) / f->strip;
+    f->segment = PC__MAX(BLOCK_PIXELS / g->pool / g->pool, 1) * g->pool;
     const int threads = pc__threads(s->n * g->yh * row_work);
     const int64_t block = g->pool * f->segment * TILE_WIDTH;
     const int64_t padded = f->copying ? round_up(input_rows(g, f->strip) * g->row, W) : 0;

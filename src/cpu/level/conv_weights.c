@@ -96,6 +96,17 @@ static void spread(const weights *w, int64_t at, int64_t count, real *to, real *
         spread_as(w, activation, 0, at, count, to, bias);
 }
 
+/* bias += the sum of `pixels` pixels of dy, whole vectors. */
+static void add_rows(const weights *w, int64_t at, int64_t pixels, int64_t count, real *bias)
+{
+    for (int64_t j = 0; j < count; j += W) {
+        vec sum = LOAD(bias + j);
+        for (int64_t i = 0; i < pixels; i++)
+            sum += LOAD(w->dy + at + i * w->g.s->o + j);
+        AT(bias + j) = sum;
+    }
+}
+
 /* A strip of an image times the gradient spread over it, for outputs [o, o + count). */
 static void dense_strip(const weights *w, const room *r, const real *input, int64_t at, int64_t rows, int64_t count,
                         real *sums, real *bias)
@@ -104,7 +115,10 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
     const pc__conv *s = g->s;
     const int64_t pixels = g->yw * g->pool, step = g->pool * pixels * w->outputs;
     const int vectors = (int)((count + W - 1) / W);
-    for (int64_t i = 0; i < rows; i++)
+    const bool straight = g->pool == 1 && s->activation == PC__ACT_NONE && count == vectors * W;
+    if (straight)
+        add_rows(w, at, rows * g->yw, count, bias);
+    for (int64_t i = 0; !straight && i < rows; i++)
         spread(w, at + i * g->yw * s->o, count, r->gradient + i * step, bias);
     for (int64_t kh = 0; sums && kh < s->kh; kh++) {
         tile t = {.segments = rows * g->pool,
@@ -113,9 +127,9 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
                   .a_row = 1,
                   .a_k = s->sw * s->c,
                   .a_segment = s->sh * g->row,
-                  .b = r->gradient,
-                  .b_k = w->outputs,
-                  .b_segment = pixels * w->outputs,
+                  .b = straight ? w->dy + at : r->gradient,
+                  .b_k = straight ? s->o : w->outputs,
+                  .b_segment = pixels * (straight ? s->o : w->outputs),
                   .c = sums + kh * g->run * w->outputs,
                   .c_row = w->outputs,
                   .add = true};
