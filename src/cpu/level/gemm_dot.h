@@ -75,12 +75,16 @@ static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {{NULL
 #undef DOTS
 #undef NAMES
 
-static inline real vector_sum(vec v)
+/* The sum of all lanes, halves first. */
+INLINE real vector_sum(vec v)
 {
-    real all[W];
-    AT(all) = v;
-    UNROLL for (int half = W / 2; half; half /= 2) UNROLL for (int i = 0; i < half; i++) all[i] += all[i + half];
-    return all[0];
+    UNROLL for (int half = W / 2; half; half /= 2)
+    {
+        lanes turn;
+        UNROLL for (int i = 0; i < W; i++) turn[i] = (i + half) % W;
+        v += __builtin_shuffle(v, turn);
+    }
+    return v[0];
 }
 
 #endif
