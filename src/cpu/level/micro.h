@@ -74,12 +74,15 @@ typedef void tile_function(const tile *t);
 
 #if PC__VECTOR_REGISTERS == 32
 TILES_TO_12(1)
-TILES_TO_12(2) TILES_TO_8(3)
-    TILES_TO_6(4) static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
-        {NULL}, {NAMES_TO_12(1)}, {NAMES_TO_12(2)}, {NAMES_TO_8(3)}, {NAMES_TO_6(4)}};
+TILES_TO_12(2)
+TILES_TO_8(3)
+TILES_TO_6(4)
+static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
+    {NULL}, {NAMES_TO_12(1)}, {NAMES_TO_12(2)}, {NAMES_TO_8(3)}, {NAMES_TO_6(4)}};
 #else
 TILES_TO_8(1)
-TILES_TO_6(2) static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
+TILES_TO_6(2)
+static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
     {NULL}, {NAMES_TO_8(1)}, {NAMES_TO_6(2)}};
 #endif
 
