@@ -49,7 +49,7 @@ typedef struct pc_augment_values {
     double shear;         /* degrees */
     double zx, zy;        /* 1: no zoom */
     double channel_shift; /* 0: none */
-    double brightness;    /* 1: unchanged; negative: off, as with 1 but without rounding to whole numbers */
+    double brightness;    /* 1: unchanged; negative: off (1 still rounds to whole numbers) */
     bool flip_horizontal, flip_vertical;
 } pc_augment_values;
 
