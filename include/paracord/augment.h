@@ -26,8 +26,8 @@ typedef enum pc_fill_mode {
 typedef struct pc_augment {
     int reserved_;
     double rotation; /* degrees: the angle is uniform in [-rotation, rotation] */
-    /* Below 1 a fraction of the picture's size, from 1 on pixels; uniform in [-shift, shift]. As in Keras since
-     * keras-preprocessing 0edcff0 (Keras 2.4 and later, all of Keras 3) height_shift, a share of the HEIGHT, moves
+    /* Below 1 a fraction of the picture's size, from 1 on pixels; uniform in [-shift, shift]. As in Keras 3 (and
+     * keras-preprocessing from 0edcff0 of 2020 on) height_shift, a share of the HEIGHT, moves
      * columns and width_shift moves rows. */
     double width_shift, height_shift;
     double shear;                           /* degrees (not radians), uniform in [-shear, shear] */

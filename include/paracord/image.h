@@ -32,7 +32,7 @@ typedef struct pc_image_options {
     int channels;      /* 1 or 3: convert to that; 0: 1 for grey pictures, 3 for all others */
     int width, height; /* resize to this while decoding, whatever the proportions: both, or neither (0: own size) */
     pc_resize resize;
-    /* false: like PIL, take every picture whose pixels are all there; damage that the decoder reports but gets over
+    /* false: take every picture whose pixels are all there; damage that the decoder reports but gets over
      * (stray bytes, a wrong code, a bad checksum of a chunk without pixels, no end mark) passes in silence.
      * true: such damage is PC_ERR_FORMAT. A file that ends inside the pixel data is PC_ERR_FORMAT either way. */
     bool strict;
