@@ -13,6 +13,7 @@
 #include <paracord/log.h>
 #include <paracord/memory.h>
 #include <paracord/nn.h>
+#include <paracord/no_grad.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>

@@ -57,6 +57,11 @@ void pc__text_add(pc__text *text, const char *format, ...) PC_PRINTF(2, 3);
 void pc__text_append(pc__text *text, const char *bytes, size_t n);
 void pc__text_free(pc__text *text);
 
+/* JSON: a quoted string (bytes above 127 as they are); the shortest digits that read back as the same number, with a
+ * point whatever the locale, "null" when it is not finite. */
+void pc__json_string(pc__text *out, const char *text);
+void pc__json_number(pc__text *out, double number);
+
 /* Take `object` out of the innermost scope; the caller is its owner then. False when an outer scope owns it. */
 bool pc__scope_forget(void *object);
 
