@@ -11,7 +11,9 @@ static int64_t clamp_index(int64_t i, int64_t n)
 
 pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t step)
 {
-    int d = t ? pc__dim("slice", dim, t->ndim) : -1;
+    if (!t)
+        return pc__null_input("slice");
+    int d = pc__dim("slice", dim, t->ndim);
     if (d < 0)
         return NULL;
     if (t->ndim == 0 || step < 1)
@@ -47,7 +49,7 @@ pc_status pc__grad_slice(pc__grad *grad)
 pc_tensor *pc_expand(pc_tensor *t, pc_shape shape)
 {
     if (!t)
-        return NULL;
+        return pc__null_input("expand");
     int lead = shape.ndim - t->ndim;
     bool fits = shape.ndim >= 0 && lead >= 0;
     pc__shape_attributes attributes = {.ndim = shape.ndim};
