@@ -10,8 +10,12 @@
 static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned *mask)
 {
     *mask = 0;
+    if (dims.ndim < 0) {
+        (void)pc__fail(PC_ERR_SHAPE, "%s: more dimensions are named than a tensor can have", who);
+        return false;
+    }
     for (int i = 0; i < dims.ndim; i++) {
-        int d = pc__dim(who, (int)dims.dim[i], t->ndim);
+        int d = pc__dim(who, dims.dim[i], t->ndim);
         if (d < 0)
             return false;
         if (*mask >> d & 1) {

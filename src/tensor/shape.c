@@ -104,15 +104,15 @@ bool pc__is_channels_last(const pc_tensor *t)
     return true;
 }
 
-int pc__dim(const char *who, int dim, int ndim)
+int pc__dim(const char *who, int64_t dim, int ndim)
 {
     int limit = PC__MAX(ndim, 1); /* a zero-dim tensor takes 0 and -1, as in PyTorch */
     if (dim < -limit || dim >= limit) {
-        (void)pc__fail(PC_ERR_RANGE, "%s: dimension %d is out of range; the tensor has %d (%d to %d)", who, dim, ndim,
-                       -limit, limit - 1);
+        (void)pc__fail(PC_ERR_RANGE, "%s: dimension %lld is out of range; the tensor has %d (%d to %d)", who,
+                       (long long)dim, ndim, -limit, limit - 1);
         return -1;
     }
-    return dim < 0 ? dim + limit : dim;
+    return (int)(dim < 0 ? dim + limit : dim);
 }
 
 pc_status pc__broadcast(const char *who, const pc_tensor *a, const pc_tensor *b, int *ndim, int64_t *shape)
