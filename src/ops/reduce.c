@@ -236,7 +236,8 @@ pc_status pc__grad_max(pc__grad *grad)
     const pc__meta *in = &grad->in_meta[0];
     pc_tensor *g = spread(grad->out_grad[0], a, in), *chosen;
     if (a->whole) {
-        chosen = pc_eq(grad->in[0], grad->out[0]);
+        /* where the maximum is NaN, the NaNs are it; elsewhere there are none */
+        chosen = pc_add(pc_eq(grad->in[0], grad->out[0]), pc_ne(grad->in[0], grad->in[0]));
         g = pc_div(g, pc_cast(pc_sum(chosen), in->dtype));
     } else {
         pc_tensor *places = pc_arange(0, (double)a->reduced, 1, PC_I64, grad->device);
