@@ -20,7 +20,8 @@ pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t 
         return pc__null(PC_ERR_ARGUMENT, "slice: %s", step < 1 ? "the step must be at least 1"
                                                                : "a zero-dim tensor has nothing to slice");
     int64_t n = t->shape[d], from = clamp_index(start, n), to = clamp_index(stop, n);
-    pc__slice_attributes attributes = {d, from, step, to > from ? (to - from + step - 1) / step : 0};
+    int64_t count = to > from ? (to - from - 1) / step + 1 : 0;
+    pc__slice_attributes attributes = {d, from, count > 1 ? step : 1, count}; /* no stride beyond the tensor */
     return PC__CALL(slice, &attributes, t);
 }
 
@@ -61,6 +62,8 @@ pc_tensor *pc_expand(pc_tensor *t, pc_shape shape)
     if (!fits)
         return pc__null(PC_ERR_SHAPE, "expand: a tensor of shape %s cannot be repeated to %s; only sizes of 1 repeat",
                         PC__SHAPE_OF(t), pc__shape_format(PC__MAX(shape.ndim, 0), shape.dim).s);
+    if (pc__shape_check("expand", pc_shape_of(attributes.ndim, attributes.dim), t->dtype) != PC_OK)
+        return NULL;
     return PC__CALL(expand, &attributes, t);
 }
 

@@ -79,14 +79,12 @@ void pc__meta_of(pc__meta *meta, const pc_tensor *t)
 bool pc__is_contiguous(const pc_tensor *t)
 {
     int64_t stride = 1;
+    bool in_order = true;
     for (int i = t->ndim - 1; i >= 0; i--) {
-        if (t->shape[i] == 0)
-            return true;
-        if (t->shape[i] != 1 && t->strides[i] != stride)
-            return false;
+        in_order &= t->shape[i] == 1 || t->strides[i] == stride;
         stride *= t->shape[i];
     }
-    return true;
+    return in_order || stride == 0; /* without elements every order is C order */
 }
 
 bool pc__is_channels_last(const pc_tensor *t)
