@@ -138,6 +138,11 @@ pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, con
     return pc_dispatch(&call);
 }
 
+void *pc__null_input(const char *who)
+{
+    return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
+}
+
 pc_status pc__set_grad(pc__grad *grad, int i, pc_tensor *value)
 {
     grad->in_grad[i] = value;
