@@ -22,7 +22,7 @@ typedef struct kernels {
 #define KERNELS(level) {#level, pc__gemm_f32_##level, pc__conv2d_f32_##level, pc__conv2d_backward_f32_##level},
 static const kernels all_kernels[] = {PC__EACH_LEVEL(KERNELS)};
 
-/* The level named, or the last (widest) one without a name; the caller knows what the CPU can run. */
+/* The level named, or the last (widest) one for other names; the caller knows what the CPU can run. */
 static inline const kernels *kernels_for(const char *level)
 {
     for (int i = 0; level && i < PC__COUNT(all_kernels); i++)

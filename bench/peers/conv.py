@@ -75,9 +75,8 @@ pieces["two-conv.linear1", ""] = linear(12544, 128, True)
 ours, theirs = {}, {}
 for _ in range(rounds):
     for program in "conv", "gemm":
-        command = [f"{folder}/{program}", str(seconds)]
-        output = subprocess.run(command, capture_output=True, text=True, check=True,
-                                env={"OMP_NUM_THREADS": str(threads)}).stdout
+        command = [f"{folder}/{program}", str(seconds), "best", str(threads)]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         for line in output.splitlines():
             name, value = line.split()
             ours.setdefault(name, []).append(float(value))

@@ -18,6 +18,11 @@
 #define CHUNKED_DOTS 512     /* outputs above which there are tiles enough for all cores */
 #define CHUNKED_OUTPUT 16384 /* the same where tiles are larger */
 
+static int64_t pieces(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step;
+}
+
 static const real *at_a(const pc__gemm *g, int64_t row, int64_t k)
 {
     return (const real *)g->a + row * g->a_rs + k * g->a_cs;
@@ -201,12 +206,13 @@ static void dots_finish(const pc__gemm *g, int64_t row, int64_t column, int64_t 
 static void dots_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, vec *scratch)
 {
     const int64_t whole = g->k / W * W, size = DOT_ROWS * DOT_COLUMNS;
-    const int64_t down = (rows + DOT_ROWS - 1) / DOT_ROWS, across = (columns + DOT_COLUMNS - 1) / DOT_COLUMNS;
+    const int64_t down = pieces(rows, DOT_ROWS), across = pieces(columns, DOT_COLUMNS);
+    const int64_t step = PC__MAX(round_up(pieces(whole, PC__MAX(pieces(whole, DOT_K_BLOCK), 1)), W), W);
     memset(scratch, 0, (size_t)(down * across * size) * sizeof(vec));
-    for (int64_t k0 = 0; k0 < whole; k0 += DOT_K_BLOCK)
+    for (int64_t k0 = 0; k0 < whole; k0 += step)
         for (int64_t j = 0; j < across; j++)
             for (int64_t i = 0; i < down; i++) {
-                dot d = {.k = PC__MIN(DOT_K_BLOCK, whole - k0),
+                dot d = {.k = PC__MIN(step, whole - k0),
                          .a = at_a(g, row + i * DOT_ROWS, k0),
                          .a_row = g->a_rs,
                          .b = at_b(g, k0, column + j * DOT_COLUMNS),
@@ -231,11 +237,6 @@ typedef struct cut {
 static bool both_along_k(const pc__gemm *g)
 {
     return g->a_cs == 1 && g->b_rs == 1 && g->k >= 2 * W && (g->m <= 64 || g->n <= 2 * DOT_COLUMNS);
-}
-
-static int64_t pieces(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step;
 }
 
 static cut cut_for(const pc__gemm *g, int threads)
