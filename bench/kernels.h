@@ -4,7 +4,7 @@
 #define PC_BENCH_KERNELS_H
 
 #include "cpu/level/compute.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

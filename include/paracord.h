@@ -19,6 +19,7 @@
 #include <paracord/scope.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
+#include <paracord/threads.h>
 #include <paracord/train.h>
 
 #endif

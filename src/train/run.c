@@ -1,12 +1,12 @@
 /* run.c: pc_train_folder: from settings to a trained network and its files. */
 #include "train/run.h"
 
-#include "cpu/parallel.h"
 #include "io/file.h"
 #include "train/arch.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
+#include <paracord/threads.h>
 #include <unistd.h>
 
 /* Checkpoints cost a flush to the disk: at the end of an epoch they are written when the last one is this old, within
@@ -215,12 +215,12 @@ pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *s
 {
     pc__run run = {0};
     pc_generator before = pc_generator_get();
-    int threads = pc__get_threads();
+    int threads = pc_get_threads();
     *summary = (pc_train_summary){0};
     pc_status status = settle_settings(&run, settings);
     if (status == PC_OK) {
         if (run.s.threads)
-            pc__set_threads(run.s.threads);
+            pc_set_threads(run.s.threads);
         run.fit.epochs = run.s.epochs;
         run.fit.callbacks = run.s.callbacks;
         run.fit.passed = passed;
@@ -230,7 +230,8 @@ pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *s
     if (status == PC_OK)
         summarise(&run, summary);
     release(&run);
-    pc__set_threads(threads);
+    if (run.s.threads)
+        pc_set_threads(threads);
     pc_generator_set(before);
     return status;
 }

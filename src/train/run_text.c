@@ -2,7 +2,7 @@
 #include "train/run.h"
 #include "train/summary.h"
 
-#include "cpu/parallel.h"
+#include <paracord/threads.h>
 
 /* Pictures of each class: "cat 500, dog 500". */
 static void put_classes(pc__text *text, const pc_loader *loader)
@@ -34,7 +34,7 @@ char *pc__run_describe(const pc__run *run)
                  pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->size, s->size,
                  pc_device_name(run->device, device));
     if (run->device.type == PC_CPU)
-        pc__text_add(&text, " (%d thread%s)", pc__get_threads(), pc__get_threads() == 1 ? "" : "s");
+        pc__text_add(&text, " (%d thread%s)", pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
     if (run->resumed)
         pc__text_add(&text, "\ngoing on after epoch %lld, batch %lld", (long long)run->fit.at.epoch,
                      (long long)run->fit.at.batch);

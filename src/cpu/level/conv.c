@@ -2,7 +2,7 @@
  * kernel into a block in the first-level cache, and only what is left after pooling goes to memory. */
 #include "cpu/level/conv.h"
 #include "cpu/level/micro.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
 #define TASK_WORK 4000000 /* floating-point operations that make a task worth its scheduling */

@@ -2,7 +2,7 @@
  * for each of them, the weights of its output channel are added under it. */
 #include "cpu/level/conv.h"
 #include "cpu/level/gather.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #define WEIGHT_BYTES 32768 /* weights that stay in the first-level cache */
 

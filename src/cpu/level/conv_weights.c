@@ -4,7 +4,7 @@
 #include "cpu/level/conv.h"
 #include "cpu/level/gather.h"
 #include "cpu/level/micro.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #define INPUT_BYTES 24576    /* input rows under a strip of y, which should stay in the first-level cache */
 #define GRADIENT_BYTES 24576 /* the gradient spread over a strip, likewise */

@@ -3,7 +3,7 @@
 #include "cpu/level/compute.h"
 #include "cpu/level/gemm_dot.h"
 #include "cpu/level/micro.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #define K_BLOCK 192          /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
 #define PANELS_BYTES 32768   /* packed panels that stay in the first-level cache all together */
