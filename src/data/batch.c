@@ -1,7 +1,7 @@
 /* batch.c: the order of an epoch, and the pixels and labels of one batch of it. */
 #include "data/batch.h"
 
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 /* Keeps the order apart from other draws that are keyed by the same seed. */
 static const uint64_t purpose = 0x73687566666c65ull; /* "shuffle" */

@@ -1,7 +1,7 @@
 /* pictures.c: decoding a folder's pictures on all cores. */
 #include "data/pictures.h"
 
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 typedef struct decoding {
     const pc__folder *folder;
@@ -84,7 +84,7 @@ static pc_status decode_all(decoding *d)
 {
     const int count = d->folder->count;
     const pc_error before = pc__error_take(); /* the calling thread's, which joins the team */
-    const int threads = PC__MIN(pc__get_threads(), count);
+    const int threads = PC__MIN(pc_get_threads(), count);
     (void)threads;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int i = 0; i < count; i++)

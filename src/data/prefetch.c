@@ -2,7 +2,7 @@
  * computing meanwhile. */
 #include "data/prefetch.h"
 
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #include <signal.h>
 
@@ -77,7 +77,7 @@ pc_status pc__prefetch_take(pc__prefetch *p, pc__made *made)
     if (!p->running && !p->alone)
         start(p);
     if (p->alone)
-        return pc__source_make(p->source, pc__get_threads(), made);
+        return pc__source_make(p->source, pc_get_threads(), made);
     pthread_mutex_lock(&p->lock);
     if (p->count == 0)
         p->held = false;
