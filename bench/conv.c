@@ -29,8 +29,17 @@ static void run(const kernels *k, const char *name, pc__conv s, bool first, doub
 {
     const int64_t y = s.n * pc__conv_yh(&s) * pc__conv_yw(&s) * s.o, x = s.n * s.h * s.w * s.c;
     const int64_t weight = s.o * s.c * s.kh * s.kw;
-    block b = {k, s, noise(x), noise(weight), noise(s.o), noise(y), noise(y), first ? NULL : noise(x), noise(weight),
-               noise(s.o), malloc((size_t)y)};
+    block b = {k,
+               s,
+               noise(x),
+               noise(weight),
+               noise(s.o),
+               noise(y),
+               noise(y),
+               first ? NULL : noise(x),
+               noise(weight),
+               noise(s.o),
+               malloc((size_t)y)};
     char line[64];
     snprintf(line, sizeof(line), "%s.forward", name);
     if (strstr(line, piece))

@@ -32,17 +32,49 @@ static void backward(void *context)
             l->masked[at] = l->activation == PC__ACT_RELU && l->y[at] <= 0 ? 0 : l->dy[at];
             l->dbias[j] += l->masked[at];
         }
-    product(l, (pc__gemm){.m = l->out, .n = l->in, .k = l->batch, .a = l->masked, .a_rs = 1, .a_cs = l->out,
-                          .b = l->x, .b_rs = l->in, .b_cs = 1, .c = l->dweight, .c_rs = l->in, .c_cs = 1});
-    product(l, (pc__gemm){.m = l->batch, .n = l->in, .k = l->out, .a = l->masked, .a_rs = l->out, .a_cs = 1,
-                          .b = l->weight, .b_rs = l->in, .b_cs = 1, .c = l->dx, .c_rs = l->in, .c_cs = 1});
+    product(l, (pc__gemm){.m = l->out,
+                          .n = l->in,
+                          .k = l->batch,
+                          .a = l->masked,
+                          .a_rs = 1,
+                          .a_cs = l->out,
+                          .b = l->x,
+                          .b_rs = l->in,
+                          .b_cs = 1,
+                          .c = l->dweight,
+                          .c_rs = l->in,
+                          .c_cs = 1});
+    product(l, (pc__gemm){.m = l->batch,
+                          .n = l->in,
+                          .k = l->out,
+                          .a = l->masked,
+                          .a_rs = l->out,
+                          .a_cs = 1,
+                          .b = l->weight,
+                          .b_rs = l->in,
+                          .b_cs = 1,
+                          .c = l->dx,
+                          .c_rs = l->in,
+                          .c_cs = 1});
 }
 
 static void run(const kernels *k, const char *name, int64_t in, int64_t out, pc__activation activation, double seconds)
 {
     const int64_t batch = 32;
-    layer l = {k, batch, in, out, activation, noise(batch * in), noise(out * in), noise(out), noise(batch * out),
-               noise(batch * out), noise(batch * out), noise(batch * in), noise(out * in), noise(out)};
+    layer l = {k,
+               batch,
+               in,
+               out,
+               activation,
+               noise(batch * in),
+               noise(out * in),
+               noise(out),
+               noise(batch * out),
+               noise(batch * out),
+               noise(batch * out),
+               noise(batch * in),
+               noise(out * in),
+               noise(out)};
     char line[64];
     snprintf(line, sizeof(line), "%s.forward", name);
     measure(line, seconds, forward, &l);
@@ -56,16 +88,36 @@ static void square(void *context)
 {
     layer *l = context;
     const int64_t n = l->in;
-    product(l, (pc__gemm){.m = n, .n = n, .k = n, .a = l->x, .a_rs = n, .a_cs = 1, .b = l->weight, .b_rs = n,
-                          .b_cs = 1, .c = l->y, .c_rs = n, .c_cs = 1});
+    product(l, (pc__gemm){.m = n,
+                          .n = n,
+                          .k = n,
+                          .a = l->x,
+                          .a_rs = n,
+                          .a_cs = 1,
+                          .b = l->weight,
+                          .b_rs = n,
+                          .b_cs = 1,
+                          .c = l->y,
+                          .c_rs = n,
+                          .c_cs = 1});
 }
 
 static void square_turned(void *context)
 {
     layer *l = context;
     const int64_t n = l->in;
-    product(l, (pc__gemm){.m = n, .n = n, .k = n, .a = l->x, .a_rs = n, .a_cs = 1, .b = l->weight, .b_rs = 1,
-                          .b_cs = n, .c = l->y, .c_rs = n, .c_cs = 1});
+    product(l, (pc__gemm){.m = n,
+                          .n = n,
+                          .k = n,
+                          .a = l->x,
+                          .a_rs = n,
+                          .a_cs = 1,
+                          .b = l->weight,
+                          .b_rs = 1,
+                          .b_cs = n,
+                          .c = l->y,
+                          .c_rs = n,
+                          .c_cs = 1});
 }
 
 int main(int argc, char **argv)

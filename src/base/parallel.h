@@ -15,8 +15,8 @@
 #include <omp.h>
 #endif
 
-/* Threads that pay for `work` (floating-point operations, or bytes times four): 1 below some 16 to 90 microseconds of work,
- * then one per half of that, at most the limit. 1 inside a parallel region. */
+/* Threads that pay for `work` (floating-point operations, or bytes times four): 1 below some 16 to 90 microseconds of
+ * work, then one per half of that, at most the limit. 1 inside a parallel region. */
 int pc__threads(int64_t work);
 
 /* Number of the calling thread in its parallel region, 0 outside. */

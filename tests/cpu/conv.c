@@ -299,6 +299,29 @@ static void nan_survives_pooling(void **state)
     each_kernels(check_nan);
 }
 
+static pc_status sample_run(void *context)
+{
+    const sample *t = context;
+    PC__TRY(t->k->conv2d(&t->s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
+    return t->k->conv2d_backward(&t->s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data, t->dx.data,
+                                 t->dweight.data, t->dbias.data);
+}
+
+static void check_memory(const kernels *k)
+{
+    for (int pool = 1; pool <= 2; pool++) {
+        sample t = sample_new(k, (pc__conv){2, 9, 9, 32, 20, 3, 3, 1, 1, 1, 1, PC__ACT_RELU, pool});
+        assert_int_equal(sweep_allocations(sample_run, &t), 3);
+        sample_free(t);
+    }
+}
+
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    each_kernels(check_memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +329,7 @@ int main(void)
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(pools_agree),
         cmocka_unit_test(nan_survives_pooling),
+        cmocka_unit_test(out_of_memory_is_an_error),
     };
     return cmocka_run_group_tests_name("cpu.conv", tests, NULL, NULL);
 }

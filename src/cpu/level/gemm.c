@@ -190,7 +190,7 @@ static void dots_finish(const pc__gemm *g, int64_t row, int64_t column, int64_t 
     real values[DOT_COLUMNS], *c = at_c(g, row, column);
     for (int64_t j = 0; j < columns; j++) {
         const real *a = at_a(g, row, whole), *b = at_b(g, whole, column + j);
-        values[j] = vector_sum(sums[j]);
+        values[j] = vector_sum(&sums[j]);
         for (int64_t k = 0; k < g->k - whole; k++)
             values[j] += a[k] * b[k];
         if (g->accumulate)

@@ -75,16 +75,19 @@ static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {{NULL
 #undef DOTS
 #undef NAMES
 
-/* The sum of all lanes, halves first. */
-INLINE real vector_sum(vec v)
+/* The sum of a vector's lanes, by way of 16-byte parts of it, which every level adds fast. */
+INLINE real vector_sum(const vec *v)
 {
-    UNROLL for (int half = W / 2; half; half /= 2)
-    {
-        lanes turn;
-        UNROLL for (int i = 0; i < W; i++) turn[i] = (i + half) % W;
-        v += __builtin_shuffle(v, turn);
-    }
-    return v[0];
+    typedef real part __attribute__((vector_size(16), may_alias));
+    const part *parts = (const part *)v;
+    part sum = parts[0];
+    UNROLL for (int i = 1; i < PC__VECTOR_BYTES / 16; i++) sum += parts[i];
+#ifdef PC__DOUBLE
+    return sum[0] + sum[1];
+#else
+    sum += __builtin_shuffle(sum, (int32_t __attribute__((vector_size(16)))){2, 3, 0, 1});
+    return sum[0] + sum[1];
+#endif
 }
 
 #endif
