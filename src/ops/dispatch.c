@@ -68,12 +68,27 @@ static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device dev
     return PC_OK;
 }
 
+static pc_status check_target(const pc_call *call, const pc_tensor *t, pc_device device)
+{
+    if (t->requires_grad && pc_grad_enabled())
+        return pc__fail(PC_ERR_STATE, "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
+                        call->op->name);
+    if (!pc_device_equal(t->storage->device, device)) {
+        char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
+        return pc__fail(PC_ERR_DEVICE, "%s: the tensor to write is on %s and the input on %s; move one with pc_to",
+                        call->op->name, pc_device_name(t->storage->device, a), pc_device_name(device, b));
+    }
+    for (int i = 0; i < t->ndim; i++)
+        if (t->strides[i] == 0 && t->shape[i] > 1)
+            return pc__fail(PC_ERR_ARGUMENT, "%s: in place on an expanded tensor of shape %s, whose elements share memory; "
+                                             "write a pc_contiguous of it", call->op->name, PC__SHAPE_OF(t));
+    return PC_OK;
+}
+
 static pc_status in_place(pc_call *call, pc_device device)
 {
     for (int i = 0; i < call->n_out; i++)
-        if (call->out[i]->requires_grad && pc_grad_enabled())
-            return pc__fail(PC_ERR_STATE, "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
-                            call->op->name);
+        PC__TRY(check_target(call, call->out[i], device));
     pc__meta unused[PC__OUT_MAX];
     PC__TRY(call->op->infer(call, unused));
     pc_stream *stream = pc_stream_current(device);

@@ -5,7 +5,7 @@
 
 pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim)
 {
-    if (count < 1)
+    if (count < 1 || !tensors)
         return pc__null(PC_ERR_ARGUMENT, "cat: there must be at least one tensor");
     for (int i = 0; i < count; i++)
         if (!tensors[i])

@@ -31,13 +31,16 @@ pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_act
     pc__linear_attributes attributes = {activation};
     if (!x || !weight)
         return pc__call(PC__OP_linear, in, 2, NULL, 0);
+    if ((unsigned)activation > PC_TANH)
+        return pc__null(PC_ERR_ARGUMENT, "linear: activation %d is not one of PC_NONE to PC_TANH", (int)activation);
     if (check(x, weight, bias) != PC_OK)
         return NULL;
-    if (x->ndim == 2)
+    if (x->ndim == 2 && (!bias || pc__is_contiguous(bias)))
         return pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_shape shape = pc_tensor_shape(x);
+        in[2] = bias ? pc_contiguous(bias) : NULL;
         in[0] = pc_reshape(x, PC_SHAPE(pc__count(x->ndim - 1, x->shape), x->shape[x->ndim - 1]));
         shape.dim[shape.ndim - 1] = weight->shape[0];
         result = pc_keep(pc_reshape(pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes), shape));

@@ -39,7 +39,8 @@ static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8), ROW(u8
 static pc_status convert(pc_tensor *to, pc_tensor *from)
 {
     if (to->dtype == from->dtype && pc__is_contiguous(to) && pc__is_contiguous(from) && pc__same_shape(to, from)) {
-        memcpy(pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype));
+        /* two views of one storage may overlap */
+        memmove(pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype));
         return PC_OK;
     }
     pc__loop loop;

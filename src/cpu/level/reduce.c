@@ -4,8 +4,9 @@
 
 #include "cpu/level/kernels.h"
 
-#define PIECE 4096
+#define PIECE 1024
 #define LANES 16
+#define COLUMNS 64
 
 /* A run of numbers in lanes, so that it becomes vector code; pieces then add up in the wider type. */
 #define SUM_RUN(name, T, A)                                                                                            \
@@ -27,13 +28,26 @@
         }                                                                                                              \
         return total;                                                                                                  \
     }                                                                                                                  \
+    /* n <= COLUMNS neighbouring columns of a matrix of rows of `inner` */                                             \
+    static void columns_##name(const T *x, T *y, int64_t reduced, int64_t inner, int64_t n)                            \
+    {                                                                                                                  \
+        A total[COLUMNS] = {0};                                                                                        \
+        for (int64_t begin = 0; begin < reduced; begin += PIECE / LANES) {                                             \
+            int64_t end = PC__MIN(begin + PIECE / LANES, reduced);                                                     \
+            T part[COLUMNS] = {0};                                                                                     \
+            for (int64_t r = begin; r < end; r++)                                                                      \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    part[j] = (T)(part[j] + x[r * inner + j]);                                                         \
+            for (int64_t j = 0; j < n; j++)                                                                            \
+                total[j] += part[j];                                                                                   \
+        }                                                                                                              \
+        for (int64_t j = 0; j < n; j++)                                                                                \
+            y[j] = (T)total[j];                                                                                        \
+    }                                                                                                                  \
     static void rows_##name(const T *x, T *y, int64_t reduced, int64_t inner)                                          \
     {                                                                                                                  \
-        for (int64_t j = 0; j < inner; j++)                                                                            \
-            y[j] = 0;                                                                                                  \
-        for (int64_t r = 0; r < reduced; r++)                                                                          \
-            for (int64_t j = 0; j < inner; j++)                                                                        \
-                y[j] = (T)(y[j] + x[r * inner + j]);                                                                   \
+        for (int64_t j = 0; j < inner; j += COLUMNS)                                                                   \
+            columns_##name(x + j, y + j, reduced, inner, PC__MIN(COLUMNS, inner - j));                                 \
     }                                                                                                                  \
     static void sum_##name(const pc__reduce_attributes *a, const void *from, void *to)                                 \
     {                                                                                                                  \

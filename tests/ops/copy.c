@@ -1,0 +1,104 @@
+/* Copies and conversions. */
+#include "ops/golden.h"
+
+static void run_contiguous(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    (void)g;
+    out[0] = pc_contiguous(in[0]);
+    assert_true(pc_tensor_is_contiguous(out[0]));
+}
+
+static void run_clone(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    (void)g;
+    out[0] = pc_clone(in[0]);
+}
+
+static void run_cast(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_cast(in[0], (pc_dtype)g->args[0]);
+}
+
+static const golden_op ops[] = {{"contiguous", run_contiguous}, {"clone", run_clone}, {"cast", run_cast}};
+
+static void bad_input(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_zeros(PC_SHAPE(2), PC_F32, test_device());
+        assert_fails(pc_cast(a, (pc_dtype)99), PC_ERR_DTYPE, "99");
+        assert_fails(pc_to(a, (pc_device){-1, 0}, PC_F32, false), PC_ERR_DEVICE, "the devices are: cpu");
+        assert_fails(pc_to(a, test_device(), (pc_dtype)-1, false), PC_ERR_DTYPE, "-1");
+        assert_fails(pc_contiguous(NULL), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_clone(NULL), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_cast(NULL, PC_I32), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_to(NULL, test_device(), PC_I32, false), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_to(pc_cast(a, (pc_dtype)99), test_device(), PC_I32, false), PC_ERR_DTYPE, "99");
+    }
+    assert_no_leak();
+}
+
+/* With nothing to change, the tensor itself comes back with one more owner. */
+static void nothing_to_change_is_the_tensor_itself(void **state)
+{
+    (void)state;
+    pc_tensor *a = pc_zeros(PC_SHAPE(2), PC_F32, test_device());
+    pc_tensor *same[] = {pc_cast(a, PC_F32), pc_contiguous(a), pc_to(a, test_device(), PC_F32, true)};
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(same[i], a);
+        pc_tensor_free(same[i]);
+    }
+    float values[2] = {1, 1};
+    assert_ok(pc_read(a, values, sizeof values));
+    assert_true(values[0] == 0 && values[1] == 0);
+    pc_tensor_free(a);
+    PC_SCOPE {
+        pc_tensor *t = pc_ones(PC_SHAPE(3), PC_F64, test_device()), *y = NULL;
+        PC_SCOPE {
+            y = pc_keep(pc_contiguous(pc_contiguous(t)));
+        }
+        assert_close(pc_item(pc_sum(y)), 3, 0);
+    }
+}
+
+static void clone_keeps_the_memory_order(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(2, 4, 5, 3), PC_F32, test_device());
+        pc_tensor *last = pc_permute(x, PC_SHAPE(0, 3, 1, 2));
+        pc_tensor *copy = pc_clone(last);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(pc_tensor_stride(copy, i), pc_tensor_stride(last, i));
+        assert_close(pc_item(pc_sum(pc_cast(pc_ne(copy, last), PC_F32))), 0, 0);
+    }
+}
+
+static void to_converts_on_the_way(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_arange(0, 6, 1, PC_I32, PC_DEVICE_CPU);
+        pc_tensor *b = pc_to(pc_transpose(pc_reshape(a, PC_SHAPE(2, 3)), 0, 1), test_device(), PC_F64, false);
+        double want[6] = {0, 3, 1, 4, 2, 5}, got[6];
+        assert_int_equal(pc_tensor_dtype(b), PC_F64);
+        assert_ok(pc_read(b, got, sizeof got));
+        assert_memory_equal(got, want, sizeof got);
+        pc_tensor *back = pc_to(b, PC_DEVICE_CPU, PC_F64, true);
+        assert_ok(pc_read(back, got, sizeof got));
+        assert_memory_equal(got, want, sizeof got);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bad_input),
+    cmocka_unit_test(nothing_to_change_is_the_tensor_itself),
+    cmocka_unit_test(clone_keeps_the_memory_order),
+    cmocka_unit_test(to_converts_on_the_way),
+};
+
+int main(void)
+{
+    return golden_main("ops.copy", ops, tests);
+}
