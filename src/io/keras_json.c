@@ -120,7 +120,8 @@ void pc__keras_put_number(pc__text *out, double number)
     for (char *c = digits; *c; c++)
         if (*c == ',')
             *c = '.';
-    pc__text_add(out, "%s", digits);
+    /* Keras checks that a momentum is a float and no integer. */
+    pc__text_add(out, "%s%s", digits, strpbrk(digits, ".enl") ? "" : ".0");
 }
 
 #endif
