@@ -31,5 +31,6 @@ void pc__json_number(pc__text *out, double number)
     for (char *c = digits; *c; c++)
         if (*c == ',')
             *c = '.';
-    pc__text_add(out, "%s", digits);
+    /* always a float: Keras checks that a momentum is one and no integer */
+    pc__text_add(out, "%s%s", digits, strpbrk(digits, ".enl") ? "" : ".0");
 }

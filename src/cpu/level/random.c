@@ -3,6 +3,31 @@
 
 #include "cpu/level/kernels.h"
 
+/* Blocks of four numbers come in pieces, so that claiming one costs little beside drawing it. */
+#define BLOCKS 1024
+
+typedef struct drawing {
+    const pc__random_attributes *a;
+    const pc_call *call;
+    int64_t n; /* numbers */
+    void (*draw)(const struct drawing *d, int64_t block);
+} drawing;
+
+static void draw_piece(void *context, int64_t piece)
+{
+    const drawing *d = context;
+    int64_t end = PC__MIN((piece + 1) * BLOCKS, (d->n + 3) / 4);
+    for (int64_t block = piece * BLOCKS; block < end; block++)
+        d->draw(d, block);
+}
+
+static pc_status draw_all(const pc_call *call, int cost, void (*draw)(const drawing *d, int64_t block))
+{
+    drawing d = {call->attributes, call, pc_tensor_count(call->out[0]), draw};
+    pc__parallel(pc__threads(d.n * cost), ((d.n + 3) / 4 + BLOCKS - 1) / BLOCKS, draw_piece, &d);
+    return PC_OK;
+}
+
 static void put(pc_tensor *t, int64_t i, double value)
 {
     if (t->dtype == PC_F32)
