@@ -1,23 +1,30 @@
 # Libraries that switch parts of Paracord on. A missing one switches its part off; `paracord doctor` and the
-# configure summary name it. None is needed for the core.
+# configure summary name it. None is needed for the core. They are linked as imported targets or plain names, never
+# as paths, so that the installed static library finds them again where it is used.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig)
 set(PARACORD_LIBRARIES m Threads::Threads)
 set(PARACORD_DEFINITIONS)
 set(PARACORD_INCLUDES)
+set(PARACORD_PARTS)   # NAME of each part that is on
+set(PARACORD_MODULES) # its pkg-config module
 
 # paracord_part(NAME pkg-config-module what-it-is-for): PARACORD_WITH_NAME, PC_HAVE_NAME
 function(paracord_part name module purpose)
   option(PARACORD_WITH_${name} "${purpose}" ON)
   set(state "off (asked)")
   if(PARACORD_WITH_${name})
-    pkg_check_modules(PC_${name} QUIET IMPORTED_TARGET ${module})
-    if(PC_${name}_FOUND)
-      set(state "${PC_${name}_VERSION}")
-      set(PARACORD_LIBRARIES ${PARACORD_LIBRARIES} ${PC_${name}_LINK_LIBRARIES} PARENT_SCOPE)
+    if(PKG_CONFIG_FOUND)
+      pkg_check_modules(PARACORD_${name} QUIET IMPORTED_TARGET ${module})
+    endif()
+    if(PARACORD_${name}_FOUND)
+      set(state "${PARACORD_${name}_VERSION}")
+      set(PARACORD_LIBRARIES ${PARACORD_LIBRARIES} PkgConfig::PARACORD_${name} PARENT_SCOPE)
       set(PARACORD_DEFINITIONS ${PARACORD_DEFINITIONS} PC_HAVE_${name}=1 PARENT_SCOPE)
-      set(PARACORD_INCLUDES ${PARACORD_INCLUDES} ${PC_${name}_INCLUDE_DIRS} PARENT_SCOPE)
+      set(PARACORD_INCLUDES ${PARACORD_INCLUDES} ${PARACORD_${name}_INCLUDE_DIRS} PARENT_SCOPE)
+      set(PARACORD_PARTS ${PARACORD_PARTS} ${name} PARENT_SCOPE)
+      set(PARACORD_MODULES ${PARACORD_MODULES} ${module} PARENT_SCOPE)
     else()
       set(state "off (${module} not found)")
     endif()
@@ -33,7 +40,7 @@ paracord_part(CJSON libcjson "JSON in Keras files (cJSON)")
 if(PARACORD_OPENMP AND NOT PARACORD_SANITIZE MATCHES "thread")
   find_package(OpenMP COMPONENTS C)
   if(OpenMP_C_FOUND)
-    list(APPEND PARACORD_LIBRARIES OpenMP::OpenMP_C)
+    list(APPEND PARACORD_LIBRARIES ${OpenMP_C_LIB_NAMES})
     add_compile_options($<$<COMPILE_LANGUAGE:C>:${OpenMP_C_FLAGS}>)
   endif()
 endif()

@@ -1,5 +1,15 @@
 # How Paracord's own code is compiled: warnings, sanitizers, SIMD levels.
 
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden) # what PC_API marks comes out of the shared library, nothing else
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+add_link_options(LINKER:--as-needed)
+
 function(paracord_sources variable)
   set(found)
   foreach(folder ${ARGN})
@@ -22,6 +32,14 @@ function(paracord_target target)
     target_compile_options(${target} PRIVATE -fsanitize=${PARACORD_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all)
   endif()
+endfunction()
+
+# A test or benchmark that the package can carry to other machines (install component `tests`).
+function(paracord_carried target)
+  set(folder ${CMAKE_INSTALL_LIBEXECDIR}/paracord/tests)
+  file(RELATIVE_PATH to_lib /${folder} /${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
+  install(TARGETS ${target} RUNTIME DESTINATION ${folder} COMPONENT tests EXCLUDE_FROM_ALL)
 endfunction()
 
 if(PARACORD_SANITIZE)

@@ -24,7 +24,7 @@
 #define assert_fails(expression, expected, words)                                                                      \
     do {                                                                                                               \
         pc_error_clear();                                                                                              \
-        (void)(expression);                                                                                            \
+        (void)!(expression);                                                                                           \
         if (pc_error_last()->status != (expected) || !strstr(pc_error_last()->message, (words)))                       \
             fail_msg("%s: want %s with \"%s\", got %s: %s", #expression, pc_status_name(expected), (words),            \
                      pc_status_name(pc_error_last()->status), pc_error_last()->message);                               \

@@ -1,6 +1,8 @@
 /* leaf.c: which tensors collect gradients, and what they have collected. */
 #include "autograd/tape.h"
 
+#include "ops/table.h"
+
 #include <paracord/autograd.h>
 
 pc_status pc_require_grad(pc_tensor *t, bool on)
@@ -44,7 +46,7 @@ void pc_zero_grad(pc_tensor *t)
 pc_tensor *pc_detach(pc_tensor *t)
 {
     if (!t)
-        return NULL;
+        return pc__null_input("detach");
     pc__meta meta;
     pc__meta_of(&meta, t);
     return pc__tensor_new(&meta, t->storage->device);

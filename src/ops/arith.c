@@ -43,13 +43,21 @@ pc_tensor *pc_div(pc_tensor *a, pc_tensor *b)
     return binary(PC__OP_div, a, b);
 }
 
+/* The dtype in which a number meets a tensor. */
+static pc_dtype number_dtype(int op, pc_dtype dtype, double b)
+{
+    if (pc__is_float(dtype))
+        return dtype;
+    if (op == PC__OP_div || b != floor(b) || fabs(b) >= 0x1p63)
+        return PC_F32;
+    return dtype == PC_BOOL ? PC_I64 : dtype;
+}
+
 static pc_tensor *with_number(int op, pc_tensor *a, double b)
 {
     if (!a)
         return pc__call(op, (pc_tensor *[]){a}, 1, NULL, 0);
-    pc_dtype dtype = a->dtype;
-    if (!pc__is_float(dtype))
-        dtype = b != floor(b) ? PC_F32 : dtype == PC_BOOL ? PC_I64 : dtype;
+    pc_dtype dtype = number_dtype(op, a->dtype, b);
     pc_tensor *result = NULL;
     PC_SCOPE {
         result = pc_keep(binary(op, a, pc_scalar(b, dtype, a->storage->device)));

@@ -91,10 +91,12 @@ static pc_tensor *across(pc_tensor *t, pc_device device, bool non_blocking)
 
 pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocking)
 {
-    if (t && pc__device_check(device, "pc_to") != PC_OK)
+    if (!t)
+        return pc__null_input("to");
+    if (pc__device_check(device, "pc_to") != PC_OK)
         return NULL;
-    if (!t || pc_device_equal(t->storage->device, device))
-        return t ? pc_cast(t, dtype) : NULL;
+    if (pc_device_equal(t->storage->device, device))
+        return pc_cast(t, dtype);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *ready = pc_contiguous(pc__as_dtype(t, dtype));

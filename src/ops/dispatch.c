@@ -4,6 +4,8 @@
 
 #include "tensor/read.h"
 
+#include <paracord/no_grad.h>
+
 static pc_status check_inputs(const pc_call *call, pc_device *device)
 {
     const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
@@ -69,7 +71,7 @@ static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device dev
 static pc_status in_place(pc_call *call, pc_device device)
 {
     for (int i = 0; i < call->n_out; i++)
-        if (call->out[i]->requires_grad && pc__tape_recording())
+        if (call->out[i]->requires_grad && pc_grad_enabled())
             return pc__fail(PC_ERR_STATE, "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
                             call->op->name);
     pc__meta unused[PC__OUT_MAX];
@@ -134,6 +136,11 @@ pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, con
     pc_call call = {.op = &pc__ops[op], .in = in, .n_in = n_in, .n_out = 1, .out = {to}, .attributes = attributes,
                     .attribute_bytes = attribute_bytes};
     return pc_dispatch(&call);
+}
+
+void *pc__null_input(const char *who)
+{
+    return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
 pc_status pc__set_grad(pc__grad *grad, int i, pc_tensor *value)

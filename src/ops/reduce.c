@@ -10,8 +10,12 @@
 static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned *mask)
 {
     *mask = 0;
+    if (dims.ndim < 0) {
+        (void)pc__fail(PC_ERR_SHAPE, "%s: more dimensions are named than a tensor can have", who);
+        return false;
+    }
     for (int i = 0; i < dims.ndim; i++) {
-        int d = pc__dim(who, (int)dims.dim[i], t->ndim);
+        int d = pc__dim(who, dims.dim[i], t->ndim);
         if (d < 0)
             return false;
         if (*mask >> d & 1) {
@@ -104,13 +108,15 @@ static unsigned all_of(const pc_tensor *t)
 
 pc_tensor *pc_sum(pc_tensor *a)
 {
-    return a ? sum(a, all_of(a), false) : NULL;
+    return a ? sum(a, all_of(a), false) : pc__null_input("sum");
 }
 
 pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim)
 {
     unsigned mask;
-    return a && mask_of("sum", a, dims, &mask) ? sum(a, mask, keepdim) : NULL;
+    if (!a)
+        return pc__null_input("sum");
+    return mask_of("sum", a, dims, &mask) ? sum(a, mask, keepdim) : NULL;
 }
 
 static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
@@ -129,13 +135,15 @@ static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
 
 pc_tensor *pc_mean(pc_tensor *a)
 {
-    return a ? mean(a, all_of(a), false) : NULL;
+    return a ? mean(a, all_of(a), false) : pc__null_input("mean");
 }
 
 pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim)
 {
     unsigned mask;
-    return a && mask_of("mean", a, dims, &mask) ? mean(a, mask, keepdim) : NULL;
+    if (!a)
+        return pc__null_input("mean");
+    return mask_of("mean", a, dims, &mask) ? mean(a, mask, keepdim) : NULL;
 }
 
 pc_tensor *pc__sum_to(pc_tensor *t, int ndim, const int64_t *shape)
@@ -184,7 +192,9 @@ pc_status pc__infer_max(pc_call *call, pc__meta *out)
 pc_tensor *pc_max(pc_tensor *a)
 {
     pc_tensor *value = NULL, *index = NULL;
-    if (!a || maximum(a, all_of(a), false, true, &value, &index) != PC_OK)
+    if (!a)
+        return pc__null_input("max");
+    if (maximum(a, all_of(a), false, true, &value, &index) != PC_OK)
         return NULL;
     pc__tensor_discard(index);
     return value;
@@ -195,7 +205,9 @@ pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
     pc_tensor *value = NULL, *index = NULL;
     if (indices)
         *indices = NULL;
-    int d = a ? pc__dim("max", dim, a->ndim) : -1;
+    if (!a)
+        return pc__null_input("max");
+    int d = pc__dim("max", dim, a->ndim);
     if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
         return NULL;
     if (indices)
@@ -208,7 +220,9 @@ pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
 pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim)
 {
     pc_tensor *value = NULL, *index = NULL;
-    int d = a ? pc__dim("argmax", dim, a->ndim) : -1;
+    if (!a)
+        return pc__null_input("argmax");
+    int d = pc__dim("argmax", dim, a->ndim);
     if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
         return NULL;
     pc__tensor_discard(value);
@@ -222,7 +236,8 @@ pc_status pc__grad_max(pc__grad *grad)
     const pc__meta *in = &grad->in_meta[0];
     pc_tensor *g = spread(grad->out_grad[0], a, in), *chosen;
     if (a->whole) {
-        chosen = pc_eq(grad->in[0], grad->out[0]);
+        /* where the maximum is NaN, the NaNs are it; elsewhere there are none */
+        chosen = pc_add(pc_eq(grad->in[0], grad->out[0]), pc_ne(grad->in[0], grad->in[0]));
         g = pc_div(g, pc_cast(pc_sum(chosen), in->dtype));
     } else {
         pc_tensor *places = pc_arange(0, (double)a->reduced, 1, PC_I64, grad->device);

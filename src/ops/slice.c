@@ -11,14 +11,17 @@ static int64_t clamp_index(int64_t i, int64_t n)
 
 pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t step)
 {
-    int d = t ? pc__dim("slice", dim, t->ndim) : -1;
+    if (!t)
+        return pc__null_input("slice");
+    int d = pc__dim("slice", dim, t->ndim);
     if (d < 0)
         return NULL;
     if (t->ndim == 0 || step < 1)
         return pc__null(PC_ERR_ARGUMENT, "slice: %s", step < 1 ? "the step must be at least 1"
                                                                : "a zero-dim tensor has nothing to slice");
     int64_t n = t->shape[d], from = clamp_index(start, n), to = clamp_index(stop, n);
-    pc__slice_attributes attributes = {d, from, step, to > from ? (to - from + step - 1) / step : 0};
+    int64_t count = to > from ? (to - from - 1) / step + 1 : 0;
+    pc__slice_attributes attributes = {d, from, count > 1 ? step : 1, count}; /* no stride beyond the tensor */
     return PC__CALL(slice, &attributes, t);
 }
 
@@ -47,7 +50,7 @@ pc_status pc__grad_slice(pc__grad *grad)
 pc_tensor *pc_expand(pc_tensor *t, pc_shape shape)
 {
     if (!t)
-        return NULL;
+        return pc__null_input("expand");
     int lead = shape.ndim - t->ndim;
     bool fits = shape.ndim >= 0 && lead >= 0;
     pc__shape_attributes attributes = {.ndim = shape.ndim};
@@ -59,6 +62,8 @@ pc_tensor *pc_expand(pc_tensor *t, pc_shape shape)
     if (!fits)
         return pc__null(PC_ERR_SHAPE, "expand: a tensor of shape %s cannot be repeated to %s; only sizes of 1 repeat",
                         PC__SHAPE_OF(t), pc__shape_format(PC__MAX(shape.ndim, 0), shape.dim).s);
+    if (pc__shape_check("expand", pc_shape_of(attributes.ndim, attributes.dim), t->dtype) != PC_OK)
+        return NULL;
     return PC__CALL(expand, &attributes, t);
 }
 

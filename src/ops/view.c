@@ -71,7 +71,9 @@ static pc_tensor *view(pc_tensor *t, const pc_shape *shape, const int64_t *strid
 
 pc_tensor *pc_reshape(pc_tensor *t, pc_shape shape)
 {
-    if (!t || resolve(t, &shape) != PC_OK)
+    if (!t)
+        return pc__null_input("reshape");
+    if (resolve(t, &shape) != PC_OK)
         return NULL;
     int64_t strides[PC_MAX_DIMS] = {0};
     if (pc_tensor_count(t) == 0) {
@@ -108,7 +110,7 @@ pc_status pc__grad_view(pc__grad *grad)
 pc_tensor *pc_permute(pc_tensor *t, pc_shape order)
 {
     if (!t)
-        return NULL;
+        return pc__null_input("permute");
     pc__shape_attributes attributes = {.ndim = order.ndim};
     unsigned seen = 0;
     for (int i = 0; i < order.ndim; i++) {
@@ -146,7 +148,7 @@ pc_status pc__grad_permute(pc__grad *grad)
 pc_tensor *pc_transpose(pc_tensor *t, int dim0, int dim1)
 {
     if (!t)
-        return NULL;
+        return pc__null_input("transpose");
     int a = pc__dim("transpose", dim0, t->ndim), b = pc__dim("transpose", dim1, t->ndim);
     if (a < 0 || b < 0)
         return NULL;
@@ -158,7 +160,9 @@ pc_tensor *pc_transpose(pc_tensor *t, int dim0, int dim1)
 
 pc_tensor *pc_squeeze(pc_tensor *t, int dim)
 {
-    int d = t ? pc__dim("squeeze", dim, t->ndim) : -1;
+    if (!t)
+        return pc__null_input("squeeze");
+    int d = pc__dim("squeeze", dim, t->ndim);
     if (d < 0)
         return NULL;
     pc_shape shape = {0};
@@ -170,7 +174,9 @@ pc_tensor *pc_squeeze(pc_tensor *t, int dim)
 
 pc_tensor *pc_unsqueeze(pc_tensor *t, int dim)
 {
-    int d = t ? pc__dim("unsqueeze", dim, t->ndim + 1) : -1;
+    if (!t)
+        return pc__null_input("unsqueeze");
+    int d = pc__dim("unsqueeze", dim, t->ndim + 1);
     if (d < 0)
         return NULL;
     if (t->ndim == PC_MAX_DIMS)
@@ -183,7 +189,9 @@ pc_tensor *pc_unsqueeze(pc_tensor *t, int dim)
 
 pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim)
 {
-    int d = t ? pc__dim("flatten", start_dim, t->ndim) : -1;
+    if (!t)
+        return pc__null_input("flatten");
+    int d = pc__dim("flatten", start_dim, t->ndim);
     if (d < 0)
         return NULL;
     pc_shape shape = {.ndim = d + 1};

@@ -34,9 +34,7 @@ pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b)
         return x;
     if ((a->ndim == 0) != (b->ndim == 0)) {
         pc_dtype full = a->ndim ? x : y, zero = a->ndim ? y : x;
-        if (kind_rank(zero) <= kind_rank(full))
-            return full;
-        return kind_rank(zero) == 2 ? PC_F32 : zero == PC_U8 ? PC_U8 : PC_I64;
+        return kind_rank(zero) <= kind_rank(full) ? full : zero;
     }
     return PC__MAX(x, y);
 }

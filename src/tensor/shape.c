@@ -79,14 +79,12 @@ void pc__meta_of(pc__meta *meta, const pc_tensor *t)
 bool pc__is_contiguous(const pc_tensor *t)
 {
     int64_t stride = 1;
+    bool in_order = true;
     for (int i = t->ndim - 1; i >= 0; i--) {
-        if (t->shape[i] == 0)
-            return true;
-        if (t->shape[i] != 1 && t->strides[i] != stride)
-            return false;
+        in_order &= t->shape[i] == 1 || t->strides[i] == stride;
         stride *= t->shape[i];
     }
-    return true;
+    return in_order || stride == 0; /* without elements every order is C order */
 }
 
 bool pc__is_channels_last(const pc_tensor *t)
@@ -104,15 +102,15 @@ bool pc__is_channels_last(const pc_tensor *t)
     return true;
 }
 
-int pc__dim(const char *who, int dim, int ndim)
+int pc__dim(const char *who, int64_t dim, int ndim)
 {
     int limit = PC__MAX(ndim, 1); /* a zero-dim tensor takes 0 and -1, as in PyTorch */
     if (dim < -limit || dim >= limit) {
-        (void)pc__fail(PC_ERR_RANGE, "%s: dimension %d is out of range; the tensor has %d (%d to %d)", who, dim, ndim,
-                       -limit, limit - 1);
+        (void)pc__fail(PC_ERR_RANGE, "%s: dimension %lld is out of range; the tensor has %d (%d to %d)", who,
+                       (long long)dim, ndim, -limit, limit - 1);
         return -1;
     }
-    return dim < 0 ? dim + limit : dim;
+    return (int)(dim < 0 ? dim + limit : dim);
 }
 
 pc_status pc__broadcast(const char *who, const pc_tensor *a, const pc_tensor *b, int *ndim, int64_t *shape)

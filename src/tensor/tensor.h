@@ -64,7 +64,7 @@ bool pc__is_contiguous(const pc_tensor *t);
 bool pc__is_channels_last(const pc_tensor *t); /* 4 dims in n, h, w, c order, and not in C order */
 
 /* dim counted from the end when negative; -1 and PC_ERR_RANGE when there is none such. */
-int pc__dim(const char *who, int dim, int ndim);
+int pc__dim(const char *who, int64_t dim, int ndim);
 
 /* Join shapes by broadcasting: right-aligned, equal or 1. PC_ERR_SHAPE names both. */
 pc_status pc__broadcast(const char *who, const pc_tensor *a, const pc_tensor *b, int *ndim, int64_t *shape);

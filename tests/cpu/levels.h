@@ -3,7 +3,7 @@
 #define PC_TEST_LEVELS_H
 
 #include "cpu/level/compute.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 #include "support.h"
 
 #include <math.h>

@@ -55,7 +55,10 @@ typedef void dot_function(const dot *d);
         NULL, dot_##r##x1, dot_##r##x2, dot_##r##x3, dot_##r##x4, dot_##r##x5, dot_##r##x6                             \
     }
 DOTS(1)
-DOTS(2) DOTS(3) DOTS(4) static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {
+DOTS(2)
+DOTS(3)
+DOTS(4)
+static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {
     {NULL}, NAMES(1), NAMES(2), NAMES(3), NAMES(4)};
 #else
 #define DOTS(rows) DOT(rows, 1) DOT(rows, 2) DOT(rows, 3)
@@ -64,19 +67,24 @@ DOTS(2) DOTS(3) DOTS(4) static dot_function *const dot_functions[DOT_ROWS + 1][D
         NULL, dot_##r##x1, dot_##r##x2, dot_##r##x3                                                                    \
     }
 DOTS(1)
-DOTS(2) DOTS(3) static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {
-    {NULL}, NAMES(1), NAMES(2), NAMES(3)};
+DOTS(2)
+DOTS(3)
+static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {{NULL}, NAMES(1), NAMES(2), NAMES(3)};
 #endif
 #undef DOT
 #undef DOTS
 #undef NAMES
 
-static inline real vector_sum(vec v)
+/* The sum of all lanes, halves first. */
+INLINE real vector_sum(vec v)
 {
-    real lanes[W];
-    AT(lanes) = v;
-    UNROLL for (int half = W / 2; half; half /= 2) UNROLL for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
+    UNROLL for (int half = W / 2; half; half /= 2)
+    {
+        lanes turn;
+        UNROLL for (int i = 0; i < W; i++) turn[i] = (i + half) % W;
+        v += __builtin_shuffle(v, turn);
+    }
+    return v[0];
 }
 
 #endif

@@ -2,7 +2,7 @@
  * forward and an image going backward, where windows may overlap. */
 #include "cpu/level/compute.h"
 #include "cpu/level/real.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 /* The part of a window that lies inside the picture, along one axis. */
 typedef struct range {

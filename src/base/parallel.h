@@ -8,21 +8,16 @@
 #ifndef PC__PARALLEL_H
 #define PC__PARALLEL_H
 
+#include <paracord/threads.h>
 #include <stdint.h>
 
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-/* Threads that pay for `work` (floating-point operations, or bytes times four): 1 below about 20 microseconds of work,
- * then one per such piece, at most the limit. 1 inside a parallel region. */
+/* Threads that pay for `work` (floating-point operations, or bytes times four): 1 below some 16 to 90 microseconds of work,
+ * then one per half of that, at most the limit. 1 inside a parallel region. */
 int pc__threads(int64_t work);
-
-/* Limit for the whole process; 0 = one per core of the affinity mask (the default). Any thread. */
-void pc__set_threads(int n);
-
-/* The limit in force, at least 1. */
-int pc__get_threads(void);
 
 /* Number of the calling thread in its parallel region, 0 outside. */
 static inline int pc__thread(void)

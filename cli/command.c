@@ -1,0 +1,137 @@
+/* command.c: from words to a running sub-command, and its errors as one line. */
+#include "command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <paracord/error.h>
+
+#include "nearest.h"
+#include "text.h"
+
+/* How many of the words the name takes, 0 when it does not fit. */
+static int words_of(const char *name, int argc, const char *const *argv)
+{
+    for (int i = 0; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        if (!n || strncmp(name, argv[i], n) || (name[n] && name[n] != ' '))
+            return 0;
+        if (!name[n])
+            return i + 1;
+        name += n + 1;
+    }
+    return 0;
+}
+
+const cli_command *cli_find(int argc, const char *const *argv, int *words)
+{
+    const cli_command *found = NULL;
+    int most = 0;
+    for (int i = 0; cli_commands[i]; i++) {
+        int n = words_of(cli_commands[i]->name, argc, argv);
+        if (n > most) {
+            most = n;
+            found = cli_commands[i];
+        }
+    }
+    if (words)
+        *words = most;
+    return found;
+}
+
+void cli_error(const cli_command *command, const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "paracord%s%s: ", command ? " " : "", command ? command->name : "");
+    cli_print_safe(stderr, line);
+    fputc('\n', stderr);
+}
+
+int cli_unknown(const cli_command *command, const char *typed)
+{
+    const char *meant = NULL;
+    for (int i = 0; cli_commands[i]; i++)
+        meant = cli_nearer(typed, meant, cli_commands[i]->name);
+    if (!command)
+        meant = cli_nearer(typed, cli_nearer(typed, meant, "--help"), "--version");
+    const char *what = typed[0] == '-' ? "option" : "command";
+    if (meant)
+        cli_error(command, "there is no %s %s; did you mean %s?", what, typed, meant);
+    else
+        cli_error(command, "there is no %s %s; paracord help lists the commands", what, typed);
+    return CLI_WRONG_USAGE;
+}
+
+const cli_command *cli_named(const cli_call *call)
+{
+    int words, count = call->line->count;
+    const char *const *values = call->line->values;
+    const cli_command *command = cli_find(count, values, &words);
+    if (command && words == count)
+        return command;
+    char typed[128];
+    snprintf(typed, sizeof typed, "%s%s%s", values[0], count > 1 ? " " : "", count > 1 ? values[1] : "");
+    cli_unknown(call->command, typed);
+    return NULL;
+}
+
+char *cli_failure(char text[CLI_FAILURE_MAX])
+{
+    const pc_error *error = pc_error_last();
+    const char *message = error->message[0] ? error->message : pc_status_text(error->status);
+    snprintf(text, CLI_FAILURE_MAX, "%s%s%s", message, error->cause[0] ? ": " : "", error->cause);
+    return text;
+}
+
+int cli_failed(const cli_command *command)
+{
+    char text[CLI_FAILURE_MAX];
+    cli_error(command, "%s", cli_failure(text));
+    return CLI_FAILED;
+}
+
+int cli_finish(const cli_command *command, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    cli_error(command, "cannot write the output: %s", strerror(errno));
+    return status ? status : CLI_FAILED;
+}
+
+static int parse_and_run(const cli_command *command, int argc, char **argv, void *settings, cli_line *line)
+{
+    char message[CLI_MESSAGE_MAX];
+    if (!cli_parse(command->options, command->arguments, argc, argv, settings, line, message)) {
+        char usage[256] = "";
+        if (line->miscounted)
+            cli_usage(command, usage, sizeof usage);
+        cli_error(command, "%s%s%s", message, usage[0] ? "; usage: paracord " : "", usage);
+        return CLI_WRONG_USAGE;
+    }
+    if (line->help) {
+        cli_help_command(stdout, command);
+        return CLI_FINE;
+    }
+    cli_call call = {command, settings, line, argc, argv};
+    return command->run(&call);
+}
+
+int cli_run(const cli_command *command, int argc, char **argv)
+{
+    cli_line line = {.values = calloc((size_t)argc + 1, sizeof(char *))};
+    void *settings = calloc(1, command->settings_size ? command->settings_size : 1);
+    int status = CLI_FAILED;
+    if (line.values && settings)
+        status = parse_and_run(command, argc, argv, settings, &line);
+    else
+        cli_error(command, "out of memory");
+    free(settings);
+    free(line.values);
+    return cli_finish(command, status);
+}

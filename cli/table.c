@@ -1,0 +1,17 @@
+/* table.c: the sub-commands, in the order of the overview. Each is one file. */
+#include "command.h"
+
+const cli_command *const cli_commands[] = {
+    &cli_train,  &cli_eval, &cli_predict, &cli_show,       &cli_pictures, &cli_pictures_check,
+    &cli_device, &cli_help, &cli_man,     &cli_completion, NULL,
+};
+
+const char cli_about[] =
+    "Trains picture classifiers on folders of pictures, in plain C, and shows what there is to compute on.";
+
+const cli_example cli_first_run[] = {
+    {"paracord pictures faces", "Draw cat and dog faces to practise on"},
+    {"paracord train faces --epochs 5", "Train on them; the network goes to run/model.h5"},
+    {"paracord predict run/model.h5 faces/test/dog/*.jpg", "Ask it about pictures that it has not seen"},
+    {0},
+};

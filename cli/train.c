@@ -1,0 +1,187 @@
+/* train.c: paracord train DIR */
+#include <stddef.h>
+#include <string.h>
+
+#include <paracord/train.h>
+
+#include "command.h"
+#include "signals.h"
+#include "text.h"
+#include "watch.h"
+
+static void started(void *context, const char *description)
+{
+    cli_watch *watch = context;
+    cli_progress_clear(&watch->progress);
+    printf("%s\n", description);
+    fflush(stdout);
+}
+
+static void epoch_done(void *context, const pc_epoch_result *r)
+{
+    cli_watch *watch = context;
+    char text[32];
+    cli_progress_clear(&watch->progress);
+    printf("epoch %*d/%d  loss %.4f  acc %.3f", snprintf(NULL, 0, "%d", r->epochs), r->epoch, r->epochs, r->loss,
+           r->accuracy);
+    if (r->has_test)
+        printf("  test loss %.4f  test acc %.3f", r->test_loss, r->test_accuracy);
+    printf("  %.1f s", r->seconds);
+    if (!watch->progress.live)
+        printf("  %s images/s", cli_thousands((int64_t)(r->images_per_second + 0.5), text));
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* The line that was typed with --resume in it, quoted so that a shell reads it the same. */
+static void print_resume(const cli_call *call, const pc_train_settings *settings)
+{
+    printf("paracord %s%s", call->command->name, settings->resume ? "" : " --resume");
+    for (int i = 0; i < call->argc; i++) {
+        putchar(' ');
+        cli_print_shell(stdout, call->argv[i]);
+    }
+    putchar('\n');
+}
+
+static int report_stop(const cli_call *call, const pc_train_settings *settings, const cli_watch *watch)
+{
+    if (watch->last.epoch == 0) {
+        puts("stopped before the first batch; nothing was saved");
+        return cli_stopped_status();
+    }
+    long long batch = (watch->last.done + settings->batch - 1) / settings->batch;
+    printf("stopped after epoch %d, batch %lld; go on with: ", watch->last.epoch, batch);
+    print_resume(call, settings);
+    return cli_stopped_status();
+}
+
+static void report(const pc_train_settings *settings, const pc_train_summary *s)
+{
+    char text[32];
+    printf("done in %s: accuracy %.3f on %s pictures", cli_duration(s->seconds, text), s->accuracy,
+           cli_thousands(s->train_pictures, (char[32]){0}));
+    if (s->test_pictures > 0)
+        printf(", %.3f on %s test pictures", s->test_accuracy, cli_thousands(s->test_pictures, text));
+    putchar('\n');
+    if (s->skipped > 0)
+        printf("%s pictures could not be used and were skipped\n", cli_thousands(s->skipped, text));
+    printf("the network is in ");
+    cli_print_shell(stdout, settings->out);
+    printf("/model.h5, the curves in ");
+    cli_print_shell(stdout, settings->out);
+    printf("/report.html\n");
+}
+
+static int run(const cli_call *call)
+{
+    pc_train_settings settings = *(pc_train_settings *)call->settings;
+    pc_train_summary summary = {0};
+    cli_watch watch;
+    cli_watch_start(&watch, call->command);
+    pc_train_callbacks callbacks = cli_watch_callbacks(&watch);
+    callbacks.started = started;
+    callbacks.epoch = epoch_done;
+    settings.data = call->line->values[0];
+    settings.callbacks = &callbacks;
+    pc_status status = pc_train_folder(&settings, &summary);
+    cli_watch_end(&watch);
+    if (status == PC_ERR_INTERRUPTED || (status == PC_OK && summary.interrupted))
+        return report_stop(call, &settings, &watch);
+    if (status != PC_OK)
+        return cli_failed(call->command);
+    report(&settings, &summary);
+    return CLI_FINE;
+}
+
+static const cli_choice archs[] = {
+    {"article", "one 3x3 convolution with stride 3, max-pool 2, dense 128; the network of the articles"},
+    {"two-conv", "two 3x3 convolutions, each with max-pool 2, dense 128; slower, often better"},
+    {"mlp", "dense layers only"},
+    {"lenet", "LeNet-5: two 5x5 convolutions, each with pooling, then dense layers"},
+    {0},
+};
+static const cli_choice optimizers[] = {{"adam", NULL}, {"sgd", NULL}, {0}};
+static const cli_choice inits[] = {
+    {"glorot", "Glorot uniform, zero biases, as Keras does"},
+    {"he", "He uniform, zero biases"},
+    {"torch", "as PyTorch's layers begin"},
+    {0},
+};
+static const cli_choice resizes[] = {
+    {"nearest", "one source pixel each, as Keras does"},
+    {"area", "average of the source pixels; smoother, and faster for large JPEG files"},
+    {0},
+};
+
+#define AT(member) offsetof(pc_train_settings, member)
+
+static const cli_option options[] = {
+    {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME", .help = "The network to train", .group = "Network",
+     .choices = archs},
+    {"size", 's', CLI_INT, AT(size), "64", "PIXELS", .help = "Pictures are resized to PIXELS x PIXELS", .min = 8,
+     .max = 1024},
+    {"init", 0, CLI_CHOICE, AT(init), "glorot", "NAME", .help = "How the weights begin", .choices = inits},
+
+    {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "How often to go through all pictures", .group = "Training",
+     .min = 1, .max = 100000},
+    {"batch", 'b', CLI_INT, AT(batch), "32", "N", .help = "Pictures per step", .min = 1, .max = 65536},
+    {"optimizer", 0, CLI_CHOICE, AT(optimizer), "adam", "NAME", .help = "What updates the weights",
+     .choices = optimizers},
+    {"lr", 'l', CLI_FLOAT, AT(lr), "0.001", "RATE", .help = "Learning rate", .min = 0, .max = 100, .above = true},
+    {"momentum", 0, CLI_FLOAT, AT(momentum), "0", "SHARE", .help = "Momentum, for sgd", .min = 0, .max = 0.9999},
+    {"seed", 0, CLI_SEED, AT(seed), "0", "N",
+     .help = "Seed of everything random: the same seed gives the same network"},
+
+    {"val-split", 0, CLI_FLOAT, AT(val_split), "0.2", "SHARE",
+     .help = "Share of the pictures kept for testing, when DIR has no test folder", .group = "Pictures", .min = 0,
+     .max = 0.9},
+    {"resize", 0, CLI_CHOICE, AT(resize), "nearest", "NAME", .help = "How pictures are resized", .choices = resizes},
+    {"shear", 0, CLI_FLOAT, AT(shear), "0.2", "DEGREES", .help = "Slant each picture at random, by at most DEGREES",
+     .min = 0, .max = 89},
+    {"zoom", 0, CLI_FLOAT, AT(zoom), "0.2", "SHARE", .help = "Zoom each picture at random, between 1-SHARE and 1+SHARE",
+     .min = 0, .max = 0.99},
+    {"rotation", 0, CLI_FLOAT, AT(rotation), "0", "DEGREES", .help = "Turn each picture at random, by at most DEGREES",
+     .min = 0, .max = 180},
+    {"flip", 0, CLI_FLAG, AT(flip), "on", NULL, .help = "Mirror half of the pictures, left to right"},
+    {"strict", 0, CLI_FLAG, AT(strict), NULL, NULL, .help = "Fail at a broken picture instead of skipping it"},
+
+    {"out", 'o', CLI_PATH, AT(out), "run", "FOLDER", .help = "Where the network, the checkpoint and the report go",
+     .group = "Run"},
+    {"resume", 'r', CLI_FLAG, AT(resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE",
+     .help = "Where to compute: cpu, cuda, cuda:1; auto takes the fastest there is"},
+    {"threads", 'j', CLI_INT, AT(threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"DIR", "A folder of pictures, sorted into one folder per class", 1, 1, .complete = CLI_FOLDERS},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord train pets", "Train with the settings of the articles; the network goes to run/model.h5"},
+    {"paracord train pets --arch two-conv --epochs 50 --out run2", "A larger network, for longer, elsewhere"},
+    {"paracord train pets --shear 0 --zoom 0 --no-flip", "Without changing the pictures at random"},
+    {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
+    {0},
+};
+
+const cli_command cli_train = {
+    .name = "train",
+    .summary = "Train a classifier on a folder of pictures",
+    .description = "The classes are the names of the folders that the pictures (JPEG or PNG) are in. DIR may be\n"
+                   "  DIR/train/cat  DIR/train/dog  DIR/test/cat  DIR/test/dog\n"
+                   "  DIR/training_set/...          DIR/test_set/...\n"
+                   "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"
+                   "\n"
+                   "The result is a folder with model.h5 (the network, a Keras file), report.html, metrics.jsonl and "
+                   "a checkpoint. Ctrl-C saves the checkpoint and says how to go on.",
+    .group = "Train and use a network",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .settings_size = sizeof(pc_train_settings),
+    .run = run,
+};

@@ -1,0 +1,178 @@
+/* values.c: the value of an option, from text into the settings. */
+#include "values.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nearest.h"
+
+bool cli_wrong(char *message, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, CLI_MESSAGE_MAX, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool cli_negatable(const cli_option *option)
+{
+    return option->kind == CLI_FLAG && option->fallback && !strcmp(option->fallback, "on");
+}
+
+/* "a, b or c" */
+static char *list_choices(const cli_choice *choices, char *text, size_t n)
+{
+    size_t length = 0;
+    text[0] = 0;
+    for (int i = 0; choices[i].name && length < n; i++) {
+        const char *joint = i == 0 ? "" : choices[i + 1].name ? ", " : " or ";
+        length += (size_t)snprintf(text + length, n - length, "%s%s", joint, choices[i].name);
+    }
+    return text;
+}
+
+char *cli_values(const cli_option *option, char *text, size_t n)
+{
+    text[0] = 0;
+    if (option->kind == CLI_CHOICE)
+        return list_choices(option->choices, text, n);
+    if (option->kind == CLI_SEED)
+        snprintf(text, n, "a whole number, 0 or more");
+    if (option->kind != CLI_INT && option->kind != CLI_FLOAT && option->kind != CLI_PAIR)
+        return text;
+    if (isinf(option->max))
+        snprintf(text, n, option->above ? "more than %.10g" : "%.10g or more", option->min);
+    else if (option->above)
+        snprintf(text, n, "more than %.10g, at most %.10g", option->min, option->max);
+    else
+        snprintf(text, n, "%.10g to %.10g", option->min, option->max);
+    return text;
+}
+
+static bool reject(const cli_option *option, const char *value, const char *prefix, char *message)
+{
+    char values[256];
+    cli_values(option, values, sizeof values);
+    return cli_wrong(message, "--%s %s: must be %s%s", option->name, *value ? value : "\"\"", prefix, values);
+}
+
+static bool outside(const cli_option *option, double number)
+{
+    return !(number <= option->max && (option->above ? number > option->min : number >= option->min));
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool parse_int(const cli_option *option, const char *value, int *result, char *message)
+{
+    char *end;
+    const char *digits = value + (*value == '-' || *value == '+');
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    if (!is_digit(*digits) || *end)
+        return reject(option, value, "a whole number, ", message);
+    if (errno || outside(option, (double)number) || number < INT_MIN || number > INT_MAX)
+        return reject(option, value, "", message);
+    *result = (int)number;
+    return true;
+}
+
+static bool parse_seed(const cli_option *option, const char *value, uint64_t *result, char *message)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    if (!is_digit(*value) || *end)
+        return reject(option, value, "", message);
+    if (errno)
+        return cli_wrong(message, "--%s %s: must be at most %llu", option->name, value, (unsigned long long)UINT64_MAX);
+    *result = number;
+    return true;
+}
+
+/* A number that ends at `stop`. "inf", "nan" and hexadecimal are no numbers here. */
+static bool parse_number(const char *text, char stop, const char **end, double *number)
+{
+    char *after;
+    *number = strtod(text, &after);
+    *end = after;
+    return after > text && after == text + strspn(text, "0123456789+-.eE") && *after == stop;
+}
+
+static bool parse_float(const cli_option *option, const char *value, double *result, char *message)
+{
+    const char *end;
+    double number;
+    if (!parse_number(value, 0, &end, &number))
+        return reject(option, value, "a number, ", message);
+    if (outside(option, number))
+        return reject(option, value, "", message);
+    *result = number;
+    return true;
+}
+
+static bool parse_pair(const cli_option *option, const char *value, double result[2], char *message)
+{
+    const char *end;
+    double a, b;
+    if (!parse_number(value, ',', &end, &a) || !parse_number(end + 1, 0, &end, &b) || outside(option, a) ||
+        outside(option, b))
+        return reject(option, value, "two numbers A,B, each ", message);
+    result[0] = a;
+    result[1] = b;
+    return true;
+}
+
+const char *cli_find_choice(const char *what, const cli_choice *choices, const char *value, char *message)
+{
+    char names[256];
+    const char *meant = NULL;
+    for (int i = 0; choices[i].name; i++) {
+        if (!strcmp(choices[i].name, value))
+            return choices[i].name;
+        meant = cli_nearer(value, meant, choices[i].name);
+    }
+    cli_wrong(message, "%s %s: must be %s%s%s%s", what, *value ? value : "\"\"",
+              list_choices(choices, names, sizeof names), meant ? "; did you mean " : "", meant ? meant : "",
+              meant ? "?" : "");
+    return NULL;
+}
+
+bool cli_store(const cli_option *option, const char *value, void *settings, char *message)
+{
+    void *place = (char *)settings + option->offset;
+    char what[64];
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)place = !strcmp(value, "on");
+        return true;
+    case CLI_INT:
+        return parse_int(option, value, place, message);
+    case CLI_SEED:
+        return parse_seed(option, value, place, message);
+    case CLI_FLOAT:
+        return parse_float(option, value, place, message);
+    case CLI_PAIR:
+        return parse_pair(option, value, place, message);
+    case CLI_CHOICE:
+        snprintf(what, sizeof what, "--%s", option->name);
+        return (*(const char **)place = cli_find_choice(what, option->choices, value, message)) != NULL;
+    case CLI_TEXT:
+    case CLI_PATH:
+        break;
+    }
+    if (!*value)
+        return cli_wrong(message, "--%s: must not be empty", option->name);
+    *(const char **)place = value;
+    return true;
+}

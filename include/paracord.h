@@ -1,0 +1,25 @@
+/* paracord.h: everything. Each header of paracord/ can also be included, and read, alone. */
+#ifndef PARACORD_H
+#define PARACORD_H
+
+#include <paracord/api.h>
+#include <paracord/augment.h>
+#include <paracord/autograd.h>
+#include <paracord/device.h>
+#include <paracord/draw.h>
+#include <paracord/error.h>
+#include <paracord/image.h>
+#include <paracord/loader.h>
+#include <paracord/log.h>
+#include <paracord/memory.h>
+#include <paracord/nn.h>
+#include <paracord/no_grad.h>
+#include <paracord/ops.h>
+#include <paracord/random.h>
+#include <paracord/scope.h>
+#include <paracord/stream.h>
+#include <paracord/tensor.h>
+#include <paracord/threads.h>
+#include <paracord/train.h>
+
+#endif

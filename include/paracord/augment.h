@@ -1,0 +1,76 @@
+/* augment.h: random changes of training pictures, as Keras's ImageDataGenerator defines them.
+ *
+ *     pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true, .rescale = 1 /
+ * 255.0}; pc_augment_values values = pc_augment_draw(&plan, seed, epoch, sample, height, width); if
+ * (pc_augment_apply(&plan, &values, pixels, height, width, 3, out) != PC_OK) return pc_report(stderr);
+ *
+ * A draw depends on (seed, epoch, sample) alone: not on threads, order or batch. All functions are pure, allocate
+ * nothing and may be called from any thread.
+ */
+#ifndef PARACORD_AUGMENT_H
+#define PARACORD_AUGMENT_H
+
+#include <paracord/error.h>
+
+PC_BEGIN
+
+/* What stands beyond the edge of the picture a b c d (scipy.ndimage's modes of these names). */
+typedef enum pc_fill_mode {
+    PC_FILL_NEAREST,  /* a a a a | a b c d | d d d d */
+    PC_FILL_CONSTANT, /* cval; no blending with the edge */
+    PC_FILL_REFLECT,  /* d c b a | a b c d | d c b a */
+    PC_FILL_WRAP      /* repeats with a period of one pixel less than the picture: a and d coincide, as in scipy */
+} pc_fill_mode;
+
+/* The ranges to draw from. Zero switches each of them off. */
+typedef struct pc_augment {
+    int reserved_;
+    double rotation; /* degrees: the angle is uniform in [-rotation, rotation] */
+    /* Below 1 a fraction of the picture's size, from 1 on pixels; uniform in [-shift, shift]. As in Keras 3 (and
+     * keras-preprocessing from 0edcff0 of 2020 on) height_shift, a share of the HEIGHT, moves
+     * columns and width_shift moves rows. */
+    double width_shift, height_shift;
+    double shear;                           /* degrees (not radians), uniform in [-shear, shear] */
+    double zoom_low, zoom_high;             /* Keras's zoom_range z is 1 - z and 1 + z; below 1 enlarges. Rows and
+                                               columns draw a factor each */
+    bool flip_horizontal, flip_vertical;    /* each with a chance of one half */
+    double channel_shift;                   /* one number in [-channel_shift, channel_shift] is added to all channels,
+                                               and kept between the picture's smallest and largest value */
+    double brightness_low, brightness_high; /* a factor; rounds to whole numbers as PIL does */
+    pc_fill_mode fill;
+    double cval;    /* for PC_FILL_CONSTANT */
+    double rescale; /* multiplies at the very end; 0 means 1 */
+} pc_augment;
+
+/* One draw: Keras's transform parameters of the same names. */
+typedef struct pc_augment_values {
+    double theta;         /* degrees */
+    double tx, ty;        /* pixels */
+    double shear;         /* degrees */
+    double zx, zy;        /* 1: no zoom */
+    double channel_shift; /* 0: none */
+    double brightness;    /* 1: unchanged; negative: off (1 still rounds to whole numbers) */
+    bool flip_horizontal, flip_vertical;
+} pc_augment_values;
+
+/* Values that change nothing. */
+PC_API pc_augment_values pc_augment_neutral(void);
+
+/* PC_ERR_ARGUMENT when a range makes no sense: not finite, negative, zoom_low above zoom_high or only one of them
+ * above zero, an unknown fill mode. Call it once where the ranges come in. */
+PC_API PC_MUST_USE pc_status pc_augment_check(const pc_augment *plan);
+
+/* Draw the values for one picture of height x width pixels. */
+PC_API pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, uint64_t epoch, uint64_t sample,
+                                         int height, int width);
+
+/* Transform `pixels` (height x width x channels bytes) into `out` (as many floats), which must not overlap: rotation,
+ * shift, shear and zoom about the centre with bilinear interpolation, channel shift, flips, brightness, rescale, in
+ * this order, within 1e-3 (of 255) of Keras with scipy (brightness: but for values that lie that close to a whole
+ * number and round to the other side). channels: 1 to 4. Of the plan only fill, cval and rescale count here.
+ * PC_ERR_ARGUMENT for a size, a channel count or values that make no sense; `out` is then untouched. */
+PC_API PC_MUST_USE pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *values,
+                                              const uint8_t *pixels, int height, int width, int channels, float *out);
+
+PC_END
+#endif

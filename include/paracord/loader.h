@@ -1,0 +1,101 @@
+/* loader.h: batches of pictures from folders, one folder per class.
+ *
+ *     pc_loader *pictures = pc_picture_folder("catdog/train", .size = 64, .batch = 32, .shuffle = true, .device = dev);
+ *     pc_batch batch;
+ *     while (pc_loader_next(pictures, &batch))         // one epoch; the next call begins the next one
+ *         PC_SCOPE { train(batch.x, batch.y); }
+ *     pc_loader_free(pictures);
+ *
+ * As Keras's flow_from_directory and torchvision's ImageFolder: classes are the sub-folders by sorted name, files are
+ * sorted and sought in sub-folders too. Pictures are decoded once, on all cores, and kept as bytes (size x size x 3
+ * each); every epoch augments them anew, ahead of the program on a thread of the loader's own. What a batch holds
+ * depends on seed, epoch and sample alone. Threads: a loader is used by one thread at a time.
+ */
+#ifndef PARACORD_LOADER_H
+#define PARACORD_LOADER_H
+
+#include <paracord/augment.h>
+#include <paracord/image.h>
+#include <paracord/tensor.h>
+
+PC_BEGIN
+
+typedef struct pc_loader pc_loader;
+
+typedef enum pc_split { PC_SPLIT_ALL, PC_SPLIT_TRAINING, PC_SPLIT_VALIDATION } pc_split;
+
+typedef struct pc_loader_options {
+    int reserved_;
+    int size;  /* pictures are resized to size x size; 0 means 64 */
+    int batch; /* 0 means 32; the last batch of an epoch may be shorter */
+    bool shuffle;
+    uint64_t seed;
+    pc_resize resize;
+    pc_augment augment; /* rescale 0 means 1/255 here: pixels in [0, 1] */
+    bool flip;          /* short for augment.flip_horizontal */
+    pc_device device;   /* of the batches */
+    /* The validation part is the first share of each class's sorted files, training the rest (Keras's rule). */
+    pc_split split;
+    double validation_share; /* 0 to below 1; read when split is not PC_SPLIT_ALL */
+    bool strict;             /* a picture that cannot be decoded is an error; otherwise it is skipped and listed */
+    int prefetch;            /* batches made ahead; 0 means 2, -1 none */
+    /* Called for each skipped picture, in order of the files, by the thread that makes the loader. */
+    void (*skipped)(void *context, const char *path, const char *why);
+    void *context;
+    /* Classes in this order rather than by sorted name (for evaluating a model): each must have a folder. */
+    const char *const *class_names;
+    int class_count;
+} pc_loader_options;
+
+typedef struct pc_batch {
+    pc_tensor *x;       /* [n, 3, size, size] float32 in channels-last memory; the loader's until the next batch */
+    pc_tensor *y;       /* two classes: [n, 1] float32, 0 or 1; more: [n] int64 */
+    int64_t n;          /* pictures in it */
+    int64_t first;      /* pictures of this epoch before it */
+    const int64_t *sample; /* numbers of its pictures, for pc_loader_picture; valid until the next batch */
+} pc_batch;
+
+/* NULL and the error: PC_ERR_FILE (no such folder), PC_ERR_NOT_FOUND (no class folders, one class only, a class without
+ * pictures or without readable ones: named), PC_ERR_FORMAT (strict), PC_ERR_MEMORY. */
+PC_API PC_MUST_USE pc_loader *pc_loader_new(const char *folder, pc_loader_options options);
+#define pc_picture_folder(...) PC_PICTURE_FOLDER_(__VA_ARGS__, )
+#define PC_PICTURE_FOLDER_(folder, ...) pc_loader_new((folder), PC_OPTIONS(pc_loader_options, __VA_ARGS__))
+PC_API void pc_loader_free(pc_loader *loader);
+
+/* The next batch of the epoch. False at its end (the next call then begins the next epoch), and on failure: pc_failed()
+ * tells them apart. */
+PC_API bool pc_loader_next(pc_loader *loader, pc_batch *batch);
+
+/* Go on with batch number `batch` (from 0) of epoch `epoch` (from 0). */
+PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch);
+
+/* Facts. Names and paths live as long as the loader. */
+PC_API int64_t pc_loader_count(const pc_loader *loader);   /* pictures */
+PC_API int64_t pc_loader_batches(const pc_loader *loader); /* per epoch */
+PC_API int64_t pc_loader_skipped(const pc_loader *loader); /* pictures that could not be used */
+PC_API int pc_loader_class_count(const pc_loader *loader);
+PC_API const char *pc_loader_class_name(const pc_loader *loader, int label);
+
+/* Sample number i: its file (below the folder), its label, its decoded pixels (borrowed). */
+typedef struct pc_picture {
+    const char *path;
+    int label;
+    pc_image image;
+} pc_picture;
+PC_API PC_MUST_USE pc_status pc_loader_picture(const pc_loader *loader, int64_t i, pc_picture *picture);
+
+/* A number that changes when files or labels do (names and order, not content): for resuming on the same data. */
+PC_API uint64_t pc_loader_fingerprint(const pc_loader *loader);
+
+/* Try to decode every picture below `folder` (class folders or not, train/ and test/ too); `found` hears of each broken
+ * one, in sorted order. PC_OK also when some are broken. */
+typedef struct pc_folder_report {
+    int64_t pictures, broken;
+    int classes;
+} pc_folder_report;
+PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder,
+                                               void (*found)(void *context, const char *path, const char *why),
+                                               void *context, pc_folder_report *report);
+
+PC_END
+#endif

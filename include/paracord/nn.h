@@ -1,0 +1,191 @@
+/* nn.h: networks: modules with parameters, initialisers, optimisers.
+ *
+ *     pc_module *net = pc_sequential(
+ *         pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2),
+ *         pc_flatten(), pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
+ *     pc_optimizer *adam = pc_adam(net, .lr = 1e-3);
+ *     PC_SCOPE {
+ *         pc_tensor *loss = pc_bce_with_logits(pc_forward(net, x), y);
+ *         if (pc_backward(loss) != PC_OK || pc_optimizer_step(adam) != PC_OK) return pc_report(stderr);
+ *     }
+ *     pc_optimizer_free(adam);
+ *     pc_module_free(net);
+ *
+ * Modules are made on the CPU in float32 and moved with pc_module_to. A module owns its parameters and children; the
+ * caller owns the outermost one. Scopes do not own modules. Constructors return NULL with the error set; a NULL child
+ * makes its parent NULL and releases the others. Threads: forward passes of one module may run in several threads at
+ * once; anything that changes it may not.
+ */
+#ifndef PARACORD_NN_H
+#define PARACORD_NN_H
+
+#include <paracord/ops.h>
+
+PC_BEGIN
+
+typedef struct pc_module pc_module;
+
+/* --- what every module can do --- */
+
+/* The module's function of x. x and the result as the constructor says. NULL and the error on failure. */
+PC_API PC_MUST_USE pc_tensor *pc_forward(pc_module *module, pc_tensor *x);
+
+PC_API void pc_module_free(pc_module *module);
+
+/* Training or evaluation mode, for the module and all below it. Modules start in training mode. */
+PC_API void pc_module_train(pc_module *module, bool training);
+PC_API bool pc_module_is_training(const pc_module *module);
+
+/* Move all parameters to a device and dtype. On failure some may have moved. Optimisers are made after it. */
+PC_API PC_MUST_USE pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype);
+
+/* Parameters of the module and all below, by PyTorch's names ("0.weight", "linear.bias"), in order of construction. */
+typedef struct pc_parameter {
+    char name[96];
+    pc_tensor *tensor; /* borrowed */
+} pc_parameter;
+
+PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int room); /* returns how many there are */
+PC_API pc_tensor *pc_module_parameter(const pc_module *module, const char *name); /* borrowed; NULL and PC_ERR_NOT_FOUND */
+PC_API int64_t pc_module_parameter_elements(const pc_module *module);
+PC_API void pc_module_zero_grad(pc_module *module);
+
+/* Copy values into the parameters of the same names (a state dict). Every parameter must be named exactly once, with
+ * its shape: PC_ERR_NOT_FOUND, PC_ERR_SHAPE name the first that is not; nothing is changed then. */
+PC_API PC_MUST_USE pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count);
+
+/* Children in order; borrowed. */
+PC_API int pc_module_child_count(const pc_module *module);
+PC_API pc_module *pc_module_child(const pc_module *module, int i);
+
+/* The module as PyTorch prints it. Text for pc_text_free; and printed with a newline to stdout. */
+PC_API PC_MUST_USE char *pc_module_text(const pc_module *module);
+PC_API void pc_module_print(const pc_module *module);
+
+/* --- layers --- */
+
+typedef enum pc_init_kind {
+    PC_INIT_TORCH,  /* PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in) */
+    PC_INIT_GLOROT, /* Keras's default: weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (Glorot, Bengio 2010) */
+    PC_INIT_HE,     /* weights uniform in +-sqrt(6 / fan_in), biases 0 (He et al. 2015) */
+    PC_INIT_KINDS
+} pc_init_kind;
+
+typedef struct pc_linear_options {
+    int reserved_;
+    bool no_bias;
+    pc_activation_kind activation;
+    pc_init_kind init;
+} pc_linear_options;
+
+/* [..., in] -> [..., out]; parameters weight [out, in], bias [out]. */
+PC_API PC_MUST_USE pc_module *pc_linear_new(int64_t in, int64_t out, pc_linear_options options);
+
+typedef struct pc_conv2d_options {
+    int reserved_;
+    int stride, padding; /* both directions; 0 means 1 and 0 */
+    bool no_bias;
+    pc_activation_kind activation;
+    pc_init_kind init;
+} pc_conv2d_options;
+
+/* [n, in, h, w] -> [n, out, h', w'] (see pc_fn_conv2d); parameters weight [out, in, kernel, kernel], bias [out]. Works
+ * in channels-last memory and leaves its result so. */
+PC_API PC_MUST_USE pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options);
+
+typedef struct pc_pool2d_options {
+    int reserved_;
+    int stride;  /* 0 means kernel */
+    int padding; /* at most half the kernel */
+} pc_pool2d_options;
+
+PC_API PC_MUST_USE pc_module *pc_max_pool2d_new(int kernel, pc_pool2d_options options);
+PC_API PC_MUST_USE pc_module *pc_avg_pool2d_new(int kernel, pc_pool2d_options options);
+
+/* [n, ...] -> [n, product of the rest] */
+PC_API PC_MUST_USE pc_module *pc_flatten(void);
+
+/* relu, sigmoid or tanh as a module of its own. */
+PC_API PC_MUST_USE pc_module *pc_activation(pc_activation_kind kind);
+
+/* Zeros with probability p while training; nothing in evaluation. */
+PC_API PC_MUST_USE pc_module *pc_dropout(double p);
+
+/* One after another. Neighbours that belong together run as one kernel: convolution, activation and max-pooling; linear
+ * and activation. Owns the children, on failure too. At most 64 in the macro form. */
+PC_API PC_MUST_USE pc_module *pc_sequential_of(int count, ...);
+PC_API PC_MUST_USE pc_module *pc_sequential_new(pc_module *const *children, int count);
+#define pc_sequential(...)                                                                                             \
+    pc_sequential_of((int)(sizeof((pc_module *[]){__VA_ARGS__}) / sizeof(pc_module *)), __VA_ARGS__)
+
+/* The constructors with options by name: pc_conv2d(3, 32, 3, .stride = 3). */
+#define pc_linear(in, ...) PC_LINEAR_(in, __VA_ARGS__, )
+#define PC_LINEAR_(in, out, ...) pc_linear_new((in), (out), PC_OPTIONS(pc_linear_options, __VA_ARGS__))
+#define pc_conv2d(in, out, ...) PC_CONV2D_(in, out, __VA_ARGS__, )
+#define PC_CONV2D_(in, out, kernel, ...)                                                                               \
+    pc_conv2d_new((in), (out), (kernel), PC_OPTIONS(pc_conv2d_options, __VA_ARGS__))
+#define pc_max_pool2d(...) PC_MAX_POOL2D_(__VA_ARGS__, )
+#define PC_MAX_POOL2D_(kernel, ...) pc_max_pool2d_new((kernel), PC_OPTIONS(pc_pool2d_options, __VA_ARGS__))
+#define pc_avg_pool2d(...) PC_AVG_POOL2D_(__VA_ARGS__, )
+#define PC_AVG_POOL2D_(kernel, ...) pc_avg_pool2d_new((kernel), PC_OPTIONS(pc_pool2d_options, __VA_ARGS__))
+
+/* --- modules of your own --- */
+
+typedef struct pc_module_class {
+    const char *name; /* as printed; static storage */
+    pc_tensor *(*forward)(pc_module *module, pc_tensor *x);
+    void (*describe)(const pc_module *module, char *text, size_t n); /* what stands in the brackets; may be NULL */
+    void (*destroy)(pc_module *module); /* before the parameters go; may be NULL */
+} pc_module_class;
+
+/* A module of a class of yours (kept by reference) with `bytes` of zeroed data of its own (pc_module_data). */
+PC_API PC_MUST_USE pc_module *pc_module_new(const pc_module_class *type, size_t bytes);
+PC_API void *pc_module_data(const pc_module *module);
+PC_API const pc_module_class *pc_module_type(const pc_module *module);
+
+/* Register a parameter (one more owner of the tensor, which starts to collect gradients) or a child (ownership moves to
+ * the module, on failure too). Names without dots, kept as copies; NULL tensors and children fail. */
+PC_API PC_MUST_USE pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor);
+PC_API PC_MUST_USE pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child);
+
+/* A new CPU float32 tensor initialised from the thread's generator, for parameters. */
+PC_API PC_MUST_USE pc_tensor *pc_init_weight(pc_shape shape, pc_init_kind kind, int64_t fan_in, int64_t fan_out);
+
+/* --- optimisers --- */
+
+typedef struct pc_optimizer pc_optimizer;
+
+typedef struct pc_sgd_options {
+    int reserved_;
+    double lr; /* 0 means 0.01 */
+    double momentum, weight_decay;
+    bool nesterov;
+} pc_sgd_options;
+
+typedef struct pc_adam_options {
+    int reserved_;
+    double lr;           /* 0 means 0.001 */
+    double beta1, beta2; /* 0 means 0.9 and 0.999 */
+    double epsilon;      /* 0 means 1e-8 (PyTorch); Keras uses 1e-7 */
+    double weight_decay;
+} pc_adam_options;
+
+/* Over all parameters of `module`, which must outlive the optimiser. The caller owns it. */
+PC_API PC_MUST_USE pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options);
+PC_API PC_MUST_USE pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options);
+#define pc_sgd(...) PC_SGD_(__VA_ARGS__, )
+#define PC_SGD_(module, ...) pc_sgd_new((module), PC_OPTIONS(pc_sgd_options, __VA_ARGS__))
+#define pc_adam(...) PC_ADAM_(__VA_ARGS__, )
+#define PC_ADAM_(module, ...) pc_adam_new((module), PC_OPTIONS(pc_adam_options, __VA_ARGS__))
+PC_API void pc_optimizer_free(pc_optimizer *optimizer);
+
+/* Update every parameter that has a gradient, all in one kernel, and forget the gradients: there is no zero_grad to
+ * forget. Gradients of several backward passes before a step add up. */
+PC_API PC_MUST_USE pc_status pc_optimizer_step(pc_optimizer *optimizer);
+
+/* The learning rate, for schedules. */
+PC_API double pc_optimizer_lr(const pc_optimizer *optimizer);
+PC_API void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr);
+
+PC_END
+#endif

@@ -1,0 +1,48 @@
+/* codec.h: between image.c and the decoders and encoders of single formats. */
+#ifndef PC__CODEC_H
+#define PC__CODEC_H
+
+#include "base/base.h"
+
+#include <paracord/image.h>
+
+/* One picture may have this many pixels (PIL refuses a few less): a header that claims more is a mistake or an attack.
+ */
+#define PC__PIXELS_MAX ((int64_t)1 << 28)
+#define PC__SIDE_MAX 65535
+
+/* What a decoder is asked for, and fills in. The image is in the stored frame: image.c turns it as `orientation` says
+ * and converts its channels (1 or 3) afterwards. */
+typedef struct pc__picture {
+    const uint8_t *bytes;
+    size_t n;
+    const char *name;
+    const pc_image_options *options;
+    int orientation; /* Exif's 1..8 */
+    pc_image image;
+} pc__picture;
+
+/* Once a decoder knows the stored size and the orientation: check the size and allocate the image, of the size that
+ * the options ask for, in the stored frame. */
+pc_status pc__picture_begin(pc__picture *picture, int width, int height, int channels);
+
+pc_status pc__jpeg_decode(pc__picture *picture);
+pc_status pc__png_decode(pc__picture *picture);
+
+/* Append the encoded picture. `name` is for messages. */
+pc_status pc__jpeg_encode(const pc_image *image, int quality, pc__text *out);
+pc_status pc__png_encode(const pc_image *image, pc__text *out);
+
+/* The orientation (1..8) in a TIFF block, which is what Exif is: the bytes behind "Exif\0\0" in a JPEG, the eXIf
+ * chunk of a PNG. 1 when there is none or it makes no sense. */
+int pc__exif_orientation(const uint8_t *tiff, size_t n);
+
+/* How a stored frame becomes the picture: the picture's (x, y) is the stored (y, x) when transposed, else (x, y); each
+ * stored axis is counted from its end when mirrored. */
+typedef struct pc__turn {
+    bool transposed, mirror_x, mirror_y;
+} pc__turn;
+pc__turn pc__turn_of(int orientation);
+pc_status pc__turn_image(pc_image *image, int orientation);
+
+#endif

@@ -1,0 +1,118 @@
+/* keras_check.c: what a model must be like to be written. */
+#include "base/base.h"
+
+#if PC_HAVE_HDF5 && PC_HAVE_CJSON
+
+#include "io/keras_part.h"
+
+#include <math.h>
+
+static bool same_shape(const pc__keras_weight *a, const pc__keras_weight *b)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->shape[i] > 0 && (b->shape[i] < 0 || a->shape[i] == b->shape[i]);
+    return same;
+}
+
+static pc_status check_weight(const char *path, const pc__keras_layer *layer, const char *what,
+                              const pc__keras_weight *has, const pc__keras_weight *needs)
+{
+    if (!same_shape(has, needs))
+        return pc__fail(PC_ERR_SHAPE, "cannot write %s: the %s of layer '%.64s' has the shape %s and needs %s", path,
+                        what, layer->name, pc__keras_shape_text(has->rank, has->shape).text,
+                        pc__keras_shape_text(needs->rank, needs->shape).text);
+    if (needs->rank && !has->value)
+        return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the %s of layer '%.64s' has no values", path, what,
+                        layer->name);
+    return PC_OK;
+}
+
+static pc_status check_fields(const char *path, const pc__keras_layer *layer)
+{
+    bool slides =
+        layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_MAX_POOL2D || layer->kind == PC__KERAS_AVG_POOL2D;
+    bool weighs = layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_DENSE;
+    bool good = pc__keras_class_name(layer->kind) && (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT;
+    for (int i = 0; i < 2; i++)
+        good = good && (!slides || (layer->window[i] >= 1 && layer->stride[i] >= 1));
+    good = good && (!weighs || layer->units >= 1) && (weighs || !layer->use_bias);
+    good = good && layer->rate >= 0 && layer->rate < 1 && isfinite(layer->scale) && isfinite(layer->offset);
+    if (good)
+        return PC_OK;
+    return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: layer '%.64s' has fields that no Keras layer has", path,
+                    layer->name);
+}
+
+/* Keras's own words: "max_pooling2d", then "max_pooling2d_1". */
+static void name_layer(pc__keras_model *model, int index)
+{
+    static const char *const words[PC__KERAS_KIND_COUNT] = {
+        [PC__KERAS_CONV2D] = "conv2d",
+        [PC__KERAS_DENSE] = "dense",
+        [PC__KERAS_MAX_POOL2D] = "max_pooling2d",
+        [PC__KERAS_AVG_POOL2D] = "average_pooling2d",
+        [PC__KERAS_FLATTEN] = "flatten",
+        [PC__KERAS_DROPOUT] = "dropout",
+        [PC__KERAS_ACTIVATION] = "activation",
+        [PC__KERAS_RESCALING] = "rescaling",
+    };
+    pc__keras_layer *layer = &model->layers[index];
+    int number = 0;
+    for (int i = 0; i < index; i++)
+        number += model->layers[i].kind == layer->kind;
+    for (bool taken = true; taken; number++) {
+        snprintf(layer->name, sizeof layer->name, number ? "%s_%d" : "%s", words[layer->kind], number);
+        taken = false;
+        for (int i = 0; i < model->layer_count && !taken; i++)
+            taken = i != index && strcmp(model->layers[i].name, layer->name) == 0;
+    }
+}
+
+static pc_status check_names(const char *path, const pc__keras_model *model)
+{
+    for (int i = 0; i < model->layer_count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(model->layers[i].name, model->layers[j].name) == 0)
+                return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: two layers have the name '%.64s'", path,
+                                model->layers[i].name);
+    return PC_OK;
+}
+
+static pc_status check_training(const char *path, const pc__keras_training *training)
+{
+    if (training->optimizer == PC__KERAS_NO_OPTIMIZER)
+        return PC_OK;
+    if (training->optimizer != PC__KERAS_ADAM && training->optimizer != PC__KERAS_SGD)
+        return pc__fail(PC_ERR_UNSUPPORTED, "cannot write %s: its optimizer '%.60s' is neither Adam nor SGD", path,
+                        training->optimizer_class);
+    if (training->optimizer == PC__KERAS_ADAM && training->amsgrad && training->has_state)
+        return pc__fail(PC_ERR_UNSUPPORTED, "cannot write %s: the state of Adam with amsgrad is not supported", path);
+    bool good = isfinite(training->learning_rate) && isfinite(training->weight_decay) && isfinite(training->momentum) &&
+                isfinite(training->beta_1) && isfinite(training->beta_2) && isfinite(training->epsilon);
+    return good ? PC_OK : pc__fail(PC_ERR_ARGUMENT, "cannot write %s: a number of its optimizer is not finite", path);
+}
+
+pc_status pc__keras_check(const char *path, pc__keras_model *model)
+{
+    pc__keras_flow flow = {.rank = model->input_rank};
+    pc__keras_weight kernel, bias;
+    memcpy(flow.shape, model->input_shape, sizeof flow.shape);
+    if (model->input_rank < 1 || model->input_rank > 3 || model->layer_count > PC__KERAS_LAYERS_MAX)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "cannot write %s: a model needs an input of 1 to 3 dimensions and at most %d layers", path,
+                        PC__KERAS_LAYERS_MAX);
+    PC__TRY(check_training(path, &model->training));
+    for (int i = 0; i < model->layer_count; i++) {
+        pc__keras_layer *layer = &model->layers[i];
+        PC__TRY(check_fields(path, layer));
+        if (!layer->name[0])
+            name_layer(model, i);
+        PC__TRY(pc__keras_flow_past(path, layer, &flow, &kernel, &bias));
+        PC__TRY(check_weight(path, layer, "kernel", &layer->kernel, &kernel));
+        PC__TRY(check_weight(path, layer, "bias", &layer->bias, &bias));
+    }
+    return check_names(path, model);
+}
+
+#endif

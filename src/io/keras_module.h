@@ -1,0 +1,24 @@
+/* keras_module.h: between Keras's description of a model and our modules.
+ *
+ * Keras's pictures are height, width, channels; ours are channels, height, width. Kernels are turned, and the rows of a
+ * dense layer behind a Flatten are put in the other order. The last sigmoid or softmax stays outside the module, which
+ * ends in logits: losses take these. */
+#ifndef PC__KERAS_MODULE_H
+#define PC__KERAS_MODULE_H
+
+#include "io/keras.h"
+#include "nn/layers.h"
+#include "nn/optimizer.h"
+
+typedef enum pc__head { PC__HEAD_NONE, PC__HEAD_SIGMOID, PC__HEAD_SOFTMAX } pc__head;
+
+/* A module that computes what the model does up to its head. *scale is what a Rescaling layer in front multiplies raw
+ * pixels by, 0 when there is none. `path` is for messages. PC_ERR_UNSUPPORTED names the layer that has no match. */
+pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc__head *head, double *scale);
+
+/* Describe a Sequential of our layers that takes pictures of channels x height x width: layers, weights, and the
+ * optimiser (may be NULL) with its state. The caller fills in names and loss. */
+pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc__head head,
+                              const pc_optimizer *optimizer, pc__keras_model *model);
+
+#endif

@@ -1,0 +1,84 @@
+/* keras_order.c: weights between Keras's order and ours. */
+#include "io/keras_order.h"
+
+static void move(float *own, float *keras, bool in)
+{
+    if (in)
+        *own = *keras;
+    else
+        *keras = *own;
+}
+
+/* shape: (kh, kw, in, out) */
+void pc__order_conv_array(float *own, float *keras, const int64_t shape[4], bool in)
+{
+    int64_t kh = shape[0], kw = shape[1], c = shape[2], o = shape[3];
+    for (int64_t y = 0; y < kh; y++)
+        for (int64_t x = 0; x < kw; x++)
+            for (int64_t i = 0; i < c; i++)
+                for (int64_t k = 0; k < o; k++)
+                    move(&own[((k * c + i) * kh + y) * kw + x], &keras[((y * kw + x) * c + i) * o + k], in);
+}
+
+/* shape: (in, out) */
+void pc__order_dense_array(float *own, float *keras, const int64_t shape[2], const int64_t before[3], bool in)
+{
+    int64_t n = shape[0], out = shape[1], c = before[2], pixels = before[0] * before[1];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = i;
+        if (pixels) {
+            int64_t channel = i % c, pixel = i / c;
+            row = channel * pixels + pixel;
+        }
+        for (int64_t k = 0; k < out; k++)
+            move(&own[k * n + row], &keras[i * out + k], in);
+    }
+}
+
+/* The bias has the same order on both sides. */
+static pc_status order_bias(pc_module *module, const pc__keras_layer *layer, bool in)
+{
+    pc_tensor *bias = pc__module_own(module, "bias");
+    if (!bias || !layer->bias.value)
+        return PC_OK;
+    size_t bytes = (size_t)pc_tensor_count(bias) * sizeof(float);
+    if (!in)
+        return pc_read(bias, layer->bias.value, bytes);
+    memcpy(pc__data(bias), layer->bias.value, bytes);
+    return PC_OK;
+}
+
+/* Our weight as a host array: its own memory when it comes in (a new module is on the CPU), a copy on the way out. */
+static float *own_array(pc_tensor *weight, bool in)
+{
+    if (in)
+        return pc__data(weight);
+    size_t bytes = (size_t)pc_tensor_count(weight) * sizeof(float);
+    float *copy = pc__alloc(bytes);
+    if (copy && pc_read(weight, copy, bytes) == PC_OK)
+        return copy;
+    pc__free(copy);
+    return NULL;
+}
+
+pc_status pc__order_conv(pc_module *module, const pc__keras_layer *layer, bool in)
+{
+    float *own = module ? own_array(pc__module_own(module, "weight"), in) : NULL;
+    if (!own)
+        return pc_error_last()->status;
+    pc__order_conv_array(own, layer->kernel.value, layer->kernel.shape, in);
+    if (!in)
+        pc__free(own);
+    return order_bias(module, layer, in);
+}
+
+pc_status pc__order_dense(pc_module *module, const pc__keras_layer *layer, const int64_t before[3], bool in)
+{
+    float *own = module ? own_array(pc__module_own(module, "weight"), in) : NULL;
+    if (!own)
+        return pc_error_last()->status;
+    pc__order_dense_array(own, layer->kernel.value, layer->kernel.shape, before, in);
+    if (!in)
+        pc__free(own);
+    return order_bias(module, layer, in);
+}

@@ -1,0 +1,17 @@
+/* keras_order.h: weights between Keras's order and ours. */
+#ifndef PC__KERAS_ORDER_H
+#define PC__KERAS_ORDER_H
+
+#include "io/keras_module.h"
+
+/* Copy kernel and bias of a layer into the module's weight and bias (`in`), or back. conv: (kh, kw, in, out) and
+ * [out, in, kh, kw]; dense: (in, out) and [out, in], where the inputs are a flattened picture of before[] = height,
+ * width, channels (height 0: they are not) and run (h, w, c) in Keras and (c, h, w) here. NULL modules fail. */
+pc_status pc__order_conv(pc_module *module, const pc__keras_layer *layer, bool in);
+pc_status pc__order_dense(pc_module *module, const pc__keras_layer *layer, const int64_t before[3], bool in);
+
+/* The same for one array: `own` is ours, `keras` is theirs. */
+void pc__order_conv_array(float *own, float *keras, const int64_t shape[4], bool in);
+void pc__order_dense_array(float *own, float *keras, const int64_t shape[2], const int64_t before[3], bool in);
+
+#endif

@@ -1,0 +1,71 @@
+/* conv2d.c: the convolution layer. Works in channels-last memory, where its kernels are fastest, and leaves its result
+ * so for the next layer. */
+#include "nn/init.h"
+#include "nn/layers.h"
+#include "ops/table.h"
+
+static pc_tensor *forward(pc_module *module, pc_tensor *x)
+{
+    const pc__conv2d_layer *layer = pc_module_data(module);
+    return pc__conv2d_forward(module, x, layer->spec.activation, 0);
+}
+
+pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool)
+{
+    const pc__conv2d_layer *layer = pc_module_data(module);
+    pc_conv2d_spec spec = layer->spec;
+    spec.activation = activation;
+    spec.pool = pool;
+    if (x->ndim != 4)
+        return pc__null(PC_ERR_SHAPE, "conv2d: the input has shape %s; it must be [n, %lld, h, w]", PC__SHAPE_OF(x),
+                        (long long)layer->in);
+    pc_tensor *y = NULL;
+    PC_SCOPE {
+        y = pc_keep(pc_fn_conv2d(pc__channels_last(x), pc__module_own(module, "weight"), pc__module_own(module, "bias"), spec));
+    }
+    return y;
+}
+
+static void describe(const pc_module *module, char *text, size_t n)
+{
+    const pc__conv2d_layer *layer = pc_module_data(module);
+    const pc_conv2d_spec *s = &layer->spec;
+    const char *activation = pc__activation_name(s->activation);
+    char padding[48] = "";
+    if (s->padding[0] || s->padding[1])
+        snprintf(padding, sizeof padding, ", padding=(%d, %d)", s->padding[0], s->padding[1]);
+    snprintf(text, n, "%lld, %lld, kernel_size=(%d, %d), stride=(%d, %d)%s%s%s%s", (long long)layer->in,
+             (long long)layer->out, layer->kernel[0], layer->kernel[1], s->stride[0], s->stride[1], padding,
+             pc__module_own(module, "bias") ? "" : ", bias=False", activation ? ", activation=" : "",
+             activation ? activation : "");
+}
+
+const pc_module_class pc__conv2d_class = {"Conv2d", forward, describe, NULL};
+
+pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_conv2d_spec *spec, bool no_bias,
+                                pc_init_kind init)
+{
+    for (int i = 0; i < 2; i++)
+        if (in < 1 || out < 1 || in > 1 << 20 || out > 1 << 20 || kernel[i] < 1 || kernel[i] > 1024 ||
+            spec->stride[i] < 1 || spec->stride[i] > 1024 || spec->padding[i] < 0 || spec->padding[i] > 1024 ||
+            (unsigned)spec->activation > PC_TANH)
+            return pc__null(PC_ERR_ARGUMENT, "conv2d: %lld to %lld channels, kernel %d, stride %d, padding %d, activation %d make "
+                                             "no layer", (long long)in, (long long)out, kernel[i], spec->stride[i],
+                            spec->padding[i], (int)spec->activation);
+    pc_module *module = pc_module_new(&pc__conv2d_class, sizeof(pc__conv2d_layer));
+    if (!module)
+        return NULL;
+    *(pc__conv2d_layer *)pc_module_data(module) = (pc__conv2d_layer){in, out, {kernel[0], kernel[1]}, *spec};
+    if (pc__add_weights(module, PC_SHAPE(out, in, kernel[0], kernel[1]), no_bias, init) == PC_OK)
+        return module;
+    pc_module_free(module);
+    return NULL;
+}
+
+pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options)
+{
+    int stride = options.stride ? options.stride : 1;
+    pc_conv2d_spec spec = {.stride = {stride, stride}, .padding = {options.padding, options.padding},
+                           .activation = options.activation};
+    return pc__conv2d_layer_new(in, out, (int[2]){kernel, kernel}, &spec, options.no_bias, options.init);
+}

@@ -1,0 +1,52 @@
+/* layers.h: what Sequential and the file formats need to know of the layers. */
+#ifndef PC__LAYERS_H
+#define PC__LAYERS_H
+
+#include "nn/module.h"
+
+typedef struct pc__linear_layer {
+    int64_t in, out;
+    pc_activation_kind activation;
+} pc__linear_layer;
+
+typedef struct pc__conv2d_layer {
+    int64_t in, out;
+    int kernel[2];
+    pc_conv2d_spec spec; /* pool is what Sequential fuses */
+} pc__conv2d_layer;
+
+typedef struct pc__pool2d_layer {
+    pc_pool2d_spec spec;
+} pc__pool2d_layer;
+
+typedef struct pc__activation_layer {
+    pc_activation_kind kind;
+} pc__activation_layer;
+
+typedef struct pc__dropout_layer {
+    double p;
+} pc__dropout_layer;
+
+extern const pc_module_class pc__linear_class, pc__conv2d_class, pc__max_pool2d_class, pc__avg_pool2d_class,
+    pc__flatten_class, pc__dropout_class, pc__sequential_class;
+
+/* "relu" and so on; NULL for none. */
+const char *pc__activation_name(pc_activation_kind kind);
+
+/* The layer's data when the module is of that class, else NULL. */
+static inline void *pc__layer(const pc_module *module, const pc_module_class *type)
+{
+    return module && module->type == type ? (void *)module->data : NULL;
+}
+const pc__activation_layer *pc__activation_of(const pc_module *module);
+
+/* Convolutions with any kernel, stride and padding, rows and columns apart. */
+pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_conv2d_spec *spec, bool no_bias,
+                                pc_init_kind init);
+pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spec *spec);
+
+/* A layer's forward pass with what follows it fused in: activation and pool replace the layer's own when set. */
+pc_tensor *pc__linear_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation);
+pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool);
+
+#endif

@@ -1,0 +1,134 @@
+/* optimizer.c: SGD with momentum, and Adam; every step one call for all parameters. */
+#include "nn/optimizer.h"
+
+#include <paracord/autograd.h>
+
+typedef struct filler {
+    pc_optimizer *optimizer;
+    int at;
+} filler;
+
+static pc_status take(void *context, const char *name, pc__named *parameter)
+{
+    filler *f = context;
+    (void)name;
+    f->optimizer->parameters[f->at++] = pc_tensor_retain(parameter->object);
+    return PC_OK;
+}
+
+static pc_status make_state(pc_optimizer *o)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        for (int i = 0; i < o->slots * o->count && status == PC_OK; i++) {
+            const pc_tensor *p = o->parameters[i % o->count];
+            o->state[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(p), p->dtype, pc_tensor_device(p)));
+            status = o->state[i] ? PC_OK : pc_error_last()->status;
+        }
+    }
+    return status;
+}
+
+static pc_optimizer *make(pc_module *module, const char *name, int slots, const pc__step_attributes *settings)
+{
+    if (!module)
+        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_%s: the module is NULL", name);
+    pc_optimizer *o = pc__calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->name = name;
+    o->settings = *settings;
+    o->count = pc_module_parameter_list(module, NULL, 0);
+    o->slots = slots;
+    size_t n = (size_t)o->count;
+    o->parameters = pc__calloc(n, sizeof *o->parameters);
+    o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
+    o->work = pc__calloc(n * (size_t)(2 + slots), sizeof *o->work);
+    if (o->parameters && o->state && o->work && pc__module_visit(module, take, &(filler){o, 0}) == PC_OK &&
+        make_state(o) == PC_OK)
+        return o;
+    pc_optimizer_free(o);
+    return NULL;
+}
+
+void pc_optimizer_free(pc_optimizer *o)
+{
+    if (!o)
+        return;
+    for (int i = 0; o->parameters && i < o->count; i++)
+        pc_tensor_free(o->parameters[i]);
+    for (int i = 0; o->state && i < o->count * o->slots; i++)
+        pc_tensor_free(o->state[i]);
+    pc__free(o->parameters);
+    pc__free(o->state);
+    pc__free(o->work);
+    pc__free(o);
+}
+
+pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options)
+{
+    pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 0.01, .momentum = options.momentum,
+                                    .nesterov = options.nesterov, .weight_decay = options.weight_decay};
+    if (!(settings.lr > 0) || !(settings.momentum >= 0 && settings.momentum < 1) || !(settings.weight_decay >= 0) ||
+        (options.nesterov && settings.momentum == 0))
+        return pc__null(PC_ERR_ARGUMENT, "pc_sgd: lr %g must be above 0, momentum %g in [0, 1) (above 0 for nesterov), weight decay "
+                                         "%g at least 0", settings.lr, settings.momentum, settings.weight_decay);
+    pc_optimizer *o = make(module, "sgd", settings.momentum > 0, &settings);
+    if (o)
+        o->step = pc__sgd_step;
+    return o;
+}
+
+pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
+{
+    pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 1e-3,
+                                    .beta1 = options.beta1 != 0 ? options.beta1 : 0.9,
+                                    .beta2 = options.beta2 != 0 ? options.beta2 : 0.999,
+                                    .epsilon = options.epsilon != 0 ? options.epsilon : 1e-8,
+                                    .weight_decay = options.weight_decay};
+    if (!(settings.lr > 0) || !(settings.beta1 > 0 && settings.beta1 < 1) || !(settings.beta2 > 0 && settings.beta2 < 1) ||
+        !(settings.epsilon > 0) || !(settings.weight_decay >= 0))
+        return pc__null(PC_ERR_ARGUMENT, "pc_adam: lr %g and epsilon %g must be above 0, beta1 %g and beta2 %g inside (0, 1), weight "
+                                         "decay %g at least 0", settings.lr, settings.epsilon, settings.beta1,
+                        settings.beta2, settings.weight_decay);
+    pc_optimizer *o = make(module, "adam", 2, &settings);
+    if (o)
+        o->step = pc__adam_step;
+    return o;
+}
+
+pc_status pc_optimizer_step(pc_optimizer *o)
+{
+    if (!o)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_step: the optimiser is NULL");
+    int used = 0;
+    for (int i = 0; i < o->count; i++)
+        used += pc_grad(o->parameters[i]) != NULL;
+    for (int i = 0, k = 0; i < o->count; i++) {
+        if (!pc_grad(o->parameters[i]))
+            continue;
+        o->work[k] = o->parameters[i];
+        o->work[used + k] = pc_grad(o->parameters[i]);
+        for (int s = 0; s < o->slots; s++)
+            o->work[(2 + s) * used + k] = o->state[s * o->count + i];
+        k++;
+    }
+    o->settings.step++;
+    o->settings.count = used;
+    PC__TRY(o->step(o->work, (2 + o->slots) * used, &o->settings));
+    for (int i = 0; i < o->count; i++)
+        pc_zero_grad(o->parameters[i]);
+    return PC_OK;
+}
+
+double pc_optimizer_lr(const pc_optimizer *o)
+{
+    return o ? o->settings.lr : 0;
+}
+
+void pc_optimizer_set_lr(pc_optimizer *o, double lr)
+{
+    if (o)
+        o->settings.lr = lr;
+}

@@ -1,0 +1,92 @@
+/* sequential.c: layers one after another, and the chains that run as one kernel. */
+#include "nn/layers.h"
+
+#include <stdarg.h>
+
+/* The window of a max-pooling that a convolution can do itself: square, not overlapping, not padded. 0: not such. */
+static int fusable_pool(const pc_module *module)
+{
+    const pc__pool2d_layer *layer = pc__layer(module, &pc__max_pool2d_class);
+    if (!layer)
+        return 0;
+    const pc_pool2d_spec *s = &layer->spec;
+    bool plain = s->kernel[0] == s->kernel[1] && s->stride[0] == s->kernel[0] && s->stride[1] == s->kernel[0] &&
+                 !s->padding[0] && !s->padding[1] && s->kernel[0] <= 16;
+    return plain ? s->kernel[0] : 0;
+}
+
+/* Run child i and those behind it that fuse with it; *next is the first child not run. */
+static pc_tensor *run(const pc_module *module, int i, pc_tensor *x, int *next)
+{
+    pc_module *child = pc_module_child(module, i);
+    const pc__linear_layer *linear = pc__layer(child, &pc__linear_class);
+    const pc__conv2d_layer *conv = pc__layer(child, &pc__conv2d_class);
+    *next = i + 1;
+    if (!linear && !conv)
+        return pc_forward(child, x);
+
+    pc_activation_kind activation = linear ? linear->activation : conv->spec.activation;
+    const pc__activation_layer *follows = pc__activation_of(pc_module_child(module, *next));
+    if (follows && activation == PC_NONE) {
+        activation = follows->kind;
+        ++*next;
+    }
+    if (linear)
+        return pc__linear_forward(child, x, activation);
+    int pool = fusable_pool(pc_module_child(module, *next));
+    *next += pool > 0;
+    return pc__conv2d_forward(child, x, activation, pool);
+}
+
+static pc_tensor *forward(pc_module *module, pc_tensor *x)
+{
+    int count = pc_module_child_count(module);
+    pc_tensor *y = x;
+    PC_SCOPE {
+        for (int i = 0; i < count && y;)
+            y = run(module, i, y, &i);
+        y = pc_keep(y);
+    }
+    return y;
+}
+
+const pc_module_class pc__sequential_class = {"Sequential", forward, NULL, NULL};
+
+pc_module *pc_sequential_new(pc_module *const *children, int count)
+{
+    pc_module *module = count > 0 ? pc_module_new(&pc__sequential_class, 0)
+                                  : pc__null(PC_ERR_ARGUMENT, "pc_sequential: there must be at least one module");
+    bool fine = module;
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        if (fine)
+            fine = pc_module_add_child(module, name, children[i]) == PC_OK;
+        else
+            pc_module_free(children[i]);
+    }
+    if (fine)
+        return module;
+    pc_module_free(module);
+    return NULL;
+}
+
+pc_module *pc_sequential_of(int count, ...)
+{
+    pc_module *children[64];
+    va_list arguments;
+    va_start(arguments, count);
+    for (int i = 0; i < count; i++) {
+        pc_module *child = va_arg(arguments, pc_module *);
+        if (i < PC__COUNT(children))
+            children[i] = child;
+        else
+            pc_module_free(child);
+    }
+    va_end(arguments);
+    if (count <= PC__COUNT(children))
+        return pc_sequential_new(children, count);
+    for (int i = 0; i < PC__COUNT(children); i++)
+        pc_module_free(children[i]);
+    return pc__null(PC_ERR_ARGUMENT, "pc_sequential: %d modules are more than 64; use pc_sequential_new", count);
+}

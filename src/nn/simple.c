@@ -1,0 +1,140 @@
+/* simple.c: layers without parameters: pooling, flatten, activations, dropout. */
+#include "nn/layers.h"
+#include "ops/table.h"
+
+static pc_tensor *pool(pc_module *module, pc_tensor *x, pc_tensor *(*function)(pc_tensor *, pc_pool2d_spec))
+{
+    const pc__pool2d_layer *layer = pc_module_data(module);
+    return function(x, layer->spec);
+}
+
+static pc_tensor *max_pool(pc_module *module, pc_tensor *x)
+{
+    return pool(module, x, pc_fn_max_pool2d);
+}
+
+static pc_tensor *avg_pool(pc_module *module, pc_tensor *x)
+{
+    return pool(module, x, pc_fn_avg_pool2d);
+}
+
+/* A pair as PyTorch prints it: one number when both are the same. */
+static const char *pair(const int v[2], char text[32])
+{
+    snprintf(text, 32, v[0] == v[1] ? "%d" : "(%d, %d)", v[0], v[1]);
+    return text;
+}
+
+static void describe_pool(const pc_module *module, char *text, size_t n)
+{
+    const pc_pool2d_spec *s = &((const pc__pool2d_layer *)pc_module_data(module))->spec;
+    char kernel[32], stride[32], padding[32];
+    snprintf(text, n, "kernel_size=%s, stride=%s, padding=%s%s", pair(s->kernel, kernel), pair(s->stride, stride),
+             pair(s->padding, padding), module->type == &pc__max_pool2d_class ? ", dilation=1, ceil_mode=False" : "");
+}
+
+const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};
+const pc_module_class pc__avg_pool2d_class = {"AvgPool2d", avg_pool, describe_pool, NULL};
+
+pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spec *spec)
+{
+    for (int i = 0; i < 2; i++)
+        if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 || 2 * spec->padding[i] > spec->kernel[i])
+            return pc__null(PC_ERR_ARGUMENT, "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, the "
+                                             "padding 0 to half the kernel", type->name, spec->kernel[i],
+                            spec->stride[i], spec->padding[i]);
+    pc_module *module = pc_module_new(type, sizeof(pc__pool2d_layer));
+    if (module)
+        ((pc__pool2d_layer *)pc_module_data(module))->spec = *spec;
+    return module;
+}
+
+static pc_module *square_pool(const pc_module_class *type, int kernel, pc_pool2d_options options)
+{
+    int stride = options.stride ? options.stride : kernel;
+    pc_pool2d_spec spec = {.kernel = {kernel, kernel}, .stride = {stride, stride},
+                           .padding = {options.padding, options.padding}};
+    return pc__pool2d_layer_new(type, &spec);
+}
+
+pc_module *pc_max_pool2d_new(int kernel, pc_pool2d_options options)
+{
+    return square_pool(&pc__max_pool2d_class, kernel, options);
+}
+
+pc_module *pc_avg_pool2d_new(int kernel, pc_pool2d_options options)
+{
+    return square_pool(&pc__avg_pool2d_class, kernel, options);
+}
+
+static pc_tensor *flatten(pc_module *module, pc_tensor *x)
+{
+    (void)module;
+    return pc_flatten_from(x, x->ndim > 1 ? 1 : 0);
+}
+
+static void describe_flatten(const pc_module *module, char *text, size_t n)
+{
+    (void)module;
+    snprintf(text, n, "start_dim=1, end_dim=-1");
+}
+
+const pc_module_class pc__flatten_class = {"Flatten", flatten, describe_flatten, NULL};
+
+pc_module *pc_flatten(void)
+{
+    return pc_module_new(&pc__flatten_class, 0);
+}
+
+static pc_tensor *activate(pc_module *module, pc_tensor *x)
+{
+    static pc_tensor *(*const functions[])(pc_tensor *) = {pc__share, pc_relu, pc_sigmoid, pc_tanh};
+    return functions[((const pc__activation_layer *)pc_module_data(module))->kind](x);
+}
+
+static const pc_module_class activations[] = {
+    {"Identity", activate, NULL, NULL}, {"ReLU", activate, NULL, NULL}, {"Sigmoid", activate, NULL, NULL},
+    {"Tanh", activate, NULL, NULL}};
+
+const char *pc__activation_name(pc_activation_kind kind)
+{
+    static const char *const names[] = {NULL, "relu", "sigmoid", "tanh"};
+    return names[kind];
+}
+
+const pc__activation_layer *pc__activation_of(const pc_module *module)
+{
+    return module && module->type->forward == activate ? pc_module_data(module) : NULL;
+}
+
+pc_module *pc_activation(pc_activation_kind kind)
+{
+    if ((unsigned)kind > PC_TANH)
+        return pc__null(PC_ERR_ARGUMENT, "pc_activation: there is no activation %d", (int)kind);
+    pc_module *module = pc_module_new(&activations[kind], sizeof(pc__activation_layer));
+    if (module)
+        ((pc__activation_layer *)pc_module_data(module))->kind = kind;
+    return module;
+}
+
+static pc_tensor *dropout(pc_module *module, pc_tensor *x)
+{
+    return module->training ? pc_fn_dropout(x, ((const pc__dropout_layer *)pc_module_data(module))->p) : pc__share(x);
+}
+
+static void describe_dropout(const pc_module *module, char *text, size_t n)
+{
+    snprintf(text, n, "p=%g, inplace=False", ((const pc__dropout_layer *)pc_module_data(module))->p);
+}
+
+const pc_module_class pc__dropout_class = {"Dropout", dropout, describe_dropout, NULL};
+
+pc_module *pc_dropout(double p)
+{
+    if (!(p >= 0 && p <= 1))
+        return pc__null(PC_ERR_ARGUMENT, "pc_dropout: p is %g; it must be 0 to 1", p);
+    pc_module *module = pc_module_new(&pc__dropout_class, sizeof(pc__dropout_layer));
+    if (module)
+        ((pc__dropout_layer *)pc_module_data(module))->p = p;
+    return module;
+}

@@ -1,0 +1,143 @@
+/* state.c: a module's parameters as a list of names and tensors, and the module as text. */
+#include "nn/module.h"
+
+#include <paracord/autograd.h>
+
+typedef struct lister {
+    pc_parameter *list;
+    int room, count;
+} lister;
+
+static pc_status put(void *context, const char *name, pc__named *parameter)
+{
+    lister *l = context;
+    if (l->count < l->room) {
+        snprintf(l->list[l->count].name, sizeof l->list[l->count].name, "%s", name);
+        l->list[l->count].tensor = parameter->object;
+    }
+    l->count++;
+    return PC_OK;
+}
+
+int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int room)
+{
+    lister l = {list, room, 0};
+    (void)pc__module_visit((pc_module *)module, put, &l);
+    return l.count;
+}
+
+typedef struct finder {
+    const char *name;
+    pc_tensor *found;
+} finder;
+
+static pc_status find(void *context, const char *name, pc__named *parameter)
+{
+    finder *f = context;
+    if (strcmp(f->name, name) == 0)
+        f->found = parameter->object;
+    return PC_OK;
+}
+
+pc_tensor *pc_module_parameter(const pc_module *module, const char *name)
+{
+    finder f = {name, NULL};
+    (void)pc__module_visit((pc_module *)module, find, &f);
+    return f.found ? f.found : pc__null(PC_ERR_NOT_FOUND, "the module has no parameter named \"%.80s\"", name);
+}
+
+static pc_status count_elements(void *context, const char *name, pc__named *parameter)
+{
+    (void)name;
+    *(int64_t *)context += pc_tensor_count(parameter->object);
+    return PC_OK;
+}
+
+int64_t pc_module_parameter_elements(const pc_module *module)
+{
+    int64_t n = 0;
+    (void)pc__module_visit((pc_module *)module, count_elements, &n);
+    return n;
+}
+
+static pc_status zero(void *context, const char *name, pc__named *parameter)
+{
+    (void)context, (void)name;
+    pc_zero_grad(parameter->object);
+    return PC_OK;
+}
+
+void pc_module_zero_grad(pc_module *module)
+{
+    (void)pc__module_visit(module, zero, NULL);
+}
+
+typedef struct loader {
+    const pc_parameter *state;
+    int count, used;
+    bool copy; /* the second round; the first one checks */
+} loader;
+
+static pc_status load(void *context, const char *name, pc__named *parameter)
+{
+    loader *l = context;
+    pc_tensor *own = parameter->object, *given = NULL;
+    for (int i = 0; i < l->count && !given; i++)
+        if (strcmp(l->state[i].name, name) == 0)
+            given = l->state[i].tensor;
+    if (!given)
+        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has no \"%s\"", name);
+    if (!pc__same_shape(own, given))
+        return pc__fail(PC_ERR_SHAPE, "pc_module_load: \"%s\" has shape %s in the state and %s in the module", name,
+                        PC__SHAPE_OF(given), PC__SHAPE_OF(own));
+    l->used++;
+    return l->copy ? pc_copy(own, given) : PC_OK;
+}
+
+pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count)
+{
+    loader l = {state, count, 0, false};
+    PC__TRY(pc__module_visit(module, load, &l));
+    if (l.used != count)
+        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters", count, l.used);
+    l.copy = true;
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        status = pc__module_visit(module, load, &l);
+    }
+    return status;
+}
+
+static void describe(const pc_module *module, int indent, pc__text *text)
+{
+    char inside[256] = "";
+    if (module->type->describe)
+        module->type->describe(module, inside, sizeof inside);
+    pc__text_add(text, "%s(%s", module->type->name, inside);
+    for (int i = 0; i < module->child_count; i++) {
+        pc__text_add(text, "\n%*s(%s): ", indent + 2, "", module->children[i].name);
+        describe(module->children[i].object, indent + 2, text);
+    }
+    if (module->child_count)
+        pc__text_add(text, "\n%*s", indent, "");
+    pc__text_add(text, ")");
+}
+
+char *pc_module_text(const pc_module *module)
+{
+    if (!module)
+        return pc__null(PC_ERR_ARGUMENT, "pc_module_text: the module is NULL");
+    pc__text text = {0};
+    describe(module, 0, &text);
+    if (text.failed)
+        pc__text_free(&text);
+    return text.data;
+}
+
+void pc_module_print(const pc_module *module)
+{
+    char *text = pc_module_text(module);
+    if (text)
+        printf("%s\n", text);
+    pc_text_free(text);
+}

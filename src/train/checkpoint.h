@@ -1,0 +1,16 @@
+/* checkpoint.h: a training between two batches as one file, written whole or not at all. */
+#ifndef PC__CHECKPOINT_H
+#define PC__CHECKPOINT_H
+
+#include "train/fit.h"
+
+/* Write weights, optimiser state, the thread's generator and the position. `settings`: what must be the same for going
+ * on, one "name=value" a line, below 1024 bytes. */
+pc_status pc__checkpoint_save(const char *path, const pc__fit *fit, const char *settings);
+
+/* Read it back into net and optimiser (which must have been made by the same settings), the thread's generator and
+ * fit->at. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is damaged. On failure net and
+ * optimiser may be changed in part. */
+pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings);
+
+#endif

@@ -1,0 +1,115 @@
+/* fit.c: the training loop. */
+#include "train/fit.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <paracord/autograd.h>
+#include <time.h>
+
+double pc__now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static pc_status step(pc__fit *fit, const pc_batch *batch)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *logits = pc_forward(fit->net, batch->x), *loss = pc__batch_loss(logits, batch->y);
+        status = loss ? pc_backward(loss) : pc_error_last()->status;
+        if (status == PC_OK)
+            status = pc_optimizer_step(fit->optimizer);
+        if (status == PC_OK)
+            status = pc__score_add(&fit->at.score, logits, batch->y, loss);
+    }
+    return status;
+}
+
+/* Time left in all, from the pace of this epoch. */
+static double seconds_left(const pc__fit *fit, double total)
+{
+    if (!fit->at.score.seen)
+        return NAN;
+    double per_picture = fit->at.seconds / (double)fit->at.score.seen;
+    double epochs_after = (double)(fit->epochs - fit->at.epoch - 1);
+    return per_picture * (total - (double)fit->at.score.seen + epochs_after * total);
+}
+
+static void tell_progress(const pc__fit *fit)
+{
+    if (!fit->callbacks || !fit->callbacks->progress)
+        return;
+    const pc__score *score = &fit->at.score;
+    int64_t total = pc_loader_count(fit->train);
+    pc_progress progress = {.epoch = (int)fit->at.epoch + 1, .epochs = fit->epochs, .done = score->seen, .total = total,
+                            .loss = pc__score_loss(score), .accuracy = pc__score_accuracy(score),
+                            .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : 0,
+                            .seconds_left = seconds_left(fit, (double)total)};
+    fit->callbacks->progress(fit->callbacks->context, &progress);
+}
+
+static bool wants_stop(const pc__fit *fit)
+{
+    return fit->callbacks && fit->callbacks->stop && fit->callbacks->stop(fit->callbacks->context);
+}
+
+/* The rest of the epoch under way. */
+static pc_status run_epoch(pc__fit *fit)
+{
+    PC__TRY(pc_loader_seek(fit->train, fit->at.epoch, fit->at.batch));
+    pc_batch batch;
+    double start = pc__now();
+    while (pc_loader_next(fit->train, &batch)) {
+        PC__TRY(step(fit, &batch));
+        double now = pc__now();
+        fit->at.seconds += now - start;
+        start = now;
+        fit->at.batch++;
+        PC__TRY(fit->passed ? fit->passed(fit->context, fit, NULL) : PC_OK);
+        tell_progress(fit);
+        if (wants_stop(fit)) {
+            fit->stopped = true;
+            return PC_OK;
+        }
+    }
+    return pc_failed() ? pc_error_last()->status : PC_OK;
+}
+
+static pc_status end_epoch(pc__fit *fit)
+{
+    const pc__score *score = &fit->at.score;
+    pc_epoch_result result = {.epoch = (int)fit->at.epoch + 1, .epochs = fit->epochs, .loss = pc__score_loss(score),
+                              .accuracy = pc__score_accuracy(score), .test_loss = NAN, .test_accuracy = NAN,
+                              .seconds = fit->at.seconds, .has_test = fit->test != NULL,
+                              .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : NAN};
+    if (!isfinite(result.loss))
+        pc__log(PC_LOG_WARNING, "the loss of epoch %d is not finite; a smaller learning rate may help", result.epoch);
+    if (fit->test) {
+        pc__score test;
+        PC__TRY(pc__score_loader(fit->net, fit->test, NULL, NULL, &test));
+        result.test_loss = pc__score_loss(&test);
+        result.test_accuracy = pc__score_accuracy(&test);
+    }
+    fit->at = (pc__position){.epoch = fit->at.epoch + 1};
+    fit->last = result;
+    PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
+    if (fit->callbacks && fit->callbacks->epoch)
+        fit->callbacks->epoch(fit->callbacks->context, &result);
+    return PC_OK;
+}
+
+pc_status pc__fit_run(pc__fit *fit)
+{
+    pc_module_train(fit->net, true);
+    while (fit->at.epoch < fit->epochs) {
+        PC__TRY(run_epoch(fit));
+        /* A stop on the last batch of an epoch leaves that epoch to be ended on resuming. */
+        if (fit->stopped)
+            return PC_OK;
+        PC__TRY(end_epoch(fit));
+    }
+    return PC_OK;
+}

@@ -1,0 +1,38 @@
+/* fit.h: the training loop, and where it stands. */
+#ifndef PC__FIT_H
+#define PC__FIT_H
+
+#include "train/score.h"
+
+#include <paracord/train.h>
+
+/* Where a training stands between two batches: with the weights, the optimiser's state and the thread's generator, all
+ * that is needed to go on exactly. */
+typedef struct pc__position {
+    int64_t epoch; /* from 0: the one under way */
+    int64_t batch; /* of that epoch: the next one */
+    pc__score score; /* of that epoch so far */
+    double seconds;  /* of that epoch so far */
+} pc__position;
+
+typedef struct pc__fit {
+    pc_module *net;
+    pc_optimizer *optimizer;
+    pc_loader *train, *test; /* test may be NULL */
+    int epochs;
+    const pc_train_callbacks *callbacks; /* may be NULL */
+    pc__position at;
+    pc_epoch_result last; /* of the last finished epoch */
+    bool stopped;         /* on request */
+    /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
+    pc_status (*passed)(void *context, const struct pc__fit *fit, const pc_epoch_result *result);
+    void *context;
+} pc__fit;
+
+/* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). */
+pc_status pc__fit_run(pc__fit *fit);
+
+/* Seconds of a clock that only goes forward. */
+double pc__now(void);
+
+#endif

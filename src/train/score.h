@@ -1,0 +1,31 @@
+/* score.h: what a batch of logits is worth. */
+#ifndef PC__SCORE_H
+#define PC__SCORE_H
+
+#include <paracord/loader.h>
+#include <paracord/nn.h>
+
+/* Sums over pictures, so that batches of any size add up. */
+typedef struct pc__score {
+    double loss; /* sum of the pictures' losses */
+    int64_t correct, seen;
+} pc__score;
+
+/* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy; y [n] int64: cross-entropy. */
+pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y);
+
+/* Add a batch: its loss and how many logits name the right class (a logit of 0, probability 0.5, names the second). */
+pc_status pc__score_add(pc__score *score, const pc_tensor *logits, const pc_tensor *y, const pc_tensor *loss);
+
+double pc__score_loss(const pc__score *score);     /* mean; NaN for none */
+double pc__score_accuracy(const pc__score *score); /* share; NaN for none */
+
+/* The class that row i of n x width logits names; with one column 0 or 1. */
+int pc__named_class(const float *row, int64_t width);
+
+/* One pass over a loader in evaluation mode. `each`, when not NULL, sees every batch and may return false to stop:
+ * PC_ERR_INTERRUPTED then, without an error recorded. */
+typedef bool (*pc__batch_fn)(void *context, const pc_batch *batch, const float *logits, int64_t width);
+pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each, void *context, pc__score *score);
+
+#endif

@@ -1,0 +1,277 @@
+/* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command.
+ * PC_TEST_COMMAND is its path; $PARACORD_BIN overrides it. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+#define OUTPUT_MAX 65536
+
+static const char *const commands[] = {"train",          "eval",   "predict", "show", "pictures",
+                                       "pictures check", "device", "help",    "man",  "completion"};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const char *binary(void)
+{
+    const char *path = getenv("PARACORD_BIN");
+    return path ? path : PC_TEST_COMMAND;
+}
+
+/* Run a shell line in which $P is the command; what it prints and its exit status (-1: it did not exit). */
+static int shell(char output[OUTPUT_MAX], const char *line)
+{
+    setenv("P", binary(), 1);
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    size_t n = fread(output, 1, OUTPUT_MAX - 1, pipe);
+    output[n] = 0;
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool installed(const char *program)
+{
+    char line[128], output[OUTPUT_MAX];
+    snprintf(line, sizeof line, "command -v %s", program);
+    return shell(output, line) == 0;
+}
+
+/* Leave the test when there is no command to run. */
+#define NEED_BINARY()                                                                                                  \
+    do {                                                                                                               \
+        if (access(binary(), X_OK))                                                                                    \
+            skip();                                                                                                    \
+    } while (0)
+
+/* The line fails with `status` and one line on stderr that begins so; nothing on stdout. */
+static void assert_refused(const char *words, int status, const char *begins)
+{
+    char line[512], output[OUTPUT_MAX];
+    snprintf(line, sizeof line, "{ \"$P\" %s; } 2>/dev/null", words);
+    int got = shell(output, line);
+    if (got != status || output[0])
+        fail_msg("paracord %s: exit status %d, want %d; printed \"%s\"", words, got, status, output);
+    snprintf(line, sizeof line, "{ \"$P\" %s; } 2>&1 >/dev/null", words);
+    shell(output, line);
+    char *end = strchr(output, '\n');
+    if (strncmp(output, begins, strlen(begins)) || !end || end[1])
+        fail_msg("paracord %s: want one line \"%s...\", got \"%s\"", words, begins, output);
+}
+
+static void wrong_usage_is_2(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    assert_refused("trian x", 2, "paracord: there is no command trian; did you mean train?");
+    assert_refused("zzz", 2, "paracord: there is no command zzz; paracord help lists the commands");
+    assert_refused("--verison", 2, "paracord: there is no option --verison; did you mean --version?");
+    assert_refused("train", 2, "paracord train: DIR is missing; usage: paracord train [OPTIONS] DIR");
+    assert_refused("train --epochs 0 x", 2, "paracord train: --epochs 0: must be 1 to 100000");
+    assert_refused("train --epoch 3 x", 2, "paracord train: there is no option --epoch; did you mean --epochs?");
+    assert_refused("train --lr 0 x", 2, "paracord train: --lr 0: must be more than 0, at most");
+    assert_refused("train --arch resnet x", 2,
+                   "paracord train: --arch resnet: must be article, two-conv, mlp or lenet");
+    assert_refused("predict m.h5", 2, "paracord predict: FILE is missing");
+    assert_refused("pictures check a b", 2, "paracord pictures check: b: one argument too many");
+    assert_refused("completion tcsh", 2, "paracord completion: SHELL tcsh: must be bash, zsh or fish");
+    assert_refused("help trane", 2, "paracord help: there is no command trane; did you mean train?");
+    assert_refused("man pictures chck", 2,
+                   "paracord man: there is no command pictures chck; did you mean pictures check?");
+}
+
+static void failure_is_1(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    assert_refused("show /nonexistent/model.h5", 1, "paracord show: ");
+    assert_refused("predict /nonexistent/model.h5 x.jpg", 1, "paracord predict: ");
+    assert_refused("eval /nonexistent/model.h5 /nonexistent", 1, "paracord eval: ");
+    if (!access("/dev/full", W_OK)) {
+        assert_refused("--version >/dev/full", 1, "paracord: cannot write the output");
+        assert_refused("help train >/dev/full", 1, "paracord help: cannot write the output");
+    }
+}
+
+static void alone_it_shows_the_overview(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    char output[OUTPUT_MAX];
+    assert_int_equal(shell(output, "\"$P\" 2>&1"), 2);
+    assert_non_null(strstr(output, "Usage: paracord COMMAND"));
+    assert_int_equal(shell(output, "\"$P\" --help"), 0);
+    for (int i = 0; i < COMMANDS; i++)
+        assert_non_null(strstr(output, commands[i]));
+}
+
+static void it_knows_its_version(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    char output[OUTPUT_MAX];
+    assert_int_equal(shell(output, "\"$P\" --version"), 0);
+    assert_string_equal(output, "paracord " PC_VERSION "\n");
+}
+
+/* Help at a width: no line is longer, unless it holds one thing that cannot be broken. */
+static void check_width(const char *command, int width)
+{
+    char line[128], output[OUTPUT_MAX];
+    snprintf(line, sizeof line, "COLUMNS=%d \"$P\" %s --help", width, command);
+    assert_int_equal(shell(output, line), 0);
+    for (char *text = output, *end; (end = strchr(text, '\n')); text = end + 1) {
+        bool literal = !strncmp(text, "Usage:", 6) || strstr(text, "DIR/t") || !strncmp(text, "      paracord", 14);
+        *end = 0;
+        if (!literal && (int)strlen(text) > width && (width >= 80 || strlen(text) > 80))
+            fail_msg("paracord %s --help at width %d: %zu columns: %s", command, width, strlen(text), text);
+        if (strlen(text) && text[strlen(text) - 1] == ' ')
+            fail_msg("paracord %s --help: blanks at the end of: %s", command, text);
+    }
+}
+
+static void help_fits_the_width(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    for (int i = 0; i < COMMANDS; i++) {
+        check_width(commands[i], 40);
+        check_width(commands[i], 80);
+        check_width(commands[i], 200);
+    }
+    check_width("help", 80);
+}
+
+static void both_spellings_of_help_agree(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    char one[OUTPUT_MAX], two[OUTPUT_MAX], line[128];
+    for (int i = 0; i < COMMANDS; i++) {
+        snprintf(line, sizeof line, "\"$P\" %s -h", commands[i]);
+        assert_int_equal(shell(one, line), 0);
+        snprintf(line, sizeof line, "\"$P\" help %s", commands[i]);
+        assert_int_equal(shell(two, line), 0);
+        assert_string_equal(one, two);
+        assert_null(strchr(one, '\033'));
+    }
+}
+
+/* Every "--name" at the head of a line of the help, in turn; NULL after the last. */
+static char *next_option(char **help, char name[64])
+{
+    while (**help) {
+        char *line = *help, *end = line + strcspn(line, "\n"), *dashes = strstr(line, "--");
+        *help = *end ? end + 1 : end;
+        if (strncmp(line, "  ", 2) || !dashes || dashes - line > 6)
+            continue;
+        dashes += strncmp(dashes, "--[no-]", 7) ? 2 : 7;
+        snprintf(name, 64, "%.*s", (int)strspn(dashes, "abcdefghijklmnopqrstuvwxyz-"), dashes);
+        return name;
+    }
+    return NULL;
+}
+
+static void man_pages_have_every_option(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    char help[OUTPUT_MAX], page[OUTPUT_MAX], line[128], name[64];
+    int options = 0;
+    for (int i = 0; i < COMMANDS; i++) {
+        snprintf(line, sizeof line, "\"$P\" help %s", commands[i]);
+        shell(help, line);
+        snprintf(line, sizeof line, "\"$P\" man %s | sed 's/\\\\-/-/g'", commands[i]);
+        shell(page, line);
+        for (char *at = help; next_option(&at, name); options++) {
+            char wanted[80];
+            snprintf(wanted, sizeof wanted, "\\fB--%s\\fR", name);
+            if (!strstr(page, wanted))
+                fail_msg("paracord man %s: no %s", commands[i], wanted);
+        }
+    }
+    assert_in_range(options, 40, 200);
+}
+
+static void man_pages_render_without_warnings(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    if (!installed("groff"))
+        skip();
+    char output[OUTPUT_MAX], line[128];
+    for (int i = -1; i < COMMANDS; i++) {
+        snprintf(line, sizeof line, "\"$P\" man %s | groff -man -ww -Tutf8 2>&1 >/dev/null", i < 0 ? "" : commands[i]);
+        shell(output, line);
+        assert_string_equal(output, "");
+    }
+}
+
+static void completion_scripts_parse(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    char output[OUTPUT_MAX], line[256];
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line, "\"$P\" completion %s", shells[i]);
+        assert_int_equal(shell(output, line), 0);
+        assert_non_null(strstr(output, "article two-conv mlp lenet"));
+        if (!installed(shells[i]))
+            continue;
+        snprintf(line, sizeof line, "t=$(mktemp) && \"$P\" completion %s >$t && %s -n $t 2>&1; s=$?; rm -f $t; exit $s",
+                 shells[i], shells[i]);
+        if (shell(output, line))
+            fail_msg("%s: %s", shells[i], output);
+    }
+}
+
+/* What bash offers for a line of words, the last one unfinished. */
+static void assert_offers(const char *words, const char *offers)
+{
+    char output[OUTPUT_MAX], line[512];
+    snprintf(
+        line, sizeof line,
+        "bash -c 'source <(\"$P\" completion bash); COMP_WORDS=(paracord %s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "
+        "_paracord; echo \"${COMPREPLY[*]}\"' 2>&1",
+        words);
+    shell(output, line);
+    output[strcspn(output, "\n")] = 0;
+    if (strcmp(output, offers))
+        fail_msg("paracord %s<tab>: want \"%s\", got \"%s\"", words, offers, output);
+}
+
+static void bash_completes(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    if (!installed("bash"))
+        skip();
+    assert_offers("tr", "train");
+    assert_offers("train --ar", "--arch");
+    assert_offers("train --arch \"\"", "article two-conv mlp lenet");
+    assert_offers("train --arch = l", "lenet");
+    assert_offers("train --no", "--no-flip");
+    assert_offers("train --epochs \"\"", "");
+    assert_offers("pictures check --j", "--json");
+    assert_offers("completion z", "zsh");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_usage_is_2),
+        cmocka_unit_test(failure_is_1),
+        cmocka_unit_test(alone_it_shows_the_overview),
+        cmocka_unit_test(it_knows_its_version),
+        cmocka_unit_test(help_fits_the_width),
+        cmocka_unit_test(both_spellings_of_help_agree),
+        cmocka_unit_test(man_pages_have_every_option),
+        cmocka_unit_test(man_pages_render_without_warnings),
+        cmocka_unit_test(completion_scripts_parse),
+        cmocka_unit_test(bash_completes),
+    };
+    return cmocka_run_group_tests_name("cli.command", tests, NULL, NULL);
+}

@@ -1,0 +1,564 @@
+#!/usr/bin/env python3
+"""Makes ops.txt: inputs, results and gradients of every op, as PyTorch computes them.
+
+    python3 ops.py > ops.txt
+
+Values are computed in float64 and hold for float32 too (a check here); dtypes are those of a float32 run. A case:
+
+    case OP NAME [flags]       flags: f32 (only in float32)
+    in DTYPE SHAPE VIEWS values...
+    args numbers...
+    out DTYPE SHAPE values...
+    grad INPUT values...       for the gradient ((7 i + 3) mod 11 - 5) / 4 of element i of the first output
+
+SHAPE is () or 2,3. VIEWS are applied to the input before use: t:0,1 (transpose), p:... (permute), s:dim,start,stop,step
+(slice), e:... (expand), r:... (reshape), cl (channels last), joined by ';', or '-'. Gradients are those of the input
+before its views. Inputs are multiples of 1/16: the same in float32 and float64.
+"""
+import random
+import torch
+import torch.nn.functional as F
+
+CODES = {"b": torch.bool, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "f32": torch.float32,
+         "f64": torch.float64}
+NAMES = {dtype: code for code, dtype in CODES.items()}
+rng = random.Random(20)
+
+
+def shape_text(shape):
+    return ",".join(str(n) for n in shape) if len(shape) else "()"
+
+
+def number(v):
+    if isinstance(v, bool):
+        return str(int(v))
+    if isinstance(v, int):
+        return str(v)
+    return "%.7g" % v
+
+
+def flat(t):
+    return t.detach().contiguous().reshape(-1).tolist()
+
+
+class In:
+    """One input: values given, or drawn from low..high: multiples of 1/4, or of 1/16 and all different where `distinct`."""
+
+    def __init__(self, shape, dtype="f32", views="-", values=None, low=-2, high=2, distinct=False):
+        self.shape, self.dtype, self.views = list(shape), dtype, views
+        n = 1
+        for d in self.shape:
+            n *= d
+        if values is None and distinct:
+            values = rng.sample(range(int(low * 16), int(high * 16) + 1), n)
+            values = [v / 16 for v in values]
+        elif values is None and dtype == "b":
+            values = [rng.random() < 0.5 for _ in range(n)]
+        elif values is None and dtype == "u8":
+            values = [rng.randint(0, 9) for _ in range(n)]
+        elif values is None and dtype[0] == "i":
+            values = [rng.randint(-9, 9) for _ in range(n)]
+        elif values is None:
+            values = [rng.randint(int(low * 4), int(high * 4)) / 4 for _ in range(n)]
+        assert len(values) == n, (shape, values)
+        self.values = values
+
+    def is_float(self):
+        return self.dtype[0] == "f"
+
+    def base(self, wide):
+        dtype = torch.float64 if wide and self.is_float() else CODES[self.dtype]
+        t = torch.tensor(self.values, dtype=torch.float64 if self.is_float() else None)
+        t = t.to(dtype).reshape(self.shape)
+        return t.requires_grad_(self.is_float())
+
+    def viewed(self, t):
+        for step in self.views.split(";"):
+            if step == "-":
+                continue
+            name, _, numbers = step.partition(":")
+            n = [int(x) for x in numbers.split(",")] if numbers else []
+            if name == "t":
+                t = t.transpose(n[0], n[1])
+            elif name == "p":
+                t = t.permute(n)
+            elif name == "s":
+                t = t.narrow(n[0], 0, t.shape[n[0]])
+                index = [slice(None)] * t.dim()
+                index[n[0]] = slice(n[1], n[2], n[3])
+                t = t[tuple(index)]
+            elif name == "e":
+                t = t.expand(n)
+            elif name == "r":
+                t = t.reshape(n)
+            elif name == "cl":
+                t = t.contiguous(memory_format=torch.channels_last)
+            else:
+                raise ValueError(step)
+        return t
+
+
+def run(inputs, fn, wide):
+    bases = [i.base(wide) for i in inputs]
+    outs = fn(*[i.viewed(b) for i, b in zip(inputs, bases)])
+    outs = list(outs) if isinstance(outs, (tuple, list)) else [outs]
+    if outs[0].requires_grad:
+        n = outs[0].numel()
+        g = torch.tensor([((7 * i + 3) % 11 - 5) / 4 for i in range(n)], dtype=outs[0].dtype).reshape(outs[0].shape)
+        outs[0].backward(g)
+    return bases, outs
+
+
+counts = {}
+
+
+def case(op, name, inputs, fn, args=(), flags="", gradients=True):
+    counts[op] = counts.get(op, 0) + 1
+    single = "f32" in flags.split()
+    floats = [i.dtype for i in inputs if i.is_float()]
+    if "f64" in floats:
+        single = True
+    bases, outs = run(inputs, fn, False)
+    if not single:
+        wide_bases, wide_outs = run(inputs, fn, True)
+        for a, b in zip(outs, wide_outs):
+            torch.testing.assert_close(a.double(), b.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    else:
+        wide_bases, wide_outs = bases, outs
+    print("case", op, name.replace(" ", "_"), flags + ("" if not single or "f32" in flags else " f32"))
+    for i in inputs:
+        print("in", i.dtype, shape_text(i.shape), i.views, *[number(v) for v in i.values])
+    if args:
+        print("args", *[number(a) for a in args])
+    for narrow, wide in zip(outs, wide_outs):
+        print("out", NAMES[narrow.dtype], shape_text(narrow.shape), *[number(v) for v in flat(wide)])
+    if gradients and wide_outs[0].requires_grad:
+        for k, b in enumerate(wide_bases):
+            if b.requires_grad and b.grad is not None:
+                print("grad", k, *[number(v) for v in flat(b.grad)])
+
+
+nan, inf = float("nan"), float("inf")
+
+
+# --- element by element ---
+
+def arith():
+    ops = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div}
+    for name, fn in ops.items():
+        low = 0.25 if name == "div" else -2  # no division by 0
+        right = lambda *a, **k: In(*a, low=low, **k)
+        case(name, "same shape", [In([2, 3]), right([2, 3])], fn)
+        case(name, "row", [In([2, 3]), right([3])], fn)
+        case(name, "both broadcast", [In([2, 1, 3]), right([4, 1])], fn)
+        case(name, "zero-dim", [In([]), right([3])], fn)
+        case(name, "zero-dims", [In([]), right([])], fn)
+        case(name, "empty", [In([0, 3]), right([3])], fn)
+        case(name, "empty broadcast", [In([2, 0]), right([1])], fn)
+        case(name, "transposed", [In([3, 2], views="t:0,1"), right([2, 3])], fn)
+        case(name, "both transposed", [In([3, 2], views="t:0,1"), right([3, 2], views="t:0,1")], fn)
+        case(name, "sliced", [In([3, 7], views="s:1,1,7,2"), right([5, 3], views="s:0,1,4,1")], fn)
+        case(name, "expanded", [In([1, 3], views="e:4,-1"), right([4, 1], views="e:4,3")], fn)
+        case(name, "permuted", [In([2, 3, 2], views="p:2,0,1"), right([2, 2, 3])], fn)
+        case(name, "channels last", [In([2, 3, 2, 2], views="cl"), right([2, 3, 2, 2])], fn)
+        case(name, "channels last bias", [In([1, 3, 2, 2], views="cl"), right([1, 3, 1, 1])], fn)
+        case(name, "eight dims", [In([1, 2, 1, 1, 2, 1, 1, 2]), right([2, 1, 1, 1, 2, 1, 1, 1])], fn)
+    for a in CODES:
+        for b in CODES:
+            for sa, sb in (([1], [1]), ([1], []), ([], [1])):
+                case("add", f"promote {a}{sa} {b}{sb}", [In(sa, a, values=[1]), In(sb, b, values=[1])], torch.add,
+                     gradients=False)
+            case("div", f"promote {a} {b}", [In([1], a, values=[1]), In([1], b, values=[1])], torch.div, gradients=False)
+            case("mul", f"promote {a} {b}", [In([2], a, values=[1, 0]), In([2], b, values=[1, 1])], torch.mul,
+                 gradients=False)
+            if a != "b" and b != "b":
+                case("sub", f"promote {a} {b}", [In([2], a, values=[1, 0]), In([2], b, values=[1, 1])], torch.sub,
+                     gradients=False)
+    case("add", "integers wrap", [In([2], "i32", values=[2**31 - 1, -2**31]), In([2], "i32", values=[1, -1])], torch.add)
+    case("mul", "bytes wrap", [In([2], "u8", values=[200, 16]), In([2], "u8", values=[2, 16])], torch.mul)
+    case("sub", "bytes wrap", [In([2], "u8", values=[1, 0]), In([2], "u8", values=[2, 255])], torch.sub)
+    case("div", "by zero", [In([3], values=[1, 0, -1]), In([1], values=[0])], torch.div, gradients=False)
+    case("div", "integers", [In([4], "i64", values=[7, -7, 1, 0]), In([4], "i64", values=[2, 2, 3, 0])], torch.div)
+
+    def scalar(op, b):
+        whole = int(b) if b == int(b) else b
+        ops = {"add_scalar": torch.add, "sub_scalar": torch.sub, "mul_scalar": torch.mul, "div_scalar": torch.div}
+        return lambda a: ops[op](a, b if a.is_floating_point() else whole)
+    for op in ("add_scalar", "sub_scalar", "mul_scalar", "div_scalar"):
+        for b in (3, 0.5, -2):
+            for dtype in CODES:
+                if dtype == "b" and op == "sub_scalar":
+                    continue  # PyTorch refuses; Paracord subtracts integers
+                case(op, f"{dtype} {b}", [In([3], dtype, low=-1)], scalar(op, b), [float(b)])
+        case(op, "zero-dim", [In([])], scalar(op, 2), [2.0])
+        case(op, "transposed", [In([3, 2], views="t:0,1")], scalar(op, 0.25), [0.25])
+        case(op, "empty", [In([0])], scalar(op, 0.25), [0.25])
+
+
+def unary():
+    ops = {"neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "relu": torch.relu,
+           "sigmoid": torch.sigmoid, "tanh": torch.tanh}
+    for name, fn in ops.items():
+        low = 0.25 if name in ("log", "sqrt") else -2
+        case(name, "plain", [In([3, 5], low=low)], fn)
+        case(name, "zero-dim", [In([], low=low)], fn)
+        case(name, "empty", [In([2, 0], low=low)], fn)
+        case(name, "transposed", [In([3, 2], low=low, views="t:0,1")], fn)
+        case(name, "every other", [In([11], low=low, views="s:0,1,11,2")], fn)
+        case(name, "expanded", [In([2, 1], low=low, views="e:2,3")], fn)
+        case(name, "channels last", [In([1, 3, 2, 2], low=low, views="cl")], fn)
+        case(name, "not finite", [In([5], values=[nan, inf, -inf, 0.0, -0.0])], fn, gradients=False)
+        case(name, "large", [In([8], values=[100, -100, 20, -20, 88.5, -87.25, 5000, -5000])], fn, flags="f32",
+             gradients=False)
+        for dtype in ("i32", "i64", "u8"):
+            case(name, dtype, [In([4], dtype, values=[0, 1, 2, 5])], fn)
+        if name not in ("neg", "relu"):
+            case(name, "bool", [In([2], "b", values=[True, False])], fn)
+    case("neg", "bytes wrap", [In([3], "u8", values=[0, 1, 255])], torch.neg)
+    case("relu", "negative integers", [In([3], "i32", values=[-5, 0, 5])], torch.relu)
+    case("relu", "gradient at zero", [In([4], values=[0, -0.0, 1, -1])], torch.relu)
+
+
+def compare():
+    ops = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge}
+    for name, fn in ops.items():
+        case(name, "plain", [In([5], values=[1, 2, 3, nan, inf]), In([5], values=[2, 2, 2, nan, inf])], fn)
+        case(name, "row", [In([2, 3], "i64"), In([3], "i64")], fn)
+        case(name, "zero-dim", [In([2, 3], "i32", low=-1, high=1), In([], "i32")], fn)
+        case(name, "mixed", [In([3], "i32", values=[1, 2, 3]), In([3], values=[0.5, 2, 3.5])], fn)
+        case(name, "bytes", [In([3], "u8", values=[1, 200, 255]), In([3], "u8", values=[255, 200, 1])], fn)
+        case(name, "bool", [In([4], "b", values=[True, False, True, False]),
+                            In([4], "b", values=[True, True, False, False])], fn)
+        case(name, "transposed", [In([3, 2], views="t:0,1"), In([2, 3])], fn)
+        case(name, "empty", [In([0, 2]), In([2])], fn)
+    condition = lambda shape, **k: In(shape, "b", **k)
+    case("where", "plain", [condition([2, 3]), In([2, 3]), In([2, 3])], torch.where)
+    case("where", "condition broadcasts", [condition([2, 1]), In([2, 3]), In([2, 3])], torch.where)
+    case("where", "values broadcast", [condition([2, 3]), In([3]), In([2, 1])], torch.where)
+    case("where", "zero-dim values", [condition([2, 3]), In([]), In([])], torch.where)
+    case("where", "zero-dim condition", [condition([]), In([2, 2]), In([2])], torch.where)
+    case("where", "transposed", [condition([3, 2], views="t:0,1"), In([3, 2], views="t:0,1"), In([2, 3])], torch.where)
+    case("where", "integers", [condition([3]), In([3], "i32"), In([3], "i64")], torch.where)
+    case("where", "mixed", [condition([3]), In([3], "i64"), In([3])], torch.where)
+    case("where", "bool", [condition([3]), In([3], "b"), In([3], "b")], torch.where)
+    case("where", "zero-dim double", [condition([3]), In([3], "i32"), In([], "f64")], torch.where)
+    case("where", "bytes", [condition([3]), In([3], "u8"), In([3], "u8")], torch.where)
+    case("where", "empty", [condition([0]), In([0]), In([1])], torch.where)
+    case("where", "nan stays out", [condition([2], values=[True, False]), In([2], values=[1, nan]),
+                                    In([2], values=[nan, 2])], torch.where)
+
+
+# --- reductions ---
+
+def reduce():
+    views = [([2, 3], "-"), ([3, 2], "t:0,1"), ([7], "s:0,1,7,2"), ([2, 1], "e:2,4"), ([2, 3, 2], "p:2,0,1"),
+             ([1, 2, 2, 2], "cl"), ([], "-"), ([1], "-")]
+    for name, fn in (("sum", torch.sum), ("mean", torch.mean), ("max", torch.max)):
+        for shape, view in views:
+            case(name, f"{shape} {view}", [In(shape, views=view, distinct=True)], fn)
+        case(name, "long", [In([67], distinct=True, low=-9, high=9)], fn)
+        case(name, "nan", [In([4], values=[1, nan, 3, 2])], fn)
+    case("sum", "empty", [In([0])], torch.sum)
+    case("sum", "empty 2", [In([2, 0])], torch.sum)
+    case("mean", "empty", [In([0, 3])], torch.mean)
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("sum", dtype, [In([2, 5], dtype)], torch.sum)
+        case("max", dtype, [In([2, 5], dtype)], torch.max)
+    case("sum", "bytes do not wrap", [In([3], "u8", values=[255, 255, 255])], torch.sum)
+    case("max", "ties", [In([5], values=[1, 3, 3, 0, 3])], torch.max)
+    case("max", "all equal", [In([2, 2], values=[1, 1, 1, 1])], torch.max)
+    case("max", "infinities", [In([3], values=[-inf, -inf, -inf])], torch.max, gradients=False)
+
+    dims = [([0], False), ([1], False), ([-1], True), ([0, 2], False), ([0, 2], True), ([1, 2], False), ([0, 1], False),
+            ([2, 0, 1], False), ([-2], False)]
+    for name, fn in (("sum_dims", torch.sum), ("mean_dims", torch.mean)):
+        for d, keep in dims if name == "sum_dims" else dims[2:5]:
+            case(name, f"{d} {keep}", [In([2, 3, 4])], lambda a: fn(a, d, keep), [int(keep), *d])
+        case(name, "0 1 3 of 4", [In([2, 3, 2, 2])], lambda a: fn(a, [0, 1, 3]), [0, 0, 1, 3])
+        case(name, "1 3 of 5", [In([2, 3, 1, 2, 2])], lambda a: fn(a, [1, 3], True), [1, 1, 3])
+        case(name, "permuted", [In([2, 3, 2], views="p:2,0,1")], lambda a: fn(a, [0, 2]), [0, 0, 2])
+        case(name, "channels last", [In([2, 3, 2, 2], views="cl")], lambda a: fn(a, [0, 2, 3]), [0, 0, 2, 3])
+        case(name, "expanded", [In([1, 3], views="e:4,3")], lambda a: fn(a, [0]), [0, 0])
+        case(name, "empty reduced", [In([0, 3])], lambda a: fn(a, [0]), [0, 0])
+        case(name, "empty kept", [In([0, 3])], lambda a: fn(a, [1]), [0, 1])
+        case(name, "zero-dim", [In([])], lambda a: fn(a, [0]), [0, 0])
+        case(name, "long rows", [In([2, 35])], lambda a: fn(a, [1]), [0, 1])
+        case(name, "long columns", [In([35, 2])], lambda a: fn(a, [0]), [0, 0])
+    for dtype in ("b", "u8", "i32"):
+        case("sum_dims", dtype, [In([3, 3], dtype)], lambda a: torch.sum(a, [1]), [0, 1])
+
+    def max_dim(dim, keep):
+        return lambda a: tuple(torch.max(a, dim, keep))
+    for d, keep in ((0, False), (1, False), (2, True), (-1, False), (-3, True)):
+        case("max_dim", f"{d} {keep}", [In([2, 3, 4], distinct=True)], max_dim(d, keep), [int(keep), d])
+        case("argmax", f"{d} {keep}", [In([2, 3, 4], distinct=True)], lambda a: torch.argmax(a, d, keep), [int(keep), d])
+    for op, fn in (("max_dim", max_dim(1, False)), ("argmax", lambda a: torch.argmax(a, 1))):
+        case(op, "first of ties", [In([3, 4], values=[1, 3, 3, 0, 2, 2, 2, 2, 0, 0, 0, 1])], fn, [0, 1])
+        case(op, "nan", [In([2, 4], values=[1, nan, 9, nan, -inf, -inf, inf, 0])], fn, [0, 1])
+        case(op, "transposed", [In([3, 4], views="t:0,1", distinct=True)], fn, [0, 1])
+        case(op, "expanded", [In([3, 1], views="e:3,4")], fn, [0, 1])
+        case(op, "empty kept", [In([0, 3])], fn, [0, 1])
+        if op == "max_dim":  # PyTorch has no argmax of bool
+            case(op, "bool", [In([2, 2], "b", values=[False, True, False, False])], fn, [0, 1])
+        case(op, "bytes", [In([2, 2], "u8", values=[200, 100, 3, 3])], fn, [0, 1])
+        case(op, "integers", [In([2, 2], "i64", values=[-2, -1, -3, -3])], fn, [0, 1])
+    case("max_dim", "zero-dim", [In([])], max_dim(0, False), [0, 0])
+    case("argmax", "zero-dim", [In([])], lambda a: torch.argmax(a, 0), [0, 0])
+
+
+# --- views and copies ---
+
+def views():
+    r = lambda *s: (lambda a: a.reshape(s))
+    case("reshape", "plain", [In([2, 6])], r(3, 4), [3, 4])
+    case("reshape", "minus one", [In([2, 6])], r(4, -1), [4, -1])
+    case("reshape", "minus one empty", [In([0, 6])], r(-1, 3), [-1, 3])
+    case("reshape", "to zero-dim", [In([1, 1])], r(), [])
+    case("reshape", "from zero-dim", [In([])], r(1, 1), [1, 1])
+    case("reshape", "transposed copies", [In([2, 3], views="t:0,1")], r(6), [6])
+    case("reshape", "transposed splits", [In([4, 3], views="t:0,1")], r(3, 2, 2), [3, 2, 2])
+    case("reshape", "permuted part merges", [In([2, 3, 4], views="p:1,2,0")], r(12, 2), [12, 2])
+    case("reshape", "sliced rows", [In([5, 4], views="s:0,1,4,2")], r(2, 2, 2), [2, 2, 2])
+    case("reshape", "sliced columns", [In([2, 8], views="s:1,0,8,2")], r(8), [8])
+    case("reshape", "expanded", [In([3, 1], views="e:3,2")], r(6), [6])
+    case("reshape", "ones", [In([2, 3])], r(1, 2, 1, 3, 1), [1, 2, 1, 3, 1])
+    case("reshape", "ones of a slice", [In([4, 3], views="s:1,0,3,2")], r(1, 4, 1, 2), [1, 4, 1, 2])
+    case("reshape", "channels last", [In([1, 2, 2, 2], views="cl")], r(2, 4), [2, 4])
+    case("reshape", "bool", [In([4], "b")], r(2, 2), [2, 2])
+    p = lambda *s: (lambda a: a.permute(s))
+    case("permute", "three", [In([2, 3, 4])], p(2, 0, 1), [2, 0, 1])
+    case("permute", "negative", [In([2, 3, 4])], p(-1, -3, -2), [-1, -3, -2])
+    case("permute", "same", [In([2, 3])], p(0, 1), [0, 1])
+    case("permute", "zero-dim", [In([])], p(), [])
+    case("permute", "empty", [In([2, 0, 3])], p(2, 1, 0), [2, 1, 0])
+    case("permute", "of a slice", [In([4, 3], views="s:0,0,4,2")], p(1, 0), [1, 0])
+    t = lambda a, b: (lambda x: x.transpose(a, b))
+    case("transpose", "plain", [In([2, 3])], t(0, 1), [0, 1])
+    case("transpose", "negative", [In([2, 3, 4])], t(-1, 0), [-1, 0])
+    case("transpose", "same dim", [In([2, 3])], t(1, 1), [1, 1])
+    case("transpose", "zero-dim", [In([])], t(0, -1), [0, -1])
+    case("transpose", "integers", [In([2, 3], "i32")], t(0, 1), [0, 1])
+
+    def s(dim, start, stop, step):
+        def cut(a):
+            index = [slice(None)] * a.dim()
+            index[dim] = slice(start, stop, step)
+            return a[tuple(index)]
+        return cut
+    for dim, start, stop, step in ((0, 1, 3, 1), (1, 0, 5, 2), (1, -3, -1, 1), (1, -100, 100, 1), (0, 3, 1, 1),
+                                   (-1, 1, 4, 3), (0, 4, 4, 1), (1, 4, 100, 7), (0, -2, 4, 1), (0, 0, 0, 1)):
+        case("slice", f"{dim} {start} {stop} {step}", [In([4, 5])], s(dim, start, stop, step), [dim, start, stop, step])
+    case("slice", "of a transposed", [In([4, 5], views="t:0,1")], s(0, 1, 5, 2), [0, 1, 5, 2])
+    case("slice", "of a slice", [In([9], views="s:0,1,9,2")], s(0, 1, 4, 2), [0, 1, 4, 2])
+    case("slice", "of an expanded", [In([1, 2], views="e:4,2")], s(0, 1, 3, 1), [0, 1, 3, 1])
+    case("slice", "empty", [In([0, 2])], s(0, 0, 5, 1), [0, 0, 5, 1])
+    case("slice", "bytes", [In([5], "u8")], s(0, 1, 5, 2), [0, 1, 5, 2])
+    for dim in (0, 1, -1, -2):
+        case("squeeze", f"{dim}", [In([1, 3])], lambda a: a.squeeze(dim), [dim])
+    case("squeeze", "zero-dim", [In([])], lambda a: a.squeeze(0), [0])
+    case("squeeze", "of a slice", [In([3, 4], views="s:1,2,3,1")], lambda a: a.squeeze(1), [1])
+    for dim in (0, 1, 2, -1, -3):
+        case("unsqueeze", f"{dim}", [In([2, 3])], lambda a: a.unsqueeze(dim), [dim])
+    case("unsqueeze", "zero-dim", [In([])], lambda a: a.unsqueeze(-1), [-1])
+    case("unsqueeze", "of a transposed", [In([2, 3], views="t:0,1")], lambda a: a.unsqueeze(1), [1])
+    e = lambda *s: (lambda a: a.expand(s))
+    case("expand", "rows", [In([1, 3])], e(2, 3), [2, 3])
+    case("expand", "front", [In([3])], e(2, -1), [2, -1])
+    case("expand", "zero-dim", [In([])], e(2, 2), [2, 2])
+    case("expand", "several", [In([1, 3, 1])], e(2, 2, -1, 2), [2, 2, -1, 2])
+    case("expand", "to nothing", [In([1, 2])], e(0, 2), [0, 2])
+    case("expand", "of a transposed", [In([2, 1], views="t:0,1")], e(3, 2), [3, 2])
+    case("expand", "nothing new", [In([2, 2])], e(2, 2), [2, 2])
+    for d in (0, 1, -1, -3):
+        case("flatten_from", f"{d}", [In([2, 3, 2])], lambda a: a.flatten(d), [d])
+    case("flatten_from", "zero-dim", [In([])], lambda a: a.flatten(0), [0])
+    case("flatten_from", "empty", [In([2, 0, 2])], lambda a: a.flatten(1), [1])
+    case("flatten_from", "channels last", [In([1, 2, 2, 3], views="cl")], lambda a: a.flatten(1), [1])
+
+
+def copies():
+    for name, fn in (("contiguous", lambda a: a.contiguous()), ("clone", lambda a: a.clone())):
+        for shape, view in (([2, 3], "-"), ([2, 3], "t:0,1"), ([7], "s:0,6,7,2"), ([1, 2], "e:3,2"), ([], "-"),
+                            ([0, 2], "-"), ([1, 3, 2, 2], "cl")):
+            case(name, f"{shape} {view}", [In(shape, views=view)], fn)
+        for dtype in ("b", "u8", "i32", "i64"):
+            case(name, dtype, [In([2, 3], dtype, views="t:0,1")], fn)
+    values = {"b": [True, False, True, True], "u8": [0, 1, 200, 255], "i32": [0, -1, 300, -129],
+              "i64": [0, -1, 70000, 2**40 + 3], "f32": [0, -1.75, 2.5, 300.25], "f64": [0, -1.75, 2.5, 300.25]}
+    codes = list(CODES)
+    for a in codes:
+        for b in codes:
+            case("cast", f"{a} {b}", [In([2, 2], a, values=values[a], views="t:0,1")], lambda x: x.to(CODES[b]),
+                 [codes.index(b)], flags="f32")
+    case("cast", "to bool", [In([5], values=[nan, 0.0625, -0.0, inf, 0])], lambda x: x.bool(), [0], flags="f32")
+
+
+def join():
+    def cat(dim):
+        return lambda *a: torch.cat(a, dim)
+    case("cat", "rows", [In([1, 3]), In([2, 3])], cat(0), [0])
+    case("cat", "columns", [In([2, 1]), In([2, 3]), In([2, 2])], cat(1), [1])
+    case("cat", "last", [In([2, 1, 2]), In([2, 1, 3])], cat(-1), [-1])
+    case("cat", "one", [In([2, 2])], cat(0), [0])
+    case("cat", "ten", [In([1, 2]) for _ in range(10)], cat(0), [0])
+    case("cat", "empty part", [In([0, 2]), In([2, 2])], cat(0), [0])
+    case("cat", "not contiguous", [In([3, 2], views="t:0,1"), In([2, 6], views="s:1,0,6,3"), In([1, 2], views="e:2,2")],
+         cat(1), [1])
+    case("cat", "vectors", [In([2]), In([3])], cat(0), [0])
+    case("cat", "pictures", [In([1, 2, 2, 2], views="cl"), In([1, 1, 2, 2])], cat(1), [1])
+    for a, b in (("b", "u8"), ("u8", "i32"), ("i32", "i64"), ("i64", "f32"), ("b", "b")):
+        case("cat", f"{a} {b}", [In([2], a), In([1], b)], cat(0), [0])
+    case("cat", "f32 f64", [In([2]), In([1], "f64")], cat(0), [0])
+
+    def select(dim):
+        return lambda a, i: torch.index_select(a, dim, i)
+    index = lambda values, dtype="i64": In([len(values)], dtype, values=values)
+    case("index_select", "rows", [In([4, 3]), index([2, 0])], select(0), [0])
+    case("index_select", "repeated", [In([4, 3]), index([1, 1, 3, 1])], select(0), [0])
+    case("index_select", "columns", [In([2, 4]), index([3, 3, 0], "i32")], select(1), [1])
+    case("index_select", "middle", [In([2, 3, 2]), index([2, 0, 2])], select(-2), [-2])
+    case("index_select", "none", [In([2, 3]), index([])], select(0), [0])
+    case("index_select", "transposed", [In([3, 2], views="t:0,1"), index([1, 0, 1])], select(0), [0])
+    case("index_select", "strided index", [In([4]), In([5], "i64", values=[3, 9, 0, 9, 3], views="s:0,0,5,2")], select(0),
+         [0])
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("index_select", dtype, [In([3], dtype), index([2, 2, 0])], select(0), [0])
+
+
+# --- products ---
+
+def products():
+    shapes = [([3], [3]), ([2, 3], [3]), ([3], [3, 4]), ([2, 3], [3, 4]), ([1, 1], [1, 1]), ([2, 2, 3], [2, 3, 2]),
+              ([2, 2, 3], [3, 2]), ([2, 3], [2, 3, 2]), ([2, 1, 2, 3], [3, 3, 2]), ([3], [2, 3, 2]), ([2, 2, 3], [3]),
+              ([0, 3], [3, 2]), ([2, 0], [0, 3]), ([2, 3], [3, 0]), ([0, 2, 3], [3, 2]), ([3, 9], [9, 5])]
+    for a, b in shapes:
+        case("matmul", f"{a} x {b}", [In(a), In(b)], torch.matmul)
+    case("matmul", "left transposed", [In([3, 2], views="t:0,1"), In([3, 4])], torch.matmul)
+    case("matmul", "right transposed", [In([2, 3]), In([4, 3], views="t:0,1")], torch.matmul)
+    case("matmul", "sliced", [In([4, 7], views="s:1,1,7,2"), In([6, 2], views="s:0,0,6,2")], torch.matmul)
+    case("matmul", "expanded", [In([1, 3], views="e:4,3"), In([3, 1], views="e:3,5")], torch.matmul)
+    case("matmul", "batch expanded", [In([1, 2, 3], views="e:3,2,3"), In([3, 2, 3], views="t:1,2")], torch.matmul)
+    case("matmul", "batch permuted", [In([2, 3, 2], views="p:2,0,1"), In([2, 3, 2])], torch.matmul)
+    acts = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh]
+    for k in range(4):
+        case("linear", f"activation {k}", [In([3, 4]), In([5, 4]), In([5])],
+             lambda x, w, b: acts[k](F.linear(x, w, b)), [k])
+        case("linear", f"no bias, activation {k}", [In([2, 3]), In([2, 3])], lambda x, w: acts[k](F.linear(x, w)), [k])
+    case("linear", "three dims", [In([2, 2, 3]), In([4, 3]), In([4])], lambda x, w, b: torch.relu(F.linear(x, w, b)), [1])
+    case("linear", "one dim", [In([3]), In([4, 3]), In([4])], F.linear, [0])
+    case("linear", "empty batch", [In([0, 3]), In([4, 3]), In([4])], F.linear, [0])
+    case("linear", "all strided", [In([3, 4], views="t:0,1"), In([3, 10], views="s:1,1,10,3;t:0,1"),
+                                   In([6], views="s:0,0,6,2")], lambda x, w, b: torch.tanh(F.linear(x, w, b)), [3])
+    case("linear", "expanded input", [In([1, 3], views="e:4,3"), In([2, 3]), In([2])], F.linear, [0])
+    case("linear", "odd sizes", [In([3, 9]), In([10, 9]), In([10])], lambda x, w, b: torch.sigmoid(F.linear(x, w, b)),
+         [2])
+
+
+# --- pictures ---
+
+def pictures():
+    acts = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh]
+
+    def conv(stride, padding, act, pool):
+        def fn(x, w, b=None):
+            y = acts[act](F.conv2d(x, w, b, stride, padding))
+            return F.max_pool2d(y, pool) if pool > 1 else y
+        return fn
+
+    def one(name, x, w, stride=(1, 1), padding=(0, 0), act=0, pool=0, bias=True, views="-", wviews="-"):
+        o = In(w, views=wviews).viewed(torch.zeros(w)).shape[0]
+        inputs = [In(x, views=views, low=-1, high=1), In(w, views=wviews, low=-1, high=1)] + ([In([o])] if bias else [])
+        case("conv2d", name, inputs, conv(stride, padding, act, pool), [*stride, *padding, act, pool])
+    one("plain", [2, 2, 3, 4], [3, 2, 2, 3])
+    one("no bias", [1, 2, 4, 3], [2, 2, 3, 2], bias=False)
+    one("stride 2", [1, 2, 6, 5], [2, 2, 3, 3], stride=(2, 2))
+    one("stride 3", [1, 2, 7, 6], [2, 2, 3, 3], stride=(3, 3), act=1)
+    one("padding 1", [1, 2, 4, 3], [2, 2, 3, 3], padding=(1, 1))
+    one("uneven", [1, 2, 7, 5], [2, 2, 3, 2], stride=(2, 3), padding=(1, 2))
+    one("one by one", [1, 3, 3, 3], [4, 3, 1, 1])
+    one("whole picture", [2, 2, 3, 3], [2, 2, 3, 3])
+    one("wide kernel", [1, 1, 5, 6], [2, 1, 5, 5], padding=(2, 2))
+    one("padding beyond", [1, 1, 2, 2], [1, 1, 2, 2], padding=(2, 2))
+    one("one channel", [1, 1, 3, 4], [1, 1, 2, 2])
+    one("many channels", [1, 5, 2, 3], [9, 5, 2, 2])
+    one("empty batch", [0, 2, 4, 4], [2, 2, 3, 3], act=1, pool=2)
+    one("channels last", [2, 3, 4, 3], [2, 3, 2, 2], views="cl")
+    one("channels last pooled", [2, 2, 5, 4], [3, 2, 2, 2], views="cl", act=1, pool=2)
+    one("sliced", [1, 1, 6, 8], [2, 1, 2, 2], views="s:2,1,6,1;s:3,0,8,2")
+    one("permuted", [3, 4, 2, 1], [2, 2, 2, 2], views="p:3,2,1,0")
+    one("expanded", [1, 1, 4, 4], [2, 3, 2, 2], views="e:2,3,-1,-1")
+    one("weight permuted", [1, 2, 4, 4], [2, 3, 2, 2], wviews="p:1,2,3,0")
+    for k in range(4):
+        one(f"activation {k}", [1, 1, 4, 4], [2, 1, 3, 3], act=k)
+        one(f"activation {k} pool 2", [1, 2, 5, 4], [2, 2, 2, 2], act=k, pool=2)
+    one("pool 3", [1, 1, 8, 7], [2, 1, 2, 2], act=1, pool=3)
+    one("pool drops the rest", [1, 1, 8, 9], [2, 1, 2, 2], act=2, pool=3, padding=(1, 0))
+    one("pool stride no bias", [2, 1, 8, 9], [2, 1, 3, 3], act=3, pool=2, stride=(2, 2), padding=(1, 1), bias=False)
+
+    for op, fn in (("max_pool2d", F.max_pool2d), ("avg_pool2d", F.avg_pool2d)):
+        def pool(name, shape, kernel, stride=(0, 0), padding=(0, 0), views="-"):
+            s = [a or b for a, b in zip(stride, kernel)]
+            case(op, name, [In(shape, views=views)], lambda x: fn(x, kernel, s, padding), [*kernel, *stride, *padding])
+        pool("two", [2, 1, 4, 4], (2, 2))
+        pool("rest dropped", [1, 1, 5, 7], (2, 3))
+        pool("overlapping", [1, 1, 5, 5], (3, 3), (1, 1))
+        pool("overlapping padded", [1, 1, 5, 4], (3, 3), (2, 2), (1, 1))
+        pool("uneven", [1, 2, 6, 5], (2, 3), (1, 2), (1, 0))
+        pool("gaps", [1, 1, 6, 6], (1, 2), (3, 3))
+        pool("whole", [2, 2, 3, 3], (3, 3))
+        pool("channels last", [1, 3, 4, 2], (2, 2), views="cl")
+        pool("transposed", [1, 2, 4, 5], (2, 2), views="t:2,3")
+        pool("expanded", [1, 1, 4, 4], (2, 2), views="e:2,2,4,4")
+        pool("many channels", [1, 19, 2, 2], (2, 2))
+        pool("empty batch", [0, 2, 4, 4], (2, 2))
+    case("max_pool2d", "ties", [In([1, 1, 2, 4], values=[1, 1, 0, 2, 1, 1, 2, 2])],
+         lambda x: F.max_pool2d(x, 2), [2, 2, 0, 0, 0, 0])
+    case("max_pool2d", "nan and infinities", [In([1, 1, 2, 6], values=[1, nan, -inf, -inf, inf, 0, 3, 2, -inf, -inf, 1, 2])],
+         lambda x: F.max_pool2d(x, 2), [2, 2, 0, 0, 0, 0])
+    case("max_pool2d", "negative at padding", [In([1, 1, 2, 2], values=[-3, -4, -5, -6])],
+         lambda x: F.max_pool2d(x, 2, 2, 1), [2, 2, 2, 2, 1, 1])
+
+
+# --- networks ---
+
+def networks():
+    for op, fn in (("softmax", torch.softmax), ("log_softmax", torch.log_softmax)):
+        for dim in (0, 1, 2, -1, -2):
+            case(op, f"dim {dim}", [In([2, 3, 4])], lambda a: fn(a, dim), [dim])
+        case(op, "zero-dim", [In([])], lambda a: fn(a, 0), [0])
+        case(op, "empty", [In([0, 3])], lambda a: fn(a, 1), [1])
+        case(op, "transposed", [In([4, 3], views="t:0,1")], lambda a: fn(a, 1), [1])
+        case(op, "expanded", [In([1, 3], views="e:2,3")], lambda a: fn(a, 1), [1])
+        case(op, "large", [In([2, 3], values=[1000, 999, -1000, -1000, -1000, -1001])], lambda a: fn(a, 1), [1])
+        case(op, "minus infinity", [In([3], values=[-inf, 1, 2])], lambda a: fn(a, 0), [0])
+        case(op, "all minus infinity", [In([2], values=[-inf, -inf])], lambda a: fn(a, 0), [0], gradients=False)
+        case(op, "nan", [In([2, 2], values=[nan, 1, 1, 2])], lambda a: fn(a, 1), [1], gradients=False)
+        case(op, "long", [In([35])], lambda a: fn(a, 0), [0])
+    probabilities = lambda shape, **k: In(shape, low=0, high=1, **k)
+    bce = F.binary_cross_entropy_with_logits
+    case("bce_with_logits", "plain", [In([3, 2]), probabilities([3, 2])], bce)
+    case("bce_with_logits", "zero-dim", [In([]), probabilities([])], bce)
+    case("bce_with_logits", "column", [In([5, 1]), In([5, 1], values=[1, 0, 1, 1, 0])], bce)
+    case("bce_with_logits", "large", [In([8], values=[100, -100, 100, -100, 1000, -1000, 20000, -20000]),
+                                      In([8], values=[1, 0, 0, 1, 1, 0, 0, 1])], bce)
+    case("bce_with_logits", "small loss", [In([4], values=[16, -16, 30, -30]), In([4], values=[1, 0, 1, 0])], bce)
+    case("bce_with_logits", "transposed", [In([2, 3], views="t:0,1"), probabilities([3, 2])], bce)
+    case("bce_with_logits", "integer target", [In([3]), In([3], "i64", values=[0, 1, 1])], lambda x, y: bce(x, y.to(x.dtype)))
+    case("bce_with_logits", "byte target", [In([3]), In([3], "u8", values=[0, 1, 1])], lambda x, y: bce(x, y.to(x.dtype)))
+    case("mse", "plain", [In([3, 2]), In([3, 2])], F.mse_loss)
+    case("mse", "zero-dim", [In([]), In([])], F.mse_loss)
+    case("mse", "transposed", [In([2, 3], views="t:0,1"), In([3, 2])], F.mse_loss)
+    case("mse", "expanded", [In([1, 2], views="e:3,2"), In([3, 1], views="e:3,2")], F.mse_loss)
+    labels = lambda values, **k: In([len(values)], "i64", values=values, **k)
+    case("cross_entropy", "plain", [In([3, 4]), labels([0, 3, 1])], F.cross_entropy)
+    case("cross_entropy", "one class", [In([2, 1]), labels([0, 0])], F.cross_entropy)
+    case("cross_entropy", "transposed", [In([4, 3], views="t:0,1"), labels([0, 3, 1])], F.cross_entropy)
+    case("cross_entropy", "strided labels", [In([2, 4]), labels([1, 9, 2, 9], views="s:0,0,4,2")], F.cross_entropy)
+    case("cross_entropy", "large", [In([2, 3], values=[1000, 0, -1000, 0, 1000, 5]), labels([2, 1])], F.cross_entropy)
+    case("cross_entropy", "minus infinity", [In([1, 3], values=[-inf, 1, 2]), labels([2])], F.cross_entropy)
+    case("cross_entropy", "expanded", [In([1, 3], views="e:2,3"), labels([2, 0])], F.cross_entropy)
+    case("cross_entropy", "many classes", [In([2, 35]), labels([34, 17])], F.cross_entropy)
+
+
+for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks):
+    part()

@@ -1,0 +1,15 @@
+# Tests of the library as it is shipped: its symbols, its size, its headers, and its installed tree from outside.
+find_program(PARACORD_CXX NAMES ${CMAKE_CXX_COMPILER} g++ c++ clang++)
+
+function(house_test name)
+  add_test(NAME house.${name} COMMAND sh ${ARGN})
+  set_tests_properties(house.${name} PROPERTIES TIMEOUT 300 LABELS house SKIP_RETURN_CODE 77)
+endfunction()
+
+set(house ${CMAKE_CURRENT_SOURCE_DIR}/house)
+house_test(exports ${house}/exports $<TARGET_FILE:paracord> ${PROJECT_SOURCE_DIR}/include)
+house_test(size ${house}/size $<TARGET_FILE:paracord>)
+house_test(headers.c ${house}/headers ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} -x c -std=c11 -pedantic)
+house_test(headers.cxx ${house}/headers ${PROJECT_SOURCE_DIR}/include ${PARACORD_CXX} -x c++ -std=c++20)
+house_test(installed ${CMAKE_CURRENT_SOURCE_DIR}/installed/check ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
+  ${CMAKE_INSTALL_LIBDIR} ${CMAKE_C_COMPILER} ${PARACORD_CXX})

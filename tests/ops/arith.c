@@ -1,0 +1,117 @@
+/* add, sub, mul, div, with tensors and with numbers. */
+#include "ops/golden.h"
+
+#define BINARY(name)                                                                                                   \
+    static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
+    {                                                                                                                  \
+        (void)g;                                                                                                       \
+        out[0] = pc_##name(in[0], in[1]);                                                                              \
+    }                                                                                                                  \
+    static void run_##name##_scalar(const golden *g, pc_tensor **in, pc_tensor **out)                                  \
+    {                                                                                                                  \
+        out[0] = pc_##name##_scalar(in[0], g->args[0]);                                                                \
+    }
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(div)
+
+static const golden_op ops[] = {
+    {"add", run_add},
+    {"sub", run_sub},
+    {"mul", run_mul},
+    {"div", run_div},
+    {"add_scalar", run_add_scalar},
+    {"sub_scalar", run_sub_scalar},
+    {"mul_scalar", run_mul_scalar},
+    {"div_scalar", run_div_scalar},
+};
+
+static void shapes_that_do_not_broadcast_are_named(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_zeros(PC_SHAPE(2, 3), PC_F32, test_device());
+        pc_tensor *b = pc_zeros(PC_SHAPE(4), PC_F32, test_device());
+        assert_fails(pc_add(a, b), PC_ERR_SHAPE, "[2, 3] and [4]");
+        assert_fails(pc_sub(a, b), PC_ERR_SHAPE, "sub");
+        assert_fails(pc_mul(b, a), PC_ERR_SHAPE, "[4] and [2, 3]");
+        assert_fails(pc_div(a, b), PC_ERR_SHAPE, "div");
+    }
+    assert_no_leak();
+}
+
+static void bools_cannot_be_subtracted(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_ones(PC_SHAPE(2), PC_BOOL, test_device());
+        assert_fails(pc_sub(a, a), PC_ERR_DTYPE, "bool");
+    }
+}
+
+static void null_flows_and_the_first_error_stays(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_zeros(PC_SHAPE(2), PC_F32, test_device());
+        pc_tensor *b = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
+        assert_fails(pc_mul_scalar(pc_sub(pc_div(pc_add(a, b), a), b), 2), PC_ERR_SHAPE, "add: the shapes [2] and [3]");
+        assert_fails(pc_add(NULL, a), PC_ERR_ARGUMENT, "add: input 0 is NULL");
+        assert_fails(pc_div(a, NULL), PC_ERR_ARGUMENT, "div: input 1 is NULL");
+        assert_fails(pc_sub_scalar(NULL, 1), PC_ERR_ARGUMENT, "NULL");
+    }
+}
+
+/* Enough elements for several threads, in every layout of a run: dense, one repeated value, strided. */
+static void large_tensors(void **state)
+{
+    (void)state;
+    enum { ROWS = 1200, COLUMNS = 900 };
+    PC_SCOPE {
+        pc_tensor *a = pc_randn(PC_SHAPE(ROWS, COLUMNS), PC_F32, test_device());
+        pc_tensor *b = pc_randn(PC_SHAPE(COLUMNS, ROWS), PC_F32, test_device());
+        pc_tensor *row = pc_randn(PC_SHAPE(COLUMNS), PC_F32, test_device());
+        pc_tensor *y = pc_add_scalar(pc_mul(pc_add(a, pc_transpose(b, 0, 1)), row), 0.5);
+        size_t n = (size_t)ROWS * COLUMNS;
+        float *ha = malloc(n * sizeof *ha), *hb = malloc(n * sizeof *hb), *hy = malloc(n * sizeof *hy), hr[COLUMNS];
+        assert_ok(pc_read(a, ha, n * sizeof *ha));
+        assert_ok(pc_read(b, hb, n * sizeof *hb));
+        assert_ok(pc_read(y, hy, n * sizeof *hy));
+        assert_ok(pc_read(row, hr, sizeof hr));
+        for (size_t i = 0; i < ROWS; i++)
+            for (size_t j = 0; j < COLUMNS; j++)
+                assert_close(hy[i * COLUMNS + j], (ha[i * COLUMNS + j] + hb[j * ROWS + i]) * hr[j] + 0.5f, 1e-5);
+        free(ha);
+        free(hb);
+        free(hy);
+    }
+    assert_no_leak();
+}
+
+/* A number that integers cannot hold makes the result float32. */
+static void numbers_beyond_integers(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_arange(0, 3, 1, PC_I32, test_device());
+        pc_tensor *y = pc_add_scalar(a, INFINITY);
+        assert_int_equal(pc_tensor_dtype(y), PC_F32);
+        assert_true(isinf(pc_item(pc_slice(y, 0, 1, 2, 1))));
+        assert_true(isnan(pc_item(pc_slice(pc_mul_scalar(a, NAN), 0, 0, 1, 1))));
+        assert_close(pc_item(pc_slice(pc_mul_scalar(a, 1e30), 0, 2, 3, 1)), 2e30, 1e24);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(shapes_that_do_not_broadcast_are_named),
+    cmocka_unit_test(bools_cannot_be_subtracted),
+    cmocka_unit_test(null_flows_and_the_first_error_stays),
+    cmocka_unit_test(large_tensors),
+    cmocka_unit_test(numbers_beyond_integers),
+};
+
+int main(void)
+{
+    return golden_main("ops.arith", ops, tests);
+}
