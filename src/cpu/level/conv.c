@@ -188,7 +188,7 @@ static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *
         memcpy(slab, bias, (size_t)s->o * sizeof(real));
     packing(s, weight, packed);
     f->bias = slab, f->packed = packed;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    PC__PARALLEL_FOR(threads, dynamic)
     for (int64_t task = 0; task < s->n * f->strips; task++) {
         real *mine = scratch + pc__thread() * (block + padded);
         strip_run(f, task, mine, mine + block);

@@ -116,7 +116,7 @@ static pc_status input_backward(backward *b, const real *weight, real *dx)
         return PC_ERR_MEMORY;
     b->weights = (real *)slab;
     pack_rows(b, weight);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    PC__PARALLEL_FOR(threads, dynamic)
     for (int64_t image = 0; image < s->n; image++) {
         char *own = slab + shared + pc__thread() * mine;
         real *to = padded ? (real *)(own + row) : dx + image * size;

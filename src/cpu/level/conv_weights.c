@@ -318,12 +318,12 @@ pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y,
     w.bias = (real *)slab;
     w.sums = dweight ? w.bias + bias : NULL;
     memset(slab + shared, 0, (size_t)(threads * z.all)); /* lanes past the ends are read, and their sums dropped */
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    PC__PARALLEL_FOR(threads, dynamic)
     for (int64_t task = 0; task < tasks; task++) {
         const room r = room_at(slab + shared + pc__thread() * z.all, &z);
         task_run(&w, task, &r);
     }
-#pragma omp parallel for num_threads(threads) if (threads > 1)
+    PC__PARALLEL_FOR(threads, static)
     for (int64_t o = 0; o < s->o; o++)
         reduce(&w, o, dweight, dbias);
     pc__free(slab);

@@ -23,7 +23,9 @@ typedef struct gather {
 
 #define GATHER_VECTORS 8
 #define GATHER_ROWS 5
-#if PC__VECTOR_REGISTERS == 32
+#if defined(__aarch64__)
+#define GATHER_SUMS 16
+#elif PC__VECTOR_REGISTERS == 32
 #define GATHER_SUMS 24
 #else
 #define GATHER_SUMS 12

@@ -288,7 +288,7 @@ static pc_status chunked(const pc__gemm *g, int64_t chunks, int threads)
     if (!slab)
         return PC_ERR_MEMORY;
     real *scratch = slab + shared;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    PC__PARALLEL_FOR(threads, dynamic)
     for (int64_t i = 0; i < chunks; i++) {
         pc__gemm part = {.m = g->m,
                          .n = g->n,
@@ -346,7 +346,7 @@ pc_status PC__R(gemm)(const pc__gemm *request)
     real *scratch = NULL;
     if (room && !(scratch = pc__alloc_aligned((size_t)(threads * room) * sizeof(real), 64)))
         return PC_ERR_MEMORY;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    PC__PARALLEL_FOR(threads, dynamic)
     for (int64_t task = 0; task < tasks; task++)
         task_run(g, &c, task, scratch ? scratch + pc__thread() * room : NULL);
     pc__free(scratch);

@@ -9,7 +9,11 @@
 #if PC__VECTOR_REGISTERS == 32
 #define TILE_VECTORS 4
 #define TILE_ROWS_MAX 12
+#if defined(__aarch64__) /* the compiler wants registers for all elements of a column of A */
+static const int tile_rows[TILE_VECTORS + 1] = {0, 12, 8, 6, 5};
+#else
 static const int tile_rows[TILE_VECTORS + 1] = {0, 12, 12, 8, 6};
+#endif
 #else
 #define TILE_VECTORS 2
 #define TILE_ROWS_MAX 8

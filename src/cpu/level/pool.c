@@ -70,7 +70,7 @@ pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *
 {
     const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
     const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    PC__PARALLEL_FOR(threads, static)
     for (int64_t row = 0; row < s->n * oh; row++)
         for (int64_t j = 0; j < ow; j++)
             max_window(s, (const real *)x + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
@@ -83,7 +83,7 @@ pc_status PC__R(max_pool2d_backward)(const pc__pool *s, const int32_t *argmax, c
 {
     const int64_t out = pc__pool_oh(s) * pc__pool_ow(s), image = s->h * s->w * s->c;
     const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    PC__PARALLEL_FOR(threads, static)
     for (int64_t n = 0; n < s->n; n++) {
         real *to = (real *)dx + n * image;
         const real *from = (const real *)dy + n * out * s->c;
@@ -99,7 +99,7 @@ pc_status PC__R(avg_pool2d)(const pc__pool *s, const void *x, void *y)
 {
     const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
     const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    PC__PARALLEL_FOR(threads, static)
     for (int64_t row = 0; row < s->n * oh; row++)
         for (int64_t j = 0; j < ow; j++)
             average_window(s, (const real *)x + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
@@ -126,7 +126,7 @@ pc_status PC__R(avg_pool2d_backward)(const pc__pool *s, const void *dy, void *dx
 {
     const int64_t out = pc__pool_oh(s) * pc__pool_ow(s) * s->c, image = s->h * s->w * s->c;
     const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    PC__PARALLEL_FOR(threads, static)
     for (int64_t n = 0; n < s->n; n++)
         average_image_backward(s, (const real *)dy + n * out, (real *)dx + n * image);
     return PC_OK;
