@@ -30,6 +30,19 @@ static pc_status make_picture(const pc__source *s, const pc__made *made, int64_t
                             (float *)pc__data(made->x) + (size_t)i * bytes);
 }
 
+typedef struct making {
+    const pc__source *s;
+    const pc__made *made;
+    int64_t failed; /* a picture that could not be made, or -1 */
+} making;
+
+static void make_one(void *context, int64_t i)
+{
+    making *m = context;
+    if (make_picture(m->s, m->made, i) != PC_OK)
+        __atomic_store_n(&m->failed, i, __ATOMIC_RELAXED);
+}
+
 static pc_status make_pictures(const pc__source *s, const pc__made *made, int threads)
 {
     if (threads <= 1) {
@@ -37,12 +50,9 @@ static pc_status make_pictures(const pc__source *s, const pc__made *made, int th
             PC__TRY(make_picture(s, made, i));
         return PC_OK;
     }
-    int64_t failed = -1;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t i = 0; i < made->n; i++)
-        if (make_picture(s, made, i) != PC_OK)
-            __atomic_store_n(&failed, i, __ATOMIC_RELAXED);
-    return failed < 0 ? PC_OK : make_picture(s, made, failed); /* once more: the error belongs to this thread */
+    making m = {s, made, -1};
+    pc__parallel(threads, made->n, make_one, &m);
+    return m.failed < 0 ? PC_OK : make_picture(s, made, m.failed); /* once more: the error belongs to this thread */
 }
 
 static void set_labels(const pc__source *s, const pc__made *made)

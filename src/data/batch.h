@@ -29,7 +29,7 @@ typedef struct pc__made {
     pc_error error; /* why there is none */
 } pc__made;
 
-/* Make the next batch with `threads` threads (1: no OpenMP region is opened) and step on. On failure the source stays
+/* Make the next batch with `threads` threads (1: none but the calling one) and step on. On failure the source stays
  * where it is. made->x and y are NULL before. */
 pc_status pc__source_make(pc__source *source, int threads, pc__made *made);
 

@@ -3,12 +3,15 @@
 
 #include "base/parallel.h"
 
+#include <pthread.h>
+
 typedef struct decoding {
     const pc__folder *folder;
     const pc__decode_options *options;
     uint8_t *pixels;
     pc_error **why;   /* of each broken picture; NULL for the others */
     int end;          /* files from here on need no decoding any more; atomic */
+    pthread_mutex_t lock;
     pc_error failure; /* out of memory; set by whoever brings `end` below zero */
 } decoding;
 
@@ -66,29 +69,29 @@ static pc_status decode_file(decoding *d, int i)
 }
 
 /* Runs in any thread of the team and leaves no error in its record. */
-static void decode_one(decoding *d, int i)
+static void decode_one(void *context, int64_t number)
 {
+    decoding *d = context;
+    const int i = (int)number;
     if (i >= __atomic_load_n(&d->end, __ATOMIC_RELAXED))
         return;
-    pc_error_clear(); /* a thread of OpenMP's may bring one along that nobody will read */
+    pc_error_clear(); /* a helper thread may bring one along that nobody will read */
     if (decode_file(d, i) == PC_OK)
         return;
     const pc_error error = pc__error_take();
-#pragma omp critical(paracord_pictures)
+    pthread_mutex_lock(&d->lock);
     if (d->failure.status == PC_OK)
         d->failure = error;
+    pthread_mutex_unlock(&d->lock);
     lower_end(d, 0);
 }
 
 static pc_status decode_all(decoding *d)
 {
-    const int count = d->folder->count;
     const pc_error before = pc__error_take(); /* the calling thread's, which joins the team */
-    const int threads = PC__MIN(pc_get_threads(), count);
-    (void)threads;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int i = 0; i < count; i++)
-        decode_one(d, i);
+    pthread_mutex_init(&d->lock, NULL);
+    pc__parallel(pc_get_threads(), d->folder->count, decode_one, d);
+    pthread_mutex_destroy(&d->lock);
     (void)pc__error_put(&before);
     return pc__error_put(&d->failure);
 }

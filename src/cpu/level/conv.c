@@ -160,6 +160,19 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
         row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
 }
 
+typedef struct strips {
+    const forward *f;
+    real *scratch; /* per thread `block` values and `padded` more */
+    int64_t block, padded;
+} strips;
+
+static void strip_task(void *context, int64_t task)
+{
+    const strips *s = context;
+    real *mine = s->scratch + pc__thread() * (s->block + s->padded);
+    strip_run(s->f, task, mine, mine + s->block);
+}
+
 /* Everything after the sizes: `packing` fills packed weights, [panel][kh][kw][c][width]. */
 static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *weight, real *packed),
                      const real *weight, const real *bias)
@@ -188,11 +201,7 @@ static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *
         memcpy(slab, bias, (size_t)s->o * sizeof(real));
     packing(s, weight, packed);
     f->bias = slab, f->packed = packed;
-    PC__PARALLEL_FOR(threads, dynamic)
-    for (int64_t task = 0; task < s->n * f->strips; task++) {
-        real *mine = scratch + pc__thread() * (block + padded);
-        strip_run(f, task, mine, mine + block);
-    }
+    pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
     pc__free(slab);
     return PC_OK;
 }

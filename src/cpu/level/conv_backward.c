@@ -96,37 +96,53 @@ static void copy_inner(const geometry *g, const real *padded, real *image)
         memcpy(image + r * inner, padded + (r + s->ph) * g->row + s->pw * s->c, (size_t)inner * sizeof(real));
 }
 
+/* The memory of the tasks, one image each: per thread `mine` bytes, cut into a row of gradients, the padded picture, the
+ * list of items and their counts. */
+typedef struct inputs {
+    backward *b;
+    real *dx;
+    char *rooms;
+    int64_t mine, row, padded, items;
+} inputs;
+
+static void image_task(void *context, int64_t image)
+{
+    const inputs *in = context;
+    const geometry *g = &in->b->g;
+    const int64_t size = g->s->h * g->s->w * g->s->c;
+    char *own = in->rooms + pc__thread() * in->mine;
+    real *to = in->padded ? (real *)(own + in->row) : in->dx + image * size;
+    item *list = (item *)(own + in->row + round_up(in->padded * (int64_t)sizeof(real), 64));
+    int64_t *count = (int64_t *)((char *)list + round_up(in->items * (int64_t)sizeof(item), 64));
+    memset(to, 0, (size_t)(in->padded ? in->padded : size) * sizeof(real));
+    image_backward(in->b, image, (real *)own, list, count, to);
+    if (in->padded)
+        copy_inner(g, to, in->dx + image * size);
+}
+
 static pc_status input_backward(backward *b, const real *weight, real *dx)
 {
     const geometry *g = &b->g;
     const pc__conv *s = g->s;
-    const int64_t size = s->h * s->w * s->c, places = g->pool * g->pool;
+    const int64_t places = g->pool * g->pool;
     const bool fits = s->kh * s->o * b->width * (int64_t)sizeof(real) <= WEIGHT_BYTES;
     b->group = fits ? PC__MAX(s->kh, 1) : 1;
     const int threads = pc__threads(2 * s->n * g->yh * g->yw * s->o * s->kh * b->width);
     const int64_t weights = round_up(s->kh, b->group) * s->o * b->width;
-    const int64_t padded = b->copying ? (s->h + 2 * s->ph) * g->row + b->width : 0;
-    const int64_t items = g->yw * places * s->o + 1, counts = g->yw * places;
-    const int64_t row = round_up(g->yw * s->o * (int64_t)sizeof(real), 64);
-    const int64_t mine = row + round_up(padded * (int64_t)sizeof(real), 64) +
-                         round_up(items * (int64_t)sizeof(item), 64) + round_up(counts * (int64_t)sizeof(int64_t), 64);
+    inputs in = {.b = b, .dx = dx};
+    in.padded = b->copying ? (s->h + 2 * s->ph) * g->row + b->width : 0;
+    in.items = g->yw * places * s->o + 1;
+    in.row = round_up(g->yw * s->o * (int64_t)sizeof(real), 64);
+    in.mine = in.row + round_up(in.padded * (int64_t)sizeof(real), 64) + round_up(in.items * (int64_t)sizeof(item), 64) +
+              round_up(g->yw * places * (int64_t)sizeof(int64_t), 64);
     const int64_t shared = round_up(weights * (int64_t)sizeof(real), 64);
-    char *slab = pc__alloc_aligned((size_t)(shared + threads * mine), 64);
+    char *slab = pc__alloc_aligned((size_t)(shared + threads * in.mine), 64);
     if (!slab)
         return PC_ERR_MEMORY;
     b->weights = (real *)slab;
+    in.rooms = slab + shared;
     pack_rows(b, weight);
-    PC__PARALLEL_FOR(threads, dynamic)
-    for (int64_t image = 0; image < s->n; image++) {
-        char *own = slab + shared + pc__thread() * mine;
-        real *to = padded ? (real *)(own + row) : dx + image * size;
-        item *list = (item *)(own + row + round_up(padded * (int64_t)sizeof(real), 64));
-        int64_t *count = (int64_t *)((char *)list + round_up(items * (int64_t)sizeof(item), 64));
-        memset(to, 0, (size_t)(padded ? padded : size) * sizeof(real));
-        image_backward(b, image, (real *)own, list, count, to);
-        if (padded)
-            copy_inner(g, to, dx + image * size);
-    }
+    pc__parallel(threads, s->n, image_task, &in);
     pc__free(slab);
     return PC_OK;
 }

@@ -301,6 +301,27 @@ static room room_at(char *at, const room_sizes *z)
     return r;
 }
 
+/* What the tasks of one call share; each thread has a room of z->all bytes. */
+typedef struct reducing {
+    weights *w;
+    const room_sizes *z;
+    char *rooms;
+    real *dweight, *dbias;
+} reducing;
+
+static void run_task(void *context, int64_t task)
+{
+    const reducing *r = context;
+    const room mine = room_at(r->rooms + pc__thread() * r->z->all, r->z);
+    task_run(r->w, task, &mine);
+}
+
+static void reduce_output(void *context, int64_t o)
+{
+    const reducing *r = context;
+    reduce(r->w, o, r->dweight, r->dbias);
+}
+
 pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y, const uint8_t *argmax, const real *dy,
                                 real *dweight, real *dbias)
 {
@@ -318,14 +339,9 @@ pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y,
     w.bias = (real *)slab;
     w.sums = dweight ? w.bias + bias : NULL;
     memset(slab + shared, 0, (size_t)(threads * z.all)); /* lanes past the ends are read, and their sums dropped */
-    PC__PARALLEL_FOR(threads, dynamic)
-    for (int64_t task = 0; task < tasks; task++) {
-        const room r = room_at(slab + shared + pc__thread() * z.all, &z);
-        task_run(&w, task, &r);
-    }
-    PC__PARALLEL_FOR(threads, static)
-    for (int64_t o = 0; o < s->o; o++)
-        reduce(&w, o, dweight, dbias);
+    reducing r = {&w, &z, slab + shared, dweight, dbias};
+    pc__parallel(threads, tasks, run_task, &r);
+    pc__parallel(threads, s->o, reduce_output, &r);
     pc__free(slab);
     return PC_OK;
 }

@@ -278,6 +278,40 @@ static void task_run(const pc__gemm *g, const cut *c, int64_t task, real *scratc
         columns_run(g, row, rows, column, columns, scratch);
 }
 
+/* One call, for its tasks: scratch has `room` values per thread. */
+typedef struct product {
+    const pc__gemm *g;
+    const cut *c;
+    real *scratch;
+    int64_t room;
+    int64_t step; /* chunked: of k for each chunk, whose sums go to `sums` */
+    real *sums;
+} product;
+
+static void product_task(void *context, int64_t task)
+{
+    const product *p = context;
+    task_run(p->g, p->c, task, p->scratch ? p->scratch + pc__thread() * p->room : NULL);
+}
+
+static void chunk_run(void *context, int64_t i)
+{
+    const product *p = context;
+    const pc__gemm *g = p->g;
+    pc__gemm part = *g;
+    part.k = PC__MAX(PC__MIN(p->step, g->k - i * p->step), 0);
+    part.a = at_a(g, 0, i * p->step);
+    part.b = at_b(g, i * p->step, 0);
+    part.c = p->sums + i * g->m * g->n;
+    part.c_rs = g->n;
+    part.c_cs = 1;
+    part.bias = NULL;
+    part.accumulate = false;
+    part.activation = PC__ACT_NONE;
+    for (int64_t task = 0; task < p->c->down * p->c->across; task++)
+        task_run(&part, p->c, task, p->scratch + pc__thread() * p->room);
+}
+
 /* Few outputs, long k: pieces of k side by side, then their sum in order. */
 static pc_status chunked(const pc__gemm *g, int64_t chunks, int threads)
 {
@@ -288,23 +322,7 @@ static pc_status chunked(const pc__gemm *g, int64_t chunks, int threads)
     if (!slab)
         return PC_ERR_MEMORY;
     real *scratch = slab + shared;
-    PC__PARALLEL_FOR(threads, dynamic)
-    for (int64_t i = 0; i < chunks; i++) {
-        pc__gemm part = {.m = g->m,
-                         .n = g->n,
-                         .k = PC__MAX(PC__MIN(step, g->k - i * step), 0),
-                         .a = at_a(g, 0, i * step),
-                         .a_rs = g->a_rs,
-                         .a_cs = g->a_cs,
-                         .b = at_b(g, i * step, 0),
-                         .b_rs = g->b_rs,
-                         .b_cs = g->b_cs,
-                         .c = slab + i * outputs,
-                         .c_rs = g->n,
-                         .c_cs = 1};
-        for (int64_t task = 0; task < c.down * c.across; task++)
-            task_run(&part, &c, task, scratch + pc__thread() * room);
-    }
+    pc__parallel(threads, chunks, chunk_run, &(product){g, &c, scratch, room, step, slab});
     for (int64_t i = 0; i < g->m; i++) {
         real *sum = slab + i * g->n;
         for (int64_t chunk = 1; chunk < chunks; chunk++)
@@ -336,7 +354,7 @@ pc_status PC__R(gemm)(const pc__gemm *request)
     if (request->m <= 0 || request->n <= 0)
         return PC_OK;
     const bool turn = request->c_cs != 1 && request->c_rs == 1 && !request->bias;
-    const pc__gemm product = turn ? transposed(request) : *request, *g = &product;
+    const pc__gemm turned = turn ? transposed(request) : *request, *g = &turned;
     const int threads = pc__threads(2 * g->m * g->n * g->k);
     const int64_t chunks = PC__MIN(CHUNKS_MOST, g->k / CHUNK_K);
     if (chunks > 1 && g->m * g->n <= (both_along_k(g) ? CHUNKED_DOTS : CHUNKED_OUTPUT))
@@ -346,9 +364,7 @@ pc_status PC__R(gemm)(const pc__gemm *request)
     real *scratch = NULL;
     if (room && !(scratch = pc__alloc_aligned((size_t)(threads * room) * sizeof(real), 64)))
         return PC_ERR_MEMORY;
-    PC__PARALLEL_FOR(threads, dynamic)
-    for (int64_t task = 0; task < tasks; task++)
-        task_run(g, &c, task, scratch ? scratch + pc__thread() * room : NULL);
+    pc__parallel(threads, tasks, product_task, &(product){.g = g, .c = &c, .scratch = scratch, .room = room});
     pc__free(scratch);
     return PC_OK;
 }
