@@ -13,11 +13,13 @@
 #include <paracord/log.h>
 #include <paracord/memory.h>
 #include <paracord/nn.h>
+#include <paracord/no_grad.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
+#include <paracord/threads.h>
 #include <paracord/train.h>
 
 #endif

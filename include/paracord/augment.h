@@ -26,8 +26,8 @@ typedef enum pc_fill_mode {
 typedef struct pc_augment {
     int reserved_;
     double rotation; /* degrees: the angle is uniform in [-rotation, rotation] */
-    /* Below 1 a fraction of the picture's size, from 1 on pixels; uniform in [-shift, shift]. As in Keras since
-     * keras-preprocessing 0edcff0 (Keras 2.4 and later, all of Keras 3) height_shift, a share of the HEIGHT, moves
+    /* Below 1 a fraction of the picture's size, from 1 on pixels; uniform in [-shift, shift]. As in Keras 3 (and
+     * keras-preprocessing from 0edcff0 of 2020 on) height_shift, a share of the HEIGHT, moves
      * columns and width_shift moves rows. */
     double width_shift, height_shift;
     double shear;                           /* degrees (not radians), uniform in [-shear, shear] */
@@ -49,7 +49,7 @@ typedef struct pc_augment_values {
     double shear;         /* degrees */
     double zx, zy;        /* 1: no zoom */
     double channel_shift; /* 0: none */
-    double brightness;    /* 1: unchanged; negative: off, as with 1 but without rounding to whole numbers */
+    double brightness;    /* 1: unchanged; negative: off (1 still rounds to whole numbers) */
     bool flip_horizontal, flip_vertical;
 } pc_augment_values;
 

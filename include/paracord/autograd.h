@@ -10,6 +10,7 @@
 #ifndef PARACORD_AUTOGRAD_H
 #define PARACORD_AUTOGRAD_H
 
+#include <paracord/no_grad.h>
 #include <paracord/tensor.h>
 
 PC_BEGIN
@@ -34,17 +35,6 @@ PC_API PC_MUST_USE pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
 
 /* The same memory without the record: gradients stop here. */
 PC_API PC_MUST_USE pc_tensor *pc_detach(pc_tensor *t);
-
-/* While > 0 nothing is recorded in this thread. Use the scope form: PC_NO_GRAD { ... } */
-PC_API void pc_no_grad_enter(void);
-PC_API void pc_no_grad_leave(int *open);
-PC_API bool pc_grad_enabled(void);
-
-#define PC_NO_GRAD PC_NO_GRAD_NAMED_(__LINE__)
-#define PC_NO_GRAD_NAMED_(line) PC_NO_GRAD_JOINED_(line)
-#define PC_NO_GRAD_JOINED_(line)                                                                                       \
-    for (int pc_no_grad_##line __attribute__((cleanup(pc_no_grad_leave))) = (pc_no_grad_enter(), 1);                   \
-         pc_no_grad_##line; pc_no_grad_leave(&pc_no_grad_##line))
 
 PC_END
 #endif

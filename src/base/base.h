@@ -32,6 +32,11 @@ pc_status pc__fail_at(const char *file, int line, pc_status status, const char *
 pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...) PC_PRINTF(4, 5);
 #define pc__fail_file(number, ...) pc__fail_errno(__FILE__, __LINE__, (number), __VA_ARGS__)
 
+/* Carry errors between threads: take the calling thread's error out of its record (PC_OK when there is none), and record
+ * a taken one as if it happened here. */
+pc_error pc__error_take(void);
+pc_status pc__error_put(const pc_error *error);
+
 /* Memory from the replaceable allocator. NULL records PC_ERR_MEMORY with the size asked for. Zero bytes count as one.
  * pc__calloc zeroes. pc__realloc moves blocks of pc__alloc; the old block stays valid on failure. */
 void *pc__alloc(size_t bytes) PC_MUST_USE;
@@ -56,6 +61,11 @@ typedef struct pc__text {
 void pc__text_add(pc__text *text, const char *format, ...) PC_PRINTF(2, 3);
 void pc__text_append(pc__text *text, const char *bytes, size_t n);
 void pc__text_free(pc__text *text);
+
+/* JSON: a quoted string (bytes above 127 as they are); the shortest digits that read back as the same number, with a
+ * point whatever the locale, "null" when it is not finite. */
+void pc__json_string(pc__text *out, const char *text);
+void pc__json_number(pc__text *out, double number);
 
 /* Take `object` out of the innermost scope; the caller is its owner then. False when an outer scope owns it. */
 bool pc__scope_forget(void *object);

@@ -39,6 +39,24 @@ void pc_error_clear(void)
     last = (pc_error){.status = PC_OK};
 }
 
+pc_error pc__error_take(void)
+{
+    pc_error taken = last;
+    pc_error_clear();
+    return taken;
+}
+
+pc_status pc__error_put(const pc_error *error)
+{
+    if (error->status == PC_OK)
+        return PC_OK;
+    if (last.status == PC_OK)
+        last = *error;
+    else
+        last.suppressed += error->suppressed + 1;
+    return error->status;
+}
+
 int pc_report(FILE *out)
 {
     if (last.status == PC_OK)

@@ -1,4 +1,4 @@
-/* backend.c: the CPU as a device: work runs at once in the calling thread (and its OpenMP team). */
+/* backend.c: the CPU as a device: work runs at once in the calling thread and its helpers. */
 #include "cpu/cpu.h"
 
 #include "device/backend.h"

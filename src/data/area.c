@@ -49,32 +49,33 @@ PC__SIMD static void add_row(uint32_t *restrict sums, const uint8_t *restrict ro
         sums[i] += length * row[i];
 }
 
-/* All that lies left of a cut, times the length of a sample. */
-static inline uint64_t left_of(const pc__area *area, pc__area_cut cut, int c)
+/* The sums of one output row become its bytes: differences of running sums at the cuts, so that nothing branches on
+ * the ratio. `sums` and `below` are those of one channel, `step` apart. */
+static void emit_channel(const pc__area *area, const uint32_t *restrict sums, uint64_t *restrict below,
+                         uint8_t *restrict out)
 {
-    const size_t at = (size_t)cut.whole * (size_t)area->channels + (size_t)c;
-    return area->below[at] * (uint64_t)area->x.sample + (uint64_t)cut.rest * area->sums[at];
+    const pc__area_cut *restrict cuts = area->cuts;
+    const size_t step = (size_t)area->channels, samples = (size_t)area->x.samples, targets = (size_t)area->x.targets;
+    const uint64_t sample = (uint64_t)area->x.sample;
+    const double scale = 1.0 / ((double)area->x.output * (double)area->y.output);
+    uint64_t total = 0, left = 0;
+    for (size_t i = 0; i <= samples; i++) {
+        below[i * step] = total;
+        total += sums[i * step];
+    }
+    for (size_t j = 0; j < targets; j++) {
+        const size_t at = (size_t)cuts[j + 1].whole * step;
+        const uint64_t right = below[at] * sample + (uint64_t)cuts[j + 1].rest * sums[at];
+        out[j * step] = (uint8_t)((double)(int64_t)(right - left) * scale + 0.5);
+        left = right;
+    }
 }
 
-/* The sums of one output row become its bytes: differences of running sums, so that nothing branches on the ratio. */
 static void emit_row(pc__area *area)
 {
-    const double scale = 1.0 / ((double)area->x.output * (double)area->y.output);
-    const int channels = area->channels, samples = area->x.samples;
-    for (int c = 0; c < channels; c++) {
-        uint64_t below = 0;
-        for (int i = c; i <= samples * channels + c; i += channels) {
-            area->below[i] = below;
-            below += area->sums[i];
-        }
-        uint64_t left = 0;
-        for (int j = 0; j < area->x.targets; j++) {
-            const uint64_t right = left_of(area, area->cuts[j + 1], c);
-            area->out[j * channels + c] = (uint8_t)((double)(int64_t)(right - left) * scale + 0.5);
-            left = right;
-        }
-    }
-    area->out += area->x.targets * channels;
+    for (int c = 0; c < area->channels; c++)
+        emit_channel(area, area->sums + c, area->below + c, area->out + c);
+    area->out += area->x.targets * area->channels;
 }
 
 void pc__area_row(pc__area *area, const uint8_t *row)

@@ -1,9 +1,11 @@
 /* draw_set.c: a folder of drawn pictures, train/{cat,dog} and test/{cat,dog}. */
 #include "base/base.h"
+#include "base/parallel.h"
 #include "io/file.h"
 
 #include <limits.h>
 #include <paracord/draw.h>
+#include <pthread.h>
 
 #define COUNT_MAX 1000000
 
@@ -14,6 +16,7 @@ typedef struct set {
     const char *folder;
     pc_draw_options options;
     const pc_error *caller; /* the error record of the thread that asked for the set */
+    pthread_mutex_t lock;   /* over what follows */
     int total, done;        /* pictures */
     pc_status status;       /* of the first picture that failed */
     pc_error error;         /* its error, when another thread than the caller's met it */
@@ -102,6 +105,19 @@ static void finish_picture(set *s, pc_status status)
     __atomic_store_n(&s->status, status, __ATOMIC_RELEASE);
 }
 
+static void draw_one(void *context, int64_t job)
+{
+    set *s = context;
+    if (__atomic_load_n(&s->status, __ATOMIC_ACQUIRE) != PC_OK)
+        return;
+    if (pc_error_last() != s->caller)
+        pc_error_clear(); /* a helper thread: nobody else reads its record */
+    pc_status status = make_picture(s, (int)job);
+    pthread_mutex_lock(&s->lock);
+    finish_picture(s, status);
+    pthread_mutex_unlock(&s->lock);
+}
+
 pc_status pc_draw_picture_set(const char *folder, pc_draw_options options)
 {
     if (!folder || !*folder)
@@ -109,16 +125,9 @@ pc_status pc_draw_picture_set(const char *folder, pc_draw_options options)
     set s = {.folder = folder, .options = options, .caller = pc_error_last()};
     PC__TRY(defaults(&s));
     PC__TRY(make_folders(&s));
-#pragma omp parallel for schedule(dynamic, 4)
-    for (int job = 0; job < s.total; job++) {
-        if (__atomic_load_n(&s.status, __ATOMIC_ACQUIRE) != PC_OK)
-            continue;
-        if (pc_error_last() != s.caller)
-            pc_error_clear(); /* a thread of OpenMP's: nobody else reads its record */
-        pc_status status = make_picture(&s, job);
-#pragma omp critical(paracord_draw_set)
-        finish_picture(&s, status);
-    }
+    pthread_mutex_init(&s.lock, NULL);
+    pc__parallel(pc_get_threads(), s.total, draw_one, &s);
+    pthread_mutex_destroy(&s.lock);
     if (s.error.status != PC_OK)
         pc__fail_cause(s.error.status, s.error.cause, "%s", s.error.message);
     return s.status;

@@ -112,7 +112,7 @@ static const char *name_text(const uint8_t *bytes, size_t n)
 {
     size_t seen = PC__MIN(n, 256);
     for (size_t i = 0; i < seen; i++)
-        if ((bytes[i] < ' ' && !strchr("\t\n\r\f", bytes[i])) || bytes[i] == 127 || bytes[i] == 0)
+        if ((bytes[i] < ' ' && !strchr("\t\n\r\f", bytes[i])) || bytes[i] == 0 || bytes[i] == 127 || bytes[i] >= 0xf8)
             return "no picture format that is known here";
     const char *text = (const char *)bytes;
     while (seen && strchr(" \t\n\r\f", *text))

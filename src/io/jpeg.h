@@ -26,6 +26,7 @@ typedef struct pc__plane {
     int group;         /* rows that one MCU row brings */
     size_t stride;     /* bytes from row to row */
     uint8_t *samples;  /* the last two MCU rows: row y is at y modulo 2 * group */
+    int *at, *beside;  /* nearest: the sample of each column taken, and the one beside it that is mixed in */
     uint8_t *picked;   /* nearest: one row of output samples; area: the whole averaged plane */
     pc__area area;
 } pc__plane;

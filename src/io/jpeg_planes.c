@@ -6,6 +6,7 @@
 #include "io/codec.h"
 
 #if PC_HAVE_JPEG
+#include "data/simd.h"
 #include "io/jpeg.h"
 
 /* Below this many picture pixels for each one taken, libjpeg's SIMD code on whole rows is faster. */
@@ -29,6 +30,8 @@ void pc__jpeg_planes_close(pc__jpeg *jpeg)
 {
     for (int i = 0; i < PC__COUNT(jpeg->planes); i++) {
         pc__free(jpeg->planes[i].samples);
+        pc__free(jpeg->planes[i].at);
+        pc__free(jpeg->planes[i].beside);
         pc__free(jpeg->planes[i].picked);
         pc__area_close(&jpeg->planes[i].area);
     }
@@ -83,35 +86,51 @@ static void read_planes(pc__jpeg *jpeg, int mcu_row)
     jpeg_read_raw_data(c, planes, (JDIMENSION)(c->max_v_samp_factor * PC__MIN_DCT_SIZE(c)));
 }
 
-/* The sample beside `at` that the triangle filter takes in: the picture's edge stands for what is outside. */
-static int beside(int pixel, int at, int count)
+/* Which samples the columns taken need. The triangle filter mixes in the neighbour on the side of the pixel; at the
+ * picture's edge the last sample stands for what is outside. */
+static void find_samples(pc__plane *plane, const int *columns, int n)
 {
-    return pixel & 1 ? PC__MIN(at + 1, count - 1) : PC__MAX(at - 1, 0);
+    for (int i = 0; i < n; i++) {
+        const int x = columns[i], at = x / plane->across;
+        plane->at[i] = at;
+        plane->beside[i] = x & 1 ? PC__MIN(at + 1, plane->width - 1) : PC__MAX(at - 1, 0);
+    }
 }
 
 static void pick_smooth_across(const pc__plane *plane, const uint8_t *row, const int *columns, int n)
 {
-    for (int i = 0; i < n; i++) {
-        const int x = columns[i], at = x >> 1;
-        plane->picked[i] = (uint8_t)((3 * row[at] + row[beside(x, at, plane->width)] + 1 + (x & 1)) >> 2);
-    }
+    const int *at = plane->at, *beside = plane->beside;
+    uint8_t *restrict picked = plane->picked;
+    for (int i = 0; i < n; i++)
+        picked[i] = (uint8_t)((3 * row[at[i]] + row[beside[i]] + 1 + (columns[i] & 1)) >> 2);
 }
 
-static void pick_smooth_down(const pc__plane *plane, int y, const int *columns, int n)
+static void pick_smooth_down(const pc__plane *plane, int y, int n)
 {
     const uint8_t *row = row_of(plane, y >> 1), *other = row_of(plane, (y >> 1) + (y & 1 ? 1 : -1));
+    const int *at = plane->at;
+    uint8_t *restrict picked = plane->picked;
     for (int i = 0; i < n; i++)
-        plane->picked[i] = (uint8_t)((3 * row[columns[i]] + other[columns[i]] + 1 + (y & 1)) >> 2);
+        picked[i] = (uint8_t)((3 * row[at[i]] + other[at[i]] + 1 + (y & 1)) >> 2);
 }
 
 static void pick_smooth_both(const pc__plane *plane, int y, const int *columns, int n)
 {
     const uint8_t *row = row_of(plane, y >> 1), *other = row_of(plane, (y >> 1) + (y & 1 ? 1 : -1));
+    const int *at = plane->at, *beside = plane->beside;
+    uint8_t *restrict picked = plane->picked;
     for (int i = 0; i < n; i++) {
-        const int x = columns[i], at = x >> 1, by = beside(x, at, plane->width);
-        const int near = 3 * row[at] + other[at], far = 3 * row[by] + other[by];
-        plane->picked[i] = (uint8_t)((3 * near + far + 8 - (x & 1)) >> 4);
+        const int near = 3 * row[at[i]] + other[at[i]], far = 3 * row[beside[i]] + other[beside[i]];
+        picked[i] = (uint8_t)((3 * near + far + 8 - (columns[i] & 1)) >> 4);
     }
+}
+
+static void pick_plain(const pc__plane *plane, const uint8_t *row, int n)
+{
+    const int *at = plane->at;
+    uint8_t *restrict picked = plane->picked;
+    for (int i = 0; i < n; i++)
+        picked[i] = row[at[i]];
 }
 
 /* The samples of picture row y at the columns taken. Which filter applies when is libjpeg's choice (jdsample.c):
@@ -125,10 +144,9 @@ static void pick_row(const pc__plane *plane, int y, const int *columns, int n)
     else if (plane->across == 2 && plane->down == 1 && wide)
         pick_smooth_across(plane, row, columns, n);
     else if (plane->across == 1 && plane->down == 2)
-        pick_smooth_down(plane, y, columns, n);
+        pick_smooth_down(plane, y, n);
     else
-        for (int i = 0; i < n; i++)
-            plane->picked[i] = row[columns[i] / plane->across];
+        pick_plain(plane, row, n);
 }
 
 static uint8_t clamp(int value)
@@ -137,20 +155,23 @@ static uint8_t clamp(int value)
 }
 
 /* JFIF's conversion in libjpeg's 16-bit fixed point. */
-static void convert(const pc__plane *planes, int channels, int n, uint8_t *out)
+PC__SIMD static void to_rgb(const uint8_t *luma, const uint8_t *blue, const uint8_t *red, int n, uint8_t *restrict out)
 {
     enum { HALF = 1 << 15, R_CR = 91881, G_CB = 22554, G_CR = 46802, B_CB = 116130 };
-    const uint8_t *luma = planes[0].picked, *blue = planes[1].picked, *red = planes[2].picked;
-    if (channels == 1) {
-        memcpy(out, luma, (size_t)n);
-        return;
-    }
-    for (int i = 0; i < n; i++, out += 3) {
+    for (int i = 0; i < n; i++) {
         const int y = luma[i], cb = blue[i] - 128, cr = red[i] - 128;
-        out[0] = clamp(y + ((R_CR * cr + HALF) >> 16));
-        out[1] = clamp(y + ((-G_CB * cb - G_CR * cr + HALF) >> 16));
-        out[2] = clamp(y + ((B_CB * cb + HALF) >> 16));
+        out[3 * i] = clamp(y + ((R_CR * cr + HALF) >> 16));
+        out[3 * i + 1] = clamp(y + ((-G_CB * cb - G_CR * cr + HALF) >> 16));
+        out[3 * i + 2] = clamp(y + ((B_CB * cb + HALF) >> 16));
     }
+}
+
+static void convert(const pc__plane *planes, int channels, int n, uint8_t *out)
+{
+    if (channels == 1)
+        memcpy(out, planes[0].picked, (size_t)n);
+    else
+        to_rgb(planes[0].picked, planes[1].picked, planes[2].picked, n, out);
 }
 
 /* Rows of the output whose samples, and those of the row below that the filter looks at, have arrived. */
@@ -179,8 +200,13 @@ static void decode_nearest(pc__jpeg *jpeg)
     jpeg->lines = need(jpeg, (size_t)image->height * sizeof *jpeg->lines);
     pc__nearest_map(jpeg->source_width, image->width, turn.mirror_x, jpeg->columns);
     pc__nearest_map(jpeg->source_height, image->height, turn.mirror_y, jpeg->lines);
-    for (int i = 0; i < c->num_components; i++)
-        jpeg->planes[i].picked = need(jpeg, (size_t)image->width);
+    for (int i = 0; i < c->num_components; i++) {
+        pc__plane *plane = &jpeg->planes[i];
+        plane->picked = need(jpeg, (size_t)image->width);
+        plane->at = need(jpeg, (size_t)image->width * sizeof *plane->at);
+        plane->beside = need(jpeg, (size_t)image->width * sizeof *plane->beside);
+        find_samples(plane, jpeg->columns, image->width);
+    }
     const int step = c->max_v_samp_factor * PC__MIN_DCT_SIZE(c);
     for (int mcu_row = 0, target = 0; c->output_scanline < c->output_height; mcu_row++) {
         read_planes(jpeg, mcu_row);

@@ -97,7 +97,7 @@ pc_status pc__keras_config_parse(const char *path, const char *text, pc__keras_m
 void pc__keras_config_print(pc__text *out, const pc__keras_model *model)
 {
     pc__text_add(out, "{\"class_name\": \"Sequential\", \"config\": {\"name\": ");
-    pc__keras_put_string(out, model->name[0] ? model->name : "sequential");
+    pc__json_string(out, model->name[0] ? model->name : "sequential");
     pc__text_add(out, ", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [null");
     for (int i = 0; i < model->input_rank; i++) {
         if (model->input_shape[i] < 0)

@@ -110,6 +110,35 @@ pc_status pc__h5_open(const char *path, hid_t *file)
     return status;
 }
 
+bool pc__h5_raw(hid_t object, int *fd, uint64_t *base)
+{
+    size_t address_bytes = 0, length_bytes = 0;
+    hsize_t user = 0;
+    int *handle = NULL;
+    hid_t file = H5Iget_file_id(object), creation = file >= 0 ? H5Fget_create_plist(file) : -1;
+    bool good = creation >= 0 && H5Pget_sizes(creation, &address_bytes, &length_bytes) >= 0 && address_bytes == 8 &&
+                length_bytes == 8 && H5Pget_userblock(creation, &user) >= 0 &&
+                H5Fget_vfd_handle(file, H5P_DEFAULT, (void **)&handle) >= 0 && handle;
+    if (creation >= 0)
+        H5Pclose(creation);
+    if (file >= 0)
+        H5Fclose(file);
+    *fd = good ? *handle : -1;
+    *base = user;
+    return good;
+}
+
+bool pc__h5_bytes(int fd, uint64_t at, uint8_t *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = at > INT64_MAX / 2 ? -1 : pread(fd, bytes + done, n - done, (off_t)(at + done));
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
 static herr_t no_link(const char *parent_file, const char *parent_group, const char *child_file,
                       const char *child_object, unsigned *flags, hid_t access, void *context)
 {

@@ -30,6 +30,13 @@ pc_status pc__h5_fail_at(const char *file, int line, const char *format, ...) PC
 /* Open a file to read; says what it is when it is no HDF5 file. */
 pc_status pc__h5_open(const char *path, hid_t *file);
 
+/* The descriptor of the file that `object` is in, and where its address 0 lies. False for addresses of odd sizes. */
+bool pc__h5_raw(hid_t object, int *fd, uint64_t *base);
+bool pc__h5_bytes(int fd, uint64_t at, uint8_t *bytes, size_t n);
+
+/* PC_OK when HDF5 can be trusted with the attributes of `object`; `name` is the one that is wanted. */
+pc_status pc__h5_attributes_check(const char *path, hid_t object, const char *name);
+
 /* An access list (of class H5P_GROUP_ACCESS, H5P_DATASET_ACCESS) that follows no link into another file. */
 hid_t pc__h5_inside(hid_t class);
 
@@ -42,6 +49,9 @@ pc_status pc__h5_text(const char *path, hid_t object, const char *name, char **t
 
 /* A list of texts, whole or split by Keras into name0, name1, ...; *found (may be NULL) says whether there was one. */
 pc_status pc__h5_names(const char *path, hid_t object, const char *name, pc__names *names, bool *found);
+
+/* The `count` texts of variable length that an open attribute refers to. */
+pc_status pc__h5_heap_texts(const char *path, const char *name, hid_t attribute, int64_t count, pc__names *names);
 
 /* Rank and shape of a dataset; rank -1 when `name` is no dataset or has more than PC__KERAS_RANK_MAX dimensions. */
 void pc__h5_shape(hid_t group, const char *name, int *rank, int64_t *shape);

@@ -10,57 +10,37 @@
 
 /* An open text attribute. */
 typedef struct attribute {
-    hid_t id, space, file_type, type;
+    hid_t id, space, type;
     int64_t count;
-    size_t width; /* bytes of one text, or of a pointer when they are of variable length */
-    bool variable;
+    size_t width; /* bytes of one text; 0: of variable length */
 } attribute;
 
 static void attribute_close(attribute *a)
 {
-    hid_t types[] = {a->type, a->file_type};
-    for (int i = 0; i < PC__COUNT(types); i++)
-        if (types[i] >= 0)
-            H5Tclose(types[i]);
+    if (a->type >= 0)
+        H5Tclose(a->type);
     if (a->space >= 0)
         H5Sclose(a->space);
     if (a->id >= 0)
         H5Aclose(a->id);
 }
 
-/* The memory type: HDF5 converts between neither character sets nor fixed and variable length. */
-static bool attribute_types(attribute *a)
-{
-    a->variable = H5Tis_variable_str(a->file_type) > 0;
-    if (!a->variable) {
-        a->type = H5Tcopy(a->file_type);
-        a->width = H5Tget_size(a->file_type);
-        return a->type >= 0 && a->width > 0;
-    }
-    a->type = H5Tcopy(H5T_C_S1);
-    a->width = sizeof(char *);
-    H5T_cset_t characters = H5Tget_cset(a->file_type);
-    return a->type >= 0 && H5Tset_size(a->type, H5T_VARIABLE) >= 0 && characters >= 0 &&
-           H5Tset_cset(a->type, characters) >= 0;
-}
-
 static pc_status attribute_open(const char *path, hid_t object, const char *name, attribute *a)
 {
-    *a = (attribute){.id = H5Aopen(object, name, H5P_DEFAULT), .space = -1, .file_type = -1, .type = -1};
+    *a = (attribute){.id = H5Aopen(object, name, H5P_DEFAULT), .space = -1, .type = -1};
     if (a->id >= 0)
         a->space = H5Aget_space(a->id);
     if (a->space >= 0)
-        a->file_type = H5Aget_type(a->id);
-    a->count = a->file_type >= 0 ? H5Sget_simple_extent_npoints(a->space) : -1;
+        a->type = H5Aget_type(a->id);
+    a->count = a->type >= 0 ? H5Sget_simple_extent_npoints(a->space) : -1;
     if (a->count < 0)
         return pc__h5_fail("%s: the attribute '%s' is damaged", path, name);
     if (a->count == 0)
         return PC_OK; /* h5py gives empty lists the type float64 */
-    if (H5Tget_class(a->file_type) != H5T_STRING)
+    if (H5Tget_class(a->type) != H5T_STRING)
         return pc__fail(PC_ERR_FORMAT, "%s: the attribute '%s' is not text", path, name);
-    if (!attribute_types(a))
-        return pc__h5_fail("%s: the attribute '%s' is damaged", path, name);
-    if ((uint64_t)a->count > PC__KERAS_TEXT_MAX / a->width)
+    a->width = H5Tis_variable_str(a->type) > 0 ? 0 : H5Tget_size(a->type);
+    if ((uint64_t)a->count > PC__KERAS_TEXT_MAX / PC__MAX(a->width, sizeof(char *)))
         return pc__fail(PC_ERR_FORMAT, "%s: the attribute '%s' claims %lld texts of %zu bytes, which is absurd", path,
                         name, (long long)a->count, a->width);
     return PC_OK;
@@ -69,13 +49,13 @@ static pc_status attribute_open(const char *path, hid_t object, const char *name
 static size_t text_length(const attribute *a, const char *text)
 {
     size_t n = strnlen(text, a->width);
-    if (H5Tget_strpad(a->file_type) == H5T_STR_SPACEPAD)
+    if (H5Tget_strpad(a->type) == H5T_STR_SPACEPAD)
         while (n && text[n - 1] == ' ')
             n--;
     return n;
 }
 
-static pc_status attribute_read(const char *path, const char *name, const attribute *a, pc__names *names)
+static pc_status fixed_texts(const char *path, const char *name, const attribute *a, pc__names *names)
 {
     char *raw = pc__calloc((size_t)a->count, a->width);
     if (!raw)
@@ -83,18 +63,10 @@ static pc_status attribute_read(const char *path, const char *name, const attrib
     pc_status status = PC_OK;
     if (H5Aread(a->id, a->type, raw) < 0)
         status = pc__h5_fail("%s: cannot read the attribute '%s'", path, name);
-    bool got = status == PC_OK;
     for (int64_t i = 0; i < a->count && status == PC_OK; i++) {
         const char *text = raw + (size_t)i * a->width;
-        if (a->variable) {
-            memcpy(&text, text, sizeof text);
-            status = pc__names_add(names, text ? text : "", text ? strlen(text) : 0);
-        } else {
-            status = pc__names_add(names, text, text_length(a, text));
-        }
+        status = pc__names_add(names, text, text_length(a, text));
     }
-    if (got && a->variable)
-        H5Dvlen_reclaim(a->type, a->space, H5P_DEFAULT, raw);
     pc__free(raw);
     return status;
 }
@@ -104,7 +76,7 @@ static pc_status read_names(const char *path, hid_t object, const char *name, pc
     attribute a;
     pc_status status = attribute_open(path, object, name, &a);
     if (status == PC_OK && a.count)
-        status = attribute_read(path, name, &a, names);
+        status = a.width ? fixed_texts(path, name, &a, names) : pc__h5_heap_texts(path, name, a.id, a.count, names);
     attribute_close(&a);
     return status;
 }
@@ -112,6 +84,7 @@ static pc_status read_names(const char *path, hid_t object, const char *name, pc
 pc_status pc__h5_text(const char *path, hid_t object, const char *name, char **text)
 {
     *text = NULL;
+    PC__TRY(pc__h5_attributes_check(path, object, name));
     if (H5Aexists(object, name) <= 0)
         return PC_OK;
     pc__names names = {0};
@@ -129,6 +102,7 @@ pc_status pc__h5_text(const char *path, hid_t object, const char *name, char **t
 
 pc_status pc__h5_names(const char *path, hid_t object, const char *name, pc__names *names, bool *found)
 {
+    PC__TRY(pc__h5_attributes_check(path, object, name));
     bool whole = H5Aexists(object, name) > 0, any = whole;
     pc_status status = whole ? read_names(path, object, name, names) : PC_OK;
     for (int part = 0; !whole && status == PC_OK; part++) {

@@ -93,34 +93,4 @@ pc_status pc__keras_json_name(const char *path, const char *what, const char *te
     return PC_OK;
 }
 
-void pc__keras_put_string(pc__text *out, const char *text)
-{
-    pc__text_append(out, "\"", 1);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            pc__text_add(out, "\\%c", c);
-        else if (c < ' ' || c == 127)
-            pc__text_add(out, "\\u%04x", c);
-        else
-            pc__text_append(out, text, 1);
-    }
-    pc__text_append(out, "\"", 1);
-}
-
-/* The shortest digits that read back as the same number, with a point whatever the program's locale. */
-void pc__keras_put_number(pc__text *out, double number)
-{
-    char digits[40] = "null";
-    for (int precision = 6; isfinite(number) && precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, number);
-        if (strtod(digits, NULL) == number)
-            break;
-    }
-    for (char *c = digits; *c; c++)
-        if (*c == ',')
-            *c = '.';
-    pc__text_add(out, "%s", digits);
-}
-
 #endif

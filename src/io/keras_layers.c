@@ -188,7 +188,7 @@ static void print_flatten(pc__text *out, const pc__keras_layer *layer)
 static void print_dropout(pc__text *out, const pc__keras_layer *layer)
 {
     pc__text_add(out, ", \"rate\": ");
-    pc__keras_put_number(out, layer->rate);
+    pc__json_number(out, layer->rate);
 }
 
 static void print_activation(pc__text *out, const pc__keras_layer *layer)
@@ -199,9 +199,9 @@ static void print_activation(pc__text *out, const pc__keras_layer *layer)
 static void print_rescaling(pc__text *out, const pc__keras_layer *layer)
 {
     pc__text_add(out, ", \"scale\": ");
-    pc__keras_put_number(out, layer->scale);
+    pc__json_number(out, layer->scale);
     pc__text_add(out, ", \"offset\": ");
-    pc__keras_put_number(out, layer->offset);
+    pc__json_number(out, layer->offset);
 }
 
 /* The first row of a kind is the one that is written. */
@@ -268,7 +268,7 @@ void pc__keras_layer_print(pc__text *out, const pc__keras_layer *layer)
 {
     const struct row *row = row_of(layer->kind);
     pc__text_add(out, "{\"class_name\": \"%s\", \"config\": {\"name\": ", row->class_name);
-    pc__keras_put_string(out, layer->name);
+    pc__json_string(out, layer->name);
     pc__text_add(out, ", \"trainable\": %s, \"dtype\": \"float32\"", layer->frozen ? "false" : "true");
     row->print(out, layer);
     pc__text_add(out, "}}");

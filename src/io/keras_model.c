@@ -111,10 +111,10 @@ static pc_status read_whole(const char *path, hid_t file, pc__keras_model *model
 
 static pc_status read_weights(const char *path, hid_t file, pc__keras_model *model)
 {
+    if (pc__h5_has_group(file, "layers"))
+        return pc__keras_native_weights_read(path, file, model);
     if (!pc__h5_has_group(file, "model_weights"))
-        return pc__h5_has_group(file, "layers") && H5Aexists(file, "layer_names") <= 0
-                   ? pc__keras_native_weights_read(path, file, model)
-                   : pc__keras_weights_read(path, file, model);
+        return pc__keras_weights_read(path, file, model);
     hid_t weights;
     PC__TRY(pc__h5_group(path, file, "model_weights", &weights));
     pc_status status = pc__keras_weights_read(path, weights, model);

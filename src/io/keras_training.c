@@ -90,7 +90,7 @@ pc_status pc__keras_training_parse(const char *path, const char *text, pc__keras
 static void put_field(pc__text *out, const char *key, double value)
 {
     pc__text_add(out, ", \"%s\": ", key);
-    pc__keras_put_number(out, value);
+    pc__json_number(out, value);
 }
 
 static void print_optimizer(pc__text *out, const pc__keras_training *training)
@@ -118,7 +118,7 @@ static void print_loss(pc__text *out, const pc__keras_training *training)
     if (!training->loss[0]) {
         pc__text_add(out, "null");
     } else if (!training->from_logits) {
-        pc__keras_put_string(out, training->loss);
+        pc__json_string(out, training->loss);
     } else {
         char name[sizeof training->loss];
         size_t n = 0;
@@ -127,7 +127,7 @@ static void print_loss(pc__text *out, const pc__keras_training *training)
                 name[n++] = (char)(c == training->loss || c[-1] == '_' ? toupper((unsigned char)*c) : *c);
         name[n] = 0;
         pc__text_add(out, "{\"class_name\": ");
-        pc__keras_put_string(out, name);
+        pc__json_string(out, name);
         pc__text_add(out, ", \"config\": {\"from_logits\": true}}");
     }
 }

@@ -4,6 +4,8 @@
 
 #include "tensor/read.h"
 
+#include <paracord/no_grad.h>
+
 static pc_status check_inputs(const pc_call *call, pc_device *device)
 {
     const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
@@ -68,7 +70,7 @@ static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device dev
 
 static pc_status check_target(const pc_call *call, const pc_tensor *t, pc_device device)
 {
-    if (t->requires_grad && pc__tape_recording())
+    if (t->requires_grad && pc_grad_enabled())
         return pc__fail(PC_ERR_STATE, "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
                         call->op->name);
     if (!pc_device_equal(t->storage->device, device)) {

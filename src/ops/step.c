@@ -3,7 +3,7 @@
 
 #include "ops/table.h"
 
-#include <paracord/autograd.h>
+#include <paracord/no_grad.h>
 
 static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attributes *attributes)
 {

@@ -65,8 +65,7 @@ pc_status pc_dispatch(pc_call *call);
  * one call of the house that goes up. */
 pc_status pc__tape_record(const pc_call *call);
 
-/* True when calls are recorded in this thread; and when, besides, an input of this one requires gradients. */
-bool pc__tape_recording(void);
+/* True when calls are recorded in this thread and an input of this one requires gradients. */
 bool pc__tape_wants(const pc_call *call);
 
 #endif

@@ -1,7 +1,7 @@
 /* mode.c: whether the calling thread records calls for gradients. */
 #include "tensor/call.h"
 
-#include <paracord/autograd.h>
+#include <paracord/no_grad.h>
 
 static _Thread_local int paused;
 
@@ -17,11 +17,6 @@ void pc_no_grad_leave(int *open)
 }
 
 bool pc_grad_enabled(void)
-{
-    return paused == 0;
-}
-
-bool pc__tape_recording(void)
 {
     return paused == 0;
 }

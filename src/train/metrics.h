@@ -13,8 +13,7 @@
 #include "base/base.h"
 
 /* The figures of an epoch, in the order in which they are written. */
-#define PC__EPOCH_FIELDS(X)                                                                                            \
-    X(loss) X(accuracy) X(test_loss) X(test_accuracy) X(seconds) X(images_per_second) X(lr)
+#define PC__EPOCH_FIELDS(X) X(loss) X(accuracy) X(test_loss) X(test_accuracy) X(seconds) X(images_per_second) X(lr)
 
 /* NaN is "unknown", in the file null (as are infinities, which JSON lacks); 0 is a measured 0. A training loss that is
  * not finite means that the run diverged. Accuracies are shares, 0 to 1. */

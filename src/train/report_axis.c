@@ -19,17 +19,16 @@ static double round_step(double least)
 
 static void fit_linear(pc__axis *axis, double low, double high)
 {
+    bool share = axis->percent && low >= 0 && high <= 1;
     double least = fmax(fmax(fabs(low), fabs(high)) * 1e-4, axis->percent ? 0.02 : 1e-9);
     if (high - low < least) {
         double middle = low + (high - low) / 2;
         low = middle - least / 2, high = middle + least / 2;
     }
-    double step = round_step((high - low) / 4);
+    if (share)
+        low = fmax(low, 0), high = fmin(high, 1);
+    double step = round_step((high - low) / 5);
     double first = floor(low / step + 1e-9), last = ceil(high / step - 1e-9);
-    if (axis->percent) {
-        first = fmax(first, low < -1e-6 ? first : 0);
-        last = high > 1 + 1e-6 ? last : fmin(last, ceil(1 / step - 1e-9));
-    }
     axis->low = first * step, axis->high = last * step;
     for (double k = first; k <= last && axis->count < PC__AXIS_TICKS; k++)
         axis->ticks[axis->count++] = k * step;
@@ -66,9 +65,8 @@ void pc__axis_fit(pc__axis *axis, double low, double high, bool percent)
 
 double pc__axis_at(const pc__axis *axis, double value)
 {
-    double share = axis->logarithmic
-                       ? log(fmax(value, axis->low) / axis->low) / log(axis->high / axis->low)
-                       : (value - axis->low) / (axis->high - axis->low);
+    double share = axis->logarithmic ? log(fmax(value, axis->low) / axis->low) / log(axis->high / axis->low)
+                                     : (value - axis->low) / (axis->high - axis->low);
     return fmin(fmax(share, 0), 1);
 }
 

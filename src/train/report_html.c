@@ -32,31 +32,42 @@ static int sequence(const unsigned char *s)
 static const char *entity(char c)
 {
     switch (c) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
-    default: return NULL;
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
     }
+}
+
+void pc__html_escape_some(pc__text *text, const char *words, size_t n)
+{
+    size_t run = 0, at = 0;
+    while (at < n) {
+        int length = sequence((const unsigned char *)words + at);
+        const char *instead = length ? entity(words[at]) : "\ufffd";
+        size_t next = at + (size_t)PC__MAX(length, 1);
+        if (instead) {
+            pc__text_append(text, words + run, at - run);
+            pc__html_put(text, instead);
+            run = next;
+        }
+        at = next;
+    }
+    pc__text_append(text, words + run, at - run);
 }
 
 void pc__html_escape(pc__text *text, const char *words)
 {
-    const char *run = words, *at = words;
-    while (at && *at) {
-        int n = sequence((const unsigned char *)at);
-        const char *instead = n ? entity(*at) : "\ufffd";
-        if (instead) {
-            pc__text_append(text, run, (size_t)(at - run));
-            pc__html_put(text, instead);
-        }
-        at += n ? n : 1;
-        if (instead)
-            run = at;
-    }
-    if (at)
-        pc__text_append(text, run, (size_t)(at - run));
+    if (words)
+        pc__html_escape_some(text, words, strlen(words));
 }
 
 void pc__html_base64(pc__text *text, const uint8_t *bytes, size_t n)
@@ -64,8 +75,8 @@ void pc__html_base64(pc__text *text, const uint8_t *bytes, size_t n)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < n; i += 3) {
         size_t left = n - i;
-        uint32_t group = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                         (left > 2 ? bytes[i + 2] : 0);
+        uint32_t group =
+            (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
         char quad[4] = {digits[group >> 18], digits[group >> 12 & 63], left > 1 ? digits[group >> 6 & 63] : '=',
                         left > 2 ? digits[group & 63] : '='};
         pc__text_append(text, quad, 4);

@@ -192,12 +192,12 @@ static void check_threads(const kernels *k)
             for (int run = 0; run < 3; run++) {
                 sample *t = &runs[run];
                 *t = sample_new(k, s);
-                pc__set_threads(run == 0 ? 1 : run == 1 ? 2 : 7);
+                pc_set_threads(run == 0 ? 1 : run == 1 ? 2 : 7);
                 assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
                 assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data,
                                              t->dx.data, t->dweight.data, t->dbias.data));
             }
-            pc__set_threads(0);
+            pc_set_threads(0);
             for (int run = 1; run < 3; run++) {
                 assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
                 assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);
@@ -299,6 +299,29 @@ static void nan_survives_pooling(void **state)
     each_kernels(check_nan);
 }
 
+static pc_status sample_run(void *context)
+{
+    const sample *t = context;
+    PC__TRY(t->k->conv2d(&t->s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
+    return t->k->conv2d_backward(&t->s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data, t->dx.data,
+                                 t->dweight.data, t->dbias.data);
+}
+
+static void check_memory(const kernels *k)
+{
+    for (int pool = 1; pool <= 2; pool++) {
+        sample t = sample_new(k, (pc__conv){2, 9, 9, 32, 20, 3, 3, 1, 1, 1, 1, PC__ACT_RELU, pool});
+        assert_int_equal(sweep_allocations(sample_run, &t), 3);
+        sample_free(t);
+    }
+}
+
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    each_kernels(check_memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +329,7 @@ int main(void)
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(pools_agree),
         cmocka_unit_test(nan_survives_pooling),
+        cmocka_unit_test(out_of_memory_is_an_error),
     };
     return cmocka_run_group_tests_name("cpu.conv", tests, NULL, NULL);
 }

@@ -91,10 +91,10 @@ static void check_threads(const kernels *k)
                 pc__gemm g = {
                     m,           n, depth, a.data, depth, 1,           b.data, turned ? 1 : n, turned ? depth : 1,
                     c[run].data, n, 1,     NULL,   false, PC__ACT_NONE};
-                pc__set_threads(run == 0 ? 1 : run == 1 ? 2 : 5);
+                pc_set_threads(run == 0 ? 1 : run == 1 ? 2 : 5);
                 assert_ok(k->gemm(&g));
             }
-            pc__set_threads(0);
+            pc_set_threads(0);
             size_t bytes = (size_t)(m * n) * (k->is_double ? 8 : 4);
             assert_memory_equal(c[0].data, c[1].data, bytes);
             assert_memory_equal(c[0].data, c[2].data, bytes);
@@ -144,12 +144,42 @@ static void activations_agree(void **state)
     each_kernels(check_activations);
 }
 
+typedef struct request {
+    const kernels *k;
+    pc__gemm g;
+} request;
+
+static pc_status request_run(void *context)
+{
+    const request *r = context;
+    return r->k->gemm(&r->g);
+}
+
+static void check_memory(const kernels *k)
+{
+    static const int64_t sizes[][3] = {{40, 50, 60}, {8, 8, 5000}, {300, 200, 20}};
+    for (int i = 0; i < PC__COUNT(sizes); i++) {
+        const int64_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
+        array a = array_new(k, m * depth, 1), b = array_new(k, depth * n, 2), c = array_new(k, m * n, 3);
+        request r = {k, {m, n, depth, a.data, depth, 1, b.data, n, 1, c.data, n, 1, NULL, false, PC__ACT_NONE}};
+        assert_int_equal(sweep_allocations(request_run, &r), 1);
+        array_free(a), array_free(b), array_free(c);
+    }
+}
+
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    each_kernels(check_memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_agree),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(activations_agree),
+        cmocka_unit_test(out_of_memory_is_an_error),
     };
     return cmocka_run_group_tests_name("cpu.gemm", tests, NULL, NULL);
 }

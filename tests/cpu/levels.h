@@ -3,10 +3,11 @@
 #define PC_TEST_LEVELS_H
 
 #include "cpu/level/compute.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 #include "support.h"
 
 #include <math.h>
+#include <paracord/memory.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -122,6 +123,45 @@ static inline double activated(pc__activation activation, double x)
     default:
         return x;
     }
+}
+
+/* Run `body` with the first, the second, ... allocation failing until it succeeds: every failure is PC_ERR_MEMORY and
+ * leaks nothing. Returns how often it failed. */
+static int allocations_left;
+
+static inline void *failing_alloc(void *context, size_t bytes, size_t alignment)
+{
+    (void)context;
+    void *block = NULL;
+    return allocations_left-- > 0 && posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
+}
+
+static inline void *failing_resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return allocations_left-- > 0 ? realloc(block, bytes) : NULL;
+}
+
+static inline void failing_free(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+static inline int sweep_allocations(pc_status (*body)(void *context), void *context)
+{
+    const pc_allocator failing = {failing_alloc, failing_resize, failing_free, NULL};
+    assert_ok(pc_set_allocator(&failing));
+    int failures = 0;
+    for (pc_status status = PC_ERR_MEMORY; status != PC_OK; failures++) {
+        allocations_left = failures;
+        status = body(context);
+        assert_true(status == PC_OK || status == PC_ERR_MEMORY);
+        assert_int_equal(pc_live_allocations(), 0);
+        pc_error_clear();
+    }
+    assert_ok(pc_set_allocator(NULL));
+    return failures - 1;
 }
 
 #endif

@@ -5,14 +5,12 @@
 #include <dirent.h>
 #include <ftw.h>
 #include <paracord/draw.h>
+#include <paracord/threads.h>
 #include <paracord/memory.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #define EDGE 48
 
@@ -55,15 +53,6 @@ static int count_files(const char *name)
         n += entry->d_name[0] != '.';
     closedir(dir);
     return n;
-}
-
-static void use_threads(int n)
-{
-#ifdef _OPENMP
-    omp_set_num_threads(n);
-#else
-    (void)n;
-#endif
 }
 
 static void needs_jpeg(void)
@@ -152,9 +141,9 @@ static void a_set_has_the_promised_files(void **state)
     (void)state;
     needs_jpeg();
     pc_draw_options options = PC_OPTIONS(pc_draw_options, .train = 5, .test = 2, .size = EDGE, .seed = 9);
-    use_threads(1);
+    pc_set_threads(1);
     assert_ok(pc_draw_picture_set(inside("a"), options));
-    use_threads(4);
+    pc_set_threads(4);
     assert_int_equal(count_files("a"), 2);
     assert_int_equal(count_files("a/train/cat"), 5);
     assert_int_equal(count_files("a/train/dog"), 5);

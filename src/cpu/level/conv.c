@@ -2,18 +2,22 @@
  * kernel into a block in the first-level cache, and only what is left after pooling goes to memory. */
 #include "cpu/level/conv.h"
 #include "cpu/level/micro.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
-#define TASK_WORK 2000000 /* floating-point operations that make a task worth its scheduling */
+#define TASK_WORK 4000000 /* floating-point operations that make a task worth its scheduling */
 
 /* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel]. */
 typedef struct forward {
     geometry g;
     const real *x, *packed, *bias; /* bias[o rounded up to vectors] */
+    pc__activation before;         /* x is a gradient behind this activation, saved its values */
+    const real *saved;
     real *y;
     uint8_t *argmax;
     int64_t strip, strips; /* rows of y in a task, tasks in an image */
+    bool biased;           /* bias is not all zero */
+    bool copying;          /* input goes through a padded copy */
     int64_t segment;       /* columns of the convolution that are worked on at once, a multiple of pool */
 } forward;
 
@@ -34,92 +38,108 @@ static void pack_weights(const pc__conv *s, const real *weight, real *packed)
     }
 }
 
-/* Maxima over pool x pool pixels of block[pool][segment][width], and their places. */
-INLINE void pool_pixel(const real *restrict block, int64_t row, const int pool, const int width, real *restrict best,
-                       int32_t *restrict place)
+/* The maximum over pool x pool pixels of block[pool][row / width][width], and its place. NaN counts as largest. */
+INLINE vec pool_vector(const real *block, int64_t row, const int pool, const int width, lanes *place)
 {
-    for (int j = 0; j < width; j++) {
-        real most = block[j];
-        int32_t where = 0;
-        UNROLL for (int q = 1; q < pool * pool; q++)
-        {
-            const real value = block[q / pool * row + q % pool * width + j];
-            const bool more = (value > most) | (value != value);
-            most = more ? value : most;
-            where = more ? q : where;
-        }
-        best[j] = most;
-        place[j] = where;
+    vec most = LOAD(block);
+    *place = (lanes){0};
+    UNROLL for (int q = 1; q < pool * pool; q++)
+    {
+        const vec value = LOAD(block + q / pool * row + q % pool * width);
+        const lanes more = (value > most) | (value != value);
+        most = choose(more, value, most);
+        *place = (more & q) | (~more & *place);
     }
-}
-
-static void pool_any(const real *block, int64_t row, int pool, int width, real *best, int32_t *place)
-{
-    memcpy(best, block, (size_t)width * sizeof(real));
-    memset(place, 0, (size_t)width * sizeof(int32_t));
-    for (int q = 1; q < pool * pool; q++) {
-        const real *values = block + q / pool * row + q % pool * width;
-        for (int j = 0; j < width; j++) {
-            const bool more = (values[j] > best[j]) | (values[j] != values[j]);
-            best[j] = more ? values[j] : best[j];
-            place[j] = more ? q : place[j];
-        }
-    }
+    return most;
 }
 
 /* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels of y. */
-static void write_pixels(const forward *f, const real *block, int64_t segment, int64_t pixels, int64_t first, int width,
-                         int64_t at)
+INLINE void write_as(const forward *f, const int pool, const pc__activation activation, const real *block, int64_t row,
+                     int64_t pixels, int64_t first, const int width, int64_t at)
 {
-    const int pool = (int)f->g.pool;
-    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first), row = segment * width;
-    const real *restrict bias = f->bias + first;
+    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first);
     for (int64_t i = 0; i < pixels; i++, at += o, block += pool * width) {
-        real best[TILE_WIDTH], *restrict y = f->y + at;
-        int32_t place[TILE_WIDTH];
-        if (pool == 1)
-            memcpy(best, block, (size_t)width * sizeof(real));
-        else if (pool == 2)
-            pool_pixel(block, row, 2, width, best, place);
-        else
-            pool_any(block, row, pool, width, best, place);
-        for (int j = 0; j < width; j++)
-            best[j] += bias[j];
-        activate(f->g.s->activation, best, width);
-        memcpy(y, best, (size_t)count * sizeof(real));
-        for (int64_t j = 0; f->argmax && j < count; j++)
-            f->argmax[at + j] = (uint8_t)place[j];
+        for (int64_t j = 0; j < count; j += W) {
+            lanes place;
+            vec value = pool_vector(block + j, row, pool, width, &place) + LOAD(f->bias + first + j);
+            if (activation == PC__ACT_RELU)
+                value = where(~(value < 0), value);
+            store_some(value, f->y + at + j, count - j);
+            if (pool > 1 && f->argmax)
+                store_bytes(place, f->argmax + at + j, count - j);
+        }
+        if (activation != PC__ACT_RELU)
+            activate(activation, f->y + at, count);
     }
 }
 
-/* One row of y: all panels of outputs, segment by segment. `input` is padded input at the row's first place. */
+static void write_pixels(const forward *f, const real *block, int64_t row, int64_t pixels, int64_t first, int width,
+                         int64_t at)
+{
+    const pc__activation activation = f->g.s->activation;
+    if (f->g.pool == 1)
+        write_as(f, 1, activation, block, row, pixels, first, width, at);
+    else if (f->g.pool == 2 && activation == PC__ACT_RELU)
+        write_as(f, 2, PC__ACT_RELU, block, row, pixels, first, width, at);
+    else
+        write_as(f, (int)f->g.pool, activation, block, row, pixels, first, width, at);
+}
+
+/* What follows a product that went straight to y, panel by panel. */
+static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64_t count, int64_t at)
+{
+    const pc__conv *s = f->g.s;
+    if (!f->biased && s->activation == PC__ACT_NONE)
+        return;
+    for (real *y = f->y + at; pixels > 0; pixels--, y += s->o) {
+        for (int64_t j = 0; j < count; j += W)
+            AT(y + j) += LOAD(f->bias + first + j);
+        activate(s->activation, y, count);
+    }
+}
+
+/* A segment of one row of y for a panel of outputs. `input` is padded input at the segment's first place. */
+static void segment_run(const forward *f, const real *input, const real *packed, int64_t first, int64_t pixels,
+                        int64_t at, real *block)
+{
+    const geometry *g = &f->g;
+    const pc__conv *s = g->s;
+    const int64_t count = PC__MIN(TILE_WIDTH, s->o - first);
+    const int vectors = (int)((count + W - 1) / W), width = vectors * W;
+    const bool straight = g->pool == 1 && count == width;
+    for (int64_t q = 0; q < g->pool; q++) {
+        tile t = {.segments = s->kh,
+                  .k = g->run,
+                  .a = input + q * s->sh * g->row,
+                  .a_row = s->sw * s->c,
+                  .a_k = 1,
+                  .a_segment = g->row,
+                  .b = packed,
+                  .b_k = width,
+                  .b_segment = g->run * width};
+        t.c = straight ? f->y + at : block + q * pixels * width;
+        t.c_row = straight ? s->o : width;
+        tile_rows_run(t, pixels, vectors);
+    }
+    if (straight)
+        finish_pixels(f, pixels, first, count, at);
+    else
+        write_pixels(f, block, pixels * width, pixels / g->pool, first, width, at);
+}
+
+/* One row of y: all panels of outputs, segment by segment. */
 static void row_run(const forward *f, const real *input, int64_t image, int64_t y, real *block)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const real *packed = f->packed;
     for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
-        const int vectors = (int)((PC__MIN(TILE_WIDTH, s->o - first) + W - 1) / W), width = vectors * W;
         for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
             const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
-            for (int64_t q = 0; q < g->pool; q++) {
-                tile t = {.segments = s->kh,
-                          .k = g->run,
-                          .a_row = s->sw * s->c,
-                          .a_k = 1,
-                          .a_segment = g->row,
-                          .a = input + q * s->sh * g->row + column * s->sw * s->c,
-                          .b = packed,
-                          .b_k = width,
-                          .b_segment = g->run * width,
-                          .c = block + q * pixels * width,
-                          .c_row = width};
-                tile_rows_run(t, pixels, vectors);
-            }
             const int64_t at = ((image * g->yh + y) * g->yw + column / g->pool) * s->o + first;
-            write_pixels(f, block, pixels, pixels / g->pool, first, width, at);
+            segment_run(f, input + column * s->sw * s->c, packed, first, pixels, at, block);
         }
-        packed += s->kh * g->run * width;
+        packed += s->kh * g->run * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
     }
 }
 
@@ -127,9 +147,11 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
 {
     const geometry *g = &f->g;
     const int64_t image = task / f->strips, y0 = task % f->strips * f->strip, rows = PC__MIN(f->strip, g->yh - y0);
-    const real *input = f->x + image * g->s->h * g->s->w * g->s->c;
-    if (g->padded) {
-        copy_padded(g, input, first_input_row(g, y0), input_rows(g, rows), padded);
+    const int64_t at = image * g->s->h * g->s->w * g->s->c;
+    const real *input = f->x + at;
+    if (f->copying) {
+        copy_padded(g, input, f->before, f->saved ? f->saved + at : NULL, first_input_row(g, y0), input_rows(g, rows),
+                    padded);
         input = padded;
     } else {
         input += first_input_row(g, y0) * g->row;
@@ -138,21 +160,37 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
         row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
 }
 
-pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
-                        uint8_t *argmax)
+typedef struct strips {
+    const forward *f;
+    real *scratch; /* per thread `block` values and `padded` more */
+    int64_t block, padded;
+} strips;
+
+static void strip_task(void *context, int64_t task)
 {
-    const geometry g = geometry_of(s);
-    if (s->n * g.yh * g.yw * s->o <= 0)
-        return PC_OK;
-    const int64_t outputs = round_up(s->o, W), depth = s->kh * g.run;
-    const int64_t row_work = 2 * g.yw * g.pool * g.pool * s->o * depth;
-    forward f = {.g = g, .x = x, .y = y, .argmax = g.pool > 1 ? argmax : NULL};
-    f.strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g.yh);
-    f.strips = (g.yh + f.strip - 1) / f.strip;
-    f.segment = PC__MAX(BLOCK_PIXELS / g.pool / g.pool, 1) * g.pool;
-    const int threads = pc__threads(s->n * g.yh * row_work);
-    const int64_t block = g.pool * f.segment * TILE_WIDTH;
-    const int64_t padded = g.padded ? round_up(input_rows(&g, f.strip) * g.row, W) : 0;
+    const strips *s = context;
+    real *mine = s->scratch + pc__thread() * (s->block + s->padded);
+    strip_run(s->f, task, mine, mine + s->block);
+}
+
+/* Everything after the sizes: `packing` fills packed weights, [panel][kh][kw][c][width]. */
+static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *weight, real *packed),
+                     const real *weight, const real *bias)
+{
+    const geometry *g = &f->g;
+    const pc__conv *s = g->s;
+    const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
+    const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
+    f->biased = bias;
+    f->copying = g->padded || f->before != PC__ACT_NONE;
+    f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
+    if (f->copying) /* rows above and below are copied by both neighbours */
+        f->strip = PC__MIN(PC__MAX(f->strip, 4 * s->kh), g->yh);
+    f->strips = (g->yh + f->strip - 1) / f->strip;
+    f->segment = PC__MAX(BLOCK_PIXELS / g->pool / g->pool, 1) * g->pool;
+    const int threads = pc__threads(s->n * g->yh * row_work);
+    const int64_t block = g->pool * f->segment * TILE_WIDTH;
+    const int64_t padded = f->copying ? round_up(input_rows(g, f->strip) * g->row, W) : 0;
     const int64_t room = outputs + depth * outputs + threads * (block + padded);
     real *slab = pc__alloc_aligned((size_t)room * sizeof(real), 64);
     if (!slab)
@@ -161,13 +199,53 @@ pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, co
     memset(slab, 0, (size_t)outputs * sizeof(real));
     if (bias)
         memcpy(slab, bias, (size_t)s->o * sizeof(real));
-    pack_weights(s, weight, packed);
-    f.bias = slab, f.packed = packed;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t task = 0; task < s->n * f.strips; task++) {
-        real *mine = scratch + pc__thread() * (block + padded);
-        strip_run(&f, task, mine, mine + block);
-    }
+    packing(s, weight, packed);
+    f->bias = slab, f->packed = packed;
+    pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
     pc__free(slab);
     return PC_OK;
+}
+
+pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                        uint8_t *argmax)
+{
+    forward f = {.g = geometry_of(s), .x = x, .y = y};
+    f.argmax = f.g.pool > 1 ? argmax : NULL;
+    return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, pack_weights, weight, bias) : PC_OK;
+}
+
+/* Packed weights of the convolution that leads back: inputs and outputs exchanged, the kernel turned around. */
+static void pack_turned(const pc__conv *s, const real *weight, real *packed)
+{
+    const int64_t area = s->kh * s->kw, depth = area * s->c;
+    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
+        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
+        if (count < width)
+            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
+        for (int64_t c = 0; c < s->c; c++)
+            for (int64_t o = 0; o < count; o++) {
+                const real *from = weight + (c * s->o + first + o) * area;
+                for (int64_t tap = 0; tap < area; tap++)
+                    packed[((area - 1 - tap) * s->c + c) * width + o] = from[tap];
+            }
+        packed += depth * width;
+    }
+}
+
+pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const real *y, const real *dy, real *dx)
+{
+    const pc__conv back = {.n = s->n,
+                           .h = pc__conv_oh(s),
+                           .w = pc__conv_ow(s),
+                           .c = s->o,
+                           .o = s->c,
+                           .kh = s->kh,
+                           .kw = s->kw,
+                           .sh = 1,
+                           .sw = 1,
+                           .ph = s->kh - 1 - s->ph,
+                           .pw = s->kw - 1 - s->pw};
+    forward f = {.g = geometry_of(&back), .x = dy, .y = dx, .before = s->activation};
+    f.saved = s->activation == PC__ACT_NONE ? NULL : y;
+    return s->n * s->h * s->w * s->c > 0 ? run(&f, pack_turned, weight, NULL) : PC_OK;
 }

@@ -40,8 +40,32 @@ static inline int64_t place_offset(const geometry *g, int64_t q)
     return q / g->pool * g->s->sh * g->row + q % g->pool * g->s->sw * g->s->c;
 }
 
-/* Copy rows [first, first + rows) of an image, padded, to out[rows][g->row]. */
-static inline void copy_padded(const geometry *g, const real *image, int64_t first, int64_t rows, real *out)
+/* out = from, or the gradient before the activation whose values are y. */
+static inline void copy_row(const real *restrict from, pc__activation activation, const real *restrict y, int64_t n,
+                            real *restrict out)
+{
+    switch (activation) {
+    case PC__ACT_NONE:
+        memcpy(out, from, (size_t)n * sizeof(real));
+        break;
+    case PC__ACT_RELU:
+        for (int64_t i = 0; i < n; i++)
+            out[i] = y[i] <= 0 ? 0 : from[i];
+        break;
+    case PC__ACT_SIGMOID:
+        for (int64_t i = 0; i < n; i++)
+            out[i] = from[i] * y[i] * (1 - y[i]);
+        break;
+    case PC__ACT_TANH:
+        for (int64_t i = 0; i < n; i++)
+            out[i] = from[i] * (1 - y[i] * y[i]);
+        break;
+    }
+}
+
+/* Copy rows [first, first + rows) of an image, padded, to out[rows][g->row]; with an activation as copy_row. */
+static inline void copy_padded(const geometry *g, const real *image, pc__activation activation, const real *y,
+                               int64_t first, int64_t rows, real *out)
 {
     const pc__conv *s = g->s;
     const int64_t side = s->pw * s->c, inner = s->w * s->c;
@@ -52,9 +76,15 @@ static inline void copy_padded(const geometry *g, const real *image, int64_t fir
             continue;
         }
         memset(out, 0, (size_t)side * sizeof(real));
-        memcpy(out + side, image + from * inner, (size_t)inner * sizeof(real));
+        copy_row(image + from * inner, activation, y ? y + from * inner : NULL, inner, out + side);
         memset(out + side + inner, 0, (size_t)side * sizeof(real));
     }
 }
+
+/* The parts of the backward convolution: dweight and dbias (each may be NULL); dx of a convolution with stride 1, no
+ * pooling and padding below the kernel's size. */
+pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y, const uint8_t *argmax, const real *dy,
+                                real *dweight, real *dbias);
+pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const real *y, const real *dy, real *dx);
 
 #endif

@@ -23,7 +23,9 @@ typedef struct gather {
 
 #define GATHER_VECTORS 8
 #define GATHER_ROWS 5
-#if PC__VECTOR_REGISTERS == 32
+#if defined(__aarch64__)
+#define GATHER_SUMS 16
+#elif PC__VECTOR_REGISTERS == 32
 #define GATHER_SUMS 24
 #else
 #define GATHER_SUMS 12
@@ -75,28 +77,48 @@ typedef void gather_function(const gather *g);
             gather_##r##x7, gather_##r##x8                                                                             \
     }
 GATHERS(1)
-GATHERS(2) GATHERS(3) GATHERS(4)
-    GATHERS(5) static gather_function *const gather_functions[GATHER_ROWS + 1][GATHER_VECTORS + 1] = {
-        {NULL}, NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5)};
+GATHERS(2)
+GATHERS(3)
+GATHERS(4)
+GATHERS(5)
+static gather_function *const gather_functions[GATHER_ROWS + 1][GATHER_VECTORS + 1] = {{NULL},   NAMES(1), NAMES(2),
+                                                                                       NAMES(3), NAMES(4), NAMES(5)};
 #undef GATHER
 #undef GATHERS
 #undef NAMES
 
-/* Any number of rows and vectors, in pieces that fit the registers. */
-static inline void gather_all(gather g, int64_t rows, int64_t vectors)
+/* How any number of rows and vectors is cut into pieces that fit the registers; worked out once for many sums. */
+typedef struct gather_shape {
+    int64_t rows, vectors, step, width; /* all, and of a piece */
+    gather_function *whole;             /* when one piece does it */
+} gather_shape;
+
+static inline gather_shape gather_shape_of(int64_t rows, int64_t vectors)
 {
-    if (!vectors)
+    gather_shape shape = {.rows = rows, .vectors = vectors};
+    if (!rows || !vectors)
+        return shape;
+    const int64_t pieces = (vectors + GATHER_VECTORS - 1) / GATHER_VECTORS;
+    shape.width = (vectors + pieces - 1) / pieces;
+    shape.step = PC__MIN(GATHER_SUMS / shape.width, GATHER_ROWS);
+    if (rows <= shape.step && vectors <= shape.width)
+        shape.whole = gather_functions[rows][vectors];
+    return shape;
+}
+
+static inline void gather_all(gather g, const gather_shape *shape)
+{
+    if (shape->whole) {
+        shape->whole(&g);
         return;
-    const int64_t pieces = (vectors + GATHER_VECTORS - 1) / GATHER_VECTORS, width = (vectors + pieces - 1) / pieces;
-    for (int64_t v = 0; v < vectors; v += width) {
-        const int64_t wide = PC__MIN(width, vectors - v), step = PC__MIN(GATHER_SUMS / wide, GATHER_ROWS);
-        for (int64_t r = 0; r < rows; r += step) {
+    }
+    for (int64_t v = 0; v < shape->vectors; v += shape->width)
+        for (int64_t r = 0; r < shape->rows; r += shape->step) {
             gather piece = g;
             piece.from += r * g.from_row + v * W;
             piece.to += r * g.to_row + v * W;
-            gather_functions[PC__MIN(step, rows - r)][wide](&piece);
+            gather_functions[PC__MIN(shape->step, shape->rows - r)][PC__MIN(shape->width, shape->vectors - v)](&piece);
         }
-    }
 }
 
 #endif

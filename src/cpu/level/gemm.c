@@ -3,9 +3,10 @@
 #include "cpu/level/compute.h"
 #include "cpu/level/gemm_dot.h"
 #include "cpu/level/micro.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 #define K_BLOCK 192          /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
+#define PANELS_BYTES 32768   /* packed panels that stay in the first-level cache all together */
 #define ROW_BLOCK 96         /* rows of A against which a panel is reused before the next one comes */
 #define COLUMNS_MOST 256     /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
 #define ROWS_MOST 512        /* rows of one task */
@@ -13,7 +14,14 @@
 #define DOT_K_BLOCK 1024     /* elements of k for which rows of A and B stay in the first-level cache */
 #define CHUNKS_MOST 16       /* pieces of a long k */
 #define CHUNK_K 1024         /* the shortest such piece */
-#define CHUNKED_OUTPUT 16384 /* outputs above which there are tiles enough for all cores */
+#define DOT_COLUMNS_MOST 72  /* columns whose partial sums wait, likewise */
+#define CHUNKED_DOTS 512     /* outputs above which there are tiles enough for all cores */
+#define CHUNKED_OUTPUT 16384 /* the same where tiles are larger */
+
+static int64_t pieces(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step;
+}
 
 static const real *at_a(const pc__gemm *g, int64_t row, int64_t k)
 {
@@ -30,23 +38,62 @@ static real *at_c(const pc__gemm *g, int64_t row, int64_t column)
     return (real *)g->c + row * g->c_rs + column * g->c_cs;
 }
 
-/* out[k][width] = a block of B, columns past the end zero. */
-static void pack(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column, int64_t columns, int64_t width, real *out)
+/* Elements of k that are packed at once. */
+static int64_t k_block(const pc__gemm *g)
 {
-    if (columns < width)
-        for (int64_t k = 0; k < kc; k++)
-            memset(out + k * width + columns, 0, (size_t)(width - columns) * sizeof(real));
-    if (g->b_cs == 1) {
-        for (int64_t k = 0; k < kc; k++)
-            memcpy(out + k * width, at_b(g, k0 + k, column), (size_t)columns * sizeof(real));
-        return;
-    }
-    for (int64_t k = 0; k < kc; k += W)
-        for (int64_t j = 0; j < columns; j++) {
-            const real *from = at_b(g, k0 + k, column + j);
-            for (int64_t i = 0; i < PC__MIN(kc - k, W); i++)
-                out[(k + i) * width + j] = from[i * g->b_rs];
+    return PC__MIN(K_BLOCK, g->k);
+}
+
+/* Columns of the panel at column j of `columns`, and its width: whole vectors. */
+static int64_t panel_columns(int64_t j, int64_t columns)
+{
+    return PC__MIN(TILE_WIDTH, columns - j);
+}
+
+static int panel_vectors(int64_t j, int64_t columns)
+{
+    return (int)((panel_columns(j, columns) + W - 1) / W);
+}
+
+/* out[panel][k][width] = a block of B from its rows, in the order of memory; columns past the end zero. */
+static void pack_rows(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column, int64_t columns, real *out)
+{
+    for (int64_t k = 0; k < kc; k++) {
+        const real *from = at_b(g, k0 + k, column);
+        for (int64_t j = 0; j < columns; j += TILE_WIDTH) {
+            const int64_t count = panel_columns(j, columns), width = panel_vectors(j, columns) * W;
+            real *to = out + j * k_block(g) + k * width;
+            if (count == TILE_WIDTH)
+                memcpy(to, from + j, TILE_WIDTH * sizeof(real));
+            else
+                memcpy(to, from + j, (size_t)count * sizeof(real));
+            for (int64_t i = count; i < width; i++)
+                to[i] = 0;
         }
+    }
+}
+
+/* The same for any strides, down the columns. */
+static void pack_columns(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column, int64_t columns, real *out)
+{
+    for (int64_t j = 0; j < columns; j += TILE_WIDTH) {
+        const int64_t count = panel_columns(j, columns), width = panel_vectors(j, columns) * W;
+        real *panel = out + j * k_block(g);
+        for (int64_t k = 0; k < kc; k += W)
+            for (int64_t i = 0; i < width; i++) {
+                const real *from = at_b(g, k0 + k, column + j + i);
+                for (int64_t part = 0; part < PC__MIN(kc - k, W); part++)
+                    panel[(k + part) * width + i] = i < count ? from[part * g->b_rs] : 0;
+            }
+    }
+}
+
+static void pack(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column, int64_t columns, real *out)
+{
+    if (g->b_cs == 1)
+        pack_rows(g, k0, kc, column, columns, out);
+    else
+        pack_columns(g, k0, kc, column, columns, out);
 }
 
 /* Bias and activation over finished values that lie side by side. */
@@ -98,79 +145,86 @@ static void panel_direct(const pc__gemm *g, tile t, int64_t row, int64_t rows, i
     }
 }
 
-/* Elements of k that are packed at once, and room for the panels of `columns` columns. */
-static int64_t k_block(const pc__gemm *g)
+/* One panel times some rows, by the way that fits. `panel` is packed, or NULL for B where it is. */
+static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t row, int64_t rows, int64_t column,
+                      int64_t count)
 {
-    return PC__MIN(K_BLOCK, g->k);
+    const int vectors = (int)((count + W - 1) / W);
+    const int64_t kc = PC__MIN(K_BLOCK, g->k - k0);
+    const bool last = k0 + kc >= g->k;
+    tile t = {.segments = 1,
+              .k = kc,
+              .a = at_a(g, row, k0),
+              .a_row = g->a_rs,
+              .a_k = g->a_cs,
+              .b = panel ? panel : at_b(g, k0, column),
+              .b_k = panel ? vectors * W : g->b_rs,
+              .add = g->accumulate || k0 > 0};
+    if (g->c_cs == 1 && count == vectors * W)
+        panel_direct(g, t, row, rows, column, vectors, last);
+    else
+        panel_by_copy(g, t, row, rows, column, count, vectors, last);
 }
 
-static int64_t scratch_size(const pc__gemm *g, int64_t columns)
-{
-    return k_block(g) * round_up(PC__MIN(columns, g->n), TILE_WIDTH);
-}
-
-/* C for rows [row, row + rows) and columns [column, column + columns); scratch is as scratch_size says. */
+/* C for rows [row, row + rows) and columns [column, column + columns); scratch is as scratch_size says. Panels are
+ * reused from the first-level cache: all of them for each few rows where they fit, else one for many rows. */
 static void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, real *scratch)
 {
     const bool packing = g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
+    const int64_t tail = columns % W ? columns / TILE_WIDTH * TILE_WIDTH : columns;
+    const bool small = k_block(g) * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
+    const int64_t step = small ? tile_rows[panel_vectors(0, columns)] : ROW_BLOCK;
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK) {
-        const int64_t kc = PC__MIN(K_BLOCK, g->k - k0);
-        const bool last = k0 + kc >= g->k;
-        for (int64_t r = row; r < row + rows; r += ROW_BLOCK)
-            for (int64_t j = 0; j < columns; j += TILE_WIDTH) {
-                const int64_t count = PC__MIN(TILE_WIDTH, columns - j), here = PC__MIN(ROW_BLOCK, row + rows - r);
-                const int vectors = (int)((count + W - 1) / W);
-                const bool copied = packing || count < vectors * W;
-                real *panel = scratch + j * k_block(g);
-                if (copied && r == row)
-                    pack(g, k0, kc, column + j, count, vectors * W, panel);
-                tile t = {.segments = 1,
-                          .k = kc,
-                          .a = at_a(g, r, k0),
-                          .a_row = g->a_rs,
-                          .a_k = g->a_cs,
-                          .b = copied ? panel : at_b(g, k0, column + j),
-                          .b_k = copied ? vectors * W : g->b_rs,
-                          .add = g->accumulate || k0 > 0};
-                if (g->c_cs == 1 && count == vectors * W)
-                    panel_direct(g, t, r, here, column + j, vectors, last);
-                else
-                    panel_by_copy(g, t, r, here, column + j, count, vectors, last);
-            }
+        const int64_t kc = PC__MIN(K_BLOCK, g->k - k0), first = packing ? 0 : tail;
+        pack(g, k0, kc, column + first, columns - first, scratch + first * k_block(g));
+        for (int64_t r = row; r < row + rows; r += step)
+            for (int64_t j = 0; j < columns; j += TILE_WIDTH)
+                panel_run(g, j >= first ? scratch + j * k_block(g) : NULL, k0, r, PC__MIN(step, row + rows - r),
+                          column + j, panel_columns(j, columns));
     }
 }
 
-/* C for up to DOT_ROW_BLOCK rows and DOT_COLUMNS columns. */
-static void dots_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
+/* Finished values of one row and a tile of columns, from their vectors of partial sums and the end of k. */
+static void dots_finish(const pc__gemm *g, int64_t row, int64_t column, int64_t columns, int64_t whole, const vec *sums)
 {
-    vec sums[DOT_ROW_BLOCK / DOT_ROWS + 1][DOT_ROWS * DOT_COLUMNS];
-    const int64_t whole = g->k / W * W, tiles = (rows + DOT_ROWS - 1) / DOT_ROWS;
-    memset(sums, 0, (size_t)tiles * sizeof(sums[0]));
-    for (int64_t k0 = 0; k0 < whole; k0 += DOT_K_BLOCK)
-        for (int64_t i = 0; i < tiles; i++) {
-            dot d = {.k = PC__MIN(DOT_K_BLOCK, whole - k0),
-                     .a = at_a(g, row + i * DOT_ROWS, k0),
-                     .a_row = g->a_rs,
-                     .b = at_b(g, k0, column),
-                     .b_column = g->b_cs,
-                     .sums = sums[i]};
-            dot_functions[PC__MIN(DOT_ROWS, rows - i * DOT_ROWS)][columns](&d);
-        }
-    for (int64_t i = 0; i < rows; i++) {
-        real values[DOT_COLUMNS];
-        real *c = at_c(g, row + i, column);
-        for (int64_t j = 0; j < columns; j++) {
-            const real *a = at_a(g, row + i, whole), *b = at_b(g, whole, column + j);
-            values[j] = vector_sum(sums[i / DOT_ROWS][i % DOT_ROWS * DOT_COLUMNS + j]);
-            for (int64_t k = 0; k < g->k - whole; k++)
-                values[j] += a[k] * b[k];
-            if (g->accumulate)
-                values[j] += c[j * g->c_cs];
-        }
-        finish(g, values, column, columns);
-        for (int64_t j = 0; j < columns; j++)
-            c[j * g->c_cs] = values[j];
+    real values[DOT_COLUMNS], *c = at_c(g, row, column);
+    for (int64_t j = 0; j < columns; j++) {
+        const real *a = at_a(g, row, whole), *b = at_b(g, whole, column + j);
+        values[j] = vector_sum(&sums[j]);
+        for (int64_t k = 0; k < g->k - whole; k++)
+            values[j] += a[k] * b[k];
+        if (g->accumulate)
+            values[j] += c[j * g->c_cs];
     }
+    finish(g, values, column, columns);
+    for (int64_t j = 0; j < columns; j++)
+        c[j * g->c_cs] = values[j];
+}
+
+/* C for up to DOT_ROW_BLOCK rows and any columns. Blocks of k are outermost: the block of A stays in the second-level
+ * cache for all columns, that of B in the first-level cache for all rows. The sums wait in scratch meanwhile. */
+static void dots_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, vec *scratch)
+{
+    const int64_t whole = g->k / W * W, size = DOT_ROWS * DOT_COLUMNS;
+    const int64_t down = pieces(rows, DOT_ROWS), across = pieces(columns, DOT_COLUMNS);
+    const int64_t step = PC__MAX(round_up(pieces(whole, PC__MAX(pieces(whole, DOT_K_BLOCK), 1)), W), W);
+    memset(scratch, 0, (size_t)(down * across * size) * sizeof(vec));
+    for (int64_t k0 = 0; k0 < whole; k0 += step)
+        for (int64_t j = 0; j < across; j++)
+            for (int64_t i = 0; i < down; i++) {
+                dot d = {.k = PC__MIN(step, whole - k0),
+                         .a = at_a(g, row + i * DOT_ROWS, k0),
+                         .a_row = g->a_rs,
+                         .b = at_b(g, k0, column + j * DOT_COLUMNS),
+                         .b_column = g->b_cs,
+                         .sums = scratch + (j * down + i) * size};
+                dot_functions[PC__MIN(DOT_ROWS, rows - i * DOT_ROWS)][PC__MIN(DOT_COLUMNS, columns - j * DOT_COLUMNS)](
+                    &d);
+            }
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < across; j++)
+            dots_finish(g, row + i, column + j * DOT_COLUMNS, PC__MIN(DOT_COLUMNS, columns - j * DOT_COLUMNS), whole,
+                        scratch + (j * down + i / DOT_ROWS) * size + i % DOT_ROWS * DOT_COLUMNS);
 }
 
 /* How a product is cut into tasks; any cut gives the same bits. */
@@ -180,24 +234,38 @@ typedef struct cut {
     int64_t down, across;  /* tasks */
 } cut;
 
+static bool both_along_k(const pc__gemm *g)
+{
+    return g->a_cs == 1 && g->b_rs == 1 && g->k >= 2 * W && (g->m <= 64 || g->n <= 2 * DOT_COLUMNS);
+}
+
 static cut cut_for(const pc__gemm *g, int threads)
 {
-    cut c = {.rows = ROWS_MOST, .columns = COLUMNS_MOST};
-    c.dots = g->a_cs == 1 && g->b_rs == 1 && g->k >= 2 * W && (g->m <= 64 || g->n <= 2 * DOT_COLUMNS);
-    if (c.dots)
-        c.rows = DOT_ROW_BLOCK, c.columns = DOT_COLUMNS;
-    for (;;) {
-        c.down = (g->m + c.rows - 1) / c.rows;
-        c.across = (g->n + c.columns - 1) / c.columns;
-        if (c.dots || threads == 1 || c.down * c.across >= 4 * threads)
-            return c;
-        if (c.rows > ROW_BLOCK && c.rows / 2 < g->m)
-            c.rows = PC__MAX(c.rows / 2, ROW_BLOCK);
-        else if (c.columns > TILE_WIDTH)
-            c.columns = PC__MAX(round_up(c.columns / 2, TILE_WIDTH), TILE_WIDTH);
-        else
-            return c;
+    cut c = {.dots = both_along_k(g), .rows = ROWS_MOST, .columns = COLUMNS_MOST};
+    if (c.dots) {
+        c.rows = DOT_ROW_BLOCK;
+        c.columns = PC__MIN(round_up(pieces(g->n, threads), DOT_COLUMNS), DOT_COLUMNS_MOST);
+    } else {
+        while (threads > 1 && pieces(g->m, c.rows) * pieces(g->n, c.columns) < 4 * threads)
+            if (c.rows > ROW_BLOCK && c.rows / 2 < g->m)
+                c.rows = PC__MAX(c.rows / 2, ROW_BLOCK);
+            else if (c.columns > TILE_WIDTH)
+                c.columns = round_up(c.columns / 2, TILE_WIDTH);
+            else
+                break;
     }
+    c.down = pieces(g->m, c.rows);
+    c.across = pieces(g->n, c.columns);
+    return c;
+}
+
+/* Elements of scratch for a task: packed panels of B, or vectors of sums. */
+static int64_t scratch_size(const pc__gemm *g, const cut *c)
+{
+    if (!c->dots)
+        return k_block(g) * round_up(PC__MIN(c->columns, g->n), TILE_WIDTH);
+    return pieces(PC__MIN(c->rows, g->m), DOT_ROWS) * pieces(PC__MIN(c->columns, g->n), DOT_COLUMNS) * DOT_ROWS *
+           DOT_COLUMNS * W;
 }
 
 static void task_run(const pc__gemm *g, const cut *c, int64_t task, real *scratch)
@@ -205,37 +273,56 @@ static void task_run(const pc__gemm *g, const cut *c, int64_t task, real *scratc
     const int64_t row = task / c->across * c->rows, column = task % c->across * c->columns;
     const int64_t rows = PC__MIN(c->rows, g->m - row), columns = PC__MIN(c->columns, g->n - column);
     if (c->dots)
-        dots_run(g, row, rows, column, columns);
+        dots_run(g, row, rows, column, columns, (vec *)scratch);
     else
         columns_run(g, row, rows, column, columns, scratch);
+}
+
+/* One call, for its tasks: scratch has `room` values per thread. */
+typedef struct product {
+    const pc__gemm *g;
+    const cut *c;
+    real *scratch;
+    int64_t room;
+    int64_t step; /* chunked: of k for each chunk, whose sums go to `sums` */
+    real *sums;
+} product;
+
+static void product_task(void *context, int64_t task)
+{
+    const product *p = context;
+    task_run(p->g, p->c, task, p->scratch ? p->scratch + pc__thread() * p->room : NULL);
+}
+
+static void chunk_run(void *context, int64_t i)
+{
+    const product *p = context;
+    const pc__gemm *g = p->g;
+    pc__gemm part = *g;
+    part.k = PC__MAX(PC__MIN(p->step, g->k - i * p->step), 0);
+    part.a = at_a(g, 0, i * p->step);
+    part.b = at_b(g, i * p->step, 0);
+    part.c = p->sums + i * g->m * g->n;
+    part.c_rs = g->n;
+    part.c_cs = 1;
+    part.bias = NULL;
+    part.accumulate = false;
+    part.activation = PC__ACT_NONE;
+    for (int64_t task = 0; task < p->c->down * p->c->across; task++)
+        task_run(&part, p->c, task, p->scratch + pc__thread() * p->room);
 }
 
 /* Few outputs, long k: pieces of k side by side, then their sum in order. */
 static pc_status chunked(const pc__gemm *g, int64_t chunks, int threads)
 {
-    const int64_t outputs = g->m * g->n, step = (g->k + chunks - 1) / chunks, room = scratch_size(g, COLUMNS_MOST);
-    real *slab = pc__alloc_aligned((size_t)(chunks * outputs + threads * room) * sizeof(real), 64);
+    const int64_t outputs = g->m * g->n, step = (g->k + chunks - 1) / chunks;
+    const cut c = cut_for(g, 1);
+    const int64_t room = scratch_size(g, &c), shared = round_up(chunks * outputs, W);
+    real *slab = pc__alloc_aligned((size_t)(shared + threads * room) * sizeof(real), 64);
     if (!slab)
         return PC_ERR_MEMORY;
-    real *scratch = slab + chunks * outputs;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t i = 0; i < chunks; i++) {
-        pc__gemm part = {.m = g->m,
-                         .n = g->n,
-                         .k = PC__MAX(PC__MIN(step, g->k - i * step), 0),
-                         .a = at_a(g, 0, i * step),
-                         .a_rs = g->a_rs,
-                         .a_cs = g->a_cs,
-                         .b = at_b(g, i * step, 0),
-                         .b_rs = g->b_rs,
-                         .b_cs = g->b_cs,
-                         .c = slab + i * outputs,
-                         .c_rs = g->n,
-                         .c_cs = 1};
-        const cut c = cut_for(&part, 1);
-        for (int64_t task = 0; task < c.down * c.across; task++)
-            task_run(&part, &c, task, scratch + pc__thread() * room);
-    }
+    real *scratch = slab + shared;
+    pc__parallel(threads, chunks, chunk_run, &(product){g, &c, scratch, room, step, slab});
     for (int64_t i = 0; i < g->m; i++) {
         real *sum = slab + i * g->n;
         for (int64_t chunk = 1; chunk < chunks; chunk++)
@@ -267,19 +354,17 @@ pc_status PC__R(gemm)(const pc__gemm *request)
     if (request->m <= 0 || request->n <= 0)
         return PC_OK;
     const bool turn = request->c_cs != 1 && request->c_rs == 1 && !request->bias;
-    const pc__gemm product = turn ? transposed(request) : *request, *g = &product;
+    const pc__gemm turned = turn ? transposed(request) : *request, *g = &turned;
     const int threads = pc__threads(2 * g->m * g->n * g->k);
     const int64_t chunks = PC__MIN(CHUNKS_MOST, g->k / CHUNK_K);
-    if (chunks > 1 && g->m * g->n <= CHUNKED_OUTPUT)
+    if (chunks > 1 && g->m * g->n <= (both_along_k(g) ? CHUNKED_DOTS : CHUNKED_OUTPUT))
         return chunked(g, chunks, threads);
     const cut c = cut_for(g, threads);
-    const int64_t tasks = c.down * c.across, room = c.dots ? 0 : scratch_size(g, c.columns);
+    const int64_t tasks = c.down * c.across, room = scratch_size(g, &c);
     real *scratch = NULL;
     if (room && !(scratch = pc__alloc_aligned((size_t)(threads * room) * sizeof(real), 64)))
         return PC_ERR_MEMORY;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t task = 0; task < tasks; task++)
-        task_run(g, &c, task, scratch ? scratch + pc__thread() * room : NULL);
+    pc__parallel(threads, tasks, product_task, &(product){.g = g, .c = &c, .scratch = scratch, .room = room});
     pc__free(scratch);
     return PC_OK;
 }

@@ -55,7 +55,10 @@ typedef void dot_function(const dot *d);
         NULL, dot_##r##x1, dot_##r##x2, dot_##r##x3, dot_##r##x4, dot_##r##x5, dot_##r##x6                             \
     }
 DOTS(1)
-DOTS(2) DOTS(3) DOTS(4) static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {
+DOTS(2)
+DOTS(3)
+DOTS(4)
+static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {
     {NULL}, NAMES(1), NAMES(2), NAMES(3), NAMES(4)};
 #else
 #define DOTS(rows) DOT(rows, 1) DOT(rows, 2) DOT(rows, 3)
@@ -64,19 +67,27 @@ DOTS(2) DOTS(3) DOTS(4) static dot_function *const dot_functions[DOT_ROWS + 1][D
         NULL, dot_##r##x1, dot_##r##x2, dot_##r##x3                                                                    \
     }
 DOTS(1)
-DOTS(2) DOTS(3) static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {
-    {NULL}, NAMES(1), NAMES(2), NAMES(3)};
+DOTS(2)
+DOTS(3)
+static dot_function *const dot_functions[DOT_ROWS + 1][DOT_COLUMNS + 1] = {{NULL}, NAMES(1), NAMES(2), NAMES(3)};
 #endif
 #undef DOT
 #undef DOTS
 #undef NAMES
 
-static inline real vector_sum(vec v)
+/* The sum of a vector's lanes, by way of 16-byte parts of it, which every level adds fast. */
+INLINE real vector_sum(const vec *v)
 {
-    real lanes[W];
-    AT(lanes) = v;
-    UNROLL for (int half = W / 2; half; half /= 2) UNROLL for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
+    typedef real part __attribute__((vector_size(16), may_alias));
+    const part *parts = (const part *)v;
+    part sum = parts[0];
+    UNROLL for (int i = 1; i < PC__VECTOR_BYTES / 16; i++) sum += parts[i];
+#ifdef PC__DOUBLE
+    return sum[0] + sum[1];
+#else
+    sum += __builtin_shuffle(sum, (int32_t __attribute__((vector_size(16)))){2, 3, 0, 1});
+    return sum[0] + sum[1];
+#endif
 }
 
 #endif

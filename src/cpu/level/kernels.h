@@ -3,7 +3,7 @@
 #define PC__KERNELS_H
 
 #include "cpu/level/level.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 #include "ops/table.h"
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \

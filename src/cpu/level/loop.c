@@ -108,6 +108,18 @@ static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_
     }
 }
 
+typedef struct pieces {
+    const pc__loop *loop;
+    pc__run_fn run;
+    int64_t n, piece;
+} pieces;
+
+static void run_piece(void *context, int64_t i)
+{
+    const pieces *p = context;
+    run_part(p->loop, p->run, i * p->piece, PC__MIN((i + 1) * p->piece, p->n));
+}
+
 void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
 {
     int64_t n = pc__count(loop->ndim, loop->shape);
@@ -119,8 +131,5 @@ void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
         return;
     }
     int64_t piece = (n / (threads * 4) + 1023) / 1024 * 1024;
-    int64_t pieces = (n + piece - 1) / piece;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t i = 0; i < pieces; i++)
-        run_part(loop, run, i * piece, PC__MIN((i + 1) * piece, n));
+    pc__parallel(threads, (n + piece - 1) / piece, run_piece, &(pieces){loop, run, n, piece});
 }

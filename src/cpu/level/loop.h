@@ -6,7 +6,7 @@
 #define PC__LOOP_H
 
 #include "cpu/level/level.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 #include "tensor/call.h"
 
 #define PC__OPERANDS 4

@@ -9,7 +9,11 @@
 #if PC__VECTOR_REGISTERS == 32
 #define TILE_VECTORS 4
 #define TILE_ROWS_MAX 12
+#if defined(__aarch64__) /* the compiler wants registers for all elements of a column of A */
+static const int tile_rows[TILE_VECTORS + 1] = {0, 12, 8, 6, 5};
+#else
 static const int tile_rows[TILE_VECTORS + 1] = {0, 12, 12, 8, 6};
+#endif
 #else
 #define TILE_VECTORS 2
 #define TILE_ROWS_MAX 8
@@ -74,12 +78,15 @@ typedef void tile_function(const tile *t);
 
 #if PC__VECTOR_REGISTERS == 32
 TILES_TO_12(1)
-TILES_TO_12(2) TILES_TO_8(3)
-    TILES_TO_6(4) static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
-        {NULL}, {NAMES_TO_12(1)}, {NAMES_TO_12(2)}, {NAMES_TO_8(3)}, {NAMES_TO_6(4)}};
+TILES_TO_12(2)
+TILES_TO_8(3)
+TILES_TO_6(4)
+static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
+    {NULL}, {NAMES_TO_12(1)}, {NAMES_TO_12(2)}, {NAMES_TO_8(3)}, {NAMES_TO_6(4)}};
 #else
 TILES_TO_8(1)
-TILES_TO_6(2) static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
+TILES_TO_6(2)
+static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] = {
     {NULL}, {NAMES_TO_8(1)}, {NAMES_TO_6(2)}};
 #endif
 
@@ -91,10 +98,11 @@ TILES_TO_6(2) static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_
 #undef NAMES_TO_8
 #undef NAMES_TO_12
 
-/* Rows `rows` of any number, in tiles of `vectors` vectors. */
+/* Any number of rows, in tiles of about the same height: short ones do not keep the multipliers busy. */
 static inline void tile_rows_run(tile t, int64_t rows, int vectors)
 {
-    const int step = tile_rows[vectors];
+    const int64_t tiles = (rows + tile_rows[vectors] - 1) / tile_rows[vectors];
+    const int64_t step = tiles > 1 ? (rows + tiles - 1) / tiles : rows;
     for (; rows > 0; rows -= step, t.a += step * t.a_row, t.c += step * t.c_row)
         tile_functions[vectors][PC__MIN(rows, step)](&t);
 }

@@ -2,7 +2,7 @@
  * forward and an image going backward, where windows may overlap. */
 #include "cpu/level/compute.h"
 #include "cpu/level/real.h"
-#include "cpu/parallel.h"
+#include "base/parallel.h"
 
 /* The part of a window that lies inside the picture, along one axis. */
 typedef struct range {
@@ -66,50 +66,73 @@ static int threads_for(const pc__pool *s)
     return pc__threads(4 * s->n * pc__pool_oh(s) * pc__pool_ow(s) * s->kh * s->kw * s->c);
 }
 
+/* One call's shapes and memory, for its tasks. */
+typedef struct pooling {
+    const pc__pool *s;
+    const void *from;
+    void *to;
+    int32_t *argmax;
+} pooling;
+
+static void max_row(void *context, int64_t row)
+{
+    const pooling *p = context;
+    const pc__pool *s = p->s;
+    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
+    for (int64_t j = 0; j < ow; j++)
+        max_window(s, (const real *)p->from + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
+                   inside(j, s->sw, s->kw, s->pw, s->w), (real *)p->to + (row * ow + j) * s->c,
+                   p->argmax ? p->argmax + (row * ow + j) * s->c : NULL);
+}
+
 pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *argmax)
 {
-    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
-    const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t row = 0; row < s->n * oh; row++)
-        for (int64_t j = 0; j < ow; j++)
-            max_window(s, (const real *)x + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
-                       inside(j, s->sw, s->kw, s->pw, s->w), (real *)y + (row * ow + j) * s->c,
-                       argmax ? argmax + (row * ow + j) * s->c : NULL);
+    pc__parallel(threads_for(s), s->n * pc__pool_oh(s), max_row, &(pooling){s, x, y, argmax});
     return PC_OK;
+}
+
+static void max_image_backward(void *context, int64_t n)
+{
+    const pooling *p = context;
+    const pc__pool *s = p->s;
+    const int64_t out = pc__pool_oh(s) * pc__pool_ow(s), image = s->h * s->w * s->c;
+    real *to = (real *)p->to + n * image;
+    const real *from = (const real *)p->from + n * out * s->c;
+    memset(to, 0, (size_t)image * sizeof(real));
+    for (int64_t i = 0; i < out; i++)
+        for (int64_t c = 0; c < s->c; c++)
+            to[p->argmax[(n * out + i) * s->c + c] * s->c + c] += from[i * s->c + c];
 }
 
 pc_status PC__R(max_pool2d_backward)(const pc__pool *s, const int32_t *argmax, const void *dy, void *dx)
 {
-    const int64_t out = pc__pool_oh(s) * pc__pool_ow(s), image = s->h * s->w * s->c;
-    const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t n = 0; n < s->n; n++) {
-        real *to = (real *)dx + n * image;
-        const real *from = (const real *)dy + n * out * s->c;
-        memset(to, 0, (size_t)image * sizeof(real));
-        for (int64_t i = 0; i < out; i++)
-            for (int64_t c = 0; c < s->c; c++)
-                to[argmax[(n * out + i) * s->c + c] * s->c + c] += from[i * s->c + c];
-    }
+    pc__parallel(threads_for(s), s->n, max_image_backward, &(pooling){s, dy, dx, (int32_t *)argmax});
     return PC_OK;
+}
+
+static void average_row(void *context, int64_t row)
+{
+    const pooling *p = context;
+    const pc__pool *s = p->s;
+    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
+    for (int64_t j = 0; j < ow; j++)
+        average_window(s, (const real *)p->from + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
+                       inside(j, s->sw, s->kw, s->pw, s->w), (real *)p->to + (row * ow + j) * s->c);
 }
 
 pc_status PC__R(avg_pool2d)(const pc__pool *s, const void *x, void *y)
 {
-    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
-    const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t row = 0; row < s->n * oh; row++)
-        for (int64_t j = 0; j < ow; j++)
-            average_window(s, (const real *)x + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
-                           inside(j, s->sw, s->kw, s->pw, s->w), (real *)y + (row * ow + j) * s->c);
+    pc__parallel(threads_for(s), s->n * pc__pool_oh(s), average_row, &(pooling){.s = s, .from = x, .to = y});
     return PC_OK;
 }
 
-static void average_image_backward(const pc__pool *s, const real *dy, real *dx)
+static void average_image_backward(void *context, int64_t n)
 {
+    const pooling *p = context;
+    const pc__pool *s = p->s;
     const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s);
+    const real *dy = (const real *)p->from + n * oh * ow * s->c;
+    real *dx = (real *)p->to + n * s->h * s->w * s->c;
     memset(dx, 0, (size_t)(s->h * s->w * s->c) * sizeof(real));
     for (int64_t i = 0; i < oh; i++)
         for (int64_t j = 0; j < ow; j++, dy += s->c) {
@@ -124,10 +147,6 @@ static void average_image_backward(const pc__pool *s, const real *dy, real *dx)
 
 pc_status PC__R(avg_pool2d_backward)(const pc__pool *s, const void *dy, void *dx)
 {
-    const int64_t out = pc__pool_oh(s) * pc__pool_ow(s) * s->c, image = s->h * s->w * s->c;
-    const int threads = threads_for(s);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t n = 0; n < s->n; n++)
-        average_image_backward(s, (const real *)dy + n * out, (real *)dx + n * image);
+    pc__parallel(threads_for(s), s->n, average_image_backward, &(pooling){.s = s, .from = dy, .to = dx});
     return PC_OK;
 }

@@ -3,6 +3,31 @@
 
 #include "cpu/level/kernels.h"
 
+/* Blocks of four numbers come in pieces, so that claiming one costs little beside drawing it. */
+#define BLOCKS 1024
+
+typedef struct drawing {
+    const pc__random_attributes *a;
+    const pc_call *call;
+    int64_t n; /* numbers */
+    void (*draw)(const struct drawing *d, int64_t block);
+} drawing;
+
+static void draw_piece(void *context, int64_t piece)
+{
+    const drawing *d = context;
+    int64_t end = PC__MIN((piece + 1) * BLOCKS, (d->n + 3) / 4);
+    for (int64_t block = piece * BLOCKS; block < end; block++)
+        d->draw(d, block);
+}
+
+static pc_status draw_all(const pc_call *call, int cost, void (*draw)(const drawing *d, int64_t block))
+{
+    drawing d = {call->attributes, call, pc_tensor_count(call->out[0]), draw};
+    pc__parallel(pc__threads(d.n * cost), ((d.n + 3) / 4 + BLOCKS - 1) / BLOCKS, draw_piece, &d);
+    return PC_OK;
+}
+
 static void put(pc_tensor *t, int64_t i, double value)
 {
     if (t->dtype == PC_F32)
@@ -11,64 +36,55 @@ static void put(pc_tensor *t, int64_t i, double value)
         ((double *)pc__data(t))[i] = value;
 }
 
+static void draw_uniform(const drawing *d, int64_t block)
+{
+    uint32_t w[4];
+    pc_philox(d->a->seed, d->a->stream, (uint64_t)block, w);
+    for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++)
+        put(d->call->out[0], block * 4 + k, d->a->low + (d->a->high - d->a->low) * (double)pc_uniform_f32(w[k]));
+}
+
 PC__KERNEL(uniform)
 {
     (void)stream;
-    const pc__random_attributes *a = call->attributes;
-    pc_tensor *t = call->out[0];
-    int64_t n = pc_tensor_count(t), blocks = (n + 3) / 4;
-    int threads = pc__threads(n * 30);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t block = 0; block < blocks; block++) {
-        uint32_t w[4];
-        pc_philox(a->seed, a->stream, (uint64_t)block, w);
-        for (int64_t k = 0; k < 4 && block * 4 + k < n; k++)
-            put(t, block * 4 + k, a->low + (a->high - a->low) * (double)pc_uniform_f32(w[k]));
-    }
-    return PC_OK;
+    return draw_all(call, 30, draw_uniform);
+}
+
+static void draw_normal(const drawing *d, int64_t block)
+{
+    uint32_t w[4];
+    float z[4];
+    pc_philox(d->a->seed, d->a->stream, (uint64_t)block, w);
+    pc_normal_pair(w[0], w[1], z);
+    pc_normal_pair(w[2], w[3], z + 2);
+    for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++)
+        put(d->call->out[0], block * 4 + k, d->a->low + d->a->high * (double)z[k]);
 }
 
 PC__KERNEL(normal)
 {
     (void)stream;
-    const pc__random_attributes *a = call->attributes;
-    pc_tensor *t = call->out[0];
-    int64_t n = pc_tensor_count(t), blocks = (n + 3) / 4;
-    int threads = pc__threads(n * 100);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t block = 0; block < blocks; block++) {
-        uint32_t w[4];
-        float z[4];
-        pc_philox(a->seed, a->stream, (uint64_t)block, w);
-        pc_normal_pair(w[0], w[1], z);
-        pc_normal_pair(w[2], w[3], z + 2);
-        for (int64_t k = 0; k < 4 && block * 4 + k < n; k++)
-            put(t, block * 4 + k, a->low + a->high * (double)z[k]);
+    return draw_all(call, 100, draw_normal);
+}
+
+static void draw_dropout(const drawing *d, int64_t block)
+{
+    const pc_tensor *x = d->call->in[0];
+    const void *from = pc__data(x);
+    bool *kept = pc__data(d->call->out[1]);
+    double scale = d->a->low < 1 ? 1 / (1 - d->a->low) : 0;
+    uint32_t w[4];
+    pc_philox(d->a->seed, d->a->stream, (uint64_t)block, w);
+    for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++) {
+        int64_t i = block * 4 + k;
+        kept[i] = (double)pc_uniform_f32(w[k]) >= d->a->low;
+        double value = x->dtype == PC_F32 ? (double)((const float *)from)[i] : ((const double *)from)[i];
+        put(d->call->out[0], i, kept[i] ? value * scale : 0);
     }
-    return PC_OK;
 }
 
 PC__KERNEL(dropout)
 {
     (void)stream;
-    const pc__random_attributes *a = call->attributes;
-    pc_tensor *x = call->in[0], *y = call->out[0];
-    bool *kept = pc__data(call->out[1]);
-    int64_t n = pc_tensor_count(x), blocks = (n + 3) / 4;
-    double scale = a->low < 1 ? 1 / (1 - a->low) : 0;
-    bool single = x->dtype == PC_F32;
-    const void *from = pc__data(x);
-    int threads = pc__threads(n * 30);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t block = 0; block < blocks; block++) {
-        uint32_t w[4];
-        pc_philox(a->seed, a->stream, (uint64_t)block, w);
-        for (int64_t k = 0; k < 4 && block * 4 + k < n; k++) {
-            int64_t i = block * 4 + k;
-            kept[i] = (double)pc_uniform_f32(w[k]) >= a->low;
-            double value = single ? (double)((const float *)from)[i] : ((const double *)from)[i];
-            put(y, i, kept[i] ? value * scale : 0);
-        }
-    }
-    return PC_OK;
+    return draw_all(call, 30, draw_dropout);
 }

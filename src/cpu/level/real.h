@@ -22,6 +22,10 @@ typedef int32_t pc__lane_int;
 /* A vector register, and the same anywhere in memory. */
 typedef real vec __attribute__((vector_size(PC__VECTOR_BYTES)));
 typedef real vec_in_memory __attribute__((vector_size(PC__VECTOR_BYTES), aligned(sizeof(real)), may_alias));
+typedef pc__lane_int lanes __attribute__((vector_size(PC__VECTOR_BYTES)));
+typedef pc__lane_int lanes_in_memory __attribute__((vector_size(PC__VECTOR_BYTES), aligned(sizeof(real)), may_alias));
+typedef uint8_t bytes __attribute__((vector_size(PC__VECTOR_BYTES / sizeof(real))));
+typedef uint8_t bytes_in_memory __attribute__((vector_size(PC__VECTOR_BYTES / sizeof(real)), aligned(1), may_alias));
 #define W ((int)(PC__VECTOR_BYTES / sizeof(real)))
 #define AT(pointer) (*(vec_in_memory *)(pointer))
 #define LOAD(pointer) (*(const vec_in_memory *)(pointer))
@@ -121,6 +125,72 @@ INLINE real activation_gradient(pc__activation activation, real dy, real y)
     switch (activation) {
     case PC__ACT_RELU:
         return y <= 0 ? 0 : dy;
+    case PC__ACT_SIGMOID:
+        return dy * y * (1 - y);
+    case PC__ACT_TANH:
+        return dy * (1 - y * y);
+    default:
+        return dy;
+    }
+}
+
+/* The first n elements from memory, the other lanes zero. */
+INLINE vec load_some(const real *from, int64_t n)
+{
+    if (n >= W)
+        return LOAD(from);
+    real all[W] = {0};
+    for (int64_t i = 0; i < n; i++)
+        all[i] = from[i];
+    return LOAD(all);
+}
+
+INLINE lanes load_bytes(const uint8_t *from, int64_t n)
+{
+    if (n >= W)
+        return __builtin_convertvector((bytes) * (const bytes_in_memory *)from, lanes);
+    uint8_t all[W] = {0};
+    for (int64_t i = 0; i < n; i++)
+        all[i] = from[i];
+    return __builtin_convertvector((bytes) * (const bytes_in_memory *)all, lanes);
+}
+
+/* Lanes of x where the condition (all ones or zeros, from a comparison) holds, else zero. */
+INLINE vec where(lanes condition, vec x)
+{
+    return (vec)(condition & (lanes)x);
+}
+
+INLINE vec choose(lanes condition, vec yes, vec no)
+{
+    return (vec)((condition & (lanes)yes) | (~condition & (lanes)no));
+}
+
+/* Store the first n lanes. */
+INLINE void store_some(vec x, real *to, int64_t n)
+{
+    if (n >= W)
+        AT(to) = x;
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = x[i];
+}
+
+INLINE void store_bytes(lanes x, uint8_t *to, int64_t n)
+{
+    if (n >= W)
+        *(bytes_in_memory *)to = __builtin_convertvector(x, bytes);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (uint8_t)x[i];
+}
+
+/* activation_gradient of a vector. */
+INLINE vec vector_gradient(pc__activation activation, vec dy, vec y)
+{
+    switch (activation) {
+    case PC__ACT_RELU:
+        return where(~(y <= 0), dy);
     case PC__ACT_SIGMOID:
         return dy * y * (1 - y);
     case PC__ACT_TANH:

@@ -4,6 +4,12 @@
 
 #include "cpu/level/kernels.h"
 
+typedef struct summing {
+    const pc__reduce_attributes *a;
+    const void *from;
+    void *to;
+} summing;
+
 #define PIECE 1024
 #define LANES 16
 #define COLUMNS 64
@@ -49,18 +55,16 @@
         for (int64_t j = 0; j < inner; j += COLUMNS)                                                                   \
             columns_##name(x + j, y + j, reduced, inner, PC__MIN(COLUMNS, inner - j));                                 \
     }                                                                                                                  \
-    static void sum_##name(const pc__reduce_attributes *a, const void *from, void *to)                                 \
+    static void sum_##name(void *context, int64_t o)                                                                   \
     {                                                                                                                  \
-        const T *x = from;                                                                                             \
-        T *y = to;                                                                                                     \
-        int threads = a->outer > 1 ? pc__threads(a->outer * a->reduced * a->inner * 2) : 1;                            \
-        _Pragma("omp parallel for num_threads(threads) if (threads > 1)") for (int64_t o = 0; o < a->outer; o++)       \
-        {                                                                                                              \
-            if (a->inner == 1)                                                                                         \
-                y[o] = (T)run_##name(x + o * a->reduced, a->reduced);                                                  \
-            else                                                                                                       \
-                rows_##name(x + o * a->reduced * a->inner, y + o * a->inner, a->reduced, a->inner);                    \
-        }                                                                                                              \
+        const summing *s = context;                                                                                    \
+        const pc__reduce_attributes *a = s->a;                                                                         \
+        const T *x = s->from;                                                                                          \
+        T *y = s->to;                                                                                                  \
+        if (a->inner == 1)                                                                                             \
+            y[o] = (T)run_##name(x + o * a->reduced, a->reduced);                                                      \
+        else                                                                                                           \
+            rows_##name(x + o * a->reduced * a->inner, y + o * a->inner, a->reduced, a->inner);                        \
     }
 SUM_RUN(i64, uint64_t, uint64_t)
 SUM_RUN(f32, float, double)
@@ -69,9 +73,11 @@ SUM_RUN(f64, double, double)
 PC__KERNEL(sum)
 {
     (void)stream;
-    void (*run)(const pc__reduce_attributes *, const void *, void *) =
-        call->in[0]->dtype == PC_F32 ? sum_f32 : call->in[0]->dtype == PC_F64 ? sum_f64 : sum_i64;
-    run(call->attributes, pc__data(call->in[0]), pc__data(call->out[0]));
+    const pc__reduce_attributes *a = call->attributes;
+    pc_dtype dtype = call->in[0]->dtype;
+    pc__part_fn run = dtype == PC_F32 ? sum_f32 : dtype == PC_F64 ? sum_f64 : sum_i64;
+    pc__parallel(pc__threads(a->outer * a->reduced * a->inner * 2), a->outer, run,
+                 &(summing){a, pc__data(call->in[0]), pc__data(call->out[0])});
     return PC_OK;
 }
 

@@ -67,15 +67,27 @@ static void run_adam(const pieces *q, pc_tensor **tensors, int slots, int64_t be
         adam_double(q, AT(double, 0), AT(double, 1), AT(double, 2), AT(double, 3), n);
 }
 
+typedef struct updating {
+    const pieces *q;
+    pc_tensor **tensors;
+    int slots;
+    int64_t n;
+    run_fn run;
+} updating;
+
+static void run_piece(void *context, int64_t r)
+{
+    const updating *u = context;
+    u->run(u->q, u->tensors, u->slots, r * RUN, PC__MIN(RUN, u->n - r * RUN));
+}
+
 static void over_all(const pc_call *call, const pieces *q, run_fn run)
 {
     int count = q->a->count, slots = call->n_in / count - 2;
     for (int i = 0; i < count; i++) {
-        int64_t n = pc_tensor_count(call->in[i]), runs = (n + RUN - 1) / RUN;
-        int threads = pc__threads(n * 16);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-        for (int64_t r = 0; r < runs; r++)
-            run(q, call->in + i, slots, r * RUN, PC__MIN(RUN, n - r * RUN));
+        int64_t n = pc_tensor_count(call->in[i]);
+        updating u = {q, call->in + i, slots, n, run};
+        pc__parallel(pc__threads(n * 16), (n + RUN - 1) / RUN, run_piece, &u);
     }
 }
 

@@ -1,0 +1,16 @@
+/* threads.h: how many cores kernels and decoders may use. Results do not depend on it. */
+#ifndef PARACORD_THREADS_H
+#define PARACORD_THREADS_H
+
+#include <paracord/api.h>
+
+PC_BEGIN
+
+/* Set the limit for the whole process; 0 means one thread per core that the process may run on (the default). */
+PC_API void pc_set_threads(int n);
+
+/* The limit in force, at least 1. */
+PC_API int pc_get_threads(void);
+
+PC_END
+#endif

@@ -1,0 +1,121 @@
+/* batch.c: the order of an epoch, and the pixels and labels of one batch of it. */
+#include "data/batch.h"
+
+#include "base/parallel.h"
+
+/* Keeps the order apart from other draws that are keyed by the same seed. */
+static const uint64_t purpose = 0x73687566666c65ull; /* "shuffle" */
+
+static void set_order(pc__source *s)
+{
+    const int64_t epoch = s->next.epoch;
+    if (s->order_epoch == epoch)
+        return;
+    if (s->shuffle)
+        pc_permutation(s->seed ^ purpose, (uint64_t)epoch, s->order, s->pictures.folder.count);
+    else
+        for (int64_t i = 0; s->order_epoch < 0 && i < s->pictures.folder.count; i++)
+            s->order[i] = i;
+    s->order_epoch = epoch;
+}
+
+static pc_status make_picture(const pc__source *s, const pc__made *made, int64_t i)
+{
+    const int size = s->pictures.size;
+    const size_t bytes = pc__picture_bytes(size);
+    const int64_t sample = made->samples[i];
+    const pc_augment_values values =
+        pc_augment_draw(&s->augment, s->seed, (uint64_t)s->next.epoch, (uint64_t)sample, size, size);
+    return pc_augment_apply(&s->augment, &values, s->pictures.pixels + (size_t)sample * bytes, size, size, 3,
+                            (float *)pc__data(made->x) + (size_t)i * bytes);
+}
+
+typedef struct making {
+    const pc__source *s;
+    const pc__made *made;
+    int64_t failed; /* a picture that could not be made, or -1 */
+} making;
+
+static void make_one(void *context, int64_t i)
+{
+    making *m = context;
+    if (make_picture(m->s, m->made, i) != PC_OK)
+        __atomic_store_n(&m->failed, i, __ATOMIC_RELAXED);
+}
+
+static pc_status make_pictures(const pc__source *s, const pc__made *made, int threads)
+{
+    if (threads <= 1) {
+        for (int64_t i = 0; i < made->n; i++)
+            PC__TRY(make_picture(s, made, i));
+        return PC_OK;
+    }
+    making m = {s, made, -1};
+    pc__parallel(threads, made->n, make_one, &m);
+    return m.failed < 0 ? PC_OK : make_picture(s, made, m.failed); /* once more: the error belongs to this thread */
+}
+
+static void set_labels(const pc__source *s, const pc__made *made)
+{
+    const bool two = s->pictures.folder.class_count == 2;
+    float *numbers = two ? pc__data(made->y) : NULL;
+    int64_t *classes = two ? NULL : pc__data(made->y);
+    for (int64_t i = 0; i < made->n; i++) {
+        const int label = s->pictures.folder.files[made->samples[i]].label;
+        if (two)
+            numbers[i] = (float)label;
+        else
+            classes[i] = label;
+    }
+}
+
+static pc_status make_tensors(const pc__source *s, pc__made *made)
+{
+    const int64_t size = s->pictures.size;
+    const bool two = s->pictures.folder.class_count == 2;
+    pc__meta meta;
+    pc__meta_channels_last(&meta, PC_F32, (int64_t[]){made->n, 3, size, size});
+    made->x = pc__tensor_unscoped(&meta, PC_DEVICE_CPU);
+    pc__meta_contiguous(&meta, two ? PC_F32 : PC_I64, two ? 2 : 1, (int64_t[]){made->n, 1});
+    made->y = made->x ? pc__tensor_unscoped(&meta, PC_DEVICE_CPU) : NULL;
+    return made->y ? PC_OK : PC_ERR_MEMORY;
+}
+
+pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
+{
+    set_order(s);
+    made->first = s->next.batch * s->batch;
+    made->n = PC__MIN(s->batch, s->pictures.folder.count - made->first);
+    memcpy(made->samples, s->order + made->first, (size_t)made->n * sizeof *made->samples);
+    pc_status status = make_tensors(s, made);
+    if (status == PC_OK)
+        status = make_pictures(s, made, PC__MIN(threads, (int)made->n));
+    if (status != PC_OK) {
+        pc__made_drop(made);
+        return status;
+    }
+    set_labels(s, made);
+    if (++s->next.batch == s->batches)
+        s->next = (pc__position){s->next.epoch + 1, 0};
+    return PC_OK;
+}
+
+pc_status pc__made_open(pc__made *made, const pc__source *source)
+{
+    *made = (pc__made){.samples = pc__alloc((size_t)source->batch * sizeof(int64_t))};
+    return made->samples ? PC_OK : PC_ERR_MEMORY;
+}
+
+void pc__made_drop(pc__made *made)
+{
+    pc_tensor_free(made->x);
+    pc_tensor_free(made->y);
+    made->x = made->y = NULL;
+}
+
+void pc__made_close(pc__made *made)
+{
+    pc__made_drop(made);
+    pc__free(made->samples);
+    made->samples = NULL;
+}

@@ -1,0 +1,40 @@
+/* batch.h: making the batches of an endless run of epochs, one after the other. */
+#ifndef PC__BATCH_H
+#define PC__BATCH_H
+
+#include "data/pictures.h"
+#include "tensor/tensor.h"
+
+typedef struct pc__position {
+    int64_t epoch, batch;
+} pc__position;
+
+/* What batches are made from, and which is next. Used by one thread at a time. */
+typedef struct pc__source {
+    pc__pictures pictures;
+    pc_augment augment;
+    uint64_t seed;
+    bool shuffle;
+    int64_t batch, batches; /* pictures per batch, batches per epoch */
+    int64_t *order;         /* of the samples in epoch `order_epoch`, -1: in none yet */
+    int64_t order_epoch;
+    pc__position next;
+} pc__source;
+
+/* One batch, in host memory. */
+typedef struct pc__made {
+    pc_tensor *x, *y; /* NULL: none */
+    int64_t *samples; /* room for source->batch; stays when the tensors go */
+    int64_t n, first;
+    pc_error error; /* why there is none */
+} pc__made;
+
+/* Make the next batch with `threads` threads (1: none but the calling one) and step on. On failure the source stays
+ * where it is. made->x and y are NULL before. */
+pc_status pc__source_make(pc__source *source, int threads, pc__made *made);
+
+pc_status pc__made_open(pc__made *made, const pc__source *source);
+void pc__made_drop(pc__made *made); /* the tensors */
+void pc__made_close(pc__made *made);
+
+#endif

@@ -1,0 +1,36 @@
+/* model_file.h: a trained classifier as a Keras .h5 file: network, optimiser, class names, and how its pictures are
+ * prepared. */
+#ifndef PC__MODEL_FILE_H
+#define PC__MODEL_FILE_H
+
+#include "io/keras_module.h"
+
+#include <paracord/image.h>
+
+typedef struct pc__model_file {
+    pc_module *net; /* ends in logits */
+    const pc_optimizer *optimizer; /* writing: may be NULL */
+    pc__head head;
+    int size;         /* pictures are size x size x 3 */
+    pc_resize resize;
+    double rescale;   /* pixels 0..255 are multiplied by it */
+    const char *const *class_names; /* writing: borrowed */
+    int class_count;
+} pc__model_file;
+
+/* Write it whole or not at all. */
+pc_status pc__model_save(const char *path, const pc__model_file *model);
+
+/* What was read: `file` as above but with class_names in `names` (from pc__alloc, to be freed with pc__model_close). */
+typedef struct pc__opened_model {
+    pc__model_file file;
+    char (*names)[64];
+    char optimizer[64]; /* Keras's class name, or "" */
+} pc__opened_model;
+
+/* Read any Keras file that is a classifier of square colour pictures. Without Paracord's notes in it (a file from
+ * Keras) pixels are taken as 0..1, resized by nearest neighbour, and classes are called "0", "1", ... */
+pc_status pc__model_open(const char *path, pc__opened_model *model);
+void pc__model_close(pc__opened_model *model);
+
+#endif

@@ -1,0 +1,150 @@
+/* report.c: a run's report as a page: head, title, the order of the parts, foot. */
+#include "train/report.h"
+
+#include "io/file.h"
+#include "train/metrics_line.h"
+#include "train/report_parts.h"
+
+static void head(pc__text *text, const char *title)
+{
+    /* The policy holds the page to what it promises: nothing is fetched, nothing runs. */
+    pc__html_put(text, "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+                       "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
+                       "style-src 'unsafe-inline'; img-src data:\">\n"
+                       "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+                       "<meta name='color-scheme' content='light dark'>\n<meta name='generator' content='Paracord'>\n"
+                       "<link rel='icon' href='data:,'>\n<title>");
+    pc__html_escape(text, title);
+    pc__html_put(text, "</title>\n<style>\n");
+    pc__html_put(text, pc__report_style);
+    pc__html_put(text, "</style>\n</head>\n");
+}
+
+static void epochs_done(pc__text *text, const pc__report *report)
+{
+    int done = pc__report_epochs_done(report);
+    int last = done ? report->history->epochs[done - 1].epoch : 0;
+    pc__html_put(text, "<li>");
+    if (report->planned_epochs > last)
+        pc__text_add(text, "%d of ", last);
+    pc__html_things(text, PC__MAX(report->planned_epochs, last), "epoch", "epochs");
+    pc__html_put(text, "</li>");
+}
+
+/* "2026-07-20T14:03:12Z" as people write it; any other text as it is. */
+static void date(pc__text *text, const char *iso)
+{
+    int year, month, day, hour, minute, end = 0;
+    pc__html_put(text, "<li><time datetime='");
+    pc__html_escape(text, iso);
+    pc__html_put(text, "'>");
+    if (sscanf(iso, "%4d-%2d-%2dT%2d:%2d%n", &year, &month, &day, &hour, &minute, &end) == 5 && end == 16) {
+        const char *zone = strpbrk(iso + end, "Z+-");
+        pc__text_add(text, "%.10s %.5s ", iso, iso + 11);
+        pc__html_escape(text, zone && *zone == 'Z' ? "UTC" : zone);
+    } else {
+        pc__html_escape(text, iso);
+    }
+    pc__html_put(text, "</time></li>");
+}
+
+static void title(pc__text *text, const pc__report *report, const char *name)
+{
+    pc__html_put(text, "<header><p class='brand'>Paracord training report</p><h1>");
+    pc__html_escape(text, name);
+    pc__html_put(text, "</h1><ul class='facts'>");
+    epochs_done(text, report);
+    if (report->device) {
+        pc__html_put(text, "<li>");
+        pc__html_escape(text, report->device);
+        pc__html_put(text, "</li>");
+    }
+    if (report->date)
+        date(text, report->date);
+    pc__html_put(text, "</ul></header>\n");
+}
+
+static void network(pc__text *text, const pc__report *report)
+{
+    if (!report->network)
+        return;
+    pc__html_put(text, "<section class='card'><h2>Network</h2><pre class='scroll'>");
+    pc__html_escape(text, report->network);
+    pc__html_put(text, "</pre></section>\n");
+}
+
+/* Each word in a span, which the style keeps whole: a browser would break lines inside "--epochs". */
+static void command(pc__text *text, const char *line)
+{
+    pc__html_put(text, "<pre class='command'><span>");
+    for (size_t n; *line; line += n) {
+        n = strcspn(line, " ");
+        pc__html_escape_some(text, line, n);
+        pc__html_put(text, line[n] ? "</span> <span>" : "");
+        n += line[n] != 0;
+    }
+    pc__html_put(text, "</span></pre>");
+}
+
+static void settings(pc__text *text, const pc__report *report)
+{
+    int count = report->settings ? report->setting_count : 0;
+    if (count < 1 && !report->command)
+        return;
+    pc__html_put(text, "<section class='card'><h2>Settings</h2>");
+    if (report->command)
+        command(text, report->command);
+    pc__html_put(text, count > 0 ? "<dl>\n" : "");
+    for (int i = 0; i < count; i++) {
+        pc__html_put(text, "<div><dt>");
+        pc__html_escape(text, report->settings[i].name);
+        pc__html_put(text, "</dt><dd>");
+        pc__html_escape(text, report->settings[i].value);
+        pc__html_put(text, "</dd></div>\n");
+    }
+    pc__html_put(text, count > 0 ? "</dl></section>\n" : "</section>\n");
+}
+
+static void foot(pc__text *text, const pc__report *report)
+{
+    pc__html_put(text, "<footer>Paracord");
+    if (report->version) {
+        pc__html_put(text, " ");
+        pc__html_escape(text, report->version);
+    }
+    pc__html_put(text, " \u00b7 this file stands alone: it needs no network and no other file</footer>\n");
+}
+
+pc_status pc__report_render(pc__text *html, const pc__report *report)
+{
+    const char *name = report->title ? report->title : "Training run";
+    pc__plain_numbers plain = pc__plain_numbers_begin();
+    head(html, name);
+    pc__html_put(html, "<body>\n<main>\n");
+    title(html, report, name);
+    pc__report_notes(html, report);
+    pc__report_figures(html, report);
+    pc__report_charts(html, report);
+    pc__report_samples(html, report);
+    pc__html_put(html, "<div class='pair'>\n");
+    pc__report_confusion(html, report);
+    pc__report_classes(html, report);
+    network(html, report);
+    settings(html, report);
+    pc__html_put(html, "</div>\n");
+    pc__report_epochs(html, report);
+    foot(html, report);
+    pc__html_put(html, "</main>\n</body>\n</html>\n");
+    pc__plain_numbers_end(plain);
+    return html->failed ? PC_ERR_MEMORY : PC_OK;
+}
+
+pc_status pc__report_write(const char *path, const pc__report *report)
+{
+    pc__text html = {0};
+    pc_status status = pc__report_render(&html, report);
+    if (status == PC_OK)
+        status = pc__file_write(path, html.data, html.length);
+    pc__text_free(&html);
+    return status;
+}

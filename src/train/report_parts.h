@@ -1,0 +1,43 @@
+/* report_parts.h: the parts of a report, each in the file of its name, and the figures that several of them use. */
+#ifndef PC__REPORT_PARTS_H
+#define PC__REPORT_PARTS_H
+
+#include "train/report.h"
+#include "train/report_html.h"
+
+extern const char pc__report_style[];
+
+/* Each appends its part, or nothing when the report has nothing for it. */
+void pc__report_figures(pc__text *text, const pc__report *report); /* the headline numbers */
+void pc__report_notes(pc__text *text, const pc__report *report);   /* what they mean, in sentences */
+void pc__report_charts(pc__text *text, const pc__report *report);
+void pc__report_samples(pc__text *text, const pc__report *report);
+void pc__report_classes(pc__text *text, const pc__report *report);
+void pc__report_confusion(pc__text *text, const pc__report *report);
+void pc__report_epochs(pc__text *text, const pc__report *report); /* every epoch as a table */
+
+/* Whether the class is the one of the report that has the most test pictures, and so on: what the confusion counts say.
+ * total 0: there are none. */
+typedef struct pc__report_test {
+    int64_t total, right;
+    int common;             /* the class with the most test pictures */
+    double baseline;        /* the accuracy of always answering `common` */
+    double lowest, highest; /* 95 % interval of the accuracy, for pictures drawn like these (Wilson's) */
+} pc__report_test;
+pc__report_test pc__report_count(const pc__report *report);
+
+int pc__report_epochs_done(const pc__report *report);
+
+/* The figures to show as final, every one unknown when there are none. */
+pc__epoch_record pc__report_final(const pc__report *report);
+
+/* The figure of a record that lies `field` bytes into it (offsetof). */
+double pc__report_value(const pc__epoch_record *record, size_t field);
+
+/* Index of the epoch with the smallest (or greatest) known figure, the first of equals; -1: none is known. */
+int pc__report_best(const pc__history *history, size_t field, bool smallest);
+
+/* Class `index` of the report, "class 3" where it has no name; into the text, escaped. */
+void pc__report_class_name(pc__text *text, const pc__report *report, int index);
+
+#endif

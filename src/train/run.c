@@ -1,0 +1,237 @@
+/* run.c: pc_train_folder: from settings to a trained network and its files. */
+#include "train/run.h"
+
+#include "io/file.h"
+#include "train/arch.h"
+#include "train/checkpoint.h"
+
+#include <math.h>
+#include <paracord/threads.h>
+#include <unistd.h>
+
+/* Checkpoints cost a flush to the disk: at the end of an epoch they are written when the last one is this old, within
+ * an epoch when it is much older. */
+#define SAVE_SECONDS 2.0
+#define SAVE_WITHIN_SECONDS 30.0
+
+static int choice(const char *what, const char *given, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(given, names[i]) == 0)
+            return i;
+    (void)pc__fail(PC_ERR_ARGUMENT, "there is no %s \"%.40s\"; there are %s, %s%s%s", what, given, names[0], names[1],
+                   count > 2 ? ", " : "", count > 2 ? names[2] : "");
+    return -1;
+}
+
+static pc_status check_numbers(const pc_train_settings *s)
+{
+    const struct {
+        const char *name;
+        double value, low, high;
+    } numbers[] = {{"epochs", s->epochs, 1, 1e6}, {"batch", s->batch, 1, 1 << 20}, {"size", s->size, 1, 4096},
+                   {"lr", s->lr, 1e-30, 1e6}, {"momentum", s->momentum, 0, 0.999999}, {"shear", s->shear, 0, 89},
+                   {"zoom", s->zoom, 0, 0.99}, {"rotation", s->rotation, 0, 360}, {"val_split", s->val_split, 0, 0.99},
+                   {"threads", s->threads, 0, 4096}};
+    for (int i = 0; i < PC__COUNT(numbers); i++)
+        if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))
+            return pc__fail(PC_ERR_ARGUMENT, "%s is %g; it must be %g to %g", numbers[i].name, numbers[i].value,
+                            numbers[i].low, numbers[i].high);
+    return PC_OK;
+}
+
+static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
+{
+    static const char *const resizes[] = {"nearest", "area"}, *const inits[] = {"torch", "glorot", "he"},
+                             *const optimizers[] = {"adam", "sgd"};
+    pc_train_settings *s = &run->s;
+    *s = *given;
+    s->arch = s->arch ? s->arch : "article";
+    s->optimizer = s->optimizer ? s->optimizer : "adam";
+    s->init = s->init ? s->init : "glorot";
+    s->resize = s->resize ? s->resize : "nearest";
+    s->device = s->device ? s->device : "auto";
+    s->out = s->out ? s->out : "run";
+    s->epochs = s->epochs ? s->epochs : 25;
+    s->batch = s->batch ? s->batch : 32;
+    s->size = s->size ? s->size : 64;
+    s->lr = s->lr != 0 ? s->lr : 1e-3;
+    PC__TRY(check_numbers(s));
+    int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);
+    if (resize < 0 || init < 0 || choice("optimiser", s->optimizer, optimizers, 2) < 0)
+        return PC_ERR_ARGUMENT;
+    run->resize = resize ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
+    run->init = (pc_init_kind)init;
+    return pc_device_parse(s->device, &run->device);
+}
+
+static pc_status name_files(pc__run *run)
+{
+    const struct {
+        char **path;
+        const char *name;
+    } files[] = {{&run->checkpoint, "checkpoint"}, {&run->metrics, "metrics.jsonl"}, {&run->model, "model.h5"},
+                 {&run->report, "report.html"}};
+    for (int i = 0; i < PC__COUNT(files); i++) {
+        pc__text text = {0};
+        pc__text_add(&text, "%s/%s", run->s.out, files[i].name);
+        *files[i].path = text.data;
+        if (text.failed)
+            return PC_ERR_MEMORY;
+    }
+    return pc__folder_make(run->s.out);
+}
+
+static pc_status make_network(pc__run *run)
+{
+    int classes = pc_loader_class_count(run->fit.train);
+    pc_seed(run->s.seed);
+    run->fit.net = pc__arch_new(run->s.arch, run->s.size, classes == 2 ? 1 : classes, run->init);
+    if (!run->fit.net)
+        return pc_error_last()->status;
+    PC__TRY(pc_module_to(run->fit.net, run->device, PC_F32));
+    run->fit.optimizer = strcmp(run->s.optimizer, "adam") == 0
+                             ? pc_adam(run->fit.net, .lr = run->s.lr, .epsilon = 1e-7) /* Keras's */
+                             : pc_sgd(run->fit.net, .lr = run->s.lr, .momentum = run->s.momentum);
+    return run->fit.optimizer ? PC_OK : pc_error_last()->status;
+}
+
+static pc_status save_checkpoint(pc__run *run, const pc__fit *fit)
+{
+    PC__TRY(pc__checkpoint_save(run->checkpoint, fit, run->settings));
+    run->last_save = pc__now();
+    return PC_OK;
+}
+
+/* An epoch's line goes to metrics.jsonl before the checkpoint that counts it: resuming cuts lines of epochs that will
+ * be done again. */
+static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result *result)
+{
+    pc__run *run = context;
+    double age = pc__now() - run->last_save;
+    if (!result)
+        return age > SAVE_WITHIN_SECONDS ? save_checkpoint(run, fit) : PC_OK;
+    pc__epoch_record record = {.epoch = result->epoch, .loss = result->loss, .accuracy = result->accuracy,
+                               .test_loss = result->test_loss, .test_accuracy = result->test_accuracy,
+                               .seconds = result->seconds, .images_per_second = result->images_per_second,
+                               .lr = pc_optimizer_lr(fit->optimizer)};
+    PC__TRY(pc__metrics_append(run->metrics, &record));
+    PC__TRY(pc__history_add(&run->history, &record));
+    return age > SAVE_SECONDS && result->epoch < result->epochs ? save_checkpoint(run, fit) : PC_OK;
+}
+
+/* Where to begin: at the checkpoint when resuming and there is one, else at the start. An unfinished run is not
+ * overwritten unasked. */
+static pc_status find_start(pc__run *run)
+{
+    bool there = access(run->checkpoint, F_OK) == 0;
+    pc__run_settings_text(run);
+    if (there && !run->s.resume && access(run->model, F_OK) != 0)
+        return pc__fail(PC_ERR_STATE, "%s holds an unfinished run; go on with it by --resume, or choose another --out or delete it",
+                        run->s.out);
+    if (there && run->s.resume) {
+        PC__TRY(pc__checkpoint_load(run->checkpoint, &run->fit, run->settings));
+        run->resumed = true;
+    } else {
+        /* The old network belongs to another run from here on; and an unwritable folder shows now, not at the end. */
+        unlink(run->model);
+        PC__TRY(save_checkpoint(run, &run->fit));
+    }
+    return pc__metrics_load(run->metrics, (int)run->fit.at.epoch, &run->history);
+}
+
+static pc_status save_model(const pc__run *run)
+{
+    int classes = pc_loader_class_count(run->fit.train);
+    pc__model_file file = {.net = run->fit.net, .optimizer = run->fit.optimizer,
+                           .head = classes == 2 ? PC__HEAD_SIGMOID : PC__HEAD_SOFTMAX, .size = run->s.size,
+                           .resize = run->resize, .rescale = 1 / 255.0,
+                           .class_names = (const char *const *)run->class_names, .class_count = classes};
+    return pc__model_save(run->model, &file);
+}
+
+static void tell_start(const pc__run *run)
+{
+    const pc_train_callbacks *callbacks = run->s.callbacks;
+    char *text = callbacks && callbacks->started ? pc__run_describe(run) : NULL;
+    if (text)
+        callbacks->started(callbacks->context, text);
+    pc__free(text);
+}
+
+static pc_status run_all(pc__run *run)
+{
+    double start = pc__now();
+    PC__TRY(name_files(run));
+    PC__TRY(pc__run_load_data(run));
+    PC__TRY(make_network(run));
+    PC__TRY(find_start(run));
+    tell_start(run);
+    PC__TRY(pc__fit_run(&run->fit));
+    PC__TRY(save_checkpoint(run, &run->fit));
+    run->seconds = pc__now() - start;
+    if (run->fit.stopped)
+        return PC_OK;
+    PC__TRY(save_model(run));
+    return pc__run_report(run);
+}
+
+static void summarise(const pc__run *run, pc_train_summary *summary)
+{
+    const pc_epoch_result *last = &run->fit.last;
+    bool any = run->fit.at.epoch > 0;
+    *summary = (pc_train_summary){.epochs_done = (int)run->fit.at.epoch, .interrupted = run->fit.stopped,
+                                  .train_pictures = pc_loader_count(run->fit.train),
+                                  .skipped = pc_loader_skipped(run->fit.train), .loss = any ? last->loss : NAN,
+                                  .accuracy = any ? last->accuracy : NAN, .test_loss = NAN, .test_accuracy = NAN,
+                                  .seconds = run->seconds};
+    if (run->fit.test) {
+        summary->test_pictures = pc_loader_count(run->fit.test);
+        summary->skipped += pc_loader_skipped(run->fit.test);
+        summary->test_loss = any ? last->test_loss : NAN;
+        summary->test_accuracy = any ? last->test_accuracy : NAN;
+    }
+}
+
+static void release(pc__run *run)
+{
+    pc_optimizer_free(run->fit.optimizer);
+    pc_module_free(run->fit.net);
+    pc_loader_free(run->fit.train);
+    pc_loader_free(run->fit.test);
+    for (int i = 0; i < run->skipped_count; i++) {
+        pc__free((void *)run->skipped[i].path);
+        pc__free((void *)run->skipped[i].reason);
+    }
+    pc__free(run->skipped);
+    pc__free(run->class_names);
+    pc__history_free(&run->history);
+    char *paths[] = {run->train_folder, run->test_folder, run->checkpoint, run->metrics, run->model, run->report};
+    for (int i = 0; i < PC__COUNT(paths); i++)
+        pc__free(paths[i]);
+}
+
+pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary)
+{
+    pc__run run = {0};
+    pc_generator before = pc_generator_get();
+    int threads = pc_get_threads();
+    *summary = (pc_train_summary){0};
+    pc_status status = settle_settings(&run, settings);
+    if (status == PC_OK) {
+        if (run.s.threads)
+            pc_set_threads(run.s.threads);
+        run.fit.epochs = run.s.epochs;
+        run.fit.callbacks = run.s.callbacks;
+        run.fit.passed = passed;
+        run.fit.context = &run;
+        status = run_all(&run);
+    }
+    if (status == PC_OK)
+        summarise(&run, summary);
+    release(&run);
+    if (run.s.threads)
+        pc_set_threads(threads);
+    pc_generator_set(before);
+    return status;
+}

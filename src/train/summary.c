@@ -1,0 +1,83 @@
+/* summary.c: a network as a table. Shapes are found by sending a picture of zeros through. */
+#include "train/summary.h"
+
+#include "nn/module.h"
+
+#include <paracord/autograd.h>
+
+pc__number pc__thousands(int64_t n)
+{
+    char digits[24];
+    pc__number number = {{0}};
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)n), at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0 && digits[i - 1] != '-')
+            number.s[at++] = ',';
+        number.s[at++] = digits[i];
+    }
+    return number;
+}
+
+static pc_status fill_row(pc_module *child, pc_tensor **x, pc__layer_row *row)
+{
+    char *text = pc_module_text(child);
+    if (!text)
+        return pc_error_last()->status;
+    snprintf(row->layer, sizeof row->layer, "%s", text);
+    pc_text_free(text);
+    snprintf(row->kind, sizeof row->kind, "%s", pc_module_type(child)->name);
+    row->parameters = pc_module_parameter_elements(child);
+    *x = pc_forward(child, *x);
+    if (!*x)
+        return pc_error_last()->status;
+    row->output = pc_shape_of((*x)->ndim - 1, (*x)->shape + 1);
+    return PC_OK;
+}
+
+pc_status pc__summary_rows(pc_module *net, int size, pc__layer_row **rows, int *count)
+{
+    bool was_training = pc_module_is_training(net);
+    pc_parameter first;
+    pc_device device = pc_module_parameter_list(net, &first, 1) ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
+    *count = pc_module_child_count(net);
+    *rows = pc__calloc((size_t)*count + 1, sizeof **rows);
+    if (!*rows)
+        return PC_ERR_MEMORY;
+    pc_module_train(net, false);
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        PC_SCOPE {
+            pc_tensor *x = pc_zeros(PC_SHAPE(1, 3, size, size), PC_F32, device);
+            for (int i = 0; i < *count && status == PC_OK; i++)
+                status = x ? fill_row(pc_module_child(net, i), &x, &(*rows)[i]) : pc_error_last()->status;
+        }
+    }
+    pc_module_train(net, was_training);
+    if (status != PC_OK) {
+        pc__free(*rows);
+        *rows = NULL, *count = 0;
+    }
+    return status;
+}
+
+/* "32 x 21 x 21" */
+static void shape_text(pc_shape shape, char *out, size_t n)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (int i = 0; i < shape.ndim && used < n; i++)
+        used += (size_t)snprintf(out + used, n - used, "%s%lld", i ? " x " : "", (long long)shape.dim[i]);
+}
+
+void pc__summary_text(pc__text *text, const pc__layer_row *rows, int count)
+{
+    int wide = 5;
+    for (int i = 0; i < count; i++)
+        wide = PC__MAX(wide, (int)strlen(rows[i].layer));
+    pc__text_add(text, "%-*s  %-14s  %10s\n", wide, "layer", "output", "parameters");
+    for (int i = 0; i < count; i++) {
+        char shape[128];
+        shape_text(rows[i].output, shape, sizeof shape);
+        pc__text_add(text, "%-*s  %-14s  %10s\n", wide, rows[i].layer, shape, pc__thousands(rows[i].parameters).s);
+    }
+}

@@ -1,0 +1,28 @@
+/* summary.h: a network as a table: layers, output shapes, parameters. */
+#ifndef PC__SUMMARY_H
+#define PC__SUMMARY_H
+
+#include "base/base.h"
+
+#include <paracord/nn.h>
+
+typedef struct pc__layer_row {
+    char layer[200]; /* as pc_module_print shows it */
+    char kind[32];   /* its class alone */
+    pc_shape output; /* for one picture, without the batch */
+    int64_t parameters;
+} pc__layer_row;
+
+/* Rows of a Sequential for pictures of 3 x size x size: *rows from pc__alloc, *count of them. */
+pc_status pc__summary_rows(pc_module *net, int size, pc__layer_row **rows, int *count);
+
+/* The table as text, appended. */
+void pc__summary_text(pc__text *text, const pc__layer_row *rows, int count);
+
+/* "413,089" */
+typedef struct pc__number {
+    char s[32];
+} pc__number;
+pc__number pc__thousands(int64_t n);
+
+#endif

@@ -1,0 +1,95 @@
+"""Golden pictures for tests/io/image.c, made and read by Pillow.
+
+    python tests/golden/images.py
+
+For each case images/NAME.jpg or .png is the picture, and images/NAME.ppm holds what Pillow makes of it, several PPM one
+behind the other: turned by its Exif orientation, converted to RGB, resized by NEAREST to each size. images/nearest.bin
+has the pixels that NEAREST picks for pairs of lengths: 16-bit numbers source, target, and `target` positions.
+"""
+import io
+import pathlib
+import struct
+import zlib
+
+import numpy as np
+from PIL import Image, ImageOps
+
+HERE = pathlib.Path(__file__).parent / "images"
+SIZES = [None, (9, 7), (30, 22)]
+
+
+def scene(width=33, height=25, bits=8):
+    y, x = np.mgrid[0:height, 0:width].astype(float)
+    red = 128 + 120 * np.sin(x / 5) * np.cos(y / 9)
+    green = 255 * ((x // 6 + y // 5) % 2)
+    blue = 255 * x / width
+    return (np.stack([red, green, blue], -1).clip(0, 255) * (257 if bits == 16 else 1)).astype(f"u{bits // 8}")
+
+
+def save(name, data, sizes=SIZES):
+    (HERE / name).write_bytes(data)
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")
+    with open(HERE / (name.rsplit(".", 1)[0] + ".ppm"), "wb") as out:
+        for size in sizes:
+            resized = image.resize(size, Image.NEAREST) if size else image
+            out.write(b"P6 %d %d 255\n" % resized.size + resized.tobytes())
+
+
+def encode(image, form, **options):
+    out = io.BytesIO()
+    image.save(out, form, **options)
+    return out.getvalue()
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png(array, colour, bits, interlaced=False):
+    """What Pillow does not write: Adam7 and 16 bits. All rows are unfiltered."""
+    height, width = array.shape[:2]
+    raw = b""
+    passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+    for x, y, dx, dy in passes if interlaced else [(0, 0, 1, 1)]:
+        part = array[y::dy, x::dx]
+        if part.size:
+            raw += b"".join(b"\0" + row.astype(f">u{bits // 8}").tobytes() for row in part)
+    head = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlaced)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw, 9)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+HERE.mkdir(exist_ok=True)
+rgb = Image.fromarray(scene())
+grey = rgb.convert("L")
+small = dict(sizes=SIZES[:2])
+save("420.jpg", encode(rgb, "JPEG", quality=85, subsampling="4:2:0"))
+save("422.jpg", encode(rgb, "JPEG", quality=70, subsampling="4:2:2"))
+save("444.jpg", encode(rgb, "JPEG", quality=70, subsampling="4:4:4"), **small)
+save("progressive.jpg", encode(rgb, "JPEG", quality=60, progressive=True), **small)
+save("restart.jpg", encode(rgb, "JPEG", quality=60, restart_marker_blocks=2), **small)
+save("grey.jpg", encode(grey, "JPEG", quality=70), **small)
+save("cmyk.jpg", encode(rgb.convert("CMYK"), "JPEG", quality=60), **small)
+save("stored_rgb.jpg", encode(rgb, "JPEG", quality=40, keep_rgb=True), **small)
+save("thin.jpg", encode(Image.fromarray(scene(3, 40)), "JPEG", quality=70), sizes=[None, (2, 5)])
+exif = Image.Exif()
+for orientation in range(1, 9):
+    exif[0x112] = orientation
+    data = encode(Image.fromarray(scene(26, 18)), "JPEG", quality=60, exif=exif)
+    save(f"turn{orientation}.jpg", data, sizes=[(5, 8)])
+    if orientation > 1:  # the test changes the one byte itself
+        (HERE / f"turn{orientation}.jpg").unlink()
+
+save("rgb.png", encode(rgb.resize((20, 15)), "PNG"), **small)
+save("palette.png", encode(rgb.quantize(13), "PNG", transparency=3), **small)
+save("alpha.png", encode(Image.merge("RGBA", [*rgb.split(), grey]).resize((20, 15)), "PNG"), **small)
+save("grey_alpha.png", encode(Image.merge("LA", [grey, grey]).resize((20, 15)), "PNG"), **small)
+save("bits1.png", encode(grey.convert("1"), "PNG"), **small)
+save("bits4.png", encode(grey.quantize(16).convert("L").quantize(15), "PNG", bits=4), **small)
+save("interlaced.png", png(scene(13, 11), 2, 8, interlaced=True), **small)
+save("bits16.png", png(scene(13, 11, 16), 2, 16), **small)
+
+with open(HERE / "nearest.bin", "wb") as out:
+    for source, target in [(1, 3), (7, 7), (64, 9), (499, 64), (500, 150), (333, 49), (100, 67), (3, 100), (1000, 224), (65, 64)]:
+        picked = Image.fromarray(np.arange(source, dtype=np.int32)[None]).resize((target, 1), Image.NEAREST)
+        out.write(struct.pack("<HH", source, target) + np.asarray(picked).astype("<u2").tobytes())
