@@ -61,12 +61,13 @@ static pc_status check_versions(const pc__node *node)
     return PC_OK;
 }
 
-/* Add g to what a leaf has collected. The first one is taken as it is when nobody else can see it. */
-static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g)
+/* Add g to what a leaf has collected. The first one is taken as it is where the caller says that it is `fresh` (nobody
+ * uses it after this) and nobody else can see it. */
+static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
     if (leaf->grad)
         return pc_saxpy(leaf->grad, 1, g);
-    bool alone = atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == 1;
+    bool alone = fresh && atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == 1;
     pc_tensor *own = alone && pc__is_contiguous(g) ? g : NULL;
     if (!own) {
         own = pc_empty(pc_tensor_shape(g), g->dtype, g->storage->device);
@@ -88,6 +89,19 @@ static pc_status arrive(pc__node *node, int output, pc_tensor *g)
     return PC_OK;
 }
 
+/* True when the gradient of input i was made for it alone: some rules pass on the gradient that arrived, or one tensor
+ * to several inputs, and what a leaf takes is added to in place later. */
+static bool is_fresh(const pc__node *node, pc_tensor **in_grad, int i)
+{
+    for (int k = 0; k < node->n_out; k++)
+        if (node->pending[k] == in_grad[i])
+            return false;
+    for (int k = 0; k < node->n_in; k++)
+        if (k != i && in_grad[k] == in_grad[i])
+            return false;
+    return true;
+}
+
 static pc_status deliver(pc__node *node, pc_tensor **in_grad)
 {
     for (int i = 0; i < node->n_in; i++) {
@@ -95,7 +109,7 @@ static pc_status deliver(pc__node *node, pc_tensor **in_grad)
         if (!in_grad[i])
             continue;
         if (edge->leaf)
-            PC__TRY(collect_leaf(edge->leaf, in_grad[i]));
+            PC__TRY(collect_leaf(edge->leaf, in_grad[i], is_fresh(node, in_grad, i)));
         else
             PC__TRY(arrive(edge->node, edge->output, in_grad[i]));
     }
@@ -179,7 +193,7 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
     PC_NO_GRAD {
         if (!t->node) {
             PC_SCOPE {
-                status = collect_leaf(t, gradient);
+                status = collect_leaf(t, gradient, false);
             }
             break;
         }

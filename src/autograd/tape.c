@@ -46,13 +46,20 @@ static unsigned version_of(const pc_tensor *t)
     return atomic_load_explicit(&t->storage->version, memory_order_relaxed);
 }
 
+static bool saves_input(const pc_call *call, int i)
+{
+    if (call->op->flags & PC__SAVE_CROSS)
+        return i < 2 && call->in[1 - i]->requires_grad;
+    return i < 3 && (call->op->flags & (PC__SAVE_IN0 << i));
+}
+
 static void save_inputs(pc__node *node, const pc_call *call)
 {
     for (int i = 0; i < call->n_in; i++) {
         pc_tensor *t = call->in[i];
         pc__meta_of(&node->in_meta[i], t);
         node->in_meta[i].view_of = NULL;
-        if (i < 3 && (call->op->flags & (PC__SAVE_IN0 << i)))
+        if (saves_input(call, i))
             node->saved_in[i] = (pc__saved){pc_tensor_retain(t), version_of(t)};
         if (!t->requires_grad)
             continue;

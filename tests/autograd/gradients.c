@@ -1,0 +1,362 @@
+/* Gradients against five-point differences in float64: every differentiable op, through views, broadcasting, strided
+ * inputs and fused variants. */
+#include "support.h"
+
+#include <math.h>
+#include <paracord/autograd.h>
+#include <paracord/memory.h>
+#include <paracord/ops.h>
+#include <paracord/random.h>
+
+enum { INPUTS = 3, VALUES = 400 };
+
+typedef struct check {
+    const char *name;
+    pc_tensor *(*f)(pc_tensor **x); /* any shape; summed with uneven weights */
+    pc_shape shape[INPUTS];         /* ndim -1: no more inputs */
+    double low;                     /* values start here; 0: -1 */
+} check;
+
+static double values[INPUTS][VALUES];
+
+/* Numbers between low and low + 2 that are far from each other and from 0: no maximum ties, no kink is stepped over. */
+static void draw(double *x, int64_t n, double low, uint64_t seed)
+{
+    int64_t order[VALUES];
+    assert_true(n <= VALUES);
+    pc_permutation(seed, 77, order, n);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = low + 2 * ((double)order[i] + 0.31 + 0.3 * pc_uniform(seed, 78, (uint64_t)i)) / (double)n;
+}
+
+static int64_t count(pc_shape shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < shape.ndim; i++)
+        n *= shape.dim[i];
+    return n;
+}
+
+/* f of the present values, as one number; with `backward` the gradients go to grad. */
+static double evaluate(const check *c, int n_in, bool backward, double grad[INPUTS][VALUES])
+{
+    double result = 0;
+    pc_seed(4); /* dropout draws the same every time */
+    PC_SCOPE {
+        pc_tensor *x[INPUTS] = {NULL};
+        for (int i = 0; i < n_in; i++) {
+            x[i] = pc_from_data(values[i], c->shape[i], PC_F64, PC_DEVICE_CPU);
+            assert_ok(pc_require_grad(x[i], backward));
+        }
+        pc_tensor *y = pc_flatten_from(c->f(x), 0);
+        pc_tensor *weight = pc_add_scalar(pc_arange(0, (double)pc_tensor_count(y), 1, PC_F64, PC_DEVICE_CPU), 1.5);
+        weight = pc_div(pc_scalar(2, PC_F64, PC_DEVICE_CPU), weight);
+        pc_tensor *loss = pc_sum(pc_mul(y, weight));
+        result = pc_item(loss);
+        if (pc_failed())
+            fail_msg("%s: %s", c->name, pc_error_last()->message);
+        if (backward)
+            assert_ok(pc_backward(loss));
+        for (int i = 0; backward && i < n_in; i++)
+            assert_ok(pc_read(pc_grad(x[i]), grad[i], (size_t)count(c->shape[i]) * sizeof(double)));
+    }
+    return result;
+}
+
+/* (f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h)) / 12h, exact to h^4 */
+static double difference(const check *c, int n_in, double *x)
+{
+    const double h = 1e-3, at = *x, weight[4] = {1, -8, 8, -1}, step[4] = {-2, -1, 1, 2};
+    double sum = 0;
+    for (int k = 0; k < 4; k++) {
+        *x = at + step[k] * h;
+        sum += weight[k] * evaluate(c, n_in, false, NULL);
+    }
+    *x = at;
+    return sum / (12 * h);
+}
+
+static void compare(void **state)
+{
+    const check *c = *state;
+    static double grad[INPUTS][VALUES];
+    int n_in = 0;
+    for (; n_in < INPUTS && c->shape[n_in].ndim >= 0; n_in++)
+        draw(values[n_in], count(c->shape[n_in]), c->low != 0 ? c->low : -1, (uint64_t)n_in + 1);
+    pc_error_clear();
+    evaluate(c, n_in, true, grad);
+    for (int i = 0; i < n_in; i++)
+        for (int64_t k = 0; k < count(c->shape[i]); k++) {
+            double want = difference(c, n_in, &values[i][k]);
+            if (!(fabs(grad[i][k] - want) <= 1e-8 + 1e-7 * fabs(want)))
+                fail_msg("%s: gradient %d of input %d is %.12g, want %.12g", c->name, (int)k, i, grad[i][k], want);
+        }
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_int_equal(pc_live_allocations(), 0);
+}
+
+#define F(name, expression)                                                                                            \
+    static pc_tensor *name(pc_tensor **x)                                                                              \
+    {                                                                                                                  \
+        return expression;                                                                                             \
+    }
+
+static pc_tensor *turned(pc_tensor *t)
+{
+    return pc_transpose(t, 0, 1);
+}
+
+/* the same pictures with channels-last memory */
+static pc_tensor *last(pc_tensor *t)
+{
+    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+}
+
+static pc_tensor *indices(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return pc_from_data((int64_t[]){a, b, c, d}, PC_SHAPE(4), PC_I64, PC_DEVICE_CPU);
+}
+
+static pc_tensor *half(pc_tensor *like)
+{
+    pc_tensor *places = pc_arange(0, (double)pc_tensor_count(like), 1, PC_I32, PC_DEVICE_CPU);
+    return pc_lt(places, pc_scalar((double)pc_tensor_count(like) / 2, PC_F64, PC_DEVICE_CPU));
+}
+
+F(f_add, pc_add(x[0], x[1]))
+F(f_sub, pc_sub(x[0], x[1]))
+F(f_mul, pc_mul(x[0], x[1]))
+F(f_div, pc_div(x[0], x[1]))
+F(f_turned_add, pc_add(turned(x[0]), x[1]))
+F(f_turned_div, pc_div(turned(x[0]), x[1]))
+F(f_square, pc_mul(x[0], x[0]))
+F(f_mixed, pc_div(pc_mul(x[0], pc_sub(x[0], x[1])), pc_add(pc_mul(x[1], x[1]), x[0])))
+F(f_numbers, pc_div_scalar(pc_sub_scalar(pc_mul_scalar(pc_add_scalar(x[0], 2), 3), 1), 4))
+F(f_neg, pc_neg(x[0]))
+F(f_exp, pc_exp(x[0]))
+F(f_log, pc_log(x[0]))
+F(f_sqrt, pc_sqrt(x[0]))
+F(f_relu, pc_relu(x[0]))
+F(f_sigmoid, pc_sigmoid(x[0]))
+F(f_tanh, pc_tanh(x[0]))
+F(f_expanded_exp, pc_exp(pc_expand(x[0], PC_SHAPE(3, 4))))
+F(f_where, pc_where(half(x[0]), pc_mul(x[0], x[0]), pc_exp(x[0])))
+F(f_where_broadcast, pc_where(half(x[0]), x[0], pc_mul_scalar(x[1], 3)))
+F(f_cast, pc_mul(pc_cast(x[0], PC_F64), x[0]))
+F(f_sum, pc_mul(pc_sum(x[0]), x[0]))
+F(f_mean, pc_mul(pc_mean(turned(x[0])), turned(x[0])))
+F(f_max, pc_mul(pc_max(x[0]), x[0]))
+F(f_sum_dims, pc_mul(pc_sum_dims(x[0], PC_SHAPE(0, 2), true), x[0]))
+F(f_mean_dims, pc_exp(pc_mean_dims(x[0], PC_SHAPE(-1, 0), false)))
+F(f_max_dim, pc_mul(pc_max_dim(x[0], 1, true, NULL), x[0]))
+F(f_max_dim_turned, pc_exp(pc_max_dim(pc_permute(x[0], PC_SHAPE(2, 0, 1)), 0, false, NULL)))
+F(f_views, pc_mul(pc_reshape(pc_permute(x[0], PC_SHAPE(2, 0, 1)), PC_SHAPE(4, -1)),
+                  pc_exp(pc_flatten_from(pc_permute(x[0], PC_SHAPE(2, 0, 1)), 1))))
+F(f_slice, pc_mul(pc_slice(x[0], 1, 0, 4, 2), pc_slice(x[0], 1, 1, 4, 2)))
+F(f_overlapping, pc_mul(pc_slice(pc_flatten_from(x[0], 0), 0, 1, 9, 1), pc_slice(pc_flatten_from(x[0], 0), 0, 0, 8, 1)))
+F(f_squeeze, pc_exp(pc_squeeze(pc_unsqueeze(pc_unsqueeze(x[0], 1), -1), 1)))
+F(f_expand, pc_mul(pc_expand(x[0], PC_SHAPE(2, 3, 4)), pc_expand(x[1], PC_SHAPE(2, 3, 4))))
+F(f_copies, pc_mul(pc_contiguous(turned(x[0])), pc_clone(turned(x[0]))))
+F(f_to, pc_exp(pc_to(x[0], PC_DEVICE_CPU, PC_F64, true)))
+F(f_cat, pc_exp(pc_cat((pc_tensor *[]){x[0], turned(x[1]), pc_mul(x[0], x[0])}, 3, 1)))
+F(f_index_select, pc_exp(pc_index_select(x[0], 1, indices(2, 0, 2, 3))))
+F(f_index_turned, pc_exp(pc_index_select(turned(x[0]), 0, indices(1, 1, 1, 3))))
+F(f_matmul, pc_matmul(x[0], x[1]))
+F(f_matmul_turned, pc_matmul(turned(x[0]), turned(x[1])))
+F(f_matmul_self, pc_matmul(x[0], turned(x[0])))
+F(f_matmul_expanded, pc_matmul(pc_expand(x[0], PC_SHAPE(3, 4)), x[1]))
+F(f_linear, pc_fn_linear(x[0], x[1], x[2], PC_NONE))
+F(f_linear_relu, pc_fn_linear(x[0], x[1], x[2], PC_RELU))
+F(f_linear_sigmoid, pc_fn_linear(x[0], x[1], x[2], PC_SIGMOID))
+F(f_linear_tanh, pc_fn_linear(x[0], x[1], x[2], PC_TANH))
+F(f_linear_no_bias, pc_fn_linear(turned(x[0]), x[1], NULL, PC_TANH))
+F(f_softmax, pc_softmax(x[0], 1))
+F(f_softmax_0, pc_softmax(x[0], 0))
+F(f_log_softmax, pc_log_softmax(x[0], -1))
+F(f_log_softmax_turned, pc_log_softmax(turned(x[0]), 0))
+F(f_dropout, pc_fn_dropout(pc_mul(x[0], x[0]), 0.4))
+F(f_bce, pc_bce_with_logits(pc_mul_scalar(x[0], 5), x[1]))
+F(f_bce_turned, pc_bce_with_logits(turned(x[0]), pc_expand(x[1], PC_SHAPE(4, 3))))
+F(f_mse, pc_mse(x[0], pc_exp(x[1])))
+F(f_mse_self, pc_mse(x[0], pc_mul(x[0], x[0])))
+F(f_cross_entropy, pc_cross_entropy(x[0], indices(0, 2, 2, 1)))
+F(f_cross_entropy_turned, pc_cross_entropy(pc_mul_scalar(turned(x[0]), 9), indices(0, 2, 2, 1)))
+F(f_residual, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_exp(x[0]))), 1))
+F(f_residual_twice, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_add(pc_exp(x[0]), pc_add(x[0], pc_tanh(x[0]))))), 1))
+F(f_used_often, pc_mul(pc_add(x[0], pc_mul(x[0], x[0])), pc_sub(x[0], pc_exp(x[0]))))
+F(f_deep, pc_tanh(pc_matmul(pc_tanh(pc_matmul(x[0], x[1])), turned(pc_sigmoid(x[1])))))
+
+#define CONV(name, picture, ...) F(name, pc_fn_conv2d(picture, x[1], x[2], (pc_conv2d_spec){__VA_ARGS__}))
+CONV(f_conv, x[0], 0)
+CONV(f_conv_stride, x[0], .stride = {2, 1}, .padding = {1, 2})
+CONV(f_conv_relu, x[0], .activation = PC_RELU)
+CONV(f_conv_sigmoid, x[0], .activation = PC_SIGMOID)
+CONV(f_conv_tanh, x[0], .activation = PC_TANH, .stride = {2, 2})
+CONV(f_conv_pool, x[0], .pool = 2)
+CONV(f_conv_relu_pool, x[0], .activation = PC_RELU, .pool = 2, .padding = {1, 1})
+CONV(f_conv_sigmoid_pool, x[0], .activation = PC_SIGMOID, .pool = 2)
+CONV(f_conv_tanh_pool, x[0], .activation = PC_TANH, .pool = 3)
+CONV(f_conv_last, last(x[0]), .activation = PC_RELU, .pool = 2)
+CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_TANH)
+F(f_conv_no_bias, pc_fn_conv2d(x[0], x[1], NULL, (pc_conv2d_spec){.activation = PC_SIGMOID, .pool = 2}))
+F(f_conv_turned, pc_fn_conv2d(pc_transpose(x[0], 2, 3), pc_transpose(x[1], 2, 3), x[2], (pc_conv2d_spec){0}))
+F(f_max_pool, pc_fn_max_pool2d(x[0], (pc_pool2d_spec){.kernel = {2, 3}}))
+F(f_max_pool_over, pc_fn_max_pool2d(x[0], (pc_pool2d_spec){.kernel = {3, 3}, .stride = {2, 1}, .padding = {1, 1}}))
+F(f_max_pool_last, pc_fn_max_pool2d(last(x[0]), (pc_pool2d_spec){.kernel = {2, 2}}))
+F(f_avg_pool, pc_fn_avg_pool2d(x[0], (pc_pool2d_spec){.kernel = {2, 3}}))
+F(f_avg_pool_over,
+  pc_fn_avg_pool2d(last(x[0]), (pc_pool2d_spec){.kernel = {3, 3}, .stride = {1, 2}, .padding = {1, 0}}))
+F(f_net,
+  pc_bce_with_logits(pc_fn_linear(pc_flatten_from(pc_fn_conv2d(x[0], x[1], NULL,
+                                                               (pc_conv2d_spec){.activation = PC_RELU, .pool = 2}),
+                                                  1),
+                                  x[2], NULL, PC_NONE),
+                     pc_full(PC_SHAPE(2, 1), 0.5, PC_F64, PC_DEVICE_CPU)))
+
+#define S(...)                                                                                                         \
+    {                                                                                                                  \
+        (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                                                     \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+#define SCALAR                                                                                                         \
+    {                                                                                                                  \
+        0,                                                                                                             \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+#define NONE                                                                                                           \
+    {                                                                                                                  \
+        -1,                                                                                                            \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+
+/* name, shapes of the inputs, lowest value */
+#define ONE(f, a)                                                                                                      \
+    {                                                                                                                  \
+#f, f, {a, NONE, NONE }, 0                                                                                     \
+    }
+#define ONE_FROM(f, a, low)                                                                                            \
+    {                                                                                                                  \
+#f, f, {a, NONE, NONE }, low                                                                                   \
+    }
+#define TWO(f, a, b)                                                                                                   \
+    {                                                                                                                  \
+#f, f, {a, b, NONE }, 0                                                                                        \
+    }
+#define TWO_FROM(f, a, b, low)                                                                                         \
+    {                                                                                                                  \
+#f, f, {a, b, NONE }, low                                                                                      \
+    }
+#define THREE(f, a, b, c)                                                                                              \
+    {                                                                                                                  \
+#f, f, {a, b, c }, 0                                                                                           \
+    }
+static const check checks[] = {
+    TWO(f_add, S(2, 3), S(2, 3)),
+    TWO(f_add, S(2, 1, 3), S(4, 1)),
+    TWO(f_add, SCALAR, S(3)),
+    TWO(f_sub, S(3), S(2, 3)),
+    TWO(f_mul, S(2, 3), S(3)),
+    TWO(f_mul, S(2, 1), S(1, 3)),
+    TWO_FROM(f_div, S(2, 3), S(3), 0.5),
+    TWO_FROM(f_div, SCALAR, S(2, 2), 0.5),
+    TWO(f_turned_add, S(3, 2), S(2, 3)),
+    TWO_FROM(f_turned_div, S(3, 2), S(1, 3), 0.5),
+    ONE(f_square, S(5)),
+    TWO_FROM(f_mixed, S(2, 3), S(2, 1), 0.5),
+    ONE(f_numbers, S(2, 3)),
+    ONE(f_neg, S(4)),
+    ONE(f_exp, S(2, 3)),
+    ONE_FROM(f_log, S(5), 0.25),
+    ONE_FROM(f_sqrt, S(5), 0.25),
+    ONE(f_relu, S(9)),
+    ONE(f_sigmoid, S(2, 3)),
+    ONE(f_tanh, S(2, 3)),
+    ONE(f_expanded_exp, S(3, 1)),
+    ONE(f_where, S(7)),
+    TWO(f_where_broadcast, S(4), SCALAR),
+    ONE(f_cast, S(3)),
+    ONE(f_sum, S(2, 3)),
+    ONE(f_mean, S(2, 3)),
+    ONE(f_max, S(2, 3)),
+    ONE(f_sum_dims, S(2, 3, 4)),
+    ONE(f_mean_dims, S(2, 3, 4)),
+    ONE(f_max_dim, S(3, 4)),
+    ONE(f_max_dim_turned, S(2, 3, 4)),
+    ONE(f_views, S(2, 3, 4)),
+    ONE(f_slice, S(3, 4)),
+    ONE(f_overlapping, S(3, 3)),
+    ONE(f_squeeze, S(2, 3)),
+    TWO(f_expand, S(3, 1), S(2, 1, 4)),
+    ONE(f_copies, S(2, 3)),
+    ONE(f_to, S(2, 3)),
+    TWO(f_cat, S(2, 3), S(4, 2)),
+    ONE(f_index_select, S(2, 4)),
+    ONE(f_index_turned, S(2, 4)),
+    TWO(f_matmul, S(2, 3), S(3, 4)),
+    TWO(f_matmul, S(3), S(3)),
+    TWO(f_matmul, S(2, 3), S(3)),
+    TWO(f_matmul, S(3), S(3, 2)),
+    TWO(f_matmul, S(2, 2, 3), S(2, 3, 2)),
+    TWO(f_matmul, S(2, 1, 2, 3), S(3, 3, 2)),
+    TWO(f_matmul, S(2, 2, 3), S(3)),
+    TWO(f_matmul, S(3), S(2, 3, 2)),
+    TWO(f_matmul_turned, S(3, 2), S(4, 3)),
+    ONE(f_matmul_self, S(3, 2)),
+    TWO(f_matmul_expanded, S(1, 4), S(4, 2)),
+    THREE(f_linear, S(2, 3), S(4, 3), S(4)),
+    THREE(f_linear, S(2, 2, 3), S(4, 3), S(4)),
+    THREE(f_linear, S(3), S(4, 3), S(4)),
+    THREE(f_linear_relu, S(3, 3), S(4, 3), S(4)),
+    THREE(f_linear_sigmoid, S(2, 2, 3), S(4, 3), S(4)),
+    THREE(f_linear_tanh, S(2, 3), S(4, 3), S(4)),
+    TWO(f_linear_no_bias, S(3, 2), S(4, 3)),
+    ONE(f_softmax, S(2, 4)),
+    ONE(f_softmax_0, S(3, 2)),
+    ONE(f_log_softmax, S(2, 4)),
+    ONE(f_log_softmax_turned, S(3, 4)),
+    ONE(f_dropout, S(12)),
+    TWO_FROM(f_bce, S(2, 3), S(2, 3), 0.1),
+    TWO_FROM(f_bce_turned, S(3, 4), S(4, 1), 0.1),
+    TWO(f_mse, S(2, 3), S(2, 3)),
+    ONE(f_mse_self, S(5)),
+    ONE(f_cross_entropy, S(4, 3)),
+    ONE(f_cross_entropy_turned, S(3, 4)),
+    ONE(f_residual, S(4)),
+    ONE(f_residual_twice, S(4)),
+    ONE(f_used_often, S(4)),
+    TWO(f_deep, S(2, 3), S(3, 4)),
+    THREE(f_conv, S(2, 2, 4, 3), S(2, 2, 2, 2), S(2)),
+    THREE(f_conv_stride, S(1, 2, 5, 4), S(2, 2, 3, 2), S(2)),
+    THREE(f_conv_relu, S(1, 2, 4, 4), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_sigmoid, S(1, 2, 4, 4), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_tanh, S(1, 2, 5, 5), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_pool, S(1, 2, 5, 5), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_relu_pool, S(1, 2, 4, 5), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_sigmoid_pool, S(1, 2, 5, 5), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_tanh_pool, S(1, 1, 7, 7), S(3, 1, 2, 2), S(3)),
+    THREE(f_conv_last, S(2, 2, 5, 5), S(3, 2, 2, 2), S(3)),
+    THREE(f_conv_sliced, S(1, 1, 6, 6), S(2, 1, 3, 2), S(2)),
+    TWO(f_conv_no_bias, S(1, 2, 5, 5), S(3, 2, 2, 2)),
+    THREE(f_conv_turned, S(1, 2, 3, 4), S(2, 2, 3, 2), S(2)),
+    ONE(f_max_pool, S(1, 2, 5, 6)),
+    ONE(f_max_pool_over, S(1, 2, 5, 4)),
+    ONE(f_max_pool_last, S(2, 2, 4, 4)),
+    ONE(f_avg_pool, S(1, 2, 5, 6)),
+    ONE(f_avg_pool_over, S(1, 2, 5, 4)),
+    THREE(f_net, S(2, 1, 5, 5), S(2, 1, 2, 2), S(1, 8)),
+};
+
+int main(void)
+{
+    enum { COUNT = sizeof checks / sizeof checks[0] };
+    struct CMUnitTest tests[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){checks[i].name, compare, NULL, NULL, (void *)&checks[i]};
+    return cmocka_run_group_tests_name("autograd.gradients", tests, NULL, NULL);
+}

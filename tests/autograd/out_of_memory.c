@@ -1,0 +1,193 @@
+/* Every single allocation of forward and backward fails once: an error, no crash, nothing left behind. */
+#include "support.h"
+
+#include <paracord/autograd.h>
+#include <paracord/memory.h>
+#include <paracord/ops.h>
+#include <paracord/random.h>
+#include <stdlib.h>
+
+static int countdown;  /* allocations until one fails; < 0: none */
+static bool and_later; /* those after it fail too */
+
+static bool fails(void)
+{
+    if (countdown < 0)
+        return false;
+    if (countdown > 0) {
+        countdown--;
+        return false;
+    }
+    countdown = and_later ? 0 : -1;
+    return true;
+}
+
+static void *failing_alloc(void *context, size_t bytes, size_t alignment)
+{
+    (void)context;
+    void *block = NULL;
+    return !fails() && posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
+}
+
+static void *failing_resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return fails() ? NULL : realloc(block, bytes);
+}
+
+static void failing_free(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+/* A fused network from picture to loss, its gradients, and a step. */
+static bool network(void)
+{
+    pc_tensor *x = pc_randn(PC_SHAPE(2, 3, 9, 9), PC_F32, PC_DEVICE_CPU);
+    pc_tensor *w = pc_randn(PC_SHAPE(4, 3, 3, 3), PC_F32, PC_DEVICE_CPU);
+    pc_tensor *b = pc_zeros(PC_SHAPE(4), PC_F32, PC_DEVICE_CPU);
+    pc_tensor *v = pc_randn(PC_SHAPE(1, 36), PC_F32, PC_DEVICE_CPU);
+    pc_tensor *y = pc_from_data((float[]){1, 0}, PC_SHAPE(2, 1), PC_F32, PC_DEVICE_CPU);
+    bool fine =
+        pc_require_grad(w, true) == PC_OK && pc_require_grad(b, true) == PC_OK && pc_require_grad(v, true) == PC_OK;
+    pc_tensor *h = pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.activation = PC_RELU, .pool = 2});
+    h = pc_fn_linear(pc_flatten_from(h, 1), v, NULL, PC_NONE);
+    pc_tensor *loss = pc_bce_with_logits(h, y);
+    fine = fine && pc_backward(loss) == PC_OK;
+    PC_NO_GRAD
+    {
+        fine = fine && pc_saxpy(w, -0.1, pc_grad(w)) == PC_OK;
+    }
+    return fine;
+}
+
+/* The ops that the network has not. */
+static bool many_ops(void)
+{
+    pc_tensor *a = pc_rand(PC_SHAPE(3, 4), PC_F64, PC_DEVICE_CPU), *most = NULL;
+    bool fine = pc_require_grad(a, true) == PC_OK;
+    pc_tensor *y = pc_add(pc_mul_scalar(a, 2), pc_cast(pc_arange(0, 4, 1, PC_I32, PC_DEVICE_CPU), PC_F32));
+    y = pc_where(pc_gt(y, pc_scalar(1, PC_F64, PC_DEVICE_CPU)), pc_exp(pc_neg(y)),
+                 pc_log(pc_add_scalar(pc_sqrt(a), 1)));
+    y = pc_matmul(pc_transpose(y, 0, 1), pc_sigmoid(pc_softmax(a, 0)));
+    y = pc_cat((pc_tensor *[]){y, pc_reshape(pc_permute(y, PC_SHAPE(1, 0)), PC_SHAPE(4, -1))}, 2, 1);
+    y = pc_index_select(y, 1, pc_arange(1, 6, 2, PC_I32, PC_DEVICE_CPU));
+    y = pc_sub(y, pc_max_dim(y, 0, true, &most));
+    y = pc_fn_dropout(pc_div(pc_slice(y, 0, 0, 4, 2), pc_expand(pc_max(a), PC_SHAPE(2, 3))), 0.5);
+    pc_tensor *labels = pc_zeros(PC_SHAPE(2), PC_I64, PC_DEVICE_CPU);
+    pc_tensor *loss = pc_add(pc_cross_entropy(y, labels), pc_mse(pc_log_softmax(y, 1), pc_tanh(pc_clone(y))));
+    loss = pc_add(loss, pc_mean(pc_mean_dims(pc_relu(y), PC_SHAPE(0), false)));
+    fine = fine && pc_backward(loss) == PC_OK;
+    char *text = pc_tensor_text(loss);
+    fine = fine && text && pc_copy(pc_detach(y), pc_argmax(y, 1, true)) == PC_OK;
+    pc_text_free(text);
+    return fine;
+}
+
+static bool pictures(void)
+{
+    pc_tensor *x = pc_rand(PC_SHAPE(1, 2, 6, 6), PC_F32, PC_DEVICE_CPU);
+    bool fine = pc_require_grad(x, true) == PC_OK;
+    pc_tensor *y = pc_fn_max_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
+    y = pc_fn_avg_pool2d(y, (pc_pool2d_spec){.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}});
+    return fine && pc_backward(pc_sum(y)) == PC_OK;
+}
+
+/* The same without any scope: everything is freed by hand. */
+static bool by_hand(void)
+{
+    pc_tensor *a = pc_arange(0, 144, 1, PC_I32, PC_DEVICE_CPU), *x = pc_cast(a, PC_F32), *indices = NULL;
+    bool fine = pc_require_grad(x, true) == PC_OK;
+    pc_tensor *p = pc_reshape(x, PC_SHAPE(2, 2, 6, 6)), *w = pc_slice(p, 2, 0, 3, 1), *turned = pc_transpose(a, 0, -1);
+    pc_tensor *made[] = {
+        pc_fn_conv2d(p, w, NULL, (pc_conv2d_spec){.activation = PC_TANH}),
+        pc_add(a, x),
+        pc_mean_dims(p, PC_SHAPE(0, 2), true),
+        pc_max_dim(p, 1, false, &indices),
+        pc_max(p),
+        pc_argmax(p, 0, false),
+        pc_softmax(p, 1),
+        pc_fn_max_pool2d(p, (pc_pool2d_spec){.kernel = {2, 2}}),
+        pc_cat((pc_tensor *[]){a, x, turned}, 3, 0),
+        pc_index_select(x, 0, a),
+        pc_mse(x, a),
+        pc_fn_dropout(w, 0.5),
+    };
+    pc_tensor *loss = pc_mean(made[0]);
+    fine = fine && pc_backward(loss) == PC_OK;
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        fine = fine && made[i];
+        pc_tensor_free(made[i]);
+    }
+    pc_tensor *rest[] = {loss, turned, w, p, x, a, indices};
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
+        pc_tensor_free(rest[i]);
+    return fine;
+}
+
+/* Fail allocation 1, 2, 3, ... of `work`, as many as there are: `later` says whether all
+ * that follow fail too. */
+static void sweep(bool (*work)(void), bool scope, bool later)
+{
+    const pc_allocator allocator = {failing_alloc, failing_resize, failing_free, NULL};
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_int_equal(pc_live_allocations(), 0);
+    assert_ok(pc_set_allocator(&allocator));
+    int n = 0;
+    for (bool done = false; !done; n++) {
+        assert_true(n < 3000);
+        pc_error_clear();
+        pc_seed(1);
+        pc_scope around = {0};
+        if (scope)
+            around = pc_scope_open();
+        countdown = n;
+        and_later = later;
+        bool fine = work();
+        done = countdown > 0;
+        countdown = -1;
+        pc_scope_close(&around);
+        if (fine ? pc_failed() : pc_error_last()->status != PC_ERR_MEMORY) /* a retry may have made up for it */
+            fail_msg("allocation %d failing: %s, but %s: %s", n, fine ? "it worked" : "it failed",
+                     pc_status_name(pc_error_last()->status), pc_error_last()->message);
+        assert_true(!done || (fine && !pc_failed()));
+        assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+        if (pc_live_allocations())
+            fail_msg("allocation %d failing leaks %d blocks: %s", n, (int)pc_live_allocations(),
+                     pc_error_last()->message);
+    }
+    assert_true(n > 20);
+    assert_ok(pc_set_allocator(NULL));
+    print_message("%d allocations\n", n - 1);
+}
+
+static void the_network(void **state)
+{
+    (void)state;
+    sweep(network, true, false);
+    sweep(network, true, true);
+}
+
+static void the_ops(void **state)
+{
+    (void)state;
+    sweep(many_ops, true, false);
+    sweep(many_ops, true, true);
+    sweep(pictures, true, false);
+    sweep(pictures, true, true);
+}
+
+static void ops_without_a_scope(void **state)
+{
+    (void)state;
+    sweep(by_hand, false, false);
+    sweep(by_hand, false, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_network), cmocka_unit_test(the_ops),
+                                       cmocka_unit_test(ops_without_a_scope)};
+    return cmocka_run_group_tests_name("autograd.out_of_memory", tests, NULL, NULL);
+}

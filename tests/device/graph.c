@@ -1,0 +1,178 @@
+/* Recorded work: a training step, launched again and again. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
+#include "support.h"
+
+#include <paracord/autograd.h>
+#include <paracord/memory.h>
+#include <paracord/ops.h>
+#include <paracord/random.h>
+#include <paracord/stream.h>
+#include <stdlib.h>
+
+enum { STEPS = 12 };
+
+static pc_device device(void)
+{
+    const char *name = getenv("PARACORD_TEST_DEVICE");
+    return pc_device_pick(name ? name : "cpu");
+}
+
+/* A small fit: weights, a picture batch, and buffers that live outside of the recording. */
+typedef struct fit {
+    pc_tensor *x, *y, *kernel, *bias, *weight, *loss;
+} fit;
+
+static pc_tensor *parameter(pc_tensor *t)
+{
+    assert_ok(pc_require_grad(t, true));
+    return t;
+}
+
+static fit fit_new(void)
+{
+    pc_seed(9);
+    return (fit){.x = pc_randn(PC_SHAPE(4, 1, 6, 6), PC_F32, device()),
+                 .y = pc_from_data((float[]){0, 1, 1, 0}, PC_SHAPE(4, 1), PC_F32, device()),
+                 .kernel = parameter(pc_randn(PC_SHAPE(3, 1, 3, 3), PC_F32, device())),
+                 .bias = parameter(pc_zeros(PC_SHAPE(3), PC_F32, device())),
+                 .weight = parameter(pc_randn(PC_SHAPE(1, 12), PC_F32, device())),
+                 .loss = pc_zeros(PC_SHAPE_SCALAR, PC_F32, device())};
+}
+
+static void step(const fit *f)
+{
+    PC_SCOPE {
+        pc_conv2d_spec spec = {.activation = PC_RELU, .pool = 2};
+        pc_tensor *h = pc_flatten_from(pc_fn_conv2d(f->x, f->kernel, f->bias, spec), 1);
+        pc_tensor *loss = pc_bce_with_logits(pc_fn_linear(h, f->weight, NULL, PC_NONE), f->y);
+        assert_ok(pc_backward(loss));
+        assert_ok(pc_copy(f->loss, pc_detach(loss)));
+        pc_tensor *parameters[] = {f->kernel, f->bias, f->weight};
+        PC_NO_GRAD
+        {
+            for (int i = 0; i < 3; i++) {
+                assert_ok(pc_saxpy(parameters[i], -0.5, pc_grad(parameters[i])));
+                pc_zero_grad(parameters[i]);
+            }
+        }
+    }
+}
+
+static void launches_repeat_the_step(void **state)
+{
+    (void)state;
+    double want[STEPS];
+    PC_SCOPE {
+        fit f = fit_new();
+        for (int i = 0; i < STEPS; i++) {
+            step(&f);
+            want[i] = pc_item(f.loss);
+        }
+    }
+    assert_true(want[STEPS - 1] < want[0]);
+    PC_SCOPE {
+        fit f = fit_new();
+        pc_stream *stream = pc_stream_new(device());
+        assert_ok(pc_stream_set_current(device(), stream));
+        assert_ok(pc_graph_begin(stream));
+        step(&f);
+        pc_graph *graph = pc_graph_end(stream);
+        assert_not_null_ok(graph);
+        assert_close(pc_item(f.loss), 0, 0); /* nothing ran yet */
+        for (int i = 0; i < STEPS; i++) {
+            assert_ok(pc_graph_launch(graph, i % 2 ? NULL : stream));
+            assert_close(pc_item(f.loss), want[i], 0);
+        }
+        pc_graph_free(graph);
+        assert_ok(pc_stream_set_current(device(), NULL));
+        pc_stream_free(stream);
+    }
+    assert_ok(pc_memory_trim(device()));
+    pc_memory_stats stats;
+    assert_ok(pc_memory_get_stats(device(), &stats));
+    assert_int_equal(stats.in_use, 0);
+}
+
+/* New inputs are written into the tensors that the graph holds. */
+static void inputs_change_between_launches(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, device()), *y = pc_zeros(PC_SHAPE(3), PC_F32, device());
+        pc_stream *stream = pc_stream_current(device());
+        assert_ok(pc_graph_begin(stream));
+        PC_SCOPE {
+            assert_ok(pc_copy(y, pc_exp(pc_mul(x, pc_full(PC_SHAPE(3), 2, PC_F32, device())))));
+        }
+        pc_graph *graph = pc_graph_end(stream);
+        for (int i = 0; i < 4; i++) {
+            assert_ok(pc_fill(x, i * 0.5));
+            PC_SCOPE {
+                /* would land in the graph's memory, were it free */
+                assert_not_null_ok(pc_full(PC_SHAPE(3), 99, PC_F32, device()));
+            }
+            assert_ok(pc_graph_launch(graph, NULL));
+            const double want[] = {1, 2.718281828, 7.389056099, 20.085536923};
+            assert_close(pc_item(pc_max(y)), want[i], 1e-5);
+        }
+        pc_graph_free(graph);
+    }
+}
+
+/* Reading, waiting and data from the host have no place in a recording. */
+static void errors_while_recording(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, device());
+        pc_stream *stream = pc_stream_current(device());
+        float host[3];
+        assert_ok(pc_graph_begin(stream));
+        assert_fails(pc_graph_begin(stream), PC_ERR_STATE, "already being recorded");
+        assert_fails(pc_item(pc_sum(x)), PC_ERR_STATE, "being recorded");
+        assert_fails(pc_read(x, host, sizeof host), PC_ERR_STATE, "pc_read");
+        assert_fails(pc_tensor_text(x), PC_ERR_STATE, "recorded");
+        assert_fails(pc_from_data(host, PC_SHAPE(3), PC_F32, device()), PC_ERR_STATE, "before it");
+        assert_fails(pc_stream_synchronize(stream), PC_ERR_STATE, "end the recording");
+        assert_fails(pc_add(x, pc_ones(PC_SHAPE(2), PC_F32, device())), PC_ERR_SHAPE, "add");
+        pc_graph *graph = pc_graph_end(stream);
+        assert_not_null_ok(graph);
+        assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not being recorded");
+        assert_ok(pc_graph_begin(stream));
+        assert_fails(pc_graph_launch(graph, stream), PC_ERR_STATE, "being recorded");
+        pc_graph_free(pc_graph_end(stream)); /* empty */
+        assert_ok(pc_graph_launch(graph, stream));
+        pc_graph_free(graph);
+    }
+}
+
+/* What a launch finds wrong is reported by the launch, where work runs at once. */
+static void errors_in_a_launch(void **state)
+{
+    (void)state;
+    if (device().type != PC_CPU)
+        skip();
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, device()), *index = pc_zeros(PC_SHAPE(2), PC_I64, device());
+        pc_stream *stream = pc_stream_current(device());
+        assert_ok(pc_graph_begin(stream));
+        PC_SCOPE {
+            assert_not_null_ok(pc_index_select(x, 0, index));
+        }
+        pc_graph *graph = pc_graph_end(stream);
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_ok(pc_fill(index, 3));
+        assert_fails(pc_graph_launch(graph, NULL), PC_ERR_RANGE, "index_select");
+        pc_graph_free(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_repeat_the_step),
+        cmocka_unit_test(inputs_change_between_launches),
+        cmocka_unit_test(errors_while_recording),
+        cmocka_unit_test(errors_in_a_launch),
+    };
+    return cmocka_run_group_tests_name("device.graph", tests, NULL, NULL);
+}

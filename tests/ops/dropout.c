@@ -1,0 +1,101 @@
+/* Dropout: PyTorch draws other numbers, so it is held to its promises instead. */
+#include "ops/golden.h"
+
+#include <paracord/random.h>
+
+enum { N = 40001 };
+static float x[N], y[N], z[N];
+
+static void zero_or_scaled(void **state)
+{
+    (void)state;
+    const double rates[] = {0.1, 0.5, 0.9};
+    for (int r = 0; r < 3; r++)
+        PC_SCOPE {
+            pc_seed(11);
+            double p = rates[r];
+            pc_tensor *a = pc_add_scalar(pc_rand(PC_SHAPE(N), PC_F32, test_device()), 1);
+            assert_ok(pc_read(a, x, sizeof x));
+            assert_ok(pc_read(pc_fn_dropout(a, p), y, sizeof y));
+            int zeros = 0;
+            for (int i = 0; i < N; i++) {
+                zeros += y[i] == 0;
+                if (y[i] != 0)
+                    assert_close((double)y[i], (double)x[i] / (1 - p), 1e-5);
+            }
+            assert_close((double)zeros / N, p, 5 * sqrt(p * (1 - p) / N));
+        }
+    assert_no_leak();
+}
+
+static void ends_of_the_range(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_randn(PC_SHAPE(3, 5), PC_F64, test_device());
+        assert_close(pc_item(pc_sum(pc_ne(pc_fn_dropout(a, 0), a))), 0, 0);
+        assert_close(pc_item(pc_sum(pc_ne(pc_fn_dropout(a, 1), pc_scalar(0, PC_F64, test_device())))), 0, 0);
+        assert_int_equal(pc_tensor_count(pc_fn_dropout(pc_zeros(PC_SHAPE(0, 2), PC_F32, test_device()), 0.5)), 0);
+    }
+    assert_no_leak();
+}
+
+/* The same seed and step give the same elements; a call takes one step. */
+static void follows_the_generator(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_ones(PC_SHAPE(N), PC_F32, test_device());
+        pc_seed(5);
+        pc_generator before = pc_generator_get();
+        assert_ok(pc_read(pc_fn_dropout(a, 0.5), x, sizeof x));
+        assert_int_equal(pc_generator_get().step, before.step + 1);
+        assert_ok(pc_read(pc_fn_dropout(a, 0.5), y, sizeof y));
+        pc_generator_set(before);
+        assert_ok(pc_read(pc_fn_dropout(a, 0.5), z, sizeof z));
+        assert_memory_equal(x, z, sizeof x);
+        assert_memory_not_equal(x, y, sizeof x);
+    }
+}
+
+/* The gradient passes where the element did, with the same scale; also of a transposed input. */
+static void gradient(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_ones(PC_SHAPE(30, 20), PC_F64, test_device());
+        assert_ok(pc_require_grad(a, true));
+        pc_tensor *out = pc_fn_dropout(pc_transpose(a, 0, 1), 0.25);
+        assert_ok(pc_backward(pc_sum(out)));
+        assert_close(pc_item(pc_sum(pc_ne(pc_transpose(pc_grad(a), 0, 1), out))), 0, 0);
+        pc_tensor *b = pc_ones(PC_SHAPE(4), PC_F32, test_device());
+        assert_ok(pc_require_grad(b, true));
+        assert_ok(pc_backward(pc_sum(pc_fn_dropout(b, 1))));
+        assert_close(pc_item(pc_sum(pc_grad(b))), 0, 0);
+    }
+    assert_no_leak();
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_ones(PC_SHAPE(4), PC_F32, test_device());
+        pc_generator before = pc_generator_get();
+        assert_fails(pc_fn_dropout(a, -0.1), PC_ERR_ARGUMENT, "-0.1");
+        assert_fails(pc_fn_dropout(a, 1.5), PC_ERR_ARGUMENT, "0 to 1");
+        assert_fails(pc_fn_dropout(a, NAN), PC_ERR_ARGUMENT, "nan");
+        assert_fails(pc_fn_dropout(pc_cast(a, PC_I32), 0.5), PC_ERR_DTYPE, "int32");
+        assert_fails(pc_fn_dropout(NULL, 0.5), PC_ERR_ARGUMENT, "NULL");
+        assert_int_equal(pc_generator_get().step, before.step);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zero_or_scaled), cmocka_unit_test(ends_of_the_range), cmocka_unit_test(follows_the_generator),
+        cmocka_unit_test(gradient),       cmocka_unit_test(bad_input),
+    };
+    return run_with_golden("ops.dropout", NULL, 0, tests, GOLDEN_COUNT(tests));
+}

@@ -1,0 +1,69 @@
+/* Matrix products. */
+#include "ops/golden.h"
+
+static void run_matmul(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    (void)g;
+    out[0] = pc_matmul(in[0], in[1]);
+}
+
+static const golden_op ops[] = {{"matmul", run_matmul}};
+
+static pc_tensor *zeros(pc_shape shape)
+{
+    return pc_zeros(shape, PC_F32, test_device());
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = zeros(PC_SHAPE(2, 3)), *b = zeros(PC_SHAPE(4, 2));
+        assert_fails(pc_matmul(a, b), PC_ERR_SHAPE, "[2, 3] x [4, 2]: the inner sizes 3 and 4 differ");
+        assert_fails(pc_matmul(a, zeros(PC_SHAPE(2))), PC_ERR_SHAPE, "inner sizes 3 and 2");
+        assert_fails(pc_matmul(zeros(PC_SHAPE(2)), a = zeros(PC_SHAPE(3, 2))), PC_ERR_SHAPE, "inner sizes 2 and 3");
+        assert_fails(pc_matmul(zeros(PC_SHAPE(2, 2, 3)), zeros(PC_SHAPE(3, 3, 2))), PC_ERR_SHAPE, "broadcast");
+        assert_fails(pc_matmul(zeros(PC_SHAPE_SCALAR), a), PC_ERR_SHAPE, "at least one dimension");
+        assert_fails(pc_matmul(a, pc_cast(b, PC_F64)), PC_ERR_DTYPE, "float32 and float64");
+        assert_fails(pc_matmul(pc_cast(a, PC_I32), pc_cast(b, PC_I32)), PC_ERR_DTYPE, "int32");
+        assert_fails(pc_matmul(NULL, b), PC_ERR_ARGUMENT, "matmul");
+        assert_fails(pc_matmul(a, pc_reshape(b, PC_SHAPE(3))), PC_ERR_SHAPE, "reshape");
+    }
+    assert_no_leak();
+}
+
+/* Beyond the kernel's blocks, in each combination of transposed operands, against sums in double. */
+static void large_products(void **state)
+{
+    (void)state;
+    enum { M = 157, K = 311, N = 203 };
+    for (int turned = 0; turned < 4; turned++)
+        PC_SCOPE {
+            pc_tensor *a = pc_randn(turned & 1 ? PC_SHAPE(K, M) : PC_SHAPE(M, K), PC_F32, test_device());
+            pc_tensor *b = pc_randn(turned & 2 ? PC_SHAPE(N, K) : PC_SHAPE(K, N), PC_F32, test_device());
+            a = turned & 1 ? pc_transpose(a, 0, 1) : a;
+            b = turned & 2 ? pc_transpose(b, 0, 1) : b;
+            static float ha[M * K], hb[K * N], hy[M * N];
+            assert_ok(pc_read(a, ha, sizeof ha));
+            assert_ok(pc_read(b, hb, sizeof hb));
+            assert_ok(pc_read(pc_matmul(a, b), hy, sizeof hy));
+            for (int i = 0; i < M; i++)
+                for (int j = 0; j < N; j++) {
+                    double want = 0;
+                    for (int k = 0; k < K; k++)
+                        want += (double)ha[i * K + k] * (double)hb[k * N + j];
+                    assert_close((double)hy[i * N + j], want, 2e-4);
+                }
+        }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bad_input),
+    cmocka_unit_test(large_products),
+};
+
+int main(void)
+{
+    return golden_main("ops.matmul", ops, tests);
+}
