@@ -560,5 +560,6 @@ def networks():
     case("cross_entropy", "many classes", [In([2, 35]), labels([34, 17])], F.cross_entropy)
 
 
-for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks):
-    part()
+if __name__ == "__main__":
+    for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks):
+        part()

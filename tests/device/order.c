@@ -1,0 +1,205 @@
+/* The order between streams: a model with vector clocks watches what storages make streams wait for. The streams are
+ * real ones with a backend of their own, which runs nothing and notes the waits. */
+#include "device/storage.h"
+#include "support.h"
+
+#include <paracord/random.h>
+
+enum { STREAMS = 7, STORAGES = 4, WORK = 3000 };
+
+/* What is done for certain when a piece of work starts: tickets by stream. */
+typedef struct clock {
+    uint64_t done[STREAMS];
+} clock;
+
+static struct {
+    pc_stream *stream[STREAMS];
+    clock now[STREAMS];             /* what later work of a stream may rely on */
+    clock after[STREAMS][WORK + 2]; /* the same, once that ticket is done */
+    int waits;
+} model;
+
+static int number_of(const pc_stream *stream)
+{
+    for (int i = 0; i < STREAMS; i++)
+        if (model.stream[i] == stream)
+            return i;
+    fail_msg("a stream that is none of the test's");
+    return -1;
+}
+
+static pc_status note_wait(pc_stream *stream, pc_stream *other, uint64_t ticket)
+{
+    int s = number_of(stream), o = number_of(other);
+    assert_int_not_equal(s, o);
+    assert_true(ticket <= other->ticket); /* only for work that was enqueued */
+    for (int i = 0; i < STREAMS; i++)
+        model.now[s].done[i] = PC__MAX(model.now[s].done[i], model.after[o][ticket].done[i]);
+    model.waits++;
+    return PC_OK;
+}
+
+static pc_status nothing(pc_stream *stream)
+{
+    (void)stream;
+    return PC_OK;
+}
+
+static void no_close(pc_stream *stream)
+{
+    (void)stream;
+}
+
+static const pc__backend noting = {.stream_wait = note_wait, .stream_synchronize = nothing, .stream_close = no_close};
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&model, 0, sizeof model);
+    for (int i = 0; i < STREAMS; i++) {
+        model.stream[i] = pc_stream_new(PC_DEVICE_CPU);
+        assert_non_null(model.stream[i]);
+        model.stream[i]->backend = &noting;
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int i = 0; i < STREAMS; i++)
+        pc_stream_free(model.stream[i]);
+    return 0;
+}
+
+/* Enqueue work on stream s, as pc_dispatch does: note its uses, then count it. */
+static void work(int s, pc__storage *const *reads, int n_reads, pc__storage *const *writes, int n_writes)
+{
+    pc_stream *stream = model.stream[s];
+    for (int i = 0; i < n_reads; i++)
+        assert_ok(pc__storage_reads(reads[i], stream));
+    for (int i = 0; i < n_writes; i++)
+        assert_ok(pc__storage_writes(writes[i], stream));
+    uint64_t ticket = ++stream->ticket;
+    model.now[s].done[s] = ticket;
+    model.after[s][ticket] = model.now[s];
+}
+
+static void read_one(int s, pc__storage *storage)
+{
+    work(s, &storage, 1, NULL, 0);
+}
+
+static void write_one(int s, pc__storage *storage)
+{
+    work(s, NULL, 0, &storage, 1);
+}
+
+static void waits_where_data_is_shared(void **state)
+{
+    (void)state;
+    pc__storage a = {0}, b = {0};
+    write_one(0, &a);
+    read_one(0, &a);
+    write_one(0, &a);
+    write_one(1, &b);
+    assert_int_equal(model.waits, 0); /* one stream each */
+    read_one(1, &a);
+    assert_int_equal(model.waits, 1); /* for the writer */
+    assert_int_equal(model.now[1].done[0], 3);
+    read_one(2, &a);
+    assert_int_equal(model.waits, 2);
+    assert_int_equal(model.now[2].done[1], 0); /* readers do not wait for each other */
+    write_one(3, &a);
+    assert_int_equal(model.now[3].done[0], 3);
+    assert_int_equal(model.now[3].done[1], 2);
+    assert_int_equal(model.now[3].done[2], 1);
+    int before = model.waits;
+    write_one(3, &a);
+    read_one(3, &a);
+    assert_int_equal(model.waits, before);
+}
+
+/* Work waits for what the last writer had done, not for what its stream does later. */
+static void waits_for_no_more_than_that(void **state)
+{
+    (void)state;
+    pc__storage a = {0}, other = {0};
+    write_one(0, &a);
+    write_one(0, &other);
+    read_one(1, &a);
+    assert_int_equal(model.now[1].done[0], 1);
+}
+
+static void more_readers_than_places(void **state)
+{
+    (void)state;
+    pc__storage a = {0};
+    write_one(0, &a);
+    for (int s = 1; s < STREAMS; s++)
+        read_one(s, &a);
+    write_one(0, &a);
+    for (int s = 1; s < STREAMS; s++)
+        assert_int_equal(model.now[0].done[s], 1);
+}
+
+static void closed_streams_are_done(void **state)
+{
+    (void)state;
+    pc__storage a = {0};
+    pc_stream *closing = pc_stream_new(PC_DEVICE_CPU);
+    assert_non_null(closing);
+    closing->backend = &noting;
+    assert_ok(pc__storage_writes(&a, closing));
+    pc_stream_free(closing);
+    read_one(1, &a);
+    assert_int_equal(model.waits, 0);
+}
+
+/* Any mixture of reads and writes: two uses of a storage, one of them writing, are in the order they were enqueued. */
+static void random_work_is_ordered(void **state)
+{
+    (void)state;
+    static struct {
+        int stream;
+        uint64_t ticket;
+        unsigned reads, writes;
+        clock start;
+    } done[WORK];
+    pc__storage storages[STORAGES] = {0};
+    for (int n = 0; n < WORK; n++) {
+        uint32_t word[4];
+        pc_philox(1, 2, (uint64_t)n, word);
+        int s = (int)(word[0] % STREAMS);
+        done[n].reads = word[1] & word[3] & ((1 << STORAGES) - 1);
+        done[n].writes = (word[2] >> 8) % 3 == 0 ? 1u << word[2] % STORAGES : 0;
+        pc__storage *reads[STORAGES], *writes[STORAGES];
+        int n_reads = 0, n_writes = 0;
+        for (int k = 0; k < STORAGES; k++) {
+            if (done[n].reads >> k & 1)
+                reads[n_reads++] = &storages[k];
+            if (done[n].writes >> k & 1)
+                writes[n_writes++] = &storages[k];
+        }
+        work(s, reads, n_reads, writes, n_writes);
+        done[n].stream = s;
+        done[n].ticket = model.stream[s]->ticket;
+        done[n].start = model.now[s];
+        for (int m = 0; m < n; m++)
+            if ((done[m].writes & (done[n].reads | done[n].writes)) || (done[m].reads & done[n].writes))
+                if (done[n].start.done[done[m].stream] < done[m].ticket)
+                    fail_msg("work %d on stream %d does not wait for work %d on stream %d", n, s, m, done[m].stream);
+    }
+}
+
+#define WITH_STREAMS(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_STREAMS(waits_where_data_is_shared), WITH_STREAMS(waits_for_no_more_than_that),
+        WITH_STREAMS(more_readers_than_places),   WITH_STREAMS(closed_streams_are_done),
+        WITH_STREAMS(random_work_is_ordered),
+    };
+    return cmocka_run_group_tests_name("device.order", tests, NULL, NULL);
+}
