@@ -1,19 +1,11 @@
 /* Every allocation of a small training, and of using its network, fails once: an error, no crash, nothing left behind. */
-#include "../data/pictures.h"
 #include "faults.h"
+#include "folder.h"
 
 #include <paracord/keras.h>
-#include <paracord/log.h>
 #include <paracord/train.h>
 
 static test_path root, data, out, model;
-
-/* In memory where possible: each of some thousand runs waits for the disk several times. */
-static test_path folder_in_memory(void)
-{
-    test_path path = {"/dev/shm/paracord-test-XXXXXX"};
-    return mkdtemp(path.s) ? path : new_root();
-}
 
 static int prepare(void **state)
 {
