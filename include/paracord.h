@@ -9,6 +9,7 @@
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/image.h>
+#include <paracord/keras.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
 #include <paracord/memory.h>

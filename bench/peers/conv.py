@@ -1,8 +1,9 @@
 """The pieces of bench/conv.c and bench/gemm.c in PyTorch, in turns with them, and the ratio.
 
 Usage: conv.py FOLDER_WITH_conv_AND_gemm [rounds] [seconds per measurement] [threads]
-Each round runs our programs and then PyTorch's pieces; shown are medians over the rounds of the medians within them.
-PyTorch's figure is the faster of its two memory layouts.
+Each round runs our programs and then PyTorch's pieces, and keeps the median of each; shown is the best round of each
+side, which is what other work on the machine disturbed least. With one thread the time is the processor's, which other
+work does not count in. PyTorch's figure is the faster of its two layouts.
 """
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 0.3
 threads = int(sys.argv[4]) if len(sys.argv) > 4 else torch.get_num_threads()
 torch.set_num_threads(threads)
 torch.manual_seed(1)
+clock = time.thread_time if threads == 1 else time.perf_counter
 
 
 def conv_block(x, c, o, stride, fused, layout, first):
@@ -56,9 +58,9 @@ def median(body):
     times = []
     end = time.perf_counter() + seconds
     while len(times) < 5 or time.perf_counter() < end:
-        start = time.perf_counter()
+        start = clock()
         body()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return statistics.median(times)
 
 
@@ -93,6 +95,6 @@ for _ in range(rounds):
 
 print(f"{'piece':28} {'ours us':>10} {'PyTorch us':>10} {'ratio':>6}")
 for name, values in ours.items():
-    mine, layout = statistics.median(values), min(theirs[name], key=lambda k: statistics.median(theirs[name][k]))
-    other = statistics.median(theirs[name][layout])
+    mine, layout = min(values), min(theirs[name], key=lambda k: min(theirs[name][k]))
+    other = min(theirs[name][layout])
     print(f"{name:28} {mine * 1e6:10.1f} {other * 1e6:10.1f} {other / mine:6.2f} {layout}")

@@ -7,9 +7,11 @@
  *     pc_loader_free(pictures);
  *
  * As Keras's flow_from_directory and torchvision's ImageFolder: classes are the sub-folders by sorted name, files are
- * sorted and sought in sub-folders too. Pictures are decoded once, on all cores, and kept as bytes (size x size x 3
- * each); every epoch augments them anew, ahead of the program on a thread of the loader's own. What a batch holds
- * depends on seed, epoch and sample alone. Threads: a loader is used by one thread at a time.
+ * sorted (bytewise, by path) and sought in sub-folders too. Links are followed, hidden files and folders left out. A
+ * file with the suffix of a picture counts as one; what it really is shows when it is decoded. Pictures are decoded
+ * once, on all cores, and kept as bytes (size x size x 3 each); every epoch augments them anew, ahead of the program on
+ * a thread of the loader's own. What a batch holds depends on seed, epoch and sample alone. Threads: a loader is used
+ * by one thread at a time.
  */
 #ifndef PARACORD_LOADER_H
 #define PARACORD_LOADER_H
@@ -38,35 +40,41 @@ typedef struct pc_loader_options {
     pc_split split;
     double validation_share; /* 0 to below 1; read when split is not PC_SPLIT_ALL */
     bool strict;             /* a picture that cannot be decoded is an error; otherwise it is skipped and listed */
-    int prefetch;            /* batches made ahead; 0 means 2, -1 none */
-    /* Called for each skipped picture, in order of the files, by the thread that makes the loader. */
+    int prefetch;            /* batches made ahead, by one thread; 0 means 2; -1 none: all cores make each when asked */
+    /* Called for each skipped picture, in order of the files, by the thread that makes the loader: "folder/cat/1.jpg",
+     * "is truncated: the file ends inside the picture". */
     void (*skipped)(void *context, const char *path, const char *why);
     void *context;
-    /* Classes in this order rather than by sorted name (for evaluating a model): each must have a folder. */
+    /* Classes in this order rather than by sorted name (for evaluating a model): each must have a folder, and
+     * each folder be one of them. Read while the loader is made. */
     const char *const *class_names;
     int class_count;
 } pc_loader_options;
 
 typedef struct pc_batch {
-    pc_tensor *x;       /* [n, 3, size, size] float32 in channels-last memory; the loader's until the next batch */
-    pc_tensor *y;       /* two classes: [n, 1] float32, 0 or 1; more: [n] int64 */
-    int64_t n;          /* pictures in it */
-    int64_t first;      /* pictures of this epoch before it */
+    pc_tensor *x;          /* [n, 3, size, size] float32 in channels-last memory; the loader's until the next batch */
+    pc_tensor *y;          /* two classes: [n, 1] float32, 0 or 1; more: [n] int64 */
+    int64_t n;             /* pictures in it */
+    int64_t first;         /* pictures of this epoch before it */
     const int64_t *sample; /* numbers of its pictures, for pc_loader_picture; valid until the next batch */
 } pc_batch;
 
-/* NULL and the error: PC_ERR_FILE (no such folder), PC_ERR_NOT_FOUND (no class folders, one class only, a class without
- * pictures or without readable ones: named), PC_ERR_FORMAT (strict), PC_ERR_MEMORY. */
+/* NULL and the error: PC_ERR_ARGUMENT (an option), PC_ERR_DEVICE, PC_ERR_FILE (no such folder, or one that cannot be
+ * read), PC_ERR_NOT_FOUND (no class folders, one class only, a class without pictures or without readable ones, or that
+ * class_names does not have: named), with strict the error of the first broken picture (PC_ERR_FORMAT mostly),
+ * PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_loader *pc_loader_new(const char *folder, pc_loader_options options);
 #define pc_picture_folder(...) PC_PICTURE_FOLDER_(__VA_ARGS__, )
 #define PC_PICTURE_FOLDER_(folder, ...) pc_loader_new((folder), PC_OPTIONS(pc_loader_options, __VA_ARGS__))
 PC_API void pc_loader_free(pc_loader *loader);
 
 /* The next batch of the epoch. False at its end (the next call then begins the next epoch), and on failure: pc_failed()
- * tells them apart. */
+ * tells them apart, and the next call tries the same batch again. False leaves *batch zeroed. No scope owns x and y;
+ * pc_tensor_retain keeps one for longer. */
 PC_API bool pc_loader_next(pc_loader *loader, pc_batch *batch);
 
-/* Go on with batch number `batch` (from 0) of epoch `epoch` (from 0). */
+/* Go on with batch number `batch` (from 0) of epoch `epoch` (from 0); batch pc_loader_batches() is the epoch's end.
+ * Ends the batch that is out. PC_ERR_RANGE. */
 PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch);
 
 /* Facts. Names and paths live as long as the loader. */
@@ -76,7 +84,8 @@ PC_API int64_t pc_loader_skipped(const pc_loader *loader); /* pictures that coul
 PC_API int pc_loader_class_count(const pc_loader *loader);
 PC_API const char *pc_loader_class_name(const pc_loader *loader, int label);
 
-/* Sample number i: its file (below the folder), its label, its decoded pixels (borrowed). */
+/* Sample number i, in the order of classes and files, broken ones left out: its file (below the folder), its label,
+ * its decoded pixels (borrowed). PC_ERR_RANGE. */
 typedef struct pc_picture {
     const char *path;
     int label;
@@ -87,11 +96,12 @@ PC_API PC_MUST_USE pc_status pc_loader_picture(const pc_loader *loader, int64_t 
 /* A number that changes when files or labels do (names and order, not content): for resuming on the same data. */
 PC_API uint64_t pc_loader_fingerprint(const pc_loader *loader);
 
-/* Try to decode every picture below `folder` (class folders or not, train/ and test/ too); `found` hears of each broken
- * one, in sorted order. PC_OK also when some are broken. */
+/* Try to decode every picture below `folder` (class folders or not, train/ and test/ too); `found` (may
+ * be NULL) hears of each broken one, in sorted order, as `skipped` above does. PC_OK also when some are broken;
+ * PC_ERR_FILE, PC_ERR_MEMORY. report may be NULL. */
 typedef struct pc_folder_report {
     int64_t pictures, broken;
-    int classes;
+    int classes; /* folders by name: those in train, test and the like, or in `folder` itself */
 } pc_folder_report;
 PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder,
                                                void (*found)(void *context, const char *path, const char *why),

@@ -32,8 +32,8 @@ pc_status pc__fail_at(const char *file, int line, pc_status status, const char *
 pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...) PC_PRINTF(4, 5);
 #define pc__fail_file(number, ...) pc__fail_errno(__FILE__, __LINE__, (number), __VA_ARGS__)
 
-/* Carry errors between threads: take the calling thread's error out of its record (PC_OK when there is none), and record
- * a taken one as if it happened here. */
+/* Carry errors between threads: take the calling thread's error out of its record (PC_OK when there is none), and
+ * record a taken one as if it had happened here; that gives back its status. */
 pc_error pc__error_take(void);
 pc_status pc__error_put(const pc_error *error);
 

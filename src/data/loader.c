@@ -1,9 +1,7 @@
 /* loader.c: batches of pictures from folders: the options, the walk through the epochs, and facts. */
 #include "data/prefetch.h"
 
-#include <math.h>
-
-enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIZE_MAX_ = 16384, PREFETCH_MAX = 1024 };
+enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIDE_MAX = 16384, PREFETCH_MAX = 1024 };
 
 struct pc_loader {
     pc__source source;
@@ -16,8 +14,8 @@ struct pc_loader {
 
 static pc_status check_numbers(const pc_loader_options *o)
 {
-    if (o->size < 0 || o->size > SIZE_MAX_)
-        return pc__fail(PC_ERR_ARGUMENT, "pictures of size %d: it goes from 1 to %d pixels", o->size, SIZE_MAX_);
+    if (o->size < 0 || o->size > SIDE_MAX)
+        return pc__fail(PC_ERR_ARGUMENT, "pictures of size %d: it goes from 1 to %d pixels", o->size, SIDE_MAX);
     if (o->batch < 0)
         return pc__fail(PC_ERR_ARGUMENT, "batches of %d pictures: give 1 or more", o->batch);
     if (o->prefetch < -1 || o->prefetch > PREFETCH_MAX)

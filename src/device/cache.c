@@ -46,18 +46,18 @@ static pc__storage *from_device(pc_stream *stream, size_t bytes)
     return storage;
 }
 
-static pc__storage *fail(const cache *c, pc_device device, size_t bytes)
+static pc__storage *fail(pc_device device, size_t bytes, int64_t in_use)
 {
     char name[PC_DEVICE_NAME_MAX];
     return pc__null(PC_ERR_MEMORY, "out of memory on %s: %zu bytes asked for, %lld in use by tensors; a smaller batch needs less",
-                    pc_device_name(device, name), bytes, (long long)c->stats.in_use);
+                    pc_device_name(device, name), bytes, (long long)in_use);
 }
 
 pc__storage *pc__cache_take(pc_stream *stream, size_t bytes)
 {
     cache *c = &caches[stream->device.type][stream->device.index];
     if (bytes > (size_t)1 << 46)
-        return fail(c, stream->device, bytes);
+        return fail(stream->device, bytes, 0);
     size_t rounded;
     int k = class_of(bytes, &rounded);
     pthread_mutex_lock(&c->lock);
@@ -82,8 +82,9 @@ pc__storage *pc__cache_take(pc_stream *stream, size_t bytes)
         return storage;
     pthread_mutex_lock(&c->lock);
     c->stats.in_use -= (int64_t)rounded;
+    int64_t in_use = c->stats.in_use;
     pthread_mutex_unlock(&c->lock);
-    return fail(c, stream->device, bytes);
+    return fail(stream->device, bytes, in_use);
 }
 
 void pc__cache_give(pc__storage *storage)

@@ -48,6 +48,22 @@ void pc__storage_drop(pc__storage *storage)
     pc__free(storage);
 }
 
+/* On a device that works at once, the host itself waits for what other devices still do with its memory: copies. */
+static pc_status wait_here(pc__use use)
+{
+    pc_stream *other = use.stream ? pc__stream_by_id(use.stream) : NULL;
+    return other ? other->backend->ticket_synchronize(other, use.ticket) : PC_OK;
+}
+
+static pc_status settle_uses(pc__storage *storage, bool readers_too)
+{
+    PC__TRY(wait_here(storage->writer));
+    storage->writer = (pc__use){0};
+    for (; readers_too && storage->reader_count; storage->reader_count--)
+        PC__TRY(wait_here(storage->readers[storage->reader_count - 1]));
+    return PC_OK;
+}
+
 /* Where `use` is another stream's, let `stream` wait for exactly that work. */
 static pc_status wait_for(pc_stream *stream, pc__use use)
 {
@@ -65,7 +81,7 @@ static uint64_t coming_ticket(pc_stream *stream)
 pc_status pc__storage_reads(pc__storage *storage, pc_stream *stream)
 {
     if (stream->backend->immediate)
-        return PC_OK;
+        return storage->writer.stream ? settle_uses(storage, false) : PC_OK;
     PC__TRY(wait_for(stream, storage->writer));
     pc__use use = {stream->id, coming_ticket(stream)};
     for (int i = 0; i < storage->reader_count; i++)
@@ -86,7 +102,7 @@ pc_status pc__storage_reads(pc__storage *storage, pc_stream *stream)
 pc_status pc__storage_writes(pc__storage *storage, pc_stream *stream)
 {
     if (stream->backend->immediate)
-        return PC_OK;
+        return storage->writer.stream || storage->reader_count ? settle_uses(storage, true) : PC_OK;
     PC__TRY(wait_for(stream, storage->writer));
     for (int i = 0; i < storage->reader_count; i++)
         PC__TRY(wait_for(stream, storage->readers[i]));
@@ -97,12 +113,8 @@ pc_status pc__storage_writes(pc__storage *storage, pc_stream *stream)
 
 pc_status pc__storage_settle(pc__storage *storage, const char *who)
 {
-    const pc__backend *backend = pc__backend_of(storage->device.type);
     pc_stream *now = pc_stream_current(storage->device);
     if (now && now->recording)
         return pc__fail(PC_ERR_STATE, "%s: data cannot be read while its stream is being recorded", who);
-    if (backend->immediate || !storage->writer.stream)
-        return PC_OK;
-    pc_stream *writer = pc__stream_by_id(storage->writer.stream);
-    return writer ? backend->ticket_synchronize(writer, storage->writer.ticket) : PC_OK;
+    return wait_here(storage->writer);
 }

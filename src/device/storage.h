@@ -41,7 +41,7 @@ void pc__storage_retain(pc__storage *storage);
 void pc__storage_drop(pc__storage *storage);
 
 /* Note that the work numbered stream->ticket + 1, about to be enqueued, reads or writes the storage, and make the
- * stream wait for what it must not overtake. Nothing to do where work is immediate. */
+ * stream wait for what it must not overtake (where work is immediate: the host). */
 pc_status pc__storage_reads(pc__storage *storage, pc_stream *stream);
 pc_status pc__storage_writes(pc__storage *storage, pc_stream *stream);
 

@@ -13,7 +13,8 @@
  *
  * HDF5 keeps global state: one lock is held around each call, so these may be called from several threads, but not
  * while other code of the program is inside HDF5. Without HDF5 or cJSON in the build reading and writing fail with
- * PC_ERR_UNSUPPORTED.
+ * PC_ERR_UNSUPPORTED. Damaged files give errors; HDF5 itself may lose a few blocks over one and say so when the process
+ * ends ("infinite loop closing library").
  */
 #ifndef PC__KERAS_H
 #define PC__KERAS_H
@@ -122,7 +123,11 @@ pc_status pc__keras_read_weights(const char *path, pc__keras_model *model);
 
 /* Write a model that Keras 2 and Keras 3 load, as a whole or not at all. Layers with an empty name get one of Keras's
  * ("conv2d", "conv2d_1"), kept in the model. Needs input_rank, and each weight's value and shape: PC_ERR_SHAPE when
- * they do not fit. The same model gives the same bytes. */
+ * they do not fit. The same model gives the same bytes.
+ *
+ * With has_state the optimizer's state goes along, for whoever reads it back here. Keras 3 (seen with 3.15), given an
+ * .h5 with a state, its own too, restores iteration and learning rate, and its fit() then fails with "Unknown variable"
+ * until the model is compiled again; without has_state fit() works at once, with fresh moments. */
 pc_status pc__keras_write(const char *path, pc__keras_model *model);
 
 /* Append a layer of `kind`, all else zero. NULL when out of memory. Moves the layers before it. */

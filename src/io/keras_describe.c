@@ -160,11 +160,11 @@ static pc_status describe(describer *d, pc_module *module)
     return pc__fail(PC_ERR_UNSUPPORTED, "a module of class %s cannot be written to a Keras file", type->name);
 }
 
-static pc_status put_head(pc__keras_model *model, pc__head head)
+static pc_status put_head(pc__keras_model *model, pc_keras_head head)
 {
-    pc__keras_activation activation = head == PC__HEAD_SIGMOID ? PC__KERAS_SIGMOID : PC__KERAS_SOFTMAX;
+    pc__keras_activation activation = head == PC_KERAS_SIGMOID ? PC__KERAS_SIGMOID : PC__KERAS_SOFTMAX;
     pc__keras_layer *last = model->layer_count ? &model->layers[model->layer_count - 1] : NULL;
-    if (head == PC__HEAD_NONE)
+    if (head == PC_KERAS_LOGITS)
         return PC_OK;
     if (!last || last->kind != PC__KERAS_DENSE || last->activation != PC__KERAS_LINEAR)
         last = pc__keras_add(model, PC__KERAS_ACTIVATION);
@@ -183,21 +183,25 @@ static void describe_optimizer(const pc_optimizer *o, pc__keras_training *t)
     t->weight_decay = s->weight_decay;
     t->beta_1 = s->beta1, t->beta_2 = s->beta2, t->epsilon = s->epsilon;
     t->momentum = s->momentum, t->nesterov = s->nesterov != 0;
-    t->has_state = true;
     t->iterations = s->step;
 }
 
-pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc__head head,
-                              const pc_optimizer *optimizer, pc__keras_model *model)
+pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc_keras_head head,
+                              const pc_optimizer *optimizer, bool with_state, pc__keras_model *model)
 {
-    describer d = {.model = model, .optimizer = optimizer, .size = {input[1], input[2], input[0]}};
+    describer d = {.model = model, .optimizer = with_state ? optimizer : NULL, .size = {input[1], input[2], input[0]}};
     if (pc_module_type(module) != &pc__sequential_class)
         return pc__fail(PC_ERR_UNSUPPORTED, "only a Sequential can be written to a Keras file, not a %s",
                         pc_module_type(module)->name);
     model->input_rank = 3;
     memcpy(model->input_shape, d.size, sizeof d.size);
-    if (optimizer)
+    if (optimizer) {
         describe_optimizer(optimizer, &model->training);
+        model->training.has_state = with_state;
+        snprintf(model->training.loss, sizeof model->training.loss, "%s",
+                 head == PC_KERAS_SOFTMAX ? "sparse_categorical_crossentropy" : "binary_crossentropy");
+        model->training.from_logits = head == PC_KERAS_LOGITS;
+    }
     for (int i = 0; i < pc_module_child_count(module); i++)
         PC__TRY(describe(&d, pc_module_child(module, i)));
     return put_head(model, head);

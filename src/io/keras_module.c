@@ -139,16 +139,16 @@ static pc_module *build(builder *b)
 }
 
 /* Take the final sigmoid or softmax off: the number of layers left, the last of them without its activation. */
-static int behead(pc__keras_layer *layers, int count, pc__head *head)
+static int behead(pc__keras_layer *layers, int count, pc_keras_head *head)
 {
-    *head = PC__HEAD_NONE;
+    *head = PC_KERAS_LOGITS;
     if (!count)
         return 0;
     pc__keras_layer *last = &layers[count - 1];
     bool carries = last->kind == PC__KERAS_DENSE || last->kind == PC__KERAS_ACTIVATION;
     if (!carries || (last->activation != PC__KERAS_SIGMOID && last->activation != PC__KERAS_SOFTMAX))
         return count;
-    *head = last->activation == PC__KERAS_SIGMOID ? PC__HEAD_SIGMOID : PC__HEAD_SOFTMAX;
+    *head = last->activation == PC__KERAS_SIGMOID ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX;
     last->activation = PC__KERAS_LINEAR;
     return last->kind == PC__KERAS_ACTIVATION ? count - 1 : count;
 }
@@ -179,7 +179,7 @@ static pc_module *build_all(const pc__keras_model *model, pc__keras_layer *layer
     return module;
 }
 
-pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc__head *head, double *scale)
+pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, double *scale)
 {
     size_t bytes = (size_t)model->layer_count * sizeof *model->layers;
     pc__keras_layer *layers = pc__alloc(bytes);

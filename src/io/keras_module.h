@@ -10,15 +10,15 @@
 #include "nn/layers.h"
 #include "nn/optimizer.h"
 
-typedef enum pc__head { PC__HEAD_NONE, PC__HEAD_SIGMOID, PC__HEAD_SOFTMAX } pc__head;
+#include <paracord/keras.h>
 
 /* A module that computes what the model does up to its head. *scale is what a Rescaling layer in front multiplies raw
  * pixels by, 0 when there is none. `path` is for messages. PC_ERR_UNSUPPORTED names the layer that has no match. */
-pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc__head *head, double *scale);
+pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, double *scale);
 
 /* Describe a Sequential of our layers that takes pictures of channels x height x width: layers, weights, and the
- * optimiser (may be NULL) with its state. The caller fills in names and loss. */
-pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc__head head,
-                              const pc_optimizer *optimizer, pc__keras_model *model);
+ * optimiser's settings (may be NULL), with its state when asked for. The caller fills in names. */
+pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc_keras_head head,
+                              const pc_optimizer *optimizer, bool with_state, pc__keras_model *model);
 
 #endif

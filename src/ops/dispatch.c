@@ -44,8 +44,7 @@ static pc_status launch(const pc_call *call, pc_stream *stream)
         return pc__fail(PC_ERR_UNSUPPORTED, "%s of %s has no kernel on %s", call->op->name,
                         pc_dtype_name(first->dtype), pc_device_name(stream->device, name));
     }
-    if (!backend->immediate)
-        PC__TRY(order(call, stream));
+    PC__TRY(order(call, stream));
     atomic_fetch_add_explicit(&stream->ticket, 1, memory_order_relaxed);
     return backend->submit ? backend->submit(stream, kernel, call) : kernel(stream, call);
 }

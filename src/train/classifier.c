@@ -224,7 +224,7 @@ static void add_text(pc__text *text, const pc_classifier *c, const pc__layer_row
     pc__text_add(text, "\n%s parameters, %.1f MB on disk\n", pc__thousands(parameters).s, (double)c->bytes / 1e6);
     pc__text_add(text, "takes pictures of %dx%d, resized by %s, pixels times %.4g; ends in %s\nclasses:", file->size, file->size,
                  file->resize == PC_RESIZE_AREA ? "area" : "nearest neighbour", file->rescale,
-                 file->head == PC__HEAD_SIGMOID ? "a sigmoid" : "a softmax");
+                 file->head == PC_KERAS_SIGMOID ? "a sigmoid" : "a softmax");
     for (int i = 0; i < file->class_count; i++)
         pc__text_add(text, "%s %s", i ? "," : "", c->model.names[i]);
 }

@@ -23,14 +23,11 @@ pc_status pc__model_save(const char *path, const pc__model_file *model)
 {
     pc__keras_model keras = {.name = "sequential"};
     int64_t input[3] = {3, model->size, model->size};
-    pc_status status = pc__module_to_keras(model->net, input, model->head, model->optimizer, &keras);
+    pc_status status = pc__module_to_keras(model->net, input, model->head, model->optimizer, false, &keras);
     if (status == PC_OK)
         status = put_names(&keras, model);
-    if (status == PC_OK) {
-        const char *loss = model->head == PC__HEAD_SIGMOID ? "binary_crossentropy" : "sparse_categorical_crossentropy";
-        snprintf(keras.training.loss, sizeof keras.training.loss, "%s", loss);
+    if (status == PC_OK)
         status = pc__keras_write(path, &keras);
-    }
     pc__keras_free(&keras);
     return status;
 }
@@ -70,7 +67,7 @@ static int outputs_of(const pc__keras_model *keras)
 static pc_status name_classes(const char *path, const pc__keras_model *keras, pc__opened_model *model)
 {
     int outputs = outputs_of(keras), count = outputs == 1 ? 2 : outputs;
-    if (model->file.head == PC__HEAD_NONE || (model->file.head == PC__HEAD_SIGMOID && outputs != 1) || count < 2)
+    if (model->file.head == PC_KERAS_LOGITS || (model->file.head == PC_KERAS_SIGMOID && outputs != 1) || count < 2)
         return pc__fail(PC_ERR_UNSUPPORTED, "%s: the model does not end in a sigmoid of one unit or a softmax of several; it "
                                             "is no classifier", path);
     if (keras->class_count && keras->class_count != count)

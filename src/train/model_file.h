@@ -10,7 +10,7 @@
 typedef struct pc__model_file {
     pc_module *net; /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */
-    pc__head head;
+    pc_keras_head head;
     int size;         /* pictures are size x size x 3 */
     pc_resize resize;
     double rescale;   /* pixels 0..255 are multiplied by it */

@@ -27,7 +27,7 @@ typedef struct pc__report_skipped {
 
 /* A picture with what the network said. It counts as right when both names are known and equal. */
 typedef struct pc__report_sample {
-    const char *name;              /* the file's */
+    const char *name;              /* the file's, with or without folders */
     const char *truth, *predicted; /* class names; NULL: unknown */
     double probability;            /* of the predicted class, 0 to 1; NaN: unknown */
     const uint8_t *bytes;          /* a PNG or JPEG file's content, told by its first bytes; a thumbnail is enough */
@@ -58,6 +58,7 @@ typedef struct pc__report {
     const pc__history *history;
     const pc__epoch_record *final; /* the figures of the saved model; NULL: those of the last epoch */
     const int64_t *confusion; /* class_count x class_count counts of test pictures: rows truth, columns predicted */
+    bool without_test;        /* there are no test pictures: confusion and samples are of training pictures */
     const pc__report_sample *samples;
     int sample_count;
 } pc__report;

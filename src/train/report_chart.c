@@ -126,9 +126,11 @@ static void best_mark(pc__text *text, const pc__plot *plot)
 
 static void legend(pc__text *text, const pc__plot *plot)
 {
-    pc__html_put(text,
-                 "<p class='legend'><span class='train'><i></i>train</span><span class='test'><i></i>test</span>");
-    if (plot->history->count > 1)
+    bool test = !isnan(last_value(plot, 1));
+    pc__html_put(text, "<p class='legend'><span class='train'><i></i>train</span>");
+    if (test)
+        pc__html_put(text, "<span class='test'><i></i>test</span>");
+    if (test && plot->history->count > 1)
         pc__text_add(text, "<span class='test'><i class='ring'></i>%s test</span>",
                      plot->chart->smallest ? "lowest" : "best");
     if (isfinite(plot->chart->baseline))

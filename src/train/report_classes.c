@@ -76,8 +76,8 @@ static void table(pc__text *text, const pc__report *report)
     pc__html_put(text, "<div class='scroll'><table><thead><tr><th scope='col'>class</th>"
                        "<th scope='col'>train</th><th scope='col'>test</th>");
     if (report->confusion)
-        pc__html_put(text, "<th scope='col'><abbr title='of the test pictures of this class, the share that was "
-                           "recognised'>recall</abbr></th><th scope='col'><abbr title='of the test pictures that were "
+        pc__html_put(text, "<th scope='col'><abbr title='of the pictures of this class, the share that was "
+                           "recognised'>recall</abbr></th><th scope='col'><abbr title='of the pictures that were "
                            "taken for this class, the share that is of it'>precision</abbr></th>");
     pc__html_put(text, "</tr></thead><tbody>\n");
     for (int i = 0; i < report->class_count; i++)

@@ -24,30 +24,46 @@ static void best(pc__text *text, const pc__report *report, size_t field, bool sm
     pc__text_add(text, " at epoch %d</p>", report->history->epochs[at].epoch);
 }
 
-static void test_cards(pc__text *text, const pc__report *report, const pc__epoch_record *final)
+/* The figure that matters most, with how sure the number of pictures allows it to be. */
+static void lead_card(pc__text *text, const pc__report *report, const pc__epoch_record *final)
 {
-    pc__report_test test = pc__report_count(report);
-    double accuracy = final->test_accuracy;
-    if (!isfinite(accuracy) && test.total)
-        accuracy = (double)test.right / (double)test.total;
-    card(text, " lead", "Test accuracy");
+    pc__report_test counts = pc__report_count(report);
+    double accuracy = report->without_test ? final->accuracy : final->test_accuracy;
+    if (!isfinite(accuracy) && counts.total)
+        accuracy = (double)counts.right / (double)counts.total;
+    card(text, " lead", report->without_test ? "Train accuracy" : "Test accuracy");
     pc__html_percent(text, accuracy);
     pc__html_put(text, "</p>");
-    if (test.total) {
+    if (report->without_test)
+        pc__html_put(text, "<p class='sub'>no test pictures: says little about new ones</p>");
+    if (counts.total && !report->without_test) {
         pc__html_put(text, "<p class='sub'>");
-        pc__html_count(text, test.right);
+        pc__html_count(text, counts.right);
         pc__html_put(text, " of ");
-        pc__html_things(text, test.total, "picture", "pictures");
-        pc__text_add(text, " right</p><p class='sub'>95\u202f%% interval %.1f to %.1f\u202f%%</p>", test.lowest * 100,
-                     test.highest * 100);
+        pc__html_things(text, counts.total, "picture", "pictures");
+        pc__text_add(text, " right</p><p class='sub'>95\u202f%% interval %.1f to %.1f\u202f%%</p>", counts.lowest * 100,
+                     counts.highest * 100);
     }
-    best(text, report, offsetof(pc__epoch_record, test_accuracy), false);
+    if (!report->without_test)
+        best(text, report, offsetof(pc__epoch_record, test_accuracy), false);
     pc__html_put(text, "</div>");
-    card(text, "", "Test loss");
-    pc__html_number(text, final->test_loss);
+}
+
+static void loss_cards(pc__text *text, const pc__report *report, const pc__epoch_record *final)
+{
+    card(text, "", report->without_test ? "Train loss" : "Test loss");
+    pc__html_number(text, report->without_test ? final->loss : final->test_loss);
     pc__html_put(text, "</p>");
-    best(text, report, offsetof(pc__epoch_record, test_loss), true);
+    best(text, report, report->without_test ? offsetof(pc__epoch_record, loss) : offsetof(pc__epoch_record, test_loss),
+         true);
     pc__html_put(text, "</div>");
+    if (report->without_test)
+        return;
+    card(text, "", "Train accuracy");
+    pc__html_percent(text, final->accuracy);
+    pc__html_put(text, "</p><p class='sub'>loss ");
+    pc__html_number(text, final->loss);
+    pc__html_put(text, "</p></div>");
 }
 
 static int ascending(const void *a, const void *b)
@@ -102,12 +118,8 @@ void pc__report_figures(pc__text *text, const pc__report *report)
     if (!report->final && !report->confusion && !pc__report_epochs_done(report))
         return;
     pc__html_put(text, "<section class='cards' aria-label='Figures'>");
-    test_cards(text, report, &final);
-    card(text, "", "Train accuracy");
-    pc__html_percent(text, final.accuracy);
-    pc__html_put(text, "</p><p class='sub'>loss ");
-    pc__html_number(text, final.loss);
-    pc__html_put(text, "</p></div>");
+    lead_card(text, report, &final);
+    loss_cards(text, report, &final);
     speed_cards(text, report);
     pc__html_put(text, "</section>\n");
 }

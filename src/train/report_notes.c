@@ -35,7 +35,7 @@ static void chance(pc__text *text, const pc__report *report)
     pc__report_class_name(text, report, test.common);
     pc__html_put(text, "\u201d would be right in ");
     pc__html_percent(text, test.baseline);
-    pc__html_put(text, " of the test pictures, which these results cannot be told from.</p>\n");
+    pc__html_put(text, " of these pictures, and the results cannot be told apart from that.</p>\n");
 }
 
 static void overfitting(pc__text *text, const pc__history *history)

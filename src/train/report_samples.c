@@ -46,7 +46,8 @@ static void one(pc__text *text, const pc__report_sample *sample)
     pc__html_put(text, "<p class='file' title='");
     pc__html_escape(text, sample->name);
     pc__html_put(text, "'>");
-    pc__html_escape(text, sample->name);
+    const char *folder = sample->name ? strrchr(sample->name, '/') : NULL;
+    pc__html_escape(text, folder ? folder + 1 : sample->name);
     pc__html_put(text, "</p></figcaption></figure>\n");
 }
 

@@ -144,7 +144,7 @@ static pc_status save_model(const pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
     pc__model_file file = {.net = run->fit.net, .optimizer = run->fit.optimizer,
-                           .head = classes == 2 ? PC__HEAD_SIGMOID : PC__HEAD_SOFTMAX, .size = run->s.size,
+                           .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX, .size = run->s.size,
                            .resize = run->resize, .rescale = 1 / 255.0,
                            .class_names = (const char *const *)run->class_names, .class_count = classes};
     return pc__model_save(run->model, &file);

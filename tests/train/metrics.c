@@ -3,6 +3,7 @@
 #include "support.h"
 #include "train/metrics.h"
 #include "train/metrics_line.h"
+#include "train/report.h"
 
 #include <locale.h>
 #include <math.h>
@@ -122,11 +123,13 @@ static void the_locale_changes_nothing(void **state)
     snprintf(shown, sizeof shown, "%.1f", 0.5);
     snprintf(file, sizeof file, "%s/LC_NUMERIC", place);
     pc__history history = {0};
+    pc__text abroad = {0}, at_home = {0};
     if (comma) {
         assert_string_equal(shown, "0,5");
         unlink(path);
         append_epochs(1, 1);
         assert_ok(pc__metrics_load(path, 1, &history));
+        assert_ok(pc__report_render(&abroad, &(pc__report){.history = &history, .seconds = 12.5}));
         snprintf(shown, sizeof shown, "%.1f", 0.5);
     }
     setlocale(LC_NUMERIC, "C");
@@ -140,6 +143,10 @@ static void the_locale_changes_nothing(void **state)
     assert_string_equal(shown, "0,5"); /* the thread's own locale came back */
     assert_int_equal(history.count, 1);
     assert_true(history.epochs[0].accuracy == 0.5078125);
+    assert_ok(pc__report_render(&at_home, &(pc__report){.history = &history, .seconds = 12.5}));
+    assert_string_equal(abroad.data, at_home.data);
+    pc__text_free(&abroad);
+    pc__text_free(&at_home);
     pc__history_free(&history);
 }
 

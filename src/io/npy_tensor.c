@@ -1,0 +1,36 @@
+/* npy_tensor.c: tensors from and to .npy files. */
+#include "io/npy.h"
+#include "tensor/tensor.h"
+
+static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {[PC__NPY_F64] = PC_F64, [PC__NPY_F32] = PC_F32,
+                                                    [PC__NPY_I64] = PC_I64, [PC__NPY_I32] = PC_I32,
+                                                    [PC__NPY_U8] = PC_U8, [PC__NPY_BOOL] = PC_BOOL};
+
+pc_tensor *pc_load_npy(const char *path, pc_device device)
+{
+    pc__npy array;
+    if (pc__device_check(device, "pc_load_npy") != PC_OK || pc__npy_read(path, &array) != PC_OK)
+        return NULL;
+    pc_tensor *t = pc_from_data(array.data, pc_shape_of(array.rank, array.shape), dtypes[array.type], device);
+    pc__npy_free(&array);
+    return t;
+}
+
+pc_status pc_save_npy(const pc_tensor *t, const char *path)
+{
+    if (!t)
+        return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_save_npy: the tensor is NULL");
+    pc__npy array = {.rank = t->ndim};
+    while (dtypes[array.type] != (pc_dtype)t->dtype)
+        array.type++;
+    memcpy(array.shape, t->shape, sizeof array.shape);
+    size_t bytes = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
+    array.data = pc__alloc(bytes);
+    if (!array.data)
+        return PC_ERR_MEMORY;
+    pc_status status = pc_read(t, array.data, bytes);
+    if (status == PC_OK)
+        status = pc__npy_write(path, &array);
+    pc__npy_free(&array);
+    return status;
+}

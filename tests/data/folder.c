@@ -1,0 +1,223 @@
+/* Folders of pictures: what is found, in which order, which part, and which files are broken. */
+#include "data/folder.h"
+
+#include "pictures.h"
+
+#include <paracord/loader.h>
+#include <paracord/memory.h>
+
+static void assert_paths(const pc__folder *folder, const char *const *paths, int count)
+{
+    for (int i = 0; i < count && i < folder->count; i++)
+        assert_string_equal(folder->files[i].path, paths[i]);
+    assert_int_equal(folder->count, count);
+}
+
+static pc__folder scanned(const char *root)
+{
+    pc__folder folder;
+    assert_ok(pc__folder_scan(root, &folder));
+    return folder;
+}
+
+static void touch(const char *root, const char *name)
+{
+    put_bytes(root, name, "", 0);
+}
+
+static void files_are_sorted_by_class_and_path(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    const char *names[] = {"dog/b.jpg", "dog/a.PNG",  "dog/B.jpeg",  "cat/2/x.jpg", "cat/10.jpg",
+                           "cat/2.jpg", "cat/1.webp", "cat/2/1.jpg", "Zebra/a.gif", "cat/2/deep/er/y.tiff"};
+    for (int i = 0; i < PC__COUNT(names); i++)
+        touch(root.s, names[i]);
+    pc__folder folder = scanned(root.s);
+    assert_int_equal(folder.class_count, 3);
+    assert_string_equal(folder.classes[0], "Zebra");
+    assert_string_equal(folder.classes[1], "cat");
+    assert_string_equal(folder.classes[2], "dog");
+    const char *want[] = {"Zebra/a.gif",          "cat/1.webp",  "cat/10.jpg", "cat/2.jpg", "cat/2/1.jpg",
+                          "cat/2/deep/er/y.tiff", "cat/2/x.jpg", "dog/B.jpeg", "dog/a.PNG", "dog/b.jpg"};
+    assert_paths(&folder, want, PC__COUNT(want));
+    assert_int_equal(folder.files[0].label, 0);
+    assert_int_equal(folder.files[6].label, 1);
+    assert_int_equal(folder.files[7].label, 2);
+    char *path = pc__folder_path(&folder, 1);
+    assert_string_equal(path, joined(root.s, "cat/1.webp").s);
+    pc__free(path);
+    pc__folder_free(&folder);
+    remove_root(&root);
+}
+
+static void what_is_no_picture_is_left_alone(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    const char *names[] = {"cat/1.jpg",     "cat/notes.txt", "cat/.hidden.jpg", "cat/.git/2.jpg", "cat/jpg",
+                           "cat/x.jpg.bak", "dog/1.jpg",     ".cache/1.jpg",    "stray.jpg"};
+    for (int i = 0; i < PC__COUNT(names); i++)
+        touch(root.s, names[i]);
+    assert_int_equal(mkfifo(joined(root.s, "cat/pipe.jpg").s, 0666), 0);
+    touch(root.s, "cat/folder.jpg/3.png");
+    pc__folder folder = scanned(root.s);
+    const char *want[] = {"cat/1.jpg", "cat/folder.jpg/3.png", "dog/1.jpg"};
+    assert_paths(&folder, want, PC__COUNT(want));
+    pc__folder_free(&folder);
+    test_path slashes = joined(root.s, "//");
+    folder = scanned(slashes.s);
+    assert_string_equal(folder.root, root.s);
+    pc__folder_free(&folder);
+    remove_root(&root);
+}
+
+static void links_are_followed_and_end(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    touch(root.s, "store/1.jpg");
+    touch(root.s, "store/2.jpg");
+    test_path classes = joined(root.s, "classes");
+    put_link(root.s, "classes/cat", "../store");
+    touch(root.s, "classes/dog/3.jpg");
+    put_link(root.s, "classes/dog/self", ".");
+    put_link(root.s, "classes/dog/up", "..");
+    put_link(root.s, "classes/dog/file.jpg", "../../store/1.jpg");
+    put_link(root.s, "classes/dog/nowhere.png", "gone.png");
+    put_link(root.s, "classes/dog/nowhere.txt", "gone.txt");
+    put_link(root.s, "classes/nowhere", "gone");
+    pc__folder folder = scanned(classes.s);
+    const char *want[] = {"cat/1.jpg", "cat/2.jpg", "dog/3.jpg", "dog/file.jpg", "dog/nowhere.png"};
+    assert_paths(&folder, want, PC__COUNT(want));
+    assert_int_equal(folder.class_count, 2);
+    pc__folder_free(&folder);
+    remove_root(&root);
+}
+
+static void too_deep_is_an_error(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    char name[400] = "cat";
+    for (int i = 0; i < 70; i++)
+        strcat(name, "/d");
+    strcat(name, "/1.jpg");
+    touch(root.s, name);
+    pc__folder folder;
+    assert_fails(pc__folder_scan(root.s, &folder) == PC_OK, PC_ERR_FILE, "folders deep");
+    assert_int_equal(folder.count, 0);
+    assert_fails(pc__folder_scan(joined(root.s, "nothing").s, &folder) == PC_OK, PC_ERR_FILE, "nothing");
+    remove_root(&root);
+}
+
+/* Every share of 1..12 files: the parts are what int(n * share) says, and all files together. */
+static void parts_cover_all(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    const int in_cat = 7, in_dog = 12;
+    for (int i = 0; i < in_cat + in_dog; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s/%02d.jpg", i < in_cat ? "cat" : "dog", i);
+        touch(root.s, name);
+    }
+    for (double share = 0.15; share < 0.9; share += 0.05) {
+        pc__folder all = scanned(root.s), train = scanned(root.s), rest = scanned(root.s);
+        assert_ok(pc__folder_split(&all, PC_SPLIT_ALL, share));
+        assert_ok(pc__folder_split(&train, PC_SPLIT_TRAINING, share));
+        assert_ok(pc__folder_split(&rest, PC_SPLIT_VALIDATION, share));
+        const int cats = (int)(in_cat * share), dogs = (int)(in_dog * share);
+        assert_int_equal(rest.count, cats + dogs);
+        assert_int_equal(train.count + rest.count, all.count);
+        for (int i = 0, t = 0, v = 0; i < all.count; i++) {
+            const bool validation = i < in_cat ? i < cats : i - in_cat < dogs;
+            const pc__picture_file *file = validation ? &rest.files[v++] : &train.files[t++];
+            assert_string_equal(file->path, all.files[i].path);
+            assert_int_equal(file->label, i >= in_cat);
+        }
+        pc__folder_free(&all);
+        pc__folder_free(&train);
+        pc__folder_free(&rest);
+    }
+    pc__folder folder = scanned(root.s);
+    assert_fails(pc__folder_split(&folder, PC_SPLIT_VALIDATION, 0.1) == PC_OK, PC_ERR_NOT_FOUND, "class cat");
+    pc__folder_free(&folder);
+    folder = scanned(root.s);
+    assert_ok(pc__folder_split(&folder, PC_SPLIT_TRAINING, 0));
+    assert_int_equal(folder.count, in_cat + in_dog);
+    pc__folder_free(&folder);
+    remove_root(&root);
+}
+
+static void names_give_the_order(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    const char *names[] = {"ant/1.jpg", "bee/2.jpg", "bee/1.jpg", "cow/1.jpg"};
+    for (int i = 0; i < PC__COUNT(names); i++)
+        touch(root.s, names[i]);
+    pc__folder folder = scanned(root.s);
+    assert_ok(pc__folder_relabel(&folder, (const char *[]){"cow", "ant", "bee"}, 3));
+    const char *want[] = {"cow/1.jpg", "ant/1.jpg", "bee/1.jpg", "bee/2.jpg"};
+    assert_paths(&folder, want, PC__COUNT(want));
+    assert_string_equal(folder.classes[0], "cow");
+    assert_string_equal(folder.classes[2], "bee");
+    assert_int_equal(folder.files[3].label, 2);
+    assert_ok(pc__folder_check(&folder));
+    assert_fails(pc__folder_relabel(&folder, (const char *[]){"cow", "ant", "bee", "elk"}, 4) == PC_OK,
+                 PC_ERR_NOT_FOUND, "elk");
+    assert_fails(pc__folder_relabel(&folder, (const char *[]){"cow", "bee"}, 2) == PC_OK, PC_ERR_NOT_FOUND, "/ant");
+    assert_fails(pc__folder_relabel(&folder, (const char *[]){"cow", "ant", "bee", "ant"}, 4) == PC_OK, PC_ERR_ARGUMENT,
+                 "twice");
+    pc__folder_free(&folder);
+    remove_root(&root);
+}
+
+static void a_check_names_the_broken(void **state)
+{
+    (void)state;
+    test_path root = new_root();
+    put_picture(root.s, "train/cat/1.jpg", 1);
+    put_picture(root.s, "train/dog/1.png", 2);
+    put_picture(root.s, "test/cat/1.jpg", 3);
+    put_picture(root.s, "test/dog/nested/1.jpg", 4);
+    put_picture(root.s, "loose.jpg", 5);
+    put_bytes(root.s, "test/dog/text.jpg", "hello there", 11);
+    put_bytes(root.s, "test/cat/empty.jpg", "", 0);
+    put_picture(root.s, "train/dog/cut.png", 6);
+    cut(root.s, "train/dog/cut.png", 0.5);
+    heard h = {.count = 0};
+    pc_folder_report report;
+    assert_ok(pc_pictures_check(root.s, hear, &h, &report));
+    assert_int_equal(report.pictures, 8);
+    assert_int_equal(report.broken, 3);
+    assert_int_equal(report.classes, 2);
+    char want[4096];
+    snprintf(want, sizeof want, "%s/test/cat/empty.jpg: is an empty file\n%s/test/dog/text.jpg: is a text file", root.s,
+             root.s);
+    assert_memory_equal(h.lines, want, strlen(want));
+    assert_non_null(strstr(h.lines, "train/dog/cut.png: "));
+    assert_false(pc_failed());
+    assert_ok(pc_pictures_check(joined(root.s, "train/cat").s, NULL, NULL, &report));
+    assert_int_equal(report.pictures, 1);
+    assert_int_equal(report.classes, 0);
+    remove_root(&root);
+    assert_fails(pc_pictures_check(root.s, NULL, NULL, &report) == PC_OK, PC_ERR_FILE, root.s);
+    assert_fails(pc_pictures_check(NULL, NULL, NULL, NULL) == PC_OK, PC_ERR_ARGUMENT, "no folder");
+    assert_int_equal(pc_live_allocations(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_are_sorted_by_class_and_path),
+        cmocka_unit_test(what_is_no_picture_is_left_alone),
+        cmocka_unit_test(links_are_followed_and_end),
+        cmocka_unit_test(too_deep_is_an_error),
+        cmocka_unit_test(parts_cover_all),
+        cmocka_unit_test(names_give_the_order),
+        cmocka_unit_test(a_check_names_the_broken),
+    };
+    return cmocka_run_group_tests_name("data.folder", tests, NULL, NULL);
+}
