@@ -1,4 +1,5 @@
-/* Tensors on different devices in one op: refused, with both named. The second device is made up: nothing runs there. */
+/* Tensors on different devices in one op: refused, with both named. The second device is made up: nothing runs there.
+ */
 #include "device/storage.h"
 #include "support.h"
 #include "tensor/tensor.h"
@@ -41,7 +42,8 @@ static void both_devices_are_named(void **state)
         assert_fails(pc_cat((pc_tensor *[]){here, far}, 2, 0), PC_ERR_DEVICE, "cat");
         assert_fails(pc_fn_linear(here, pc_ones(PC_SHAPE(4, 4), PC_F32, PC_DEVICE_CPU), far, PC_NONE), PC_ERR_DEVICE,
                      "linear");
-        assert_fails(pc_saxpy(here, 1, far), PC_ERR_DEVICE, "saxpy: the tensor to write is on cpu and the input on sim:5");
+        assert_fails(pc_saxpy(here, 1, far), PC_ERR_DEVICE,
+                     "saxpy: the tensor to write is on cpu and the input on sim:5");
         assert_fails(pc_saxpy(far, 1, here), PC_ERR_DEVICE, "sim:5");
         assert_close(pc_item(pc_sum(here)), 4, 0);
         assert_int_equal(pc_tensor_get_device(far), 5);
