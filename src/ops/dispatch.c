@@ -45,7 +45,7 @@ static pc_status launch(const pc_call *call, pc_stream *stream)
                         pc_dtype_name(first->dtype), pc_device_name(stream->device, name));
     }
     PC__TRY(order(call, stream));
-    atomic_fetch_add_explicit(&stream->ticket, 1, memory_order_relaxed);
+    pc__stream_count(stream);
     return backend->submit ? backend->submit(stream, kernel, call) : kernel(stream, call);
 }
 
