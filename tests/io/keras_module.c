@@ -1,4 +1,5 @@
 /* Networks to Keras files and back: the same answers, the same optimiser state, and errors by name. */
+#include <math.h>
 #include <paracord.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -81,6 +82,47 @@ static void a_network_comes_back_the_same(void **state)
     pc_module_free(net);
 }
 
+static pc_tensor *golden(const char *name, const char *suffix)
+{
+    char file[256];
+    snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s_%s.npy", name, suffix);
+    return pc_load_npy(file, PC_DEVICE_CPU);
+}
+
+/* The answers that Keras gave (tests/golden/keras_answers.py). */
+static void keras_models_answer_the_same(void **state)
+{
+    (void)state;
+    needs_keras();
+    static const char *const names[] = {"keras_same", "keras3_adam", "keras2_adam"};
+    for (int i = 0; i < 3; i++) {
+        char file[256];
+        snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s.h5", names[i]);
+        pc_keras_info info;
+        pc_module *net = pc_keras_load(file, &info);
+        assert_not_null_ok(net);
+        PC_SCOPE {
+            pc_tensor *x = pc_permute(golden(names[i], "x"), PC_SHAPE(0, 3, 1, 2));
+            pc_tensor *y = pc_forward(net, x);
+            y = info.head == PC_KERAS_SOFTMAX ? pc_softmax(y, 1) : info.head == PC_KERAS_SIGMOID ? pc_sigmoid(y) : y;
+            pc_tensor *d = pc_sub(y, golden(names[i], "y"));
+            assert_not_null_ok(d);
+            assert_close(sqrt(pc_item(pc_max(pc_mul(d, d)))), 0, 1e-5);
+        }
+        /* and a second writing changes nothing */
+        pc_keras_options again = {.height = info.height, .width = info.width, .channels = info.channels, .head = info.head};
+        assert_ok(pc_keras_save(path, net, again));
+        pc_module *copy = pc_keras_load(path, NULL);
+        assert_not_null_ok(copy);
+        PC_SCOPE {
+            pc_tensor *x = pc_permute(golden(names[i], "x"), PC_SHAPE(0, 3, 1, 2));
+            assert_true(pc_item(pc_sum(pc_ne(pc_forward(net, x), pc_forward(copy, x)))) == 0);
+        }
+        pc_module_free(copy);
+        pc_module_free(net);
+    }
+}
+
 static void compare_states(const pc_optimizer *a, const pc_optimizer *b)
 {
     assert_int_equal(a->settings.step, b->settings.step);
@@ -150,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network_comes_back_the_same),
+        cmocka_unit_test(keras_models_answer_the_same),
         cmocka_unit_test(optimiser_state_comes_back),
         cmocka_unit_test(what_keras_has_not_is_named),
     };
