@@ -20,23 +20,24 @@ static pc__keras_activation theirs(pc_activation_kind kind)
 }
 
 /* Keras has "valid" (none) and "same"; *same when our padding is what "same" means here. */
-static pc_status padding_of(const describer *d, const int *window, const int *stride, const int *padding, bool *same)
+static pc_status padding_of(const describer *d, const int *window, const int *stride, const int *padding,
+                            const int *extra, bool *same)
 {
-    *same = padding[0] || padding[1];
+    *same = padding[0] || padding[1] || extra[0] || extra[1];
     for (int i = 0; *same && i < 2; i++) {
         int64_t out = (d->size[i] + stride[i] - 1) / stride[i];
         int64_t total = PC__MAX((out - 1) * stride[i] + window[i] - d->size[i], 0);
-        if (total != 2 * (int64_t)padding[i])
+        if (total != 2 * (int64_t)padding[i] + extra[i])
             return pc__fail(PC_ERR_UNSUPPORTED, "a padding of %d x %d is neither Keras's \"valid\" nor its \"same\": such a "
                                                 "layer cannot be written to a Keras file", padding[0], padding[1]);
     }
     return PC_OK;
 }
 
-static void shrink(describer *d, const int *window, const int *stride, const int *padding)
+static void shrink(describer *d, const int *window, const int *stride, const int *padding, const int *extra)
 {
     for (int i = 0; i < 2; i++)
-        d->size[i] = (d->size[i] + 2 * padding[i] - window[i]) / stride[i] + 1;
+        d->size[i] = (d->size[i] + 2 * padding[i] + extra[i] - window[i]) / stride[i] + 1;
 }
 
 /* One slot of one weight: the optimiser's tensor in Keras's order. */
@@ -87,10 +88,10 @@ static pc_status conv2d(describer *d, pc_module *module, const pc__conv2d_layer 
     layer->activation = theirs(own->spec.activation);
     memcpy(layer->window, own->kernel, sizeof layer->window);
     memcpy(layer->stride, own->spec.stride, sizeof layer->stride);
-    PC__TRY(padding_of(d, layer->window, layer->stride, own->spec.padding, &layer->same));
+    PC__TRY(padding_of(d, layer->window, layer->stride, own->spec.padding, own->extra, &layer->same));
     PC__TRY(make_weights(layer, 4, (int64_t[]){own->kernel[0], own->kernel[1], own->in, own->out}));
     PC__TRY(pc__order_conv(module, layer, false));
-    shrink(d, layer->window, layer->stride, own->spec.padding);
+    shrink(d, layer->window, layer->stride, own->spec.padding, own->extra);
     d->size[2] = own->out;
     return slots_of(d, layer);
 }
@@ -117,11 +118,11 @@ static pc_status pool(describer *d, const pc__pool2d_layer *own, pc__keras_kind 
         return PC_ERR_MEMORY;
     memcpy(layer->window, own->spec.kernel, sizeof layer->window);
     memcpy(layer->stride, own->spec.stride, sizeof layer->stride);
-    PC__TRY(padding_of(d, layer->window, layer->stride, own->spec.padding, &layer->same));
-    if (layer->same && kind == PC__KERAS_AVG_POOL2D)
+    PC__TRY(padding_of(d, layer->window, layer->stride, own->spec.padding, own->extra, &layer->same));
+    if (layer->same && kind == PC__KERAS_AVG_POOL2D && !own->exclude_padding)
         return pc__fail(PC_ERR_UNSUPPORTED, "an average pool with padding cannot be written to a Keras file: Keras does not "
                                             "count the padding");
-    shrink(d, layer->window, layer->stride, own->spec.padding);
+    shrink(d, layer->window, layer->stride, own->spec.padding, own->extra);
     return PC_OK;
 }
 

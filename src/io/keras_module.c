@@ -27,31 +27,31 @@ static bool ours(pc__keras_activation from, pc_activation_kind *to)
     return true;
 }
 
-/* Padding on each side that does what "same" asks for; false when Keras would pad one side more. */
-static bool same_padding(const builder *b, int padding[2])
+/* Padding on each side that does what "same" asks for, and one more below or to the right where it comes out uneven;
+ * false when the size that it depends on is open. */
+static bool same_padding(const builder *b, int padding[2], int extra[2])
 {
     const pc__keras_layer *l = b->layer;
     for (int i = 0; i < 2; i++) {
-        padding[i] = 0;
+        padding[i] = extra[i] = 0;
         if (!l->same)
             continue;
         if (b->size[i] < 1)
             return false;
         int64_t out = (b->size[i] + l->stride[i] - 1) / l->stride[i];
         int64_t total = PC__MAX((out - 1) * l->stride[i] + l->window[i] - b->size[i], 0);
-        if (total % 2)
-            return false;
         padding[i] = (int)(total / 2);
+        extra[i] = (int)(total % 2);
     }
     return true;
 }
 
-static bool shrink(builder *b, const int padding[2])
+static bool shrink(builder *b, const int padding[2], const int extra[2])
 {
     const pc__keras_layer *l = b->layer;
     for (int i = 0; i < 2; i++) {
-        b->size[i] = b->size[i] + 2 * padding[i] < l->window[i]
-                         ? 0 : (b->size[i] + 2 * padding[i] - l->window[i]) / l->stride[i] + 1;
+        int64_t padded = b->size[i] + 2 * padding[i] + extra[i];
+        b->size[i] = padded < l->window[i] ? 0 : (padded - l->window[i]) / l->stride[i] + 1;
         if (b->size[i] < 1)
             return false;
     }
@@ -65,13 +65,19 @@ static pc_module *conv2d(builder *b)
     int64_t in = b->size[2];
     if (b->flat || !ours(l->activation, &spec.activation))
         return refuse(b, b->flat ? "a convolution needs a picture" : "softmax is only supported at the end");
-    if (!same_padding(b, spec.padding))
-        return refuse(b, "its padding \"same\" is uneven (one side more than the other), which is not supported");
-    if (!shrink(b, spec.padding))
+    int extra[2];
+    if (!same_padding(b, spec.padding, extra))
+        return refuse(b, "its padding \"same\" needs a picture size that the file leaves open");
+    if (!shrink(b, spec.padding, extra))
         return refuse(b, "the picture is smaller than its window");
     b->size[2] = l->units;
     pc_module *module = pc__conv2d_layer_new(in, l->units, l->window, &spec, !l->use_bias, PC_INIT_GLOROT);
-    return pc__order_conv(module, l, true) == PC_OK ? module : (pc_module_free(module), NULL);
+    if (pc__order_conv(module, l, true) != PC_OK) {
+        pc_module_free(module);
+        return NULL;
+    }
+    memcpy(((pc__conv2d_layer *)pc_module_data(module))->extra, extra, sizeof extra);
+    return module;
 }
 
 static pc_module *dense(builder *b)
@@ -92,13 +98,19 @@ static pc_module *pool(builder *b)
     const pc__keras_layer *l = b->layer;
     pc_pool2d_spec spec = {.kernel = {l->window[0], l->window[1]}, .stride = {l->stride[0], l->stride[1]}};
     bool average = l->kind == PC__KERAS_AVG_POOL2D;
-    if (b->flat || !same_padding(b, spec.padding))
-        return refuse(b, b->flat ? "pooling needs a picture" : "its padding \"same\" is uneven, which is not supported");
-    if (average && (spec.padding[0] || spec.padding[1]))
-        return refuse(b, "an average pool with padding \"same\" is not supported");
-    if (!shrink(b, spec.padding))
+    int extra[2];
+    if (b->flat || !same_padding(b, spec.padding, extra))
+        return refuse(b, b->flat ? "pooling needs a picture"
+                                 : "its padding \"same\" needs a picture size that the file leaves open");
+    if (!shrink(b, spec.padding, extra))
         return refuse(b, "the picture is smaller than its window");
-    return pc__pool2d_layer_new(average ? &pc__avg_pool2d_class : &pc__max_pool2d_class, &spec);
+    pc_module *module = pc__pool2d_layer_new(average ? &pc__avg_pool2d_class : &pc__max_pool2d_class, &spec);
+    if (module) {
+        pc__pool2d_layer *layer = pc_module_data(module);
+        memcpy(layer->extra, extra, sizeof extra);
+        layer->exclude_padding = average && l->same;
+    }
+    return module;
 }
 
 static pc_module *flatten(builder *b)

@@ -21,7 +21,8 @@ pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activati
                         (long long)layer->in);
     pc_tensor *y = NULL;
     PC_SCOPE {
-        y = pc_keep(pc_fn_conv2d(pc__channels_last(x), pc__module_own(module, "weight"), pc__module_own(module, "bias"), spec));
+        pc_tensor *padded = pc__pad_end(x, layer->extra, 0);
+        y = pc_keep(pc_fn_conv2d(pc__channels_last(padded), pc__module_own(module, "weight"), pc__module_own(module, "bias"), spec));
     }
     return y;
 }
@@ -32,12 +33,27 @@ static void describe(const pc_module *module, char *text, size_t n)
     const pc_conv2d_spec *s = &layer->spec;
     const char *activation = pc__activation_name(s->activation);
     char padding[48] = "";
-    if (s->padding[0] || s->padding[1])
+    if (layer->extra[0] || layer->extra[1])
+        snprintf(padding, sizeof padding, ", padding=same");
+    else if (s->padding[0] || s->padding[1])
         snprintf(padding, sizeof padding, ", padding=(%d, %d)", s->padding[0], s->padding[1]);
     snprintf(text, n, "%lld, %lld, kernel_size=(%d, %d), stride=(%d, %d)%s%s%s%s", (long long)layer->in,
              (long long)layer->out, layer->kernel[0], layer->kernel[1], s->stride[0], s->stride[1], padding,
              pc__module_own(module, "bias") ? "" : ", bias=False", activation ? ", activation=" : "",
              activation ? activation : "");
+}
+
+pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value)
+{
+    for (int i = 0; i < 2 && x; i++) {
+        if (!extra[i])
+            continue;
+        pc_shape shape = pc_tensor_shape(x);
+        shape.dim[2 + i] = extra[i];
+        pc_tensor *parts[2] = {x, pc_full(shape, value, x->dtype, pc_tensor_device(x))};
+        x = pc_cat(parts, 2, 2 + i);
+    }
+    return x;
 }
 
 const pc_module_class pc__conv2d_class = {"Conv2d", forward, describe, NULL};
@@ -55,7 +71,7 @@ pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], co
     pc_module *module = pc_module_new(&pc__conv2d_class, sizeof(pc__conv2d_layer));
     if (!module)
         return NULL;
-    *(pc__conv2d_layer *)pc_module_data(module) = (pc__conv2d_layer){in, out, {kernel[0], kernel[1]}, *spec};
+    *(pc__conv2d_layer *)pc_module_data(module) = (pc__conv2d_layer){.in = in, .out = out, .kernel = {kernel[0], kernel[1]}, .spec = *spec};
     if (pc__add_weights(module, PC_SHAPE(out, in, kernel[0], kernel[1]), no_bias, init) == PC_OK)
         return module;
     pc_module_free(module);

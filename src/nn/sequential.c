@@ -11,7 +11,7 @@ static int fusable_pool(const pc_module *module)
         return 0;
     const pc_pool2d_spec *s = &layer->spec;
     bool plain = s->kernel[0] == s->kernel[1] && s->stride[0] == s->kernel[0] && s->stride[1] == s->kernel[0] &&
-                 !s->padding[0] && !s->padding[1] && s->kernel[0] <= 16;
+                 !s->padding[0] && !s->padding[1] && !layer->extra[0] && !layer->extra[1] && s->kernel[0] <= 16;
     return plain ? s->kernel[0] : 0;
 }
 

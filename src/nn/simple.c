@@ -2,20 +2,33 @@
 #include "nn/layers.h"
 #include "ops/table.h"
 
-static pc_tensor *pool(pc_module *module, pc_tensor *x, pc_tensor *(*function)(pc_tensor *, pc_pool2d_spec))
-{
-    const pc__pool2d_layer *layer = pc_module_data(module);
-    return function(x, layer->spec);
-}
+#include <math.h>
 
 static pc_tensor *max_pool(pc_module *module, pc_tensor *x)
 {
-    return pool(module, x, pc_fn_max_pool2d);
+    const pc__pool2d_layer *layer = pc_module_data(module);
+    if (x->ndim != 4 || (!layer->extra[0] && !layer->extra[1]))
+        return pc_fn_max_pool2d(x, layer->spec);
+    pc_tensor *y = NULL;
+    PC_SCOPE {
+        y = pc_keep(pc_fn_max_pool2d(pc__pad_end(x, layer->extra, -INFINITY), layer->spec));
+    }
+    return y;
 }
 
+/* Without the padding: the average that counts it as zeros, over that average of a picture of ones. */
 static pc_tensor *avg_pool(pc_module *module, pc_tensor *x)
 {
-    return pool(module, x, pc_fn_avg_pool2d);
+    const pc__pool2d_layer *layer = pc_module_data(module);
+    if (x->ndim != 4 || !layer->exclude_padding)
+        return pc_fn_avg_pool2d(x, layer->spec);
+    pc_tensor *y = NULL;
+    PC_SCOPE {
+        pc_tensor *ones = pc_ones(PC_SHAPE(1, 1, x->shape[2], x->shape[3]), x->dtype, pc_tensor_device(x));
+        pc_tensor *share = pc_fn_avg_pool2d(pc__pad_end(ones, layer->extra, 0), layer->spec);
+        y = pc_keep(pc_div(pc_fn_avg_pool2d(pc__pad_end(x, layer->extra, 0), layer->spec), share));
+    }
+    return y;
 }
 
 /* A pair as PyTorch prints it: one number when both are the same. */
@@ -27,10 +40,14 @@ static const char *pair(const int v[2], char text[32])
 
 static void describe_pool(const pc_module *module, char *text, size_t n)
 {
-    const pc_pool2d_spec *s = &((const pc__pool2d_layer *)pc_module_data(module))->spec;
+    const pc__pool2d_layer *layer = pc_module_data(module);
+    const pc_pool2d_spec *s = &layer->spec;
     char kernel[32], stride[32], padding[32];
+    bool uneven = layer->extra[0] || layer->extra[1];
     snprintf(text, n, "kernel_size=%s, stride=%s, padding=%s%s", pair(s->kernel, kernel), pair(s->stride, stride),
-             pair(s->padding, padding), module->type == &pc__max_pool2d_class ? ", dilation=1, ceil_mode=False" : "");
+             uneven ? "same" : pair(s->padding, padding), module->type == &pc__max_pool2d_class ? ", dilation=1, ceil_mode=False"
+             : layer->exclude_padding               ? ", count_include_pad=False"
+                                                    : "");
 }
 
 const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};

@@ -67,10 +67,30 @@ static void count_classes(const pc_loader *loader, pc__report_class *classes, bo
             ++*(test ? &classes[picture.label].test : &classes[picture.label].train);
 }
 
+/* The last name of a path, as a title: "catdog" of "data/catdog/". */
+typedef struct name {
+    char s[128];
+} name;
+
+static name last_part(const char *path)
+{
+    name result = {"pictures"};
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    if (end > start && path[start] != '.')
+        snprintf(result.s, sizeof result.s, "%.*s", (int)(end - start), path + start);
+    return result;
+}
+
 static pc_status write_report(pc__run *run, collector *c, pc__report_class *classes, const char *network)
 {
     const pc_train_settings *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[8][32];
+    char date[32], device[PC_DEVICE_NAME_MAX], numbers[8][32], title[160];
+    snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
@@ -83,7 +103,7 @@ static pc_status write_report(pc__run *run, collector *c, pc__report_class *clas
         {"shear (degrees)", numbers[4]}, {"zoom", numbers[5]}, {"rotation (degrees)", numbers[6]},
         {"flip", s->flip ? "yes" : "no"}, {"seed", numbers[7]}};
     pc__report report = {
-        .title = "Training run", .date = date, .device = pc_device_name(run->device, device), .version = pc_version(),
+        .title = title, .without_test = !run->fit.test, .date = date, .device = pc_device_name(run->device, device), .version = pc_version(),
         .seconds = run->seconds, .planned_epochs = s->epochs, .settings = settings, .setting_count = PC__COUNT(settings),
         .network = network, .data = s->data, .classes = classes, .class_count = c->classes, .skipped = run->skipped,
         .skipped_count = run->skipped_count,

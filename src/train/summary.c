@@ -1,7 +1,7 @@
 /* summary.c: a network as a table. Shapes are found by sending a picture of zeros through. */
 #include "train/summary.h"
 
-#include "nn/module.h"
+#include "nn/layers.h"
 
 #include <paracord/autograd.h>
 
@@ -18,13 +18,45 @@ pc__number pc__thousands(int64_t n)
     return number;
 }
 
+static void add_activation(char *text, size_t n, pc_activation_kind kind)
+{
+    const char *name = pc__activation_name(kind);
+    size_t used = strlen(text);
+    if (name)
+        snprintf(text + used, n - used, ", %s", name);
+}
+
+/* What tells this layer from others of its kind. */
+static void describe(const pc_module *module, char *text, size_t n)
+{
+    const char *name = pc_module_type(module)->name;
+    const pc__conv2d_layer *conv = pc__layer(module, &pc__conv2d_class);
+    const pc__linear_layer *linear = pc__layer(module, &pc__linear_class);
+    const pc__dropout_layer *dropout = pc__layer(module, &pc__dropout_class);
+    const pc__pool2d_layer *pool = pc__layer(module, &pc__max_pool2d_class);
+    pool = pool ? pool : pc__layer(module, &pc__avg_pool2d_class);
+    if (conv) {
+        char stride[32] = "";
+        if (conv->spec.stride[0] != 1 || conv->spec.stride[1] != 1)
+            snprintf(stride, sizeof stride, conv->spec.stride[0] == conv->spec.stride[1] ? ", stride %d" : ", stride %dx%d",
+                     conv->spec.stride[0], conv->spec.stride[1]);
+        snprintf(text, n, "%s %lld, %dx%d%s", name, (long long)conv->out, conv->kernel[0], conv->kernel[1], stride);
+        add_activation(text, n, conv->spec.activation);
+    } else if (linear) {
+        snprintf(text, n, "%s %lld", name, (long long)linear->out);
+        add_activation(text, n, linear->activation);
+    } else if (pool) {
+        snprintf(text, n, "%s %dx%d", name, pool->spec.kernel[0], pool->spec.kernel[1]);
+    } else if (dropout) {
+        snprintf(text, n, "%s %g", name, dropout->p);
+    } else {
+        snprintf(text, n, "%s", name);
+    }
+}
+
 static pc_status fill_row(pc_module *child, pc_tensor **x, pc__layer_row *row)
 {
-    char *text = pc_module_text(child);
-    if (!text)
-        return pc_error_last()->status;
-    snprintf(row->layer, sizeof row->layer, "%s", text);
-    pc_text_free(text);
+    describe(child, row->layer, sizeof row->layer);
     snprintf(row->kind, sizeof row->kind, "%s", pc_module_type(child)->name);
     row->parameters = pc_module_parameter_elements(child);
     *x = pc_forward(child, *x);

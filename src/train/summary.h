@@ -7,7 +7,7 @@
 #include <paracord/nn.h>
 
 typedef struct pc__layer_row {
-    char layer[200]; /* as pc_module_print shows it */
+    char layer[80];  /* in short: "Conv2d 32, 3x3, stride 3, relu" */
     char kind[32];   /* its class alone */
     pc_shape output; /* for one picture, without the batch */
     int64_t parameters;
