@@ -8,6 +8,7 @@
 #include <paracord/device.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
+#include <paracord/fit.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
 #include <paracord/loader.h>

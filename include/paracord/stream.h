@@ -19,7 +19,8 @@ typedef struct pc_stream pc_stream;
 typedef struct pc_event pc_event;
 typedef struct pc_graph pc_graph;
 
-/* A new stream on `device`; free waits for its work. NULL on failure. The caller owns it. */
+/* A new stream on `device`. NULL on failure. The caller owns it; free waits for its work and drops an unfinished
+ * recording. It must not be the current one of another thread then. */
 PC_API PC_MUST_USE pc_stream *pc_stream_new(pc_device device);
 PC_API void pc_stream_free(pc_stream *stream);
 
@@ -62,7 +63,7 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
 PC_API PC_MUST_USE pc_status pc_graph_begin(pc_stream *stream);
 PC_API PC_MUST_USE pc_graph *pc_graph_end(pc_stream *stream);
 
-/* Enqueue everything the graph holds, in order, on `stream` (NULL: the stream it was recorded from). */
+/* Enqueue everything the graph holds, in order, on `stream` (NULL: the current stream of the graph's device). */
 PC_API PC_MUST_USE pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream);
 PC_API void pc_graph_free(pc_graph *graph);
 

@@ -3,7 +3,7 @@
  * What lies inside the picture, and with PC_FILL_NEAREST everything, takes the fast way: blocks of pixels in three
  * loops over small arrays (where from, fetch, blend), the first and the last of which the compiler turns into SIMD. */
 #include "data/augment.h"
-#include "data/simd.h"
+#include "io/simd.h"
 
 #include <math.h>
 

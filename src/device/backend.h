@@ -86,7 +86,7 @@ struct pc_event {
 };
 
 struct pc_graph {
-    pc_stream *stream; /* recorded from */
+    pc_device device;
     const pc__backend *backend;
     void *implementation;
 };

@@ -112,15 +112,13 @@ pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats)
 }
 
 /* True when nothing queued still uses the block. */
-static bool is_idle(const pc__backend *backend, const pc__storage *storage)
+static bool is_idle(const pc__storage *storage)
 {
-    if (backend->immediate)
-        return true;
     for (int i = -1; i < storage->reader_count; i++) {
         pc__use use = i < 0 ? storage->writer : storage->readers[i];
         pc_stream *stream = use.stream ? pc__stream_by_id(use.stream) : NULL;
         bool done = true;
-        if (stream && (backend->stream_query(stream, &done) != PC_OK || !done))
+        if (stream && (stream->backend->stream_query(stream, &done) != PC_OK || !done))
             return false;
     }
     return true;
@@ -135,7 +133,7 @@ pc_status pc_memory_trim(pc_device device)
     for (int k = 0; k < CLASSES; k++)
         for (pc__storage **link = &c->free[k]; *link;) {
             pc__storage *storage = *link;
-            if (!is_idle(backend, storage)) {
+            if (!is_idle(storage)) {
                 link = &storage->next;
                 continue;
             }

@@ -89,7 +89,7 @@ pc_status pc_graph_begin(pc_stream *stream)
     pc_graph *graph = pc__calloc(1, sizeof *graph);
     if (!graph)
         return PC_ERR_MEMORY;
-    graph->stream = stream;
+    graph->device = stream->device;
     graph->backend = stream->backend;
     pc_status status = stream->backend->graph_begin(graph, stream);
     if (status != PC_OK) {
@@ -119,10 +119,12 @@ pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
     if (!graph)
         return pc__fail(PC_ERR_ARGUMENT, "pc_graph_launch: the graph is NULL");
     if (!stream)
-        stream = graph->stream;
+        stream = pc_stream_current(graph->device);
+    if (!stream)
+        return PC_ERR_DEVICE;
     if (stream->recording)
         return pc__fail(PC_ERR_STATE, "pc_graph_launch: the stream is being recorded; end the recording first");
-    if (!pc_device_equal(stream->device, graph->stream->device))
+    if (!pc_device_equal(stream->device, graph->device))
         return pc__fail(PC_ERR_DEVICE, "pc_graph_launch: the graph was recorded on another device");
     return graph->backend->graph_launch(graph, stream);
 }

@@ -34,20 +34,6 @@ void pc__storage_retain(pc__storage *storage)
     atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
 }
 
-void pc__storage_drop(pc__storage *storage)
-{
-    if (!storage || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
-        return;
-    if (!storage->foreign) {
-        pc__cache_give(storage);
-        return;
-    }
-    (void)pc__storage_settle(storage, "pc_tensor_free");
-    if (storage->foreign_release)
-        storage->foreign_release(storage->foreign_context);
-    pc__free(storage);
-}
-
 /* On a device that works at once, the host itself waits for what other devices still do with its memory: copies. */
 static pc_status wait_here(pc__use use)
 {
@@ -62,6 +48,20 @@ static pc_status settle_uses(pc__storage *storage, bool readers_too)
     for (; readers_too && storage->reader_count; storage->reader_count--)
         PC__TRY(wait_here(storage->readers[storage->reader_count - 1]));
     return PC_OK;
+}
+
+void pc__storage_drop(pc__storage *storage)
+{
+    if (!storage || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (!storage->foreign) {
+        pc__cache_give(storage);
+        return;
+    }
+    (void)settle_uses(storage, true);
+    if (storage->foreign_release)
+        storage->foreign_release(storage->foreign_context);
+    pc__free(storage);
 }
 
 /* Where `use` is another stream's, let `stream` wait for exactly that work. */

@@ -45,6 +45,12 @@ void pc__storage_drop(pc__storage *storage);
 pc_status pc__storage_reads(pc__storage *storage, pc_stream *stream);
 pc_status pc__storage_writes(pc__storage *storage, pc_stream *stream);
 
+/* Number the work that was just noted; call it before enqueuing. */
+static inline void pc__stream_count(pc_stream *stream)
+{
+    atomic_fetch_add_explicit(&stream->ticket, 1, memory_order_relaxed);
+}
+
 /* Make the host wait until the storage's last writer is done. PC_ERR_STATE while its stream is being recorded. */
 pc_status pc__storage_settle(pc__storage *storage, const char *who);
 

@@ -2,7 +2,7 @@
 #ifndef PC__JPEG_H
 #define PC__JPEG_H
 
-#include "data/resize.h"
+#include "io/resize.h"
 #include "io/codec.h"
 
 #include <setjmp.h>

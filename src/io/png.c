@@ -2,7 +2,7 @@
 #include "io/codec.h"
 
 #if PC_HAVE_PNG
-#include "data/resize.h"
+#include "io/resize.h"
 
 #include <png.h>
 

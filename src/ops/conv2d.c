@@ -5,7 +5,7 @@
 #include "ops/table.h"
 #include "tensor/read.h"
 
-static int64_t out_size(int64_t n, int64_t kernel, int stride, int padding)
+static int64_t out_size(int64_t n, int64_t kernel, int64_t stride, int64_t padding)
 {
     return n + 2 * padding < kernel ? 0 : (n + 2 * padding - kernel) / stride + 1;
 }

@@ -70,6 +70,17 @@ pc_tensor *pc_clone(pc_tensor *t)
     return cast(t, t ? t->dtype : PC_F32, PC__ORDER_KEEP);
 }
 
+/* Enqueue the copy of all bytes of `from`, contiguous, to `to` on another device. */
+static pc_status transfer(pc_stream *stream, pc_tensor *to, const pc_tensor *from, bool non_blocking)
+{
+    size_t bytes = (size_t)pc_tensor_count(from) * pc_dtype_size(from->dtype);
+    PC__TRY(pc__storage_reads(from->storage, stream));
+    PC__TRY(pc__storage_writes(to->storage, stream));
+    pc__stream_count(stream);
+    PC__TRY(stream->backend->copy(stream, pc__data(to), to->storage->device, pc__data(from), from->storage->device, bytes));
+    return non_blocking ? PC_OK : stream->backend->stream_synchronize(stream);
+}
+
 /* The bytes of a contiguous tensor on another device. The copy runs on a stream of the accelerator, whichever side
  * that is, ordered after what was queued for the source there. */
 static pc_tensor *across(pc_tensor *t, pc_device device, bool non_blocking)
@@ -79,13 +90,8 @@ static pc_tensor *across(pc_tensor *t, pc_device device, bool non_blocking)
     pc_tensor *moved = pc__tensor_new(&meta, device);
     if (!moved)
         return NULL;
-    pc_device from = t->storage->device;
-    pc_stream *stream = pc_stream_current(device.type == PC_CPU ? from : device);
-    size_t bytes = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
-    bool fine = stream && pc__storage_reads(t->storage, stream) == PC_OK &&
-                pc__storage_writes(moved->storage, stream) == PC_OK &&
-                stream->backend->copy(stream, pc__data(moved), device, pc__data(t), from, bytes) == PC_OK &&
-                (non_blocking || stream->backend->stream_synchronize(stream) == PC_OK);
+    pc_stream *stream = pc_stream_current(device.type == PC_CPU ? t->storage->device : device);
+    bool fine = stream && transfer(stream, moved, t, non_blocking) == PC_OK;
     return fine ? moved : pc__tensor_discard(moved);
 }
 

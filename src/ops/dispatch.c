@@ -45,7 +45,7 @@ static pc_status launch(const pc_call *call, pc_stream *stream)
                         pc_dtype_name(first->dtype), pc_device_name(stream->device, name));
     }
     PC__TRY(order(call, stream));
-    atomic_fetch_add_explicit(&stream->ticket, 1, memory_order_relaxed);
+    pc__stream_count(stream);
     return backend->submit ? backend->submit(stream, kernel, call) : kernel(stream, call);
 }
 
@@ -107,6 +107,8 @@ pc_status pc_dispatch(pc_call *call)
 
     pc__meta meta[PC__OUT_MAX];
     PC__TRY(call->op->infer(call, meta));
+    for (int i = 0; i < call->n_out; i++) /* small inputs can have outputs beyond counting: an outer product, padding */
+        PC__TRY(pc__shape_check(call->op->name, pc_shape_of(meta[i].ndim, meta[i].shape), meta[i].dtype));
     PC__TRY(make_outputs(call, meta, device));
     pc_status status = PC_OK;
     if (!(call->op->flags & PC__VIEW)) {

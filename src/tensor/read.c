@@ -36,6 +36,7 @@ static pc_status fetch(const pc_tensor *t, void *host, size_t bytes)
     if (!stream)
         return PC_ERR_DEVICE;
     PC__TRY(pc__storage_reads(t->storage, stream));
+    pc__stream_count(stream);
     PC__TRY(stream->backend->copy(stream, host, PC_DEVICE_CPU, pc__data(t), device, bytes));
     return stream->backend->stream_synchronize(stream);
 }
@@ -81,6 +82,7 @@ pc_status pc__tensor_write(pc_tensor *t, const void *host)
     if (stream->recording)
         return pc__fail(PC_ERR_STATE, "data from the host cannot be part of a recording; make the tensor before it");
     PC__TRY(pc__storage_writes(t->storage, stream));
+    pc__stream_count(stream);
     PC__TRY(stream->backend->copy(stream, pc__data(t), device, host, PC_DEVICE_CPU, bytes));
     return stream->backend->immediate ? PC_OK : stream->backend->stream_synchronize(stream);
 }

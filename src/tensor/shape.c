@@ -28,18 +28,23 @@ pc_status pc__shape_check(const char *who, pc_shape shape, pc_dtype dtype)
     if ((unsigned)dtype >= PC_DTYPE_COUNT)
         return pc__fail(PC_ERR_DTYPE, "%s: there is no dtype %d", who, (int)dtype);
     int64_t bytes = (int64_t)pc_dtype_size(dtype);
-    bool empty = false, overflow = false;
+    bool overflow = false; /* strides of empty tensors must be countable too: sizes of 0 count as 1 */
     for (int i = 0; i < shape.ndim; i++) {
         if (shape.dim[i] < 0)
             return pc__fail(PC_ERR_SHAPE, "%s: the shape %s has a negative size", who,
                             pc__shape_format(shape.ndim, shape.dim).s);
-        empty |= shape.dim[i] == 0;
-        overflow |= __builtin_mul_overflow(bytes, shape.dim[i], &bytes);
+        overflow |= __builtin_mul_overflow(bytes, PC__MAX(shape.dim[i], 1), &bytes);
     }
-    if (overflow && !empty)
+    if (overflow)
         return pc__fail(PC_ERR_MEMORY, "%s: the shape %s has more elements than any memory", who,
                         pc__shape_format(shape.ndim, shape.dim).s);
     return PC_OK;
+}
+
+/* Strides of shapes that pc__shape_check has yet to refuse may not fit: then they are wrong, but defined. */
+static int64_t times(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)PC__MAX(b, 1));
 }
 
 void pc__meta_contiguous(pc__meta *meta, pc_dtype dtype, int ndim, const int64_t *shape)
@@ -52,18 +57,17 @@ void pc__meta_contiguous(pc__meta *meta, pc_dtype dtype, int ndim, const int64_t
     for (int i = ndim - 1; i >= 0; i--) {
         meta->shape[i] = shape[i];
         meta->strides[i] = stride;
-        stride *= PC__MAX(shape[i], 1);
+        stride = times(stride, shape[i]);
     }
 }
 
 void pc__meta_channels_last(pc__meta *meta, pc_dtype dtype, const int64_t shape[4])
 {
     pc__meta_contiguous(meta, dtype, 4, shape);
-    int64_t c = PC__MAX(shape[1], 1), h = PC__MAX(shape[2], 1), w = PC__MAX(shape[3], 1);
     meta->strides[1] = 1;
-    meta->strides[3] = c;
-    meta->strides[2] = c * w;
-    meta->strides[0] = c * w * h;
+    meta->strides[3] = PC__MAX(shape[1], 1);
+    meta->strides[2] = times(meta->strides[3], shape[3]);
+    meta->strides[0] = times(meta->strides[2], shape[2]);
 }
 
 void pc__meta_of(pc__meta *meta, const pc_tensor *t)

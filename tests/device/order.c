@@ -3,6 +3,7 @@
 #include "device/storage.h"
 #include "support.h"
 
+#include <paracord/memory.h>
 #include <paracord/random.h>
 
 enum { STREAMS = 7, STORAGES = 4, WORK = 3000 };
@@ -39,6 +40,23 @@ static pc_status note_wait(pc_stream *stream, pc_stream *other, uint64_t ticket)
     return PC_OK;
 }
 
+static int host_waits;
+static bool all_done;
+
+static pc_status host_wait(pc_stream *stream, uint64_t ticket)
+{
+    assert_true(ticket <= stream->ticket);
+    host_waits++;
+    return PC_OK;
+}
+
+static pc_status query(pc_stream *stream, bool *done)
+{
+    (void)stream;
+    *done = all_done;
+    return PC_OK;
+}
+
 static pc_status nothing(pc_stream *stream)
 {
     (void)stream;
@@ -50,7 +68,11 @@ static void no_close(pc_stream *stream)
     (void)stream;
 }
 
-static const pc__backend noting = {.stream_wait = note_wait, .stream_synchronize = nothing, .stream_close = no_close};
+static const pc__backend noting = {.stream_wait = note_wait,
+                                   .ticket_synchronize = host_wait,
+                                   .stream_query = query,
+                                   .stream_synchronize = nothing,
+                                   .stream_close = no_close};
 
 static int start(void **state)
 {
@@ -192,14 +214,60 @@ static void random_work_is_ordered(void **state)
     }
 }
 
+/* Memory that another device's stream still copies from is not given back to the system, nor to the program. */
+static void blocks_in_flight_stay(void **state)
+{
+    (void)state;
+    pc_memory_stats stats;
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    pc_stream *host = pc_stream_current(PC_DEVICE_CPU);
+    pc__storage *block = pc__storage_new(host, 1000);
+    assert_non_null(block);
+    read_one(1, block);
+    pc__storage_drop(block);
+    all_done = false;
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
+    assert_true(stats.cached >= 1000);
+    host_waits = 0;
+    block = pc__storage_new(host, 1000); /* the same block again */
+    assert_ok(pc__storage_reads(block, host));
+    assert_int_equal(host_waits, 0);
+    assert_ok(pc__storage_writes(block, host));
+    assert_int_equal(host_waits, 1);
+    read_one(2, block);
+    pc__storage_drop(block);
+    all_done = true;
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
+    assert_int_equal(stats.cached, 0);
+}
+
+static void the_programs_memory_is_waited_for(void **state)
+{
+    (void)state;
+    float memory[4];
+    pc__storage *block = pc__storage_wrap(PC_DEVICE_CPU, memory, sizeof memory, NULL, NULL);
+    assert_non_null(block);
+    read_one(1, block);
+    read_one(2, block);
+    host_waits = 0;
+    pc__storage_drop(block);
+    assert_int_equal(host_waits, 2);
+}
+
 #define WITH_STREAMS(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_STREAMS(waits_where_data_is_shared), WITH_STREAMS(waits_for_no_more_than_that),
-        WITH_STREAMS(more_readers_than_places),   WITH_STREAMS(closed_streams_are_done),
+        WITH_STREAMS(waits_where_data_is_shared),
+        WITH_STREAMS(waits_for_no_more_than_that),
+        WITH_STREAMS(more_readers_than_places),
+        WITH_STREAMS(closed_streams_are_done),
         WITH_STREAMS(random_work_is_ordered),
+        WITH_STREAMS(blocks_in_flight_stay),
+        WITH_STREAMS(the_programs_memory_is_waited_for),
     };
     return cmocka_run_group_tests_name("device.order", tests, NULL, NULL);
 }

@@ -37,6 +37,9 @@ static void shapes_that_do_not_broadcast_are_named(void **state)
         assert_fails(pc_sub(a, b), PC_ERR_SHAPE, "sub");
         assert_fails(pc_mul(b, a), PC_ERR_SHAPE, "[4] and [2, 3]");
         assert_fails(pc_div(a, b), PC_ERR_SHAPE, "div");
+        pc_tensor *one = pc_ones(PC_SHAPE(1), PC_F32, test_device()),
+                  *wide = pc_expand(one, PC_SHAPE(1, (int64_t)1 << 40));
+        assert_fails(pc_add(wide, pc_transpose(wide, 0, 1)), PC_ERR_MEMORY, "add");
     }
     assert_no_leak();
 }

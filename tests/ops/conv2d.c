@@ -65,7 +65,8 @@ static void bad_input(void **state)
         assert_fails(pc_fn_conv2d(NULL, w, b, plain), PC_ERR_ARGUMENT, "conv2d");
         assert_fails(pc_fn_conv2d(x, NULL, b, plain), PC_ERR_ARGUMENT, "conv2d");
         assert_fails(pc_fn_conv2d(pc_add(x, w), w, b, plain), PC_ERR_SHAPE, "add");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.padding = {INT32_MAX, INT32_MAX}}), PC_ERR_MEMORY, "");
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.padding = {INT32_MAX, INT32_MAX}}), PC_ERR_MEMORY,
+                     "conv2d");
     }
     assert_no_leak();
 }

@@ -26,6 +26,8 @@ static void bad_input(void **state)
         assert_fails(pc_matmul(zeros(PC_SHAPE_SCALAR), a), PC_ERR_SHAPE, "at least one dimension");
         assert_fails(pc_matmul(a, pc_cast(b, PC_F64)), PC_ERR_DTYPE, "float32 and float64");
         assert_fails(pc_matmul(pc_cast(a, PC_I32), pc_cast(b, PC_I32)), PC_ERR_DTYPE, "int32");
+        pc_tensor *tall = pc_reshape(zeros(PC_SHAPE(0)), PC_SHAPE((int64_t)1 << 40, 0));
+        assert_fails(pc_matmul(tall, pc_transpose(tall, 0, 1)), PC_ERR_MEMORY, "matmul");
         assert_fails(pc_matmul(NULL, b), PC_ERR_ARGUMENT, "matmul");
         assert_fails(pc_matmul(a, pc_reshape(b, PC_SHAPE(3))), PC_ERR_SHAPE, "reshape");
     }

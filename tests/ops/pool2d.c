@@ -49,6 +49,8 @@ static void bad_input(void **state)
             assert_fails(pools[i](x, SPEC(.kernel = {2, 2}, .stride = {1, -1})), PC_ERR_ARGUMENT, "stride -1");
             assert_fails(pools[i](x, SPEC(.kernel = {2, 2}, .padding = {2, 0})), PC_ERR_ARGUMENT, "padding 2");
             assert_fails(pools[i](x, SPEC(.kernel = {2, 2}, .padding = {-1, 0})), PC_ERR_ARGUMENT, "padding -1");
+            assert_fails(pools[i](x, SPEC(.kernel = {2, 2}, .padding = {0, INT32_MAX})), PC_ERR_ARGUMENT,
+                         "half the kernel");
             assert_fails(pools[i](NULL, two), PC_ERR_ARGUMENT, who);
             assert_fails(pools[i](pc_add(x, pc_zeros(PC_SHAPE(5), PC_F32, test_device())), two), PC_ERR_SHAPE, "add");
         }

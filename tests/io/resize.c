@@ -1,5 +1,5 @@
 /* Which pixels nearest picks, against Pillow; area averaging against its definition in double. */
-#include "data/resize.h"
+#include "io/resize.h"
 #include "io/pictures.h"
 
 static void the_positions_that_pillow_picks(void **state)

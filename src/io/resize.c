@@ -1,5 +1,5 @@
 /* resize.c: which pixels a resized picture takes, row by row. Area averaging itself is in area.c. */
-#include "data/resize.h"
+#include "io/resize.h"
 
 void pc__nearest_map(int source, int target, bool mirror, int *map)
 {
