@@ -1,4 +1,5 @@
-/* The main job as a user does it: stopped by Ctrl-C and gone on with, in one folder again and again, with three classes. */
+/* The main job as a user does it: stopped by Ctrl-C and gone on with, in one folder again and again, with three
+ * classes. */
 #include "job.h"
 
 static test_path root, data;
@@ -6,7 +7,7 @@ static test_path root, data;
 static int prepare(void **state)
 {
     (void)state;
-    root = new_root();
+    root = folder_in_memory();
     data = joined(root.s, "data");
     draw_pictures(data.s, 12, 4);
     return 0;
@@ -33,7 +34,8 @@ static void wait_for_file(const char *folder, const char *name)
 static void stop_by(int number, const char *out, job_end *e)
 {
     int printed = nameless_file(), said = nameless_file();
-    pid_t child = start(ARGUMENTS(TRAIN(out, "--epochs", "100000", "--seed", "4")), (job_limits){0}, dup(printed), dup(said));
+    pid_t child =
+        start(ARGUMENTS(TRAIN(out, "--epochs", "100000", "--seed", "4")), (job_limits){0}, dup(printed), dup(said));
     wait_for_file(out, "checkpoint");
     sleep_for(0.05);
     kill(child, number);
@@ -75,11 +77,12 @@ static void other_settings_are_named(void **state)
 {
     (void)state;
     static job_end e;
-    static const char *const others[][3] = {{"--lr", "0.01", "--lr 0.01"},     {"--seed", "5", "--seed 5"},
-                                            {"--zoom", "0.1", "--zoom 0.1"},   {"--arch", "mlp", "--arch mlp"},
-                                            {"--size", "25", "--size 25"},     {"--batch", "9", "--batch 9"},
-                                            {"--init", "he", "--init he"},     {"--optimizer", "sgd", "--optimizer sgd"},
-                                            {"--flip", "--no-flip", "--no-flip"}, {"--resize", "area", "--resize area"}};
+    static const char *const others[][3] = {
+        {"--lr", "0.01", "--lr 0.01"},        {"--seed", "5", "--seed 5"},
+        {"--zoom", "0.1", "--zoom 0.1"},      {"--arch", "mlp", "--arch mlp"},
+        {"--size", "25", "--size 25"},        {"--batch", "9", "--batch 9"},
+        {"--init", "he", "--init he"},        {"--optimizer", "sgd", "--optimizer sgd"},
+        {"--flip", "--no-flip", "--no-flip"}, {"--resize", "area", "--resize area"}};
     test_path out = joined(root.s, "settled"), picture = joined(data.s, "train/cat/cat.000.jpg");
     stop_by(SIGINT, out.s, &e);
     size_t before, after;

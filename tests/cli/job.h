@@ -2,7 +2,7 @@
 #ifndef PC_TEST_JOB_H
 #define PC_TEST_JOB_H
 
-#include "../data/pictures.h"
+#include "../train/folder.h"
 
 #include <dirent.h>
 #include <errno.h>

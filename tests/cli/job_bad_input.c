@@ -251,7 +251,8 @@ static void not_enough_memory(void **state)
         skip();
     job_end e;
     job_limits limits = {.memory_bytes = (rlim_t)1500 << 20};
-    run_limited(&e, limits, ARGUMENTS("train", data.s, "--out", out.s, "--arch", "mlp", "--size", "1024", "--threads", "1"));
+    run_limited(&e, limits,
+                ARGUMENTS("train", data.s, "--out", out.s, "--arch", "mlp", "--size", "1024", "--threads", "1"));
     assert_refused(&e, 1, "out of memory", "bytes");
     assert_nothing_written();
 }

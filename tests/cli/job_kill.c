@@ -7,7 +7,7 @@ static unsigned seed;
 static int prepare(void **state)
 {
     (void)state;
-    root = new_root();
+    root = folder_in_memory();
     draw_pictures(root.s, 24, 6);
     seed = (unsigned)time(NULL);
     print_message("kills are drawn from seed %u\n", seed);
@@ -37,8 +37,9 @@ typedef struct job {
 static pid_t begin(const job *j, const test_path *out, int number)
 {
     static const char *const threads[] = {"0", "1", "2"};
-    return start_quietly(ARGUMENTS("train", root.s, "--arch", j->arch, "--epochs", j->epochs, "--size", j->size, "--batch",
-                                   "8", "--seed", "5", "--resume", "--threads", threads[number % 3], "--out", out->s));
+    return start_quietly(ARGUMENTS("train", root.s, "--arch", j->arch, "--epochs", j->epochs, "--size", j->size,
+                                   "--batch", "8", "--seed", "5", "--resume", "--threads", threads[number % 3], "--out",
+                                   out->s));
 }
 
 static void leave_alone(job *j, const char *name)

@@ -78,8 +78,14 @@ static bool train(const test_path *out, int epochs, bool resume, long dies_at)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        pc_train_settings settings = {.data = data.s, .out = out->s, .epochs = epochs, .batch = 4, .size = 10, .zoom = 0.2,
-                                      .flip = true, .resume = resume};
+        pc_train_settings settings = {.data = data.s,
+                                      .out = out->s,
+                                      .epochs = epochs,
+                                      .batch = 4,
+                                      .size = 10,
+                                      .zoom = 0.2,
+                                      .flip = true,
+                                      .resume = resume};
         pc_train_summary summary;
         changes = 0;
         fatal = dies_at;

@@ -1,4 +1,5 @@
-/* folder.h: a temporary folder in memory where there is one: for tests of thousands of runs that each wait for the disk. */
+/* folder.h: a temporary folder in memory where there is one: for tests of thousands of runs that each wait for the
+ * disk. */
 #ifndef PC_TEST_FOLDER_H
 #define PC_TEST_FOLDER_H
 

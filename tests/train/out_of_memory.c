@@ -1,4 +1,5 @@
-/* Every allocation of a small training, and of using its network, fails once: an error, no crash, nothing left behind. */
+/* Every allocation of a small training, and of using its network, fails once: an error, no crash, nothing left behind.
+ */
 #include "faults.h"
 #include "folder.h"
 
@@ -35,8 +36,16 @@ static void hear_start(void *context, const char *text)
 static bool train(const char *arch, bool resume, int epochs)
 {
     pc_train_callbacks callbacks = {.started = hear_start};
-    pc_train_settings settings = {.data = data.s, .out = out.s, .arch = arch, .epochs = epochs, .batch = 4, .size = 10,
-                                  .zoom = 0.2, .flip = true, .resume = resume, .callbacks = &callbacks};
+    pc_train_settings settings = {.data = data.s,
+                                  .out = out.s,
+                                  .arch = arch,
+                                  .epochs = epochs,
+                                  .batch = 4,
+                                  .size = 10,
+                                  .zoom = 0.2,
+                                  .flip = true,
+                                  .resume = resume,
+                                  .callbacks = &callbacks};
     pc_train_summary summary;
     return pc_train_folder(&settings, &summary) == PC_OK;
 }
@@ -130,8 +139,13 @@ static bool save_and_load(void *path)
                                    pc_linear(18, 4, .activation = PC_TANH), pc_dropout(0.5), pc_linear(4, 3));
     pc_optimizer *adam = pc_adam(net), *other = NULL;
     pc_module *again = NULL;
-    pc_keras_options options = {.height = 8, .width = 8, .channels = 3, .head = PC_KERAS_SOFTMAX, .optimizer = adam,
-                                .optimizer_state = true, .class_names = (const char *[]){"ant", "bee", "cow"},
+    pc_keras_options options = {.height = 8,
+                                .width = 8,
+                                .channels = 3,
+                                .head = PC_KERAS_SOFTMAX,
+                                .optimizer = adam,
+                                .optimizer_state = true,
+                                .class_names = (const char *[]){"ant", "bee", "cow"},
                                 .class_count = 3};
     bool fine = adam && pc_keras_save(path, net, options) == PC_OK && (again = pc_keras_load(path, NULL)) &&
                 (other = pc_adam(again)) && pc_keras_load_optimizer(path, other) == PC_OK;

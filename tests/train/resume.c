@@ -53,8 +53,8 @@ static void begin(training *t, bool adam)
     pc_seed(7);
     t->fit.train = pc_picture_folder(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3,
                                      .flip = true, .augment = {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2});
-    t->fit.net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_dropout(0.3), pc_flatten(),
-                               pc_linear(64, 8, .activation = PC_RELU), pc_dropout(0.5), pc_linear(8, 1));
+    t->fit.net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_dropout(0.3),
+                               pc_flatten(), pc_linear(64, 8, .activation = PC_RELU), pc_dropout(0.5), pc_linear(8, 1));
     t->fit.optimizer = adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
     assert_not_null_ok(t->fit.train);
     assert_not_null_ok(t->fit.optimizer);
@@ -147,7 +147,8 @@ static void damaged_checkpoints_are_refused(void **state)
     training t;
     begin(&t, false);
     assert_ok(pc__checkpoint_save(path.s, &t.fit, "--x 1\n"));
-    assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 2\n") == PC_OK, PC_ERR_STATE, "--x 1, and this run has --x 2");
+    assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 2\n") == PC_OK, PC_ERR_STATE,
+                 "--x 1, and this run has --x 2");
     FILE *file = fopen(path.s, "rb");
     static char bytes[1 << 16];
     size_t n = fread(bytes, 1, sizeof bytes, file);
