@@ -19,8 +19,8 @@ typedef struct pc_stream pc_stream;
 typedef struct pc_event pc_event;
 typedef struct pc_graph pc_graph;
 
-/* A new stream on `device`. NULL on failure. The caller owns it; free waits for its work. It must not be the current one
- * of another thread then. */
+/* A new stream on `device`. NULL on failure. The caller owns it; free waits for its work and drops an unfinished
+ * recording. It must not be the current one of another thread then. */
 PC_API PC_MUST_USE pc_stream *pc_stream_new(pc_device device);
 PC_API void pc_stream_free(pc_stream *stream);
 

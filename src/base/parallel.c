@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 /* What one core does in 8 (AVX-512) to 45 (SSE) microseconds, several times what a waiting helper needs to start. */
@@ -21,7 +22,7 @@ static atomic_int cores;
  * how many have (16 bits): joining and closing are one atomic step each, so nobody joins late. */
 #define CLOSED 0x80000000u
 #define MOST_OF(door) ((int)((door) >> 16 & 0x7fff))
-#define JOINED_OF(door) ((int)((door) & 0xffff))
+#define JOINED_OF(door) ((int)((door)&0xffff))
 static struct {
     atomic_uint_fast64_t door;
     atomic_int sleepers, left;
@@ -138,17 +139,33 @@ static void forget_helpers(void)
     pthread_cond_init(&wake, NULL);
 }
 
+/* The program's signals are handled in the program's own threads; faults stay with the thread that makes them. */
+static void block_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t set;
+    sigfillset(&set);
+    for (int i = 0; i < PC__COUNT(faults); i++)
+        sigdelset(&set, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &set, before);
+}
+
 static void make_helpers(int wanted)
 {
     static bool told;
+    if (helpers >= wanted)
+        return;
     if (!told)
         told = pthread_atfork(NULL, NULL, forget_helpers) == 0;
+    sigset_t before;
+    block_signals(&before);
     for (; helpers < wanted; helpers++) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, help, NULL) != 0)
-            return; /* fewer threads do the same work */
+            break; /* fewer threads do the same work */
         pthread_detach(thread);
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void open_door(int most, int64_t n, pc__part_fn part, void *context)
@@ -180,10 +197,8 @@ static void close_door(void)
 
 void pc__parallel(int threads, int64_t n, pc__part_fn part, void *context)
 {
-    bool taken = true;
-    if (threads > 1 && n > 1 && !inside)
-        taken = atomic_exchange(&job.busy, true);
-    if (taken) {
+    bool alone = threads <= 1 || n <= 1 || inside;
+    if (alone || atomic_exchange(&job.busy, true)) {
         int number = own_number;
         own_number = 0;
         for (int64_t i = 0; i < n; i++)
@@ -191,9 +206,9 @@ void pc__parallel(int threads, int64_t n, pc__part_fn part, void *context)
         own_number = number;
         return;
     }
-    int most = PC__MIN(threads, PC__THREADS_MAX) - 1;
+    int most = (int)PC__MIN(PC__MIN(threads, PC__THREADS_MAX), n) - 1;
     make_helpers(most);
-    open_door((int)PC__MIN(most, n - 1), n, part, context);
+    open_door(most, n, part, context);
     work_on();
     close_door();
     atomic_store(&job.busy, false);

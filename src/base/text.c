@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 static bool reserve(pc__text *text, size_t more)
 {
@@ -54,9 +55,9 @@ void pc__text_free(pc__text *text)
 int pc__cpu_count(void)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    return PC__MAX(1, CPU_COUNT(&set));
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return PC__MAX(1, CPU_COUNT(&set));
+    return (int)PC__MAX(1, sysconf(_SC_NPROCESSORS_ONLN)); /* more processors than a cpu_set_t has bits */
 }
 
 const char *pc_version(void)

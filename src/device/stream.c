@@ -94,6 +94,8 @@ void pc_stream_free(pc_stream *stream)
 {
     if (!stream || stream->is_default)
         return;
+    if (stream->recording)
+        pc_graph_free(pc_graph_end(stream));
     (void)stream->backend->stream_synchronize(stream);
     if (current[stream->device.type][stream->device.index] == stream)
         current[stream->device.type][stream->device.index] = NULL;

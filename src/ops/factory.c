@@ -57,9 +57,10 @@ pc_tensor *pc_scalar(double value, pc_dtype dtype, pc_device device)
 pc_tensor *pc_arange(double start, double end, double step, pc_dtype dtype, pc_device device)
 {
     double n = ceil((end - start) / step);
-    if (!(step != 0) || !isfinite(n) || n < 0 || n > 1e15 || dtype == PC_BOOL)
-        return pc__null(PC_ERR_ARGUMENT, "pc_arange: %g to %g in steps of %g gives no list of numbers in %s", start, end,
-                        step, pc_dtype_name(dtype));
+    bool fits = pc__is_float(dtype) || (fabs(start) < 0x1p63 && fabs(end) < 0x1p63);
+    if (!(step != 0) || !isfinite(n) || n < 0 || n > 1e15 || dtype == PC_BOOL || !fits)
+        return pc__null(PC_ERR_ARGUMENT, "pc_arange: %g to %g in steps of %g gives no list of numbers in %s", start,
+                        end, step, pc_dtype_name(dtype));
     pc_tensor *t = make("pc_arange", PC_SHAPE((int64_t)n), dtype, device);
     pc__arange_attributes attributes = {start, step};
     return t ? finish(t, pc__call_in_place(PC__OP_arange, t, NULL, 0, &attributes, sizeof attributes)) : NULL;

@@ -44,7 +44,8 @@ pc_status pc__infer_cat(pc_call *call, pc__meta *out)
         if (!fits)
             return pc__fail(PC_ERR_SHAPE, "cat: the shapes %s and %s differ outside dimension %d", PC__SHAPE_OF(first),
                             PC__SHAPE_OF(t), a->dim);
-        shape[a->dim] += t->shape[a->dim];
+        if (__builtin_add_overflow(shape[a->dim], t->shape[a->dim], &shape[a->dim]))
+            return pc__fail(PC_ERR_MEMORY, "cat: the result has more elements than any memory");
     }
     pc__meta_contiguous(&out[0], first->dtype, first->ndim, shape);
     return PC_OK;
@@ -68,7 +69,8 @@ pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
     if (!a || !index)
         return PC__CALL_PLAIN(index_select, a, index);
     if (index->ndim != 1 || (index->dtype != PC_I64 && index->dtype != PC_I32))
-        return pc__null(PC_ERR_ARGUMENT, "index_select: the index is %s %s; it must be int64 or int32 with one dimension",
+        return pc__null(PC_ERR_ARGUMENT,
+                        "index_select: the index is %s %s; it must be int64 or int32 with one dimension",
                         pc_dtype_name(index->dtype), PC__SHAPE_OF(index));
     pc__dim_attributes attributes = {pc__dim("index_select", dim, a->ndim)};
     if (attributes.dim < 0)

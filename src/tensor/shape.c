@@ -28,15 +28,14 @@ pc_status pc__shape_check(const char *who, pc_shape shape, pc_dtype dtype)
     if ((unsigned)dtype >= PC_DTYPE_COUNT)
         return pc__fail(PC_ERR_DTYPE, "%s: there is no dtype %d", who, (int)dtype);
     int64_t bytes = (int64_t)pc_dtype_size(dtype);
-    bool empty = false, overflow = false;
+    bool overflow = false; /* strides of empty tensors must be countable too: sizes of 0 count as 1 */
     for (int i = 0; i < shape.ndim; i++) {
         if (shape.dim[i] < 0)
             return pc__fail(PC_ERR_SHAPE, "%s: the shape %s has a negative size", who,
                             pc__shape_format(shape.ndim, shape.dim).s);
-        empty |= shape.dim[i] == 0;
-        overflow |= __builtin_mul_overflow(bytes, shape.dim[i], &bytes);
+        overflow |= __builtin_mul_overflow(bytes, PC__MAX(shape.dim[i], 1), &bytes);
     }
-    if (overflow && !empty)
+    if (overflow)
         return pc__fail(PC_ERR_MEMORY, "%s: the shape %s has more elements than any memory", who,
                         pc__shape_format(shape.ndim, shape.dim).s);
     return PC_OK;

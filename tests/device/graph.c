@@ -166,13 +166,55 @@ static void errors_in_a_launch(void **state)
     }
 }
 
+static void note_release(void *context)
+{
+    ++*(int *)context;
+}
+
+/* Dropping the program's memory is no reading of it: a recording does not mind. */
+static void memory_goes_while_recording(void **state)
+{
+    (void)state;
+    float host[3] = {1, 2, 3};
+    int released = 0;
+    pc_stream *stream = pc_stream_current(PC_DEVICE_CPU);
+    assert_ok(pc_graph_begin(stream));
+    pc_tensor_free(pc_from_memory(host, PC_SHAPE(3), PC_F32, note_release, &released));
+    assert_false(pc_failed());
+    assert_int_equal(released, 1);
+    pc_graph_free(pc_graph_end(stream));
+}
+
+/* A graph needs no stream to live; a stream takes its unfinished recording with it. */
+static void graphs_outlive_streams(void **state)
+{
+    (void)state;
+    assert_ok(pc_memory_trim(device()));
+    int64_t before = pc_live_allocations();
+    PC_SCOPE {
+        pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, device());
+        pc_stream *stream = pc_stream_new(device());
+        assert_ok(pc_stream_set_current(device(), stream));
+        assert_ok(pc_graph_begin(stream));
+        assert_ok(pc_fill(x, 2));
+        pc_graph *graph = pc_graph_end(stream);
+        assert_ok(pc_graph_begin(stream));
+        assert_ok(pc_fill(x, 3));
+        pc_stream_free(stream);
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(x)), 2, 0);
+        pc_graph_free(graph);
+    }
+    assert_ok(pc_memory_trim(device()));
+    assert_int_equal(pc_live_allocations(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_repeat_the_step),
-        cmocka_unit_test(inputs_change_between_launches),
-        cmocka_unit_test(errors_while_recording),
-        cmocka_unit_test(errors_in_a_launch),
+        cmocka_unit_test(launches_repeat_the_step),    cmocka_unit_test(inputs_change_between_launches),
+        cmocka_unit_test(errors_while_recording),      cmocka_unit_test(errors_in_a_launch),
+        cmocka_unit_test(memory_goes_while_recording), cmocka_unit_test(graphs_outlive_streams),
     };
     return cmocka_run_group_tests_name("device.graph", tests, NULL, NULL);
 }

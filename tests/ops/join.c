@@ -26,6 +26,8 @@ static void bad_cat(void **state)
         assert_fails(pc_cat((pc_tensor *[]){a, a}, 2, 2), PC_ERR_RANGE, "dimension 2");
         assert_fails(pc_cat((pc_tensor *[]){zero, zero}, 2, 0), PC_ERR_SHAPE, "zero-dim");
         assert_fails(pc_cat((pc_tensor *[]){a, zero}, 2, 0), PC_ERR_SHAPE, "cat");
+        pc_tensor *vast = pc_expand(pc_zeros(PC_SHAPE(1), PC_U8, test_device()), PC_SHAPE(1ll << 62));
+        assert_fails(pc_cat((pc_tensor *[]){vast, vast}, 2, 0), PC_ERR_MEMORY, "any memory");
         assert_fails(pc_cat(NULL, 0, 0), PC_ERR_ARGUMENT, "at least one");
         assert_fails(pc_cat(NULL, 2, 0), PC_ERR_ARGUMENT, "cat");
         assert_fails(pc_cat((pc_tensor *[]){a, NULL}, 2, 0), PC_ERR_ARGUMENT, "input 1 is NULL");

@@ -64,6 +64,8 @@ static void ranges(void **state)
         assert_fails(pc_arange(0, NAN, 1, PC_I64, test_device()), PC_ERR_ARGUMENT, "nan");
         assert_fails(pc_arange(0, INFINITY, 1, PC_F32, test_device()), PC_ERR_ARGUMENT, "inf");
         assert_fails(pc_arange(0, 1e300, 1, PC_F32, test_device()), PC_ERR_ARGUMENT, "1e+300");
+        assert_fails(pc_arange(1e300, 2e300, 1e299, PC_I64, test_device()), PC_ERR_ARGUMENT, "int64");
+        assert_fails(pc_zeros(PC_SHAPE(1ll << 62, 4, 0), PC_U8, test_device()), PC_ERR_MEMORY, "any memory");
         assert_fails(pc_arange(0, 2, 1, PC_BOOL, test_device()), PC_ERR_ARGUMENT, "bool");
         assert_fails(pc_arange(0, 2, 1, (pc_dtype)42, test_device()), PC_ERR_DTYPE, "42");
     }
