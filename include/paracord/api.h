@@ -26,8 +26,12 @@
 #endif
 
 /* Options are open structs whose zero means "default", written at the call by designated initialisers:
- * PC_OPTIONS(pc_conv2d_options, .stride = 2). The same spelling works in C11 and in C++20. */
+ * PC_OPTIONS(pc_conv2d_options, .stride = 2). The same spelling works in C11 and in C++20 (there in the order of the
+ * struct's members). g++ -Wextra would warn of the members that are left out; not in a system header. */
 #ifdef __cplusplus
+#ifdef __GNUC__
+#pragma GCC system_header
+#endif
 #define PC_OPTIONS(type, ...) (type{__VA_ARGS__})
 #define PC_BEGIN extern "C" {
 #define PC_END }

@@ -20,6 +20,9 @@
 #define PARACORD_NN_H
 
 #include <paracord/ops.h>
+#ifdef __cplusplus
+#include <initializer_list>
+#endif
 
 PC_BEGIN
 
@@ -115,8 +118,18 @@ PC_API PC_MUST_USE pc_module *pc_dropout(double p);
  * and activation. Owns the children, on failure too. At most 64 in the macro form. */
 PC_API PC_MUST_USE pc_module *pc_sequential_of(int count, ...);
 PC_API PC_MUST_USE pc_module *pc_sequential_new(pc_module *const *children, int count);
+#ifdef __cplusplus
+PC_END
+inline pc_module *pc_sequential_list(std::initializer_list<pc_module *> children)
+{
+    return pc_sequential_new(children.begin(), static_cast<int>(children.size()));
+}
+PC_BEGIN
+#define pc_sequential(...) pc_sequential_list({__VA_ARGS__})
+#else
 #define pc_sequential(...)                                                                                             \
     pc_sequential_of((int)(sizeof((pc_module *[]){__VA_ARGS__}) / sizeof(pc_module *)), __VA_ARGS__)
+#endif
 
 /* The constructors with options by name: pc_conv2d(3, 32, 3, .stride = 3). */
 #define pc_linear(in, ...) PC_LINEAR_(in, __VA_ARGS__, )

@@ -110,7 +110,7 @@ static pc_status check_settings(const char *path, const char *was, const char *n
 
 static pc_status damaged(const char *path, const char *how)
 {
-    return pc__fail(PC_ERR_FORMAT, "%s is no checkpoint that can be resumed: %s", path, how);
+    return pc__fail(PC_ERR_FORMAT, "%s is no checkpoint that can be resumed: %s; delete it to begin anew", path, how);
 }
 
 static pc_status take_tensors(const char *path, const pc_optimizer *o, const uint8_t *bytes, size_t n)

@@ -1,5 +1,6 @@
 /* classifier.c: using a trained network: measure it, ask it, describe it. */
 #include "io/file.h"
+#include "train/data_folders.h"
 #include "train/model_file.h"
 #include "train/score.h"
 #include "train/summary.h"
@@ -83,6 +84,22 @@ static pc_status make_result(const pc_classifier *c, pc_evaluation *e)
     return PC_OK;
 }
 
+/* Where the pictures are: in `folder`, or in the test folder in it when it has no folder of the first class itself. */
+static pc_status find_pictures(const pc_classifier *c, const char *folder, char **path)
+{
+    pc__text first = {0};
+    pc__text_add(&first, "%s/%s", folder, c->model.names[0]);
+    bool missing = !first.failed && !pc__is_folder(first.data);
+    pc_status status = first.failed ? PC_ERR_MEMORY : PC_OK;
+    pc__text_free(&first);
+    *path = NULL;
+    if (missing)
+        status = pc__find_test_folder(folder, path);
+    if (status == PC_OK && !*path)
+        *path = pc__strdup(folder);
+    return *path ? PC_OK : PC_ERR_MEMORY;
+}
+
 /* The classes in the model's order, unless the file names none: then the folder's own. */
 static pc_loader *load(const pc_classifier *c, const char *folder, int batch, const pc_train_callbacks *callbacks)
 {
@@ -116,8 +133,12 @@ pc_status pc_classifier_evaluate(pc_classifier *c, const char *folder, int batch
                                  pc_evaluation *result)
 {
     PC__TRY(make_result(c, result));
-    pc_loader *loader = load(c, folder, batch > 0 ? batch : 32, callbacks);
-    pc_status status = loader ? PC_OK : pc_error_last()->status;
+    char *pictures;
+    pc_status status = find_pictures(c, folder, &pictures);
+    pc_loader *loader = status == PC_OK ? load(c, pictures, batch > 0 ? batch : 32, callbacks) : NULL;
+    if (!loader)
+        status = pc_error_last()->status;
+    pc__free(pictures);
     pc__score score = {0};
     counting counter = {loader, callbacks, result, 0};
     if (status == PC_OK)

@@ -75,7 +75,7 @@ static pc_status run_epoch(pc__fit *fit)
             return PC_OK;
         }
     }
-    return pc_failed() ? pc_error_last()->status : PC_OK;
+    return fit->at.batch == pc_loader_batches(fit->train) ? PC_OK : pc_error_last()->status;
 }
 
 static pc_status end_epoch(pc__fit *fit)

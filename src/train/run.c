@@ -1,18 +1,17 @@
 /* run.c: pc_train_folder: from settings to a trained network and its files. */
 #include "train/run.h"
 
-#include "io/file.h"
 #include "train/arch.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
 #include <paracord/threads.h>
-#include <unistd.h>
 
-/* Checkpoints cost a flush to the disk: at the end of an epoch they are written when the last one is this old, within
- * an epoch when it is much older. */
-#define SAVE_SECONDS 2.0
-#define SAVE_WITHIN_SECONDS 30.0
+/* Checkpoints are written as often as this share of the time pays for, by what the last one took: a small network loses
+ * a moment's work to a kill, a large one on a slow disk minutes. One that took oddly long (a stopped process, a disk
+ * that hung) must not put off the next one for hours. */
+#define SAVE_SHARE 0.02
+#define SAVE_SECONDS_MOST 300.0
 
 static int choice(const char *what, const char *given, const char *const *names, int count)
 {
@@ -65,23 +64,6 @@ static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
     return pc_device_parse(s->device, &run->device);
 }
 
-static pc_status name_files(pc__run *run)
-{
-    const struct {
-        char **path;
-        const char *name;
-    } files[] = {{&run->checkpoint, "checkpoint"}, {&run->metrics, "metrics.jsonl"}, {&run->model, "model.h5"},
-                 {&run->report, "report.html"}};
-    for (int i = 0; i < PC__COUNT(files); i++) {
-        pc__text text = {0};
-        pc__text_add(&text, "%s/%s", run->s.out, files[i].name);
-        *files[i].path = text.data;
-        if (text.failed)
-            return PC_ERR_MEMORY;
-    }
-    return pc__folder_make(run->s.out);
-}
-
 static pc_status make_network(pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
@@ -98,9 +80,18 @@ static pc_status make_network(pc__run *run)
 
 static pc_status save_checkpoint(pc__run *run, const pc__fit *fit)
 {
+    double start = pc__now();
     PC__TRY(pc__checkpoint_save(run->checkpoint, fit, run->settings));
     run->last_save = pc__now();
+    run->save_seconds = run->last_save - start;
     return PC_OK;
+}
+
+/* The first batch of a run is always saved: a run that is killed again and again still goes on. */
+static bool save_pays(const pc__run *run)
+{
+    double age = pc__now() - run->last_save;
+    return age * SAVE_SHARE >= run->save_seconds || age >= SAVE_SECONDS_MOST;
 }
 
 /* An epoch's line goes to metrics.jsonl before the checkpoint that counts it: resuming cuts lines of epochs that will
@@ -108,36 +99,15 @@ static pc_status save_checkpoint(pc__run *run, const pc__fit *fit)
 static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result *result)
 {
     pc__run *run = context;
-    double age = pc__now() - run->last_save;
     if (!result)
-        return age > SAVE_WITHIN_SECONDS ? save_checkpoint(run, fit) : PC_OK;
+        return save_pays(run) ? save_checkpoint(run, fit) : PC_OK;
     pc__epoch_record record = {.epoch = result->epoch, .loss = result->loss, .accuracy = result->accuracy,
                                .test_loss = result->test_loss, .test_accuracy = result->test_accuracy,
                                .seconds = result->seconds, .images_per_second = result->images_per_second,
                                .lr = pc_optimizer_lr(fit->optimizer)};
     PC__TRY(pc__metrics_append(run->metrics, &record));
     PC__TRY(pc__history_add(&run->history, &record));
-    return age > SAVE_SECONDS && result->epoch < result->epochs ? save_checkpoint(run, fit) : PC_OK;
-}
-
-/* Where to begin: at the checkpoint when resuming and there is one, else at the start. An unfinished run is not
- * overwritten unasked. */
-static pc_status find_start(pc__run *run)
-{
-    bool there = access(run->checkpoint, F_OK) == 0;
-    pc__run_settings_text(run);
-    if (there && !run->s.resume && access(run->model, F_OK) != 0)
-        return pc__fail(PC_ERR_STATE, "%s holds an unfinished run; go on with it by --resume, or choose another --out or delete it",
-                        run->s.out);
-    if (there && run->s.resume) {
-        PC__TRY(pc__checkpoint_load(run->checkpoint, &run->fit, run->settings));
-        run->resumed = true;
-    } else {
-        /* The old network belongs to another run from here on; and an unwritable folder shows now, not at the end. */
-        unlink(run->model);
-        PC__TRY(save_checkpoint(run, &run->fit));
-    }
-    return pc__metrics_load(run->metrics, (int)run->fit.at.epoch, &run->history);
+    return result->epoch < result->epochs && save_pays(run) ? save_checkpoint(run, fit) : PC_OK;
 }
 
 static pc_status save_model(const pc__run *run)
@@ -150,23 +120,27 @@ static pc_status save_model(const pc__run *run)
     return pc__model_save(run->model, &file);
 }
 
-static void tell_start(const pc__run *run)
+static pc_status tell_start(const pc__run *run)
 {
     const pc_train_callbacks *callbacks = run->s.callbacks;
-    char *text = callbacks && callbacks->started ? pc__run_describe(run) : NULL;
-    if (text)
-        callbacks->started(callbacks->context, text);
+    if (!callbacks || !callbacks->started)
+        return PC_OK;
+    char *text = pc__run_describe(run);
+    if (!text)
+        return PC_ERR_MEMORY;
+    callbacks->started(callbacks->context, text);
     pc__free(text);
+    return PC_OK;
 }
 
 static pc_status run_all(pc__run *run)
 {
     double start = pc__now();
-    PC__TRY(name_files(run));
     PC__TRY(pc__run_load_data(run));
     PC__TRY(make_network(run));
-    PC__TRY(find_start(run));
-    tell_start(run);
+    PC__TRY(pc__run_open_folder(run)); /* last, so that wrong settings leave no empty folder behind */
+    PC__TRY(pc__run_find_start(run));
+    PC__TRY(tell_start(run));
     PC__TRY(pc__fit_run(&run->fit));
     PC__TRY(save_checkpoint(run, &run->fit));
     run->seconds = pc__now() - start;
@@ -206,14 +180,14 @@ static void release(pc__run *run)
     pc__free(run->skipped);
     pc__free(run->class_names);
     pc__history_free(&run->history);
-    char *paths[] = {run->train_folder, run->test_folder, run->checkpoint, run->metrics, run->model, run->report};
-    for (int i = 0; i < PC__COUNT(paths); i++)
-        pc__free(paths[i]);
+    pc__free(run->train_folder);
+    pc__free(run->test_folder);
+    pc__run_close_folder(run);
 }
 
 pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary)
 {
-    pc__run run = {0};
+    pc__run run = {.lock = -1};
     pc_generator before = pc_generator_get();
     int threads = pc_get_threads();
     *summary = (pc_train_summary){0};

@@ -19,15 +19,24 @@ typedef struct pc__run {
     char *checkpoint, *metrics, *model, *report; /* paths */
     char settings[1024];              /* for the checkpoint */
     bool resumed;
-    double last_save; /* when a checkpoint was last written */
-    double seconds;   /* of earlier sessions and this one */
+    int lock;            /* a descriptor of the folder, -1: none */
+    double last_save;    /* when this session last wrote a checkpoint; 0: not yet */
+    double save_seconds; /* what that took */
+    double seconds;      /* of this session */
     pc__history history;
     pc__report_skipped *skipped; /* the first ones */
     int skipped_count, skipped_room;
+    pc_status skipped_status; /* of remembering them */
 } pc__run;
 
 /* run_data.c: find the folders and load the pictures; class_names is set. */
 pc_status pc__run_load_data(pc__run *run);
+
+/* run_folder.c: make, lock and tidy the folder of the run. Then where to begin: at the checkpoint when resuming and there
+ * is one, else at the start, in an emptied folder; an unfinished run is not overwritten unasked. */
+pc_status pc__run_open_folder(pc__run *run);
+pc_status pc__run_find_start(pc__run *run);
+void pc__run_close_folder(pc__run *run);
 
 /* run_report.c: the report of a finished run. */
 pc_status pc__run_report(pc__run *run);

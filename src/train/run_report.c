@@ -16,6 +16,7 @@ typedef struct collector {
     int sample_count;
     int64_t every; /* one picture in so many becomes a sample */
     int64_t seen;
+    pc_status status;
 } collector;
 
 static double probability_of(const float *row, int64_t width, int named)
@@ -30,18 +31,18 @@ static double probability_of(const float *row, int64_t width, int named)
     return 1 / sum;
 }
 
-static void add_sample(collector *c, const pc_picture *picture, int named, double probability)
+static pc_status add_sample(collector *c, const pc_picture *picture, int named, double probability)
 {
     pc__report_sample *sample = &c->samples[c->sample_count];
     uint8_t *png = NULL;
     size_t n = 0;
-    if (pc_image_encode_png(&picture->image, &png, &n) != PC_OK) {
-        pc_error_clear(); /* without libpng the report has no pictures, and is still a report */
-        png = NULL, n = 0;
-    }
+#if PC_HAVE_PNG /* without libpng the report has no pictures, and is still a report */
+    PC__TRY(pc_image_encode_png(&picture->image, &png, &n));
+#endif
     *sample = (pc__report_sample){.name = picture->path, .truth = c->run->class_names[picture->label],
                                   .predicted = c->run->class_names[named], .probability = probability, .bytes = png, .n = n};
     c->sample_count++;
+    return PC_OK;
 }
 
 static bool collect(void *context, const pc_batch *batch, const float *logits, int64_t width)
@@ -54,7 +55,9 @@ static bool collect(void *context, const pc_batch *batch, const float *logits, i
         int named = pc__named_class(logits + i * width, width);
         c->confusion[picture.label * c->classes + named]++;
         if (c->seen % c->every == 0 && c->sample_count < SAMPLES)
-            add_sample(c, &picture, named, probability_of(logits + i * width, width, named));
+            c->status = add_sample(c, &picture, named, probability_of(logits + i * width, width, named));
+        if (c->status != PC_OK)
+            return false;
     }
     return true;
 }
@@ -125,6 +128,8 @@ pc_status pc__run_report(pc__run *run)
     pc__score score;
     if (status == PC_OK)
         status = pc__score_loader(run->fit.net, loader, collect, &c, &score);
+    if (c.status != PC_OK)
+        status = c.status;
     if (status == PC_OK)
         status = pc__summary_rows(run->fit.net, run->s.size, &rows, &row_count);
     if (status == PC_OK) {

@@ -52,8 +52,8 @@ void pc__run_settings_text(pc__run *run)
     device[strcspn(device, ":")] = 0; /* the kind of device, not which one */
     snprintf(run->settings, sizeof run->settings,
              "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--lr %.17g\n--momentum %.17g\n--init %s\n--resize %s\n--shear "
-             "%.17g\n--zoom %.17g\n--rotation %.17g\n--flip %d\n--val-split %.17g\n--seed %llu\n--device %s\nother pictures "
-             "(%016llx)\n",
+             "%.17g\n--zoom %.17g\n--rotation %.17g\n--flip %d\n--val-split %.17g\n--seed %llu\n--device %s\nthe set of pictures "
+             "%016llx\n",
              s->arch, s->batch, s->size, s->optimizer, s->lr, s->momentum, s->init, s->resize, s->shear, s->zoom, s->rotation,
              s->flip, run->split ? s->val_split : 0, (unsigned long long)s->seed, device,
              (unsigned long long)pc_loader_fingerprint(run->fit.train));

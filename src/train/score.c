@@ -100,7 +100,7 @@ pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each,
         while (status == PC_OK && pc_loader_next(loader, &batch))
             status = score_batch(net, &batch, each, context, score);
     }
-    if (status == PC_OK && pc_failed())
+    if (status == PC_OK && score->seen < pc_loader_count(loader))
         status = pc_error_last()->status;
     pc_module_train(net, was_training);
     return status;

@@ -1,0 +1,107 @@
+/* run_folder.c: the folder of a run: its files, which of them an earlier run has left, and who may write there. */
+#include "train/run.h"
+
+#include "io/file.h"
+#include "train/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static pc_status name_files(pc__run *run)
+{
+    const struct {
+        char **path;
+        const char *name;
+    } files[] = {{&run->checkpoint, "checkpoint"},
+                 {&run->metrics, "metrics.jsonl"},
+                 {&run->model, "model.h5"},
+                 {&run->report, "report.html"}};
+    for (int i = 0; i < PC__COUNT(files); i++) {
+        pc__text text = {0};
+        pc__text_add(&text, "%s/%s", run->s.out, files[i].name);
+        *files[i].path = text.data;
+        if (text.failed)
+            return PC_ERR_MEMORY;
+    }
+    return PC_OK;
+}
+
+/* Two runs would overwrite each other's files. The system gives the lock back however this process ends; a file system
+ * that has no locks goes without. */
+static pc_status lock(pc__run *run)
+{
+    run->lock = open(run->s.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->lock < 0)
+        return pc__fail_file(errno, "cannot open the folder %s", run->s.out);
+    if (flock(run->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return pc__fail(PC_ERR_STATE, "another run is writing to %s; wait for it, or choose another --out", run->s.out);
+    return PC_OK;
+}
+
+/* What a killed run was writing. */
+static pc_status remove_temporaries(const pc__run *run)
+{
+    const char *files[] = {run->checkpoint, run->metrics, run->model, run->report};
+    for (int i = 0; i < PC__COUNT(files); i++) {
+        char *temporary = pc__file_temporary(files[i]);
+        if (!temporary)
+            return PC_ERR_MEMORY;
+        unlink(temporary);
+        pc__free(temporary);
+    }
+    return PC_OK;
+}
+
+pc_status pc__run_open_folder(pc__run *run)
+{
+    PC__TRY(name_files(run));
+    PC__TRY(pc__folder_make(run->s.out));
+    PC__TRY(lock(run));
+    return remove_temporaries(run);
+}
+
+/* The empty history shows now, not after hours, whether the folder can be written to. The checkpoint goes first: a
+ * folder is never left with the checkpoint of a finished run but without its network, which is how an unfinished one
+ * looks. */
+static pc_status begin(pc__run *run)
+{
+    PC__TRY(pc__file_write(run->metrics, "", 0));
+    unlink(run->checkpoint);
+    unlink(run->model);
+    unlink(run->report);
+    return PC_OK;
+}
+
+static pc_status go_on(pc__run *run)
+{
+    PC__TRY(pc__checkpoint_load(run->checkpoint, &run->fit, run->settings));
+    run->resumed = true;
+    PC__TRY(pc__metrics_load(run->metrics, (int)run->fit.at.epoch, &run->history));
+    if (run->fit.at.epoch < run->s.epochs)
+        unlink(run->model); /* a network beside a checkpoint says that the run is finished */
+    return PC_OK;
+}
+
+pc_status pc__run_find_start(pc__run *run)
+{
+    bool there = access(run->checkpoint, F_OK) == 0;
+    pc__run_settings_text(run);
+    if (there && run->s.resume)
+        return go_on(run);
+    if (there && access(run->model, F_OK) != 0)
+        return pc__fail(PC_ERR_STATE,
+                        "%s holds an unfinished run; go on with it by --resume, or choose another --out or delete it",
+                        run->s.out);
+    return begin(run);
+}
+
+void pc__run_close_folder(pc__run *run)
+{
+    if (run->lock >= 0)
+        close(run->lock);
+    char *paths[] = {run->checkpoint, run->metrics, run->model, run->report};
+    for (int i = 0; i < PC__COUNT(paths); i++)
+        pc__free(paths[i]);
+}

@@ -1,0 +1,200 @@
+/* Networks to Keras files and back: the same answers, the same optimiser state, and errors by name. */
+#include <math.h>
+#include <paracord.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "nn/optimizer.h"
+#include "support.h"
+
+static char path[64];
+
+static int make_path(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/paracord-keras-module-%d.h5", (int)getpid());
+    return 0;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path) != 0 && access(path, F_OK) == 0;
+}
+
+static void needs_keras(void)
+{
+#if !defined(PC_HAVE_HDF5) || !defined(PC_HAVE_CJSON)
+    skip();
+#endif
+}
+
+static pc_module *network(void)
+{
+    pc_seed(5);
+    return pc_sequential(pc_conv2d(3, 6, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
+                         pc_conv2d(6, 5, 3, .padding = 1), pc_activation(PC_TANH), pc_flatten(), pc_dropout(0.25),
+                         pc_linear(5 * 3 * 3, 7, .activation = PC_SIGMOID), pc_linear(7, 1));
+}
+
+static const pc_keras_options options = {.height = 14, .width = 14, .channels = 3, .head = PC_KERAS_SIGMOID};
+
+static void train_a_step(pc_module *net, pc_optimizer *optimizer)
+{
+    PC_SCOPE {
+        pc_tensor *x = pc_rand(PC_SHAPE(4, 3, 14, 14), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *loss = pc_bce_with_logits(pc_forward(net, x), pc_ones(PC_SHAPE(4, 1), PC_F32, PC_DEVICE_CPU));
+        assert_ok(pc_backward(loss));
+        assert_ok(pc_optimizer_step(optimizer));
+    }
+}
+
+/* Largest difference of the two networks' answers. */
+static double difference(pc_module *a, pc_module *b)
+{
+    double most = 0;
+    pc_module_train(a, false);
+    PC_SCOPE {
+        pc_tensor *x = pc_rand(PC_SHAPE(8, 3, 14, 14), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *d = pc_sub(pc_forward(a, x), pc_forward(b, x));
+        most = pc_item(pc_max(pc_mul(d, d)));
+    }
+    pc_module_train(a, true);
+    return most;
+}
+
+static void a_network_comes_back_the_same(void **state)
+{
+    (void)state;
+    needs_keras();
+    pc_module *net = network();
+    assert_ok(pc_keras_save(path, net, options));
+    pc_keras_info info;
+    pc_module *again = pc_keras_load(path, &info);
+    assert_not_null_ok(again);
+    assert_int_equal(info.height, 14);
+    assert_int_equal(info.channels, 3);
+    assert_int_equal(info.head, PC_KERAS_SIGMOID);
+    assert_string_equal(info.optimizer, "");
+    assert_false(pc_module_is_training(again));
+    assert_true(difference(net, again) == 0);
+    pc_module_free(again);
+    pc_module_free(net);
+}
+
+static pc_tensor *golden(const char *name, const char *suffix)
+{
+    char file[256];
+    snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s_%s.npy", name, suffix);
+    return pc_load_npy(file, PC_DEVICE_CPU);
+}
+
+/* The answers that Keras gave (tests/golden/keras_answers.py). */
+static void keras_models_answer_the_same(void **state)
+{
+    (void)state;
+    needs_keras();
+    static const char *const names[] = {"keras_same", "keras3_adam", "keras2_adam"};
+    for (int i = 0; i < 3; i++) {
+        char file[256];
+        snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s.h5", names[i]);
+        pc_keras_info info;
+        pc_module *net = pc_keras_load(file, &info);
+        assert_not_null_ok(net);
+        PC_SCOPE {
+            pc_tensor *x = pc_permute(golden(names[i], "x"), PC_SHAPE(0, 3, 1, 2));
+            pc_tensor *y = pc_forward(net, x);
+            y = info.head == PC_KERAS_SOFTMAX ? pc_softmax(y, 1) : info.head == PC_KERAS_SIGMOID ? pc_sigmoid(y) : y;
+            pc_tensor *d = pc_sub(y, golden(names[i], "y"));
+            assert_not_null_ok(d);
+            assert_close(sqrt(pc_item(pc_max(pc_mul(d, d)))), 0, 1e-5);
+        }
+        /* and a second writing changes nothing */
+        pc_keras_options again = {.height = info.height, .width = info.width, .channels = info.channels, .head = info.head};
+        assert_ok(pc_keras_save(path, net, again));
+        pc_module *copy = pc_keras_load(path, NULL);
+        assert_not_null_ok(copy);
+        PC_SCOPE {
+            pc_tensor *x = pc_permute(golden(names[i], "x"), PC_SHAPE(0, 3, 1, 2));
+            assert_true(pc_item(pc_sum(pc_ne(pc_forward(net, x), pc_forward(copy, x)))) == 0);
+        }
+        pc_module_free(copy);
+        pc_module_free(net);
+    }
+}
+
+static void compare_states(const pc_optimizer *a, const pc_optimizer *b)
+{
+    assert_int_equal(a->settings.step, b->settings.step);
+    assert_true(a->settings.lr == b->settings.lr);
+    for (int i = 0; i < a->count * a->slots; i++)
+        PC_SCOPE {
+            assert_true(pc_item(pc_sum(pc_ne(a->state[i], b->state[i]))) == 0);
+        }
+}
+
+static void optimiser_state_comes_back(void **state)
+{
+    (void)state;
+    needs_keras();
+    for (int kind = 0; kind < 2; kind++) {
+        pc_module *net = network();
+        pc_optimizer *first = kind ? pc_sgd(net, .lr = 0.05, .momentum = 0.9) : pc_adam(net, .lr = 0.002);
+        for (int i = 0; i < 3; i++)
+            train_a_step(net, first);
+        pc_keras_options with = options;
+        with.optimizer = first;
+        with.optimizer_state = true;
+        assert_ok(pc_keras_save(path, net, with));
+        pc_keras_info info;
+        pc_module *again = pc_keras_load(path, &info);
+        assert_not_null_ok(again);
+        assert_string_equal(info.optimizer, kind ? "SGD" : "Adam");
+        assert_close(info.lr, kind ? 0.05 : 0.002, 1e-9);
+        pc_optimizer *second = kind ? pc_sgd(again, .momentum = 0.9) : pc_adam(again);
+        pc_optimizer *other = kind ? pc_adam(again) : pc_sgd(again, .momentum = 0.9);
+        assert_ok(pc_keras_load_optimizer(path, second));
+        compare_states(first, second);
+        assert_fails(pc_keras_load_optimizer(path, other), PC_ERR_STATE, kind ? "SGD" : "Adam");
+        with.optimizer_state = false;
+        assert_ok(pc_keras_save(path, net, with));
+        assert_fails(pc_keras_load_optimizer(path, second), PC_ERR_NOT_FOUND, "no optimiser state");
+        pc_optimizer_free(first);
+        pc_optimizer_free(second);
+        pc_optimizer_free(other);
+        pc_module_free(again);
+        pc_module_free(net);
+    }
+}
+
+static pc_tensor *forward_itself(pc_module *module, pc_tensor *x)
+{
+    (void)module;
+    return pc_add_scalar(x, 1);
+}
+
+static void what_keras_has_not_is_named(void **state)
+{
+    (void)state;
+    needs_keras();
+    static const pc_module_class own = {"PlusOne", forward_itself, NULL, NULL};
+    pc_module *net = pc_sequential(pc_flatten(), pc_module_new(&own, 0), pc_linear(3 * 14 * 14, 1));
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "PlusOne");
+    pc_module_free(net);
+    net = pc_sequential(pc_conv2d(3, 2, 5, .padding = 1), pc_flatten(), pc_linear(2 * 12 * 12, 1));
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "padding");
+    assert_fails(pc_keras_save(path, net, (pc_keras_options){0}), PC_ERR_ARGUMENT, "height 0");
+    pc_module_free(net);
+    assert_fails(pc_keras_load("/nonexistent.h5", NULL), PC_ERR_FILE, "/nonexistent.h5");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_network_comes_back_the_same),
+        cmocka_unit_test(keras_models_answer_the_same),
+        cmocka_unit_test(optimiser_state_comes_back),
+        cmocka_unit_test(what_keras_has_not_is_named),
+    };
+    return cmocka_run_group_tests_name("io.keras_module", tests, make_path, remove_path);
+}

@@ -1,0 +1,158 @@
+/* Every allocation of a small training, and of using its network, fails once: an error, no crash, nothing left behind. */
+#include "faults.h"
+#include "folder.h"
+
+#include <paracord/keras.h>
+#include <paracord/train.h>
+
+static test_path root, data, out, model;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = folder_in_memory();
+    data = joined(root.s, "data");
+    out = joined(root.s, "out");
+    model = joined(root.s, "out/model.h5");
+    put_classes(placed(root.s, "data/train/").s, (const char *[]){"cat", "dog"}, 2, 3);
+    put_classes(placed(root.s, "data/test/").s, (const char *[]){"cat", "dog"}, 2, 1);
+    put_bytes(root.s, "data/train/cat/broken.jpg", "no picture", 10);
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    return 0;
+}
+
+static void hear_start(void *context, const char *text)
+{
+    (void)context, (void)text;
+}
+
+static bool train(const char *arch, bool resume, int epochs)
+{
+    pc_train_callbacks callbacks = {.started = hear_start};
+    pc_train_settings settings = {.data = data.s, .out = out.s, .arch = arch, .epochs = epochs, .batch = 4, .size = 10,
+                                  .zoom = 0.2, .flip = true, .resume = resume, .callbacks = &callbacks};
+    pc_train_summary summary;
+    return pc_train_folder(&settings, &summary) == PC_OK;
+}
+
+static char expected[1 << 20]; /* the network, when nothing fails */
+static size_t expected_bytes;
+
+static size_t read_model(char *bytes)
+{
+    FILE *file = fopen(model.s, "rb");
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, sizeof expected, file);
+    fclose(file);
+    return n;
+}
+
+/* Where a failing allocation was made up for, it has changed nothing. */
+static bool is_expected(void)
+{
+    static char bytes[sizeof expected];
+    return read_model(bytes) == expected_bytes && memcmp(bytes, expected, expected_bytes) == 0;
+}
+
+/* Afresh each time, whatever the time before has left. */
+static bool train_afresh(void *arch)
+{
+    unlink(joined(out.s, "checkpoint").s);
+    bool fine = train(arch, false, 1);
+    assert_true(!fine || !expected_bytes || is_expected());
+    return fine;
+}
+
+static bool train_on(void *arch)
+{
+    bool fine = train(arch, true, 1);
+    assert_true(!fine || is_expected());
+    return fine;
+}
+
+static void expect(char *arch)
+{
+    expected_bytes = 0;
+    assert_true(train_afresh(arch));
+    expected_bytes = read_model(expected);
+}
+
+static void training(void **state)
+{
+    (void)state;
+    expect("mlp");
+    fail_each("train mlp, all later ones too", train_afresh, "mlp", true);
+    expect("article");
+    fail_each("train article", train_afresh, "article", false);
+}
+
+static void going_on(void **state)
+{
+    (void)state;
+    expect("article");
+    fail_each("resume", train_on, "article", false);
+}
+
+static bool use(void *unused)
+{
+    (void)unused;
+    pc_classifier *c = pc_classifier_open(model.s, "cpu");
+    pc_evaluation e = {0};
+    pc_prediction p;
+    char *text = NULL, *json = NULL;
+    bool fine = c && pc_classifier_evaluate(c, data.s, 3, NULL, &e) == PC_OK &&
+                pc_classifier_predict(c, joined(data.s, "train/cat/a00.jpg").s, &p) == PC_OK &&
+                pc_classifier_summary(c, &text, &json) == PC_OK;
+    pc_text_free(text);
+    pc_text_free(json);
+    pc_evaluation_free(&e);
+    pc_classifier_free(c);
+    return fine;
+}
+
+static void using_a_network(void **state)
+{
+    (void)state;
+    assert_true(train_afresh("article"));
+    fail_each("open, evaluate, predict, summary", use, NULL, false);
+    fail_each("the same, all later ones too", use, NULL, true);
+}
+
+static bool save_and_load(void *path)
+{
+    pc_module *net = pc_sequential(pc_conv2d(3, 2, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+                                   pc_linear(18, 4, .activation = PC_TANH), pc_dropout(0.5), pc_linear(4, 3));
+    pc_optimizer *adam = pc_adam(net), *other = NULL;
+    pc_module *again = NULL;
+    pc_keras_options options = {.height = 8, .width = 8, .channels = 3, .head = PC_KERAS_SOFTMAX, .optimizer = adam,
+                                .optimizer_state = true, .class_names = (const char *[]){"ant", "bee", "cow"},
+                                .class_count = 3};
+    bool fine = adam && pc_keras_save(path, net, options) == PC_OK && (again = pc_keras_load(path, NULL)) &&
+                (other = pc_adam(again)) && pc_keras_load_optimizer(path, other) == PC_OK;
+    pc_optimizer_free(adam);
+    pc_optimizer_free(other);
+    pc_module_free(net);
+    pc_module_free(again);
+    return fine;
+}
+
+static void keras_files(void **state)
+{
+    (void)state;
+    test_path path = joined(root.s, "net.h5");
+    fail_each("Keras files", save_and_load, path.s, false);
+    fail_each("Keras files, all later ones too", save_and_load, path.s, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(training), cmocka_unit_test(going_on),
+                                       cmocka_unit_test(using_a_network), cmocka_unit_test(keras_files)};
+    return cmocka_run_group_tests_name("train.out_of_memory", tests, prepare, tidy);
+}

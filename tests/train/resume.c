@@ -1,0 +1,176 @@
+/* A training that goes on from a checkpoint, made after any batch, is the same bit by bit as one that never stopped:
+ * with dropout, augmentation, momentum and a short last batch. */
+#include "../data/pictures.h"
+
+#include "nn/optimizer.h"
+#include "train/checkpoint.h"
+
+#include <paracord/memory.h>
+
+enum { EPOCHS = 2, BATCHES = 4, MOMENTS = EPOCHS * BATCHES };
+
+static test_path root, path;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = new_root();
+    path = joined(root.s, "checkpoint");
+    put_classes(placed(root.s, "data/").s, (const char *[]){"cat", "dog"}, 2, 7);
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_int_equal(pc_live_allocations(), 0);
+    return 0;
+}
+
+typedef struct training {
+    pc__fit fit;
+    int moment;  /* batches so far */
+    int save_at; /* the moment to save at; 0: never */
+    double losses[EPOCHS], accuracies[EPOCHS];
+} training;
+
+static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result *result)
+{
+    training *t = context;
+    if (result) {
+        t->losses[result->epoch - 1] = result->loss;
+        t->accuracies[result->epoch - 1] = result->accuracy;
+        return PC_OK;
+    }
+    return ++t->moment == t->save_at ? pc__checkpoint_save(path.s, fit, "--x 1\n") : PC_OK;
+}
+
+static void begin(training *t, bool adam)
+{
+    *t = (training){.fit = {.epochs = EPOCHS, .passed = passed, .context = t}};
+    pc_seed(7);
+    t->fit.train = pc_picture_folder(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3,
+                                     .flip = true, .augment = {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2});
+    t->fit.net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_dropout(0.3), pc_flatten(),
+                               pc_linear(64, 8, .activation = PC_RELU), pc_dropout(0.5), pc_linear(8, 1));
+    t->fit.optimizer = adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
+    assert_not_null_ok(t->fit.train);
+    assert_not_null_ok(t->fit.optimizer);
+    assert_int_equal(pc_loader_batches(t->fit.train), BATCHES);
+}
+
+static void end(training *t)
+{
+    pc_loader_free(t->fit.train);
+    pc_optimizer_free(t->fit.optimizer);
+    pc_module_free(t->fit.net);
+}
+
+static void assert_same_tensor(const pc_tensor *a, const pc_tensor *b)
+{
+    float x[4096], y[4096];
+    size_t n = (size_t)pc_tensor_count(a) * sizeof *x;
+    assert_true(n <= sizeof x);
+    assert_ok(pc_read(a, x, n));
+    assert_ok(pc_read(b, y, n));
+    assert_memory_equal(x, y, n);
+}
+
+static void assert_same_state(const training *a, const training *b)
+{
+    const pc_optimizer *p = a->fit.optimizer, *q = b->fit.optimizer;
+    assert_int_equal(p->count, q->count);
+    for (int i = 0; i < p->count; i++)
+        assert_same_tensor(p->parameters[i], q->parameters[i]);
+    for (int i = 0; i < p->count * p->slots; i++)
+        assert_same_tensor(p->state[i], q->state[i]);
+    assert_int_equal(p->settings.step, q->settings.step);
+    assert_int_equal(a->fit.at.epoch, b->fit.at.epoch);
+    assert_memory_equal(&a->fit.last.loss, &b->fit.last.loss, sizeof(double));
+}
+
+/* Save after batch `moment`, throw everything away, go on from the file. */
+static void go_on_after(int moment, bool adam, const training *alone, pc_generator at_end)
+{
+    training first, second;
+    begin(&first, adam);
+    first.save_at = moment;
+    first.fit.epochs = (moment + BATCHES - 1) / BATCHES; /* it is killed some time after the checkpoint */
+    assert_ok(pc__fit_run(&first.fit));
+    end(&first);
+    begin(&second, adam);
+    (void)pc_generator_get(); /* whatever the generator did meanwhile */
+    pc_seed((uint64_t)moment);
+    assert_ok(pc__checkpoint_load(path.s, &second.fit, "--x 1\n"));
+    assert_int_equal(second.fit.at.epoch * BATCHES + second.fit.at.batch, moment);
+    assert_ok(pc__fit_run(&second.fit));
+    assert_same_state(alone, &second);
+    for (int e = (moment - 1) / BATCHES; e < EPOCHS; e++) {
+        assert_memory_equal(&alone->losses[e], &second.losses[e], sizeof(double));
+        assert_memory_equal(&alone->accuracies[e], &second.accuracies[e], sizeof(double));
+    }
+    pc_generator now = pc_generator_get();
+    assert_memory_equal(&now, &at_end, sizeof now);
+    end(&second);
+}
+
+static void from_any_batch(bool adam)
+{
+    training alone;
+    begin(&alone, adam);
+    assert_ok(pc__fit_run(&alone.fit));
+    assert_int_equal(alone.moment, MOMENTS);
+    pc_generator at_end = pc_generator_get();
+    for (int moment = 1; moment <= MOMENTS; moment++)
+        go_on_after(moment, adam, &alone, at_end);
+    end(&alone);
+}
+
+static void with_adam(void **state)
+{
+    (void)state;
+    from_any_batch(true);
+}
+
+static void with_momentum(void **state)
+{
+    (void)state;
+    from_any_batch(false);
+}
+
+/* Any part of a checkpoint, and any byte of it changed, is refused. */
+static void damaged_checkpoints_are_refused(void **state)
+{
+    (void)state;
+    training t;
+    begin(&t, false);
+    assert_ok(pc__checkpoint_save(path.s, &t.fit, "--x 1\n"));
+    assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 2\n") == PC_OK, PC_ERR_STATE, "--x 1, and this run has --x 2");
+    FILE *file = fopen(path.s, "rb");
+    static char bytes[1 << 16];
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_in_range(n, 3000, sizeof bytes - 1);
+    for (size_t i = 0; i < n; i += 97) {
+        put_bytes(root.s, "cut", bytes, i);
+        assert_fails(pc__checkpoint_load(joined(root.s, "cut").s, &t.fit, "--x 1\n") == PC_OK, PC_ERR_FORMAT, "cut");
+        bytes[i] ^= 0x10;
+        put_bytes(root.s, "changed", bytes, n);
+        bytes[i] ^= 0x10;
+        assert_fails(pc__checkpoint_load(joined(root.s, "changed").s, &t.fit, "--x 1\n") == PC_OK, PC_ERR_FORMAT,
+                     "changed");
+    }
+    put_bytes(root.s, "longer", bytes, n + 1);
+    assert_fails(pc__checkpoint_load(joined(root.s, "longer").s, &t.fit, "--x 1\n") == PC_OK, PC_ERR_FORMAT, "longer");
+    assert_fails(pc__checkpoint_load(joined(root.s, "gone").s, &t.fit, "--x 1\n") == PC_OK, PC_ERR_FILE, "gone");
+    end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(with_adam), cmocka_unit_test(with_momentum),
+                                       cmocka_unit_test(damaged_checkpoints_are_refused)};
+    return cmocka_run_group_tests_name("train.resume", tests, prepare, tidy);
+}
