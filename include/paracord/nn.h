@@ -146,6 +146,8 @@ PC_BEGIN
 
 typedef struct pc_module_class {
     const char *name; /* as printed; static storage */
+    /* Returns what an op or another module's forward returned. To hand on x itself: pc_cast(x, pc_tensor_dtype(x)), so
+     * that the result has an owner of its own. NULL with the error set on failure. */
     pc_tensor *(*forward)(pc_module *module, pc_tensor *x);
     void (*describe)(const pc_module *module, char *text, size_t n); /* what stands in the brackets; may be NULL */
     void (*destroy)(pc_module *module); /* before the parameters go; may be NULL */
@@ -156,8 +158,9 @@ PC_API PC_MUST_USE pc_module *pc_module_new(const pc_module_class *type, size_t 
 PC_API void *pc_module_data(const pc_module *module);
 PC_API const pc_module_class *pc_module_type(const pc_module *module);
 
-/* Register a parameter (one more owner of the tensor, which starts to collect gradients) or a child (ownership moves to
- * the module, on failure too). Names without dots, kept as copies; NULL tensors and children fail. */
+/* Register a parameter (a contiguous tensor; one more owner of it; it starts to collect gradients) or a child (ownership
+ * moves to the module, on failure too). A child that is a part of a module already is PC_ERR_ARGUMENT and stays there.
+ * Names without dots, kept as copies; NULL tensors and children fail. */
 PC_API PC_MUST_USE pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor);
 PC_API PC_MUST_USE pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child);
 
@@ -183,7 +186,7 @@ typedef struct pc_adam_options {
     double weight_decay;
 } pc_adam_options;
 
-/* Over all parameters of `module`, which must outlive the optimiser. The caller owns it. */
+/* Over all parameters that `module` has now; a tensor with two names counts once. The caller owns the optimiser. */
 PC_API PC_MUST_USE pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options);
 PC_API PC_MUST_USE pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options);
 #define pc_sgd(...) PC_SGD_(__VA_ARGS__, )
@@ -193,7 +196,8 @@ PC_API PC_MUST_USE pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options 
 PC_API void pc_optimizer_free(pc_optimizer *optimizer);
 
 /* Update every parameter that has a gradient, all in one kernel, and forget the gradients: there is no zero_grad to
- * forget. Gradients of several backward passes before a step add up. */
+ * forget. Gradients of several backward passes before a step add up. The step count of Adam is one for all parameters
+ * and stays when none has a gradient, or on failure. */
 PC_API PC_MUST_USE pc_status pc_optimizer_step(pc_optimizer *optimizer);
 
 /* The learning rate, for schedules. */

@@ -53,11 +53,13 @@ typedef struct pc_train_summary {
 /* PC_OK also when stopped: summary->interrupted. */
 PC_API PC_MUST_USE pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary);
 
+#define PC_CLASS_NAME_MAX 256 /* the longest folder name, and its end */
+
 typedef struct pc_evaluation {
     int64_t pictures, correct, skipped;
     double loss, accuracy;
     int classes;
-    char (*class_names)[64];
+    char (*class_names)[PC_CLASS_NAME_MAX];
     int64_t *confusion; /* confusion[true * classes + predicted] */
 } pc_evaluation;
 

@@ -23,7 +23,7 @@ void pc__json_string(pc__text *out, const char *text)
 void pc__json_number(pc__text *out, double number)
 {
     char digits[40] = "null";
-    for (int precision = 6; isfinite(number) && precision <= 17; precision++) {
+    for (int precision = 1; isfinite(number) && precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, number);
         if (strtod(digits, NULL) == number)
             break;

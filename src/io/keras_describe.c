@@ -45,6 +45,8 @@ static pc_status slot_of(const describer *d, pc__keras_weight *weight, int param
 {
     const pc_optimizer *o = d->optimizer;
     size_t bytes = (size_t)pc__keras_weight_size(weight) * sizeof(float);
+    if (parameter >= o->count || pc_tensor_count(o->parameters[parameter]) != pc__keras_weight_size(weight))
+        return pc__fail(PC_ERR_STATE, "the optimiser was made for another network than the one to be written");
     weight->slot[slot] = pc__alloc(bytes);
     float *own = pc__alloc(bytes);
     pc_status status = own && weight->slot[slot] ? pc_read(o->state[slot * o->count + parameter], own, bytes)

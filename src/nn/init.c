@@ -2,6 +2,7 @@
 #include "nn/init.h"
 
 #include "ops/factory.h"
+#include "tensor/read.h"
 
 #include <math.h>
 
@@ -20,7 +21,7 @@ pc_tensor *pc_init_weight(pc_shape shape, pc_init_kind kind, int64_t fan_in, int
         return pc__null(PC_ERR_ARGUMENT, "pc_init_weight: there is no initialiser %d", (int)kind);
     pc_tensor *t = pc_empty(shape, PC_F32, PC_DEVICE_CPU);
     double limit = limit_of(kind, fan_in, fan_out);
-    return t && pc__fill_uniform(t, -limit, limit) == PC_OK ? t : NULL;
+    return t && pc__fill_uniform(t, -limit, limit) == PC_OK ? t : pc__tensor_discard(t);
 }
 
 pc_status pc__add_weights(pc_module *module, pc_shape shape, bool no_bias, pc_init_kind kind)

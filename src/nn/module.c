@@ -5,6 +5,8 @@
 
 pc_module *pc_module_new(const pc_module_class *type, size_t bytes)
 {
+    if (!type || !type->name || !type->forward || bytes > SIZE_MAX / 2)
+        return pc__null(PC_ERR_ARGUMENT, "pc_module_new: a class needs a name and a forward function");
     pc_module *module = pc__calloc(1, sizeof *module + bytes);
     if (!module)
         return NULL;
@@ -40,9 +42,9 @@ void pc_module_free(pc_module *module)
 
 static pc_status add(pc__named **list, int *count, int *room, const char *name, void *object)
 {
-    if (!*name || strlen(name) >= PC__NAME_MAX || strchr(name, '.'))
+    if (!name || !*name || strlen(name) >= PC__NAME_MAX || strchr(name, '.'))
         return pc__fail(PC_ERR_ARGUMENT, "\"%.60s\" is no name for a part of a module: 1 to %d characters without dots",
-                        name, PC__NAME_MAX - 1);
+                        name ? name : "(null)", PC__NAME_MAX - 1);
     for (int i = 0; i < *count; i++)
         if (strcmp((*list)[i].name, name) == 0)
             return pc__fail(PC_ERR_ARGUMENT, "the module has a part named \"%s\" already", name);
@@ -62,6 +64,9 @@ pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor
 {
     if (!module || !tensor)
         return null_part("parameter");
+    if (!pc__is_contiguous(tensor))
+        return pc__fail(PC_ERR_ARGUMENT, "the parameter \"%.60s\" of shape %s is not contiguous; register a pc_contiguous of it",
+                        name ? name : "(null)", PC__SHAPE_OF(tensor));
     PC__TRY(pc_require_grad(tensor, true));
     PC__TRY(add(&module->parameters, &module->parameter_count, &module->parameter_room, name, tensor));
     (void)pc_tensor_retain(tensor);
@@ -70,9 +75,14 @@ pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor
 
 pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child)
 {
+    if (child && (child->owned || child == module))
+        return pc__fail(PC_ERR_ARGUMENT, "the %s module for \"%.60s\" is a part of a module already; every place needs a module "
+                                         "of its own", child->type->name, name ? name : "(null)");
     pc_status status = !module || !child ? null_part("child")
                                          : add(&module->children, &module->child_count, &module->child_room, name, child);
-    if (status != PC_OK)
+    if (status == PC_OK)
+        child->owned = true;
+    else
         pc_module_free(child);
     return status;
 }

@@ -15,7 +15,7 @@ typedef struct pc__named {
 
 struct pc_module {
     const pc_module_class *type;
-    bool training;
+    bool training, owned; /* owned: by the module that has it as a child */
     pc__named *parameters, *children;
     int parameter_count, parameter_room, child_count, child_room;
     max_align_t data[]; /* the class's own */

@@ -3,16 +3,15 @@
 
 #include <paracord/autograd.h>
 
-typedef struct filler {
-    pc_optimizer *optimizer;
-    int at;
-} filler;
-
+/* A tensor that the module has under two names is updated once. */
 static pc_status take(void *context, const char *name, pc__named *parameter)
 {
-    filler *f = context;
+    pc_optimizer *o = context;
     (void)name;
-    f->optimizer->parameters[f->at++] = pc_tensor_retain(parameter->object);
+    for (int i = 0; i < o->count; i++)
+        if (o->parameters[i] == parameter->object)
+            return PC_OK;
+    o->parameters[o->count++] = pc_tensor_retain(parameter->object);
     return PC_OK;
 }
 
@@ -38,13 +37,12 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
         return NULL;
     o->name = name;
     o->settings = *settings;
-    o->count = pc_module_parameter_list(module, NULL, 0);
     o->slots = slots;
-    size_t n = (size_t)o->count;
+    size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(2 + slots), sizeof *o->work);
-    if (o->parameters && o->state && o->work && pc__module_visit(module, take, &(filler){o, 0}) == PC_OK &&
+    if (o->parameters && o->state && o->work && pc__module_visit(module, take, o) == PC_OK &&
         make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
@@ -114,9 +112,15 @@ pc_status pc_optimizer_step(pc_optimizer *o)
             o->work[(2 + s) * used + k] = o->state[s * o->count + i];
         k++;
     }
-    o->settings.step++;
+    if (!used)
+        return PC_OK;
     o->settings.count = used;
-    PC__TRY(o->step(o->work, (2 + o->slots) * used, &o->settings));
+    o->settings.step++;
+    pc_status status = o->step(o->work, (2 + o->slots) * used, &o->settings);
+    if (status != PC_OK) {
+        o->settings.step--;
+        return status;
+    }
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     return PC_OK;

@@ -52,21 +52,31 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
 
 const pc_module_class pc__sequential_class = {"Sequential", forward, NULL, NULL};
 
+/* Release the children from number `from` on that no module has; one that is listed twice comes once. */
+static void release(pc_module *const *children, int from, int count)
+{
+    for (int i = from; i < count; i++) {
+        bool again = false;
+        for (int k = 0; k < i && !again; k++)
+            again = children[k] == children[i];
+        if (!again && children[i] && !children[i]->owned)
+            pc_module_free(children[i]);
+    }
+}
+
 pc_module *pc_sequential_new(pc_module *const *children, int count)
 {
     pc_module *module = count > 0 ? pc_module_new(&pc__sequential_class, 0)
                                   : pc__null(PC_ERR_ARGUMENT, "pc_sequential: there must be at least one module");
-    bool fine = module;
-    for (int i = 0; i < count; i++) {
+    int taken = 0;
+    for (pc_status status = PC_OK; module && taken < count && status == PC_OK; taken++) {
         char name[16];
-        snprintf(name, sizeof name, "%d", i);
-        if (fine)
-            fine = pc_module_add_child(module, name, children[i]) == PC_OK;
-        else
-            pc_module_free(children[i]);
+        snprintf(name, sizeof name, "%d", taken);
+        status = pc_module_add_child(module, name, children[taken]);
     }
-    if (fine)
+    if (module && module->child_count == count)
         return module;
+    release(children, taken, count);
     pc_module_free(module);
     return NULL;
 }
@@ -80,13 +90,12 @@ pc_module *pc_sequential_of(int count, ...)
         pc_module *child = va_arg(arguments, pc_module *);
         if (i < PC__COUNT(children))
             children[i] = child;
-        else
+        else if (child && !child->owned)
             pc_module_free(child);
     }
     va_end(arguments);
     if (count <= PC__COUNT(children))
         return pc_sequential_new(children, count);
-    for (int i = 0; i < PC__COUNT(children); i++)
-        pc_module_free(children[i]);
+    release(children, 0, PC__COUNT(children));
     return pc__null(PC_ERR_ARGUMENT, "pc_sequential: %d modules are more than 64; use pc_sequential_new", count);
 }

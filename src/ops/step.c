@@ -7,8 +7,6 @@
 
 static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attributes *attributes)
 {
-    if (n == 0)
-        return PC_OK;
     pc_status status = PC_OK;
     PC_NO_GRAD {
         status = pc__call_in_place(op, tensors[0], tensors, n, attributes, sizeof *attributes);

@@ -1,23 +1,33 @@
-/* checkpoint.c: the file: "PCCKPT01", the length of the rest and its checksum, then a header struct and the tensors in
- * order, each with its element count. Little-endian, as everything that Paracord runs on. */
+/* checkpoint.c: the file: "PCCKPT02", the length of the rest and its checksum, then a header and the tensors in order,
+ * each with its element count. Little-endian, as everything that Paracord runs on. A change of the header, or of what
+ * its fields mean, takes a new number in the first word. */
 #include "train/checkpoint.h"
 
 #include "io/file.h"
 #include "nn/optimizer.h"
 
+#include <limits.h>
+#include <math.h>
 #include <paracord/autograd.h>
 
-static const char magic[8] = "PCCKPT01";
+static const char magic[8] = "PCCKPT02";
 
+/* Eight bytes a field: no gaps, and the same for every compiler. */
 typedef struct header {
     char settings[1024];
-    pc__position at;
-    pc_epoch_result last;
-    pc_generator generator;
-    int64_t step;
+    int64_t epoch, batch;
+    double loss_sum;
+    int64_t correct, seen;
+    double seconds;
+    int64_t last_epoch, last_epochs;
+    double loss, accuracy, test_loss, test_accuracy, last_seconds, images_per_second;
+    int64_t has_test;
+    uint64_t seed, draws; /* of the thread's generator */
+    int64_t step;         /* of the optimiser */
     double lr;
     int64_t tensors;
 } header;
+_Static_assert(sizeof(header) == 1024 + 20 * 8, "a header has no gaps");
 
 typedef struct front {
     char magic[8];
@@ -65,18 +75,48 @@ static pc_status put_tensor(pc__text *out, const pc_tensor *t)
     return out->failed ? PC_ERR_MEMORY : pc_read(t, out->data + at, bytes);
 }
 
+static void describe(const pc__fit *fit, const char *settings, header *h)
+{
+    const pc__standing *at = &fit->at;
+    const pc_epoch_result *last = &fit->last;
+    pc_generator generator = pc_generator_get();
+    *h = (header){.epoch = at->epoch, .batch = at->batch, .loss_sum = at->score.loss, .correct = at->score.correct,
+                  .seen = at->score.seen, .seconds = at->seconds, .last_epoch = last->epoch,
+                  .last_epochs = last->epochs, .loss = last->loss, .accuracy = last->accuracy,
+                  .test_loss = last->test_loss, .test_accuracy = last->test_accuracy, .last_seconds = last->seconds,
+                  .images_per_second = last->images_per_second, .has_test = last->has_test, .seed = generator.seed,
+                  .draws = generator.step, .step = fit->optimizer->settings.step, .lr = fit->optimizer->settings.lr,
+                  .tensors = tensor_count(fit->optimizer)};
+    snprintf(h->settings, sizeof h->settings, "%s", settings);
+}
+
+/* A file that someone made may say anything: only what a training can be in is believed. */
+static bool is_possible(const header *h)
+{
+    bool position = h->epoch >= 0 && h->epoch < INT_MAX && h->batch >= 0 && h->correct >= 0 && h->seen >= h->correct &&
+                    h->seconds >= 0;
+    bool last = h->last_epoch >= 0 && h->last_epoch <= h->epoch && h->last_epochs >= 0 && h->last_epochs <= INT_MAX &&
+                (h->has_test == 0 || h->has_test == 1);
+    return position && last && h->step >= 0 && isfinite(h->lr);
+}
+
+static void adopt(const header *h, pc__fit *fit)
+{
+    fit->at = (pc__standing){h->epoch, h->batch, {h->loss_sum, h->correct, h->seen}, h->seconds};
+    fit->last = (pc_epoch_result){.epoch = (int)h->last_epoch, .epochs = (int)h->last_epochs, .loss = h->loss,
+                                  .accuracy = h->accuracy, .test_loss = h->test_loss, .test_accuracy = h->test_accuracy,
+                                  .seconds = h->last_seconds, .images_per_second = h->images_per_second,
+                                  .has_test = h->has_test != 0};
+    fit->optimizer->settings.step = h->step;
+    fit->optimizer->settings.lr = h->lr;
+    pc_generator_set((pc_generator){h->seed, h->draws});
+}
+
 pc_status pc__checkpoint_save(const char *path, const pc__fit *fit, const char *settings)
 {
     const pc_optimizer *o = fit->optimizer;
     header h;
-    memset(&h, 0, sizeof h); /* padding too: the same state gives the same bytes */
-    snprintf(h.settings, sizeof h.settings, "%s", settings);
-    h.at = fit->at;
-    h.last = fit->last;
-    h.generator = pc_generator_get();
-    h.step = o->settings.step;
-    h.lr = o->settings.lr;
-    h.tensors = tensor_count(o);
+    describe(fit, settings, &h);
     front f = {{0}, 0, 0};
     memcpy(f.magic, magic, sizeof f.magic);
     pc__text out = {0};
@@ -152,14 +192,12 @@ static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__fit 
         return damaged(path, "its checksum is wrong");
     h.settings[sizeof h.settings - 1] = 0;
     PC__TRY(check_settings(path, h.settings, settings));
+    if (!is_possible(&h))
+        return damaged(path, "no training can stand where it says");
     if (h.tensors != tensor_count(fit->optimizer))
         return damaged(path, "its network has another number of layers");
     PC__TRY(take_tensors(path, fit->optimizer, bytes + sizeof f + sizeof h, n - sizeof f - sizeof h));
-    fit->at = h.at;
-    fit->last = h.last;
-    fit->optimizer->settings.step = h.step;
-    fit->optimizer->settings.lr = h.lr;
-    pc_generator_set(h.generator);
+    adopt(&h, fit);
     return PC_OK;
 }
 

@@ -20,6 +20,8 @@ struct pc_classifier {
 
 pc_classifier *pc_classifier_open(const char *model_path, const char *device)
 {
+    if (!model_path)
+        return pc__null(PC_ERR_ARGUMENT, "pc_classifier_open: no model is named");
     pc_classifier *c = pc__calloc(1, sizeof *c);
     struct stat info;
     if (!c)
@@ -109,11 +111,10 @@ static pc_loader *load(const pc_classifier *c, const char *folder, int batch, co
         return NULL;
     for (int i = 0; i < file->class_count; i++)
         names[i] = c->model.names[i];
-    bool own_names = strcmp(c->model.names[0], "0") == 0;
     pc_loader_options options = {.size = file->size, .batch = batch, .resize = file->resize,
                                  .augment = {.rescale = file->rescale}, .device = c->device,
-                                 .class_names = own_names ? NULL : (const char *const *)names,
-                                 .class_count = own_names ? 0 : file->class_count};
+                                 .class_names = c->model.named ? (const char *const *)names : NULL,
+                                 .class_count = c->model.named ? file->class_count : 0};
     if (callbacks) {
         options.skipped = callbacks->skipped;
         options.context = callbacks->context;
@@ -132,6 +133,10 @@ static pc_loader *load(const pc_classifier *c, const char *folder, int batch, co
 pc_status pc_classifier_evaluate(pc_classifier *c, const char *folder, int batch, const pc_train_callbacks *callbacks,
                                  pc_evaluation *result)
 {
+    *result = (pc_evaluation){0};
+    if (!c)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "pc_classifier_evaluate: the classifier is NULL");
     PC__TRY(make_result(c, result));
     char *pictures;
     pc_status status = find_pictures(c, folder, &pictures);
@@ -204,10 +209,13 @@ static pc_status name_it(const pc_classifier *c, pc_tensor *logits, pc_predictio
 
 pc_status pc_classifier_predict(pc_classifier *c, const char *picture, pc_prediction *prediction)
 {
+    *prediction = (pc_prediction){0};
+    if (!c || !picture)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "pc_classifier_predict: the classifier or the picture is NULL");
     const pc__model_file *file = &c->model.file;
     pc_image image;
     pc_image_options options = {.channels = 3, .width = file->size, .height = file->size, .resize = file->resize};
-    *prediction = (pc_prediction){0};
     PC__TRY(pc_image_read(picture, options, &image));
     pc_status status = PC_OK;
     PC_NO_GRAD {
@@ -259,6 +267,9 @@ pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json)
     int count;
     pc__text table = {0}, object = {0};
     *text = *json = NULL;
+    if (!c)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "pc_classifier_summary: the classifier is NULL");
     PC__TRY(pc__summary_rows(c->model.file.net, c->model.file.size, &rows, &count));
     int64_t parameters = pc_module_parameter_elements(c->model.file.net);
     add_text(&table, c, rows, count, parameters);

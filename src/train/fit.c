@@ -93,7 +93,7 @@ static pc_status end_epoch(pc__fit *fit)
         result.test_loss = pc__score_loss(&test);
         result.test_accuracy = pc__score_accuracy(&test);
     }
-    fit->at = (pc__position){.epoch = fit->at.epoch + 1};
+    fit->at = (pc__standing){.epoch = fit->at.epoch + 1};
     fit->last = result;
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
     if (fit->callbacks && fit->callbacks->epoch)

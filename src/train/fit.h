@@ -8,12 +8,12 @@
 
 /* Where a training stands between two batches: with the weights, the optimiser's state and the thread's generator, all
  * that is needed to go on exactly. */
-typedef struct pc__position {
+typedef struct pc__standing {
     int64_t epoch; /* from 0: the one under way */
     int64_t batch; /* of that epoch: the next one */
     pc__score score; /* of that epoch so far */
     double seconds;  /* of that epoch so far */
-} pc__position;
+} pc__standing;
 
 typedef struct pc__fit {
     pc_module *net;
@@ -21,7 +21,7 @@ typedef struct pc__fit {
     pc_loader *train, *test; /* test may be NULL */
     int epochs;
     const pc_train_callbacks *callbacks; /* may be NULL */
-    pc__position at;
+    pc__standing at;
     pc_epoch_result last; /* of the last finished epoch */
     bool stopped;         /* on request */
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */

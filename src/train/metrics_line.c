@@ -31,28 +31,14 @@ void pc__plain_numbers_end(pc__plain_numbers scope)
         freelocale(scope.plain);
 }
 
-static void write_number(pc__text *text, double value)
-{
-    char shortest[32] = "null";
-    if (isfinite(value))
-        for (int digits = 1; digits <= 17; digits++) {
-            snprintf(shortest, sizeof shortest, "%.*g", digits, value);
-            if (strtod(shortest, NULL) == value)
-                break;
-        }
-    pc__text_add(text, "%s", shortest);
-}
-
 void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record)
 {
-    pc__plain_numbers plain = pc__plain_numbers_begin();
     pc__text_add(text, "{\"epoch\": %d", record->epoch);
     for (int i = 0; i < PC__COUNT(fields); i++) {
         pc__text_add(text, ", \"%s\": ", fields[i].name);
-        write_number(text, *(const double *)((const char *)record + fields[i].offset));
+        pc__json_number(text, *(const double *)((const char *)record + fields[i].offset));
     }
     pc__text_add(text, "}\n");
-    pc__plain_numbers_end(plain);
 }
 
 typedef struct cursor {

@@ -82,6 +82,7 @@ static pc_status name_classes(const char *path, const pc__keras_model *keras, pc
         else
             snprintf(model->names[i], sizeof model->names[i], "%d", i);
     model->file.class_count = count;
+    model->named = keras->class_count > 0;
     return PC_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "io/keras_module.h"
 
 #include <paracord/image.h>
+#include <paracord/train.h>
 
 typedef struct pc__model_file {
     pc_module *net; /* ends in logits */
@@ -24,7 +25,8 @@ pc_status pc__model_save(const char *path, const pc__model_file *model);
 /* What was read: `file` as above but with class_names in `names` (from pc__alloc, to be freed with pc__model_close). */
 typedef struct pc__opened_model {
     pc__model_file file;
-    char (*names)[64];
+    char (*names)[PC_CLASS_NAME_MAX];
+    bool named; /* the file has them; otherwise they are numbers */
     char optimizer[64]; /* Keras's class name, or "" */
 } pc__opened_model;
 

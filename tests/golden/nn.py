@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Makes nn.txt: how PyTorch prints modules, and what its optimisers make of given gradients, in float64.
+
+    python3 nn.py > nn.txt
+
+    print NAME LINES, then that many lines of text
+    optimizer NAME KIND lr momentum nesterov weight_decay beta1 beta2 epsilon STEPS
+    start values...
+    step gradients... | values...       once a step; "step none" for a step without a gradient
+"""
+import random
+import torch
+from torch import nn
+
+rng = random.Random(3)
+
+
+class LinearRegression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(1, 1)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False), nn.ReLU())
+        self.head = nn.Linear(8, 2)
+
+
+MODULES = {
+    "linear": nn.Linear(4, 3),
+    "linear_no_bias": nn.Linear(4, 3, bias=False),
+    "conv": nn.Conv2d(3, 32, 3, stride=3),
+    "conv_padded": nn.Conv2d(1, 2, 5, padding=2, bias=False),
+    "max_pool": nn.MaxPool2d(2),
+    "max_pool_padded": nn.MaxPool2d(3, stride=2, padding=1),
+    "avg_pool": nn.AvgPool2d(2),
+    "avg_pool_padded": nn.AvgPool2d(3, stride=1, padding=1),
+    "flatten": nn.Flatten(),
+    "relu": nn.ReLU(),
+    "sigmoid": nn.Sigmoid(),
+    "tanh": nn.Tanh(),
+    "dropout": nn.Dropout(0.25),
+    "article": nn.Sequential(nn.Conv2d(3, 32, 3, stride=3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                             nn.Linear(3200, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 1), nn.Sigmoid()),
+    "nested": nn.Sequential(nn.Sequential(nn.Linear(2, 3), nn.Tanh()), nn.Linear(3, 1)),
+    "regression": LinearRegression(),
+    "block": Block(),
+}
+
+OPTIMIZERS = {  # kind, lr, momentum, nesterov, weight_decay, beta1, beta2, epsilon
+    "plain": ("sgd", 0.1, 0, 0, 0, 0, 0, 0),
+    "decay": ("sgd", 0.05, 0, 0, 0.1, 0, 0, 0),
+    "momentum": ("sgd", 0.1, 0.9, 0, 0, 0, 0, 0),
+    "nesterov": ("sgd", 0.1, 0.8, 1, 0.01, 0, 0, 0),
+    "adam": ("adam", 0.001, 0, 0, 0, 0.9, 0.999, 1e-8),
+    "adam_decay": ("adam", 0.01, 0, 0, 0.1, 0.8, 0.99, 1e-7),
+}
+
+
+def numbers(values):
+    return " ".join("%.17g" % v for v in values)
+
+
+def optimizer_case(name, kind, lr, momentum, nesterov, decay, beta1, beta2, epsilon):
+    gradients = [[rng.uniform(-2, 2) for _ in range(5)] for _ in range(8)]
+    gradients[3] = None
+    start = [rng.uniform(-1, 1) for _ in range(5)]
+    p = torch.nn.Parameter(torch.tensor(start, dtype=torch.float64))
+    if kind == "sgd":
+        optimizer = torch.optim.SGD([p], lr=lr, momentum=momentum, nesterov=bool(nesterov), weight_decay=decay)
+    else:
+        optimizer = torch.optim.Adam([p], lr=lr, betas=(beta1, beta2), eps=epsilon, weight_decay=decay)
+    print("optimizer", name, kind, numbers([lr, momentum, nesterov, decay, beta1, beta2, epsilon]), len(gradients))
+    print("start", numbers(start))
+    for g in gradients:
+        p.grad = None if g is None else torch.tensor(g, dtype=torch.float64)
+        optimizer.step()
+        print("step", "none" if g is None else numbers(g), "|", numbers(p.detach().tolist()))
+
+
+for name, module in MODULES.items():
+    text = repr(module)
+    print("print", name, text.count("\n") + 1)
+    print(text)
+for name, case in OPTIMIZERS.items():
+    optimizer_case(name, *case)

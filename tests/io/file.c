@@ -1,0 +1,132 @@
+/* Whole files: a write is there whole or not at all, whatever stops it. */
+#include "../data/pictures.h"
+
+#include "io/file.h"
+
+#include <paracord/memory.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+static test_path root;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = new_root();
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    assert_int_equal(pc_live_allocations(), 0);
+    return 0;
+}
+
+static void assert_holds(const char *path, const char *want, size_t n)
+{
+    uint8_t *bytes;
+    size_t have;
+    assert_ok(pc__file_read(path, &bytes, &have));
+    assert_int_equal(have, n);
+    assert_memory_equal(bytes, want, n);
+    assert_int_equal(bytes[n], 0); /* one zero byte behind the end */
+    pc__free(bytes);
+}
+
+static void assert_no_temporary(const char *path)
+{
+    char *temporary = pc__file_temporary(path);
+    assert_int_equal(access(temporary, F_OK), -1);
+    pc__free(temporary);
+}
+
+static void writes_and_reads(void **state)
+{
+    (void)state;
+    test_path path = joined(root.s, "file");
+    assert_ok(pc__file_write(path.s, "first\0one", 9));
+    assert_holds(path.s, "first\0one", 9);
+    assert_ok(pc__file_write(path.s, "2", 1));
+    assert_holds(path.s, "2", 1);
+    assert_ok(pc__file_write(path.s, NULL, 0));
+    assert_holds(path.s, "", 0);
+    assert_no_temporary(path.s);
+    put_bytes(root.s, "file.tmp", "left by a kill, and longer than the new content", 48);
+    assert_ok(pc__file_write(path.s, "new", 3));
+    assert_holds(path.s, "new", 3);
+    assert_no_temporary(path.s);
+}
+
+/* A disk that is full after 64 KiB: the old file stays. */
+static void a_full_disk(void **state)
+{
+    (void)state;
+    test_path path = joined(root.s, "kept");
+    char *large = calloc(1, 1 << 20);
+    assert_ok(pc__file_write(path.s, "old", 3));
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 1 << 16;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    pc_status status = pc__file_write(path.s, large, 1 << 20);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    free(large);
+    assert_int_equal(status, PC_ERR_FILE);
+    assert_non_null(strstr(pc_error_last()->message, path.s));
+    assert_string_equal(pc_error_last()->cause, "File too large");
+    pc_error_clear();
+    assert_holds(path.s, "old", 3);
+    assert_no_temporary(path.s);
+}
+
+static void what_cannot_be_written_or_read(void **state)
+{
+    (void)state;
+    uint8_t *bytes;
+    size_t n;
+    test_path folder = joined(root.s, "folder"), inside = joined(root.s, "nowhere/file");
+    assert_ok(pc__folder_make(folder.s));
+    assert_fails(pc__file_write(folder.s, "x", 1), PC_ERR_FILE, folder.s);
+    assert_no_temporary(folder.s);
+    assert_fails(pc__file_write(inside.s, "x", 1), PC_ERR_FILE, inside.s);
+    assert_fails(pc__file_read(inside.s, &bytes, &n), PC_ERR_FILE, inside.s);
+    assert_null(bytes);
+    assert_fails(pc__file_read(folder.s, &bytes, &n), PC_ERR_FILE, "regular");
+    assert_fails(pc__file_read("/dev/null", &bytes, &n), PC_ERR_FILE, "regular");
+    if (geteuid() != 0) { /* root may write everywhere */
+        assert_int_equal(chmod(folder.s, 0500), 0);
+        assert_fails(pc__file_write(joined(folder.s, "x").s, "x", 1), PC_ERR_FILE, "folder/x");
+    }
+}
+
+static void folders_with_parents(void **state)
+{
+    (void)state;
+    test_path deep = joined(root.s, "a/b//c/"), file = joined(root.s, "plain");
+    char vast[5000];
+    assert_ok(pc__folder_make(deep.s));
+    assert_ok(pc__folder_make(deep.s));
+    assert_int_equal(access(joined(root.s, "a/b/c").s, F_OK), 0);
+    assert_ok(pc__file_write(file.s, "", 0));
+    assert_fails(pc__folder_make(file.s), PC_ERR_FILE, "plain");
+    assert_fails(pc__folder_make(joined(file.s, "below").s), PC_ERR_FILE, "plain");
+    memset(vast, 'x', sizeof vast);
+    vast[sizeof vast - 1] = 0;
+    assert_fails(pc__folder_make(vast), PC_ERR_FILE, "too long");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_and_reads),
+        cmocka_unit_test(a_full_disk),
+        cmocka_unit_test(what_cannot_be_written_or_read),
+        cmocka_unit_test(folders_with_parents),
+    };
+    return cmocka_run_group_tests_name("io.file", tests, prepare, tidy);
+}

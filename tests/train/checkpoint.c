@@ -1,0 +1,182 @@
+/* The checkpoint as a file: the same state gives the same bytes, damage is found, and values that no training can have
+ * are refused even when the checksum is right: a file may come from anywhere. */
+#include "support.h"
+
+#include "io/file.h"
+#include "nn/optimizer.h"
+#include "train/checkpoint.h"
+
+#include <paracord/memory.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/pc-checkpoint-XXXXXX";
+static char path[64];
+
+enum { FRONT = 24, FIELDS = FRONT + 1024 };
+
+static pc__fit fit_new(void)
+{
+    pc_seed(3);
+    pc__fit fit = {.net = pc_sequential(pc_linear(2, 3), pc_linear(3, 1))};
+    fit.optimizer = pc_adam(fit.net);
+    assert_not_null_ok(fit.optimizer);
+    return fit;
+}
+
+static void fit_free(pc__fit *fit)
+{
+    pc_optimizer_free(fit->optimizer);
+    pc_module_free(fit->net);
+}
+
+typedef struct content {
+    uint8_t *bytes;
+    size_t n;
+} content;
+
+static content read_back(void)
+{
+    content c;
+    assert_ok(pc__file_read(path, &c.bytes, &c.n));
+    return c;
+}
+
+/* The file's own checksum, so that damage gets past it. */
+static void seal(const content *c)
+{
+    uint64_t hash = 14695981039346656037ull, word;
+    size_t i = FRONT;
+    for (; i + 8 <= c->n; i += 8) {
+        memcpy(&word, c->bytes + i, 8);
+        hash = (hash ^ word) * 1099511628211ull;
+        hash ^= hash >> 29;
+    }
+    for (; i < c->n; i++)
+        hash = (hash ^ c->bytes[i]) * 1099511628211ull;
+    memcpy(c->bytes + 16, &hash, 8);
+}
+
+static void same_state_same_bytes(void **state)
+{
+    (void)state;
+    pc__fit fit = fit_new();
+    memset(&fit.last, 0x5a, sizeof fit.last); /* what lies between fields is nobody's business */
+    fit.last = (pc_epoch_result){.epoch = 1, .epochs = 4, .loss = 0.5, .has_test = true};
+    fit.at = (pc__standing){.epoch = 1, .batch = 3, .score = {2.5, 3, 4}, .seconds = 1.5};
+    pc_generator_set((pc_generator){77, 12});
+    assert_ok(pc__checkpoint_save(path, &fit, "--a 1\n"));
+    content first = read_back();
+    pc__fit other = fit_new();
+    assert_ok(pc__checkpoint_load(path, &other, "--a 1\n"));
+    assert_int_equal(other.at.batch, 3);
+    assert_true(other.last.has_test);
+    assert_int_equal(pc_generator_get().step, 12);
+    assert_ok(pc__checkpoint_save(path, &other, "--a 1\n"));
+    content second = read_back();
+    assert_int_equal(first.n, second.n);
+    assert_memory_equal(first.bytes, second.bytes, first.n);
+    assert_fails(pc__checkpoint_load(path, &other, "--a 2\n"), PC_ERR_STATE, "--a 1");
+    pc__free(first.bytes);
+    pc__free(second.bytes);
+    fit_free(&fit);
+    fit_free(&other);
+}
+
+static void damage_is_found(void **state)
+{
+    (void)state;
+    pc__fit fit = fit_new();
+    assert_ok(pc__checkpoint_save(path, &fit, ""));
+    content c = read_back();
+    for (size_t n = 0; n < c.n; n += n < 64 ? 1 : 97) {
+        assert_ok(pc__file_write(path, c.bytes, n));
+        assert_fails(pc__checkpoint_load(path, &fit, ""), PC_ERR_FORMAT, path);
+    }
+    for (size_t at = 0; at < c.n; at += at < 64 ? 1 : 41) {
+        c.bytes[at] ^= 0x10;
+        assert_ok(pc__file_write(path, c.bytes, c.n));
+        assert_fails(pc__checkpoint_load(path, &fit, ""), PC_ERR_FORMAT, path);
+        c.bytes[at] ^= 0x10;
+    }
+    pc__free(c.bytes);
+    fit_free(&fit);
+}
+
+static void impossible_values_are_refused(void **state)
+{
+    (void)state;
+    static const int integers[] = {0, 1, 3, 4, 6, 7, 14, 17, 19}; /* numbers of fields */
+    static const int64_t values[] = {-1, INT64_MIN};
+    const double nan = 0.0 / 0.0, infinite = 1e308 * 10;
+    pc__fit fit = fit_new();
+    assert_ok(pc__checkpoint_save(path, &fit, ""));
+    content c = read_back();
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        for (int k = 0; k < 2; k++) {
+            int64_t before;
+            uint8_t *field = c.bytes + FIELDS + 8 * integers[i];
+            memcpy(&before, field, 8);
+            memcpy(field, &values[k], 8);
+            seal(&c);
+            assert_ok(pc__file_write(path, c.bytes, c.n));
+            assert_fails(pc__checkpoint_load(path, &fit, ""), PC_ERR_FORMAT, "no checkpoint");
+            memcpy(field, &before, 8);
+        }
+    memcpy(c.bytes + FIELDS + 8 * 5, &nan, 8);
+    seal(&c);
+    assert_ok(pc__file_write(path, c.bytes, c.n));
+    assert_fails(pc__checkpoint_load(path, &fit, ""), PC_ERR_FORMAT, "no training");
+    memcpy(c.bytes + FIELDS + 8 * 5, &(double){0}, 8);
+    memcpy(c.bytes + FIELDS + 8 * 18, &infinite, 8);
+    seal(&c);
+    assert_ok(pc__file_write(path, c.bytes, c.n));
+    assert_fails(pc__checkpoint_load(path, &fit, ""), PC_ERR_FORMAT, "no training");
+    pc__free(c.bytes);
+    fit_free(&fit);
+}
+
+/* Another network of the same length: its tensors are cut elsewhere. */
+static void other_networks_are_refused(void **state)
+{
+    (void)state;
+    pc__fit fit = fit_new(), other = {.net = pc_sequential(pc_linear(3, 2), pc_linear(2, 2))};
+    other.optimizer = pc_adam(other.net);
+    assert_ok(pc__checkpoint_save(path, &fit, ""));
+    assert_fails(pc__checkpoint_load(path, &other, ""), PC_ERR_FORMAT, "other shapes");
+    pc__fit shorter = {.net = pc_linear(2, 3)};
+    shorter.optimizer = pc_adam(shorter.net);
+    assert_fails(pc__checkpoint_load(path, &shorter, ""), PC_ERR_FORMAT, "number of layers");
+    fit_free(&shorter);
+    fit_free(&other);
+    fit_free(&fit);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/checkpoint", folder);
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0); /* no temporary either */
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_int_equal(pc_live_allocations(), 0);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_state_same_bytes),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(impossible_values_are_refused),
+        cmocka_unit_test(other_networks_are_refused),
+    };
+    return cmocka_run_group_tests_name("train.checkpoint", tests, prepare, tidy);
+}

@@ -1,0 +1,102 @@
+/* Class names through training, the file, and the answers: long ones, ones that are numbers, and another folder order.
+ */
+#include "folder.h"
+
+#include <paracord/memory.h>
+#include <paracord/train.h>
+
+static test_path root;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = folder_in_memory();
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_int_equal(pc_live_allocations(), 0);
+    return 0;
+}
+
+static pc_classifier *trained(const char *place, const char *const *classes, int count)
+{
+    test_path data = joined(root.s, place), out = joined(data.s, "out"), model = joined(data.s, "out/model.h5");
+    char in[128];
+    snprintf(in, sizeof in, "%s/train/", place);
+    put_classes(placed(root.s, in).s, classes, count, 4);
+    test_path folder = joined(data.s, "train");
+    pc_train_settings settings = {.data = folder.s, .out = out.s, .arch = "mlp", .epochs = 1, .batch = 4, .size = 8};
+    pc_train_summary summary;
+    assert_ok(pc_train_folder(&settings, &summary));
+    pc_classifier *c = pc_classifier_open(model.s, "cpu");
+    assert_not_null_ok(c);
+    return c;
+}
+
+/* Two names that are the same for 200 bytes. */
+static void long_names(void **state)
+{
+    (void)state;
+    char first[256], second[256];
+    memset(first, 'a', sizeof first);
+    first[200] = 0;
+    memcpy(second, first, sizeof second);
+    first[199] = '1';
+    second[199] = '2';
+    pc_classifier *c = trained("long", (const char *[]){first, second}, 2);
+    pc_evaluation e;
+    assert_ok(pc_classifier_evaluate(c, joined(root.s, "long/train").s, 3, NULL, &e));
+    assert_int_equal(e.pictures, 8);
+    assert_string_equal(e.class_names[0], first);
+    assert_string_equal(e.class_names[1], second);
+    pc_evaluation_free(&e);
+    pc_classifier_free(c);
+}
+
+/* Folders called 0, 1, 2 are names, not the lack of names: a folder with others does not fit. */
+static void names_that_are_numbers(void **state)
+{
+    (void)state;
+    pc_classifier *c = trained("digits", (const char *[]){"0", "1", "2"}, 3);
+    put_classes(placed(root.s, "others/").s, (const char *[]){"cat", "dog", "fox"}, 3, 1);
+    pc_evaluation e;
+    assert_fails(pc_classifier_evaluate(c, joined(root.s, "others").s, 3, NULL, &e), PC_ERR_NOT_FOUND, "0");
+    assert_ok(pc_classifier_evaluate(c, joined(root.s, "digits/train").s, 3, NULL, &e));
+    int64_t sum = 0;
+    for (int i = 0; i < 9; i++)
+        sum += e.confusion[i];
+    assert_int_equal(sum, 12);
+    pc_evaluation_free(&e);
+    pc_prediction p;
+    assert_ok(pc_classifier_predict(c, joined(root.s, "digits/train/1/a00.jpg").s, &p));
+    assert_true(p.label >= 0 && p.label < 3 && p.name[0] == '0' + p.label);
+    assert_true(p.probability > 0.3 && p.probability <= 1);
+    pc_classifier_free(c);
+}
+
+static void nothing_given(void **state)
+{
+    (void)state;
+    pc_evaluation e;
+    pc_prediction p;
+    char *text, *json;
+    assert_fails(pc_classifier_open(NULL, NULL), PC_ERR_ARGUMENT, "no model");
+    assert_fails(pc_classifier_open("/nowhere/model.h5", "cpu"), PC_ERR_FILE, "/nowhere/model.h5");
+    assert_fails(pc_classifier_evaluate(NULL, "x", 1, NULL, &e), PC_ERR_ARGUMENT, "NULL");
+    assert_fails(pc_classifier_predict(NULL, "x", &p), PC_ERR_ARGUMENT, "NULL");
+    assert_fails(pc_classifier_summary(NULL, &text, &json), PC_ERR_ARGUMENT, "NULL");
+    pc_evaluation_free(&e);
+    pc_classifier_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(long_names), cmocka_unit_test(names_that_are_numbers),
+                                       cmocka_unit_test(nothing_given)};
+    return cmocka_run_group_tests_name("train.classifier", tests, prepare, tidy);
+}
