@@ -61,12 +61,8 @@ static pc_status take_class_names(pc__run *run)
     run->class_names = pc__calloc((size_t)count, sizeof *run->class_names);
     if (!run->class_names)
         return PC_ERR_MEMORY;
-    for (int i = 0; i < count; i++) {
-        const char *name = run->class_names[i] = pc_loader_class_name(run->fit.train, i);
-        if (strlen(name) >= sizeof((pc_evaluation *)0)->class_names[0])
-            return pc__fail(PC_ERR_UNSUPPORTED, "the name of class %s is longer than %d bytes; rename %.300s/%.64s...",
-                            name, (int)sizeof((pc_evaluation *)0)->class_names[0] - 1, run->train_folder, name);
-    }
+    for (int i = 0; i < count; i++)
+        run->class_names[i] = pc_loader_class_name(run->fit.train, i);
     return PC_OK;
 }
 

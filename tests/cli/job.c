@@ -180,6 +180,24 @@ static void three_classes(void **state)
     assert_non_null(strstr(e.out, "classes: a \"cat\", b\\dog, elk"));
 }
 
+/* Longer than most tables are made for. */
+static void long_class_names(void **state)
+{
+    (void)state;
+    static job_end e;
+    char name[201];
+    memset(name, 'n', 200);
+    name[200] = 0;
+    test_path two = joined(root.s, "long"), out = joined(root.s, "long-out"), model = joined(out.s, "model.h5");
+    assert_int_equal(mkdir(two.s, 0777), 0);
+    put_classes(two.s, (const char *[]){"cat", name}, 2, 3);
+    run(&e, "train", two.s, "--size", "16", "--epochs", "1", "--val-split", "0", "--out", out.s);
+    assert_went_well(&e);
+    run(&e, "eval", model.s, two.s, "--json");
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, name));
+}
+
 /* DIR itself, its test folder, and its classes. */
 static void eval_finds_the_test_pictures(void **state)
 {
@@ -203,6 +221,7 @@ int main(void)
         cmocka_unit_test(one_folder_again_and_again),
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(three_classes),
+        cmocka_unit_test(long_class_names),
         cmocka_unit_test(eval_finds_the_test_pictures),
     };
     return cmocka_run_group_tests_name("cli.job", tests, prepare, tidy);

@@ -137,19 +137,6 @@ static void folders_that_do_not_fit(void **state)
     remove_root(&out);
 }
 
-static void class_names_must_fit_the_model(void **state)
-{
-    (void)state;
-    char name[81];
-    memset(name, 'n', 80);
-    name[80] = 0;
-    job_end e;
-    test_path folder = classes("long", (const char *[]){"cat", name}, 2, 2);
-    run(&e, "train", folder.s, "--out", out.s, "--val-split", "0");
-    assert_refused(&e, 1, name, "longer than 63 bytes");
-    assert_nothing_written();
-}
-
 static void broken_pictures(void **state)
 {
     (void)state;
@@ -327,7 +314,6 @@ int main(void)
         cmocka_unit_test(absurd_values_are_wrong_usage),
         cmocka_unit_test(wrong_settings_fail),
         cmocka_unit_test(folders_that_do_not_fit),
-        cmocka_unit_test(class_names_must_fit_the_model),
         cmocka_unit_test(broken_pictures),
         cmocka_unit_test(odd_pictures_are_fine),
         cmocka_unit_test(folders_that_cannot_be_written),
