@@ -85,7 +85,7 @@ INLINE real vector_sum(const vec *v)
 #ifdef PC__DOUBLE
     return sum[0] + sum[1];
 #else
-    sum += __builtin_shuffle(sum, (int32_t __attribute__((vector_size(16)))){2, 3, 0, 1});
+    sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
     return sum[0] + sum[1];
 #endif
 }

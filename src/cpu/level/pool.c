@@ -29,7 +29,7 @@ static void max_window(const pc__pool *s, const real *image, range h, range w, r
             const real *restrict x = image + here * s->c;
             if (!place) {
                 for (int64_t c = 0; c < s->c; c++)
-                    y[c] = (x[c] > y[c]) | (x[c] != x[c]) ? x[c] : y[c];
+                    y[c] = ((x[c] > y[c]) | (x[c] != x[c])) ? x[c] : y[c];
                 continue;
             }
             for (int64_t c = 0; c < s->c; c++) {
