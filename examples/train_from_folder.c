@@ -27,7 +27,7 @@ static void predict(pc_module *net, pc_loader *pictures)
     pc_picture picture;
     if (pc_loader_next(pictures, &batch))
         PC_SCOPE {
-            pc_tensor *probability = pc_sigmoid(pc_forward(net, batch.x));
+            pc_tensor *probability = pc_predict(net, batch.x);
             for (int64_t i = 0; i < batch.n && pc_loader_picture(pictures, batch.sample[i], &picture) == PC_OK; i++) {
                 double p = pc_item(pc_slice(probability, 0, i, i + 1, 1));
                 printf("%-16s %s (%.3f)\n", picture.path, pc_loader_class_name(pictures, p >= 0.5), p);

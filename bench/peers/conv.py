@@ -1,9 +1,9 @@
 """The pieces of bench/conv.c and bench/gemm.c in PyTorch, in turns with them, and the ratio.
 
-Usage: conv.py FOLDER_WITH_conv_AND_gemm [rounds] [seconds per measurement] [threads]
-Each round runs our programs and then PyTorch's pieces, and keeps the median of each; shown is the best round of each
-side, which is what other work on the machine disturbed least. With one thread the time is the processor's, which other
-work does not count in. PyTorch's figure is the faster of its two layouts.
+Usage: conv.py FOLDER [rounds] [seconds per measurement] [threads]
+FOLDER holds bench.conv and bench.gemm. Each round runs our programs and then PyTorch's pieces, and keeps the median of
+each; shown is the best round of each side, which is what other work on the machine disturbed least. With one thread the
+time is the processor's, which other work does not count in. PyTorch's figure is the faster of its two layouts.
 """
 import statistics
 import subprocess
@@ -77,7 +77,7 @@ pieces["two-conv.linear1", ""] = linear(12544, 128, True)
 ours, theirs = {}, {}
 for _ in range(rounds):
     for program in "conv", "gemm":
-        command = [f"{folder}/{program}", str(seconds), "best", str(threads)]
+        command = [f"{folder}/bench.{program}", str(seconds), "best", str(threads)]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         for line in output.splitlines():
             name, value = line.split()
@@ -93,8 +93,8 @@ for _ in range(rounds):
             body = square(int(name.split(".")[1]), name.endswith("turned"))
             theirs.setdefault(name, {}).setdefault("", []).append(median(body))
 
-print(f"{'piece':28} {'ours us':>10} {'PyTorch us':>10} {'ratio':>6}")
+print(f"{'piece':28} {'ours us':>10} {'peer us':>10} {'ratio':>6}  peer")
 for name, values in ours.items():
     mine, layout = min(values), min(theirs[name], key=lambda k: min(theirs[name][k]))
     other = min(theirs[name][layout])
-    print(f"{name:28} {mine * 1e6:10.1f} {other * 1e6:10.1f} {other / mine:6.2f} {layout}")
+    print(f"{name:28} {mine * 1e6:10.3f} {other * 1e6:10.3f} {other / mine:6.2f}  PyTorch {layout}".rstrip())

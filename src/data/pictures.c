@@ -15,17 +15,25 @@ typedef struct decoding {
     pc_error failure; /* out of memory; set by whoever brings `end` below zero */
 } decoding;
 
-/* The error without the path, which who reads it knows. */
 typedef struct reason {
     char s[2 * PC_MESSAGE_MAX + 4];
 } reason;
 
+/* Messages are one line: control characters in a name have become blanks. */
+static bool begins_with(const char *message, const char *path)
+{
+    for (; *path; message++, path++)
+        if (*message != *path && !(*message == ' ' && ((unsigned char)*path < ' ' || *path == 127)))
+            return false;
+    return *message == ' ';
+}
+
+/* The error without the path, which who reads it knows. */
 static reason reason_of(const pc_error *error, const char *path)
 {
-    const size_t n = strlen(path);
     const char *message = error->message;
-    if (strncmp(message, path, n) == 0 && message[n] == ' ')
-        message += n + 1;
+    if (begins_with(message, path))
+        message += strlen(path) + 1;
     reason r;
     snprintf(r.s, sizeof r.s, "%s%s%s", message, error->cause[0] ? ": " : "", error->cause);
     return r;

@@ -254,8 +254,11 @@ static void add_text(pc__text *text, const pc_classifier *c, const pc__layer_row
     pc__text_add(text, "takes pictures of %dx%d, resized by %s, pixels times %.4g; ends in %s\nclasses:", file->size, file->size,
                  file->resize == PC_RESIZE_AREA ? "area" : "nearest neighbour", file->rescale,
                  file->head == PC_KERAS_SIGMOID ? "a sigmoid" : "a softmax");
-    for (int i = 0; i < file->class_count; i++)
-        pc__text_add(text, "%s %s", i ? "," : "", c->model.names[i]);
+    for (int i = 0; i < file->class_count; i++) {
+        pc__text_add(text, "%s ", i ? "," : "");
+        for (const char *name = c->model.names[i]; *name; name++) /* a file may hold anything: escape sequences too */
+            pc__text_append(text, (unsigned char)*name < ' ' || *name == 127 ? "?" : name, 1);
+    }
 }
 
 pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json)

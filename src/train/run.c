@@ -180,6 +180,7 @@ static void release(pc__run *run)
     pc__free(run->skipped);
     pc__free(run->class_names);
     pc__history_free(&run->history);
+    pc__free(run->settings);
     pc__free(run->train_folder);
     pc__free(run->test_folder);
     pc__run_close_folder(run);

@@ -17,7 +17,7 @@ typedef struct pc__run {
     char *train_folder, *test_folder; /* from pc__alloc; test may be NULL */
     bool split;                       /* the test pictures are a share of the training folder */
     char *checkpoint, *metrics, *model, *report; /* paths */
-    char settings[1024];              /* for the checkpoint */
+    char *settings;                   /* for the checkpoint */
     bool resumed;
     int lock;            /* a descriptor of the folder, -1: none */
     double last_save;    /* when this session last wrote a checkpoint; 0: not yet */
@@ -41,8 +41,8 @@ void pc__run_close_folder(pc__run *run);
 /* run_report.c: the report of a finished run. */
 pc_status pc__run_report(pc__run *run);
 
-/* run_text.c: what is about to happen, as lines; from pc__alloc. */
+/* run_text.c: what is about to happen, as lines; from pc__alloc. And run->settings. */
 char *pc__run_describe(const pc__run *run);
-void pc__run_settings_text(pc__run *run);
+pc_status pc__run_settings_text(pc__run *run);
 
 #endif

@@ -87,7 +87,7 @@ static pc_status go_on(pc__run *run)
 pc_status pc__run_find_start(pc__run *run)
 {
     bool there = access(run->checkpoint, F_OK) == 0;
-    pc__run_settings_text(run);
+    PC__TRY(pc__run_settings_text(run));
     if (there && run->s.resume)
         return go_on(run);
     if (there && access(run->model, F_OK) != 0)

@@ -44,17 +44,27 @@ char *pc__run_describe(const pc__run *run)
 }
 
 /* Everything that decides the weights, but not how long to train. */
-void pc__run_settings_text(pc__run *run)
+pc_status pc__run_settings_text(pc__run *run)
 {
     const pc_train_settings *s = &run->s;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"lr", s->lr}, {"momentum", s->momentum}, {"shear", s->shear}, {"zoom", s->zoom},
+                   {"rotation", s->rotation}, {"val-split", run->split ? s->val_split : 0}};
+    pc__text text = {0};
     char device[PC_DEVICE_NAME_MAX];
     pc_device_name(run->device, device);
     device[strcspn(device, ":")] = 0; /* the kind of device, not which one */
-    snprintf(run->settings, sizeof run->settings,
-             "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--lr %.17g\n--momentum %.17g\n--init %s\n--resize %s\n--shear "
-             "%.17g\n--zoom %.17g\n--rotation %.17g\n--flip %d\n--val-split %.17g\n--seed %llu\n--device %s\nthe set of pictures "
-             "%016llx\n",
-             s->arch, s->batch, s->size, s->optimizer, s->lr, s->momentum, s->init, s->resize, s->shear, s->zoom, s->rotation,
-             s->flip, run->split ? s->val_split : 0, (unsigned long long)s->seed, device,
-             (unsigned long long)pc_loader_fingerprint(run->fit.train));
+    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--init %s\n--resize %s\n--seed %llu\n", s->arch,
+                 s->batch, s->size, s->optimizer, s->init, s->resize, (unsigned long long)s->seed);
+    for (int i = 0; i < PC__COUNT(numbers); i++) {
+        pc__text_add(&text, "--%s ", numbers[i].name);
+        pc__json_number(&text, numbers[i].value);
+        pc__text_add(&text, "\n");
+    }
+    pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
+                 (unsigned long long)pc_loader_fingerprint(run->fit.train));
+    run->settings = text.data;
+    return text.failed ? PC_ERR_MEMORY : PC_OK;
 }

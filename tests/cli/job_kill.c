@@ -86,13 +86,13 @@ static void killed_again_and_again(const char *arch, const char *epochs)
 static void article(void **state)
 {
     (void)state;
-    killed_again_and_again("article", SANITIZED ? "40" : "1000");
+    killed_again_and_again("article", SANITIZED ? "40" : "600");
 }
 
 static void two_conv(void **state)
 {
     (void)state;
-    killed_again_and_again("two-conv", SANITIZED ? "15" : "250");
+    killed_again_and_again("two-conv", SANITIZED ? "15" : "150");
 }
 
 /* Short runs, each killed once about the time when it writes its last checkpoint, its network and its report. */
