@@ -89,15 +89,15 @@ pc_status pc__file_commit(const char *temporary, const char *path)
     return PC_OK;
 }
 
-static int write_all(int fd, const uint8_t *bytes, size_t n)
+int pc__file_put(int fd, const void *bytes, size_t n)
 {
-    while (n) {
-        ssize_t put = write(fd, bytes, n);
+    for (const char *at = bytes; n;) {
+        ssize_t put = write(fd, at, n);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
             return errno;
-        bytes += put, n -= (size_t)put;
+        at += put, n -= (size_t)put;
     }
     return 0;
 }
@@ -108,7 +108,7 @@ pc_status pc__file_write(const char *path, const void *bytes, size_t n)
     if (!temporary)
         return PC_ERR_MEMORY;
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int problem = fd < 0 ? errno : write_all(fd, bytes, n);
+    int problem = fd < 0 ? errno : pc__file_put(fd, bytes, n);
     if (fd >= 0 && close(fd) != 0 && !problem)
         problem = errno;
     pc_status status = PC_OK;

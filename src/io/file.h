@@ -12,6 +12,9 @@ pc_status pc__file_read(const char *path, uint8_t **bytes, size_t *n);
 /* Write `n` bytes as the new content of `path`. */
 pc_status pc__file_write(const char *path, const void *bytes, size_t n);
 
+/* All `n` bytes to an open file; 0, or errno. */
+int pc__file_put(int fd, const void *bytes, size_t n);
+
 /* The pieces, for writers that need a path to write to (HDF5): the name of the temporary for `path` (from pc__alloc),
  * and its fsync and rename over `path` (also syncs the folder). On failure the temporary is removed. */
 char *pc__file_temporary(const char *path);

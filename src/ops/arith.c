@@ -13,14 +13,7 @@ static pc_tensor *binary(int op, pc_tensor *a, pc_tensor *b)
         dtype = PC_F32;
     if (op == PC__OP_sub && dtype == PC_BOOL)
         return pc__null(PC_ERR_DTYPE, "sub: bool tensors cannot be subtracted; use pc_ne, or cast them first");
-    if (a->dtype == dtype && b->dtype == dtype)
-        return pc__call(op, (pc_tensor *[]){a, b}, 2, NULL, 0);
-    pc_tensor *result = NULL;
-    PC_SCOPE {
-        pc_tensor *in[2] = {pc__as_dtype(a, dtype), pc__as_dtype(b, dtype)};
-        result = pc_keep(pc__call(op, in, 2, NULL, 0));
-    }
-    return result;
+    return pc__call_as(op, a, b, dtype);
 }
 
 pc_tensor *pc_add(pc_tensor *a, pc_tensor *b)

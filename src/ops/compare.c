@@ -3,13 +3,7 @@
 
 static pc_tensor *compare(int op, pc_tensor *a, pc_tensor *b)
 {
-    pc_tensor *result = NULL;
-    PC_SCOPE {
-        pc_dtype dtype = a && b ? pc__promote(a, b) : PC_F32;
-        pc_tensor *in[2] = {pc__as_dtype(a, dtype), pc__as_dtype(b, dtype)};
-        result = pc_keep(pc__call(op, in, 2, NULL, 0));
-    }
-    return result;
+    return a && b ? pc__call_as(op, a, b, pc__promote(a, b)) : pc__call(op, (pc_tensor *[]){a, b}, 2, NULL, 0);
 }
 
 pc_status pc__infer_compare(pc_call *call, pc__meta *out)

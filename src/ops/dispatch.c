@@ -27,8 +27,10 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
 
 static pc_status order(const pc_call *call, pc_stream *stream)
 {
+    bool writes_in = call->op->flags & PC__WRITES_IN;
     for (int i = 0; i < call->n_in; i++)
-        PC__TRY(pc__storage_reads(call->in[i]->storage, stream));
+        PC__TRY(writes_in ? pc__storage_writes(call->in[i]->storage, stream)
+                          : pc__storage_reads(call->in[i]->storage, stream));
     for (int i = 0; i < call->n_out; i++)
         PC__TRY(pc__storage_writes(call->out[i]->storage, stream));
     return PC_OK;

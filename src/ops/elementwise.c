@@ -1,4 +1,5 @@
-/* elementwise.c: shape rules that several ops share: as the input, broadcast, checked by the wrapper. */
+/* elementwise.c: what several ops share: inputs brought to one dtype; shape rules: as the input, broadcast, checked by the
+ * wrapper. */
 #include "ops/table.h"
 
 /* True when t's elements fill a block of memory without gaps or overlap, in whatever order. */
@@ -13,6 +14,18 @@ void pc__meta_like(pc__meta *meta, const pc_tensor *t, pc_dtype dtype)
         pc__meta_channels_last(meta, dtype, t->shape);
     else
         pc__meta_contiguous(meta, dtype, t->ndim, t->shape);
+}
+
+pc_tensor *pc__call_as(int op, pc_tensor *a, pc_tensor *b, pc_dtype dtype)
+{
+    if (a->dtype == dtype && b->dtype == dtype)
+        return pc__call(op, (pc_tensor *[]){a, b}, 2, NULL, 0);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *in[2] = {pc__as_dtype(a, dtype), pc__as_dtype(b, dtype)};
+        result = pc_keep(pc__call(op, in, 2, NULL, 0));
+    }
+    return result;
 }
 
 pc_status pc__infer_unary(pc_call *call, pc__meta *out)

@@ -35,6 +35,9 @@ pc_tensor *pc__call(int op, pc_tensor **in, int n_in, const void *attributes, si
 pc_status pc__call_all(int op, pc_tensor **in, int n_in, const void *attributes, size_t attribute_bytes,
                        pc_tensor **out);
 
+/* Call an op of two inputs with both in `dtype`. */
+pc_tensor *pc__call_as(int op, pc_tensor *a, pc_tensor *b, pc_dtype dtype);
+
 /* Call an in-place op that writes `to`. */
 pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, const void *attributes,
                             size_t attribute_bytes);

@@ -35,15 +35,8 @@ void pc__history_free(pc__history *history)
 
 static int write_synced(int fd, const char *bytes, size_t n)
 {
-    while (n) {
-        ssize_t put = write(fd, bytes, n);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return errno;
-        bytes += put, n -= (size_t)put;
-    }
-    return fsync(fd) == 0 || errno == EINVAL ? 0 : errno; /* EINVAL: a pipe or device, which has no disk behind it */
+    int problem = pc__file_put(fd, bytes, n);
+    return problem || fsync(fd) == 0 || errno == EINVAL ? problem : errno; /* EINVAL: a pipe or device, no disk behind it */
 }
 
 static pc_status append(const char *path, const char *bytes, size_t n)

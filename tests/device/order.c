@@ -1,9 +1,13 @@
 /* The order between streams: a model with vector clocks watches what storages make streams wait for. The streams are
  * real ones with a backend of their own, which runs nothing and notes the waits. */
+#include "cpu/cpu.h"
 #include "device/storage.h"
 #include "support.h"
+#include "tensor/tensor.h"
 
+#include <paracord/autograd.h>
 #include <paracord/memory.h>
+#include <paracord/nn.h>
 #include <paracord/random.h>
 
 enum { STREAMS = 7, STORAGES = 4, WORK = 3000 };
@@ -178,6 +182,31 @@ static void closed_streams_are_done(void **state)
     assert_int_equal(model.waits, 0);
 }
 
+/* A step is one op that writes every parameter and slot: other streams must wait for all of them. */
+static void steps_write_all_parameters(void **state)
+{
+    (void)state;
+    pc__backend running = noting;
+    running.kernels = pc__cpu_kernels;
+    pc_stream *stream = model.stream[0];
+    pc_module *net = pc_linear(2, 2);
+    pc_optimizer *adam = pc_adam(net);
+    pc_tensor *bias = pc_module_parameter(net, "bias");
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(1, 2), PC_F32, PC_DEVICE_CPU);
+        assert_ok(pc_backward(pc_sum(pc_forward(net, x))));
+    }
+    stream->backend = &running;
+    assert_ok(pc_stream_set_current(PC_DEVICE_CPU, stream));
+    assert_ok(pc_optimizer_step(adam));
+    assert_ok(pc_stream_set_current(PC_DEVICE_CPU, NULL));
+    stream->backend = &noting;
+    assert_int_equal(bias->storage->writer.stream, stream->id);
+    assert_int_equal(bias->storage->writer.ticket, stream->ticket);
+    pc_optimizer_free(adam);
+    pc_module_free(net);
+}
+
 /* Any mixture of reads and writes: two uses of a storage, one of them writing, are in the order they were enqueued. */
 static void random_work_is_ordered(void **state)
 {
@@ -261,13 +290,10 @@ static void the_programs_memory_is_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_STREAMS(waits_where_data_is_shared),
-        WITH_STREAMS(waits_for_no_more_than_that),
-        WITH_STREAMS(more_readers_than_places),
-        WITH_STREAMS(closed_streams_are_done),
-        WITH_STREAMS(random_work_is_ordered),
-        WITH_STREAMS(blocks_in_flight_stay),
-        WITH_STREAMS(the_programs_memory_is_waited_for),
+        WITH_STREAMS(waits_where_data_is_shared), WITH_STREAMS(waits_for_no_more_than_that),
+        WITH_STREAMS(more_readers_than_places),   WITH_STREAMS(closed_streams_are_done),
+        WITH_STREAMS(steps_write_all_parameters), WITH_STREAMS(random_work_is_ordered),
+        WITH_STREAMS(blocks_in_flight_stay),      WITH_STREAMS(the_programs_memory_is_waited_for),
     };
     return cmocka_run_group_tests_name("device.order", tests, NULL, NULL);
 }
