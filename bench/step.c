@@ -55,8 +55,8 @@ static void measure_step(const char *arch)
     if (pc_report(stderr))
         exit(1);
     qsort(times, ROUNDS, sizeof *times, ascending);
-    printf("{\"bench\": \"step\", \"network\": \"%s\", \"median_ms\": %.3f, \"min_ms\": %.3f}\n", arch, times[ROUNDS / 2],
-           times[0]);
+    printf("{\"bench\": \"step\", \"network\": \"%s\", \"median_ms\": %.3f, \"min_ms\": %.3f}\n", arch,
+           times[ROUNDS / 2], times[0]);
 }
 
 static void measure_add(void)

@@ -5,7 +5,8 @@
  *     pc_backward(loss);                 // adds d loss / d w to pc_grad(w)
  *
  * Ops on tensors that require gradients are recorded with what their gradient rule needs. pc_backward walks the record
- * once, newest first, and frees it. Threads: a record belongs to the tensors; walk it from one thread.
+ * once, newest first, and frees it. One that fails may have added to some leaves already: pc_zero_grad them. Threads: a
+ * record belongs to the tensors; walk it from one thread.
  */
 #ifndef PARACORD_AUTOGRAD_H
 #define PARACORD_AUTOGRAD_H

@@ -5,8 +5,8 @@
  *         return pc_report(stderr);
  *     printf("%.3f\n", last.test_accuracy);
  *
- * The network ends in logits. The loss follows from the batches' labels: y [n, 1] floating: binary cross-entropy, a logit
- * of 0 or more names the second class; y [n] int64: cross-entropy. Run in the calling thread.
+ * The network ends in logits. The loss follows from the batches' labels: y [n, 1] floating: binary cross-entropy, a
+ * logit of 0 or more names the second class; y [n] int64: cross-entropy. Run in the calling thread.
  */
 #ifndef PARACORD_FIT_H
 #define PARACORD_FIT_H
@@ -22,8 +22,8 @@ typedef struct pc_fit_options {
     int epochs;                          /* 0 means 1 */
     pc_loader *test;                     /* measured after every epoch; NULL: not */
     const pc_train_callbacks *callbacks; /* progress, epoch and stop are used; may be NULL */
-    /* A file that is written at the end of every epoch and when the stop callback says so: weights, optimiser state, the
-     * thread's generator and the position between two batches. With `resume` training goes on from it when it is
+    /* A file that is written at the end of every epoch and when the stop callback says so: weights, optimiser state,
+     * the thread's generator and the position between two batches. With `resume` training goes on from it when it is
      * there, to the bits of a training that was never stopped. `settings` is text of yours that must be the same then
      * (PC_ERR_STATE otherwise), below 1024 bytes; NULL for none. */
     const char *checkpoint;

@@ -1,13 +1,13 @@
 /* keras.h: networks in Keras's .h5 files (Keras 2 and 3), both ways.
  *
- *     pc_keras_options options = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer = adam};
- *     if (pc_keras_save("model.h5", net, options) != PC_OK) return pc_report(stderr);
- *     pc_module *again = pc_keras_load("model.h5", NULL);
+ *     pc_keras_options options = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer =
+ * adam}; if (pc_keras_save("model.h5", net, options) != PC_OK) return pc_report(stderr); pc_module *again =
+ * pc_keras_load("model.h5", NULL);
  *
  * Sequential networks of Conv2d, Linear, max- and average-pooling, Flatten, Dropout and activations. Keras's pictures
- * are height, width, channels and ours channels, height, width: weights are put in the other's order on the way, so that
- * both give the same answers. Keras's final sigmoid or softmax is not part of our module, whose losses take logits; it
- * is the file's `head`. Any thread; files are written whole or not at all.
+ * are height, width, channels and ours channels, height, width: weights are put in the other's order on the way, so
+ * that both give the same answers. Keras's final sigmoid or softmax is not part of our module, whose losses take
+ * logits; it is the file's `head`. Any thread; files are written whole or not at all.
  */
 #ifndef PARACORD_KERAS_H
 #define PARACORD_KERAS_H
@@ -20,8 +20,8 @@ typedef enum pc_keras_head { PC_KERAS_LOGITS, PC_KERAS_SIGMOID, PC_KERAS_SOFTMAX
 
 typedef struct pc_keras_options {
     int reserved_;
-    int height, width, channels; /* of the pictures that the network takes */
-    pc_keras_head head;          /* what Keras is to apply at the end; also decides the loss it is compiled with */
+    int height, width, channels;   /* of the pictures that the network takes */
+    pc_keras_head head;            /* what Keras is to apply at the end; also decides the loss it is compiled with */
     const pc_optimizer *optimizer; /* its settings go along: Keras opens the model compiled. NULL: not compiled */
     /* The optimiser's state goes along too. Keras 3 (seen with 3.15) restores only the learning rate and the count of
      * steps from any .h5, its own included, and cannot fit() such a model before it is compiled again. */

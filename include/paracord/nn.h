@@ -48,8 +48,10 @@ typedef struct pc_parameter {
     pc_tensor *tensor; /* borrowed */
 } pc_parameter;
 
-PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int room); /* returns how many there are */
-PC_API pc_tensor *pc_module_parameter(const pc_module *module, const char *name); /* borrowed; NULL and PC_ERR_NOT_FOUND */
+PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list,
+                                    int room); /* returns how many there are */
+PC_API pc_tensor *pc_module_parameter(const pc_module *module,
+                                      const char *name); /* borrowed; NULL and PC_ERR_NOT_FOUND */
 PC_API int64_t pc_module_parameter_elements(const pc_module *module);
 PC_API void pc_module_zero_grad(pc_module *module);
 
@@ -69,7 +71,8 @@ PC_API void pc_module_print(const pc_module *module);
 
 typedef enum pc_init_kind {
     PC_INIT_TORCH,  /* PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in) */
-    PC_INIT_GLOROT, /* Keras's default: weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (Glorot, Bengio 2010) */
+    PC_INIT_GLOROT, /* Keras's default: weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (Glorot, Bengio
+                       2010) */
     PC_INIT_HE,     /* weights uniform in +-sqrt(6 / fan_in), biases 0 (He et al. 2015) */
     PC_INIT_KINDS
 } pc_init_kind;
@@ -150,7 +153,7 @@ typedef struct pc_module_class {
      * that the result has an owner of its own. NULL with the error set on failure. */
     pc_tensor *(*forward)(pc_module *module, pc_tensor *x);
     void (*describe)(const pc_module *module, char *text, size_t n); /* what stands in the brackets; may be NULL */
-    void (*destroy)(pc_module *module); /* before the parameters go; may be NULL */
+    void (*destroy)(pc_module *module);                              /* before the parameters go; may be NULL */
 } pc_module_class;
 
 /* A module of a class of yours (kept by reference) with `bytes` of zeroed data of its own (pc_module_data). */
@@ -158,9 +161,9 @@ PC_API PC_MUST_USE pc_module *pc_module_new(const pc_module_class *type, size_t 
 PC_API void *pc_module_data(const pc_module *module);
 PC_API const pc_module_class *pc_module_type(const pc_module *module);
 
-/* Register a parameter (a contiguous tensor; one more owner of it; it starts to collect gradients) or a child (ownership
- * moves to the module, on failure too). A child that is a part of a module already is PC_ERR_ARGUMENT and stays there.
- * Names without dots, kept as copies; NULL tensors and children fail. */
+/* Register a parameter (a contiguous tensor; one more owner of it; it starts to collect gradients) or a child
+ * (ownership moves to the module, on failure too). A child that is a part of a module already is PC_ERR_ARGUMENT and
+ * stays there. Names without dots, kept as copies; NULL tensors and children fail. */
 PC_API PC_MUST_USE pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor);
 PC_API PC_MUST_USE pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child);
 

@@ -3,10 +3,10 @@
  *     pc_tensor *y = pc_relu(pc_add(pc_matmul(x, w), b));
  *
  * Shapes broadcast as in NumPy and PyTorch; dtypes promote as in PyTorch (bool < uint8 < int32 < int64 < float32 <
- * float64, zero-dim tensors only across kinds). All inputs must be on one device. Work is enqueued on the thread's current stream of
- * that device. Every op returns a new tensor (owned as tensor.h says) or NULL with the thread's error set:
- * PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d) have
- * a gradient for their floating-point inputs.
+ * float64, zero-dim tensors only across kinds). All inputs must be on one device. Work is enqueued on the thread's
+ * current stream of that device. Every op returns a new tensor (owned as tensor.h says) or NULL with the thread's error
+ * set: PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d)
+ * have a gradient for their floating-point inputs.
  */
 #ifndef PARACORD_OPS_H
 #define PARACORD_OPS_H
@@ -73,7 +73,8 @@ PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 typedef enum pc_activation_kind { PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH } pc_activation_kind;
 
 /* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]; one fused kernel. */
-PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation);
+PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
+                                           pc_activation_kind activation);
 
 /* --- pictures: x [n, c, h, w]; the memory order of x (NCHW or channels last) is the result's too --- */
 
@@ -85,8 +86,9 @@ typedef struct pc_conv2d_spec {
     int pool; /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
 } pc_conv2d_spec;
 
-/* (d) pool(activation(conv(x, weight) + bias)) in one kernel: weight [out, in, kh, kw], bias [out] or NULL -> [n, out, h', w'].
- * h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere in the field. */
+/* (d) pool(activation(conv(x, weight) + bias)) in one kernel: weight [out, in, kh, kw], bias [out] or NULL -> [n, out,
+ * h', w']. h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere in
+ * the field. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec);
 
 typedef struct pc_pool2d_spec {
@@ -107,7 +109,8 @@ PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
 /* (d) Each element is 0 with probability p, else a / (1 - p). Takes one step of the thread's generator. p in [0, 1]. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_dropout(pc_tensor *a, double p);
 
-/* (d) Mean over all elements of max(x,0) - x y + log(1 + exp(-|x|)): x logits, y targets in [0, 1] of the same shape. */
+/* (d) Mean over all elements of max(x,0) - x y + log(1 + exp(-|x|)): x logits, y targets in [0, 1] of the same shape.
+ */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);
 
 /* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64. A label outside 0..classes-1 is

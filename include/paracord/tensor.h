@@ -109,7 +109,7 @@ PC_API pc_dtype pc_tensor_dtype(const pc_tensor *t);   /* PC_F32 for NULL */
 PC_API pc_device pc_tensor_device(const pc_tensor *t); /* type -1 for NULL */
 PC_API pc_shape pc_tensor_shape(const pc_tensor *t);   /* no dimensions for NULL */
 PC_API int pc_tensor_ndim(const pc_tensor *t);
-PC_API int64_t pc_tensor_size(const pc_tensor *t, int dim);   /* dim may count from the end: -1 is the last; -1 for bad */
+PC_API int64_t pc_tensor_size(const pc_tensor *t, int dim); /* dim may count from the end: -1 is the last; -1 for bad */
 PC_API int64_t pc_tensor_stride(const pc_tensor *t, int dim); /* in elements */
 PC_API int64_t pc_tensor_count(const pc_tensor *t);           /* number of elements; 0 for NULL */
 PC_API bool pc_tensor_is_contiguous(const pc_tensor *t);      /* C order without gaps */
@@ -156,7 +156,8 @@ PC_API PC_MUST_USE pc_tensor *pc_contiguous(pc_tensor *t);
 /* A copy with memory of its own, same strides order as t. */
 PC_API PC_MUST_USE pc_tensor *pc_clone(pc_tensor *t);
 
-/* t converted to a dtype: floats to integers truncate, anything to bool is "not zero". t itself when nothing changes. */
+/* t converted to a dtype: floats to integers truncate, anything to bool is "not zero". t itself when nothing changes.
+ */
 PC_API PC_MUST_USE pc_tensor *pc_cast(pc_tensor *t, pc_dtype dtype);
 
 /* t on another device and in another dtype; t itself when nothing changes. With non_blocking the host does not wait for

@@ -19,8 +19,10 @@ static pc_status reach(walk *w, pc__node *node, uint64_t visit)
     if (!node || node->visit == visit)
         return PC_OK;
     if (node->released)
-        return pc__fail(PC_ERR_STATE, "backward: %s was already differentiated and its saved values are gone; compute the "
-                                      "loss again before a second backward", node->op->name);
+        return pc__fail(PC_ERR_STATE,
+                        "backward: %s was already differentiated and its saved values are gone; compute the "
+                        "loss again before a second backward",
+                        node->op->name);
     node->visit = visit;
     PC__TRY(pc__grow((void **)&w->nodes, &w->capacity, w->count, sizeof *w->nodes));
     atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed); /* held until the walk ends */
@@ -54,9 +56,10 @@ static pc_status check_versions(const pc__node *node)
         const pc__saved *saved = i < node->n_in ? &node->saved_in[i] : &node->saved_out[i - node->n_in];
         if (!saved->tensor || atomic_load(&saved->tensor->storage->version) == saved->version)
             continue;
-        return pc__fail(PC_ERR_STATE, "backward: %s needs its %s of shape %s, which was changed in place since; change a "
-                                      "pc_clone of it instead", node->op->name,
-                        i < node->n_in ? "input" : "output", PC__SHAPE_OF(saved->tensor));
+        return pc__fail(PC_ERR_STATE,
+                        "backward: %s needs its %s of shape %s, which was changed in place since; change a "
+                        "pc_clone of it instead",
+                        node->op->name, i < node->n_in ? "input" : "output", PC__SHAPE_OF(saved->tensor));
     }
     return PC_OK;
 }
@@ -126,9 +129,18 @@ static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor
     }
     for (int i = 0; i < node->n_out; i++)
         out[i] = node->saved_out[i].tensor;
-    pc__grad grad = {.op = node->op, .attributes = node->attributes, .n_in = node->n_in, .n_out = node->n_out,
-                     .in = in, .out = out, .in_meta = node->in_meta, .out_meta = node->out_meta,
-                     .device = node->device, .out_grad = node->pending, .needs = needs, .in_grad = in_grad};
+    pc__grad grad = {.op = node->op,
+                     .attributes = node->attributes,
+                     .n_in = node->n_in,
+                     .n_out = node->n_out,
+                     .in = in,
+                     .out = out,
+                     .in_meta = node->in_meta,
+                     .out_meta = node->out_meta,
+                     .device = node->device,
+                     .out_grad = node->pending,
+                     .needs = needs,
+                     .in_grad = in_grad};
     PC__TRY(check_versions(node));
     PC__TRY(node->op->gradient(&grad));
     return deliver(node, in_grad);
@@ -184,13 +196,16 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
         return pc_failed() ? pc_error_last()->status
                            : pc__fail(PC_ERR_ARGUMENT, "backward: the tensor or its gradient is NULL");
     if (!t->requires_grad)
-        return pc__fail(PC_ERR_STATE, "backward: nothing in the tensor's history requires a gradient; call pc_require_grad "
-                                      "on a leaf before computing it");
+        return pc__fail(PC_ERR_STATE,
+                        "backward: nothing in the tensor's history requires a gradient; call pc_require_grad "
+                        "on a leaf before computing it");
     if (!pc__same_shape(t, gradient) || t->dtype != gradient->dtype)
-        return pc__fail(PC_ERR_SHAPE, "backward: the gradient is %s %s, the tensor %s %s", pc_dtype_name(gradient->dtype),
-                        PC__SHAPE_OF(gradient), pc_dtype_name(t->dtype), PC__SHAPE_OF(t));
+        return pc__fail(PC_ERR_SHAPE, "backward: the gradient is %s %s, the tensor %s %s",
+                        pc_dtype_name(gradient->dtype), PC__SHAPE_OF(gradient), pc_dtype_name(t->dtype),
+                        PC__SHAPE_OF(t));
     pc_status status = PC_OK;
-    PC_NO_GRAD {
+    PC_NO_GRAD
+    {
         if (!t->node) {
             PC_SCOPE {
                 status = collect_leaf(t, gradient, false);
@@ -211,8 +226,10 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
 pc_status pc_backward(pc_tensor *loss)
 {
     if (loss && pc_tensor_count(loss) != 1)
-        return pc__fail(PC_ERR_SHAPE, "backward: the loss has shape %s; it must be one number (pc_mean or pc_sum it, or use "
-                                      "pc_backward_with)", PC__SHAPE_OF(loss));
+        return pc__fail(PC_ERR_SHAPE,
+                        "backward: the loss has shape %s; it must be one number (pc_mean or pc_sum it, or use "
+                        "pc_backward_with)",
+                        PC__SHAPE_OF(loss));
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_tensor *one = loss ? pc_ones(pc_tensor_shape(loss), loss->dtype, loss->storage->device) : NULL;

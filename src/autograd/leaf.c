@@ -8,10 +8,10 @@
 pc_status pc_require_grad(pc_tensor *t, bool on)
 {
     if (!t)
-        return pc_failed() ? pc_error_last()->status
-                           : pc__fail(PC_ERR_ARGUMENT, "pc_require_grad: the tensor is NULL");
+        return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_require_grad: the tensor is NULL");
     if (t->node)
-        return pc__fail(PC_ERR_STATE, "pc_require_grad: the tensor is the result of %s, not a leaf; use pc_detach first",
+        return pc__fail(PC_ERR_STATE,
+                        "pc_require_grad: the tensor is the result of %s, not a leaf; use pc_detach first",
                         t->node->op->name);
     if (on && !pc__is_float(t->dtype))
         return pc__fail(PC_ERR_DTYPE, "pc_require_grad: a %s tensor has no gradient; use float32 or float64",

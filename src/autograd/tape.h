@@ -26,9 +26,9 @@ typedef struct pc__node {
     bool released;  /* a backward has been through */
     uint64_t visit; /* the last walk that came by */
     struct pc__node *next_dead;
-    pc__edge *edges;       /* n_in */
-    pc__saved *saved_in;   /* n_in */
-    pc__meta *in_meta;     /* n_in */
+    pc__edge *edges;     /* n_in */
+    pc__saved *saved_in; /* n_in */
+    pc__meta *in_meta;   /* n_in */
     pc__saved saved_out[PC__OUT_MAX];
     pc__meta out_meta[PC__OUT_MAX];
     pc_tensor *pending[PC__OUT_MAX]; /* gradients that arrived during a walk */

@@ -35,8 +35,10 @@ pc_status pc_set_allocator(const pc_allocator *allocator)
 {
     long long alive = atomic_load(&live);
     if (alive)
-        return pc__fail(PC_ERR_STATE, "pc_set_allocator: %lld blocks are still alive; free everything and call "
-                                      "pc_memory_trim first", alive);
+        return pc__fail(PC_ERR_STATE,
+                        "pc_set_allocator: %lld blocks are still alive; free everything and call "
+                        "pc_memory_trim first",
+                        alive);
     current = allocator ? *allocator : system_allocator;
     return PC_OK;
 }

@@ -9,8 +9,8 @@ typedef struct decoding {
     const pc__folder *folder;
     const pc__decode_options *options;
     uint8_t *pixels;
-    pc_error **why;   /* of each broken picture; NULL for the others */
-    int end;          /* files from here on need no decoding any more; atomic */
+    pc_error **why; /* of each broken picture; NULL for the others */
+    int end;        /* files from here on need no decoding any more; atomic */
     pthread_mutex_t lock;
     pc_error failure; /* out of memory; set by whoever brings `end` below zero */
 } decoding;

@@ -1,5 +1,5 @@
-/* prefetch.c: the loader's thread and its ring of batches. The thread makes them alone: the helpers are computing for the
- * program meanwhile. */
+/* prefetch.c: the loader's thread and its ring of batches. The thread makes them alone: the helpers are computing for
+ * the program meanwhile. */
 #include "data/prefetch.h"
 
 #include "base/parallel.h"

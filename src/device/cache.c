@@ -49,7 +49,8 @@ static pc__storage *from_device(pc_stream *stream, size_t bytes)
 static pc__storage *fail(pc_device device, size_t bytes, int64_t in_use)
 {
     char name[PC_DEVICE_NAME_MAX];
-    return pc__null(PC_ERR_MEMORY, "out of memory on %s: %zu bytes asked for, %lld in use by tensors; a smaller batch needs less",
+    return pc__null(PC_ERR_MEMORY,
+                    "out of memory on %s: %zu bytes asked for, %lld in use by tensors; a smaller batch needs less",
                     pc_device_name(device, name), bytes, (long long)in_use);
 }
 

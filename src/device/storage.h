@@ -17,14 +17,14 @@ typedef struct pc__storage {
     atomic_int references;
     pc_device device;
     void *data;
-    size_t bytes;    /* asked for */
-    size_t capacity; /* there */
+    size_t bytes;        /* asked for */
+    size_t capacity;     /* there */
     atomic_uint version; /* counts writes in place, for the tape's check */
     pc__use writer;
     pc__use readers[PC__READERS];
     int reader_count;
-    struct pc__storage *next; /* in the cache */
-    bool foreign;             /* memory that belongs to the program */
+    struct pc__storage *next;               /* in the cache */
+    bool foreign;                           /* memory that belongs to the program */
     void (*foreign_release)(void *context); /* may be NULL */
     void *foreign_context;
 } pc__storage;
@@ -34,8 +34,8 @@ typedef struct pc__storage {
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes) PC_MUST_USE;
 
 /* Wrap memory of the program; release(context) is called (when not NULL) once nothing uses it. */
-pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *), void *context)
-    PC_MUST_USE;
+pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *),
+                              void *context) PC_MUST_USE;
 
 void pc__storage_retain(pc__storage *storage);
 void pc__storage_drop(pc__storage *storage);

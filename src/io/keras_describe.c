@@ -7,8 +7,8 @@
 typedef struct describer {
     pc__keras_model *model;
     const pc_optimizer *optimizer;
-    int parameter;     /* the optimiser's number of the next one */
-    int64_t size[3];   /* height, width, channels of what flows */
+    int parameter;   /* the optimiser's number of the next one */
+    int64_t size[3]; /* height, width, channels of what flows */
     bool flat;
     int64_t before[3]; /* what was flattened last */
 } describer;
@@ -28,8 +28,10 @@ static pc_status padding_of(const describer *d, const int *window, const int *st
         int64_t out = (d->size[i] + stride[i] - 1) / stride[i];
         int64_t total = PC__MAX((out - 1) * stride[i] + window[i] - d->size[i], 0);
         if (total != 2 * (int64_t)padding[i] + extra[i])
-            return pc__fail(PC_ERR_UNSUPPORTED, "a padding of %d x %d is neither Keras's \"valid\" nor its \"same\": such a "
-                                                "layer cannot be written to a Keras file", padding[0], padding[1]);
+            return pc__fail(PC_ERR_UNSUPPORTED,
+                            "a padding of %d x %d is neither Keras's \"valid\" nor its \"same\": such a "
+                            "layer cannot be written to a Keras file",
+                            padding[0], padding[1]);
     }
     return PC_OK;
 }
@@ -49,8 +51,8 @@ static pc_status slot_of(const describer *d, pc__keras_weight *weight, int param
         return pc__fail(PC_ERR_STATE, "the optimiser was made for another network than the one to be written");
     weight->slot[slot] = pc__alloc(bytes);
     float *own = pc__alloc(bytes);
-    pc_status status = own && weight->slot[slot] ? pc_read(o->state[slot * o->count + parameter], own, bytes)
-                                                 : PC_ERR_MEMORY;
+    pc_status status =
+        own && weight->slot[slot] ? pc_read(o->state[slot * o->count + parameter], own, bytes) : PC_ERR_MEMORY;
     if (status == PC_OK && weight->rank == 4)
         pc__order_conv_array(own, weight->slot[slot], weight->shape, false);
     else if (status == PC_OK && weight->rank == 2)
@@ -122,8 +124,9 @@ static pc_status pool(describer *d, const pc__pool2d_layer *own, pc__keras_kind 
     memcpy(layer->stride, own->spec.stride, sizeof layer->stride);
     PC__TRY(padding_of(d, layer->window, layer->stride, own->spec.padding, own->extra, &layer->same));
     if (layer->same && kind == PC__KERAS_AVG_POOL2D && !own->exclude_padding)
-        return pc__fail(PC_ERR_UNSUPPORTED, "an average pool with padding cannot be written to a Keras file: Keras does not "
-                                            "count the padding");
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "an average pool with padding cannot be written to a Keras file: Keras does not "
+                        "count the padding");
     shrink(d, layer->window, layer->stride, own->spec.padding, own->extra);
     return PC_OK;
 }

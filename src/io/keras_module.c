@@ -8,9 +8,9 @@
 typedef struct builder {
     const char *path;
     const pc__keras_layer *layer;
-    int64_t size[3];    /* height, width, channels of what flows; features in size[2] once flat */
+    int64_t size[3]; /* height, width, channels of what flows; features in size[2] once flat */
     bool flat;
-    int64_t before[3];  /* what was flattened last: the order of the next dense layer's rows */
+    int64_t before[3]; /* what was flattened last: the order of the next dense layer's rows */
 } builder;
 
 static pc_module *refuse(const builder *b, const char *why)
@@ -85,7 +85,8 @@ static pc_module *dense(builder *b)
     const pc__keras_layer *l = b->layer;
     pc_linear_options options = {.no_bias = !l->use_bias, .init = PC_INIT_GLOROT};
     if (!b->flat || !ours(l->activation, &options.activation))
-        return refuse(b, b->flat ? "softmax is only supported at the end" : "a dense layer on pictures needs a Flatten before it");
+        return refuse(b, b->flat ? "softmax is only supported at the end"
+                                 : "a dense layer on pictures needs a Flatten before it");
     pc_module *module = pc_linear_new(b->size[2], l->units, options);
     pc_status status = pc__order_dense(module, l, b->before, true);
     b->size[2] = l->units;
@@ -165,15 +166,17 @@ static int behead(pc__keras_layer *layers, int count, pc_keras_head *head)
     return last->kind == PC__KERAS_ACTIVATION ? count - 1 : count;
 }
 
-static pc_module *build_all(const pc__keras_model *model, pc__keras_layer *layers, int from, int count, const char *path)
+static pc_module *build_all(const pc__keras_model *model, pc__keras_layer *layers, int from, int count,
+                            const char *path)
 {
     pc_module **children = pc__calloc((size_t)count + 1, sizeof *children);
     if (!children)
         return NULL;
     builder b = {.path = path, .flat = model->input_rank == 1};
     for (int i = 0; i < 3; i++)
-        b.size[i] = model->input_rank == 3 ? model->input_shape[i] : model->input_rank == 2 ? (i < 2 ? model->input_shape[i] : 1)
-                                                                                            : model->input_shape[0];
+        b.size[i] = model->input_rank == 3   ? model->input_shape[i]
+                    : model->input_rank == 2 ? (i < 2 ? model->input_shape[i] : 1)
+                                             : model->input_shape[0];
     int made = 0;
     for (int i = from; i < count; i++, made++) {
         b.layer = &layers[i];

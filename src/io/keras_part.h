@@ -28,7 +28,6 @@ pc_status pc__keras_json_pair(const pc__keras_source *from, const char *key, int
 pc_status pc__keras_json_bool(const pc__keras_source *from, const char *key, bool fallback, bool *value);
 pc_status pc__keras_json_name(const char *path, const char *what, const char *text, char name[PC__KERAS_NAME_MAX]);
 
-
 /* ---- keras_layers.c: one layer's class and config <-> pc__keras_layer */
 pc_status pc__keras_layer_parse(const pc__keras_source *from, const char *class_name, pc__keras_layer *layer);
 void pc__keras_layer_print(pc__text *out, const pc__keras_layer *layer);

@@ -24,11 +24,13 @@ pc_status pc_keras_save(const char *path, const pc_module *net, pc_keras_options
     if (!net)
         return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_keras_save: the network is NULL");
     if (options.height < 1 || options.width < 1 || options.channels < 1)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_keras_save: height %d, width %d and channels %d of the pictures must be at least 1",
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_keras_save: height %d, width %d and channels %d of the pictures must be at least 1",
                         options.height, options.width, options.channels);
     pc__keras_model model = {.name = "sequential"};
     int64_t input[3] = {options.channels, options.height, options.width};
-    pc_status status = pc__module_to_keras(net, input, options.head, options.optimizer, options.optimizer_state, &model);
+    pc_status status =
+        pc__module_to_keras(net, input, options.head, options.optimizer, options.optimizer_state, &model);
     if (status == PC_OK)
         status = put_names(&model, &options);
     if (status == PC_OK)
@@ -150,8 +152,10 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
     if (!t->has_state)
         status = pc__fail(PC_ERR_NOT_FOUND, "%s: the file has no optimiser state", path);
     else if (!same)
-        status = pc__fail(PC_ERR_STATE, "%s: the file's optimiser is %s, not %s", path, t->optimizer_class, optimizer->name);
-    PC_NO_GRAD {
+        status =
+            pc__fail(PC_ERR_STATE, "%s: the file's optimiser is %s, not %s", path, t->optimizer_class, optimizer->name);
+    PC_NO_GRAD
+    {
         for (int i = 0; i < model.layer_count && status == PC_OK; i++) {
             if (model.layers[i].kind == PC__KERAS_FLATTEN)
                 note_flatten(&r, &model, i);

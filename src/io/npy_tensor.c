@@ -2,9 +2,9 @@
 #include "io/npy.h"
 #include "tensor/tensor.h"
 
-static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {[PC__NPY_F64] = PC_F64, [PC__NPY_F32] = PC_F32,
-                                                    [PC__NPY_I64] = PC_I64, [PC__NPY_I32] = PC_I32,
-                                                    [PC__NPY_U8] = PC_U8, [PC__NPY_BOOL] = PC_BOOL};
+static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {
+    [PC__NPY_F64] = PC_F64, [PC__NPY_F32] = PC_F32, [PC__NPY_I64] = PC_I64,
+    [PC__NPY_I32] = PC_I32, [PC__NPY_U8] = PC_U8,   [PC__NPY_BOOL] = PC_BOOL};
 
 pc_tensor *pc_load_npy(const char *path, pc_device device)
 {

@@ -22,7 +22,8 @@ pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activati
     pc_tensor *y = NULL;
     PC_SCOPE {
         pc_tensor *padded = pc__pad_end(x, layer->extra, 0);
-        y = pc_keep(pc_fn_conv2d(pc__channels_last(padded), pc__module_own(module, "weight"), pc__module_own(module, "bias"), spec));
+        y = pc_keep(pc_fn_conv2d(pc__channels_last(padded), pc__module_own(module, "weight"),
+                                 pc__module_own(module, "bias"), spec));
     }
     return y;
 }
@@ -65,13 +66,16 @@ pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], co
         if (in < 1 || out < 1 || in > 1 << 20 || out > 1 << 20 || kernel[i] < 1 || kernel[i] > 1024 ||
             spec->stride[i] < 1 || spec->stride[i] > 1024 || spec->padding[i] < 0 || spec->padding[i] > 1024 ||
             (unsigned)spec->activation > PC_TANH)
-            return pc__null(PC_ERR_ARGUMENT, "conv2d: %lld to %lld channels, kernel %d, stride %d, padding %d, activation %d make "
-                                             "no layer", (long long)in, (long long)out, kernel[i], spec->stride[i],
-                            spec->padding[i], (int)spec->activation);
+            return pc__null(PC_ERR_ARGUMENT,
+                            "conv2d: %lld to %lld channels, kernel %d, stride %d, padding %d, activation %d make "
+                            "no layer",
+                            (long long)in, (long long)out, kernel[i], spec->stride[i], spec->padding[i],
+                            (int)spec->activation);
     pc_module *module = pc_module_new(&pc__conv2d_class, sizeof(pc__conv2d_layer));
     if (!module)
         return NULL;
-    *(pc__conv2d_layer *)pc_module_data(module) = (pc__conv2d_layer){.in = in, .out = out, .kernel = {kernel[0], kernel[1]}, .spec = *spec};
+    *(pc__conv2d_layer *)pc_module_data(module) =
+        (pc__conv2d_layer){.in = in, .out = out, .kernel = {kernel[0], kernel[1]}, .spec = *spec};
     if (pc__add_weights(module, PC_SHAPE(out, in, kernel[0], kernel[1]), no_bias, init) == PC_OK)
         return module;
     pc_module_free(module);
@@ -81,7 +85,7 @@ pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], co
 pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options)
 {
     int stride = options.stride ? options.stride : 1;
-    pc_conv2d_spec spec = {.stride = {stride, stride}, .padding = {options.padding, options.padding},
-                           .activation = options.activation};
+    pc_conv2d_spec spec = {
+        .stride = {stride, stride}, .padding = {options.padding, options.padding}, .activation = options.activation};
     return pc__conv2d_layer_new(in, out, (int[2]){kernel, kernel}, &spec, options.no_bias, options.init);
 }

@@ -65,7 +65,8 @@ pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor
     if (!module || !tensor)
         return null_part("parameter");
     if (!pc__is_contiguous(tensor))
-        return pc__fail(PC_ERR_ARGUMENT, "the parameter \"%.60s\" of shape %s is not contiguous; register a pc_contiguous of it",
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "the parameter \"%.60s\" of shape %s is not contiguous; register a pc_contiguous of it",
                         name ? name : "(null)", PC__SHAPE_OF(tensor));
     PC__TRY(pc_require_grad(tensor, true));
     PC__TRY(add(&module->parameters, &module->parameter_count, &module->parameter_room, name, tensor));
@@ -76,10 +77,13 @@ pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor
 pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child)
 {
     if (child && (child->owned || child == module))
-        return pc__fail(PC_ERR_ARGUMENT, "the %s module for \"%.60s\" is a part of a module already; every place needs a module "
-                                         "of its own", child->type->name, name ? name : "(null)");
-    pc_status status = !module || !child ? null_part("child")
-                                         : add(&module->children, &module->child_count, &module->child_room, name, child);
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "the %s module for \"%.60s\" is a part of a module already; every place needs a module "
+                        "of its own",
+                        child->type->name, name ? name : "(null)");
+    pc_status status = !module || !child
+                           ? null_part("child")
+                           : add(&module->children, &module->child_count, &module->child_room, name, child);
     if (status == PC_OK)
         child->owned = true;
     else
@@ -160,7 +164,8 @@ static pc_status move(void *context, const char *name, pc__named *parameter)
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_tensor *moved = NULL;
-        PC_NO_GRAD {
+        PC_NO_GRAD
+        {
             moved = pc_to(old, to->device, to->dtype, false);
         }
         status = moved ? pc_require_grad(moved, true) : pc_error_last()->status;
@@ -175,6 +180,7 @@ static pc_status move(void *context, const char *name, pc__named *parameter)
 pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype)
 {
     if (!pc__is_float(dtype))
-        return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use float32 or float64", pc_dtype_name(dtype));
+        return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use float32 or float64",
+                        pc_dtype_name(dtype));
     return pc__module_visit(module, move, &(place){device, dtype});
 }

@@ -42,8 +42,7 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(2 + slots), sizeof *o->work);
-    if (o->parameters && o->state && o->work && pc__module_visit(module, take, o) == PC_OK &&
-        make_state(o) == PC_OK)
+    if (o->parameters && o->state && o->work && pc__module_visit(module, take, o) == PC_OK && make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
     return NULL;
@@ -65,12 +64,16 @@ void pc_optimizer_free(pc_optimizer *o)
 
 pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options)
 {
-    pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 0.01, .momentum = options.momentum,
-                                    .nesterov = options.nesterov, .weight_decay = options.weight_decay};
+    pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 0.01,
+                                    .momentum = options.momentum,
+                                    .nesterov = options.nesterov,
+                                    .weight_decay = options.weight_decay};
     if (!(settings.lr > 0) || !(settings.momentum >= 0 && settings.momentum < 1) || !(settings.weight_decay >= 0) ||
         (options.nesterov && settings.momentum == 0))
-        return pc__null(PC_ERR_ARGUMENT, "pc_sgd: lr %g must be above 0, momentum %g in [0, 1) (above 0 for nesterov), weight decay "
-                                         "%g at least 0", settings.lr, settings.momentum, settings.weight_decay);
+        return pc__null(PC_ERR_ARGUMENT,
+                        "pc_sgd: lr %g must be above 0, momentum %g in [0, 1) (above 0 for nesterov), weight decay "
+                        "%g at least 0",
+                        settings.lr, settings.momentum, settings.weight_decay);
     pc_optimizer *o = make(module, "sgd", settings.momentum > 0, &settings);
     if (o)
         o->step = pc__sgd_step;
@@ -84,11 +87,12 @@ pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
                                     .beta2 = options.beta2 != 0 ? options.beta2 : 0.999,
                                     .epsilon = options.epsilon != 0 ? options.epsilon : 1e-8,
                                     .weight_decay = options.weight_decay};
-    if (!(settings.lr > 0) || !(settings.beta1 > 0 && settings.beta1 < 1) || !(settings.beta2 > 0 && settings.beta2 < 1) ||
-        !(settings.epsilon > 0) || !(settings.weight_decay >= 0))
-        return pc__null(PC_ERR_ARGUMENT, "pc_adam: lr %g and epsilon %g must be above 0, beta1 %g and beta2 %g inside (0, 1), weight "
-                                         "decay %g at least 0", settings.lr, settings.epsilon, settings.beta1,
-                        settings.beta2, settings.weight_decay);
+    if (!(settings.lr > 0) || !(settings.beta1 > 0 && settings.beta1 < 1) ||
+        !(settings.beta2 > 0 && settings.beta2 < 1) || !(settings.epsilon > 0) || !(settings.weight_decay >= 0))
+        return pc__null(PC_ERR_ARGUMENT,
+                        "pc_adam: lr %g and epsilon %g must be above 0, beta1 %g and beta2 %g inside (0, 1), weight "
+                        "decay %g at least 0",
+                        settings.lr, settings.epsilon, settings.beta1, settings.beta2, settings.weight_decay);
     pc_optimizer *o = make(module, "adam", 2, &settings);
     if (o)
         o->step = pc__adam_step;

@@ -9,8 +9,8 @@ struct pc_optimizer {
     const char *name; /* "sgd", "adam" */
     pc_status (*step)(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
     pc__step_attributes settings; /* step counts the updates made */
-    int count;  /* parameters */
-    int slots;  /* values kept per parameter: sgd 0 or 1 (velocity), adam 2 (first and second moment) */
+    int count;                    /* parameters */
+    int slots;              /* values kept per parameter: sgd 0 or 1 (velocity), adam 2 (first and second moment) */
     pc_tensor **parameters; /* count, one reference each */
     pc_tensor **state;      /* slots * count: slot 0 of every parameter, then slot 1 */
     pc_tensor **work;       /* (2 + slots) * count, for the call */

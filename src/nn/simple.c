@@ -45,9 +45,10 @@ static void describe_pool(const pc_module *module, char *text, size_t n)
     char kernel[32], stride[32], padding[32];
     bool uneven = layer->extra[0] || layer->extra[1];
     snprintf(text, n, "kernel_size=%s, stride=%s, padding=%s%s", pair(s->kernel, kernel), pair(s->stride, stride),
-             uneven ? "same" : pair(s->padding, padding), module->type == &pc__max_pool2d_class ? ", dilation=1, ceil_mode=False"
-             : layer->exclude_padding               ? ", count_include_pad=False"
-                                                    : "");
+             uneven ? "same" : pair(s->padding, padding),
+             module->type == &pc__max_pool2d_class ? ", dilation=1, ceil_mode=False"
+             : layer->exclude_padding              ? ", count_include_pad=False"
+                                                   : "");
 }
 
 const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};
@@ -56,10 +57,12 @@ const pc_module_class pc__avg_pool2d_class = {"AvgPool2d", avg_pool, describe_po
 pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spec *spec)
 {
     for (int i = 0; i < 2; i++)
-        if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 || 2 * spec->padding[i] > spec->kernel[i])
-            return pc__null(PC_ERR_ARGUMENT, "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, the "
-                                             "padding 0 to half the kernel", type->name, spec->kernel[i],
-                            spec->stride[i], spec->padding[i]);
+        if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 ||
+            2 * spec->padding[i] > spec->kernel[i])
+            return pc__null(PC_ERR_ARGUMENT,
+                            "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, the "
+                            "padding 0 to half the kernel",
+                            type->name, spec->kernel[i], spec->stride[i], spec->padding[i]);
     pc_module *module = pc_module_new(type, sizeof(pc__pool2d_layer));
     if (module)
         ((pc__pool2d_layer *)pc_module_data(module))->spec = *spec;
@@ -69,8 +72,8 @@ pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spe
 static pc_module *square_pool(const pc_module_class *type, int kernel, pc_pool2d_options options)
 {
     int stride = options.stride ? options.stride : kernel;
-    pc_pool2d_spec spec = {.kernel = {kernel, kernel}, .stride = {stride, stride},
-                           .padding = {options.padding, options.padding}};
+    pc_pool2d_spec spec = {
+        .kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {options.padding, options.padding}};
     return pc__pool2d_layer_new(type, &spec);
 }
 
@@ -109,9 +112,10 @@ static pc_tensor *activate(pc_module *module, pc_tensor *x)
     return functions[((const pc__activation_layer *)pc_module_data(module))->kind](x);
 }
 
-static const pc_module_class activations[] = {
-    {"Identity", activate, NULL, NULL}, {"ReLU", activate, NULL, NULL}, {"Sigmoid", activate, NULL, NULL},
-    {"Tanh", activate, NULL, NULL}};
+static const pc_module_class activations[] = {{"Identity", activate, NULL, NULL},
+                                              {"ReLU", activate, NULL, NULL},
+                                              {"Sigmoid", activate, NULL, NULL},
+                                              {"Tanh", activate, NULL, NULL}};
 
 const char *pc__activation_name(pc_activation_kind kind)
 {

@@ -99,10 +99,12 @@ pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count
     loader l = {state, count, 0, false};
     PC__TRY(pc__module_visit(module, load, &l));
     if (l.used != count)
-        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters", count, l.used);
+        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters", count,
+                        l.used);
     l.copy = true;
     pc_status status = PC_OK;
-    PC_NO_GRAD {
+    PC_NO_GRAD
+    {
         status = pc__module_visit(module, load, &l);
     }
     return status;

@@ -84,7 +84,6 @@ static pc_status pass(pc__grad *grad, int i, pc_tensor *value)
     return pc__set_grad(grad, i, pc__sum_to(value, grad->in_meta[i].ndim, grad->in_meta[i].shape));
 }
 
-
 pc_status pc__grad_add(pc__grad *grad)
 {
     for (int i = 0; i < 2; i++)

@@ -15,19 +15,23 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     for (int i = 0; i < 2; i++) {
         spec->stride[i] = spec->stride[i] ? spec->stride[i] : 1;
         if (spec->stride[i] < 1 || spec->padding[i] < 0)
-            return pc__fail(PC_ERR_ARGUMENT, "conv2d: stride %d and padding %d: the stride must be at least 1, the "
-                                             "padding at least 0", spec->stride[i], spec->padding[i]);
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "conv2d: stride %d and padding %d: the stride must be at least 1, the "
+                            "padding at least 0",
+                            spec->stride[i], spec->padding[i]);
     }
     if (spec->pool < 0 || spec->pool > 16 || (unsigned)spec->activation > PC_TANH)
         return pc__fail(PC_ERR_ARGUMENT, "conv2d: pool %d must be 0 to 16 and activation %d one of PC_NONE to PC_TANH",
                         spec->pool, (int)spec->activation);
     spec->pool = PC__MAX(spec->pool, 1);
     if (x->ndim != 4 || w->ndim != 4 || x->shape[1] != w->shape[1])
-        return pc__fail(PC_ERR_SHAPE, "conv2d: an input of shape %s ([n, c, h, w]) does not fit a weight of shape %s "
-                                      "([out, c, kh, kw])", PC__SHAPE_OF(x), PC__SHAPE_OF(w));
+        return pc__fail(PC_ERR_SHAPE,
+                        "conv2d: an input of shape %s ([n, c, h, w]) does not fit a weight of shape %s "
+                        "([out, c, kh, kw])",
+                        PC__SHAPE_OF(x), PC__SHAPE_OF(w));
     if (bias && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
-        return pc__fail(PC_ERR_SHAPE, "conv2d: a bias of shape %s does not fit a weight of shape %s", PC__SHAPE_OF(bias),
-                        PC__SHAPE_OF(w));
+        return pc__fail(PC_ERR_SHAPE, "conv2d: a bias of shape %s does not fit a weight of shape %s",
+                        PC__SHAPE_OF(bias), PC__SHAPE_OF(w));
     if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
         return pc__fail(PC_ERR_DTYPE, "conv2d: input %s, weight %s, bias %s: all must be float32 or all float64",
                         pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));

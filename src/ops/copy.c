@@ -47,7 +47,8 @@ pc_tensor *pc__as_dtype(pc_tensor *t, pc_dtype dtype)
 
 bool pc__is_nhwc(const pc_tensor *t)
 {
-    return pc__is_channels_last(t) || (t->ndim == 4 && pc__is_contiguous(t) && (t->shape[1] == 1 || t->shape[2] * t->shape[3] == 1));
+    return pc__is_channels_last(t) ||
+           (t->ndim == 4 && pc__is_contiguous(t) && (t->shape[1] == 1 || t->shape[2] * t->shape[3] == 1));
 }
 
 pc_tensor *pc__channels_last(pc_tensor *t)
@@ -77,7 +78,8 @@ static pc_status transfer(pc_stream *stream, pc_tensor *to, const pc_tensor *fro
     PC__TRY(pc__storage_reads(from->storage, stream));
     PC__TRY(pc__storage_writes(to->storage, stream));
     pc__stream_count(stream);
-    PC__TRY(stream->backend->copy(stream, pc__data(to), to->storage->device, pc__data(from), from->storage->device, bytes));
+    PC__TRY(
+        stream->backend->copy(stream, pc__data(to), to->storage->device, pc__data(from), from->storage->device, bytes));
     return non_blocking ? PC_OK : stream->backend->stream_synchronize(stream);
 }
 

@@ -43,8 +43,8 @@ static pc_status launch(const pc_call *call, pc_stream *stream)
     if (!kernel) {
         char name[PC_DEVICE_NAME_MAX];
         const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
-        return pc__fail(PC_ERR_UNSUPPORTED, "%s of %s has no kernel on %s", call->op->name,
-                        pc_dtype_name(first->dtype), pc_device_name(stream->device, name));
+        return pc__fail(PC_ERR_UNSUPPORTED, "%s of %s has no kernel on %s", call->op->name, pc_dtype_name(first->dtype),
+                        pc_device_name(stream->device, name));
     }
     PC__TRY(order(call, stream));
     pc__stream_count(stream);
@@ -72,7 +72,8 @@ static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device dev
 static pc_status check_target(const pc_call *call, const pc_tensor *t, pc_device device)
 {
     if (t->requires_grad && pc_grad_enabled())
-        return pc__fail(PC_ERR_STATE, "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
+        return pc__fail(PC_ERR_STATE,
+                        "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
                         call->op->name);
     if (!pc_device_equal(t->storage->device, device)) {
         char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
@@ -81,8 +82,10 @@ static pc_status check_target(const pc_call *call, const pc_tensor *t, pc_device
     }
     for (int i = 0; i < t->ndim; i++)
         if (t->strides[i] == 0 && t->shape[i] > 1)
-            return pc__fail(PC_ERR_ARGUMENT, "%s: in place on an expanded tensor of shape %s, whose elements share memory; "
-                                             "write a pc_contiguous of it", call->op->name, PC__SHAPE_OF(t));
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "%s: in place on an expanded tensor of shape %s, whose elements share memory; "
+                            "write a pc_contiguous of it",
+                            call->op->name, PC__SHAPE_OF(t));
     return PC_OK;
 }
 
@@ -128,7 +131,11 @@ pc_status pc__call_all(int op, pc_tensor **in, int n_in, const void *attributes,
                        pc_tensor **out)
 {
     const pc__op *row = &pc__ops[op];
-    pc_call call = {.op = row, .in = in, .n_in = n_in, .n_out = row->n_out, .attributes = attributes,
+    pc_call call = {.op = row,
+                    .in = in,
+                    .n_in = n_in,
+                    .n_out = row->n_out,
+                    .attributes = attributes,
                     .attribute_bytes = attribute_bytes};
     pc_status status = pc_dispatch(&call);
     for (int i = 0; i < row->n_out; i++)
@@ -151,7 +158,12 @@ pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, con
     if (!to)
         return pc_failed() ? pc_error_last()->status
                            : pc__fail(PC_ERR_ARGUMENT, "%s: the tensor to write is NULL", pc__ops[op].name);
-    pc_call call = {.op = &pc__ops[op], .in = in, .n_in = n_in, .n_out = 1, .out = {to}, .attributes = attributes,
+    pc_call call = {.op = &pc__ops[op],
+                    .in = in,
+                    .n_in = n_in,
+                    .n_out = 1,
+                    .out = {to},
+                    .attributes = attributes,
                     .attribute_bytes = attribute_bytes};
     return pc_dispatch(&call);
 }

@@ -1,5 +1,5 @@
-/* elementwise.c: what several ops share: inputs brought to one dtype; shape rules: as the input, broadcast, checked by the
- * wrapper. */
+/* elementwise.c: what several ops share: inputs brought to one dtype; shape rules: as the input, broadcast, checked by
+ * the wrapper. */
 #include "ops/table.h"
 
 /* True when t's elements fill a block of memory without gaps or overlap, in whatever order. */

@@ -10,7 +10,8 @@ static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
         return pc__null(PC_ERR_SHAPE, "%s: the input has shape %s and the target %s; they must be the same", who,
                         PC__SHAPE_OF(x), PC__SHAPE_OF(y));
     if (!pc__is_float(x->dtype))
-        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be float32 or float64", who, pc_dtype_name(x->dtype));
+        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be float32 or float64", who,
+                        pc_dtype_name(x->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, x->dtype))};
@@ -68,10 +69,13 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
     if (!x || !labels)
         return PC__CALL_PLAIN(cross_entropy, x, labels);
     if (x->ndim != 2 || labels->ndim != 1 || x->shape[0] != labels->shape[0])
-        return pc__null(PC_ERR_SHAPE, "cross_entropy: the input has shape %s and the labels %s; they must be [n, classes] "
-                                      "and [n]", PC__SHAPE_OF(x), PC__SHAPE_OF(labels));
+        return pc__null(PC_ERR_SHAPE,
+                        "cross_entropy: the input has shape %s and the labels %s; they must be [n, classes] "
+                        "and [n]",
+                        PC__SHAPE_OF(x), PC__SHAPE_OF(labels));
     if (!pc__is_float(x->dtype) || labels->dtype != PC_I64)
-        return pc__null(PC_ERR_DTYPE, "cross_entropy: the input is %s and the labels are %s; they must be floating and int64",
+        return pc__null(PC_ERR_DTYPE,
+                        "cross_entropy: the input is %s and the labels are %s; they must be floating and int64",
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {

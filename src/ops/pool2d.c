@@ -11,10 +11,12 @@ static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec
                         pc_dtype_name(x->dtype), PC__SHAPE_OF(x));
     for (int i = 0; i < 2; i++) {
         spec->stride[i] = spec->stride[i] ? spec->stride[i] : spec->kernel[i];
-        if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 || spec->padding[i] > spec->kernel[i] / 2)
-            return pc__fail(PC_ERR_ARGUMENT, "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, "
-                                             "the padding 0 to half the kernel", who, spec->kernel[i], spec->stride[i],
-                            spec->padding[i]);
+        if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 ||
+            spec->padding[i] > spec->kernel[i] / 2)
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, "
+                            "the padding 0 to half the kernel",
+                            who, spec->kernel[i], spec->stride[i], spec->padding[i]);
         if (x->shape[2 + i] + 2 * spec->padding[i] < spec->kernel[i])
             return pc__fail(PC_ERR_SHAPE, "%s: an input of shape %s is too small for a window of %d x %d", who,
                             PC__SHAPE_OF(x), spec->kernel[0], spec->kernel[1]);

@@ -17,8 +17,8 @@ pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t 
     if (d < 0)
         return NULL;
     if (t->ndim == 0 || step < 1)
-        return pc__null(PC_ERR_ARGUMENT, "slice: %s", step < 1 ? "the step must be at least 1"
-                                                               : "a zero-dim tensor has nothing to slice");
+        return pc__null(PC_ERR_ARGUMENT, "slice: %s",
+                        step < 1 ? "the step must be at least 1" : "a zero-dim tensor has nothing to slice");
     int64_t n = t->shape[d], from = clamp_index(start, n), to = clamp_index(stop, n);
     int64_t count = to > from ? (to - from - 1) / step + 1 : 0;
     pc__slice_attributes attributes = {d, from, count > 1 ? step : 1, count}; /* no stride beyond the tensor */

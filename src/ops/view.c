@@ -1,4 +1,5 @@
-/* view.c: reshape and its kin. The wrapper works out the new shape and strides; the op makes the view and its gradient. */
+/* view.c: reshape and its kin. The wrapper works out the new shape and strides; the op makes the view and its gradient.
+ */
 #include "ops/view.h"
 
 #include "ops/table.h"
@@ -104,7 +105,8 @@ pc_status pc__infer_view(pc_call *call, pc__meta *out)
 
 pc_status pc__grad_view(pc__grad *grad)
 {
-    return pc__set_grad(grad, 0, pc_reshape(grad->out_grad[0], pc_shape_of(grad->in_meta[0].ndim, grad->in_meta[0].shape)));
+    return pc__set_grad(grad, 0,
+                        pc_reshape(grad->out_grad[0], pc_shape_of(grad->in_meta[0].ndim, grad->in_meta[0].shape)));
 }
 
 pc_tensor *pc_permute(pc_tensor *t, pc_shape order)
@@ -180,7 +182,8 @@ pc_tensor *pc_unsqueeze(pc_tensor *t, int dim)
     if (d < 0)
         return NULL;
     if (t->ndim == PC_MAX_DIMS)
-        return pc__null(PC_ERR_SHAPE, "unsqueeze: the tensor has %d dimensions already, the most there are", PC_MAX_DIMS);
+        return pc__null(PC_ERR_SHAPE, "unsqueeze: the tensor has %d dimensions already, the most there are",
+                        PC_MAX_DIMS);
     pc_shape shape = {.ndim = t->ndim + 1};
     for (int i = 0; i < shape.ndim; i++)
         shape.dim[i] = i == d ? 1 : t->shape[i > d ? i - 1 : i];

@@ -6,7 +6,7 @@
 
 typedef struct pc__shape_attributes {
     int ndim;
-    int64_t dim[PC_MAX_DIMS]; /* view, expand: the new shape, worked out; permute: the order of dimensions */
+    int64_t dim[PC_MAX_DIMS];     /* view, expand: the new shape, worked out; permute: the order of dimensions */
     int64_t strides[PC_MAX_DIMS]; /* view: of the result */
 } pc__shape_attributes;
 

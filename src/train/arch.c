@@ -49,8 +49,8 @@ pc_module *pc__arch_new(const char *name, int size, int outputs, pc_init_kind in
         if (strcmp(name, archs[i].name) != 0)
             continue;
         if (size < archs[i].smallest)
-            return pc__null(PC_ERR_SHAPE, "pictures of %d x %d are too small for %s, which needs %d x %d", size, size, name,
-                            archs[i].smallest, archs[i].smallest);
+            return pc__null(PC_ERR_SHAPE, "pictures of %d x %d are too small for %s, which needs %d x %d", size, size,
+                            name, archs[i].smallest, archs[i].smallest);
         return archs[i].make(size, outputs, init);
     }
     return pc__null(PC_ERR_ARGUMENT, "there is no network \"%.40s\"; there are article, two-conv, mlp and lenet", name);

@@ -80,12 +80,25 @@ static void describe(const pc__fit *fit, const char *settings, header *h)
     const pc__standing *at = &fit->at;
     const pc_epoch_result *last = &fit->last;
     pc_generator generator = pc_generator_get();
-    *h = (header){.epoch = at->epoch, .batch = at->batch, .loss_sum = at->score.loss, .correct = at->score.correct,
-                  .seen = at->score.seen, .seconds = at->seconds, .last_epoch = last->epoch,
-                  .last_epochs = last->epochs, .loss = last->loss, .accuracy = last->accuracy,
-                  .test_loss = last->test_loss, .test_accuracy = last->test_accuracy, .last_seconds = last->seconds,
-                  .images_per_second = last->images_per_second, .has_test = last->has_test, .seed = generator.seed,
-                  .draws = generator.step, .step = fit->optimizer->settings.step, .lr = fit->optimizer->settings.lr,
+    *h = (header){.epoch = at->epoch,
+                  .batch = at->batch,
+                  .loss_sum = at->score.loss,
+                  .correct = at->score.correct,
+                  .seen = at->score.seen,
+                  .seconds = at->seconds,
+                  .last_epoch = last->epoch,
+                  .last_epochs = last->epochs,
+                  .loss = last->loss,
+                  .accuracy = last->accuracy,
+                  .test_loss = last->test_loss,
+                  .test_accuracy = last->test_accuracy,
+                  .last_seconds = last->seconds,
+                  .images_per_second = last->images_per_second,
+                  .has_test = last->has_test,
+                  .seed = generator.seed,
+                  .draws = generator.step,
+                  .step = fit->optimizer->settings.step,
+                  .lr = fit->optimizer->settings.lr,
                   .tensors = tensor_count(fit->optimizer)};
     snprintf(h->settings, sizeof h->settings, "%s", settings);
 }
@@ -103,9 +116,14 @@ static bool is_possible(const header *h)
 static void adopt(const header *h, pc__fit *fit)
 {
     fit->at = (pc__standing){h->epoch, h->batch, {h->loss_sum, h->correct, h->seen}, h->seconds};
-    fit->last = (pc_epoch_result){.epoch = (int)h->last_epoch, .epochs = (int)h->last_epochs, .loss = h->loss,
-                                  .accuracy = h->accuracy, .test_loss = h->test_loss, .test_accuracy = h->test_accuracy,
-                                  .seconds = h->last_seconds, .images_per_second = h->images_per_second,
+    fit->last = (pc_epoch_result){.epoch = (int)h->last_epoch,
+                                  .epochs = (int)h->last_epochs,
+                                  .loss = h->loss,
+                                  .accuracy = h->accuracy,
+                                  .test_loss = h->test_loss,
+                                  .test_accuracy = h->test_accuracy,
+                                  .seconds = h->last_seconds,
+                                  .images_per_second = h->images_per_second,
                                   .has_test = h->has_test != 0};
     fit->optimizer->settings.step = h->step;
     fit->optimizer->settings.lr = h->lr;
@@ -140,8 +158,10 @@ static pc_status check_settings(const char *path, const char *was, const char *n
     while (*was || *now) {
         int a = (int)strcspn(was, "\n"), b = (int)strcspn(now, "\n");
         if (a != b || memcmp(was, now, (size_t)a) != 0)
-            return pc__fail(PC_ERR_STATE, "%s was made with %.*s, and this run has %.*s; resume with the same settings or choose "
-                                          "another --out", path, a, a ? was : "less", b, b ? now : "less");
+            return pc__fail(PC_ERR_STATE,
+                            "%s was made with %.*s, and this run has %.*s; resume with the same settings or choose "
+                            "another --out",
+                            path, a, a ? was : "less", b, b ? now : "less");
         was += a + (was[a] == '\n');
         now += b + (now[b] == '\n');
     }
@@ -166,7 +186,8 @@ static pc_status take_tensors(const char *path, const pc_optimizer *o, const uin
             return damaged(path, "its network has other shapes");
         pc_status status = PC_OK;
         PC_SCOPE {
-            PC_NO_GRAD {
+            PC_NO_GRAD
+            {
                 pc_tensor *value = pc_from_data(bytes + sizeof count, pc_tensor_shape(t), t->dtype, PC_DEVICE_CPU);
                 status = pc_copy(t, value);
             }

@@ -9,8 +9,8 @@
 pc_status pc__checkpoint_save(const char *path, const pc__fit *fit, const char *settings);
 
 /* Read it back into net and optimiser (which must have been made by the same settings), the thread's generator and
- * fit->at. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is damaged. On failure net and
- * optimiser may be changed in part. */
+ * fit->at. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is damaged. On failure net
+ * and optimiser may be changed in part. */
 pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings);
 
 #endif

@@ -65,8 +65,12 @@ static bool count(void *context, const pc_batch *batch, const float *logits, int
     }
     const pc_train_callbacks *tell = c->callbacks;
     if (tell && tell->progress) {
-        pc_progress progress = {.done = batch->first + batch->n, .total = pc_loader_count(c->loader), .loss = NAN,
-                                .accuracy = NAN, .images_per_second = NAN, .seconds_left = -1};
+        pc_progress progress = {.done = batch->first + batch->n,
+                                .total = pc_loader_count(c->loader),
+                                .loss = NAN,
+                                .accuracy = NAN,
+                                .images_per_second = NAN,
+                                .seconds_left = -1};
         tell->progress(tell->context, &progress);
     }
     return !(tell && tell->stop && tell->stop(tell->context));
@@ -111,8 +115,11 @@ static pc_loader *load(const pc_classifier *c, const char *folder, int batch, co
         return NULL;
     for (int i = 0; i < file->class_count; i++)
         names[i] = c->model.names[i];
-    pc_loader_options options = {.size = file->size, .batch = batch, .resize = file->resize,
-                                 .augment = {.rescale = file->rescale}, .device = c->device,
+    pc_loader_options options = {.size = file->size,
+                                 .batch = batch,
+                                 .resize = file->resize,
+                                 .augment = {.rescale = file->rescale},
+                                 .device = c->device,
                                  .class_names = c->model.named ? (const char *const *)names : NULL,
                                  .class_count = c->model.named ? file->class_count : 0};
     if (callbacks) {
@@ -122,8 +129,8 @@ static pc_loader *load(const pc_classifier *c, const char *folder, int batch, co
     pc_loader *loader = pc_loader_new(folder, options);
     pc__free(names);
     if (loader && pc_loader_class_count(loader) != file->class_count) {
-        (void)pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", folder, pc_loader_class_count(loader), c->path,
-                       file->class_count);
+        (void)pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", folder, pc_loader_class_count(loader),
+                       c->path, file->class_count);
         pc_loader_free(loader);
         return NULL;
     }
@@ -218,7 +225,8 @@ pc_status pc_classifier_predict(pc_classifier *c, const char *picture, pc_predic
     pc_image_options options = {.channels = 3, .width = file->size, .height = file->size, .resize = file->resize};
     PC__TRY(pc_image_read(picture, options, &image));
     pc_status status = PC_OK;
-    PC_NO_GRAD {
+    PC_NO_GRAD
+    {
         PC_SCOPE {
             pc_tensor *logits = pc_forward(file->net, prepare(c, &image));
             status = logits ? name_it(c, logits, prediction) : pc_error_last()->status;
@@ -251,8 +259,8 @@ static void add_text(pc__text *text, const pc_classifier *c, const pc__layer_row
     const pc__model_file *file = &c->model.file;
     pc__summary_text(text, rows, count);
     pc__text_add(text, "\n%s parameters, %.1f MB on disk\n", pc__thousands(parameters).s, (double)c->bytes / 1e6);
-    pc__text_add(text, "takes pictures of %dx%d, resized by %s, pixels times %.4g; ends in %s\nclasses:", file->size, file->size,
-                 file->resize == PC_RESIZE_AREA ? "area" : "nearest neighbour", file->rescale,
+    pc__text_add(text, "takes pictures of %dx%d, resized by %s, pixels times %.4g; ends in %s\nclasses:", file->size,
+                 file->size, file->resize == PC_RESIZE_AREA ? "area" : "nearest neighbour", file->rescale,
                  file->head == PC_KERAS_SIGMOID ? "a sigmoid" : "a softmax");
     for (int i = 0; i < file->class_count; i++) {
         pc__text_add(text, "%s ", i ? "," : "");

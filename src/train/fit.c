@@ -44,8 +44,12 @@ static void tell_progress(const pc__fit *fit)
         return;
     const pc__score *score = &fit->at.score;
     int64_t total = pc_loader_count(fit->train);
-    pc_progress progress = {.epoch = (int)fit->at.epoch + 1, .epochs = fit->epochs, .done = score->seen, .total = total,
-                            .loss = pc__score_loss(score), .accuracy = pc__score_accuracy(score),
+    pc_progress progress = {.epoch = (int)fit->at.epoch + 1,
+                            .epochs = fit->epochs,
+                            .done = score->seen,
+                            .total = total,
+                            .loss = pc__score_loss(score),
+                            .accuracy = pc__score_accuracy(score),
                             .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : 0,
                             .seconds_left = seconds_left(fit, (double)total)};
     fit->callbacks->progress(fit->callbacks->context, &progress);
@@ -81,9 +85,14 @@ static pc_status run_epoch(pc__fit *fit)
 static pc_status end_epoch(pc__fit *fit)
 {
     const pc__score *score = &fit->at.score;
-    pc_epoch_result result = {.epoch = (int)fit->at.epoch + 1, .epochs = fit->epochs, .loss = pc__score_loss(score),
-                              .accuracy = pc__score_accuracy(score), .test_loss = NAN, .test_accuracy = NAN,
-                              .seconds = fit->at.seconds, .has_test = fit->test != NULL,
+    pc_epoch_result result = {.epoch = (int)fit->at.epoch + 1,
+                              .epochs = fit->epochs,
+                              .loss = pc__score_loss(score),
+                              .accuracy = pc__score_accuracy(score),
+                              .test_loss = NAN,
+                              .test_accuracy = NAN,
+                              .seconds = fit->at.seconds,
+                              .has_test = fit->test != NULL,
                               .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : NAN};
     if (!isfinite(result.loss))
         pc__log(PC_LOG_WARNING, "the loss of epoch %d is not finite; a smaller learning rate may help", result.epoch);

@@ -9,8 +9,8 @@
 /* Where a training stands between two batches: with the weights, the optimiser's state and the thread's generator, all
  * that is needed to go on exactly. */
 typedef struct pc__standing {
-    int64_t epoch; /* from 0: the one under way */
-    int64_t batch; /* of that epoch: the next one */
+    int64_t epoch;   /* from 0: the one under way */
+    int64_t batch;   /* of that epoch: the next one */
     pc__score score; /* of that epoch so far */
     double seconds;  /* of that epoch so far */
 } pc__standing;

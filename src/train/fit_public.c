@@ -21,17 +21,25 @@ static pc_status check(const pc_module *net, const pc_optimizer *optimizer, cons
         return pc_failed() ? pc_error_last()->status
                            : pc__fail(PC_ERR_ARGUMENT, "pc_fit: the network, the optimiser or the loader is NULL");
     if (options->epochs < 0 || strlen(options->settings) >= 1024)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_fit: %d epochs and settings of %zu bytes: epochs must be at least 0, the settings "
-                                         "below 1024 bytes", options->epochs, strlen(options->settings));
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_fit: %d epochs and settings of %zu bytes: epochs must be at least 0, the settings "
+                        "below 1024 bytes",
+                        options->epochs, strlen(options->settings));
     return PC_OK;
 }
 
-pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options, pc_epoch_result *last)
+pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
+                 pc_epoch_result *last)
 {
     options.settings = options.settings ? options.settings : "";
     PC__TRY(check(net, optimizer, train, &options));
-    pc__fit fit = {.net = net, .optimizer = optimizer, .train = train, .test = options.test,
-                   .epochs = options.epochs ? options.epochs : 1, .callbacks = options.callbacks, .context = &options,
+    pc__fit fit = {.net = net,
+                   .optimizer = optimizer,
+                   .train = train,
+                   .test = options.test,
+                   .epochs = options.epochs ? options.epochs : 1,
+                   .callbacks = options.callbacks,
+                   .context = &options,
                    .passed = options.checkpoint ? passed : NULL};
     if (options.checkpoint && options.resume && access(options.checkpoint, F_OK) == 0)
         PC__TRY(pc__checkpoint_load(options.checkpoint, &fit, options.settings));
@@ -58,7 +66,8 @@ pc_tensor *pc_predict(pc_module *net, pc_tensor *x)
     bool was_training = pc_module_is_training(net);
     pc_tensor *result = NULL;
     pc_module_train(net, false);
-    PC_NO_GRAD {
+    PC_NO_GRAD
+    {
         PC_SCOPE {
             pc_tensor *logits = pc_forward(net, x);
             if (logits)

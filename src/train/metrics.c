@@ -36,7 +36,8 @@ void pc__history_free(pc__history *history)
 static int write_synced(int fd, const char *bytes, size_t n)
 {
     int problem = pc__file_put(fd, bytes, n);
-    return problem || fsync(fd) == 0 || errno == EINVAL ? problem : errno; /* EINVAL: a pipe or device, no disk behind it */
+    return problem || fsync(fd) == 0 || errno == EINVAL ? problem
+                                                        : errno; /* EINVAL: a pipe or device, no disk behind it */
 }
 
 static pc_status append(const char *path, const char *bytes, size_t n)

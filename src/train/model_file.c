@@ -50,8 +50,10 @@ static pc_status check(const char *path, const pc__keras_model *keras)
 {
     if (keras->input_rank != 3 || keras->input_shape[2] != 3 || keras->input_shape[0] != keras->input_shape[1] ||
         keras->input_shape[0] < 1 || keras->input_shape[0] > 4096)
-        return pc__fail(PC_ERR_UNSUPPORTED, "%s: the model's input is not a square colour picture of known size "
-                                            "(size, size, 3)", path);
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "%s: the model's input is not a square colour picture of known size "
+                        "(size, size, 3)",
+                        path);
     return PC_OK;
 }
 
@@ -68,8 +70,10 @@ static pc_status name_classes(const char *path, const pc__keras_model *keras, pc
 {
     int outputs = outputs_of(keras), count = outputs == 1 ? 2 : outputs;
     if (model->file.head == PC_KERAS_LOGITS || (model->file.head == PC_KERAS_SIGMOID && outputs != 1) || count < 2)
-        return pc__fail(PC_ERR_UNSUPPORTED, "%s: the model does not end in a sigmoid of one unit or a softmax of several; it "
-                                            "is no classifier", path);
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "%s: the model does not end in a sigmoid of one unit or a softmax of several; it "
+                        "is no classifier",
+                        path);
     if (keras->class_count && keras->class_count != count)
         return pc__fail(PC_ERR_FORMAT, "%s: the file names %d classes and the network has %d", path, keras->class_count,
                         count);

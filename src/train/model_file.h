@@ -9,12 +9,12 @@
 #include <paracord/train.h>
 
 typedef struct pc__model_file {
-    pc_module *net; /* ends in logits */
+    pc_module *net;                /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */
     pc_keras_head head;
-    int size;         /* pictures are size x size x 3 */
+    int size; /* pictures are size x size x 3 */
     pc_resize resize;
-    double rescale;   /* pixels 0..255 are multiplied by it */
+    double rescale;                 /* pixels 0..255 are multiplied by it */
     const char *const *class_names; /* writing: borrowed */
     int class_count;
 } pc__model_file;
@@ -26,7 +26,7 @@ pc_status pc__model_save(const char *path, const pc__model_file *model);
 typedef struct pc__opened_model {
     pc__model_file file;
     char (*names)[PC_CLASS_NAME_MAX];
-    bool named; /* the file has them; otherwise they are numbers */
+    bool named;         /* the file has them; otherwise they are numbers */
     char optimizer[64]; /* Keras's class name, or "" */
 } pc__opened_model;
 

@@ -28,10 +28,11 @@ static pc_status check_numbers(const pc_train_settings *s)
     const struct {
         const char *name;
         double value, low, high;
-    } numbers[] = {{"epochs", s->epochs, 1, 1e6}, {"batch", s->batch, 1, 1 << 20}, {"size", s->size, 1, 4096},
-                   {"lr", s->lr, 1e-30, 1e6}, {"momentum", s->momentum, 0, 0.999999}, {"shear", s->shear, 0, 89},
-                   {"zoom", s->zoom, 0, 0.99}, {"rotation", s->rotation, 0, 360}, {"val_split", s->val_split, 0, 0.99},
-                   {"threads", s->threads, 0, 4096}};
+    } numbers[] = {
+        {"epochs", s->epochs, 1, 1e6},   {"batch", s->batch, 1, 1 << 20},        {"size", s->size, 1, 4096},
+        {"lr", s->lr, 1e-30, 1e6},       {"momentum", s->momentum, 0, 0.999999}, {"shear", s->shear, 0, 89},
+        {"zoom", s->zoom, 0, 0.99},      {"rotation", s->rotation, 0, 360},      {"val_split", s->val_split, 0, 0.99},
+        {"threads", s->threads, 0, 4096}};
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))
             return pc__fail(PC_ERR_ARGUMENT, "%s is %g; it must be %g to %g", numbers[i].name, numbers[i].value,
@@ -101,9 +102,13 @@ static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result
     pc__run *run = context;
     if (!result)
         return save_pays(run) ? save_checkpoint(run, fit) : PC_OK;
-    pc__epoch_record record = {.epoch = result->epoch, .loss = result->loss, .accuracy = result->accuracy,
-                               .test_loss = result->test_loss, .test_accuracy = result->test_accuracy,
-                               .seconds = result->seconds, .images_per_second = result->images_per_second,
+    pc__epoch_record record = {.epoch = result->epoch,
+                               .loss = result->loss,
+                               .accuracy = result->accuracy,
+                               .test_loss = result->test_loss,
+                               .test_accuracy = result->test_accuracy,
+                               .seconds = result->seconds,
+                               .images_per_second = result->images_per_second,
                                .lr = pc_optimizer_lr(fit->optimizer)};
     PC__TRY(pc__metrics_append(run->metrics, &record));
     PC__TRY(pc__history_add(&run->history, &record));
@@ -113,10 +118,14 @@ static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result
 static pc_status save_model(const pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
-    pc__model_file file = {.net = run->fit.net, .optimizer = run->fit.optimizer,
-                           .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX, .size = run->s.size,
-                           .resize = run->resize, .rescale = 1 / 255.0,
-                           .class_names = (const char *const *)run->class_names, .class_count = classes};
+    pc__model_file file = {.net = run->fit.net,
+                           .optimizer = run->fit.optimizer,
+                           .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX,
+                           .size = run->s.size,
+                           .resize = run->resize,
+                           .rescale = 1 / 255.0,
+                           .class_names = (const char *const *)run->class_names,
+                           .class_count = classes};
     return pc__model_save(run->model, &file);
 }
 
@@ -154,10 +163,14 @@ static void summarise(const pc__run *run, pc_train_summary *summary)
 {
     const pc_epoch_result *last = &run->fit.last;
     bool any = run->fit.at.epoch > 0;
-    *summary = (pc_train_summary){.epochs_done = (int)run->fit.at.epoch, .interrupted = run->fit.stopped,
+    *summary = (pc_train_summary){.epochs_done = (int)run->fit.at.epoch,
+                                  .interrupted = run->fit.stopped,
                                   .train_pictures = pc_loader_count(run->fit.train),
-                                  .skipped = pc_loader_skipped(run->fit.train), .loss = any ? last->loss : NAN,
-                                  .accuracy = any ? last->accuracy : NAN, .test_loss = NAN, .test_accuracy = NAN,
+                                  .skipped = pc_loader_skipped(run->fit.train),
+                                  .loss = any ? last->loss : NAN,
+                                  .accuracy = any ? last->accuracy : NAN,
+                                  .test_loss = NAN,
+                                  .test_accuracy = NAN,
                                   .seconds = run->seconds};
     if (run->fit.test) {
         summary->test_pictures = pc_loader_count(run->fit.test);

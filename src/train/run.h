@@ -13,11 +13,11 @@ typedef struct pc__run {
     pc__fit fit;
     pc_resize resize;
     pc_init_kind init;
-    const char **class_names; /* of the training folder */
-    char *train_folder, *test_folder; /* from pc__alloc; test may be NULL */
-    bool split;                       /* the test pictures are a share of the training folder */
+    const char **class_names;                    /* of the training folder */
+    char *train_folder, *test_folder;            /* from pc__alloc; test may be NULL */
+    bool split;                                  /* the test pictures are a share of the training folder */
     char *checkpoint, *metrics, *model, *report; /* paths */
-    char *settings;                   /* for the checkpoint */
+    char *settings;                              /* for the checkpoint */
     bool resumed;
     int lock;            /* a descriptor of the folder, -1: none */
     double last_save;    /* when this session last wrote a checkpoint; 0: not yet */
@@ -32,8 +32,8 @@ typedef struct pc__run {
 /* run_data.c: find the folders and load the pictures; class_names is set. */
 pc_status pc__run_load_data(pc__run *run);
 
-/* run_folder.c: make, lock and tidy the folder of the run. Then where to begin: at the checkpoint when resuming and there
- * is one, else at the start, in an emptied folder; an unfinished run is not overwritten unasked. */
+/* run_folder.c: make, lock and tidy the folder of the run. Then where to begin: at the checkpoint when resuming and
+ * there is one, else at the start, in an emptied folder; an unfinished run is not overwritten unasked. */
 pc_status pc__run_open_folder(pc__run *run);
 pc_status pc__run_find_start(pc__run *run);
 void pc__run_close_folder(pc__run *run);

@@ -14,12 +14,14 @@ static pc_status find_folders(pc__run *run)
     if (stat(data, &info) != 0)
         return pc__fail_file(errno, "cannot open the folder %s", data);
     if (!S_ISDIR(info.st_mode))
-        return pc__fail(PC_ERR_FILE, "%s is not a folder; name the folder that holds train/ and test/, or one folder per class",
+        return pc__fail(PC_ERR_FILE,
+                        "%s is not a folder; name the folder that holds train/ and test/, or one folder per class",
                         data);
     PC__TRY(pc__find_train_folder(data, &run->train_folder));
     PC__TRY(pc__find_test_folder(data, &run->test_folder));
     if (run->test_folder && !run->train_folder)
-        return pc__fail(PC_ERR_NOT_FOUND, "%s has %s but no train/ beside it", data, run->test_folder + strlen(data) + 1);
+        return pc__fail(PC_ERR_NOT_FOUND, "%s has %s but no train/ beside it", data,
+                        run->test_folder + strlen(data) + 1);
     if (!run->train_folder) {
         run->train_folder = pc__strdup(data);
         if (!run->train_folder)
@@ -50,8 +52,14 @@ static void skipped(void *context, const char *path, const char *why)
 
 static pc_loader_options options_of(pc__run *run)
 {
-    return (pc_loader_options){.size = run->s.size, .batch = run->s.batch, .seed = run->s.seed, .resize = run->resize,
-                               .device = run->device, .strict = run->s.strict, .skipped = skipped, .context = run,
+    return (pc_loader_options){.size = run->s.size,
+                               .batch = run->s.batch,
+                               .seed = run->s.seed,
+                               .resize = run->resize,
+                               .device = run->device,
+                               .strict = run->s.strict,
+                               .skipped = skipped,
+                               .context = run,
                                .validation_share = run->s.val_split};
 }
 
@@ -71,7 +79,8 @@ static pc_status load_train(pc__run *run)
     pc_loader_options options = options_of(run);
     options.shuffle = true;
     options.split = run->split ? PC_SPLIT_TRAINING : PC_SPLIT_ALL;
-    options.augment = (pc_augment){.rotation = run->s.rotation, .shear = run->s.shear,
+    options.augment = (pc_augment){.rotation = run->s.rotation,
+                                   .shear = run->s.shear,
                                    .zoom_low = run->s.zoom > 0 ? 1 - run->s.zoom : 0,
                                    .zoom_high = run->s.zoom > 0 ? 1 + run->s.zoom : 0,
                                    .flip_horizontal = run->s.flip};

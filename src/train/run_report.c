@@ -39,8 +39,12 @@ static pc_status add_sample(collector *c, const pc_picture *picture, int named, 
 #if PC_HAVE_PNG /* without libpng the report has no pictures, and is still a report */
     PC__TRY(pc_image_encode_png(&picture->image, &png, &n));
 #endif
-    *sample = (pc__report_sample){.name = picture->path, .truth = c->run->class_names[picture->label],
-                                  .predicted = c->run->class_names[named], .probability = probability, .bytes = png, .n = n};
+    *sample = (pc__report_sample){.name = picture->path,
+                                  .truth = c->run->class_names[picture->label],
+                                  .predicted = c->run->class_names[named],
+                                  .probability = probability,
+                                  .bytes = png,
+                                  .n = n};
     c->sample_count++;
     return PC_OK;
 }
@@ -100,18 +104,40 @@ static pc_status write_report(pc__run *run, collector *c, pc__report_class *clas
     const double values[8] = {s->epochs, s->batch, s->size, s->lr, s->shear, s->zoom, s->rotation, (double)s->seed};
     for (int i = 0; i < 8; i++)
         snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
-    const pc__report_setting settings[] = {
-        {"network", s->arch}, {"optimiser", s->optimizer}, {"learning rate", numbers[3]}, {"initialiser", s->init},
-        {"epochs", numbers[0]}, {"batch", numbers[1]}, {"picture size", numbers[2]}, {"resize", s->resize},
-        {"shear (degrees)", numbers[4]}, {"zoom", numbers[5]}, {"rotation (degrees)", numbers[6]},
-        {"flip", s->flip ? "yes" : "no"}, {"seed", numbers[7]}};
-    pc__report report = {
-        .title = title, .without_test = !run->fit.test, .date = date, .device = pc_device_name(run->device, device), .version = pc_version(),
-        .seconds = run->seconds, .planned_epochs = s->epochs, .settings = settings, .setting_count = PC__COUNT(settings),
-        .network = network, .data = s->data, .classes = classes, .class_count = c->classes, .skipped = run->skipped,
-        .skipped_count = run->skipped_count,
-        .skipped_total = pc_loader_skipped(run->fit.train) + (run->fit.test ? pc_loader_skipped(run->fit.test) : 0),
-        .history = &run->history, .confusion = c->confusion, .samples = c->samples, .sample_count = c->sample_count};
+    const pc__report_setting settings[] = {{"network", s->arch},
+                                           {"optimiser", s->optimizer},
+                                           {"learning rate", numbers[3]},
+                                           {"initialiser", s->init},
+                                           {"epochs", numbers[0]},
+                                           {"batch", numbers[1]},
+                                           {"picture size", numbers[2]},
+                                           {"resize", s->resize},
+                                           {"shear (degrees)", numbers[4]},
+                                           {"zoom", numbers[5]},
+                                           {"rotation (degrees)", numbers[6]},
+                                           {"flip", s->flip ? "yes" : "no"},
+                                           {"seed", numbers[7]}};
+    pc__report report = {.title = title,
+                         .without_test = !run->fit.test,
+                         .date = date,
+                         .device = pc_device_name(run->device, device),
+                         .version = pc_version(),
+                         .seconds = run->seconds,
+                         .planned_epochs = s->epochs,
+                         .settings = settings,
+                         .setting_count = PC__COUNT(settings),
+                         .network = network,
+                         .data = s->data,
+                         .classes = classes,
+                         .class_count = c->classes,
+                         .skipped = run->skipped,
+                         .skipped_count = run->skipped_count,
+                         .skipped_total =
+                             pc_loader_skipped(run->fit.train) + (run->fit.test ? pc_loader_skipped(run->fit.test) : 0),
+                         .history = &run->history,
+                         .confusion = c->confusion,
+                         .samples = c->samples,
+                         .sample_count = c->sample_count};
     return pc__report_write(run->report, &report);
 }
 
@@ -119,7 +145,8 @@ pc_status pc__run_report(pc__run *run)
 {
     pc_loader *loader = run->fit.test ? run->fit.test : run->fit.train;
     int classes = pc_loader_class_count(loader), row_count = 0;
-    collector c = {.run = run, .loader = loader, .classes = classes, .every = PC__MAX(pc_loader_count(loader) / SAMPLES, 1)};
+    collector c = {
+        .run = run, .loader = loader, .classes = classes, .every = PC__MAX(pc_loader_count(loader) / SAMPLES, 1)};
     pc__report_class *list = pc__calloc((size_t)classes, sizeof *list);
     pc__layer_row *rows = NULL;
     pc__text network = {0};

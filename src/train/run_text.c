@@ -31,8 +31,8 @@ char *pc__run_describe(const pc__run *run)
         pc__text_add(&text, "; %s to test on %s%s", pc__thousands(pc_loader_count(run->fit.test)).s,
                      run->split ? "held back from " : "in ", run->split ? "them" : run->test_folder);
     pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels, on %s", s->arch,
-                 pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->size, s->size,
-                 pc_device_name(run->device, device));
+                 pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->size,
+                 s->size, pc_device_name(run->device, device));
     if (run->device.type == PC_CPU)
         pc__text_add(&text, " (%d thread%s)", pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
     if (run->resumed)
@@ -50,14 +50,14 @@ pc_status pc__run_settings_text(pc__run *run)
     const struct {
         const char *name;
         double value;
-    } numbers[] = {{"lr", s->lr}, {"momentum", s->momentum}, {"shear", s->shear}, {"zoom", s->zoom},
-                   {"rotation", s->rotation}, {"val-split", run->split ? s->val_split : 0}};
+    } numbers[] = {{"lr", s->lr},     {"momentum", s->momentum}, {"shear", s->shear},
+                   {"zoom", s->zoom}, {"rotation", s->rotation}, {"val-split", run->split ? s->val_split : 0}};
     pc__text text = {0};
     char device[PC_DEVICE_NAME_MAX];
     pc_device_name(run->device, device);
     device[strcspn(device, ":")] = 0; /* the kind of device, not which one */
-    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--init %s\n--resize %s\n--seed %llu\n", s->arch,
-                 s->batch, s->size, s->optimizer, s->init, s->resize, (unsigned long long)s->seed);
+    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--init %s\n--resize %s\n--seed %llu\n",
+                 s->arch, s->batch, s->size, s->optimizer, s->init, s->resize, (unsigned long long)s->seed);
     for (int i = 0; i < PC__COUNT(numbers); i++) {
         pc__text_add(&text, "--%s ", numbers[i].name);
         pc__json_number(&text, numbers[i].value);

@@ -96,7 +96,8 @@ pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each,
     pc_status status = pc_loader_seek(loader, 0, 0);
     *score = (pc__score){0};
     pc_module_train(net, false);
-    PC_NO_GRAD {
+    PC_NO_GRAD
+    {
         while (status == PC_OK && pc_loader_next(loader, &batch))
             status = score_batch(net, &batch, each, context, score);
     }

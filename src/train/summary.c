@@ -38,7 +38,8 @@ static void describe(const pc_module *module, char *text, size_t n)
     if (conv) {
         char stride[32] = "";
         if (conv->spec.stride[0] != 1 || conv->spec.stride[1] != 1)
-            snprintf(stride, sizeof stride, conv->spec.stride[0] == conv->spec.stride[1] ? ", stride %d" : ", stride %dx%d",
+            snprintf(stride, sizeof stride,
+                     conv->spec.stride[0] == conv->spec.stride[1] ? ", stride %d" : ", stride %dx%d",
                      conv->spec.stride[0], conv->spec.stride[1]);
         snprintf(text, n, "%s %lld, %dx%d%s", name, (long long)conv->out, conv->kernel[0], conv->kernel[1], stride);
         add_activation(text, n, conv->spec.activation);
@@ -77,7 +78,8 @@ pc_status pc__summary_rows(pc_module *net, int size, pc__layer_row **rows, int *
         return PC_ERR_MEMORY;
     pc_module_train(net, false);
     pc_status status = PC_OK;
-    PC_NO_GRAD {
+    PC_NO_GRAD
+    {
         PC_SCOPE {
             pc_tensor *x = pc_zeros(PC_SHAPE(1, 3, size, size), PC_F32, device);
             for (int i = 0; i < *count && status == PC_OK; i++)

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 #define EDGE 48
 
 static char folder[64];

@@ -110,7 +110,8 @@ static void keras_models_answer_the_same(void **state)
             assert_close(sqrt(pc_item(pc_max(pc_mul(d, d)))), 0, 1e-5);
         }
         /* and a second writing changes nothing */
-        pc_keras_options again = {.height = info.height, .width = info.width, .channels = info.channels, .head = info.head};
+        pc_keras_options again = {
+            .height = info.height, .width = info.width, .channels = info.channels, .head = info.head};
         assert_ok(pc_keras_save(path, net, again));
         pc_module *copy = pc_keras_load(path, NULL);
         assert_not_null_ok(copy);

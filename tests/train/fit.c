@@ -90,7 +90,8 @@ static void a_stopped_training_goes_on_to_the_same_bits(void **state)
     needs_jpeg();
     pc_epoch_result last, last_again;
     job whole = start();
-    assert_ok(pc_fit(whole.net, whole.adam, whole.train, PC_OPTIONS(pc_fit_options, .epochs = 3, .test = whole.test), &last));
+    assert_ok(
+        pc_fit(whole.net, whole.adam, whole.train, PC_OPTIONS(pc_fit_options, .epochs = 3, .test = whole.test), &last));
     assert_int_equal(last.epoch, 3);
     assert_true(last.has_test);
 
@@ -139,7 +140,8 @@ static void evaluate_and_predict_agree(void **state)
         }
     assert_int_equal(right, score.correct);
     assert_true(pc_module_is_training(j.net));
-    assert_fails(pc_fit(NULL, j.adam, j.train, PC_OPTIONS(pc_fit_options, .epochs = 1), NULL), PC_ERR_ARGUMENT, "pc_fit");
+    assert_fails(pc_fit(NULL, j.adam, j.train, PC_OPTIONS(pc_fit_options, .epochs = 1), NULL), PC_ERR_ARGUMENT,
+                 "pc_fit");
     finish(&j);
 }
 

@@ -96,8 +96,8 @@ static void copy_inner(const geometry *g, const real *padded, real *image)
         memcpy(image + r * inner, padded + (r + s->ph) * g->row + s->pw * s->c, (size_t)inner * sizeof(real));
 }
 
-/* The memory of the tasks, one image each: per thread `mine` bytes, cut into a row of gradients, the padded picture, the
- * list of items and their counts. */
+/* The memory of the tasks, one image each: per thread `mine` bytes, cut into a row of gradients, the padded picture,
+ * the list of items and their counts. */
 typedef struct inputs {
     backward *b;
     real *dx;
@@ -133,8 +133,8 @@ static pc_status input_backward(backward *b, const real *weight, real *dx)
     in.padded = b->copying ? (s->h + 2 * s->ph) * g->row + b->width : 0;
     in.items = g->yw * places * s->o + 1;
     in.row = round_up(g->yw * s->o * (int64_t)sizeof(real), 64);
-    in.mine = in.row + round_up(in.padded * (int64_t)sizeof(real), 64) + round_up(in.items * (int64_t)sizeof(item), 64) +
-              round_up(g->yw * places * (int64_t)sizeof(int64_t), 64);
+    in.mine = in.row + round_up(in.padded * (int64_t)sizeof(real), 64) +
+              round_up(in.items * (int64_t)sizeof(item), 64) + round_up(g->yw * places * (int64_t)sizeof(int64_t), 64);
     const int64_t shared = round_up(weights * (int64_t)sizeof(real), 64);
     char *slab = pc__alloc_aligned((size_t)(shared + threads * in.mine), 64);
     if (!slab)

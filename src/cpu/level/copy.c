@@ -33,8 +33,8 @@ CASTS_FROM(i64, int64_t)
 CASTS_FROM_FLOAT(f32, float)
 CASTS_FROM_FLOAT(f64, double)
 
-static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8), ROW(u8), ROW(i32), ROW(i64), ROW(f32),
-                                                                 ROW(f64)};
+static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8),  ROW(u8),  ROW(i32),
+                                                                 ROW(i64), ROW(f32), ROW(f64)};
 
 static pc_status convert(pc_tensor *to, pc_tensor *from)
 {
@@ -62,7 +62,7 @@ PC__KERNEL(copy)
 }
 
 #define FILL(T)                                                                                                        \
-    static void fill_##T(char *const *data, const int64_t *s, int64_t n, const void *context)                         \
+    static void fill_##T(char *const *data, const int64_t *s, int64_t n, const void *context)                          \
     {                                                                                                                  \
         T value;                                                                                                       \
         memcpy(&value, context, sizeof value);                                                                         \
@@ -119,7 +119,7 @@ PC__KERNEL(fill)
 }
 
 #define SAXPY(name, T, A)                                                                                              \
-    static void saxpy_##name(char *const *data, const int64_t *s, int64_t n, const void *context)                     \
+    static void saxpy_##name(char *const *data, const int64_t *s, int64_t n, const void *context)                      \
     {                                                                                                                  \
         A factor = (A)((const pc__fill_attributes *)context)->value;                                                   \
         if (s[0] == (int64_t)sizeof(T) && s[1] == (int64_t)sizeof(T)) {                                                \

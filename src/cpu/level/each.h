@@ -9,7 +9,7 @@
 
 /* A function body over a, b of type T giving type O; `expression` uses a and b. */
 #define PC__RUN2(name, T, O, expression)                                                                               \
-    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                             \
+    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
     {                                                                                                                  \
         (void)context;                                                                                                 \
         if (s[0] == (int64_t)sizeof(O) && s[1] == (int64_t)sizeof(T) && s[2] == (int64_t)sizeof(T)) {                  \
@@ -28,7 +28,8 @@
             }                                                                                                          \
         } else {                                                                                                       \
             for (int64_t i = 0; i < n; i++) {                                                                          \
-                T a = *(const T *)(const void *)(data[1] + i * s[1]), b = *(const T *)(const void *)(data[2] + i * s[2]); \
+                T a = *(const T *)(const void *)(data[1] + i * s[1]),                                                  \
+                  b = *(const T *)(const void *)(data[2] + i * s[2]);                                                  \
                 *(O *)(void *)(data[0] + i * s[0]) = (O)(expression);                                                  \
             }                                                                                                          \
         }                                                                                                              \
@@ -36,7 +37,7 @@
 
 /* The same for one operand. */
 #define PC__RUN1(name, T, O, expression)                                                                               \
-    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                             \
+    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
     {                                                                                                                  \
         (void)context;                                                                                                 \
         if (s[0] == (int64_t)sizeof(O) && s[1] == (int64_t)sizeof(T)) {                                                \

@@ -23,12 +23,12 @@ PC__RUN2(sub_i32, int32_t, int32_t, (uint32_t)a - (uint32_t)b)
 PC__RUN2(sub_i64, int64_t, int64_t, (uint64_t)a - (uint64_t)b)
 PC__RUN2(sub_f32, float, float, a - b)
 PC__RUN2(sub_f64, double, double, a - b)
-PC__RUN2(mul_bool, bool, bool, a && b)
-PC__RUN2(mul_u8, uint8_t, uint8_t, a * b)
-PC__RUN2(mul_i32, int32_t, int32_t, (uint32_t)a * (uint32_t)b)
-PC__RUN2(mul_i64, int64_t, int64_t, (uint64_t)a * (uint64_t)b)
-PC__RUN2(mul_f32, float, float, a * b)
-PC__RUN2(mul_f64, double, double, a * b)
+PC__RUN2(mul_bool, bool, bool, a &&b)
+PC__RUN2(mul_u8, uint8_t, uint8_t, a *b)
+PC__RUN2(mul_i32, int32_t, int32_t, (uint32_t)a *(uint32_t)b)
+PC__RUN2(mul_i64, int64_t, int64_t, (uint64_t)a *(uint64_t)b)
+PC__RUN2(mul_f32, float, float, a *b)
+PC__RUN2(mul_f64, double, double, a *b)
 PC__RUN2(div_f32, float, float, a / b)
 PC__RUN2(div_f64, double, double, a / b)
 
@@ -70,8 +70,8 @@ FUNCTION(tanh, 60, tanhf(a), tanh(a))
 
 /* a is the gradient behind the function, b the function's value */
 BACKWARD(relu, b <= 0 ? 0 : a)
-BACKWARD(sigmoid, a *b * (1 - b))
-BACKWARD(tanh, a * (1 - b * b))
+BACKWARD(sigmoid, a *b *(1 - b))
+BACKWARD(tanh, a *(1 - b * b))
 
 #define COMPARE(name, expression)                                                                                      \
     PC__RUN2(name##_bool, bool, bool, expression)                                                                      \
@@ -95,7 +95,8 @@ COMPARE(ge, a >= b)
         (void)context;                                                                                                 \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             bool c = *(const bool *)(data[1] + i * s[1]);                                                              \
-            *(T *)(void *)(data[0] + i * s[0]) = *(const T *)(const void *)(c ? data[2] + i * s[2] : data[3] + i * s[3]); \
+            *(T *)(void *)(data[0] + i * s[0]) =                                                                       \
+                *(const T *)(const void *)(c ? data[2] + i * s[2] : data[3] + i * s[3]);                               \
         }                                                                                                              \
     }
 WHERE(uint8_t)

@@ -26,8 +26,8 @@ static pc_status check_index(const char *who, const int64_t *index, int64_t coun
 {
     for (int64_t i = 0; i < count; i++)
         if (index[i] < 0 || index[i] >= n)
-            return pc__fail(PC_ERR_RANGE, "%s: entry %lld of the index is %lld; it must be 0 to %lld", who, (long long)i,
-                            (long long)index[i], (long long)n - 1);
+            return pc__fail(PC_ERR_RANGE, "%s: entry %lld of the index is %lld; it must be 0 to %lld", who,
+                            (long long)i, (long long)index[i], (long long)n - 1);
     return PC_OK;
 }
 

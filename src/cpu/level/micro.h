@@ -70,8 +70,12 @@ typedef void tile_function(const tile *t);
     }
 #define TILES_TO_6(vectors)                                                                                            \
     TILE(1, vectors) TILE(2, vectors) TILE(3, vectors) TILE(4, vectors) TILE(5, vectors) TILE(6, vectors)
-#define TILES_TO_8(vectors) TILES_TO_6(vectors) TILE(7, vectors) TILE(8, vectors)
-#define TILES_TO_12(vectors) TILES_TO_8(vectors) TILE(9, vectors) TILE(10, vectors) TILE(11, vectors) TILE(12, vectors)
+#define TILES_TO_8(vectors)                                                                                            \
+    TILES_TO_6(vectors)                                                                                                \
+    TILE(7, vectors) TILE(8, vectors)
+#define TILES_TO_12(vectors)                                                                                           \
+    TILES_TO_8(vectors)                                                                                                \
+    TILE(9, vectors) TILE(10, vectors) TILE(11, vectors) TILE(12, vectors)
 #define NAMES_TO_6(v) NULL, tile_1x##v, tile_2x##v, tile_3x##v, tile_4x##v, tile_5x##v, tile_6x##v
 #define NAMES_TO_8(v) NAMES_TO_6(v), tile_7x##v, tile_8x##v
 #define NAMES_TO_12(v) NAMES_TO_8(v), tile_9x##v, tile_10x##v, tile_11x##v, tile_12x##v

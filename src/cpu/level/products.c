@@ -16,9 +16,15 @@ PC__KERNEL(matmul)
     const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
     int lead = y->ndim - 2;
     int64_t batches = pc__count(lead, y->shape), size = (int64_t)pc_dtype_size(y->dtype);
-    pc__gemm g = {.m = y->shape[lead], .n = y->shape[lead + 1], .k = a->shape[a->ndim - 1],
-                  .a_rs = a->strides[a->ndim - 2], .a_cs = a->strides[a->ndim - 1], .b_rs = b->strides[b->ndim - 2],
-                  .b_cs = b->strides[b->ndim - 1], .c_rs = y->strides[lead], .c_cs = y->strides[lead + 1]};
+    pc__gemm g = {.m = y->shape[lead],
+                  .n = y->shape[lead + 1],
+                  .k = a->shape[a->ndim - 1],
+                  .a_rs = a->strides[a->ndim - 2],
+                  .a_cs = a->strides[a->ndim - 1],
+                  .b_rs = b->strides[b->ndim - 2],
+                  .b_cs = b->strides[b->ndim - 1],
+                  .c_rs = y->strides[lead],
+                  .c_cs = y->strides[lead + 1]};
     for (int64_t i = 0; i < batches; i++) {
         int64_t rest = i, at_a = 0, at_b = 0;
         for (int d = lead - 1; d >= 0; d--) {
@@ -42,18 +48,37 @@ PC__KERNEL(linear)
     const pc__linear_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
     const pc_tensor *bias = call->n_in > 2 ? call->in[2] : NULL;
-    pc__gemm g = {.m = x->shape[0], .n = w->shape[0], .k = x->shape[1], .a = pc__data(x), .a_rs = x->strides[0],
-                  .a_cs = x->strides[1], .b = pc__data(w), .b_rs = w->strides[1], .b_cs = w->strides[0],
-                  .c = pc__data(y), .c_rs = y->strides[0], .c_cs = y->strides[1], .bias = bias ? pc__data(bias) : NULL,
+    pc__gemm g = {.m = x->shape[0],
+                  .n = w->shape[0],
+                  .k = x->shape[1],
+                  .a = pc__data(x),
+                  .a_rs = x->strides[0],
+                  .a_cs = x->strides[1],
+                  .b = pc__data(w),
+                  .b_rs = w->strides[1],
+                  .b_cs = w->strides[0],
+                  .c = pc__data(y),
+                  .c_rs = y->strides[0],
+                  .c_cs = y->strides[1],
+                  .bias = bias ? pc__data(bias) : NULL,
                   .activation = (pc__activation)a->activation};
     return PICK(gemm, y)(&g);
 }
 
 static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc_conv2d_spec *spec)
 {
-    return (pc__conv){.n = x->shape[0], .c = x->shape[1], .h = x->shape[2], .w = x->shape[3], .o = w->shape[0],
-                      .kh = w->shape[2], .kw = w->shape[3], .sh = spec->stride[0], .sw = spec->stride[1],
-                      .ph = spec->padding[0], .pw = spec->padding[1], .activation = (pc__activation)spec->activation,
+    return (pc__conv){.n = x->shape[0],
+                      .c = x->shape[1],
+                      .h = x->shape[2],
+                      .w = x->shape[3],
+                      .o = w->shape[0],
+                      .kh = w->shape[2],
+                      .kw = w->shape[3],
+                      .sh = spec->stride[0],
+                      .sw = spec->stride[1],
+                      .ph = spec->padding[0],
+                      .pw = spec->padding[1],
+                      .activation = (pc__activation)spec->activation,
                       .pool = spec->pool};
 }
 
@@ -86,8 +111,16 @@ PC__KERNEL(conv2d_backward)
 
 static pc__pool windows(const int64_t *x, const pc_pool2d_spec *spec)
 {
-    return (pc__pool){.n = x[0], .c = x[1], .h = x[2], .w = x[3], .kh = spec->kernel[0], .kw = spec->kernel[1],
-                      .sh = spec->stride[0], .sw = spec->stride[1], .ph = spec->padding[0], .pw = spec->padding[1]};
+    return (pc__pool){.n = x[0],
+                      .c = x[1],
+                      .h = x[2],
+                      .w = x[3],
+                      .kh = spec->kernel[0],
+                      .kw = spec->kernel[1],
+                      .sh = spec->stride[0],
+                      .sw = spec->stride[1],
+                      .ph = spec->padding[0],
+                      .pw = spec->padding[1]};
 }
 
 PC__KERNEL(max_pool2d)

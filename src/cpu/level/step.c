@@ -48,7 +48,7 @@ ADAM(double, sqrt)
 
 typedef void (*run_fn)(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n);
 
-#define AT(T, k) ((T *)pc__data(tensors[(k) * q->a->count]) + begin)
+#define AT(T, k) ((T *)pc__data(tensors[(k)*q->a->count]) + begin)
 
 static void run_sgd(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
 {
@@ -102,7 +102,8 @@ PC__KERNEL(adam_step)
 {
     (void)stream;
     const pc__step_attributes *a = call->attributes;
-    pieces q = {.a = a, .step_size = a->lr / (1 - pow(a->beta1, (double)a->step)),
+    pieces q = {.a = a,
+                .step_size = a->lr / (1 - pow(a->beta1, (double)a->step)),
                 .root2 = sqrt(1 - pow(a->beta2, (double)a->step))};
     over_all(call, &q, run_adam);
     return PC_OK;
