@@ -7,14 +7,15 @@
 void pc__json_string(pc__text *out, const char *text)
 {
     pc__text_append(out, "\"", 1);
-    for (; *text; text++) {
+    for (int n; *text; text += PC__MAX(n, 1)) {
         unsigned char c = (unsigned char)*text;
+        n = pc__utf8_length(text);
         if (c == '"' || c == '\\')
             pc__text_add(out, "\\%c", c);
-        else if (c < ' ' || c == 127)
-            pc__text_add(out, "\\u%04x", c);
+        else if (c < ' ' || c == 127 || !n)
+            pc__text_add(out, "\\u%04x", n ? c : 0xfffd);
         else
-            pc__text_append(out, text, 1);
+            pc__text_append(out, text, (size_t)n);
     }
     pc__text_append(out, "\"", 1);
 }

@@ -10,23 +10,13 @@ void pc__html_put(pc__text *text, const char *markup)
     pc__text_append(text, markup, strlen(markup));
 }
 
-/* Bytes of the UTF-8 sequence at `s` (zero-terminated), or 0 where there is none that may stand in HTML: overlong
- * forms, surrogates, control characters but tab and newline. */
-static int sequence(const unsigned char *s)
+/* Bytes of the letter at `s`, or 0 where none may stand in HTML: control characters but tab and newline. */
+static int sequence(const char *s)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (s[0] < 0x80)
-        return s[0] >= ' ' ? s[0] != 0x7f : s[0] == '\t' || s[0] == '\n';
-    int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    uint32_t point = s[0] & (0x7f >> n);
-    for (int i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (s[i] & 0x3f);
-    }
-    return point >= least[n] && point >= 0xa0 && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? n : 0;
+    unsigned char c = (unsigned char)*s;
+    int n = pc__utf8_length(s);
+    bool control = c < ' ' ? c != '\t' && c != '\n' : c == 0x7f || (c == 0xc2 && (unsigned char)s[1] < 0xa0);
+    return control ? 0 : n;
 }
 
 static const char *entity(char c)
@@ -51,7 +41,7 @@ void pc__html_escape_some(pc__text *text, const char *words, size_t n)
 {
     size_t run = 0, at = 0;
     while (at < n) {
-        int length = sequence((const unsigned char *)words + at);
+        int length = sequence((const char *)words + at);
         const char *instead = length ? entity(words[at]) : "\ufffd";
         size_t next = at + (size_t)PC__MAX(length, 1);
         if (instead) {
