@@ -65,8 +65,8 @@ void pc__text_free(pc__text *text);
 /* Bytes of the UTF-8 sequence at `s` (zero-terminated), or 0 where there is none: overlong forms and surrogates too. */
 int pc__utf8_length(const char *s);
 
-/* JSON: a quoted string (what is no UTF-8 becomes U+FFFD); the shortest digits that read back as the same number, with a
- * point whatever the locale, "null" when it is not finite. */
+/* JSON: a quoted string (what is no UTF-8 becomes U+FFFD); the shortest digits that read back as the same number, with
+ * a point whatever the locale, "null" when it is not finite. */
 void pc__json_string(pc__text *out, const char *text);
 void pc__json_number(pc__text *out, double number);
 
