@@ -26,7 +26,7 @@ typedef struct pc_keras_options {
     /* The optimiser's state goes along too. Keras 3 (seen with 3.15) restores only the learning rate and the count of
      * steps from any .h5, its own included, and cannot fit() such a model before it is compiled again. */
     bool optimizer_state;
-    const char *const *class_names; /* Keras ignores them; at most 63 bytes each */
+    const char *const *class_names; /* Keras ignores them; below PC_CLASS_NAME_MAX (train.h) bytes each */
     int class_count;
 } pc_keras_options;
 
