@@ -1,5 +1,5 @@
-# Libraries that switch parts of Paracord on. A missing one switches its part off; `paracord doctor` and the
-# configure summary name it. None is needed for the core. They are linked as imported targets or plain names, never
+# Libraries that switch parts of Paracord on. A missing one switches its part off; the
+# configure summary names it. None is needed for the core. They are linked as imported targets or plain names, never
 # as paths, so that the installed static library finds them again where it is used.
 
 find_package(Threads REQUIRED)

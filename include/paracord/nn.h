@@ -118,8 +118,8 @@ PC_API PC_MUST_USE pc_module *pc_activation(pc_activation_kind kind);
 PC_API PC_MUST_USE pc_module *pc_dropout(double p);
 
 /* One after another. Neighbours that belong together run as one kernel: convolution, activation and max-pooling; linear
- * and activation. Owns the children, on failure too. At most 64 in the macro form. */
-PC_API PC_MUST_USE pc_module *pc_sequential_of(int count, ...);
+ * and activation. Owns the children, on failure too. The macro makes them from left to right, so that the same seed
+ * gives the same weights with every compiler. */
 PC_API PC_MUST_USE pc_module *pc_sequential_new(pc_module *const *children, int count);
 #ifdef __cplusplus
 PC_END
@@ -131,7 +131,7 @@ PC_BEGIN
 #define pc_sequential(...) pc_sequential_list({__VA_ARGS__})
 #else
 #define pc_sequential(...)                                                                                             \
-    pc_sequential_of((int)(sizeof((pc_module *[]){__VA_ARGS__}) / sizeof(pc_module *)), __VA_ARGS__)
+    pc_sequential_new((pc_module *[]){__VA_ARGS__}, (int)(sizeof((pc_module *[]){__VA_ARGS__}) / sizeof(pc_module *)))
 #endif
 
 /* The constructors with options by name: pc_conv2d(3, 32, 3, .stride = 3). */

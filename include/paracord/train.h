@@ -50,7 +50,7 @@ typedef struct pc_train_summary {
     double loss, accuracy, test_loss, test_accuracy, seconds;
 } pc_train_summary;
 
-/* PC_OK also when stopped: summary->interrupted. */
+/* PC_OK also when stopped: summary->interrupted, and the run folder then has a checkpoint and no model.h5. */
 PC_API PC_MUST_USE pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary);
 
 #define PC_CLASS_NAME_MAX 256 /* the longest folder name, and its end */

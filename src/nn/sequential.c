@@ -1,8 +1,6 @@
 /* sequential.c: layers one after another, and the chains that run as one kernel. */
 #include "nn/layers.h"
 
-#include <stdarg.h>
-
 /* The window of a max-pooling that a convolution can do itself: square, not overlapping, not padded. 0: not such. */
 static int fusable_pool(const pc_module *module)
 {
@@ -79,23 +77,4 @@ pc_module *pc_sequential_new(pc_module *const *children, int count)
     release(children, taken, count);
     pc_module_free(module);
     return NULL;
-}
-
-pc_module *pc_sequential_of(int count, ...)
-{
-    pc_module *children[64];
-    va_list arguments;
-    va_start(arguments, count);
-    for (int i = 0; i < count; i++) {
-        pc_module *child = va_arg(arguments, pc_module *);
-        if (i < PC__COUNT(children))
-            children[i] = child;
-        else if (child && !child->owned)
-            pc_module_free(child);
-    }
-    va_end(arguments);
-    if (count <= PC__COUNT(children))
-        return pc_sequential_new(children, count);
-    release(children, 0, PC__COUNT(children));
-    return pc__null(PC_ERR_ARGUMENT, "pc_sequential: %d modules are more than 64; use pc_sequential_new", count);
 }

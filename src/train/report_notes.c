@@ -45,7 +45,8 @@ static void overfitting(pc__text *text, const pc__history *history)
     if (at < 0 || !isfinite(last->test_loss))
         return;
     const pc__epoch_record *best = &history->epochs[at];
-    if (last->test_loss > best->test_loss * 1.1 && last->loss < best->loss) {
+    /* the test loss of small sets wobbles: it must have risen clearly, and stand clear of the training loss */
+    if (last->test_loss > best->test_loss * 1.25 && last->test_loss > last->loss * 1.25 && last->loss < best->loss) {
         note(text, "warn");
         pc__text_add(text, "<b>The network learns its pictures by heart.</b> Test loss was lowest at epoch %d (",
                      best->epoch);
