@@ -3,6 +3,7 @@
 #ifndef PC_BENCH_KERNELS_H
 #define PC_BENCH_KERNELS_H
 
+#include "cpu/cpu.h"
 #include "cpu/level/compute.h"
 #include "base/parallel.h"
 
@@ -22,13 +23,14 @@ typedef struct kernels {
 #define KERNELS(level) {#level, pc__gemm_f32_##level, pc__conv2d_f32_##level, pc__conv2d_backward_f32_##level},
 static const kernels all_kernels[] = {PC__EACH_LEVEL(KERNELS)};
 
-/* The level named, or the last (widest) one for other names; the caller knows what the CPU can run. */
+/* The level named (the caller knows what the CPU can run), or for NULL the widest that it can. */
 static inline const kernels *kernels_for(const char *level)
 {
-    for (int i = 0; level && i < PC__COUNT(all_kernels); i++)
+    level = level ? level : pc__cpu_level();
+    for (int i = 0; i < PC__COUNT(all_kernels); i++)
         if (strcmp(all_kernels[i].level, level) == 0)
             return &all_kernels[i];
-    return &all_kernels[PC__COUNT(all_kernels) - 1];
+    return &all_kernels[0];
 }
 
 /* Seconds; with one thread those of the processor, so that other work on the machine does not count. */
