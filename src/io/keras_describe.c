@@ -212,3 +212,18 @@ pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], p
         PC__TRY(describe(&d, pc_module_child(module, i)));
     return put_head(model, head);
 }
+
+pc_status pc__keras_name_classes(pc__keras_model *model, const char *const *names, int count)
+{
+    if (!count)
+        return PC_OK;
+    model->class_names = pc__calloc((size_t)count, sizeof *model->class_names);
+    if (!model->class_names)
+        return PC_ERR_MEMORY;
+    for (; model->class_count < count; model->class_count++) {
+        model->class_names[model->class_count] = pc__strdup(names[model->class_count]);
+        if (!model->class_names[model->class_count])
+            return PC_ERR_MEMORY;
+    }
+    return PC_OK;
+}

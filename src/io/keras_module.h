@@ -21,4 +21,7 @@ pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path,
 pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc_keras_head head,
                               const pc_optimizer *optimizer, bool with_state, pc__keras_model *model);
 
+/* Give the description copies of the class names. */
+pc_status pc__keras_name_classes(pc__keras_model *model, const char *const *names, int count);
+
 #endif

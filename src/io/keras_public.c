@@ -4,21 +4,6 @@
 
 #include <paracord/no_grad.h>
 
-static pc_status put_names(pc__keras_model *model, const pc_keras_options *options)
-{
-    if (!options->class_count)
-        return PC_OK;
-    model->class_names = pc__calloc((size_t)options->class_count, sizeof *model->class_names);
-    if (!model->class_names)
-        return PC_ERR_MEMORY;
-    for (; model->class_count < options->class_count; model->class_count++) {
-        model->class_names[model->class_count] = pc__strdup(options->class_names[model->class_count]);
-        if (!model->class_names[model->class_count])
-            return PC_ERR_MEMORY;
-    }
-    return PC_OK;
-}
-
 pc_status pc_keras_save(const char *path, const pc_module *net, pc_keras_options options)
 {
     if (!net)
@@ -32,7 +17,7 @@ pc_status pc_keras_save(const char *path, const pc_module *net, pc_keras_options
     pc_status status =
         pc__module_to_keras(net, input, options.head, options.optimizer, options.optimizer_state, &model);
     if (status == PC_OK)
-        status = put_names(&model, &options);
+        status = pc__keras_name_classes(&model, options.class_names, options.class_count);
     if (status == PC_OK)
         status = pc__keras_write(path, &model);
     pc__keras_free(&model);

@@ -51,7 +51,6 @@ typedef struct counting {
     const pc_loader *loader;
     const pc_train_callbacks *callbacks;
     pc_evaluation *result;
-    double start;
 } counting;
 
 static bool count(void *context, const pc_batch *batch, const float *logits, int64_t width)
@@ -152,7 +151,7 @@ pc_status pc_classifier_evaluate(pc_classifier *c, const char *folder, int batch
         status = pc_error_last()->status;
     pc__free(pictures);
     pc__score score = {0};
-    counting counter = {loader, callbacks, result, 0};
+    counting counter = {loader, callbacks, result};
     if (status == PC_OK)
         status = pc__score_loader(c->model.file.net, loader, count, &counter, &score);
     if (status == PC_ERR_INTERRUPTED)

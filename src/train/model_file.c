@@ -3,16 +3,9 @@
 
 static const char note_format[] = "{\"resize\": \"%s\", \"rescale\": %.17g}";
 
-static pc_status put_names(pc__keras_model *keras, const pc__model_file *model)
+static pc_status put_notes(pc__keras_model *keras, const pc__model_file *model)
 {
-    keras->class_names = pc__calloc((size_t)model->class_count + 1, sizeof *keras->class_names);
-    if (!keras->class_names)
-        return PC_ERR_MEMORY;
-    for (; keras->class_count < model->class_count; keras->class_count++) {
-        keras->class_names[keras->class_count] = pc__strdup(model->class_names[keras->class_count]);
-        if (!keras->class_names[keras->class_count])
-            return PC_ERR_MEMORY;
-    }
+    PC__TRY(pc__keras_name_classes(keras, model->class_names, model->class_count));
     char note[128];
     snprintf(note, sizeof note, note_format, model->resize == PC_RESIZE_AREA ? "area" : "nearest", model->rescale);
     keras->note = pc__strdup(note);
@@ -25,7 +18,7 @@ pc_status pc__model_save(const char *path, const pc__model_file *model)
     int64_t input[3] = {3, model->size, model->size};
     pc_status status = pc__module_to_keras(model->net, input, model->head, model->optimizer, false, &keras);
     if (status == PC_OK)
-        status = put_names(&keras, model);
+        status = put_notes(&keras, model);
     if (status == PC_OK)
         status = pc__keras_write(path, &keras);
     pc__keras_free(&keras);
