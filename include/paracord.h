@@ -19,6 +19,7 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
+#include <paracord/sim.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 #include <paracord/threads.h>
