@@ -176,9 +176,10 @@ uint64_t pc__hb_host_version(void)
 
 static bool host_learns(const pc__clock *clock, uint32_t stream, uint64_t ticket)
 {
-    const pc__clock *before = host;
+    pc__clock *before = retain(host); /* kept, so that no new clock can lie where it was */
     bool fine = pc__clock_join(&host, clock, stream, ticket);
     host_version += host != before;
+    pc__clock_drop(before);
     return fine;
 }
 
