@@ -5,6 +5,7 @@
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
+#include <paracord/check.h>
 #include <paracord/device.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
