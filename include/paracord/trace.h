@@ -10,8 +10,9 @@
  *     status = pc_trace_stop();
  *
  * The file is Chrome's trace event format as a JSON array, one event a line, written as the program goes: one that is
- * killed leaves a file that opens too, without its last tenth of a second. Ranges and marks cost a few nanoseconds
- * while no trace is written, and an event less than a microsecond while one is. Any thread may call anything here.
+ * killed leaves a file that opens too, without at most the last tenth of a second of its events. Ranges and marks cost
+ * a few nanoseconds while no trace is written, and an event less than a microsecond while one is. Any thread may call
+ * anything here.
  */
 #ifndef PARACORD_TRACE_H
 #define PARACORD_TRACE_H

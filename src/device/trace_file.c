@@ -80,6 +80,16 @@ unsigned pc__trace_number(void)
     return file.number;
 }
 
+/* False when the calling thread has the lock or waits for it: a signal handler interrupted it. */
+static bool take_lock(void)
+{
+    if (inside)
+        return false;
+    inside = true;
+    pthread_mutex_lock(&lock);
+    return true;
+}
+
 static void unlock(void)
 {
     pthread_mutex_unlock(&lock);
@@ -88,10 +98,8 @@ static void unlock(void)
 
 bool pc__trace_enter(pc__site site, const char **place)
 {
-    if (!pc__tracing() || inside)
+    if (!pc__tracing() || !take_lock())
         return false;
-    inside = true;
-    pthread_mutex_lock(&lock);
     while (file.fd >= 0 && !file.failed && !(*place = pc__trace_place(site))) {
         char text[PC__SITE_TEXT];
         pthread_mutex_unlock(&lock);
@@ -121,14 +129,17 @@ void pc__trace_leave(void)
     pc__trace_complain(message, cause);
 }
 
+static _Thread_local bool forking;
+
 static void before_fork(void)
 {
-    pthread_mutex_lock(&lock);
+    forking = take_lock();
 }
 
 static void after_fork(void)
 {
-    pthread_mutex_unlock(&lock);
+    if (forking)
+        unlock();
 }
 
 /* The file is the parent's. */
@@ -138,7 +149,7 @@ static void in_child(void)
     if (file.fd >= 0)
         close(file.fd);
     file.fd = -1;
-    pthread_mutex_unlock(&lock);
+    after_fork();
 }
 
 /* A file that another process writes to is not touched: a program may start others that are traced as well. */
@@ -192,13 +203,22 @@ static pc_status start(const char *path)
     return PC_OK;
 }
 
+static pc_status interrupted(const char *who)
+{
+    return pc__fail(PC_ERR_STATE,
+                    "%s: called in a signal handler while this thread writes to the trace; set a flag there "
+                    "and call it outside",
+                    who);
+}
+
 pc_status pc_trace_start(const char *path)
 {
     if (!path || !path[0])
         return pc__fail(PC_ERR_ARGUMENT, "pc_trace_start: there is no path; name the file to write");
-    pthread_mutex_lock(&lock);
+    if (!take_lock())
+        return interrupted("pc_trace_start");
     pc_status status = start(path);
-    pthread_mutex_unlock(&lock);
+    unlock();
     return status;
 }
 
@@ -219,22 +239,24 @@ static pc_status stop(void)
 
 pc_status pc_trace_stop(void)
 {
-    pthread_mutex_lock(&lock);
-    pc_status status =
-        file.fd >= 0 ? stop()
-                     : pc__fail(PC_ERR_STATE, "pc_trace_stop: no trace is being written; pc_trace_start begins one");
-    pthread_mutex_unlock(&lock);
+    if (!take_lock())
+        return interrupted("pc_trace_stop");
+    pc_status status = PC_ERR_STATE;
+    if (file.fd >= 0)
+        status = stop();
+    else
+        pc__fail(status, "pc_trace_stop: no trace is being written; pc_trace_start begins one");
+    unlock();
     return status;
 }
 
 void pc__trace_finish_file(void)
 {
-    if (inside) /* exit was called in a signal handler, in the middle of an event: the file stays as it is */
+    if (!take_lock()) /* exit was called in a signal handler: the file stays as it is */
         return;
-    pthread_mutex_lock(&lock);
     pc_error_clear();
     bool news = file.fd >= 0 && stop() != PC_OK && !file.said;
-    pthread_mutex_unlock(&lock);
+    unlock();
     if (news)
         pc__trace_complain(pc_error_last()->message, pc_error_last()->cause);
 }
