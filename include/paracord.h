@@ -24,6 +24,7 @@
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 #include <paracord/threads.h>
+#include <paracord/trace.h>
 #include <paracord/train.h>
 
 #endif
