@@ -22,6 +22,7 @@
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 #include <paracord/threads.h>
+#include <paracord/timeline.h>
 #include <paracord/train.h>
 
 #endif
