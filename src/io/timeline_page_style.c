@@ -5,11 +5,11 @@
 /* clang-format off */
 const char pc__page_style[] =
     ":root{color-scheme:light dark;--page:#f4f5f2;--card:#fff;--ink:#1a201c;--soft:#5d675f;--edge:#dfe3dc;"
-    "--grid:#e9ece6;--band:#f7f8f5;--accent:#c24d0c;--bad:#c8423a;--warn:#d99a2b;--good:#2f8f5f;--cool:#5b86b5;"
-    "--sat:52%;--lum:70%;--onbox:#151a17}\n"
+    "--grid:#e9ece6;--band:#f7f8f5;--accent:#c24d0c;--bad:#d9574d;--warn:#d99a2b;--good:#2f8f5f;--cool:#5b86b5;"
+    "--sat:56%;--lum:68%;--onbox:#151a17}\n"
     "@media (prefers-color-scheme:dark){:root{--page:#101311;--card:#181c19;--ink:#e6eae6;--soft:#9ba69e;"
     "--edge:#2c332e;--grid:#252b27;--band:#1c211d;--accent:#ff9352;--bad:#e5695f;--warn:#d6a03f;--good:#4fb383;"
-    "--cool:#7f9fc2;--sat:42%;--lum:58%;--onbox:#0c0f0d}}\n"
+    "--cool:#7f9fc2;--sat:44%;--lum:57%;--onbox:#0c0f0d}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',"
     "Roboto,'Helvetica Neue',sans-serif}\n"

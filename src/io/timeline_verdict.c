@@ -121,7 +121,8 @@ static void say_no_work(pc_timeline_summary *s, pc__text *out)
         pc__text_add(out, "loader-bound: the host waited for the loader for %.0f %% of the time; no device worked",
                      100 * PC__MIN(1, s->loader / s->wall));
     } else
-        pc__text_add(out, "no device worked: the host's ops took %s in all", pc__timeline_time(s->queuing, time));
+        pc__text_add(out, "no-work: no device worked; the host's ops took %s in all",
+                     pc__timeline_time(s->queuing, time));
 }
 
 static pc_status decide(const pc_timeline *t, pc_timeline_summary *s, const pc__host_spans *host, pc__text *out)
