@@ -8,17 +8,15 @@
 #include "command.h"
 #include "text.h"
 
+/* Reached only where the words behind "trace" are no sub-command's name. */
 static int run_trace(const cli_call *call)
 {
-    cli_error(call->command, "FILE is missing; usage: paracord trace %s [OPTIONS] FILE", call->line->values[0]);
+    cli_error(call->command, "ACTION %s: must be view or summary", call->line->values[0]);
     return CLI_WRONG_USAGE;
 }
 
-static const cli_choice actions[] = {
-    {"view", "make a page of the timeline"}, {"summary", "say where its time went"}, {0}};
-
 static const cli_argument trace_arguments[] = {
-    {"ACTION", "What to do with the timeline: view or summary", 1, 1, .choices = actions},
+    {"ACTION", "What to do with the timeline: view or summary", 1, 1, .complete = CLI_NOTHING},
     {0},
 };
 

@@ -44,7 +44,7 @@ static pc_status sort_rows(pc_timeline *t, int *places)
     int n = t->row_count;
     int *order = pc__alloc((size_t)PC__MAX(n, 1) * sizeof *order);
     pc__row *sorted = pc__alloc((size_t)PC__MAX(n, 1) * sizeof *sorted);
-    if (order && sorted) {
+    if (order && sorted && n) {
         for (int i = 0; i < n; i++)
             order[i] = i;
         qsort_r(order, (size_t)n, sizeof *order, by_place, t);

@@ -125,18 +125,21 @@ static void causes(pc__text *out, const pc_timeline_causes *c)
     pc__text_add(out, "],\n");
 }
 
+/* Lanes can be seen in their rows. */
 static void busy(pc__text *out, const pc_timeline_summary *s)
 {
+    bool any = false;
     pc__text_add(out, "\"busy\":[");
     for (int i = 0; i < s->engine_count; i++) {
-        char name[256], lane[16] = "", time[32];
+        char name[256], time[32];
         const pc_timeline_engine *engine = &s->engines[i];
         if (engine->lane >= 0)
-            snprintf(lane, sizeof lane, ", lane %d", PC__MIN(engine->lane, 99999));
-        snprintf(name, sizeof name, "%.120s %.60s%s", engine->device, engine->engine, lane);
-        pc__text_add(out, "%s[", i ? "," : "");
+            continue;
+        snprintf(name, sizeof name, "%.120s %.60s", engine->device, engine->engine);
+        pc__text_add(out, any ? ",[" : "[");
         pc__page_string(out, name);
         pc__text_add(out, ",%d,\"%s\"]", per_mille(engine->share), pc__timeline_time(engine->busy, time));
+        any = true;
     }
     pc__text_add(out, "],\n");
 }

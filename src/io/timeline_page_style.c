@@ -1,5 +1,4 @@
-/* timeline_page_style.c: the page's style sheet and its body. Colours are variables, once for light and once for dark.
- */
+/* timeline_page_style.c: the page's style sheet and its body. Colours are variables, once for light and once for dark. */
 #include "io/timeline.h"
 
 /* clang-format off */
@@ -31,7 +30,7 @@ const char pc__page_style[] =
     ".legend{display:flex;flex-wrap:wrap;gap:0 14px;list-style:none;font-size:.82rem;color:var(--soft)}\n"
     ".legend i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:5px}\n"
     ".busy{display:grid;grid-template-columns:max-content minmax(60px,1fr) max-content;gap:4px 12px;"
-    "align-items:center;font-size:.88rem;font-variant-numeric:tabular-nums;max-height:190px;overflow-y:auto}\n"
+    "align-items:center;font-size:.88rem;font-variant-numeric:tabular-nums;max-height:236px;overflow-y:auto}\n"
     ".busy b{font-weight:500;overflow-wrap:anywhere}.busy span{height:8px;border-radius:3px;"
     "background:var(--grid);overflow:hidden}\n"
     ".busy span i{display:block;height:100%;background:var(--good)}.busy .copy i{background:var(--cool)}\n"
