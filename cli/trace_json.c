@@ -157,6 +157,7 @@ void cli_trace_print_json(const pc_timeline_summary *s)
     number("wall_us", s->wall);
     whole("events", s->events);
     whole("skipped", s->skipped);
+    whole("dropped", s->dropped);
     printf(", \"cut\": %s", s->cut ? "true" : "false");
     number("waited_us", s->waited);
     number("waited_share", s->waited_share);

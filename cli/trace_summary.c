@@ -232,6 +232,8 @@ void cli_trace_print(const pc_timeline_summary *s, int most)
     printf("\n\n%s in all, %s events", duration(s->wall, wall), cli_thousands(s->events, count));
     if (s->skipped)
         printf("; %s more without sensible times left out", cli_thousands(s->skipped, count));
+    if (s->dropped)
+        printf("; %s more could not be written", cli_thousands(s->dropped, count));
     puts(s->cut ? "; the file ends in the middle, so the program was ended" : "");
     if (s->engine_count)
         print_engines(s);

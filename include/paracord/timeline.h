@@ -103,9 +103,11 @@ typedef struct pc_timeline_causes {
 
 /* Texts belong to the timeline, arrays to the summary. Lists are sorted, the largest total first. */
 typedef struct pc_timeline_summary {
-    double wall;             /* from the first event's begin to the last one's end */
-    int64_t events, skipped; /* skipped: complete events whose times made no sense */
-    bool cut;                /* the file ended in the middle */
+    double wall; /* from the first event's begin to the last one's end */
+    int64_t events;
+    int64_t skipped; /* complete events whose times made no sense */
+    int64_t dropped; /* events that the traced program says it could not write */
+    bool cut;        /* the file ended in the middle */
     pc_timeline_verdict verdict;
     char verdict_words[600]; /* a sentence with the figure behind it and what to do */
     pc_timeline_causes causes;

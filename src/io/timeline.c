@@ -62,7 +62,7 @@ pc_timeline *pc_timeline_open(const char *path)
 
 /* Categories that PyTorch writes are known too: cpu_op, cuda_runtime with its synchronisations, and its loader's name.
  */
-pc__host_kind pc__event_host_kind(const pc_timeline *timeline, const pc__event *event)
+pc__timeline_host_kind pc__timeline_host_kind_of(const pc_timeline *timeline, const pc__timeline_event *event)
 {
     const char *category = pc__timeline_text(timeline, event->category),
                *name = pc__timeline_text(timeline, event->name);
@@ -79,18 +79,18 @@ pc__host_kind pc__event_host_kind(const pc_timeline *timeline, const pc__event *
     return strcmp(category, "cpu_op") ? PC__HOST_OTHER : PC__HOST_OP;
 }
 
-bool pc__event_is_work(const pc_timeline *timeline, const pc__event *event)
+bool pc__timeline_is_work(const pc_timeline *timeline, const pc__timeline_event *event)
 {
-    const pc__row *row = &timeline->rows[event->row];
+    const pc__timeline_row *row = &timeline->rows[event->row];
     if (row->kind == PC__ROW_ENGINE)
         return true;
     return row->kind == PC__ROW_STREAM && !timeline->processes[row->process].engines &&
            !strstr(pc__timeline_text(timeline, event->category), "annotation");
 }
 
-pc__engine pc__event_engine(const pc_timeline *timeline, const pc__event *event)
+pc__timeline_engine pc__timeline_engine_of(const pc_timeline *timeline, const pc__timeline_event *event)
 {
-    const pc__row *row = &timeline->rows[event->row];
+    const pc__timeline_row *row = &timeline->rows[event->row];
     const char *name = pc__timeline_text(timeline, event->name);
     if (row->kind == PC__ROW_ENGINE)
         return row->engine;
@@ -101,13 +101,14 @@ pc__engine pc__event_engine(const pc_timeline *timeline, const pc__event *event)
     return strstr(name, "DtoH") ? PC__ENGINE_COPY_OUT : PC__ENGINE_COPY;
 }
 
-int pc__event_engine_name(const pc_timeline *timeline, const pc__event *event)
+int pc__timeline_engine_name(const pc_timeline *timeline, const pc__timeline_event *event)
 {
-    const pc__row *row = &timeline->rows[event->row];
-    return row->kind == PC__ROW_ENGINE ? row->engine_name : timeline->engine_names[pc__event_engine(timeline, event)];
+    const pc__timeline_row *row = &timeline->rows[event->row];
+    return row->kind == PC__ROW_ENGINE ? row->engine_name
+                                       : timeline->engine_names[pc__timeline_engine_of(timeline, event)];
 }
 
-bool pc__engine_copies(pc__engine engine)
+bool pc__timeline_engine_copies(pc__timeline_engine engine)
 {
     return engine == PC__ENGINE_COPY_IN || engine == PC__ENGINE_COPY_OUT || engine == PC__ENGINE_COPY;
 }

@@ -19,8 +19,8 @@ static int compare(double a, double b)
 static int by_place(const void *a, const void *b, void *context)
 {
     const pc_timeline *t = context;
-    const pc__row *x = &t->rows[*(const int *)a], *y = &t->rows[*(const int *)b];
-    const pc__process *p = &t->processes[x->process], *q = &t->processes[y->process];
+    const pc__timeline_row *x = &t->rows[*(const int *)a], *y = &t->rows[*(const int *)b];
+    const pc__timeline_process *p = &t->processes[x->process], *q = &t->processes[y->process];
     int order = p->device - q->device;
     order = order ? order : compare(p->sort, q->sort);
     order = order ? order : p->order - q->order;
@@ -32,7 +32,7 @@ static int by_place(const void *a, const void *b, void *context)
 
 static int by_start(const void *a, const void *b)
 {
-    const pc__event *x = a, *y = b;
+    const pc__timeline_event *x = a, *y = b;
     int order = (x->row > y->row) - (x->row < y->row);
     order = order ? order : compare(x->start, y->start);
     return order ? order : compare(y->duration, x->duration);
@@ -43,7 +43,7 @@ static pc_status sort_rows(pc_timeline *t, int *places)
 {
     int n = t->row_count;
     int *order = pc__alloc((size_t)PC__MAX(n, 1) * sizeof *order);
-    pc__row *sorted = pc__alloc((size_t)PC__MAX(n, 1) * sizeof *sorted);
+    pc__timeline_row *sorted = pc__alloc((size_t)PC__MAX(n, 1) * sizeof *sorted);
     if (order && sorted && n) {
         for (int i = 0; i < n; i++)
             order[i] = i;
@@ -66,7 +66,7 @@ static void rebase(pc_timeline *t)
     double first = INFINITY, last = -INFINITY;
     for (int i = 0; i < t->event_count; i++) {
         first = PC__MIN(first, t->events[i].start);
-        last = PC__MAX(last, pc__event_end(&t->events[i]));
+        last = PC__MAX(last, pc__timeline_end(&t->events[i]));
     }
     if (!t->event_count)
         first = last = 0;
@@ -80,12 +80,12 @@ static void rebase(pc_timeline *t)
         t->flows[i].at -= first;
 }
 
-static void nest(pc_timeline *t, pc__row *row)
+static void nest(pc_timeline *t, pc__timeline_row *row)
 {
     int open[DEPTH_MAX], depth = 0;
     for (int i = row->first; i < row->first + row->count; i++) {
-        pc__event *event = &t->events[i];
-        while (depth && pc__event_end(&t->events[open[depth - 1]]) <= event->start + ROUNDING)
+        pc__timeline_event *event = &t->events[i];
+        while (depth && pc__timeline_end(&t->events[open[depth - 1]]) <= event->start + ROUNDING)
             depth--;
         event->depth = depth;
         event->parent = depth ? open[depth - 1] : -1;
@@ -127,7 +127,7 @@ static pc_status name_all(pc_timeline *t)
 {
     char text[200];
     for (int i = 0; i < t->process_count; i++) {
-        pc__process *process = &t->processes[i];
+        pc__timeline_process *process = &t->processes[i];
         if (process->device && process->label)
             process->name = process->label;
         snprintf(text, sizeof text, "process %s", t->pids.items[i] + 2); /* keys are "0 PID" */
@@ -135,7 +135,7 @@ static pc_status name_all(pc_timeline *t)
             return PC_ERR_MEMORY;
     }
     for (int r = 0; r < t->row_count; r++) {
-        pc__row *row = &t->rows[r];
+        pc__timeline_row *row = &t->rows[r];
         snprintf(text, sizeof text, "thread %s", strchr(t->tids.items[row->order], ' ') + 1);
         if (!row->name && (row->name = pc__words_add(&t->texts, text)) < 0)
             return PC_ERR_MEMORY;
@@ -163,7 +163,7 @@ pc_status pc__timeline_arrange(pc_timeline *t)
     if (t->event_count)
         qsort(t->events, (size_t)t->event_count, sizeof *t->events, by_start);
     for (int i = 0; i < t->event_count; i++) {
-        pc__row *row = &t->rows[t->events[i].row];
+        pc__timeline_row *row = &t->rows[t->events[i].row];
         if (!row->count++)
             row->first = i;
     }

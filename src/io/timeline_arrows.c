@@ -5,14 +5,14 @@
 
 static int by_key(const void *a, const void *b)
 {
-    const pc__flow *x = a, *y = b;
+    const pc__timeline_flow *x = a, *y = b;
     int order = (x->key > y->key) - (x->key < y->key);
     order = order ? order : (int)y->begins - (int)x->begins;
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
 /* The last event of the row that begins by `at`, or -1. */
-static int last_before(const pc_timeline *t, const pc__row *row, double at)
+static int last_before(const pc_timeline *t, const pc__timeline_row *row, double at)
 {
     int low = row->first, high = row->first + row->count;
     while (low < high) {
@@ -27,13 +27,13 @@ static int last_before(const pc_timeline *t, const pc__row *row, double at)
 
 /* The innermost event around the flow's end; where there is none, an arrow leaves the event before and reaches the
  * one after. */
-static int event_at(const pc_timeline *t, const pc__flow *flow)
+static int event_at(const pc_timeline *t, const pc__timeline_flow *flow)
 {
-    const pc__row *row = &t->rows[flow->row];
-    double slack = 2e-3; /* us: rounding in the file */
+    const pc__timeline_row *row = &t->rows[flow->row];
+    double slack = 4e-4; /* us: less than the file's last digit, which tells an end from the next begin */
     int before = last_before(t, row, flow->at + slack);
     for (int i = before; i >= 0; i = t->events[i].parent)
-        if (pc__event_end(&t->events[i]) + slack >= flow->at)
+        if (pc__timeline_end(&t->events[i]) + slack >= flow->at)
             return i;
     if (flow->begins)
         return before;
@@ -47,7 +47,7 @@ pc_status pc__timeline_arrows(pc_timeline *t)
     if (t->flow_count)
         qsort(t->flows, (size_t)t->flow_count, sizeof *t->flows, by_key);
     for (int i = 0; i < t->flow_count; i++) {
-        const pc__flow *flow = &t->flows[i];
+        const pc__timeline_flow *flow = &t->flows[i];
         int event = event_at(t, flow);
         if (flow->begins || flow->key != key) {
             from = flow->begins ? event : -1;
@@ -56,7 +56,7 @@ pc_status pc__timeline_arrows(pc_timeline *t)
         if (flow->begins || from < 0 || event < 0 || event == from)
             continue;
         PC__TRY(pc__grow((void **)&t->arrows, &t->arrow_room, t->arrow_count, sizeof *t->arrows));
-        t->arrows[t->arrow_count++] = (pc__arrow){from, event};
+        t->arrows[t->arrow_count++] = (pc__timeline_arrow){from, event};
     }
     return PC_OK;
 }

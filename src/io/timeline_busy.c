@@ -8,12 +8,13 @@
 void pc__timeline_busy(const pc_timeline *t, int process, bool copies, pc__spans *spans)
 {
     for (int r = 0; r < t->row_count; r++) {
-        const pc__row *row = &t->rows[r];
+        const pc__timeline_row *row = &t->rows[r];
         for (int i = row->first; row->process == process && i < row->first + row->count; i++) {
-            const pc__event *event = &t->events[i];
-            pc__engine engine = pc__event_engine(t, event);
-            if (pc__event_is_work(t, event) && (copies ? pc__engine_copies(engine) : engine == PC__ENGINE_COMPUTE))
-                pc__spans_add(spans, event->start, pc__event_end(event));
+            const pc__timeline_event *event = &t->events[i];
+            pc__timeline_engine engine = pc__timeline_engine_of(t, event);
+            if (pc__timeline_is_work(t, event) &&
+                (copies ? pc__timeline_engine_copies(engine) : engine == PC__ENGINE_COMPUTE))
+                pc__spans_add(spans, event->start, pc__timeline_end(event));
         }
     }
     pc__spans_unite(spans);
@@ -25,11 +26,11 @@ static pc_status add_engine(const pc_timeline *t, pc_timeline_summary *s, int *r
     pc__spans spans = {0};
     int64_t count = 0;
     for (int i = 0; i < t->event_count; i++) {
-        const pc__event *event = &t->events[i];
-        if (t->rows[event->row].process != process || (row >= 0 && event->row != row) || !pc__event_is_work(t, event) ||
-            pc__event_engine_name(t, event) != name)
+        const pc__timeline_event *event = &t->events[i];
+        if (t->rows[event->row].process != process || (row >= 0 && event->row != row) ||
+            !pc__timeline_is_work(t, event) || pc__timeline_engine_name(t, event) != name)
             continue;
-        pc__spans_add(&spans, event->start, pc__event_end(event));
+        pc__spans_add(&spans, event->start, pc__timeline_end(event));
         count++;
     }
     pc__spans_unite(&spans);
@@ -53,7 +54,7 @@ static pc_status add_lanes(const pc_timeline *t, pc_timeline_summary *s, int *ro
     int lanes = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int r = 0; r < t->row_count; r++) {
-            const pc__row *row = &t->rows[r];
+            const pc__timeline_row *row = &t->rows[r];
             if (row->process != process || row->kind != PC__ROW_ENGINE || row->engine_name != name)
                 continue;
             if (pass == 0)
@@ -68,10 +69,10 @@ static int engines_of(const pc_timeline *t, int process, int names[NAMES_MAX])
 {
     int count = 0;
     for (int i = 0; i < t->event_count; i++) {
-        const pc__event *event = &t->events[i];
-        if (t->rows[event->row].process != process || !pc__event_is_work(t, event))
+        const pc__timeline_event *event = &t->events[i];
+        if (t->rows[event->row].process != process || !pc__timeline_is_work(t, event))
             continue;
-        int name = pc__event_engine_name(t, event), k = 0;
+        int name = pc__timeline_engine_name(t, event), k = 0;
         while (k < count && names[k] != name)
             k++;
         if (k == count && count < NAMES_MAX)
@@ -81,7 +82,7 @@ static int engines_of(const pc_timeline *t, int process, int names[NAMES_MAX])
 }
 
 /* Devices in the order of the page, compute before the rest. */
-pc_status pc__summary_engines(const pc_timeline *t, pc_timeline_summary *s)
+pc_status pc__timeline_sum_engines(const pc_timeline *t, pc_timeline_summary *s)
 {
     int room = 0, names[NAMES_MAX];
     for (int r = 0; r < t->row_count; r++) {
@@ -108,10 +109,10 @@ static pc_status medians(const pc_timeline *t, int process, const pc__spans *com
         return PC_ERR_MEMORY;
     for (int pass = 0; pass < 2; pass++, n = 0) {
         for (int i = 0; i < t->event_count; i++) {
-            const pc__event *event = &t->events[i];
-            if (t->rows[event->row].process != process || !pc__event_is_work(t, event))
+            const pc__timeline_event *event = &t->events[i];
+            if (t->rows[event->row].process != process || !pc__timeline_is_work(t, event))
                 continue;
-            if (pass == 0 && pc__event_engine(t, event) == PC__ENGINE_COMPUTE)
+            if (pass == 0 && pc__timeline_engine_of(t, event) == PC__ENGINE_COMPUTE)
                 numbers[n++] = event->duration;
             else if (pass == 1 && !isnan(event->queued))
                 numbers[n++] = event->queued;
@@ -144,7 +145,7 @@ static pc_status one_device(const pc_timeline *t, int process, pc_timeline_devic
     return status;
 }
 
-pc_status pc__summary_devices(const pc_timeline *t, pc_timeline_summary *s)
+pc_status pc__timeline_sum_devices(const pc_timeline *t, pc_timeline_summary *s)
 {
     int room = 0;
     for (int r = 0; r < t->row_count; r++) {

@@ -9,11 +9,12 @@
 bool *pc__timeline_drivers(const pc_timeline *t)
 {
     bool *drivers = pc__calloc((size_t)t->row_count + 1, sizeof *drivers);
-    static const pc__host_kind marks[] = {PC__HOST_STEP, PC__HOST_OP};
+    static const pc__timeline_host_kind marks[] = {PC__HOST_STEP, PC__HOST_OP};
     bool any = false;
     for (int m = 0; drivers && m < 2 && !any; m++)
         for (int i = 0; i < t->event_count; i++)
-            if (t->rows[t->events[i].row].kind == PC__ROW_HOST && pc__event_host_kind(t, &t->events[i]) == marks[m])
+            if (t->rows[t->events[i].row].kind == PC__ROW_HOST &&
+                pc__timeline_host_kind_of(t, &t->events[i]) == marks[m])
                 any = drivers[t->events[i].row] = true;
     for (int r = 0; drivers && !any && r < t->row_count; r++)
         drivers[r] = t->rows[r].kind == PC__ROW_HOST;
@@ -21,27 +22,27 @@ bool *pc__timeline_drivers(const pc_timeline *t)
 }
 
 /* Spans of a driver's ops, from one op to the next where that one comes soon and nothing else lies between. */
-static void add_queuing(const pc_timeline *t, const pc__row *row, pc__spans *spans)
+static void add_queuing(const pc_timeline *t, const pc__timeline_row *row, pc__spans *spans)
 {
     double end = -INFINITY;
     for (int i = row->first; i < row->first + row->count; i++) {
-        const pc__event *event = &t->events[i];
-        pc__host_kind kind = pc__event_host_kind(t, event);
+        const pc__timeline_event *event = &t->events[i];
+        pc__timeline_host_kind kind = pc__timeline_host_kind_of(t, event);
         if (kind == PC__HOST_WAIT || kind == PC__HOST_LOADER)
             end = -INFINITY;
         if (kind != PC__HOST_OP)
             continue;
         pc__spans_add(spans, event->start - end < STRETCH ? PC__MIN(end, event->start) : event->start,
-                      pc__event_end(event));
-        end = PC__MAX(end, pc__event_end(event));
+                      pc__timeline_end(event));
+        end = PC__MAX(end, pc__timeline_end(event));
     }
 }
 
-static void add_host(const pc_timeline *t, const pc__row *row, pc__host_kind wanted, pc__spans *spans)
+static void add_host(const pc_timeline *t, const pc__timeline_row *row, pc__timeline_host_kind wanted, pc__spans *spans)
 {
     for (int i = row->first; i < row->first + row->count; i++)
-        if (pc__event_host_kind(t, &t->events[i]) == wanted)
-            pc__spans_add(spans, t->events[i].start, pc__event_end(&t->events[i]));
+        if (pc__timeline_host_kind_of(t, &t->events[i]) == wanted)
+            pc__spans_add(spans, t->events[i].start, pc__timeline_end(&t->events[i]));
 }
 
 pc_status pc__host_times(const pc_timeline *t, pc__host_spans *host)

@@ -53,7 +53,7 @@ static pc_status process_of(pc_timeline *t, const cJSON *object, int *process)
     if (*process < t->process_count)
         return PC_OK;
     PC__TRY(pc__grow((void **)&t->processes, &t->process_room, t->process_count, sizeof *t->processes));
-    t->processes[t->process_count++] = (pc__process){.order = *process};
+    t->processes[t->process_count++] = (pc__timeline_process){.order = *process};
     return PC_OK;
 }
 
@@ -67,7 +67,7 @@ static pc_status row_of(pc_timeline *t, const cJSON *object, int *row)
     if (*row < t->row_count)
         return PC_OK;
     PC__TRY(pc__grow((void **)&t->rows, &t->row_room, t->row_count, sizeof *t->rows));
-    t->rows[t->row_count++] = (pc__row){.process = process, .order = *row, .depths = 1};
+    t->rows[t->row_count++] = (pc__timeline_row){.process = process, .order = *row, .depths = 1};
     return PC_OK;
 }
 
@@ -77,7 +77,7 @@ static pc_status text_of(pc_timeline *t, const char *text, int *index)
     return *index < 0 ? PC_ERR_MEMORY : PC_OK;
 }
 
-static pc__engine engine_of(const char *name)
+static pc__timeline_engine engine_of(const char *name)
 {
     if (!strncmp(name, "compute", 7))
         return PC__ENGINE_COMPUTE;
@@ -89,7 +89,7 @@ static pc__engine engine_of(const char *name)
 }
 
 /* "compute 1" is lane 1 of the engine "compute". */
-static pc_status name_engine(pc_timeline *t, pc__row *row, const char *name)
+static pc_status name_engine(pc_timeline *t, pc__timeline_row *row, const char *name)
 {
     char base[64];
     snprintf(base, sizeof base, "%.63s", name);
@@ -107,8 +107,8 @@ static pc_status name_row(pc_timeline *t, const cJSON *object, const char *name)
 {
     int index;
     PC__TRY(row_of(t, object, &index));
-    pc__row *row = &t->rows[index];
-    pc__process *process = &t->processes[row->process];
+    pc__timeline_row *row = &t->rows[index];
+    pc__timeline_process *process = &t->processes[row->process];
     PC__TRY(text_of(t, name, &row->name));
     if (!strncmp(name, "engine ", 7)) {
         PC__TRY(name_engine(t, row, name + 7));
@@ -135,7 +135,7 @@ static pc_status add_metadata(pc_timeline *t, const cJSON *object)
     if (strncmp(what, "process_", 8))
         return PC_OK;
     PC__TRY(process_of(t, object, &index));
-    pc__process *process = &t->processes[index];
+    pc__timeline_process *process = &t->processes[index];
     if (!strcmp(what, "process_name"))
         return text_of(t, string(args, "name"), &process->name);
     if (!strcmp(what, "process_labels"))
@@ -153,7 +153,7 @@ static bool sensible(double at)
 static pc_status add_event(pc_timeline *t, const cJSON *object, double at)
 {
     const cJSON *args = get(object, "args");
-    pc__event event = {.start = at, .duration = number(object, "dur"), .parent = -1};
+    pc__timeline_event event = {.start = at, .duration = number(object, "dur"), .parent = -1};
     if (!(event.duration >= 0 && event.duration <= TIME_MAX)) {
         t->skipped++;
         return PC_OK;
@@ -176,7 +176,11 @@ static pc_status add_event(pc_timeline *t, const cJSON *object, double at)
 
 static pc_status add_mark(pc_timeline *t, const cJSON *object, double at)
 {
-    pc__mark mark = {.at = at};
+    pc__timeline_mark mark = {.at = at};
+    if (!strcmp(string(object, "name"), "paracord summary")) { /* how the writer ends a file */
+        t->dropped = PC__MAX(whole(get(object, "args"), "dropped"), 0);
+        return PC_OK;
+    }
     PC__TRY(row_of(t, object, &mark.row));
     PC__TRY(text_of(t, string(object, "name"), &mark.name));
     PC__TRY(pc__grow((void **)&t->marks, &t->mark_room, t->mark_count, sizeof mark));
@@ -187,7 +191,7 @@ static pc_status add_mark(pc_timeline *t, const cJSON *object, double at)
 static pc_status add_flow(pc_timeline *t, const cJSON *object, double at, bool begins)
 {
     int category;
-    pc__flow flow = {.at = at, .begins = begins};
+    pc__timeline_flow flow = {.at = at, .begins = begins};
     PC__TRY(row_of(t, object, &flow.row));
     PC__TRY(text_of(t, string(object, "cat"), &category));
     flow.key = key_of(&t->flow_keys, category, get(object, "id"));

@@ -29,12 +29,12 @@ typedef enum column {
 /* Starts are told as the distance from the start before in the row: shorter numbers. */
 static long long value_of(const pc_timeline *t, int i, column which)
 {
-    const pc__event *event = &t->events[i];
+    const pc__timeline_event *event = &t->events[i];
     switch (which) {
     case START:
         return nanoseconds(event->start) - (i > t->rows[event->row].first ? nanoseconds(t->events[i - 1].start) : 0);
     case DURATION:
-        return nanoseconds(pc__event_end(event)) - nanoseconds(event->start);
+        return nanoseconds(pc__timeline_end(event)) - nanoseconds(event->start);
     case NAME:
         return event->name;
     case CATEGORY:
@@ -86,7 +86,7 @@ static void list_texts(pc__text *out, const pc_timeline *t)
     pc__text_add(out, "\"texts\":[");
     for (int i = 0; i < t->texts.count; i++) {
         pc__text_append(out, ",\n", i ? 2 : 0);
-        pc__page_string(out, t->texts.items[i]);
+        pc__timeline_page_string(out, t->texts.items[i]);
     }
     pc__text_add(out, "],\n");
 }
@@ -95,7 +95,7 @@ static void list_rows(pc__text *out, const pc_timeline *t)
 {
     pc__text_add(out, "\"rows\":[");
     for (int r = 0; r < t->row_count; r++) {
-        const pc__row *row = &t->rows[r];
+        const pc__timeline_row *row = &t->rows[r];
         pc__text_add(out, "%s[%d,%d,%d,%d,%d,%d]", r ? "," : "", t->processes[row->process].name, row->name,
                      (int)row->kind, row->depths, row->first, row->count);
     }
@@ -137,7 +137,7 @@ static void busy(pc__text *out, const pc_timeline_summary *s)
             continue;
         snprintf(name, sizeof name, "%.120s %.60s", engine->device, engine->engine);
         pc__text_add(out, any ? ",[" : "[");
-        pc__page_string(out, name);
+        pc__timeline_page_string(out, name);
         pc__text_add(out, ",%d,\"%s\"]", per_mille(engine->share), pc__timeline_time(engine->busy, time));
         any = true;
     }
@@ -156,12 +156,14 @@ static void facts(pc__text *out, const pc_timeline *t, const pc_timeline_summary
             snprintf(fact, sizeof fact, "%.120s: %.0f %% of copying while computing", s->devices[i].device,
                      100 * s->devices[i].copy_overlapped);
             pc__text_add(out, ",");
-            pc__page_string(out, fact);
+            pc__timeline_page_string(out, fact);
         }
     if (s->cut)
         pc__text_add(out, ",\"the file ends in the middle: the program was ended\"");
     if (s->skipped)
         pc__text_add(out, ",\"%lld events without sensible times left out\"", (long long)s->skipped);
+    if (s->dropped)
+        pc__text_add(out, ",\"%lld events could not be written\"", (long long)s->dropped);
     pc__text_add(out, "],\n");
 }
 
@@ -169,11 +171,11 @@ static void data(pc__text *out, const pc_timeline *t, const pc_timeline_summary 
 {
     const char *words = strstr(s->verdict_words, ": ");
     pc__text_add(out, "{\"file\":");
-    pc__page_string(out, pc__timeline_text(t, t->file));
+    pc__timeline_page_string(out, pc__timeline_text(t, t->file));
     pc__text_add(out, ",\"wall\":%lld,\n\"bound\":", nanoseconds(t->wall));
-    pc__page_string(out, words ? pc_timeline_verdict_name(s->verdict) : "");
+    pc__timeline_page_string(out, words ? pc_timeline_verdict_name(s->verdict) : "");
     pc__text_add(out, ",\"said\":");
-    pc__page_string(out, words ? words + 2 : s->verdict_words);
+    pc__timeline_page_string(out, words ? words + 2 : s->verdict_words);
     pc__text_add(out, ",\n");
     causes(out, &s->causes);
     busy(out, s);
@@ -181,7 +183,7 @@ static void data(pc__text *out, const pc_timeline *t, const pc_timeline_summary 
     list_texts(out, t);
     list_rows(out, t);
     columns(out, t);
-    pc__page_tables(out, s);
+    pc__timeline_page_tables(out, s);
     pc__text_add(out, "}");
 }
 
@@ -199,16 +201,16 @@ static void page(pc__text *out, const pc_timeline *t, const pc_timeline_summary 
              "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
              "<meta name='color-scheme' content='light dark'>\n<meta name='generator' content='Paracord'>\n"
              "<link rel='icon' href='data:,'>\n<title>Timeline</title>\n<style>\n");
-    put(out, pc__page_style);
+    put(out, pc__timeline_page_style);
     put(out, "</style>\n</head>\n<body>\n");
-    put(out, pc__page_body);
+    put(out, pc__timeline_page_body);
     put(out, "<script type='application/json' id='data'>");
     data(out, t, s);
     put(out, "</script>\n<script>\n");
-    put(out, pc__page_script_data);
-    put(out, pc__page_script_draw);
-    put(out, pc__page_script_act);
-    put(out, pc__page_script_page);
+    put(out, pc__timeline_page_script_data);
+    put(out, pc__timeline_page_script_draw);
+    put(out, pc__timeline_page_script_act);
+    put(out, pc__timeline_page_script_page);
     put(out, "</script>\n</body>\n</html>\n");
 }
 

@@ -5,9 +5,9 @@
 #include "io/timeline.h"
 
 /* A JSON string that can also stand inside <script>: it holds no "<". */
-void pc__page_string(pc__text *out, const char *text);
+void pc__timeline_page_string(pc__text *out, const char *text);
 
 /* "tables": [...], the lists of the summary as cells of text. */
-void pc__page_tables(pc__text *out, const pc_timeline_summary *summary);
+void pc__timeline_page_tables(pc__text *out, const pc_timeline_summary *summary);
 
 #endif

@@ -1,8 +1,8 @@
-/* timeline_page_style.c: the page's style sheet and its body. Colours are variables, once for light and once for dark. */
+/* timeline_page_style.c: the page's style sheet, colours once for light and once for dark, and its body. */
 #include "io/timeline.h"
 
 /* clang-format off */
-const char pc__page_style[] =
+const char pc__timeline_page_style[] =
     ":root{color-scheme:light dark;--page:#f4f5f2;--card:#fff;--ink:#1a201c;--soft:#5d675f;--edge:#dfe3dc;"
     "--grid:#e9ece6;--band:#f7f8f5;--accent:#c24d0c;--bad:#d9574d;--warn:#d99a2b;--good:#2f8f5f;--cool:#5b86b5;"
     "--sat:56%;--lum:68%;--onbox:#151a17}\n"
@@ -65,7 +65,7 @@ const char pc__page_style[] =
     "tr:last-child td{border:0}\n"
     "footer{margin-top:16px;font-size:.8rem;color:var(--soft)}\n"
     "[hidden]{display:none!important}\n";
-const char pc__page_body[] =
+const char pc__timeline_page_body[] =
     "<main>\n"
     "<header><p class='brand'>Paracord timeline</p><h1 id='name'></h1><ul class='facts' id='facts'></ul></header>\n"
     "<div class='top'>\n"

@@ -2,7 +2,7 @@
 #include "io/timeline.h"
 
 /* clang-format off */
-const char pc__page_script_act[] =
+const char pc__timeline_page_script_act[] =
     "// What the reader does: moving, finding, choosing.\n"
     "function look_at(a, length) {\n"
     "  span = Math.min(Math.max(length, 20), wall * 1.1);\n"

@@ -2,7 +2,7 @@
 #include "io/timeline.h"
 
 /* clang-format off */
-const char pc__page_script_data[] =
+const char pc__timeline_page_script_data[] =
     "'use strict';\n"
     "// The data: columns of one number an event, sorted by row and start. Times are nanoseconds.\n"
     "const D = JSON.parse(document.getElementById('data').textContent), T = D.texts, N = D.n.length;\n"

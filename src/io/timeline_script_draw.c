@@ -2,7 +2,7 @@
 #include "io/timeline.h"
 
 /* clang-format off */
-const char pc__page_script_draw[] =
+const char pc__timeline_page_script_draw[] =
     "// The picture: only what is in view, found by halving; what is narrower than a pixel shares one.\n"
     "const view = $('view'), pen = view.getContext('2d');\n"
     "const SCALE = 26, HEAD = 24, LANE = 20, DEEPER = 15, GAP = 4;\n"

@@ -2,7 +2,7 @@
 #include "io/timeline.h"
 
 /* clang-format off */
-const char pc__page_script_page[] =
+const char pc__timeline_page_script_page[] =
     "// Words, bars and tables around the picture; then the first drawing.\n"
     "document.title = D.file + ' - timeline';\n"
     "$('name').textContent = D.file;\n"

@@ -16,20 +16,23 @@ void pc_timeline_summary_free(pc_timeline_summary *summary)
 
 static pc_status fill(const pc_timeline *timeline, pc_timeline_summary *summary)
 {
-    PC__TRY(pc__summary_engines(timeline, summary));
-    PC__TRY(pc__summary_devices(timeline, summary));
-    PC__TRY(pc__summary_ops(timeline, summary));
-    PC__TRY(pc__summary_notes(timeline, summary));
-    PC__TRY(pc__summary_host(timeline, summary));
-    return pc__summary_verdict(timeline, summary);
+    PC__TRY(pc__timeline_sum_engines(timeline, summary));
+    PC__TRY(pc__timeline_sum_devices(timeline, summary));
+    PC__TRY(pc__timeline_sum_ops(timeline, summary));
+    PC__TRY(pc__timeline_sum_notes(timeline, summary));
+    PC__TRY(pc__timeline_sum_host(timeline, summary));
+    return pc__timeline_sum_verdict(timeline, summary);
 }
 
 pc_status pc_timeline_summarise(const pc_timeline *timeline, pc_timeline_summary *summary)
 {
     if (!timeline || !summary)
         return pc__fail(PC_ERR_ARGUMENT, "pc_timeline_summarise: the %s is NULL", timeline ? "summary" : "timeline");
-    *summary = (pc_timeline_summary){
-        .wall = timeline->wall, .events = timeline->event_count, .skipped = timeline->skipped, .cut = timeline->cut};
+    *summary = (pc_timeline_summary){.wall = timeline->wall,
+                                     .events = timeline->event_count,
+                                     .skipped = timeline->skipped,
+                                     .dropped = timeline->dropped,
+                                     .cut = timeline->cut};
     pc_status status = fill(timeline, summary);
     if (status != PC_OK)
         pc_timeline_summary_free(summary);

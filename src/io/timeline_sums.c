@@ -33,7 +33,7 @@ static sum *sum_of(sums *all, int a, int b)
     return &all->items[index];
 }
 
-static pc_status add(sums *all, int a, int b, const pc__event *event, double duration)
+static pc_status add(sums *all, int a, int b, const pc__timeline_event *event, double duration)
 {
     sum *s = sum_of(all, a, b);
     if (!s)
@@ -90,12 +90,12 @@ static pc_status ops_out(const pc_timeline *t, const sums *all, pc_timeline_summ
     return PC_OK;
 }
 
-pc_status pc__summary_ops(const pc_timeline *t, pc_timeline_summary *s)
+pc_status pc__timeline_sum_ops(const pc_timeline *t, pc_timeline_summary *s)
 {
     sums all = {0};
     pc_status status = PC_OK;
     for (int i = 0; i < t->event_count && status == PC_OK; i++)
-        if (pc__event_is_work(t, &t->events[i]))
+        if (pc__timeline_is_work(t, &t->events[i]))
             status = add(&all, t->events[i].name, 0, &t->events[i], t->events[i].duration);
     sort(&all);
     if (status == PC_OK)
@@ -105,13 +105,13 @@ pc_status pc__summary_ops(const pc_timeline *t, pc_timeline_summary *s)
 }
 
 /* A remark stands at the op's queuing, or at its work in two rows: those of the host and of engines count. */
-pc_status pc__summary_notes(const pc_timeline *t, pc_timeline_summary *s)
+pc_status pc__timeline_sum_notes(const pc_timeline *t, pc_timeline_summary *s)
 {
     sums all = {0};
     pc_status status = PC_OK;
     for (int i = 0; i < t->event_count && status == PC_OK; i++) {
-        const pc__event *event = &t->events[i];
-        if (event->note && (t->rows[event->row].kind == PC__ROW_HOST || pc__event_is_work(t, event)))
+        const pc__timeline_event *event = &t->events[i];
+        if (event->note && (t->rows[event->row].kind == PC__ROW_HOST || pc__timeline_is_work(t, event)))
             status = add(&all, event->note, event->name, event, event->duration);
     }
     sort(&all);
@@ -125,10 +125,10 @@ pc_status pc__summary_notes(const pc_timeline *t, pc_timeline_summary *s)
     return s->notes ? PC_OK : PC_ERR_MEMORY;
 }
 
-static bool inside_wait(const pc_timeline *t, const pc__event *event)
+static bool inside_wait(const pc_timeline *t, const pc__timeline_event *event)
 {
     for (int p = event->parent; p >= 0; p = t->events[p].parent)
-        if (pc__event_host_kind(t, &t->events[p]) == PC__HOST_WAIT)
+        if (pc__timeline_host_kind_of(t, &t->events[p]) == PC__HOST_WAIT)
             return true;
     return false;
 }
@@ -162,13 +162,13 @@ static double *own_times(const pc_timeline *t)
     for (int i = 0; own && i < t->event_count; i++)
         own[i] = t->events[i].duration;
     for (int i = 0; own && i < t->event_count; i++) {
-        const pc__event *event = &t->events[i];
-        pc__host_kind kind = pc__event_host_kind(t, event);
+        const pc__timeline_event *event = &t->events[i];
+        pc__timeline_host_kind kind = pc__timeline_host_kind_of(t, event);
         int around = event->parent;
         if (kind != PC__HOST_OP && kind != PC__HOST_WAIT)
             continue;
-        while (around >= 0 && pc__event_host_kind(t, &t->events[around]) != PC__HOST_OP &&
-               pc__event_host_kind(t, &t->events[around]) != PC__HOST_WAIT)
+        while (around >= 0 && pc__timeline_host_kind_of(t, &t->events[around]) != PC__HOST_OP &&
+               pc__timeline_host_kind_of(t, &t->events[around]) != PC__HOST_WAIT)
             around = t->events[around].parent;
         if (around >= 0)
             own[around] = PC__MAX(0, own[around] - event->duration);
@@ -181,10 +181,10 @@ static void waited(const pc_timeline *t, pc_timeline_summary *s)
 {
     double most = 0;
     for (int r = 0; r < t->row_count; r++) {
-        const pc__row *row = &t->rows[r];
+        const pc__timeline_row *row = &t->rows[r];
         double total = 0;
         for (int i = row->first; row->kind == PC__ROW_HOST && i < row->first + row->count; i++)
-            if (pc__event_host_kind(t, &t->events[i]) == PC__HOST_WAIT && !inside_wait(t, &t->events[i]))
+            if (pc__timeline_host_kind_of(t, &t->events[i]) == PC__HOST_WAIT && !inside_wait(t, &t->events[i]))
                 total += t->events[i].duration;
         s->waited += total;
         most = PC__MAX(most, total);
@@ -192,16 +192,16 @@ static void waited(const pc_timeline *t, pc_timeline_summary *s)
     s->waited_share = t->wall > 0 ? most / t->wall : (double)NAN;
 }
 
-pc_status pc__summary_host(const pc_timeline *t, pc_timeline_summary *s)
+pc_status pc__timeline_sum_host(const pc_timeline *t, pc_timeline_summary *s)
 {
     sums waits = {0}, queuings = {0};
     double *own = own_times(t);
     pc_status status = own ? PC_OK : PC_ERR_MEMORY;
     for (int i = 0; i < t->event_count && status == PC_OK; i++) {
-        const pc__event *event = &t->events[i];
+        const pc__timeline_event *event = &t->events[i];
         if (t->rows[event->row].kind != PC__ROW_HOST)
             continue;
-        pc__host_kind kind = pc__event_host_kind(t, event);
+        pc__timeline_host_kind kind = pc__timeline_host_kind_of(t, event);
         if (kind == PC__HOST_WAIT && !inside_wait(t, event))
             status = add(&waits, event->name, event->site, event, event->duration);
         else if (kind == PC__HOST_OP)

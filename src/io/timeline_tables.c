@@ -6,7 +6,7 @@
 
 #define ROWS_MAX 25 /* a longer list is for `paracord trace summary --json` */
 
-void pc__page_string(pc__text *out, const char *text)
+void pc__timeline_page_string(pc__text *out, const char *text)
 {
     pc__text quoted = {0};
     pc__json_string(&quoted, text);
@@ -32,7 +32,7 @@ static void cell(pc__text *out, const char *joint, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     pc__text_add(out, "%s", joint);
-    pc__page_string(out, text);
+    pc__timeline_page_string(out, text);
 }
 
 static void time_cell(pc__text *out, double us)
@@ -113,7 +113,7 @@ static void notes(pc__text *out, const pc_timeline_summary *s)
     pc__text_add(out, "]}");
 }
 
-void pc__page_tables(pc__text *out, const pc_timeline_summary *summary)
+void pc__timeline_page_tables(pc__text *out, const pc_timeline_summary *summary)
 {
     pc__text_add(out, "\"tables\":[");
     ops(out, summary);

@@ -141,7 +141,7 @@ static pc_status decide(const pc_timeline *t, pc_timeline_summary *s, const pc__
     return PC_OK;
 }
 
-pc_status pc__summary_verdict(const pc_timeline *t, pc_timeline_summary *s)
+pc_status pc__timeline_sum_verdict(const pc_timeline *t, pc_timeline_summary *s)
 {
     pc__host_spans host;
     pc__text words = {0};

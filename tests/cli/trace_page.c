@@ -125,9 +125,10 @@ static void arrows_go_to_the_events_they_name(void **state)
     NEED_BROWSER();
     trace_file t = begin_trace(root.s, "arrows.json");
     work(&t, COPY_IN, "copy in", 0, 50, 4096);
+    work(&t, COPY_IN, "copy after", 50, 9, 4096); /* begins where the one before ends */
     work(&t, COMPUTE, "matmul", 60, 50, 0);
     work(&t, COMPUTE, "other", 120, 50, 0);
-    fputs("{\"ph\":\"s\",\"id\":9,\"cat\":\"wait\",\"ts\":50,\"pid\":2,\"tid\":103},\n"
+    fputs("{\"ph\":\"s\",\"id\":9,\"cat\":\"wait\",\"ts\":49.999,\"pid\":2,\"tid\":103},\n"
           "{\"ph\":\"f\",\"bp\":\"e\",\"id\":9,\"cat\":\"wait\",\"ts\":60,\"pid\":2,\"tid\":101},\n"
           "{\"ph\":\"f\",\"bp\":\"e\",\"id\":8,\"cat\":\"wait\",\"ts\":120,\"pid\":2,\"tid\":101},\n",
           t.file);
@@ -136,7 +137,7 @@ static void arrows_go_to_the_events_they_name(void **state)
     char *dom = browse("--dump-dom", page.s, "#find=matmul&next=1"); /* the first match: in the stream's row */
     assert_int_equal(told(dom, "arrows"), 1);
     free(dom);
-    dom = browse("--dump-dom", page.s, "#event=3"); /* stream 7 has 0 to 2; the engine's matmul */
+    dom = browse("--dump-dom", page.s, "#event=4"); /* stream 7 has 0 to 3; the engine's matmul */
     assert_non_null(strstr(dom, "<dt>waited for</dt><dd><button>copy in (engine copy in)</button>"));
     assert_int_equal(told(dom, "arrows"), 2); /* drawn faint with all, and bold as the chosen one's */
     free(dom);
