@@ -25,6 +25,7 @@
 #include <paracord/tensor.h>
 #include <paracord/threads.h>
 #include <paracord/trace.h>
+#include <paracord/timeline.h>
 #include <paracord/train.h>
 
 #endif
