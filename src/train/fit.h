@@ -38,6 +38,6 @@ pc_status pc__fit_run(pc__fit *fit);
 pc_status pc__fit_settle(pc__fit *fit);
 
 /* Seconds of a clock that only goes forward. */
-double pc__now(void);
+double pc__seconds_now(void);
 
 #endif

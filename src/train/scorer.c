@@ -16,7 +16,7 @@ static void *on_host(const pc_tensor *t)
     return NULL;
 }
 
-/* Add the batch and show it to `each`. Waits for its copies, and for nothing else. */
+/* Add the batch and show it to `each`. */
 static pc_status take(pc__scorer *s, const pc__scored *batch)
 {
     float *rows = on_host(batch->logits);
@@ -46,9 +46,12 @@ static void drop_oldest(pc__scorer *s)
     s->count--;
 }
 
+/* Waits by the mark, which says so, and not in reading, which the program may have forbidden (pc_sync_policy_set). */
 static pc_status take_oldest(pc__scorer *s)
 {
-    pc_status status = take(s, &s->ahead[s->first]);
+    pc_status status = pc_event_synchronize(s->ahead[s->first].arrived);
+    if (status == PC_OK)
+        status = take(s, &s->ahead[s->first]);
     drop_oldest(s);
     return status;
 }
