@@ -3,7 +3,7 @@
 
 #include "tensor/tensor.h"
 
-#include <paracord/no_grad.h>
+#include <paracord/ops.h>
 
 /* All elements of a small tensor on the host; from pc__alloc. */
 static void *on_host(const pc_tensor *t)
@@ -56,15 +56,14 @@ static pc_status take_oldest(pc__scorer *s)
     return status;
 }
 
-/* A copy that is on its way to the host. */
+/* A copy that is on its way to the host, into memory that the device writes by itself. */
 static pc_tensor *sent(pc_tensor *t)
 {
     pc_tensor *copy = NULL;
     PC_SCOPE {
-        PC_NO_GRAD
-        {
-            copy = pc_tensor_retain(pc_to(t, PC_DEVICE_CPU, pc_tensor_dtype(t), true));
-        }
+        pc_tensor *room = pc_empty_pinned(pc_tensor_shape(t), pc_tensor_dtype(t), pc_tensor_device(t));
+        if (room && pc_copy(room, t) == PC_OK)
+            copy = pc_tensor_retain(room);
     }
     return copy;
 }
