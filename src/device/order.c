@@ -252,7 +252,10 @@ pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool a
         pc_status status = PC_OK;
         if (stream) {
             uint64_t queued = atomic_load(&stream->ticket);
-            status = asked ? PC_OK : pc__wait_allowed(stream->device, who);
+            if (stream->recording && next.ticket > stream->recording_from)
+                status = pc__graph_allows(stream, who, "data that only a launch will compute");
+            else if (!asked)
+                status = pc__wait_allowed(stream->device, who);
             if (status == PC_OK)
                 status = pc__host_wait(stream, PC__MIN(next.ticket, queued), who, asked ? NULL : "data under way");
             pc__stream_let_go(stream);
