@@ -5,6 +5,8 @@
 #include "data/pictures.h"
 #include "tensor/tensor.h"
 
+#include <paracord/stream.h>
+
 typedef struct pc__position {
     int64_t epoch, batch;
 } pc__position;
@@ -19,11 +21,14 @@ typedef struct pc__source {
     int64_t *order;         /* of the samples in epoch `order_epoch`, -1: in none yet */
     int64_t order_epoch;
     pc__position next;
+    pc_device device;  /* of the batches */
+    pc_stream *copies; /* to the device; NULL: it is the CPU */
 } pc__source;
 
-/* One batch, in host memory. */
+/* One batch: x and y on the CPU; on another device y, and what becomes x there (device_batch.h). */
 typedef struct pc__made {
-    pc_tensor *x, *y; /* NULL: none */
+    pc_tensor *x, *y;            /* NULL: none */
+    pc_tensor *pictures, *table; /* uint8 [n, size, size, 3], and their rows for the op augment; or NULL */
     int64_t *samples; /* room for source->batch; stays when the tensors go */
     int64_t n, first;
     pc_error error; /* why there is none */
@@ -36,5 +41,10 @@ pc_status pc__source_make(pc__source *source, int threads, pc__made *made);
 pc_status pc__made_open(pc__made *made, const pc__source *source);
 void pc__made_drop(pc__made *made); /* the tensors */
 void pc__made_close(pc__made *made);
+
+/* Labels of n pictures: float32 [n, 1] for two classes, else int64 [n]. */
+pc_shape pc__label_shape(const pc__source *source, int64_t n);
+pc_dtype pc__label_dtype(const pc__source *source);
+void pc__fill_labels(const pc__source *source, const pc__made *made, void *to);
 
 #endif
