@@ -29,7 +29,7 @@ typedef struct pc__source {
 typedef struct pc__made {
     pc_tensor *x, *y;            /* NULL: none */
     pc_tensor *pictures, *table; /* uint8 [n, size, size, 3], and their rows for the op augment; or NULL */
-    int64_t *samples; /* room for source->batch; stays when the tensors go */
+    int64_t *samples;            /* room for source->batch; stays when the tensors go */
     int64_t n, first;
     pc_error error; /* why there is none */
 } pc__made;
