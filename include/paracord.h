@@ -5,6 +5,7 @@
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
+#include <paracord/check.h>
 #include <paracord/device.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
@@ -19,6 +20,7 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
+#include <paracord/sim.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 #include <paracord/threads.h>

@@ -28,7 +28,8 @@ PC_BEGIN
     X(PC_ERR_FORMAT, "format", "the content of a file is not what it should be")                                       \
     X(PC_ERR_NOT_FOUND, "not-found", "there is nothing of that name")                                                  \
     X(PC_ERR_INTERRUPTED, "interrupted", "stopped on request")                                                         \
-    X(PC_ERR_BACKEND, "backend", "a device backend reported a failure")
+    X(PC_ERR_BACKEND, "backend", "a device backend reported a failure")                                                \
+    X(PC_ERR_LOST, "lost", "a device has stopped working")
 
 typedef enum pc_status {
 #define PC_STATUS_ENUM(code, name, sentence) code,

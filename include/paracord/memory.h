@@ -29,16 +29,20 @@ PC_API int64_t pc_live_allocations(void);
 
 /* What the caching allocator of one device holds, in bytes. */
 typedef struct pc_memory_stats {
-    int64_t in_use;   /* handed out to storages */
-    int64_t cached;   /* freed by storages, kept for reuse */
-    int64_t peak;     /* the largest in_use so far */
-    int64_t requests; /* blocks asked for so far (a count) */
-    int64_t misses;   /* of those, how many had to go to the device's own allocator (a count) */
+    int64_t in_use;       /* handed out to storages */
+    int64_t cached;       /* freed by storages, kept for reuse */
+    int64_t peak;         /* the largest in_use so far */
+    int64_t requests;     /* blocks asked for so far (a count) */
+    int64_t misses;       /* of those, how many had to go to the device's own allocator (a count) */
+    int64_t total;        /* of the device, 0 where it has no limit of its own (cpu) */
+    int64_t free;         /* of that, not allocated */
+    int64_t largest_free; /* the largest free piece */
 } pc_memory_stats;
 
 PC_API PC_MUST_USE pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats);
 
-/* Give cached blocks of the device back to it. Waits for nothing: blocks still in use by queued work stay. */
+/* Give cached blocks of the device back to it, and those of pinned host memory (for `cpu`: of every kind). Waits for
+ * nothing: blocks still in use by queued work stay. */
 PC_API PC_MUST_USE pc_status pc_memory_trim(pc_device device);
 
 PC_END

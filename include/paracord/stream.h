@@ -19,9 +19,17 @@ typedef struct pc_stream pc_stream;
 typedef struct pc_event pc_event;
 typedef struct pc_graph pc_graph;
 
-/* A new stream on `device`. NULL on failure. The caller owns it; free waits for its work and drops an unfinished
- * recording. It must not be the current one of another thread then. */
-PC_API PC_MUST_USE pc_stream *pc_stream_new(pc_device device);
+typedef struct pc_stream_options {
+    char reserved_;
+    int priority; /* where several streams of a device could go on, higher ones go first; 0 is usual */
+} pc_stream_options;
+
+/* A new stream on `device`: pc_stream_new(dev) or pc_stream_new(dev, .priority = 1). NULL on failure. The caller owns
+ * it; free waits for its work, drops an unfinished recording, and where it is a thread's current stream the default one
+ * takes its place. */
+PC_API PC_MUST_USE pc_stream *pc_stream_new_with(pc_device device, pc_stream_options options);
+#define pc_stream_new(...) PC_STREAM_NEW_(__VA_ARGS__, )
+#define PC_STREAM_NEW_(device, ...) pc_stream_new_with(device, PC_OPTIONS(pc_stream_options, __VA_ARGS__))
 PC_API void pc_stream_free(pc_stream *stream);
 
 /* The calling thread's current stream of `device` (borrowed; the device's default stream unless set), and set it:
@@ -29,17 +37,69 @@ PC_API void pc_stream_free(pc_stream *stream);
 PC_API pc_stream *pc_stream_current(pc_device device);
 PC_API PC_MUST_USE pc_status pc_stream_set_current(pc_device device, pc_stream *stream);
 
+/* Inside the braces `stream` is the calling thread's current one of its device:
+ *
+ *     PC_WITH_STREAM(side) { y = pc_exp(x); }
+ *
+ * Leaving by return, break or goto restores what was before. */
+#define PC_WITH_STREAM(stream) PC_WITH_STREAM_NAMED_(stream, __LINE__)
+#define PC_WITH_STREAM_NAMED_(stream, line) PC_WITH_STREAM_JOINED_(stream, line)
+#define PC_WITH_STREAM_JOINED_(stream, line)                                                                           \
+    for (pc_with_stream pc_with_##line __attribute__((cleanup(pc_with_stream_close))) = pc_with_stream_open(stream);   \
+         pc_with_##line.open; pc_with_stream_close(&pc_with_##line))
+
+typedef struct pc_with_stream {
+    int open;
+    pc_device device;
+    pc_stream *before;
+} pc_with_stream;
+PC_API pc_with_stream pc_with_stream_open(pc_stream *stream);
+PC_API void pc_with_stream_close(pc_with_stream *with);
+
 PC_API pc_device pc_stream_device(const pc_stream *stream);
+PC_API int pc_stream_priority(const pc_stream *stream);
 
 /* Wait until all work of the stream is done, and report what went wrong in it. NULL stream: the current device's
  * current stream. */
 PC_API PC_MUST_USE pc_status pc_stream_synchronize(pc_stream *stream);
 
-/* *done says whether all work of the stream is done; never waits. */
+/* *done says whether all work of the stream is done; never waits. Returns what went wrong in it. */
 PC_API PC_MUST_USE pc_status pc_stream_query(pc_stream *stream, bool *done);
 
 /* Wait for all streams of a device. */
 PC_API PC_MUST_USE pc_status pc_device_synchronize(pc_device device);
+
+/* Queue a call of function(context) on the host, in a thread of the library's, after the stream's work so far; later
+ * work of the stream waits for it. It must not call into Paracord for that device. On `cpu` it runs at once. */
+typedef void (*pc_stream_fn)(void *context);
+PC_API PC_MUST_USE pc_status pc_stream_call(pc_stream *stream, pc_stream_fn function, void *context);
+
+/* --- waits that nobody asked for --- */
+
+/* What the calling thread thinks of calls that make the host wait for a device without saying so in their name
+ * (pc_item, pc_read, pc_print, pc_to without non_blocking, pc_data of a copy under way): nothing; a warning (log.h) for
+ * each; or PC_ERR_STATE. The messages name the call and its place. pc_stream_synchronize and its like are always
+ * allowed. */
+typedef enum pc_sync_policy { PC_SYNC_ALLOW, PC_SYNC_WARN, PC_SYNC_REFUSE } pc_sync_policy;
+
+/* Set it, and get what it was. */
+PC_API pc_sync_policy pc_sync_policy_set(pc_sync_policy policy);
+
+/* --- order by hand --- */
+
+/* Inside the braces the calling thread's work waits for nothing but what is before it in its own stream and what
+ * pc_event_wait says: order is the program's job, also between this work and work outside the braces. Memory is still
+ * never handed out before its last use. PARACORD_CHECK=streams finds what was forgotten. Leave by the end, return,
+ * break or goto. */
+#define PC_MANUAL_ORDER PC_MANUAL_ORDER_NAMED_(__LINE__)
+#define PC_MANUAL_ORDER_NAMED_(line) PC_MANUAL_ORDER_JOINED_(line)
+#define PC_MANUAL_ORDER_JOINED_(line)                                                                                  \
+    for (int pc_manual_##line __attribute__((cleanup(pc_manual_order_leave))) = (pc_manual_order_enter(), 1);          \
+         pc_manual_##line; pc_manual_order_leave(&pc_manual_##line))
+PC_API void pc_manual_order_enter(void);
+PC_API void pc_manual_order_leave(int *open);
+
+/* --- events --- */
 
 /* A mark. NULL on failure. The caller owns it. */
 PC_API PC_MUST_USE pc_event *pc_event_new(pc_device device);
@@ -58,13 +118,23 @@ PC_API PC_MUST_USE pc_status pc_event_query(pc_event *event, bool *done);
 /* Milliseconds between two recorded marks of one device; waits for both. PC_ERR_STATE when one was not recorded. */
 PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, double *milliseconds);
 
-/* Record the work that the calling thread enqueues on `stream` between begin and end instead of running it. The graph
- * keeps the memory of every tensor that took part. Reading data on the host meanwhile fails with PC_ERR_STATE. */
+/* --- graphs --- */
+
+/* Record the work that is queued on `stream` between begin and end instead of running it, and the work of other streams
+ * of that kind of device that waits for it (by data or by event): they join, until the end. The graph keeps the memory
+ * of every tensor that took part. What no recording can hold (data on the host, waiting for the device) fails with
+ * PC_ERR_STATE, naming the call and its place; pc_graph_end then fails too. Streams that are recorded together belong
+ * to one thread. */
 PC_API PC_MUST_USE pc_status pc_graph_begin(pc_stream *stream);
 PC_API PC_MUST_USE pc_graph *pc_graph_end(pc_stream *stream);
 
-/* Enqueue everything the graph holds, in order, on `stream` (NULL: the current stream of the graph's device). */
+/* Enqueue everything the graph holds, in order, on `stream` (NULL: the current stream of the graph's device). Ordered
+ * with other streams by the data it shares with them, as any op. */
 PC_API PC_MUST_USE pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream);
+
+/* Let `graph` do what `newer` does, when both hold the same ops on the same shapes and dtypes and only memory differs;
+ * `newer` then holds what graph had. Otherwise PC_ERR_SHAPE names the first op that differs, and nothing changes. */
+PC_API PC_MUST_USE pc_status pc_graph_update(pc_graph *graph, pc_graph *newer);
 PC_API void pc_graph_free(pc_graph *graph);
 
 PC_END

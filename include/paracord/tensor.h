@@ -117,9 +117,30 @@ PC_API bool pc_tensor_is_contiguous(const pc_tensor *t);      /* C order without
 /* The number of the GPU the tensor is on, -1 for the CPU (as torch.Tensor.get_device). */
 PC_API int pc_tensor_get_device(const pc_tensor *t);
 
-/* The first element's address on the tensor's device. On the CPU, waits for queued writes first; the pointer lives as
- * long as the tensor. Elements follow in C order when the tensor is contiguous. NULL and an error for NULL. */
+/* The first element's address of a tensor on the CPU, when queued copies from and to it are done. The pointer lives as
+ * long as the tensor. Elements follow in C order when the tensor is contiguous. From then on the program may use the
+ * memory any time, so copies between it and a device take no chances: they read it before they return, and the host
+ * waits until they have written it. pc_map does without. PC_ERR_DEVICE for tensors elsewhere. */
 PC_API PC_MUST_USE void *pc_data(pc_tensor *t);
+
+/* --- pinned memory: host memory that a device copies by itself, while the host goes on --- */
+
+/* A CPU tensor in pinned memory for `device` and all of its kind (in ordinary memory when that is the CPU); not
+ * initialised. And t copied into such memory; t itself when it is pinned already. */
+PC_API PC_MUST_USE pc_tensor *pc_empty_pinned(pc_shape shape, pc_dtype dtype, pc_device device);
+PC_API PC_MUST_USE pc_tensor *pc_pin(pc_tensor *t, pc_device device);
+PC_API bool pc_is_pinned(const pc_tensor *t);
+
+/* The host's turn with a CPU tensor's memory, from map to unmap: map waits until queued copies of it are done (to read
+ * only: those that write it) and returns the address of the first element; after unmap the address is not to be used
+ * any more. Meanwhile copies between it and a device are PC_ERR_STATE. Every map has its unmap; they nest. */
+typedef enum pc_map_access { PC_MAP_READ, PC_MAP_WRITE } pc_map_access;
+PC_API PC_MUST_USE void *pc_map(pc_tensor *t, pc_map_access access);
+PC_API PC_MUST_USE pc_status pc_unmap(pc_tensor *t);
+
+/* The address of the first element on its device, for kernels of the program's own; nothing is waited for. Host code
+ * that follows it faults. */
+PC_API PC_MUST_USE void *pc_device_pointer(pc_tensor *t);
 
 /* The single element of a tensor of one element, read back to the host; NaN and an error otherwise. */
 PC_API double pc_item(const pc_tensor *t);

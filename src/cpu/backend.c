@@ -35,28 +35,21 @@ static void stream_close(pc_stream *stream)
     (void)stream;
 }
 
-static pc_status stream_synchronize(pc_stream *stream)
+static pc_status stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
 {
-    (void)stream;
-    return PC_OK;
-}
-
-static pc_status stream_query(pc_stream *stream, bool *done)
-{
-    (void)stream;
-    *done = true;
-    return PC_OK;
-}
-
-static pc_status stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket)
-{
-    (void)stream, (void)other, (void)ticket;
+    (void)stream, (void)other, (void)ticket, (void)work;
     return PC_OK;
 }
 
 static pc_status ticket_synchronize(pc_stream *stream, uint64_t ticket)
 {
     (void)stream, (void)ticket;
+    return PC_OK;
+}
+
+static pc_status ticket_query(pc_stream *stream)
+{
+    atomic_store(&stream->done, atomic_load(&stream->ticket));
     return PC_OK;
 }
 
@@ -72,29 +65,10 @@ static void event_close(pc_event *event)
     pc__free(event->implementation);
 }
 
-static pc_status event_record(pc_event *event, pc_stream *stream)
+static pc_status event_record(pc_event *event, pc_stream *stream, const pc__work *work)
 {
-    (void)stream;
+    (void)stream, (void)work;
     clock_gettime(CLOCK_MONOTONIC, event->implementation);
-    return PC_OK;
-}
-
-static pc_status event_wait(pc_event *event, pc_stream *stream)
-{
-    (void)event, (void)stream;
-    return PC_OK;
-}
-
-static pc_status event_synchronize(pc_event *event)
-{
-    (void)event;
-    return PC_OK;
-}
-
-static pc_status event_query(pc_event *event, bool *done)
-{
-    (void)event;
-    *done = true;
     return PC_OK;
 }
 
@@ -106,10 +80,18 @@ static pc_status event_elapsed(pc_event *start, pc_event *end, double *milliseco
 }
 
 static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,
-                      size_t bytes)
+                      size_t bytes, const pc__work *work)
 {
-    (void)stream, (void)to_device, (void)from_device;
+    (void)stream, (void)to_device, (void)from_device, (void)work;
     memcpy(to, from, bytes);
+    return PC_OK;
+}
+
+static pc_status host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
+{
+    (void)stream, (void)work;
+    if (function)
+        function(context);
     return PC_OK;
 }
 
@@ -123,21 +105,19 @@ const pc__backend pc__backend_cpu = {
     .release = release,
     .stream_open = stream_open,
     .stream_close = stream_close,
-    .stream_synchronize = stream_synchronize,
-    .stream_query = stream_query,
     .stream_wait = stream_wait,
     .ticket_synchronize = ticket_synchronize,
+    .ticket_query = ticket_query,
     .event_open = event_open,
     .event_close = event_close,
     .event_record = event_record,
-    .event_wait = event_wait,
-    .event_synchronize = event_synchronize,
-    .event_query = event_query,
     .event_elapsed = event_elapsed,
+    .host_call = host_call,
     .copy = copy,
     .graph_begin = pc__cpu_graph_begin,
     .graph_end = pc__cpu_graph_end,
     .graph_launch = pc__cpu_graph_launch,
+    .graph_update = pc__cpu_graph_update,
     .graph_close = pc__cpu_graph_close,
     .kernels = pc__cpu_kernels,
     .submit = pc__cpu_submit,

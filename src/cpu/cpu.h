@@ -2,18 +2,19 @@
 #ifndef PC__CPU_H
 #define PC__CPU_H
 
-#include "device/backend.h"
+#include "device/graph.h"
 
 /* level.c: the kernels of the widest SIMD level that this machine has. The environment variable PARACORD_SIMD (base,
  * v3, v4) asks for a narrower one. */
 const pc__kernel *pc__cpu_kernels(void);
 const char *pc__cpu_level(void);
 
-/* graph.c: recordings: the calls, kept with their tensors. */
+/* graph.c: recordings: lists of calls. */
 pc_status pc__cpu_graph_begin(pc_graph *graph, pc_stream *stream);
 pc_status pc__cpu_graph_end(pc_graph *graph, pc_stream *stream);
-pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream);
+pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work);
+pc_status pc__cpu_graph_update(pc_graph *graph, pc_graph *newer);
 void pc__cpu_graph_close(pc_graph *graph);
-pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const struct pc_call *call);
+pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const struct pc_call *call, const pc__work *work);
 
 #endif

@@ -1,13 +1,10 @@
-/* graph.c: recording calls on a CPU stream and running them again. A recorded call keeps its tensors alive, so that the
- * memory it works on is still there, and still the same, at every launch. */
+/* graph.c: recording calls on a CPU stream and running them again. */
 #include "cpu/cpu.h"
-#include "tensor/call.h"
+#include "tensor/freeze.h"
 
 typedef struct step {
     pc__kernel kernel;
-    pc_call call;
-    pc_tensor **in;
-    void *attributes;
+    pc_call *call;
 } step;
 
 typedef struct recording {
@@ -31,51 +28,46 @@ pc_status pc__cpu_graph_end(pc_graph *graph, pc_stream *stream)
 static pc_status record(recording *r, pc__kernel kernel, const pc_call *call)
 {
     PC__TRY(pc__grow((void **)&r->steps, &r->capacity, r->count, sizeof *r->steps));
-    step s = {.kernel = kernel, .call = *call};
-    s.in = pc__calloc((size_t)call->n_in + 1, sizeof *s.in);
-    s.attributes = pc__alloc(call->attribute_bytes);
-    if (!s.in || !s.attributes) {
-        pc__free(s.in);
-        pc__free(s.attributes);
+    step s = {kernel, pc__call_freeze(call, 0)};
+    if (!s.call)
         return PC_ERR_MEMORY;
-    }
-    if (call->attribute_bytes)
-        memcpy(s.attributes, call->attributes, call->attribute_bytes);
-    for (int i = 0; i < call->n_in; i++)
-        s.in[i] = pc_tensor_retain(call->in[i]);
-    for (int i = 0; i < call->n_out; i++)
-        (void)pc_tensor_retain(call->out[i]);
-    s.call.in = s.in;
-    s.call.attributes = s.attributes;
     r->steps[r->count++] = s;
     return PC_OK;
 }
 
-pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const struct pc_call *call)
+pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
-    return stream->recording ? record(stream->recording->implementation, kernel, call) : kernel(stream, call);
+    (void)work;
+    pc_graph *graph = stream->recording;
+    return graph ? record(graph->implementation, kernel, call) : kernel(stream, call);
 }
 
-pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream)
+pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)
 {
+    (void)work;
     const recording *r = graph->implementation;
     for (int i = 0; i < r->count; i++)
-        PC__TRY(r->steps[i].kernel(stream, &r->steps[i].call));
+        PC__TRY(r->steps[i].kernel(stream, r->steps[i].call));
+    return PC_OK;
+}
+
+pc_status pc__cpu_graph_update(pc_graph *graph, pc_graph *newer)
+{
+    recording *a = graph->implementation, *b = newer->implementation;
+    if (a->count != b->count)
+        return pc__fail(PC_ERR_SHAPE, "pc_graph_update: the graph has %d ops, the newer one %d", a->count, b->count);
+    for (int i = 0; i < a->count; i++)
+        PC__TRY(pc__call_same("pc_graph_update", i, a->steps[i].call, b->steps[i].call));
+    graph->implementation = b;
+    newer->implementation = a;
     return PC_OK;
 }
 
 void pc__cpu_graph_close(pc_graph *graph)
 {
     recording *r = graph->implementation;
-    for (int i = 0; i < r->count; i++) {
-        step *s = &r->steps[i];
-        for (int k = 0; k < s->call.n_in; k++)
-            pc_tensor_free(s->in[k]);
-        for (int k = 0; k < s->call.n_out; k++)
-            pc_tensor_free(s->call.out[k]);
-        pc__free(s->in);
-        pc__free(s->attributes);
-    }
+    for (int i = 0; i < r->count; i++)
+        pc__free(r->steps[i].call);
     pc__free(r->steps);
     pc__free(r);
 }

@@ -1,20 +1,36 @@
 /* backend.h: the ONE interface that a backend implements. A slot marked (optional) may be NULL.
  *
- * Calls enqueue on a stream and return; only the *_synchronize slots wait. Every slot may be called from any thread.
+ * Calls queue work on a stream and return; only ticket_synchronize waits. Every slot may be called from any thread.
  * `index` is the number of a device of this backend's type, already checked.
  */
 #ifndef PC__BACKEND_H
 #define PC__BACKEND_H
 
 #include "base/base.h"
+#include "base/site.h"
 
 #include <paracord/stream.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 1
+#define PC__BACKEND_API 2
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
+
+/* What every piece of queued work carries beside itself. */
+typedef struct pc__work {
+    const char *name; /* of the op or copy; static storage */
+    const char *note; /* why it is done this way, for the timeline, or NULL; static storage */
+    uint64_t ticket;  /* its number in its stream */
+    pc__site site;
+    int64_t queued; /* when, while tracing */
+} pc__work;
+
+/* What a device says about its memory, in bytes. */
+typedef struct pc__memory_info {
+    int64_t total, free, largest; /* largest: the largest free piece */
+} pc__memory_info;
 
 typedef struct pc__backend {
     unsigned api_version; /* PC__BACKEND_API of the headers it was built with */
@@ -29,65 +45,85 @@ typedef struct pc__backend {
      * frees what it caches and asks again before it reports. */
     pc_status (*allocate)(int index, size_t bytes, void **block);
     void (*release)(int index, void *block, size_t bytes);
+    pc_status (*memory)(int index, pc__memory_info *info); /* (optional) */
 
-    /* Host memory that the device can copy from and to without a detour. (optional: plain host memory then) */
+    /* Host memory that the device can copy from and to without a detour; errors as above. (optional: plain host memory
+     * then) */
     pc_status (*allocate_host)(size_t bytes, void **block);
-    void (*release_host)(void *block);
+    void (*release_host)(void *block, size_t bytes);
 
-    /* `stream` comes with device, backend and id set; `implementation` is the backend's. */
+    /* `stream` comes with device, backend, id and priority set; `implementation` is the backend's. Closing comes when
+     * all work is done. */
     pc_status (*stream_open)(pc_stream *stream);
     void (*stream_close)(pc_stream *stream);
-    pc_status (*stream_synchronize)(pc_stream *stream);
-    pc_status (*stream_query)(pc_stream *stream, bool *done);
 
-    /* Make later work of `stream` wait until `other` has done everything up to `ticket`; and the host likewise. */
-    pc_status (*stream_wait)(pc_stream *stream, pc_stream *other, uint64_t ticket);
+    /* Queued work, in the order of the calls, which come one at a time for a stream with tickets that count up. A
+     * ticket is done when its work is, or when it was skipped because of a failure before it. What is queued while
+     * stream->recording goes into that graph instead; its ticket is then done without work.
+     *
+     * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`.
+     * submit: run kernel(stream, call) later; `call` and its tensors are copied, the memory stays valid until then.
+     * copy: bytes between this backend's devices and the host, either way; host memory stays valid until then.
+     * host_call: run function(context) in a thread of the backend's. */
+    pc_status (*stream_wait)(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work);
+    pc_status (*submit)(pc_stream *stream, pc__kernel kernel, const struct pc_call *call, const pc__work *work);
+    pc_status (*copy)(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,
+                      size_t bytes, const pc__work *work);
+    pc_status (*host_call)(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work);
+    pc_status (*event_record)(pc_event *event, pc_stream *stream, const pc__work *work);
+    pc_status (*graph_launch)(pc_graph *graph, pc_stream *stream, const pc__work *work);
+
+    /* The host waits until a ticket is done; stream->done says so to later callers. The failure of work up to it is
+     * recorded and returned, once. ticket_query brings stream->done up to date (optional: it always is). */
     pc_status (*ticket_synchronize)(pc_stream *stream, uint64_t ticket);
+    pc_status (*ticket_query)(pc_stream *stream);
+
+    /* Record and return the failure that stream->failed announces, once, and forget it. Work queued until now stays
+     * skipped. */
+    pc_status (*stream_error)(pc_stream *stream);
 
     pc_status (*event_open)(pc_event *event);
     void (*event_close)(pc_event *event);
-    pc_status (*event_record)(pc_event *event, pc_stream *stream);
-    pc_status (*event_wait)(pc_event *event, pc_stream *stream);
-    pc_status (*event_synchronize)(pc_event *event);
-    pc_status (*event_query)(pc_event *event, bool *done);
-    pc_status (*event_elapsed)(pc_event *start, pc_event *end, double *milliseconds);
+    pc_status (*event_elapsed)(pc_event *start, pc_event *end, double *milliseconds); /* both are done */
 
-    /* Copy bytes between this backend's devices and the host, either way, enqueued on `stream`. */
-    pc_status (*copy)(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,
-                      size_t bytes);
-
-    /* Between begin and end, work enqueued on `stream` is recorded in graph->implementation and not run. */
+    /* Recording: begin and end bracket what goes into graph->implementation; join makes `other` part of it. update puts
+     * the work of `newer`, which has the same kernels and shapes, into `graph`, or says what differs. */
     pc_status (*graph_begin)(pc_graph *graph, pc_stream *stream);
+    pc_status (*graph_join)(pc_graph *graph, pc_stream *other); /* (optional) */
     pc_status (*graph_end)(pc_graph *graph, pc_stream *stream);
-    pc_status (*graph_launch)(pc_graph *graph, pc_stream *stream);
+    pc_status (*graph_update)(pc_graph *graph, pc_graph *newer);
     void (*graph_close)(pc_graph *graph);
 
-    /* Kernels by op; a missing one is an error that names op, dtype and device. `submit` (optional) takes a kernel
-     * and its call to run them later (a worker thread, a recording) where calling the kernel would run it now. */
+    /* Kernels by op; a missing one is an error that names op, dtype and device. */
     const pc__kernel *(*kernels)(void);
-    pc_status (*submit)(pc_stream *stream, pc__kernel kernel, const struct pc_call *call);
 } pc__backend;
 
 struct pc_stream {
     pc_device device;
     uint32_t id; /* never 0, never used again */
+    int priority;
     bool is_default;
-    atomic_uint_fast64_t ticket; /* of the work enqueued last */
+    atomic_bool closed; /* freed by the program; kept for those who still look at it */
+    atomic_bool failed; /* stream_error has something to say */
+    atomic_int references;
+    atomic_uint_fast64_t ticket; /* of the work queued last */
+    atomic_uint_fast64_t done;   /* of the work done last, as far as is known */
+    pthread_mutex_t lock;        /* held from taking a ticket to queuing its work */
     const pc__backend *backend;
-    pc_graph *recording; /* the graph being recorded, or NULL */
+    _Atomic(pc_graph *) recording; /* the graph being recorded, or NULL */
+    uint64_t recording_from;       /* tickets above this are of that graph */
     void *implementation;
+    pc_stream *next; /* in the list of open streams */
 };
 
+/* A mark is a ticket of a stream. */
 struct pc_event {
     pc_device device;
     const pc__backend *backend;
     bool recorded;
-    void *implementation;
-};
-
-struct pc_graph {
-    pc_device device;
-    const pc__backend *backend;
+    bool in_graph; /* recorded while its stream was being recorded: it has no time */
+    uint32_t stream;
+    uint64_t ticket;
     void *implementation;
 };
 
@@ -95,8 +131,10 @@ struct pc_graph {
 const pc__backend *pc__backend_of(pc_device_type type);
 pc_status pc__device_check(pc_device device, const char *who);
 
-/* stream.c: the open stream of that id, or NULL when it was closed (its work is then done). */
-pc_stream *pc__stream_by_id(uint32_t id);
+/* streams.c: the open stream of that id, held until pc__stream_let_go, or NULL when it was freed (its work is then
+ * done). */
+pc_stream *pc__stream_hold(uint32_t id);
+void pc__stream_let_go(pc_stream *stream);
 
 #define PC__DEVICES_MAX 64
 

@@ -1,21 +1,30 @@
-/* cache.c: size classes, one list of free blocks each, one lock per device.
+/* cache.c: size classes, one list of free blocks each, one lock per pool.
  *
  * Classes are multiples of 64 bytes up to 512, then eight steps to each doubling: at most 12.5 % is lost to rounding,
  * and a block fits every later request of its class. */
 #include "device/cache.h"
 
-#include <pthread.h>
+#include "device/order.h"
+#include "device/pool.h"
+#include "device/trace.h"
+#include "device/wait.h"
 
-#define CLASSES 384
+/* How many free blocks of a class are looked at for one that nobody waits for. */
+#define LOOKED_AT 16
 
-typedef struct cache {
-    pthread_mutex_t lock;
-    pc__storage *free[CLASSES];
-    pc_memory_stats stats;
-} cache;
-
-static cache caches[PC_DEVICE_TYPES][PC__DEVICES_MAX] = {
+static pc__pool pools[PC_DEVICE_TYPES][PC__DEVICES_MAX] = {
     [0 ... PC_DEVICE_TYPES - 1] = {[0 ... PC__DEVICES_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}}};
+static pc__pool pinned_pools[PC_DEVICE_TYPES] = {[0 ... PC_DEVICE_TYPES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+
+pc__pool *pc__pool_of(pc_device device)
+{
+    return &pools[device.type][device.index];
+}
+
+static pc__pool *pool_of(const pc__storage *storage)
+{
+    return storage->pinned ? &pinned_pools[storage->pinned_for] : pc__pool_of(storage->device);
+}
 
 /* The class of a size, and *rounded, the bytes that blocks of the class have. */
 static int class_of(size_t bytes, size_t *rounded)
@@ -31,118 +40,228 @@ static int class_of(size_t bytes, size_t *rounded)
     return 8 + (top - 9) * 8 + (int)((*rounded - ((size_t)1 << top)) / step) - 1;
 }
 
-static pc__storage *from_device(pc_stream *stream, size_t bytes)
+static pc_status allocate(const pc__storage *like, size_t bytes, void **block)
 {
-    pc__storage *storage = pc__try_alloc_aligned(sizeof *storage, 16);
+    if (!like->pinned)
+        return pc__backend_of(like->device.type)->allocate(like->device.index, bytes, block);
+    const pc__backend *backend = pc__backend_of(like->pinned_for);
+    if (backend->allocate_host)
+        return backend->allocate_host(bytes, block);
+    *block = pc__try_alloc_aligned(bytes, 4096);
+    return *block ? PC_OK : PC_ERR_MEMORY;
+}
+
+static void release(pc__storage *storage)
+{
+    const pc__backend *backend = pc__backend_of(storage->pinned ? storage->pinned_for : storage->device.type);
+    if (!storage->pinned)
+        backend->release(storage->device.index, storage->data, storage->capacity);
+    else if (backend->release_host)
+        backend->release_host(storage->data, storage->capacity);
+    else
+        pc__free(storage->data);
+    pc__free(storage->order.other);
+    pc__free(storage);
+}
+
+static pc__storage *from_device(const pc__storage *like, size_t bytes)
+{
+    pc__storage *storage = pc__try_alloc_aligned(sizeof *storage, 64);
     if (!storage)
         return NULL;
     memset(storage, 0, sizeof *storage);
-    if (stream->backend->allocate(stream->device.index, bytes, &storage->data) != PC_OK) {
-        pc__free(storage);
-        return NULL;
-    }
-    storage->device = stream->device;
+    storage->device = like->device;
+    storage->pinned = like->pinned;
+    storage->pinned_for = like->pinned_for;
     storage->capacity = bytes;
+    if (allocate(like, bytes, &storage->data) == PC_OK)
+        return storage;
+    pc__free(storage);
+    return NULL;
+}
+
+static void link_in(pc__storage **list, pc__storage *storage)
+{
+    storage->next = *list;
+    storage->link = list;
+    if (*list)
+        (*list)->link = &storage->next;
+    *list = storage;
+}
+
+static void link_out(pc__storage *storage)
+{
+    *storage->link = storage->next;
+    if (storage->next)
+        storage->next->link = storage->link;
+}
+
+/* Count a block as handed out. The lock is held. */
+static pc__storage *hand_out(pc__pool *pool, pc__storage *storage)
+{
+    pool->stats.in_use += (int64_t)storage->capacity;
+    pool->stats.peak = PC__MAX(pool->stats.peak, pool->stats.in_use);
+    link_in(&pool->in_use, storage);
     return storage;
 }
 
-static pc__storage *fail(pc_device device, size_t bytes, int64_t in_use)
+/* A free block of the class that work of `stream` (NULL: the host) can use without waiting for others; with `any`, one
+ * that must be waited for. The lock is held. */
+static pc__storage *find(pc__pool *pool, int class, const pc_stream *stream, bool any)
 {
-    char name[PC_DEVICE_NAME_MAX];
-    return pc__null(PC_ERR_MEMORY,
-                    "out of memory on %s: %zu bytes asked for, %lld in use by tensors; a smaller batch needs less",
-                    pc_device_name(device, name), bytes, (long long)in_use);
+    pc__storage *storage = pool->free[class];
+    for (int i = 0; storage && i < LOOKED_AT && !any; i++, storage = storage->next) {
+        if (stream && !stream->backend->immediate && pc__is_own(storage, stream))
+            break;
+        if (pc__is_idle(storage)) {
+            pc__order_reset(storage);
+            break;
+        }
+        if (i == LOOKED_AT - 1)
+            return NULL;
+    }
+    if (!storage)
+        return NULL;
+    link_out(storage);
+    pool->stats.cached -= (int64_t)storage->capacity;
+    return hand_out(pool, storage);
 }
 
-pc__storage *pc__cache_take(pc_stream *stream, size_t bytes)
+/* Give cached blocks that nothing uses back. The lock is held. */
+static void trim(pc__pool *pool)
 {
-    cache *c = &caches[stream->device.type][stream->device.index];
-    if (bytes > (size_t)1 << 46)
-        return fail(stream->device, bytes, 0);
-    size_t rounded;
-    int k = class_of(bytes, &rounded);
-    pthread_mutex_lock(&c->lock);
-    c->stats.requests++;
-    pc__storage *storage = c->free[k];
-    if (storage) {
-        c->free[k] = storage->next;
-        c->stats.cached -= (int64_t)rounded;
-    } else {
-        c->stats.misses++;
-    }
-    c->stats.in_use += (int64_t)rounded;
-    c->stats.peak = PC__MAX(c->stats.peak, c->stats.in_use);
-    pthread_mutex_unlock(&c->lock);
-    if (storage)
-        return storage;
+    for (int k = 0; k < PC__POOL_CLASSES; k++)
+        for (pc__storage *storage = pool->free[k], *next; storage; storage = next) {
+            next = storage->next;
+            if (!pc__is_idle(storage))
+                continue;
+            link_out(storage);
+            pool->stats.cached -= (int64_t)storage->capacity;
+            release(storage);
+        }
+}
 
-    storage = from_device(stream, rounded);
-    if (!storage && pc_memory_trim(stream->device) == PC_OK)
-        storage = from_device(stream, rounded);
+/* What is there when the device gives nothing at once: after giving back what is cached; then a cached block that
+ * others still use; then after waiting for all that is queued. The lock is held, but not while waiting. */
+static pc__storage *scrape(pc__pool *pool, int class, size_t rounded, pc_stream *stream, const pc__storage *like,
+                           bool *busy)
+{
+    trim(pool);
+    pc__storage *storage = from_device(like, rounded);
     if (storage)
+        return hand_out(pool, storage);
+    storage = find(pool, class, stream, true);
+    *busy = storage != NULL;
+    if (storage || pool->stats.cached == 0)
         return storage;
-    pthread_mutex_lock(&c->lock);
-    c->stats.in_use -= (int64_t)rounded;
-    int64_t in_use = c->stats.in_use;
-    pthread_mutex_unlock(&c->lock);
-    return fail(stream->device, bytes, in_use);
+    pthread_mutex_unlock(&pool->lock);
+    pc_error before = pc__error_take(); /* what queued work failed with is not ours to lose or to report */
+    pc_status waited = pc_device_synchronize(stream ? stream->device : like->device);
+    if (waited == PC_OK || before.status != PC_OK)
+        pc_error_clear();
+    (void)pc__error_put(&before);
+    pthread_mutex_lock(&pool->lock);
+    trim(pool);
+    storage = from_device(like, rounded);
+    return storage ? hand_out(pool, storage) : NULL;
+}
+
+/* Let the stream wait for those who still use a block, or the host where it works at once. */
+static pc_status wait_for_users(pc__storage *storage, pc_stream *stream, const char *who)
+{
+    if (!stream || stream->backend->immediate) {
+        PC__TRY(pc__settle(storage, true, who, true));
+        pc__order_reset(storage);
+        return PC_OK;
+    }
+    pc__work work = {.name = who};
+    PC__TRY(pc__queue_open(stream, &work));
+    pc_status status = pc__uses_always(storage, stream, &work);
+    if (status == PC_OK)
+        status = stream->backend->host_call(stream, NULL, NULL, &work);
+    pc__queue_close(stream, &work, status);
+    return status;
+}
+
+static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const char *who, const pc__storage *like)
+{
+    size_t rounded;
+    bool busy = false;
+    int class = bytes <= (size_t)1 << 46 ? class_of(bytes, &rounded) : -1;
+    pthread_mutex_lock(&pool->lock);
+    pool->stats.requests++;
+    pc__storage *storage = class < 0 ? NULL : find(pool, class, stream, false);
+    if (!storage && class >= 0) {
+        pool->stats.misses++;
+        storage = from_device(like, rounded);
+        storage = storage ? hand_out(pool, storage) : scrape(pool, class, rounded, stream, like, &busy);
+    }
+    if (!storage)
+        pc__pool_report(pool, like->device, bytes, who);
+    pthread_mutex_unlock(&pool->lock);
+    if (busy && wait_for_users(storage, stream, who) != PC_OK) {
+        pc__cache_give(storage);
+        return NULL;
+    }
+    return storage;
+}
+
+pc__storage *pc__cache_take(pc_stream *stream, size_t bytes, const char *who)
+{
+    pc__storage like = {.device = stream->device};
+    return take(pc__pool_of(stream->device), stream, bytes, who, &like);
+}
+
+pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char *who)
+{
+    pc__storage like = {.device = PC_DEVICE_CPU, .pinned = true, .pinned_for = (int16_t)type};
+    return take(&pinned_pools[type], NULL, bytes, who, &like);
 }
 
 void pc__cache_give(pc__storage *storage)
 {
-    cache *c = &caches[storage->device.type][storage->device.index];
+    pc__pool *pool = pool_of(storage);
     size_t rounded;
-    int k = class_of(storage->capacity, &rounded);
-    pthread_mutex_lock(&c->lock);
-    storage->next = c->free[k];
-    c->free[k] = storage;
-    c->stats.in_use -= (int64_t)rounded;
-    c->stats.cached += (int64_t)rounded;
-    pthread_mutex_unlock(&c->lock);
+    int class = class_of(storage->capacity, &rounded);
+    pthread_mutex_lock(&pool->lock);
+    link_out(storage);
+    link_in(&pool->free[class], storage);
+    pool->stats.in_use -= (int64_t)storage->capacity;
+    pool->stats.cached += (int64_t)storage->capacity;
+    pthread_mutex_unlock(&pool->lock);
 }
 
 pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats)
 {
     *stats = (pc_memory_stats){0};
     PC__TRY(pc__device_check(device, "pc_memory_get_stats"));
-    cache *c = &caches[device.type][device.index];
-    pthread_mutex_lock(&c->lock);
-    *stats = c->stats;
-    pthread_mutex_unlock(&c->lock);
+    pc__pool *pool = pc__pool_of(device);
+    pthread_mutex_lock(&pool->lock);
+    *stats = pool->stats;
+    pthread_mutex_unlock(&pool->lock);
+    const pc__backend *backend = pc__backend_of(device.type);
+    pc__memory_info info = {0};
+    if (backend->memory && backend->memory(device.index, &info) == PC_OK) {
+        stats->total = info.total;
+        stats->free = info.free;
+        stats->largest_free = info.largest;
+    }
     return PC_OK;
 }
 
-/* True when nothing queued still uses the block. */
-static bool is_idle(const pc__storage *storage)
+static void trim_pool(pc__pool *pool)
 {
-    for (int i = -1; i < storage->reader_count; i++) {
-        pc__use use = i < 0 ? storage->writer : storage->readers[i];
-        pc_stream *stream = use.stream ? pc__stream_by_id(use.stream) : NULL;
-        bool done = true;
-        if (stream && (stream->backend->stream_query(stream, &done) != PC_OK || !done))
-            return false;
-    }
-    return true;
+    pthread_mutex_lock(&pool->lock);
+    trim(pool);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 pc_status pc_memory_trim(pc_device device)
 {
     PC__TRY(pc__device_check(device, "pc_memory_trim"));
-    cache *c = &caches[device.type][device.index];
-    const pc__backend *backend = pc__backend_of(device.type);
-    pthread_mutex_lock(&c->lock);
-    for (int k = 0; k < CLASSES; k++)
-        for (pc__storage **link = &c->free[k]; *link;) {
-            pc__storage *storage = *link;
-            if (!is_idle(storage)) {
-                link = &storage->next;
-                continue;
-            }
-            *link = storage->next;
-            c->stats.cached -= (int64_t)storage->capacity;
-            backend->release(device.index, storage->data, storage->capacity);
-            pc__free(storage);
-        }
-    pthread_mutex_unlock(&c->lock);
+    trim_pool(pc__pool_of(device));
+    for (int type = 0; type < PC_DEVICE_TYPES; type++)
+        if (device.type == PC_CPU || device.type == type)
+            trim_pool(&pinned_pools[type]);
     return PC_OK;
 }

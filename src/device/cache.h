@@ -1,4 +1,5 @@
-/* cache.h: the caching allocator of each device: freed blocks by size class, kept for reuse. */
+/* cache.h: the caching allocators: freed blocks by size class, kept for reuse: one for each device, and one of pinned
+ * host memory for each kind of device. */
 #ifndef PC__CACHE_H
 #define PC__CACHE_H
 
@@ -6,8 +7,13 @@
 
 #include <paracord/memory.h>
 
-/* A block of at least `bytes`, from the cache or from the device; records PC_ERR_MEMORY and returns NULL otherwise. */
-pc__storage *pc__cache_take(pc_stream *stream, size_t bytes) PC_MUST_USE;
+/* A block of at least `bytes` that work of `stream` may use next, from the cache or from the device. A block that other
+ * streams still use is given out only where the device has nothing else, and the stream waits for it then. Records
+ * PC_ERR_MEMORY and returns NULL otherwise. `who` is what it is for. */
+pc__storage *pc__cache_take(pc_stream *stream, size_t bytes, const char *who) PC_MUST_USE;
+
+/* Pinned host memory that nothing uses. */
+pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char *who) PC_MUST_USE;
 
 /* Back into the cache. */
 void pc__cache_give(pc__storage *storage);

@@ -1,5 +1,8 @@
-/* event.c: marks in streams, and recordings of streams; each a thin layer over the backend's slots. */
-#include "device/backend.h"
+/* event.c: marks in streams: a ticket each, and the time when it was done. */
+#include "device/check.h"
+#include "device/graph.h"
+#include "device/order.h"
+#include "device/wait.h"
 
 pc_event *pc_event_new(pc_device device)
 {
@@ -20,42 +23,85 @@ void pc_event_free(pc_event *event)
 {
     if (!event)
         return;
+    if (pc__checking())
+        pc__check_event_gone(event);
     event->backend->event_close(event);
     pc__free(event);
 }
 
-static pc_status check(const char *who, const pc_event *event, pc_stream **stream)
-{
-    if (!event)
-        return pc__fail(PC_ERR_ARGUMENT, "%s: the event is NULL", who);
-    if (!*stream)
-        *stream = pc_stream_current(event->device);
-    if (!*stream)
-        return PC_ERR_DEVICE;
-    if (!pc_device_equal((*stream)->device, event->device))
-        return pc__fail(PC_ERR_DEVICE, "%s: the event and the stream belong to different devices", who);
-    return PC_OK;
-}
-
 pc_status pc_event_record(pc_event *event, pc_stream *stream)
 {
-    PC__TRY(check("pc_event_record", event, &stream));
-    PC__TRY(event->backend->event_record(event, stream));
-    event->recorded = true;
-    return PC_OK;
+    if (!event)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_event_record: the event is NULL");
+    if (!stream)
+        stream = pc_stream_current(event->device);
+    if (!stream)
+        return PC_ERR_DEVICE;
+    if (!pc_device_equal(stream->device, event->device))
+        return pc__fail(PC_ERR_DEVICE, "pc_event_record: the event and the stream belong to different devices");
+    pc__work work = {.name = "event"};
+    PC__TRY(pc__queue_open(stream, &work));
+    pc_status status = event->backend->event_record(event, stream, &work);
+    if (status == PC_OK) {
+        event->recorded = true;
+        event->in_graph = stream->recording != NULL;
+        event->stream = stream->id;
+        event->ticket = work.ticket;
+        if (pc__checking())
+            pc__check_event_recorded(event, stream);
+    }
+    pc__queue_close(stream, &work, status);
+    return status;
 }
 
 pc_status pc_event_wait(pc_event *event, pc_stream *stream)
 {
-    PC__TRY(check("pc_event_wait", event, &stream));
-    return event->recorded ? event->backend->event_wait(event, stream) : PC_OK;
+    if (!event)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_event_wait: the event is NULL");
+    if (!stream)
+        stream = pc_stream_current(event->device);
+    if (!stream)
+        return PC_ERR_DEVICE;
+    if (!event->recorded)
+        return PC_OK;
+    if (stream->backend->immediate)
+        return pc_event_synchronize(event);
+    pc__work work = {.name = "event wait"};
+    PC__TRY(pc__queue_open(stream, &work));
+    pc_status status = pc__wait_for(stream, event->stream, event->ticket, &work);
+    if (pc__checking() && status == PC_OK)
+        pc__check_event_waits(event, stream);
+    if (status == PC_OK)
+        status = stream->backend->host_call(stream, NULL, NULL, &work); /* the wait's own place in the queue */
+    pc__queue_close(stream, &work, status);
+    return status;
+}
+
+/* The stream that the event is in, held; NULL when it is freed: the mark has then been passed. */
+static pc_stream *stream_of(const pc_event *event)
+{
+    return event->recorded ? pc__stream_hold(event->stream) : NULL;
+}
+
+static pc_status synchronize(pc_event *event, const char *who)
+{
+    pc_stream *stream = stream_of(event);
+    pc_status status = PC_OK;
+    if (stream && event->in_graph && stream->recording)
+        status = pc__graph_allows(stream, who, "waiting");
+    else if (stream)
+        status = pc__host_wait(stream, event->ticket, who, NULL);
+    pc__stream_let_go(stream);
+    if (pc__checking())
+        pc__check_event_host_waited(event);
+    return status;
 }
 
 pc_status pc_event_synchronize(pc_event *event)
 {
     if (!event)
         return pc__fail(PC_ERR_ARGUMENT, "pc_event_synchronize: the event is NULL");
-    return event->recorded ? event->backend->event_synchronize(event) : PC_OK;
+    return synchronize(event, "pc_event_synchronize");
 }
 
 pc_status pc_event_query(pc_event *event, bool *done)
@@ -63,7 +109,10 @@ pc_status pc_event_query(pc_event *event, bool *done)
     *done = true;
     if (!event)
         return pc__fail(PC_ERR_ARGUMENT, "pc_event_query: the event is NULL");
-    return event->recorded ? event->backend->event_query(event, done) : PC_OK;
+    pc_stream *stream = stream_of(event);
+    *done = !stream || pc__ticket_done(stream, event->ticket);
+    pc__stream_let_go(stream);
+    return PC_OK;
 }
 
 pc_status pc_event_elapsed(pc_event *start, pc_event *end, double *milliseconds)
@@ -73,66 +122,10 @@ pc_status pc_event_elapsed(pc_event *start, pc_event *end, double *milliseconds)
         return pc__fail(PC_ERR_STATE, "pc_event_elapsed: both events must be recorded first");
     if (!pc_device_equal(start->device, end->device))
         return pc__fail(PC_ERR_DEVICE, "pc_event_elapsed: the events belong to different devices");
-    PC__TRY(pc_event_synchronize(start));
-    PC__TRY(pc_event_synchronize(end));
+    if (start->in_graph || end->in_graph)
+        return pc__fail(PC_ERR_STATE, "pc_event_elapsed: an event in a recording has no time; record it around "
+                                      "pc_graph_launch");
+    PC__TRY(synchronize(start, "pc_event_elapsed"));
+    PC__TRY(synchronize(end, "pc_event_elapsed"));
     return start->backend->event_elapsed(start, end, milliseconds);
-}
-
-pc_status pc_graph_begin(pc_stream *stream)
-{
-    if (!stream)
-        stream = pc_stream_current(pc_device_current());
-    if (!stream)
-        return PC_ERR_DEVICE;
-    if (stream->recording)
-        return pc__fail(PC_ERR_STATE, "pc_graph_begin: the stream is already being recorded");
-    pc_graph *graph = pc__calloc(1, sizeof *graph);
-    if (!graph)
-        return PC_ERR_MEMORY;
-    graph->device = stream->device;
-    graph->backend = stream->backend;
-    pc_status status = stream->backend->graph_begin(graph, stream);
-    if (status != PC_OK) {
-        pc__free(graph);
-        return status;
-    }
-    stream->recording = graph;
-    return PC_OK;
-}
-
-pc_graph *pc_graph_end(pc_stream *stream)
-{
-    if (!stream)
-        stream = pc_stream_current(pc_device_current());
-    if (!stream || !stream->recording)
-        return pc__null(PC_ERR_STATE, "pc_graph_end: the stream is not being recorded");
-    pc_graph *graph = stream->recording;
-    stream->recording = NULL;
-    if (stream->backend->graph_end(graph, stream) == PC_OK)
-        return graph;
-    pc_graph_free(graph);
-    return NULL;
-}
-
-pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
-{
-    if (!graph)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_graph_launch: the graph is NULL");
-    if (!stream)
-        stream = pc_stream_current(graph->device);
-    if (!stream)
-        return PC_ERR_DEVICE;
-    if (stream->recording)
-        return pc__fail(PC_ERR_STATE, "pc_graph_launch: the stream is being recorded; end the recording first");
-    if (!pc_device_equal(stream->device, graph->device))
-        return pc__fail(PC_ERR_DEVICE, "pc_graph_launch: the graph was recorded on another device");
-    return graph->backend->graph_launch(graph, stream);
-}
-
-void pc_graph_free(pc_graph *graph)
-{
-    if (!graph)
-        return;
-    graph->backend->graph_close(graph);
-    pc__free(graph);
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-extern const pc__backend pc__backend_cpu;
+extern const pc__backend pc__backend_cpu, pc__backend_sim;
 
-static const pc__backend *const backends[PC_DEVICE_TYPES] = {[PC_CPU] = &pc__backend_cpu};
+static const pc__backend *const backends[PC_DEVICE_TYPES] = {[PC_CPU] = &pc__backend_cpu, [PC_SIM] = &pc__backend_sim};
 static const char *const type_names[PC_DEVICE_TYPES] = {"cpu", "sim", "cuda"};
 
 static _Thread_local pc_device current = {-1, 0};

@@ -1,18 +1,26 @@
-/* storage.h: blocks of device memory, their caching allocator, and the order between streams that use them. */
+/* storage.h: blocks of memory, counted references to them, and the record of who uses them (device/order.h). */
 #ifndef PC__STORAGE_H
 #define PC__STORAGE_H
 
 #include "device/backend.h"
 
-#define PC__READERS 4
-
 typedef struct pc__use {
-    uint32_t stream; /* id; 0 for none */
+    uint32_t stream; /* id */
+    bool write;
     uint64_t ticket;
 } pc__use;
 
-/* One block, with the work that may still be under way on it. The struct travels with its memory through the cache,
- * so that a block handed to another stream waits for its last uses by the same rule as any other write. */
+/* Who uses a storage: its owner's last write and read, and other streams' uses since. */
+typedef struct pc__users {
+    atomic_uint owner; /* id of a stream; 0: nobody yet */
+    atomic_int others;
+    atomic_uint_fast64_t wrote, read;
+    pc__use *other;
+    int room;
+} pc__users;
+
+/* One block, with the work that may still be under way on it. The struct travels with its memory through the cache, so
+ * that nobody gets a block before its last uses. */
 typedef struct pc__storage {
     atomic_int references;
     pc_device device;
@@ -20,18 +28,24 @@ typedef struct pc__storage {
     size_t bytes;        /* asked for */
     size_t capacity;     /* there */
     atomic_uint version; /* counts writes in place, for the tape's check */
-    pc__use writer;
-    pc__use readers[PC__READERS];
-    int reader_count;
-    struct pc__storage *next;               /* in the cache */
+    pc__users order;
+    const char *maker;                      /* what it was made for: an op's or call's name */
+    struct pc__storage *next, **link;       /* in the cache, or among those in use */
+    bool pinned;                            /* host memory that devices of `pinned_for` copy directly */
+    int16_t pinned_for;                     /* on the CPU */
+    atomic_bool exposed;                    /* the program holds a pointer to it, and may use it any time */
+    atomic_int mapped;                      /* pc_map without pc_unmap */
     bool foreign;                           /* memory that belongs to the program */
     void (*foreign_release)(void *context); /* may be NULL */
     void *foreign_context;
 } pc__storage;
 
-/* A block of at least `bytes` bytes for use on `stream`, from the cache where one fits. NULL: PC_ERR_MEMORY with the
- * figures of the device. One reference, the caller's. */
-pc__storage *pc__storage_new(pc_stream *stream, size_t bytes) PC_MUST_USE;
+/* A block of at least `bytes` bytes for use on `stream`, from the cache where one fits; `maker` (static storage) says
+ * what for. NULL: PC_ERR_MEMORY with the figures of the device. One reference, the caller's. */
+pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
+
+/* Host memory that devices of a type copy directly; nothing queued uses it. */
+pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker) PC_MUST_USE;
 
 /* Wrap memory of the program; release(context) is called (when not NULL) once nothing uses it. */
 pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *),
@@ -39,19 +53,5 @@ pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (
 
 void pc__storage_retain(pc__storage *storage);
 void pc__storage_drop(pc__storage *storage);
-
-/* Note that the work numbered stream->ticket + 1, about to be enqueued, reads or writes the storage, and make the
- * stream wait for what it must not overtake (where work is immediate: the host). */
-pc_status pc__storage_reads(pc__storage *storage, pc_stream *stream);
-pc_status pc__storage_writes(pc__storage *storage, pc_stream *stream);
-
-/* Number the work that was just noted; call it before enqueuing. */
-static inline void pc__stream_count(pc_stream *stream)
-{
-    atomic_fetch_add_explicit(&stream->ticket, 1, memory_order_relaxed);
-}
-
-/* Make the host wait until the storage's last writer is done. PC_ERR_STATE while its stream is being recorded. */
-pc_status pc__storage_settle(pc__storage *storage, const char *who);
 
 #endif

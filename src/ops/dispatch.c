@@ -2,6 +2,10 @@
  * (checks, memory, order between streams, kernels, the tape) is dealt with here once. */
 #include "ops/table.h"
 
+#include "device/check.h"
+#include "device/graph.h"
+#include "device/order.h"
+#include "device/trace.h"
 #include "tensor/read.h"
 
 #include <paracord/no_grad.h>
@@ -25,30 +29,99 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
     return PC_OK;
 }
 
-static pc_status order(const pc_call *call, pc_stream *stream)
+static bool is_written(const pc_call *call, int i)
 {
-    bool writes_in = call->op->flags & PC__WRITES_IN;
-    for (int i = 0; i < call->n_in; i++)
-        PC__TRY(writes_in ? pc__storage_writes(call->in[i]->storage, stream)
-                          : pc__storage_reads(call->in[i]->storage, stream));
-    for (int i = 0; i < call->n_out; i++)
-        PC__TRY(pc__storage_writes(call->out[i]->storage, stream));
+    return i >= call->n_in || call->op->flags & PC__WRITES_IN;
+}
+
+static pc_tensor *tensor_of(const pc_call *call, int i)
+{
+    return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
+}
+
+/* Where work is done at once: wait for what other devices still do with the host's memory. */
+static pc_status settle(const pc_call *call, pc_stream *stream)
+{
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        pc__storage *storage = tensor_of(call, i)->storage;
+        if (stream->recording)
+            PC__TRY(pc__graph_uses(stream, storage, is_written(call, i)));
+        else if (atomic_load_explicit(&storage->order.owner, memory_order_relaxed))
+            PC__TRY(pc__settle(storage, is_written(call, i), call->op->name, false));
+    }
     return PC_OK;
+}
+
+/* The bytes of its storage that a tensor covers. */
+static pc__check_use range_of(const pc_tensor *t, bool write)
+{
+    size_t size = pc_dtype_size(t->dtype);
+    int64_t last = 0;
+    for (int i = 0; i < t->ndim; i++)
+        last += (t->shape[i] - 1) * t->strides[i];
+    size_t begin = (size_t)t->offset * size, bytes = pc__count(t->ndim, t->shape) ? (size_t)(last + 1) * size : 0;
+    return (pc__check_use){t->storage, begin, begin + bytes, write};
+}
+
+static void check(const pc_call *call, const pc_stream *stream, const pc__work *work)
+{
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        pc__check_use use = range_of(tensor_of(call, i), is_written(call, i));
+        pc__check_work(work->name, work->site, stream, work->ticket, &use, 1);
+    }
+}
+
+static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *work)
+{
+    for (int i = 0; i < call->n_in + call->n_out; i++)
+        PC__TRY(pc__uses(tensor_of(call, i)->storage, stream, work, is_written(call, i)));
+    for (int i = 0; stream->recording && i < call->n_in + call->n_out; i++)
+        PC__TRY(pc__graph_uses(stream, tensor_of(call, i)->storage, is_written(call, i)));
+    if (pc__checking())
+        check(call, stream, work);
+    return PC_OK;
+}
+
+static pc_status queue(const pc_call *call, pc_stream *stream, pc__kernel kernel)
+{
+    pc__work work = {.name = call->op->name};
+    PC__TRY(pc__queue_open(stream, &work));
+    pc_status status = order(call, stream, &work);
+    if (status == PC_OK)
+        status = stream->backend->submit(stream, kernel, call, &work);
+    pc__queue_close(stream, &work, status);
+    return status;
+}
+
+/* On a device that works at once: run, or record. */
+static pc_status run(const pc_call *call, pc_stream *stream, pc__kernel kernel)
+{
+    PC__TRY(settle(call, stream));
+    if (!pc__tracing())
+        return stream->backend->submit(stream, kernel, call, NULL);
+    pc__site site = pc__site_here();
+    int64_t started = pc__now();
+    pc_status status = stream->backend->submit(stream, kernel, call, NULL);
+    pc__trace_host_done(&(pc__trace_host){.kind = "op",
+                                          .name = call->op->name,
+                                          .started = started,
+                                          .ended = pc__now(),
+                                          .device = stream->device,
+                                          .stream = stream->id,
+                                          .site = site});
+    return status;
 }
 
 static pc_status launch(const pc_call *call, pc_stream *stream)
 {
     const pc__backend *backend = stream->backend;
     pc__kernel kernel = backend->kernels()[call->op->index];
-    if (!kernel) {
-        char name[PC_DEVICE_NAME_MAX];
-        const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
-        return pc__fail(PC_ERR_UNSUPPORTED, "%s of %s has no kernel on %s", call->op->name, pc_dtype_name(first->dtype),
-                        pc_device_name(stream->device, name));
-    }
-    PC__TRY(order(call, stream));
-    pc__stream_count(stream);
-    return backend->submit ? backend->submit(stream, kernel, call) : kernel(stream, call);
+    if (kernel)
+        return backend->immediate ? run(call, stream, kernel) : queue(call, stream, kernel);
+    char name[PC_DEVICE_NAME_MAX];
+    const pc_tensor *first = call->n_in ? call->in[0] : call->out[0];
+    return pc__fail(PC_ERR_UNSUPPORTED, "%s of %s has no kernel on %s", call->op->name, pc_dtype_name(first->dtype),
+                    pc_device_name(stream->device, name));
 }
 
 static void discard_outputs(pc_call *call, int made)
@@ -60,7 +133,7 @@ static void discard_outputs(pc_call *call, int made)
 static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device device)
 {
     for (int i = 0; i < call->n_out; i++) {
-        call->out[i] = pc__tensor_new(&meta[i], device);
+        call->out[i] = pc__tensor_for(&meta[i], device, call->op->name);
         if (!call->out[i]) {
             discard_outputs(call, i);
             return PC_ERR_MEMORY;

@@ -14,7 +14,7 @@ static pc_tensor *make(const char *who, pc_shape shape, pc_dtype dtype, pc_devic
         return NULL;
     pc__meta meta;
     pc__meta_contiguous(&meta, dtype, shape.ndim, shape.dim);
-    return pc__tensor_new(&meta, device);
+    return pc__tensor_for(&meta, device, who);
 }
 
 /* t when the status is fine; otherwise it goes. */

@@ -1,6 +1,9 @@
 /* read.c: elements to the host in C order, and from the host. */
 #include "tensor/read.h"
 
+#include "device/graph.h"
+#include "device/order.h"
+#include "device/transfer.h"
 #include "tensor/tensor.h"
 
 /* Elements between the first and the last of a strided tensor, counted from its offset. */
@@ -28,63 +31,72 @@ static void gather(const pc_tensor *t, const char *from, char *to)
     }
 }
 
-/* Bytes from the tensor's device to the host, done when it returns. */
-static pc_status fetch(const pc_tensor *t, void *host, size_t bytes)
+/* `n` elements from the tensor's first on, from its device to the host, done when it returns. */
+static pc_status fetch(const pc_tensor *t, void *host, int64_t n, const char *who)
 {
-    pc_device device = t->storage->device;
-    pc_stream *stream = pc_stream_current(device);
+    pc_stream *stream = pc_stream_current(t->storage->device);
     if (!stream)
         return PC_ERR_DEVICE;
-    PC__TRY(pc__storage_reads(t->storage, stream));
-    pc__stream_count(stream);
-    PC__TRY(stream->backend->copy(stream, host, PC_DEVICE_CPU, pc__data(t), device, bytes));
-    return stream->backend->stream_synchronize(stream);
+    size_t size = pc_dtype_size(t->dtype);
+    pc__bytes from = {t->storage, (size_t)t->offset * size};
+    return pc__transfer_out(stream, host, from, (size_t)n * size, who);
 }
 
-pc_status pc_read(const pc_tensor *t, void *host, size_t bytes)
+static pc_status read_here(const pc_tensor *t, void *host, size_t bytes, const char *who)
+{
+    pc_stream *stream = pc_stream_current(PC_DEVICE_CPU);
+    PC__TRY(stream ? pc__graph_allows(stream, who, "data on the host") : PC_ERR_DEVICE);
+    PC__TRY(pc__settle(t->storage, false, who, false));
+    if (pc__is_contiguous(t))
+        memcpy(host, pc__data(t), bytes);
+    else
+        gather(t, pc__data(t), host);
+    return PC_OK;
+}
+
+pc_status pc__read(const pc_tensor *t, void *host, size_t bytes, const char *who)
 {
     if (!t)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_read: the tensor is NULL");
-    size_t size = pc_dtype_size(t->dtype), wanted = (size_t)pc__count(t->ndim, t->shape) * size;
+        return pc__fail(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
+    int64_t n = pc__count(t->ndim, t->shape);
+    size_t size = pc_dtype_size(t->dtype), wanted = (size_t)n * size;
     if (bytes != wanted)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_read: the tensor has %zu bytes, the buffer %zu", wanted, bytes);
-    PC__TRY(pc__storage_settle(t->storage, "pc_read"));
+        return pc__fail(PC_ERR_ARGUMENT, "%s: the tensor has %zu bytes, the buffer %zu", who, wanted, bytes);
     if (!bytes)
         return PC_OK;
-    bool contiguous = pc__is_contiguous(t);
-    if (t->storage->device.type == PC_CPU) {
-        if (contiguous)
-            memcpy(host, pc__data(t), bytes);
-        else
-            gather(t, pc__data(t), host);
-        return PC_OK;
-    }
-    if (contiguous)
-        return fetch(t, host, bytes);
-    size_t whole = (size_t)span(t) * size;
-    char *copy = pc__alloc(whole);
-    pc_status status = copy ? fetch(t, copy, whole) : PC_ERR_MEMORY;
+    if (t->storage->device.type == PC_CPU)
+        return read_here(t, host, bytes, who);
+    if (pc__is_contiguous(t))
+        return fetch(t, host, n, who);
+    char *copy = pc__alloc((size_t)span(t) * size);
+    pc_status status = copy ? fetch(t, copy, span(t), who) : PC_ERR_MEMORY;
     if (status == PC_OK)
         gather(t, copy, host);
     pc__free(copy);
     return status;
 }
 
-pc_status pc__tensor_write(pc_tensor *t, const void *host)
+pc_status pc_read(const pc_tensor *t, void *host, size_t bytes)
+{
+    return pc__read(t, host, bytes, "pc_read");
+}
+
+pc_status pc__tensor_write(pc_tensor *t, const void *host, const char *who)
 {
     pc_device device = t->storage->device;
     pc_stream *stream = pc_stream_current(device);
+    size_t bytes = (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size(t->dtype);
     if (!stream)
         return PC_ERR_DEVICE;
-    size_t bytes = (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size(t->dtype);
     if (!bytes)
         return PC_OK;
-    if (stream->recording)
-        return pc__fail(PC_ERR_STATE, "data from the host cannot be part of a recording; make the tensor before it");
-    PC__TRY(pc__storage_writes(t->storage, stream));
-    pc__stream_count(stream);
-    PC__TRY(stream->backend->copy(stream, pc__data(t), device, host, PC_DEVICE_CPU, bytes));
-    return stream->backend->immediate ? PC_OK : stream->backend->stream_synchronize(stream);
+    if (device.type != PC_CPU)
+        return pc__transfer_in(stream, (pc__bytes){t->storage, (size_t)t->offset * pc_dtype_size(t->dtype)}, host,
+                               bytes, who);
+    PC__TRY(pc__graph_allows(stream, who, "data from the host"));
+    PC__TRY(pc__settle(t->storage, true, who, true));
+    memcpy(pc__data(t), host, bytes);
+    return PC_OK;
 }
 
 pc_tensor *pc_from_data(const void *data, pc_shape shape, pc_dtype dtype, pc_device device)
@@ -96,7 +108,7 @@ pc_tensor *pc_from_data(const void *data, pc_shape shape, pc_dtype dtype, pc_dev
     if (!data && pc__count(shape.ndim, shape.dim))
         return pc__null(PC_ERR_ARGUMENT, "pc_from_data: the data is NULL");
     pc_tensor *t = pc__tensor_new(&meta, device);
-    return t && pc__tensor_write(t, data) == PC_OK ? t : pc__tensor_discard(t);
+    return t && pc__tensor_write(t, data, "pc_from_data") == PC_OK ? t : pc__tensor_discard(t);
 }
 
 pc_tensor *pc_from_memory(void *data, pc_shape shape, pc_dtype dtype, void (*release)(void *), void *context)
@@ -111,9 +123,8 @@ pc_tensor *pc_from_memory(void *data, pc_shape shape, pc_dtype dtype, void (*rel
     pc__storage *storage = pc__storage_wrap(PC_DEVICE_CPU, data, bytes, release, context);
     if (!storage)
         return NULL;
-    pc_tensor holder = {.storage = storage};
-    meta.view_of = &holder;
-    pc_tensor *t = pc__tensor_new(&meta, PC_DEVICE_CPU);
+    pc__storage_retain(storage);
+    pc_tensor *t = pc__tensor_around(storage, &meta);
     if (!t)
         storage->foreign_release = NULL; /* on failure the memory stays the caller's */
     pc__storage_drop(storage);

@@ -11,7 +11,7 @@ static void drop(void *tensor)
     pc_tensor_free(tensor);
 }
 
-static pc__storage *memory_for(const pc__meta *meta, pc_device device)
+static pc__storage *memory_for(const pc__meta *meta, pc_device device, const char *maker)
 {
     if (meta->view_of) {
         pc__storage_retain(meta->view_of->storage);
@@ -20,15 +20,15 @@ static pc__storage *memory_for(const pc__meta *meta, pc_device device)
     pc_stream *stream = pc_stream_current(device);
     if (!stream)
         return NULL;
-    return pc__storage_new(stream, (size_t)pc__count(meta->ndim, meta->shape) * pc_dtype_size(meta->dtype));
+    return pc__storage_new(stream, (size_t)pc__count(meta->ndim, meta->shape) * pc_dtype_size(meta->dtype), maker);
 }
 
-pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device)
+static pc_tensor *make(const pc__meta *meta, pc_device device, const char *maker)
 {
     pc_tensor *t = pc__alloc(sizeof *t);
     if (!t)
         return NULL;
-    t->storage = memory_for(meta, device);
+    t->storage = memory_for(meta, device, maker);
     if (!t->storage) {
         pc__free(t);
         return NULL;
@@ -46,10 +46,20 @@ pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device)
     return t;
 }
 
+pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device)
+{
+    return make(meta, device, "pc_empty");
+}
+
+pc_tensor *pc__tensor_for(const pc__meta *meta, pc_device device, const char *maker)
+{
+    pc_tensor *t = make(meta, device, maker);
+    return t && pc_scope_own(t, drop) == PC_OK ? t : NULL;
+}
+
 pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device)
 {
-    pc_tensor *t = pc__tensor_unscoped(meta, device);
-    return t && pc_scope_own(t, drop) == PC_OK ? t : NULL;
+    return pc__tensor_for(meta, device, "pc_empty");
 }
 
 pc_tensor *pc_tensor_retain(pc_tensor *t)
@@ -126,15 +136,6 @@ int pc_tensor_get_device(const pc_tensor *t)
     return !t || t->storage->device.type == PC_CPU ? -1 : t->storage->device.index;
 }
 
-void *pc_data(pc_tensor *t)
-{
-    if (!t)
-        return pc__null(PC_ERR_ARGUMENT, "pc_data: the tensor is NULL");
-    if (t->storage->device.type == PC_CPU && pc__storage_settle(t->storage, "pc_data") != PC_OK)
-        return NULL;
-    return pc__data(t);
-}
-
 double pc_item(const pc_tensor *t)
 {
     union {
@@ -153,7 +154,7 @@ double pc_item(const pc_tensor *t)
             (void)pc__fail(PC_ERR_ARGUMENT, "pc_item: the tensor is NULL");
         return NAN;
     }
-    if (pc_read(t, &value, pc_dtype_size(t->dtype)) != PC_OK)
+    if (pc__read(t, &value, pc_dtype_size(t->dtype), "pc_item") != PC_OK)
         return NAN;
     switch ((pc_dtype)t->dtype) {
     case PC_BOOL:

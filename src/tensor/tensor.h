@@ -93,6 +93,9 @@ pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b);
 /* A tensor as meta says, on `device`; memory not initialised; handed to the scope. NULL on failure. */
 pc_tensor *pc__tensor_new(const pc__meta *meta, pc_device device) PC_MUST_USE;
 
+/* The same; `maker` (static storage) says what it is for. */
+pc_tensor *pc__tensor_for(const pc__meta *meta, pc_device device, const char *maker) PC_MUST_USE;
+
 /* The same, owned by the caller whatever scopes are open. */
 pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device) PC_MUST_USE;
 

@@ -7,7 +7,7 @@
 #include <paracord/autograd.h>
 #include <time.h>
 
-double pc__now(void)
+double pc__seconds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -65,10 +65,10 @@ static pc_status run_epoch(pc__fit *fit)
 {
     PC__TRY(pc_loader_seek(fit->train, fit->at.epoch, fit->at.batch));
     pc_batch batch;
-    double start = pc__now();
+    double start = pc__seconds_now();
     while (pc_loader_next(fit->train, &batch)) {
         PC__TRY(step(fit, &batch));
-        double now = pc__now();
+        double now = pc__seconds_now();
         fit->at.seconds += now - start;
         start = now;
         fit->at.batch++;

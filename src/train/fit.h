@@ -33,6 +33,6 @@ typedef struct pc__fit {
 pc_status pc__fit_run(pc__fit *fit);
 
 /* Seconds of a clock that only goes forward. */
-double pc__now(void);
+double pc__seconds_now(void);
 
 #endif

@@ -81,9 +81,9 @@ static pc_status make_network(pc__run *run)
 
 static pc_status save_checkpoint(pc__run *run, const pc__fit *fit)
 {
-    double start = pc__now();
+    double start = pc__seconds_now();
     PC__TRY(pc__checkpoint_save(run->checkpoint, fit, run->settings));
-    run->last_save = pc__now();
+    run->last_save = pc__seconds_now();
     run->save_seconds = run->last_save - start;
     return PC_OK;
 }
@@ -91,7 +91,7 @@ static pc_status save_checkpoint(pc__run *run, const pc__fit *fit)
 /* The first batch of a run is always saved: a run that is killed again and again still goes on. */
 static bool save_pays(const pc__run *run)
 {
-    double age = pc__now() - run->last_save;
+    double age = pc__seconds_now() - run->last_save;
     return age * SAVE_SHARE >= run->save_seconds || age >= SAVE_SECONDS_MOST;
 }
 
@@ -144,7 +144,7 @@ static pc_status tell_start(const pc__run *run)
 
 static pc_status run_all(pc__run *run)
 {
-    double start = pc__now();
+    double start = pc__seconds_now();
     PC__TRY(pc__run_load_data(run));
     PC__TRY(make_network(run));
     PC__TRY(pc__run_open_folder(run)); /* last, so that wrong settings leave no empty folder behind */
@@ -152,7 +152,7 @@ static pc_status run_all(pc__run *run)
     PC__TRY(tell_start(run));
     PC__TRY(pc__fit_run(&run->fit));
     PC__TRY(save_checkpoint(run, &run->fit));
-    run->seconds = pc__now() - start;
+    run->seconds = pc__seconds_now() - start;
     if (run->fit.stopped)
         return PC_OK;
     PC__TRY(save_model(run));

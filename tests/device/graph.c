@@ -131,15 +131,17 @@ static void errors_while_recording(void **state)
         assert_fails(pc_item(pc_sum(x)), PC_ERR_STATE, "being recorded");
         assert_fails(pc_read(x, host, sizeof host), PC_ERR_STATE, "pc_read");
         assert_fails(pc_tensor_text(x), PC_ERR_STATE, "recorded");
-        assert_fails(pc_from_data(host, PC_SHAPE(3), PC_F32, device()), PC_ERR_STATE, "before it");
-        assert_fails(pc_stream_synchronize(stream), PC_ERR_STATE, "end the recording");
+        assert_fails(pc_from_data(host, PC_SHAPE(3), PC_F32, device()), PC_ERR_STATE, "before pc_graph_begin");
+        assert_fails(pc_stream_synchronize(stream), PC_ERR_STATE, "being recorded");
         assert_fails(pc_add(x, pc_ones(PC_SHAPE(2), PC_F32, device())), PC_ERR_SHAPE, "add");
-        pc_graph *graph = pc_graph_end(stream);
-        assert_not_null_ok(graph);
+        assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not complete: pc_item"); /* it was refused something */
         assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not being recorded");
         assert_ok(pc_graph_begin(stream));
+        pc_graph *graph = pc_graph_end(stream); /* empty */
+        assert_not_null_ok(graph);
+        assert_ok(pc_graph_begin(stream));
         assert_fails(pc_graph_launch(graph, stream), PC_ERR_STATE, "being recorded");
-        pc_graph_free(pc_graph_end(stream)); /* empty */
+        pc_graph_free(pc_graph_end(stream));
         assert_ok(pc_graph_launch(graph, stream));
         pc_graph_free(graph);
     }

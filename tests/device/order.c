@@ -1,7 +1,8 @@
 /* The order between streams: a model with vector clocks watches what storages make streams wait for. The streams are
  * real ones with a backend of their own, which runs nothing and notes the waits. */
 #include "cpu/cpu.h"
-#include "device/storage.h"
+#include "device/order.h"
+#include "device/wait.h"
 #include "support.h"
 #include "tensor/tensor.h"
 
@@ -13,14 +14,14 @@
 enum { STREAMS = 7, STORAGES = 4, WORK = 3000 };
 
 /* What is done for certain when a piece of work starts: tickets by stream. */
-typedef struct clock {
+typedef struct knowledge {
     uint64_t done[STREAMS];
-} clock;
+} knowledge;
 
 static struct {
     pc_stream *stream[STREAMS];
-    clock now[STREAMS];             /* what later work of a stream may rely on */
-    clock after[STREAMS][WORK + 2]; /* the same, once that ticket is done */
+    knowledge now[STREAMS];             /* what later work of a stream may rely on */
+    knowledge after[STREAMS][WORK + 2]; /* the same, once that ticket is done */
     int waits;
 } model;
 
@@ -33,8 +34,9 @@ static int number_of(const pc_stream *stream)
     return -1;
 }
 
-static pc_status note_wait(pc_stream *stream, pc_stream *other, uint64_t ticket)
+static pc_status note_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *queued)
 {
+    (void)queued;
     int s = number_of(stream), o = number_of(other);
     assert_int_not_equal(s, o);
     assert_true(ticket <= other->ticket); /* only for work that was enqueued */
@@ -54,16 +56,15 @@ static pc_status host_wait(pc_stream *stream, uint64_t ticket)
     return PC_OK;
 }
 
-static pc_status query(pc_stream *stream, bool *done)
+static pc_status query(pc_stream *stream)
 {
-    (void)stream;
-    *done = all_done;
+    atomic_store(&stream->done, all_done ? atomic_load(&stream->ticket) : 0);
     return PC_OK;
 }
 
-static pc_status nothing(pc_stream *stream)
+static pc_status swallow(pc_stream *stream, pc__kernel kernel, const struct pc_call *call, const pc__work *queued)
 {
-    (void)stream;
+    (void)stream, (void)kernel, (void)call, (void)queued;
     return PC_OK;
 }
 
@@ -74,8 +75,8 @@ static void no_close(pc_stream *stream)
 
 static const pc__backend noting = {.stream_wait = note_wait,
                                    .ticket_synchronize = host_wait,
-                                   .stream_query = query,
-                                   .stream_synchronize = nothing,
+                                   .ticket_query = query,
+                                   .submit = swallow,
                                    .stream_close = no_close};
 
 static int start(void **state)
@@ -102,13 +103,15 @@ static int stop(void **state)
 static void work(int s, pc__storage *const *reads, int n_reads, pc__storage *const *writes, int n_writes)
 {
     pc_stream *stream = model.stream[s];
+    pc__work now = {.name = "work"};
+    assert_ok(pc__queue_open(stream, &now));
     for (int i = 0; i < n_reads; i++)
-        assert_ok(pc__storage_reads(reads[i], stream));
+        assert_ok(pc__uses(reads[i], stream, &now, false));
     for (int i = 0; i < n_writes; i++)
-        assert_ok(pc__storage_writes(writes[i], stream));
-    uint64_t ticket = ++stream->ticket;
-    model.now[s].done[s] = ticket;
-    model.after[s][ticket] = model.now[s];
+        assert_ok(pc__uses(writes[i], stream, &now, true));
+    pc__queue_close(stream, &now, PC_OK);
+    model.now[s].done[s] = now.ticket;
+    model.after[s][now.ticket] = model.now[s];
 }
 
 static void read_one(int s, pc__storage *storage)
@@ -157,16 +160,19 @@ static void waits_for_no_more_than_that(void **state)
     assert_int_equal(model.now[1].done[0], 1);
 }
 
-static void more_readers_than_places(void **state)
+static void readers_do_not_wait_for_each_other(void **state)
 {
     (void)state;
     pc__storage a = {0};
     write_one(0, &a);
-    for (int s = 1; s < STREAMS; s++)
+    for (int s = 1; s < STREAMS; s++) {
         read_one(s, &a);
+        assert_int_equal(model.waits, s); /* for the writer, not for each other */
+    }
     write_one(0, &a);
     for (int s = 1; s < STREAMS; s++)
         assert_int_equal(model.now[0].done[s], 1);
+    pc__free(a.order.other);
 }
 
 static void closed_streams_are_done(void **state)
@@ -176,7 +182,10 @@ static void closed_streams_are_done(void **state)
     pc_stream *closing = pc_stream_new(PC_DEVICE_CPU);
     assert_non_null(closing);
     closing->backend = &noting;
-    assert_ok(pc__storage_writes(&a, closing));
+    pc__work last = {.name = "last"};
+    assert_ok(pc__queue_open(closing, &last));
+    assert_ok(pc__uses(&a, closing, &last, true));
+    pc__queue_close(closing, &last, PC_OK);
     pc_stream_free(closing);
     read_one(1, &a);
     assert_int_equal(model.waits, 0);
@@ -201,8 +210,8 @@ static void steps_write_all_parameters(void **state)
     assert_ok(pc_optimizer_step(adam));
     assert_ok(pc_stream_set_current(PC_DEVICE_CPU, NULL));
     stream->backend = &noting;
-    assert_int_equal(bias->storage->writer.stream, stream->id);
-    assert_int_equal(bias->storage->writer.ticket, stream->ticket);
+    assert_int_equal(bias->storage->order.owner, stream->id);
+    assert_int_equal(bias->storage->order.wrote, stream->ticket);
     pc_optimizer_free(adam);
     pc_module_free(net);
 }
@@ -215,7 +224,7 @@ static void random_work_is_ordered(void **state)
         int stream;
         uint64_t ticket;
         unsigned reads, writes;
-        clock start;
+        knowledge start;
     } done[WORK];
     pc__storage storages[STORAGES] = {0};
     for (int n = 0; n < WORK; n++) {
@@ -241,6 +250,8 @@ static void random_work_is_ordered(void **state)
                 if (done[n].start.done[done[m].stream] < done[m].ticket)
                     fail_msg("work %d on stream %d does not wait for work %d on stream %d", n, s, m, done[m].stream);
     }
+    for (int k = 0; k < STORAGES; k++)
+        pc__free(storages[k].order.other);
 }
 
 /* Memory that another device's stream still copies from is not given back to the system, nor to the program. */
@@ -250,7 +261,7 @@ static void blocks_in_flight_stay(void **state)
     pc_memory_stats stats;
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
     pc_stream *host = pc_stream_current(PC_DEVICE_CPU);
-    pc__storage *block = pc__storage_new(host, 1000);
+    pc__storage *block = pc__storage_new(host, 1000, "test");
     assert_non_null(block);
     read_one(1, block);
     pc__storage_drop(block);
@@ -259,13 +270,14 @@ static void blocks_in_flight_stay(void **state)
     assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
     assert_true(stats.cached >= 1000);
     host_waits = 0;
-    block = pc__storage_new(host, 1000); /* the same block again */
-    assert_ok(pc__storage_reads(block, host));
+    pc__storage *other = pc__storage_new(host, 1000, "test"); /* not that block: nobody need wait for it */
+    assert_ptr_not_equal(other, block);
+    read_one(2, other);
+    assert_ok(pc__settle(other, false, "test", true));
     assert_int_equal(host_waits, 0);
-    assert_ok(pc__storage_writes(block, host));
+    assert_ok(pc__settle(other, true, "test", true));
     assert_int_equal(host_waits, 1);
-    read_one(2, block);
-    pc__storage_drop(block);
+    pc__storage_drop(other);
     all_done = true;
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
     assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
@@ -290,10 +302,14 @@ static void the_programs_memory_is_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_STREAMS(waits_where_data_is_shared), WITH_STREAMS(waits_for_no_more_than_that),
-        WITH_STREAMS(more_readers_than_places),   WITH_STREAMS(closed_streams_are_done),
-        WITH_STREAMS(steps_write_all_parameters), WITH_STREAMS(random_work_is_ordered),
-        WITH_STREAMS(blocks_in_flight_stay),      WITH_STREAMS(the_programs_memory_is_waited_for),
+        WITH_STREAMS(waits_where_data_is_shared),
+        WITH_STREAMS(waits_for_no_more_than_that),
+        WITH_STREAMS(readers_do_not_wait_for_each_other),
+        WITH_STREAMS(closed_streams_are_done),
+        WITH_STREAMS(steps_write_all_parameters),
+        WITH_STREAMS(random_work_is_ordered),
+        WITH_STREAMS(blocks_in_flight_stay),
+        WITH_STREAMS(the_programs_memory_is_waited_for),
     };
     return cmocka_run_group_tests_name("device.order", tests, NULL, NULL);
 }

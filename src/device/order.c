@@ -1,0 +1,267 @@
+/* order.c: who used a storage, and who waits for whom. */
+#include "device/order.h"
+
+#include "device/check.h"
+#include "device/graph.h"
+#include "device/trace.h"
+#include "device/wait.h"
+
+static _Thread_local int manual;
+
+void pc_manual_order_enter(void)
+{
+    manual++;
+}
+
+void pc_manual_order_leave(int *open)
+{
+    manual -= *open;
+    *open = 0;
+}
+
+bool pc__order_is_manual(void)
+{
+    return manual > 0;
+}
+
+/* Storages share a few locks; two that share one by chance only wait a little for each other. */
+static pthread_mutex_t locks[64] = {[0 ... 63] = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_mutex_t *lock_of(const pc__storage *storage)
+{
+    return &locks[(uintptr_t)storage / 64 * 0x9e3779b97f4a7c15u >> 58];
+}
+
+pc_status pc__queue_open(pc_stream *stream, pc__work *work)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (atomic_load_explicit(&stream->failed, memory_order_acquire)) {
+        pthread_mutex_unlock(&stream->lock);
+        return stream->backend->stream_error(stream);
+    }
+    work->ticket = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
+    work->site = pc__site_here();
+    work->queued = pc__tracing() ? pc__now() : 0;
+    return PC_OK;
+}
+
+void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
+{
+    if (status == PC_OK)
+        atomic_store_explicit(&stream->ticket, work->ticket, memory_order_release);
+    pthread_mutex_unlock(&stream->lock);
+    if (work->queued)
+        pc__trace_host_done(&(pc__trace_host){.kind = "op",
+                                              .name = work->name,
+                                              .note = work->note,
+                                              .started = work->queued,
+                                              .ended = pc__now(),
+                                              .device = stream->device,
+                                              .stream = stream->id,
+                                              .site = work->site});
+}
+
+/* Across backends there is no other way than the host's. */
+static pc_status wait_across(pc_stream *stream, pc_stream *other, uint64_t ticket)
+{
+    (void)stream;
+    return pc__host_wait(other, ticket, "pc_to", "a copy between kinds of devices");
+}
+
+static pc_status wait_for_stream(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
+{
+    if (pc__checking())
+        pc__check_stream_waits(stream, other, ticket);
+    bool joined = false;
+    PC__TRY(pc__graph_meets(stream, other, ticket, &joined));
+    if (!joined && stream->recording)
+        return PC_OK; /* work from before the recording: its launch waits for it */
+    if (!joined && pc__ticket_done(other, ticket) && !atomic_load(&other->failed))
+        return PC_OK;
+    if (work->queued)
+        pc__trace_wait(stream->device, stream->id, work->ticket, other->device, other->id, ticket);
+    if (stream->backend != other->backend)
+        return wait_across(stream, other, ticket);
+    return stream->backend->stream_wait(stream, other, ticket, work);
+}
+
+pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work)
+{
+    if (!ticket || !id || id == stream->id)
+        return PC_OK;
+    pc_stream *other = pc__stream_hold(id);
+    if (!other)
+        return PC_OK;
+    /* A use is noted before its work is queued; should queuing fail, nobody is to wait for what never comes. */
+    uint64_t queued = atomic_load_explicit(&other->ticket, memory_order_acquire);
+    pc_status status = wait_for_stream(stream, other, PC__MIN(ticket, queued), work);
+    pc__stream_let_go(other);
+    return status;
+}
+
+/* Note a use by a stream that does not own the storage. */
+static pc_status note(pc__users *o, const pc_stream *stream, const pc__work *work, bool write)
+{
+    int n = atomic_load_explicit(&o->others, memory_order_relaxed);
+    for (int i = 0; i < n; i++)
+        if (o->other[i].stream == stream->id) {
+            o->other[i].ticket = work->ticket;
+            o->other[i].write |= write;
+            return PC_OK;
+        }
+    PC__TRY(pc__grow((void **)&o->other, &o->room, n, sizeof *o->other));
+    o->other[n] = (pc__use){stream->id, write, work->ticket};
+    atomic_store_explicit(&o->others, n + 1, memory_order_release);
+    return PC_OK;
+}
+
+static void own(pc__users *o, const pc_stream *stream, const pc__work *work, bool write)
+{
+    atomic_store_explicit(&o->wrote, write ? work->ticket : 0, memory_order_relaxed);
+    atomic_store_explicit(&o->read, write ? 0 : work->ticket, memory_order_relaxed);
+    atomic_store_explicit(&o->others, 0, memory_order_relaxed);
+    atomic_store_explicit(&o->owner, stream->id, memory_order_release);
+}
+
+/* Wait for the storage's writers, and with `readers` for all uses. */
+static pc_status wait_for_uses(pc__users *o, pc_stream *stream, const pc__work *work, bool readers)
+{
+    uint64_t wrote = atomic_load(&o->wrote), read = atomic_load(&o->read);
+    PC__TRY(pc__wait_for(stream, atomic_load(&o->owner), readers ? PC__MAX(wrote, read) : wrote, work));
+    for (int i = 0; i < atomic_load(&o->others); i++)
+        if (readers || o->other[i].write)
+            PC__TRY(pc__wait_for(stream, o->other[i].stream, o->other[i].ticket, work));
+    return PC_OK;
+}
+
+static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool write)
+{
+    uint32_t owner = atomic_load(&o->owner);
+    if (!owner) {
+        own(o, stream, work, write);
+        return PC_OK;
+    }
+    if (!manual)
+        PC__TRY(wait_for_uses(o, stream, work, write));
+    if (write && !manual)
+        own(o, stream, work, true);
+    else if (owner == stream->id)
+        atomic_store(write ? &o->wrote : &o->read, work->ticket);
+    else
+        return note(o, stream, work, write);
+    return PC_OK;
+}
+
+pc_status pc__uses_slowly(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write)
+{
+    pthread_mutex_t *lock = lock_of(storage);
+    pthread_mutex_lock(lock);
+    pc_status status = use(&storage->order, stream, work, write);
+    pthread_mutex_unlock(lock);
+    return status;
+}
+
+pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work)
+{
+    int before = manual;
+    manual = 0;
+    pc_status status = pc__uses_slowly(storage, stream, work, true);
+    manual = before;
+    return status;
+}
+
+static bool use_is_done(uint32_t id, uint64_t ticket)
+{
+    pc_stream *stream = id && ticket ? pc__stream_hold(id) : NULL;
+    if (!stream)
+        return true;
+    bool done = pc__ticket_done(stream, PC__MIN(ticket, atomic_load(&stream->ticket)));
+    pc__stream_let_go(stream);
+    return done;
+}
+
+bool pc__is_idle(pc__storage *storage)
+{
+    pc__users *o = &storage->order;
+    if (!atomic_load(&o->owner))
+        return true;
+    pthread_mutex_lock(lock_of(storage));
+    bool idle = use_is_done(atomic_load(&o->owner), PC__MAX(atomic_load(&o->wrote), atomic_load(&o->read)));
+    for (int i = 0; idle && i < atomic_load(&o->others); i++)
+        idle = use_is_done(o->other[i].stream, o->other[i].ticket);
+    pthread_mutex_unlock(lock_of(storage));
+    return idle;
+}
+
+bool pc__is_own(const pc__storage *storage, const pc_stream *stream)
+{
+    const pc__users *o = &storage->order;
+    return atomic_load(&o->owner) == stream->id && !atomic_load(&o->others);
+}
+
+void pc__order_reset(pc__storage *storage)
+{
+    pc__users *o = &storage->order;
+    atomic_store(&o->others, 0);
+    atomic_store(&o->wrote, 0);
+    atomic_store(&o->read, 0);
+    atomic_store(&o->owner, 0);
+}
+
+/* The next use that the host must wait for, or false. */
+static bool pending(pc__storage *storage, bool readers, pc__use *found)
+{
+    pc__users *o = &storage->order;
+    pthread_mutex_lock(lock_of(storage));
+    uint64_t wrote = atomic_load(&o->wrote), read = atomic_load(&o->read);
+    *found = (pc__use){atomic_load(&o->owner), true, readers ? PC__MAX(wrote, read) : wrote};
+    bool there = found->stream && found->ticket;
+    for (int i = 0; !there && i < atomic_load(&o->others); i++) {
+        *found = o->other[i];
+        there = readers || found->write;
+    }
+    pthread_mutex_unlock(lock_of(storage));
+    return there;
+}
+
+/* The use has been waited for: it need not be seen again. */
+static void forget(pc__storage *storage, const pc__use *seen)
+{
+    pc__users *o = &storage->order;
+    pthread_mutex_lock(lock_of(storage));
+    if (atomic_load(&o->owner) == seen->stream) {
+        if (atomic_load(&o->wrote) <= seen->ticket)
+            atomic_store(&o->wrote, 0);
+        if (atomic_load(&o->read) <= seen->ticket)
+            atomic_store(&o->read, 0);
+    }
+    int n = atomic_load(&o->others);
+    for (int i = 0; i < n; i++)
+        if (o->other[i].stream == seen->stream && o->other[i].ticket <= seen->ticket) {
+            o->other[i--] = o->other[--n];
+            atomic_store(&o->others, n);
+        }
+    pthread_mutex_unlock(lock_of(storage));
+}
+
+pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool asked)
+{
+    pc__use next;
+    while (atomic_load_explicit(&storage->order.owner, memory_order_acquire) && pending(storage, readers, &next)) {
+        pc_stream *stream = pc__stream_hold(next.stream);
+        pc_status status = PC_OK;
+        if (stream) {
+            uint64_t queued = atomic_load(&stream->ticket);
+            if (stream->recording && next.ticket > stream->recording_from)
+                status = pc__graph_allows(stream, who, "data that only a launch will compute");
+            else if (!asked)
+                status = pc__wait_allowed(stream->device, who);
+            if (status == PC_OK)
+                status = pc__host_wait(stream, PC__MIN(next.ticket, queued), who, asked ? NULL : "data under way");
+            pc__stream_let_go(stream);
+        }
+        PC__TRY(status);
+        forget(storage, &next);
+    }
+    return PC_OK;
+}

@@ -1,0 +1,56 @@
+/* order.h: queuing work so that streams are ordered by the data they share.
+ *
+ *     pc__work work = {.name = "add"};
+ *     PC__TRY(pc__queue_open(stream, &work));
+ *     pc_status status = pc__uses(a, stream, &work, false);               // ... every storage it reads or writes
+ *     if (status == PC_OK) status = backend->submit(stream, kernel, call, &work);
+ *     pc__queue_close(stream, &work, status);
+ *
+ * A storage's `owner` is the stream that wrote it last (or used it first); its own queue orders what it does, so it
+ * pays a compare and a store. Other streams' uses since are in a list; they take a lock, and wait for the tickets at
+ * hand and nothing more. */
+#ifndef PC__ORDER_H
+#define PC__ORDER_H
+
+#include "device/storage.h"
+
+/* Take the next ticket of the stream: no other thread queues on it until pc__queue_close. Fails with what earlier work
+ * of the stream failed with. */
+pc_status pc__queue_open(pc_stream *stream, pc__work *work);
+void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status);
+
+pc_status pc__uses_slowly(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write);
+
+/* The work uses the storage: make it wait for what it must not overtake, and note it. */
+static inline pc_status pc__uses(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write)
+{
+    pc__users *o = &storage->order;
+    if (atomic_load_explicit(&o->owner, memory_order_relaxed) != stream->id ||
+        (write && atomic_load_explicit(&o->others, memory_order_relaxed)))
+        return pc__uses_slowly(storage, stream, work, write);
+    atomic_store_explicit(write ? &o->wrote : &o->read, work->ticket, memory_order_relaxed);
+    return PC_OK;
+}
+
+/* The same for a block that comes from the cache: in manual order too, since the program cannot know of it. */
+pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work);
+
+/* Let work of `stream` wait for work `ticket` of stream number `id`. */
+pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work);
+
+/* Manual order of the calling thread: uses are noted and waited for by nobody. */
+bool pc__order_is_manual(void);
+
+/* True when nothing queued still uses the storage. */
+bool pc__is_idle(pc__storage *storage);
+
+/* True when all that still uses it is queued on `stream` alone. */
+bool pc__is_own(const pc__storage *storage, const pc_stream *stream);
+
+/* Nothing uses it: forget what is noted. */
+void pc__order_reset(pc__storage *storage);
+
+/* The host waits for the last writer, and with `readers` for everything else too, because `who` needs it. */
+pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool asked);
+
+#endif

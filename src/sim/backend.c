@@ -1,0 +1,277 @@
+/* backend.c: sim devices as a backend. */
+#include "sim/sim.h"
+
+#include "cpu/cpu.h"
+
+static int count(char *why, size_t n)
+{
+    pc__sim_start();
+    pthread_mutex_lock(&pc__sim.lock);
+    int devices = pc__sim.options.devices;
+    pthread_mutex_unlock(&pc__sim.lock);
+    if (!devices)
+        snprintf(why, n, "PARACORD_SIM is not set (PARACORD_SIM=2 makes sim:0 and sim:1)");
+    return devices;
+}
+
+static pc_status allocate(int index, size_t bytes, void **block)
+{
+    pc__sim_device *device = &pc__sim.device[index];
+    pthread_mutex_lock(&pc__sim.lock);
+    pc_status status = pc__sim_device_open(device);
+    bool refused =
+        device->fault == PC_SIM_FAIL_MEMORY && device->fault_in && (device->fault_in == 1 || !--device->fault_in);
+    *block = status == PC_OK && !refused ? pc__sim_heap_take(device, bytes) : NULL;
+    pthread_mutex_unlock(&pc__sim.lock);
+    return status != PC_OK ? status : *block ? PC_OK : PC_ERR_MEMORY;
+}
+
+static void release(int index, void *block, size_t bytes)
+{
+    (void)bytes;
+    pthread_mutex_lock(&pc__sim.lock);
+    pc__sim_heap_give(&pc__sim.device[index], block);
+    pthread_mutex_unlock(&pc__sim.lock);
+}
+
+static pc_status memory(int index, pc__memory_info *info)
+{
+    pthread_mutex_lock(&pc__sim.lock);
+    pc_status status = pc__sim_device_open(&pc__sim.device[index]);
+    if (status == PC_OK)
+        pc__sim_heap_info(&pc__sim.device[index], info);
+    pthread_mutex_unlock(&pc__sim.lock);
+    return status;
+}
+
+static pc_status stream_open(pc_stream *stream)
+{
+    pc__sim_stream *s = pc__calloc(1, sizeof *s);
+    if (!s)
+        return PC_ERR_MEMORY;
+    s->references = 1;
+    s->stream = stream;
+    s->device = &pc__sim.device[stream->device.index];
+    s->last = &s->first;
+    pthread_cond_init(&s->progress, NULL);
+    pthread_mutex_lock(&pc__sim.lock);
+    pc_status status = pc__sim_device_open(s->device);
+    pthread_mutex_unlock(&pc__sim.lock);
+    if (status != PC_OK) {
+        pthread_cond_destroy(&s->progress);
+        pc__free(s);
+        return status;
+    }
+    stream->implementation = s;
+    return PC_OK;
+}
+
+static void stream_close(pc_stream *stream)
+{
+    pthread_mutex_lock(&pc__sim.lock);
+    pc__sim_stream *s = stream->implementation;
+    s->stream = NULL;
+    pc__sim_let_go(s);
+    pthread_mutex_unlock(&pc__sim.lock);
+}
+
+static pc__sim_command *command_new(pc__sim_kind kind, const pc__work *work)
+{
+    pc__sim_command *c = pc__alloc(sizeof *c);
+    if (c)
+        *c = (pc__sim_command){.kind = kind, .work = *work};
+    return c;
+}
+
+/* Into the stream; or into its recording, with only a mark in the stream. */
+static pc_status put(pc_stream *stream, pc__sim_command *c)
+{
+    if (!c)
+        return PC_ERR_MEMORY;
+    pc_graph *graph = stream->recording;
+    pc__sim_command *mark = graph ? command_new(PC__SIM_NOTHING, &c->work) : c;
+    pc__sim_stream *s = stream->implementation;
+    pthread_mutex_lock(&pc__sim.lock);
+    pc_status status = !mark ? PC_ERR_MEMORY : s->device->lost ? pc__error_put(&s->device->loss) : PC_OK;
+    if (status == PC_OK && graph)
+        pc__sim_graph_add(graph->implementation, c);
+    if (status == PC_OK)
+        pc__sim_push(s, mark);
+    else
+        pc__sim_command_free(c);
+    if (status != PC_OK && graph)
+        pc__free(mark);
+    pthread_mutex_unlock(&pc__sim.lock);
+    return status;
+}
+
+/* Within a recording the list is the order. */
+static pc_status stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
+{
+    if (stream->recording)
+        return PC_OK;
+    pc__sim_command *c = command_new(PC__SIM_WAIT, work);
+    if (!c)
+        return PC_ERR_MEMORY;
+    c->wait.other = other->implementation;
+    c->wait.ticket = ticket;
+    pthread_mutex_lock(&pc__sim.lock);
+    c->wait.other->references++;
+    pc__sim_push(stream->implementation, c);
+    pthread_mutex_unlock(&pc__sim.lock);
+    return PC_OK;
+}
+
+static pc_status submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
+{
+    pc__sim_command *c = command_new(PC__SIM_KERNEL, work);
+    if (!c)
+        return PC_ERR_MEMORY;
+    c->kernel.run = kernel;
+    c->kernel.call = pc__call_freeze(call, (ptrdiff_t)pc__sim.device[stream->device.index].bytes);
+    if (c->kernel.call)
+        return put(stream, c);
+    pc__free(c);
+    return PC_ERR_MEMORY;
+}
+
+static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,
+                      size_t bytes, const pc__work *work)
+{
+    pc__sim_command *c = command_new(PC__SIM_COPY, work);
+    if (!c)
+        return PC_ERR_MEMORY;
+    c->copy.to = pc__sim_inside(to_device, to);
+    c->copy.from = pc__sim_inside(from_device, from);
+    c->copy.bytes = bytes;
+    c->copy.engine = from_device.type == PC_CPU ? PC__SIM_COPY_IN : PC__SIM_COPY_OUT;
+    return put(stream, c);
+}
+
+static pc_status host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
+{
+    pc__sim_command *c = command_new(PC__SIM_CALL, work);
+    if (!c)
+        return PC_ERR_MEMORY;
+    c->call.function = function;
+    c->call.context = context;
+    return put(stream, c);
+}
+
+/* Forget the failure: somebody is told. The lock is held. */
+static pc_status say_failure(pc__sim_stream *s)
+{
+    if (!s->failing)
+        return PC_OK;
+    s->failing = false;
+    s->skip_to = s->queued;
+    atomic_store_explicit(&s->stream->failed, false, memory_order_release);
+    return pc__error_put(&s->error);
+}
+
+static pc_status stream_error(pc_stream *stream)
+{
+    pthread_mutex_lock(&pc__sim.lock);
+    pc_status status = say_failure(stream->implementation);
+    pthread_mutex_unlock(&pc__sim.lock);
+    return status;
+}
+
+static pc_status ticket_synchronize(pc_stream *stream, uint64_t ticket)
+{
+    pc__sim_stream *s = stream->implementation;
+    pthread_mutex_lock(&pc__sim.lock);
+    s->host_waiters++;
+    while (s->done < ticket)
+        pthread_cond_wait(&s->progress, &pc__sim.lock);
+    s->host_waiters--;
+    pc_status status = s->failing && s->failed_from <= ticket ? say_failure(s) : PC_OK;
+    if (status == PC_OK && s->device->lost)
+        status = pc__error_put(&s->device->loss);
+    pthread_mutex_unlock(&pc__sim.lock);
+    return status;
+}
+
+static pc_status event_open(pc_event *event)
+{
+    pc__sim_event *e = pc__calloc(1, sizeof *e);
+    if (!e)
+        return PC_ERR_MEMORY;
+    e->references = 1;
+    event->implementation = e;
+    return PC_OK;
+}
+
+static void event_close(pc_event *event)
+{
+    pc__sim_event *e = event->implementation;
+    pthread_mutex_lock(&pc__sim.lock);
+    bool last = --e->references == 0;
+    pthread_mutex_unlock(&pc__sim.lock);
+    if (last)
+        pc__free(e);
+}
+
+static pc_status event_record(pc_event *event, pc_stream *stream, const pc__work *work)
+{
+    pc__sim_command *c = command_new(stream->recording ? PC__SIM_NOTHING : PC__SIM_EVENT, work);
+    if (!c)
+        return PC_ERR_MEMORY;
+    if (c->kind == PC__SIM_EVENT) {
+        c->event = event->implementation;
+        pthread_mutex_lock(&pc__sim.lock);
+        c->event->references++;
+        pthread_mutex_unlock(&pc__sim.lock);
+    }
+    return put(stream, c);
+}
+
+static pc_status event_elapsed(pc_event *start, pc_event *end, double *milliseconds)
+{
+    const pc__sim_event *a = start->implementation, *b = end->implementation;
+    pthread_mutex_lock(&pc__sim.lock);
+    *milliseconds = (double)(b->time - a->time) * 1e-6;
+    pthread_mutex_unlock(&pc__sim.lock);
+    return PC_OK;
+}
+
+static pc_status graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)
+{
+    pc__sim_command *c = command_new(PC__SIM_GRAPH, work);
+    if (!c)
+        return PC_ERR_MEMORY;
+    c->graph.graph = graph->implementation;
+    c->graph.at = c->graph.graph->first;
+    pthread_mutex_lock(&pc__sim.lock);
+    c->graph.graph->references++;
+    pthread_mutex_unlock(&pc__sim.lock);
+    return put(stream, c);
+}
+
+const pc__backend pc__backend_sim = {
+    .api_version = PC__BACKEND_API,
+    .type = PC_SIM,
+    .name = "sim",
+    .count = count,
+    .allocate = allocate,
+    .release = release,
+    .memory = memory,
+    .stream_open = stream_open,
+    .stream_close = stream_close,
+    .stream_wait = stream_wait,
+    .submit = submit,
+    .copy = copy,
+    .host_call = host_call,
+    .event_record = event_record,
+    .graph_launch = graph_launch,
+    .ticket_synchronize = ticket_synchronize,
+    .stream_error = stream_error,
+    .event_open = event_open,
+    .event_close = event_close,
+    .event_elapsed = event_elapsed,
+    .graph_begin = pc__sim_graph_begin,
+    .graph_end = pc__sim_graph_end,
+    .graph_update = pc__sim_graph_update,
+    .graph_close = pc__sim_graph_close,
+    .kernels = pc__cpu_kernels,
+};
