@@ -109,7 +109,7 @@ pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
     made->first = s->next.batch * s->batch;
     made->n = PC__MIN(s->batch, s->pictures.folder.count - made->first);
     memcpy(made->samples, s->order + made->first, (size_t)made->n * sizeof *made->samples);
-    const pc_status status = s->copies ? pc__device_batch_make(s, made) : make_here(s, made, threads);
+    const pc_status status = s->crossing ? pc__device_batch_make(s, made) : make_here(s, made, threads);
     if (status != PC_OK) {
         pc__made_drop(made);
         return status;

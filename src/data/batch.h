@@ -5,11 +5,11 @@
 #include "data/pictures.h"
 #include "tensor/tensor.h"
 
-#include <paracord/stream.h>
-
 typedef struct pc__position {
     int64_t epoch, batch;
 } pc__position;
+
+typedef struct pc__crossing pc__crossing;
 
 /* What batches are made from, and which is next. Used by one thread at a time. */
 typedef struct pc__source {
@@ -21,8 +21,8 @@ typedef struct pc__source {
     int64_t *order;         /* of the samples in epoch `order_epoch`, -1: in none yet */
     int64_t order_epoch;
     pc__position next;
-    pc_device device;  /* of the batches */
-    pc_stream *copies; /* to the device; NULL: it is the CPU */
+    pc_device device;       /* of the batches */
+    pc__crossing *crossing; /* to the device (device_batch.h); NULL: it is the CPU */
 } pc__source;
 
 /* One batch: x and y on the CPU; on another device y, and what becomes x there (device_batch.h). */

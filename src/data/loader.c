@@ -73,8 +73,8 @@ static pc_status open_source(pc__source *s, const char *folder, const pc_loader_
     s->device = o->device;
     if (s->device.type == PC_CPU)
         return PC_OK;
-    s->copies = pc_stream_new(s->device);
-    return s->copies ? PC_OK : pc_error_last()->status;
+    s->crossing = pc__crossing_new(s);
+    return s->crossing ? PC_OK : pc_error_last()->status;
 }
 
 pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
@@ -99,7 +99,7 @@ void pc_loader_free(pc_loader *loader)
     pc__prefetch_close(&loader->prefetch);
     pc__made_close(&loader->current);
     pc__pictures_free(&loader->source.pictures);
-    pc_stream_free(loader->source.copies);
+    pc__crossing_free(loader->source.crossing);
     pc__free(loader->source.order);
     pc__free(loader);
 }
