@@ -127,11 +127,11 @@ pc_status pc__made_open(pc__made *made, const pc__source *source)
 
 void pc__made_drop(pc__made *made)
 {
-    pc_tensor_free(made->x);
-    pc_tensor_free(made->y);
-    pc_tensor_free(made->pictures);
-    pc_tensor_free(made->table);
-    made->x = made->y = made->pictures = made->table = NULL;
+    pc_tensor **const tensors[] = {&made->x, &made->y, &made->pictures, &made->table, &made->labels};
+    for (int i = 0; i < PC__COUNT(tensors); i++) {
+        pc_tensor_free(*tensors[i]);
+        *tensors[i] = NULL;
+    }
 }
 
 void pc__made_close(pc__made *made)

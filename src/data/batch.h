@@ -25,11 +25,14 @@ typedef struct pc__source {
     pc__crossing *crossing; /* to the device (device_batch.h); NULL: it is the CPU */
 } pc__source;
 
-/* One batch: x and y on the CPU; on another device y, and what becomes x there (device_batch.h). */
+/* One batch. */
 typedef struct pc__made {
-    pc_tensor *x, *y;            /* NULL: none */
-    pc_tensor *pictures, *table; /* uint8 [n, size, size, 3], and their rows for the op augment; or NULL */
-    int64_t *samples;            /* room for source->batch; stays when the tensors go */
+    pc_tensor *x, *y; /* NULL: none, or on another device: not yet */
+    /* On another device what x and y are made from (device_batch.h): uint8 [n, size, size, 3], rows for the op augment,
+     * and what y will be; and how many failures of the crossing there had been. */
+    pc_tensor *pictures, *table, *labels;
+    uint64_t sent_after;
+    int64_t *samples; /* room for source->batch; stays when the tensors go */
     int64_t n, first;
     pc_error error; /* why there is none */
 } pc__made;
