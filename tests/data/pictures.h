@@ -2,7 +2,7 @@
 #ifndef PC_TEST_PICTURES_H
 #define PC_TEST_PICTURES_H
 
-#include "support.h"
+#include "device.h"
 
 #include <ftw.h>
 #include <paracord/device.h>
@@ -50,13 +50,6 @@ static inline test_path placed(const char *root, const char *name)
         mkdir(path.s, 0777);
     }
     return path;
-}
-
-/* PARACORD_TEST_DEVICE picks the device; cpu unless set. */
-static inline pc_device test_device(void)
-{
-    const char *name = getenv("PARACORD_TEST_DEVICE");
-    return pc_device_pick(name ? name : "cpu");
 }
 
 /* A picture of noise that depends on `seed`, JPEG or PNG by its suffix. */
