@@ -5,7 +5,6 @@
 #include "support.h"
 
 #include <ftw.h>
-#include <paracord/device.h>
 #include <paracord/image.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -50,13 +49,6 @@ static inline test_path placed(const char *root, const char *name)
         mkdir(path.s, 0777);
     }
     return path;
-}
-
-/* PARACORD_TEST_DEVICE picks the device; cpu unless set. */
-static inline pc_device test_device(void)
-{
-    const char *name = getenv("PARACORD_TEST_DEVICE");
-    return pc_device_pick(name ? name : "cpu");
 }
 
 /* A picture of noise that depends on `seed`, JPEG or PNG by its suffix. */
