@@ -250,13 +250,13 @@ pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool a
         pc_stream *stream = pc__stream_hold(next.stream);
         pc_status status = PC_OK;
         if (stream) {
-            uint64_t queued = atomic_load(&stream->ticket);
+            uint64_t ticket = PC__MIN(next.ticket, atomic_load(&stream->ticket));
             if (stream->recording && next.ticket > stream->recording_from)
                 status = pc__graph_allows(stream, who, "data that only a launch will compute");
-            else if (!asked)
+            else if (!asked && !pc__ticket_done(stream, ticket))
                 status = pc__wait_allowed(stream->device, who);
             if (status == PC_OK)
-                status = pc__host_wait(stream, PC__MIN(next.ticket, queued), who, asked ? NULL : "data under way");
+                status = pc__host_wait(stream, ticket, who, asked ? NULL : "data under way");
             pc__stream_let_go(stream);
         }
         PC__TRY(status);
