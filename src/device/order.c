@@ -35,9 +35,11 @@ static pthread_mutex_t *lock_of(const pc__storage *storage)
 pc_status pc__queue_open(pc_stream *stream, pc__work *work)
 {
     pthread_mutex_lock(&stream->lock);
-    if (atomic_load_explicit(&stream->failed, memory_order_acquire)) {
+    bool failed = atomic_load_explicit(&stream->failed, memory_order_acquire);
+    pc_status failure = failed ? stream->backend->stream_error(stream) : PC_OK; /* unless another thread was told */
+    if (failure != PC_OK) {
         pthread_mutex_unlock(&stream->lock);
-        return stream->backend->stream_error(stream);
+        return failure;
     }
     work->ticket = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
     work->site = pc__site_here();
