@@ -224,16 +224,22 @@ static bool pending(pc__storage *storage, bool readers, pc__use *found)
     return there;
 }
 
+/* Unless the owner, which takes no lock, has used it again meanwhile. */
+static void forget_up_to(atomic_uint_fast64_t *last, uint_fast64_t ticket)
+{
+    uint_fast64_t seen = atomic_load(last);
+    while (seen && seen <= ticket && !atomic_compare_exchange_weak(last, &seen, 0))
+        continue;
+}
+
 /* The use has been waited for: it need not be seen again. */
 static void forget(pc__storage *storage, const pc__use *seen)
 {
     pc__users *o = &storage->order;
     pthread_mutex_lock(lock_of(storage));
     if (atomic_load(&o->owner) == seen->stream) {
-        if (atomic_load(&o->wrote) <= seen->ticket)
-            atomic_store(&o->wrote, 0);
-        if (atomic_load(&o->read) <= seen->ticket)
-            atomic_store(&o->read, 0);
+        forget_up_to(&o->wrote, seen->ticket);
+        forget_up_to(&o->read, seen->ticket);
     }
     int n = atomic_load(&o->others);
     for (int i = 0; i < n; i++)
