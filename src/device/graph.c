@@ -125,7 +125,9 @@ static pc_status gather(pc_graph *graph)
         pc__work work = {.name = "end of a recording"};
         PC__TRY(pc__queue_open(graph->stream, &work));
         pc_status status = graph->backend->stream_wait(graph->stream, other, atomic_load(&other->ticket), &work);
-        pc__queue_close(graph->stream, &work, PC_ERR_STATE); /* takes no ticket */
+        if (status == PC_OK)
+            status = graph->backend->host_call(graph->stream, NULL, NULL, &work);
+        pc__queue_close(graph->stream, &work, status);
         PC__TRY(status);
     }
     return PC_OK;

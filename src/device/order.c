@@ -47,9 +47,16 @@ pc_status pc__queue_open(pc_stream *stream, pc__work *work)
     return PC_OK;
 }
 
+/* Work that could not be queued leaves its mark: uses that are noted say its ticket, in place of those before, which
+ * what is already in the queue waits for. */
+static bool leave_mark(pc_stream *stream, const pc__work *work)
+{
+    return !stream->backend->immediate && stream->backend->host_call(stream, NULL, NULL, work) == PC_OK;
+}
+
 void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
 {
-    if (status == PC_OK)
+    if (status == PC_OK || leave_mark(stream, work))
         atomic_store_explicit(&stream->ticket, work->ticket, memory_order_release);
     pthread_mutex_unlock(&stream->lock);
     if (work->queued)

@@ -147,8 +147,28 @@ static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const vo
     return put(stream, c);
 }
 
+/* A ticket without work. Where memory is short the stream's spare one does, as soon as it is free. */
+static void put_mark(pc__sim_stream *s, const pc__work *work)
+{
+    pc__sim_command *c = pc__try_alloc_aligned(sizeof *c, 16);
+    pthread_mutex_lock(&pc__sim.lock);
+    s->host_waiters++;
+    while (!c && s->spare_queued)
+        pthread_cond_wait(&s->progress, &pc__sim.lock);
+    s->host_waiters--;
+    s->spare_queued |= !c;
+    c = c ? c : &s->spare;
+    *c = (pc__sim_command){.kind = c == &s->spare ? PC__SIM_SPARE : PC__SIM_NOTHING, .work = *work};
+    pc__sim_push(s, c);
+    pthread_mutex_unlock(&pc__sim.lock);
+}
+
 static pc_status host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
 {
+    if (!function) {
+        put_mark(stream->implementation, work);
+        return PC_OK;
+    }
     pc__sim_command *c = command_new(PC__SIM_CALL, work);
     if (!c)
         return PC_ERR_MEMORY;
