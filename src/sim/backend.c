@@ -185,7 +185,9 @@ static pc_status ticket_synchronize(pc_stream *stream, uint64_t ticket)
     while (s->done < ticket)
         pthread_cond_wait(&s->progress, &pc__sim.lock);
     s->host_waiters--;
-    pc_status status = s->failing && s->failed_from <= ticket ? say_failure(s) : PC_OK;
+    /* At the end of the queue also that of a wait for work which was then refused. */
+    bool all = ticket >= atomic_load_explicit(&stream->ticket, memory_order_acquire);
+    pc_status status = s->failing && (all || s->failed_from <= ticket) ? say_failure(s) : PC_OK;
     if (status == PC_OK && s->device->lost)
         status = pc__error_put(&s->device->loss);
     pthread_mutex_unlock(&pc__sim.lock);

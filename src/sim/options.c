@@ -157,6 +157,7 @@ static pc_status empty(int index)
                         (long long)stats.in_use, index);
     pc_error before = pc__error_take();
     (void)!pc_device_synchronize(device); /* what is lost need not finish */
+    (void)!pc_device_synchronize(device); /* failures that reached a stream after its turn */
     pc_error_clear();
     (void)pc__error_put(&before);
     return pc_memory_trim(device);
