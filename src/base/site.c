@@ -16,7 +16,7 @@
 #define DEEPEST 1000 /* frames of a shared library's own on the way out: modules may lie deep in modules */
 #define SLOTS (1u << 15)
 #define PROBES 64
-#define WORDS (1u << 18)
+#define WORDS (1u << 19)
 
 /* What a frame pointer points to on 64-bit x86 and Arm. */
 typedef struct frame {

@@ -61,7 +61,8 @@ typedef struct pc__backend {
      * ticket is done when its work is, or when it was skipped because of a failure before it. What is queued while
      * stream->recording goes into that graph instead; its ticket is then done without work.
      *
-     * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`.
+     * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`. Where that is
+     * no part of a recording that goes on, the wait stays in the stream: tickets of the recording are done after it.
      * submit: run kernel(stream, call) later; `call` and its tensors are copied, the memory stays valid until then.
      * copy: bytes between this backend's devices and the host, either way; host memory stays valid until then.
      * host_call: run function(context) in a thread of the backend's. */

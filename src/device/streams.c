@@ -48,9 +48,28 @@ static pc_stream *default_stream(pc_device device)
     return stream;
 }
 
+static void take_out(pc_stream *stream)
+{
+    pc_stream **link = &open_streams;
+    while (*link && *link != stream)
+        link = &(*link)->next;
+    if (*link)
+        *link = stream->next;
+}
+
+/* Whoever finds it in the list gets a reference: the last one to go takes it out. */
 void pc__stream_let_go(pc_stream *stream)
 {
-    if (!stream || atomic_fetch_sub_explicit(&stream->references, 1, memory_order_acq_rel) != 1)
+    int n = stream ? atomic_load(&stream->references) : 2;
+    while (n > 1)
+        if (!stream || atomic_compare_exchange_weak(&stream->references, &n, n - 1))
+            return;
+    pthread_mutex_lock(&lock);
+    bool last = atomic_fetch_sub(&stream->references, 1) == 1;
+    if (last)
+        take_out(stream);
+    pthread_mutex_unlock(&lock);
+    if (!last)
         return;
     stream->backend->stream_close(stream);
     pthread_mutex_destroy(&stream->lock);
@@ -69,15 +88,22 @@ pc_stream *pc__stream_hold(uint32_t id)
     return stream;
 }
 
+/* Another thread may have freed it when this one had just looked it up to queue work on it. */
+static void let_go_current(pc_stream **place)
+{
+    pc_stream *stream = *place;
+    *place = NULL;
+    if (stream && atomic_load(&stream->closed))
+        (void)pc__stream_finish(stream, "pc_stream_free");
+    pc__stream_let_go(stream);
+}
+
 static void leave(void *unused)
 {
     (void)unused;
     for (int type = 0; type < PC_DEVICE_TYPES; type++)
         for (int i = 0; i < PC__DEVICES_MAX; i++)
-            if (current[type][i]) {
-                pc__stream_let_go(current[type][i]);
-                current[type][i] = NULL;
-            }
+            let_go_current(&current[type][i]);
 }
 
 static void make_key(void)
@@ -93,7 +119,7 @@ static void set_current(pc_device device, pc_stream *stream)
     (void)pthread_setspecific(leaving, current);
     if (stream)
         atomic_fetch_add_explicit(&stream->references, 1, memory_order_relaxed);
-    pc__stream_let_go(*place);
+    let_go_current(place);
     *place = stream;
 }
 
@@ -143,15 +169,10 @@ void pc_stream_free(pc_stream *stream)
     if (!stream || stream->is_default)
         return;
     pc__graph_abandon(stream);
-    (void)pc__stream_finish(stream, "pc_stream_free");
-    pthread_mutex_lock(&lock);
-    pc_stream **link = &open_streams;
-    while (*link && *link != stream)
-        link = &(*link)->next;
-    if (*link)
-        *link = stream->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&stream->lock); /* who queues after this finds it closed later */
     atomic_store(&stream->closed, true);
+    pthread_mutex_unlock(&stream->lock);
+    (void)pc__stream_finish(stream, "pc_stream_free");
     if (current[stream->device.type][stream->device.index] == stream)
         set_current(stream->device, NULL);
     pc__stream_let_go(stream);

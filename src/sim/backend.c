@@ -105,10 +105,11 @@ static pc_status put(pc_stream *stream, pc__sim_command *c)
     return status;
 }
 
-/* Within a recording the list is the order. */
+/* Within a recording the list is the order. What was queued before it is waited for by the stream itself: so its
+ * tickets, and with them its launches, come after that. */
 static pc_status stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
 {
-    if (stream->recording)
+    if (stream->recording && other->recording == stream->recording && ticket > other->recording_from)
         return PC_OK;
     pc__sim_command *c = command_new(PC__SIM_WAIT, work);
     if (!c)

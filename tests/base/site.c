@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* No tail calls: the caller's frame would be gone. */
-static volatile pc__site sink;
+static _Thread_local volatile pc__site sink;
 
 #define HERE(site)                                                                                                     \
     do {                                                                                                               \
@@ -173,18 +173,24 @@ static void code_without_frame_pointers_may_call(void **state)
 }
 #endif
 
-/* A way of its own to one call for each `bits`. */
+/* A way of its own to one call for each `bits`. What is before and after the two calls differs, so that they stay two.
+ */
 __attribute__((noinline)) static pc__site on_the_way(unsigned bits, int left)
 {
+    pc__site site;
     if (left == 0)
-        sink = from_a_function();
-    else if (bits & 1)
-        sink = on_the_way(bits >> 1, left - 1);
-    else {
-        sink = on_the_way(bits >> 1, left - 1);
-        __asm__ volatile("" : : : "memory"); /* so that the two calls stay two */
+        site = from_a_function();
+    else if (bits & 1) {
+        __asm__ volatile("# one way");
+        site = on_the_way(bits >> 1, left - 1);
+        __asm__ volatile("# back" : "+r"(site));
+    } else {
+        __asm__ volatile("# the other way");
+        site = on_the_way(bits >> 1, left - 1);
+        __asm__ volatile("# and back" : "+r"(site));
     }
-    return sink;
+    sink = site;
+    return site;
 }
 
 #define WAYS (1u << 16)

@@ -143,6 +143,23 @@ static void arrows_go_to_the_events_they_name(void **state)
     free(dom);
 }
 
+/* What shares a pixel with something tiny before it is drawn all the same. */
+static void long_after_tiny(void **state)
+{
+    (void)state;
+    NEED_BROWSER();
+    trace_file t = begin_trace(root.s, "tiny.json");
+    for (int i = 0; i < 5; i++) {
+        host(&t, "op", "tiny", 1000.0 * i, 0.1);
+        host(&t, "op", "tiny", 1000.0 * i + 0.2, 0.1);
+        host(&t, "wait", "pc_item", 1000.0 * i + 0.4, 500);
+    }
+    end_trace(&t);
+    char *dom = browse("--dump-dom", page_of(t.path.s).s, "");
+    assert_int_equal(told(dom, "drawn"), 10); /* a pixel and a bar each */
+    free(dom);
+}
+
 static void names_stay_names(void **state)
 {
     (void)state;
@@ -210,6 +227,7 @@ int main(void)
         cmocka_unit_test(the_page_stands_alone),
         cmocka_unit_test(a_browser_draws_rows_and_finds),
         cmocka_unit_test(arrows_go_to_the_events_they_name),
+        cmocka_unit_test(long_after_tiny),
         cmocka_unit_test(names_stay_names),
         cmocka_unit_test(the_picture_is_not_blank),
     };

@@ -2,9 +2,10 @@
 #ifndef PC_TEST_PICTURES_H
 #define PC_TEST_PICTURES_H
 
-#include "support.h"
+#include "device.h"
 
 #include <ftw.h>
+#include <paracord/device.h>
 #include <paracord/image.h>
 #include <stdlib.h>
 #include <sys/stat.h>
