@@ -168,7 +168,7 @@ static void lose_all(void)
         pc__sim_device *device = &pc__sim.device[i];
         if (!device->open)
             continue;
-        device->lost = true;
+        device->lost = device->forked = true;
         device->loss = (pc_error){.status = PC_ERR_LOST, .file = __FILE__, .line = __LINE__};
         snprintf(device->loss.message, sizeof device->loss.message,
                  "sim:%d is lost: devices do not go with a fork; use them in one process, or first after the fork", i);

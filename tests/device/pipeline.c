@@ -2,8 +2,8 @@
  * known time, most of it asleep, so that a loaded machine changes little. The best of several runs counts. */
 #include "sim_support.h"
 
-enum { N = 1 << 17, BATCHES = 10, RUNS = 6 }; /* floats: 512 KiB */
-static const double piece_ms = 20;
+enum { N = 1 << 17, BATCHES = 8, RUNS = 12 }; /* floats: 512 KiB */
+static const double piece_ms = 40;
 
 static int slow(void **state)
 {
