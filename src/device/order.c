@@ -83,7 +83,7 @@ static pc_status wait_for_stream(pc_stream *stream, pc_stream *other, uint64_t t
         pc__check_stream_waits(stream, other, ticket);
     bool joined = false;
     PC__TRY(pc__graph_meets(stream, other, ticket, &joined));
-    if (!joined && pc__ticket_done(other, ticket) && !atomic_load(&other->failed))
+    if (!joined && pc__ticket_done(other, ticket) && !atomic_load(&other->has_failed))
         return PC_OK;
     if (work->queued)
         pc__trace_wait(stream->device, stream->id, work->ticket, other->device, other->id, ticket);
@@ -150,8 +150,7 @@ static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool
     }
     if (!manual)
         PC__TRY(wait_for_uses(o, stream, work, write));
-    /* A recording has waited for nothing: what came before it stays, for its launches and for everybody else. */
-    if (write && !manual && !stream->recording)
+    if (write && !manual)
         own(o, stream, work, true);
     else if (owner == stream->id)
         atomic_store(write ? &o->wrote : &o->read, work->ticket);
