@@ -81,10 +81,8 @@ typedef struct pc__backend {
     pc_status (*ticket_query)(pc_stream *stream);
 
     /* Record and return the failure that stream->failed announces, once, and forget it. Work queued until now stays
-     * skipped. ticket_error: record and return why work `ticket`, which is done, was skipped, however often that was
-     * told; PC_OK where it was not. (optional where nothing is skipped) */
+     * skipped. */
     pc_status (*stream_error)(pc_stream *stream);
-    pc_status (*ticket_error)(pc_stream *stream, uint64_t ticket);
 
     pc_status (*event_open)(pc_event *event);
     void (*event_close)(pc_event *event);
@@ -109,7 +107,6 @@ struct pc_stream {
     bool is_default;
     atomic_bool closed; /* freed by the program; kept for those who still look at it */
     atomic_bool failed; /* stream_error has something to say */
-    atomic_bool has_failed; /* it had once: a ticket that is done may have been skipped */
     atomic_int references;
     atomic_uint_fast64_t ticket; /* of the work queued last */
     atomic_uint_fast64_t done;   /* of the work done last, as far as is known */

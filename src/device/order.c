@@ -83,7 +83,7 @@ static pc_status wait_for_stream(pc_stream *stream, pc_stream *other, uint64_t t
         pc__check_stream_waits(stream, other, ticket);
     bool joined = false;
     PC__TRY(pc__graph_meets(stream, other, ticket, &joined));
-    if (!joined && pc__ticket_done(other, ticket) && !atomic_load(&other->has_failed))
+    if (!joined && pc__ticket_done(other, ticket) && !atomic_load(&other->failed))
         return PC_OK;
     if (work->queued)
         pc__trace_wait(stream->device, stream->id, work->ticket, other->device, other->id, ticket);

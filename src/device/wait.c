@@ -63,9 +63,6 @@ pc_status pc__host_wait(pc_stream *stream, uint64_t ticket, const char *who, con
     pc_status status = wait_and_tell(stream, ticket, who, why);
     if (pc__checking())
         pc__check_host_waited(stream, ticket);
-    /* Who needs what this work made is not to take garbage because somebody else was told first. */
-    if (status == PC_OK && why && atomic_load(&stream->has_failed) && stream->backend->ticket_error)
-        status = stream->backend->ticket_error(stream, ticket);
     return status;
 }
 

@@ -196,15 +196,6 @@ static pc_status stream_error(pc_stream *stream)
     return status;
 }
 
-static pc_status ticket_error(pc_stream *stream, uint64_t ticket)
-{
-    pc__sim_stream *s = stream->implementation;
-    pthread_mutex_lock(&pc__sim.lock);
-    pc_status status = pc__sim_is_skipped(s, ticket) ? pc__error_put(&s->error) : PC_OK;
-    pthread_mutex_unlock(&pc__sim.lock);
-    return status;
-}
-
 static pc_status ticket_synchronize(pc_stream *stream, uint64_t ticket)
 {
     pc__sim_stream *s = stream->implementation;
@@ -296,7 +287,6 @@ const pc__backend pc__backend_sim = {
     .graph_launch = graph_launch,
     .ticket_synchronize = ticket_synchronize,
     .stream_error = stream_error,
-    .ticket_error = ticket_error,
     .event_open = event_open,
     .event_close = event_close,
     .event_elapsed = event_elapsed,

@@ -33,12 +33,10 @@ static void fail(pc__sim_stream *s, uint64_t ticket, const pc_error *error)
     s->failing = true;
     s->error = *error;
     if (s->stream)
-        atomic_store_explicit(&s->stream->has_failed, true, memory_order_release);
-    if (s->stream)
         atomic_store_explicit(&s->stream->failed, true, memory_order_release);
 }
 
-bool pc__sim_is_skipped(const pc__sim_stream *s, uint64_t ticket)
+static bool is_skipped(const pc__sim_stream *s, uint64_t ticket)
 {
     return s->failed_from && ticket >= s->failed_from && ticket <= s->skip_to;
 }
@@ -47,7 +45,7 @@ bool pc__sim_is_skipped(const pc__sim_stream *s, uint64_t ticket)
 static void pass_wait(pc__sim_stream *s, const pc__sim_command *c)
 {
     const pc__sim_stream *other = c->wait.other;
-    if (pc__sim_is_skipped(other, c->wait.ticket) && !pc__sim_is_skipped(s, c->work.ticket))
+    if (is_skipped(other, c->wait.ticket) && !is_skipped(s, c->work.ticket))
         fail(s, c->work.ticket, &other->error);
 }
 
@@ -148,7 +146,7 @@ void pc__sim_advance(pc__sim_stream *s)
         } else if (c->kind == PC__SIM_WAIT) {
             pass_wait(s, c);
             take_out(s);
-        } else if (pc__sim_is_skipped(s, c->work.ticket)) {
+        } else if (is_skipped(s, c->work.ticket)) {
             take_out(s);
         } else {
             begin(s);

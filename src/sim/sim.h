@@ -159,7 +159,6 @@ void pc__sim_push(pc__sim_stream *s, pc__sim_command *command);
 void pc__sim_advance(pc__sim_stream *s); /* go on as far as is possible without an engine */
 pc__sim_command *pc__sim_at_hand(const pc__sim_stream *s);
 void pc__sim_work_done(pc__sim_stream *s, const pc_error *error); /* the work at hand is; error: PC_OK, or why not */
-bool pc__sim_is_skipped(const pc__sim_stream *s, uint64_t ticket);
 void pc__sim_let_go(pc__sim_stream *s);
 void pc__sim_command_free(pc__sim_command *command);
 
