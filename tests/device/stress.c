@@ -314,6 +314,9 @@ static void one_thread(void **state)
     (void)run(p);
     assert_int_equal(result_of(p), want);
     assert_true(pc_sim_operations(sim(0)) - before > ops / 10);
+    pc_memory_stats stats;
+    assert_ok(pc_memory_get_stats(sim(0), &stats));
+    assert_true(stats.misses * 4 < stats.requests); /* freed memory is used again */
 }
 
 static void one_sim_stream_is_one_stream(void **state)
@@ -333,6 +336,19 @@ static void many_short_programs(void **state)
         if (result_of(p) != want)
             fail_msg("program %llu", (unsigned long long)seed);
     }
+}
+
+static void the_checker_finds_nothing(void **state)
+{
+    (void)state;
+    pc_race race;
+    program *p = new_program(3, number_of_ops(10000), true, PC_DEVICE_CPU);
+    pc_check_streams(true);
+    (void)run(p);
+    pc_check_streams(false);
+    if (pc_check_report(0, &race))
+        fail_msg("%s", race.text);
+    assert_int_equal(result_of(p), on_one_stream(3, number_of_ops(10000), PC_DEVICE_CPU));
 }
 
 /* Threads with programs of their own: on streams of their own, or all on the same ones. */
@@ -389,8 +405,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(one_thread, start),
-        cmocka_unit_test_setup(one_sim_stream_is_one_stream, start),
+        cmocka_unit_test_setup(one_sim_stream_is_one_stream, start_larger),
         cmocka_unit_test_setup(many_short_programs, start),
+        cmocka_unit_test_setup(the_checker_finds_nothing, start),
         cmocka_unit_test_setup(eight_threads, start_larger),
         cmocka_unit_test_setup(eight_threads_on_the_same_streams, start_larger),
     };

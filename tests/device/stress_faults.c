@@ -139,6 +139,48 @@ static void a_call_that_fails_loses_no_order(void **state)
         pc_stream_free(s[i]);
 }
 
+/* Work from before a recording is waited for by its launch and by everything else, though what is recorded has taken
+ * its place in the storages' records. */
+static void a_recording_loses_no_order(void **state)
+{
+    (void)state;
+    useconds_t time = 2000;
+    pc_stream *s[4];
+    for (int i = 0; i < 4; i++)
+        s[i] = pc_stream_new(sim(0));
+    pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *one = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
+    for (int launches = 0; launches < 2; launches++) {
+        PC_WITH_STREAM(s[0])
+        {
+            assert_ok(pc_fill(x, 0));
+            assert_ok(pc_stream_call(s[0], go_slowly, &time));
+            assert_ok(pc_fill(x, 3));
+        }
+        assert_ok(pc_graph_begin(s[1]));
+        PC_WITH_STREAM(s[1])
+        {
+            assert_ok(pc_saxpy(x, 1, one));
+        }
+        PC_WITH_STREAM(s[2])
+        { /* joins */
+            assert_ok(pc_saxpy(x, 1, one));
+        }
+        pc_graph *graph = pc_graph_end(s[1]);
+        assert_not_null_ok(graph);
+        if (launches)
+            assert_ok(pc_graph_launch(graph, s[3]));
+        PC_WITH_STREAM(s[3])
+        {
+            assert_true(is_all(x, launches ? 5 : 3));
+        }
+        pc_graph_free(graph);
+    }
+    pc_tensor_free(x);
+    pc_tensor_free(one);
+    for (int i = 0; i < 4; i++)
+        pc_stream_free(s[i]);
+}
+
 /* Returns whether all went well; then `*right` says whether the results did. */
 static bool small_program(bool *right)
 {
@@ -227,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dependents_are_skipped),
         cmocka_unit_test(a_call_that_fails_loses_no_order),
+        cmocka_unit_test(a_recording_loses_no_order),
         {"every allocation fails once", every_allocation_fails, NULL, NULL, &once},
         {"and all those after it", every_allocation_fails, NULL, NULL, &from_then_on},
     };
