@@ -101,6 +101,36 @@ static void dependents_are_skipped(void **state)
     assert_false(pc_failed());
 }
 
+/* A stream that comes late to what it waits for hears of that failure, though it was told and another one followed. */
+static void an_older_failure_is_not_forgotten(void **state)
+{
+    (void)state;
+    useconds_t time = 20000;
+    pc_stream *late = pc_stream_new(sim(1));
+    pc_tensor *a = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *kept = pc_full(PC_SHAPE(N), 5, PC_F32, sim(1));
+    int64_t place = N;
+    pc_tensor *index = pc_from_data(&place, PC_SHAPE(1), PC_I64, sim(0));
+    assert_ok(pc_device_synchronize(sim(0)));
+    assert_ok(pc_stream_call(late, go_slowly, &time));
+    pc_tensor *bad = pc_index_select(a, 0, index), *far = NULL;
+    PC_WITH_STREAM(late)
+    {
+        pc_tensor *moved = pc_to(bad, sim(1), PC_F32, true);
+        far = pc_expand(moved, PC_SHAPE(N));
+        pc_tensor_free(moved);
+        assert_ok(pc_saxpy(kept, 1, far));
+    }
+    assert_fails(pc_stream_synchronize(pc_stream_current(sim(0))), PC_ERR_RANGE, "index_select");
+    pc_tensor *again = pc_index_select(a, 0, index);
+    assert_fails(pc_stream_synchronize(pc_stream_current(sim(0))), PC_ERR_RANGE, "index_select");
+    assert_fails(pc_stream_synchronize(late), PC_ERR_RANGE, "index_select");
+    assert_true(is_all(kept, 5));
+    pc_tensor *all[] = {a, kept, index, bad, far, again};
+    for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
+        pc_tensor_free(all[i]);
+    pc_stream_free(late);
+}
+
 /* The op that could not be queued has taken the writer's place in the storage's record; a reader waits for the writer
  * all the same. */
 static void a_call_that_fails_loses_no_order(void **state)
@@ -268,6 +298,7 @@ int main(void)
     static bool once = false, from_then_on = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dependents_are_skipped),
+        cmocka_unit_test(an_older_failure_is_not_forgotten),
         cmocka_unit_test(a_call_that_fails_loses_no_order),
         cmocka_unit_test(a_recording_loses_no_order),
         {"every allocation fails once", every_allocation_fails, NULL, NULL, &once},
