@@ -183,7 +183,7 @@ static pc_status say_failure(pc__sim_stream *s)
     if (!s->failing)
         return PC_OK;
     s->failing = false;
-    s->skip_to = s->queued;
+    s->failed[0].to = s->queued;
     atomic_store_explicit(&s->stream->failed, false, memory_order_release);
     return pc__error_put(&s->error);
 }
@@ -206,7 +206,7 @@ static pc_status ticket_synchronize(pc_stream *stream, uint64_t ticket)
     s->host_waiters--;
     /* At the end of the queue also that of a wait for work which was then refused. */
     bool all = ticket >= atomic_load_explicit(&stream->ticket, memory_order_acquire);
-    pc_status status = s->failing && (all || s->failed_from <= ticket) ? say_failure(s) : PC_OK;
+    pc_status status = s->failing && (all || s->failed[0].from <= ticket) ? say_failure(s) : PC_OK;
     if (status == PC_OK && s->device->lost)
         status = pc__error_put(&s->device->loss);
     pthread_mutex_unlock(&pc__sim.lock);

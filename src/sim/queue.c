@@ -28,8 +28,8 @@ static void fail(pc__sim_stream *s, uint64_t ticket, const pc_error *error)
 {
     if (s->failing)
         return;
-    s->failed_from = ticket;
-    s->skip_to = UINT64_MAX; /* until somebody is told */
+    memmove(s->failed + 1, s->failed, sizeof s->failed - sizeof s->failed[0]);
+    s->failed[0] = (pc__sim_failure){ticket, UINT64_MAX}; /* until somebody is told */
     s->failing = true;
     s->error = *error;
     if (s->stream)
@@ -38,7 +38,10 @@ static void fail(pc__sim_stream *s, uint64_t ticket, const pc_error *error)
 
 static bool is_skipped(const pc__sim_stream *s, uint64_t ticket)
 {
-    return s->failed_from && ticket >= s->failed_from && ticket <= s->skip_to;
+    for (int i = 0; i < PC__SIM_FAILURES && s->failed[i].from; i++)
+        if (ticket >= s->failed[i].from && ticket <= s->failed[i].to)
+            return true;
+    return false;
 }
 
 /* What a stream waited for is done; where that failed, so has what would have built on it. */

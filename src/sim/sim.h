@@ -71,6 +71,13 @@ struct pc__sim_graph {
     pc__sim_command *first, **last;
 };
 
+/* Work from one ticket (0: none) to another was not done, or on what was not done. */
+typedef struct pc__sim_failure {
+    uint64_t from, to;
+} pc__sim_failure;
+
+#define PC__SIM_FAILURES 8
+
 struct pc__sim_stream {
     int references; /* the stream's, and those of work that waits for it */
     pc_stream *stream;
@@ -83,9 +90,8 @@ struct pc__sim_stream {
     pc__sim_stream *next;    /* in such a list, or in an engine's line */
     int host_waiters;
     pthread_cond_t progress;
-    /* Work from ticket failed_from (0: none) to skip_to was not done, or on what was not done. */
-    uint64_t failed_from, skip_to;
-    bool failing; /* nobody has been told yet */
+    pc__sim_failure failed[PC__SIM_FAILURES]; /* the newest first: others may still come to wait for older ones */
+    bool failing;                             /* nobody has been told yet */
     pc_error error;
 };
 

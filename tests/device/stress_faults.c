@@ -101,6 +101,36 @@ static void dependents_are_skipped(void **state)
     assert_false(pc_failed());
 }
 
+/* A stream that comes late to what it waits for hears of that failure, though it was told and another one followed. */
+static void an_older_failure_is_not_forgotten(void **state)
+{
+    (void)state;
+    useconds_t time = 20000;
+    pc_stream *late = pc_stream_new(sim(1));
+    pc_tensor *a = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *kept = pc_full(PC_SHAPE(N), 5, PC_F32, sim(1));
+    int64_t place = N;
+    pc_tensor *index = pc_from_data(&place, PC_SHAPE(1), PC_I64, sim(0));
+    assert_ok(pc_device_synchronize(sim(0)));
+    assert_ok(pc_stream_call(late, go_slowly, &time));
+    pc_tensor *bad = pc_index_select(a, 0, index), *far = NULL;
+    PC_WITH_STREAM(late)
+    {
+        pc_tensor *moved = pc_to(bad, sim(1), PC_F32, true);
+        far = pc_expand(moved, PC_SHAPE(N));
+        pc_tensor_free(moved);
+        assert_ok(pc_saxpy(kept, 1, far));
+    }
+    assert_fails(pc_stream_synchronize(pc_stream_current(sim(0))), PC_ERR_RANGE, "index_select");
+    pc_tensor *again = pc_index_select(a, 0, index);
+    assert_fails(pc_stream_synchronize(pc_stream_current(sim(0))), PC_ERR_RANGE, "index_select");
+    assert_fails(pc_stream_synchronize(late), PC_ERR_RANGE, "index_select");
+    assert_true(is_all(kept, 5));
+    pc_tensor *all[] = {a, kept, index, bad, far, again};
+    for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
+        pc_tensor_free(all[i]);
+    pc_stream_free(late);
+}
+
 /* The op that could not be queued has taken the writer's place in the storage's record; a reader waits for the writer
  * all the same. */
 static void a_call_that_fails_loses_no_order(void **state)
@@ -136,6 +166,48 @@ static void a_call_that_fails_loses_no_order(void **state)
     pc_tensor_free(x);
     pc_tensor_free(one);
     for (int i = 0; i < 3; i++)
+        pc_stream_free(s[i]);
+}
+
+/* Work from before a recording is waited for by its launch and by everything else, though what is recorded has taken
+ * its place in the storages' records. */
+static void a_recording_loses_no_order(void **state)
+{
+    (void)state;
+    useconds_t time = 2000;
+    pc_stream *s[4];
+    for (int i = 0; i < 4; i++)
+        s[i] = pc_stream_new(sim(0));
+    pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *one = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
+    for (int launches = 0; launches < 2; launches++) {
+        PC_WITH_STREAM(s[0])
+        {
+            assert_ok(pc_fill(x, 0));
+            assert_ok(pc_stream_call(s[0], go_slowly, &time));
+            assert_ok(pc_fill(x, 3));
+        }
+        assert_ok(pc_graph_begin(s[1]));
+        PC_WITH_STREAM(s[1])
+        {
+            assert_ok(pc_saxpy(x, 1, one));
+        }
+        PC_WITH_STREAM(s[2])
+        { /* joins */
+            assert_ok(pc_saxpy(x, 1, one));
+        }
+        pc_graph *graph = pc_graph_end(s[1]);
+        assert_not_null_ok(graph);
+        if (launches)
+            assert_ok(pc_graph_launch(graph, s[3]));
+        PC_WITH_STREAM(s[3])
+        {
+            assert_true(is_all(x, launches ? 5 : 3));
+        }
+        pc_graph_free(graph);
+    }
+    pc_tensor_free(x);
+    pc_tensor_free(one);
+    for (int i = 0; i < 4; i++)
         pc_stream_free(s[i]);
 }
 
@@ -226,7 +298,9 @@ int main(void)
     static bool once = false, from_then_on = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dependents_are_skipped),
+        cmocka_unit_test(an_older_failure_is_not_forgotten),
         cmocka_unit_test(a_call_that_fails_loses_no_order),
+        cmocka_unit_test(a_recording_loses_no_order),
         {"every allocation fails once", every_allocation_fails, NULL, NULL, &once},
         {"and all those after it", every_allocation_fails, NULL, NULL, &from_then_on},
     };

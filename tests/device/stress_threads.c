@@ -184,6 +184,8 @@ static void *fail_now_and_then(void *context)
             pc_tensor_free(b);
             pc_tensor_free(index);
             pc_tensor_free(a);
+            bool done;
+            (void)!pc_stream_query(everybodys, &done); /* this may be told too */
             if (pc_failed()) {
                 atomic_fetch_add(&told, 1);
                 fine &= pc_error_last()->status == PC_ERR_RANGE;
