@@ -4,6 +4,10 @@
  * the data they share, so that two streams need no marks for that; events are for time and for the host. On `cpu` work
  * runs at once, in the calling thread: there every stream is always done.
  *
+ * What goes wrong in queued work is told once: by the next call that queues on that stream or waits for it, whichever
+ * thread makes it. The message names the op and the place of its call. What was queued behind it by then, there and on
+ * streams that wait for it, is not done; the tensors that it would have written keep what they had.
+ *
  *     pc_event *start = pc_event_new(dev), *end = pc_event_new(dev);
  *     pc_event_record(start, NULL);  work();  pc_event_record(end, NULL);
  *     double ms; pc_event_elapsed(start, end, &ms);

@@ -61,11 +61,12 @@ typedef struct pc__backend {
      * ticket is done when its work is, or when it was skipped because of a failure before it. What is queued while
      * stream->recording goes into that graph instead; its ticket is then done without work.
      *
-     * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`. Where that is
-     * no part of a recording that goes on, the wait stays in the stream: tickets of the recording are done after it.
+     * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`. Tickets of a
+     * recording wait too, so that what was queued before it is done when they are.
      * submit: run kernel(stream, call) later; `call` and its tensors are copied, the memory stays valid until then.
      * copy: bytes between this backend's devices and the host, either way; host memory stays valid until then.
-     * host_call: run function(context) in a thread of the backend's. */
+     * host_call: run function(context) in a thread of the backend's. NULL for a ticket without work, which never fails
+     * for want of memory and is in no graph. */
     pc_status (*stream_wait)(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work);
     pc_status (*submit)(pc_stream *stream, pc__kernel kernel, const struct pc_call *call, const pc__work *work);
     pc_status (*copy)(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,

@@ -4,6 +4,7 @@
  * and a block fits every later request of its class. */
 #include "device/cache.h"
 
+#include "device/graph.h"
 #include "device/order.h"
 #include "device/pool.h"
 #include "device/trace.h"
@@ -177,6 +178,8 @@ static pc_status wait_for_users(pc__storage *storage, pc_stream *stream, const c
     pc__work work = {.name = who};
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = pc__uses_always(storage, stream, &work);
+    if (status == PC_OK)
+        status = pc__graph_uses(stream, storage, true); /* others would join the recording with the block */
     if (status == PC_OK)
         status = stream->backend->host_call(stream, NULL, NULL, &work);
     pc__queue_close(stream, &work, status);

@@ -140,6 +140,12 @@ static bool learn(stream_order *stream, const pc__clock *clock, uint32_t other, 
     return true;
 }
 
+/* Events and other work without memory take tickets too; what is learned now holds from the next one on. */
+static void catch_up(stream_order *order, const pc_stream *stream)
+{
+    order->last = PC__MAX(order->last, atomic_load_explicit(&stream->ticket, memory_order_relaxed));
+}
+
 /* What is known once work `ticket` of the stream is done, but for the ticket itself. */
 static const pc__clock *clock_after(const stream_order *stream, uint64_t ticket)
 {
@@ -188,7 +194,10 @@ bool pc__hb_stream_waits(const pc_stream *stream, const pc_stream *other, uint64
     if (stream->id == other->id || pc__clock_knows(host, other->id, ticket))
         return true; /* what the host knows, the next work of the stream relies on anyway */
     stream_order *waiting = order_of(stream), *waited = order_of(other);
-    return waiting && waited && learn(waiting, clock_after(waited, ticket), other->id, ticket);
+    if (!waiting || !waited)
+        return false;
+    catch_up(waiting, stream);
+    return learn(waiting, clock_after(waited, ticket), other->id, ticket);
 }
 
 bool pc__hb_host_waited(const pc_stream *other, uint64_t ticket)
@@ -232,7 +241,10 @@ bool pc__hb_event_waits(const pc_event *event, const pc_stream *stream)
     if (!mark)
         return true;
     stream_order *order = order_of(stream);
-    return order && learn(order, mark->clock, mark->stream == order->id ? 0 : mark->stream, mark->ticket);
+    if (!order)
+        return false;
+    catch_up(order, stream);
+    return learn(order, mark->clock, mark->stream == order->id ? 0 : mark->stream, mark->ticket);
 }
 
 bool pc__hb_event_host_waited(const pc_event *event)

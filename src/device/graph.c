@@ -125,7 +125,9 @@ static pc_status gather(pc_graph *graph)
         pc__work work = {.name = "end of a recording"};
         PC__TRY(pc__queue_open(graph->stream, &work));
         pc_status status = graph->backend->stream_wait(graph->stream, other, atomic_load(&other->ticket), &work);
-        pc__queue_close(graph->stream, &work, PC_ERR_STATE); /* takes no ticket */
+        if (status == PC_OK)
+            status = graph->backend->host_call(graph->stream, NULL, NULL, &work);
+        pc__queue_close(graph->stream, &work, status);
         PC__TRY(status);
     }
     return PC_OK;
@@ -183,17 +185,17 @@ static pc_status settle_all(pc_graph *graph)
     return PC_OK;
 }
 
+/* All waits come before the checker hears of the work. */
 static pc_status note_uses(pc_graph *graph, pc_stream *stream, const pc__work *work)
 {
-    for (int i = 0; i < graph->use_room; i++) {
-        pc__graph_use *use = &graph->uses[i];
-        if (!use->storage)
-            continue;
-        PC__TRY(pc__uses(use->storage, stream, work, use->write));
-        if (pc__checking()) {
-            pc__check_use whole = {use->storage, 0, use->storage->bytes, use->write};
+    for (int i = 0; i < graph->use_room; i++)
+        if (graph->uses[i].storage)
+            PC__TRY(pc__uses(graph->uses[i].storage, stream, work, graph->uses[i].write));
+    for (int i = 0; pc__checking() && i < graph->use_room; i++) {
+        const pc__graph_use *use = &graph->uses[i];
+        pc__check_use whole = {use->storage, 0, use->storage ? use->storage->bytes : 0, use->write};
+        if (use->storage)
             pc__check_work(work->name, work->site, stream, work->ticket, &whole, 1);
-        }
     }
     return PC_OK;
 }

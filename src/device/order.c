@@ -35,9 +35,11 @@ static pthread_mutex_t *lock_of(const pc__storage *storage)
 pc_status pc__queue_open(pc_stream *stream, pc__work *work)
 {
     pthread_mutex_lock(&stream->lock);
-    if (atomic_load_explicit(&stream->failed, memory_order_acquire)) {
+    bool failed = atomic_load_explicit(&stream->failed, memory_order_acquire);
+    pc_status failure = failed ? stream->backend->stream_error(stream) : PC_OK; /* unless another thread was told */
+    if (failure != PC_OK) {
         pthread_mutex_unlock(&stream->lock);
-        return stream->backend->stream_error(stream);
+        return failure;
     }
     work->ticket = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
     work->site = pc__site_here();
@@ -45,9 +47,16 @@ pc_status pc__queue_open(pc_stream *stream, pc__work *work)
     return PC_OK;
 }
 
+/* Work that could not be queued leaves its mark: uses that are noted say its ticket, in place of those before, which
+ * what is already in the queue waits for. */
+static bool leave_mark(pc_stream *stream, const pc__work *work)
+{
+    return !stream->backend->immediate && stream->backend->host_call(stream, NULL, NULL, work) == PC_OK;
+}
+
 void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
 {
-    if (status == PC_OK)
+    if (status == PC_OK || leave_mark(stream, work))
         atomic_store_explicit(&stream->ticket, work->ticket, memory_order_release);
     pthread_mutex_unlock(&stream->lock);
     if (work->queued)
@@ -141,8 +150,7 @@ static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool
     }
     if (!manual)
         PC__TRY(wait_for_uses(o, stream, work, write));
-    /* A recording has waited for nothing: what came before it stays, for its launches and for everybody else. */
-    if (write && !manual && !stream->recording)
+    if (write && !manual)
         own(o, stream, work, true);
     else if (owner == stream->id)
         atomic_store(write ? &o->wrote : &o->read, work->ticket);
@@ -223,16 +231,22 @@ static bool pending(pc__storage *storage, bool readers, pc__use *found)
     return there;
 }
 
+/* Unless the owner, which takes no lock, has used it again meanwhile. */
+static void forget_up_to(atomic_uint_fast64_t *last, uint_fast64_t ticket)
+{
+    uint_fast64_t seen = atomic_load(last);
+    while (seen && seen <= ticket && !atomic_compare_exchange_weak(last, &seen, 0))
+        continue;
+}
+
 /* The use has been waited for: it need not be seen again. */
 static void forget(pc__storage *storage, const pc__use *seen)
 {
     pc__users *o = &storage->order;
     pthread_mutex_lock(lock_of(storage));
     if (atomic_load(&o->owner) == seen->stream) {
-        if (atomic_load(&o->wrote) <= seen->ticket)
-            atomic_store(&o->wrote, 0);
-        if (atomic_load(&o->read) <= seen->ticket)
-            atomic_store(&o->read, 0);
+        forget_up_to(&o->wrote, seen->ticket);
+        forget_up_to(&o->read, seen->ticket);
     }
     int n = atomic_load(&o->others);
     for (int i = 0; i < n; i++)
@@ -250,13 +264,13 @@ pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool a
         pc_stream *stream = pc__stream_hold(next.stream);
         pc_status status = PC_OK;
         if (stream) {
-            uint64_t queued = atomic_load(&stream->ticket);
+            uint64_t ticket = PC__MIN(next.ticket, atomic_load(&stream->ticket));
             if (stream->recording && next.ticket > stream->recording_from)
                 status = pc__graph_allows(stream, who, "data that only a launch will compute");
-            else if (!asked)
+            else if (!asked && !pc__ticket_done(stream, ticket))
                 status = pc__wait_allowed(stream->device, who);
             if (status == PC_OK)
-                status = pc__host_wait(stream, PC__MIN(next.ticket, queued), who, asked ? NULL : "data under way");
+                status = pc__host_wait(stream, ticket, who, asked ? NULL : "data under way");
             pc__stream_let_go(stream);
         }
         PC__TRY(status);

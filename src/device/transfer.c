@@ -25,13 +25,21 @@ static void *address(pc__bytes b)
     return (char *)b.storage->data + b.offset;
 }
 
-static pc_status uses(copying *c, pc__bytes b, bool write)
+static pc_status order(copying *c, pc__bytes b, bool write)
 {
     PC__TRY(pc__uses(b.storage, c->stream, &c->work, write));
-    PC__TRY(pc__graph_uses(c->stream, b.storage, write));
+    return pc__graph_uses(c->stream, b.storage, write);
+}
+
+/* Both sides, with all waits before the checker hears of the work. */
+static pc_status uses(copying *c)
+{
+    PC__TRY(order(c, c->from, false));
+    PC__TRY(order(c, c->to, true));
     if (pc__checking()) {
-        pc__check_use use = {b.storage, b.offset, b.offset + c->n, write};
-        pc__check_work(c->work.name, c->work.site, c->stream, c->work.ticket, &use, 1);
+        pc__check_use both[] = {{c->from.storage, c->from.offset, c->from.offset + c->n, false},
+                                {c->to.storage, c->to.offset, c->to.offset + c->n, true}};
+        pc__check_work(c->work.name, c->work.site, c->stream, c->work.ticket, both, 2);
     }
     return PC_OK;
 }
@@ -48,9 +56,7 @@ static pc_status direct(copying *c, uint64_t *ticket)
 {
     c->work.name = name_of(c);
     PC__TRY(pc__queue_open(c->stream, &c->work));
-    pc_status status = uses(c, c->from, false);
-    if (status == PC_OK)
-        status = uses(c, c->to, true);
+    pc_status status = uses(c);
     if (status == PC_OK)
         status = c->stream->backend->copy(c->stream, address(c->to), c->to.storage->device, address(c->from),
                                           c->from.storage->device, c->n, &c->work);
@@ -115,9 +121,7 @@ static pc_status queue_landing(copying *c, pc__storage *piece, size_t n, uint64_
     *l = (landing){address(c->to), piece->data, n};
     copying part = {c->stream, c->to, {piece, 0}, n, {.name = "unpack on host", .note = c->work.note}};
     PC__TRY(pc__queue_open(c->stream, &part.work));
-    pc_status status = uses(&part, part.from, false);
-    if (status == PC_OK)
-        status = uses(&part, part.to, true);
+    pc_status status = uses(&part);
     if (status == PC_OK)
         status = c->stream->backend->host_call(c->stream, land, l, &part.work);
     pc__queue_close(c->stream, &part.work, status);

@@ -1,7 +1,7 @@
 /* area.c: area averaging in whole numbers: exact but for the last rounding. Rows are summed first (that is the loop
  * over all source samples, and it is the one that SIMD does well), columns once per output row. */
 #include "io/resize.h"
-#include "io/simd.h"
+#include "base/simd.h"
 
 pc__area_axis pc__area_axis_of(int pixels, int cover, int parts, int targets)
 {

@@ -6,7 +6,7 @@
 #include "io/codec.h"
 
 #if PC_HAVE_JPEG
-#include "io/simd.h"
+#include "base/simd.h"
 #include "io/jpeg.h"
 
 /* Below this many picture pixels for each one taken, libjpeg's SIMD code on whole rows is faster. */

@@ -108,12 +108,10 @@ static pc_status put(pc_stream *stream, pc__sim_command *c)
     return status;
 }
 
-/* Within a recording the list is the order. What was queued before it is waited for by the stream itself: so its
- * tickets, and with them its launches, come after that. */
+/* Within a recording the list is the order. But its marks in the streams wait as its work would, so that what was
+ * queued before the recording is done when they are. */
 static pc_status stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
 {
-    if (stream->recording && other->recording == stream->recording && ticket > other->recording_from)
-        return PC_OK;
     pc__sim_command *c = command_new(PC__SIM_WAIT, work);
     if (!c)
         return PC_ERR_MEMORY;
@@ -152,8 +150,28 @@ static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const vo
     return put(stream, c);
 }
 
+/* A ticket without work. Where memory is short the stream's spare one does, as soon as it is free. */
+static void put_mark(pc__sim_stream *s, const pc__work *work)
+{
+    pc__sim_command *c = pc__try_alloc_aligned(sizeof *c, 16);
+    pthread_mutex_lock(&pc__sim.lock);
+    s->host_waiters++;
+    while (!c && s->spare_queued)
+        pthread_cond_wait(&s->progress, &pc__sim.lock);
+    s->host_waiters--;
+    s->spare_queued |= !c;
+    c = c ? c : &s->spare;
+    *c = (pc__sim_command){.kind = c == &s->spare ? PC__SIM_SPARE : PC__SIM_NOTHING, .work = *work};
+    pc__sim_push(s, c);
+    pthread_mutex_unlock(&pc__sim.lock);
+}
+
 static pc_status host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
 {
+    if (!function) {
+        put_mark(stream->implementation, work);
+        return PC_OK;
+    }
     pc__sim_command *c = command_new(PC__SIM_CALL, work);
     if (!c)
         return PC_ERR_MEMORY;

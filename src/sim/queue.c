@@ -76,7 +76,10 @@ static void take_out(pc__sim_stream *s)
         s->done = c->work.ticket;
     if (is_last && s->stream)
         atomic_store_explicit(&s->stream->done, s->done, memory_order_release);
-    pc__sim_command_free(c);
+    if (c->kind == PC__SIM_SPARE)
+        s->spare_queued = false;
+    else
+        pc__sim_command_free(c);
     if (is_last)
         wake(s);
     if (s->host_waiters)
@@ -126,7 +129,7 @@ static void begin(pc__sim_stream *s)
     pc__sim_command *c = pc__sim_at_hand(s);
     if (c && c->kind == PC__SIM_EVENT)
         c->event->time = pc__now();
-    if (c && (c->kind == PC__SIM_KERNEL || c->kind == PC__SIM_COPY || (c->kind == PC__SIM_CALL && c->call.function)))
+    if (c && (c->kind == PC__SIM_KERNEL || c->kind == PC__SIM_COPY || c->kind == PC__SIM_CALL))
         line_up(s, &s->device->engine[engine_of(c)]);
     else
         step_over(s);

@@ -22,7 +22,8 @@ typedef enum pc__sim_kind {
     PC__SIM_EVENT,
     PC__SIM_WAIT,
     PC__SIM_GRAPH,
-    PC__SIM_NOTHING
+    PC__SIM_NOTHING,
+    PC__SIM_SPARE /* the same, in the stream's own memory */
 } pc__sim_kind;
 
 typedef struct pc__sim_stream pc__sim_stream;
@@ -74,7 +75,8 @@ struct pc__sim_stream {
     int references; /* the stream's, and those of work that waits for it */
     pc_stream *stream;
     struct pc__sim_device *device;
-    pc__sim_command *first, **last;
+    pc__sim_command *first, **last, spare;
+    bool spare_queued;
     bool busy;               /* the first one is with an engine, in its line, or waits for another stream */
     uint64_t queued, done;   /* tickets */
     pc__sim_stream *waiting; /* streams whose first one waits for a ticket of this one */

@@ -46,14 +46,18 @@ static void drop_oldest(pc__scorer *s)
     s->count--;
 }
 
-/* Waits by the mark, which says so, and not in reading, which the program may have forbidden (pc_sync_policy_set). */
 static pc_status take_oldest(pc__scorer *s)
 {
-    pc_status status = pc_event_synchronize(s->ahead[s->first].arrived);
-    if (status == PC_OK)
-        status = take(s, &s->ahead[s->first]);
+    pc_status status = take(s, &s->ahead[s->first]);
     drop_oldest(s);
     return status;
+}
+
+/* Waits by the mark, which says so, and not in reading, which the program may have forbidden (pc_sync_policy_set). */
+static pc_status wait_for_oldest(pc__scorer *s)
+{
+    PC__TRY(pc_event_synchronize(s->ahead[s->first].arrived));
+    return take_oldest(s);
 }
 
 /* A copy that is on its way to the host, into memory that the device writes by itself. */
@@ -106,7 +110,7 @@ pc_status pc__scorer_add(pc__scorer *s, const pc_batch *batch, pc_tensor *logits
         pc__scored now = {.seen = *batch, .logits = logits, .loss = loss};
         return take(s, &now);
     }
-    PC__TRY(s->count == PC__AHEAD ? take_oldest(s) : PC_OK);
+    PC__TRY(s->count == PC__AHEAD ? wait_for_oldest(s) : PC_OK);
     pc__scored *next = &s->ahead[(s->first + s->count++) % PC__AHEAD];
     PC__TRY(send(next, batch, logits, loss, s->each != NULL));
     return take_arrived(s);
@@ -115,7 +119,7 @@ pc_status pc__scorer_add(pc__scorer *s, const pc_batch *batch, pc_tensor *logits
 pc_status pc__scorer_settle(pc__scorer *s)
 {
     while (s->count)
-        PC__TRY(take_oldest(s));
+        PC__TRY(wait_for_oldest(s));
     return PC_OK;
 }
 

@@ -61,7 +61,7 @@ static int tear_down(void **state)
 {
     (void)state;
     remove_root(&root);
-    return 0;
+    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 0)) == PC_OK ? 0 : -1;
 }
 
 static void assert_nothing_left(void)

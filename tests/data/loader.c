@@ -1,6 +1,8 @@
 /* Batches of pictures: what is in them depends on seed, epoch and sample, and on nothing else. */
 #include "pictures.h"
 
+#include "device.h"
+
 #include <paracord/loader.h>
 #include <paracord/ops.h>
 #include <paracord/memory.h>

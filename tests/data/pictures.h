@@ -5,7 +5,6 @@
 #include "device.h"
 
 #include <ftw.h>
-#include <paracord/device.h>
 #include <paracord/image.h>
 #include <stdlib.h>
 #include <sys/stat.h>
