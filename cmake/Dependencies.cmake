@@ -47,7 +47,7 @@ if(PARACORD_WITH_DW)
   set(state "off (elfutils/libdwfl.h not found)")
   if(PARACORD_DW_FOUND)
     list(APPEND PARACORD_DEFINITIONS PC_HAVE_DW=1)
-    if(PARACORD_SANITIZE MATCHES thread) # it does not know the thread-local memory of what is opened later
+    if(PARACORD_SANITIZE) # they know little of the thread-local memory of what is opened later
       list(APPEND PARACORD_LIBRARIES -Wl,--no-as-needed,-ldw,--as-needed)
     endif()
     set(state "on")

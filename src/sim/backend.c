@@ -70,6 +70,9 @@ static void stream_close(pc_stream *stream)
 {
     pthread_mutex_lock(&pc__sim.lock);
     pc__sim_stream *s = stream->implementation;
+    s->host_waiters++;
+    while (s->first && !s->device->forked) /* a wait for work that was then refused */
+        pthread_cond_wait(&s->progress, &pc__sim.lock);
     s->stream = NULL;
     pc__sim_let_go(s);
     pthread_mutex_unlock(&pc__sim.lock);
@@ -251,9 +254,11 @@ static pc_status event_elapsed(pc_event *start, pc_event *end, double *milliseco
 {
     const pc__sim_event *a = start->implementation, *b = end->implementation;
     pthread_mutex_lock(&pc__sim.lock);
-    *milliseconds = (double)(b->time - a->time) * 1e-6;
+    bool passed = a->time && b->time;
+    *milliseconds = passed ? (double)(b->time - a->time) * 1e-6 : 0;
     pthread_mutex_unlock(&pc__sim.lock);
-    return PC_OK;
+    return passed ? PC_OK
+                  : pc__fail(PC_ERR_STATE, "pc_event_elapsed: work before one of the events failed, so it has no time");
 }
 
 static pc_status graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)

@@ -66,8 +66,6 @@ static void wake(pc__sim_stream *s)
         pc__sim_advance(w);
         link = &s->waiting; /* the list may have changed meanwhile */
     }
-    if (s->host_waiters)
-        pthread_cond_broadcast(&s->progress);
 }
 
 static void take_out(pc__sim_stream *s)
@@ -87,6 +85,8 @@ static void take_out(pc__sim_stream *s)
         pc__sim_command_free(c);
     if (is_last)
         wake(s);
+    if (s->host_waiters)
+        pthread_cond_broadcast(&s->progress);
 }
 
 static void line_up(pc__sim_stream *s, pc__sim_engine *engine)
@@ -150,6 +150,8 @@ void pc__sim_advance(pc__sim_stream *s)
             pass_wait(s, c);
             take_out(s);
         } else if (is_skipped(s, c->work.ticket)) {
+            if (c->kind == PC__SIM_EVENT)
+                c->event->time = 0;
             take_out(s);
         } else {
             begin(s);

@@ -31,7 +31,7 @@ typedef struct pc__sim_graph pc__sim_graph;
 
 typedef struct pc__sim_event {
     int references; /* the event, and marks that are queued */
-    int64_t time;
+    int64_t time;   /* 0: not passed, or skipped */
 } pc__sim_event;
 
 /* One piece of queued work. */
