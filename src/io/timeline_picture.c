@@ -23,17 +23,21 @@ static double x_of(const picture *p, double time)
     return LEFT + (time - p->from) / (p->until - p->from) * (WIDTH - LEFT - 8);
 }
 
+/* The bytes of the letter, 0 where XML has none: what is no UTF-8, control characters, U+FFFE and U+FFFF. */
+static int letter(const char *text)
+{
+    int n = pc__utf8_length(text);
+    return (unsigned char)*text < ' ' || !strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3) ? 0 : n;
+}
+
 static void escape(pc__text *out, const char *text, int most)
 {
-    for (int n; *text && most > 0; text += n, most--) {
-        n = pc__utf8_length(text);
-        if (*text == '<' || *text == '&' || *text == '"')
+    for (int n; *text && most > 0; text += n ? n : 1, most--) {
+        n = letter(text);
+        if (strchr("<>&\"", *text))
             pc__text_add(out, "&#%d;", *text);
-        else if (n && (unsigned char)*text >= ' ')
-            pc__text_append(out, text, (size_t)n);
         else
-            pc__text_append(out, "?", 1);
-        n = n ? n : 1;
+            pc__text_append(out, n ? text : "?", (size_t)(n ? n : 1));
     }
 }
 
