@@ -24,7 +24,7 @@ static void launch(pc_tensor *x)
 
 int main(void)
 {
-    pc_device dev = accelerator(.kernel_time = 4e-3);
+    pc_device dev = accelerator(.kernels = 1, .kernel_time = 4e-3);
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(1000), PC_F32, dev);
         if (pc_stream_synchronize(NULL) != PC_OK)
