@@ -1,4 +1,5 @@
-/* trace.c: paracord trace, which names its two sub-commands; trace view FILE, which makes a page of a timeline */
+/* trace.c: paracord trace, which names its two sub-commands; trace view FILE, which makes a page or a picture of a
+ * timeline */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ const cli_command cli_trace = {
 };
 
 typedef struct view_settings {
-    const char *out;
+    const char *out, *range;
 } view_settings;
 
 /* The file's name with .html in the place of .json; the caller frees it. */
@@ -59,10 +60,21 @@ static char *page_of(const char *file)
     return path;
 }
 
+static bool is_picture(const char *page)
+{
+    size_t n = strlen(page);
+    return n > 4 && !strcmp(page + n - 4, ".svg");
+}
+
 static int write_page(const cli_call *call, const char *file, const char *page)
 {
+    const view_settings *settings = call->settings;
     pc_timeline *timeline = pc_timeline_open(file);
-    pc_status status = timeline ? pc_timeline_page(timeline, page) : PC_ERR_FILE;
+    pc_status status = PC_ERR_FILE;
+    if (timeline && is_picture(page))
+        status = pc_timeline_picture(timeline, page, settings->range);
+    else if (timeline)
+        status = pc_timeline_page(timeline, page);
     pc_timeline_free(timeline);
     if (status != PC_OK)
         return cli_failed(call->command);
@@ -82,6 +94,8 @@ static int run_view(const cli_call *call)
         cli_error(call->command, "out of memory");
     else if (!strcmp(page, file))
         cli_error(call->command, "%s is the timeline itself: name another file with --out", page);
+    else if (settings->range && !is_picture(page))
+        cli_error(call->command, "--range is for pictures: add --out NAME.svg");
     else
         status = write_page(call, file, page);
     free(page);
@@ -90,7 +104,9 @@ static int run_view(const cli_call *call)
 
 static const cli_option view_options[] = {
     {"out", 'o', CLI_PATH, offsetof(view_settings, out), NULL, "FILE",
-     .help = "The page to write; without it, the timeline's name with .html"},
+     .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture"},
+    {"range", 0, CLI_TEXT, offsetof(view_settings, range), NULL, "NAME",
+     .help = "In the picture, only the time of the first range or op of this name"},
     {0},
 };
 
@@ -102,7 +118,8 @@ static const cli_argument view_arguments[] = {
 
 static const cli_example view_examples[] = {
     {"paracord trace view trace.json", "Write trace.html"},
-    {"paracord trace view trace.json -o pictures/two-streams.html", "Write it elsewhere"},
+    {"paracord trace view trace.json -o epoch.svg --range epoch",
+     "Draw what PC_TRACE_RANGE(\"epoch\") took, as an SVG"},
     {0},
 };
 
@@ -110,7 +127,8 @@ const cli_command cli_trace_view = {
     .name = "trace view",
     .summary = "Make a page of a timeline, for a browser",
     .description = "Writes one HTML file that needs no network: rows for host threads, streams and engines, with zoom, "
-                   "search, details of each piece of work, arrows for who waited for whom, and the summary.",
+                   "search, details of each piece of work, arrows for who waited for whom, and the summary. Or one "
+                   "picture of the rows, for a document.",
     .options = view_options,
     .arguments = view_arguments,
     .examples = view_examples,

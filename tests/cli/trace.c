@@ -292,6 +292,10 @@ static void what_is_no_timeline(void **state)
     assert_refused(&e, 1, "/nonexistent/x.html");
     run(&e, "trace", "view", path.s, "-o", path.s);
     assert_refused(&e, 1, "the timeline itself");
+    run(&e, "trace", "view", path.s, "-o", "/nonexistent/x.svg");
+    assert_refused(&e, 1, "/nonexistent/x.svg");
+    run(&e, "trace", "view", path.s, "--range", "epoch");
+    assert_refused(&e, 1, "--range is for pictures");
     run(&e, "trace");
     assert_refused(&e, 2, "ACTION is missing");
     run(&e, "trace", "vew");
@@ -321,13 +325,14 @@ static void failing_free(void *context, void *block)
     free(block);
 }
 
-static bool whole_way(const char *path, const char *page)
+static bool whole_way(const char *path, const char *page, const char *picture)
 {
     pc_timeline_summary summary;
     pc_timeline *timeline = pc_timeline_open(path);
     bool fine = timeline && pc_timeline_summarise(timeline, &summary) == PC_OK;
     if (fine)
         pc_timeline_summary_free(&summary);
+    fine = fine && pc_timeline_picture(timeline, picture, "matmul") == PC_OK;
     fine = fine && pc_timeline_page(timeline, page) == PC_OK;
     pc_timeline_free(timeline);
     return fine;
@@ -337,7 +342,7 @@ static void every_allocation_fails_once(void **state)
 {
     (void)state;
     const pc_allocator allocator = {failing_alloc, failing_resize, failing_free, NULL};
-    test_path page = joined(root.s, "memory.html");
+    test_path page = joined(root.s, "memory.html"), picture = joined(root.s, "memory.svg");
     trace_file t = begin_trace(root.s, "memory.json");
     host(&t, "op", "matmul", 0, 5);
     host(&t, "wait", "pc_item", 6, 5);
@@ -355,7 +360,7 @@ static void every_allocation_fails_once(void **state)
     for (; !fine && n < 5000; n++) {
         countdown = n;
         pc_error_clear();
-        fine = whole_way(t.path.s, page.s);
+        fine = whole_way(t.path.s, page.s, picture.s);
         if (!fine && pc_error_last()->status != PC_ERR_MEMORY)
             fail_msg("allocation %d failing: %s", n, pc_error_last()->message);
         if (pc_live_allocations() != 0)

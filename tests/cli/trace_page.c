@@ -1,4 +1,5 @@
-/* The page of paracord trace view: it stands alone, names from outside stay names, and a real browser draws it. */
+/* The page and the picture of paracord trace view: they stand alone, names from outside stay names, and a real browser
+ * draws them. */
 #include "trace.h"
 
 #include <paracord/image.h>
@@ -221,6 +222,91 @@ static void the_picture_is_not_blank(void **state)
     }
 }
 
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+static char *picture_of(const char *trace, const char *range)
+{
+    size_t n;
+    job_end e;
+    test_path picture = joined(root.s, "picture.svg");
+    run(&e, "trace", "view", trace, "-o", picture.s, range ? "--range" : NULL, range);
+    assert_went_well(&e);
+    return content(root.s, "picture.svg", &n);
+}
+
+static void a_picture_shows_all_or_a_range(void **state)
+{
+    (void)state;
+    trace_file t = begin_trace(root.s, "picture.json");
+    host(&t, "range", "epoch", 100, 100);
+    host(&t, "op", "relu", 101, 50);
+    host(&t, "op", "later", 300, 50);
+    work(&t, COMPUTE, "relu", 110, 20, 0);
+    work(&t, COPY_IN, "copy in", 140, 50, 4096);
+    work(&t, COMPUTE, "later", 310, 20, 0);
+    fputs("{\"ph\":\"s\",\"id\":9,\"cat\":\"wait\",\"ts\":129.9,\"pid\":2,\"tid\":101},\n"
+          "{\"ph\":\"f\",\"bp\":\"e\",\"id\":9,\"cat\":\"wait\",\"ts\":140,\"pid\":2,\"tid\":103},\n",
+          t.file);
+    end_trace(&t);
+    char *svg = picture_of(t.path.s, NULL);
+    assert_int_equal(count(svg, "<title>"), 9); /* work stands in its stream's row and in its engine's */
+    assert_int_equal(count(svg, "<title>epoch: 100 us, train.c:41 (step)</title>"), 1);
+    assert_int_equal(count(svg, "class=\"arrow\""), 1);
+    assert_null(strstr(svg, "<script"));
+    free(svg);
+    svg = picture_of(t.path.s, "epoch");
+    assert_int_equal(count(svg, "<title>"), 5); /* the range itself is the frame */
+    assert_null(strstr(svg, "later"));
+    assert_non_null(strstr(svg, "staged: the source is pageable"));
+    free(svg);
+    job_end e;
+    run(&e, "trace", "view", t.path.s, "-o", "x.svg", "--range", "nowhere");
+    assert_refused(&e, 1, "no range or op named \"nowhere\"");
+}
+
+/* Equal work that shares pixels is drawn once. */
+static void a_picture_stays_small(void **state)
+{
+    (void)state;
+    trace_file t = begin_trace(root.s, "many.json");
+    for (int i = 0; i < 20000; i++)
+        host(&t, "op", "tiny <&\xff>", i, 0.5);
+    end_trace(&t);
+    char *svg = picture_of(t.path.s, NULL);
+    assert_in_range(strlen(svg), 10000, 80000);
+    free(svg);
+}
+
+static void a_browser_draws_the_picture(void **state)
+{
+    (void)state;
+    NEED_BROWSER();
+    pc_image image;
+    char option[sizeof root.s + 64];
+    trace_file t = begin_trace(root.s, "odd.json");
+    host(&t, "op", "</svg><!-- & ]]> '\\u0001\\u2028", 0, 5);
+    host(&t, "wait", "\xc3\xa9\xff", 6, 5);
+    work(&t, COMPUTE, "</title><script>", 5, 5, 0);
+    end_trace(&t);
+    free(picture_of(t.path.s, NULL));
+    test_path shot = joined(root.s, "shot.png"), picture = joined(root.s, "picture.svg");
+    snprintf(option, sizeof option, "--window-size=900,300 --screenshot=%s", shot.s);
+    free(browse(option, picture.s, ""));
+    assert_ok(pc_image_read(shot.s, PC_OPTIONS(pc_image_options, .channels = 3), &image));
+    assert_in_range(colours_in(&image), 8, 4096);
+    pc_image_free(&image);
+    char *dom = browse("--dump-dom", picture.s, "");
+    assert_null(strstr(dom, "parsererror")); /* what browsers say of XML that is not well-formed */
+    assert_int_equal(count(dom, "<rect"), 5);
+    free(dom);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +316,9 @@ int main(void)
         cmocka_unit_test(long_after_tiny),
         cmocka_unit_test(names_stay_names),
         cmocka_unit_test(the_picture_is_not_blank),
+        cmocka_unit_test(a_picture_shows_all_or_a_range),
+        cmocka_unit_test(a_picture_stays_small),
+        cmocka_unit_test(a_browser_draws_the_picture),
     };
     return cmocka_run_group_tests_name("cli.trace_page", tests, prepare, tidy);
 }
