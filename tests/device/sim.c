@@ -31,6 +31,23 @@ static void computes_as_the_cpu(void **state)
     assert_false(pc_failed());
 }
 
+/* A gradient finds its way back to the device of the leaf. */
+static void gradients_cross_devices(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = pc_full(PC_SHAPE(3), 2, PC_F32, PC_DEVICE_CPU);
+        assert_ok(pc_require_grad(w, true));
+        pc_tensor *y = pc_to(pc_mul_scalar(pc_to(w, sim(0), PC_F32, true), 3), sim(1), PC_F64, true);
+        assert_ok(pc_backward(pc_sum(pc_mul(y, y))));
+        assert_true(pc_device_equal(pc_tensor_device(pc_grad(w)), PC_DEVICE_CPU));
+        float got[3];
+        assert_ok(pc_read(pc_grad(w), got, sizeof got));
+        assert_close(got[0], 36, 0); /* d (3 w)^2 / dw = 18 w */
+        pc_zero_grad(w);
+    }
+}
+
 static void memory_is_out_of_reach(void **state)
 {
     (void)state;
@@ -301,6 +318,7 @@ int main(int argc, char **argv)
         return look_at_environment(atoi(argv[1]));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(computes_as_the_cpu, two_devices),
+cmocka_unit_test_setup(gradients_cross_devices, two_devices),
         cmocka_unit_test_setup(memory_is_out_of_reach, two_devices),
         cmocka_unit_test_setup(late_errors_name_their_op, two_devices),
         cmocka_unit_test_setup(streams_share_data_in_order, two_devices),
