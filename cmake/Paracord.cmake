@@ -19,7 +19,7 @@ function(paracord_sources variable)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-function(paracord_target target)
+function(paracord_flags target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition)
@@ -35,6 +35,12 @@ function(paracord_target target)
     target_compile_options(${target} PRIVATE -fsanitize=${PARACORD_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all)
   endif()
+endfunction()
+
+# All but the kernels keep frame pointers: src/base/site.c walks them to find where a call came from.
+function(paracord_target target)
+  paracord_flags(${target})
+  target_compile_options(${target} PRIVATE -fno-omit-frame-pointer)
 endfunction()
 
 # A test or benchmark that the package can carry to other machines (install component `tests`).
@@ -65,7 +71,7 @@ macro(paracord_levels owner)
   foreach(level ${PARACORD_LEVELS})
     if(NOT "${ARGN}" STREQUAL "")
       add_library(paracord_cpu_${level} OBJECT ${ARGN})
-      paracord_target(paracord_cpu_${level})
+      paracord_flags(paracord_cpu_${level})
       target_compile_definitions(paracord_cpu_${level} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
       target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} -O3 -ffp-contract=fast
         -fno-signed-zeros)

@@ -24,6 +24,8 @@
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 #include <paracord/threads.h>
+#include <paracord/trace.h>
+#include <paracord/timeline.h>
 #include <paracord/train.h>
 
 #endif

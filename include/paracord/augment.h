@@ -1,16 +1,19 @@
 /* augment.h: random changes of training pictures, as Keras's ImageDataGenerator defines them.
  *
  *     pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true, .rescale = 1 /
- * 255.0}; pc_augment_values values = pc_augment_draw(&plan, seed, epoch, sample, height, width); if
- * (pc_augment_apply(&plan, &values, pixels, height, width, 3, out) != PC_OK) return pc_report(stderr);
+ * 255.0}; pc_tensor *x = pc_augment_batch(&plan, pictures, NULL, seed, epoch, samples);     // a batch, on its device
  *
- * A draw depends on (seed, epoch, sample) alone: not on threads, order or batch. All functions are pure, allocate
- * nothing and may be called from any thread.
+ *     pc_augment_values values = pc_augment_draw(&plan, seed, epoch, sample, height, width);    // one, on the host
+ *     if (pc_augment_apply(&plan, &values, pixels, height, width, 3, out) != PC_OK)
+ *         return pc_report(stderr);
+ *
+ * A draw depends on (seed, epoch, sample) alone: not on threads, order, batch or device. All functions but
+ * pc_augment_batch are pure and allocate nothing; all may be called from any thread.
  */
 #ifndef PARACORD_AUGMENT_H
 #define PARACORD_AUGMENT_H
 
-#include <paracord/error.h>
+#include <paracord/tensor.h>
 
 PC_BEGIN
 
@@ -71,6 +74,21 @@ PC_API pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, 
  * PC_ERR_ARGUMENT for a size, a channel count or values that make no sense; `out` is then untouched. */
 PC_API PC_MUST_USE pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *values,
                                               const uint8_t *pixels, int height, int width, int channels, float *out);
+
+/* Draw and transform a batch on the device where its pictures are, as pc_augment_draw and pc_augment_apply would one by
+ * one: on the CPU the same bits. The draws are made on the host and go across as 64 bytes a picture; the device
+ * gathers, transforms, converts and scales in one piece of work on the current stream. No gradient.
+ *   pictures  uint8 [count, height, width, channels], 0 to 255, channels 1 to 4; copied first unless contiguous
+ *   index     int64 or int32 [n] on the same device: which pictures to take, in this order; NULL: all of them, n is
+ *             count
+ *   samples   n numbers on the host, read during the call: what each picture is called in the draws (its place in the
+ *             data set, say: the same number in the same epoch gets the same draw)
+ * Result: float32 [n, channels, height, width] in channels-last memory, like every new tensor the scope's or the
+ * caller's. NULL: PC_ERR_ARGUMENT (plan, sizes, what is NULL, the index's dtype), PC_ERR_SHAPE, PC_ERR_DTYPE,
+ * PC_ERR_DEVICE (index elsewhere), PC_ERR_RANGE (an entry of the index beyond count: a device that works later reports
+ * it later), PC_ERR_MEMORY. */
+PC_API PC_MUST_USE pc_tensor *pc_augment_batch(const pc_augment *plan, pc_tensor *pictures, pc_tensor *index,
+                                               uint64_t seed, uint64_t epoch, const int64_t *samples);
 
 PC_END
 #endif

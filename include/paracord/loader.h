@@ -12,6 +12,10 @@
  * once, on all cores, and kept as bytes (size x size x 3 each); every epoch augments them anew, ahead of the program on
  * a thread of the loader's own. What a batch holds depends on seed, epoch and sample alone. Threads: a loader is used
  * by one thread at a time.
+ *
+ * On another device than the CPU batches cross as bytes, from pinned memory on a stream of the loader's own, while the
+ * device works on the one before; what pc_loader_next queues on the program's current stream is the augmentation there.
+ * It waits for the host's part alone, unless the program is three batches ahead of what the device has copied.
  */
 #ifndef PARACORD_LOADER_H
 #define PARACORD_LOADER_H

@@ -18,4 +18,8 @@ pc__site pc__site_here(void);
 #define PC__SITE_TEXT 192
 char *pc__site_text(pc__site site, char text[PC__SITE_TEXT]);
 
+/* The return addresses behind a number, the innermost first, and how many (0: unknown): for site_text.c. */
+#define PC__SITE_MOST 32
+int pc__site_addresses(pc__site site, const uintptr_t **list);
+
 #endif

@@ -1,4 +1,4 @@
-/* augment.c: drawing and composing Keras's transformations. The loops over pixels are in warp.c. */
+/* augment.c: drawing and composing Keras's transformations. What runs over pixels is the op augment. */
 #include "data/augment.h"
 
 #include <math.h>
@@ -6,7 +6,11 @@
 /* Keeps these draws apart from others that are keyed by the same seed. */
 static const uint64_t purpose = 0x6175676d656e74ull; /* "augment" */
 
-enum { DRAWS = 10, SIDE_MAX = 65535, VALUE_MAX = 1000000 };
+enum { DRAWS = 10, VALUE_MAX = 1000000 };
+
+_Static_assert((int)PC__EDGE_NEAREST == PC_FILL_NEAREST && (int)PC__EDGE_CONSTANT == PC_FILL_CONSTANT &&
+                   (int)PC__EDGE_REFLECT == PC_FILL_REFLECT && (int)PC__EDGE_WRAP == PC_FILL_WRAP,
+               "the op has the numbers of pc_fill_mode");
 
 pc_augment_values pc_augment_neutral(void)
 {
@@ -89,81 +93,50 @@ pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, uint64_
 
 /* Rotation, shift, shear, zoom, multiplied in this order, about the centre; then both axes exchanged, as Keras does
  * (its first coordinate is x, ours is the row), the centre's with them. */
-static void compose(const pc_augment_values *v, pc__warp *warp)
+static void compose(const pc_augment_values *v, int height, int width, pc__augment_row *row)
 {
     const double radians = 3.14159265358979323846 / 180;
     const double ct = cos(v->theta * radians), st = sin(v->theta * radians);
     const double cs = cos(v->shear * radians), ss = sin(v->shear * radians);
     const double a = ct * v->zx, b = (-ct * ss - st * cs) * v->zy;
     const double c = st * v->zx, d = (-st * ss + ct * cs) * v->zy;
-    const double ox = warp->height / 2.0 - 0.5, oy = warp->width / 2.0 - 0.5;
+    const double ox = height / 2.0 - 0.5, oy = width / 2.0 - 0.5;
     const double tx = ct * v->tx - st * v->ty + ox - (a * ox + b * oy);
     const double ty = st * v->tx + ct * v->ty + oy - (c * ox + d * oy);
-    warp->rows[0] = d, warp->rows[1] = c, warp->rows[2] = ty;
-    warp->columns[0] = b, warp->columns[1] = a, warp->columns[2] = tx;
+    row->rows[0] = d, row->rows[1] = c, row->rows[2] = ty;
+    row->columns[0] = b, row->columns[1] = a, row->columns[2] = tx;
 }
 
 /* Read the transformed picture from its other end. */
-static void flip(pc__warp *warp, const pc_augment_values *v)
+static void flip(const pc_augment_values *v, int height, int width, pc__augment_row *row)
 {
-    double *lines[2] = {warp->rows, warp->columns};
+    double *lines[2] = {row->rows, row->columns};
     for (int i = 0; i < 2; i++) {
         double *line = lines[i];
         if (v->flip_vertical)
-            line[2] += line[0] * (warp->height - 1), line[0] = -line[0];
+            line[2] += line[0] * (height - 1), line[0] = -line[0];
         if (v->flip_horizontal)
-            line[2] += line[1] * (warp->width - 1), line[1] = -line[1];
+            line[2] += line[1] * (width - 1), line[1] = -line[1];
     }
 }
 
-typedef struct extent {
-    float low, high;
-} extent;
-
-static extent extent_of(const float *x, size_t n)
+pc__augment_row pc__augment_row_of(const pc_augment_values *values, int height, int width)
 {
-    extent e = {x[0], x[0]};
-    for (size_t i = 1; i < n; i++) {
-        e.low = x[i] < e.low ? x[i] : e.low;
-        e.high = x[i] > e.high ? x[i] : e.high;
-    }
-    return e;
+    pc__augment_row row = {.channel_shift = values->channel_shift, .brightness = values->brightness};
+    compose(values, height, width, &row);
+    flip(values, height, width, &row);
+    return row;
 }
 
-static void shift_channels(float *x, size_t n, float shift)
+pc__augment_attributes pc__augment_attributes_of(const pc_augment *plan)
 {
-    const extent e = extent_of(x, n);
-    for (size_t i = 0; i < n; i++) {
-        const float moved = x[i] + shift;
-        x[i] = moved < e.low ? e.low : moved > e.high ? e.high : moved;
-    }
+    return (pc__augment_attributes){.edge = (pc__edge)plan->fill,
+                                    .cval = (float)plan->cval,
+                                    .scale = plan->rescale != 0 ? (float)plan->rescale : 1};
 }
 
-/* Keras goes through PIL: bytes in, bytes out, both cut off at the point. Values outside 0..255 (a cval can bring
- * them) are squeezed into it before and stretched back after. */
-static void change_brightness(float *x, size_t n, float factor)
+static pc_status check(const pc_augment *plan, const pc_augment_values *v)
 {
-    const extent e = extent_of(x, n);
-    const bool outside = e.low < 0 || e.high > 255;
-    const float range = e.high - e.low;
-    for (size_t i = 0; i < n; i++) {
-        float value = x[i];
-        if (outside)
-            value = range != 0 ? (value - e.low) / range * 255 : 0;
-        const float bright = factor * (float)(int)value;
-        value = bright >= 255 ? 255 : (float)(int)bright;
-        x[i] = outside ? value / 255 * range + e.low : value;
-    }
-}
-
-static pc_status check(const pc_augment *plan, const pc_augment_values *v, int height, int width, int channels)
-{
-    if (height < 1 || width < 1 || height > SIDE_MAX || width > SIDE_MAX || channels < 1 || channels > 4 ||
-        (int64_t)height * width * channels > INT32_MAX)
-        return pc__fail(PC_ERR_ARGUMENT,
-                        "augmentation of a picture of %d x %d pixels and %d channels: sides are 1 to "
-                        "%d, channels 1 to 4, 2 GiB in all",
-                        width, height, channels, SIDE_MAX);
     const double numbers[] = {v->theta, v->tx, v->ty, v->shear, v->zx, v->zy, v->channel_shift, v->brightness};
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(fabs(numbers[i]) <= VALUE_MAX))
@@ -177,32 +150,10 @@ static pc_status check(const pc_augment *plan, const pc_augment_values *v, int h
 pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *values, const uint8_t *pixels, int height,
                            int width, int channels, float *out)
 {
-    const pc_augment_values v = *values;
-    PC__TRY(check(plan, &v, height, width, channels));
-    const bool two_steps = v.channel_shift != 0 || v.brightness >= 0;
-    const float rescale = plan->rescale != 0 ? (float)plan->rescale : 1;
-    pc__warp warp = {.pixels = pixels,
-                     .height = height,
-                     .width = width,
-                     .channels = channels,
-                     .fill = plan->fill,
-                     .cval = (float)plan->cval,
-                     .scale = two_steps ? 1 : rescale};
-    if (v.theta == 0 && v.tx == 0 && v.ty == 0 && v.shear == 0 && v.zx == 1 && v.zy == 1) {
-        pc__warp_copy(&warp, v.flip_horizontal, v.flip_vertical, out);
-    } else {
-        compose(&v, &warp);
-        flip(&warp, &v);
-        pc__warp_run(&warp, out);
-    }
-    if (!two_steps)
-        return PC_OK;
-    const size_t n = (size_t)height * (size_t)width * (size_t)channels;
-    if (v.channel_shift != 0)
-        shift_channels(out, n, (float)v.channel_shift);
-    if (v.brightness >= 0)
-        change_brightness(out, n, (float)v.brightness);
-    for (size_t i = 0; i < n; i++)
-        out[i] *= rescale;
+    PC__TRY(pc__augment_check_size(height, width, channels));
+    PC__TRY(check(plan, values));
+    const pc__augment_row row = pc__augment_row_of(values, height, width);
+    const pc__augment_attributes attributes = pc__augment_attributes_of(plan);
+    pc__augment_one(&attributes, &row, pixels, height, width, channels, out);
     return PC_OK;
 }

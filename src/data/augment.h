@@ -1,26 +1,21 @@
-/* augment.h: the geometry of an augmented picture, between what is drawn (augment.c) and the loops (warp.c). */
-#ifndef PC__AUGMENT_H
-#define PC__AUGMENT_H
+/* augment.h: from Keras's words (a plan, drawn values) to the op's (attributes, a row of its table). */
+#ifndef PC__DATA_AUGMENT_H
+#define PC__DATA_AUGMENT_H
 
-#include "base/base.h"
+#include "ops/augment.h"
 
 #include <paracord/augment.h>
 
-/* Where output pixel (row, column) comes from, flips included:
- *     input row    = rows[0] * row + rows[1] * column + rows[2]
- *     input column = columns[0] * row + columns[1] * column + columns[2]   */
-typedef struct pc__warp {
-    const uint8_t *pixels;
-    int height, width, channels;
-    double rows[3], columns[3];
-    pc_fill_mode fill;
-    float cval, scale; /* scale multiplies every result */
-} pc__warp;
+/* The row for a picture of height x width pixels: the transformations multiplied, the flips put in. */
+pc__augment_row pc__augment_row_of(const pc_augment_values *values, int height, int width);
 
-/* Fill `out` (height x width x channels) by bilinear interpolation. */
-void pc__warp_run(const pc__warp *warp, float *out);
+pc__augment_attributes pc__augment_attributes_of(const pc_augment *plan);
 
-/* The same where every output pixel is an input pixel: only flips. */
-void pc__warp_copy(const pc__warp *warp, bool flip_horizontal, bool flip_vertical, float *out);
+/* The rows of n pictures, each drawn by its sample's number (augment_batch.c). */
+typedef struct pc__augment_keys {
+    uint64_t seed, epoch;
+} pc__augment_keys;
+void pc__augment_rows(const pc_augment *plan, const pc__augment_keys *keys, const int64_t *samples, int64_t n,
+                      int height, int width, pc__augment_row *rows);
 
 #endif

@@ -2,6 +2,7 @@
 #include "data/batch.h"
 
 #include "base/parallel.h"
+#include "data/device_batch.h"
 
 /* Keeps the order apart from other draws that are keyed by the same seed. */
 static const uint64_t purpose = 0x73687566666c65ull; /* "shuffle" */
@@ -55,30 +56,51 @@ static pc_status make_pictures(const pc__source *s, const pc__made *made, int th
     return m.failed < 0 ? PC_OK : make_picture(s, made, m.failed); /* once more: the error belongs to this thread */
 }
 
-static void set_labels(const pc__source *s, const pc__made *made)
+static bool is_binary(const pc__source *s)
 {
-    const bool two = s->pictures.folder.class_count == 2;
-    float *numbers = two ? pc__data(made->y) : NULL;
-    int64_t *classes = two ? NULL : pc__data(made->y);
+    return s->pictures.folder.class_count == 2;
+}
+
+pc_dtype pc__label_dtype(const pc__source *s)
+{
+    return is_binary(s) ? PC_F32 : PC_I64;
+}
+
+pc_shape pc__label_shape(const pc__source *s, int64_t n)
+{
+    return is_binary(s) ? PC_SHAPE(n, 1) : PC_SHAPE(n);
+}
+
+void pc__fill_labels(const pc__source *s, const pc__made *made, void *to)
+{
+    const bool binary = is_binary(s);
     for (int64_t i = 0; i < made->n; i++) {
         const int label = s->pictures.folder.files[made->samples[i]].label;
-        if (two)
-            numbers[i] = (float)label;
+        if (binary)
+            ((float *)to)[i] = (float)label;
         else
-            classes[i] = label;
+            ((int64_t *)to)[i] = label;
     }
 }
 
 static pc_status make_tensors(const pc__source *s, pc__made *made)
 {
     const int64_t size = s->pictures.size;
-    const bool two = s->pictures.folder.class_count == 2;
     pc__meta meta;
     pc__meta_channels_last(&meta, PC_F32, (int64_t[]){made->n, 3, size, size});
     made->x = pc__tensor_unscoped(&meta, PC_DEVICE_CPU);
-    pc__meta_contiguous(&meta, two ? PC_F32 : PC_I64, two ? 2 : 1, (int64_t[]){made->n, 1});
+    const pc_shape labels = pc__label_shape(s, made->n);
+    pc__meta_contiguous(&meta, pc__label_dtype(s), labels.ndim, labels.dim);
     made->y = made->x ? pc__tensor_unscoped(&meta, PC_DEVICE_CPU) : NULL;
     return made->y ? PC_OK : PC_ERR_MEMORY;
+}
+
+static pc_status make_here(const pc__source *s, pc__made *made, int threads)
+{
+    PC__TRY(make_tensors(s, made));
+    PC__TRY(make_pictures(s, made, PC__MIN(threads, (int)made->n)));
+    pc__fill_labels(s, made, pc__data(made->y));
+    return PC_OK;
 }
 
 pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
@@ -87,14 +109,11 @@ pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
     made->first = s->next.batch * s->batch;
     made->n = PC__MIN(s->batch, s->pictures.folder.count - made->first);
     memcpy(made->samples, s->order + made->first, (size_t)made->n * sizeof *made->samples);
-    pc_status status = make_tensors(s, made);
-    if (status == PC_OK)
-        status = make_pictures(s, made, PC__MIN(threads, (int)made->n));
+    const pc_status status = s->crossing ? pc__device_batch_make(s, made) : make_here(s, made, threads);
     if (status != PC_OK) {
         pc__made_drop(made);
         return status;
     }
-    set_labels(s, made);
     if (++s->next.batch == s->batches)
         s->next = (pc__position){s->next.epoch + 1, 0};
     return PC_OK;
@@ -108,9 +127,11 @@ pc_status pc__made_open(pc__made *made, const pc__source *source)
 
 void pc__made_drop(pc__made *made)
 {
-    pc_tensor_free(made->x);
-    pc_tensor_free(made->y);
-    made->x = made->y = NULL;
+    pc_tensor **const tensors[] = {&made->x, &made->y, &made->pictures, &made->table, &made->labels};
+    for (int i = 0; i < PC__COUNT(tensors); i++) {
+        pc_tensor_free(*tensors[i]);
+        *tensors[i] = NULL;
+    }
 }
 
 void pc__made_close(pc__made *made)

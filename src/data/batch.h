@@ -9,6 +9,8 @@ typedef struct pc__position {
     int64_t epoch, batch;
 } pc__position;
 
+typedef struct pc__crossing pc__crossing;
+
 /* What batches are made from, and which is next. Used by one thread at a time. */
 typedef struct pc__source {
     pc__pictures pictures;
@@ -19,11 +21,17 @@ typedef struct pc__source {
     int64_t *order;         /* of the samples in epoch `order_epoch`, -1: in none yet */
     int64_t order_epoch;
     pc__position next;
+    pc_device device;       /* of the batches */
+    pc__crossing *crossing; /* to the device (device_batch.h); NULL: it is the CPU */
 } pc__source;
 
-/* One batch, in host memory. */
+/* One batch. */
 typedef struct pc__made {
-    pc_tensor *x, *y; /* NULL: none */
+    pc_tensor *x, *y; /* NULL: none, or on another device: not yet */
+    /* On another device what x and y are made from (device_batch.h): uint8 [n, size, size, 3], rows for the op augment,
+     * and what y will be; and how many failures of the crossing there had been. */
+    pc_tensor *pictures, *table, *labels;
+    uint64_t sent_after;
     int64_t *samples; /* room for source->batch; stays when the tensors go */
     int64_t n, first;
     pc_error error; /* why there is none */
@@ -36,5 +44,10 @@ pc_status pc__source_make(pc__source *source, int threads, pc__made *made);
 pc_status pc__made_open(pc__made *made, const pc__source *source);
 void pc__made_drop(pc__made *made); /* the tensors */
 void pc__made_close(pc__made *made);
+
+/* Labels of n pictures: float32 [n, 1] for two classes, else int64 [n]. */
+pc_shape pc__label_shape(const pc__source *source, int64_t n);
+pc_dtype pc__label_dtype(const pc__source *source);
+void pc__fill_labels(const pc__source *source, const pc__made *made, void *to);
 
 #endif

@@ -1,4 +1,5 @@
 /* loader.c: batches of pictures from folders: the options, the walk through the epochs, and facts. */
+#include "data/device_batch.h"
 #include "data/prefetch.h"
 
 enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIDE_MAX = 16384, PREFETCH_MAX = 1024 };
@@ -6,10 +7,8 @@ enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIDE_MAX = 16384, PREFETCH_MAX = 102
 struct pc_loader {
     pc__source source;
     pc__prefetch prefetch;
-    pc__made current;  /* the batch that the program has, on the host */
-    pc_tensor *x, *y;  /* the same on another device, else NULL */
+    pc__made current;  /* the batch that the program has */
     pc__position next; /* of the program; batch == batches: it is to hear of the epoch's end */
-    pc_device device;
 };
 
 static pc_status check_numbers(const pc_loader_options *o)
@@ -69,7 +68,13 @@ static pc_status open_source(pc__source *s, const char *folder, const pc_loader_
     s->batches = (count + s->batch - 1) / s->batch;
     s->order_epoch = -1;
     s->order = pc__alloc((size_t)count * sizeof *s->order);
-    return s->order ? PC_OK : PC_ERR_MEMORY;
+    if (!s->order)
+        return PC_ERR_MEMORY;
+    s->device = o->device;
+    if (s->device.type == PC_CPU)
+        return PC_OK;
+    s->crossing = pc__crossing_new(s);
+    return s->crossing ? PC_OK : pc_error_last()->status;
 }
 
 pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
@@ -79,7 +84,6 @@ pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
     pc_loader *loader = pc__calloc(1, sizeof *loader);
     if (!loader)
         return NULL;
-    loader->device = options.device;
     if (open_source(&loader->source, folder, &options) == PC_OK &&
         pc__made_open(&loader->current, &loader->source) == PC_OK &&
         pc__prefetch_open(&loader->prefetch, &loader->source, options.prefetch) == PC_OK)
@@ -88,62 +92,16 @@ pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
     return NULL;
 }
 
-/* The program is done with its batch. */
-static void release_current(pc_loader *loader)
-{
-    pc_tensor_free(loader->x);
-    pc_tensor_free(loader->y);
-    loader->x = loader->y = NULL;
-    pc__made_drop(&loader->current);
-}
-
 void pc_loader_free(pc_loader *loader)
 {
     if (!loader)
         return;
     pc__prefetch_close(&loader->prefetch);
-    release_current(loader);
     pc__made_close(&loader->current);
     pc__pictures_free(&loader->source.pictures);
+    pc__crossing_free(loader->source.crossing);
     pc__free(loader->source.order);
     pc__free(loader);
-}
-
-/* t on the device, owned by the caller whatever scopes are open. */
-static pc_tensor *across(pc_tensor *t, pc_device device)
-{
-    pc_tensor *moved = t ? pc_to(t, device, (pc_dtype)t->dtype, true) : NULL;
-    if (moved)
-        pc__scope_forget(moved);
-    return moved;
-}
-
-/* Pictures travel as rows of pixels, as they lie in memory, and are seen as [n, 3, size, size] there again. */
-static pc_tensor *pictures_across(pc_tensor *x, pc_device device)
-{
-    pc__meta meta;
-    pc__meta_contiguous(&meta, PC_F32, 4, (int64_t[]){x->shape[0], x->shape[2], x->shape[3], x->shape[1]});
-    meta.view_of = x;
-    pc_tensor *rows = pc__tensor_unscoped(&meta, x->storage->device);
-    pc_tensor *moved = across(rows, device);
-    pc_tensor_free(rows);
-    if (!moved)
-        return NULL;
-    pc__meta_channels_last(&meta, PC_F32, x->shape);
-    meta.view_of = moved;
-    pc_tensor *seen = pc__tensor_unscoped(&meta, device);
-    pc_tensor_free(moved);
-    return seen;
-}
-
-/* The host's copy stays until the program takes the next batch. */
-static bool to_device(pc_loader *loader)
-{
-    if (loader->device.type == PC_CPU)
-        return true;
-    loader->x = pictures_across(loader->current.x, loader->device);
-    loader->y = loader->x ? across(loader->current.y, loader->device) : NULL;
-    return loader->y != NULL;
 }
 
 static void go_to(pc_loader *loader, pc__position position)
@@ -161,25 +119,21 @@ bool pc_loader_next(pc_loader *loader, pc_batch *batch)
         return false;
     }
     *batch = (pc_batch){0};
-    release_current(loader);
+    pc__made_drop(&loader->current);
     if (loader->next.batch == loader->source.batches) {
         loader->next = (pc__position){loader->next.epoch + 1, 0};
         return false;
     }
     if (pc__prefetch_take(&loader->prefetch, &loader->current) != PC_OK)
         return false;
-    if (!to_device(loader)) {
-        release_current(loader);
+    if (pc__device_batch_augment(&loader->source, &loader->current) != PC_OK) {
+        pc__made_drop(&loader->current);
         go_to(loader, loader->next);
         return false;
     }
     loader->next.batch++;
     const pc__made *made = &loader->current;
-    *batch = (pc_batch){.x = loader->x ? loader->x : made->x,
-                        .y = loader->y ? loader->y : made->y,
-                        .n = made->n,
-                        .first = made->first,
-                        .sample = made->samples};
+    *batch = (pc_batch){.x = made->x, .y = made->y, .n = made->n, .first = made->first, .sample = made->samples};
     return true;
 }
 
@@ -190,7 +144,7 @@ pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch)
     if (epoch < 0 || epoch == INT64_MAX || batch < 0 || batch > loader->source.batches)
         return pc__fail(PC_ERR_RANGE, "pc_loader_seek: there is no batch %lld of epoch %lld; an epoch has %lld",
                         (long long)batch, (long long)epoch, (long long)loader->source.batches);
-    release_current(loader);
+    pc__made_drop(&loader->current);
     go_to(loader, (pc__position){epoch, batch});
     return PC_OK;
 }

@@ -150,7 +150,8 @@ static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool
     }
     if (!manual)
         PC__TRY(wait_for_uses(o, stream, work, write));
-    if (write && !manual)
+    /* A recording has waited for nothing: what came before it stays, for its launches and for everybody else. */
+    if (write && !manual && !stream->recording)
         own(o, stream, work, true);
     else if (owner == stream->id)
         atomic_store(write ? &o->wrote : &o->read, work->ticket);
@@ -264,13 +265,13 @@ pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool a
         pc_stream *stream = pc__stream_hold(next.stream);
         pc_status status = PC_OK;
         if (stream) {
-            uint64_t queued = atomic_load(&stream->ticket);
+            uint64_t ticket = PC__MIN(next.ticket, atomic_load(&stream->ticket));
             if (stream->recording && next.ticket > stream->recording_from)
                 status = pc__graph_allows(stream, who, "data that only a launch will compute");
-            else if (!asked)
+            else if (!asked && !pc__ticket_done(stream, ticket))
                 status = pc__wait_allowed(stream->device, who);
             if (status == PC_OK)
-                status = pc__host_wait(stream, PC__MIN(next.ticket, queued), who, asked ? NULL : "data under way");
+                status = pc__host_wait(stream, ticket, who, asked ? NULL : "data under way");
             pc__stream_let_go(stream);
         }
         PC__TRY(status);

@@ -1,5 +1,6 @@
 /* npy_tensor.c: tensors from and to .npy files. */
 #include "io/npy.h"
+#include "tensor/read.h"
 #include "tensor/tensor.h"
 
 static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {
@@ -28,7 +29,7 @@ pc_status pc_save_npy(const pc_tensor *t, const char *path)
     array.data = pc__alloc(bytes);
     if (!array.data)
         return PC_ERR_MEMORY;
-    pc_status status = pc_read(t, array.data, bytes);
+    pc_status status = pc__read(t, array.data, bytes, "pc_save_npy");
     if (status == PC_OK)
         status = pc__npy_write(path, &array);
     pc__npy_free(&array);

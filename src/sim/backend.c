@@ -8,9 +8,9 @@ static int count(char *why, size_t n)
     pc__sim_start();
     pthread_mutex_lock(&pc__sim.lock);
     int devices = pc__sim.options.devices;
-    pthread_mutex_unlock(&pc__sim.lock);
     if (!devices)
-        snprintf(why, n, "PARACORD_SIM is not set (PARACORD_SIM=2 makes sim:0 and sim:1)");
+        snprintf(why, n, "%s", pc__sim.why_none);
+    pthread_mutex_unlock(&pc__sim.lock);
     return devices;
 }
 
@@ -153,13 +153,15 @@ static void put_mark(pc__sim_stream *s, const pc__work *work)
     pc__sim_command *c = pc__try_alloc_aligned(sizeof *c, 16);
     pthread_mutex_lock(&pc__sim.lock);
     s->host_waiters++;
-    while (!c && s->spare_queued)
+    while (!c && s->spare_queued && !s->device->forked)
         pthread_cond_wait(&s->progress, &pc__sim.lock);
     s->host_waiters--;
-    s->spare_queued |= !c;
-    c = c ? c : &s->spare;
-    *c = (pc__sim_command){.kind = c == &s->spare ? PC__SIM_SPARE : PC__SIM_NOTHING, .work = *work};
-    pc__sim_push(s, c);
+    if (c || !s->spare_queued) {
+        s->spare_queued |= !c;
+        c = c ? c : &s->spare;
+        *c = (pc__sim_command){.kind = c == &s->spare ? PC__SIM_SPARE : PC__SIM_NOTHING, .work = *work};
+        pc__sim_push(s, c);
+    }
     pthread_mutex_unlock(&pc__sim.lock);
 }
 
@@ -201,10 +203,12 @@ static pc_status ticket_synchronize(pc_stream *stream, uint64_t ticket)
     pc__sim_stream *s = stream->implementation;
     pthread_mutex_lock(&pc__sim.lock);
     s->host_waiters++;
-    while (s->done < ticket)
+    while (s->done < ticket && !s->device->forked)
         pthread_cond_wait(&s->progress, &pc__sim.lock);
     s->host_waiters--;
-    pc_status status = s->failing && s->failed[0].from <= ticket ? say_failure(s) : PC_OK;
+    /* At the end of the queue also that of a wait for work which was then refused. */
+    bool all = ticket >= atomic_load_explicit(&stream->ticket, memory_order_acquire);
+    pc_status status = s->failing && (all || s->failed[0].from <= ticket) ? say_failure(s) : PC_OK;
     if (status == PC_OK && s->device->lost)
         status = pc__error_put(&s->device->loss);
     pthread_mutex_unlock(&pc__sim.lock);

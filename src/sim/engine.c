@@ -26,12 +26,19 @@ static pc_status run_kernel(const pc__sim_stream *s, const pc__sim_command *c)
     return status;
 }
 
+/* With a bandwidth the bytes move bit by bit over the time that they take, as on a GPU: what becomes of them meanwhile
+ * shows. */
 static pc_status run_copy(const pc__sim_command *c)
 {
+    double rate = pc__sim.options.bandwidth;
     int64_t start = pc__now();
-    memcpy(c->copy.to, c->copy.from, c->copy.bytes);
-    if (pc__sim.options.bandwidth > 0)
-        sleep_until(start + (int64_t)((double)c->copy.bytes / pc__sim.options.bandwidth * 1e9));
+    size_t bytes = c->copy.bytes, step = rate > 0 && bytes >= 16384 ? bytes / 16 : bytes;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = PC__MIN(step, bytes - at);
+        if (rate > 0)
+            sleep_until(start + (int64_t)((double)(at + n) / rate * 1e9));
+        memcpy((char *)c->copy.to + at, (const char *)c->copy.from + at, n);
+    }
     return PC_OK;
 }
 
@@ -161,7 +168,7 @@ static void lose_all(void)
         pc__sim_device *device = &pc__sim.device[i];
         if (!device->open)
             continue;
-        device->lost = true;
+        device->lost = device->forked = true;
         device->loss = (pc_error){.status = PC_ERR_LOST, .file = __FILE__, .line = __LINE__};
         snprintf(device->loss.message, sizeof device->loss.message,
                  "sim:%d is lost: devices do not go with a fork; use them in one process, or first after the fork", i);

@@ -38,7 +38,7 @@ static bool parse_number(const char *text, const char *const *units, const doubl
 {
     char *end;
     *value = strtod(text, &end);
-    if (end == text || !(*value >= 0))
+    if (end == text || !(*value >= 0 && *value <= 1e15))
         return false;
     if (!*end)
         return true;
@@ -69,6 +69,14 @@ static bool parse_time(const char *text, double *value)
     static const char *const units[] = {"s", "ms", "us", "ns", NULL};
     static const double factors[] = {1, 1e-3, 1e-6, 1e-9};
     return parse_number(text, units, factors, value);
+}
+
+static bool parse_count(const char *text, int *count)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    *count = (int)n;
+    return end != text && !*end && n > -1000000 && n < 1000000;
 }
 
 /* "kernel:17": on every device, its 17th operation of that kind. */
@@ -102,10 +110,8 @@ static bool parse_option(char *text, pc_sim_options *o)
         o->memory = (int64_t)number;
         return true;
     }
-    if (strcmp(text, "kernels") == 0) {
-        o->kernels = atoi(value);
-        return o->kernels > 0;
-    }
+    if (strcmp(text, "kernels") == 0)
+        return parse_count(value, &o->kernels) && o->kernels > 0;
     if (strcmp(text, "bandwidth") == 0)
         return parse_rate(value, &o->bandwidth);
     if (strcmp(text, "latency") == 0)
@@ -115,28 +121,45 @@ static bool parse_option(char *text, pc_sim_options *o)
     return strcmp(text, "fail") == 0 && parse_fault(value);
 }
 
+/* False with why, in words, when it is not understood. */
+static bool parse_environment(const char *value, pc_sim_options *o, char *why, size_t room)
+{
+    static const char *const advice =
+        "write 4, or 4,memory=64M,kernels=1,bandwidth=2G,latency=20us,time=1ms,fail=kernel:17";
+    char text[256], part_text[256], *rest = text;
+    if ((size_t)snprintf(text, sizeof text, "%s", value) >= sizeof text) {
+        snprintf(why, room, "PARACORD_SIM=%.40s... is too long; %s", value, advice);
+        return false;
+    }
+    for (char *part = strsep(&rest, ","), *first = part; part; part = strsep(&rest, ",")) {
+        snprintf(part_text, sizeof part_text, "%s", part);
+        if (part == first ? parse_count(part, &o->devices) : parse_option(part, o))
+            continue;
+        snprintf(why, room, "PARACORD_SIM=%.80s: \"%.40s\" is not understood; %s", value, part_text, advice);
+        return false;
+    }
+    if (check(o) == PC_OK)
+        return true;
+    snprintf(why, room, "PARACORD_SIM=%.80s: %.200s", value, pc_error_last()->message);
+    return false;
+}
+
 /* What cannot be read makes no devices: pc_device_count says why. */
 static void read_environment(void)
 {
     const char *value = getenv("PARACORD_SIM");
     pc_sim_options o = {0};
-    char text[256], *rest = text, *end;
-    snprintf(text, sizeof text, "%s", value ? value : "0");
-    const char *first = strsep(&rest, ",");
-    o.devices = (int)strtol(first, &end, 10);
-    bool fine = end != first && !*end;
-    for (char *part; fine && (part = strsep(&rest, ","));)
-        fine = parse_option(part, &o);
     pc_error before = pc__error_take();
-    if (fine && check(&o) == PC_OK) {
-        set(&o);
-    } else {
-        pc__log(PC_LOG_WARNING,
-                "PARACORD_SIM=%.80s is not understood: write 4, or 4,memory=64M,kernels=1,bandwidth=2G,latency=20us,"
-                "time=1ms,fail=kernel:17",
-                value);
-        set(&(pc_sim_options){0});
+    if (!value || !*value) {
+        snprintf(pc__sim.why_none, sizeof pc__sim.why_none,
+                 "PARACORD_SIM is not set (PARACORD_SIM=2 makes sim:0 and sim:1)");
+    } else if (!parse_environment(value, &o, pc__sim.why_none, sizeof pc__sim.why_none)) {
+        pc__log(PC_LOG_WARNING, "%s", pc__sim.why_none);
+        o = (pc_sim_options){0};
+    } else if (!o.devices) {
+        snprintf(pc__sim.why_none, sizeof pc__sim.why_none, "PARACORD_SIM=%.80s asks for none", value);
     }
+    set(&o);
     pc_error_clear();
     (void)pc__error_put(&before);
 }
@@ -157,6 +180,7 @@ static pc_status empty(int index)
                         (long long)stats.in_use, index);
     pc_error before = pc__error_take();
     (void)!pc_device_synchronize(device); /* what is lost need not finish */
+    (void)!pc_device_synchronize(device); /* failures that reached a stream after its turn */
     pc_error_clear();
     (void)pc__error_put(&before);
     return pc_memory_trim(device);
@@ -166,6 +190,9 @@ pc_status pc_sim_configure(pc_sim_options options)
 {
     pc__sim_start();
     PC__TRY(check(&options));
+    for (int i = 0; i < PC__DEVICES_MAX; i++)
+        if (pc__sim.device[i].forked)
+            return pc__error_put(&pc__sim.device[i].loss); /* nobody is there to finish what was under way */
     for (int i = 0; i < pc__sim.options.devices; i++)
         if (pc__sim.device[i].open)
             PC__TRY(empty(i));
@@ -177,6 +204,7 @@ pc_status pc_sim_configure(pc_sim_options options)
         pc__sim.device[i].fault_in = pc__sim.device[i].operations = 0;
     }
     set(&options);
+    snprintf(pc__sim.why_none, sizeof pc__sim.why_none, "pc_sim_configure was asked for none");
     pc_status status = PC_OK;
     for (int i = 0; i < PC__DEVICES_MAX && status == PC_OK; i++)
         if (open[i])

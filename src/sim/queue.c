@@ -161,7 +161,8 @@ void pc__sim_push(pc__sim_stream *s, pc__sim_command *c)
 {
     *s->last = c;
     s->last = &c->next;
-    s->queued = c->work.ticket;
+    if (c->kind != PC__SIM_WAIT) /* the work that it is for may be refused; its ticket is another's then */
+        s->queued = c->work.ticket;
     pc__sim_advance(s);
 }
 

@@ -119,6 +119,7 @@ typedef struct pc__sim_block {
 typedef struct pc__sim_device {
     int index;
     bool open, lost, stop;
+    bool forked; /* open in the process that this one is a child of: no thread of it is here */
     pc_error loss;
     pc__sim_engine engine[PC__SIM_ENGINES];
     pc__sim_lane lane[PC__SIM_KERNELS_MAX + 3];
@@ -134,6 +135,7 @@ typedef struct pc__sim_device {
 typedef struct pc__sim_state {
     pthread_mutex_t lock;
     pc_sim_options options;
+    char why_none[384]; /* why there are no devices, when there are none */
     pc__sim_device device[PC__DEVICES_MAX];
 } pc__sim_state;
 extern pc__sim_state pc__sim;

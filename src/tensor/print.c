@@ -1,6 +1,7 @@
 /* print.c: tensors as text, by the rules of PyTorch's torch/_tensor_str.py: four digits, lines of 80 columns, three
  * items at each edge of a tensor of more than 1000 elements. */
 #include "tensor/node.h"
+#include "tensor/read.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -211,15 +212,15 @@ static void put_suffixes(printer *p)
     }
 }
 
-char *pc_tensor_text(const pc_tensor *t)
+static char *text_of(const pc_tensor *t, const char *who)
 {
     if (!t)
-        return pc__null(PC_ERR_ARGUMENT, "pc_tensor_text: the tensor is NULL");
+        return pc__null(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
     int64_t n = pc_tensor_count(t);
     size_t bytes = (size_t)n * pc_dtype_size(t->dtype);
     char *values = pc__alloc(bytes);
     printer p = {.t = t, .values = values, .summarize = n > THRESHOLD};
-    if (!values || pc_read(t, values, bytes) != PC_OK) {
+    if (!values || pc__read(t, values, bytes, who) != PC_OK) {
         pc__free(values);
         return NULL;
     }
@@ -238,20 +239,30 @@ char *pc_tensor_text(const pc_tensor *t)
     return p.text.data;
 }
 
+char *pc_tensor_text(const pc_tensor *t)
+{
+    return text_of(t, "pc_tensor_text");
+}
+
 void pc_text_free(char *text)
 {
     pc__free(text);
 }
 
-void pc_print_to(const pc_tensor *t, FILE *out)
+static void print(const pc_tensor *t, FILE *out, const char *who)
 {
-    char *text = pc_tensor_text(t);
+    char *text = text_of(t, who);
     if (text)
         fprintf(out, "%s\n", text);
     pc__free(text);
 }
 
+void pc_print_to(const pc_tensor *t, FILE *out)
+{
+    print(t, out, "pc_print_to");
+}
+
 void pc_print(const pc_tensor *t)
 {
-    pc_print_to(t, stdout);
+    print(t, stdout, "pc_print");
 }

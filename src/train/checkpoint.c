@@ -130,10 +130,11 @@ static void adopt(const header *h, pc__fit *fit)
     pc_generator_set((pc_generator){h->seed, h->draws});
 }
 
-pc_status pc__checkpoint_save(const char *path, const pc__fit *fit, const char *settings)
+pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
 {
     const pc_optimizer *o = fit->optimizer;
     header h;
+    PC__TRY(pc__fit_settle(fit));
     describe(fit, settings, &h);
     front f = {{0}, 0, 0};
     memcpy(f.magic, magic, sizeof f.magic);

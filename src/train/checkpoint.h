@@ -4,9 +4,9 @@
 
 #include "train/fit.h"
 
-/* Write weights, optimiser state, the thread's generator and the position. `settings`: what must be the same for going
- * on, one "name=value" a line, below 1024 bytes. */
-pc_status pc__checkpoint_save(const char *path, const pc__fit *fit, const char *settings);
+/* Write weights, optimiser state, the thread's generator and the position; waits for the batches under way. `settings`:
+ * what must be the same for going on, one "name=value" a line, below 1024 bytes. */
+pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings);
 
 /* Read it back into net and optimiser (which must have been made by the same settings), the thread's generator and
  * fit->at. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is damaged. On failure net

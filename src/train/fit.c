@@ -23,22 +23,25 @@ static pc_status step(pc__fit *fit, const pc_batch *batch)
         if (status == PC_OK)
             status = pc_optimizer_step(fit->optimizer);
         if (status == PC_OK)
-            status = pc__score_add(&fit->at.score, logits, batch->y, loss);
+            status = pc__scorer_add(&fit->scorer, batch, logits, loss);
     }
     return status;
 }
 
-/* Time left in all, from the pace of this epoch. */
-static double seconds_left(const pc__fit *fit, double total)
+pc_status pc__fit_settle(pc__fit *fit)
 {
-    if (!fit->at.score.seen)
-        return NAN;
-    double per_picture = fit->at.seconds / (double)fit->at.score.seen;
-    double epochs_after = (double)(fit->epochs - fit->at.epoch - 1);
-    return per_picture * (total - (double)fit->at.score.seen + epochs_after * total);
+    return pc__scorer_settle(&fit->scorer);
 }
 
-static void tell_progress(const pc__fit *fit)
+/* Time left in all, from the pace of this epoch. */
+static double seconds_left(const pc__fit *fit, double done, double total)
+{
+    double per_picture = fit->at.seconds / done;
+    double epochs_after = (double)(fit->epochs - fit->at.epoch - 1);
+    return per_picture * (total - done + epochs_after * total);
+}
+
+static void tell_progress(const pc__fit *fit, int64_t done)
 {
     if (!fit->callbacks || !fit->callbacks->progress)
         return;
@@ -46,12 +49,12 @@ static void tell_progress(const pc__fit *fit)
     int64_t total = pc_loader_count(fit->train);
     pc_progress progress = {.epoch = (int)fit->at.epoch + 1,
                             .epochs = fit->epochs,
-                            .done = score->seen,
+                            .done = done,
                             .total = total,
                             .loss = pc__score_loss(score),
                             .accuracy = pc__score_accuracy(score),
-                            .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : 0,
-                            .seconds_left = seconds_left(fit, (double)total)};
+                            .images_per_second = fit->at.seconds > 0 ? (double)done / fit->at.seconds : 0,
+                            .seconds_left = seconds_left(fit, (double)done, (double)total)};
     fit->callbacks->progress(fit->callbacks->context, &progress);
 }
 
@@ -67,16 +70,19 @@ static pc_status run_epoch(pc__fit *fit)
     pc_batch batch;
     double start = pc__seconds_now();
     while (pc_loader_next(fit->train, &batch)) {
+        int64_t done = batch.first + batch.n;
         PC__TRY(step(fit, &batch));
+        if (fit->at.batch + 1 == pc_loader_batches(fit->train))
+            PC__TRY(pc__fit_settle(fit)); /* here, so that the epoch's seconds have all of its work */
         double now = pc__seconds_now();
         fit->at.seconds += now - start;
         start = now;
         fit->at.batch++;
         PC__TRY(fit->passed ? fit->passed(fit->context, fit, NULL) : PC_OK);
-        tell_progress(fit);
+        tell_progress(fit, done);
         if (wants_stop(fit)) {
             fit->stopped = true;
-            return PC_OK;
+            return pc__fit_settle(fit);
         }
     }
     return fit->at.batch == pc_loader_batches(fit->train) ? PC_OK : pc_error_last()->status;
@@ -110,9 +116,8 @@ static pc_status end_epoch(pc__fit *fit)
     return PC_OK;
 }
 
-pc_status pc__fit_run(pc__fit *fit)
+static pc_status run_epochs(pc__fit *fit)
 {
-    pc_module_train(fit->net, true);
     while (fit->at.epoch < fit->epochs) {
         PC__TRY(run_epoch(fit));
         /* A stop on the last batch of an epoch leaves that epoch to be ended on resuming. */
@@ -121,4 +126,13 @@ pc_status pc__fit_run(pc__fit *fit)
         PC__TRY(end_epoch(fit));
     }
     return PC_OK;
+}
+
+pc_status pc__fit_run(pc__fit *fit)
+{
+    pc_module_train(fit->net, true);
+    fit->scorer = (pc__scorer){.score = &fit->at.score};
+    pc_status status = run_epochs(fit);
+    pc__scorer_close(&fit->scorer);
+    return status;
 }

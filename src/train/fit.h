@@ -2,7 +2,7 @@
 #ifndef PC__FIT_H
 #define PC__FIT_H
 
-#include "train/score.h"
+#include "train/scorer.h"
 
 #include <paracord/train.h>
 
@@ -11,7 +11,7 @@
 typedef struct pc__standing {
     int64_t epoch;   /* from 0: the one under way */
     int64_t batch;   /* of that epoch: the next one */
-    pc__score score; /* of that epoch so far */
+    pc__score score; /* of that epoch so far, but for batches that are under way (pc__fit_settle) */
     double seconds;  /* of that epoch so far */
 } pc__standing;
 
@@ -25,12 +25,17 @@ typedef struct pc__fit {
     pc_epoch_result last; /* of the last finished epoch */
     bool stopped;         /* on request */
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
-    pc_status (*passed)(void *context, const struct pc__fit *fit, const pc_epoch_result *result);
+    pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
+    pc__scorer scorer; /* while it runs */
 } pc__fit;
 
-/* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). */
+/* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host
+ * waits at the end of an epoch, at a stop, and where it is PC__AHEAD batches ahead. */
 pc_status pc__fit_run(pc__fit *fit);
+
+/* Wait for the batches that are under way: fit->at.score then has them all. */
+pc_status pc__fit_settle(pc__fit *fit);
 
 /* Seconds of a clock that only goes forward. */
 double pc__seconds_now(void);

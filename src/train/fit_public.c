@@ -8,7 +8,7 @@
 #include <paracord/no_grad.h>
 #include <unistd.h>
 
-static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result *result)
+static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
 {
     const pc_fit_options *options = context;
     return result ? pc__checkpoint_save(options->checkpoint, fit, options->settings) : PC_OK;

@@ -79,8 +79,9 @@ static pc_status make_network(pc__run *run)
     return run->fit.optimizer ? PC_OK : pc_error_last()->status;
 }
 
-static pc_status save_checkpoint(pc__run *run, const pc__fit *fit)
+static pc_status save_checkpoint(pc__run *run, pc__fit *fit)
 {
+    PC__TRY(pc__fit_settle(fit)); /* the work under way is no cost of saving */
     double start = pc__seconds_now();
     PC__TRY(pc__checkpoint_save(run->checkpoint, fit, run->settings));
     run->last_save = pc__seconds_now();
@@ -97,7 +98,7 @@ static bool save_pays(const pc__run *run)
 
 /* An epoch's line goes to metrics.jsonl before the checkpoint that counts it: resuming cuts lines of epochs that will
  * be done again. */
-static pc_status passed(void *context, const pc__fit *fit, const pc_epoch_result *result)
+static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
 {
     pc__run *run = context;
     if (!result)

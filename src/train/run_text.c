@@ -54,8 +54,9 @@ pc_status pc__run_settings_text(pc__run *run)
                    {"zoom", s->zoom}, {"rotation", s->rotation}, {"val-split", run->split ? s->val_split : 0}};
     pc__text text = {0};
     char device[PC_DEVICE_NAME_MAX];
-    pc_device_name(run->device, device);
-    device[strcspn(device, ":")] = 0; /* the kind of device, not which one */
+    /* the kind of device, not which one; sim computes with cpu's kernels, to the same bits */
+    pc_device_name(run->device.type == PC_SIM ? PC_DEVICE_CPU : run->device, device);
+    device[strcspn(device, ":")] = 0;
     pc__text_add(&text, "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--init %s\n--resize %s\n--seed %llu\n",
                  s->arch, s->batch, s->size, s->optimizer, s->init, s->resize, (unsigned long long)s->seed);
     for (int i = 0; i < PC__COUNT(numbers); i++) {

@@ -1,7 +1,6 @@
 /* score.c: losses and accuracies of batches. */
-#include "train/score.h"
-
 #include "tensor/tensor.h"
+#include "train/scorer.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -23,17 +22,6 @@ int pc__named_class(const float *row, int64_t width)
     return best;
 }
 
-/* All elements of a small tensor on the host; from pc__alloc. */
-static void *on_host(const pc_tensor *t)
-{
-    size_t bytes = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
-    void *copy = pc__alloc(bytes);
-    if (copy && pc_read(t, copy, bytes) == PC_OK)
-        return copy;
-    pc__free(copy);
-    return NULL;
-}
-
 static int64_t count_correct(const float *logits, int64_t width, const void *y, bool binary, int64_t n)
 {
     int64_t correct = 0;
@@ -44,21 +32,12 @@ static int64_t count_correct(const float *logits, int64_t width, const void *y, 
     return correct;
 }
 
-pc_status pc__score_add(pc__score *score, const pc_tensor *logits, const pc_tensor *y, const pc_tensor *loss)
+void pc__score_add(pc__score *score, const float *logits, int64_t width, const void *y, bool binary, int64_t n,
+                   double loss)
 {
-    float *rows = on_host(logits);
-    void *labels = on_host(y);
-    double mean = pc_item(loss);
-    bool fine = rows && labels;
-    if (fine) {
-        int64_t n = logits->shape[0];
-        score->loss += mean * (double)n;
-        score->correct += count_correct(rows, logits->shape[1], labels, pc__is_float(y->dtype), n);
-        score->seen += n;
-    }
-    pc__free(rows);
-    pc__free(labels);
-    return fine ? PC_OK : pc_error_last()->status;
+    score->loss += loss * (double)n;
+    score->correct += count_correct(logits, width, y, binary, n);
+    score->seen += n;
 }
 
 double pc__score_loss(const pc__score *score)
@@ -71,20 +50,12 @@ double pc__score_accuracy(const pc__score *score)
     return score->seen ? (double)score->correct / (double)score->seen : NAN;
 }
 
-static pc_status score_batch(pc_module *net, const pc_batch *batch, pc__batch_fn each, void *context, pc__score *score)
+static pc_status score_batch(pc_module *net, const pc_batch *batch, pc__scorer *scorer)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
         pc_tensor *logits = pc_forward(net, batch->x), *loss = pc__batch_loss(logits, batch->y);
-        status = loss ? pc__score_add(score, logits, batch->y, loss) : pc_error_last()->status;
-        if (status != PC_OK || !each)
-            break;
-        float *rows = on_host(logits);
-        if (!rows)
-            status = pc_error_last()->status;
-        else if (!each(context, batch, rows, logits->shape[1]))
-            status = PC_ERR_INTERRUPTED;
-        pc__free(rows);
+        status = loss ? pc__scorer_add(scorer, batch, logits, loss) : pc_error_last()->status;
     }
     return status;
 }
@@ -93,16 +64,23 @@ pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each,
 {
     bool was_training = pc_module_is_training(net);
     pc_batch batch;
+    pc__scorer scorer = {.score = score, .each = each, .context = context};
     pc_status status = pc_loader_seek(loader, 0, 0);
+    int64_t given = 0;
     *score = (pc__score){0};
     pc_module_train(net, false);
     PC_NO_GRAD
     {
-        while (status == PC_OK && pc_loader_next(loader, &batch))
-            status = score_batch(net, &batch, each, context, score);
+        while (status == PC_OK && pc_loader_next(loader, &batch)) {
+            status = score_batch(net, &batch, &scorer);
+            given += batch.n;
+        }
     }
-    if (status == PC_OK && score->seen < pc_loader_count(loader))
+    if (status == PC_OK && given < pc_loader_count(loader))
         status = pc_error_last()->status;
+    if (status == PC_OK)
+        status = pc__scorer_settle(&scorer);
+    pc__scorer_close(&scorer);
     pc_module_train(net, was_training);
     return status;
 }

@@ -14,8 +14,10 @@ typedef struct pc__score {
 /* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy; y [n] int64: cross-entropy. */
 pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y);
 
-/* Add a batch: its loss and how many logits name the right class (a logit of 0, probability 0.5, names the second). */
-pc_status pc__score_add(pc__score *score, const pc_tensor *logits, const pc_tensor *y, const pc_tensor *loss);
+/* Add a batch of n pictures: its mean loss and how many of n rows of `width` logits name the right class (with one
+ * column a logit of 0, probability 0.5, names the second). y as above (`binary`: floating), on the host. */
+void pc__score_add(pc__score *score, const float *logits, int64_t width, const void *y, bool binary, int64_t n,
+                   double loss);
 
 double pc__score_loss(const pc__score *score);     /* mean; NaN for none */
 double pc__score_accuracy(const pc__score *score); /* share; NaN for none */
@@ -23,8 +25,9 @@ double pc__score_accuracy(const pc__score *score); /* share; NaN for none */
 /* The class that row i of n x width logits names; with one column 0 or 1. */
 int pc__named_class(const float *row, int64_t width);
 
-/* One pass over a loader in evaluation mode. `each`, when not NULL, sees every batch and may return false to stop:
- * PC_ERR_INTERRUPTED then, without an error recorded. */
+/* One pass over a loader in evaluation mode. `each`, when not NULL, sees every batch (its n, first and sample; where
+ * work is done later, the batch itself may be gone by then) and may return false to stop: PC_ERR_INTERRUPTED then,
+ * without an error recorded. */
 typedef bool (*pc__batch_fn)(void *context, const pc_batch *batch, const float *logits, int64_t width);
 pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each, void *context, pc__score *score);
 

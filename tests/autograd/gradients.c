@@ -1,10 +1,9 @@
 /* Gradients against five-point differences in float64: every differentiable op, through views, broadcasting, strided
  * inputs and fused variants. */
-#include "support.h"
+#include "device.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
-#include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
@@ -45,12 +44,12 @@ static double evaluate(const check *c, int n_in, bool backward, double grad[INPU
     PC_SCOPE {
         pc_tensor *x[INPUTS] = {NULL};
         for (int i = 0; i < n_in; i++) {
-            x[i] = pc_from_data(values[i], c->shape[i], PC_F64, PC_DEVICE_CPU);
+            x[i] = pc_from_data(values[i], c->shape[i], PC_F64, test_device());
             assert_ok(pc_require_grad(x[i], backward));
         }
         pc_tensor *y = pc_flatten_from(c->f(x), 0);
-        pc_tensor *weight = pc_add_scalar(pc_arange(0, (double)pc_tensor_count(y), 1, PC_F64, PC_DEVICE_CPU), 1.5);
-        weight = pc_div(pc_scalar(2, PC_F64, PC_DEVICE_CPU), weight);
+        pc_tensor *weight = pc_add_scalar(pc_arange(0, (double)pc_tensor_count(y), 1, PC_F64, test_device()), 1.5);
+        weight = pc_div(pc_scalar(2, PC_F64, test_device()), weight);
         pc_tensor *loss = pc_sum(pc_mul(y, weight));
         result = pc_item(loss);
         if (pc_failed())
@@ -91,8 +90,7 @@ static void compare(void **state)
             if (!(fabs(grad[i][k] - want) <= 1e-8 + 1e-7 * fabs(want)))
                 fail_msg("%s: gradient %d of input %d is %.12g, want %.12g", c->name, (int)k, i, grad[i][k], want);
         }
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_no_leak();
 }
 
 #define F(name, expression)                                                                                            \
@@ -114,13 +112,13 @@ static pc_tensor *last(pc_tensor *t)
 
 static pc_tensor *indices(int64_t a, int64_t b, int64_t c, int64_t d)
 {
-    return pc_from_data((int64_t[]){a, b, c, d}, PC_SHAPE(4), PC_I64, PC_DEVICE_CPU);
+    return pc_from_data((int64_t[]){a, b, c, d}, PC_SHAPE(4), PC_I64, test_device());
 }
 
 static pc_tensor *half(pc_tensor *like)
 {
-    pc_tensor *places = pc_arange(0, (double)pc_tensor_count(like), 1, PC_I32, PC_DEVICE_CPU);
-    return pc_lt(places, pc_scalar((double)pc_tensor_count(like) / 2, PC_F64, PC_DEVICE_CPU));
+    pc_tensor *places = pc_arange(0, (double)pc_tensor_count(like), 1, PC_I32, test_device());
+    return pc_lt(places, pc_scalar((double)pc_tensor_count(like) / 2, PC_F64, test_device()));
 }
 
 F(f_add, pc_add(x[0], x[1]))
@@ -157,7 +155,7 @@ F(f_overlapping, pc_mul(pc_slice(pc_flatten_from(x[0], 0), 0, 1, 9, 1), pc_slice
 F(f_squeeze, pc_exp(pc_squeeze(pc_unsqueeze(pc_unsqueeze(x[0], 1), -1), 1)))
 F(f_expand, pc_mul(pc_expand(x[0], PC_SHAPE(2, 3, 4)), pc_expand(x[1], PC_SHAPE(2, 3, 4))))
 F(f_copies, pc_mul(pc_contiguous(turned(x[0])), pc_clone(turned(x[0]))))
-F(f_to, pc_exp(pc_to(x[0], PC_DEVICE_CPU, PC_F64, true)))
+F(f_to, pc_exp(pc_to(x[0], test_device(), PC_F64, true)))
 F(f_cat, pc_exp(pc_cat((pc_tensor *[]){x[0], turned(x[1]), pc_mul(x[0], x[0])}, 3, 1)))
 F(f_index_select, pc_exp(pc_index_select(x[0], 1, indices(2, 0, 2, 3))))
 F(f_index_turned, pc_exp(pc_index_select(turned(x[0]), 0, indices(1, 1, 1, 3))))
@@ -211,7 +209,7 @@ F(f_net,
                                                                (pc_conv2d_spec){.activation = PC_RELU, .pool = 2}),
                                                   1),
                                   x[2], NULL, PC_NONE),
-                     pc_full(PC_SHAPE(2, 1), 0.5, PC_F64, PC_DEVICE_CPU)))
+                     pc_full(PC_SHAPE(2, 1), 0.5, PC_F64, test_device())))
 
 #define S(...)                                                                                                         \
     {                                                                                                                  \

@@ -1,14 +1,13 @@
 /* What is recorded, who collects gradients, and what backward refuses. */
-#include "support.h"
+#include "device.h"
 
 #include <paracord/autograd.h>
-#include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <pthread.h>
 
 static pc_tensor *leaf(double value, pc_shape shape)
 {
-    pc_tensor *t = pc_full(shape, value, PC_F32, PC_DEVICE_CPU);
+    pc_tensor *t = pc_full(shape, value, PC_F32, test_device());
     assert_ok(pc_require_grad(t, true));
     return t;
 }
@@ -23,12 +22,6 @@ static double sum_of(pc_tensor *t)
         }
     }
     return sum;
-}
-
-static void assert_no_leak(void)
-{
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
 }
 
 static void leaves_collect_until_told_to_forget(void **state)
@@ -57,7 +50,7 @@ static void what_requires_gradients(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_tensor *w = leaf(1, PC_SHAPE(2)), *x = pc_ones(PC_SHAPE(2), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *w = leaf(1, PC_SHAPE(2)), *x = pc_ones(PC_SHAPE(2), PC_F32, test_device());
         pc_tensor *y = pc_add(w, x), *z = pc_add(x, x);
         assert_true(pc_requires_grad(w) && pc_is_leaf(w));
         assert_true(pc_requires_grad(y) && !pc_is_leaf(y));
@@ -101,7 +94,7 @@ static void refused(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_tensor *w = leaf(3, PC_SHAPE(2)), *x = pc_ones(PC_SHAPE(2), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *w = leaf(3, PC_SHAPE(2)), *x = pc_ones(PC_SHAPE(2), PC_F32, test_device());
         pc_tensor *y = pc_mul(w, x);
         assert_fails(pc_require_grad(y, true), PC_ERR_STATE, "the result of mul, not a leaf");
         assert_fails(pc_require_grad(pc_cast(x, PC_I64), true), PC_ERR_DTYPE, "int64");
@@ -111,9 +104,9 @@ static void refused(void **state)
         assert_fails(pc_backward(NULL), PC_ERR_ARGUMENT, "NULL");
         assert_fails(pc_backward_with(y, NULL), PC_ERR_ARGUMENT, "NULL");
         assert_fails(pc_backward_with(NULL, x), PC_ERR_ARGUMENT, "NULL");
-        assert_fails(pc_backward_with(y, pc_ones(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU)), PC_ERR_SHAPE, "[3]");
-        assert_fails(pc_backward_with(y, pc_ones(PC_SHAPE(2), PC_F64, PC_DEVICE_CPU)), PC_ERR_SHAPE, "float64");
-        assert_fails(pc_backward(pc_sum(pc_add(y, pc_ones(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU)))), PC_ERR_SHAPE, "add");
+        assert_fails(pc_backward_with(y, pc_ones(PC_SHAPE(3), PC_F32, test_device())), PC_ERR_SHAPE, "[3]");
+        assert_fails(pc_backward_with(y, pc_ones(PC_SHAPE(2), PC_F64, test_device())), PC_ERR_SHAPE, "float64");
+        assert_fails(pc_backward(pc_sum(pc_add(y, pc_ones(PC_SHAPE(3), PC_F32, test_device())))), PC_ERR_SHAPE, "add");
         assert_null(pc_grad(w)); /* none of them left a trace */
         assert_ok(pc_backward_with(y, x));
         assert_close(sum_of(pc_grad(w)), 2, 0);
@@ -141,7 +134,7 @@ static void given_gradients_are_copied(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_tensor *w = leaf(3, PC_SHAPE(2)), *g = pc_ones(PC_SHAPE(2), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *w = leaf(3, PC_SHAPE(2)), *g = pc_ones(PC_SHAPE(2), PC_F32, test_device());
         assert_ok(pc_backward_with(w, g));
         assert_ok(pc_backward_with(w, g));
         assert_ok(pc_backward_with(pc_add_scalar(w, 1), g));

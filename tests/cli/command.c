@@ -10,8 +10,9 @@
 
 #define OUTPUT_MAX 65536
 
-static const char *const commands[] = {"train",          "eval",   "predict", "show", "pictures",
-                                       "pictures check", "device", "help",    "man",  "completion"};
+static const char *const commands[] = {"train",          "eval",  "predict",    "show",          "pictures",
+                                       "pictures check", "trace", "trace view", "trace summary", "device",
+                                       "help",           "man",   "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)
@@ -77,7 +78,7 @@ static void wrong_usage_is_2(void **state)
     assert_refused("predict m.h5", 2, "paracord predict: FILE is missing");
     assert_refused("pictures check a b", 2, "paracord pictures check: b: one argument too many");
     assert_refused("completion tcsh", 2, "paracord completion: SHELL tcsh: must be bash, zsh or fish");
-    assert_refused("help trane", 2, "paracord help: there is no command trane; did you mean train?");
+    assert_refused("help trin", 2, "paracord help: there is no command trin; did you mean train?");
     assert_refused("man pictures chck", 2,
                    "paracord man: there is no command pictures chck; did you mean pictures check?");
 }
@@ -249,7 +250,8 @@ static void bash_completes(void **state)
     NEED_BINARY();
     if (!installed("bash"))
         skip();
-    assert_offers("tr", "train");
+    assert_offers("tra", "train trace");
+    assert_offers("trace v", "view");
     assert_offers("train --ar", "--arch");
     assert_offers("train --arch \"\"", "article two-conv mlp lenet");
     assert_offers("train --arch = l", "lenet");

@@ -1,7 +1,10 @@
 /* Batches of pictures: what is in them depends on seed, epoch and sample, and on nothing else. */
 #include "pictures.h"
 
+#include "device.h"
+
 #include <paracord/loader.h>
+#include <paracord/ops.h>
 #include <paracord/memory.h>
 
 #define TWO ((const char *[]){"cat", "dog"})
@@ -28,14 +31,13 @@ static record new_record(void)
 static void note(record *r, const pc_batch *batch)
 {
     assert_true(r->count + batch->n <= 512);
-    /* channels last: the memory in its order */
-    memcpy(r->pixels + (size_t)r->count * PIXELS, pc_data(batch->x), (size_t)batch->n * PIXELS * sizeof(float));
-    for (int64_t i = 0; i < batch->n; i++) {
-        const void *y = pc_data(batch->y);
-        r->labels[r->count + i] =
-            pc_tensor_dtype(batch->y) == PC_F32 ? ((const float *)y)[i] : (float)((const int64_t *)y)[i];
-        r->samples[r->count + i] = batch->sample[i];
+    PC_SCOPE {
+        /* channels last: the memory in its order */
+        assert_ok(pc_read(pc_permute(batch->x, PC_SHAPE(0, 2, 3, 1)), r->pixels + (size_t)r->count * PIXELS,
+                          (size_t)batch->n * PIXELS * sizeof(float)));
+        assert_ok(pc_read(pc_cast(batch->y, PC_F32), r->labels + r->count, (size_t)batch->n * sizeof(float)));
     }
+    memcpy(r->samples + r->count, batch->sample, (size_t)batch->n * sizeof *r->samples);
     r->count += (int)batch->n;
     r->batches++;
 }
@@ -78,7 +80,7 @@ static int remove_pictures(void **state)
     return 0;
 }
 
-#define OPEN(which, ...) pc_picture_folder(joined(root.s, which).s, __VA_ARGS__)
+#define OPEN(which, ...) pc_picture_folder(joined(root.s, which).s, .device = test_device(), __VA_ARGS__)
 
 static void without_augmentation_it_is_the_pictures(void **state)
 {
@@ -149,7 +151,9 @@ static void batches_have_their_shapes(void **state)
     assert_int_equal(batch.n, 15);
     assert_int_equal(pc_tensor_ndim(batch.y), 1);
     assert_int_equal(pc_tensor_dtype(batch.y), PC_I64);
-    assert_int_equal(((int64_t *)pc_data(batch.y))[14], 2);
+    int64_t labels[15];
+    assert_ok(pc_read(batch.y, labels, sizeof labels));
+    assert_int_equal(labels[14], 2);
     pc_loader_free(loader);
 }
 
@@ -289,11 +293,11 @@ static void tensors_can_be_kept(void **state)
     assert_not_null_ok(loader);
     pc_batch batch;
     pc_tensor *kept = NULL;
-    float first = 0;
+    float before[4 * PIXELS], after[4 * PIXELS];
     PC_SCOPE {
         assert_true(pc_loader_next(loader, &batch));
         kept = pc_tensor_retain(batch.x);
-        first = ((float *)pc_data(kept))[17];
+        assert_ok(pc_read(kept, before, sizeof before));
     }
     PC_SCOPE {
         assert_true(pc_loader_next(loader, &batch));
@@ -301,7 +305,8 @@ static void tensors_can_be_kept(void **state)
     assert_true(batch.x != kept);
     assert_int_equal(pc_tensor_size(batch.x, 0), 4); /* no scope took it */
     pc_loader_free(loader);
-    assert_true(((float *)pc_data(kept))[17] == first);
+    assert_ok(pc_read(kept, after, sizeof after));
+    assert_memory_equal(before, after, sizeof before);
     pc_tensor_free(kept);
 }
 

@@ -2,7 +2,7 @@
 #ifndef PC_TEST_PICTURES_H
 #define PC_TEST_PICTURES_H
 
-#include "support.h"
+#include "device.h"
 
 #include <ftw.h>
 #include <paracord/image.h>

@@ -191,6 +191,7 @@ static void memory_goes_while_recording(void **state)
 static void graphs_outlive_streams(void **state)
 {
     (void)state;
+    assert_ok(pc_device_synchronize(device()));
     assert_ok(pc_memory_trim(device()));
     int64_t before = pc_live_allocations();
     PC_SCOPE {
@@ -207,6 +208,7 @@ static void graphs_outlive_streams(void **state)
         assert_close(pc_item(pc_max(x)), 2, 0);
         pc_graph_free(graph);
     }
+    assert_ok(pc_device_synchronize(device()));
     assert_ok(pc_memory_trim(device()));
     assert_int_equal(pc_live_allocations(), before);
 }

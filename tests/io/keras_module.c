@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "nn/optimizer.h"
-#include "support.h"
 
 static char path[64];
 
@@ -32,9 +32,10 @@ static void needs_keras(void)
 static pc_module *network(void)
 {
     pc_seed(5);
-    return pc_sequential(pc_conv2d(3, 6, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
-                         pc_conv2d(6, 5, 3, .padding = 1), pc_activation(PC_TANH), pc_flatten(), pc_dropout(0.25),
-                         pc_linear(5 * 3 * 3, 7, .activation = PC_SIGMOID), pc_linear(7, 1));
+    return on_device(pc_sequential(pc_conv2d(3, 6, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
+                                   pc_conv2d(6, 5, 3, .padding = 1), pc_activation(PC_TANH), pc_flatten(),
+                                   pc_dropout(0.25), pc_linear(5 * 3 * 3, 7, .activation = PC_SIGMOID),
+                                   pc_linear(7, 1)));
 }
 
 static const pc_keras_options options = {.height = 14, .width = 14, .channels = 3, .head = PC_KERAS_SIGMOID};
@@ -42,8 +43,8 @@ static const pc_keras_options options = {.height = 14, .width = 14, .channels = 
 static void train_a_step(pc_module *net, pc_optimizer *optimizer)
 {
     PC_SCOPE {
-        pc_tensor *x = pc_rand(PC_SHAPE(4, 3, 14, 14), PC_F32, PC_DEVICE_CPU);
-        pc_tensor *loss = pc_bce_with_logits(pc_forward(net, x), pc_ones(PC_SHAPE(4, 1), PC_F32, PC_DEVICE_CPU));
+        pc_tensor *x = pc_rand(PC_SHAPE(4, 3, 14, 14), PC_F32, test_device());
+        pc_tensor *loss = pc_bce_with_logits(pc_forward(net, x), pc_ones(PC_SHAPE(4, 1), PC_F32, test_device()));
         assert_ok(pc_backward(loss));
         assert_ok(pc_optimizer_step(optimizer));
     }
@@ -55,7 +56,7 @@ static double difference(pc_module *a, pc_module *b)
     double most = 0;
     pc_module_train(a, false);
     PC_SCOPE {
-        pc_tensor *x = pc_rand(PC_SHAPE(8, 3, 14, 14), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *x = pc_rand(PC_SHAPE(8, 3, 14, 14), PC_F32, test_device());
         pc_tensor *d = pc_sub(pc_forward(a, x), pc_forward(b, x));
         most = pc_item(pc_max(pc_mul(d, d)));
     }
@@ -71,7 +72,7 @@ static void a_network_comes_back_the_same(void **state)
     assert_ok(pc_keras_save(path, net, options));
     pc_keras_info info;
     pc_module *again = pc_keras_load(path, &info);
-    assert_not_null_ok(again);
+    on_device(again);
     assert_int_equal(info.height, 14);
     assert_int_equal(info.channels, 3);
     assert_int_equal(info.head, PC_KERAS_SIGMOID);
@@ -86,7 +87,7 @@ static pc_tensor *golden(const char *name, const char *suffix)
 {
     char file[256];
     snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s_%s.npy", name, suffix);
-    return pc_load_npy(file, PC_DEVICE_CPU);
+    return pc_load_npy(file, test_device());
 }
 
 /* The answers that Keras gave (tests/golden/keras_answers.py). */
@@ -99,8 +100,7 @@ static void keras_models_answer_the_same(void **state)
         char file[256];
         snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s.h5", names[i]);
         pc_keras_info info;
-        pc_module *net = pc_keras_load(file, &info);
-        assert_not_null_ok(net);
+        pc_module *net = on_device(pc_keras_load(file, &info));
         PC_SCOPE {
             pc_tensor *x = pc_permute(golden(names[i], "x"), PC_SHAPE(0, 3, 1, 2));
             pc_tensor *y = pc_forward(net, x);
@@ -113,8 +113,7 @@ static void keras_models_answer_the_same(void **state)
         pc_keras_options again = {
             .height = info.height, .width = info.width, .channels = info.channels, .head = info.head};
         assert_ok(pc_keras_save(path, net, again));
-        pc_module *copy = pc_keras_load(path, NULL);
-        assert_not_null_ok(copy);
+        pc_module *copy = on_device(pc_keras_load(path, NULL));
         PC_SCOPE {
             pc_tensor *x = pc_permute(golden(names[i], "x"), PC_SHAPE(0, 3, 1, 2));
             assert_true(pc_item(pc_sum(pc_ne(pc_forward(net, x), pc_forward(copy, x)))) == 0);
@@ -149,7 +148,7 @@ static void optimiser_state_comes_back(void **state)
         assert_ok(pc_keras_save(path, net, with));
         pc_keras_info info;
         pc_module *again = pc_keras_load(path, &info);
-        assert_not_null_ok(again);
+        on_device(again);
         assert_string_equal(info.optimizer, kind ? "SGD" : "Adam");
         assert_close(info.lr, kind ? 0.05 : 0.002, 1e-9);
         pc_optimizer *second = kind ? pc_sgd(again, .momentum = 0.9) : pc_adam(again);

@@ -1,11 +1,8 @@
 /* .npy files: round trips, headers as NumPy writes them, Fortran order, and files that are wrong. */
-#include "support.h"
-
+#include "device.h"
 #include "io/file.h"
 #include "io/npy.h"
 
-#include <paracord/memory.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* A file made of a version, a header and data; its length in *n. Static storage. */
@@ -203,6 +200,27 @@ static void files_that_are_not_there(void **state)
     assert_fails(pc__npy_write("/nowhere/x.npy", &(pc__npy){.rank = 9}), PC_ERR_ARGUMENT, "rank");
 }
 
+/* Tensors in any order of memory, to a file and back onto the device. */
+static void tensors(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/paracord-npy-XXXXXX";
+    close(mkstemp(path));
+    PC_SCOPE {
+        pc_tensor *t = pc_reshape(pc_arange(0, 6, 1, PC_F32, test_device()), PC_SHAPE(2, 3));
+        assert_ok(pc_save_npy(pc_transpose(t, 0, 1), path));
+        pc_tensor *back = pc_load_npy(path, test_device());
+        const float want[] = {0, 3, 1, 4, 2, 5};
+        float got[6];
+        assert_ok(pc_read(back, got, sizeof got));
+        assert_memory_equal(got, want, sizeof got);
+        assert_int_equal(pc_tensor_size(back, 0), 3);
+        assert_true(pc_device_equal(pc_tensor_device(back), test_device()));
+    }
+    unlink(path);
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +232,7 @@ int main(void)
         cmocka_unit_test(wrong_files),
         cmocka_unit_test(cut_and_flipped_files),
         cmocka_unit_test(files_that_are_not_there),
+        cmocka_unit_test(tensors),
     };
     return cmocka_run_group_tests_name("io.npy", tests, NULL, NULL);
 }

@@ -142,7 +142,7 @@ static void parameters_have_names(void **state)
 
 static pc_module *small(void)
 {
-    return pc_sequential(pc_linear(3, 4), pc_activation(PC_TANH), pc_linear(4, 2));
+    return on_device(pc_sequential(pc_linear(3, 4), pc_activation(PC_TANH), pc_linear(4, 2)));
 }
 
 static void state_goes_from_one_to_the_other(void **state)
@@ -153,11 +153,11 @@ static void state_goes_from_one_to_the_other(void **state)
     pc_parameter list[4];
     assert_int_equal(pc_module_parameter_list(a, list, 4), 4);
     PC_SCOPE {
-        pc_tensor *x = pc_randn(PC_SHAPE(5, 3), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *x = pc_randn(PC_SHAPE(5, 3), PC_F32, test_device());
         assert_true(distance(pc_forward(a, x), pc_forward(b, x)) > 1e-3);
         assert_ok(pc_module_load(b, list, 4));
         assert_true(distance(pc_forward(a, x), pc_forward(b, x)) == 0);
-        assert_ok(pc_module_to(b, PC_DEVICE_CPU, PC_F64)); /* values convert on the way */
+        assert_ok(pc_module_to(b, test_device(), PC_F64)); /* values convert on the way */
         assert_ok(pc_module_load(b, list, 4));
         assert_int_equal(pc_tensor_dtype(pc_module_parameter(b, "0.weight")), PC_F64);
         assert_true(distance(pc_module_parameter(b, "0.weight"), list[0].tensor) == 0);
@@ -182,7 +182,7 @@ static void wrong_state_changes_nothing(void **state)
         list[3] = other;
         list[4] = (pc_parameter){"3.bias", other.tensor};
         assert_fails(pc_module_load(b, list, 5), PC_ERR_NOT_FOUND, "5 entries");
-        list[3].tensor = pc_zeros(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU);
+        list[3].tensor = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
         assert_fails(pc_module_load(b, list, 4), PC_ERR_SHAPE, "[3] in the state and [2]");
         list[3].tensor = NULL;
         assert_fails(pc_module_load(b, list, 4), PC_ERR_NOT_FOUND, "2.bias");
@@ -201,7 +201,7 @@ static void modes_reach_all_below(void **state)
     pc_module *net = pc_sequential(pc_sequential(pc_dropout(0.5)), pc_dropout(0.5));
     pc_seed(4);
     PC_SCOPE {
-        pc_tensor *x = pc_ones(PC_SHAPE(1000), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *x = pc_ones(PC_SHAPE(1000), PC_F32, test_device());
         double kept = pc_item(pc_mean(pc_forward(net, x))); /* 1 within five deviations of sqrt(3 / 1000) */
         assert_close(kept, 1, 0.28);
         assert_true(distance(pc_forward(net, x), x) > 0.1);
@@ -223,16 +223,16 @@ static void moves_to_float64(void **state)
     pc_seed(2);
     pc_module *net = small();
     PC_SCOPE {
-        pc_tensor *x = pc_randn(PC_SHAPE(5, 3), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *x = pc_randn(PC_SHAPE(5, 3), PC_F32, test_device());
         pc_tensor *y = pc_forward(net, x);
-        assert_ok(pc_module_to(net, PC_DEVICE_CPU, PC_F64));
+        assert_ok(pc_module_to(net, test_device(), PC_F64));
         assert_fails(pc_forward(net, x), PC_ERR_DTYPE, "float64");
         pc_tensor *z = pc_forward(net, pc_cast(x, PC_F64));
         assert_int_equal(pc_tensor_dtype(z), PC_F64);
         assert_true(distance(y, z) < 1e-6);
         assert_ok(pc_backward(pc_sum(z)));
         assert_int_equal(pc_tensor_dtype(pc_grad(pc_module_parameter(net, "0.weight"))), PC_F64);
-        assert_fails(pc_module_to(net, PC_DEVICE_CPU, PC_I64), PC_ERR_DTYPE, "int64");
+        assert_fails(pc_module_to(net, test_device(), PC_I64), PC_ERR_DTYPE, "int64");
     }
     pc_module_free(net);
     assert_nothing_left();
@@ -317,10 +317,10 @@ static void wrong_parameters(void **state)
     (void)state;
     pc_module *module = counted();
     PC_SCOPE {
-        pc_tensor *w = pc_zeros(PC_SHAPE(2, 3), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *w = pc_zeros(PC_SHAPE(2, 3), PC_F32, test_device());
         assert_fails(pc_module_add_parameter(module, "w", NULL), PC_ERR_ARGUMENT, "NULL");
         assert_fails(pc_module_add_parameter(module, "w", pc_transpose(w, 0, 1)), PC_ERR_ARGUMENT, "contiguous");
-        assert_fails(pc_module_add_parameter(module, "w", pc_zeros(PC_SHAPE(2), PC_I64, PC_DEVICE_CPU)), PC_ERR_DTYPE,
+        assert_fails(pc_module_add_parameter(module, "w", pc_zeros(PC_SHAPE(2), PC_I64, test_device())), PC_ERR_DTYPE,
                      "int64");
         assert_ok(pc_module_add_parameter(module, "w", w));
         assert_fails(pc_module_add_parameter(module, "w", w), PC_ERR_ARGUMENT, "already");
@@ -345,11 +345,11 @@ static void wrong_layers(void **state)
     assert_fails(pc_dropout(1.5), PC_ERR_ARGUMENT, "1.5");
     assert_fails(pc_dropout(NAN), PC_ERR_ARGUMENT, "nan");
     assert_fails(pc_activation((pc_activation_kind)7), PC_ERR_ARGUMENT, "7");
-    pc_module *net = pc_sequential(pc_linear(3, 2));
+    pc_module *net = on_device(pc_sequential(pc_linear(3, 2)));
     PC_SCOPE {
         assert_fails(pc_forward(net, NULL), PC_ERR_ARGUMENT, "NULL");
-        assert_fails(pc_forward(NULL, pc_zeros(PC_SHAPE(1), PC_F32, PC_DEVICE_CPU)), PC_ERR_ARGUMENT, "NULL");
-        assert_fails(pc_forward(net, pc_zeros(PC_SHAPE(2, 4), PC_F32, PC_DEVICE_CPU)), PC_ERR_SHAPE, "[2, 4]");
+        assert_fails(pc_forward(NULL, pc_zeros(PC_SHAPE(1), PC_F32, test_device())), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_forward(net, pc_zeros(PC_SHAPE(2, 4), PC_F32, test_device())), PC_ERR_SHAPE, "[2, 4]");
     }
     pc_module_free(net);
     assert_nothing_left();

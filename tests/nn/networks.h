@@ -2,12 +2,10 @@
 #ifndef PC_TEST_NETWORKS_H
 #define PC_TEST_NETWORKS_H
 
-#include "support.h"
+#include "device.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
-#include <paracord/memory.h>
-#include <paracord/nn.h>
 #include <paracord/random.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +50,7 @@ static inline double distance(pc_tensor *a, pc_tensor *b)
 static inline void assert_nothing_left(void)
 {
     assert_false(pc_scope_active());
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_no_leak();
 }
 
 #endif

@@ -17,7 +17,7 @@ static pc_module *weight(const double *start, pc_dtype dtype)
 {
     pc_module *module = pc_module_new(&weight_class, 0);
     PC_SCOPE {
-        pc_tensor *w = pc_cast(pc_from_data(start, PC_SHAPE(N), PC_F64, PC_DEVICE_CPU), dtype);
+        pc_tensor *w = pc_cast(pc_from_data(start, PC_SHAPE(N), PC_F64, test_device()), dtype);
         assert_ok(pc_module_add_parameter(module, "w", w));
     }
     return module;
@@ -38,7 +38,7 @@ static void read_numbers(FILE *file, double *values)
 static void give(pc_tensor *w, const double *values)
 {
     PC_SCOPE {
-        pc_tensor *g = pc_cast(pc_from_data(values, PC_SHAPE(N), PC_F64, PC_DEVICE_CPU), pc_tensor_dtype(w));
+        pc_tensor *g = pc_cast(pc_from_data(values, PC_SHAPE(N), PC_F64, test_device()), pc_tensor_dtype(w));
         assert_ok(pc_backward_with(w, g));
     }
 }
@@ -105,12 +105,12 @@ static void gradients_add_up(void **state)
     pc_module *nets[2];
     for (int i = 0; i < 2; i++) {
         pc_seed(7);
-        nets[i] = pc_sequential(pc_linear(3, 4, .activation = PC_TANH), pc_linear(4, 1));
+        nets[i] = on_device(pc_sequential(pc_linear(3, 4, .activation = PC_TANH), pc_linear(4, 1)));
         pc_optimizer *o = pc_sgd(nets[i], .lr = 0.5, .momentum = 0.9);
         for (int step = 0; step < 3; step++)
             PC_SCOPE {
                 pc_seed(100 + (uint64_t)step);
-                pc_tensor *x = pc_randn(PC_SHAPE(8, 3), PC_F32, PC_DEVICE_CPU);
+                pc_tensor *x = pc_randn(PC_SHAPE(8, 3), PC_F32, test_device());
                 for (int part = 0; part <= i; part++) {
                     pc_tensor *some = i ? pc_slice(x, 0, part * 4, part * 4 + 4, 1) : x;
                     pc_tensor *y = pc_forward(nets[i], some);
@@ -134,11 +134,11 @@ static void steps_of_many_elements(void **state)
     for (int i = 0; i < 2; i++) {
         pc_set_threads(i ? 4 : 1);
         pc_seed(3);
-        nets[i] = pc_sequential(pc_linear(700, 500), pc_linear(500, 3));
+        nets[i] = on_device(pc_sequential(pc_linear(700, 500), pc_linear(500, 3)));
         pc_optimizer *o = pc_adam(nets[i], .lr = 0.1);
         for (int step = 0; step < 2; step++)
             PC_SCOPE {
-                pc_tensor *x = pc_randn(PC_SHAPE(4, 700), PC_F32, PC_DEVICE_CPU);
+                pc_tensor *x = pc_randn(PC_SHAPE(4, 700), PC_F32, test_device());
                 assert_ok(pc_backward(pc_mean(pc_forward(nets[i], x))));
                 assert_ok(pc_optimizer_step(o));
             }
@@ -173,15 +173,15 @@ static void shared_parameters_once(void **state)
 static void changed_values_are_noticed(void **state)
 {
     (void)state;
-    pc_module *net = pc_sequential(pc_linear(2, 2), pc_linear(2, 1));
+    pc_module *net = on_device(pc_sequential(pc_linear(2, 2), pc_linear(2, 1)));
     pc_optimizer *o = pc_sgd(net, .lr = 0.1);
     PC_SCOPE {
-        pc_tensor *x = pc_ones(PC_SHAPE(1, 2), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *x = pc_ones(PC_SHAPE(1, 2), PC_F32, test_device());
         pc_tensor *first = pc_sum(pc_forward(net, x)), *second = pc_sum(pc_forward(net, x));
         assert_ok(pc_backward(first));
         assert_ok(pc_optimizer_step(o));
         assert_fails(pc_backward(second), PC_ERR_STATE, "changed in place"); /* its weights are gone */
-        assert_fails(pc_saxpy(pc_module_parameter(net, "0.bias"), 1, pc_ones(PC_SHAPE(2), PC_F32, PC_DEVICE_CPU)),
+        assert_fails(pc_saxpy(pc_module_parameter(net, "0.bias"), 1, pc_ones(PC_SHAPE(2), PC_F32, test_device())),
                      PC_ERR_STATE, "PC_NO_GRAD");
     }
     pc_optimizer_free(o);

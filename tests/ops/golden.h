@@ -1,18 +1,16 @@
 /* golden.h: runs the cases of golden/ops.txt (golden/ops.py says what they hold): results and gradients against
- * PyTorch's, in float32 and again in float64. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
+ * PyTorch's, in float32 and again in float64. */
 #ifndef PC_TEST_GOLDEN_H
 #define PC_TEST_GOLDEN_H
 
-#include "support.h"
+#include "device.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <paracord/autograd.h>
-#include <paracord/memory.h>
 #include <paracord/ops.h>
-#include <paracord/stream.h>
 
 enum { GOLDEN_TENSORS = 12, GOLDEN_VALUES = 256, GOLDEN_ARGS = 8 };
 
@@ -38,12 +36,6 @@ typedef struct golden_op {
     const char *name;
     void (*run)(const golden *g, pc_tensor **in, pc_tensor **out);
 } golden_op;
-
-static inline pc_device test_device(void)
-{
-    const char *name = getenv("PARACORD_TEST_DEVICE");
-    return pc_device_pick(name ? name : "cpu");
-}
 
 /* --- reading the file --- */
 
@@ -301,21 +293,6 @@ static inline void golden_case(const golden *g, const golden_op *op, bool wide)
                          g->in[i].values, wide);
     }
     assert_false(pc_failed());
-}
-
-/* Nothing is left behind on the test's device. */
-static inline void assert_no_leak(void)
-{
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    pc_device device = test_device();
-    assert_ok(pc_device_synchronize(device));
-    assert_ok(pc_memory_trim(device));
-    pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(device, &stats));
-    assert_int_equal(stats.in_use, 0);
-    assert_int_equal(stats.cached, 0);
-    if (device.type == PC_CPU)
-        assert_int_equal(pc_live_allocations(), 0);
 }
 
 /* All cases of one op; a cmocka test whose state is the golden_op. */

@@ -1,13 +1,10 @@
 /* The checkpoint as a file: the same state gives the same bytes, damage is found, and values that no training can have
  * are refused even when the checksum is right: a file may come from anywhere. */
-#include "support.h"
-
+#include "device.h"
 #include "io/file.h"
 #include "nn/optimizer.h"
 #include "train/checkpoint.h"
 
-#include <paracord/memory.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/pc-checkpoint-XXXXXX";
@@ -18,7 +15,7 @@ enum { FRONT = 24, FIELDS = FRONT + 1024 };
 static pc__fit fit_new(void)
 {
     pc_seed(3);
-    pc__fit fit = {.net = pc_sequential(pc_linear(2, 3), pc_linear(3, 1))};
+    pc__fit fit = {.net = on_device(pc_sequential(pc_linear(2, 3), pc_linear(3, 1)))};
     fit.optimizer = pc_adam(fit.net);
     assert_not_null_ok(fit.optimizer);
     return fit;
@@ -165,8 +162,7 @@ static int tidy(void **state)
     (void)state;
     unlink(path);
     assert_int_equal(rmdir(folder), 0); /* no temporary either */
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_no_leak();
     return 0;
 }
 

@@ -2,7 +2,8 @@
  */
 #include "folder.h"
 
-#include <paracord/memory.h>
+#include "device.h"
+
 #include <paracord/train.h>
 
 static test_path root;
@@ -18,8 +19,7 @@ static int tidy(void **state)
 {
     (void)state;
     remove_root(&root);
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_no_leak();
     return 0;
 }
 
@@ -30,10 +30,16 @@ static pc_classifier *trained(const char *place, const char *const *classes, int
     snprintf(in, sizeof in, "%s/train/", place);
     put_classes(placed(root.s, in).s, classes, count, 4);
     test_path folder = joined(data.s, "train");
-    pc_train_settings settings = {.data = folder.s, .out = out.s, .arch = "mlp", .epochs = 1, .batch = 4, .size = 8};
+    pc_train_settings settings = {.data = folder.s,
+                                  .out = out.s,
+                                  .arch = "mlp",
+                                  .device = test_device_name(),
+                                  .epochs = 1,
+                                  .batch = 4,
+                                  .size = 8};
     pc_train_summary summary;
     assert_ok(pc_train_folder(&settings, &summary));
-    pc_classifier *c = pc_classifier_open(model.s, "cpu");
+    pc_classifier *c = pc_classifier_open(model.s, test_device_name());
     assert_not_null_ok(c);
     return c;
 }

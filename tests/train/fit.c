@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "device.h"
 
 static char folder[64], checkpoint[96];
 
@@ -47,11 +47,12 @@ static job start(void)
     snprintf(test, sizeof test, "%s/test", folder);
     pc_seed(3);
     job j;
-    j.net = pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                          pc_dropout(0.2), pc_linear(8 * 3 * 3, 1));
+    j.net = on_device(pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
+                                    pc_flatten(), pc_dropout(0.2), pc_linear(8 * 3 * 3, 1)));
     j.adam = pc_adam(j.net, .lr = 3e-3);
-    j.train = pc_picture_folder(train, .size = 16, .batch = 7, .shuffle = true, .flip = true, .seed = 1);
-    j.test = pc_picture_folder(test, .size = 16, .batch = 5);
+    j.train = pc_picture_folder(train, .size = 16, .batch = 7, .shuffle = true, .flip = true, .seed = 1,
+                                .device = test_device());
+    j.test = pc_picture_folder(test, .size = 16, .batch = 5, .device = test_device());
     assert_not_null_ok(j.train);
     assert_not_null_ok(j.test);
     return j;
@@ -134,7 +135,7 @@ static void evaluate_and_predict_agree(void **state)
     while (pc_loader_next(j.test, &batch))
         PC_SCOPE {
             pc_tensor *p = pc_predict(j.net, batch.x);
-            pc_tensor *named = pc_cast(pc_ge(p, pc_scalar(0.5, PC_F32, PC_DEVICE_CPU)), PC_F32);
+            pc_tensor *named = pc_cast(pc_ge(p, pc_scalar(0.5, PC_F32, test_device())), PC_F32);
             right += (int64_t)pc_item(pc_sum(pc_eq(named, batch.y)));
             assert_false(pc_requires_grad(p));
         }

@@ -1,9 +1,10 @@
-/* warp.c: affine transformation of a byte picture into floats, bilinear, with the edges of scipy.ndimage.
+/* augment_warp.c: affine transformation of a byte picture into floats, bilinear, with the edges of scipy.ndimage.
  *
- * What lies inside the picture, and with PC_FILL_NEAREST everything, takes the fast way: blocks of pixels in three
+ * What lies inside the picture, and with PC__EDGE_NEAREST everything, takes the fast way: blocks of pixels in three
  * loops over small arrays (where from, fetch, blend), the first and the last of which the compiler turns into SIMD. */
-#include "data/augment.h"
-#include "io/simd.h"
+#include "ops/augment.h"
+
+#include "base/simd.h"
 
 #include <math.h>
 
@@ -29,7 +30,7 @@ static line line_of(const pc__warp *warp, int row)
                   warp->columns[1]};
 }
 
-/* Coordinates outside are clamped: that is PC_FILL_NEAREST. The last row and column are reached from the ones before
+/* Coordinates outside are clamped: that is PC__EDGE_NEAREST. The last row and column are reached from the ones before
  * them with a distance of 1, so that all four neighbours always exist. */
 static inline void locate(block *b, const pc__warp *warp, line l, int first, int n)
 {
@@ -112,18 +113,18 @@ PC__SIMD static void run_fast(const pc__warp *warp, line l, int first, int end, 
 }
 
 /* Bring a coordinate into the picture, or within one pixel of it. */
-static double map_coordinate(double at, int length, pc_fill_mode fill)
+static double map_coordinate(double at, int length, pc__edge edge)
 {
-    const double period = fill == PC_FILL_REFLECT ? 2.0 * length : length - 1;
+    const double period = edge == PC__EDGE_REFLECT ? 2.0 * length : length - 1;
     if (length == 1)
         return 0;
-    if (fill == PC_FILL_REFLECT) {
+    if (edge == PC__EDGE_REFLECT) {
         at -= period * floor(at / period);
         return at >= length ? period - 1 - at : at;
     }
-    if (fill == PC_FILL_WRAP && at < 0)
+    if (edge == PC__EDGE_WRAP && at < 0)
         return at + period * (trunc(-at / period) + 1);
-    if (fill == PC_FILL_WRAP && at > period)
+    if (edge == PC__EDGE_WRAP && at > period)
         return at - period * trunc(at / period);
     return at < 0 ? 0 : at > length - 1 ? length - 1 : at;
 }
@@ -131,13 +132,13 @@ static double map_coordinate(double at, int length, pc_fill_mode fill)
 static void run_one(const pc__warp *warp, double y, double x, float *out)
 {
     const int height = warp->height, width = warp->width, channels = warp->channels;
-    if (warp->fill == PC_FILL_CONSTANT && (y < 0 || y > height - 1 || x < 0 || x > width - 1)) {
+    if (warp->edge == PC__EDGE_CONSTANT && (y < 0 || y > height - 1 || x < 0 || x > width - 1)) {
         for (int c = 0; c < channels; c++)
             out[c] = warp->cval * warp->scale;
         return;
     }
-    y = map_coordinate(y, height, warp->fill);
-    x = map_coordinate(x, width, warp->fill);
+    y = map_coordinate(y, height, warp->edge);
+    x = map_coordinate(x, width, warp->edge);
     const int top = (int)floor(y), left = (int)floor(x);
     const int y0 = PC__MAX(top, 0), y1 = PC__MIN(top + 1, height - 1);
     const int x0 = PC__MAX(left, 0), x1 = PC__MIN(left + 1, width - 1);
@@ -183,7 +184,7 @@ void pc__warp_run(const pc__warp *warp, float *out)
     for (int row = 0; row < warp->height; row++, out += (size_t)width * (size_t)warp->channels) {
         const line l = line_of(warp, row);
         int first = 0, end = tiny ? 0 : width;
-        if (!tiny && warp->fill != PC_FILL_NEAREST) {
+        if (!tiny && warp->edge != PC__EDGE_NEAREST) {
             int y_first, y_end;
             inside(l.x, l.dx, width - 1, width, &first, &end);
             inside(l.y, l.dy, warp->height - 1, width, &y_first, &y_end);

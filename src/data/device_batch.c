@@ -1,0 +1,169 @@
+/* device_batch.c: a batch crosses as bytes, a quarter of what its floats would be, while the one before is being
+ * trained on. Whoever makes batches ahead fills one of a few pinned places and enqueues the copies on a stream of the
+ * loader's; the program's own stream augments when the batch is taken, and waits for those copies by the order of the
+ * data. The maker waits where the device has not yet copied what a place held before: so much memory is pinned and no
+ * more, however far the program is ahead of the device.
+ *
+ * A stream tells a failure once, to whoever asks next. Where that is the maker, the batches that it has sent before may
+ * never have arrived; the program hears of it before it gets one of them. */
+#include "data/device_batch.h"
+
+#include "data/augment.h"
+#include "device/order.h"
+
+#include <pthread.h>
+
+enum { PLACES = 3 }; /* one being filled, one being copied, one for the wobble */
+
+enum part { PICTURES, TABLE, LABELS, PARTS };
+
+struct pc__crossing {
+    pc_stream *stream;
+    pc_tensor *places[PLACES][PARTS]; /* pinned, with room for a whole batch */
+    int next;
+    pthread_mutex_t
+        lock; /* held while calls may be told of a failure, and while the program relies on there being none */
+    uint64_t failures;
+    pc_error failure; /* the last */
+};
+
+/* Owned by the caller whatever scopes are open. */
+static pc_tensor *own(pc_tensor *t)
+{
+    if (t)
+        pc__scope_forget(t);
+    return t;
+}
+
+static pc_status open_places(pc__crossing *c, const pc__source *s)
+{
+    const int64_t n = s->batch, size = s->pictures.size;
+    for (int i = 0; i < PLACES; i++) {
+        pc_tensor **place = c->places[i];
+        place[PICTURES] = own(pc_empty_pinned(PC_SHAPE(n, size, size, 3), PC_U8, s->device));
+        place[TABLE] = own(pc_empty_pinned(PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64, s->device));
+        place[LABELS] = own(pc_empty_pinned(pc__label_shape(s, n), pc__label_dtype(s), s->device));
+        if (!place[PICTURES] || !place[TABLE] || !place[LABELS])
+            return pc_error_last()->status;
+    }
+    return PC_OK;
+}
+
+pc__crossing *pc__crossing_new(const pc__source *source)
+{
+    pc__crossing *c = pc__calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    pthread_mutex_init(&c->lock, NULL);
+    c->stream = pc_stream_new(source->device);
+    if (c->stream && open_places(c, source) == PC_OK)
+        return c;
+    pc__crossing_free(c);
+    return NULL;
+}
+
+void pc__crossing_free(pc__crossing *crossing)
+{
+    if (!crossing)
+        return;
+    pc_stream_free(crossing->stream);
+    for (int i = 0; i < PLACES; i++)
+        for (int k = 0; k < PARTS; k++)
+            pc_tensor_free(crossing->places[i][k]);
+    pthread_mutex_destroy(&crossing->lock);
+    pc__free(crossing);
+}
+
+static void fill_pictures(const pc__source *s, const pc__made *made, uint8_t *to)
+{
+    const size_t bytes = pc__picture_bytes(s->pictures.size);
+    for (int64_t i = 0; i < made->n; i++)
+        memcpy(to + (size_t)i * bytes, s->pictures.pixels + (size_t)made->samples[i] * bytes, bytes);
+}
+
+static void fill(const pc__source *s, const pc__made *made, pc_tensor **place)
+{
+    const pc__augment_keys keys = {s->seed, (uint64_t)s->next.epoch};
+    fill_pictures(s, made, pc__data(place[PICTURES]));
+    pc__augment_rows(&s->augment, &keys, made->samples, made->n, s->pictures.size, s->pictures.size,
+                     pc__data(place[TABLE]));
+    pc__fill_labels(s, made, pc__data(place[LABELS]));
+}
+
+/* Enqueue the copy of the first n entries. */
+static pc_tensor *send(pc_tensor *from, int64_t n, pc_device device)
+{
+    pc_tensor *there = NULL;
+    PC_SCOPE {
+        pc_tensor *part = pc_slice(from, 0, 0, n, 1);
+        there = part ? pc_keep(pc_to(part, device, (pc_dtype)part->dtype, true)) : NULL;
+    }
+    return own(there);
+}
+
+/* What the place held before may still be on its way. */
+static pc_status wait_for_place(pc_tensor **place)
+{
+    for (int k = 0; k < PARTS; k++)
+        PC__TRY(pc__settle(place[k]->storage, true, "the loader", true));
+    return PC_OK;
+}
+
+static pc_status send_all(pc_tensor **place, pc_device device, pc__made *made)
+{
+    made->pictures = send(place[PICTURES], made->n, device);
+    made->table = made->pictures ? send(place[TABLE], made->n, device) : NULL;
+    made->labels = made->table ? send(place[LABELS], made->n, device) : NULL;
+    return made->labels ? PC_OK : pc_error_last()->status;
+}
+
+/* A step of the maker's that may be told of a failure; without memory nothing was lost. */
+static pc_status noted(pc__crossing *c, pc_status status)
+{
+    if (status != PC_OK && status != PC_ERR_MEMORY) {
+        c->failures++;
+        c->failure = *pc_error_last();
+    }
+    return status;
+}
+
+pc_status pc__device_batch_make(const pc__source *source, pc__made *made)
+{
+    pc__crossing *c = source->crossing;
+    pc_tensor **place = c->places[c->next];
+    pthread_mutex_lock(&c->lock);
+    pc_status status = noted(c, wait_for_place(place));
+    pthread_mutex_unlock(&c->lock);
+    PC__TRY(status);
+    fill(source, made, place);
+    pthread_mutex_lock(&c->lock);
+    status = PC_ERR_STATE;
+    PC_WITH_STREAM(c->stream)
+    {
+        status = send_all(place, source->device, made);
+    }
+    (void)noted(c, status);
+    made->sent_after = c->failures;
+    pthread_mutex_unlock(&c->lock);
+    c->next = (c->next + 1) % PLACES;
+    return status;
+}
+
+static pc_status augment(const pc__source *s, pc__made *made)
+{
+    const pc__augment_attributes attributes = pc__augment_attributes_of(&s->augment);
+    made->x = own(pc__augment(made->pictures, made->table, NULL, &attributes));
+    made->y = made->x ? own(pc_clone(made->labels)) : NULL; /* what failed on the way fails this stream too */
+    return made->y ? PC_OK : pc_error_last()->status;
+}
+
+pc_status pc__device_batch_augment(const pc__source *source, pc__made *made)
+{
+    pc__crossing *c = source->crossing;
+    if (!c)
+        return PC_OK;
+    pthread_mutex_lock(&c->lock);
+    const pc_status status = made->sent_after == c->failures ? augment(source, made) : pc__error_put(&c->failure);
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}

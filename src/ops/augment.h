@@ -1,0 +1,59 @@
+/* augment.h: the op that transforms byte pictures, its table of values, and one picture of it on the host.
+ *
+ * Inputs: pictures uint8 [total, height, width, channels]; a table float64 [n, 8], a pc__augment_row each; and where
+ * there is a third, an index int64 [n] of the pictures to take (else picture i, total is n). Output: float32
+ * [n, channels, height, width] in channels-last memory. All that needs sines has gone into the table on the host, so a
+ * device only adds, multiplies and compares: devices that round as IEEE does, without fusing, give the same bits. */
+#ifndef PC__OP_AUGMENT_H
+#define PC__OP_AUGMENT_H
+
+#include "tensor/tensor.h"
+
+/* What stands beyond the edge: pc_fill_mode, which belongs to the floor above, number for number. */
+typedef enum pc__edge { PC__EDGE_NEAREST, PC__EDGE_CONSTANT, PC__EDGE_REFLECT, PC__EDGE_WRAP } pc__edge;
+
+/* Where output pixel (row, column) comes from, flips included:
+ *     input row    = rows[0] * row + rows[1] * column + rows[2]
+ *     input column = columns[0] * row + columns[1] * column + columns[2]   */
+typedef struct pc__augment_row {
+    double rows[3], columns[3];
+    double channel_shift; /* 0: none */
+    double brightness;    /* negative: none */
+} pc__augment_row;
+
+enum { PC__AUGMENT_COLUMNS = sizeof(pc__augment_row) / sizeof(double), PC__AUGMENT_SIDE_MAX = 65535 };
+
+typedef struct pc__augment_attributes {
+    pc__edge edge;
+    float cval, scale; /* beyond the edge with PC__EDGE_CONSTANT; multiplies every result at the end */
+} pc__augment_attributes;
+
+/* Sides and channels that the op takes: 1 to 65535, 1 to 4, 2 GiB in all. PC_ERR_ARGUMENT names them. */
+pc_status pc__augment_check_size(int64_t height, int64_t width, int64_t channels);
+
+/* The op; index may be NULL. What is not contiguous is copied first. */
+pc_tensor *pc__augment(pc_tensor *pictures, pc_tensor *table, pc_tensor *index,
+                       const pc__augment_attributes *attributes) PC_MUST_USE;
+
+/* --- on the host: what the CPU's kernel and pc_augment_apply both run --- */
+
+/* `pixels` (height x width x channels bytes) into `out`, as many floats (augment_host.c). */
+void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row, const uint8_t *pixels,
+                     int height, int width, int channels, float *out);
+
+/* The geometry of it (augment_warp.c). */
+typedef struct pc__warp {
+    const uint8_t *pixels;
+    int height, width, channels;
+    double rows[3], columns[3]; /* as in the row */
+    pc__edge edge;
+    float cval, scale; /* scale multiplies every result */
+} pc__warp;
+
+/* Fill `out` (height x width x channels) by bilinear interpolation. */
+void pc__warp_run(const pc__warp *warp, float *out);
+
+/* The same where every output pixel is an input pixel: only flips. */
+void pc__warp_copy(const pc__warp *warp, bool flip_horizontal, bool flip_vertical, float *out);
+
+#endif

@@ -1,0 +1,82 @@
+/* augment_host.c: one picture of the op augment on the host: geometry, channel shift, brightness, scale. */
+#include "ops/augment.h"
+
+typedef struct extent {
+    float low, high;
+} extent;
+
+static extent extent_of(const float *x, size_t n)
+{
+    extent e = {x[0], x[0]};
+    for (size_t i = 1; i < n; i++) {
+        e.low = x[i] < e.low ? x[i] : e.low;
+        e.high = x[i] > e.high ? x[i] : e.high;
+    }
+    return e;
+}
+
+static void shift_channels(float *x, size_t n, float shift)
+{
+    const extent e = extent_of(x, n);
+    for (size_t i = 0; i < n; i++) {
+        const float moved = x[i] + shift;
+        x[i] = moved < e.low ? e.low : moved > e.high ? e.high : moved;
+    }
+}
+
+/* Keras goes through PIL: bytes in, bytes out, both cut off at the point. Values outside 0..255 (a cval can bring
+ * them) are squeezed into it before and stretched back after. */
+static void change_brightness(float *x, size_t n, float factor)
+{
+    const extent e = extent_of(x, n);
+    const bool outside = e.low < 0 || e.high > 255;
+    const float range = e.high - e.low;
+    for (size_t i = 0; i < n; i++) {
+        float value = x[i];
+        if (outside)
+            value = range != 0 ? (value - e.low) / range * 255 : 0;
+        const float bright = factor * (float)(int)value;
+        value = bright >= 255 ? 255 : (float)(int)bright;
+        x[i] = outside ? value / 255 * range + e.low : value;
+    }
+}
+
+/* Coordinate i comes from i, or from the other end: exactly. */
+static bool keeps(double of_itself, double of_other, double from, int length)
+{
+    return of_other == 0 && ((of_itself == 1 && from == 0) || (of_itself == -1 && from == length - 1));
+}
+
+static void fetch(const pc__warp *warp, float *out)
+{
+    if (keeps(warp->rows[0], warp->rows[1], warp->rows[2], warp->height) &&
+        keeps(warp->columns[1], warp->columns[0], warp->columns[2], warp->width))
+        pc__warp_copy(warp, warp->columns[1] < 0, warp->rows[0] < 0, out);
+    else
+        pc__warp_run(warp, out);
+}
+
+void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row, const uint8_t *pixels,
+                     int height, int width, int channels, float *out)
+{
+    const bool two_steps = row->channel_shift != 0 || row->brightness >= 0;
+    pc__warp warp = {.pixels = pixels,
+                     .height = height,
+                     .width = width,
+                     .channels = channels,
+                     .edge = attributes->edge,
+                     .cval = attributes->cval,
+                     .scale = two_steps ? 1 : attributes->scale};
+    memcpy(warp.rows, row->rows, sizeof warp.rows);
+    memcpy(warp.columns, row->columns, sizeof warp.columns);
+    fetch(&warp, out);
+    if (!two_steps)
+        return;
+    const size_t n = (size_t)height * (size_t)width * (size_t)channels;
+    if (row->channel_shift != 0)
+        shift_channels(out, n, (float)row->channel_shift);
+    if (row->brightness >= 0)
+        change_brightness(out, n, (float)row->brightness);
+    for (size_t i = 0; i < n; i++)
+        out[i] *= attributes->scale;
+}

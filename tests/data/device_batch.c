@@ -1,0 +1,345 @@
+/* Batches for a device, here sim:0: the bits of the CPU's, made while the device works on the one before; and what goes
+ * wrong on the way stays an error and nothing else. */
+#include "pictures.h"
+
+#include <paracord/loader.h>
+#include <paracord/memory.h>
+#include <paracord/ops.h>
+#include <paracord/sim.h>
+#include <paracord/stream.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#define TWO ((const char *[]){"cat", "dog"})
+#define THREE ((const char *[]){"ant", "bee", "cow"})
+
+enum { SIZE = 16, PIXELS = SIZE * SIZE * 3, BATCH = 4, BATCHES = 5 };
+
+static test_path root;
+static const pc_device sim = {PC_SIM, 0};
+
+/* Stands for the C library's from the start, so that a test can let it fail. Call number fail_at fails. */
+static atomic_long calls;
+static atomic_long fail_at = -1;
+
+static bool is_failing(void)
+{
+    return atomic_fetch_add(&calls, 1) == atomic_load(&fail_at);
+}
+
+static void *alloc(void *context, size_t bytes, size_t alignment)
+{
+    (void)context;
+    return is_failing() ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void *resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return is_failing() ? NULL : realloc(block, bytes);
+}
+
+static void release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const pc_allocator allocator = {alloc, resize, release, NULL};
+    root = new_root();
+    put_classes(root.s, TWO, 2, 9);
+    return pc_set_allocator(&allocator) == PC_OK &&
+                   pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)) == PC_OK
+               ? 0
+               : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 0)) == PC_OK ? 0 : -1;
+}
+
+static void assert_nothing_left(void)
+{
+    pc_memory_stats stats;
+    if (pc_device_synchronize(sim) != PC_OK)
+        pc_error_clear();
+    assert_ok(pc_memory_get_stats(sim, &stats));
+    assert_int_equal(stats.in_use, 0);
+    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
+    assert_int_equal(stats.in_use, 0);
+}
+
+static pc_loader *open_on(pc_device device, int prefetch)
+{
+    return pc_picture_folder(root.s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 9, .flip = true,
+                             .augment = {.shear = 20,
+                                         .rotation = 30,
+                                         .zoom_low = 0.8,
+                                         .zoom_high = 1.2,
+                                         .channel_shift = 20,
+                                         .brightness_low = 0.6,
+                                         .brightness_high = 1.3},
+                             .device = device, .prefetch = prefetch);
+}
+
+typedef struct contents {
+    float pixels[BATCH * PIXELS], labels[BATCH];
+    int64_t samples[BATCH];
+} contents;
+
+/* PC_OK and what is in the batch, from any device. */
+static pc_status read_batch(const pc_batch *batch, contents *c)
+{
+    memset(c, 0, sizeof *c);
+    memcpy(c->samples, batch->sample, (size_t)batch->n * sizeof *c->samples);
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status =
+            pc_read(pc_permute(batch->x, PC_SHAPE(0, 2, 3, 1)), c->pixels, (size_t)batch->n * PIXELS * sizeof(float));
+        if (status == PC_OK)
+            status = pc_read(batch->y, c->labels, (size_t)batch->n * sizeof(float));
+    }
+    return status;
+}
+
+/* Two epochs as the CPU makes them. */
+static const contents *expected(void)
+{
+    static contents all[2 * BATCHES];
+    static bool there;
+    if (there)
+        return all;
+    pc_loader *loader = open_on(PC_DEVICE_CPU, -1);
+    assert_not_null_ok(loader);
+    pc_batch batch;
+    for (int i = 0; i < 2 * BATCHES; i++) {
+        while (!pc_loader_next(loader, &batch))
+            assert_false(pc_failed());
+        assert_ok(read_batch(&batch, &all[i]));
+    }
+    pc_loader_free(loader);
+    there = true;
+    return all;
+}
+
+static void the_same_as_on_the_cpu(void **state)
+{
+    (void)state;
+    const contents *want = expected();
+    static contents got;
+    for (int prefetch = -1; prefetch < 4; prefetch++) {
+        pc_loader *loader = open_on(sim, prefetch);
+        assert_not_null_ok(loader);
+        pc_batch batch;
+        for (int i = 0; i < 2 * BATCHES; i++) {
+            while (!pc_loader_next(loader, &batch))
+                assert_false(pc_failed());
+            assert_true(pc_device_equal(pc_tensor_device(batch.x), sim));
+            assert_true(pc_device_equal(pc_tensor_device(batch.y), sim));
+            assert_int_equal(pc_tensor_stride(batch.x, 1), 1);
+            assert_ok(read_batch(&batch, &got));
+            assert_memory_equal(&got, &want[i], sizeof got);
+        }
+        pc_loader_free(loader);
+        assert_nothing_left();
+    }
+}
+
+/* A program that never waits, far ahead of its device: no place of the ring is filled before it has been copied. */
+static void the_program_may_run_ahead(void **state)
+{
+    (void)state;
+    enum { KEPT = 2 * BATCHES };
+    const contents *want = expected();
+    static contents got;
+    assert_ok(pc_sim_configure(
+        PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20, .bandwidth = 2e6, .kernel_time = 2e-3)));
+    for (int prefetch = -1; prefetch < 3; prefetch++) {
+        pc_loader *loader = open_on(sim, prefetch);
+        assert_not_null_ok(loader);
+        const pc_sync_policy before = pc_sync_policy_set(PC_SYNC_REFUSE); /* nor does the loader in its place */
+        pc_batch batch, kept[KEPT];
+        int64_t samples[KEPT][BATCH];
+        for (int i = 0; i < KEPT; i++) {
+            while (!pc_loader_next(loader, &batch))
+                assert_false(pc_failed());
+            kept[i] = batch;
+            kept[i].sample = memcpy(samples[i], batch.sample, (size_t)batch.n * sizeof(int64_t));
+            (void)pc_tensor_retain(batch.x);
+            (void)pc_tensor_retain(batch.y);
+        }
+        pc_loader_free(loader);
+        (void)pc_sync_policy_set(before);
+        for (int i = 0; i < KEPT; i++) {
+            assert_ok(read_batch(&kept[i], &got));
+            assert_memory_equal(&got, &want[i], sizeof got);
+            pc_tensor_free(kept[i].x);
+            pc_tensor_free(kept[i].y);
+        }
+        assert_nothing_left();
+    }
+    assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)));
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Copying a batch takes as long as computing on it (32 ms each); one after the other would be twice the time. */
+static void copies_go_beside_the_work(void **state)
+{
+    (void)state;
+    enum { STEPS = 40 };
+    const double each = 0.032;
+    const double bytes = BATCH * (PIXELS + 64 + 4) * 18.0 / (BATCH * BATCHES); /* the last batch is half full */
+    assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20, .bandwidth = bytes / each,
+                                          .kernel_time = each / 3)));
+    pc_loader *loader = open_on(sim, 0);
+    assert_not_null_ok(loader);
+    pc_batch batch;
+    double start = 0;
+    for (int step = -2; step < STEPS; step++) {
+        if (step == 0) {
+            assert_ok(pc_device_synchronize(sim));
+            start = now();
+        }
+        while (!pc_loader_next(loader, &batch)) /* two kernels: pictures, labels */
+            assert_false(pc_failed());
+        PC_SCOPE {
+            assert_non_null(pc_neg(batch.x)); /* the training: a third */
+        }
+    }
+    assert_ok(pc_stream_synchronize(pc_stream_current(sim)));
+    const double took = now() - start;
+    print_message("%d steps of %.0f ms copying and %.0f ms computing: %.0f ms, %.2f of either\n", STEPS, each * 1e3,
+                  each * 1e3, took * 1e3, took / (STEPS * each));
+    pc_loader_free(loader);
+    assert_true(took < 1.3 * STEPS * each);
+    assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)));
+}
+
+/* Two epochs; what fails is tried again, as the header says. Every batch that can be read is what it should be.
+ * True when something failed on the way. */
+static bool run_through(int prefetch)
+{
+    const contents *want = expected();
+    static contents got;
+    pc_loader *loader = open_on(sim, prefetch);
+    bool failed = !loader;
+    int tries = 0;
+    pc_batch batch;
+    for (int i = 0; loader && i < 2 * BATCHES && tries < 100; tries++) {
+        if (pc_loader_next(loader, &batch)) {
+            assert_int_equal(batch.first, i % BATCHES * BATCH);
+            if (read_batch(&batch, &got) == PC_OK)
+                assert_memory_equal(&got, &want[i], sizeof got);
+            i++;
+        }
+        failed |= pc_failed();
+        pc_error_clear();
+    }
+    assert_true(tries < 100);
+    pc_loader_free(loader);
+    failed |= pc_device_synchronize(sim) != PC_OK;
+    pc_error_clear();
+    assert_nothing_left();
+    return failed;
+}
+
+static void every_operation_may_fail(void **state)
+{
+    (void)state;
+    const pc_sim_fault faults[] = {PC_SIM_FAIL_KERNEL, PC_SIM_FAIL_COPY};
+    const int64_t wanted[] = {10, 30}; /* kernels, copies to the device; reading copies too */
+    for (int f = 0; f < 2; f++)
+        for (int64_t n = 1; n <= wanted[f]; n++)
+            for (int prefetch = -1; prefetch < 3; prefetch += 2) {
+                assert_ok(pc_sim_inject(sim, faults[f], n));
+                assert_true(run_through(prefetch));
+                assert_ok(pc_sim_inject(sim, PC_SIM_NO_FAULT, 0));
+            }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    (void)expected();
+    for (int prefetch = -1; prefetch < 3; prefetch += 2) {
+        (void)run_through(prefetch); /* what stays: streams, records */
+        int failures = 0;
+        for (long n = 0; n == 0 || atomic_load(&calls) >= n; n++) {
+            assert_true(n < 5000);
+            assert_ok(pc_memory_trim(sim));
+            assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+            atomic_store(&calls, 0);
+            atomic_store(&fail_at, n);
+            failures += run_through(prefetch);
+            atomic_store(&fail_at, -1);
+        }
+        assert_true(failures > 50);
+    }
+}
+
+static void device_memory_may_run_out(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n < 12; n++) {
+        assert_ok(pc_memory_trim(sim));
+        assert_ok(pc_sim_inject(sim, PC_SIM_FAIL_MEMORY, n));
+        pc_loader *loader = open_on(sim, 0);
+        assert_not_null_ok(loader);
+        pc_batch batch;
+        bool failed = false;
+        for (int i = 0; i < BATCHES && !failed; i++)
+            failed = !pc_loader_next(loader, &batch);
+        if (failed)
+            assert_int_equal(pc_error_last()->status, PC_ERR_MEMORY);
+        pc_error_clear();
+        assert_ok(pc_sim_inject(sim, PC_SIM_NO_FAULT, 0));
+        if (failed)
+            (void)pc_loader_next(loader, &batch); /* one more may have failed ahead */
+        pc_error_clear();
+        assert_true(pc_loader_next(loader, &batch) || !pc_failed());
+        pc_loader_free(loader);
+        assert_nothing_left();
+    }
+}
+
+static void three_classes_have_whole_numbers(void **state)
+{
+    (void)state;
+    test_path three = new_root();
+    put_classes(three.s, THREE, 3, 3);
+    pc_loader *loader = pc_picture_folder(three.s, .size = 8, .batch = 100, .device = sim);
+    assert_not_null_ok(loader);
+    pc_batch batch;
+    assert_true(pc_loader_next(loader, &batch));
+    assert_int_equal(pc_tensor_ndim(batch.y), 1);
+    assert_int_equal(pc_tensor_dtype(batch.y), PC_I64);
+    int64_t labels[9];
+    assert_ok(pc_read(batch.y, labels, sizeof labels));
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(labels[i], i / 3);
+    pc_loader_free(loader);
+    remove_root(&three);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_as_on_the_cpu),           cmocka_unit_test(the_program_may_run_ahead),
+        cmocka_unit_test(copies_go_beside_the_work),        cmocka_unit_test(every_operation_may_fail),
+        cmocka_unit_test(every_allocation_may_fail),        cmocka_unit_test(device_memory_may_run_out),
+        cmocka_unit_test(three_classes_have_whole_numbers),
+    };
+    return cmocka_run_group_tests_name("data.device_batch", tests, set_up, tear_down);
+}

@@ -1,0 +1,62 @@
+/* device.h: the device that a test runs on: PARACORD_TEST_DEVICE, cpu unless set; and checks for devices that work
+ * later. Results are read with pc_read and pc_item, which wait. */
+#ifndef PC_TEST_DEVICE_H
+#define PC_TEST_DEVICE_H
+
+#include "support.h"
+
+#include <paracord/memory.h>
+#include <paracord/nn.h>
+#include <paracord/stream.h>
+#include <stdlib.h>
+
+static inline const char *test_device_name(void)
+{
+    const char *name = getenv("PARACORD_TEST_DEVICE");
+    return name ? name : "cpu";
+}
+
+static inline pc_device test_device(void)
+{
+    pc_device device = pc_device_pick(test_device_name());
+    if (device.type < 0)
+        fail_msg("PARACORD_TEST_DEVICE: %s", pc_error_last()->message);
+    return device;
+}
+
+/* Tests about the CPU's own memory are passed over elsewhere. */
+static inline void only_on_the_cpu(void)
+{
+    if (test_device().type != PC_CPU)
+        skip();
+}
+
+/* The module, moved there. */
+static inline pc_module *on_device(pc_module *module)
+{
+    assert_not_null_ok(module);
+    assert_ok(pc_module_to(module, test_device(), PC_F32));
+    return module;
+}
+
+/* Nothing is left behind: no memory of the test's device and, where this is the CPU, no allocation at all. */
+static inline void assert_no_leak(void)
+{
+    pc_device device = test_device();
+    pc_memory_stats stats;
+    assert_ok(pc_device_synchronize(device));
+    assert_ok(pc_memory_trim(device));
+    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
+    assert_ok(pc_memory_get_stats(device, &stats));
+    assert_int_equal(stats.in_use, 0);
+    assert_int_equal(stats.cached, 0);
+    if (device.type == PC_CPU)
+        assert_int_equal(pc_live_allocations(), 0);
+}
+
+/* As assert_fails, for what only the device finds out (an index out of range): where it works later, the error comes
+ * with the next wait. */
+#define assert_fails_on_device(expression, expected, words)                                                            \
+    assert_fails((expression) && pc_stream_synchronize(pc_stream_current(test_device())), (expected), (words))
+
+#endif

@@ -1,0 +1,420 @@
+/* Streams, events and pinned memory on devices that work beside the host. */
+#include "sim_support.h"
+
+#include <pthread.h>
+
+enum { N = 1 << 16 };
+
+static int two_devices(void **state)
+{
+    (void)state;
+    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 2, .memory = 64 << 20, .kernels = 1)) != PC_OK;
+}
+
+static int nothing_is_left(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(pc_device_synchronize(sim(i)));
+        assert_empty(i);
+    }
+    assert_false(pc_failed());
+    return 0;
+}
+
+/* --- streams --- */
+
+static int order_seen[8], seen;
+
+static void see(void *number)
+{
+    order_seen[seen++] = *(int *)number;
+}
+
+/* Two streams are ready for the one engine: the higher one goes first, whoever asked first. */
+static void higher_priorities_go_first(void **state)
+{
+    (void)state;
+    pc_stream *low = pc_stream_new(sim(0), .priority = -1), *high = pc_stream_new(sim(0), .priority = 5),
+              *plain = pc_stream_new(sim(0));
+    static int numbers[] = {-1, 5, 0};
+    assert_int_equal(pc_stream_priority(low), -1);
+    assert_int_equal(pc_stream_priority(high), 5);
+    assert_int_equal(pc_stream_priority(plain), 0);
+    assert_int_equal(pc_stream_priority(NULL), 0);
+    seen = 0;
+    hold_up(plain, 30); /* the engine that calls the host's functions is taken */
+    sleep_ms(5);
+    assert_ok(pc_stream_call(low, see, &numbers[0]));
+    assert_ok(pc_stream_call(plain, see, &numbers[2]));
+    assert_ok(pc_stream_call(high, see, &numbers[1]));
+    assert_ok(pc_device_synchronize(sim(0)));
+    assert_int_equal(seen, 3);
+    assert_int_equal(order_seen[0], 5);
+    assert_int_equal(order_seen[2], -1);
+    pc_stream_free(low);
+    pc_stream_free(high);
+    pc_stream_free(plain);
+}
+
+static pc_stream *leave_early(pc_stream *s, pc_stream **inside)
+{
+    PC_WITH_STREAM(s)
+    {
+        *inside = pc_stream_current(sim(0));
+        if (*inside == s)
+            return s;
+    }
+    return NULL;
+}
+
+static void with_stream_nests_and_ends(void **state)
+{
+    (void)state;
+    pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(0)), *far = pc_stream_new(sim(1)), *inside = NULL;
+    PC_WITH_STREAM(a)
+    {
+        assert_ptr_equal(pc_stream_current(sim(0)), a);
+        PC_WITH_STREAM(b)
+        {
+            assert_ptr_equal(pc_stream_current(sim(0)), b);
+            PC_WITH_STREAM(far)
+            {
+                assert_ptr_equal(pc_stream_current(sim(0)), b);
+                assert_ptr_equal(pc_stream_current(sim(1)), far);
+            }
+            PC_WITH_STREAM(usual(1)) assert_ptr_equal(pc_stream_current(sim(1)), usual(1));
+        }
+        assert_ptr_equal(pc_stream_current(sim(0)), a);
+        for (int i = 0; i < 3; i++)
+            PC_WITH_STREAM(b)
+            {
+                if (i == 1)
+                    break; /* out of the block, not of the loop */
+                assert_ptr_equal(pc_stream_current(sim(0)), b);
+            }
+        assert_ptr_equal(pc_stream_current(sim(0)), a);
+        assert_ptr_equal(leave_early(b, &inside), b);
+        assert_ptr_equal(pc_stream_current(sim(0)), a);
+        PC_WITH_STREAM(b)
+        {
+            goto out;
+        }
+    out:
+        assert_ptr_equal(pc_stream_current(sim(0)), a);
+    }
+    assert_true(pc_stream_current(sim(0)) != a && pc_stream_current(sim(0)) != b);
+    assert_ptr_equal(pc_stream_current(sim(1)), usual(1));
+    PC_WITH_STREAM(a)
+    {
+        pc_stream_free(a); /* the usual one takes its place */
+        assert_true(pc_stream_current(sim(0)) != a);
+    }
+    PC_WITH_STREAM(NULL)
+    {
+        assert_int_equal(pc_error_last()->status, PC_ERR_ARGUMENT);
+    }
+    pc_error_clear();
+    assert_fails(pc_stream_set_current(sim(1), b), PC_ERR_DEVICE, "another device");
+    pc_stream_free(b);
+    pc_stream_free(far);
+}
+
+static void query_never_waits(void **state)
+{
+    (void)state;
+    pc_stream *s = pc_stream_new(sim(0));
+    bool done = false;
+    assert_true(is_done(s));
+    hold_up(s, 40);
+    double before = now_ms();
+    assert_ok(pc_stream_query(s, &done));
+    assert_false(done);
+    assert_true(now_ms() - before < 40);
+    while (!is_done(s))
+        sleep_ms(1);
+    PC_SCOPE {
+        pc_tensor *index = pc_full(PC_SHAPE(1), 5, PC_I64, sim(0)), *x = pc_zeros(PC_SHAPE(2), PC_F32, sim(0));
+        PC_WITH_STREAM(s)
+        {
+            assert_not_null_ok(pc_index_select(x, 0, index));
+        }
+        pc_status status;
+        while ((status = pc_stream_query(s, &done)) == PC_OK && !done)
+            sleep_ms(1);
+        assert_true(done);
+        assert_int_equal(status == PC_OK ? pc_stream_synchronize(s) : status, PC_ERR_RANGE); /* it tells, once */
+        pc_error_clear();
+        assert_ok(pc_stream_query(s, &done));
+    }
+    pc_stream_free(s);
+}
+
+/* A function in a stream runs after what is before it, in another thread, and later work waits for it. */
+static pthread_t called_in;
+static float seen_value;
+
+static void look(void *at)
+{
+    called_in = pthread_self();
+    sleep_ms(10);
+    seen_value = *(const float *)at;
+    *(float *)at = 9;
+}
+
+static void calls_have_their_place(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(1), 3, PC_F32, sim(0)), *out = pc_empty_pinned(PC_SHAPE(1), PC_F32, sim(0));
+        float *p = pc_map(out, PC_MAP_WRITE);
+        *p = 0;
+        assert_ok(pc_unmap(out));
+        assert_ok(pc_copy(out, x));
+        assert_ok(pc_stream_call(usual(0), look, p));
+        assert_ok(pc_copy(x, out));
+        assert_close(pc_item(x), 9, 0);
+        assert_close(seen_value, 3, 0);
+        assert_false(pthread_equal(called_in, pthread_self()));
+        assert_fails(pc_stream_call(usual(0), NULL, NULL), PC_ERR_ARGUMENT, "NULL");
+    }
+}
+
+/* A stream that is freed finishes; what it wrote is there. */
+static void free_waits(void **state)
+{
+    (void)state;
+    pc_stream *s = pc_stream_new(sim(0));
+    PC_SCOPE {
+        pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
+        hold_up(s, 20);
+        PC_WITH_STREAM(s)
+        {
+            assert_ok(pc_fill(x, 4));
+        }
+        pc_stream_free(s);
+        assert_close(pc_item(pc_sum(x)), 4 * N, 0);
+    }
+}
+
+/* Independent work of two streams is not ordered: one that is held up holds nobody up. */
+static void streams_do_not_wait_for_nothing(void **state)
+{
+    (void)state;
+    pc_stream *s = pc_stream_new(sim(0));
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0)), *y = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
+        assert_ok(pc_stream_synchronize(usual(0)));
+        hold_up(s, 50);
+        PC_WITH_STREAM(s)
+        {
+            assert_ok(pc_saxpy(x, 1, x));
+            assert_ok(pc_saxpy(x, 1, y)); /* both may read y */
+        }
+        assert_close(pc_item(pc_sum(y)), N, 0);
+        assert_false(is_done(s));
+        assert_close(pc_item(pc_sum(x)), 3 * N, 0);
+        assert_true(is_done(s));
+    }
+    pc_stream_free(s);
+}
+
+/* --- events --- */
+
+static void events_of_two_devices(void **state)
+{
+    (void)state;
+    pc_event *a = pc_event_new(sim(0)), *b = pc_event_new(sim(1)), *c = pc_event_new(sim(0));
+    double ms = -1;
+    bool done;
+    assert_fails(pc_event_elapsed(a, c, &ms), PC_ERR_STATE, "recorded");
+    assert_fails(pc_event_record(a, usual(1)), PC_ERR_DEVICE, "different devices");
+    hold_up(usual(0), 30);
+    assert_ok(pc_event_record(a, NULL));
+    assert_ok(pc_event_query(a, &done));
+    assert_false(done);
+    assert_ok(pc_event_wait(a, usual(1))); /* across devices, without the host */
+    assert_ok(pc_event_record(b, usual(1)));
+    assert_ok(pc_event_query(b, &done));
+    assert_false(done);
+    assert_ok(pc_event_synchronize(b));
+    assert_ok(pc_event_query(a, &done));
+    assert_true(done);
+    hold_up(usual(0), 20);
+    assert_ok(pc_event_record(c, usual(0)));
+    assert_ok(pc_event_elapsed(a, c, &ms));
+    assert_true(ms >= 19);
+    assert_ok(pc_event_elapsed(c, a, &ms));
+    assert_true(ms <= -19); /* in the order of time */
+    assert_fails(pc_event_elapsed(a, b, &ms), PC_ERR_DEVICE, "different devices");
+    assert_ok(pc_event_record(a, usual(0))); /* again: the mark is the later one */
+    assert_ok(pc_event_elapsed(c, a, &ms));
+    assert_true(ms >= 0);
+    pc_event_free(a);
+    pc_event_free(b);
+    hold_up(usual(0), 10);
+    assert_ok(pc_event_record(c, usual(0)));
+    pc_event_free(c); /* in flight */
+    assert_ok(pc_device_synchronize(sim(0)));
+}
+
+static void an_event_outlives_its_stream(void **state)
+{
+    (void)state;
+    pc_stream *s = pc_stream_new(sim(0));
+    pc_event *a = pc_event_new(sim(0)), *b = pc_event_new(sim(0));
+    double ms;
+    bool done;
+    assert_ok(pc_event_record(a, s));
+    hold_up(s, 10);
+    assert_ok(pc_event_record(b, s));
+    pc_stream_free(s);
+    assert_ok(pc_event_query(b, &done));
+    assert_true(done);
+    assert_ok(pc_event_wait(b, usual(0)));
+    assert_ok(pc_event_elapsed(a, b, &ms));
+    assert_true(ms >= 9);
+    pc_event_free(a);
+    pc_event_free(b);
+}
+
+/* --- order by hand --- */
+
+static void manual_order(void **state)
+{
+    (void)state;
+    pc_stream *s = pc_stream_new(sim(0));
+    pc_event *written = pc_event_new(sim(0));
+    PC_SCOPE {
+        pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *early = NULL, *late = NULL;
+        assert_ok(pc_stream_synchronize(usual(0)));
+        PC_MANUAL_ORDER
+        {
+            hold_up(s, 40);
+            PC_WITH_STREAM(s)
+            {
+                assert_ok(pc_fill(x, 1));
+                assert_ok(pc_event_record(written, s));
+            }
+            early = pc_neg(x); /* waits for nobody: that is the program's job here */
+            PC_MANUAL_ORDER
+            {
+                assert_ok(pc_stream_synchronize(usual(0)));
+            }
+            assert_false(is_done(s));
+            assert_ok(pc_event_wait(written, usual(0)));
+            late = pc_neg(x);
+        }
+        assert_close(pc_item(pc_sum(early)), 0, 0);
+        assert_close(pc_item(pc_sum(late)), -N, 0);
+        hold_up(s, 20);
+        PC_WITH_STREAM(s)
+        {
+            assert_ok(pc_fill(x, 2));
+        }
+        assert_close(pc_item(pc_sum(x)), 2 * N, 0); /* outside it is as ever */
+    }
+    pc_event_free(written);
+    pc_stream_free(s);
+}
+
+/* --- pinned memory, maps --- */
+
+static void pinned_tensors(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *p = pc_empty_pinned(PC_SHAPE(2, 3), PC_F32, sim(0)),
+                  *plain = pc_empty_pinned(PC_SHAPE(4), PC_I64, PC_DEVICE_CPU);
+        assert_true(pc_is_pinned(p));
+        assert_false(pc_is_pinned(plain));
+        assert_false(pc_is_pinned(NULL));
+        assert_int_equal(pc_tensor_get_device(p), -1);
+        assert_int_equal(pc_tensor_count(p), 6);
+        assert_true(pc_is_pinned(pc_slice(p, 0, 0, 1, 1)));
+        assert_ok(pc_fill(p, 2)); /* it is a cpu tensor */
+        assert_close(pc_item(pc_sum(p)), 12, 0);
+        assert_fails(pc_empty_pinned(PC_SHAPE(-1), PC_F32, sim(0)), PC_ERR_SHAPE, "pc_empty_pinned");
+        assert_fails(pc_empty_pinned(PC_SHAPE(1), PC_F32, sim(9)), PC_ERR_DEVICE, "sim:9");
+        assert_not_null_ok(pc_empty_pinned(PC_SHAPE(0), PC_F32, sim(0)));
+        assert_ptr_equal(pc_pin(p, sim(0)), p);
+        pc_tensor *host = pc_arange(0, 6, 1, PC_F32, PC_DEVICE_CPU), *pinned = pc_pin(host, sim(0));
+        assert_true(pc_is_pinned(pinned) && pinned != host);
+        assert_close(pc_item(pc_sum(pinned)), 15, 0);
+        assert_ptr_equal(pc_pin(host, PC_DEVICE_CPU), host);
+        pc_tensor *fetched = pc_pin(pc_to(host, sim(1), PC_F32, true), sim(1)); /* from a device, too */
+        assert_true(pc_is_pinned(fetched));
+        assert_close(pc_item(pc_sum(fetched)), 15, 0);
+        assert_null(pc_pin(NULL, sim(0)));
+        pc_error_clear();
+    }
+}
+
+static void maps_and_their_rules(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *p = pc_empty_pinned(PC_SHAPE(4), PC_F32, sim(0)), *x = pc_ones(PC_SHAPE(4), PC_F32, sim(0));
+        assert_fails(pc_map(x, PC_MAP_READ), PC_ERR_DEVICE, "sim:0, whose memory the host cannot use");
+        assert_fails(pc_unmap(x), PC_ERR_DEVICE, "pc_unmap");
+        assert_fails(pc_map(NULL, PC_MAP_READ), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_unmap(p), PC_ERR_STATE, "is not mapped");
+        float *a = pc_map(p, PC_MAP_WRITE), *b = pc_map(pc_slice(p, 0, 1, 4, 1), PC_MAP_WRITE);
+        assert_ptr_equal(a + 1, b);
+        for (int i = 0; i < 4; i++)
+            a[i] = (float)i;
+        assert_ok(pc_unmap(p));
+        assert_fails(pc_copy(x, p), PC_ERR_STATE, "pc_unmap"); /* the view's map is still there */
+        assert_fails(pc_copy(p, x), PC_ERR_STATE, "is mapped");
+        assert_ok(pc_unmap(p));
+        assert_fails(pc_unmap(p), PC_ERR_STATE, "is not mapped");
+        assert_ok(pc_copy(x, p));
+        assert_close(pc_item(pc_sum(x)), 6, 0);
+        assert_fails(pc_device_pointer(NULL), PC_ERR_ARGUMENT, "NULL");
+        assert_non_null(pc_device_pointer(x));
+    }
+}
+
+/* --- sync policy --- */
+
+static void *other_thread(void *x)
+{
+    double value = pc_item(x);
+    return pc_sync_policy_set(PC_SYNC_ALLOW) == PC_SYNC_ALLOW && value == 7 ? x : NULL;
+}
+
+static void policies_are_the_threads_own(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *fine;
+    pc_tensor *x = pc_full(PC_SHAPE(1), 7, PC_F32, sim(0));
+    assert_int_equal(pc_sync_policy_set(PC_SYNC_REFUSE), PC_SYNC_ALLOW);
+    assert_int_equal(pthread_create(&thread, NULL, other_thread, x), 0);
+    assert_int_equal(pthread_join(thread, &fine), 0);
+    assert_ptr_equal(fine, x);
+    assert_fails(pc_item(x), PC_ERR_STATE, "this thread's policy refuses");
+    assert_int_equal(pc_sync_policy_set(PC_SYNC_ALLOW), PC_SYNC_REFUSE);
+    pc_tensor_free(x);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, two_devices, nothing_is_left)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(higher_priorities_go_first),
+        TEST(with_stream_nests_and_ends),
+        TEST(query_never_waits),
+        TEST(calls_have_their_place),
+        TEST(free_waits),
+        TEST(streams_do_not_wait_for_nothing),
+        TEST(events_of_two_devices),
+        TEST(an_event_outlives_its_stream),
+        TEST(manual_order),
+        TEST(pinned_tensors),
+        TEST(maps_and_their_rules),
+        TEST(policies_are_the_threads_own),
+    };
+    return cmocka_run_group_tests_name("device.sim_streams", tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+/* sim_support.h: sim devices for tests: made anew, held up, watched. */
+#ifndef PC_TEST_SIM_SUPPORT_H
+#define PC_TEST_SIM_SUPPORT_H
+
+#include "support.h"
+
+#include <paracord.h>
+#include <time.h>
+
+static inline pc_device sim(int i)
+{
+    return (pc_device){PC_SIM, (int16_t)i};
+}
+
+static inline double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static inline void sleep_ms(double ms)
+{
+    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(long)(ms / 1e3)) * 1e6)};
+    nanosleep(&t, NULL);
+}
+
+static inline void hold(void *ms)
+{
+    sleep_ms(*(const double *)ms);
+}
+
+/* The stream does nothing for that long, so that what is queued next has surely not begun when the host goes on. */
+static inline void hold_up(pc_stream *stream, double ms)
+{
+    static double kept[64];
+    static int next;
+    kept[next] = ms;
+    assert_ok(pc_stream_call(stream, hold, &kept[next]));
+    next = (next + 1) % 64;
+}
+
+static inline bool is_done(pc_stream *stream)
+{
+    bool done;
+    assert_ok(pc_stream_query(stream, &done));
+    return done;
+}
+
+static inline pc_stream *usual(int i)
+{
+    return pc_stream_current(sim(i));
+}
+
+/* `text` names a line of this test; where the library cannot read debug information, a place in it. */
+static inline void assert_names(const char *text, const char *file, int line)
+{
+    char want[64];
+#if PC_HAVE_DW
+    snprintf(want, sizeof want, "%s:%d ", file, line);
+#else
+    (void)file, (void)line;
+    snprintf(want, sizeof want, "+0x");
+#endif
+    if (!strstr(text, want))
+        fail_msg("\"%s\" should name %s", text, want);
+}
+
+static inline void assert_empty(int i)
+{
+    pc_memory_stats stats;
+    assert_ok(pc_memory_get_stats(sim(i), &stats));
+    assert_int_equal(stats.in_use, 0);
+}
+
+#endif
