@@ -150,8 +150,7 @@ static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool
     }
     if (!manual)
         PC__TRY(wait_for_uses(o, stream, work, write));
-    /* A recording has waited for nothing: what came before it stays, for its launches and for everybody else. */
-    if (write && !manual && !stream->recording)
+    if (write && !manual)
         own(o, stream, work, true);
     else if (owner == stream->id)
         atomic_store(write ? &o->wrote : &o->read, work->ticket);
