@@ -156,13 +156,15 @@ static void put_mark(pc__sim_stream *s, const pc__work *work)
     pc__sim_command *c = pc__try_alloc_aligned(sizeof *c, 16);
     pthread_mutex_lock(&pc__sim.lock);
     s->host_waiters++;
-    while (!c && s->spare_queued)
+    while (!c && s->spare_queued && !s->device->forked)
         pthread_cond_wait(&s->progress, &pc__sim.lock);
     s->host_waiters--;
-    s->spare_queued |= !c;
-    c = c ? c : &s->spare;
-    *c = (pc__sim_command){.kind = c == &s->spare ? PC__SIM_SPARE : PC__SIM_NOTHING, .work = *work};
-    pc__sim_push(s, c);
+    if (c || !s->spare_queued) {
+        s->spare_queued |= !c;
+        c = c ? c : &s->spare;
+        *c = (pc__sim_command){.kind = c == &s->spare ? PC__SIM_SPARE : PC__SIM_NOTHING, .work = *work};
+        pc__sim_push(s, c);
+    }
     pthread_mutex_unlock(&pc__sim.lock);
 }
 

@@ -219,6 +219,7 @@ static void assert_found(const plan *p, int first)
             fail_msg("program %llu: ops %d and %d are ordered: %s", (unsigned long long)seed, a, b, race.text);
         assert_string_equal(race.first.op, p->op[a].name);
         assert_string_equal(race.second.op, p->op[b].name);
+        assert_non_null(strstr(race.second.site, "do_op"));
         found |= b == first;
     }
     if (!found)
