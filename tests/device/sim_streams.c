@@ -119,11 +119,11 @@ static void query_never_waits(void **state)
     pc_stream *s = pc_stream_new(sim(0));
     bool done = false;
     assert_true(is_done(s));
-    hold_up(s, 40);
+    hold_up(s, 100);
     double before = now_ms();
     assert_ok(pc_stream_query(s, &done));
     assert_false(done);
-    assert_true(now_ms() - before < 40);
+    assert_true(now_ms() - before < 100);
     while (!is_done(s))
         sleep_ms(1);
     PC_SCOPE {
@@ -196,7 +196,7 @@ static void streams_do_not_wait_for_nothing(void **state)
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0)), *y = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_stream_synchronize(usual(0)));
-        hold_up(s, 50);
+        hold_up(s, 100);
         PC_WITH_STREAM (s) {
             assert_ok(pc_saxpy(x, 1, x));
             assert_ok(pc_saxpy(x, 1, y)); /* both may read y */
@@ -219,7 +219,7 @@ static void events_of_two_devices(void **state)
     bool done;
     assert_fails(pc_event_elapsed(a, c, &ms), PC_ERR_STATE, "recorded");
     assert_fails(pc_event_record(a, usual(1)), PC_ERR_DEVICE, "different devices");
-    hold_up(usual(0), 30);
+    hold_up(usual(0), 100);
     assert_ok(pc_event_record(a, NULL));
     assert_ok(pc_event_query(a, &done));
     assert_false(done);
@@ -300,7 +300,7 @@ static void a_wait_without_work(void **state)
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *z = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_stream_synchronize(usual(0)));
-        hold_up(a, 40);
+        hold_up(a, 80);
         PC_WITH_STREAM (a) {
             assert_ok(pc_fill(x, 1));
         }
@@ -330,7 +330,7 @@ static void manual_order(void **state)
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *early = NULL, *late = NULL;
         assert_ok(pc_stream_synchronize(usual(0)));
         PC_MANUAL_ORDER {
-            hold_up(s, 40);
+            hold_up(s, 100);
             PC_WITH_STREAM (s) {
                 assert_ok(pc_fill(x, 1));
                 assert_ok(pc_event_record(written, s));
