@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-enum { N = 1 << 17 };            /* floats: 512 KiB, which take 26 ms */
-static const double rate = 20e6; /* bytes a second */
+enum { N = 1 << 17 };           /* floats: 512 KiB, which take 105 ms */
+static const double rate = 5e6; /* bytes a second */
 
 #if defined(__SANITIZE_THREAD__)
 enum { RACES_ALLOWED = 0 };
@@ -277,15 +277,13 @@ static void freed_while_another_stream_reads(void **state)
             pc_tensor *x = pc_full(PC_SHAPE(N), 1, PC_F32, sim(0));
             was = pc_device_pointer(x);
             assert_ok(pc_stream_synchronize(usual(0)));
-            hold_up(side, 20);
-            PC_WITH_STREAM(side)
-            {
+            hold_up(side, 80);
+            PC_WITH_STREAM (side) {
                 sum = pc_keep(pc_sum(x));
             }
         }
         if (by_hand)
-            PC_MANUAL_ORDER
-            {
+            PC_MANUAL_ORDER {
                 other = pc_full(PC_SHAPE(N), 2, PC_F32, sim(0));
             }
         else
@@ -318,15 +316,13 @@ static void freed_and_needed_at_once(void **state)
             pc_tensor *x = pc_full(PC_SHAPE(N), 1, PC_F32, sim(0));
             was = pc_device_pointer(x);
             assert_ok(pc_stream_synchronize(usual(0)));
-            hold_up(side, 20);
-            PC_WITH_STREAM(side)
-            {
+            hold_up(side, 80);
+            PC_WITH_STREAM (side) {
                 sum = pc_keep(pc_sum(x));
             }
         }
         if (by_hand)
-            PC_MANUAL_ORDER
-            {
+            PC_MANUAL_ORDER {
                 other = pc_full(PC_SHAPE(N), 2, PC_F32, sim(0));
             }
         else

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #define HERE "accidents_told.c"
-enum { N = 1 << 17 };            /* floats: 512 KiB */
-static const double rate = 20e6; /* bytes a second: 26 ms for them */
+enum { N = 1 << 17 };           /* floats: 512 KiB */
+static const double rate = 8e6; /* bytes a second: 65 ms for them */
 
 static int slow_copies(void **state)
 {
@@ -19,7 +19,7 @@ static int slow_copies(void **state)
 static int slow_kernels(void **state)
 {
     (void)state;
-    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20, .kernel_time = 10e-3)) !=
+    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20, .kernel_time = 20e-3)) !=
            PC_OK;
 }
 
@@ -59,7 +59,7 @@ static void trace_off(const char *a, const char *b, char row[4096])
 
 /* --- a copy from pageable memory --- */
 
-/* 4 MiB take 200 ms: the host is back long before, and the timeline says what was done. */
+/* 4 MiB take 500 ms: the host is back long before, and the timeline says what was done. */
 static void pageable_does_not_block(void **state)
 {
     (void)state;
@@ -82,8 +82,8 @@ static void pageable_does_not_block(void **state)
         trace_off("\"copy to device\"", "staged: the source is pageable", row);
         assert_names(row, HERE, line);
         print_message("a copy of 4 MiB takes %.1f ms, queuing it %.1f ms\n", ms, queued);
-        assert_true(ms >= 200);
-        assert_true(queued < 100);
+        assert_true(ms >= 500);
+        assert_true(queued < 250);
         assert_close(pc_item(pc_sum(x)), 0, 0);
     }
     pc_event_free(start);
@@ -216,7 +216,7 @@ static void waits_are_rows(void **state)
     char row[4096];
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
-        hold_up(usual(0), 20);
+        hold_up(usual(0), 100);
         pc_tensor *sum = pc_sum(x);
         trace_on();
         double value = pc_item(sum);
@@ -226,7 +226,7 @@ static void waits_are_rows(void **state)
         assert_non_null(strstr(row, "sim:0"));
         const char *dur = strstr(row, "\"dur\":");
         assert_non_null(dur);
-        assert_true(atof(dur + 6) >= 10e3); /* microseconds that the host stood still */
+        assert_true(atof(dur + 6) >= 20e3); /* microseconds that the host stood still */
         assert_close(value, N, 0);
     }
 }
@@ -249,7 +249,7 @@ static void a_wrong_label_is_blamed_on_its_line(void **state)
         pc_tensor *x = pc_zeros(PC_SHAPE(4, 10), PC_F32, sim(0));
         assert_ok(pc_require_grad(x, true));
         pc_tensor *labels = pc_from_data((int64_t[]){3, 9, 12, 0}, PC_SHAPE(4), PC_I64, sim(0));
-        hold_up(usual(0), 20);
+        hold_up(usual(0), 100);
         pc_tensor *loss = pc_cross_entropy(x, labels);
         int line = __LINE__ - 1;
         assert_not_null_ok(loss); /* nothing is known yet */
@@ -273,7 +273,7 @@ static void a_wrong_index_is_blamed_on_its_line(void **state)
     PC_SCOPE {
         pc_tensor *x = pc_arange(0, 6, 1, PC_F32, sim(0)), *kept = pc_neg(x);
         pc_tensor *index = pc_from_data((int64_t[]){0, 5, 6}, PC_SHAPE(3), PC_I64, sim(0));
-        hold_up(usual(0), 20);
+        hold_up(usual(0), 100);
         pc_tensor *picked = pc_index_select(x, 0, index);
         int line = __LINE__ - 1;
         pc_tensor *other = pc_stream_current(sim(0)) ? pc_mul_scalar(picked, 2) : NULL;
@@ -293,14 +293,12 @@ static void a_failure_travels_with_the_data(void **state)
         pc_tensor *x = pc_zeros(PC_SHAPE(6), PC_F32, sim(0)), *index = pc_full(PC_SHAPE(1), -1, PC_I64, sim(0));
         pc_tensor *picked = NULL, *next = NULL;
         int line = 0;
-        PC_WITH_STREAM(a)
-        {
-            hold_up(a, 20);
+        PC_WITH_STREAM (a) {
+            hold_up(a, 100);
             picked = pc_index_select(x, 0, index);
             line = __LINE__ - 1;
         }
-        PC_WITH_STREAM(b)
-        {
+        PC_WITH_STREAM (b) {
             next = pc_add_scalar(picked, 1);
         }
         (void)pc_item(next);
@@ -334,9 +332,9 @@ static void timing_without_waiting(void **state)
         assert_false(is_done(usual(0)));
         assert_ok(pc_event_elapsed(start, end, &ms)); /* waits by itself */
         double waited = now_ms() - before;
-        print_message("10 kernels of 10 ms: the host's clock says %.2f ms, the events %.2f ms\n", queued, ms);
-        assert_true(queued < 50);
-        assert_true(ms >= 100 && ms <= waited);
+        print_message("10 kernels of 20 ms: the host's clock says %.2f ms, the events %.2f ms\n", queued, ms);
+        assert_true(queued < 100);
+        assert_true(ms >= 200 && ms <= waited);
         assert_close(pc_item(pc_max(x)), 1024, 0);
     }
     pc_event_free(start);

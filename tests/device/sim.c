@@ -89,8 +89,7 @@ static void streams_share_data_in_order(void **state)
         pc_tensor *a = pc_zeros(PC_SHAPE(1 << 18), PC_F32, sim(0));
         for (int i = 0; i < 50; i++)
             PC_SCOPE {
-                PC_WITH_STREAM(side)
-                {
+                PC_WITH_STREAM (side) {
                     assert_ok(pc_saxpy(a, 1, pc_ones(PC_SHAPE(1 << 18), PC_F32, sim(0))));
                 }
                 assert_ok(pc_saxpy(a, 1, pc_ones(PC_SHAPE(1 << 18), PC_F32, sim(0))));
@@ -222,7 +221,7 @@ static void devices_do_not_go_with_a_fork(void **state)
 {
     (void)state;
     parents = pc_ones(PC_SHAPE(100), PC_F32, sim(0));
-    hold_up(usual(0), 50);
+    hold_up(usual(0), 200);
     assert_ok(pc_saxpy(parents, 1, parents)); /* under way while it forks */
     in_a_child(use_what_the_parent_has);
     PC_SCOPE {
