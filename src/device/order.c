@@ -127,6 +127,7 @@ static void own(pc__users *o, const pc_stream *stream, const pc__work *work, boo
     atomic_store_explicit(&o->wrote, write ? work->ticket : 0, memory_order_relaxed);
     atomic_store_explicit(&o->read, write ? 0 : work->ticket, memory_order_relaxed);
     atomic_store_explicit(&o->others, 0, memory_order_relaxed);
+    o->born = 0;
     atomic_store_explicit(&o->owner, stream->id, memory_order_release);
 }
 
@@ -148,7 +149,9 @@ static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool
         own(o, stream, work, write);
         return PC_OK;
     }
-    if (!manual)
+    if (manual) /* what used the block before it came out of the cache is not the program's to order */
+        PC__TRY(pc__wait_for(stream, owner, o->born, work));
+    else
         PC__TRY(wait_for_uses(o, stream, work, write));
     if (write && !manual)
         own(o, stream, work, true);

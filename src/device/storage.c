@@ -15,6 +15,8 @@ static pc__storage *start(pc__storage *storage, size_t bytes, const char *maker)
     atomic_store_explicit(&storage->mapped, 0, memory_order_relaxed);
     storage->bytes = bytes;
     storage->maker = maker;
+    storage->order.born = PC__MAX(atomic_load_explicit(&storage->order.wrote, memory_order_relaxed),
+                                  atomic_load_explicit(&storage->order.read, memory_order_relaxed));
     if (pc__checking())
         pc__check_forget(storage);
     return storage;
