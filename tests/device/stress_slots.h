@@ -10,7 +10,7 @@
 
 enum { DEVICES = 4, STREAMS = 8, SLOTS = 64, STORES = 4096, GRAPHS = 6, HOST = -1 };
 #define BUDGET ((size_t)3 << 20) /* bytes that a program keeps alive on a device, beside its graphs */
-#define MEMORY ((int64_t)8 << 20)
+#define MEMORY ((int64_t)12 << 20)
 
 /* A storage that slots and graphs share, for the budget and so as not to copy a tensor onto itself. */
 typedef struct store {
