@@ -27,8 +27,7 @@ int main(void)
             return pc_report(stderr);
         pc_print(pc_grad(x)); /* y */
 
-        PC_NO_GRAD
-        {
+        PC_NO_GRAD {
             pc_tensor *free_of_cost = pc_mul(x, y); /* nothing is recorded */
             printf("requires a gradient: %s\n", pc_requires_grad(free_of_cost) ? "yes" : "no");
         }

@@ -19,8 +19,7 @@ static pc_tensor *draw(pc_tensor **labels)
 static double accuracy(pc_module *net, pc_tensor *x, pc_tensor *labels)
 {
     double share = 0;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         PC_SCOPE {
             pc_tensor *right = pc_eq(pc_argmax(pc_forward(net, x), 1, false), labels);
             share = pc_item(pc_mean(pc_cast(right, PC_F32)));

@@ -204,8 +204,7 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
                         pc_dtype_name(gradient->dtype), PC__SHAPE_OF(gradient), pc_dtype_name(t->dtype),
                         PC__SHAPE_OF(t));
     pc_status status = PC_OK;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         if (!t->node) {
             PC_SCOPE {
                 status = collect_leaf(t, gradient, false);

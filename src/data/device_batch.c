@@ -138,8 +138,7 @@ pc_status pc__device_batch_make(const pc__source *source, pc__made *made)
     fill(source, made, place);
     pthread_mutex_lock(&c->lock);
     status = PC_ERR_STATE;
-    PC_WITH_STREAM(c->stream)
-    {
+    PC_WITH_STREAM(c->stream) {
         status = send_all(place, source->device, made);
     }
     (void)noted(c, status);

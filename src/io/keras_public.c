@@ -139,8 +139,7 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
     else if (!same)
         status =
             pc__fail(PC_ERR_STATE, "%s: the file's optimiser is %s, not %s", path, t->optimizer_class, optimizer->name);
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         for (int i = 0; i < model.layer_count && status == PC_OK; i++) {
             if (model.layers[i].kind == PC__KERAS_FLATTEN)
                 note_flatten(&r, &model, i);

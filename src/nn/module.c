@@ -164,8 +164,7 @@ static pc_status move(void *context, const char *name, pc__named *parameter)
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_tensor *moved = NULL;
-        PC_NO_GRAD
-        {
+        PC_NO_GRAD {
             moved = pc_to(old, to->device, to->dtype, true);
         }
         status = moved ? pc_require_grad(moved, true) : pc_error_last()->status;

@@ -103,8 +103,7 @@ pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count
                         l.used);
     l.copy = true;
     pc_status status = PC_OK;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         status = pc__module_visit(module, load, &l);
     }
     return status;

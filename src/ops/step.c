@@ -8,8 +8,7 @@
 static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attributes *attributes)
 {
     pc_status status = PC_OK;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         status = pc__call_in_place(op, tensors[0], tensors, n, attributes, sizeof *attributes);
     }
     for (int i = 1; i < attributes->count && status == PC_OK; i++)

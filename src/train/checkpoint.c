@@ -187,8 +187,7 @@ static pc_status take_tensors(const char *path, const pc_optimizer *o, const uin
             return damaged(path, "its network has other shapes");
         pc_status status = PC_OK;
         PC_SCOPE {
-            PC_NO_GRAD
-            {
+            PC_NO_GRAD {
                 pc_tensor *value = pc_from_data(bytes + sizeof count, pc_tensor_shape(t), t->dtype, PC_DEVICE_CPU);
                 status = pc_copy(t, value);
             }

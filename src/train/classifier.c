@@ -224,8 +224,7 @@ pc_status pc_classifier_predict(pc_classifier *c, const char *picture, pc_predic
     pc_image_options options = {.channels = 3, .width = file->size, .height = file->size, .resize = file->resize};
     PC__TRY(pc_image_read(picture, options, &image));
     pc_status status = PC_OK;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         PC_SCOPE {
             pc_tensor *logits = pc_forward(file->net, prepare(c, &image));
             status = logits ? name_it(c, logits, prediction) : pc_error_last()->status;

@@ -66,8 +66,7 @@ pc_tensor *pc_predict(pc_module *net, pc_tensor *x)
     bool was_training = pc_module_is_training(net);
     pc_tensor *result = NULL;
     pc_module_train(net, false);
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         PC_SCOPE {
             pc_tensor *logits = pc_forward(net, x);
             if (logits)

@@ -69,8 +69,7 @@ pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each,
     int64_t given = 0;
     *score = (pc__score){0};
     pc_module_train(net, false);
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         while (status == PC_OK && pc_loader_next(loader, &batch)) {
             status = score_batch(net, &batch, &scorer);
             given += batch.n;

@@ -78,8 +78,7 @@ pc_status pc__summary_rows(pc_module *net, int size, pc__layer_row **rows, int *
         return PC_ERR_MEMORY;
     pc_module_train(net, false);
     pc_status status = PC_OK;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         PC_SCOPE {
             pc_tensor *x = pc_zeros(PC_SHAPE(1, 3, size, size), PC_F32, device);
             for (int i = 0; i < *count && status == PC_OK; i++)

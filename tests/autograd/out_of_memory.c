@@ -55,8 +55,7 @@ static bool network(void)
     h = pc_fn_linear(pc_flatten_from(h, 1), v, NULL, PC_NONE);
     pc_tensor *loss = pc_bce_with_logits(h, y);
     fine = fine && pc_backward(loss) == PC_OK;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         fine = fine && pc_saxpy(w, -0.1, pc_grad(w)) == PC_OK;
     }
     return fine;

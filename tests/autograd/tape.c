@@ -15,8 +15,7 @@ static pc_tensor *leaf(double value, pc_shape shape)
 static double sum_of(pc_tensor *t)
 {
     double sum = 0;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         PC_SCOPE {
             sum = pc_item(pc_sum(t));
         }
@@ -71,11 +70,9 @@ static void no_grad_and_detach_stop_recording(void **state)
     PC_SCOPE {
         pc_tensor *w = leaf(3, PC_SHAPE(2));
         assert_true(pc_grad_enabled());
-        PC_NO_GRAD
-        {
+        PC_NO_GRAD {
             assert_false(pc_grad_enabled());
-            PC_NO_GRAD
-            {
+            PC_NO_GRAD {
                 assert_false(pc_requires_grad(pc_mul(w, w)));
             }
             assert_false(pc_grad_enabled());
@@ -212,8 +209,7 @@ static void *train(void *argument)
                 pc_zero_grad(w);
                 if (pc_backward(pc_mean(pc_tanh(pc_matmul(w, pc_sigmoid(w))))) != PC_OK)
                     *result = -1;
-                PC_NO_GRAD
-                {
+                PC_NO_GRAD {
                     if (pc_saxpy(w, -0.1, pc_grad(w)) != PC_OK)
                         *result = -1;
                 }

@@ -275,7 +275,7 @@ static void a_picture_stays_small(void **state)
 {
     (void)state;
     trace_file t = begin_trace(root.s, "many.json");
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 2000; i++)
         host(&t, "op", "tiny <&\xff>", i, 0.5);
     end_trace(&t);
     char *svg = picture_of(t.path.s, NULL);

@@ -278,7 +278,7 @@ static void freed_while_another_stream_reads(void **state)
             was = pc_device_pointer(x);
             assert_ok(pc_stream_synchronize(usual(0)));
             hold_up(side, 80);
-            PC_WITH_STREAM (side) {
+            PC_WITH_STREAM(side) {
                 sum = pc_keep(pc_sum(x));
             }
         }
@@ -317,7 +317,7 @@ static void freed_and_needed_at_once(void **state)
             was = pc_device_pointer(x);
             assert_ok(pc_stream_synchronize(usual(0)));
             hold_up(side, 80);
-            PC_WITH_STREAM (side) {
+            PC_WITH_STREAM(side) {
                 sum = pc_keep(pc_sum(x));
             }
         }

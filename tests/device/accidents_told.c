@@ -293,12 +293,12 @@ static void a_failure_travels_with_the_data(void **state)
         pc_tensor *x = pc_zeros(PC_SHAPE(6), PC_F32, sim(0)), *index = pc_full(PC_SHAPE(1), -1, PC_I64, sim(0));
         pc_tensor *picked = NULL, *next = NULL;
         int line = 0;
-        PC_WITH_STREAM (a) {
+        PC_WITH_STREAM(a) {
             hold_up(a, 100);
             picked = pc_index_select(x, 0, index);
             line = __LINE__ - 1;
         }
-        PC_WITH_STREAM (b) {
+        PC_WITH_STREAM(b) {
             next = pc_add_scalar(picked, 1);
         }
         (void)pc_item(next);

@@ -49,7 +49,7 @@ static bool set_up(job *j, variant mode)
     j->compute = mode == ONE_STREAM ? usual(0) : pc_stream_new(sim(0));
     bool fine = j->x && j->y && j->loss && j->copies && j->compute;
     if (fine && mode == LAUNCHED)
-        PC_WITH_STREAM (j->compute) {
+        PC_WITH_STREAM(j->compute) {
             fine = record(j);
         }
     return fine && pc_device_synchronize(sim(0)) == PC_OK;
@@ -59,10 +59,10 @@ static bool set_up(job *j, variant mode)
 static bool step(const job *j, double *value)
 {
     bool fine = true;
-    PC_WITH_STREAM (j->copies) {
+    PC_WITH_STREAM(j->copies) {
         fine = pc_copy(j->x, j->pictures) == PC_OK && pc_copy(j->y, j->labels) == PC_OK;
     }
-    PC_WITH_STREAM (j->compute) {
+    PC_WITH_STREAM(j->compute) {
         fine = fine && (j->graph ? pc_graph_launch(j->graph, NULL) == PC_OK : learn(j));
         if (fine)
             *value = pc_item(j->loss);

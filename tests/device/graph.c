@@ -47,8 +47,7 @@ static void step(const fit *f)
         assert_ok(pc_backward(loss));
         assert_ok(pc_copy(f->loss, pc_detach(loss)));
         pc_tensor *parameters[] = {f->kernel, f->bias, f->weight};
-        PC_NO_GRAD
-        {
+        PC_NO_GRAD {
             for (int i = 0; i < 3; i++) {
                 assert_ok(pc_saxpy(parameters[i], -0.5, pc_grad(parameters[i])));
                 pc_zero_grad(parameters[i]);

@@ -100,7 +100,7 @@ static void busy_cached_blocks_go_back_too(void **state)
         PC_SCOPE {
             pc_tensor *x = mib(5);
             assert_ok(pc_stream_synchronize(usual(0)));
-            PC_WITH_STREAM (side) {
+            PC_WITH_STREAM(side) {
                 hold_up(side, 100);
                 most = pc_keep(pc_max(x));
             }
@@ -124,7 +124,7 @@ static void failures_meanwhile_are_kept(void **state)
         pc_tensor *index = pc_full(PC_SHAPE(1), 9, PC_I64, sim(0)), *bad = NULL;
         PC_SCOPE {
             pc_tensor *x = mib(5);
-            PC_WITH_STREAM (side) {
+            PC_WITH_STREAM(side) {
                 hold_up(side, 100);
                 bad = pc_keep(pc_index_select(pc_reshape(x, PC_SHAPE(5, MIB)), 0, index));
             }

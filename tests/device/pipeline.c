@@ -67,7 +67,7 @@ static pc_tensor *next_batch(pc_tensor *const *buffers, pc_tensor *there, int i)
     assert_non_null(p);
     p[0] = p[N - 1] = (float)i;
     assert_ok(pc_unmap(buffer));
-    PC_WITH_STREAM (copies) {
+    PC_WITH_STREAM(copies) {
         x = pc_to(buffer, sim(0), PC_F32, true);
     }
     assert_not_null_ok(x);
@@ -90,7 +90,7 @@ static double pipeline(void)
             PC_SCOPE {
                 pc_tensor *x = next_batch(buffers, there, i);
                 if (with_compute)
-                    PC_WITH_STREAM (compute) {
+                    PC_WITH_STREAM(compute) {
                         assert_ok(pc_saxpy(total, 1, x));
                     }
             }
@@ -138,10 +138,10 @@ static double kernels_on(pc_device a_device, pc_device b_device)
         assert_ok(pc_device_synchronize(b_device));
         double start = now_ms();
         for (int i = 0; i < 5; i++) {
-            PC_WITH_STREAM (a) {
+            PC_WITH_STREAM(a) {
                 assert_ok(pc_fill(x, i));
             }
-            PC_WITH_STREAM (b) {
+            PC_WITH_STREAM(b) {
                 assert_ok(pc_fill(y, i));
             }
         }
@@ -176,10 +176,10 @@ static double copies_both_ways(void)
         assert_ok(pc_device_synchronize(sim(0)));
         stopwatch w = stopwatch_start(in);
         for (int i = 0; i < 5; i++) {
-            PC_WITH_STREAM (in) {
+            PC_WITH_STREAM(in) {
                 assert_ok(pc_copy(a, from));
             }
-            PC_WITH_STREAM (out) {
+            PC_WITH_STREAM(out) {
                 assert_ok(pc_copy(to, b));
             }
         }

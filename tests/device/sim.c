@@ -89,7 +89,7 @@ static void streams_share_data_in_order(void **state)
         pc_tensor *a = pc_zeros(PC_SHAPE(1 << 18), PC_F32, sim(0));
         for (int i = 0; i < 50; i++)
             PC_SCOPE {
-                PC_WITH_STREAM (side) {
+                PC_WITH_STREAM(side) {
                     assert_ok(pc_saxpy(a, 1, pc_ones(PC_SHAPE(1 << 18), PC_F32, sim(0))));
                 }
                 assert_ok(pc_saxpy(a, 1, pc_ones(PC_SHAPE(1 << 18), PC_F32, sim(0))));
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
         return look_at_environment(atoi(argv[1]));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(computes_as_the_cpu, two_devices),
-cmocka_unit_test_setup(gradients_cross_devices, two_devices),
+        cmocka_unit_test_setup(gradients_cross_devices, two_devices),
         cmocka_unit_test_setup(memory_is_out_of_reach, two_devices),
         cmocka_unit_test_setup(late_errors_name_their_op, two_devices),
         cmocka_unit_test_setup(streams_share_data_in_order, two_devices),

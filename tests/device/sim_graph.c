@@ -164,7 +164,7 @@ static void recordings_that_meet(void **state)
         assert_ok(pc_graph_begin(usual(0)));
         assert_ok(pc_graph_begin(side));
         assert_ok(pc_fill(x, 2));
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             assert_ok(pc_fill(y, 3));
             assert_fails(pc_saxpy(y, 1, x), PC_ERR_STATE, "another one");
         }
@@ -188,7 +188,7 @@ static pc_graph *record_fork_and_join(pc_tensor *x, pc_event *forked, pc_event *
             assert_ok(pc_event_record(forked, usual(0)));
             assert_ok(pc_event_wait(forked, side));
         }
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             b = pc_mul_scalar(a, 1.5);
         }
         if (joined) {
@@ -211,7 +211,7 @@ static void streams_join_by_data(void **state)
         assert_close(pc_item(pc_max(x)), 1, 0);
         assert_ok(pc_graph_launch(graph, NULL));
         assert_close(pc_item(pc_max(x)), 5, 0);
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             assert_ok(pc_fill(x, 2)); /* that stream is its own again */
         }
         assert_ok(pc_graph_launch(graph, side));
@@ -248,7 +248,7 @@ static void a_joined_stream_is_not_the_end(void **state)
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_graph_begin(usual(0)));
         assert_ok(pc_fill(x, 4));
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             assert_ok(pc_saxpy(x, 1, x));
             assert_fails(pc_item(pc_max(x)), PC_ERR_STATE, "being recorded"); /* there, too */
         }
@@ -335,12 +335,12 @@ static void launches_are_ordered_by_their_data(void **state)
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
         pc_graph *graph = record_fork_and_join(x, NULL, NULL);
         hold_up(side, 80);
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             assert_ok(pc_fill(x, 3));
         }
         assert_ok(pc_graph_launch(graph, NULL)); /* after that, on another stream */
         assert_false(is_done(usual(0)));
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             assert_ok(pc_saxpy(x, 1, x)); /* after the launch */
         }
         assert_close(pc_item(pc_max(x)), 30, 0);
@@ -364,7 +364,7 @@ static void a_graph_goes_while_it_runs(void **state)
     pc_tensor_free(x);
     pc_graph_free(graph);
     PC_SCOPE {
-        PC_WITH_STREAM (side) {
+        PC_WITH_STREAM(side) {
             for (int i = 0; i < 4; i++) /* would take its memory */
                 assert_not_null_ok(pc_full(PC_SHAPE(N), 99, PC_F32, sim(0)));
             assert_ok(pc_stream_synchronize(side));

@@ -59,7 +59,7 @@ static void higher_priorities_go_first(void **state)
 
 static pc_stream *leave_early(pc_stream *s, pc_stream **inside)
 {
-    PC_WITH_STREAM (s) {
+    PC_WITH_STREAM(s) {
         *inside = pc_stream_current(sim(0));
         if (*inside == s)
             return s;
@@ -71,20 +71,20 @@ static void with_stream_nests_and_ends(void **state)
 {
     (void)state;
     pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(0)), *far = pc_stream_new(sim(1)), *inside = NULL;
-    PC_WITH_STREAM (a) {
+    PC_WITH_STREAM(a) {
         assert_ptr_equal(pc_stream_current(sim(0)), a);
-        PC_WITH_STREAM (b) {
+        PC_WITH_STREAM(b) {
             assert_ptr_equal(pc_stream_current(sim(0)), b);
-            PC_WITH_STREAM (far) {
+            PC_WITH_STREAM(far) {
                 assert_ptr_equal(pc_stream_current(sim(0)), b);
                 assert_ptr_equal(pc_stream_current(sim(1)), far);
             }
-            PC_WITH_STREAM (usual(1))
+            PC_WITH_STREAM(usual(1))
                 assert_ptr_equal(pc_stream_current(sim(1)), usual(1));
         }
         assert_ptr_equal(pc_stream_current(sim(0)), a);
         for (int i = 0; i < 3; i++)
-            PC_WITH_STREAM (b) {
+            PC_WITH_STREAM(b) {
                 if (i == 1)
                     break; /* out of the block, not of the loop */
                 assert_ptr_equal(pc_stream_current(sim(0)), b);
@@ -92,7 +92,7 @@ static void with_stream_nests_and_ends(void **state)
         assert_ptr_equal(pc_stream_current(sim(0)), a);
         assert_ptr_equal(leave_early(b, &inside), b);
         assert_ptr_equal(pc_stream_current(sim(0)), a);
-        PC_WITH_STREAM (b) {
+        PC_WITH_STREAM(b) {
             goto out;
         }
     out:
@@ -100,11 +100,11 @@ static void with_stream_nests_and_ends(void **state)
     }
     assert_true(pc_stream_current(sim(0)) != a && pc_stream_current(sim(0)) != b);
     assert_ptr_equal(pc_stream_current(sim(1)), usual(1));
-    PC_WITH_STREAM (a) {
+    PC_WITH_STREAM(a) {
         pc_stream_free(a); /* the usual one takes its place */
         assert_true(pc_stream_current(sim(0)) != a);
     }
-    PC_WITH_STREAM (NULL) {
+    PC_WITH_STREAM(NULL) {
         assert_int_equal(pc_error_last()->status, PC_ERR_ARGUMENT);
     }
     pc_error_clear();
@@ -128,7 +128,7 @@ static void query_never_waits(void **state)
         sleep_ms(1);
     PC_SCOPE {
         pc_tensor *index = pc_full(PC_SHAPE(1), 5, PC_I64, sim(0)), *x = pc_zeros(PC_SHAPE(2), PC_F32, sim(0));
-        PC_WITH_STREAM (s) {
+        PC_WITH_STREAM(s) {
             assert_not_null_ok(pc_index_select(x, 0, index));
         }
         pc_status status;
@@ -180,7 +180,7 @@ static void free_waits(void **state)
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
         hold_up(s, 20);
-        PC_WITH_STREAM (s) {
+        PC_WITH_STREAM(s) {
             assert_ok(pc_fill(x, 4));
         }
         pc_stream_free(s);
@@ -197,7 +197,7 @@ static void streams_do_not_wait_for_nothing(void **state)
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0)), *y = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_stream_synchronize(usual(0)));
         hold_up(s, 100);
-        PC_WITH_STREAM (s) {
+        PC_WITH_STREAM(s) {
             assert_ok(pc_saxpy(x, 1, x));
             assert_ok(pc_saxpy(x, 1, y)); /* both may read y */
         }
@@ -301,14 +301,14 @@ static void a_wait_without_work(void **state)
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *z = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_stream_synchronize(usual(0)));
         hold_up(a, 80);
-        PC_WITH_STREAM (a) {
+        PC_WITH_STREAM(a) {
             assert_ok(pc_fill(x, 1));
         }
         assert_ok(pc_sim_inject(sim(0), PC_SIM_LOSE, 1));
         assert_ok(pc_fill(z, 1));
         assert_int_equal(pc_stream_synchronize(usual(0)), PC_ERR_LOST);
         pc_error_clear();
-        PC_WITH_STREAM (b) {
+        PC_WITH_STREAM(b) {
             assert_fails(pc_neg(x), PC_ERR_LOST, "lost");
         }
         pc_stream_free(b);
@@ -331,7 +331,7 @@ static void manual_order(void **state)
         assert_ok(pc_stream_synchronize(usual(0)));
         PC_MANUAL_ORDER {
             hold_up(s, 100);
-            PC_WITH_STREAM (s) {
+            PC_WITH_STREAM(s) {
                 assert_ok(pc_fill(x, 1));
                 assert_ok(pc_event_record(written, s));
             }
@@ -346,7 +346,7 @@ static void manual_order(void **state)
         assert_close(pc_item(pc_sum(early)), 0, 0);
         assert_close(pc_item(pc_sum(late)), -N, 0);
         hold_up(s, 20);
-        PC_WITH_STREAM (s) {
+        PC_WITH_STREAM(s) {
             assert_ok(pc_fill(x, 2));
         }
         assert_close(pc_item(pc_sum(x)), 2 * N, 0); /* outside it is as ever */

@@ -64,21 +64,17 @@ static void dependents_are_skipped(void **state)
     pc_tensor *kept = pc_full(PC_SHAPE(N), 5, PC_F32, sim(1)), *other = pc_full(PC_SHAPE(N), 7, PC_F32, sim(1));
     pc_tensor *bad = NULL, *far = NULL, *free_of_it = NULL, *home = NULL;
     assert_ok(pc_stream_call(s[0], go_slowly, &time));
-    PC_WITH_STREAM(s[0])
-    {
+    PC_WITH_STREAM(s[0]) {
         bad = pc_index_select(x, 0, index);
     }
-    PC_WITH_STREAM(s[1])
-    {
+    PC_WITH_STREAM(s[1]) {
         far = pc_to(bad, sim(1), PC_F32, true);
         assert_ok(pc_saxpy(kept, 1, far));
     }
-    PC_WITH_STREAM(s[2])
-    {
+    PC_WITH_STREAM(s[2]) {
         home = pc_to(bad, PC_DEVICE_CPU, PC_F32, true);
     }
-    PC_WITH_STREAM(s[3])
-    {
+    PC_WITH_STREAM(s[3]) {
         free_of_it = pc_mul_scalar(other, 2);
     }
     assert_false(pc_failed());
@@ -88,8 +84,7 @@ static void dependents_are_skipped(void **state)
     assert_true(is_all(free_of_it, 14));
     assert_true(is_all(kept, 5)); /* skipped, not computed from what never came */
     for (int i = 0; i < STREAMS; i++)
-        PC_WITH_STREAM(s[i])
-        {
+        PC_WITH_STREAM(s[i]) {
             assert_ok(pc_fill(i % 2 ? kept : x, i));
             assert_true(is_all(i % 2 ? kept : x, (float)i));
         }
@@ -113,8 +108,7 @@ static void an_older_failure_is_not_forgotten(void **state)
     assert_ok(pc_device_synchronize(sim(0)));
     assert_ok(pc_stream_call(late, go_slowly, &time));
     pc_tensor *bad = pc_index_select(a, 0, index), *far = NULL;
-    PC_WITH_STREAM(late)
-    {
+    PC_WITH_STREAM(late) {
         pc_tensor *moved = pc_to(bad, sim(1), PC_F32, true);
         far = pc_expand(moved, PC_SHAPE(N));
         pc_tensor_free(moved);
@@ -144,22 +138,19 @@ static void a_call_that_fails_loses_no_order(void **state)
     bool failed = true;
     for (int n = 0; failed; n++)
         for (int later = 0; later < 2; later++) {
-            PC_WITH_STREAM(s[0])
-            {
+            PC_WITH_STREAM(s[0]) {
                 assert_ok(pc_fill(x, 0));
                 assert_ok(pc_stream_call(s[0], go_slowly, &time));
                 assert_ok(pc_fill(x, 3));
             }
-            PC_WITH_STREAM(s[1])
-            {
+            PC_WITH_STREAM(s[1]) {
                 fail_from(n, later);
                 failed = pc_saxpy(x, 1, one) != PC_OK;
                 fail_from(NEVER, false);
             }
             assert_int_equal(pc_error_last()->status, failed ? PC_ERR_MEMORY : PC_OK);
             pc_error_clear();
-            PC_WITH_STREAM(s[2])
-            {
+            PC_WITH_STREAM(s[2]) {
                 assert_true(is_all(x, failed ? 3 : 4));
             }
         }
@@ -180,27 +171,23 @@ static void a_recording_loses_no_order(void **state)
         s[i] = pc_stream_new(sim(0));
     pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *one = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
     for (int launches = 0; launches < 2; launches++) {
-        PC_WITH_STREAM(s[0])
-        {
+        PC_WITH_STREAM(s[0]) {
             assert_ok(pc_fill(x, 0));
             assert_ok(pc_stream_call(s[0], go_slowly, &time));
             assert_ok(pc_fill(x, 3));
         }
         assert_ok(pc_graph_begin(s[1]));
-        PC_WITH_STREAM(s[1])
-        {
+        PC_WITH_STREAM(s[1]) {
             assert_ok(pc_saxpy(x, 1, one));
         }
-        PC_WITH_STREAM(s[2])
-        { /* joins */
+        PC_WITH_STREAM(s[2]) { /* joins */
             assert_ok(pc_saxpy(x, 1, one));
         }
         pc_graph *graph = pc_graph_end(s[1]);
         assert_not_null_ok(graph);
         if (launches)
             assert_ok(pc_graph_launch(graph, s[3]));
-        PC_WITH_STREAM(s[3])
-        {
+        PC_WITH_STREAM(s[3]) {
             assert_true(is_all(x, launches ? 5 : 3));
         }
         pc_graph_free(graph);
@@ -223,8 +210,7 @@ static bool small_program(bool *right)
     PC_SCOPE {
         pc_tensor *a = pc_failed() ? NULL : pc_full(PC_SHAPE(N), 2, PC_F32, sim(0));
         for (int i = 0; i < 8 && !pc_failed(); i++)
-            PC_WITH_STREAM(s[i % STREAMS])
-            {
+            PC_WITH_STREAM(s[i % STREAMS]) {
                 if (i % 2) {
                     b = pc_to(pc_add_scalar(pc_to(a, sim(1), PC_F32, true), 1), sim(0), PC_F32, true);
                     (void)!pc_copy(a, b);
@@ -233,8 +219,7 @@ static bool small_program(bool *right)
                 }
             }
         if (!pc_failed() && pc_graph_begin(s[0]) == PC_OK) {
-            PC_WITH_STREAM(s[0])
-            {
+            PC_WITH_STREAM(s[0]) {
                 (void)!pc_saxpy(a, 1, pc_mul_scalar(a, 0.5));
             }
             graph = pc_graph_end(s[0]);

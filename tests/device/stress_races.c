@@ -129,8 +129,7 @@ static void do_op(op *o, int i)
 {
     pc_stream *s = stream[o->stream];
     pc_tensor *to = part[o->use[0].tensor][o->use[0].part], *from = part[o->use[1].tensor][o->use[1].part];
-    PC_WITH_STREAM(s)
-    {
+    PC_WITH_STREAM(s) {
         assert_ok(o->count == 1 ? pc_fill(to, i) : o->name[0] == 's' ? pc_saxpy(to, 0.5, from) : pc_copy(to, from));
     }
     o->ticket = atomic_load(&s->ticket);
@@ -155,8 +154,7 @@ static void run_by_hand(plan *p, int without)
 {
     pc_event *mark[OPS] = {NULL};
     memset(marks.free_from, 0, sizeof marks.free_from);
-    PC_MANUAL_ORDER
-    {
+    PC_MANUAL_ORDER {
         for (int i = 0; i < OPS; i++) {
             int device = p->op[i].stream % DEVICES, last = last_wait(p, i, without), k = 0;
             for (int w = 0; w < p->waits; w++)

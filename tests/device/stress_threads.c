@@ -67,8 +67,7 @@ static void *read_shared(void *context)
 {
     pc_stream *stream = *(pc_stream **)context;
     bool fine = true;
-    PC_WITH_STREAM(stream)
-    {
+    PC_WITH_STREAM(stream) {
         pc_tensor *sum = pc_mul_scalar(shared, 2);
         for (int i = 0; i < 3; i++) {
             pc_tensor *next = pc_add(sum, shared);
@@ -95,8 +94,7 @@ static void readers_then_a_writer(void **state)
     shared = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
     for (int i = 0; i < rounds(); i++) {
         shared_is = (float)i;
-        PC_WITH_STREAM(readers[i % THREADS])
-        {
+        PC_WITH_STREAM(readers[i % THREADS]) {
             assert_ok(pc_fill(shared, i));
         }
         in_threads(read_shared, context);
@@ -125,8 +123,7 @@ static void *work_on_it(void *context)
         want++;
         if (i % 8 != 7)
             continue;
-        PC_WITH_STREAM(pc_stream_current(sim(0)))
-        {
+        PC_WITH_STREAM(pc_stream_current(sim(0))) {
             fine &= pc_saxpy(x, 1, x) == PC_OK;
         }
         want *= 2;
@@ -173,8 +170,7 @@ static void *fail_now_and_then(void *context)
 {
     (void)context;
     bool fine = true;
-    PC_WITH_STREAM(everybodys)
-    {
+    PC_WITH_STREAM(everybodys) {
         for (int i = 0; i < 50; i++) {
             pc_error_clear();
             int64_t place = i % 10 ? 3 : N;
@@ -205,8 +201,7 @@ static void a_failure_is_told_to_one_thread(void **state)
         if (pc_stream_synchronize(everybodys) != PC_OK)
             assert_int_equal(pc_error_last()->status, PC_ERR_RANGE);
         pc_error_clear();
-        PC_WITH_STREAM(everybodys)
-        {
+        PC_WITH_STREAM(everybodys) {
             pc_tensor *x = pc_full(PC_SHAPE(N), i, PC_F32, sim(0));
             assert_true(is_all(x, (float)i)); /* it goes on */
             pc_tensor_free(x);
@@ -234,18 +229,15 @@ static void events_are_recorded_again(void **state)
     assert_ok(pc_device_synchronize(sim(0)));
     assert_ok(pc_device_synchronize(sim(1)));
     for (int i = 1; i <= rounds() / 4; i++) {
-        PC_MANUAL_ORDER
-        {
+        PC_MANUAL_ORDER {
             assert_ok(pc_stream_call(a, go_slowly, NULL));
-            PC_WITH_STREAM(a)
-            {
+            PC_WITH_STREAM(a) {
                 assert_ok(pc_fill(x, i));
             }
             assert_ok(pc_event_record(event, a));
             assert_ok(pc_event_wait(event, b));
             assert_ok(pc_event_record(event, a)); /* b waits for what it was */
-            PC_WITH_STREAM(b)
-            {
+            PC_WITH_STREAM(b) {
                 assert_ok(pc_copy(y, x));
             }
             assert_ok(pc_event_synchronize(event));

@@ -54,10 +54,8 @@ static void host_rows(void **state)
                                           .site = 12});
     pc__trace_host_done(&(pc__trace_host){.kind = "loader", .name = "batch", .device = nowhere, .bytes = 77});
     int times = 0;
-    PC_TRACE_RANGE("epoch")
-    {
-        PC_TRACE_RANGE("inner")
-        {
+    PC_TRACE_RANGE("epoch") {
+        PC_TRACE_RANGE("inner") {
             times++;
             break;
         }
@@ -66,7 +64,8 @@ static void host_rows(void **state)
     pc_trace_mark("graph captured");
     assert_int_equal(times, 2);
     assert_ok(pc_trace_stop());
-    PC_TRACE_RANGE("nobody sees it") times++;
+    PC_TRACE_RANGE("nobody sees it")
+        times++;
     pc_trace_mark("nobody sees it");
     assert_int_equal(times, 3);
     char *text = whole_trace();

@@ -56,7 +56,8 @@ static void *record(void *number)
         uint32_t stream = (uint32_t)(intptr_t)number;
         do_work("kernel", sim0, stream, (uint64_t)i, "compute", (int)stream, now, now + 10);
         pc__trace_wait(sim0, stream, (uint64_t)i + 1, sim0, (stream + 1) % THREADS, (uint64_t)i);
-        PC_TRACE_RANGE("step") pc__trace_mark("here", "note", (pc__site)(i % 100));
+        PC_TRACE_RANGE("step")
+            pc__trace_mark("here", "note", (pc__site)(i % 100));
     }
     return NULL;
 }

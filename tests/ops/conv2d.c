@@ -26,8 +26,7 @@ static void run_conv2d(const golden *g, pc_tensor **in, pc_tensor **out)
         assert_true(is_channels_last(out[0]));
     else
         assert_true(pc_tensor_is_contiguous(out[0]));
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         pc_tensor *again = pc_fn_conv2d(in[0], in[1], bias, spec_of(g));
         assert_close(pc_item(pc_sum(pc_ne(again, out[0]))), 0, 0);
     }

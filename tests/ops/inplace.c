@@ -124,8 +124,7 @@ static void tensors_that_require_gradients(void **state)
         assert_fails(pc_saxpy(w, 1, y), PC_ERR_STATE, "saxpy: in place on a tensor that requires a gradient");
         assert_fails(pc_copy(y, w), PC_ERR_STATE, "copy");
         assert_fails(pc_fill(pc_slice(w, 0, 0, 1, 1), 5), PC_ERR_STATE, "fill");
-        PC_NO_GRAD
-        {
+        PC_NO_GRAD {
             assert_ok(pc_fill(w, 3));
         }
         assert_close(pc_item(pc_sum(w)), 9, 0);
