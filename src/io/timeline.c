@@ -66,8 +66,10 @@ pc__timeline_host_kind pc__timeline_host_kind_of(const pc_timeline *timeline, co
 {
     const char *category = pc__timeline_text(timeline, event->category),
                *name = pc__timeline_text(timeline, event->name);
+    /* The loader's thread waits for room in its ring: that holds up nobody. */
     if (!strcmp(category, "wait"))
-        return PC__HOST_WAIT;
+        return strstr(pc__timeline_text(timeline, timeline->rows[event->row].name), "pc-loader") ? PC__HOST_OTHER
+                                                                                                 : PC__HOST_WAIT;
     if (!strcmp(category, "op"))
         return PC__HOST_OP;
     if (!strcmp(category, "loader") || !strncmp(name, "enumerate(DataLoader)", 21))

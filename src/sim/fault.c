@@ -22,11 +22,11 @@ pc_status pc__sim_fault_now(pc__sim_device *device, pc__sim_kind kind, const pc_
     if (!device->fault_in || !concerns(device->fault, kind) || --device->fault_in)
         return PC_OK;
     if (device->fault != PC_SIM_LOSE)
-        return pc__fail_cause(PC_ERR_BACKEND, "injected fault", "%s failed on sim:%d", work->name, device->index);
+        return pc__fail_cause(PC_ERR_BACKEND, "injected fault", "it was told to");
     device->lost = true;
     char site[PC__SITE_TEXT];
     (void)pc__fail_cause(PC_ERR_LOST, "injected fault",
-                         "sim:%d is lost: it stopped at %s (%s); what was on it is gone, start the program again",
+                         "sim:%d is lost: it stopped at %s (%s); what was on it is gone; start again, or pc_sim_configure brings it back",
                          device->index, work->name, pc__site_text(work->site, site));
     device->loss = *pc_error_last();
     return PC_ERR_LOST;
