@@ -20,18 +20,39 @@ static ring *ring_of(const pc_stream *stream)
     return &rings[stream->device.type][stream->device.index];
 }
 
-static pc_status wait_for_oldest(ring *r, const char *who)
+/* The stream of the piece that was used `ahead` pieces after the oldest, held, when it is still under way; else NULL.
+ */
+static pc_stream *under_way(ring *r, int ahead, uint64_t *ticket)
 {
     pthread_mutex_lock(&r->lock);
-    pc__use oldest = r->last[r->next];
+    pc__use use = r->last[(r->next + ahead) % PIECES];
     pthread_mutex_unlock(&r->lock);
-    pc_stream *stream = oldest.stream ? pc__stream_hold(oldest.stream) : NULL;
-    pc_status status = PC_OK;
-    if (stream && !pc__ticket_done(stream, oldest.ticket)) {
-        status = pc__wait_allowed(stream->device, who);
-        if (status == PC_OK)
-            status = pc__host_wait(stream, oldest.ticket, who, "all pinned pieces are under way");
+    *ticket = use.ticket;
+    pc_stream *stream = use.stream ? pc__stream_hold(use.stream) : NULL;
+    if (!stream || !pc__ticket_done(stream, use.ticket))
+        return stream;
+    pc__stream_let_go(stream);
+    return NULL;
+}
+
+pc_status pc__ring_allows(pc_stream *stream, size_t n, const char *who)
+{
+    size_t pieces = n > SMALL ? (n + PC__RING_PIECE - 1) / PC__RING_PIECE : 0;
+    bool waits = pieces > PIECES;
+    for (int i = 0; !waits && i < (int)pieces; i++) {
+        uint64_t ticket;
+        pc_stream *other = under_way(ring_of(stream), i, &ticket);
+        waits = other != NULL;
+        pc__stream_let_go(other);
     }
+    return waits ? pc__wait_allowed(stream->device, who) : PC_OK;
+}
+
+static pc_status wait_for_oldest(ring *r, const char *who)
+{
+    uint64_t ticket;
+    pc_stream *stream = under_way(r, 0, &ticket);
+    pc_status status = stream ? pc__host_wait(stream, ticket, who, "all pinned pieces are under way") : PC_OK;
     pc__stream_let_go(stream);
     return status;
 }

@@ -85,6 +85,7 @@ static pc_status through_piece(copying *c, const char *from, size_t n, pc__stora
 /* Read host memory now, piece by piece, and let the device copy from the pieces. */
 static pc_status stage_in(copying *c, const char *from, const char *who, uint64_t *ticket)
 {
+    PC__TRY(pc__ring_allows(c->stream, c->n, who));
     while (c->n) {
         size_t n = PC__MIN(c->n, PC__RING_PIECE);
         pc__storage *piece = pc__ring_take(c->stream, n, who);
@@ -132,6 +133,7 @@ static pc_status queue_landing(copying *c, pc__storage *piece, size_t n, uint64_
 /* Into a tensor's pageable memory: the device fills pieces, and the host's side of the stream unpacks them. */
 static pc_status stage_out(copying *c, const char *who, uint64_t *ticket)
 {
+    PC__TRY(pc__ring_allows(c->stream, c->n, who));
     while (c->n) {
         size_t n = PC__MIN(c->n, PC__RING_PIECE);
         pc__storage *piece = pc__ring_take(c->stream, PC__RING_PIECE_ROUNDED(n) + sizeof(landing), who);
