@@ -98,6 +98,23 @@ static void policies_are_the_threads_own(void **state)
     pc_tensor_free(x);
 }
 
+/* A copy larger than the ring must wait for pieces: refused as a whole, or not at all. */
+static void large_copies_are_refused_before_they_begin(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *large = pc_ones(PC_SHAPE(40, 1 << 18), PC_F32, PC_DEVICE_CPU), *small = pc_slice(large, 0, 0, 4, 1);
+        assert_int_equal(pc_sync_policy_set(PC_SYNC_REFUSE), PC_SYNC_ALLOW);
+        int64_t before = pc_sim_operations(sim(0));
+        assert_fails(pc_to(large, sim(0), PC_F32, true), PC_ERR_STATE, "pc_to makes the host wait");
+        assert_int_equal(pc_sim_operations(sim(0)), before);
+        pc_tensor *there = pc_to(small, sim(0), PC_F32, true);
+        assert_int_equal(pc_sync_policy_set(PC_SYNC_ALLOW), PC_SYNC_REFUSE);
+        assert_close(pc_item(pc_max(there)), 1, 0);
+        assert_close(pc_item(pc_max(pc_to(large, sim(0), PC_F32, true))), 1, 0);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two_devices, nothing_is_left)
 
 int main(void)
@@ -105,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pinned_tensors),
         TEST(maps_and_their_rules),
+        TEST(large_copies_are_refused_before_they_begin),
         TEST(policies_are_the_threads_own),
     };
     return cmocka_run_group_tests_name("device.pinned", tests, NULL, NULL);
