@@ -106,7 +106,7 @@ static const cli_option view_options[] = {
     {"out", 'o', CLI_PATH, offsetof(view_settings, out), NULL, "FILE",
      .help = "The page to write; without it, the timeline's name with .html. NAME.svg: a picture"},
     {"range", 0, CLI_TEXT, offsetof(view_settings, range), NULL, "NAME",
-     .help = "In the picture, only the time of the first range or op of this name"},
+     .help = "In the picture, only the time of the first range or op of this name; NAME#2: the second"},
     {0},
 };
 

@@ -138,8 +138,9 @@ PC_API const char *pc_timeline_verdict_name(pc_timeline_verdict verdict);
 PC_API PC_MUST_USE pc_status pc_timeline_page(const pc_timeline *timeline, const char *path);
 
 /* Draw the rows as an SVG for a document, light or dark as its reader has it, whole or not at all: all of the
- * timeline, or (range not NULL) the time of the first event of that name, such as one of PC_TRACE_RANGE. What would
- * share a pixel with something before it is left out. PC_ERR_NOT_FOUND when nothing has that name. */
+ * timeline, or (range not NULL) the time of the first event of that name, such as one of PC_TRACE_RANGE ("epoch#2": the
+ * second). What would share a pixel with something before it is left out. PC_ERR_NOT_FOUND when nothing has that name.
+ */
 PC_API PC_MUST_USE pc_status pc_timeline_picture(const pc_timeline *timeline, const char *path, const char *range);
 
 PC_END

@@ -2,6 +2,7 @@
 #include "io/timeline.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "io/file.h"
 
@@ -255,13 +256,32 @@ static void draw(picture *p)
     pc__text_add(&p->out, "</svg>\n");
 }
 
-static const pc__timeline_event *event_named(const pc_timeline *t, const char *name)
+/* The first event of that name that begins after `after`. */
+static const pc__timeline_event *named_after(const pc_timeline *t, const char *name, size_t length, double after)
 {
     const pc__timeline_event *first = NULL;
-    for (int i = 0; i < t->event_count; i++)
-        if (!strcmp(pc__timeline_text(t, t->events[i].name), name) && (!first || t->events[i].start < first->start))
+    for (int i = 0; i < t->event_count; i++) {
+        const char *own = pc__timeline_text(t, t->events[i].name);
+        if (!strncmp(own, name, length) && !own[length] && t->events[i].start > after &&
+            (!first || t->events[i].start < first->start))
             first = &t->events[i];
+    }
     return first;
+}
+
+/* "epoch", or "epoch#2" for the second one. */
+static const pc__timeline_event *event_named(const pc_timeline *t, const char *name)
+{
+    const pc__timeline_event *event = named_after(t, name, strlen(name), -INFINITY);
+    const char *hash = strrchr(name, '#');
+    double after = -INFINITY;
+    for (long n = event || !hash ? 0 : strtol(hash + 1, NULL, 10); n > 0; n--) {
+        event = named_after(t, name, (size_t)(hash - name), after);
+        if (!event)
+            break;
+        after = event->start;
+    }
+    return event;
 }
 
 static pc_status frame(picture *p, const char *range)

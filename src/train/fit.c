@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <paracord/autograd.h>
+#include <paracord/trace.h>
 #include <time.h>
 
 double pc__seconds_now(void)
@@ -119,7 +120,8 @@ static pc_status end_epoch(pc__fit *fit)
 static pc_status run_epochs(pc__fit *fit)
 {
     while (fit->at.epoch < fit->epochs) {
-        PC__TRY(run_epoch(fit));
+        PC_TRACE_RANGE("epoch")
+            PC__TRY(run_epoch(fit));
         /* A stop on the last batch of an epoch leaves that epoch to be ended on resuming. */
         if (fit->stopped)
             return PC_OK;
