@@ -212,10 +212,12 @@ bool pc__is_own(const pc__storage *storage, const pc_stream *stream)
 void pc__order_reset(pc__storage *storage)
 {
     pc__users *o = &storage->order;
-    atomic_store(&o->others, 0);
-    atomic_store(&o->wrote, 0);
-    atomic_store(&o->read, 0);
-    atomic_store(&o->owner, 0);
+    if (!atomic_load_explicit(&o->owner, memory_order_relaxed))
+        return; /* most storages, on the CPU */
+    atomic_store_explicit(&o->others, 0, memory_order_relaxed);
+    atomic_store_explicit(&o->wrote, 0, memory_order_relaxed);
+    atomic_store_explicit(&o->read, 0, memory_order_relaxed);
+    atomic_store_explicit(&o->owner, 0, memory_order_release);
 }
 
 /* The next use that the host must wait for, or false. */
