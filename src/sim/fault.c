@@ -26,7 +26,8 @@ pc_status pc__sim_fault_now(pc__sim_device *device, pc__sim_kind kind, const pc_
     device->lost = true;
     char site[PC__SITE_TEXT];
     (void)pc__fail_cause(PC_ERR_LOST, "injected fault",
-                         "sim:%d is lost: it stopped at %s (%s); what was on it is gone; start again, or pc_sim_configure brings it back",
+                         "sim:%d is lost: it stopped at %s (%s); what was on it is gone; start again, or "
+                         "pc_sim_configure brings it back",
                          device->index, work->name, pc__site_text(work->site, site));
     device->loss = *pc_error_last();
     return PC_ERR_LOST;
