@@ -10,13 +10,10 @@ pc_status pc__cuda_fault_say(pc__cuda_fault *fault, const char *name, pc__site s
     __atomic_store_n(&fault->kind, PC__FAULT_NONE, __ATOMIC_RELEASE);
     char place[PC__SITE_TEXT];
     pc__site_text(site, place);
-    if (kind == PC__FAULT_LABEL)
-        return pc__fail(PC_ERR_RANGE,
-                        "%s, queued at %s, failed on cuda:%d: the label of row %lld is %lld; it must be 0 to %lld",
-                        name, place, device, where, value, last);
-    return pc__fail(PC_ERR_RANGE,
-                    "%s, queued at %s, failed on cuda:%d: entry %lld of the index is %lld; it must be 0 to %lld", name,
-                    place, device, where, value, last);
+    bool label = kind == PC__FAULT_LABEL;
+    return pc__fail(PC_ERR_RANGE, "%s, queued at %s, failed on cuda:%d: %s: %s %lld%s is %lld; it must be 0 to %lld",
+                    name, place, device, name, label ? "the label of row" : "entry", where,
+                    label ? "" : " of the index", value, last);
 }
 
 /* The stream's failure is the thread's last error, which is somebody else's business until it is told. */
