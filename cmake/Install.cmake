@@ -24,7 +24,7 @@ install(FILES ${PROJECT_BINARY_DIR}/paracordConfig.cmake ${PROJECT_BINARY_DIR}/p
 # Both pkg-config files find their tree from where they lie, so that it can be moved.
 file(RELATIVE_PATH pc_prefix /${pkgconfig_dir} /)
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
-set(pc_system m pthread)
+set(pc_system m pthread ${CMAKE_DL_LIBS})
 list(REMOVE_DUPLICATES pc_system)
 list(TRANSFORM pc_system PREPEND "-l")
 set(pc_private)

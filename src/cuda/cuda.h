@@ -1,4 +1,5 @@
-/* cuda.h: the pieces of the CUDA backend, host side. */
+/* cuda.h: the pieces of the CUDA backend that kernels' host side uses. What only the device itself needs is in state.h.
+ */
 #ifndef PC__CUDA_H
 #define PC__CUDA_H
 
@@ -6,14 +7,20 @@
 #include "cuda/view.h"
 
 typedef struct pc__cuda_stream {
-    cudaStream_t stream;
-    pc__cuda_fault *fault; /* host memory that the device writes */
+    cudaStream_t stream;   /* where work goes now: its own, or that of a recording */
+    pc__cuda_fault *fault; /* of the call at hand: host memory that the device writes */
 } pc__cuda_stream;
 
 /* Where kernels of this call go; the device is already the current one of the thread. */
 static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
 {
     return ((const pc__cuda_stream *)stream->implementation)->stream;
+}
+
+/* Where kernels of this call write what they find wrong while they run. */
+static inline pc__cuda_fault *pc__cuda_fault_of(const pc_stream *stream)
+{
+    return ((const pc__cuda_stream *)stream->implementation)->fault;
 }
 
 /* A tensor of the call as kernels see it. */
@@ -25,13 +32,21 @@ pc_status pc__cuda_check(cudaError_t status, const char *what);
 /* What the launch just made has to say. */
 pc_status pc__cuda_launched(const pc_call *call);
 
-/* Device memory for the time of one call on this stream; it belongs to the stream and grows. NULL: an error. */
+/* Device memory for the time of one call on this stream, aligned to 256 bytes; it belongs to the stream and grows, so
+ * the next request of the same call may be the same memory: ask once for all. NULL: an error. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
 
 /* Streaming multiprocessors of the stream's device. */
 int pc__cuda_multiprocessors(const pc_stream *stream);
 
-/* table.c: kernels by op. */
+/* table.c: kernels by op. One that is not written is NULL there: pc_dispatch names it. */
 const pc__kernel *pc__cuda_kernels(void);
+
+#define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
+    pc_status pc__cuda_op_##name(pc_stream *stream, const pc_call *call);
+#define PC__VIEW_OP(name, infer, gradient)
+#include "ops/ops.def"
+#undef PC__OP
+#undef PC__VIEW_OP
 
 #endif

@@ -25,11 +25,11 @@ typedef struct pc__view {
 } pc__view;
 
 /* What a kernel found wrong while it ran: the first one wins (atomicCAS on `kind`); in mapped host memory, one for each
- * stream. Reported when the stream is next waited for. */
+ * piece of work. Reported when its stream is next waited for. */
 typedef struct pc__cuda_fault {
     int kind; /* 0: nothing; else one of pc__cuda_fault_kind */
     int pad;
-    long long where, value, limit;
+    long long where, value, limit; /* element `where` has `value`, which must be from 0 to limit - 1 */
 } pc__cuda_fault;
 
 enum pc__cuda_fault_kind { PC__FAULT_NONE, PC__FAULT_INDEX, PC__FAULT_LABEL };

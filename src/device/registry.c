@@ -1,9 +1,8 @@
 /* registry.c: the backends there are, and devices as text. The one place that knows backends by name. */
-#include "device/backend.h"
+#include "device/plugin.h"
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 extern const pc__backend pc__backend_cpu, pc__backend_sim;
 
@@ -12,19 +11,14 @@ static const char *const type_names[PC_DEVICE_TYPES] = {"cpu", "sim", "cuda"};
 
 static _Thread_local pc_device current = {-1, 0};
 
-const pc__backend *pc__backend_of(pc_device_type type)
+static const pc__backend *find(int type, char *why, size_t n)
 {
-    return (unsigned)type < PC_DEVICE_TYPES ? backends[type] : NULL;
+    return type == PC_CUDA ? pc__plugin_cuda(why, n) : backends[type];
 }
 
-/* Why a type without a backend is missing, as far as this machine tells. */
-static void say_missing(pc_device_type type, char *why, size_t n)
+const pc__backend *pc__backend_of(pc_device_type type)
 {
-    const char *driver = "";
-    if (type == PC_CUDA)
-        driver = access("/proc/driver/nvidia/version", R_OK) == 0 ? " (an NVIDIA driver is loaded here)"
-                                                                  : " (and no NVIDIA driver is loaded here)";
-    snprintf(why, n, "this build of Paracord has no %s backend%s", type_names[type], driver);
+    return (unsigned)type < PC_DEVICE_TYPES ? find((int)type, NULL, 0) : NULL;
 }
 
 int pc_device_count(pc_device_type type, char *why, size_t n)
@@ -37,11 +31,8 @@ int pc_device_count(pc_device_type type, char *why, size_t n)
         snprintf(why, n, "there is no device type %d", (int)type);
         return 0;
     }
-    if (!backends[type]) {
-        say_missing(type, why, n);
-        return 0;
-    }
-    return PC__MIN(backends[type]->count(why, n), PC__DEVICES_MAX);
+    const pc__backend *backend = find((int)type, why, n);
+    return backend ? PC__MIN(backend->count(why, n), PC__DEVICES_MAX) : 0;
 }
 
 bool pc_device_available(pc_device_type type)

@@ -1,0 +1,67 @@
+# libparacord-cuda.so, the plug-in that makes NVIDIA GPUs devices. It is built where nvcc is found; the library itself
+# is the same with and without it.
+set(PARACORD_WITH_CUDA AUTO CACHE STRING "NVIDIA GPUs (nvcc): AUTO builds the plug-in where nvcc is found; ON, OFF")
+option(PARACORD_CUDA_RELEASE "Machine code for every GPU generation that nvcc knows from 7.5 on" OFF)
+
+set(PARACORD_CUDA OFF)
+set(state "off (asked)")
+if(PARACORD_WITH_CUDA AND (PARACORD_SANITIZE OR CMAKE_CROSSCOMPILING OR PARACORD_FUZZ))
+  set(state "off (sanitizers and other machines' code do without)")
+elseif(PARACORD_WITH_CUDA)
+  find_program(PARACORD_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin)
+  if(PARACORD_NVCC AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    set(CMAKE_CUDA_COMPILER ${PARACORD_NVCC})
+  endif()
+  if(PARACORD_CUDA_RELEASE)
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  elseif(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90) # its machine code and PTX
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  set(state "off (nvcc not found)")
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(PARACORD_CUDA ON)
+    list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
+    set(state "CUDA ${CUDAToolkit_VERSION}, code for ${architectures}")
+  elseif(NOT PARACORD_WITH_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "PARACORD_WITH_CUDA=${PARACORD_WITH_CUDA}, but there is no nvcc; set CUDACXX to its path")
+  endif()
+endif()
+message(STATUS "NVIDIA GPUs (libparacord-cuda.so): ${state}")
+
+# What the plug-in shares with the library as source: small, and without state.
+set(PARACORD_CUDA_SHARED src/tensor/dtype.c src/tensor/shape.c src/tensor/freeze.c)
+
+function(paracord_cuda)
+  if(NOT PARACORD_CUDA)
+    return()
+  endif()
+  paracord_sources(sources src/cuda)
+  add_library(paracord_cuda_host OBJECT ${sources} ${PARACORD_CUDA_SHARED})
+  paracord_target(paracord_cuda_host)
+  target_link_libraries(paracord_cuda_host PRIVATE CUDA::cudart_static)
+  list(GET CMAKE_CUDA_ARCHITECTURES 0 lowest) # the oldest GPU that there is code for
+  string(REGEX REPLACE "[^0-9].*" "" lowest ${lowest})
+  target_compile_definitions(paracord_cuda_host PRIVATE PC__CUDA_LOWEST=${lowest})
+
+  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/*.cu)
+  add_library(paracord_cuda MODULE ${kernels} $<TARGET_OBJECTS:paracord_cuda_host>)
+  target_include_directories(paracord_cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(paracord_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-O3 --expt-relaxed-constexpr -Xcompiler=-Wall,-fvisibility=hidden>)
+  if(PARACORD_WERROR)
+    target_compile_options(paracord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+  endif()
+  if(EXISTS ${PROJECT_SOURCE_DIR}/src/cuda/augment.cu) # the CPU's numbers within a rounding: products as written
+    set_source_files_properties(src/cuda/augment.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
+  endif()
+  set_target_properties(paracord_cuda PROPERTIES OUTPUT_NAME paracord-cuda PREFIX lib LINKER_LANGUAGE CUDA
+    CUDA_RUNTIME_LIBRARY Static CUDA_STANDARD 17 LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/cuda.map)
+  target_link_libraries(paracord_cuda PRIVATE CUDA::cudart_static m)
+  target_link_options(paracord_cuda PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/cuda.map
+    LINKER:-z,defs -static-libstdc++ -static-libgcc)
+  install(TARGETS paracord_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
