@@ -55,12 +55,13 @@ template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, 
             p.at[k][u] += rest[u] * w.strides[k][0];
 }
 
-template <class T, int N>
+/* SPLAT: the walk may have operands that repeat an element. Without the question all loads go out in one row. */
+template <bool SPLAT, class T, int N>
 __device__ __forceinline__ void load(const pc__cuda_walk &w, int k, const uint32_t (&at)[AT_ONCE],
                                      pack<T, N> (&x)[AT_ONCE])
 {
     const T *data = reinterpret_cast<const T *>(w.data[k]);
-    if (N > 1 && (w.splat >> k & 1)) {
+    if (SPLAT && (w.splat >> k & 1)) {
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const T one = data[at[u]];
@@ -109,37 +110,47 @@ __device__ __forceinline__ typename F::O apply(const F &f, typename F::A a, type
         return f(a, b, c);
 }
 
+/* AT_ONCE items of a thread */
+template <class F, int N, bool SPLAT>
+__device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, uint32_t first)
+{
+    typedef typename F::O O;
+    places<F::inputs + 1> p;
+    locate(w, first, p);
+    pack<typename F::A, N> a[AT_ONCE] = {};
+    pack<typename F::B, N> b[AT_ONCE] = {};
+    pack<typename F::C, N> c[AT_ONCE] = {};
+    if constexpr (F::inputs > 0)
+        load<SPLAT>(w, 1, p.at[1], a);
+    if constexpr (F::inputs > 1)
+        load<SPLAT>(w, 2, p.at[2], b);
+    if constexpr (F::inputs > 2)
+        load<SPLAT>(w, 3, p.at[3], c);
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+        pack<O, N> y;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            y.v[n] = apply(f, a[u].v[n], b[u].v[n], c[u].v[n]);
+        if (first + u * blockDim.x < w.count)
+            *reinterpret_cast<pack<O, N> *>(reinterpret_cast<O *>(w.data[0]) + p.at[0][u]) = y;
+    }
+}
+
 /* out = f(in...) */
 template <class F, int N>
 __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_walk w, const F f)
 {
-    typedef typename F::O O;
     const uint32_t tile = AT_ONCE * blockDim.x;
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
-        const uint32_t first = base + threadIdx.x;
-        places<F::inputs + 1> p;
-        locate(w, first, p);
-        pack<typename F::A, N> a[AT_ONCE] = {};
-        pack<typename F::B, N> b[AT_ONCE] = {};
-        pack<typename F::C, N> c[AT_ONCE] = {};
-        if constexpr (F::inputs > 0)
-            load(w, 1, p.at[1], a);
-        if constexpr (F::inputs > 1)
-            load(w, 2, p.at[2], b);
-        if constexpr (F::inputs > 2)
-            load(w, 3, p.at[3], c);
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
-            pack<O, N> y;
-#pragma unroll
-            for (int n = 0; n < N; n++)
-                y.v[n] = apply(f, a[u].v[n], b[u].v[n], c[u].v[n]);
-            if (first + u * blockDim.x < w.count)
-                *reinterpret_cast<pack<O, N> *>(reinterpret_cast<O *>(w.data[0]) + p.at[0][u]) = y;
-        }
+        if (F::inputs > 0 && N > 1 && w.splat)
+            map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, base + threadIdx.x);
+        else
+            map_items<F, N, false>(w, f, base + threadIdx.x);
     }
     if (N > 1 && blockIdx.x == 0 && threadIdx.x < w.tail) {
         const uint32_t i = w.count * N + threadIdx.x;
+        typedef typename F::O O;
         typename F::A a = {};
         typename F::B b = {};
         typename F::C c = {};
