@@ -1,0 +1,32 @@
+/* augment.c: byte pictures of a batch, transformed into floats. */
+#include "cuda/augment.h"
+
+#include "cuda/each.h"
+#include "ops/augment.h"
+
+_Static_assert((int)PC__CUDA_NEAREST == PC__EDGE_NEAREST && (int)PC__CUDA_CONSTANT == PC__EDGE_CONSTANT &&
+                   (int)PC__CUDA_REFLECT == PC__EDGE_REFLECT && (int)PC__CUDA_WRAP == PC__EDGE_WRAP,
+               "the kernel's edges are the op's");
+
+PC__CUDA_KERNEL(augment)
+{
+    const pc__augment_attributes *a = call->attributes;
+    const pc_tensor *pictures = call->in[0];
+    const pc__cuda_augment augment = {.pictures = pc__data(pictures),
+                                      .table = pc__data(call->in[1]),
+                                      .index = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+                                      .out = pc__data(call->out[0]),
+                                      .n = call->out[0]->shape[0],
+                                      .total = pictures->shape[0],
+                                      .height = (int)pictures->shape[1],
+                                      .width = (int)pictures->shape[2],
+                                      .channels = (int)pictures->shape[3],
+                                      .edge = (int)a->edge,
+                                      .cval = a->cval,
+                                      .scale = a->scale,
+                                      .fault = ((const pc__cuda_stream *)stream->implementation)->fault};
+    if (augment.n == 0)
+        return PC_OK;
+    pc__cuda_augment_run(&augment, pc__cuda_queue(stream));
+    return pc__cuda_launched(call);
+}

@@ -1,0 +1,30 @@
+/* augment.h: launcher of the augmentation of byte pictures. */
+#ifndef PC__CUDA_AUGMENT_H
+#define PC__CUDA_AUGMENT_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What stands beyond the edge, as pc__edge. */
+enum pc__cuda_edge { PC__CUDA_NEAREST, PC__CUDA_CONSTANT, PC__CUDA_REFLECT, PC__CUDA_WRAP };
+
+typedef struct pc__cuda_augment {
+    const uint8_t *pictures; /* [total, height, width, channels] */
+    const double *table;     /* [n, 8]: a pc__augment_row each */
+    const int64_t *index;    /* [n], or NULL: picture i */
+    float *out;              /* [n, height, width, channels] */
+    int64_t n, total;
+    int height, width, channels, edge;
+    float cval, scale;
+    pc__cuda_fault *fault;
+} pc__cuda_augment;
+
+void pc__cuda_augment_run(const pc__cuda_augment *augment, cudaStream_t queue);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

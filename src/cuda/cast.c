@@ -1,0 +1,120 @@
+/* cast.c: conversion between dtypes, strided copies, filling. */
+#include "cuda/cast.h"
+
+#include "cuda/each.h"
+#include "ops/copy.h"
+#include "ops/factory.h"
+
+static void launch_convert(const pc__cuda_launch *launch, const void *context)
+{
+    const int *dtypes = context;
+    pc__cuda_convert(launch, dtypes[0], dtypes[1]);
+}
+
+static size_t bytes_of(const pc_tensor *t)
+{
+    return (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size(t->dtype);
+}
+
+/* True where two views of one storage share bytes and a copy element by element could read what it has written. */
+static bool overlap(const pc_tensor *to, const pc_tensor *from)
+{
+    if (to->storage != from->storage || to->dtype != from->dtype || !pc__same_shape(to, from))
+        return false;
+    const uintptr_t a = (uintptr_t)pc__data(to), b = (uintptr_t)pc__data(from);
+    return a != b && a + bytes_of(to) > b && b + bytes_of(from) > a && pc__cuda_view(to).dense &&
+           pc__cuda_view(from).dense;
+}
+
+/* As memmove: by way of memory in between. */
+static pc_status move(pc_stream *stream, pc_tensor *to, const pc_tensor *from)
+{
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    const size_t bytes = bytes_of(to);
+    void *between = pc__cuda_scratch(stream, bytes);
+    if (!between)
+        return PC_ERR_MEMORY;
+    PC__TRY(pc__cuda_check(cudaMemcpyAsync(between, pc__data(from), bytes, cudaMemcpyDeviceToDevice, queue), "copy"));
+    return pc__cuda_check(cudaMemcpyAsync(pc__data(to), between, bytes, cudaMemcpyDeviceToDevice, queue), "copy");
+}
+
+pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor *to, pc_tensor *from)
+{
+    if (overlap(to, from))
+        return move(stream, to, from);
+    return pc__cuda_each(stream, call, 2, (pc_tensor *[]){to, from}, launch_convert, (int[]){from->dtype, to->dtype});
+}
+
+PC__CUDA_KERNEL(cast)
+{
+    return pc__cuda_copy_tensor(stream, call, call->out[0], call->in[0]);
+}
+
+PC__CUDA_KERNEL(copy)
+{
+    return pc__cuda_copy_tensor(stream, call, call->out[0], call->in[0]);
+}
+
+typedef struct filling {
+    size_t size;
+    uint64_t bits;
+} filling;
+
+static void launch_fill(const pc__cuda_launch *launch, const void *context)
+{
+    const filling *f = context;
+    pc__cuda_fill(launch, f->size, f->bits);
+}
+
+PC__CUDA_KERNEL(fill)
+{
+    const pc__fill_attributes *a = call->attributes;
+    pc_tensor *t = call->out[0];
+    filling f = {pc_dtype_size(t->dtype), 0};
+    const float fraction = (float)a->value;
+    switch ((pc_dtype)t->dtype) {
+    case PC_BOOL:
+        f.bits = a->value != 0;
+        break;
+    case PC_F32:
+        memcpy(&f.bits, &fraction, sizeof fraction); /* the low bytes: CUDA's hosts are little-endian */
+        break;
+    case PC_F64:
+        memcpy(&f.bits, &a->value, sizeof a->value);
+        break;
+    default:
+        f.bits = (uint64_t)(int64_t)a->value; /* narrower ones take the low bytes */
+    }
+    return pc__cuda_each(stream, call, 1, &t, launch_fill, &f);
+}
+
+typedef struct scaling {
+    int dtype;
+    double factor;
+} scaling;
+
+static void launch_saxpy(const pc__cuda_launch *launch, const void *context)
+{
+    const scaling *s = context;
+    const bool fraction = pc__is_float((pc_dtype)s->dtype);
+    pc__cuda_saxpy(launch, s->dtype, s->factor, fraction ? 0 : (uint64_t)(int64_t)s->factor);
+}
+
+PC__CUDA_KERNEL(saxpy)
+{
+    PC__TRY(pc__cuda_takes(call, PC__NUMBERS));
+    pc_tensor *y = call->out[0], *operands[3] = {y, y, call->in[0]};
+    const scaling s = {y->dtype, ((const pc__fill_attributes *)call->attributes)->value};
+    return pc__cuda_each(stream, call, 3, operands, launch_saxpy, &s);
+}
+
+PC__CUDA_KERNEL(arange)
+{
+    const pc__arange_attributes *a = call->attributes;
+    pc_tensor *t = call->out[0];
+    if (t->shape[0] == 0)
+        return PC_OK;
+    pc__cuda_arange(pc__data(t), t->dtype, t->shape[0], a->start, a->step, pc__cuda_multiprocessors(stream),
+                    pc__cuda_queue(stream));
+    return pc__cuda_launched(call);
+}

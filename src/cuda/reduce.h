@@ -1,0 +1,39 @@
+/* reduce.h: launchers of sums and maxima over [outer, reduced, inner], and how they are cut. */
+#ifndef PC__CUDA_REDUCE_H
+#define PC__CUDA_REDUCE_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum pc__cuda_reduce_layout {
+    PC__REDUCE_ROWS,    /* inner is 1: `lanes` threads of a block for each piece of a row */
+    PC__REDUCE_COLUMNS, /* blocks of `lanes` accesses side by side and as many rows as fill 256 threads */
+    PC__REDUCE_SINGLES  /* a thread for each result: many short columns */
+};
+
+/* The reduced dimension is cut into `parts` of `piece` each (the last may be shorter); results are [outer, parts, inner].
+ * The cut depends on sizes alone, so that every GPU adds in the same order. */
+typedef struct pc__cuda_reduction {
+    int64_t outer, reduced, inner;
+    int64_t parts, piece;
+    int layout, lanes; /* lanes: a power of 2 */
+    int pack;          /* elements in one access: 16 bytes of them, or 1 */
+    cudaStream_t queue;
+} pc__cuda_reduction;
+
+/* Sums of float32 go on in float64, whose partial sums are the input of the second pass: from and to are float32,
+ * float64 or int64; (float32, float64), (float64, float32) and equal ones are there. */
+void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
+
+/* The first of equals; NaN is larger than everything. `places` are the positions of the inputs of a second pass, NULL
+ * in the first. */
+void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype, const int64_t *places, void *out,
+                  int64_t *out_places);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,155 @@
+/* reduce_max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order it
+ * is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
+#include "cuda/reduce.h"
+
+namespace
+{
+
+constexpr int THREADS = 256, AT_ONCE = 4;
+
+template <class T> struct best {
+    T value;
+    long long place;
+};
+
+/* NaN above all; of equals the first. */
+template <class T> __device__ __forceinline__ void meet(best<T> &a, T value, long long place)
+{
+    const bool a_nan = a.value != a.value, b_nan = value != value;
+    const bool equal = a.value == value || (a_nan && b_nan);
+    if (equal ? place < a.place : b_nan || (!a_nan && value > a.value))
+        a = {value, place};
+}
+
+/* Elements begin, begin + step, ... below end of the column at `x`, whose neighbours are `inner` apart. */
+template <class T>
+__device__ __forceinline__ best<T> scan(const T *x, const int64_t *places, int64_t inner, int64_t first, int64_t begin,
+                                        int64_t end, int64_t step)
+{
+    best<T> a = {x[first * inner], places ? places[first * inner] : first};
+    for (int64_t r = begin; r < end; r += AT_ONCE * step) {
+        T value[AT_ONCE];
+        long long place[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int64_t i = r + u * step < end ? r + u * step : first;
+            value[u] = x[i * inner];
+            place[u] = places ? places[i * inner] : i;
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            meet(a, value[u], place[u]);
+    }
+    return a;
+}
+
+/* [outer * parts] pieces, `lanes` threads each. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    rows(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out, int64_t *out_places)
+{
+    __shared__ best<T> warps[THREADS / 32];
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
+    const int64_t row = mine / r.parts, begin = (mine - row * r.parts) * r.piece;
+    const int64_t end = min(begin + r.piece, r.reduced);
+    best<T> a = scan(in + row * r.reduced, places ? places + row * r.reduced : nullptr, 1, begin, begin + lane, end,
+                     lanes);
+    for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
+        const T value = static_cast<T>(__shfl_xor_sync(0xffffffffu, a.value, step));
+        const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
+        meet(a, value, place);
+    }
+    if (lanes > 32) { /* all of the block */
+        if (threadIdx.x % 32 == 0)
+            warps[threadIdx.x / 32] = a;
+        __syncthreads();
+        for (int w = 0; w < THREADS / 32; w++)
+            meet(a, warps[w].value, warps[w].place);
+    }
+    if (lane == 0 && id < r.outer * r.parts) {
+        out[id] = a.value;
+        out_places[id] = a.place;
+    }
+}
+
+/* A block: `lanes` neighbouring columns, THREADS / lanes rows at a time. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    columns(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out,
+            int64_t *out_places)
+{
+    __shared__ best<T> bests[THREADS];
+    const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
+    const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
+    const int64_t column = (blockIdx.x - piece * tiles) * lanes + x, at = min(column, r.inner - 1);
+    const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
+    const int64_t start = outer * r.reduced * r.inner + at;
+    best<T> a = scan(in + start, places ? places + start : nullptr, r.inner, begin, begin + y, end, height);
+    bests[threadIdx.x] = a;
+    for (int half = height / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y < half) {
+            const best<T> other = bests[threadIdx.x + half * lanes];
+            meet(a, other.value, other.place);
+            bests[threadIdx.x] = a;
+        }
+    }
+    if (y == 0 && column < r.inner) {
+        out[piece * r.inner + column] = a.value;
+        out_places[piece * r.inner + column] = a.place;
+    }
+}
+
+/* A thread: one column from top to bottom. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    singles(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out,
+            int64_t *out_places)
+{
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (id >= r.outer * r.inner)
+        return;
+    const int64_t outer = id / r.inner, start = outer * r.reduced * r.inner + (id - outer * r.inner);
+    const best<T> a = scan(in + start, places ? places + start : nullptr, r.inner, 0, 0, r.reduced, 1);
+    out[id] = a.value;
+    out_places[id] = a.place;
+}
+
+template <class T>
+void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *places, void *to, int64_t *out_places)
+{
+    const T *in = static_cast<const T *>(from);
+    T *out = static_cast<T *>(to);
+    const int64_t tiles = (r->inner + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
+    if (r->layout == PC__REDUCE_ROWS)
+        rows<<<static_cast<unsigned>((r->outer * r->parts + per_block - 1) / per_block), THREADS, 0, r->queue>>>(
+            *r, in, places, out, out_places);
+    else if (r->layout == PC__REDUCE_COLUMNS)
+        columns<<<static_cast<unsigned>(tiles * r->outer * r->parts), THREADS, 0, r->queue>>>(*r, in, places, out,
+                                                                                             out_places);
+    else
+        singles<<<static_cast<unsigned>((r->outer * r->inner + THREADS - 1) / THREADS), THREADS, 0, r->queue>>>(
+            *r, in, places, out, out_places);
+}
+
+} // namespace
+
+void pc__cuda_max(const pc__cuda_reduction *r, const void *in, int dtype, const int64_t *places, void *out,
+                  int64_t *out_places)
+{
+    switch (dtype) {
+    case PC__CUDA_BOOL:
+    case PC__CUDA_U8:
+        return maximum<uint8_t>(r, in, places, out, out_places);
+    case PC__CUDA_I32:
+        return maximum<int32_t>(r, in, places, out, out_places);
+    case PC__CUDA_I64:
+        return maximum<long long>(r, in, places, out, out_places);
+    case PC__CUDA_F32:
+        return maximum<float>(r, in, places, out, out_places);
+    default:
+        return maximum<double>(r, in, places, out, out_places);
+    }
+}
