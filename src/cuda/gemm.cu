@@ -41,7 +41,7 @@ template <class T> __device__ inline void product(const pc__cuda_gemm &g, long l
         load(left, a + k * g.a_cs, g.a_rs, g.a_cs, g.m - row, g.k - k);
         load(right, b + k * g.b_rs, g.b_cs, g.b_rs, g.n - column, g.k - k);
         __syncthreads();
-#pragma unroll
+#pragma unroll 4
         for (int d = 0; d < DEPTH; d++)
 #pragma unroll
             for (int i = 0; i < 4; i++)

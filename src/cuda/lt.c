@@ -2,6 +2,8 @@
  * and its bias, one for each row, is ours. What it advises for a shape is asked once and kept in a table. */
 #include "cuda/lt.h"
 
+#include <paracord/ops.h>
+
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <pthread.h>
