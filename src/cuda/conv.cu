@@ -35,19 +35,6 @@ template <int POOL> __device__ inline place place_of(const pc__cuda_conv &s, lon
     return {image * s.h * s.w * s.c, row * s.sh - s.ph, column * s.sw - s.pw};
 }
 
-/* Four outputs side by side, those that are there. */
-template <class T> __device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole)
-{
-    if (whole) {
-        *(vector<T, 4> *)to = {value[0], value[1], value[2], value[3]};
-        return;
-    }
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (j < left)
-            to[j] = value[j];
-}
-
 template <class T> struct result {
     const T *bias;
     T *y;

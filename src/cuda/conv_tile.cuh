@@ -163,6 +163,19 @@ template <class T, int BN, int VECTOR> struct tile {
     }
 };
 
+/* Four outputs side by side, those that are there. */
+template <class T> __device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole)
+{
+    if (whole) {
+        *(vector<T, 4> *)to = {value[0], value[1], value[2], value[3]};
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        if (j < left)
+            to[j] = value[j];
+}
+
 /* packed[tap][inner][output] from weights with those distances, so that outputs lie side by side. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
@@ -183,7 +196,8 @@ weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *f
                        int output, void *packed)
 {
     const int taps = s->kh * s->kw;
-    weights<T> w = {(const T *)from, s->kw, inner, taps * inner, outputs, s->kw, 1, step, output, false};
+    weights<T> w = {(const T *)from, s->kw > 1 ? s->kw : 1, inner > 1 ? inner : 1, taps * inner, outputs, s->kw, 1,
+                    step, output, false};
     if (taps * inner <= 2 * DEPTH)
         return w;
     const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);

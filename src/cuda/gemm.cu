@@ -52,7 +52,7 @@ template <class T> __device__ inline void product(const pc__cuda_gemm &g, long l
     }
 }
 
-template <class T> __global__ void __launch_bounds__(THREADS) plain_kernel(const pc__cuda_gemm g)
+template <class T> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(const pc__cuda_gemm g)
 {
     const long long across = (g.n + TILE - 1) / TILE;
     const long long row = blockIdx.x / across * TILE + threadIdx.x / 16 * 4;
