@@ -1,0 +1,209 @@
+/* conv.cu: the forward convolution. With pooling by two the rows of a tile are ordered window by window, so that a
+ * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
+ * convolution in scratch memory. */
+#include "cuda/activations.cuh"
+#include "cuda/conv_tile.cuh"
+#include "cuda/sums.cuh"
+
+#include <math_constants.h>
+
+namespace
+{
+
+template <class T> struct picture {
+    const T *x;
+    int h, w, c;
+
+    template <int N> __device__ inline void read(const place &p, const tap &t, vector<T, N> &value) const
+    {
+        const int row = p.row + t.row, column = p.column + t.column;
+        if ((unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w)
+            value = *(const vector<T, N> *)(x + p.base + (row * w + column) * c + t.inner);
+    }
+};
+
+/* Row m of the product: pixel m of [n][yh * POOL][yw * POOL], window by window. */
+template <int POOL> __device__ inline place place_of(const pc__cuda_conv &s, long long m)
+{
+    const long long window = m / (POOL * POOL);
+    const int q = (int)(m % (POOL * POOL));
+    const long long line = quotient(window, s.yw), image = quotient(line, s.yh);
+    if (image >= s.n)
+        return {0, NOWHERE, NOWHERE};
+    const int row = (int)(line - image * s.yh) * POOL + q / POOL;
+    const int column = (int)(window - line * s.yw) * POOL + q % POOL;
+    return {image * s.h * s.w * s.c, row * s.sh - s.ph, column * s.sw - s.pw};
+}
+
+template <class T> struct result {
+    const T *bias;
+    T *y;
+    uint8_t *argmax;
+    bool whole; /* outputs in fours that lie on 16 bytes */
+};
+
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, write. sum[4] is a window or four
+ * pixels. */
+template <class T, int POOL>
+__device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const T (*sum)[4], long long m, int column)
+{
+    T bias[4];
+    const int left = s.o - column;
+    for (int j = 0; j < 4; j++)
+        bias[j] = to.bias && j < left ? to.bias[column + j] : T(0);
+    if (POOL == 1) {
+        const long long rows = s.n * s.yh * s.yw;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            T value[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                value[j] = activated(s.activation, sum[i][j] + bias[j]);
+            if (m + i < rows)
+                store_four(to.y + (m + i) * s.o + column, value, left, to.whole);
+        }
+        return;
+    }
+    if (m / 4 >= s.n * s.yh * s.yw)
+        return;
+    T value[4];
+    uint8_t most[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        value[j] = sum[0][j];
+        most[j] = 0;
+#pragma unroll
+        for (int q = 1; q < 4; q++) {
+            const bool more = sum[q][j] > value[j] || sum[q][j] != sum[q][j];
+            value[j] = more ? sum[q][j] : value[j];
+            most[j] = more ? (uint8_t)q : most[j];
+        }
+        value[j] = activated(s.activation, value[j] + bias[j]);
+    }
+    const long long at = m / 4 * s.o + column;
+    store_four(to.y + at, value, left, to.whole);
+    if (to.argmax)
+        store_four(to.argmax + at, most, left, to.whole);
+}
+
+template <class T, int POOL, int BN, int VECTOR>
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
+    forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
+{
+    typedef tile<T, BN, VECTOR> tile_type;
+    __shared__ place places[BM];
+    const long long first = (long long)blockIdx.x * BM;
+    const int column = blockIdx.y * BN + threadIdx.x % tile_type::ACROSS * 4;
+    if (threadIdx.x < BM)
+        places[threadIdx.x] = place_of<POOL>(s, first + threadIdx.x);
+    __syncthreads();
+    tile_type t;
+    t.run(x, w, places);
+    if (column >= s.o)
+        return;
+#pragma unroll
+    for (int group = 0; group < tile_type::GROUPS; group++)
+        finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group * 4), column);
+}
+
+/* y and argmax from the convolution in memory, which has neither bias nor activation yet: a thread for each element. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    pool_kernel(const pc__cuda_conv s, const T *__restrict__ conv, const result<T> to, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= count)
+        return;
+    const long long pixel = quotient(i, s.o), line = quotient(pixel, s.yw), image = quotient(line, s.yh);
+    const int o = (int)(i - pixel * s.o), row = (int)(line - image * s.yh), column = (int)(pixel - line * s.yw);
+    const long long width = (long long)s.yw * s.pool;
+    const T *from = conv + ((image * s.yh + row) * s.pool * width + (long long)column * s.pool) * s.o + o;
+    T most = *from;
+    int place = 0;
+    for (int q = 1; q < s.pool * s.pool; q++) {
+        const T value = from[(q / s.pool * width + q % s.pool) * s.o];
+        const bool more = value > most || value != value;
+        most = more ? value : most;
+        place = more ? q : place;
+    }
+    to.y[i] = activated(s.activation, most + (to.bias ? to.bias[o] : T(0)));
+    if (to.argmax)
+        to.argmax[i] = (uint8_t)place;
+}
+
+template <class T, int POOL, int BN, int VECTOR>
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
+{
+    const long long rows = s->n * s->yh * s->yw * POOL * POOL;
+    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
+    forward_kernel<T, POOL, BN, VECTOR><<<grid, THREADS, 0, queue>>>(*s, x, w, to);
+}
+
+template <int POOL, int BN>
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
+                const result<double> &to)
+{
+    launch<double, POOL, 32, 1>(queue, s, x, w, to);
+}
+
+template <int POOL, int BN>
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
+                const result<float> &to)
+{
+    if (s->c % 4 == 0 && on_16_bytes(x.x))
+        launch<float, POOL, BN, 4>(queue, s, x, w, to);
+    else
+        launch<float, POOL, BN, 1>(queue, s, x, w, to);
+}
+
+template <int POOL, class T>
+void launch_pool(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w,
+                 const result<T> &to)
+{
+    if (s->o <= 32)
+        launch_any<POOL, 32>(queue, s, x, w, to);
+    else
+        launch_any<POOL, 64>(queue, s, x, w, to);
+}
+
+template <class T>
+void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
+             uint8_t *argmax, void *scratch)
+{
+    const int area = s->kh * s->kw;
+    const picture<T> from = {(const T *)x, s->h, s->w, s->c};
+    const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
+    const bool whole = s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
+    const result<T> to = {(const T *)bias, (T *)y, argmax, whole};
+    if (s->pool == 1) {
+        launch_pool<1>(queue, s, from, w, to);
+    } else if (s->pool == 2) {
+        launch_pool<2>(queue, s, from, w, to);
+    } else {
+        pc__cuda_conv flat = *s;
+        T *conv = (T *)((char *)scratch + packed_bytes(s));
+        const long long count = s->n * s->yh * s->yw * s->o;
+        flat.pool = 1, flat.activation = ACTIVATION_NONE;
+        flat.yh = s->yh * s->pool, flat.yw = s->yw * s->pool;
+        const result<T> between = {NULL, conv, NULL, s->o % 4 == 0};
+        launch_pool<1>(queue, &flat, from, w, between);
+        pool_kernel<T><<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, queue>>>(*s, conv, to, count);
+    }
+}
+
+} // namespace
+
+size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
+{
+    const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
+    return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
+}
+
+void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                           const void *bias, void *y, uint8_t *argmax, void *scratch)
+{
+    if (s->dtype == PC__CUDA_F32)
+        forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
+    else
+        forward<double>(queue, s, x, weight, bias, y, argmax, scratch);
+}

@@ -1,0 +1,42 @@
+/* conv.h: the fused convolution y = pool(activation(conv(x, weight) + bias)) over channels-last pictures, and its
+ * gradients. */
+#ifndef PC__CUDA_CONV_H
+#define PC__CUDA_CONV_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* x[n][h][w][c], weight[o][c][kh][kw], convolution [n][oh][ow][o], y[n][yh][yw][o] with yh = oh / pool: maxima over
+ * pool x pool, rows and columns that fill no window dropped. */
+typedef struct pc__cuda_conv {
+    int dtype, activation; /* as pc_activation_kind */
+    int64_t n;
+    int h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow, pool, yh, yw;
+} pc__cuda_conv;
+
+/* Bytes of scratch memory that each call below needs; multiprocessors as told by the device. */
+size_t pc__cuda_conv_scratch(const pc__cuda_conv *s);
+size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s);
+size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s, int multiprocessors);
+
+/* bias may be NULL. argmax, or NULL: the place of each maximum in its window, row * pool + column, the first of equals;
+ * NaN counts as largest. */
+void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                           const void *bias, void *y, uint8_t *argmax, void *scratch);
+
+/* From the gradient dy at y, and the forward call's y and argmax (not read with pool 1): dx, overwritten. */
+void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                         const uint8_t *argmax, const void *dy, void *dx, void *scratch);
+
+/* The same for dweight and dbias, each of which may be NULL. */
+void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                           const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch,
+                           int multiprocessors);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

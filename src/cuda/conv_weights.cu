@@ -1,0 +1,282 @@
+/* conv_weights.cu: the gradients of a convolution's weights and bias: a product over all pixels of x, laid out by taps,
+ * and the gradient spread over its pooling windows. The bias is one more row of it, under which x counts as 1. Pixels
+ * are many and weights few, so the pixels are cut into pieces, a block each, whose sums go to scratch memory; a second
+ * kernel adds the pieces in their order. */
+#include "cuda/activations.cuh"
+#include "cuda/conv.h"
+#include "cuda/sums.cuh"
+
+#define DEPTH 16                       /* pixels of a step */
+#define NOWHERE (-(1 << 28))
+#define SUMS_MOST ((size_t)64 << 20)   /* bytes of the pieces' sums */
+#define PIECE_LEAST 4                  /* steps that make a piece worth a block */
+#define REDUCE_ACROSS 32
+#define REDUCE_DOWN 16
+#define DIMENSION_MOST 65535           /* of a grid, across and up */
+
+namespace
+{
+
+template <class T> struct alignas(4 * sizeof(T)) four {
+    T at[4];
+};
+
+template <class T> struct operands {
+    const T *x, *y, *dy;
+    const uint8_t *argmax;
+    T *sums; /* [pieces][depth + 1][o] */
+    int depth; /* kh kw c, or 0 where only the bias is wanted */
+    long long steps, piece; /* all, and of a piece */
+};
+
+/* Sizes of a block: WIDE weights of each output channel (and the bias) by WIDE output channels. */
+template <int WIDE> struct block_size {
+    static constexpr int GROUPS = WIDE / 32, ACROSS = WIDE / 4, DOWN = WIDE / (4 * GROUPS), THREADS = ACROSS * DOWN;
+};
+
+/* A window of y: its picture in x, the row and column of its first pixel at tap 0, its first element in y, and, where
+ * windows are taken apart (POOL 0), which of its pixels this is. */
+struct window {
+    long long base, at;
+    int row, column, place;
+};
+
+/* POOL 1 and 2: entry i is window i. POOL 0: entry i is pixel i % (pool * pool) of window i / (pool * pool). */
+template <int POOL> __device__ inline window window_of(const pc__cuda_conv &s, long long i)
+{
+    const int side = POOL ? POOL : s.pool, places = POOL ? 1 : side * side;
+    const long long index = quotient(i, places), line = quotient(index, s.yw), image = quotient(line, s.yh);
+    if (image >= s.n)
+        return {0, -1, NOWHERE, NOWHERE, 0};
+    const int place = (int)(i - index * places);
+    const int row = (int)(line - image * s.yh) * side + place / side;
+    const int column = (int)(index - line * s.yw) * side + place % side;
+    return {image * s.h * s.w * s.c, index * s.o, row * s.sh - s.ph, column * s.sw - s.pw, place};
+}
+
+/* What a thread brings in of a step. */
+template <class T, int POOL, int WIDE> struct step_part {
+    static constexpr int THREADS = block_size<WIDE>::THREADS, APART = THREADS / WIDE, PLACES = POOL == 2 ? 4 : 1;
+    static constexpr int PIXELS = DEPTH / APART, WINDOWS = DEPTH / PLACES / APART;
+    T x[PIXELS], g[WINDOWS];
+    int place[WINDOWS];
+
+    /* This thread's row of the product: where it reads under each pixel. */
+    struct under {
+        int row, column, offset;
+        bool there, bias;
+    };
+
+    static __device__ inline under under_of(const pc__cuda_conv &s, int depth, int k)
+    {
+        if (k >= depth)
+            return {0, 0, 0, false, k == depth};
+        const int tap = k / s.c, row = tap / s.kw, column = tap - row * s.kw;
+        return {row, column, (row * s.w + column) * s.c + k - tap * s.c, true, false};
+    }
+
+    __device__ inline void load(const pc__cuda_conv &s, const operands<T> &in, const under &u, const window *windows)
+    {
+        const int side = threadIdx.x / WIDE, o = blockIdx.y * WIDE + threadIdx.x % WIDE;
+#pragma unroll
+        for (int i = 0; i < PIXELS; i++) {
+            const int pixel = side + i * APART;
+            const window &at = windows[pixel / PLACES];
+            const int row = at.row + pixel % PLACES / 2 * s.sh, column = at.column + pixel % PLACES % 2 * s.sw;
+            x[i] = u.bias ? T(1) : T(0);
+            if (u.there && (unsigned)(row + u.row) < (unsigned)s.h && (unsigned)(column + u.column) < (unsigned)s.w)
+                x[i] = in.x[at.base + (row * s.w + column) * s.c + u.offset];
+        }
+#pragma unroll
+        for (int i = 0; i < WINDOWS; i++) {
+            const window &at = windows[side + i * APART];
+            g[i] = 0;
+            place[i] = 0;
+            if (at.at < 0 || o >= s.o)
+                continue;
+            g[i] = in.dy[at.at + o];
+            if (s.activation != ACTIVATION_NONE)
+                g[i] = activation_gradient(s.activation, g[i], in.y[at.at + o]);
+            if (POOL == 2)
+                place[i] = in.argmax[at.at + o];
+            if (POOL == 0 && s.pool > 1 && in.argmax[at.at + o] != at.place)
+                g[i] = 0;
+        }
+    }
+
+    __device__ inline void store(T (*left)[WIDE + 4], T (*right)[WIDE]) const
+    {
+        const int side = threadIdx.x / WIDE, across = threadIdx.x % WIDE;
+#pragma unroll
+        for (int i = 0; i < PIXELS; i++)
+            left[side + i * APART][across] = x[i];
+#pragma unroll
+        for (int i = 0; i < WINDOWS; i++)
+#pragma unroll
+            for (int q = 0; q < PLACES; q++)
+                right[(side + i * APART) * PLACES + q][across] = PLACES == 1 || place[i] == q ? g[i] : T(0);
+    }
+};
+
+template <class T, int POOL, int WIDE>
+__global__ void __launch_bounds__(block_size<WIDE>::THREADS) weights_kernel(const pc__cuda_conv s, const operands<T> in)
+{
+    typedef block_size<WIDE> size;
+    typedef step_part<T, POOL, WIDE> part_type;
+    constexpr int WINDOWS = DEPTH / part_type::PLACES;
+    __shared__ alignas(16) T left[2][DEPTH][WIDE + 4];
+    __shared__ alignas(16) T right[2][DEPTH][WIDE];
+    __shared__ window windows[2][WINDOWS];
+    const int first_k = blockIdx.x * WIDE, x = threadIdx.x % size::ACROSS * 4, y = threadIdx.x / size::ACROSS * 4;
+    const long long begin = blockIdx.z * in.piece;
+    const long long end = begin + in.piece < in.steps ? begin + in.piece : in.steps;
+    const typename part_type::under u = part_type::under_of(s, in.depth, first_k + threadIdx.x % WIDE);
+    part_type part;
+    T sum[4 * size::GROUPS][4] = {};
+    if (threadIdx.x < 2 * WINDOWS)
+        windows[threadIdx.x / WINDOWS][threadIdx.x % WINDOWS] = window_of<POOL>(s, begin * WINDOWS + threadIdx.x);
+    __syncthreads();
+    if (begin < end)
+        part.load(s, in, u, windows[0]);
+    for (long long step = begin; step < end; step++) {
+        const int now = (step - begin) & 1;
+        part.store(left[now], right[now]);
+        __syncthreads();
+        /* windows[now] were read before the barrier, and are next needed behind another */
+        if (threadIdx.x < WINDOWS)
+            windows[now][threadIdx.x] = window_of<POOL>(s, (step + 2) * WINDOWS + threadIdx.x);
+        if (step + 1 < end)
+            part.load(s, in, u, windows[now ^ 1]);
+#pragma unroll
+        for (int d = 0; d < DEPTH; d++) {
+            const four<T> b = *(const four<T> *)&right[now][d][x];
+#pragma unroll
+            for (int i = 0; i < 4 * size::GROUPS; i += 4) {
+                const four<T> a = *(const four<T> *)&left[now][d][i * size::DOWN + y];
+#pragma unroll
+                for (int j = 0; j < 16; j++)
+                    sum[i + j / 4][j % 4] += a.at[j / 4] * b.at[j % 4];
+            }
+        }
+    }
+    T *to = in.sums + (long long)blockIdx.z * (in.depth + 1) * s.o;
+#pragma unroll
+    for (int i = 0; i < 4 * size::GROUPS; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int k = first_k + i / 4 * size::DOWN * 4 + y + i % 4, o = blockIdx.y * WIDE + x + j;
+            if (k <= in.depth && o < s.o)
+                to[(long long)k * s.o + o] = sum[i][j];
+        }
+}
+
+/* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces; REDUCE_DOWN threads share an element. */
+template <class T>
+__global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
+    reduce_kernel(const pc__cuda_conv s, const T *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
+{
+    __shared__ T parts[REDUCE_DOWN][REDUCE_ACROSS];
+    const int count = (depth + 1) * s.o, i = blockIdx.x * REDUCE_ACROSS + threadIdx.x;
+    T sum = 0;
+    if (i < count)
+#pragma unroll 4
+        for (int piece = threadIdx.y; piece < pieces; piece += REDUCE_DOWN)
+            sum += sums[(long long)piece * count + i];
+    parts[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || i >= count)
+        return;
+    for (int part = 1; part < REDUCE_DOWN; part++)
+        sum += parts[part][threadIdx.x];
+    const int k = i / s.o, o = i - k * s.o;
+    if (k == depth && dbias)
+        dbias[o] = sum;
+    if (k < depth)
+        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = sum;
+}
+
+/* How the product is cut. */
+struct plan {
+    int wide, depth, pieces;
+    long long steps, piece;
+};
+
+long long pieces_of(long long n, long long size)
+{
+    return (n + size - 1) / size;
+}
+
+plan plan_of(const pc__cuda_conv *s, int multiprocessors, bool dweight)
+{
+    plan p;
+    p.depth = dweight ? s->kh * s->kw * s->c : 0;
+    p.wide = s->dtype == PC__CUDA_F32 && p.depth >= 32 && s->o > 32 ? 64 : 32;
+    p.steps = pieces_of(s->n * s->yh * s->yw * s->pool * s->pool, DEPTH);
+    const long long tiles = pieces_of(p.depth + 1, p.wide) * pieces_of(s->o, p.wide);
+    const long long room = SUMS_MOST / ((size_t)(p.depth + 1) * s->o * 8);
+    long long pieces = (long long)multiprocessors * (p.wide == 64 ? 4 : 8) / tiles;
+    pieces = pieces < room ? pieces : room;
+    pieces = pieces < p.steps / PIECE_LEAST ? pieces : p.steps / PIECE_LEAST;
+    pieces = pieces < 1 ? 1 : pieces < DIMENSION_MOST ? pieces : DIMENSION_MOST;
+    p.piece = p.steps > 0 ? pieces_of(p.steps, pieces) : 1;
+    p.pieces = p.steps > 0 ? (int)pieces_of(p.steps, p.piece) : 1;
+    return p;
+}
+
+template <class T, int POOL, int WIDE>
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &in, const plan &p)
+{
+    const dim3 grid((unsigned)pieces_of(p.depth + 1, WIDE), (unsigned)pieces_of(s->o, WIDE), (unsigned)p.pieces);
+    weights_kernel<T, POOL, WIDE><<<grid, block_size<WIDE>::THREADS, 0, queue>>>(*s, in);
+}
+
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<double> &in, const plan &p)
+{
+    launch<double, 0, 32>(queue, s, in, p);
+}
+
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
+{
+    if (s->pool > 2)
+        p.wide == 64 ? launch<float, 0, 64>(queue, s, in, p) : launch<float, 0, 32>(queue, s, in, p);
+    else if (s->pool == 2)
+        p.wide == 64 ? launch<float, 2, 64>(queue, s, in, p) : launch<float, 2, 32>(queue, s, in, p);
+    else
+        p.wide == 64 ? launch<float, 1, 64>(queue, s, in, p) : launch<float, 1, 32>(queue, s, in, p);
+}
+
+template <class T>
+void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y, const uint8_t *argmax,
+              const void *dy, void *dweight, void *dbias, void *scratch, int multiprocessors)
+{
+    const plan p = plan_of(s, multiprocessors, dweight != NULL);
+    const operands<T> in = {(const T *)x, (const T *)y, (const T *)dy, argmax, (T *)scratch, p.depth, p.steps, p.piece};
+    launch_any(queue, s, in, p);
+    const dim3 block(REDUCE_ACROSS, REDUCE_DOWN);
+    const unsigned grid = (unsigned)pieces_of((long long)(p.depth + 1) * s->o, REDUCE_ACROSS);
+    reduce_kernel<T><<<grid, block, 0, queue>>>(*s, (const T *)scratch, p.depth, p.pieces, (T *)dweight, (T *)dbias);
+}
+
+size_t sums_bytes(const pc__cuda_conv *s, const plan &p)
+{
+    return (size_t)p.pieces * (p.depth + 1) * s->o * (s->dtype == PC__CUDA_F32 ? 4 : 8);
+}
+
+} // namespace
+
+size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s, int multiprocessors)
+{
+    const size_t both = sums_bytes(s, plan_of(s, multiprocessors, true));
+    const size_t bias = sums_bytes(s, plan_of(s, multiprocessors, false));
+    return both > bias ? both : bias;
+}
+
+void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                           const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch,
+                           int multiprocessors)
+{
+    if (s->dtype == PC__CUDA_F32)
+        backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch, multiprocessors);
+    else
+        backward<double>(queue, s, x, y, argmax, dy, dweight, dbias, scratch, multiprocessors);
+}

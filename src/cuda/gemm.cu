@@ -1,0 +1,106 @@
+/* gemm.cu: the product without cuBLASLt: 64 x 64 of c to a block of 256 threads, 4 x 4 to a thread in registers, 16 of
+ * k at a time through shared memory. Each operand is read along whichever dimension lies side by side in memory. It
+ * stands in where the library is missing or takes no such shape; it is to be right, not fast. */
+#include "cuda/gemm.h"
+
+#include "cuda/activations.cuh"
+#include "cuda/sums.cuh"
+
+#define THREADS 256
+#define TILE 64
+#define DEPTH 16
+#define ROW (TILE + 4) /* of a tile in shared memory: whole 16 bytes, and columns in different banks */
+#define GRID_MOST 65535
+
+namespace
+{
+
+/* tile[k][i] = from[i * outer + k * inner] for `outers` x `inners` elements, the rest zero. */
+template <class T>
+__device__ inline void load(T (*tile)[ROW], const T *from, long long outer, long long inner, long long outers,
+                            long long inners)
+{
+    const bool along_k = inner == 1;
+#pragma unroll
+    for (int part = 0; part < TILE * DEPTH / THREADS; part++) {
+        const int at = part * THREADS + threadIdx.x;
+        const int i = along_k ? at / DEPTH : at % TILE, k = along_k ? at % DEPTH : at / TILE;
+        tile[k][i] = i < outers && k < inners ? from[i * outer + k * inner] : T(0);
+    }
+}
+
+template <class T> __device__ inline void product(const pc__cuda_gemm &g, long long batch, T (&sum)[4][4])
+{
+    __shared__ T left[DEPTH][ROW], right[DEPTH][ROW];
+    const long long across = (g.n + TILE - 1) / TILE;
+    const long long row = blockIdx.x / across * TILE, column = blockIdx.x % across * TILE;
+    const T *a = (const T *)g.a + batch * g.a_batch + row * g.a_rs;
+    const T *b = (const T *)g.b + batch * g.b_batch + column * g.b_cs;
+    const int x = threadIdx.x % 16 * 4, y = threadIdx.x / 16 * 4;
+    for (long long k = 0; k < g.k; k += DEPTH) {
+        load(left, a + k * g.a_cs, g.a_rs, g.a_cs, g.m - row, g.k - k);
+        load(right, b + k * g.b_rs, g.b_cs, g.b_rs, g.n - column, g.k - k);
+        __syncthreads();
+#pragma unroll 4
+        for (int d = 0; d < DEPTH; d++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    sum[i][j] += left[d][y + i] * right[d][x + j];
+        __syncthreads();
+    }
+}
+
+template <class T> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(const pc__cuda_gemm g)
+{
+    const long long across = (g.n + TILE - 1) / TILE;
+    const long long row = blockIdx.x / across * TILE + threadIdx.x / 16 * 4;
+    const long long column = blockIdx.x % across * TILE + threadIdx.x % 16 * 4;
+    for (long long batch = blockIdx.y; batch < g.batch; batch += gridDim.y) {
+        T sum[4][4] = {};
+        product(g, batch, sum);
+        T *c = (T *)g.c + batch * g.m * g.n;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (row + i < g.m && column + j < g.n) {
+                    const T bias = g.bias ? ((const T *)g.bias)[column + j] : T(0);
+                    c[(row + i) * g.n + column + j] = activated(g.activation, sum[i][j] + bias);
+                }
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    finish_kernel(T *__restrict__ c, const T *__restrict__ bias, int activation, long long count, long long n)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i < count)
+        c[i] = activated(activation, c[i] + (bias ? bias[i - quotient(i, n) * n] : T(0)));
+}
+
+} // namespace
+
+void pc__cuda_gemm_plain(cudaStream_t queue, const pc__cuda_gemm *g)
+{
+    const int64_t tiles = (g->m + TILE - 1) / TILE * ((g->n + TILE - 1) / TILE);
+    const dim3 grid((unsigned)tiles, (unsigned)(g->batch < GRID_MOST ? g->batch : GRID_MOST));
+    if (g->dtype == PC__CUDA_F32)
+        plain_kernel<float><<<grid, THREADS, 0, queue>>>(*g);
+    else
+        plain_kernel<double><<<grid, THREADS, 0, queue>>>(*g);
+}
+
+void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)
+{
+    const long long count = g->batch * g->m * g->n;
+    const unsigned grid = (unsigned)((count + THREADS - 1) / THREADS);
+    if (g->dtype == PC__CUDA_F32)
+        finish_kernel<<<grid, THREADS, 0, queue>>>((float *)g->c, (const float *)g->bias, g->activation, count,
+                                                   (long long)g->n);
+    else
+        finish_kernel<<<grid, THREADS, 0, queue>>>((double *)g->c, (const double *)g->bias, g->activation, count,
+                                                   (long long)g->n);
+}

@@ -1,0 +1,218 @@
+/* loss.cu: each block sums what its elements or rows lose into one number; one block then sums those, always in the
+ * same order. What is small is done by one block alone, in one launch. */
+#include "cuda/loss.h"
+
+#include "cuda/activations.cuh"
+#include "cuda/sums.cuh"
+
+#include <math_constants.h>
+
+#define THREADS 256
+#define WARPS (THREADS / 32)
+#define BLOCKS_MOST 1024 /* numbers in the scratch memory */
+#define BLOCK_WORK 4096  /* elements that make a block worth its launch */
+
+namespace
+{
+
+__device__ inline float log_of(float x)
+{
+    return logf(x);
+}
+
+__device__ inline double log_of(double x)
+{
+    return log(x);
+}
+
+__device__ inline float log1p_of(float x)
+{
+    return log1pf(x);
+}
+
+__device__ inline double log1p_of(double x)
+{
+    return log1p(x);
+}
+
+template <int KIND, class T> __device__ inline double lost(T x, T y)
+{
+    if (KIND == PC__LOSS_MSE)
+        return (double)(x - y) * (double)(x - y);
+    const T size = x < 0 ? -x : x;
+    return (double)((x > 0 ? x : T(0)) - x * y + log1p_of(exp_of(-size)));
+}
+
+/* The sum of a block goes to its place in `sums`, or, when the block is alone, as the mean over n to `mean`. */
+template <class T> __device__ inline void give(double sum, double n, double *sums, T *mean)
+{
+    sum = block_join<plus, THREADS>(sum, 0.0);
+    if (threadIdx.x != 0)
+        return;
+    if (gridDim.x == 1)
+        *mean = (T)(sum / n);
+    else
+        sums[blockIdx.x] = sum;
+}
+
+template <int KIND, class T>
+__global__ void __launch_bounds__(THREADS)
+    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean)
+{
+    double sum = 0;
+    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS)
+        sum += lost<KIND>(x[i], y[i]);
+    give(sum, (double)n, sums, mean);
+}
+
+/* One block: the mean from the sums of `blocks` blocks. */
+template <class T> __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int blocks, double n, T *mean)
+{
+    double sum = 0;
+    for (int i = threadIdx.x; i < blocks; i += THREADS)
+        sum += sums[i];
+    give(sum, n, (double *)NULL, mean);
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y, const T *__restrict__ g, T *__restrict__ dx,
+                        long long n)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n)
+        dx[i] = (1 / (1 + exp_of(-x[i])) - y[i]) * (*g / (T)n);
+}
+
+/* The first wrong label of a stream is kept for the host. */
+__device__ inline void report(pc__cuda_fault *fault, long long row, long long label, long long classes)
+{
+    if (atomicCAS(&fault->kind, (int)PC__FAULT_NONE, (int)PC__FAULT_LABEL) != PC__FAULT_NONE)
+        return;
+    fault->where = row;
+    fault->value = label;
+    fault->limit = classes;
+    __threadfence_system();
+}
+
+/* A warp for each row; a row's first pass brings it into the caches. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, T *__restrict__ probabilities,
+                         long long rows, long long classes, double *sums, T *mean, pc__cuda_fault *fault)
+{
+    const int lane = threadIdx.x % 32;
+    double loss = 0;
+    for (long long r = (long long)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += (long long)gridDim.x * WARPS) {
+        const T *row = x + r * classes;
+        T most = T(-CUDART_INF), sum = 0;
+        for (long long i = lane; i < classes; i += 32)
+            most = larger()(most, row[i]);
+        most = warp_join<larger>(most);
+        for (long long i = lane; i < classes; i += 32)
+            sum += exp_of(row[i] - most);
+        const T norm = log_of(warp_join<plus>(sum));
+        for (long long i = lane; i < classes; i += 32)
+            probabilities[r * classes + i] = exp_of(row[i] - most - norm);
+        const int64_t label = labels[r];
+        if (lane > 0)
+            continue;
+        if (label >= 0 && label < classes)
+            loss += (double)(norm - (row[label] - most));
+        else
+            report(fault, r, label, classes);
+    }
+    give(loss, (double)rows, sums, mean);
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    cross_entropy_backward_kernel(const T *__restrict__ p, const int64_t *__restrict__ labels, const T *__restrict__ g,
+                                  T *__restrict__ dx, long long rows, long long classes)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= rows * classes)
+        return;
+    const long long row = quotient(i, classes);
+    const T scale = *g / (T)rows;
+    dx[i] = p[i] * scale - (labels[row] == i - row * classes ? scale : T(0));
+}
+
+int blocks_for(long long work)
+{
+    const long long blocks = (work + BLOCK_WORK - 1) / BLOCK_WORK;
+    return blocks < 1 ? 1 : blocks > BLOCKS_MOST ? BLOCKS_MOST : (int)blocks;
+}
+
+template <int KIND, class T>
+void pair_loss(cudaStream_t queue, const pc__view *x, const pc__view *y, T *loss, double *scratch)
+{
+    const int blocks = blocks_for(x->count);
+    pair_kernel<KIND, T>
+        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, (const T *)y->data, x->count, scratch, loss);
+    if (blocks > 1)
+        mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)x->count, loss);
+}
+
+template <class T>
+void cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, T *loss, T *probabilities,
+                   double *scratch, pc__cuda_fault *fault)
+{
+    const long long rows = x->shape[0], classes = x->shape[1];
+    const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
+    cross_entropy_kernel<T><<<blocks, THREADS, 0, queue>>>((const T *)x->data, labels, probabilities, rows, classes,
+                                                           scratch, loss, fault);
+    if (blocks > 1)
+        mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)rows, loss);
+}
+
+unsigned grid_for(long long count)
+{
+    return (unsigned)((count + THREADS - 1) / THREADS);
+}
+
+} // namespace
+
+void pc__cuda_pair_loss(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
+                        void *loss, double *scratch)
+{
+    const bool single = x->dtype == PC__CUDA_F32;
+    if (kind == PC__LOSS_BCE)
+        single ? pair_loss<PC__LOSS_BCE>(queue, x, y, (float *)loss, scratch)
+               : pair_loss<PC__LOSS_BCE>(queue, x, y, (double *)loss, scratch);
+    else
+        single ? pair_loss<PC__LOSS_MSE>(queue, x, y, (float *)loss, scratch)
+               : pair_loss<PC__LOSS_MSE>(queue, x, y, (double *)loss, scratch);
+}
+
+void pc__cuda_bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx)
+{
+    const unsigned grid = grid_for(x->count);
+    if (x->dtype == PC__CUDA_F32)
+        bce_backward_kernel<<<grid, THREADS, 0, queue>>>((const float *)x->data, (const float *)y->data,
+                                                         (const float *)g, (float *)dx, x->count);
+    else
+        bce_backward_kernel<<<grid, THREADS, 0, queue>>>((const double *)x->data, (const double *)y->data,
+                                                         (const double *)g, (double *)dx, x->count);
+}
+
+void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,
+                            void *probabilities, double *scratch, pc__cuda_fault *fault)
+{
+    if (x->dtype == PC__CUDA_F32)
+        cross_entropy(queue, x, labels, (float *)loss, (float *)probabilities, scratch, fault);
+    else
+        cross_entropy(queue, x, labels, (double *)loss, (double *)probabilities, scratch, fault);
+}
+
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g,
+                                     void *dx)
+{
+    const unsigned grid = grid_for(p->count);
+    if (p->dtype == PC__CUDA_F32)
+        cross_entropy_backward_kernel<<<grid, THREADS, 0, queue>>>((const float *)p->data, labels, (const float *)g,
+                                                                   (float *)dx, p->shape[0], p->shape[1]);
+    else
+        cross_entropy_backward_kernel<<<grid, THREADS, 0, queue>>>((const double *)p->data, labels, (const double *)g,
+                                                                   (double *)dx, p->shape[0], p->shape[1]);
+}

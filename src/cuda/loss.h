@@ -1,0 +1,35 @@
+/* loss.h: losses over dense tensors, and their gradients. Sums are taken in double, in the same order every time. */
+#ifndef PC__CUDA_LOSS_H
+#define PC__CUDA_LOSS_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum pc__cuda_pair_loss { PC__LOSS_BCE, PC__LOSS_MSE };
+
+/* Bytes of scratch memory that the losses below need. */
+#define PC__LOSS_SCRATCH (1024 * sizeof(double))
+
+/* *loss = the mean over x and y of what their elements lose; NaN without elements. */
+void pc__cuda_pair_loss(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
+                        void *loss, double *scratch);
+
+/* dx = (sigmoid(x) - y) g / n, g on the device */
+void pc__cuda_bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx);
+
+/* x[rows][classes]: probabilities = softmax(x), *loss = the mean of -log probabilities[r][labels[r]]. A label out of
+ * range goes into fault. */
+void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,
+                            void *probabilities, double *scratch, pc__cuda_fault *fault);
+
+/* dx = (p - onehot) g / rows */
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g,
+                                     void *dx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,180 @@
+/* pool.cu: a thread for each element written, channels side by side so that a warp reads and writes whole lines.
+ * Backward, each element of dx looks at the windows that cover it, in the order of memory: nothing is added by several
+ * threads, so the sums are the same every time. */
+#include "cuda/pool.h"
+
+#include "cuda/sums.cuh"
+
+#include <math_constants.h>
+
+#define THREADS 256
+
+namespace
+{
+
+struct range {
+    int from, to;
+};
+
+/* The part of a window that lies inside the picture, along one axis. */
+__device__ static inline range inside(int out, int stride, int kernel, int padding, int size)
+{
+    const int first = out * stride - padding;
+    return {max(first, 0), min(first + kernel, size)};
+}
+
+/* The windows that cover place `at`, along one axis. */
+__device__ static inline range covering(int at, int stride, int kernel, int padding, int windows)
+{
+    const int last = at + padding, first = last - kernel + 1;
+    return {first > 0 ? (first + stride - 1) / stride : 0, min(last / stride + 1, windows)};
+}
+
+/* Element i of [n][rows][columns][c]. */
+struct element {
+    long long image;
+    int row, column, channel;
+};
+
+__device__ static inline element element_at(long long i, int rows, int columns, int c)
+{
+    const long long pixel = quotient(i, c), line = quotient(pixel, columns);
+    const long long image = quotient(line, rows);
+    return {image, (int)(line - image * rows), (int)(pixel - line * columns), (int)(i - pixel * c)};
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    max_kernel(const pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y, int32_t *__restrict__ argmax,
+               long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= count)
+        return;
+    const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
+    const range h = inside(e.row, s.sh, s.kh, s.ph, (int)s.h), w = inside(e.column, s.sw, s.kw, s.pw, (int)s.w);
+    const T *plane = x + e.image * s.h * s.w * s.c + e.channel;
+    T most = T(-CUDART_INF);
+    int place = h.from * (int)s.w + w.from;
+    for (int r = h.from; r < h.to; r++)
+        for (int c = w.from; c < w.to; c++) {
+            const int here = r * (int)s.w + c;
+            const T value = plane[here * s.c];
+            const bool more = value > most || value != value;
+            most = more ? value : most;
+            place = more ? here : place;
+        }
+    y[i] = most;
+    argmax[i] = place;
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    max_backward_kernel(const pc__cuda_pool s, const T *__restrict__ dy, const int32_t *__restrict__ argmax,
+                        T *__restrict__ dx, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= count)
+        return;
+    const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
+    const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh), w = covering(e.column, s.sw, s.kw, s.pw, (int)s.ow);
+    const long long plane = e.image * s.oh * s.ow * s.c + e.channel;
+    const int here = e.row * (int)s.w + e.column;
+    T sum = 0;
+    for (int r = h.from; r < h.to; r++)
+        for (int c = w.from; c < w.to; c++) {
+            const long long at = plane + (r * s.ow + c) * s.c;
+            if (argmax[at] == here)
+                sum += dy[at];
+        }
+    dx[i] = sum;
+}
+
+/* Padding counts as zeros: the divisor is the whole window. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    average_kernel(const pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= count)
+        return;
+    const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
+    const range h = inside(e.row, s.sh, s.kh, s.ph, (int)s.h), w = inside(e.column, s.sw, s.kw, s.pw, (int)s.w);
+    const T *plane = x + e.image * s.h * s.w * s.c + e.channel;
+    T sum = 0;
+    for (int r = h.from; r < h.to; r++)
+        for (int c = w.from; c < w.to; c++)
+            sum += plane[(r * s.w + c) * s.c];
+    y[i] = sum * (1 / ((T)s.kh * (T)s.kw));
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    average_backward_kernel(const pc__cuda_pool s, const T *__restrict__ dy, T *__restrict__ dx, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= count)
+        return;
+    const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
+    const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh), w = covering(e.column, s.sw, s.kw, s.pw, (int)s.ow);
+    const long long plane = e.image * s.oh * s.ow * s.c + e.channel;
+    T sum = 0;
+    for (int r = h.from; r < h.to; r++)
+        for (int c = w.from; c < w.to; c++)
+            sum += dy[plane + (r * s.ow + c) * s.c];
+    dx[i] = sum * (1 / ((T)s.kh * (T)s.kw));
+}
+
+static unsigned blocks(long long count)
+{
+    return (unsigned)((count + THREADS - 1) / THREADS);
+}
+
+static long long inputs(const pc__cuda_pool *s)
+{
+    return s->n * s->h * s->w * s->c;
+}
+
+static long long outputs(const pc__cuda_pool *s)
+{
+    return s->n * s->oh * s->ow * s->c;
+}
+
+} // namespace
+
+void pc__cuda_max_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
+{
+    const long long count = outputs(s);
+    if (s->dtype == PC__CUDA_F32)
+        max_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)x, (float *)y, argmax, count);
+    else
+        max_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)x, (double *)y, argmax, count);
+}
+
+void pc__cuda_max_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
+                                void *dx)
+{
+    const long long count = inputs(s);
+    if (s->dtype == PC__CUDA_F32)
+        max_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)dy, argmax, (float *)dx, count);
+    else
+        max_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)dy, argmax, (double *)dx, count);
+}
+
+void pc__cuda_avg_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y)
+{
+    const long long count = outputs(s);
+    if (s->dtype == PC__CUDA_F32)
+        average_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)x, (float *)y, count);
+    else
+        average_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)x, (double *)y, count);
+}
+
+void pc__cuda_avg_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, void *dx)
+{
+    const long long count = inputs(s);
+    if (s->dtype == PC__CUDA_F32)
+        average_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)dy, (float *)dx, count);
+    else
+        average_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)dy, (double *)dx, count);
+}

@@ -1,0 +1,34 @@
+/* softmax.c: softmax over the last dimension, its logarithm, and their gradients. */
+#include "cuda/softmax.h"
+
+#include "cuda/cuda.h"
+
+static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softmax_op op)
+{
+    const pc__view a = pc__cuda_view(call->in[0]), out = pc__cuda_view(call->out[0]);
+    if (a.count == 0)
+        return PC_OK;
+    const pc__view b = call->n_in > 1 ? pc__cuda_view(call->in[1]) : a;
+    pc__cuda_softmax(pc__cuda_queue(stream), op, &a, call->n_in > 1 ? &b : NULL, &out);
+    return pc__cuda_launched(call);
+}
+
+pc_status pc__cuda_op_softmax(pc_stream *stream, const pc_call *call)
+{
+    return run(stream, call, PC__SOFTMAX);
+}
+
+pc_status pc__cuda_op_softmax_backward(pc_stream *stream, const pc_call *call)
+{
+    return run(stream, call, PC__SOFTMAX_BACKWARD);
+}
+
+pc_status pc__cuda_op_log_softmax(pc_stream *stream, const pc_call *call)
+{
+    return run(stream, call, PC__LOG_SOFTMAX);
+}
+
+pc_status pc__cuda_op_log_softmax_backward(pc_stream *stream, const pc_call *call)
+{
+    return run(stream, call, PC__LOG_SOFTMAX_BACKWARD);
+}

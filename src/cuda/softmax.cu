@@ -1,0 +1,197 @@
+/* softmax.cu: a row is read once, kept in registers while its maximum and its sum are found, and written once: the
+ * kernels take as long as reading and writing does. A warp for rows up to 1024, a block of 256 threads up to 8192, each
+ * thread with all its 16-byte loads in flight at once. Longer rows, and those that do not lie on 16 bytes, are gone
+ * through three times, the second and third out of the caches. */
+#include "cuda/softmax.h"
+
+#include "cuda/activations.cuh"
+#include "cuda/sums.cuh"
+
+#include <math_constants.h>
+
+#define ROW_WARPS 4        /* rows of a block when a warp has one */
+#define BLOCK_THREADS 256  /* of a row */
+#define LONG_THREADS 1024  /* of a long row */
+
+namespace
+{
+
+__device__ static inline float log_of(float x)
+{
+    return logf(x);
+}
+
+__device__ static inline double log_of(double x)
+{
+    return log(x);
+}
+
+template <class T, int W> struct alignas(W * sizeof(T)) pack {
+    T at[W];
+};
+
+template <int OP> struct traits {
+    static const bool backward = OP == PC__SOFTMAX_BACKWARD || OP == PC__LOG_SOFTMAX_BACKWARD;
+    static const bool logarithm = OP == PC__LOG_SOFTMAX || OP == PC__LOG_SOFTMAX_BACKWARD;
+};
+
+/* What a row's elements add up to: exp(x - most); g y, or g where y is a logarithm. */
+template <class T, int OP> __device__ inline T summand(T a, T b, T most)
+{
+    if (!traits<OP>::backward)
+        return exp_of(a - most);
+    return traits<OP>::logarithm ? a : a * b;
+}
+
+/* The sum as the elements need it, once a row. */
+template <class T, int OP> __device__ inline T finished(T sum)
+{
+    return traits<OP>::backward ? sum : traits<OP>::logarithm ? log_of(sum) : 1 / sum;
+}
+
+/* One element: exp(x - most) / sum, (x - most) - log sum, y (g - sum), g - exp(y) sum. `term` is its summand. */
+template <class T, int OP> __device__ inline T element(T a, T b, T term, T most, T sum)
+{
+    if (!traits<OP>::backward)
+        return traits<OP>::logarithm ? a - most - sum : term * sum;
+    return traits<OP>::logarithm ? a - exp_of(b) * sum : b * (a - sum);
+}
+
+/* Rows of n = vectors x W elements, at most THREADS x N x W, kept in registers. Blocks are [rows][THREADS] threads. */
+template <class T, int OP, int THREADS, int N, int W>
+__global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
+    row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int vectors)
+{
+    typedef pack<T, W> vector;
+    const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    if (row >= rows)
+        return;
+    const vector *from_a = (const vector *)a + row * vectors, *from_b = (const vector *)b + row * vectors;
+    vector in_a[N], in_b[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int at = i * THREADS + threadIdx.x;
+        const bool there = at < vectors;
+        if (there)
+            in_a[i] = from_a[at];
+        if (traits<OP>::backward && there)
+            in_b[i] = from_b[at];
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            in_a[i].at[j] = there ? in_a[i].at[j] : traits<OP>::backward ? T(0) : T(-CUDART_INF);
+            in_b[i].at[j] = traits<OP>::backward && there ? in_b[i].at[j] : T(0);
+        }
+    }
+    T most = T(-CUDART_INF), sum = 0;
+    if (!traits<OP>::backward) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                most = larger()(most, in_a[i].at[j]);
+        most = block_join<larger, THREADS>(most, T(-CUDART_INF));
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            const T term = summand<T, OP>(in_a[i].at[j], in_b[i].at[j], most);
+            sum += term;
+            if (OP == PC__SOFTMAX)
+                in_b[i].at[j] = term;
+        }
+    sum = finished<T, OP>(block_join<plus, THREADS>(sum, T(0)));
+    vector *to = (vector *)out + row * vectors;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int at = i * THREADS + threadIdx.x;
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
+        if (at < vectors)
+            to[at] = in_a[i];
+    }
+}
+
+/* Rows of any length and place, a block each. */
+template <class T, int OP>
+__global__ void __launch_bounds__(LONG_THREADS)
+    long_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long n)
+{
+    const long long first = (long long)blockIdx.x * n;
+    a += first, out += first;
+    b += traits<OP>::backward ? first : 0;
+    T most = T(-CUDART_INF), sum = 0;
+    if (!traits<OP>::backward) {
+        for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
+            most = larger()(most, a[i]);
+        most = block_join<larger, LONG_THREADS>(most, T(-CUDART_INF));
+    }
+    for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
+        sum += summand<T, OP>(a[i], traits<OP>::backward ? b[i] : T(0), most);
+    sum = finished<T, OP>(block_join<plus, LONG_THREADS>(sum, T(0)));
+    for (long long i = threadIdx.x; i < n; i += LONG_THREADS) {
+        const T term = OP == PC__SOFTMAX ? summand<T, OP>(a[i], T(0), most) : T(0);
+        out[i] = element<T, OP>(a[i], traits<OP>::backward ? b[i] : T(0), term, most, sum);
+    }
+}
+
+struct rows {
+    const void *a, *b;
+    void *out;
+    long long count, n;
+    bool whole; /* every row lies on 16 bytes */
+};
+
+template <class T, int OP, int THREADS, int N, int W> static void launch_rows(cudaStream_t queue, const rows &r)
+{
+    const int together = THREADS == 32 ? ROW_WARPS : 1;
+    const dim3 block(THREADS, together);
+    const unsigned grid = (unsigned)((r.count + together - 1) / together);
+    row_kernel<T, OP, THREADS, N, W>
+        <<<grid, block, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.count, (int)(r.n / W));
+}
+
+template <class T, int OP> static void launch_long(cudaStream_t queue, const rows &r)
+{
+    long_kernel<T, OP>
+        <<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.n);
+}
+
+template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &r)
+{
+    if (dtype == PC__CUDA_F64)
+        r.n <= 128 ? launch_rows<double, OP, 32, 4, 1>(queue, r) : launch_long<double, OP>(queue, r);
+    else if (r.n <= 32)
+        launch_rows<float, OP, 32, 1, 1>(queue, r);
+    else if (r.whole && r.n <= 1024)
+        launch_rows<float, OP, 32, 8, 4>(queue, r);
+    else if (r.n <= 512)
+        launch_rows<float, OP, 32, 16, 1>(queue, r);
+    else if (r.whole && r.n <= BLOCK_THREADS * 4 * 2)
+        launch_rows<float, OP, BLOCK_THREADS, 2, 4>(queue, r);
+    else if (r.whole && r.n <= BLOCK_THREADS * 4 * 4)
+        launch_rows<float, OP, BLOCK_THREADS, 4, 4>(queue, r);
+    else if (r.whole && r.n <= BLOCK_THREADS * 4 * 8)
+        launch_rows<float, OP, BLOCK_THREADS, 8, 4>(queue, r);
+    else
+        launch_long<float, OP>(queue, r);
+}
+
+} // namespace
+
+void pc__cuda_softmax(cudaStream_t queue, enum pc__cuda_softmax_op op, const pc__view *a, const pc__view *b,
+                      const pc__view *out)
+{
+    rows r = {a->data, b ? b->data : a->data, out->data, 0, a->ndim ? a->shape[a->ndim - 1] : 1, false};
+    r.count = a->count / r.n;
+    r.whole = r.n % 4 == 0 && ((uintptr_t)r.a | (uintptr_t)r.b | (uintptr_t)r.out) % 16 == 0;
+    if (op == PC__SOFTMAX)
+        launch<PC__SOFTMAX>(queue, a->dtype, r);
+    else if (op == PC__LOG_SOFTMAX)
+        launch<PC__LOG_SOFTMAX>(queue, a->dtype, r);
+    else if (op == PC__SOFTMAX_BACKWARD)
+        launch<PC__SOFTMAX_BACKWARD>(queue, a->dtype, r);
+    else
+        launch<PC__LOG_SOFTMAX_BACKWARD>(queue, a->dtype, r);
+}

@@ -1,0 +1,20 @@
+/* softmax.h: softmax and its kin over the last dimension of dense tensors. */
+#ifndef PC__CUDA_SOFTMAX_H
+#define PC__CUDA_SOFTMAX_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum pc__cuda_softmax_op { PC__SOFTMAX, PC__LOG_SOFTMAX, PC__SOFTMAX_BACKWARD, PC__LOG_SOFTMAX_BACKWARD };
+
+/* out = op(a, b): a is x going forward, with b NULL, and the gradient of y going backward, with b = y. */
+void pc__cuda_softmax(cudaStream_t queue, enum pc__cuda_softmax_op op, const pc__view *a, const pc__view *b,
+                      const pc__view *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

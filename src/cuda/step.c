@@ -1,0 +1,56 @@
+/* step.c: optimiser updates: all parameters in a launch, as many as its arguments hold. */
+#include "cuda/step.h"
+
+#include "cuda/cuda.h"
+#include "ops/step.h"
+
+#include <math.h>
+
+typedef void (*launcher)(cudaStream_t queue, const pc__cuda_step *step);
+
+static void *slot(const pc_call *call, int count, int i, int k)
+{
+    return (k + 1) * count <= call->n_in ? pc__data(call->in[k * count + i]) : NULL;
+}
+
+static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
+{
+    const int count = ((const pc__step_attributes *)call->attributes)->count;
+    for (int i = 0; i < count; i++) {
+        const int64_t n = pc_tensor_count(call->in[i]);
+        if (n > 0)
+            step->of[step->count++] = (pc__cuda_parameter){pc__data(call->in[i]), slot(call, count, i, 1),
+                                                           slot(call, count, i, 2), slot(call, count, i, 3), n};
+        if (step->count == PC__STEP_MOST || (i == count - 1 && step->count > 0)) {
+            launch(pc__cuda_queue(stream), step);
+            PC__TRY(pc__cuda_launched(call));
+            step->count = 0;
+        }
+    }
+    return PC_OK;
+}
+
+pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .first = a->step == 1,
+                          .nesterov = a->nesterov != 0,
+                          .lr = a->lr,
+                          .momentum = a->momentum,
+                          .decay = a->weight_decay};
+    return over_all(stream, call, &step, pc__cuda_sgd);
+}
+
+pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .decay = a->weight_decay,
+                          .beta1 = a->beta1,
+                          .beta2 = a->beta2,
+                          .epsilon = a->epsilon,
+                          .step_size = a->lr / (1 - pow(a->beta1, (double)a->step)),
+                          .inverse_root2 = 1 / sqrt(1 - pow(a->beta2, (double)a->step))};
+    return over_all(stream, call, &step, pc__cuda_adam);
+}

@@ -1,0 +1,124 @@
+/* step.cu: the list of parameters is an argument of the kernel, so a step is one launch without memory of its own. A
+ * block finds its parameter from where each one's blocks start; where all pointers lie on 16 bytes a thread takes as
+ * much at once. In torch.optim's order of operations. */
+#include "cuda/step.h"
+
+#define THREADS 256
+
+namespace
+{
+
+/* What the kernels see of pc__cuda_step, with the block where each parameter starts. */
+template <class T> struct update {
+    int count;
+    bool first, nesterov;
+    T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
+    pc__cuda_parameter of[PC__STEP_MOST];
+    unsigned starts[PC__STEP_MOST];
+};
+
+__device__ inline float root(float x)
+{
+    return sqrtf(x);
+}
+
+__device__ inline double root(double x)
+{
+    return sqrt(x);
+}
+
+template <class T> struct sgd {
+    static __device__ inline void apply(const update<T> &u, bool slots, T &p, T g, T &v, T &)
+    {
+        T d = g + u.decay * p;
+        if (slots) {
+            v = u.first ? d : u.momentum * v + d;
+            d = u.nesterov ? d + u.momentum * v : v;
+        }
+        p -= u.lr * d;
+    }
+};
+
+template <class T> struct adam {
+    static __device__ inline void apply(const update<T> &u, bool, T &p, T g, T &m, T &v)
+    {
+        const T d = g + u.decay * p;
+        m = u.b1 * m + u.c1 * d;
+        v = u.b2 * v + u.c2 * d * d;
+        p -= u.size * m / (root(v) * u.inverse_root2 + u.epsilon);
+    }
+};
+
+template <class T, int W> struct alignas(W * sizeof(T)) pack {
+    T at[W];
+};
+
+/* Elements [from, to) of one parameter, W at once; both are multiples of W. */
+template <class Rule, class T, int W>
+__device__ inline void run(const update<T> &u, const pc__cuda_parameter &q, int64_t from, int64_t to)
+{
+    typedef pack<T, W> vector;
+    for (int64_t i = from / W + threadIdx.x; i < to / W; i += THREADS) {
+        vector p = ((vector *)q.p)[i], g = ((const vector *)q.g)[i], s1 = {}, s2 = {};
+        if (q.s1)
+            s1 = ((vector *)q.s1)[i];
+        if (q.s2)
+            s2 = ((vector *)q.s2)[i];
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            Rule::apply(u, q.s1 != nullptr, p.at[j], g.at[j], s1.at[j], s2.at[j]);
+        ((vector *)q.p)[i] = p;
+        if (q.s1)
+            ((vector *)q.s1)[i] = s1;
+        if (q.s2)
+            ((vector *)q.s2)[i] = s2;
+    }
+}
+
+template <class Rule, class T> __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
+{
+    int low = 0, high = u.count - 1; /* the last parameter that starts at or before this block */
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (u.starts[middle] <= blockIdx.x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const pc__cuda_parameter &q = u.of[low];
+    const int64_t from = (int64_t)(blockIdx.x - u.starts[low]) * PC__STEP_PIECE;
+    const int64_t to = from + PC__STEP_PIECE < q.count ? from + PC__STEP_PIECE : q.count;
+    const bool whole = ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0;
+    constexpr int W = 16 / sizeof(T);
+    if (whole && to % W == 0)
+        run<Rule, T, W>(u, q, from, to);
+    else
+        run<Rule, T, 1>(u, q, from, to);
+}
+
+template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
+{
+    static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
+    update<T> u = {s->count, s->first != 0, s->nesterov != 0, (T)s->lr, (T)s->momentum, (T)s->decay, (T)s->beta1,
+                   (T)s->beta2, (T)(1 - s->beta1), (T)(1 - s->beta2), (T)s->epsilon, (T)s->step_size,
+                   (T)s->inverse_root2};
+    unsigned blocks = 0;
+    for (int i = 0; i < s->count; i++) {
+        u.of[i] = s->of[i];
+        u.starts[i] = blocks;
+        blocks += (unsigned)((s->of[i].count + PC__STEP_PIECE - 1) / PC__STEP_PIECE);
+    }
+    step_kernel<Rule<T>, T><<<blocks, THREADS, 0, queue>>>(u);
+}
+
+} // namespace
+
+void pc__cuda_sgd(cudaStream_t queue, const pc__cuda_step *step)
+{
+    step->dtype == PC__CUDA_F32 ? launch<sgd, float>(queue, step) : launch<sgd, double>(queue, step);
+}
+
+void pc__cuda_adam(cudaStream_t queue, const pc__cuda_step *step)
+{
+    step->dtype == PC__CUDA_F32 ? launch<adam, float>(queue, step) : launch<adam, double>(queue, step);
+}

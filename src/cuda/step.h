@@ -1,0 +1,36 @@
+/* step.h: an optimiser's update of many parameters in one launch. */
+#ifndef PC__CUDA_STEP_H
+#define PC__CUDA_STEP_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PC__STEP_MOST 80      /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
+#define PC__STEP_PIECE 4096   /* elements of a block */
+
+/* Parameter, gradient and slots (sgd: velocity or NULL; adam: both moments), `count` elements each. */
+typedef struct pc__cuda_parameter {
+    void *p;
+    const void *g;
+    void *s1, *s2;
+    int64_t count;
+} pc__cuda_parameter;
+
+typedef struct pc__cuda_step {
+    int dtype, count;
+    int first, nesterov; /* sgd: the first step */
+    double lr, momentum, decay;
+    double beta1, beta2, epsilon, step_size, inverse_root2; /* adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
+    pc__cuda_parameter of[PC__STEP_MOST];
+} pc__cuda_step;
+
+void pc__cuda_sgd(cudaStream_t queue, const pc__cuda_step *step);
+void pc__cuda_adam(cudaStream_t queue, const pc__cuda_step *step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

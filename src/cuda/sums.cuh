@@ -1,0 +1,48 @@
+/* sums.cuh: sums and maxima over a warp and over a block, always in the same order: the same bits every time. */
+#ifndef PC__CUDA_SUMS_CUH
+#define PC__CUDA_SUMS_CUH
+
+struct plus {
+    template <class T> __device__ T operator()(T a, T b) const
+    {
+        return a + b;
+    }
+};
+
+struct larger {
+    template <class T> __device__ T operator()(T a, T b) const
+    {
+        return b > a ? b : a;
+    }
+};
+
+template <class Join, class T> __device__ inline T warp_join(T value)
+{
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = Join()(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    return value;
+}
+
+/* Over all threads of a block of whole warps; every thread gets the result. `nothing` leaves values as they are. Once a
+ * kernel for each Join and T: the memory between the warps is not guarded against a second use. */
+template <class Join, int THREADS, class T> __device__ inline T block_join(T value, T nothing)
+{
+    __shared__ T parts[THREADS / 32];
+    const int lane = threadIdx.x % 32;
+    value = warp_join<Join>(value);
+    if (THREADS == 32)
+        return value;
+    if (lane == 0)
+        parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    return warp_join<Join>(lane < THREADS / 32 ? parts[lane] : nothing);
+}
+
+/* Quotients, by 32 bits where the numbers allow: several times as fast. Both are at least 0. */
+__device__ inline long long quotient(long long a, long long b)
+{
+    return (a | b) >> 32 ? a / b : (long long)((unsigned)a / (unsigned)b);
+}
+
+#endif
