@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-#define PC__STEP_MOST 80      /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
-#define PC__STEP_PIECE 4096   /* elements of a block */
+#define PC__STEP_MOST 80    /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
+#define PC__STEP_PIECE 4096 /* elements of a block */
 
 /* Parameter, gradient and slots (sgd: velocity or NULL; adam: both moments), `count` elements each. */
 typedef struct pc__cuda_parameter {
@@ -21,7 +21,8 @@ typedef struct pc__cuda_parameter {
 
 typedef struct pc__cuda_step {
     int dtype, count;
-    int first, nesterov; /* sgd: the first step */
+    int first, nesterov;    /* sgd: the first step */
+    const int64_t *counter; /* where the number of the step is; NULL: first, step_size and inverse_root2 say it */
     double lr, momentum, decay;
     double beta1, beta2, epsilon, step_size, inverse_root2; /* adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
     pc__cuda_parameter of[PC__STEP_MOST];
