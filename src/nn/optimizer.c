@@ -141,10 +141,19 @@ static pc_status record_update(pc_optimizer *o, int n)
     return PC_OK;
 }
 
+static _Thread_local pc_optimizer *recorded;
+
+void pc__optimizer_record(pc_optimizer *o)
+{
+    recorded = o;
+    if (o)
+        o->raises = 0;
+}
+
 static pc_status update(pc_optimizer *o, int n)
 {
-    pc_stream *stream = pc_stream_current(pc_tensor_device(o->work[0]));
-    if (o->recording)
+    pc_stream *stream = recorded ? pc_stream_current(pc_tensor_device(o->work[0])) : NULL;
+    if (recorded == o)
         return record_update(o, n);
     if (o->slots && stream)
         PC__TRY(pc__graph_allows(stream, "pc_optimizer_step", "a step whose number the host counts"));

@@ -19,11 +19,14 @@ struct pc_optimizer {
      */
     pc_tensor *counter, *one;
     int64_t counted; /* what the counter has when all that is queued is done; -1: nobody knows */
-    bool recording;  /* steps go into a recording of nn/step.c */
-    int raises;      /* so many by now */
+    int raises;      /* steps that the recording under way has by now */
 };
 
 /* The counter is there and, when all that is queued is done, has settings.step. */
 pc_status pc__optimizer_counter(pc_optimizer *o);
+
+/* Until it is called with NULL, steps of this optimiser in this thread go into a recording of nn/step.c; those of
+ * others that count their steps are refused there. */
+void pc__optimizer_record(pc_optimizer *o);
 
 #endif

@@ -59,10 +59,9 @@ static pc_graph *record(pc_step *s, pc_stream *stream)
     pc_generator before = pc_generator_get();
     if (pc_graph_begin(stream) != PC_OK)
         return NULL;
-    o->recording = true;
-    o->raises = 0;
+    pc__optimizer_record(o);
     pc_status status = s->function(s->user);
-    o->recording = false;
+    pc__optimizer_record(NULL);
     pc_generator after = pc_generator_get();
     if (status == PC_OK && (before.seed != after.seed || before.step != after.step))
         status = pc__fail(PC_ERR_STATE, "pc_step: the step draws random numbers (dropout, pc_rand), and a recording "

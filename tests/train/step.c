@@ -1,5 +1,6 @@
 /* A recorded training step leaves the bits that plain steps leave: with short batches between, a changed learning
  * rate, and from a checkpoint; where a recording is refused, plain calls do. */
+#include "faults.h"
 #include "folder.h"
 
 #include "device.h"
@@ -213,27 +214,199 @@ static void gradients_add_up(void **state)
 }
 
 /* A step that the host counts would be the same one with every launch. */
-static void other_recordings_refuse_counted_steps(void **state)
+static void another_optimizer_is_not_recorded(void **state)
 {
     (void)state;
     job j, other;
     assert_true(begin(&j, true, false) && begin(&other, true, false));
-    assert_ok(learn(&j));
-    assert_ok(pc_graph_begin(pc_stream_current(test_device())));
-    assert_fails(learn(&j) == PC_OK, PC_ERR_STATE, "pc_optimizer_step");
-    assert_null(pc_graph_end(pc_stream_current(test_device())));
-    pc_error_clear();
-    pc_module_zero_grad(j.net);
     pc_step *step = pc_step_new(learn, &j, other.optimizer);
     for (int i = 0; i < 3; i++)
         assert_ok(one(&j, step, i));
-    assert_int_equal(j.optimizer->settings.step, 4);
+    assert_int_equal(j.optimizer->settings.step, 3);
     assert_non_null(strstr(pc_step_why(step), "pc_optimizer_step"));
     pc_step_free(step);
     assert_fails(pc_step_new(NULL, NULL, j.optimizer), PC_ERR_ARGUMENT, "function");
     assert_fails(pc_step_run(NULL), PC_ERR_ARGUMENT, "NULL");
     end(&j);
     end(&other);
+}
+
+/* --- pc_fit --- */
+
+enum { EPOCHS = 3, PER_CLASS = 7, SIZE = 10, BATCHES = 4, MOMENTS = EPOCHS * BATCHES };
+
+static test_path root;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = folder_in_memory();
+    put_classes(placed(root.s, "data/").s, (const char *[]){"cat", "dog"}, 2, PER_CLASS);
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    assert_no_leak();
+    return 0;
+}
+
+typedef struct training {
+    pc__fit fit;
+    const char *checkpoint;
+    int moment, save_at;
+    bool recorded; /* once, at least */
+} training;
+
+static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
+{
+    training *t = context;
+    t->recorded |= fit->step && !pc_step_why(fit->step);
+    return !result && ++t->moment == t->save_at ? pc__checkpoint_save(t->checkpoint, fit, "") : PC_OK;
+}
+
+static void begin_training(training *t, bool adam)
+{
+    *t = (training){.fit = {.epochs = EPOCHS, .passed = passed, .context = t}};
+    pc_seed(7);
+    t->fit.train = pc_picture_folder(joined(root.s, "data").s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 3,
+                                     .flip = true, .device = test_device());
+    t->fit.net = on_device(pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+                                         pc_linear(64, 8, .activation = PC_RELU), pc_linear(8, 1)));
+    t->fit.optimizer = adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
+    assert_not_null_ok(t->fit.train);
+    assert_not_null_ok(t->fit.optimizer);
+    assert_int_equal(pc_loader_batches(t->fit.train), BATCHES);
+}
+
+static void end_training(training *t)
+{
+    pc_loader_free(t->fit.train);
+    pc_optimizer_free(t->fit.optimizer);
+    pc_module_free(t->fit.net);
+}
+
+static double train_plainly(training *t)
+{
+    double loss = 0;
+    pc_batch batch;
+    for (int64_t i = 0; i < MOMENTS; i++) {
+        assert_ok(pc_loader_seek(t->fit.train, i / BATCHES, i % BATCHES));
+        assert_true(pc_loader_next(t->fit.train, &batch));
+        PC_SCOPE {
+            pc_tensor *value = pc_bce_with_logits(pc_forward(t->fit.net, batch.x), batch.y);
+            assert_ok(pc_backward(value));
+            assert_ok(pc_optimizer_step(t->fit.optimizer));
+            loss = (i % BATCHES ? loss : 0) + pc_item(value) * (double)batch.n;
+        }
+    }
+    return loss / (2 * PER_CLASS);
+}
+
+/* Stopped after any batch too, and gone on from there. */
+static void fit_from_any_batch(bool adam)
+{
+    training plain, whole;
+    test_path path = joined(root.s, "checkpoint");
+    begin_training(&plain, adam);
+    begin_training(&whole, adam);
+    double loss = train_plainly(&plain);
+    assert_ok(pc__fit_run(&whole.fit));
+    assert_int_equal(whole.recorded, test_device().type != PC_CPU);
+    assert_same(plain.fit.optimizer, whole.fit.optimizer);
+    assert_true(whole.fit.last.loss == loss);
+    for (int moment = 1; moment <= MOMENTS; moment++) {
+        training first, second;
+        begin_training(&first, adam);
+        begin_training(&second, adam);
+        first.save_at = moment;
+        first.checkpoint = path.s;
+        assert_ok(pc__fit_run(&first.fit));
+        assert_ok(pc__checkpoint_load(path.s, &second.fit, ""));
+        assert_ok(pc__fit_run(&second.fit));
+        assert_same(plain.fit.optimizer, second.fit.optimizer);
+        assert_true(second.fit.last.loss == loss);
+        end_training(&first);
+        end_training(&second);
+    }
+    end_training(&plain);
+    end_training(&whole);
+}
+
+static void fit_leaves_the_bits_of_plain_steps(void **state)
+{
+    (void)state;
+    fit_from_any_batch(true);
+    fit_from_any_batch(false);
+}
+
+/* --- what fails --- */
+
+enum { STEPS = 7 };
+
+static float expected[FEATURES * 5];
+
+/* True: the weights are as expected, or are the first. */
+static bool train_for_a_while(void *adam)
+{
+    job j;
+    float weights[FEATURES * 5];
+    bool fine = begin(&j, adam != NULL, false);
+    pc_step *step = fine ? pc_step_new(learn, &j, j.optimizer) : NULL;
+    fine = step != NULL;
+    for (int i = 0; fine && i < STEPS; i++)
+        fine = one(&j, step, i) == PC_OK;
+    fine = fine && pc_read(j.optimizer->parameters[0], weights, sizeof weights) == PC_OK;
+    pc_step_free(step);
+    end(&j);
+    if (fine && expected[0] != 0)
+        assert_memory_equal(weights, expected, sizeof weights);
+    if (fine)
+        memcpy(expected, weights, sizeof weights);
+    return fine;
+}
+
+static void every_allocation_fails(void **state)
+{
+    (void)state;
+    only_on_the_cpu();
+    for (int adam = 0; adam < 2; adam++) {
+        expected[0] = 0;
+        assert_true(train_for_a_while(adam ? "adam" : NULL));
+        fail_each("recorded steps", train_for_a_while, adam ? "adam" : NULL, false);
+        fail_each("recorded steps, all later ones too", train_for_a_while, adam ? "adam" : NULL, true);
+    }
+}
+
+/* Nothing that goes wrong on the device is lost between plain steps, a recording and its launches. */
+static void the_device_fails(void **state)
+{
+    (void)state;
+    pc_device device = test_device();
+    if (device.type != PC_SIM)
+        skip();
+    expected[0] = 0;
+    int64_t before = pc_sim_operations(device);
+    assert_true(train_for_a_while("adam"));
+    int64_t operations = pc_sim_operations(device) - before;
+    for (int64_t i = 1; i <= operations; i++) {
+        assert_ok(pc_sim_inject(device, PC_SIM_FAIL_ANY, i));
+        assert_false(train_for_a_while("adam") && pc_device_synchronize(device) == PC_OK);
+        (void)!pc_device_synchronize(device);
+        pc_error_clear();
+    }
+    for (int64_t i = 1; i <= 40; i++) {
+        assert_ok(pc_memory_trim(device));
+        assert_ok(pc_sim_inject(device, PC_SIM_FAIL_MEMORY, i));
+        bool fine = train_for_a_while("adam");
+        assert_int_equal(pc_error_last()->status, fine ? PC_OK : PC_ERR_MEMORY);
+        assert_ok(pc_sim_inject(device, PC_SIM_NO_FAULT, 0));
+        pc_error_clear();
+        assert_ok(pc_device_synchronize(device));
+    }
+    assert_true(train_for_a_while("adam"));
 }
 
 int main(void)
@@ -243,7 +416,10 @@ int main(void)
         cmocka_unit_test(random_numbers_are_not_recorded),
         cmocka_unit_test(reading_is_not_recorded),
         cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(other_recordings_refuse_counted_steps),
+        cmocka_unit_test(another_optimizer_is_not_recorded),
+        cmocka_unit_test(fit_leaves_the_bits_of_plain_steps),
+        cmocka_unit_test(every_allocation_fails),
+        cmocka_unit_test(the_device_fails),
     };
-    return cmocka_run_group_tests_name("train.step", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("train.step", tests, prepare, tidy);
 }
