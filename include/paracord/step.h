@@ -40,10 +40,10 @@ typedef pc_status (*pc_step_fn)(void *user);
 PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
 
 /* One step. The first run calls the function, the second records what it queues and launches that, later ones launch;
- * after pc_optimizer_set_lr it is recorded anew. Weights, the optimiser's state and its count are those of plain calls
- * of the function, with which runs may alternate. Where gradients are waiting to be added to, the function is called.
+ * after pc_optimizer_set_lr and pc_seed it is recorded anew. Weights, the optimiser's state and its count and the
+ * thread's generator are those of plain calls of the function, with which runs may alternate. Where gradients are waiting to be added to, the function is called.
  *
- * What no recording can hold (random numbers, which would repeat; reading data on the host; another optimiser that
+ * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host; another optimiser that
  * counts its steps) makes this run and all later ones plain calls. Recording waits for the stream once. */
 PC_API PC_MUST_USE pc_status pc_step_run(pc_step *step);
 

@@ -10,6 +10,7 @@ static pc__cuda_draw drawing(pc_stream *stream, const pc_call *call)
     const pc_tensor *t = call->out[0];
     return (pc__cuda_draw){.seed = a->seed,
                            .stream = a->stream,
+                           .base = call->n_in == 2 ? pc__data(call->in[1]) : NULL,
                            .low = a->low,
                            .high = a->high,
                            .n = pc__count(t->ndim, t->shape),

@@ -97,11 +97,12 @@ __global__ void __launch_bounds__(THREADS)
     dropout_kernel(const __grid_constant__ pc__cuda_draw d, const T *in, T *out, uint8_t *kept, bool aligned)
 {
     const double scale = d.low < 1 ? 1 / (1 - d.low) : 0;
+    const uint64_t stream = d.stream + (d.base ? 4 * static_cast<uint64_t>(*d.base) : 0);
     const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
     for (int64_t block = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; block < (d.n + 3) / 4;
          block += step) {
         const int64_t i = block * 4;
-        const words x = philox(d.seed, d.stream, static_cast<uint64_t>(block));
+        const words x = philox(d.seed, stream, static_cast<uint64_t>(block));
         if (aligned && i + 4 <= d.n) {
             four<T> a = *reinterpret_cast<const four<T> *>(in + i);
             uchar4 mask;

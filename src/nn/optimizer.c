@@ -103,28 +103,22 @@ pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
     return o;
 }
 
-static pc_tensor *number(const pc_optimizer *o, int64_t value)
+pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value)
 {
-    pc_tensor *t = NULL;
+    if (*t)
+        return pc_fill(*t, (double)value);
     PC_SCOPE {
-        t = pc_tensor_retain(pc_full(PC_SHAPE(1), (double)value, PC_I64, pc_tensor_device(o->parameters[0])));
+        *t = pc_tensor_retain(pc_full(PC_SHAPE(1), (double)value, PC_I64, pc_tensor_device(o->parameters[0])));
     }
-    return t;
+    return *t ? PC_OK : pc_error_last()->status;
 }
 
 pc_status pc__optimizer_counter(pc_optimizer *o)
 {
-    o->one = o->one ? o->one : number(o, 1);
     if (!o->one)
-        return pc_error_last()->status;
-    if (o->counter && o->counted == o->settings.step)
-        return PC_OK;
-    if (o->counter)
-        PC__TRY(pc_fill(o->counter, (double)o->settings.step));
-    else
-        o->counter = number(o, o->settings.step);
-    if (!o->counter)
-        return pc_error_last()->status;
+        PC__TRY(pc__optimizer_number(o, &o->one, 1));
+    if (!o->counter || o->counted != o->settings.step)
+        PC__TRY(pc__optimizer_number(o, &o->counter, o->settings.step));
     o->counted = o->settings.step;
     return PC_OK;
 }

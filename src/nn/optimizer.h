@@ -22,6 +22,9 @@ struct pc_optimizer {
     int raises;      /* steps that the recording under way has by now */
 };
 
+/* *t, int64 [1] where the parameters are, and made when it is NULL, has `value` when all that is queued is done. */
+pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value);
+
 /* The counter is there and, when all that is queued is done, has settings.step. */
 pc_status pc__optimizer_counter(pc_optimizer *o);
 

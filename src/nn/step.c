@@ -3,6 +3,7 @@
 #include "nn/optimizer.h"
 
 #include "device/graph.h"
+#include "ops/random.h"
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
@@ -14,8 +15,12 @@ struct pc_step {
     pc_optimizer *optimizer;
     bool warm; /* the function was called once: what the first use of anything makes is there */
     pc_graph *graph;
-    int raises; /* optimiser's steps in it */
-    double lr;  /* of it */
+    int raises;      /* optimiser's steps in it */
+    double lr;       /* of it */
+    pc_tensor *base; /* int64 [1]: the generator's step where the next launch begins */
+    int64_t drawn;   /* what it has when all that is queued is done; -1: nobody knows */
+    uint64_t seed;   /* of the recording's draws */
+    int64_t draws;   /* so many */
     char why[PC_MESSAGE_MAX];
 };
 
@@ -36,6 +41,7 @@ void pc_step_free(pc_step *step)
     if (!step)
         return;
     pc_graph_free(step->graph);
+    pc_tensor_free(step->base);
     pc__free(step);
 }
 
@@ -52,25 +58,48 @@ static bool has_gradients(const pc_optimizer *o)
     return false;
 }
 
-/* What the function queues on the stream; NULL and the error. */
+/* The device knows where the optimiser and the generator stand. */
+static pc_status set_numbers(pc_step *s)
+{
+    int64_t at = (int64_t)pc_generator_get().step;
+    if (!s->base || s->drawn != at)
+        PC__TRY(pc__optimizer_number(s->optimizer, &s->base, at));
+    s->drawn = at;
+    return pc__optimizer_counter(s->optimizer);
+}
+
+/* The function's work, with the numbers raised that change from launch to launch. */
+static pc_status record_all(pc_step *s)
+{
+    pc_generator before = pc_generator_get();
+    pc__optimizer_record(s->optimizer);
+    (void)pc__draws_record(s->base, before.step);
+    pc_status status = s->function(s->user);
+    uint64_t known = pc__draws_record(NULL, 0);
+    pc__optimizer_record(NULL);
+    PC__TRY(status);
+    pc_generator after = pc_generator_get();
+    if (after.seed != before.seed || after.step - before.step != known || before.step >> 52)
+        return pc__fail(PC_ERR_STATE, "pc_step: the step draws random numbers other than for dropout, and a recording "
+                                      "would repeat them");
+    s->seed = before.seed;
+    s->draws = (int64_t)known;
+    return known ? pc_saxpy(s->base, (double)known, s->optimizer->one) : PC_OK;
+}
+
+/* What the function queues on the stream; NULL and the error. Nothing is drawn yet. */
 static pc_graph *record(pc_step *s, pc_stream *stream)
 {
     pc_optimizer *o = s->optimizer;
     pc_generator before = pc_generator_get();
     if (pc_graph_begin(stream) != PC_OK)
         return NULL;
-    pc__optimizer_record(o);
-    pc_status status = s->function(s->user);
-    pc__optimizer_record(NULL);
-    pc_generator after = pc_generator_get();
-    if (status == PC_OK && (before.seed != after.seed || before.step != after.step))
-        status = pc__fail(PC_ERR_STATE, "pc_step: the step draws random numbers (dropout, pc_rand), and a recording "
-                                        "would repeat them");
+    pc_status status = record_all(s);
     pc_graph *graph = pc_graph_end(stream);
+    pc_generator_set(before);
     if (status == PC_OK && graph)
         return graph;
     pc_graph_free(graph);
-    pc_generator_set(before);
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]); /* there were none, and these will never be computed */
     return NULL;
@@ -90,7 +119,7 @@ static pc_status make_graph(pc_step *s)
     pc_stream *stream = pc_stream_current(pc_tensor_device(o->parameters[0]));
     PC__TRY(stream ? pc_stream_synchronize(stream) : PC_ERR_DEVICE);
     pc_error before = pc__error_take();
-    s->graph = pc__optimizer_counter(o) == PC_OK ? record(s, stream) : NULL;
+    s->graph = set_numbers(s) == PC_OK ? record(s, stream) : NULL;
     s->raises = o->raises;
     s->lr = o->settings.lr;
     if (!s->graph)
@@ -103,14 +132,16 @@ static pc_status make_graph(pc_step *s)
 static pc_status launch(pc_step *s)
 {
     pc_optimizer *o = s->optimizer;
-    PC__TRY(pc__optimizer_counter(o));
+    PC__TRY(set_numbers(s));
     pc_status status = pc_graph_launch(s->graph, NULL);
     if (status != PC_OK) {
-        o->counted = -1;
+        o->counted = s->drawn = -1;
         return status;
     }
     o->settings.step += s->raises;
     o->counted += s->raises;
+    s->drawn += s->draws;
+    pc_generator_set((pc_generator){s->seed, (uint64_t)s->drawn});
     for (int i = 0; i < o->count; i++)
         atomic_fetch_add_explicit(&o->parameters[i]->storage->version, 1, memory_order_relaxed);
     return PC_OK;
@@ -124,7 +155,8 @@ pc_status pc_step_run(pc_step *step)
         step->warm = true;
         return step->function(step->user);
     }
-    if (step->graph && step->lr != step->optimizer->settings.lr) {
+    bool changed = step->lr != step->optimizer->settings.lr || step->seed != pc_generator_get().seed;
+    if (step->graph && changed) {
         pc_graph_free(step->graph);
         step->graph = NULL;
     }

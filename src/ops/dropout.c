@@ -2,6 +2,20 @@
 #include "ops/random.h"
 #include "ops/table.h"
 
+static _Thread_local struct {
+    pc_tensor *base;
+    uint64_t from, count;
+} recorded;
+
+uint64_t pc__draws_record(pc_tensor *base, uint64_t from)
+{
+    uint64_t count = recorded.count;
+    recorded.base = base;
+    recorded.from = from;
+    recorded.count = 0;
+    return count;
+}
+
 pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
 {
     if (!(p >= 0 && p <= 1))
@@ -12,9 +26,16 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
         return pc__null(PC_ERR_DTYPE, "dropout: the input is %s; it must be float32 or float64",
                         pc_dtype_name(a->dtype));
     pc__random_attributes attributes = pc__draw(PC__PURPOSE_DROPOUT, p, 0);
+    int n_in = 1;
+    if (recorded.base) {
+        attributes.stream -= recorded.from * 4;
+        recorded.count++;
+        n_in = 2;
+    }
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(PC__CALL(dropout, &attributes, pc_contiguous(a)));
+        pc_tensor *in[2] = {pc_contiguous(a), recorded.base};
+        result = pc_keep(pc__call(PC__OP_dropout, in, n_in, &attributes, sizeof attributes));
     }
     return result;
 }

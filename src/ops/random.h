@@ -3,13 +3,13 @@
 #ifndef PC__OP_RANDOM_H
 #define PC__OP_RANDOM_H
 
-#include "base/base.h"
+#include "tensor/tensor.h"
 
 enum pc__purpose { PC__PURPOSE_UNIFORM, PC__PURPOSE_NORMAL, PC__PURPOSE_DROPOUT };
 
 typedef struct pc__random_attributes {
-    uint64_t seed, stream;
-    double low, high; /* uniform: the bounds; normal: mean and standard deviation; dropout: low = p */
+    uint64_t seed, stream; /* dropout: plus 4 times the int64 that a second input has when the kernel runs */
+    double low, high;      /* uniform: the bounds; normal: mean and standard deviation; dropout: low = p */
 } pc__random_attributes;
 
 /* The next draw of the thread's generator. */
@@ -18,5 +18,10 @@ static inline pc__random_attributes pc__draw(enum pc__purpose purpose, double lo
     pc_generator g = pc__generator_next();
     return (pc__random_attributes){g.seed, g.step * 4 + purpose, low, high};
 }
+
+/* In this thread, dropout draws relative to what `base`, int64 [1], has when its kernel runs: in recordings, where the
+ * generator's step, now at `from`, is base for each launch. NULL ends it. Gives back how many draws there were since
+ * the call before. */
+uint64_t pc__draws_record(pc_tensor *base, uint64_t from);
 
 #endif

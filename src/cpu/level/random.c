@@ -9,6 +9,7 @@
 typedef struct drawing {
     const pc__random_attributes *a;
     const pc_call *call;
+    uint64_t stream;
     int64_t n; /* numbers */
     void (*draw)(const struct drawing *d, int64_t block);
 } drawing;
@@ -23,7 +24,9 @@ static void draw_piece(void *context, int64_t piece)
 
 static pc_status draw_all(const pc_call *call, int cost, void (*draw)(const drawing *d, int64_t block))
 {
-    drawing d = {call->attributes, call, pc_tensor_count(call->out[0]), draw};
+    const pc__random_attributes *a = call->attributes;
+    uint64_t base = call->n_in == 2 ? *(const uint64_t *)pc__data(call->in[1]) : 0;
+    drawing d = {a, call, a->stream + 4 * base, pc_tensor_count(call->out[0]), draw};
     pc__parallel(pc__threads(d.n * cost), ((d.n + 3) / 4 + BLOCKS - 1) / BLOCKS, draw_piece, &d);
     return PC_OK;
 }
@@ -39,7 +42,7 @@ static void put(pc_tensor *t, int64_t i, double value)
 static void draw_uniform(const drawing *d, int64_t block)
 {
     uint32_t w[4];
-    pc_philox(d->a->seed, d->a->stream, (uint64_t)block, w);
+    pc_philox(d->a->seed, d->stream, (uint64_t)block, w);
     for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++)
         put(d->call->out[0], block * 4 + k, d->a->low + (d->a->high - d->a->low) * (double)pc_uniform_f32(w[k]));
 }
@@ -54,7 +57,7 @@ static void draw_normal(const drawing *d, int64_t block)
 {
     uint32_t w[4];
     float z[4];
-    pc_philox(d->a->seed, d->a->stream, (uint64_t)block, w);
+    pc_philox(d->a->seed, d->stream, (uint64_t)block, w);
     pc_normal_pair(w[0], w[1], z);
     pc_normal_pair(w[2], w[3], z + 2);
     for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++)
@@ -74,7 +77,7 @@ static void draw_dropout(const drawing *d, int64_t block)
     bool *kept = pc__data(d->call->out[1]);
     double scale = d->a->low < 1 ? 1 / (1 - d->a->low) : 0;
     uint32_t w[4];
-    pc_philox(d->a->seed, d->a->stream, (uint64_t)block, w);
+    pc_philox(d->a->seed, d->stream, (uint64_t)block, w);
     for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++) {
         int64_t i = block * 4 + k;
         kept[i] = (double)pc_uniform_f32(w[k]) >= d->a->low;
