@@ -6,7 +6,8 @@
  *     printf("%.3f\n", last.test_accuracy);
  *
  * The network ends in logits. The loss follows from the batches' labels: y [n, 1] floating: binary cross-entropy, a
- * logit of 0 or more names the second class; y [n] int64: cross-entropy. Run in the calling thread.
+ * logit of 0 or more names the second class; y [n] int64: cross-entropy. Run in the calling thread. On devices that
+ * work later whole batches are one recording each (step.h), where the network can be recorded.
  */
 #ifndef PARACORD_FIT_H
 #define PARACORD_FIT_H

@@ -117,9 +117,10 @@ static pc_status make_graph(pc_step *s)
 {
     pc_optimizer *o = s->optimizer;
     pc_stream *stream = pc_stream_current(pc_tensor_device(o->parameters[0]));
+    PC__TRY(set_numbers(s));
     PC__TRY(stream ? pc_stream_synchronize(stream) : PC_ERR_DEVICE);
     pc_error before = pc__error_take();
-    s->graph = set_numbers(s) == PC_OK ? record(s, stream) : NULL;
+    s->graph = record(s, stream);
     s->raises = o->raises;
     s->lr = o->settings.lr;
     if (!s->graph)
