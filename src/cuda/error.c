@@ -16,13 +16,15 @@ bool pc__cuda_is_loss(cudaError_t status)
     case cudaErrorAssert:
     case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:
-    case cudaErrorTensorMemoryLeak:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
     case cudaErrorExternalDevice:
     case cudaErrorContextIsDestroyed:
     case cudaErrorUnknown:
+#if CUDART_VERSION >= 13000
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+#endif
         return true;
     default:
         return false;
