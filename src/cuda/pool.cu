@@ -81,6 +81,7 @@ __global__ void __launch_bounds__(THREADS)
     const int here = e.row * (int)s.w + e.column;
     T sum = 0;
     for (int r = h.from; r < h.to; r++)
+#pragma unroll 2
         for (int c = w.from; c < w.to; c++) {
             const long long at = plane + (r * s.ow + c) * s.c;
             if (argmax[at] == here)
