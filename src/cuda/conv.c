@@ -73,7 +73,8 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     const void *x = pc__data(call->in[0]), *w = pc__data(call->in[1]), *y = pc__data(call->in[2]);
     const uint8_t *argmax = data_or_null(call->in[3]);
     const void *dy = pc__data(call->in[4]);
-    void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL, *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
+    void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL,
+         *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
     void *dbias = a->needs[2] ? data_or_null(call->out[2]) : NULL;
     const size_t for_weights = dweight || dbias ? pc__cuda_conv_weights_scratch(&s, processors) : 0;
     const size_t for_input = dx ? pc__cuda_conv_input_scratch(&s) : 0;

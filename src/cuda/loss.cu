@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* One block: the mean from the sums of `blocks` blocks. */
-template <class T> __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int blocks, double n, T *mean)
+template <class T>
+__global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int blocks, double n, T *mean)
 {
     double sum = 0;
     for (int i = threadIdx.x; i < blocks; i += THREADS)
@@ -75,9 +76,8 @@ template <class T> __global__ void __launch_bounds__(THREADS) mean_kernel(const 
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y, const T *__restrict__ g, T *__restrict__ dx,
-                        long long n)
+__global__ void __launch_bounds__(THREADS) bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y,
+                                                               const T *__restrict__ g, T *__restrict__ dx, long long n)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (i < n)
@@ -160,8 +160,8 @@ void cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels,
 {
     const long long rows = x->shape[0], classes = x->shape[1];
     const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
-    cross_entropy_kernel<T><<<blocks, THREADS, 0, queue>>>((const T *)x->data, labels, probabilities, rows, classes,
-                                                           scratch, loss, fault);
+    cross_entropy_kernel<T>
+        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, labels, probabilities, rows, classes, scratch, loss, fault);
     if (blocks > 1)
         mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)rows, loss);
 }

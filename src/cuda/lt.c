@@ -187,19 +187,18 @@ static bool choose(plan *p, cublasLtHandle_t handle)
     int count = 0;
     if (lt.MatmulPreferenceCreate(&wish) != CUBLAS_STATUS_SUCCESS)
         return false;
-    const bool asked =
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) ==
-            CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->align1,
-                                        sizeof s->align1) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->align2,
-                                        sizeof s->align2) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->align_c,
-                                        sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->align_c,
-                                        sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulAlgoGetHeuristic(handle, p->product, p->first, p->second, p->result, p->result, wish, 1, &found,
-                                  &count) == CUBLAS_STATUS_SUCCESS;
+    const bool asked = lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                       sizeof workspace) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->align1,
+                                                       sizeof s->align1) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->align2,
+                                                       sizeof s->align2) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->align_c,
+                                                       sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->align_c,
+                                                       sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulAlgoGetHeuristic(handle, p->product, p->first, p->second, p->result, p->result, wish, 1,
+                                                 &found, &count) == CUBLAS_STATUS_SUCCESS;
     lt.MatmulPreferenceDestroy(wish);
     if (!asked || count < 1 || found.state != CUBLAS_STATUS_SUCCESS)
         return false;

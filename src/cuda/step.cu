@@ -75,7 +75,8 @@ __device__ inline void run(const update<T> &u, const pc__cuda_parameter &q, int6
     }
 }
 
-template <class Rule, class T> __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
+template <class Rule, class T>
+__global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
     int low = 0, high = u.count - 1; /* the last parameter that starts at or before this block */
     while (low < high) {
@@ -99,9 +100,9 @@ template <class Rule, class T> __global__ void __launch_bounds__(THREADS) step_k
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
-    update<T> u = {s->count, s->first != 0, s->nesterov != 0, (T)s->lr, (T)s->momentum, (T)s->decay, (T)s->beta1,
-                   (T)s->beta2, (T)(1 - s->beta1), (T)(1 - s->beta2), (T)s->epsilon, (T)s->step_size,
-                   (T)s->inverse_root2};
+    update<T> u = {s->count,      s->first != 0,   s->nesterov != 0,   (T)s->lr,          (T)s->momentum,
+                   (T)s->decay,   (T)s->beta1,     (T)s->beta2,        (T)(1 - s->beta1), (T)(1 - s->beta2),
+                   (T)s->epsilon, (T)s->step_size, (T)s->inverse_root2};
     unsigned blocks = 0;
     for (int i = 0; i < s->count; i++) {
         u.of[i] = s->of[i];

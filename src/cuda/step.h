@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-#define PC__STEP_MOST 80      /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
-#define PC__STEP_PIECE 4096   /* elements of a block */
+#define PC__STEP_MOST 80    /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
+#define PC__STEP_PIECE 4096 /* elements of a block */
 
 /* Parameter, gradient and slots (sgd: velocity or NULL; adam: both moments), `count` elements each. */
 typedef struct pc__cuda_parameter {
