@@ -45,14 +45,14 @@ static pc_status geometry(const pc_call *call, pc__cuda_conv *s)
 
 static void *data_or_null(const pc_tensor *t)
 {
-    return pc_tensor_count(t) ? pc__data(t) : NULL;
+    return pc__count(t->ndim, t->shape) ? pc__data(t) : NULL;
 }
 
 pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
 {
     pc__cuda_conv s;
     PC__TRY(geometry(call, &s));
-    if (pc_tensor_count(call->out[0]) == 0)
+    if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     void *scratch = pc__cuda_scratch(stream, pc__cuda_conv_scratch(&s));
     if (!scratch)

@@ -2,7 +2,7 @@
  * same order. What is small is done by one block alone, in one launch. */
 #include "cuda/loss.h"
 
-#include "cuda/activations.cuh"
+#include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -14,26 +14,6 @@
 
 namespace
 {
-
-__device__ inline float log_of(float x)
-{
-    return logf(x);
-}
-
-__device__ inline double log_of(double x)
-{
-    return log(x);
-}
-
-__device__ inline float log1p_of(float x)
-{
-    return log1pf(x);
-}
-
-__device__ inline double log1p_of(double x)
-{
-    return log1p(x);
-}
 
 template <int KIND, class T> __device__ inline double lost(T x, T y)
 {

@@ -4,7 +4,7 @@
  * through three times, the second and third out of the caches. */
 #include "cuda/softmax.h"
 
-#include "cuda/activations.cuh"
+#include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -15,16 +15,6 @@
 
 namespace
 {
-
-__device__ static inline float log_of(float x)
-{
-    return logf(x);
-}
-
-__device__ static inline double log_of(double x)
-{
-    return log(x);
-}
 
 template <class T, int W> struct alignas(W * sizeof(T)) pack {
     T at[W];

@@ -3,6 +3,8 @@
  * much at once. In torch.optim's order of operations. */
 #include "cuda/step.h"
 
+#include "cuda/real.cuh"
+
 #define THREADS 256
 
 namespace
@@ -16,16 +18,6 @@ template <class T> struct update {
     pc__cuda_parameter of[PC__STEP_MOST];
     unsigned starts[PC__STEP_MOST];
 };
-
-__device__ inline float root(float x)
-{
-    return sqrtf(x);
-}
-
-__device__ inline double root(double x)
-{
-    return sqrt(x);
-}
 
 template <class T> struct sgd {
     static __device__ inline void apply(const update<T> &u, bool slots, T &p, T g, T &v, T &)
@@ -45,7 +37,7 @@ template <class T> struct adam {
         const T d = g + u.decay * p;
         m = u.b1 * m + u.c1 * d;
         v = u.b2 * v + u.c2 * d * d;
-        p -= u.size * m / (root(v) * u.inverse_root2 + u.epsilon);
+        p -= u.size * m / (root_of(v) * u.inverse_root2 + u.epsilon);
     }
 };
 
