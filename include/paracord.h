@@ -21,6 +21,7 @@
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>
+#include <paracord/step.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 #include <paracord/threads.h>

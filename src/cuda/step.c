@@ -8,9 +8,15 @@
 
 typedef void (*launcher)(cudaStream_t queue, const pc__cuda_step *step);
 
+static const int64_t *counter(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    return a->step ? NULL : pc__data(call->in[call->n_in - 1]);
+}
+
 static void *slot(const pc_call *call, int count, int i, int k)
 {
-    return (k + 1) * count <= call->n_in ? pc__data(call->in[k * count + i]) : NULL;
+    return (k + 1) * count <= call->n_in - (counter(call) != NULL) ? pc__data(call->in[k * count + i]) : NULL;
 }
 
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
@@ -35,6 +41,7 @@ pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
     const pc__step_attributes *a = call->attributes;
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
                           .first = a->step == 1,
+                          .counter = counter(call),
                           .nesterov = a->nesterov != 0,
                           .lr = a->lr,
                           .momentum = a->momentum,
@@ -45,12 +52,15 @@ pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
 pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
+    const double t = a->step ? (double)a->step : 1;
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .counter = counter(call),
+                          .lr = a->lr,
                           .decay = a->weight_decay,
                           .beta1 = a->beta1,
                           .beta2 = a->beta2,
                           .epsilon = a->epsilon,
-                          .step_size = a->lr / (1 - pow(a->beta1, (double)a->step)),
-                          .inverse_root2 = 1 / sqrt(1 - pow(a->beta2, (double)a->step))};
+                          .step_size = a->lr / (1 - pow(a->beta1, t)),
+                          .inverse_root2 = 1 / sqrt(1 - pow(a->beta2, t))};
     return over_all(stream, call, &step, pc__cuda_adam);
 }

@@ -15,16 +15,29 @@ template <class T> struct update {
     int count;
     bool first, nesterov;
     T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
+    const int64_t *counter;
+    double rate, beta1, beta2; /* for the counter's number */
     pc__cuda_parameter of[PC__STEP_MOST];
     unsigned starts[PC__STEP_MOST];
 };
 
+/* What changes from step to step. */
+template <class T> struct moment {
+    bool first;
+    T size, inverse_root2;
+};
+
 template <class T> struct sgd {
-    static __device__ inline void apply(const update<T> &u, bool slots, T &p, T g, T &v, T &)
+    static __device__ inline moment<T> at(const update<T> &u, int64_t step)
+    {
+        return {step == 1, u.size, u.inverse_root2};
+    }
+
+    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool slots, T &p, T g, T &v, T &)
     {
         T d = g + u.decay * p;
         if (slots) {
-            v = u.first ? d : u.momentum * v + d;
+            v = now.first ? d : u.momentum * v + d;
             d = u.nesterov ? d + u.momentum * v : v;
         }
         p -= u.lr * d;
@@ -32,12 +45,18 @@ template <class T> struct sgd {
 };
 
 template <class T> struct adam {
-    static __device__ inline void apply(const update<T> &u, bool, T &p, T g, T &m, T &v)
+    static __device__ inline moment<T> at(const update<T> &u, int64_t step)
+    {
+        const double t = (double)step;
+        return {false, (T)(u.rate / (1 - pow(u.beta1, t))), (T)(1 / sqrt(1 - pow(u.beta2, t)))};
+    }
+
+    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, T &p, T g, T &m, T &v)
     {
         const T d = g + u.decay * p;
         m = u.b1 * m + u.c1 * d;
         v = u.b2 * v + u.c2 * d * d;
-        p -= u.size * m / (root_of(v) * u.inverse_root2 + u.epsilon);
+        p -= now.size * m / (root_of(v) * now.inverse_root2 + u.epsilon);
     }
 };
 
@@ -47,7 +66,8 @@ template <class T, int W> struct alignas(W * sizeof(T)) pack {
 
 /* Elements [from, to) of one parameter, W at once; both are multiples of W. */
 template <class Rule, class T, int W>
-__device__ inline void run(const update<T> &u, const pc__cuda_parameter &q, int64_t from, int64_t to)
+__device__ inline void run(const update<T> &u, const moment<T> &now, const pc__cuda_parameter &q, int64_t from,
+                           int64_t to)
 {
     typedef pack<T, W> vector;
     for (int64_t i = from / W + threadIdx.x; i < to / W; i += THREADS) {
@@ -58,7 +78,7 @@ __device__ inline void run(const update<T> &u, const pc__cuda_parameter &q, int6
             s2 = ((vector *)q.s2)[i];
 #pragma unroll
         for (int j = 0; j < W; j++)
-            Rule::apply(u, q.s1 != nullptr, p.at[j], g.at[j], s1.at[j], s2.at[j]);
+            Rule::apply(u, now, q.s1 != nullptr, p.at[j], g.at[j], s1.at[j], s2.at[j]);
         ((vector *)q.p)[i] = p;
         if (q.s1)
             ((vector *)q.s1)[i] = s1;
@@ -70,6 +90,14 @@ __device__ inline void run(const update<T> &u, const pc__cuda_parameter &q, int6
 template <class Rule, class T>
 __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
+    __shared__ moment<T> counted;
+    moment<T> now = {u.first, u.size, u.inverse_root2};
+    if (u.counter) {
+        if (threadIdx.x == 0)
+            counted = Rule::at(u, *u.counter);
+        __syncthreads();
+        now = counted;
+    }
     int low = 0, high = u.count - 1; /* the last parameter that starts at or before this block */
     while (low < high) {
         const int middle = (low + high + 1) / 2;
@@ -84,17 +112,18 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
     const bool whole = ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0;
     constexpr int W = 16 / sizeof(T);
     if (whole && to % W == 0)
-        run<Rule, T, W>(u, q, from, to);
+        run<Rule, T, W>(u, now, q, from, to);
     else
-        run<Rule, T, 1>(u, q, from, to);
+        run<Rule, T, 1>(u, now, q, from, to);
 }
 
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
-    update<T> u = {s->count,      s->first != 0,   s->nesterov != 0,   (T)s->lr,          (T)s->momentum,
-                   (T)s->decay,   (T)s->beta1,     (T)s->beta2,        (T)(1 - s->beta1), (T)(1 - s->beta2),
-                   (T)s->epsilon, (T)s->step_size, (T)s->inverse_root2};
+    update<T> u = {s->count,      s->first != 0,   s->nesterov != 0,    (T)s->lr,          (T)s->momentum,
+                   (T)s->decay,   (T)s->beta1,     (T)s->beta2,         (T)(1 - s->beta1), (T)(1 - s->beta2),
+                   (T)s->epsilon, (T)s->step_size, (T)s->inverse_root2, s->counter,        s->lr,
+                   s->beta1,      s->beta2};
     unsigned blocks = 0;
     for (int i = 0; i < s->count; i++) {
         u.of[i] = s->of[i];

@@ -1,6 +1,8 @@
 /* optimizer.c: SGD with momentum, and Adam; every step one call for all parameters. */
 #include "nn/optimizer.h"
 
+#include "device/graph.h"
+
 #include <paracord/autograd.h>
 
 /* A tensor that the module has under two names is updated once. */
@@ -41,7 +43,7 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
-    o->work = pc__calloc(n * (size_t)(2 + slots), sizeof *o->work);
+    o->work = pc__calloc(n * (size_t)(2 + slots) + 1, sizeof *o->work);
     if (o->parameters && o->state && o->work && pc__module_visit(module, take, o) == PC_OK && make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
@@ -56,6 +58,8 @@ void pc_optimizer_free(pc_optimizer *o)
         pc_tensor_free(o->parameters[i]);
     for (int i = 0; o->state && i < o->count * o->slots; i++)
         pc_tensor_free(o->state[i]);
+    pc_tensor_free(o->counter);
+    pc_tensor_free(o->one);
     pc__free(o->parameters);
     pc__free(o->state);
     pc__free(o->work);
@@ -99,6 +103,57 @@ pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
     return o;
 }
 
+static pc_tensor *number(const pc_optimizer *o, int64_t value)
+{
+    pc_tensor *t = NULL;
+    PC_SCOPE {
+        t = pc_tensor_retain(pc_full(PC_SHAPE(1), (double)value, PC_I64, pc_tensor_device(o->parameters[0])));
+    }
+    return t;
+}
+
+pc_status pc__optimizer_counter(pc_optimizer *o)
+{
+    o->one = o->one ? o->one : number(o, 1);
+    if (!o->one)
+        return pc_error_last()->status;
+    if (o->counter && o->counted == o->settings.step)
+        return PC_OK;
+    if (o->counter)
+        PC__TRY(pc_fill(o->counter, (double)o->settings.step));
+    else
+        o->counter = number(o, o->settings.step);
+    if (!o->counter)
+        return pc_error_last()->status;
+    o->counted = o->settings.step;
+    return PC_OK;
+}
+
+/* In a recording the device raises its counter and takes the number of the step from there. */
+static pc_status record_update(pc_optimizer *o, int n)
+{
+    pc__step_attributes settings = o->settings;
+    settings.step = 0;
+    o->work[n] = o->counter;
+    PC__TRY(pc_saxpy(o->counter, 1, o->one));
+    PC__TRY(o->step(o->work, n + 1, &settings));
+    o->raises++;
+    return PC_OK;
+}
+
+static pc_status update(pc_optimizer *o, int n)
+{
+    pc_stream *stream = pc_stream_current(pc_tensor_device(o->work[0]));
+    if (o->recording)
+        return record_update(o, n);
+    if (o->slots && stream)
+        PC__TRY(pc__graph_allows(stream, "pc_optimizer_step", "a step whose number the host counts"));
+    o->settings.step++;
+    pc_status status = o->step(o->work, n, &o->settings);
+    o->settings.step -= status != PC_OK;
+    return status;
+}
+
 pc_status pc_optimizer_step(pc_optimizer *o)
 {
     if (!o)
@@ -119,12 +174,7 @@ pc_status pc_optimizer_step(pc_optimizer *o)
     if (!used)
         return PC_OK;
     o->settings.count = used;
-    o->settings.step++;
-    pc_status status = o->step(o->work, (2 + o->slots) * used, &o->settings);
-    if (status != PC_OK) {
-        o->settings.step--;
-        return status;
-    }
+    PC__TRY(update(o, (2 + o->slots) * used));
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     return PC_OK;

@@ -1,7 +1,8 @@
 /* fit.c: the training loop. */
 #include "train/fit.h"
 
-#include "base/base.h"
+#include "device/backend.h"
+#include "tensor/tensor.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -15,18 +16,84 @@ double pc__seconds_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static pc_status step(pc__fit *fit, const pc_batch *batch)
+static void replace(pc_tensor **kept, pc_tensor *t)
 {
+    pc_tensor_free(*kept);
+    *kept = pc_tensor_retain(t);
+}
+
+static pc_status learn(void *context)
+{
+    pc__learning *l = context;
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *logits = pc_forward(fit->net, batch->x), *loss = pc__batch_loss(logits, batch->y);
+        pc_tensor *logits = pc_forward(l->fit->net, l->x), *loss = pc__batch_loss(logits, l->y);
         status = loss ? pc_backward(loss) : pc_error_last()->status;
         if (status == PC_OK)
-            status = pc_optimizer_step(fit->optimizer);
-        if (status == PC_OK)
-            status = pc__scorer_add(&fit->scorer, batch, logits, loss);
+            status = pc_optimizer_step(l->fit->optimizer);
+        replace(&l->logits, logits);
+        replace(&l->loss, loss);
     }
     return status;
+}
+
+static pc_status fix(pc_tensor **fixed, pc_tensor *t)
+{
+    if (*fixed)
+        return pc_copy(*fixed, t);
+    PC_SCOPE {
+        *fixed = pc_tensor_retain(pc_clone(t));
+    }
+    return *fixed ? PC_OK : pc_error_last()->status;
+}
+
+/* Whether the batch is a whole one, that a recorded step can take; the last one of several may be short. */
+static bool suits_recording(const pc__fit *fit, const pc_batch *batch)
+{
+    const pc__backend *backend = pc__backend_of(pc_tensor_device(batch->x).type);
+    if (!backend || backend->immediate || pc_step_why(fit->step))
+        return false;
+    if (fit->fixed.x)
+        return batch->n == pc_tensor_size(fit->fixed.x, 0);
+    return batch->first == 0 || batch->first + batch->n < pc_loader_count(fit->train);
+}
+
+/* The logits and the loss of a recording are always the same tensors: the next launch waits for their copies. */
+static pc_status learn_whole(pc__fit *fit, const pc_batch *batch)
+{
+    pc__learning *l = &fit->fixed;
+    l->fit = fit;
+    PC__TRY(fix(&l->x, batch->x));
+    PC__TRY(fix(&l->y, batch->y));
+    fit->step = fit->step ? fit->step : pc_step_new(learn, l, fit->optimizer);
+    PC__TRY(fit->step ? pc_step_run(fit->step) : pc_error_last()->status);
+    return pc__scorer_add(&fit->scorer, batch, l->logits, l->loss);
+}
+
+static pc_status step(pc__fit *fit, const pc_batch *batch)
+{
+    if (suits_recording(fit, batch))
+        return learn_whole(fit, batch);
+    pc__learning *l = &fit->given;
+    l->fit = fit;
+    l->x = batch->x;
+    l->y = batch->y;
+    pc_status status = learn(l);
+    if (status == PC_OK)
+        status = pc__scorer_add(&fit->scorer, batch, l->logits, l->loss);
+    replace(&l->logits, NULL);
+    replace(&l->loss, NULL);
+    return status;
+}
+
+static void end_steps(pc__fit *fit)
+{
+    pc_step_free(fit->step);
+    replace(&fit->fixed.x, NULL);
+    replace(&fit->fixed.y, NULL);
+    replace(&fit->fixed.logits, NULL);
+    replace(&fit->fixed.loss, NULL);
+    fit->step = NULL;
 }
 
 pc_status pc__fit_settle(pc__fit *fit)
@@ -136,5 +203,6 @@ pc_status pc__fit_run(pc__fit *fit)
     fit->scorer = (pc__scorer){.score = &fit->at.score};
     pc_status status = run_epochs(fit);
     pc__scorer_close(&fit->scorer);
+    end_steps(fit);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "train/scorer.h"
 
+#include <paracord/step.h>
 #include <paracord/train.h>
 
 /* Where a training stands between two batches: with the weights, the optimiser's state and the thread's generator, all
@@ -14,6 +15,13 @@ typedef struct pc__standing {
     pc__score score; /* of that epoch so far, but for batches that are under way (pc__fit_settle) */
     double seconds;  /* of that epoch so far */
 } pc__standing;
+
+/* What a step reads (owned in `fixed`, where the launches of a recording find it), and the last one's results. */
+typedef struct pc__learning {
+    struct pc__fit *fit;
+    pc_tensor *x, *y;
+    pc_tensor *logits, *loss;
+} pc__learning;
 
 typedef struct pc__fit {
     pc_module *net;
@@ -27,7 +35,11 @@ typedef struct pc__fit {
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
-    pc__scorer scorer; /* while it runs */
+
+    /* While it runs. On a device that works later whole batches are copied to where the recorded step reads them. */
+    pc__scorer scorer;
+    pc_step *step;             /* NULL: not yet, or not on this device */
+    pc__learning fixed, given; /* of the step, and for other batches */
 } pc__fit;
 
 /* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host

@@ -7,15 +7,17 @@
 
 typedef struct pieces {
     const pc__step_attributes *a;
+    int64_t step;
     double step_size, root2; /* adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
 } pieces;
 
 /* p, g, and the slots s1, s2 of one run. In torch.optim's order of operations. */
 #define SGD(T)                                                                                                         \
-    static void sgd_##T(const pc__step_attributes *a, T *p, const T *g, T *v, int64_t n)                               \
+    static void sgd_##T(const pieces *q, T *p, const T *g, T *v, int64_t n)                                            \
     {                                                                                                                  \
+        const pc__step_attributes *a = q->a;                                                                           \
         T lr = (T)a->lr, momentum = (T)a->momentum, decay = (T)a->weight_decay;                                        \
-        bool first = a->step == 1, nesterov = a->nesterov != 0;                                                        \
+        bool first = q->step == 1, nesterov = a->nesterov != 0;                                                        \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             T d = g[i] + decay * p[i];                                                                                 \
             if (v) {                                                                                                   \
@@ -53,9 +55,9 @@ typedef void (*run_fn)(const pieces *q, pc_tensor **tensors, int slots, int64_t 
 static void run_sgd(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
 {
     if (tensors[0]->dtype == PC_F32)
-        sgd_float(q->a, AT(float, 0), AT(float, 1), slots ? AT(float, 2) : NULL, n);
+        sgd_float(q, AT(float, 0), AT(float, 1), slots ? AT(float, 2) : NULL, n);
     else
-        sgd_double(q->a, AT(double, 0), AT(double, 1), slots ? AT(double, 2) : NULL, n);
+        sgd_double(q, AT(double, 0), AT(double, 1), slots ? AT(double, 2) : NULL, n);
 }
 
 static void run_adam(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
@@ -83,7 +85,7 @@ static void run_piece(void *context, int64_t r)
 
 static void over_all(const pc_call *call, const pieces *q, run_fn run)
 {
-    int count = q->a->count, slots = call->n_in / count - 2;
+    int count = q->a->count, slots = (call->n_in - !q->a->step) / count - 2;
     for (int i = 0; i < count; i++) {
         int64_t n = pc_tensor_count(call->in[i]);
         updating u = {q, call->in + i, slots, n, run};
@@ -91,10 +93,16 @@ static void over_all(const pc_call *call, const pieces *q, run_fn run)
     }
 }
 
+static int64_t number(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    return a->step ? a->step : *(const int64_t *)pc__data(call->in[call->n_in - 1]);
+}
+
 PC__KERNEL(sgd_step)
 {
     (void)stream;
-    over_all(call, &(pieces){.a = call->attributes}, run_sgd);
+    over_all(call, &(pieces){.a = call->attributes, .step = number(call)}, run_sgd);
     return PC_OK;
 }
 
@@ -102,9 +110,8 @@ PC__KERNEL(adam_step)
 {
     (void)stream;
     const pc__step_attributes *a = call->attributes;
-    pieces q = {.a = a,
-                .step_size = a->lr / (1 - pow(a->beta1, (double)a->step)),
-                .root2 = sqrt(1 - pow(a->beta2, (double)a->step))};
+    double t = (double)number(call);
+    pieces q = {.a = a, .step_size = a->lr / (1 - pow(a->beta1, t)), .root2 = sqrt(1 - pow(a->beta2, t))};
     over_all(call, &q, run_adam);
     return PC_OK;
 }

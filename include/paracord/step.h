@@ -1,0 +1,56 @@
+/* step.h: a training step that is queued as one piece of work.
+ *
+ *     static pc_status learn(void *user)
+ *     {
+ *         job *j = user;
+ *         pc_status status = PC_OK;
+ *         PC_SCOPE {
+ *             pc_tensor *loss = pc_cross_entropy(pc_forward(j->net, j->x), j->labels);
+ *             status = pc_backward(loss);
+ *             if (status == PC_OK)
+ *                 status = pc_optimizer_step(j->adam);
+ *         }
+ *         return status;
+ *     }
+ *
+ *     pc_step *step = pc_step_new(learn, &j, j.adam);
+ *     for (...) {
+ *         pc_copy(j.x, pictures); pc_copy(j.labels, labels);      always the same tensors
+ *         if (pc_step_run(step) != PC_OK) return pc_report(stderr);
+ *     }
+ *     pc_step_free(step);
+ *
+ * pc_fit does this by itself on devices that work later.
+ */
+#ifndef PARACORD_STEP_H
+#define PARACORD_STEP_H
+
+#include <paracord/nn.h>
+
+PC_BEGIN
+
+typedef struct pc_step pc_step;
+typedef pc_status (*pc_step_fn)(void *user);
+
+/* A step that is function(user), which queues work on the current stream of the parameters' device: forward, backward,
+ * pc_optimizer_step of this optimiser. It must queue the same work on the same tensors each time. To see a loss after
+ * every run let it pc_copy it, inside PC_NO_GRAD, to a tensor made before: what it makes and keeps is renewed by
+ * launches of that recording alone. Function, user and optimiser must live as long. The caller owns the
+ * step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
+PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
+
+/* One step. The first run calls the function, the second records what it queues and launches that, later ones launch;
+ * after pc_optimizer_set_lr it is recorded anew. Weights, the optimiser's state and its count are those of plain calls
+ * of the function, with which runs may alternate. Where gradients are waiting to be added to, the function is called.
+ *
+ * What no recording can hold (random numbers, which would repeat; reading data on the host; another optimiser that
+ * counts its steps) makes this run and all later ones plain calls. Recording waits for the stream once. */
+PC_API PC_MUST_USE pc_status pc_step_run(pc_step *step);
+
+/* Why runs are plain calls, as a line of text of the step's; NULL while they are not. */
+PC_API const char *pc_step_why(const pc_step *step);
+
+PC_API void pc_step_free(pc_step *step);
+
+PC_END
+#endif
