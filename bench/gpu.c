@@ -146,8 +146,11 @@ static void products(void)
 {
     operands o = {pc_randn(PC_SHAPE(side, side), PC_F32, device), pc_randn(PC_SHAPE(side, side), PC_F32, device), NULL};
     check(o.a && o.b);
-    report("matmul8192.f32", 2.0 * (double)side * (double)side * (double)side / device_seconds(do_matmul, &o) * 1e-12,
-           "TFLOP/s");
+    const double flops = 2.0 * (double)side * (double)side * (double)side;
+    report("matmul8192.f32", flops / device_seconds(do_matmul, &o) * 1e-12, "TFLOP/s");
+    (void)pc_matmul_precision_set(PC_PRECISION_TF32);
+    report("matmul8192.tf32", flops / device_seconds(do_matmul, &o) * 1e-12, "TFLOP/s");
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
     use(o.a);
     use(o.b);
 }

@@ -43,7 +43,12 @@ function(paracord_cuda)
   add_library(paracord_cuda_host OBJECT ${sources} ${PARACORD_CUDA_SHARED})
   paracord_target(paracord_cuda_host)
   target_link_libraries(paracord_cuda_host PRIVATE CUDA::cudart_static)
-  list(GET CMAKE_CUDA_ARCHITECTURES 0 lowest) # the oldest GPU that there is code for
+  set(generations ${CMAKE_CUDA_ARCHITECTURES})
+  list(SORT generations COMPARE NATURAL)
+  list(GET generations 0 lowest) # the oldest GPU that there is code for
+  if(NOT lowest MATCHES "^[0-9]") # native, all
+    set(lowest 75)
+  endif()
   string(REGEX REPLACE "[^0-9].*" "" lowest ${lowest})
   target_compile_definitions(paracord_cuda_host PRIVATE PC__CUDA_LOWEST=${lowest})
 

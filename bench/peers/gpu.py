@@ -60,6 +60,9 @@ def streams_of_bytes(out):
 def products(out):
     a, b = torch.randn(8192, 8192, device=device), torch.randn(8192, 8192, device=device)
     out["matmul8192.f32"] = 2 * 8192**3 / device_seconds(lambda: a @ b) * 1e-12
+    torch.backends.cuda.matmul.allow_tf32 = True
+    out["matmul8192.tf32"] = 2 * 8192**3 / device_seconds(lambda: a @ b) * 1e-12
+    torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def small_calls(out):

@@ -2,27 +2,9 @@
 #ifndef PC__CUDA_ACTIVATIONS_CUH
 #define PC__CUDA_ACTIVATIONS_CUH
 
+#include "cuda/real.cuh"
+
 enum { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_SIGMOID, ACTIVATION_TANH };
-
-__device__ inline float exp_of(float x)
-{
-    return expf(x);
-}
-
-__device__ inline double exp_of(double x)
-{
-    return exp(x);
-}
-
-__device__ inline float tanh_of(float x)
-{
-    return tanhf(x);
-}
-
-__device__ inline double tanh_of(double x)
-{
-    return tanh(x);
-}
 
 /* NaN stays NaN. */
 template <class T> __device__ inline T activated(int kind, T x)

@@ -76,8 +76,8 @@ __device__ corners edge_corners(const pc__cuda_augment &a, double y, double x)
     const int top = static_cast<int>(floor(y)), left = static_cast<int>(floor(x));
     const int y0 = max(top, 0) * a.width, y1 = min(top + 1, a.height - 1) * a.width;
     const int x0 = max(left, 0), x1 = min(left + 1, a.width - 1);
-    return {(y0 + x0) * a.channels,      (y0 + x1) * a.channels,     (y1 + x0) * a.channels,
-            (y1 + x1) * a.channels,      static_cast<float>(x - left), static_cast<float>(y - top)};
+    return {(y0 + x0) * a.channels, (y0 + x1) * a.channels,       (y1 + x0) * a.channels,
+            (y1 + x1) * a.channels, static_cast<float>(x - left), static_cast<float>(y - top)};
 }
 
 /* Output pixel `pixel`, all channels. */
@@ -94,8 +94,8 @@ __device__ void warp_pixel(const pc__cuda_augment &a, const job &j, int pixel)
             out[c] = a.cval * j.scale;
         return;
     }
-    const corners k = !tiny && (a.edge == PC__CUDA_NEAREST || !outside) ? inside_corners(a, y, x)
-                                                                       : edge_corners(a, y, x);
+    const corners k =
+        !tiny && (a.edge == PC__CUDA_NEAREST || !outside) ? inside_corners(a, y, x) : edge_corners(a, y, x);
 #pragma unroll
     for (int c = 0; c < 4; c++)
         if (c < a.channels)

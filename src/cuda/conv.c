@@ -45,14 +45,14 @@ static pc_status geometry(const pc_call *call, pc__cuda_conv *s)
 
 static void *data_or_null(const pc_tensor *t)
 {
-    return pc_tensor_count(t) ? pc__data(t) : NULL;
+    return pc__count(t->ndim, t->shape) ? pc__data(t) : NULL;
 }
 
 pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
 {
     pc__cuda_conv s;
     PC__TRY(geometry(call, &s));
-    if (pc_tensor_count(call->out[0]) == 0)
+    if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     void *scratch = pc__cuda_scratch(stream, pc__cuda_conv_scratch(&s));
     if (!scratch)
@@ -73,7 +73,8 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     const void *x = pc__data(call->in[0]), *w = pc__data(call->in[1]), *y = pc__data(call->in[2]);
     const uint8_t *argmax = data_or_null(call->in[3]);
     const void *dy = pc__data(call->in[4]);
-    void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL, *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
+    void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL,
+         *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
     void *dbias = a->needs[2] ? data_or_null(call->out[2]) : NULL;
     const size_t for_weights = dweight || dbias ? pc__cuda_conv_weights_scratch(&s, processors) : 0;
     const size_t for_input = dx ? pc__cuda_conv_input_scratch(&s) : 0;

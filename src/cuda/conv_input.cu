@@ -1,6 +1,7 @@
 /* conv_input.cu: the gradient of a convolution's input: each pixel of x collects, over the taps of the kernel, what the
  * pixels it went into send back; no two threads add to one element. A stride s makes s x s classes of pixels, by the
- * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain. */
+ * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
+ */
 #include "cuda/activations.cuh"
 #include "cuda/conv_tile.cuh"
 #include "cuda/sums.cuh"

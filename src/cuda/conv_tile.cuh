@@ -138,8 +138,8 @@ template <class T, int BN, int VECTOR> struct tile {
 
     template <class Source> __device__ inline void run(const Source &from, const weights<T> &w, const place *places)
     {
-        __shared__ alignas(16) T left[2][DEPTH][ROW];
-        __shared__ alignas(16) T right[2][DEPTH][BN];
+        __shared__ __align__(16) T left[2][DEPTH][ROW];
+        __shared__ __align__(16) T right[2][DEPTH][BN];
         const int column = blockIdx.y * BN;
         rows_part<T, VECTOR> rows;
         weights_part<T, BN> outputs;
@@ -178,9 +178,8 @@ template <class T> __device__ inline void store_four(T *to, const T (&value)[4],
 
 /* packed[tap][inner][output] from weights with those distances, so that outputs lie side by side. */
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    pack_kernel(const T *__restrict__ from, T *__restrict__ packed, int taps, int inner, int outputs, int step,
-                int output)
+__global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ from, T *__restrict__ packed, int taps,
+                                                       int inner, int outputs, int step, int output)
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= taps * inner * outputs)
@@ -196,8 +195,16 @@ weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *f
                        int output, void *packed)
 {
     const int taps = s->kh * s->kw;
-    weights<T> w = {(const T *)from, s->kw > 1 ? s->kw : 1, inner > 1 ? inner : 1, taps * inner, outputs, s->kw, 1,
-                    step, output, false};
+    weights<T> w = {(const T *)from,
+                    s->kw > 1 ? s->kw : 1,
+                    inner > 1 ? inner : 1,
+                    taps * inner,
+                    outputs,
+                    s->kw,
+                    1,
+                    step,
+                    output,
+                    false};
     if (taps * inner <= 2 * DEPTH)
         return w;
     const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);

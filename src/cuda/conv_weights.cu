@@ -6,13 +6,13 @@
 #include "cuda/conv.h"
 #include "cuda/sums.cuh"
 
-#define DEPTH 16                       /* pixels of a step */
+#define DEPTH 16 /* pixels of a step */
 #define NOWHERE (-(1 << 28))
-#define SUMS_MOST ((size_t)64 << 20)   /* bytes of the pieces' sums */
-#define PIECE_LEAST 4                  /* steps that make a piece worth a block */
+#define SUMS_MOST ((size_t)64 << 20) /* bytes of the pieces' sums */
+#define PIECE_LEAST 4                /* steps that make a piece worth a block */
 #define REDUCE_ACROSS 32
 #define REDUCE_DOWN 16
-#define DIMENSION_MOST 65535           /* of a grid, across and up */
+#define DIMENSION_MOST 65535 /* of a grid, across and up */
 
 namespace
 {
@@ -24,8 +24,8 @@ template <class T> struct alignas(4 * sizeof(T)) four {
 template <class T> struct operands {
     const T *x, *y, *dy;
     const uint8_t *argmax;
-    T *sums; /* [pieces][depth + 1][o] */
-    int depth; /* kh kw c, or 0 where only the bias is wanted */
+    T *sums;                /* [pieces][depth + 1][o] */
+    int depth;              /* kh kw c, or 0 where only the bias is wanted */
     long long steps, piece; /* all, and of a piece */
 };
 
@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS) weights_kernel(cons
     typedef block_size<WIDE> size;
     typedef step_part<T, POOL, WIDE> part_type;
     constexpr int WINDOWS = DEPTH / part_type::PLACES;
-    __shared__ alignas(16) T left[2][DEPTH][WIDE + 4];
-    __shared__ alignas(16) T right[2][DEPTH][WIDE];
+    __shared__ __align__(16) T left[2][DEPTH][WIDE + 4];
+    __shared__ __align__(16) T right[2][DEPTH][WIDE];
     __shared__ window windows[2][WINDOWS];
     const int first_k = blockIdx.x * WIDE, x = threadIdx.x % size::ACROSS * 4, y = threadIdx.x / size::ACROSS * 4;
     const long long begin = blockIdx.z * in.piece;

@@ -108,6 +108,11 @@ int pc__cuda_count(char *why, size_t n)
     return devices;
 }
 
+int pc__cuda_here(void)
+{
+    return PC__MAX(here, 0);
+}
+
 static pc_status lost(int index)
 {
     return pc__error_put(&pc__cuda_devices[index].loss);

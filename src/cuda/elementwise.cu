@@ -1,5 +1,5 @@
-/* elementwise.cu: the functions of elementwise.c, written once for all dtypes that share their arithmetic: integers wrap,
- * so they are added and multiplied unsigned; bool counts as bytes of 0 and 1. The walk is in loop.cuh. */
+/* elementwise.cu: the functions of elementwise.c, written once for all dtypes that share their arithmetic: integers
+ * wrap, so they are added and multiplied unsigned; bool counts as bytes of 0 and 1. The walk is in loop.cuh. */
 #include "cuda/elementwise.h"
 #include "cuda/loop.cuh"
 

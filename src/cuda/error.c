@@ -16,13 +16,15 @@ bool pc__cuda_is_loss(cudaError_t status)
     case cudaErrorAssert:
     case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:
-    case cudaErrorTensorMemoryLeak:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
     case cudaErrorExternalDevice:
     case cudaErrorContextIsDestroyed:
     case cudaErrorUnknown:
+#if CUDART_VERSION >= 13000
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+#endif
         return true;
     default:
         return false;
@@ -52,11 +54,10 @@ pc_status pc__cuda_check(cudaError_t status, const char *what)
     if (status == cudaSuccess)
         return PC_OK;
     (void)cudaGetLastError(); /* CUDA says it again otherwise, about something else */
-    int index = 0;
-    if (pc__cuda_is_loss(status) && cudaGetDevice(&index) == cudaSuccess) {
+    if (pc__cuda_is_loss(status)) {
         char where[160];
         snprintf(where, sizeof where, "at %.80s or in work queued before it", what);
-        return pc__cuda_lose(PC__MIN(index, PC__DEVICES_MAX - 1), status, where);
+        return pc__cuda_lose(pc__cuda_here(), status, where);
     }
     const char *words = cudaGetErrorString(status);
     switch (status) {

@@ -15,17 +15,28 @@
 namespace
 {
 
+/* An operand's part of a tile that a thread brings in: places (i, k), (i + down, k + deeper), ... of it. */
+struct walk {
+    int i, k, down, deeper;
+};
+
+__device__ inline walk walk_of(bool along_k)
+{
+    const int t = threadIdx.x;
+    return along_k ? walk{t / DEPTH, t % DEPTH, THREADS / DEPTH, 0} : walk{t % TILE, t / TILE, 0, THREADS / TILE};
+}
+
 /* tile[k][i] = from[i * outer + k * inner] for `outers` x `inners` elements, the rest zero. */
 template <class T>
-__device__ inline void load(T (*tile)[ROW], const T *from, long long outer, long long inner, long long outers,
+__device__ inline void load(T (*tile)[ROW], walk w, const T *from, long long outer, long long inner, long long outers,
                             long long inners)
 {
-    const bool along_k = inner == 1;
+    from += w.i * outer + w.k * inner;
 #pragma unroll
     for (int part = 0; part < TILE * DEPTH / THREADS; part++) {
-        const int at = part * THREADS + threadIdx.x;
-        const int i = along_k ? at / DEPTH : at % TILE, k = along_k ? at % DEPTH : at / TILE;
-        tile[k][i] = i < outers && k < inners ? from[i * outer + k * inner] : T(0);
+        tile[w.k][w.i] = w.i < outers && w.k < inners ? *from : T(0);
+        from += w.down * outer + w.deeper * inner;
+        w.i += w.down, w.k += w.deeper;
     }
 }
 
@@ -36,12 +47,14 @@ template <class T> __device__ inline void product(const pc__cuda_gemm &g, long l
     const long long row = blockIdx.x / across * TILE, column = blockIdx.x % across * TILE;
     const T *a = (const T *)g.a + batch * g.a_batch + row * g.a_rs;
     const T *b = (const T *)g.b + batch * g.b_batch + column * g.b_cs;
+    const walk at_a = walk_of(g.a_cs == 1), at_b = walk_of(g.b_rs == 1);
     const int x = threadIdx.x % 16 * 4, y = threadIdx.x / 16 * 4;
+#pragma unroll 1
     for (long long k = 0; k < g.k; k += DEPTH) {
-        load(left, a + k * g.a_cs, g.a_rs, g.a_cs, g.m - row, g.k - k);
-        load(right, b + k * g.b_rs, g.b_cs, g.b_rs, g.n - column, g.k - k);
+        load(left, at_a, a + k * g.a_cs, g.a_rs, g.a_cs, g.m - row, g.k - k);
+        load(right, at_b, b + k * g.b_rs, g.b_cs, g.b_rs, g.n - column, g.k - k);
         __syncthreads();
-#pragma unroll 4
+#pragma unroll
         for (int d = 0; d < DEPTH; d++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
@@ -57,6 +70,7 @@ template <class T> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(co
     const long long across = (g.n + TILE - 1) / TILE;
     const long long row = blockIdx.x / across * TILE + threadIdx.x / 16 * 4;
     const long long column = blockIdx.x % across * TILE + threadIdx.x % 16 * 4;
+#pragma unroll 1
     for (long long batch = blockIdx.y; batch < g.batch; batch += gridDim.y) {
         T sum[4][4] = {};
         product(g, batch, sum);

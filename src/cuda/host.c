@@ -75,6 +75,11 @@ pc_status pc__error_put(const pc_error *error)
     return host->error_put(error);
 }
 
+pc_precision pc_matmul_precision(void)
+{
+    return host->matmul_precision();
+}
+
 char *pc__site_text(pc__site site, char text[PC__SITE_TEXT])
 {
     return host->site_text(site, text);

@@ -1,5 +1,5 @@
-/* join.cu: picking entries along a dimension, and adding them back. An index that is out of range goes into the stream's
- * record; its entry is left as it is. */
+/* join.cu: picking entries along a dimension, and adding them back. An index that is out of range goes into the
+ * stream's record; its entry is left as it is. */
 #include "cuda/fault.cuh"
 #include "cuda/join.h"
 
@@ -71,9 +71,9 @@ __device__ int find(const pc__cuda_picking &p, matches &list, int64_t base, int6
     return total;
 }
 
-/* Every element of `whole` belongs to one thread, which adds what comes to it in the index's order: no atomics, the same
- * bits every time. Blocks own ranges of places (x) and of columns (y), a column being one of the outer * row elements
- * of a place; `lanes` threads take neighbouring columns, THREADS / lanes such teams share the places. */
+/* Every element of `whole` belongs to one thread, which adds what comes to it in the index's order: no atomics, the
+ * same bits every time. Blocks own ranges of places (x) and of columns (y), a column being one of the outer * row
+ * elements of a place; `lanes` threads take neighbouring columns, THREADS / lanes such teams share the places. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     add_rows(const __grid_constant__ pc__cuda_picking p, T *whole, const T *picked, int64_t places, int lanes)

@@ -11,7 +11,7 @@
 namespace pc
 {
 
-constexpr int AT_ONCE = 4;  /* items of a thread */
+constexpr int AT_ONCE = 4; /* items of a thread */
 constexpr int THREADS = 256;
 constexpr int BLOCKS = 512; /* for each multiprocessor */
 

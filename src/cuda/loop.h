@@ -14,9 +14,9 @@ extern "C" {
 #define PC__CUDA_OPERANDS 4
 #define PC__CUDA_PACK 8 /* elements in a pack at most: 16 bytes of the narrowest would take too many registers */
 
-/* Operand 0 is the output. An item is one element, or a pack: as many neighbouring elements as the widest operand has in
- * 16 bytes, at most PC__CUDA_PACK. Item i has coordinates in `shape` (dimension 0 outermost); operand k's first element of it is the sum of
- * coordinate times strides[k], in elements. All sums and the count are below 2^31. */
+/* Operand 0 is the output. An item is one element, or a pack: as many neighbouring elements as the widest operand has
+ * in 16 bytes, at most PC__CUDA_PACK. Item i has coordinates in `shape` (dimension 0 outermost); operand k's first
+ * element of it is the sum of coordinate times strides[k], in elements. All sums and the count are below 2^31. */
 typedef struct pc__cuda_walk {
     char *data[PC__CUDA_OPERANDS];
     uint32_t count; /* items */

@@ -2,7 +2,7 @@
  * same order. What is small is done by one block alone, in one launch. */
 #include "cuda/loss.h"
 
-#include "cuda/activations.cuh"
+#include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -14,26 +14,6 @@
 
 namespace
 {
-
-__device__ inline float log_of(float x)
-{
-    return logf(x);
-}
-
-__device__ inline double log_of(double x)
-{
-    return log(x);
-}
-
-__device__ inline float log1p_of(float x)
-{
-    return log1pf(x);
-}
-
-__device__ inline double log1p_of(double x)
-{
-    return log1p(x);
-}
 
 template <int KIND, class T> __device__ inline double lost(T x, T y)
 {
@@ -66,7 +46,8 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* One block: the mean from the sums of `blocks` blocks. */
-template <class T> __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int blocks, double n, T *mean)
+template <class T>
+__global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int blocks, double n, T *mean)
 {
     double sum = 0;
     for (int i = threadIdx.x; i < blocks; i += THREADS)
@@ -75,9 +56,8 @@ template <class T> __global__ void __launch_bounds__(THREADS) mean_kernel(const 
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y, const T *__restrict__ g, T *__restrict__ dx,
-                        long long n)
+__global__ void __launch_bounds__(THREADS) bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y,
+                                                               const T *__restrict__ g, T *__restrict__ dx, long long n)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (i < n)
@@ -160,8 +140,8 @@ void cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels,
 {
     const long long rows = x->shape[0], classes = x->shape[1];
     const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
-    cross_entropy_kernel<T><<<blocks, THREADS, 0, queue>>>((const T *)x->data, labels, probabilities, rows, classes,
-                                                           scratch, loss, fault);
+    cross_entropy_kernel<T>
+        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, labels, probabilities, rows, classes, scratch, loss, fault);
     if (blocks > 1)
         mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)rows, loss);
 }

@@ -38,6 +38,7 @@ static struct library {
 /* What a plan depends on. Compared as bytes: made from zeros. */
 typedef struct shape {
     int32_t device, dtype, epilogue, transposed; /* transposed: bit 0 first operand, bit 1 second */
+    int64_t tf32;                                /* 1: factors rounded to it */
     int64_t m, n, k, batch;                      /* of ours; m and n are exchanged in the call */
     int64_t ld1, ld2, batch1, batch2;
     uint32_t align1, align2, align_c, align_bias; /* of the pointers, up to 256 */
@@ -126,6 +127,7 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
         !by_columns(g->k, g->m, g->a_cs, g->a_rs, &second, &s->ld2))
         return false;
     s->device = device, s->dtype = g->dtype, s->epilogue = epilogue, s->transposed = first | second << 1;
+    s->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision() == PC_PRECISION_TF32;
     s->m = g->m, s->n = g->n, s->k = g->k, s->batch = g->batch;
     s->batch1 = g->batch > 1 ? g->b_batch : 0, s->batch2 = g->batch > 1 ? g->a_batch : 0;
     s->align1 = alignment(g->b), s->align2 = alignment(g->a), s->align_c = alignment(g->c);
@@ -155,14 +157,15 @@ static bool set_bias(const plan *p, const void *bias)
            CUBLAS_STATUS_SUCCESS;
 }
 
-/* Full precision: no TF32, which is CUBLAS_COMPUTE_32F_FAST_TF32. */
 static bool describe(plan *p, const void *bias)
 {
     const shape *s = &p->of;
     const bool first = s->transposed & 1, second = s->transposed & 2;
     const cublasOperation_t operations[2] = {first ? CUBLAS_OP_T : CUBLAS_OP_N, second ? CUBLAS_OP_T : CUBLAS_OP_N};
     const cublasLtEpilogue_t epilogue = (cublasLtEpilogue_t)s->epilogue;
-    const cublasComputeType_t compute = s->dtype == PC__CUDA_F32 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
+    const cublasComputeType_t compute = s->dtype == PC__CUDA_F64 ? CUBLAS_COMPUTE_64F
+                                        : s->tf32                ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                 : CUBLAS_COMPUTE_32F;
     if (lt.MatmulDescCreate(&p->product, compute, type_of(s)) != CUBLAS_STATUS_SUCCESS)
         return false;
     return lt.MatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_TRANSA, &operations[0], sizeof operations[0]) ==
@@ -187,19 +190,18 @@ static bool choose(plan *p, cublasLtHandle_t handle)
     int count = 0;
     if (lt.MatmulPreferenceCreate(&wish) != CUBLAS_STATUS_SUCCESS)
         return false;
-    const bool asked =
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) ==
-            CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->align1,
-                                        sizeof s->align1) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->align2,
-                                        sizeof s->align2) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->align_c,
-                                        sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->align_c,
-                                        sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
-        lt.MatmulAlgoGetHeuristic(handle, p->product, p->first, p->second, p->result, p->result, wish, 1, &found,
-                                  &count) == CUBLAS_STATUS_SUCCESS;
+    const bool asked = lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                       sizeof workspace) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->align1,
+                                                       sizeof s->align1) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->align2,
+                                                       sizeof s->align2) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->align_c,
+                                                       sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->align_c,
+                                                       sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulAlgoGetHeuristic(handle, p->product, p->first, p->second, p->result, p->result, wish, 1,
+                                                 &found, &count) == CUBLAS_STATUS_SUCCESS;
     lt.MatmulPreferenceDestroy(wish);
     if (!asked || count < 1 || found.state != CUBLAS_STATUS_SUCCESS)
         return false;

@@ -48,7 +48,7 @@ pc_status pc__cuda_mark_for(pc__cuda_state *s, uint64_t ticket, cudaEvent_t *eve
     while (i < s->marks && mark_at(s, i)->ticket < ticket)
         i++;
     if (i == s->marks) {
-        uint64_t queued = PC__MAX(ticket, atomic_load_explicit(&s->stream->ticket, memory_order_acquire));
+        uint64_t queued = atomic_load_explicit(&s->stream->ticket, memory_order_acquire);
         if (queued > ticket)
             atomic_store_explicit(&s->watched, WATCHED, memory_order_relaxed);
         PC__TRY(pc__cuda_mark_now(s, queued));

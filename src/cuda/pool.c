@@ -27,7 +27,7 @@ static pc__cuda_pool windows(const pc_call *call)
 pc_status pc__cuda_op_max_pool2d(pc_stream *stream, const pc_call *call)
 {
     const pc__cuda_pool s = windows(call);
-    if (pc_tensor_count(call->out[0]) == 0)
+    if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_max_pool(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]),
                       pc__data(call->out[1]));
@@ -37,7 +37,7 @@ pc_status pc__cuda_op_max_pool2d(pc_stream *stream, const pc_call *call)
 pc_status pc__cuda_op_max_pool2d_backward(pc_stream *stream, const pc_call *call)
 {
     const pc__cuda_pool s = windows(call);
-    if (pc_tensor_count(call->out[0]) == 0)
+    if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_max_pool_backward(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->in[1]),
                                pc__data(call->out[0]));
@@ -47,7 +47,7 @@ pc_status pc__cuda_op_max_pool2d_backward(pc_stream *stream, const pc_call *call
 pc_status pc__cuda_op_avg_pool2d(pc_stream *stream, const pc_call *call)
 {
     const pc__cuda_pool s = windows(call);
-    if (pc_tensor_count(call->out[0]) == 0)
+    if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_avg_pool(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]));
     return pc__cuda_launched(call);
@@ -56,7 +56,7 @@ pc_status pc__cuda_op_avg_pool2d(pc_stream *stream, const pc_call *call)
 pc_status pc__cuda_op_avg_pool2d_backward(pc_stream *stream, const pc_call *call)
 {
     const pc__cuda_pool s = windows(call);
-    if (pc_tensor_count(call->out[0]) == 0)
+    if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_avg_pool_backward(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]));
     return pc__cuda_launched(call);

@@ -44,9 +44,8 @@ __device__ static inline element element_at(long long i, int rows, int columns, 
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    max_kernel(const pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y, int32_t *__restrict__ argmax,
-               long long count)
+__global__ void __launch_bounds__(THREADS) max_kernel(const pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y,
+                                                      int32_t *__restrict__ argmax, long long count)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (i >= count)
@@ -82,6 +81,7 @@ __global__ void __launch_bounds__(THREADS)
     const int here = e.row * (int)s.w + e.column;
     T sum = 0;
     for (int r = h.from; r < h.to; r++)
+#pragma unroll 2
         for (int c = w.from; c < w.to; c++) {
             const long long at = plane + (r * s.ow + c) * s.c;
             if (argmax[at] == here)

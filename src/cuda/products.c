@@ -55,7 +55,7 @@ static void join_rows(pc__cuda_gemm *g)
 pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
 {
     const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
-    if (pc_tensor_count(y) == 0)
+    if (pc__count(y->ndim, y->shape) == 0)
         return PC_OK;
     const batches l = batches_of(a, b, y);
     const int64_t size = (int64_t)pc_dtype_size(y->dtype), m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
@@ -71,7 +71,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
                        .b_rs = b->strides[b->ndim - 2],
                        .b_cs = b->strides[b->ndim - 1],
                        .b_batch = l.ndim ? l.b[l.ndim - 1] : 0};
-    const int64_t step = g.batch * m * n * size, count = pc_tensor_count(y) * size / step;
+    const int64_t step = g.batch * m * n * size, count = pc__count(y->ndim, y->shape) * size / step;
     join_rows(&g);
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, at_a = 0, at_b = 0;
@@ -91,7 +91,7 @@ pc_status pc__cuda_op_linear(pc_stream *stream, const pc_call *call)
 {
     const pc__linear_attributes *attributes = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
-    if (pc_tensor_count(y) == 0)
+    if (pc__count(y->ndim, y->shape) == 0)
         return PC_OK;
     const pc__cuda_gemm g = {.dtype = y->dtype,
                              .activation = (int)attributes->activation,

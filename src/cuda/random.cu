@@ -135,17 +135,15 @@ bool on_16(const void *a)
 template <class F> void draw(const pc__cuda_draw *d, void *out)
 {
     if (d->dtype == PC__CUDA_F32)
-        draw_kernel<float, F>
-            <<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<float *>(out), on_16(out));
+        draw_kernel<float, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<float *>(out), on_16(out));
     else
-        draw_kernel<double, F>
-            <<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<double *>(out), on_16(out));
+        draw_kernel<double, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<double *>(out), on_16(out));
 }
 
 template <class T> void drop(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
 {
-    dropout_kernel<<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<const T *>(in), static_cast<T *>(out),
-                                                            kept, on_16(in) && on_16(out) && on_16(kept));
+    dropout_kernel<<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<const T *>(in), static_cast<T *>(out), kept,
+                                                            on_16(in) && on_16(out) && on_16(kept));
 }
 
 } // namespace

@@ -14,8 +14,8 @@ enum pc__cuda_reduce_layout {
     PC__REDUCE_SINGLES  /* a thread for each result: many short columns */
 };
 
-/* The reduced dimension is cut into `parts` of `piece` each (the last may be shorter); results are [outer, parts, inner].
- * The cut depends on sizes alone, so that every GPU adds in the same order. */
+/* The reduced dimension is cut into `parts` of `piece` each (the last may be shorter); results are [outer, parts,
+ * inner]. The cut depends on sizes alone, so that every GPU adds in the same order. */
 typedef struct pc__cuda_reduction {
     int64_t outer, reduced, inner;
     int64_t parts, piece;

@@ -1,5 +1,5 @@
-/* reduce_max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order it
- * is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
+/* reduce_max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order
+ * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
 #include "cuda/reduce.h"
 
 namespace
@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(THREADS)
     const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
     const int64_t row = mine / r.parts, begin = (mine - row * r.parts) * r.piece;
     const int64_t end = min(begin + r.piece, r.reduced);
-    best<T> a = scan(in + row * r.reduced, places ? places + row * r.reduced : nullptr, 1, begin, begin + lane, end,
-                     lanes);
+    best<T> a =
+        scan(in + row * r.reduced, places ? places + row * r.reduced : nullptr, 1, begin, begin + lane, end, lanes);
     for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
         const T value = static_cast<T>(__shfl_xor_sync(0xffffffffu, a.value, step));
         const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
@@ -76,9 +76,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* A block: `lanes` neighbouring columns, THREADS / lanes rows at a time. */
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    columns(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out,
-            int64_t *out_places)
+__global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                   const int64_t *places, T *out, int64_t *out_places)
 {
     __shared__ best<T> bests[THREADS];
     const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
@@ -104,9 +103,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* A thread: one column from top to bottom. */
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    singles(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out,
-            int64_t *out_places)
+__global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                   const int64_t *places, T *out, int64_t *out_places)
 {
     const int64_t id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (id >= r.outer * r.inner)
@@ -128,7 +126,7 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
             *r, in, places, out, out_places);
     else if (r->layout == PC__REDUCE_COLUMNS)
         columns<<<static_cast<unsigned>(tiles * r->outer * r->parts), THREADS, 0, r->queue>>>(*r, in, places, out,
-                                                                                             out_places);
+                                                                                              out_places);
     else
         singles<<<static_cast<unsigned>((r->outer * r->inner + THREADS - 1) / THREADS), THREADS, 0, r->queue>>>(
             *r, in, places, out, out_places);

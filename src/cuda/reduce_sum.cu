@@ -1,5 +1,5 @@
-/* reduce_sum.cu: sums of [outer, reduced, inner]. Every thread adds short runs in the input's type and those in the wider
- * one; threads then meet in a fixed tree. Nothing is added atomically, so the bits are the same every time. */
+/* reduce_sum.cu: sums of [outer, reduced, inner]. Every thread adds short runs in the input's type and those in the
+ * wider one; threads then meet in a fixed tree. Nothing is added atomically, so the bits are the same every time. */
 #include "cuda/reduce.h"
 
 namespace
@@ -127,14 +127,14 @@ template <class T, class A, class O, int N> void launch(const pc__cuda_reduction
 {
     const int64_t width = r->inner / N, tiles = (width + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
     if (r->layout == PC__REDUCE_ROWS)
-        rows<T, A, O, N><<<static_cast<unsigned>((r->outer * r->parts + per_block - 1) / per_block), THREADS, 0,
-                           r->queue>>>(*r, in, out);
+        rows<T, A, O, N>
+            <<<static_cast<unsigned>((r->outer * r->parts + per_block - 1) / per_block), THREADS, 0, r->queue>>>(*r, in,
+                                                                                                                 out);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        columns<T, A, O, N>
-            <<<static_cast<unsigned>(tiles * r->outer * r->parts), THREADS, 0, r->queue>>>(*r, in, out);
+        columns<T, A, O, N><<<static_cast<unsigned>(tiles * r->outer * r->parts), THREADS, 0, r->queue>>>(*r, in, out);
     else
-        singles<T, A, O, N><<<static_cast<unsigned>((r->outer * width + THREADS - 1) / THREADS), THREADS, 0,
-                              r->queue>>>(*r, in, out);
+        singles<T, A, O, N>
+            <<<static_cast<unsigned>((r->outer * width + THREADS - 1) / THREADS), THREADS, 0, r->queue>>>(*r, in, out);
 }
 
 template <class T, class A, class O> void sum(const pc__cuda_reduction *r, const void *in, void *out)

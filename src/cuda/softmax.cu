@@ -4,27 +4,17 @@
  * through three times, the second and third out of the caches. */
 #include "cuda/softmax.h"
 
-#include "cuda/activations.cuh"
+#include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
 
-#define ROW_WARPS 4        /* rows of a block when a warp has one */
-#define BLOCK_THREADS 256  /* of a row */
-#define LONG_THREADS 1024  /* of a long row */
+#define ROW_WARPS 4       /* rows of a block when a warp has one */
+#define BLOCK_THREADS 256 /* of a row */
+#define LONG_THREADS 1024 /* of a long row */
 
 namespace
 {
-
-__device__ static inline float log_of(float x)
-{
-    return logf(x);
-}
-
-__device__ static inline double log_of(double x)
-{
-    return log(x);
-}
 
 template <class T, int W> struct alignas(W * sizeof(T)) pack {
     T at[W];
@@ -154,8 +144,7 @@ template <class T, int OP, int THREADS, int N, int W> static void launch_rows(cu
 
 template <class T, int OP> static void launch_long(cudaStream_t queue, const rows &r)
 {
-    long_kernel<T, OP>
-        <<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.n);
+    long_kernel<T, OP><<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.n);
 }
 
 template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &r)

@@ -18,6 +18,7 @@ int pc__cuda_count(char *why, size_t n);
 
 /* Make it the thread's current device. */
 pc_status pc__cuda_enter(int index);
+int pc__cuda_here(void); /* which one that is */
 
 /* The same, and see to what every device needs once: code for it, its properties. */
 pc_status pc__cuda_open(int index);

@@ -23,7 +23,7 @@ static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step 
 {
     const int count = ((const pc__step_attributes *)call->attributes)->count;
     for (int i = 0; i < count; i++) {
-        const int64_t n = pc_tensor_count(call->in[i]);
+        const int64_t n = pc__count(call->in[i]->ndim, call->in[i]->shape);
         if (n > 0)
             step->of[step->count++] = (pc__cuda_parameter){pc__data(call->in[i]), slot(call, count, i, 1),
                                                            slot(call, count, i, 2), slot(call, count, i, 3), n};

@@ -3,6 +3,8 @@
  * much at once. In torch.optim's order of operations. */
 #include "cuda/step.h"
 
+#include "cuda/real.cuh"
+
 #define THREADS 256
 
 namespace
@@ -24,16 +26,6 @@ template <class T> struct moment {
     bool first;
     T size, inverse_root2;
 };
-
-__device__ inline float root(float x)
-{
-    return sqrtf(x);
-}
-
-__device__ inline double root(double x)
-{
-    return sqrt(x);
-}
 
 template <class T> struct sgd {
     static __device__ inline moment<T> at(const update<T> &u, int64_t step)
@@ -64,7 +56,7 @@ template <class T> struct adam {
         const T d = g + u.decay * p;
         m = u.b1 * m + u.c1 * d;
         v = u.b2 * v + u.c2 * d * d;
-        p -= now.size * m / (root(v) * now.inverse_root2 + u.epsilon);
+        p -= now.size * m / (root_of(v) * now.inverse_root2 + u.epsilon);
     }
 };
 
@@ -95,7 +87,8 @@ __device__ inline void run(const update<T> &u, const moment<T> &now, const pc__c
     }
 }
 
-template <class Rule, class T> __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
+template <class Rule, class T>
+__global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
     __shared__ moment<T> counted;
     moment<T> now = {u.first, u.size, u.inverse_root2};
@@ -127,9 +120,10 @@ template <class Rule, class T> __global__ void __launch_bounds__(THREADS) step_k
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
-    update<T> u = {s->count, s->first != 0, s->nesterov != 0, (T)s->lr, (T)s->momentum, (T)s->decay, (T)s->beta1,
-                   (T)s->beta2, (T)(1 - s->beta1), (T)(1 - s->beta2), (T)s->epsilon, (T)s->step_size,
-                   (T)s->inverse_root2, s->counter, s->lr, s->beta1, s->beta2};
+    update<T> u = {s->count,      s->first != 0,   s->nesterov != 0,    (T)s->lr,          (T)s->momentum,
+                   (T)s->decay,   (T)s->beta1,     (T)s->beta2,         (T)(1 - s->beta1), (T)(1 - s->beta2),
+                   (T)s->epsilon, (T)s->step_size, (T)s->inverse_root2, s->counter,        s->lr,
+                   s->beta1,      s->beta2};
     unsigned blocks = 0;
     for (int i = 0; i < s->count; i++) {
         u.of[i] = s->of[i];

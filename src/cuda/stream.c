@@ -153,7 +153,7 @@ pc_status pc__cuda_host_call(pc_stream *stream, void (*function)(void *context),
     return pc__cuda_queue_end(&q, pc__cuda_check(status, work->name));
 }
 
-/* Growing frees the old block, which CUDA does only once nothing on the device runs any more. */
+/* Growing waits until nothing uses the old block: it is for streams' first few calls. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
 {
     pc__cuda_state *s = stream->implementation;
@@ -163,8 +163,9 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
     if (bytes <= s->scratch_bytes)
         return s->scratch;
     size_t wanted = PC__MAX(bytes, s->scratch_bytes + s->scratch_bytes / 2);
-    if (s->scratch)
-        (void)pc__cuda_check(cudaFree(s->scratch), "scratch memory");
+    if (s->scratch && (pc__cuda_check(cudaStreamSynchronize(s->own), "scratch memory") != PC_OK ||
+                       pc__cuda_check(cudaFree(s->scratch), "scratch memory") != PC_OK))
+        return NULL;
     s->scratch = NULL;
     s->scratch_bytes = 0;
     if (pc__cuda_check(cudaMalloc(&s->scratch, wanted), "scratch memory") == PC_OK)

@@ -43,6 +43,7 @@ static const pc__host_api host = {
     .trace_on = &pc__trace_on,
     .trace_work_done = pc__trace_work_done,
     .now = pc__now,
+    .matmul_precision = pc_matmul_precision,
 };
 
 static bool ask(const char *path, pc__plugin_entry entry)

@@ -42,6 +42,10 @@ static bool set_up(job *j, variant mode)
     *j = (job){0};
     if (!small_net_new(&j->net) || !small_batch(BATCH, &j->pictures, &j->labels))
         return false;
+    if (mode == LAUNCHED) { /* a recording of the program's own cannot count Adam's steps */
+        pc_optimizer_free(j->net.optimizer);
+        j->net.optimizer = pc_sgd(j->net.net, .lr = 1e-2);
+    }
     j->x = pc_empty(PC_SHAPE(BATCH, 3, SIDE, SIDE), PC_F32, sim(0));
     j->y = pc_empty(PC_SHAPE(BATCH), PC_I64, sim(0));
     j->loss = pc_zeros(PC_SHAPE_SCALAR, PC_F32, sim(0));

@@ -1,5 +1,5 @@
 /* Recorded work: a training step, launched again and again. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
-#include "support.h"
+#include "device.h"
 
 #include <paracord/autograd.h>
 #include <paracord/memory.h>
@@ -9,12 +9,6 @@
 #include <stdlib.h>
 
 enum { STEPS = 12 };
-
-static pc_device device(void)
-{
-    const char *name = getenv("PARACORD_TEST_DEVICE");
-    return pc_device_pick(name ? name : "cpu");
-}
 
 /* A small fit: weights, a picture batch, and buffers that live outside of the recording. */
 typedef struct fit {
@@ -30,12 +24,12 @@ static pc_tensor *parameter(pc_tensor *t)
 static fit fit_new(void)
 {
     pc_seed(9);
-    return (fit){.x = pc_randn(PC_SHAPE(4, 1, 6, 6), PC_F32, device()),
-                 .y = pc_from_data((float[]){0, 1, 1, 0}, PC_SHAPE(4, 1), PC_F32, device()),
-                 .kernel = parameter(pc_randn(PC_SHAPE(3, 1, 3, 3), PC_F32, device())),
-                 .bias = parameter(pc_zeros(PC_SHAPE(3), PC_F32, device())),
-                 .weight = parameter(pc_randn(PC_SHAPE(1, 12), PC_F32, device())),
-                 .loss = pc_zeros(PC_SHAPE_SCALAR, PC_F32, device())};
+    return (fit){.x = pc_randn(PC_SHAPE(4, 1, 6, 6), PC_F32, test_device()),
+                 .y = pc_from_data((float[]){0, 1, 1, 0}, PC_SHAPE(4, 1), PC_F32, test_device()),
+                 .kernel = parameter(pc_randn(PC_SHAPE(3, 1, 3, 3), PC_F32, test_device())),
+                 .bias = parameter(pc_zeros(PC_SHAPE(3), PC_F32, test_device())),
+                 .weight = parameter(pc_randn(PC_SHAPE(1, 12), PC_F32, test_device())),
+                 .loss = pc_zeros(PC_SHAPE_SCALAR, PC_F32, test_device())};
 }
 
 static void step(const fit *f)
@@ -70,8 +64,8 @@ static void launches_repeat_the_step(void **state)
     assert_true(want[STEPS - 1] < want[0]);
     PC_SCOPE {
         fit f = fit_new();
-        pc_stream *stream = pc_stream_new(device());
-        assert_ok(pc_stream_set_current(device(), stream));
+        pc_stream *stream = pc_stream_new(test_device());
+        assert_ok(pc_stream_set_current(test_device(), stream));
         assert_ok(pc_graph_begin(stream));
         step(&f);
         pc_graph *graph = pc_graph_end(stream);
@@ -82,12 +76,12 @@ static void launches_repeat_the_step(void **state)
             assert_close(pc_item(f.loss), want[i], 0);
         }
         pc_graph_free(graph);
-        assert_ok(pc_stream_set_current(device(), NULL));
+        assert_ok(pc_stream_set_current(test_device(), NULL));
         pc_stream_free(stream);
     }
-    assert_ok(pc_memory_trim(device()));
+    assert_ok(pc_memory_trim(test_device()));
     pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(device(), &stats));
+    assert_ok(pc_memory_get_stats(test_device(), &stats));
     assert_int_equal(stats.in_use, 0);
 }
 
@@ -96,18 +90,18 @@ static void inputs_change_between_launches(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, device()), *y = pc_zeros(PC_SHAPE(3), PC_F32, device());
-        pc_stream *stream = pc_stream_current(device());
+        pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, test_device()), *y = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
+        pc_stream *stream = pc_stream_current(test_device());
         assert_ok(pc_graph_begin(stream));
         PC_SCOPE {
-            assert_ok(pc_copy(y, pc_exp(pc_mul(x, pc_full(PC_SHAPE(3), 2, PC_F32, device())))));
+            assert_ok(pc_copy(y, pc_exp(pc_mul(x, pc_full(PC_SHAPE(3), 2, PC_F32, test_device())))));
         }
         pc_graph *graph = pc_graph_end(stream);
         for (int i = 0; i < 4; i++) {
             assert_ok(pc_fill(x, i * 0.5));
             PC_SCOPE {
                 /* would land in the graph's memory, were it free */
-                assert_not_null_ok(pc_full(PC_SHAPE(3), 99, PC_F32, device()));
+                assert_not_null_ok(pc_full(PC_SHAPE(3), 99, PC_F32, test_device()));
             }
             assert_ok(pc_graph_launch(graph, NULL));
             const double want[] = {1, 2.718281828, 7.389056099, 20.085536923};
@@ -122,17 +116,17 @@ static void errors_while_recording(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, device());
-        pc_stream *stream = pc_stream_current(device());
+        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, test_device());
+        pc_stream *stream = pc_stream_current(test_device());
         float host[3];
         assert_ok(pc_graph_begin(stream));
         assert_fails(pc_graph_begin(stream), PC_ERR_STATE, "already being recorded");
         assert_fails(pc_item(pc_sum(x)), PC_ERR_STATE, "being recorded");
         assert_fails(pc_read(x, host, sizeof host), PC_ERR_STATE, "pc_read");
         assert_fails(pc_tensor_text(x), PC_ERR_STATE, "recorded");
-        assert_fails(pc_from_data(host, PC_SHAPE(3), PC_F32, device()), PC_ERR_STATE, "before pc_graph_begin");
+        assert_fails(pc_from_data(host, PC_SHAPE(3), PC_F32, test_device()), PC_ERR_STATE, "before pc_graph_begin");
         assert_fails(pc_stream_synchronize(stream), PC_ERR_STATE, "being recorded");
-        assert_fails(pc_add(x, pc_ones(PC_SHAPE(2), PC_F32, device())), PC_ERR_SHAPE, "add");
+        assert_fails(pc_add(x, pc_ones(PC_SHAPE(2), PC_F32, test_device())), PC_ERR_SHAPE, "add");
         assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not complete: pc_item"); /* it was refused something */
         assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not being recorded");
         assert_ok(pc_graph_begin(stream));
@@ -150,11 +144,12 @@ static void errors_while_recording(void **state)
 static void errors_in_a_launch(void **state)
 {
     (void)state;
-    if (device().type != PC_CPU)
+    if (test_device().type != PC_CPU)
         skip();
     PC_SCOPE {
-        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, device()), *index = pc_zeros(PC_SHAPE(2), PC_I64, device());
-        pc_stream *stream = pc_stream_current(device());
+        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, test_device()),
+                  *index = pc_zeros(PC_SHAPE(2), PC_I64, test_device());
+        pc_stream *stream = pc_stream_current(test_device());
         assert_ok(pc_graph_begin(stream));
         PC_SCOPE {
             assert_not_null_ok(pc_index_select(x, 0, index));
@@ -190,13 +185,13 @@ static void memory_goes_while_recording(void **state)
 static void graphs_outlive_streams(void **state)
 {
     (void)state;
-    assert_ok(pc_device_synchronize(device()));
-    assert_ok(pc_memory_trim(device()));
+    assert_ok(pc_device_synchronize(test_device()));
+    assert_ok(pc_memory_trim(test_device()));
     int64_t before = pc_live_allocations();
     PC_SCOPE {
-        pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, device());
-        pc_stream *stream = pc_stream_new(device());
-        assert_ok(pc_stream_set_current(device(), stream));
+        pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
+        pc_stream *stream = pc_stream_new(test_device());
+        assert_ok(pc_stream_set_current(test_device(), stream));
         assert_ok(pc_graph_begin(stream));
         assert_ok(pc_fill(x, 2));
         pc_graph *graph = pc_graph_end(stream);
@@ -207,8 +202,8 @@ static void graphs_outlive_streams(void **state)
         assert_close(pc_item(pc_max(x)), 2, 0);
         pc_graph_free(graph);
     }
-    assert_ok(pc_device_synchronize(device()));
-    assert_ok(pc_memory_trim(device()));
+    assert_ok(pc_device_synchronize(test_device()));
+    assert_ok(pc_memory_trim(test_device()));
     assert_int_equal(pc_live_allocations(), before);
 }
 

@@ -9,7 +9,7 @@ enum { SIDE = 12, CLASSES = 3 };
 
 typedef struct small_net {
     pc_module *net;
-    pc_optimizer *adam;
+    pc_optimizer *optimizer;
 } small_net;
 
 static inline bool small_net_new(small_net *s)
@@ -20,13 +20,13 @@ static inline bool small_net_new(small_net *s)
                            pc_linear(100, 8, .activation = PC_TANH), pc_linear(8, CLASSES));
     if (!s->net || pc_module_to(s->net, sim(0), PC_F32) != PC_OK)
         return false;
-    s->adam = pc_adam(s->net, .lr = 1e-2);
-    return s->adam != NULL;
+    s->optimizer = pc_adam(s->net, .lr = 1e-2);
+    return s->optimizer != NULL;
 }
 
 static inline void small_net_free(small_net *s)
 {
-    pc_optimizer_free(s->adam);
+    pc_optimizer_free(s->optimizer);
     pc_module_free(s->net);
 }
 
@@ -51,7 +51,7 @@ static inline pc_tensor *small_net_learn(const small_net *s, pc_tensor *x, pc_te
 {
     pc_module_zero_grad(s->net);
     pc_tensor *loss = pc_cross_entropy(pc_forward(s->net, x), labels);
-    return pc_backward(loss) == PC_OK && pc_optimizer_step(s->adam) == PC_OK ? loss : NULL;
+    return pc_backward(loss) == PC_OK && pc_optimizer_step(s->optimizer) == PC_OK ? loss : NULL;
 }
 
 /* The same with the copies to the device, and the loss brought back to *value. */

@@ -1,45 +1,39 @@
 /* Streams and events. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
-#include "support.h"
+#include "device.h"
 
 #include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <paracord/stream.h>
 #include <stdlib.h>
 
-static pc_device device(void)
-{
-    const char *name = getenv("PARACORD_TEST_DEVICE");
-    return pc_device_pick(name ? name : "cpu");
-}
-
 static void current_streams(void **state)
 {
     (void)state;
-    pc_stream *usual = pc_stream_current(device()), *other = pc_stream_new(device());
+    pc_stream *usual = pc_stream_current(test_device()), *other = pc_stream_new(test_device());
     assert_not_null_ok(usual);
     assert_not_null_ok(other);
-    assert_true(pc_device_equal(pc_stream_device(other), device()));
+    assert_true(pc_device_equal(pc_stream_device(other), test_device()));
     assert_int_equal(pc_stream_device(NULL).type, -1);
-    assert_ok(pc_stream_set_current(device(), other));
-    assert_ptr_equal(pc_stream_current(device()), other);
-    assert_ok(pc_stream_set_current(device(), NULL));
-    assert_ptr_equal(pc_stream_current(device()), usual);
-    assert_ok(pc_stream_set_current(device(), other));
+    assert_ok(pc_stream_set_current(test_device(), other));
+    assert_ptr_equal(pc_stream_current(test_device()), other);
+    assert_ok(pc_stream_set_current(test_device(), NULL));
+    assert_ptr_equal(pc_stream_current(test_device()), usual);
+    assert_ok(pc_stream_set_current(test_device(), other));
     pc_stream_free(other); /* the current one: the default takes its place */
-    assert_ptr_equal(pc_stream_current(device()), usual);
+    assert_ptr_equal(pc_stream_current(test_device()), usual);
     pc_stream_free(usual); /* not for the default one */
-    assert_ptr_equal(pc_stream_current(device()), usual);
+    assert_ptr_equal(pc_stream_current(test_device()), usual);
     pc_stream_free(NULL);
 }
 
 static void waiting(void **state)
 {
     (void)state;
-    pc_stream *stream = pc_stream_new(device());
+    pc_stream *stream = pc_stream_new(test_device());
     bool done = false;
-    assert_ok(pc_stream_set_current(device(), stream));
+    assert_ok(pc_stream_set_current(test_device(), stream));
     PC_SCOPE {
-        pc_tensor *x = pc_ones(PC_SHAPE(100, 100), PC_F32, device());
+        pc_tensor *x = pc_ones(PC_SHAPE(100, 100), PC_F32, test_device());
         for (int i = 0; i < 20; i++)
             x = pc_mul_scalar(pc_matmul(x, x), 1e-2);
         assert_ok(pc_stream_synchronize(stream));
@@ -47,10 +41,10 @@ static void waiting(void **state)
         assert_true(done);
         assert_close(pc_item(pc_mean(x)), 1, 1e-3);
     }
-    assert_ok(pc_stream_set_current(device(), NULL));
+    assert_ok(pc_stream_set_current(test_device(), NULL));
     assert_ok(pc_stream_synchronize(NULL));
     assert_ok(pc_stream_query(NULL, &done));
-    assert_ok(pc_device_synchronize(device()));
+    assert_ok(pc_device_synchronize(test_device()));
     pc_stream_free(stream);
 }
 
@@ -58,12 +52,13 @@ static void waiting(void **state)
 static void streams_are_ordered_by_their_data(void **state)
 {
     (void)state;
-    pc_stream *streams[2] = {pc_stream_new(device()), pc_stream_new(device())};
+    pc_stream *streams[2] = {pc_stream_new(test_device()), pc_stream_new(test_device())};
     PC_SCOPE {
-        pc_tensor *x = pc_zeros(PC_SHAPE(20000), PC_F32, device()), *sum = pc_zeros(PC_SHAPE(20000), PC_F32, device());
+        pc_tensor *x = pc_zeros(PC_SHAPE(20000), PC_F32, test_device()),
+                  *sum = pc_zeros(PC_SHAPE(20000), PC_F32, test_device());
         for (int i = 0; i < 200; i++)
             PC_SCOPE {
-                assert_ok(pc_stream_set_current(device(), streams[i % 2]));
+                assert_ok(pc_stream_set_current(test_device(), streams[i % 2]));
                 assert_ok(pc_saxpy(sum, 1, pc_add_scalar(x, 1)));
                 assert_ok(pc_copy(x, sum));
                 assert_ok(pc_fill(sum, i % 7));
@@ -73,7 +68,7 @@ static void streams_are_ordered_by_their_data(void **state)
             want += 1 + at_sum;
             at_sum = i % 7;
         }
-        assert_ok(pc_stream_set_current(device(), NULL));
+        assert_ok(pc_stream_set_current(test_device(), NULL));
         assert_close(pc_item(pc_max(x)), want, 0);
         assert_close(pc_item(pc_mean(x)), want, 1e-2);
     }
@@ -84,7 +79,7 @@ static void streams_are_ordered_by_their_data(void **state)
 static void events(void **state)
 {
     (void)state;
-    pc_event *start = pc_event_new(device()), *end = pc_event_new(device());
+    pc_event *start = pc_event_new(test_device()), *end = pc_event_new(test_device());
     double ms = -1;
     bool done = false;
     assert_not_null_ok(start);
@@ -95,12 +90,12 @@ static void events(void **state)
     assert_ok(pc_event_wait(end, NULL));
     assert_ok(pc_event_record(start, NULL));
     PC_SCOPE {
-        pc_tensor *x = pc_rand(PC_SHAPE(200, 200), PC_F32, device());
+        pc_tensor *x = pc_rand(PC_SHAPE(200, 200), PC_F32, test_device());
         for (int i = 0; i < 10; i++)
             x = pc_tanh(pc_matmul(x, x));
     }
     assert_ok(pc_event_record(end, NULL));
-    assert_ok(pc_event_wait(end, pc_stream_current(device())));
+    assert_ok(pc_event_wait(end, pc_stream_current(test_device())));
     assert_ok(pc_event_elapsed(start, end, &ms));
     assert_true(ms > 0.01 && ms < 60000);
     assert_ok(pc_event_query(end, &done));
@@ -132,7 +127,7 @@ static void bad_input(void **state)
     assert_fails(pc_event_elapsed(NULL, NULL, &ms), PC_ERR_STATE, "recorded");
     assert_fails(pc_memory_get_stats(none, &stats), PC_ERR_DEVICE, "none");
     assert_fails(pc_memory_trim(far), PC_ERR_DEVICE, "cuda:63");
-    assert_fails(pc_graph_end(pc_stream_current(device())), PC_ERR_STATE, "not being recorded");
+    assert_fails(pc_graph_end(pc_stream_current(test_device())), PC_ERR_STATE, "not being recorded");
     assert_fails(pc_graph_launch(NULL, NULL), PC_ERR_ARGUMENT, "NULL");
     pc_graph_free(NULL);
 }

@@ -34,7 +34,22 @@ static void bad_input(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input)};
+/* As relu alone does: what is no number is not made one. */
+static void relu_keeps_nan(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        for (int rows = 1; rows <= 64; rows *= 64)
+            for (int biased = 0; biased < 2; biased++) {
+                pc_tensor *x = pc_full(PC_SHAPE(rows, 64), NAN, PC_F32, test_device()),
+                          *w = pc_ones(PC_SHAPE(32, 64), PC_F32, test_device()),
+                          *b = biased ? pc_ones(PC_SHAPE(32), PC_F32, test_device()) : NULL;
+                assert_true(isnan(pc_item(pc_max(pc_fn_linear(x, w, b, PC_RELU)))));
+            }
+    }
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(relu_keeps_nan)};
 
 int main(void)
 {

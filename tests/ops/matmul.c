@@ -60,7 +60,23 @@ static void large_products(void **state)
     assert_no_leak();
 }
 
+/* TF32 is asked for by a thread, and is near: the factors keep 10 bits of their fraction. */
+static void precision_is_a_choice(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_rand(PC_SHAPE(64, 64), PC_F32, test_device()),
+                  *b = pc_rand(PC_SHAPE(64, 64), PC_F32, test_device()), *exact = pc_matmul(a, b);
+        assert_int_equal(pc_matmul_precision_set(PC_PRECISION_TF32), PC_PRECISION_F32);
+        pc_tensor *near = pc_matmul(a, b);
+        assert_int_equal(pc_matmul_precision_set(PC_PRECISION_F32), PC_PRECISION_TF32);
+        pc_tensor *off = pc_sub(near, exact), *mean = pc_mean(exact);
+        assert_true(sqrt(pc_item(pc_mean(pc_mul(off, off)))) < 1e-3 * pc_item(mean));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(precision_is_a_choice),
     cmocka_unit_test(bad_input),
     cmocka_unit_test(large_products),
 };
