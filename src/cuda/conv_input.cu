@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     input_kernel(const pc__cuda_conv s, const gradient<T, POOL> g, weights<T> w, T *__restrict__ dx, bool whole)
 {
     typedef tile<T, BN, VECTOR> tile_type;
+    constexpr int BM = tile_type::BM;
     __shared__ place places[BM];
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
     const axis down = axis_of(blockIdx.z / s.sw, s.h, s.sh, s.ph, s.kh);
@@ -65,16 +66,17 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     if (first >= rows)
         return;
     if (threadIdx.x < BM) {
-        const long long m = first + threadIdx.x;
+        const int at = tile_type::row_at(threadIdx.x);
+        const long long m = first + at;
         places[threadIdx.x] = {0, NOWHERE, NOWHERE};
-        targets[threadIdx.x] = -1;
+        targets[at] = -1;
         if (m < rows) {
             const long long line = quotient(m, right.count), image = quotient(line, down.count);
             const int row = down.first + (int)(line - image * down.count) * s.sh;
             const int column = right.first + (int)(m - line * right.count) * s.sw;
             places[threadIdx.x] = {image * s.yh * s.yw * s.o, (row + s.ph - down.rest) / s.sh,
                                    (column + s.pw - right.rest) / s.sw};
-            targets[threadIdx.x] = ((image * s.h + row) * s.w + column) * s.c;
+            targets[at] = ((image * s.h + row) * s.w + column) * s.c;
         }
     }
     w.at += down.rest * w.tap_row + right.rest * w.tap_column;
@@ -84,13 +86,11 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     __syncthreads();
     tile_type t;
     t.run(g, w, places);
-    const int column = blockIdx.y * BN + threadIdx.x % tile_type::ACROSS * 4;
-    if (column >= s.c)
-        return;
 #pragma unroll
     for (int i = 0; i < tile_type::TM; i++) {
-        const long long target = targets[tile_type::row_of(i)];
-        if (target >= 0)
+        const long long target = targets[tile_type::row_of(i / 4) + i % 4];
+        const int column = blockIdx.y * BN + tile_type::column_of(i / 4);
+        if (target >= 0 && column < s.c)
             store_four(dx + target + column, t.sum[i], s.c - column, whole);
     }
 }
@@ -105,6 +105,7 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T, 0> &fr
                                axis_of(z % s->sw, s->w, s->sw, s->pw, s->kw).count;
         most = rows > most ? rows : most;
     }
+    constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
     const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
     input_kernel<T, POOL, BN, VECTOR><<<grid, THREADS, 0, queue>>>(*s, g, w, dx, whole);
