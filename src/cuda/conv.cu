@@ -14,11 +14,11 @@ template <class T> struct picture {
     const T *x;
     int h, w, c;
 
-    template <int N> __device__ inline void read(const place &p, const tap &t, vector<T, N> &value) const
+    __device__ inline const T *at(const place &p, const tap &t) const
     {
         const int row = p.row + t.row, column = p.column + t.column;
-        if ((unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w)
-            value = *(const vector<T, N> *)(x + p.base + (row * w + column) * c + t.inner);
+        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
+        return inside ? x + p.base + (row * w + column) * c + t.inner : NULL;
     }
 };
 

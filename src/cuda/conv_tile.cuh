@@ -83,8 +83,9 @@ template <class T, int BM, int VECTOR> struct rows_part {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             vector<T, VECTOR> value = {};
-            if (there)
-                from.read(places[threadIdx.x / LANES + i * STEP], t, value);
+            const T *element = there ? from.at(places[threadIdx.x / LANES + i * STEP], t) : NULL;
+            if (element)
+                value = *(const vector<T, VECTOR> *)element;
 #pragma unroll
             for (int j = 0; j < VECTOR; j++)
                 at[i][j] = value.at[j];
@@ -104,19 +105,22 @@ template <class T, int BM, int VECTOR> struct rows_part {
                 tile[under + j][row + i * STEP] = at[i][j];
     }
 
-    /* Row by row. */
-    __device__ inline void store(T (*tile)[DEPTH]) const
+#if TENSOR_UNITS
+    /* Row by row, without registers between. */
+    template <class Source>
+    __device__ inline void send_to(T (*tile)[DEPTH], const Source &from, const weights<T> &w, const place *places)
     {
         const int under = threadIdx.x % LANES * VECTOR, row = threadIdx.x / LANES;
+        const bool there = k < w.depth;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            vector<T, VECTOR> value;
-#pragma unroll
-            for (int j = 0; j < VECTOR; j++)
-                value.at[j] = at[i][j];
-            *(vector<T, VECTOR> *)&tile[row + i * STEP][under] = value;
+            const T *element = there ? from.at(places[row + i * STEP], t) : NULL;
+            send<VECTOR * sizeof(T)>(&tile[row + i * STEP][under], element ? element : w.at, element);
         }
+        t = tap_after(w, t, k, DEPTH);
+        k += DEPTH;
     }
+#endif
 };
 
 /* 16 x BN of the weights: thread t has depth t / (BN / 4) and four outputs. */
@@ -131,27 +135,28 @@ template <class T, int BN> struct weights_part {
         next = tap_of(w, k);
     }
 
-    /* And on to the next step. */
-    __device__ inline void load(const weights<T> &w, int column)
+    /* Where this thread reads, or NULL; and on to the next step. */
+    __device__ inline const T *advance(const weights<T> &w, int column)
     {
-        const tap t = next;
-        const bool there = threadIdx.x < DEPTH * BN / 4 && k < w.depth;
+        const bool there = threadIdx.x < DEPTH * BN / 4 && k < w.depth && column < w.outputs;
+        const T *from = w.at + next.row * w.tap_row + next.column * w.tap_column + next.inner * w.step;
         next = tap_after(w, next, k, DEPTH);
         k += DEPTH;
-        at = {};
+        return there ? from + column * w.output : NULL;
+    }
+
+    __device__ inline void load(const weights<T> &w, int column)
+    {
         column += threadIdx.x % (BN / 4) * 4;
-        if (!there)
-            return;
-        const T *from = w.at + t.row * w.tap_row + t.column * w.tap_column + t.inner * w.step;
-        if (w.whole) {
-            if (column < w.outputs)
-                at = *(const vector<T, 4> *)(from + column);
-            return;
-        }
+        const T *from = advance(w, column);
+        at = {};
+        if (from && w.whole)
+            at = *(const vector<T, 4> *)from;
+        else if (from)
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (column + j < w.outputs)
-                at.at[j] = from[(column + j) * w.output];
+            for (int j = 0; j < 4; j++)
+                if (column + j < w.outputs)
+                    at.at[j] = from[j * w.output];
     }
 
     __device__ inline void store(T (*tile)[BN]) const
@@ -160,16 +165,29 @@ template <class T, int BN> struct weights_part {
             *(vector<T, 4> *)&tile[threadIdx.x / (BN / 4)][threadIdx.x % (BN / 4) * 4] = at;
     }
 
-    /* Of every 16 outputs the first two of each four come first: as matrix units spread four outputs to a thread. */
-    __device__ inline void store(T (*tile)[BN + 2]) const
+#if TENSOR_UNITS
+    /* Without registers between. Of every 16 outputs the first two of each four come first: as matrix units spread four
+     * outputs to a thread. */
+    __device__ inline void send_to(T (*tile)[BN + 2], const weights<T> &w, int column)
     {
+        const int four = threadIdx.x % (BN / 4);
+        column += four * 4;
+        const T *from = advance(w, column);
         if (threadIdx.x >= DEPTH * BN / 4)
             return;
-        const int four = threadIdx.x % (BN / 4);
         T *to = &tile[threadIdx.x / (BN / 4)][four / 4 * 16 + four % 4 * 2];
-        *(vector<T, 2> *)to = {at.at[0], at.at[1]};
-        *(vector<T, 2> *)(to + 8) = {at.at[2], at.at[3]};
+        if (w.whole) {
+            send<2 * sizeof(T)>(to, from ? from : w.at, from);
+            send<2 * sizeof(T)>(to + 8, from ? from + 2 : w.at, from);
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const bool there = from && column + j < w.outputs;
+            send<sizeof(T)>(to + j / 2 * 8 + j % 2, there ? from + j * w.output : w.at, there);
+        }
     }
+#endif
 };
 
 /* sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows of a thread come in fours, as the
@@ -284,8 +302,7 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
                 halves<2> bs;
                 bs.take(0, b[0]);
                 bs.take(1, b[BN + 2]);
-                add_product(part[0][n], as[0], bs);
-                add_product(part[1][n], as[1], bs);
+                add_product(part[0][n], part[1][n], as, bs);
             }
         }
     }
@@ -303,9 +320,10 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
 
     template <class Source> __device__ inline void run(const Source &from, const weights<float> &w, const place *places)
     {
-        __shared__ __align__(16) float left[2][BM][DEPTH];
-        __shared__ __align__(16) float right[2][DEPTH][BN + 2];
-        const int column = blockIdx.y * BN;
+        constexpr int STAGES = BN == 64 ? 3 : 2;
+        __shared__ __align__(16) float left[STAGES][BM][DEPTH];
+        __shared__ __align__(16) float right[STAGES][DEPTH][BN + 2];
+        const int column = blockIdx.y * BN, steps = (w.depth + DEPTH - 1) / DEPTH;
         rows_part<float, BM, VECTOR> rows;
         weights_part<float, BN> outputs;
         float part[2][4][4] = {};
@@ -314,19 +332,22 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
             sum[i / 4][i % 4] = 0;
         rows.start(w);
         outputs.start(w);
-        rows.load(from, w, places);
-        outputs.load(w, column);
-        for (int k = 0, now = 0; k < w.depth; k += DEPTH, now ^= 1) {
-            rows.store(left[now]);
-            outputs.store(right[now]);
-            __syncthreads();
-            if (k + DEPTH < w.depth) {
-                rows.load(from, w, places);
-                outputs.load(w, column);
+        for (int step = 1 - STAGES, next = 0; step < steps; step++) {
+            if (step >= 0) {
+                wait_sent<STAGES - 2>();
+                __syncthreads();
             }
-            multiply(left[now], right[now], part);
-            if (k / DEPTH % 4 == 3)
-                collect(part);
+            if (step + STAGES - 1 < steps) {
+                rows.send_to(left[next], from, w, places);
+                outputs.send_to(right[next], w, column);
+            }
+            sent();
+            next = next + 1 < STAGES ? next + 1 : 0; /* the oldest, too */
+            if (step >= 0) {
+                multiply(left[next], right[next], part);
+                if (step % 4 == 3)
+                    collect(part);
+            }
         }
         collect(part);
     }

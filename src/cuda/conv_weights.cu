@@ -187,8 +187,7 @@ template <int WIDE> struct block_sums<float, WIDE> {
                 halves<2> b;
                 b.take(0, right[d][column + n * 8]);
                 b.take(1, right[d + 4][column + n * 8]);
-                add_product(part[0][n], a[0], b);
-                add_product(part[1][n], a[1], b);
+                add_product(part[0][n], part[1][n], a, b);
             }
         }
         if (!last)
@@ -206,7 +205,8 @@ template <int WIDE> struct block_sums<float, WIDE> {
 #endif
 
 template <class T, int POOL, int WIDE, int VECTOR>
-__global__ void __launch_bounds__(block_size<WIDE>::THREADS) weights_kernel(const pc__cuda_conv s, const operands<T> in)
+__global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? 256 / WIDE : 1)
+    weights_kernel(const pc__cuda_conv s, const operands<T> in)
 {
     typedef step_part<T, POOL, WIDE, VECTOR> part_type;
     typedef block_sums<T, WIDE> sums_type;

@@ -33,14 +33,38 @@ __device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* sum[16][8] += a[16][8] b[8][8], spread over the warp: with g = lane / 4 and t = lane % 4, a thread has a[g][t],
- * a[g + 8][t], a[g][t + 4], a[g + 8][t + 4]; b[t][g], b[t + 4][g]; sum[g][2 t], its neighbour, and the same of g + 8.
- */
-__device__ inline void add_product(float (&sum)[4], const halves<4> &a, const halves<2> &b)
+/* sum[32][8] += a[32][8] b[8][8], spread over the warp, for each half of 16 rows: with g = lane / 4 and t = lane % 4, a
+ * thread has a[g][t], a[g + 8][t], a[g][t + 4], a[g + 8][t + 4]; b[t][g], b[t + 4][g]; sum[g][2 t], its neighbour, and
+ * the same of g + 8. The halves take turns, since each product waits for the sum before it. */
+__device__ inline void add_product(float (&upper)[4], float (&lower)[4], const halves<4> (&a)[2], const halves<2> &b)
 {
-    add_tensor(sum, a.low, b.high);
-    add_tensor(sum, a.high, b.low);
-    add_tensor(sum, a.high, b.high);
+    add_tensor(upper, a[0].low, b.high);
+    add_tensor(lower, a[1].low, b.high);
+    add_tensor(upper, a[0].high, b.low);
+    add_tensor(lower, a[1].high, b.low);
+    add_tensor(upper, a[0].high, b.high);
+    add_tensor(lower, a[1].high, b.high);
+}
+
+/* Elements from global to shared memory while the thread goes on; zeros where `there` is false, but `from` is read
+ * memory even so. */
+template <int BYTES> __device__ inline void send(void *to, const void *from, bool there)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
+                 "r"(there ? BYTES : 0)
+                 : "memory");
+}
+
+__device__ inline void sent()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until all but the latest `LATER` groups have arrived. */
+template <int LATER> __device__ inline void wait_sent()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 #endif
 
