@@ -14,11 +14,11 @@ template <class T> struct picture {
     const T *x;
     int h, w, c;
 
-    template <int N> __device__ inline void read(const place &p, const tap &t, vector<T, N> &value) const
+    __device__ inline const T *at(const place &p, const tap &t) const
     {
         const int row = p.row + t.row, column = p.column + t.column;
-        if ((unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w)
-            value = *(const vector<T, N> *)(x + p.base + (row * w + column) * c + t.inner);
+        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
+        return inside ? x + p.base + (row * w + column) * c + t.inner : NULL;
     }
 };
 
@@ -91,19 +91,19 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
 {
     typedef tile<T, BN, VECTOR> tile_type;
-    __shared__ place places[BM];
-    const long long first = (long long)blockIdx.x * BM;
-    const int column = blockIdx.y * BN + threadIdx.x % tile_type::ACROSS * 4;
-    if (threadIdx.x < BM)
-        places[threadIdx.x] = place_of<POOL>(s, first + threadIdx.x);
+    __shared__ place places[tile_type::BM];
+    const long long first = (long long)blockIdx.x * tile_type::BM;
+    if (threadIdx.x < tile_type::BM)
+        places[threadIdx.x] = place_of<POOL>(s, first + tile_type::row_at(threadIdx.x));
     __syncthreads();
     tile_type t;
     t.run(x, w, places);
-    if (column >= s.o)
-        return;
 #pragma unroll
-    for (int group = 0; group < tile_type::GROUPS; group++)
-        finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group * 4), column);
+    for (int group = 0; group < tile_type::GROUPS; group++) {
+        const int column = blockIdx.y * BN + tile_type::column_of(group);
+        if (column < s.o)
+            finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group), column);
+    }
 }
 
 /* y and argmax from the convolution in memory, which has neither bias nor activation yet: a thread for each element. */
@@ -135,6 +135,7 @@ template <class T, int POOL, int BN, int VECTOR>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
 {
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
+    constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
     forward_kernel<T, POOL, BN, VECTOR><<<grid, THREADS, 0, queue>>>(*s, x, w, to);
 }

@@ -5,6 +5,7 @@
 #include "cuda/activations.cuh"
 #include "cuda/conv.h"
 #include "cuda/sums.cuh"
+#include "cuda/tensor.cuh"
 
 #define DEPTH 16 /* pixels of a step */
 #define NOWHERE (-(1 << 28))
@@ -54,11 +55,17 @@ template <int POOL> __device__ inline window window_of(const pc__cuda_conv &s, l
     return {image * s.h * s.w * s.c, index * s.o, row * s.sh - s.ph, column * s.sw - s.pw, place};
 }
 
-/* What a thread brings in of a step. */
-template <class T, int POOL, int WIDE> struct step_part {
+template <class T, int N> struct alignas(N * sizeof(T)) together {
+    T at[N];
+};
+
+/* What a thread brings in of a step: of x VECTOR channels of each of its pixels. */
+template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
     static constexpr int THREADS = block_size<WIDE>::THREADS, APART = THREADS / WIDE, PLACES = POOL == 2 ? 4 : 1;
-    static constexpr int PIXELS = DEPTH / APART, WINDOWS = DEPTH / PLACES / APART;
-    T x[PIXELS], g[WINDOWS];
+    static constexpr int X_ACROSS = WIDE / VECTOR, X_APART = THREADS / X_ACROSS;
+    static constexpr int PIXELS = DEPTH / X_APART, WINDOWS = DEPTH / PLACES / APART;
+    together<T, VECTOR> x[PIXELS];
+    T g[WINDOWS];
     int place[WINDOWS];
 
     /* This thread's row of the product: where it reads under each pixel. */
@@ -80,12 +87,12 @@ template <class T, int POOL, int WIDE> struct step_part {
         const int side = threadIdx.x / WIDE, o = blockIdx.y * WIDE + threadIdx.x % WIDE;
 #pragma unroll
         for (int i = 0; i < PIXELS; i++) {
-            const int pixel = side + i * APART;
+            const int pixel = threadIdx.x / X_ACROSS + i * X_APART;
             const window &at = windows[pixel / PLACES];
             const int row = at.row + pixel % PLACES / 2 * s.sh, column = at.column + pixel % PLACES % 2 * s.sw;
-            x[i] = u.bias ? T(1) : T(0);
+            x[i] = {u.bias ? T(1) : T(0)};
             if (u.there && (unsigned)(row + u.row) < (unsigned)s.h && (unsigned)(column + u.column) < (unsigned)s.w)
-                x[i] = in.x[at.base + (row * s.w + column) * s.c + u.offset];
+                x[i] = *(const together<T, VECTOR> *)(in.x + at.base + (row * s.w + column) * s.c + u.offset);
         }
 #pragma unroll
         for (int i = 0; i < WINDOWS; i++) {
@@ -104,12 +111,12 @@ template <class T, int POOL, int WIDE> struct step_part {
         }
     }
 
-    __device__ inline void store(T (*left)[WIDE + 4], T (*right)[WIDE]) const
+    template <int LEFT, int RIGHT> __device__ inline void store(T (*left)[LEFT], T (*right)[RIGHT]) const
     {
         const int side = threadIdx.x / WIDE, across = threadIdx.x % WIDE;
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
-            left[side + i * APART][across] = x[i];
+            *(together<T, VECTOR> *)&left[threadIdx.x / X_ACROSS + i * X_APART][threadIdx.x % X_ACROSS * VECTOR] = x[i];
 #pragma unroll
         for (int i = 0; i < WINDOWS; i++)
 #pragma unroll
@@ -118,21 +125,102 @@ template <class T, int POOL, int WIDE> struct step_part {
     }
 };
 
-template <class T, int POOL, int WIDE>
-__global__ void __launch_bounds__(block_size<WIDE>::THREADS) weights_kernel(const pc__cuda_conv s, const operands<T> in)
-{
+/* The sums of a block: a thread's are in rows row_of(i), two or four columns side by side from column_of(i). */
+template <class T, int WIDE> struct block_sums {
     typedef block_size<WIDE> size;
-    typedef step_part<T, POOL, WIDE> part_type;
+    static constexpr int LEFT = WIDE + 4, RIGHT = WIDE, COUNT = 4 * size::GROUPS, BESIDE = 4;
+    T sum[COUNT][4] = {};
+
+    static __device__ inline int row_of(int i)
+    {
+        return i / 4 * size::DOWN * 4 + threadIdx.x / size::ACROSS * 4 + i % 4;
+    }
+
+    static __device__ inline int column_of(int)
+    {
+        return threadIdx.x % size::ACROSS * 4;
+    }
+
+    __device__ inline void add(const T (*left)[LEFT], const T (*right)[RIGHT], bool)
+    {
+#pragma unroll
+        for (int d = 0; d < DEPTH; d++) {
+            const four<T> b = *(const four<T> *)&right[d][column_of(0)];
+#pragma unroll
+            for (int i = 0; i < COUNT; i += 4) {
+                const four<T> a = *(const four<T> *)&left[d][row_of(i)];
+#pragma unroll
+                for (int j = 0; j < 16; j++)
+                    sum[i + j / 4][j % 4] += a.at[j / 4] * b.at[j % 4];
+            }
+        }
+    }
+};
+
+#if TENSOR_UNITS
+/* By matrix units: each warp makes 32 rows x WIDE / 2 columns. */
+template <int WIDE> struct block_sums<float, WIDE> {
+    static constexpr int LEFT = WIDE + 8, RIGHT = WIDE + 8, TILES = WIDE / 16, COUNT = 4 * TILES, BESIDE = 2;
+    float sum[COUNT][2] = {}, part[2][TILES][4] = {};
+
+    static __device__ inline int row_of(int i)
+    {
+        return threadIdx.x / 64 * 32 + i % 4 * 8 + threadIdx.x % 32 / 4;
+    }
+
+    static __device__ inline int column_of(int i)
+    {
+        return threadIdx.x / 32 % 2 * (WIDE / 2) + i / 4 * 8 + threadIdx.x % 4 * 2;
+    }
+
+    __device__ inline void add(const float (*left)[LEFT], const float (*right)[RIGHT], bool last)
+    {
+        const int row = row_of(0), column = column_of(0) - threadIdx.x % 4 * 2 + threadIdx.x % 32 / 4;
+#pragma unroll
+        for (int d = threadIdx.x % 4; d < DEPTH; d += 8) {
+            halves<4> a[2];
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                a[j / 4].take(j % 4, left[d + j % 4 / 2 * 4][row + j / 4 * 16 + j % 2 * 8]);
+#pragma unroll
+            for (int n = 0; n < TILES; n++) {
+                halves<2> b;
+                b.take(0, right[d][column + n * 8]);
+                b.take(1, right[d + 4][column + n * 8]);
+                add_product(part[0][n], part[1][n], a, b);
+            }
+        }
+        if (!last)
+            return;
+            /* matrix units cut their sums short, so these are added up by fours of steps */
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                sum[i][j] += part[i % 4 / 2][i / 4][i % 2 * 2 + j];
+                part[i % 4 / 2][i / 4][i % 2 * 2 + j] = 0;
+            }
+    }
+};
+#endif
+
+template <class T, int POOL, int WIDE, int VECTOR>
+__global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? 256 / WIDE : 1)
+    weights_kernel(const pc__cuda_conv s, const operands<T> in)
+{
+    typedef step_part<T, POOL, WIDE, VECTOR> part_type;
+    typedef block_sums<T, WIDE> sums_type;
     constexpr int WINDOWS = DEPTH / part_type::PLACES;
-    __shared__ __align__(16) T left[2][DEPTH][WIDE + 4];
-    __shared__ __align__(16) T right[2][DEPTH][WIDE];
+    __shared__ __align__(16) T left[2][DEPTH][sums_type::LEFT];
+    __shared__ __align__(16) T right[2][DEPTH][sums_type::RIGHT];
     __shared__ window windows[2][WINDOWS];
-    const int first_k = blockIdx.x * WIDE, x = threadIdx.x % size::ACROSS * 4, y = threadIdx.x / size::ACROSS * 4;
+    const int first_k = blockIdx.x * WIDE;
     const long long begin = blockIdx.z * in.piece;
     const long long end = begin + in.piece < in.steps ? begin + in.piece : in.steps;
-    const typename part_type::under u = part_type::under_of(s, in.depth, first_k + threadIdx.x % WIDE);
+    const typename part_type::under u =
+        part_type::under_of(s, in.depth, first_k + threadIdx.x % part_type::X_ACROSS * VECTOR);
     part_type part;
-    T sum[4 * size::GROUPS][4] = {};
+    sums_type sums;
     if (threadIdx.x < 2 * WINDOWS)
         windows[threadIdx.x / WINDOWS][threadIdx.x % WINDOWS] = window_of<POOL>(s, begin * WINDOWS + threadIdx.x);
     __syncthreads();
@@ -147,26 +235,16 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS) weights_kernel(cons
             windows[now][threadIdx.x] = window_of<POOL>(s, (step + 2) * WINDOWS + threadIdx.x);
         if (step + 1 < end)
             part.load(s, in, u, windows[now ^ 1]);
-#pragma unroll
-        for (int d = 0; d < DEPTH; d++) {
-            const four<T> b = *(const four<T> *)&right[now][d][x];
-#pragma unroll
-            for (int i = 0; i < 4 * size::GROUPS; i += 4) {
-                const four<T> a = *(const four<T> *)&left[now][d][i * size::DOWN + y];
-#pragma unroll
-                for (int j = 0; j < 16; j++)
-                    sum[i + j / 4][j % 4] += a.at[j / 4] * b.at[j % 4];
-            }
-        }
+        sums.add(left[now], right[now], step + 1 == end || step % 4 == 3);
     }
     T *to = in.sums + (long long)blockIdx.z * (in.depth + 1) * s.o;
 #pragma unroll
-    for (int i = 0; i < 4 * size::GROUPS; i++)
+    for (int i = 0; i < sums_type::COUNT; i++)
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const int k = first_k + i / 4 * size::DOWN * 4 + y + i % 4, o = blockIdx.y * WIDE + x + j;
+        for (int j = 0; j < sums_type::BESIDE; j++) {
+            const int k = first_k + sums_type::row_of(i), o = blockIdx.y * WIDE + sums_type::column_of(i) + j;
             if (k <= in.depth && o < s.o)
-                to[(long long)k * s.o + o] = sum[i][j];
+                to[(long long)k * s.o + o] = sums.sum[i][j];
         }
 }
 
@@ -223,26 +301,36 @@ plan plan_of(const pc__cuda_conv *s, int multiprocessors, bool dweight)
     return p;
 }
 
-template <class T, int POOL, int WIDE>
+template <class T, int POOL, int WIDE, int VECTOR>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &in, const plan &p)
 {
     const dim3 grid((unsigned)pieces_of(p.depth + 1, WIDE), (unsigned)pieces_of(s->o, WIDE), (unsigned)p.pieces);
-    weights_kernel<T, POOL, WIDE><<<grid, block_size<WIDE>::THREADS, 0, queue>>>(*s, in);
+    weights_kernel<T, POOL, WIDE, VECTOR><<<grid, block_size<WIDE>::THREADS, 0, queue>>>(*s, in);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<double> &in, const plan &p)
 {
-    launch<double, 0, 32>(queue, s, in, p);
+    launch<double, 0, 32, 1>(queue, s, in, p);
+}
+
+template <int POOL>
+void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
+{
+    const bool whole = s->c % 4 == 0 && (uintptr_t)in.x % 16 == 0;
+    if (p.wide == 64)
+        whole ? launch<float, POOL, 64, 4>(queue, s, in, p) : launch<float, POOL, 64, 1>(queue, s, in, p);
+    else
+        whole ? launch<float, POOL, 32, 4>(queue, s, in, p) : launch<float, POOL, 32, 1>(queue, s, in, p);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
 {
     if (s->pool > 2)
-        p.wide == 64 ? launch<float, 0, 64>(queue, s, in, p) : launch<float, 0, 32>(queue, s, in, p);
+        launch_wide<0>(queue, s, in, p);
     else if (s->pool == 2)
-        p.wide == 64 ? launch<float, 2, 64>(queue, s, in, p) : launch<float, 2, 32>(queue, s, in, p);
+        launch_wide<2>(queue, s, in, p);
     else
-        p.wide == 64 ? launch<float, 1, 64>(queue, s, in, p) : launch<float, 1, 32>(queue, s, in, p);
+        launch_wide<1>(queue, s, in, p);
 }
 
 template <class T>

@@ -1,0 +1,73 @@
+/* tensor.cuh: products of floats by matrix units, which read 11 bits of each factor: a float is the sum of two such
+ * halves (but for its last bit or two), and a product that of three of the four products of halves; the one left out is
+ * below 2^-22 of it. An infinite factor gives NaN. */
+#ifndef PC__CUDA_TENSOR_CUH
+#define PC__CUDA_TENSOR_CUH
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define TENSOR_UNITS 1
+#else
+#define TENSOR_UNITS 0
+#endif
+
+namespace
+{
+
+/* N floats taken apart. */
+template <int N> struct halves {
+    unsigned high[N], low[N];
+
+    __device__ inline void take(int i, float x)
+    {
+        high[i] = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+        low[i] = __float_as_uint(x - __uint_as_float(high[i]));
+    }
+};
+
+#if TENSOR_UNITS
+__device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* sum[32][8] += a[32][8] b[8][8], spread over the warp, for each half of 16 rows: with g = lane / 4 and t = lane % 4, a
+ * thread has a[g][t], a[g + 8][t], a[g][t + 4], a[g + 8][t + 4]; b[t][g], b[t + 4][g]; sum[g][2 t], its neighbour, and
+ * the same of g + 8. The halves take turns, since each product waits for the sum before it. */
+__device__ inline void add_product(float (&upper)[4], float (&lower)[4], const halves<4> (&a)[2], const halves<2> &b)
+{
+    add_tensor(upper, a[0].low, b.high);
+    add_tensor(lower, a[1].low, b.high);
+    add_tensor(upper, a[0].high, b.low);
+    add_tensor(lower, a[1].high, b.low);
+    add_tensor(upper, a[0].high, b.high);
+    add_tensor(lower, a[1].high, b.high);
+}
+
+/* Elements from global to shared memory while the thread goes on; zeros where `there` is false, but `from` is read
+ * memory even so. */
+template <int BYTES> __device__ inline void send(void *to, const void *from, bool there)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
+                 "r"(there ? BYTES : 0)
+                 : "memory");
+}
+
+__device__ inline void sent()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until all but the latest `LATER` groups have arrived. */
+template <int LATER> __device__ inline void wait_sent()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
+#endif
+
+} // namespace
+
+#endif
