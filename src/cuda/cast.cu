@@ -230,3 +230,12 @@ void pc__cuda_arange(void *data, int dtype, int64_t n, double start, double step
         return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<double *>(data), n, start, step);
     }
 }
+
+int pc__cuda_code_version(void)
+{
+    cudaFuncAttributes code;
+    if (cudaFuncGetAttributes(&code, count_up<float>) == cudaSuccess)
+        return code.ptxVersion < code.binaryVersion ? code.ptxVersion : code.binaryVersion;
+    (void)cudaGetLastError();
+    return 0;
+}
