@@ -116,6 +116,7 @@ template <class T> void transpose_tiles(const pc__cuda_launch *l, int along)
     const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
     const uint32_t tiles = ((height + SIDE - 1) / SIDE) * ((width + SIDE - 1) / SIDE);
     transpose<T><<<w.count / height / width * tiles, dim3(SIDE, DEPTH), 0, l->queue>>>(w, along);
+    pc::note(l, cudaGetLastError());
 }
 
 template <class T> struct fill_of : shape_of<T, 0> {

@@ -215,6 +215,8 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
     launch.queue = pc__cuda_queue(stream);
     launch.multiprocessors = pc__cuda_multiprocessors(stream);
     launch.early = pc__cuda_early(stream);
+    cudaError_t launched = cudaSuccess;
+    launch.status = &launched;
     launch_pieces(&l, &(launching){launcher, context, &launch});
-    return pc__cuda_launched(call);
+    return launched == cudaSuccess ? PC_OK : pc__cuda_check(launched, call->op->name);
 }

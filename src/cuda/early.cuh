@@ -15,9 +15,10 @@ __device__ __forceinline__ void wait_for_earlier()
 #endif
 }
 
-/* The launch's error is CUDA's last one, as with any other. */
+/* An error is CUDA's last one too, as with any other launch. */
 template <class... P>
-void start(void (*kernel)(P...), unsigned blocks, unsigned threads, cudaStream_t queue, int early, P... parameters)
+cudaError_t start(void (*kernel)(P...), unsigned blocks, unsigned threads, cudaStream_t queue, int early,
+                  P... parameters)
 {
     cudaLaunchAttribute overlap = {};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -29,7 +30,7 @@ void start(void (*kernel)(P...), unsigned blocks, unsigned threads, cudaStream_t
     how.attrs = &overlap;
     how.numAttrs = early ? 1 : 0;
     void *list[] = {&parameters...};
-    (void)cudaLaunchKernelExC(&how, reinterpret_cast<const void *>(kernel), list);
+    return cudaLaunchKernelExC(&how, reinterpret_cast<const void *>(kernel), list);
 }
 
 } // namespace pc

@@ -226,6 +226,12 @@ inline unsigned blocks_for(uint32_t items, unsigned per_block, int multiprocesso
     return all < most ? all : most;
 }
 
+inline void note(const pc__cuda_launch *l, cudaError_t status)
+{
+    if (status != cudaSuccess)
+        *l->status = status;
+}
+
 template <class F> void run_flat(const pc__cuda_launch *l, F f)
 {
     const pc__cuda_walk &w = l->walk;
@@ -237,7 +243,7 @@ template <class F> void run_flat(const pc__cuda_launch *l, F f)
     all.tail = w.tail;
     const uint32_t items = w.count + w.tail;
     const unsigned threads = threads_for(items, 1, l->multiprocessors);
-    start(flat<F>, (items + threads - 1) / threads, threads, l->queue, l->early, all, f);
+    note(l, start(flat<F>, (items + threads - 1) / threads, threads, l->queue, l->early, all, f));
 }
 
 template <class F> void run(const pc__cuda_launch *l, F f)
@@ -246,7 +252,7 @@ template <class F> void run(const pc__cuda_launch *l, F f)
         return run_flat(l, f);
     const unsigned threads = threads_for(l->walk.count, AT_ONCE, l->multiprocessors);
     const unsigned blocks = blocks_for(l->walk.count, threads * AT_ONCE, l->multiprocessors);
-    start(l->packed ? map<F, F::pack> : map<F, 1>, blocks, threads, l->queue, l->early, l->walk, f);
+    note(l, start(l->packed ? map<F, F::pack> : map<F, 1>, blocks, threads, l->queue, l->early, l->walk, f));
 }
 
 } // namespace pc

@@ -36,6 +36,7 @@ typedef struct pc__cuda_launch {
     int multiprocessors;
     int early; /* kernels may be started before the work in front of them is done: see early.cuh */
     cudaStream_t queue;
+    cudaError_t *status; /* what a launch returned, unless it was success */
 } pc__cuda_launch;
 
 #ifdef __cplusplus

@@ -183,11 +183,11 @@ template <class T, class A, class O, int N> void launch(const pc__cuda_reduction
 {
     const int64_t width = r->inner / N, tiles = (width + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
     const auto go = [r](auto kernel, int64_t blocks, auto... parameters) {
-        pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, parameters...);
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, parameters...);
     };
     if (r->layout == PC__REDUCE_LONG)
-        pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue, r->early,
-                  in, out, r->reduced, r->parts, r->piece);
+        (void)pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue,
+                        r->early, in, out, r->reduced, r->parts, r->piece);
     else if (r->layout == PC__REDUCE_ROWS)
         go(rows<T, A, O, N>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
     else if (r->layout == PC__REDUCE_COLUMNS)
