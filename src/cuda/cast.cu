@@ -116,6 +116,7 @@ template <class T> void transpose_tiles(const pc__cuda_launch *l, int along)
     const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
     const uint32_t tiles = ((height + SIDE - 1) / SIDE) * ((width + SIDE - 1) / SIDE);
     transpose<T><<<w.count / height / width * tiles, dim3(SIDE, DEPTH), 0, l->queue>>>(w, along);
+    pc::note(l, cudaGetLastError());
 }
 
 template <class T> struct fill_of : shape_of<T, 0> {
@@ -229,4 +230,13 @@ void pc__cuda_arange(void *data, int dtype, int64_t n, double start, double step
     default:
         return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<double *>(data), n, start, step);
     }
+}
+
+int pc__cuda_code_version(void)
+{
+    cudaFuncAttributes code;
+    if (cudaFuncGetAttributes(&code, count_up<float>) == cudaSuccess)
+        return code.ptxVersion < code.binaryVersion ? code.ptxVersion : code.binaryVersion;
+    (void)cudaGetLastError();
+    return 0;
 }

@@ -39,6 +39,9 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
 /* Streaming multiprocessors of the stream's device. */
 int pc__cuda_multiprocessors(const pc_stream *stream);
 
+/* True where the stream's device and driver let kernels be started early (early.cuh). */
+bool pc__cuda_early(const pc_stream *stream);
+
 /* table.c: kernels by op. One that is not written is NULL there: pc_dispatch names it. */
 const pc__kernel *pc__cuda_kernels(void);
 

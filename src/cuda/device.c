@@ -129,6 +129,15 @@ pc_status pc__cuda_enter(int index)
     return PC_OK;
 }
 
+/* Recordings keep the overlap from CUDA 12.3 on. The code must be what was compiled for the device: that for older ones
+ * does not wait. */
+static bool can_start_early(int index)
+{
+    int driver = 0;
+    return CUDART_VERSION >= 12030 && cudaDriverGetVersion(&driver) == cudaSuccess && driver >= 12030 &&
+           capability(index) >= 90 && pc__cuda_code_version() >= 90;
+}
+
 static pc_status open_now(int index)
 {
     pc__cuda_device *device = &pc__cuda_devices[index];
@@ -142,6 +151,7 @@ static pc_status open_now(int index)
                            "asking the GPU for its size"));
     PC__TRY(pc__cuda_check(cudaDeviceGetStreamPriorityRange(&device->least, &device->greatest),
                            "asking the GPU for its priorities"));
+    device->early = can_start_early(index);
     atomic_store(&last_open, index);
     atomic_store_explicit(&device->open, true, memory_order_release);
     return PC_OK;
@@ -160,6 +170,11 @@ pc_status pc__cuda_open(int index)
 int pc__cuda_multiprocessors(const pc_stream *stream)
 {
     return pc__cuda_devices[stream->device.index].multiprocessors;
+}
+
+bool pc__cuda_early(const pc_stream *stream)
+{
+    return pc__cuda_devices[stream->device.index].early;
 }
 
 /* Too little memory is for the caching allocator to report. */

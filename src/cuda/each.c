@@ -142,7 +142,8 @@ static void launch_one(const loop *l, const launching *a)
     for (int d = 0; d < l->ndim; d++) {
         w->shape[d] = (uint32_t)(d == last ? l->shape[d] / n : l->shape[d]);
         w->count *= w->shape[d];
-        divide_by(w, d);
+        if (d > 0) /* what is left for dimension 0 is its coordinate */
+            divide_by(w, d);
     }
     for (int k = 0; k < l->operands; k++) {
         w->data[k] = l->data[k];
@@ -150,6 +151,7 @@ static void launch_one(const loop *l, const launching *a)
             w->strides[k][d] = (uint32_t)(d == last ? l->strides[k][d] * n : l->strides[k][d]);
         w->splat |= (unsigned)(l->strides[k][last] == 0) << k;
     }
+    a->launch->flat = n > 1 && l->ndim == 1 && !w->splat;
     a->launcher(a->launch, a->context);
 }
 
@@ -212,6 +214,9 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
     pc__cuda_launch launch;
     launch.queue = pc__cuda_queue(stream);
     launch.multiprocessors = pc__cuda_multiprocessors(stream);
+    launch.early = pc__cuda_early(stream);
+    cudaError_t launched = cudaSuccess;
+    launch.status = &launched;
     launch_pieces(&l, &(launching){launcher, context, &launch});
-    return pc__cuda_launched(call);
+    return launched == cudaSuccess ? PC_OK : pc__cuda_check(launched, call->op->name);
 }

@@ -1,11 +1,15 @@
-/* loop.cuh: one kernel for everything that works element by element.
+/* loop.cuh: two kernels for everything that works element by element.
  *
- * A block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes per
- * thread and operand under way before the first use, which is what it takes to fill the memory pipes. There are more
- * blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop. */
+ * Where all operands are dense, a thread takes one item and there are as many blocks as that needs: `flat`. Its
+ * parameters are the addresses; those of the other, which walks, are some 300 bytes, which each launch writes.
+ *
+ * Walking, a block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes
+ * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. There are
+ * more blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop. */
 #ifndef PC__CUDA_LOOP_CUH
 #define PC__CUDA_LOOP_CUH
 
+#include "cuda/early.cuh"
 #include "cuda/loop.h"
 
 namespace pc
@@ -141,6 +145,7 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
 template <class F, int N>
 __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_walk w, const F f)
 {
+    wait_for_earlier();
     const uint32_t tile = AT_ONCE * blockDim.x;
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
         if (F::inputs > 0 && N > 1 && w.splat)
@@ -164,11 +169,53 @@ __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_
     }
 }
 
+/* Dense operands: `count` packs, and `tail` elements after them. */
+template <class F> struct line {
+    void *out;
+    const void *in[F::inputs ? F::inputs : 1];
+    uint32_t count, tail;
+};
+
+template <class T, int N> __device__ __forceinline__ pack<T, N> item(const void *data, uint32_t i)
+{
+    return static_cast<const pack<T, N> *>(data)[i];
+}
+
+/* Item i of packs of N */
+template <class F, int N> __device__ __forceinline__ void flat_item(const line<F> &w, const F &f, uint32_t i)
+{
+    pack<typename F::A, N> a = {};
+    pack<typename F::B, N> b = {};
+    pack<typename F::C, N> c = {};
+    if constexpr (F::inputs > 0)
+        a = item<typename F::A, N>(w.in[0], i);
+    if constexpr (F::inputs > 1)
+        b = item<typename F::B, N>(w.in[1], i);
+    if constexpr (F::inputs > 2)
+        c = item<typename F::C, N>(w.in[2], i);
+    pack<typename F::O, N> y;
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        y.v[n] = apply(f, a.v[n], b.v[n], c.v[n]);
+    static_cast<pack<typename F::O, N> *>(w.out)[i] = y;
+}
+
+/* out = f(in...), dense; the threads after the last pack take an element of the tail each */
+template <class F> __global__ void __launch_bounds__(THREADS) flat(const __grid_constant__ line<F> w, const F f)
+{
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    wait_for_earlier();
+    if (i < w.count)
+        flat_item<F, F::pack>(w, f, i);
+    else if (i - w.count < w.tail)
+        flat_item<F, 1>(w, f, w.count * F::pack + (i - w.count));
+}
+
 /* Small work goes in small blocks, to more multiprocessors. */
-inline unsigned threads_for(uint32_t items, int multiprocessors)
+inline unsigned threads_for(uint32_t items, unsigned each, int multiprocessors)
 {
     unsigned threads = THREADS;
-    while (threads > 64 && items < threads * AT_ONCE * (unsigned)multiprocessors)
+    while (threads > 64 && items < threads * each * (unsigned)multiprocessors)
         threads /= 2;
     return threads;
 }
@@ -179,15 +226,33 @@ inline unsigned blocks_for(uint32_t items, unsigned per_block, int multiprocesso
     return all < most ? all : most;
 }
 
-template <class F> void run(const pc__cuda_launch *l, F f)
+inline void note(const pc__cuda_launch *l, cudaError_t status)
+{
+    if (status != cudaSuccess)
+        *l->status = status;
+}
+
+template <class F> void run_flat(const pc__cuda_launch *l, F f)
 {
     const pc__cuda_walk &w = l->walk;
-    const unsigned threads = threads_for(w.count, l->multiprocessors);
-    const unsigned blocks = blocks_for(w.count, threads * AT_ONCE, l->multiprocessors);
-    if (l->packed)
-        map<F, F::pack><<<blocks, threads, 0, l->queue>>>(w, f);
-    else
-        map<F, 1><<<blocks, threads, 0, l->queue>>>(w, f);
+    line<F> all;
+    all.out = w.data[0];
+    for (int k = 0; k < F::inputs; k++)
+        all.in[k] = w.data[k + 1];
+    all.count = w.count;
+    all.tail = w.tail;
+    const uint32_t items = w.count + w.tail;
+    const unsigned threads = threads_for(items, 1, l->multiprocessors);
+    note(l, start(flat<F>, (items + threads - 1) / threads, threads, l->queue, l->early, all, f));
+}
+
+template <class F> void run(const pc__cuda_launch *l, F f)
+{
+    if (l->flat)
+        return run_flat(l, f);
+    const unsigned threads = threads_for(l->walk.count, AT_ONCE, l->multiprocessors);
+    const unsigned blocks = blocks_for(l->walk.count, threads * AT_ONCE, l->multiprocessors);
+    note(l, start(l->packed ? map<F, F::pack> : map<F, 1>, blocks, threads, l->queue, l->early, l->walk, f));
 }
 
 } // namespace pc

@@ -32,8 +32,11 @@ typedef struct pc__cuda_walk {
 typedef struct pc__cuda_launch {
     pc__cuda_walk walk;
     int packed; /* items are packs */
+    int flat;   /* packs of dense operands, none of which repeats: item i is the i-th pack of each */
     int multiprocessors;
+    int early; /* kernels may be started before the work in front of them is done: see early.cuh */
     cudaStream_t queue;
+    cudaError_t *status; /* what a launch returned, unless it was success */
 } pc__cuda_launch;
 
 #ifdef __cplusplus

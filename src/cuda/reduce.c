@@ -30,6 +30,20 @@ static void plan_rows(pc__cuda_reduction *r, bool two_passes)
     cut(r, two_passes && r->lanes == THREADS ? ROW_BLOCKS / r->outer : 1, THREADS * turn);
 }
 
+/* Rows of many turns of large blocks: a piece is 4 turns or more, so that its end, where a block waits for its last
+ * threads, is little of it. */
+static bool plan_long(pc__cuda_reduction *r)
+{
+    enum { TURNS = 4 };
+    const int64_t turn = (int64_t)PC__LONG_THREADS * PC__LONG_AT_ONCE * r->pack;
+    if (r->reduced < 8 * TURNS * turn)
+        return false;
+    r->layout = PC__REDUCE_LONG;
+    r->lanes = PC__LONG_THREADS;
+    cut(r, ROW_BLOCKS / r->outer, TURNS * turn);
+    return true;
+}
+
 /* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. */
 static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
 {
@@ -56,6 +70,9 @@ static pc__cuda_reduction plan(pc_stream *stream, const pc__reduce_attributes *a
     const int64_t run = a->inner == 1 ? a->reduced : a->inner;
     r.pack = (uintptr_t)in % 16 == 0 && run % pack == 0 ? pack : 1;
     r.queue = pc__cuda_queue(stream);
+    r.early = pc__cuda_early(stream);
+    if (a->inner == 1 && r.pack > 1 && two_passes && plan_long(&r)) /* sums have packs */
+        return r;
     if (a->inner == 1)
         plan_rows(&r, two_passes);
     else

@@ -10,6 +10,7 @@ extern "C" {
 
 enum pc__cuda_reduce_layout {
     PC__REDUCE_ROWS,    /* inner is 1: `lanes` threads of a block for each piece of a row */
+    PC__REDUCE_LONG,    /* sums where inner is 1: a large block for each piece of a row */
     PC__REDUCE_COLUMNS, /* blocks of `lanes` accesses side by side and as many rows as fill 256 threads */
     PC__REDUCE_SINGLES  /* a thread for each result: many short columns */
 };
@@ -21,8 +22,12 @@ typedef struct pc__cuda_reduction {
     int64_t parts, piece;
     int layout, lanes; /* lanes: a power of 2 */
     int pack;          /* elements in one access: 16 bytes of them, or 1 */
+    int early;         /* see early.cuh */
     cudaStream_t queue;
 } pc__cuda_reduction;
+
+/* Of PC__REDUCE_LONG: threads of a block, and packs of each in one turn. */
+enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
 
 /* Sums of float32 go on in float64, whose partial sums are the input of the second pass: from and to are float32,
  * float64 or int64; (float32, float64), (float64, float32) and equal ones are there. */

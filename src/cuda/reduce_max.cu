@@ -1,5 +1,6 @@
 /* reduce_max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order
  * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
+#include "cuda/early.cuh"
 #include "cuda/reduce.h"
 
 namespace
@@ -49,6 +50,7 @@ __global__ void __launch_bounds__(THREADS)
     rows(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out, int64_t *out_places)
 {
     __shared__ best<T> warps[THREADS / 32];
+    pc::wait_for_earlier();
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
     const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
@@ -80,6 +82,7 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
                                                    const int64_t *places, T *out, int64_t *out_places)
 {
     __shared__ best<T> bests[THREADS];
+    pc::wait_for_earlier();
     const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
     const int64_t column = (blockIdx.x - piece * tiles) * lanes + x, at = min(column, r.inner - 1);
@@ -106,6 +109,7 @@ template <class T>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in,
                                                    const int64_t *places, T *out, int64_t *out_places)
 {
+    pc::wait_for_earlier();
     const int64_t id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (id >= r.outer * r.inner)
         return;
@@ -121,15 +125,16 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
     const T *in = static_cast<const T *>(from);
     T *out = static_cast<T *>(to);
     const int64_t tiles = (r->inner + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
+    const auto go = [&](auto kernel, int64_t blocks) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, *r, in, places, out,
+                        out_places);
+    };
     if (r->layout == PC__REDUCE_ROWS)
-        rows<<<static_cast<unsigned>((r->outer * r->parts + per_block - 1) / per_block), THREADS, 0, r->queue>>>(
-            *r, in, places, out, out_places);
+        go(rows<T>, (r->outer * r->parts + per_block - 1) / per_block);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        columns<<<static_cast<unsigned>(tiles * r->outer * r->parts), THREADS, 0, r->queue>>>(*r, in, places, out,
-                                                                                              out_places);
+        go(columns<T>, tiles * r->outer * r->parts);
     else
-        singles<<<static_cast<unsigned>((r->outer * r->inner + THREADS - 1) / THREADS), THREADS, 0, r->queue>>>(
-            *r, in, places, out, out_places);
+        go(singles<T>, (r->outer * r->inner + THREADS - 1) / THREADS);
 }
 
 } // namespace

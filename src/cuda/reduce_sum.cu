@@ -1,5 +1,6 @@
 /* reduce_sum.cu: sums of [outer, reduced, inner]. Every thread adds short runs in the input's type and those in the
  * wider one; threads then meet in a fixed tree. Nothing is added atomically, so the bits are the same every time. */
+#include "cuda/early.cuh"
 #include "cuda/reduce.h"
 
 namespace
@@ -23,6 +24,7 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *fr
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
+    pc::wait_for_earlier();
     __shared__ A warps[THREADS / 32];
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
@@ -61,10 +63,63 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
         out[id] = static_cast<O>(total);
 }
 
+/* Added in a tree, COUNT neighbours. */
+template <int COUNT, class T, int N> __device__ __forceinline__ T tree(const pack<T, N> *a)
+{
+    if constexpr (COUNT > 1) {
+        return tree<COUNT / 2>(a) + tree<COUNT / 2>(a + COUNT / 2);
+    } else {
+        T run = a->v[0];
+#pragma unroll
+        for (int k = 1; k < N; k++)
+            run += a->v[k];
+        return run;
+    }
+}
+
+/* A block for each piece of a row: full turns, where no load is conditional, then what is left. */
+template <class T, class A, class O, int N>
+__global__ void __launch_bounds__(PC__LONG_THREADS)
+    pieces(const T *in, O *out, int64_t reduced, int64_t parts, int64_t piece)
+{
+    constexpr int AT_ONCE = PC__LONG_AT_ONCE;
+    constexpr unsigned BLOCK = PC__LONG_THREADS;
+    __shared__ A warps[BLOCK / 32];
+    const int64_t row = blockIdx.x / parts, begin = (blockIdx.x - row * parts) * piece;
+    const unsigned n = static_cast<unsigned>(min(piece, reduced - begin) / N);
+    const pack<T, N> *x = reinterpret_cast<const pack<T, N> *>(in + row * reduced + begin);
+    pc::wait_for_earlier();
+    A total = 0;
+    unsigned i = threadIdx.x;
+    for (; i + (AT_ONCE - 1) * BLOCK < n; i += AT_ONCE * BLOCK) {
+        pack<T, N> a[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            a[u] = x[i + u * BLOCK];
+        total += static_cast<A>(tree<AT_ONCE>(a));
+    }
+    for (; i < n; i += BLOCK)
+        total += static_cast<A>(tree<1>(x + i));
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    total = 0;
+#pragma unroll
+    for (unsigned w = 0; w < BLOCK / 32; w++)
+        total += warps[w];
+    out[blockIdx.x] = static_cast<O>(total);
+}
+
 /* A block: `lanes` packs of neighbouring columns, THREADS / lanes rows at a time, 8 such turns under way. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
+    pc::wait_for_earlier();
     __shared__ A sums[THREADS][N];
     const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
@@ -103,6 +158,7 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
+    pc::wait_for_earlier();
     const int64_t width = r.inner / N, id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (id >= r.outer * width)
         return;
@@ -126,15 +182,18 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
 template <class T, class A, class O, int N> void launch(const pc__cuda_reduction *r, const T *in, O *out)
 {
     const int64_t width = r->inner / N, tiles = (width + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
-    if (r->layout == PC__REDUCE_ROWS)
-        rows<T, A, O, N>
-            <<<static_cast<unsigned>((r->outer * r->parts + per_block - 1) / per_block), THREADS, 0, r->queue>>>(*r, in,
-                                                                                                                 out);
+    const auto go = [r](auto kernel, int64_t blocks, auto... parameters) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, parameters...);
+    };
+    if (r->layout == PC__REDUCE_LONG)
+        (void)pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue,
+                        r->early, in, out, r->reduced, r->parts, r->piece);
+    else if (r->layout == PC__REDUCE_ROWS)
+        go(rows<T, A, O, N>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        columns<T, A, O, N><<<static_cast<unsigned>(tiles * r->outer * r->parts), THREADS, 0, r->queue>>>(*r, in, out);
+        go(columns<T, A, O, N>, tiles * r->outer * r->parts, *r, in, out);
     else
-        singles<T, A, O, N>
-            <<<static_cast<unsigned>((r->outer * width + THREADS - 1) / THREADS), THREADS, 0, r->queue>>>(*r, in, out);
+        go(singles<T, A, O, N>, (r->outer * width + THREADS - 1) / THREADS, *r, in, out);
 }
 
 template <class T, class A, class O> void sum(const pc__cuda_reduction *r, const void *in, void *out)

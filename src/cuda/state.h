@@ -9,6 +9,7 @@
 typedef struct pc__cuda_device {
     atomic_bool open, lost;
     int multiprocessors;
+    bool early;          /* early.cuh */
     int least, greatest; /* stream priorities in CUDA's order */
     pc_error loss;       /* once lost */
 } pc__cuda_device;

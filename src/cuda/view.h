@@ -32,6 +32,10 @@ typedef struct pc__cuda_fault {
     long long where, value, limit; /* element `where` has `value`, which must be from 0 to limit - 1 */
 } pc__cuda_fault;
 
+/* cast.cu: the compute capability, 90 for 9.0, that the code in use on the current device was compiled for; 0: unknown.
+ */
+int pc__cuda_code_version(void);
+
 enum pc__cuda_fault_kind { PC__FAULT_NONE, PC__FAULT_INDEX, PC__FAULT_LABEL };
 
 #ifdef __cplusplus

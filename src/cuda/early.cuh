@@ -1,0 +1,38 @@
+/* early.cuh: launches that overlap with the end of the kernel before them in the queue (CUDA's programmatic dependent
+ * launch, compute capability 9.0): the GPU prepares them while that one still runs, and they wait themselves, in their
+ * first instruction. A kernel that is started so must begin with wait_for_earlier() in all its threads: then whoever
+ * waits for it waits for all before it, as with any other launch. */
+#ifndef PC__CUDA_EARLY_CUH
+#define PC__CUDA_EARLY_CUH
+
+namespace pc
+{
+
+__device__ __forceinline__ void wait_for_earlier()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* An error is CUDA's last one too, as with any other launch. */
+template <class... P>
+cudaError_t start(void (*kernel)(P...), unsigned blocks, unsigned threads, cudaStream_t queue, int early,
+                  P... parameters)
+{
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t how = {};
+    how.gridDim = dim3(blocks);
+    how.blockDim = dim3(threads);
+    how.stream = queue;
+    how.attrs = &overlap;
+    how.numAttrs = early ? 1 : 0;
+    void *list[] = {&parameters...};
+    return cudaLaunchKernelExC(&how, reinterpret_cast<const void *>(kernel), list);
+}
+
+} // namespace pc
+
+#endif
