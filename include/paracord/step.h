@@ -41,10 +41,12 @@ PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_opti
 
 /* One step. The first run calls the function, the second records what it queues and launches that, later ones launch;
  * after pc_optimizer_set_lr and pc_seed it is recorded anew. Weights, the optimiser's state and its count and the
- * thread's generator are those of plain calls of the function, with which runs may alternate. Where gradients are waiting to be added to, the function is called.
+ * thread's generator are those of plain calls of the function, with which runs may alternate. Where gradients are
+ * waiting to be added to, the function is called.
  *
- * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host; another optimiser that
- * counts its steps) makes this run and all later ones plain calls. Recording waits for the stream once. */
+ * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host;
+ * another optimiser that counts its steps) makes this run and all later ones plain calls. Recording waits for the
+ * stream once. */
 PC_API PC_MUST_USE pc_status pc_step_run(pc_step *step);
 
 /* Why runs are plain calls, as a line of text of the step's; NULL while they are not. */

@@ -11,7 +11,7 @@ extern "C" {
 typedef struct pc__cuda_draw {
     uint64_t seed, stream;
     const int64_t *base; /* dropout: 4 times this is added to stream, unless NULL */
-    double low, high; /* as in pc__random_attributes */
+    double low, high;    /* as in pc__random_attributes */
     int64_t n;
     int dtype; /* float32 or float64 */
     int multiprocessors;
