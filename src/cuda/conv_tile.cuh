@@ -297,12 +297,15 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
                 for (int e = 0; e < 2; e++)
                     as[q / 2].take(q % 2 + 2 * e, a[q].at[half * 2 + e]);
 #pragma unroll
-            for (int n = 0; n < 4; n++) {
-                const float *b = &right[t * 4 + half * 2][warp % ACROSS * 32 + n * 8 + g];
-                halves<2> bs;
-                bs.take(0, b[0]);
-                bs.take(1, b[BN + 2]);
-                add_product(part[0][n], part[1][n], as, bs);
+            for (int n = 0; n < 4; n += 2) {
+                halves<2> bs[2];
+#pragma unroll
+                for (int beside = 0; beside < 2; beside++) {
+                    const float *b = &right[t * 4 + half * 2][warp % ACROSS * 32 + (n + beside) * 8 + g];
+                    bs[beside].take(0, b[0]);
+                    bs[beside].take(1, b[BN + 2]);
+                }
+                add_products(&part[0][n], &part[1][n], as, bs);
             }
         }
     }

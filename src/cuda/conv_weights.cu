@@ -11,6 +11,7 @@
 #define NOWHERE (-(1 << 28))
 #define SUMS_MOST ((size_t)64 << 20) /* bytes of the pieces' sums */
 #define PIECE_LEAST 4                /* steps that make a piece worth a block */
+#define STEPS_MANY 512               /* for each multiprocessor: worth half as many pieces again */
 #define REDUCE_ACROSS 32
 #define REDUCE_DOWN 16
 #define DIMENSION_MOST 65535 /* of a grid, across and up */
@@ -205,7 +206,7 @@ template <int WIDE> struct block_sums<float, WIDE> {
 #endif
 
 template <class T, int POOL, int WIDE, int VECTOR>
-__global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? 256 / WIDE : 1)
+__global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (WIDE == 64 ? 4 : 12) : 1)
     weights_kernel(const pc__cuda_conv s, const operands<T> in)
 {
     typedef step_part<T, POOL, WIDE, VECTOR> part_type;
@@ -292,7 +293,8 @@ plan plan_of(const pc__cuda_conv *s, int multiprocessors, bool dweight)
     p.steps = pieces_of(s->n * s->yh * s->yw * s->pool * s->pool, DEPTH);
     const long long tiles = pieces_of(p.depth + 1, p.wide) * pieces_of(s->o, p.wide);
     const long long room = SUMS_MOST / ((size_t)(p.depth + 1) * s->o * 8);
-    long long pieces = (long long)multiprocessors * (p.wide == 64 ? 4 : 8) / tiles;
+    const bool many = s->dtype == PC__CUDA_F32 && p.steps > (long long)multiprocessors * STEPS_MANY;
+    long long pieces = (long long)multiprocessors * (p.wide == 64 ? 4 : many ? 12 : 8) / tiles;
     pieces = pieces < room ? pieces : room;
     pieces = pieces < p.steps / PIECE_LEAST ? pieces : p.steps / PIECE_LEAST;
     pieces = pieces < 1 ? 1 : pieces < DIMENSION_MOST ? pieces : DIMENSION_MOST;

@@ -46,6 +46,19 @@ __device__ inline void add_product(float (&upper)[4], float (&lower)[4], const h
     add_tensor(lower, a[1].high, b.high);
 }
 
+/* The same for two b side by side: four sums take turns. */
+__device__ inline void add_products(float (*upper)[4], float (*lower)[4], const halves<4> (&a)[2],
+                                    const halves<2> (&b)[2])
+{
+#pragma unroll
+    for (int pass = 0; pass < 3; pass++)
+#pragma unroll
+        for (int n = 0; n < 2; n++) {
+            add_tensor(upper[n], pass == 0 ? a[0].low : a[0].high, pass == 1 ? b[n].low : b[n].high);
+            add_tensor(lower[n], pass == 0 ? a[1].low : a[1].high, pass == 1 ? b[n].low : b[n].high);
+        }
+}
+
 /* Elements from global to shared memory while the thread goes on; zeros where `there` is false, but `from` is read
  * memory even so. */
 template <int BYTES> __device__ inline void send(void *to, const void *from, bool there)
