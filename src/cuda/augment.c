@@ -24,7 +24,7 @@ PC__CUDA_KERNEL(augment)
                                       .edge = (int)a->edge,
                                       .cval = a->cval,
                                       .scale = a->scale,
-                                      .fault = ((const pc__cuda_stream *)stream->implementation)->fault};
+                                      .fault = pc__cuda_fault_of(stream)};
     if (augment.n == 0)
         return PC_OK;
     pc__cuda_augment_run(&augment, pc__cuda_queue(stream));

@@ -29,7 +29,7 @@ static pc__cuda_picking picking_of(pc_stream *stream, const pc_call *call, const
                               .count = call->in[1]->shape[0],
                               .row = pc__count(whole->ndim - dim - 1, whole->shape + dim + 1),
                               .multiprocessors = pc__cuda_multiprocessors(stream),
-                              .fault = ((const pc__cuda_stream *)stream->implementation)->fault,
+                              .fault = pc__cuda_fault_of(stream),
                               .queue = pc__cuda_queue(stream)};
 }
 

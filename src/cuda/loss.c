@@ -39,7 +39,7 @@ pc_status pc__cuda_op_cross_entropy(pc_stream *stream, const pc_call *call)
     if (!scratch)
         return PC_ERR_MEMORY;
     pc__cuda_cross_entropy(pc__cuda_queue(stream), &x, pc__data(call->in[1]), pc__data(call->out[0]),
-                           pc__data(call->out[1]), scratch, ((const pc__cuda_stream *)stream->implementation)->fault);
+                           pc__data(call->out[1]), scratch, pc__cuda_fault_of(stream));
     return pc__cuda_launched(call);
 }
 

@@ -19,11 +19,6 @@ void pc_manual_order_leave(int *open)
     *open = 0;
 }
 
-bool pc__order_is_manual(void)
-{
-    return manual > 0;
-}
-
 /* Storages share a few locks; two that share one by chance only wait a little for each other. */
 static pthread_mutex_t locks[64] = {[0 ... 63] = PTHREAD_MUTEX_INITIALIZER};
 

@@ -38,9 +38,6 @@ pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__wor
 /* Let work of `stream` wait for work `ticket` of stream number `id`. */
 pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work);
 
-/* Manual order of the calling thread: uses are noted and waited for by nobody. */
-bool pc__order_is_manual(void);
-
 /* True when nothing queued still uses the storage. */
 bool pc__is_idle(pc__storage *storage);
 

@@ -55,12 +55,8 @@ static pc_status settle(const pc_call *call, pc_stream *stream)
 /* The bytes of its storage that a tensor covers. */
 static pc__check_use range_of(const pc_tensor *t, bool write)
 {
-    size_t size = pc_dtype_size(t->dtype);
-    int64_t last = 0;
-    for (int i = 0; i < t->ndim; i++)
-        last += (t->shape[i] - 1) * t->strides[i];
-    size_t begin = (size_t)t->offset * size, bytes = pc__count(t->ndim, t->shape) ? (size_t)(last + 1) * size : 0;
-    return (pc__check_use){t->storage, begin, begin + bytes, write};
+    size_t size = pc_dtype_size(t->dtype), begin = (size_t)t->offset * size;
+    return (pc__check_use){t->storage, begin, begin + (size_t)pc__span(t) * size, write};
 }
 
 static void check(const pc_call *call, const pc_stream *stream, const pc__work *work)

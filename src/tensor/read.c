@@ -6,15 +6,6 @@
 #include "device/transfer.h"
 #include "tensor/tensor.h"
 
-/* Elements between the first and the last of a strided tensor, counted from its offset. */
-static int64_t span(const pc_tensor *t)
-{
-    int64_t last = 0;
-    for (int i = 0; i < t->ndim; i++)
-        last += (t->shape[i] - 1) * t->strides[i];
-    return last + 1;
-}
-
 static void gather(const pc_tensor *t, const char *from, char *to)
 {
     size_t size = pc_dtype_size(t->dtype);
@@ -68,8 +59,8 @@ pc_status pc__read(const pc_tensor *t, void *host, size_t bytes, const char *who
         return read_here(t, host, bytes, who);
     if (pc__is_contiguous(t))
         return fetch(t, host, n, who);
-    char *copy = pc__alloc((size_t)span(t) * size);
-    pc_status status = copy ? fetch(t, copy, span(t), who) : PC_ERR_MEMORY;
+    char *copy = pc__alloc((size_t)pc__span(t) * size);
+    pc_status status = copy ? fetch(t, copy, pc__span(t), who) : PC_ERR_MEMORY;
     if (status == PC_OK)
         gather(t, copy, host);
     pc__free(copy);

@@ -79,6 +79,15 @@ static inline bool pc__same_shape(const pc_tensor *a, const pc_tensor *b)
     return true;
 }
 
+/* Elements from the first to the last of a strided tensor in memory, both counted; 0 when it has none. */
+static inline int64_t pc__span(const pc_tensor *t)
+{
+    int64_t last = 0;
+    for (int i = 0; i < t->ndim; i++)
+        last += (t->shape[i] - 1) * t->strides[i];
+    return pc__count(t->ndim, t->shape) ? last + 1 : 0;
+}
+
 /* --- dtypes (dtype.c) --- */
 
 static inline bool pc__is_float(pc_dtype dtype)

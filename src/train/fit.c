@@ -1,19 +1,16 @@
 /* fit.c: the training loop. */
 #include "train/fit.h"
 
-#include "device/backend.h"
+#include "device/trace.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
 #include <paracord/trace.h>
-#include <time.h>
 
 double pc__seconds_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return (double)pc__now() * 1e-9;
 }
 
 static void replace(pc_tensor **kept, pc_tensor *t)

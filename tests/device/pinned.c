@@ -3,23 +3,6 @@
 
 #include <pthread.h>
 
-static int two_devices(void **state)
-{
-    (void)state;
-    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 2, .memory = 64 << 20, .kernels = 1)) != PC_OK;
-}
-
-static int nothing_is_left(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        assert_ok(pc_device_synchronize(sim(i)));
-        assert_empty(i);
-    }
-    assert_false(pc_failed());
-    return 0;
-}
-
 static void pinned_tensors(void **state)
 {
     (void)state;
@@ -115,7 +98,7 @@ static void large_copies_are_refused_before_they_begin(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, two_devices, nothing_is_left)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, two_sim_devices, two_are_empty)
 
 int main(void)
 {

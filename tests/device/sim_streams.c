@@ -5,23 +5,6 @@
 
 enum { N = 1 << 16 };
 
-static int two_devices(void **state)
-{
-    (void)state;
-    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 2, .memory = 64 << 20, .kernels = 1)) != PC_OK;
-}
-
-static int nothing_is_left(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        assert_ok(pc_device_synchronize(sim(i)));
-        assert_empty(i);
-    }
-    assert_false(pc_failed());
-    return 0;
-}
-
 /* --- streams --- */
 
 static int order_seen[8], seen;
@@ -355,7 +338,7 @@ static void manual_order(void **state)
     pc_stream_free(s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, two_devices, nothing_is_left)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, two_sim_devices, two_are_empty)
 
 int main(void)
 {

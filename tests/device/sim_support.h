@@ -73,4 +73,33 @@ static inline void assert_empty(int i)
     assert_int_equal(stats.in_use, 0);
 }
 
+/* Setup of tests with two devices; and teardown of tests with the first `devices` of them: nothing is left there. */
+static inline int two_sim_devices(void **state)
+{
+    (void)state;
+    return pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 2, .memory = 64 << 20, .kernels = 1)) != PC_OK;
+}
+
+static inline int assert_all_empty(int devices)
+{
+    for (int i = 0; i < devices; i++) {
+        assert_ok(pc_device_synchronize(sim(i)));
+        assert_empty(i);
+    }
+    assert_false(pc_failed());
+    return 0;
+}
+
+static inline int one_is_empty(void **state)
+{
+    (void)state;
+    return assert_all_empty(1);
+}
+
+static inline int two_are_empty(void **state)
+{
+    (void)state;
+    return assert_all_empty(2);
+}
+
 #endif
