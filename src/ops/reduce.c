@@ -128,7 +128,10 @@ static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
     describe(t, mask, keepdim, &a);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(pc_div_scalar(sum(t, mask, keepdim), (double)a.reduced));
+        /* a sum may be beyond 16 bits where the mean is not */
+        pc_tensor *in = pc__as_dtype(t, pc__is_half((pc_dtype)t->dtype) ? PC_F32 : (pc_dtype)t->dtype);
+        pc_tensor *value = in ? pc_div_scalar(sum(in, mask, keepdim), (double)a.reduced) : NULL;
+        result = pc_keep(pc__as_dtype(value, (pc_dtype)t->dtype));
     }
     return result;
 }
