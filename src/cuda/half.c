@@ -36,6 +36,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_cat] = true,
     [PC__OP_index_select] = true,
     [PC__OP_dropout] = true,
+    [PC__OP_unscale] = true,
     [PC__OP_matmul] = true,
     [PC__OP_linear] = true,
     [PC__OP_sum] = true,

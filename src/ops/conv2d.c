@@ -2,6 +2,7 @@
  * rearranged on the way in, and the result back. */
 #include "ops/conv2d.h"
 
+#include "ops/autocast.h"
 #include "ops/table.h"
 #include "tensor/read.h"
 
@@ -44,7 +45,7 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
-pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
@@ -60,6 +61,19 @@ pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_con
         if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
             y = pc_contiguous(y);
         result = pc_keep(y);
+    }
+    return result;
+}
+
+pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+{
+    if (!pc__autocasting())
+        return conv2d(x, weight, bias, spec);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *b = pc__autocast_down(bias);
+        if (b || !bias)
+            result = pc_keep(conv2d(pc__autocast_down(x), pc__autocast_down(weight), b, spec));
     }
     return result;
 }
