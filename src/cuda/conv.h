@@ -39,6 +39,11 @@ void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void 
 void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                            const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch);
 
+/* dweight and dbias, each of which may be NULL, from sums[piece][depth + 1][o], the rows of a piece in the order
+ * [kh][kw][c] and the bias behind them. */
+void pc__cuda_conv_add_pieces(cudaStream_t queue, const pc__cuda_conv *s, const float *sums, int depth, int pieces,
+                              void *dweight, void *dbias);
+
 #ifdef __cplusplus
 }
 #endif

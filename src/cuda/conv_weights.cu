@@ -253,15 +253,15 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (W
 }
 
 /* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces; REDUCE_DOWN threads share an element. */
-template <class T>
+template <class S, class T>
 __global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
-    reduce_kernel(const pc__cuda_conv s, const T *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
+    reduce_kernel(const pc__cuda_conv s, const S *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
 {
-    __shared__ T parts[REDUCE_DOWN][REDUCE_ACROSS];
+    __shared__ S parts[REDUCE_DOWN][REDUCE_ACROSS];
     pc::wait_for_earlier();
     pc::let_next_start();
     const int count = (depth + 1) * s.o, i = blockIdx.x * REDUCE_ACROSS + threadIdx.x;
-    T sum = 0;
+    S sum = 0;
     if (i < count)
 #pragma unroll 4
         for (int piece = threadIdx.y; piece < pieces; piece += REDUCE_DOWN)
@@ -274,9 +274,9 @@ __global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
         sum += parts[part][threadIdx.x];
     const int k = i / s.o, o = i - k * s.o;
     if (k == depth && dbias)
-        dbias[o] = sum;
+        dbias[o] = T(sum);
     if (k < depth)
-        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = sum;
+        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
 }
 
 /* How the product is cut. */
@@ -342,13 +342,13 @@ void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<float
         launch_wide<1>(queue, s, in, p);
 }
 
-template <class T>
+template <class S, class T>
 void reduce(cudaStream_t queue, const pc__cuda_conv *s, const void *sums, int depth, int pieces, void *dweight,
             void *dbias)
 {
     const unsigned grid = (unsigned)pieces_of((long long)(depth + 1) * s->o, REDUCE_ACROSS);
-    pc::start_grid(reduce_kernel<T>, dim3(grid), dim3(REDUCE_ACROSS, REDUCE_DOWN), 0, queue, s->early, *s,
-                   (const T *)sums, depth, pieces, (T *)dweight, (T *)dbias);
+    pc::start_grid(reduce_kernel<S, T>, dim3(grid), dim3(REDUCE_ACROSS, REDUCE_DOWN), 0, queue, s->early, *s,
+                   (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
 }
 
 template <class T>
@@ -358,7 +358,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const v
     const plan p = plan_of(s, dweight != NULL);
     const operands<T> in = {(const T *)x, (const T *)y, (const T *)dy, argmax, (T *)scratch, p.depth, p.steps, p.piece};
     launch_any(queue, s, in, p);
-    reduce<T>(queue, s, scratch, p.depth, p.pieces, dweight, dbias);
+    reduce<T, T>(queue, s, scratch, p.depth, p.pieces, dweight, dbias);
 }
 
 size_t sums_bytes(const pc__cuda_conv *s, const plan &p)
@@ -367,6 +367,17 @@ size_t sums_bytes(const pc__cuda_conv *s, const plan &p)
 }
 
 } // namespace
+
+void pc__cuda_conv_add_pieces(cudaStream_t queue, const pc__cuda_conv *s, const float *sums, int depth, int pieces,
+                              void *dweight, void *dbias)
+{
+    if (s->dtype == PC__CUDA_F16)
+        reduce<float, pc::f16>(queue, s, sums, depth, pieces, dweight, dbias);
+    else if (s->dtype == PC__CUDA_BF16)
+        reduce<float, pc::bf16>(queue, s, sums, depth, pieces, dweight, dbias);
+    else
+        reduce<float, float>(queue, s, sums, depth, pieces, dweight, dbias);
+}
 
 size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
 {
@@ -381,7 +392,7 @@ void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const voi
     if (dweight && pc__cuda_conv_few_fits(s, x)) {
         const int pieces = pc__cuda_conv_few_weights(queue, s, (const float *)x, (const float *)y, argmax,
                                                      (const float *)dy, (float *)scratch);
-        reduce<float>(queue, s, scratch, s->kh * s->kw * s->c, pieces, dweight, dbias);
+        pc__cuda_conv_add_pieces(queue, s, (const float *)scratch, s->kh * s->kw * s->c, pieces, dweight, dbias);
     } else if (s->dtype == PC__CUDA_F32) {
         backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
     } else {
