@@ -10,6 +10,7 @@
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
+#include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
 #include <paracord/loader.h>

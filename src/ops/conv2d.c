@@ -33,7 +33,8 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
         return pc__fail(PC_ERR_SHAPE, "conv2d: a bias of shape %s does not fit a weight of shape %s",
                         PC__SHAPE_OF(bias), PC__SHAPE_OF(w));
     if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
-        return pc__fail(PC_ERR_DTYPE, "conv2d: input %s, weight %s, bias %s: all must be float32 or all float64",
+        return pc__fail(PC_ERR_DTYPE,
+                        "conv2d: input %s, weight %s, bias %s: all must be of one floating dtype (pc_cast)",
                         pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
     for (int i = 0; i < 2; i++)
         if (out_size(x->shape[2 + i], w->shape[2 + i], spec->stride[i], spec->padding[i]) < spec->pool)

@@ -10,8 +10,7 @@ static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
         return pc__null(PC_ERR_SHAPE, "%s: the input has shape %s and the target %s; they must be the same", who,
                         PC__SHAPE_OF(x), PC__SHAPE_OF(y));
     if (!pc__is_float(x->dtype))
-        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be float32 or float64", who,
-                        pc_dtype_name(x->dtype));
+        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be floating", who, pc_dtype_name(x->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, x->dtype))};

@@ -23,7 +23,7 @@ static pc_status check(const pc_tensor *a, const pc_tensor *b)
         return pc__fail(PC_ERR_SHAPE, "matmul: both tensors need at least one dimension, got %s and %s",
                         PC__SHAPE_OF(a), PC__SHAPE_OF(b));
     if (a->dtype != b->dtype || !pc__is_float(a->dtype))
-        return pc__fail(PC_ERR_DTYPE, "matmul: the dtypes are %s and %s; both must be float32 or float64 (pc_cast)",
+        return pc__fail(PC_ERR_DTYPE, "matmul: the dtypes are %s and %s; both must be of one floating dtype (pc_cast)",
                         pc_dtype_name(a->dtype), pc_dtype_name(b->dtype));
     int64_t ka = a->shape[a->ndim - 1], kb = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
     if (ka != kb)

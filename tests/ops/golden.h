@@ -41,7 +41,7 @@ typedef struct golden_op {
 
 static inline pc_dtype golden_dtype(const char *code)
 {
-    static const char *const codes[PC_DTYPE_COUNT] = {"b", "u8", "i32", "i64", "f32", "f64"};
+    static const char *const codes[PC_DTYPE_COUNT] = {"b", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"};
     for (int i = 0; i < PC_DTYPE_COUNT; i++)
         if (strcmp(code, codes[i]) == 0)
             return (pc_dtype)i;
@@ -128,6 +128,8 @@ static inline pc_tensor *golden_make(const double *values, int64_t n, pc_shape s
         uint8_t u8[GOLDEN_VALUES];
         int32_t i32[GOLDEN_VALUES];
         int64_t i64[GOLDEN_VALUES];
+        pc_f16 f16[GOLDEN_VALUES];
+        pc_bf16 bf16[GOLDEN_VALUES];
         float f32[GOLDEN_VALUES];
         double f64[GOLDEN_VALUES];
     } data;
@@ -145,6 +147,12 @@ static inline pc_tensor *golden_make(const double *values, int64_t n, pc_shape s
             break;
         case PC_I64:
             data.i64[i] = (int64_t)values[i];
+            break;
+        case PC_F16:
+            data.f16[i] = pc_f16_from_float((float)values[i]);
+            break;
+        case PC_BF16:
+            data.bf16[i] = pc_bf16_from_float((float)values[i]);
             break;
         case PC_F32:
             data.f32[i] = (float)values[i];
@@ -206,6 +214,12 @@ static inline double golden_read(const pc_tensor *t, double *values)
             break;
         case PC_I64:
             values[i] = (double)((int64_t *)(void *)raw)[i];
+            break;
+        case PC_F16:
+            values[i] = (double)pc_f16_to_float(((pc_f16 *)(void *)raw)[i]);
+            break;
+        case PC_BF16:
+            values[i] = (double)pc_bf16_to_float(((pc_bf16 *)(void *)raw)[i]);
             break;
         case PC_F32:
             values[i] = (double)((float *)(void *)raw)[i];
