@@ -154,8 +154,10 @@ PC__KERNEL(conv2d)
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     pc__conv s = geometry(x, w, &a->spec);
-    return PICK(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
-                           pc__data(call->out[0]), data_or_null(call->out[1]));
+    pc_status (*run)(const pc__conv *, const void *, const void *, const void *, void *, uint8_t *) =
+        a->planes ? PICK(conv2d_to_planes, x) : PICK(conv2d, x);
+    return run(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL, pc__data(call->out[0]),
+               data_or_null(call->out[1]));
 }
 
 PC__KERNEL(conv2d_backward)
@@ -164,10 +166,11 @@ PC__KERNEL(conv2d_backward)
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->in[2], *g = call->in[4];
     pc__conv s = geometry(x, w, &a->spec);
-    return PICK(conv2d_backward, x)(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]), pc__data(g),
-                                    a->needs[0] ? pc__data(call->out[0]) : NULL,
-                                    a->needs[1] ? pc__data(call->out[1]) : NULL,
-                                    a->needs[2] ? pc__data(call->out[2]) : NULL);
+    pc_status (*run)(const pc__conv *, const void *, const void *, const void *, const uint8_t *, const void *, void *,
+                     void *, void *) = a->planes ? PICK(conv2d_backward_from_planes, x) : PICK(conv2d_backward, x);
+    return run(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]), pc__data(g),
+               a->needs[0] ? pc__data(call->out[0]) : NULL, a->needs[1] ? pc__data(call->out[1]) : NULL,
+               a->needs[2] ? pc__data(call->out[2]) : NULL);
 }
 
 static pc__pool windows(const int64_t *x, const pc_pool2d_spec *spec)
