@@ -2,6 +2,7 @@
 #ifndef PARACORD_H
 #define PARACORD_H
 
+#include <paracord/amp.h>
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>

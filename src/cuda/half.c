@@ -36,6 +36,19 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_cat] = true,
     [PC__OP_index_select] = true,
     [PC__OP_dropout] = true,
+    [PC__OP_unscale] = true,
+    [PC__OP_matmul] = true,
+    [PC__OP_linear] = true,
+    [PC__OP_sum] = true,
+    [PC__OP_max] = true,
+    [PC__OP_softmax] = true,
+    [PC__OP_softmax_backward] = true,
+    [PC__OP_log_softmax] = true,
+    [PC__OP_log_softmax_backward] = true,
+    [PC__OP_max_pool2d] = true,
+    [PC__OP_max_pool2d_backward] = true,
+    [PC__OP_avg_pool2d] = true,
+    [PC__OP_avg_pool2d_backward] = true,
 };
 
 /* A tensor of the call as float32. */

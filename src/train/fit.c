@@ -2,6 +2,7 @@
 #include "train/fit.h"
 
 #include "device/trace.h"
+#include "nn/optimizer.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -19,15 +20,41 @@ static void replace(pc_tensor **kept, pc_tensor *t)
     *kept = pc_tensor_retain(t);
 }
 
+static pc_status descend(const pc__fit *fit, pc_tensor *loss)
+{
+    if (!fit->scaler) {
+        PC__TRY(pc_backward(loss));
+        return pc_optimizer_step(fit->optimizer);
+    }
+    pc_tensor *scaled = pc_scaler_scale(fit->scaler, loss);
+    PC__TRY(scaled ? pc_backward(scaled) : pc_error_last()->status);
+    PC__TRY(pc_scaler_step(fit->scaler, fit->optimizer));
+    return pc_scaler_update(fit->scaler);
+}
+
+pc_status pc__fit_scaler(pc__fit *fit)
+{
+    if (fit->mixed != PC_MIXED_F16 || fit->scaler)
+        return PC_OK;
+    fit->scaler = pc_scaler(pc_tensor_device(fit->optimizer->parameters[0]));
+    return fit->scaler ? PC_OK : pc_error_last()->status;
+}
+
 static pc_status learn(void *context)
 {
     pc__learning *l = context;
+    static const pc_dtype products[] = {[PC_MIXED_NONE] = PC_F32, [PC_MIXED_BF16] = PC_BF16, [PC_MIXED_F16] = PC_F16};
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *logits = pc_forward(l->fit->net, l->x), *loss = pc__batch_loss(logits, l->y);
-        status = loss ? pc_backward(loss) : pc_error_last()->status;
-        if (status == PC_OK)
-            status = pc_optimizer_step(l->fit->optimizer);
+        pc_tensor *logits = NULL, *loss = NULL;
+        PC_AUTOCAST(products[l->fit->mixed])
+        {
+            logits = pc_forward(l->fit->net, l->x);
+            loss = pc__batch_loss(logits, l->y);
+        }
+        status = loss ? descend(l->fit, loss) : pc_error_last()->status;
+        if (l->fit->mixed && logits)
+            logits = pc_cast(pc_detach(logits), PC_F32); /* as scores are read */
         replace(&l->logits, logits);
         replace(&l->loss, loss);
     }
