@@ -15,8 +15,8 @@
  *
  * On another device than the CPU the decoded pictures are copied there once where they fit (half of its free memory:
  * pc_loader_resident says what was decided). What pc_loader_next queues on the program's current stream is then one
- * kernel that gathers the batch, augments it and brings its labels. The host waits at the first batch of an epoch alone,
- * until the device has that epoch's order.
+ * kernel that gathers the batch, augments it and brings its labels. The host waits at the first batch of an epoch
+ * alone, until the device has that epoch's order.
  *
  * Where they do not fit, batches cross as bytes, from pinned memory on a stream of the loader's own, while the device
  * works on the one before; pc_loader_next queues the augmentation there. It waits for the host's part alone, unless the

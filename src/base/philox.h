@@ -1,5 +1,5 @@
-/* philox.h: Philox4x32-10 for hosts and kernels: plain C that .cu files include too. Constants from Salmon et al., SC11,
- * section 5.2. */
+/* philox.h: Philox4x32-10 for hosts and kernels: plain C that .cu files include too. Constants from Salmon et al.,
+ * SC11, section 5.2. */
 #ifndef PC__PHILOX_H
 #define PC__PHILOX_H
 

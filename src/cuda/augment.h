@@ -21,7 +21,7 @@ typedef struct pc__cuda_augment {
      * negative, from *place on; *place is set behind the batch. NULL: there is no epoch. */
     int64_t *place;
     int64_t at, length;
-    unsigned *counter; /* 0 before and after */
+    unsigned *counter;  /* 0 before and after */
     const void *labels; /* [total], label_bytes each: 1, 4 or 8 */
     void *y;            /* [n] */
     int label_bytes;

@@ -22,7 +22,8 @@ __device__ __forceinline__ bool before(const entry &a, const entry &b)
 }
 
 /* The two places that comparison i of a step looks at. In runs of 2 * apart, from both ends inwards (`mirrored`: two
- * sorted halves become halves of which each in the first comes before each in the second), or `apart` from each other. */
+ * sorted halves become halves of which each in the first comes before each in the second), or `apart` from each other.
+ */
 template <class I> struct places {
     I low, high;
 };

@@ -90,8 +90,9 @@ pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, uint64_
 
 static pc__augment_row row_of(const pc_augment_values *v, int height, int width)
 {
-    const pc__augment_drawn drawn = {v->theta,         v->tx,         v->ty,           v->shear,        v->zx, v->zy,
-                                     v->channel_shift, v->brightness, v->flip_horizontal, v->flip_vertical};
+    const pc__augment_drawn drawn = {
+        v->theta,           v->tx,           v->ty, v->shear, v->zx, v->zy, v->channel_shift, v->brightness,
+        v->flip_horizontal, v->flip_vertical};
     return pc__augment_compose(&drawn, height, width);
 }
 

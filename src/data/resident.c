@@ -36,8 +36,8 @@ static bool is_refused(pc_residence wanted, char *why, size_t n)
 
 static int64_t bytes_of(const pc__source *s)
 {
-    const int64_t each = (int64_t)(pc__picture_bytes(s->pictures.size) + sizeof(pc__augment_row) +
-                                   2 * sizeof(int64_t) + pc_dtype_size(pc__label_dtype(s)));
+    const int64_t each = (int64_t)(pc__picture_bytes(s->pictures.size) + sizeof(pc__augment_row) + 2 * sizeof(int64_t) +
+                                   pc_dtype_size(pc__label_dtype(s)));
     return s->pictures.folder.count * each;
 }
 
@@ -54,7 +54,8 @@ static pc_status fits(const pc__source *s, char *why, size_t n, bool *fits)
         snprintf(why, n, "pictures live on %s: %.1f MB of the %.1f MB that are free there", name, bytes * 1e-6,
                  (double)stats.free * 1e-6);
     else
-        snprintf(why, n, "pictures stay in host memory: they take %.1f MB, more than half of the %.1f MB that %s has free",
+        snprintf(why, n,
+                 "pictures stay in host memory: they take %.1f MB, more than half of the %.1f MB that %s has free",
                  bytes * 1e-6, (double)stats.free * 1e-6, name);
     return PC_OK;
 }
@@ -126,8 +127,7 @@ static pc__resident *make(const pc__source *s)
     return NULL;
 }
 
-pc_status pc__resident_new(const pc__source *source, pc_residence wanted, char *why, size_t n,
-                           pc__resident **resident)
+pc_status pc__resident_new(const pc__source *source, pc_residence wanted, char *why, size_t n, pc__resident **resident)
 {
     bool room_enough = false;
     *resident = NULL;

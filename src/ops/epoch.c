@@ -44,7 +44,8 @@ pc_status pc__infer_epoch(pc_call *call, pc__meta *unused)
     const int64_t n = order->ndim == 1 ? order->shape[0] : -1;
     (void)unused;
     if (!is_vector(order, PC_I64, n) || !is_vector(keys, PC_I64, n) || !is_table(table, n))
-        return pc__fail(PC_ERR_SHAPE, "epoch: an order %s, keys %s and a table %s; for n samples they are int64 [n] "
+        return pc__fail(PC_ERR_SHAPE,
+                        "epoch: an order %s, keys %s and a table %s; for n samples they are int64 [n] "
                         "twice and float64 [n, %d]",
                         PC__SHAPE_OF(order), PC__SHAPE_OF(keys), PC__SHAPE_OF(table), PC__AUGMENT_COLUMNS);
     return PC_OK;

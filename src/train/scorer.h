@@ -22,7 +22,7 @@ typedef struct pc__scored {
 } pc__scored;
 
 typedef struct pc__scorer {
-    pc__score *score;  /* where batches are added to */
+    pc__score *score; /* where batches are added to */
     pc__batch_fn each;
     void *context;
     pc__scored ahead[PC__AHEAD];

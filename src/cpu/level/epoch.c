@@ -1,5 +1,5 @@
-/* epoch.c: an epoch's order and table, and its batches. The arithmetic is in ops/, which is not compiled for this level:
- * without fused multiply-add the bits are the same at every level. */
+/* epoch.c: an epoch's order and table, and its batches. The arithmetic is in ops/, which is not compiled for this
+ * level: without fused multiply-add the bits are the same at every level. */
 #include "ops/epoch.h"
 
 #include "cpu/level/kernels.h"
@@ -22,7 +22,7 @@ PC__KERNEL(epoch)
 typedef struct batch {
     const pc__augment_attributes *attributes;
     const uint8_t *pictures, *labels;
-    const int64_t *order;       /* of the batch */
+    const int64_t *order;        /* of the batch */
     const pc__augment_row *rows; /* of the batch */
     int height, width, channels;
     size_t label_bytes;
