@@ -80,6 +80,7 @@ typedef struct pc_cloud_price {
  * that is built in where there is no such copy or it is older. NULL: PC_ERR_FILE, PC_ERR_FORMAT (the message names
  * file, line and fault), PC_ERR_MEMORY. The caller frees it. */
 PC_API PC_MUST_USE pc_cloud *pc_cloud_open(const char *path);
+PC_API PC_MUST_USE pc_cloud *pc_cloud_open_builtin(void);
 PC_API void pc_cloud_free(pc_cloud *cloud);
 
 /* "built in", or its file; the date of its newest prices. They live as long as the catalogue. */

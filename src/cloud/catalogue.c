@@ -56,7 +56,7 @@ static pc_cloud *open_file(const char *path)
     return open_text(path, (char *)bytes);
 }
 
-static pc_cloud *open_builtin(void)
+pc_cloud *pc_cloud_open_builtin(void)
 {
     char *text = pc__alloc(pc__cloud_builtin_size + 1);
     if (text)
@@ -68,7 +68,7 @@ static pc_cloud *open_builtin(void)
  * missed in silence. */
 static pc_cloud *open_newest(void)
 {
-    pc_cloud *builtin = open_builtin();
+    pc_cloud *builtin = pc_cloud_open_builtin();
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     bool nowhere = !(data && *data == '/') && !(home && *home);
     char *path = builtin && !nowhere ? pc_cloud_user_path() : NULL;
@@ -192,10 +192,11 @@ const pc_cloud_instance *pc_cloud_find(const pc_cloud *cloud, const char *name)
     for (int i = 0; i < cloud->instance_count; i++)
         if (strlen(cloud->instances[i].family->name) == n && !strncmp(cloud->instances[i].name, name, n))
             pc__text_add(&there, "%s%s", there.length ? ", " : "", cloud->instances[i].name);
-    for (int i = 0; !there.length && i < cloud->family_count; i++)
-        pc__text_add(&there, "%s%s", i ? ", " : "its families: ", cloud->families[i].name);
-    (void)pc__fail(PC_ERR_NOT_FOUND, "there is no instance \"%.40s\" in the catalogue; there %s %s", name,
-                   there.data && *there.data == 'i' ? "are" : "is", there.failed ? "..." : there.data);
+    bool family = there.length > 0;
+    for (int i = 0; !family && i < cloud->family_count; i++)
+        pc__text_add(&there, "%s%s", i ? ", " : "", cloud->families[i].name);
+    (void)pc__fail(PC_ERR_NOT_FOUND, "there is no instance \"%.40s\" in the catalogue; there are %s%s", name,
+                   family ? "" : "the families ", there.failed ? "..." : there.data);
     pc__text_free(&there);
     return NULL;
 }

@@ -11,8 +11,10 @@
 pc_status pc__cloud_count(pc_module *net, int size, pc_cloud_work *work);
 
 /* Train it for about `seconds` on made-up batches, on the device its parameters are on: the median time of a step, in
- * seconds. Its weights change. */
-pc_status pc__cloud_measure_steps(pc_module *net, int size, int classes, int batch, double seconds, double *step);
+ * seconds, and what of it is the optimiser's, which does not grow with the batch (on a CPU; 0 elsewhere). Its weights
+ * change. */
+pc_status pc__cloud_measure_steps(pc_module *net, int size, int classes, int batch, double seconds, double *step,
+                                  double *update);
 
 /* Seconds of one thread to read and decode a picture of these files (below `root`), taken evenly from the list for
  * about `seconds`. */
