@@ -135,5 +135,18 @@ PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x); /* 
 PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from);        /* converts and broadcasts */
 PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value);
 
+typedef struct pc_mandelbrot_spec {
+    int reserved_;
+    double x_min, x_max, y_min, y_max; /* the region of the plane; all 0: -2 to 1, -1 to 1 */
+    int iterations;                    /* 0: 20 */
+} pc_mandelbrot_spec;
+
+/* The Mandelbrot set in `counts`, [height, width], contiguous: element (row, column) stands for
+ * c = (x_min + column * ((x_max - x_min) / width)) + (y_min + row * ((y_max - y_min) / height)) i. With z = c, then z =
+ * z * z + c and so on, uint8 and int32 count how many z have |z| < 2 before the first that has not, `iterations` at
+ * most; float32 counts in fractions of a step, without edges between one count and the next. In float64 throughout,
+ * every operation rounded for itself: whole counts are the same on every device, those of a plain loop. */
+PC_API PC_MUST_USE pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_spec spec);
+
 PC_END
 #endif

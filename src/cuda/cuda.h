@@ -9,8 +9,11 @@
 typedef struct pc__cuda_stream {
     cudaStream_t stream;   /* where work goes now: its own, or that of a recording */
     pc__cuda_fault *fault; /* of the call at hand: host memory that the device writes */
+    unsigned *counters;    /* PC__CUDA_COUNTERS of them, in device memory */
     int scratch_level;     /* 1 while a kernel runs inside half.c, which holds the first scratch */
 } pc__cuda_stream;
+
+#define PC__CUDA_COUNTERS 4096
 
 /* Where kernels of this call go; the device is already the current one of the thread. */
 static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
@@ -22,6 +25,13 @@ static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
 static inline pc__cuda_fault *pc__cuda_fault_of(const pc_stream *stream)
 {
     return ((const pc__cuda_stream *)stream->implementation)->fault;
+}
+
+/* Zeros in device memory, by which the blocks of a kernel count who is done, so that the last one can put the parts
+ * together. Every kernel leaves them zero: what runs in this queue runs one after the other. */
+static inline unsigned *pc__cuda_counters(const pc_stream *stream)
+{
+    return ((const pc__cuda_stream *)stream->implementation)->counters;
 }
 
 /* A tensor of the call as kernels see it. */

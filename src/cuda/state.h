@@ -80,6 +80,7 @@ typedef struct pc__cuda_state {
     pc__cuda_stream face; /* first: what kernels see */
     pc_stream *stream;
     cudaStream_t own;
+    unsigned *counters; /* outside recordings */
     pthread_mutex_t lock; /* over all below: waits come from any thread */
 
     pc__cuda_mark mark[PC__CUDA_MARKS]; /* a ring, the oldest first */
@@ -113,6 +114,7 @@ static inline pc__cuda_state *pc__cuda_state_of(const pc_stream *stream)
 }
 
 /* stream.c */
+pc_status pc__cuda_counters_new(unsigned **counters, cudaStream_t queue, const char *what);
 pc_status pc__cuda_stream_open(pc_stream *stream);
 void pc__cuda_stream_close(pc_stream *stream);
 pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work);
@@ -183,6 +185,7 @@ typedef struct pc__cuda_graph {
     pc__cuda_step *step;
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
+    unsigned *counters;
     void **scratch;         /* all that steps were given */
     int scratches, scratch_room;
     pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of them: the largest of each level */

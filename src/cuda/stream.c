@@ -8,10 +8,20 @@ static int priority_of(const pc_stream *stream)
     return PC__MIN(PC__MAX(-stream->priority, device->greatest), device->least);
 }
 
+pc_status pc__cuda_counters_new(unsigned **counters, cudaStream_t queue, const char *what)
+{
+    const size_t bytes = PC__CUDA_COUNTERS * sizeof **counters;
+    PC__TRY(pc__cuda_check(cudaMalloc((void **)counters, bytes), what));
+    PC__TRY(pc__cuda_check(cudaMemsetAsync(*counters, 0, bytes, queue), what));
+    return pc__cuda_check(cudaStreamSynchronize(queue), what);
+}
+
 static void destroy(pc__cuda_state *s)
 {
     if (s->own)
         (void)cudaStreamDestroy(s->own);
+    if (s->counters)
+        (void)cudaFree(s->counters);
     if (s->faults)
         (void)cudaFreeHost(s->faults);
     for (int i = 0; i < PC__CUDA_SCRATCHES; i++)
@@ -36,12 +46,14 @@ pc_status pc__cuda_stream_open(pc_stream *stream)
     if (status == PC_OK)
         status = pc__cuda_check(cudaHostAlloc((void **)&s->faults, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
                                 "a stream");
+    if (status == PC_OK)
+        status = pc__cuda_counters_new(&s->counters, s->own, "a stream");
     if (status != PC_OK) {
         destroy(s);
         return status;
     }
     memset(s->faults, 0, bytes);
-    s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults};
+    s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults, .counters = s->counters};
     stream->implementation = s;
     return PC_OK;
 }

@@ -1,5 +1,5 @@
-/* conv2d.c: pool(activation(conv(x) + bias)) as one op. Kernels work on channels-last memory; other inputs are
- * rearranged on the way in, and the result back. */
+/* conv2d.c: pool(activation(conv(x) + bias)) as one op. Kernels read channels-last memory; other inputs are rearranged
+ * on the way in. The result is written in the order that is wanted. */
 #include "ops/conv2d.h"
 
 #include "ops/autocast.h"
@@ -47,6 +47,11 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
 {
+    return pc__conv2d(x, weight, bias, spec, x && !pc__is_channels_last(x));
+}
+
+pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
+{
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
     if (check(x, weight, bias, &spec) != PC_OK)
@@ -54,13 +59,10 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_co
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[3] = {pc__channels_last(x), pc_contiguous(weight), bias ? pc_contiguous(bias) : NULL};
-        pc__conv2d_attributes attributes = {.spec = spec};
+        pc__conv2d_attributes attributes = {.spec = spec, .planes = planes};
         pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
         attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);
-        pc_tensor *y = pc__call(PC__OP_conv2d, in, bias ? 3 : 2, &attributes, sizeof attributes);
-        if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
-            y = pc_contiguous(y);
-        result = pc_keep(y);
+        result = pc_keep(pc__call(PC__OP_conv2d, in, bias ? 3 : 2, &attributes, sizeof attributes));
     }
     return result;
 }
@@ -85,7 +87,10 @@ pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)
     int64_t shape[4] = {x->shape[0], w->shape[0]};
     for (int i = 0; i < 2; i++)
         shape[2 + i] = out_size(x->shape[2 + i], w->shape[2 + i], a->spec.stride[i], a->spec.padding[i]) / a->spec.pool;
-    pc__meta_channels_last(&out[0], x->dtype, shape);
+    if (a->planes)
+        pc__meta_contiguous(&out[0], x->dtype, 4, shape);
+    else
+        pc__meta_channels_last(&out[0], x->dtype, shape);
     int64_t places = a->spec.pool > 1 && a->wants_argmax ? pc__count(4, shape) : 0;
     pc__meta_contiguous(&out[1], PC_U8, 1, &places);
     return PC_OK;
@@ -105,7 +110,9 @@ pc_status pc__infer_conv2d_backward(pc_call *call, pc__meta *out)
 pc_status pc__grad_conv2d(pc__grad *grad)
 {
     pc__conv2d_attributes a = *(const pc__conv2d_attributes *)grad->attributes;
-    pc_tensor *in[5] = {grad->in[0], grad->in[1], grad->out[0], grad->out[1], pc__channels_last(grad->out_grad[0])};
+    pc_tensor *dy = grad->out_grad[0];
+    pc_tensor *in[5] = {grad->in[0], grad->in[1], grad->out[0], grad->out[1],
+                        a.planes ? pc_contiguous(dy) : pc__channels_last(dy)};
     pc_tensor *out[PC__OUT_MAX];
     for (int i = 0; i < 3; i++)
         a.needs[i] = i < grad->n_in && grad->needs[i];

@@ -1,4 +1,4 @@
-/* checkpoint.c: the file: "PCCKPT02", the length of the rest and its checksum, then a header and the tensors in order,
+/* checkpoint.c: the file: "PCCKPT03", the length of the rest and its checksum, then a header and the tensors in order,
  * each with its element count. Little-endian, as everything that Paracord runs on. A change of the header, or of what
  * its fields mean, takes a new number in the first word. */
 #include "train/checkpoint.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <paracord/autograd.h>
 
-static const char magic[8] = "PCCKPT02";
+static const char magic[8] = "PCCKPT03";
 
 /* Eight bytes a field: no gaps, and the same for every compiler. */
 typedef struct header {

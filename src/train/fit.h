@@ -2,7 +2,7 @@
 #ifndef PC__FIT_H
 #define PC__FIT_H
 
-#include "train/scorer.h"
+#include "train/tally.h"
 
 #include <paracord/amp.h>
 #include <paracord/step.h>
@@ -17,11 +17,11 @@ typedef struct pc__standing {
     double seconds;  /* of that epoch so far */
 } pc__standing;
 
-/* What a step reads (owned in `fixed`, where the launches of a recording find it), and the last one's results. */
+/* What a step reads. */
 typedef struct pc__learning {
     struct pc__fit *fit;
     pc_tensor *x, *y;
-    pc_tensor *logits, *loss;
+    bool gathers; /* the step fills x and y itself (data/gather.h) */
 } pc__learning;
 
 typedef struct pc__fit {
@@ -39,10 +39,11 @@ typedef struct pc__fit {
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
 
-    /* While it runs. On a device that works later whole batches are copied to where the recorded step reads them. */
-    pc__scorer scorer;
-    pc_step *step;             /* NULL: not yet, or not on this device */
-    pc__learning fixed, given; /* of the step, and for other batches */
+    /* While it runs. On a device that works later the recorded step reads whole batches from `fixed`, its own, where it
+     * gathers them itself if the pictures are on the device, and where they are copied to otherwise. */
+    pc__tally tally;
+    pc_step *step;      /* NULL: not yet, or not on this device */
+    pc__learning fixed; /* of the step */
 } pc__fit;
 
 /* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host

@@ -37,6 +37,10 @@ char *pc__run_describe(const pc__run *run)
         pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
         pc__text_add(&text, " (%d thread%s)", pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
+    char where[256];
+    (void)pc_loader_resident(run->fit.train, where, sizeof where);
+    if (run->device.type != PC_CPU)
+        pc__text_add(&text, "\n%s", where);
     if (run->resumed)
         pc__text_add(&text, "\ngoing on after epoch %lld, batch %lld", (long long)run->fit.at.epoch,
                      (long long)run->fit.at.batch);
