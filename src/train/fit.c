@@ -43,8 +43,7 @@ static pc_status learn(void *context)
     PC__TRY(status);
     PC_SCOPE {
         pc_tensor *logits = NULL, *loss = NULL;
-        PC_AUTOCAST(products[l->fit->mixed])
-        {
+        PC_AUTOCAST(products[l->fit->mixed]) {
             logits = pc_forward(l->fit->net, l->x);
             loss = pc__batch_loss(logits, l->y);
         }

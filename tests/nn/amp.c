@@ -31,8 +31,7 @@ static void ops_choose_their_dtype(void **state)
             pc_tensor *x = ones(PC_SHAPE(1, 2, 3, 3), PC_F32), *w = ones(PC_SHAPE(2, 2, 3, 3), PC_F32);
             pc_tensor *row = ones(PC_SHAPE(2), PC_F32);
             assert_int_equal(pc_autocast_dtype(), PC_F32);
-            PC_AUTOCAST(half)
-            {
+            PC_AUTOCAST(half) {
                 assert_int_equal(pc_autocast_dtype(), half);
                 assert_dtype(pc_matmul(f, f), half);
                 assert_dtype(pc_matmul(h, f), half);
@@ -54,19 +53,17 @@ static void ops_choose_their_dtype(void **state)
                 assert_dtype(pc_relu(h), half);
                 assert_dtype(pc_tanh(f), PC_F32);
                 assert_dtype(pc_add(h, f), PC_F32);
-                PC_AUTOCAST(PC_F32)
-                {
+                PC_AUTOCAST(PC_F32) {
                     assert_dtype(pc_matmul(f, f), PC_F32);
                     assert_dtype(pc_softmax(h, 1), half);
                 }
                 PC_AUTOCAST(halves[1 - i])
-                assert_dtype(pc_matmul(h, f), halves[1 - i]);
+                    assert_dtype(pc_matmul(h, f), halves[1 - i]);
                 assert_dtype(pc_matmul(f, f), half);
             }
             assert_dtype(pc_matmul(f, f), PC_F32);
             assert_fails(pc_matmul(f, h), PC_ERR_DTYPE, "one floating dtype");
-            PC_AUTOCAST(half)
-            {
+            PC_AUTOCAST(half) {
                 assert_fails(pc_matmul(f, NULL), PC_ERR_ARGUMENT, "matmul");
                 assert_fails(pc_fn_linear(NULL, f, NULL, PC_NONE), PC_ERR_ARGUMENT, "linear");
                 assert_fails(pc_fn_conv2d(x, NULL, NULL, (pc_conv2d_spec){.pool = 0}), PC_ERR_ARGUMENT, "conv2d");
@@ -93,7 +90,7 @@ static void gradients(void **state)
             for (int pass = 0; pass < 2; pass++) {
                 pc_dtype dtype = pass ? halves[i] : PC_F32;
                 PC_AUTOCAST(dtype)
-                loss[pass] = pc_cross_entropy(pc_forward(net, x), labels);
+                    loss[pass] = pc_cross_entropy(pc_forward(net, x), labels);
                 assert_dtype(loss[pass], PC_F32);
                 assert_ok(pc_backward(loss[pass]));
                 for (int k = 0; k < n; k++) {
@@ -119,8 +116,7 @@ static void casts_are_kept(void **state)
     PC_SCOPE {
         pc_tensor *w = ones(PC_SHAPE(2, 2), PC_F32), *x = ones(PC_SHAPE(2, 2), PC_F32);
         assert_ok(pc_require_grad(w, true));
-        PC_AUTOCAST(PC_BF16)
-        {
+        PC_AUTOCAST(PC_BF16) {
             for (int round = 0; round < 3; round++) { /* a backward inside: its casts' records are gone through */
                 pc_tensor *y = pc_sum(pc_matmul(pc_matmul(x, w), w));
                 assert_close(pc_item(y), round < 2 ? 16 : 64, 0);
@@ -157,8 +153,7 @@ static void one_cast_a_scope(void **state)
     PC_SCOPE {
         pc_tensor *w = ones(PC_SHAPE(256, 256), PC_F32), *x = ones(PC_SHAPE(2, 256), PC_BF16);
         assert_ok(pc_require_grad(w, true));
-        PC_AUTOCAST(PC_BF16)
-        {
+        PC_AUTOCAST(PC_BF16) {
             int64_t before = in_use();
             assert_dtype(pc_matmul(x, w), PC_BF16);
             int64_t first = in_use() - before;
@@ -185,7 +180,7 @@ static double learn(pc_dtype dtype, int steps)
             PC_SCOPE {
                 pc_tensor *loss = NULL;
                 PC_AUTOCAST(dtype)
-                loss = pc_bce_with_logits(pc_forward(net, x), y);
+                    loss = pc_bce_with_logits(pc_forward(net, x), y);
                 assert_ok(pc_backward(scaler ? pc_scaler_scale(scaler, loss) : loss));
                 if (scaler) {
                     assert_ok(pc_scaler_step(scaler, adam));
