@@ -52,7 +52,7 @@ static pc_status slot_of(const describer *d, pc__keras_weight *weight, int param
     weight->slot[slot] = pc__alloc(bytes);
     float *own = pc__alloc(bytes);
     pc_status status =
-        own && weight->slot[slot] ? pc_read(o->state[slot * o->count + parameter], own, bytes) : PC_ERR_MEMORY;
+        own && weight->slot[slot] ? pc__read_floats(o->state[slot * o->count + parameter], own) : PC_ERR_MEMORY;
     if (status == PC_OK && weight->rank == 4)
         pc__order_conv_array(own, weight->slot[slot], weight->shape, false);
     else if (status == PC_OK && weight->rank == 2)

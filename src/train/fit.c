@@ -48,8 +48,6 @@ static pc_status learn(void *context)
             loss = pc__batch_loss(logits, l->y);
         }
         status = loss ? descend(l->fit, loss) : pc_error_last()->status;
-        if (l->fit->mixed && logits)
-            logits = pc_cast(pc_detach(logits), PC_F32); /* as scores are read */
         if (status == PC_OK)
             status = pc__tally_add(&l->fit->tally, logits, l->y, loss);
     }
