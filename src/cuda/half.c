@@ -159,7 +159,8 @@ pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel 
         return PC_ERR_MEMORY;
     pc_call floats = *call;
     floats.in = (pc_tensor **)(void *)(list + tensors);
-    memcpy(floats.in, call->in, (size_t)call->n_in * sizeof(pc_tensor *));
+    for (int i = 0; i < call->n_in; i++)
+        floats.in[i] = call->in[i];
     pc_status status = run(stream, call, &floats, list, kernel);
     pc__free(list);
     return status;

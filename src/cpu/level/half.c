@@ -98,7 +98,8 @@ pc_status PC__K(in_floats)(pc_stream *stream, const pc_call *call, pc__kernel ke
         return PC_ERR_MEMORY;
     pc_call floats = *call;
     floats.in = (pc_tensor **)(void *)(list + tensors);
-    memcpy(floats.in, call->in, (size_t)call->n_in * sizeof(pc_tensor *));
+    for (int i = 0; i < call->n_in; i++)
+        floats.in[i] = call->in[i];
     pc_status status = make_all(stream, &floats, list, &count);
     if (status == PC_OK)
         status = kernel(stream, &floats);
