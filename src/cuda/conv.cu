@@ -2,6 +2,7 @@
  * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
  * convolution in scratch memory. */
 #include "cuda/conv_few.h"
+#include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/conv_tile.cuh"
 #include "cuda/early.cuh"
@@ -201,8 +202,25 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 
 } // namespace
 
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
+{
+    return !is_half(s) || pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_half_fits(s, x);
+}
+
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
+{
+    if (!is_half(s))
+        return true;
+    if (input && !pc__cuda_conv_half_input_fits(s, dy))
+        return false;
+    return !weights || pc__cuda_conv_few_fits(s, x) ||
+           (pc__cuda_conv_half_fits(s, x) && pc__cuda_conv_half_input_fits(s, dy));
+}
+
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 {
+    if (is_half(s))
+        return pc__cuda_conv_half_scratch(s);
     const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
     return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
 }
@@ -211,8 +229,9 @@ void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const voi
                            const void *bias, void *y, uint8_t *argmax, void *scratch)
 {
     if (pc__cuda_conv_few_fits(s, x))
-        pc__cuda_conv_few_forward(queue, s, (const float *)x, (const float *)weight, (const float *)bias, (float *)y,
-                                  argmax);
+        pc__cuda_conv_few_forward(queue, s, x, weight, bias, y, argmax);
+    else if (is_half(s))
+        pc__cuda_conv_half_forward(queue, s, x, weight, bias, y, argmax, scratch);
     else if (s->dtype == PC__CUDA_F32)
         forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
     else

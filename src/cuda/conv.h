@@ -5,6 +5,8 @@
 
 #include "cuda/view.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +22,10 @@ typedef struct pc__cuda_conv {
 
 /* In argmax: no gradient goes into this window, for a ReLU follows that is 0. */
 #define PC__CUDA_CONV_DEAD 255
+
+/* False for 16-bit numbers that there is no kernel for: those go by way of float32. */
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x);
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights);
 
 /* Bytes of scratch memory that each call below needs. */
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s);

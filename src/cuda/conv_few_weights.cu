@@ -10,8 +10,8 @@
 namespace
 {
 
-struct gradient_data {
-    const float *x, *y, *dy;
+template <class T> struct gradient_data {
+    const T *x, *y, *dy;
     const uint8_t *argmax;
     float *sums;     /* [piece][SUMS][o] */
     int bands, each; /* in all, and of a piece */
@@ -24,8 +24,8 @@ struct entry {
 };
 
 /* Entries of the band's windows, [window][channel], with PLACES of them for each window: 1, or the 4 pixels. */
-template <int POOL, int STRIDE>
-__device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data &d, int image, int first,
+template <class T, int POOL, int STRIDE>
+__device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data<T> &d, int image, int first,
                             int rows, int begin, entry *entries)
 {
     constexpr int PITCH = LANES + 1;
@@ -42,9 +42,9 @@ __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient
             if (begin + channel < s.o) {
                 const long long at = s.planes ? from + (begin + channel) * step + (start - (long long)image * step) + i
                                               : (start + i) * s.o + begin + channel;
-                e.g = d.dy[at];
+                e.g = (float)d.dy[at];
                 if (needs_y(s))
-                    e.g = activation_gradient(s.activation, e.g, d.y[at]);
+                    e.g = activation_gradient(s.activation, e.g, (float)d.y[at]);
                 const int place = POOL == 2 ? d.argmax[at] : 0;
                 e.g = place < 4 ? e.g : 0;
                 e.offset = place < 4 ? place / 2 * STRIDE * c.pitch + place % 2 * STRIDE * COLORS : 0;
@@ -53,8 +53,8 @@ __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient
         }
 }
 
-template <int POOL, int STRIDE>
-__global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s, const cut c, const gradient_data d)
+template <class T, int POOL, int STRIDE>
+__global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s, const cut c, const gradient_data<T> d)
 {
     extern __shared__ __align__(16) float band[];
     entry *entries = (entry *)(band + c.pitch * c.height);
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
         const int wide = POOL == 2 ? c.wide : s.yw;
         const int count = (POOL == 2 ? rows : min(2 * rows, s.yh - 2 * first)) * wide;
         load_band(s, c, d.x + (long long)image * s.h * s.w * COLORS, first * 2 * STRIDE - s.ph, band);
-        list<POOL, STRIDE>(s, c, d, image, first, rows, begin, entries);
+        list<T, POOL, STRIDE>(s, c, d, image, first, rows, begin, entries);
         wait_loaded();
 #pragma unroll 2
         for (int i = warp; i < count; i += warps) {
@@ -127,13 +127,22 @@ plan plan_of(const pc__cuda_conv *s)
     return p;
 }
 
-template <int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const gradient_data &d)
+template <class T, int POOL>
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const gradient_data<T> &d)
 {
     const dim3 grid((unsigned)p.pieces, (unsigned)over(s->o, LANES)), block((unsigned)(LANES * p.warps));
-    pc::start_grid(s->sh == 1   ? few_weights_kernel<POOL, 1>
-                   : s->sh == 2 ? few_weights_kernel<POOL, 2>
-                                : few_weights_kernel<POOL, 3>,
+    pc::start_grid(s->sh == 1   ? few_weights_kernel<T, POOL, 1>
+                   : s->sh == 2 ? few_weights_kernel<T, POOL, 2>
+                                : few_weights_kernel<T, POOL, 3>,
                    grid, block, bytes_for(s, p.c, p.warps), queue, s->early, *s, p.c, d);
+}
+
+template <class T>
+void backward(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const void *x, const void *y,
+              const uint8_t *argmax, const void *dy, float *sums)
+{
+    const gradient_data<T> d = {(const T *)x, (const T *)y, (const T *)dy, argmax, sums, p.bands, p.each};
+    s->pool == 2 ? launch<T, 2>(queue, s, p, d) : launch<T, 1>(queue, s, p, d);
 }
 
 } // namespace
@@ -146,11 +155,15 @@ size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
     return (size_t)plan_of(s).pieces * SUMS * s->o * sizeof(float);
 }
 
-int pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const float *x, const float *y,
-                              const uint8_t *argmax, const float *dy, float *sums)
+int pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                              const uint8_t *argmax, const void *dy, float *sums)
 {
     const plan p = plan_of(s);
-    const gradient_data d = {x, y, dy, argmax, sums, p.bands, p.each};
-    s->pool == 2 ? launch<2>(queue, s, p, d) : launch<1>(queue, s, p, d);
+    if (s->dtype == PC__CUDA_F16)
+        backward<pc::f16>(queue, s, p, x, y, argmax, dy, sums);
+    else if (s->dtype == PC__CUDA_BF16)
+        backward<pc::bf16>(queue, s, p, x, y, argmax, dy, sums);
+    else
+        backward<float>(queue, s, p, x, y, argmax, dy, sums);
     return p.pieces;
 }

@@ -292,7 +292,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, operands<T> in, const 
         const size_t bytes = turned_bytes(s);
         turn<T>(queue, s, in.dy, (T *)turned);
         in.dy = (const T *)turned;
-        if (needs_y(s)) {
+        if (needs_y(*s)) {
             turn<T>(queue, s, in.y, (T *)(turned + 2 * bytes));
             in.y = (const T *)(turned + 2 * bytes);
         }

@@ -3,6 +3,7 @@
  * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
  * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
  * is read for each tap. */
+#include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/conv_tile.cuh"
 #include "cuda/early.cuh"
@@ -199,13 +200,17 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
 {
+    if (is_half(s))
+        return pc__cuda_conv_half_input_scratch(s);
     return packed_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * spread_bytes(s) : 0);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
                          const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
-    if (s->dtype == PC__CUDA_F32)
+    if (is_half(s))
+        pc__cuda_conv_half_input(queue, s, weight, y, argmax, dy, dx, scratch);
+    else if (s->dtype == PC__CUDA_F32)
         backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
     else
         backward<double>(queue, s, weight, y, argmax, dy, dx, scratch);

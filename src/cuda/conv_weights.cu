@@ -3,6 +3,7 @@
  * are many and weights few, so the pixels are cut into pieces, a block each, whose sums go to scratch memory; a second
  * kernel adds the pieces in their order. */
 #include "cuda/conv_few.h"
+#include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
@@ -275,7 +276,7 @@ __global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
     const int k = i / s.o, o = i - k * s.o;
     if (k == depth && dbias)
         dbias[o] = T(sum);
-    if (k < depth)
+    if (k < depth && dweight)
         dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
 }
 
@@ -381,18 +382,22 @@ void pc__cuda_conv_add_pieces(cudaStream_t queue, const pc__cuda_conv *s, const 
 
 size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
 {
-    const size_t both = sums_bytes(s, plan_of(s, true)), bias = sums_bytes(s, plan_of(s, false));
     const size_t few = pc__cuda_conv_few_scratch(s);
-    return both > bias ? (both > few ? both : few) : (bias > few ? bias : few);
+    if (is_half(s))
+        return few ? few : pc__cuda_conv_half_weights_scratch(s);
+    const size_t both = sums_bytes(s, plan_of(s, true)), bias = sums_bytes(s, plan_of(s, false));
+    const size_t most = both > bias ? both : bias;
+    return most > few ? most : few;
 }
 
 void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                            const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
 {
-    if (dweight && pc__cuda_conv_few_fits(s, x)) {
-        const int pieces = pc__cuda_conv_few_weights(queue, s, (const float *)x, (const float *)y, argmax,
-                                                     (const float *)dy, (float *)scratch);
+    if ((dweight || is_half(s)) && pc__cuda_conv_few_fits(s, x)) {
+        const int pieces = pc__cuda_conv_few_weights(queue, s, x, y, argmax, dy, (float *)scratch);
         pc__cuda_conv_add_pieces(queue, s, (const float *)scratch, s->kh * s->kw * s->c, pieces, dweight, dbias);
+    } else if (is_half(s)) {
+        pc__cuda_conv_half_weights(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
     } else if (s->dtype == PC__CUDA_F32) {
         backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
     } else {

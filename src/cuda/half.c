@@ -36,6 +36,8 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_cat] = true,
     [PC__OP_index_select] = true,
     [PC__OP_dropout] = true,
+    [PC__OP_conv2d] = true,
+    [PC__OP_conv2d_backward] = true,
 };
 
 /* A tensor of the call as float32. */
