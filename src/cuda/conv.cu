@@ -88,11 +88,11 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
         store_four(to.argmax + at, most, left, to.whole, step);
 }
 
-template <class T, int POOL, int BN, int VECTOR>
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
 {
-    typedef tile<T, BN, VECTOR> tile_type;
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
     __shared__ place places[tile_type::BM];
     pc::wait_for_earlier();
     pc::let_next_start();
@@ -138,30 +138,32 @@ __global__ void __launch_bounds__(THREADS)
         to.argmax[at] = (uint8_t)mark_of(s, place, most);
 }
 
-template <class T, int POOL, int BN, int VECTOR>
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
 {
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
     constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
-    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
+    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
 }
 
 template <int POOL, int BN>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
                 const result<double> &to)
 {
-    launch<double, POOL, 32, 1>(queue, s, x, w, to);
+    launch<double, POOL, 32, 1, true>(queue, s, x, w, to);
 }
 
 template <int POOL, int BN>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
                 const result<float> &to)
 {
-    if (s->c % 4 == 0 && on_16_bytes(x.x))
-        launch<float, POOL, BN, 4>(queue, s, x, w, to);
+    if (s->c % 4 != 0 || !on_16_bytes(x.x))
+        launch<float, POOL, BN, 1, true>(queue, s, x, w, to);
+    else if (s->tf32)
+        launch<float, POOL, BN, 4, false>(queue, s, x, w, to);
     else
-        launch<float, POOL, BN, 1>(queue, s, x, w, to);
+        launch<float, POOL, BN, 4, true>(queue, s, x, w, to);
 }
 
 template <int POOL, class T>

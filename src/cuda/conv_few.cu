@@ -109,13 +109,13 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     if (POOL == 1 || !s.planes)
         return;
     __syncthreads();
-    for (int k = warp; k < outputs; k += warps) {
-        const long long at = pixel_at(s, start) + (long long)(begin + k) * channel_step(s) + first * s.yw;
-        for (int i = lane; i < windows; i += LANES) {
-            d.y[at + i] = T(to.y[k * to.pitch + i]);
-            if (d.argmax)
-                d.argmax[at + i] = to.argmax[k * to.pitch + i];
-        }
+    const long long at = pixel_at(s, start) + (long long)begin * channel_step(s) + first * s.yw;
+    for (int e = threadIdx.x; e < outputs * windows; e += blockDim.x) {
+        const int k = e / windows, i = e - k * windows;
+        const long long target = at + (long long)k * channel_step(s) + i;
+        d.y[target] = T(to.y[k * to.pitch + i]);
+        if (d.argmax)
+            d.argmax[target] = to.argmax[k * to.pitch + i];
     }
 }
 

@@ -73,11 +73,11 @@ __host__ __device__ inline axis axis_of(int rest, int size, int stride, int padd
             rest < kernel ? (kernel - rest + stride - 1) / stride : 0};
 }
 
-template <class T, int BN, int VECTOR>
+template <class T, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     input_kernel(const pc__cuda_conv s, const gradient<T> g, weights<T> w, T *__restrict__ dx, bool whole)
 {
-    typedef tile<T, BN, VECTOR> tile_type;
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
     constexpr int BM = tile_type::BM;
     __shared__ place places[BM];
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     }
 }
 
-template <class T, int BN, int VECTOR>
+template <class T, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, const weights<T> &w, T *dx)
 {
     long long most = 0;
@@ -130,22 +130,24 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, co
     constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
     const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
-    pc::start_grid(input_kernel<T, BN, VECTOR>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
+    pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<double> &g, const weights<double> &w,
                 double *dx)
 {
-    launch<double, 32, 1>(queue, s, g, w, dx);
+    launch<double, 32, 1, true>(queue, s, g, w, dx);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<float> &g, const weights<float> &w,
                 float *dx)
 {
-    if (s->o % 4 == 0 && on_16_bytes(g.g))
-        s->c <= 32 ? launch<float, 32, 4>(queue, s, g, w, dx) : launch<float, 64, 4>(queue, s, g, w, dx);
+    if (s->o % 4 != 0 || !on_16_bytes(g.g))
+        s->c <= 32 ? launch<float, 32, 1, true>(queue, s, g, w, dx) : launch<float, 64, 1, true>(queue, s, g, w, dx);
+    else if (s->tf32)
+        s->c <= 32 ? launch<float, 32, 4, false>(queue, s, g, w, dx) : launch<float, 64, 4, false>(queue, s, g, w, dx);
     else
-        s->c <= 32 ? launch<float, 32, 1>(queue, s, g, w, dx) : launch<float, 64, 1>(queue, s, g, w, dx);
+        s->c <= 32 ? launch<float, 32, 4, true>(queue, s, g, w, dx) : launch<float, 64, 4, true>(queue, s, g, w, dx);
 }
 
 bool needs_spreading(const pc__cuda_conv *s)
