@@ -167,13 +167,18 @@ static pc_status guarded_update(pc_optimizer *o, int n, pc_tensor *numbers)
     return PC_OK;
 }
 
+pc_status pc__optimizer_updates(const pc_optimizer *o, int64_t *updates)
+{
+    *updates = o->settings.step;
+    return o->guarded ? pc_read(o->counter, updates, sizeof *updates) : PC_OK;
+}
+
 pc_status pc__optimizer_settle(pc_optimizer *o)
 {
     if (!o->guarded)
         return PC_OK;
-    int64_t counted;
-    PC__TRY(pc_read(o->counter, &counted, sizeof counted));
-    o->settings.step = o->counted = counted;
+    PC__TRY(pc__optimizer_updates(o, &o->settings.step));
+    o->counted = o->settings.step;
     o->guarded = false;
     return PC_OK;
 }

@@ -33,7 +33,8 @@ pc_status pc__optimizer_counter(pc_optimizer *o);
  * nothing, and does not count the step. */
 pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers);
 
-/* settings.step is what the device counted; waits for that where it has to. */
+/* The updates made, as the device counted them where it decided; waits for that. And settings.step set to them. */
+pc_status pc__optimizer_updates(const pc_optimizer *o, int64_t *updates);
 pc_status pc__optimizer_settle(pc_optimizer *o);
 
 /* Until it is called with NULL, steps of this optimiser in this thread go into a recording of nn/step.c; those of

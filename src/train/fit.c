@@ -43,14 +43,11 @@ static pc_status learn(void *context)
     PC__TRY(status);
     PC_SCOPE {
         pc_tensor *logits = NULL, *loss = NULL;
-        PC_AUTOCAST(products[l->fit->mixed])
-        {
+        PC_AUTOCAST(products[l->fit->mixed]) {
             logits = pc_forward(l->fit->net, l->x);
             loss = pc__batch_loss(logits, l->y);
         }
         status = loss ? descend(l->fit, loss) : pc_error_last()->status;
-        if (l->fit->mixed && logits)
-            logits = pc_cast(pc_detach(logits), PC_F32); /* as scores are read */
         if (status == PC_OK)
             status = pc__tally_add(&l->fit->tally, logits, l->y, loss);
     }
