@@ -68,8 +68,10 @@ static void print_counted(const pc_cloud_job *job, const char *model)
              job->work.train_flops * 1e-6, job->work.train_bytes * 1e-6, cli_thousands(job->work.parameters, c));
     cli_cloud_note("Counted   ", line);
     snprintf(line, sizeof line,
-             "here, on %s: training at %s pictures/s; decoding a picture takes %.2g ms of one of %d threads",
-             job->device, cli_thousands((int64_t)(job->here + 0.5), a), job->decode * 1e3, job->threads);
+             "here, on %s: training at %s pictures/s; decoding a picture takes %.2g ms, altering it %.2g ms of one of "
+             "%d threads",
+             job->device, cli_thousands((int64_t)(job->here + 0.5), a), job->decode * 1e3, job->augment * 1e3,
+             job->threads);
     cli_cloud_note("Measured  ", line);
     if (job->gpu) {
         snprintf(line, sizeof line, "%s: %.2f of the time that the model says; every estimate is multiplied by that",
@@ -179,6 +181,7 @@ static void print_job(const pc_cloud_job *job, const char *model)
     number("pictures_per_second", job->here);
     printf("\"batch\": %d, ", job->measured_batch);
     number("seconds_here", here.seconds);
+    number("augment_seconds", job->augment);
     fputs("\"gpu\": ", stdout);
     if (job->gpu)
         cli_json_text(stdout, job->gpu->name);

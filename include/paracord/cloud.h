@@ -176,6 +176,7 @@ typedef struct pc_cloud_job {
     char device[16];         /* that was measured on */
     int threads;             /* of this machine */
     double decode;           /* seconds that one thread here takes to read and decode a picture of the folder */
+    double augment;          /* and to make an altered copy of it, which a GPU does itself */
     double here;             /* pictures a second that training reached on the device */
     int measured_batch;      /* of that measurement: smaller than `batch` where one step would take too long */
     const pc_cloud_gpu *gpu; /* the measured device, where the catalogue knows it; else NULL */

@@ -82,8 +82,10 @@ pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_
 pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job)
 {
     pc_cloud_estimate e = {PC_CLOUD_ESTIMATED, NAN, NAN, NAN, NAN, NAN};
+    bool gpu = !strncmp(job->device, "cuda", 4);
+    double host = gpu ? HOST_SECONDS : job->augment / job->threads;
     /* forward alone takes about the share of the flops that it has */
     double look = job->work.train_flops > 0 ? job->work.infer_flops / job->work.train_flops : 1;
-    fill(job, 1 / job->here, look / job->here, job->threads, &e);
+    fill(job, 1 / job->here + host, look / job->here, job->threads, &e);
     return e;
 }
