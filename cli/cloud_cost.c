@@ -60,10 +60,11 @@ static const char *const reason_names[] = {
 
 static void print_counted(const pc_cloud_job *job, const char *model)
 {
-    char a[32], b[32], c[32], line[256];
-    printf("Training %s on %s pictures of %d x %d, testing on %s: %d epochs in batches of %d\n\n", model,
-           cli_thousands(job->train_pictures, a), job->size, job->size, cli_thousands(job->test_pictures, b),
-           job->epochs, job->batch);
+    char a[32], b[32], c[32], line[512];
+    snprintf(line, sizeof line, "%s on %s pictures of %d x %d, testing on %s: %d epochs in batches of %d", model,
+             cli_thousands(job->train_pictures, a), job->size, job->size, cli_thousands(job->test_pictures, b),
+             job->epochs, job->batch);
+    cli_cloud_note("Training  ", line);
     snprintf(line, sizeof line, "%.3g MFLOP and %.3g MB of memory traffic a picture, forward and back; %s parameters",
              job->work.train_flops * 1e-6, job->work.train_bytes * 1e-6, cli_thousands(job->work.parameters, c));
     cli_cloud_note("Counted   ", line);
@@ -309,7 +310,7 @@ static const cli_example examples[] = {
 
 const cli_command cli_cloud_cost = {
     .name = "cloud cost",
-    .summary = "Say what a training would take and cost on each machine",
+    .summary = "Say what a training would cost on each machine",
     .description =
         "Counts what the network computes and moves for a picture, counts the pictures of DIR, measures for a moment "
         "how fast this machine decodes and trains, and estimates from each GPU's datasheet how long the same training "
