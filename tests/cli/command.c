@@ -11,7 +11,7 @@
 #define OUTPUT_MAX 65536
 
 static const char *const commands[] = {"train",          "eval",  "predict",    "show",          "pictures",
-                                       "pictures check", "trace", "trace view", "trace summary", "device",
+                                       "pictures check", "trace", "trace view", "trace summary", "devices",
                                        "help",           "man",   "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
