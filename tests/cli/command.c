@@ -12,7 +12,7 @@
 
 static const char *const commands[] = {"train",          "eval",  "predict",    "show",          "pictures",
                                        "pictures check", "trace", "trace view", "trace summary", "devices",
-                                       "help",           "man",   "completion"};
+                                       "topo",           "help",  "man",        "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)
