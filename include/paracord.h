@@ -21,6 +21,7 @@
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
+#include <paracord/probe.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>
