@@ -71,6 +71,7 @@ void cli_help_overview(FILE *out);
 void cli_help_command(FILE *out, const cli_command *command);
 
 extern const cli_command cli_train, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check, cli_device,
-    cli_trace, cli_trace_view, cli_trace_summary, cli_help, cli_man, cli_completion;
+    cli_trace, cli_trace_view, cli_trace_summary, cli_cloud, cli_cloud_list, cli_cloud_pick, cli_cloud_cost,
+    cli_cloud_update, cli_cloud_run, cli_help, cli_man, cli_completion;
 
 #endif

@@ -2,14 +2,17 @@
 #ifndef PARACORD_H
 #define PARACORD_H
 
+#include <paracord/amp.h>
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
 #include <paracord/check.h>
+#include <paracord/cloud.h>
 #include <paracord/device.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
+#include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
 #include <paracord/loader.h>

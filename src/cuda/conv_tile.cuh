@@ -6,6 +6,7 @@
 #define PC__CUDA_CONV_TILE_CUH
 
 #include "cuda/conv.h"
+#include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
 
 namespace
@@ -357,8 +358,9 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
 };
 #endif
 
-/* Four outputs side by side, those that are there. */
-template <class T> __device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole)
+/* Four outputs side by side, or `step` apart: those that are there. */
+template <class T>
+__device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole, long long step = 1)
 {
     if (whole) {
         *(vector<T, 4> *)to = {value[0], value[1], value[2], value[3]};
@@ -367,7 +369,7 @@ template <class T> __device__ inline void store_four(T *to, const T (&value)[4],
 #pragma unroll
     for (int j = 0; j < 4; j++)
         if (j < left)
-            to[j] = value[j];
+            to[j * step] = value[j];
 }
 
 /* packed[tap][inner][output] from weights with those distances, so that outputs lie side by side. */
@@ -376,6 +378,7 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ fro
                                                        int inner, int outputs, int step, int output)
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= taps * inner * outputs)
         return;
     const int rest = i / outputs;
@@ -402,7 +405,8 @@ weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *f
     if (taps * inner <= 2 * DEPTH)
         return w;
     const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);
-    pack_kernel<T><<<grid, THREADS, 0, queue>>>((const T *)from, (T *)packed, taps, inner, outputs, step, output);
+    pc::start(pack_kernel<T>, grid, THREADS, queue, s->early, (const T *)from, (T *)packed, taps, inner, outputs, step,
+              output);
     w.at = (const T *)packed;
     w.step = outputs;
     w.output = 1;

@@ -10,6 +10,7 @@ typedef struct pc__cuda_stream {
     cudaStream_t stream;   /* where work goes now: its own, or that of a recording */
     pc__cuda_fault *fault; /* of the call at hand: host memory that the device writes */
     unsigned *counters;    /* PC__CUDA_COUNTERS of them, in device memory */
+    int scratch_level;     /* 1 while a kernel runs inside half.c, which holds the first scratch */
 } pc__cuda_stream;
 
 #define PC__CUDA_COUNTERS 4096
@@ -45,6 +46,10 @@ pc_status pc__cuda_launched(const pc_call *call);
 /* Device memory for the time of one call on this stream, aligned to 256 bytes; it belongs to the stream and grows, so
  * the next request of the same call may be the same memory: ask once for all. NULL: an error. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
+
+/* half.c: whether the call has 16-bit numbers and no kernel for them, and such a call by way of float32. */
+bool pc__cuda_wants_floats(const pc_call *call);
+pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel kernel);
 
 /* Streaming multiprocessors of the stream's device. */
 int pc__cuda_multiprocessors(const pc_stream *stream);

@@ -90,7 +90,7 @@ pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
 static void leave(pc_stream *stream)
 {
     pc__cuda_state *s = stream->implementation;
-    s->face = (pc__cuda_stream){s->own, s->faults, s->counters};
+    s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults, .counters = s->counters};
 }
 
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
@@ -118,18 +118,19 @@ pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q)
 }
 
 /* Kernels that are recorded already keep the address that they were given. */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, size_t bytes)
+void *pc__cuda_graph_scratch(pc__cuda_graph *g, int level, size_t bytes)
 {
-    if (bytes <= g->scratch_bytes)
-        return g->scratch[g->scratches - 1];
+    pc__cuda_block *newest = &g->newest[level];
+    if (bytes <= newest->bytes)
+        return newest->data;
     if (pc__grow((void **)&g->scratch, &g->scratch_room, g->scratches, sizeof *g->scratch) != PC_OK)
         return NULL;
-    size_t wanted = PC__MAX(bytes, 2 * g->scratch_bytes);
+    size_t wanted = PC__MAX(bytes, 2 * newest->bytes);
     void *block = NULL;
     if (pc__cuda_check(cudaMalloc(&block, wanted), "scratch memory of a recording") != PC_OK)
         return NULL;
     g->scratch[g->scratches++] = block;
-    g->scratch_bytes = wanted;
+    *newest = (pc__cuda_block){block, wanted};
     return block;
 }
 

@@ -4,6 +4,8 @@
 #ifndef PC__CUDA_TENSOR_CUH
 #define PC__CUDA_TENSOR_CUH
 
+#include "cuda/half.cuh"
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define TENSOR_UNITS 1
 #else
@@ -57,6 +59,42 @@ __device__ inline void add_products(float (*upper)[4], float (*lower)[4], const 
             add_tensor(upper[n], pass == 0 ? a[0].low : a[0].high, pass == 1 ? b[n].low : b[n].high);
             add_tensor(lower[n], pass == 0 ? a[1].low : a[1].high, pass == 1 ? b[n].low : b[n].high);
         }
+}
+
+/* sum[16][8] += a[16][16] b[16][8] of 16-bit numbers, spread over the warp: with g = lane / 4 and t = lane % 4 a thread
+ * has, two side by side along the 16, a[g][2 t], a[g + 8][2 t], a[g][2 t + 8], a[g + 8][2 t + 8]; b[2 t][g],
+ * b[2 t + 8][g]; and sum[g][2 t], its neighbour, and the same of g + 8. */
+__device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2], pc::bf16)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2], pc::f16)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Four squares of 8 x 8 16-bit numbers: lane i points to row i % 8 of square i / 8, 16 bytes; a thread gets of each row
+ * lane / 4 the numbers at 2 (lane % 4) and behind it. TURNED: of each column lane / 4, rows 2 (lane % 4) and behind it. */
+template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], const void *row)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(row);
+    if (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(at)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(at)
+                     : "memory");
 }
 
 /* Elements from global to shared memory while the thread goes on; zeros where `there` is false, but `from` is read

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "data/gather.h"
 #include "device/trace.h"
+#include "nn/optimizer.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -14,16 +15,42 @@ double pc__seconds_now(void)
     return (double)pc__now() * 1e-9;
 }
 
+static pc_status descend(const pc__fit *fit, pc_tensor *loss)
+{
+    if (!fit->scaler) {
+        PC__TRY(pc_backward(loss));
+        return pc_optimizer_step(fit->optimizer);
+    }
+    pc_tensor *scaled = pc_scaler_scale(fit->scaler, loss);
+    PC__TRY(scaled ? pc_backward(scaled) : pc_error_last()->status);
+    PC__TRY(pc_scaler_step(fit->scaler, fit->optimizer));
+    return pc_scaler_update(fit->scaler);
+}
+
+pc_status pc__fit_scaler(pc__fit *fit)
+{
+    if (fit->mixed != PC_MIXED_F16 || fit->scaler)
+        return PC_OK;
+    fit->scaler = pc_scaler(pc_tensor_device(fit->optimizer->parameters[0]));
+    return fit->scaler ? PC_OK : pc_error_last()->status;
+}
+
 static pc_status learn(void *context)
 {
     const pc__learning *l = context;
+    static const pc_dtype products[] = {[PC_MIXED_NONE] = PC_F32, [PC_MIXED_BF16] = PC_BF16, [PC_MIXED_F16] = PC_F16};
     pc_status status = l->gathers ? pc__loader_gather(l->fit->train, l->x, l->y) : PC_OK;
     PC__TRY(status);
     PC_SCOPE {
-        pc_tensor *logits = pc_forward(l->fit->net, l->x), *loss = pc__batch_loss(logits, l->y);
-        status = loss ? pc_backward(loss) : pc_error_last()->status;
-        if (status == PC_OK)
-            status = pc_optimizer_step(l->fit->optimizer);
+        pc_tensor *logits = NULL, *loss = NULL;
+        PC_AUTOCAST(products[l->fit->mixed])
+        {
+            logits = pc_forward(l->fit->net, l->x);
+            loss = pc__batch_loss(logits, l->y);
+        }
+        status = loss ? descend(l->fit, loss) : pc_error_last()->status;
+        if (l->fit->mixed && logits)
+            logits = pc_cast(pc_detach(logits), PC_F32); /* as scores are read */
         if (status == PC_OK)
             status = pc__tally_add(&l->fit->tally, logits, l->y, loss);
     }

@@ -4,6 +4,7 @@
 
 #include "train/tally.h"
 
+#include <paracord/amp.h>
 #include <paracord/step.h>
 #include <paracord/train.h>
 
@@ -26,6 +27,8 @@ typedef struct pc__learning {
 typedef struct pc__fit {
     pc_module *net;
     pc_optimizer *optimizer;
+    pc_mixed mixed;          /* how to run the forward pass */
+    pc_scaler *scaler;       /* of PC_MIXED_F16, made by pc__fit_scaler; the owner of `fit` frees it */
     pc_loader *train, *test; /* test may be NULL */
     int epochs;
     const pc_train_callbacks *callbacks; /* may be NULL */
@@ -49,6 +52,9 @@ pc_status pc__fit_run(pc__fit *fit);
 
 /* Wait for the batches that are under way: fit->at.score then has them all. */
 pc_status pc__fit_settle(pc__fit *fit);
+
+/* Make the loss scaler where `mixed` needs one; before a checkpoint is loaded, and before it runs. */
+pc_status pc__fit_scaler(pc__fit *fit);
 
 /* Seconds of a clock that only goes forward. */
 double pc__seconds_now(void);
