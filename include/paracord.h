@@ -12,6 +12,7 @@
 #include <paracord/fit.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
+#include <paracord/ladder.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
 #include <paracord/memory.h>
