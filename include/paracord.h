@@ -15,6 +15,7 @@
 #include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
+#include <paracord/ladder.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
 #include <paracord/memory.h>
