@@ -35,6 +35,42 @@ typedef struct cli_command {
 } cli_command;
 
 /* The table, ended by NULL, and what the overview says around it. */
+extern const cli_command *const cli_commands[];
+extern const char cli_about[];
+extern const cli_example cli_first_run[];
+
+/* The row whose name the first words make up, the longest such name first; *words is how many (NULL: not wanted).
+ * NULL when there is none. */
+const cli_command *cli_find(int argc, const char *const *argv, int *words);
+
+/* The command that the call's arguments name; NULL with an error when there is none. */
+const cli_command *cli_named(const cli_call *call);
+
+/* Say that there is no command `typed` and which one it may have been; returns CLI_WRONG_USAGE. */
+int cli_unknown(const cli_command *command, const char *typed);
+
+/* Read the words behind the name, run the command and return the exit status. */
+int cli_run(const cli_command *command, int argc, char **argv);
+
+/* Write "paracord train: ..." to stderr, control characters made harmless. cli_failed writes the library's error and
+ * returns the exit status. */
+void cli_error(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_failed(const cli_command *command);
+
+/* The library's error in `text`, and `text`. */
+#define CLI_FAILURE_MAX 1100
+char *cli_failure(char text[CLI_FAILURE_MAX]);
+
+/* The status to leave with: what was printed must also have arrived (a full disk behind `> file` is a failure). */
+int cli_finish(const cli_command *command, int status);
+
+/* The usage line behind "paracord": "train [OPTIONS] DIR" in `text`, and `text`. */
+char *cli_usage(const cli_command *command, char *text, size_t n);
+
+/* Print the overview of all commands, and the help of one. */
+void cli_help_overview(FILE *out);
+void cli_help_command(FILE *out, const cli_command *command);
+
 extern const cli_command cli_train, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check;
 extern const cli_command cli_trace, cli_trace_view, cli_trace_summary;
 extern const cli_command cli_add, cli_saxpy, cli_matmul, cli_mandelbrot;
