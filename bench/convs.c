@@ -37,8 +37,6 @@ static void do_forward(layer *l)
 {
     pc_tensor *out[PC__OUT_MAX];
     check(pc__call_all(PC__OP_conv2d, (pc_tensor *[]){l->x, l->weight, l->bias}, 3, &l->a, sizeof l->a, out) == PC_OK);
-    pc_tensor_free(out[0]);
-    pc_tensor_free(out[1]);
 }
 
 static void backward(layer *l, bool input)
@@ -49,8 +47,6 @@ static void backward(layer *l, bool input)
     a.needs[1] = a.needs[2] = !input;
     check(pc__call_all(PC__OP_conv2d_backward, (pc_tensor *[]){l->x, l->weight, l->y[0], l->y[1], l->dy}, 5, &a,
                        sizeof a, out) == PC_OK);
-    for (int i = 0; i < 3; i++)
-        pc_tensor_free(out[i]);
 }
 
 static void do_weights(layer *l)
@@ -67,10 +63,12 @@ static double microseconds(void (*body)(layer *l), layer *l)
 {
     double times[ROUNDS], ms;
     for (int i = 0; i < 2; i++)
-        body(l);
+        PC_SCOPE
+            body(l);
     check(pc_device_synchronize(device) == PC_OK && pc_graph_begin(stream) == PC_OK);
     for (int i = 0; i < CALLS; i++)
-        body(l);
+        PC_SCOPE
+            body(l);
     pc_graph *graph = pc_graph_end(stream);
     pc_event *start = pc_event_new(device), *end = pc_event_new(device);
     check(graph && start && end);
@@ -135,8 +133,6 @@ static void measure(const struct shape *s, int batch, pc_dtype dtype, const char
                    microseconds(pieces[i].body, &l));
             fflush(stdout);
         }
-        pc_tensor_free(out[0]);
-        pc_tensor_free(out[1]);
     }
 }
 
@@ -151,7 +147,8 @@ int main(int argc, char **argv)
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)
-            measure(&shapes[i], shapes[i].batches[b], PC_F32, "f32");
+            for (int k = 0; k < 2; k++)
+                measure(&shapes[i], shapes[i].batches[b], k ? PC_BF16 : PC_F32, k ? "bf16" : "f32");
     check(pc_stream_set_current(device, NULL) == PC_OK);
     pc_stream_free(stream);
     return 0;

@@ -204,7 +204,7 @@ static const cli_example examples[] = {
 
 const cli_command cli_cloud_run = {
     .name = "cloud run",
-    .summary = "Print the commands that start a machine; starts nothing",
+    .summary = "Print the commands that start a machine",
     .description =
         "Prints a script for AWS's command line or a task file for SkyPilot that starts the machine with an "
         "image that has its drivers, copies Paracord's package (./dev package) and a folder there, runs a "

@@ -170,12 +170,12 @@ static bool read_file(const cli_call *call, const char *path, bytes *output)
 
 static void report(const pc_cloud_update_report *r, const char *path)
 {
-    printf("%s, %s: %d prices changed, %d new, %d as they were", r->region, r->date, r->changed, r->added, r->same);
+    printf("%s, %s: prices changed: %d, new: %d, as they were: %d", r->region, r->date, r->changed, r->added, r->same);
     if (r->kept)
-        printf("; %d machines are not in the list and keep what they had", r->kept);
+        printf("; not in the list, and kept: %d", r->kept);
     putchar('\n');
     if (r->zero)
-        printf("%d prices of $0 were left out: they are reservations, and cost something else\n", r->zero);
+        printf("left out, for a price of $0, which is none: %d\n", r->zero);
     if (r->strangers)
         cli_cloud_note("New to Paracord: ", r->strangers);
     fputs(path ? "wrote " : "nothing was written", stdout);

@@ -15,12 +15,14 @@
 #include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
+#include <paracord/ladder.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
 #include <paracord/memory.h>
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
+#include <paracord/probe.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>

@@ -150,10 +150,11 @@ PC_API void pc_cloud_offers_free(pc_cloud_offer *offers);
  * addition as two; bytes are those of memory that each layer's arrays take forward and back when none stays in a cache.
  */
 typedef struct pc_cloud_work {
-    double train_flops, train_bytes; /* a picture: forward and back */
-    double infer_flops, infer_bytes; /* a picture: forward */
-    double step_bytes;               /* a step: weights, gradients and Adam's state */
-    double resident_bytes;           /* a picture of the batch: what forward keeps for back */
+    double train_flops, train_bytes;   /* a picture: forward and back */
+    double infer_flops, infer_bytes;   /* a picture: forward */
+    double train_narrow, infer_narrow; /* of those flops, in convolutions to fewer than 32 channels */
+    double step_bytes;                 /* a step: weights, gradients and Adam's state */
+    double resident_bytes;             /* a picture of the batch: what forward keeps for back */
     int64_t parameters;
     int layers; /* that compute */
 } pc_cloud_work;
@@ -175,6 +176,7 @@ typedef struct pc_cloud_job {
     char device[16];         /* that was measured on */
     int threads;             /* of this machine */
     double decode;           /* seconds that one thread here takes to read and decode a picture of the folder */
+    double augment;          /* and to make an altered copy of it, which a GPU does itself */
     double here;             /* pictures a second that training reached on the device */
     int measured_batch;      /* of that measurement: smaller than `batch` where one step would take too long */
     const pc_cloud_gpu *gpu; /* the measured device, where the catalogue knows it; else NULL */
@@ -199,7 +201,7 @@ typedef enum pc_cloud_reason {
 /* What the job takes on one GPU of the instance: decoding with all its vCPUs, then the epochs. */
 typedef struct pc_cloud_estimate {
     pc_cloud_reason reason;
-    double pictures_per_second; /* of training, decoding aside */
+    double pictures_per_second; /* of training, batches and their way to the GPU included, decoding aside */
     double decode, train;       /* seconds */
     double seconds;             /* both */
     double usd;                 /* of that time, a minute at least, which is what is billed; NaN: no price */

@@ -1,37 +1,42 @@
 /* estimate.c: from what a training asks and what a GPU's datasheet promises to hours and dollars.
  *
- * A step takes a fixed time for each layer, plus its flops at a share of the GPU's rate in float32, plus its bytes at a
- * share of its memory's bandwidth. The three constants are what fits the steps that were measured on an NVIDIA H200
- * (docs/cloud.md has the points and how far off the fit is); that other GPUs reach the same shares is an assumption. */
+ * A step takes a fixed time for each layer's pass, plus its flops at a share of the GPU's rate in float32 (a far
+ * smaller one in convolutions to few channels), plus its bytes at a share of its memory's bandwidth. The four constants
+ * are what fits 24 kinds of step that were measured on an NVIDIA H200 (bench/cloud.c; docs/cloud.md says how far off
+ * they are); that other GPUs reach the same shares is an assumption. */
 #include "cloud/cloud.h"
 #include "cloud/work.h"
 
 #include <math.h>
 
-#define LAYER_SECONDS 4e-6
-#define FLOPS_SHARE 0.5
-#define BYTES_SHARE 0.5
+#define PASS_SECONDS 6.5e-6
+#define FLOPS_SHARE 0.73
+#define NARROW_SHARE 0.075
+#define BYTES_SHARE 0.70
+
+#define HOST_SECONDS 1e-6 /* of a picture that is trained on: its batch and its way to the GPU, measured there too */
 
 #define LOWEST_CAPABILITY 75 /* CUDA 13 has no code for older ones */
 #define BILLED_SECONDS 60.0  /* at least */
 #define ROOM_SHARE 0.9       /* of the memory; the driver has the rest */
 
-static double step_time(double flops, double bytes, int layers, const pc_cloud_gpu *gpu)
+static double step_time(double flops, double narrow, double bytes, int passes, const pc_cloud_gpu *gpu)
 {
-    return layers * LAYER_SECONDS + flops / (gpu->f32 * 1e12 * FLOPS_SHARE) +
+    double wide = flops - narrow;
+    return passes * PASS_SECONDS + (wide / FLOPS_SHARE + narrow / NARROW_SHARE) / (gpu->f32 * 1e12) +
            bytes / (gpu->bandwidth * 1e9 * BYTES_SHARE);
 }
 
 /* Forward, back and the optimiser: each layer twice, and what is done once a step. */
-double pc__cloud_step_time(const pc_cloud_work *work, const pc_cloud_gpu *gpu, int batch)
+double pc__cloud_step_time(const pc_cloud_work *w, const pc_cloud_gpu *gpu, int batch)
 {
-    return step_time(batch * work->train_flops, batch * work->train_bytes + work->step_bytes, 2 * work->layers + 2,
-                     gpu);
+    return step_time(batch * w->train_flops, batch * w->train_narrow, batch * w->train_bytes + w->step_bytes,
+                     2 * w->layers + 2, gpu);
 }
 
-double pc__cloud_look_time(const pc_cloud_work *work, const pc_cloud_gpu *gpu, int batch)
+double pc__cloud_look_time(const pc_cloud_work *w, const pc_cloud_gpu *gpu, int batch)
 {
-    return step_time(batch * work->infer_flops, batch * work->infer_bytes, work->layers + 1, gpu);
+    return step_time(batch * w->infer_flops, batch * w->infer_narrow, batch * w->infer_bytes, w->layers + 1, gpu);
 }
 
 static pc_cloud_reason reason_for(const pc_cloud_job *job, const pc_cloud_instance *instance)
@@ -69,7 +74,7 @@ pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_
         return e;
     double step = pc__cloud_step_time(&job->work, gpu, job->batch) * job->correction;
     double look = pc__cloud_look_time(&job->work, gpu, job->batch) * job->correction;
-    fill(job, step / job->batch, look / job->batch, instance->vcpus, &e);
+    fill(job, step / job->batch + HOST_SECONDS, look / job->batch + HOST_SECONDS, instance->vcpus, &e);
     e.usd = price.usd * fmax(e.seconds, BILLED_SECONDS) / 3600;
     return e;
 }
@@ -77,8 +82,10 @@ pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_
 pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job)
 {
     pc_cloud_estimate e = {PC_CLOUD_ESTIMATED, NAN, NAN, NAN, NAN, NAN};
+    bool gpu = !strncmp(job->device, "cuda", 4);
+    double host = gpu ? HOST_SECONDS : job->augment / job->threads;
     /* forward alone takes about the share of the flops that it has */
     double look = job->work.train_flops > 0 ? job->work.infer_flops / job->work.train_flops : 1;
-    fill(job, 1 / job->here, look / job->here, job->threads, &e);
+    fill(job, 1 / job->here + host, look / job->here, job->threads, &e);
     return e;
 }

@@ -118,7 +118,7 @@ pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc
     pc_module *net = make_network(plan, job);
     pc_status status = net ? pc__cloud_count(net, job->size, &job->work) : pc_error_last()->status;
     if (status == PC_OK)
-        status = pc__cloud_measure_decoding(&train, job->size, DECODE_SECONDS, &job->decode);
+        status = pc__cloud_measure_pictures(&train, job->size, DECODE_SECONDS, &job->decode, &job->augment);
     if (status == PC_OK)
         status = measure(cloud, plan, net, job);
     pc_module_free(net);

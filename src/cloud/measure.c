@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <paracord/augment.h>
 #include <paracord/autograd.h>
 #include <paracord/step.h>
 #include <paracord/stream.h>
@@ -100,35 +101,59 @@ static double thread_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-pc_status pc__cloud_measure_decoding(const pc__folder *folder, int size, double seconds, double *each)
+/* Times of what was decoded so far. */
+typedef struct looking {
+    int size, decoded;
+    double decode, augment;
+    float *room;
+} looking;
+
+static pc_status look_at(looking *l, const char *path, int number)
 {
-    pc_image_options options = {.channels = 3, .width = size, .height = size};
-    double begin = pc__seconds_now(), spent = 0;
-    int decoded = 0;
+    static const pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true};
+    pc_image_options options = {.channels = 3, .width = l->size, .height = l->size};
+    pc_image image;
+    double start = thread_seconds();
+    pc_status status = pc_image_read(path, options, &image);
+    double middle = thread_seconds();
+    l->decode += middle - start;
+    if (status != PC_OK)
+        return status;
+    pc_augment_values values = pc_augment_draw(&plan, 0, 0, (uint64_t)number, l->size, l->size);
+    status = pc_augment_apply(&plan, &values, image.pixels, l->size, l->size, 3, l->room);
+    l->augment += thread_seconds() - middle;
+    l->decoded++;
+    pc_image_free(&image);
+    return status;
+}
+
+pc_status pc__cloud_measure_pictures(const pc__folder *folder, int size, double seconds, double *decode,
+                                     double *augment)
+{
+    looking l = {.size = size, .room = pc__alloc((size_t)size * (size_t)size * 3 * sizeof(float))};
+    double begin = pc__seconds_now();
+    pc_status status = l.room ? PC_OK : PC_ERR_MEMORY;
     pc_error before = pc__error_take();
-    for (int i = 0; i < folder->count && (decoded < 3 || pc__seconds_now() - begin < seconds); i++) {
+    for (int i = 0; status == PC_OK && i < folder->count && (l.decoded < 3 || pc__seconds_now() - begin < seconds);
+         i++) {
         /* 37 strides through any number of files before it comes near where it was */
         char *path = pc__folder_path(folder, (int)((int64_t)i * 37 % folder->count));
-        pc_image image;
-        if (!path)
-            return PC_ERR_MEMORY;
-        double start = thread_seconds();
-        pc_status status = pc_image_read(path, options, &image);
-        spent += thread_seconds() - start;
+        status = path ? look_at(&l, path, i) : PC_ERR_MEMORY;
         pc__free(path);
-        if (status == PC_ERR_MEMORY || status == PC_ERR_UNSUPPORTED)
-            return status;
-        decoded += status == PC_OK;
-        pc__error_take(); /* a broken picture takes its time too, and is no reason to stop */
-        pc_image_free(&image);
+        if (status != PC_OK && status != PC_ERR_MEMORY && status != PC_ERR_UNSUPPORTED) {
+            pc__error_take(); /* a broken picture takes its time too, and is no reason to stop */
+            status = PC_OK;
+        }
     }
+    pc__free(l.room);
     if (before.status != PC_OK)
         (void)pc__error_put(&before);
-    if (!decoded)
+    if (status == PC_OK && !l.decoded)
         return pc__fail(PC_ERR_FORMAT, "none of the pictures in %s could be decoded; paracord pictures check names why",
                         folder->root);
-    *each = spent / decoded;
-    return PC_OK;
+    *decode = l.decode / l.decoded;
+    *augment = l.augment / l.decoded;
+    return status;
 }
 
 /* All words of a catalogue's name ("A100 40GB") stand in the driver's ("NVIDIA A100-SXM4-40GB"). */

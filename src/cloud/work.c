@@ -4,7 +4,8 @@
 
 #include <paracord/autograd.h>
 
-#define F32 4 /* bytes of a number */
+#define F32 4     /* bytes of a number */
+#define NARROW 32 /* channels: convolutions to fewer fill a part of the GPU kernels' tiles */
 
 /* Adam reads weight, gradient and two moments and writes all but the gradient; forward and back read the weight, back
  * writes the gradient. */
@@ -31,6 +32,11 @@ static void add_layer(pc_cloud_work *work, const pc_module *layer, int64_t in, i
     double flops = flops_of(layer, out);
     work->infer_flops += flops;
     work->train_flops += flops * (first ? 2 : 3);
+    const pc__conv2d_layer *conv = pc__layer(layer, &pc__conv2d_class);
+    if (conv && conv->out < NARROW) {
+        work->infer_narrow += flops;
+        work->train_narrow += flops * (first ? 2 : 3);
+    }
     work->infer_bytes += F32 * (double)(in + out);
     work->train_bytes += F32 * (double)((first ? 2 : 3) * in + 3 * out);
     work->resident_bytes += F32 * (double)out;

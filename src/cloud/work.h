@@ -16,10 +16,11 @@ pc_status pc__cloud_count(pc_module *net, int size, pc_cloud_work *work);
 pc_status pc__cloud_measure_steps(pc_module *net, int size, int classes, int batch, double seconds, double *step,
                                   double *update);
 
-/* Seconds of one thread to read and decode a picture of these files (below `root`), taken evenly from the list for
- * about `seconds`. */
+/* Seconds of one thread to read and decode a picture of these files (below `root`), and to alter it as `paracord train`
+ * does unless told otherwise; taken evenly from the list for about `seconds`. */
 struct pc__folder;
-pc_status pc__cloud_measure_decoding(const struct pc__folder *folder, int size, double seconds, double *each);
+pc_status pc__cloud_measure_pictures(const struct pc__folder *folder, int size, double seconds, double *decode,
+                                     double *augment);
 
 /* Seconds that a GPU takes for a training step of `batch` pictures, and for looking at as many, by its datasheet. NaN
  * where the catalogue does not know it. */

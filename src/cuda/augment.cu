@@ -173,7 +173,9 @@ __device__ void whole_picture(const pc__cuda_augment &a, const job &j)
 /* Where the batch begins in the epoch. The first thread of a block counts that the block has read it. */
 __device__ int64_t begin(const pc__cuda_augment &a, unsigned &readers)
 {
-    const int64_t first = a.at >= 0 ? a.at : *static_cast<const volatile int64_t *>(a.place);
+    int64_t first = a.at;
+    if (first < 0)
+        first = __ldcg(reinterpret_cast<const long long *>(a.place));
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();

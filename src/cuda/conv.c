@@ -28,6 +28,8 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
                          .planes = a->planes,
                          .early = pc__cuda_early(stream),
                          .multiprocessors = pc__cuda_multiprocessors(stream),
+                         .tf32 = pc_matmul_precision() == PC_PRECISION_TF32,
+                         .counters = pc__cuda_counters(stream),
                          .n = x->shape[0],
                          .h = (int)x->shape[2],
                          .w = (int)x->shape[3],
@@ -52,12 +54,23 @@ static void *data_or_null(const pc_tensor *t)
     return pc__count(t->ndim, t->shape) ? pc__data(t) : NULL;
 }
 
+/* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
+static bool has_matrix_units(const pc_stream *stream)
+{
+    int major = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
+           major >= 8;
+}
+
 pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
 {
     pc__cuda_conv s;
     PC__TRY(geometry(stream, call, &s));
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
+    if (pc__is_half(call->in[0]->dtype) &&
+        !(has_matrix_units(stream) && pc__cuda_conv_native(&s, pc__data(call->in[0]))))
+        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d);
     void *scratch = pc__cuda_scratch(stream, pc__cuda_conv_scratch(&s));
     if (!scratch)
         return PC_ERR_MEMORY;
@@ -79,6 +92,9 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL,
          *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
     void *dbias = a->needs[2] ? data_or_null(call->out[2]) : NULL;
+    if (pc__is_half(call->in[0]->dtype) &&
+        !(has_matrix_units(stream) && pc__cuda_conv_native_backward(&s, x, dy, dx, dweight || dbias)))
+        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d_backward);
     const size_t for_weights = dweight || dbias ? pc__cuda_conv_weights_scratch(&s) : 0;
     const size_t for_input = dx ? pc__cuda_conv_input_scratch(&s) : 0;
     if (!dx && !dweight && !dbias)

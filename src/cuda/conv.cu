@@ -2,6 +2,7 @@
  * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
  * convolution in scratch memory. */
 #include "cuda/conv_few.h"
+#include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/conv_tile.cuh"
 #include "cuda/early.cuh"
@@ -87,11 +88,11 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
         store_four(to.argmax + at, most, left, to.whole, step);
 }
 
-template <class T, int POOL, int BN, int VECTOR>
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
 {
-    typedef tile<T, BN, VECTOR> tile_type;
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
     __shared__ place places[tile_type::BM];
     pc::wait_for_earlier();
     pc::let_next_start();
@@ -137,30 +138,32 @@ __global__ void __launch_bounds__(THREADS)
         to.argmax[at] = (uint8_t)mark_of(s, place, most);
 }
 
-template <class T, int POOL, int BN, int VECTOR>
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
 {
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
     constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
-    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
+    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
 }
 
 template <int POOL, int BN>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
                 const result<double> &to)
 {
-    launch<double, POOL, 32, 1>(queue, s, x, w, to);
+    launch<double, POOL, 32, 1, true>(queue, s, x, w, to);
 }
 
 template <int POOL, int BN>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
                 const result<float> &to)
 {
-    if (s->c % 4 == 0 && on_16_bytes(x.x))
-        launch<float, POOL, BN, 4>(queue, s, x, w, to);
+    if (s->c % 4 != 0 || !on_16_bytes(x.x))
+        launch<float, POOL, BN, 1, true>(queue, s, x, w, to);
+    else if (s->tf32)
+        launch<float, POOL, BN, 4, false>(queue, s, x, w, to);
     else
-        launch<float, POOL, BN, 1>(queue, s, x, w, to);
+        launch<float, POOL, BN, 4, true>(queue, s, x, w, to);
 }
 
 template <int POOL, class T>
@@ -201,8 +204,25 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 
 } // namespace
 
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
+{
+    return !is_half(s) || pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_half_fits(s, x);
+}
+
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
+{
+    if (!is_half(s))
+        return true;
+    if (input && !pc__cuda_conv_half_input_fits(s, dy))
+        return false;
+    return !weights || pc__cuda_conv_few_fits(s, x) ||
+           (pc__cuda_conv_half_fits(s, x) && pc__cuda_conv_half_input_fits(s, dy));
+}
+
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 {
+    if (is_half(s))
+        return pc__cuda_conv_half_scratch(s);
     const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
     return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
 }
@@ -211,8 +231,9 @@ void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const voi
                            const void *bias, void *y, uint8_t *argmax, void *scratch)
 {
     if (pc__cuda_conv_few_fits(s, x))
-        pc__cuda_conv_few_forward(queue, s, (const float *)x, (const float *)weight, (const float *)bias, (float *)y,
-                                  argmax);
+        pc__cuda_conv_few_forward(queue, s, x, weight, bias, y, argmax);
+    else if (is_half(s))
+        pc__cuda_conv_half_forward(queue, s, x, weight, bias, y, argmax, scratch);
     else if (s->dtype == PC__CUDA_F32)
         forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
     else

@@ -5,6 +5,8 @@
 
 #include "cuda/view.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -14,12 +16,18 @@ extern "C" {
 typedef struct pc__cuda_conv {
     int dtype, activation; /* as pc_activation_kind */
     int planes, early, multiprocessors;
+    int tf32;           /* floats may be multiplied so */
+    unsigned *counters; /* zeros on the device, of the queue */
     int64_t n;
     int h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow, pool, yh, yw;
 } pc__cuda_conv;
 
 /* In argmax: no gradient goes into this window, for a ReLU follows that is 0. */
 #define PC__CUDA_CONV_DEAD 255
+
+/* False for 16-bit numbers that there is no kernel for: those go by way of float32. */
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x);
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights);
 
 /* Bytes of scratch memory that each call below needs. */
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s);

@@ -6,9 +6,9 @@
 namespace
 {
 
-struct forward_data {
-    const float *x, *weight, *bias;
-    float *y;
+template <class T> struct forward_data {
+    const T *x, *weight, *bias;
+    T *y;
     uint8_t *argmax;
 };
 
@@ -42,8 +42,8 @@ struct staged {
     int pitch;
 };
 
-template <int POOL>
-__device__ inline void finish(const pc__cuda_conv &s, const forward_data &d, const staged &to, float bias,
+template <int POOL, class T>
+__device__ inline void finish(const pc__cuda_conv &s, const forward_data<T> &d, const staged &to, float bias,
                               float (&sum)[4], long long pixel, int o, int i, int row, int column, int lane)
 {
     if (POOL == 1) {
@@ -51,7 +51,7 @@ __device__ inline void finish(const pc__cuda_conv &s, const forward_data &d, con
         for (int q = 0; q < 4; q++)
             if (row + q / 2 < s.yh && column + q % 2 < s.yw && o < s.o)
                 d.y[pixel_at(s, pixel + q / 2 * s.yw + q % 2) + (long long)o * channel_step(s)] =
-                    activated(s.activation, sum[q] + bias);
+                    T(activated(s.activation, sum[q] + bias));
         return;
     }
     float most = sum[0];
@@ -68,14 +68,14 @@ __device__ inline void finish(const pc__cuda_conv &s, const forward_data &d, con
         to.y[lane * to.pitch + i] = most;
         to.argmax[lane * to.pitch + i] = (uint8_t)place;
     } else if (o < s.o) {
-        d.y[pixel * s.o + o] = most;
+        d.y[pixel * s.o + o] = T(most);
         if (d.argmax)
             d.argmax[pixel * s.o + o] = (uint8_t)place;
     }
 }
 
-template <int POOL, int STRIDE>
-__global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const cut c, const forward_data d)
+template <class T, int POOL, int STRIDE>
+__global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const cut c, const forward_data<T> d)
 {
     extern __shared__ __align__(16) float band[];
     float *weight = band + c.pitch * c.height;
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     pc::let_next_start();
     load_band(s, c, d.x + (long long)image * s.h * s.w * COLORS, first * 2 * STRIDE - s.ph, band);
     for (int i = threadIdx.x; i < outputs * DEPTH; i += blockDim.x)
-        weight[i] = d.weight[begin * DEPTH + i];
-    const float bias = d.bias && o < s.o ? d.bias[o] : 0.0f;
+        weight[i] = (float)d.weight[begin * DEPTH + i];
+    const float bias = d.bias && o < s.o ? (float)d.bias[o] : 0.0f;
     wait_loaded();
     float w[DEPTH];
 #pragma unroll
@@ -109,13 +109,13 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     if (POOL == 1 || !s.planes)
         return;
     __syncthreads();
-    for (int k = warp; k < outputs; k += warps) {
-        const long long at = pixel_at(s, start) + (long long)(begin + k) * channel_step(s) + first * s.yw;
-        for (int i = lane; i < windows; i += LANES) {
-            d.y[at + i] = to.y[k * to.pitch + i];
-            if (d.argmax)
-                d.argmax[at + i] = to.argmax[k * to.pitch + i];
-        }
+    const long long at = pixel_at(s, start) + (long long)begin * channel_step(s) + first * s.yw;
+    for (int e = threadIdx.x; e < outputs * windows; e += blockDim.x) {
+        const int k = e / windows, i = e - k * windows;
+        const long long target = at + (long long)k * channel_step(s) + i;
+        d.y[target] = T(to.y[k * to.pitch + i]);
+        if (d.argmax)
+            d.argmax[target] = to.argmax[k * to.pitch + i];
     }
 }
 
@@ -135,16 +135,24 @@ cut cut_for(const pc__cuda_conv *s)
     return cut_of(s, rows);
 }
 
-template <int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const forward_data &d)
+template <class T, int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const forward_data<T> &d)
 {
     const cut c = cut_for(s);
     const int warps = over(c.rows * c.wide, 2);
     const dim3 grid((unsigned)(s->n * c.bands), (unsigned)over(s->o, LANES));
     const dim3 block((unsigned)(LANES * (warps < 2 ? 2 : warps < 8 ? warps : 8)));
-    pc::start_grid(s->sh == 1   ? few_kernel<POOL, 1>
-                   : s->sh == 2 ? few_kernel<POOL, 2>
-                                : few_kernel<POOL, 3>,
+    pc::start_grid(s->sh == 1   ? few_kernel<T, POOL, 1>
+                   : s->sh == 2 ? few_kernel<T, POOL, 2>
+                                : few_kernel<T, POOL, 3>,
                    grid, block, bytes_for(s, c), queue, s->early, *s, c, d);
+}
+
+template <class T>
+void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
+             uint8_t *argmax)
+{
+    const forward_data<T> d = {(const T *)x, (const T *)weight, (const T *)bias, (T *)y, argmax};
+    s->pool == 2 ? launch<T, 2>(queue, s, d) : launch<T, 1>(queue, s, d);
 }
 
 } // namespace
@@ -152,14 +160,18 @@ template <int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, cons
 bool pc__cuda_conv_few_fits(const pc__cuda_conv *s, const void *x)
 {
     const long long blocks = s->n * (long long)s->yh, chunks = over(s->o, LANES);
-    return s->dtype == PC__CUDA_F32 && s->c == COLORS && s->kh == 3 && s->kw == 3 && s->sh == s->sw && s->sh <= 3 &&
+    return s->dtype != PC__CUDA_F64 && s->c == COLORS && s->kh == 3 && s->kw == 3 && s->sh == s->sw && s->sh <= 3 &&
            s->pool <= 2 && s->o >= 8 && blocks < INT32_MAX && chunks < 65536 && (uintptr_t)x % 16 == 0 &&
            bytes_for(s, cut_of(s, 1)) <= SHARED_MOST && pc__cuda_conv_few_scratch(s) > 0;
 }
 
-void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const float *x, const float *weight,
-                               const float *bias, float *y, uint8_t *argmax)
+void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                               const void *bias, void *y, uint8_t *argmax)
 {
-    const forward_data d = {x, weight, bias, y, argmax};
-    s->pool == 2 ? launch<2>(queue, s, d) : launch<1>(queue, s, d);
+    if (s->dtype == PC__CUDA_F16)
+        forward<pc::f16>(queue, s, x, weight, bias, y, argmax);
+    else if (s->dtype == PC__CUDA_BF16)
+        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax);
+    else
+        forward<float>(queue, s, x, weight, bias, y, argmax);
 }

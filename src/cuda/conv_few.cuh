@@ -17,7 +17,7 @@ constexpr int COLORS = 3, TAPS = 9, DEPTH = COLORS * TAPS, LANES = 32, SHARED_MO
 struct cut {
     int high, wide, rows, bands; /* bands of a picture */
     int pitch, height, lead;     /* of a band in memory: floats of a row, rows, floats before the picture's first */
-    bool whole;                  /* rows of the picture come in 16 bytes */
+    bool whole;                  /* rows of the picture come in fours */
 };
 
 inline int over(long long a, long long b)
@@ -46,33 +46,57 @@ inline size_t band_bytes(const cut &c)
     return (size_t)c.pitch * c.height * sizeof(float);
 }
 
-/* A warp for a row; zeros where there is no picture. `first` is the picture's row that comes first. */
-template <int BYTES>
-__device__ inline void load_row(const pc__cuda_conv &s, const cut &c, const float *row, bool there, float *to)
+/* Four numbers of a picture. */
+template <class T> struct alignas(4 * sizeof(T)) four {
+    T at[4];
+};
+
+/* N floats of a row to shared memory; zeros where they are not inside. */
+template <int N> __device__ inline void bring(float *to, const float *from, bool inside)
 {
-    constexpr int N = BYTES / 4;
-    const int width = s.w * COLORS, lane = threadIdx.x % LANES;
-    for (int i = lane * N; i < c.pitch; i += LANES * N) {
-        const bool inside = there && i >= c.lead && i < c.lead + width;
 #if TENSOR_UNITS
-        send<BYTES>(to + i, inside ? row + i - c.lead : row, inside);
+    send<N * sizeof(float)>(to, from, inside);
 #else
-        for (int j = 0; j < N; j++)
-            to[i + j] = inside ? row[i - c.lead + j] : 0;
+    for (int j = 0; j < N; j++)
+        to[j] = inside ? from[j] : 0;
 #endif
+}
+
+template <int N, class T> __device__ inline void bring(float *to, const T *from, bool inside)
+{
+    four<T> value = {};
+    if (N == 4 && inside)
+        value = *(const four<T> *)from;
+    else if (inside)
+        value.at[0] = *from;
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        to[j] = inside ? (float)value.at[j] : 0.0f;
+}
+
+/* A warp for a row; zeros where there is no picture. */
+template <int N, class T>
+__device__ inline void load_row(const pc__cuda_conv &s, const cut &c, const T *row, bool there, float *to)
+{
+    const int width = s.w * COLORS;
+    for (int i = threadIdx.x % LANES * N; i < c.pitch; i += LANES * N) {
+        const bool inside = there && i >= c.lead && i < c.lead + width;
+        bring<N>(to + i, inside ? row + i - c.lead : row, inside);
     }
 }
 
-__device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const float *picture, int first, float *band)
+/* `first` is the picture's row that comes first. */
+template <class T>
+__device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const T *picture, int first, float *band)
 {
     for (int i = threadIdx.x / LANES; i < c.height; i += blockDim.x / LANES) {
         const int row = first + i;
         const bool there = (unsigned)row < (unsigned)s.h;
-        const float *from = picture + (there ? (long long)row * s.w * COLORS : 0);
+        const T *from = picture + (there ? (long long)row * s.w * COLORS : 0);
         if (c.whole)
-            load_row<16>(s, c, from, there, band + i * c.pitch);
-        else
             load_row<4>(s, c, from, there, band + i * c.pitch);
+        else
+            load_row<1>(s, c, from, there, band + i * c.pitch);
     }
 }
 

@@ -3,6 +3,7 @@
  * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
  * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
  * is read for each tap. */
+#include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/conv_tile.cuh"
 #include "cuda/early.cuh"
@@ -72,11 +73,11 @@ __host__ __device__ inline axis axis_of(int rest, int size, int stride, int padd
             rest < kernel ? (kernel - rest + stride - 1) / stride : 0};
 }
 
-template <class T, int BN, int VECTOR>
+template <class T, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     input_kernel(const pc__cuda_conv s, const gradient<T> g, weights<T> w, T *__restrict__ dx, bool whole)
 {
-    typedef tile<T, BN, VECTOR> tile_type;
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
     constexpr int BM = tile_type::BM;
     __shared__ place places[BM];
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     }
 }
 
-template <class T, int BN, int VECTOR>
+template <class T, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, const weights<T> &w, T *dx)
 {
     long long most = 0;
@@ -129,22 +130,24 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, co
     constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
     const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
-    pc::start_grid(input_kernel<T, BN, VECTOR>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
+    pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<double> &g, const weights<double> &w,
                 double *dx)
 {
-    launch<double, 32, 1>(queue, s, g, w, dx);
+    launch<double, 32, 1, true>(queue, s, g, w, dx);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<float> &g, const weights<float> &w,
                 float *dx)
 {
-    if (s->o % 4 == 0 && on_16_bytes(g.g))
-        s->c <= 32 ? launch<float, 32, 4>(queue, s, g, w, dx) : launch<float, 64, 4>(queue, s, g, w, dx);
+    if (s->o % 4 != 0 || !on_16_bytes(g.g))
+        s->c <= 32 ? launch<float, 32, 1, true>(queue, s, g, w, dx) : launch<float, 64, 1, true>(queue, s, g, w, dx);
+    else if (s->tf32)
+        s->c <= 32 ? launch<float, 32, 4, false>(queue, s, g, w, dx) : launch<float, 64, 4, false>(queue, s, g, w, dx);
     else
-        s->c <= 32 ? launch<float, 32, 1>(queue, s, g, w, dx) : launch<float, 64, 1>(queue, s, g, w, dx);
+        s->c <= 32 ? launch<float, 32, 4, true>(queue, s, g, w, dx) : launch<float, 64, 4, true>(queue, s, g, w, dx);
 }
 
 bool needs_spreading(const pc__cuda_conv *s)
@@ -199,13 +202,17 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
 {
+    if (is_half(s))
+        return pc__cuda_conv_half_input_scratch(s);
     return packed_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * spread_bytes(s) : 0);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
                          const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
-    if (s->dtype == PC__CUDA_F32)
+    if (is_half(s))
+        pc__cuda_conv_half_input(queue, s, weight, y, argmax, dy, dx, scratch);
+    else if (s->dtype == PC__CUDA_F32)
         backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
     else
         backward<double>(queue, s, weight, y, argmax, dy, dx, scratch);

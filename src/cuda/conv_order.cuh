@@ -9,6 +9,11 @@
 namespace
 {
 
+inline bool is_half(const pc__cuda_conv *s)
+{
+    return s->dtype == PC__CUDA_F16 || s->dtype == PC__CUDA_BF16;
+}
+
 /* Distance between channels of y, argmax and dy. */
 __device__ inline int channel_step(const pc__cuda_conv &s)
 {

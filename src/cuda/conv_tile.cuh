@@ -191,9 +191,9 @@ template <class T, int BN> struct weights_part {
 #endif
 };
 
-/* sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows of a thread come in fours, as the
- * pixels of a pooling window do. places[i] is that of row row_at(i). */
-template <class T, int BN, int VECTOR> struct tile {
+/* EXACT: all bits of floats, else TF32. sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows
+ * of a thread come in fours, as the pixels of a pooling window do. places[i] is that of row row_at(i). */
+template <class T, int BN, int VECTOR, bool EXACT> struct tile {
     static constexpr int BM = rows_of_block<T, BN>, ACROSS = BN / 4, DOWN = THREADS / ACROSS, TM = BM / DOWN;
     static constexpr int GROUPS = TM / 4;
     T sum[TM][4];
@@ -262,7 +262,7 @@ template <class T, int BN, int VECTOR> struct tile {
 #if TENSOR_UNITS
 /* Each warp makes 32 rows x 32 outputs. Rows lie in shared memory in the order in which matrix units give each thread
  * four rows of a window; a thread has depth 4 t to 4 t + 3 of every 16, so that it reads them at once. */
-template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
+template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> {
     static constexpr int BM = rows_of_block<float, BN>, TM = 8, GROUPS = 2, ACROSS = BN / 32;
     float sum[TM][4];
 
@@ -306,7 +306,7 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
                     bs[beside].take(0, b[0]);
                     bs[beside].take(1, b[BN + 2]);
                 }
-                add_products(&part[0][n], &part[1][n], as, bs);
+                add_products<EXACT>(&part[0][n], &part[1][n], as, bs);
             }
         }
     }

@@ -3,6 +3,7 @@
  * are many and weights few, so the pixels are cut into pieces, a block each, whose sums go to scratch memory; a second
  * kernel adds the pieces in their order. */
 #include "cuda/conv_few.h"
+#include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
@@ -128,7 +129,7 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
 };
 
 /* The sums of a block: a thread's are in rows row_of(i), two or four columns side by side from column_of(i). */
-template <class T, int WIDE> struct block_sums {
+template <class T, int WIDE, bool EXACT> struct block_sums {
     typedef block_size<WIDE> size;
     static constexpr int LEFT = WIDE + 4, RIGHT = WIDE, COUNT = 4 * size::GROUPS, BESIDE = 4;
     T sum[COUNT][4] = {};
@@ -161,7 +162,7 @@ template <class T, int WIDE> struct block_sums {
 
 #if TENSOR_UNITS
 /* By matrix units: each warp makes 32 rows x WIDE / 2 columns. */
-template <int WIDE> struct block_sums<float, WIDE> {
+template <int WIDE, bool EXACT> struct block_sums<float, WIDE, EXACT> {
     static constexpr int LEFT = WIDE + 8, RIGHT = WIDE + 8, TILES = WIDE / 16, COUNT = 4 * TILES, BESIDE = 2;
     float sum[COUNT][2] = {}, part[2][TILES][4] = {};
 
@@ -186,10 +187,10 @@ template <int WIDE> struct block_sums<float, WIDE> {
                 a[j / 4].take(j % 4, left[d + j % 4 / 2 * 4][row + j / 4 * 16 + j % 2 * 8]);
 #pragma unroll
             for (int n = 0; n < TILES; n++) {
-                halves<2> b;
-                b.take(0, right[d][column + n * 8]);
-                b.take(1, right[d + 4][column + n * 8]);
-                add_product(part[0][n], part[1][n], a, b);
+                halves<2> b[1];
+                b[0].take(0, right[d][column + n * 8]);
+                b[0].take(1, right[d + 4][column + n * 8]);
+                add_products<EXACT>(&part[0][n], &part[1][n], a, b);
             }
         }
         if (!last)
@@ -206,12 +207,12 @@ template <int WIDE> struct block_sums<float, WIDE> {
 };
 #endif
 
-template <class T, int POOL, int WIDE, int VECTOR>
+template <class T, int POOL, int WIDE, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (WIDE == 64 ? 4 : 12) : 1)
     weights_kernel(const pc__cuda_conv s, const operands<T> in)
 {
     typedef step_part<T, POOL, WIDE, VECTOR> part_type;
-    typedef block_sums<T, WIDE> sums_type;
+    typedef block_sums<T, WIDE, EXACT> sums_type;
     constexpr int WINDOWS = DEPTH / part_type::PLACES;
     __shared__ __align__(16) T left[2][DEPTH][sums_type::LEFT];
     __shared__ __align__(16) T right[2][DEPTH][sums_type::RIGHT];
@@ -275,7 +276,7 @@ __global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
     const int k = i / s.o, o = i - k * s.o;
     if (k == depth && dbias)
         dbias[o] = T(sum);
-    if (k < depth)
+    if (k < depth && dweight)
         dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
 }
 
@@ -309,27 +310,29 @@ plan plan_of(const pc__cuda_conv *s, bool dweight)
     return p;
 }
 
-template <class T, int POOL, int WIDE, int VECTOR>
+template <class T, int POOL, int WIDE, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &in, const plan &p)
 {
     const dim3 grid((unsigned)pieces_of(p.depth + 1, WIDE), (unsigned)pieces_of(s->o, WIDE), (unsigned)p.pieces);
-    pc::start_grid(weights_kernel<T, POOL, WIDE, VECTOR>, grid, dim3(block_size<WIDE>::THREADS), 0, queue, s->early, *s,
-                   in);
+    pc::start_grid(weights_kernel<T, POOL, WIDE, VECTOR, EXACT>, grid, dim3(block_size<WIDE>::THREADS), 0, queue,
+                   s->early, *s, in);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<double> &in, const plan &p)
 {
-    launch<double, 0, 32, 1>(queue, s, in, p);
+    launch<double, 0, 32, 1, true>(queue, s, in, p);
 }
 
 template <int POOL>
 void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
 {
     const bool whole = s->c % 4 == 0 && (uintptr_t)in.x % 16 == 0;
-    if (p.wide == 64)
-        whole ? launch<float, POOL, 64, 4>(queue, s, in, p) : launch<float, POOL, 64, 1>(queue, s, in, p);
+    if (p.wide == 64 && whole && s->tf32)
+        launch<float, POOL, 64, 4, false>(queue, s, in, p);
+    else if (p.wide == 64)
+        whole ? launch<float, POOL, 64, 4, true>(queue, s, in, p) : launch<float, POOL, 64, 1, true>(queue, s, in, p);
     else
-        whole ? launch<float, POOL, 32, 4>(queue, s, in, p) : launch<float, POOL, 32, 1>(queue, s, in, p);
+        whole ? launch<float, POOL, 32, 4, true>(queue, s, in, p) : launch<float, POOL, 32, 1, true>(queue, s, in, p);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
@@ -381,18 +384,21 @@ void pc__cuda_conv_add_pieces(cudaStream_t queue, const pc__cuda_conv *s, const 
 
 size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
 {
-    const size_t both = sums_bytes(s, plan_of(s, true)), bias = sums_bytes(s, plan_of(s, false));
     const size_t few = pc__cuda_conv_few_scratch(s);
-    return both > bias ? (both > few ? both : few) : (bias > few ? bias : few);
+    if (is_half(s))
+        return few ? few : pc__cuda_conv_half_weights_scratch(s);
+    const size_t both = sums_bytes(s, plan_of(s, true)), bias = sums_bytes(s, plan_of(s, false));
+    const size_t most = both > bias ? both : bias;
+    return most > few ? most : few;
 }
 
 void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                            const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
 {
-    if (dweight && pc__cuda_conv_few_fits(s, x)) {
-        const int pieces = pc__cuda_conv_few_weights(queue, s, (const float *)x, (const float *)y, argmax,
-                                                     (const float *)dy, (float *)scratch);
-        pc__cuda_conv_add_pieces(queue, s, (const float *)scratch, s->kh * s->kw * s->c, pieces, dweight, dbias);
+    if ((dweight || is_half(s)) && pc__cuda_conv_few_fits(s, x)) {
+        pc__cuda_conv_few_weights(queue, s, x, y, argmax, dy, dweight, dbias, (float *)scratch);
+    } else if (is_half(s)) {
+        pc__cuda_conv_half_weights(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
     } else if (s->dtype == PC__CUDA_F32) {
         backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
     } else {

@@ -107,6 +107,13 @@ unsigned blocks_for(int64_t n, int each)
     return static_cast<unsigned>((n + each - 1) / each);
 }
 
+/* Comparisons of whole runs: where the last one is cut off, some look beyond the end and leave. */
+void step(int64_t n, int64_t *order, uint64_t *keys, int64_t apart, bool mirrored, cudaStream_t queue)
+{
+    const int64_t runs = (n + 2 * apart - 1) / (2 * apart);
+    step_kernel<<<blocks_for(runs * apart, THREADS), THREADS, 0, queue>>>(n, order, keys, apart, mirrored);
+}
+
 } // namespace
 
 void pc__cuda_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t *order, uint64_t *keys, cudaStream_t queue)
@@ -114,9 +121,9 @@ void pc__cuda_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t *order, 
     const unsigned chunks = blocks_for(n, CHUNK);
     chunk_kernel<<<chunks, THREADS, 0, queue>>>(seed, epoch, n, order, keys, true);
     for (int64_t sorted = CHUNK; sorted < n; sorted *= 2) {
-        step_kernel<<<chunks, THREADS, 0, queue>>>(n, order, keys, sorted, true);
+        step(n, order, keys, sorted, true, queue);
         for (int64_t apart = sorted / 2; apart >= CHUNK; apart /= 2)
-            step_kernel<<<chunks, THREADS, 0, queue>>>(n, order, keys, apart, false);
+            step(n, order, keys, apart, false, queue);
         chunk_kernel<<<chunks, THREADS, 0, queue>>>(seed, epoch, n, order, keys, false);
     }
 }

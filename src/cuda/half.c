@@ -49,6 +49,8 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_max_pool2d_backward] = true,
     [PC__OP_avg_pool2d] = true,
     [PC__OP_avg_pool2d_backward] = true,
+    [PC__OP_conv2d] = true,
+    [PC__OP_conv2d_backward] = true,
 };
 
 /* A tensor of the call as float32. */

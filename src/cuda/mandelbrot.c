@@ -6,10 +6,13 @@
 PC__CUDA_KERNEL(mandelbrot)
 {
     const pc_tensor *out = call->out[0];
+    if (out->shape[0] > INT32_MAX / 2 || out->shape[1] > INT32_MAX / 2)
+        return pc__fail(PC_ERR_UNSUPPORTED, "mandelbrot: counts of shape %s; on CUDA sides are %d at most",
+                        PC__SHAPE_OF(out), INT32_MAX / 2);
     const pc__cuda_mandelbrot picture = {.a = *(const pc__mandelbrot_attributes *)call->attributes,
                                          .counts = pc__data(out),
-                                         .height = out->shape[0],
-                                         .width = out->shape[1],
+                                         .height = (int)out->shape[0],
+                                         .width = (int)out->shape[1],
                                          .dtype = out->dtype};
     pc__cuda_mandelbrot_run(&picture, pc__cuda_queue(stream));
     return pc__cuda_launched(call);

@@ -7,11 +7,14 @@
  * in a rectangle of 8 x 4, where counts differ least. */
 #include "cuda/mandelbrot.h"
 
+#include <type_traits>
+
 namespace
 {
 
 constexpr int TILE_WIDTH = 8, TILE_HEIGHT = 4; /* a warp */
-constexpr int ACROSS = 4, DOWN = 2;            /* warps of a block */
+constexpr int ACROSS = 4, DOWN = 1;            /* warps of a block */
+constexpr int ROWS = 4;                        /* points of a thread */
 constexpr int LOOK = 4;                        /* steps between two looks at whether to go on */
 constexpr int COUNTED = 32;                    /* steps that are counted one by one */
 constexpr int BLOCK = 8;                       /* steps at once after that */
@@ -36,30 +39,37 @@ __device__ __forceinline__ double step(complex &z, const complex c)
     return __dadd_rn(rr, ii);
 }
 
-/* In floats: the rims are wider than what they lose. */
-__device__ __forceinline__ bool is_inside(const complex c)
+/* In floats, and of a c in floats: the rims are wider than what they lose. */
+__device__ __forceinline__ bool is_inside(float r, float i)
 {
-    const float r = float(c.r), x = float(PC__MANDELBROT_RIM) * r - 0.25f, i = float(c.i),
-                y = float(PC__MANDELBROT_RIM) * i, q = x * x + y * y;
-    return q * (q + x) < 0.25f * y * y || (r + 1) * (r + 1) + i * i < float(PC__MANDELBROT_DISC);
+    const float x = fmaf(float(PC__MANDELBROT_RIM), r, -0.25f), y = float(PC__MANDELBROT_RIM) * i, yy = y * y,
+                q = fmaf(x, x, yy), left = r + 1;
+    return bool((q * (q + x) < 0.25f * yy) | (fmaf(left, left, i * i) < float(PC__MANDELBROT_DISC)));
 }
 
-/* `steps` more steps, counted until z leaves; true when it stays. */
-template <int UNROLL> __device__ __forceinline__ bool count(complex &z, const complex c, int steps, int &n)
+/* Up to `looks` times LOOK steps, counted until z leaves. */
+__device__ __forceinline__ int count(complex &z, const complex c, int looks)
 {
-    bool stays = true;
-    for (; stays && steps >= UNROLL; steps -= UNROLL) {
+    int n = 0;
+    for (; looks > 0; looks--) {
+        bool stays[LOOK];
 #pragma unroll
-        for (int k = 0; k < UNROLL; k++) {
-            stays = is_near(step(z, c)) && stays;
-            n += stays;
+        for (int k = 0; k < LOOK; k++)
+            stays[k] = is_near(step(z, c)) && (k == 0 || stays[k - 1]);
+        if (!stays[LOOK - 1]) {
+#pragma unroll
+            for (int k = 0; k < LOOK - 1; k++)
+                n += stays[k];
+            return n;
         }
+        n += LOOK;
     }
-    for (; stays && steps > 0; steps--) {
-        stays = is_near(step(z, c));
-        n += stays;
-    }
-    return stays;
+    return n;
+}
+
+__device__ __forceinline__ int looks_for(int steps)
+{
+    return steps / LOOK + (steps % LOOK != 0);
 }
 
 /* The count from COUNTED steps on. */
@@ -68,7 +78,7 @@ __device__ int go_on(complex z, const complex c, int iterations)
     int n = COUNTED;
     if (__dadd_rn(__dmul_rn(c.r, c.r), __dmul_rn(c.i, c.i)) < SAFE) {
         complex was = z; /* remembered at powers of two, to see whether it comes again */
-        for (int next = 2 * COUNTED; n + BLOCK <= iterations; n += BLOCK) {
+        for (int next = 2 * COUNTED; n <= iterations - BLOCK; n += BLOCK) {
             const complex before = z;
 #pragma unroll
             for (int k = 0; k < BLOCK; k++)
@@ -81,22 +91,20 @@ __device__ int go_on(complex z, const complex c, int iterations)
                 return iterations;
             if (n >= next) {
                 was = z;
-                next *= 2;
+                next = next < 1 << 30 ? 2 * next : iterations;
             }
         }
     }
-    count<LOOK>(z, c, iterations - n, n);
-    return n;
+    return n + count(z, c, looks_for(iterations - n));
 }
 
 __device__ __forceinline__ int count_all(const complex c, int iterations)
 {
-    if (is_inside(c))
-        return iterations;
     complex z = c;
-    int n = 0;
-    const bool stays = count<LOOK>(z, c, min(iterations, COUNTED), n);
-    return stays && iterations > COUNTED ? go_on(z, c, iterations) : n;
+    int n = count(z, c, iterations < COUNTED ? looks_for(iterations) : COUNTED / LOOK);
+    if (n == COUNTED && iterations > COUNTED)
+        n = go_on(z, c, iterations);
+    return min(n, iterations); /* the last look may go beyond */
 }
 
 /* How far out the point has got with a few steps more, as a fraction of a step. */
@@ -110,33 +118,56 @@ __device__ float fraction(const complex c, int n)
     return float(steps > 0 ? steps : 0);
 }
 
-template <class T>
-__global__ void __launch_bounds__(32 * ACROSS * DOWN)
-    picture(const pc__mandelbrot_attributes a, T *__restrict__ counts, int64_t first, int64_t height, int64_t width)
+/* What a launch does: a thread takes ROWS points of a column, `apart` from each other, so that no warp gets only what
+ * is slow. */
+struct job {
+    pc__mandelbrot_attributes a;
+    float x_min, y_min, dx, dy; /* of a */
+    void *counts;
+    int height, width, apart;
+    int first, end; /* of the first of each thread's rows: those of this launch */
+};
+
+template <class T> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int64_t column = (int64_t(blockIdx.x) * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
-    const int64_t row = first + (int64_t(blockIdx.y) * DOWN + warp / ACROSS) * TILE_HEIGHT + lane / TILE_WIDTH;
-    if (row >= height || column >= width)
+    const int column = (blockIdx.x * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
+    const int first = j.first + (blockIdx.y * DOWN + warp / ACROSS) * TILE_HEIGHT + lane / TILE_WIDTH;
+    if (column >= j.width || first >= j.end)
         return;
-    const complex c = {__dadd_rn(a.x_min, __dmul_rn(double(column), a.dx)),
-                       __dadd_rn(a.y_min, __dmul_rn(double(row), a.dy))};
-    const int n = count_all(c, a.iterations);
-    if constexpr (sizeof(T) == 4 && T(0.5f) != 0)
-        counts[row * width + column] = n == a.iterations ? float(n) : fraction(c, n);
-    else
-        counts[row * width + column] = T(n);
+    const double cr = __dadd_rn(j.a.x_min, __dmul_rn(double(column), j.a.dx));
+    const float r = fmaf(float(column), j.dx, j.x_min);
+    T *counts = static_cast<T *>(j.counts) + int64_t(first) * j.width + column;
+    for (int64_t row = first; row < j.height; row += j.apart, counts += int64_t(j.apart) * j.width) {
+        const complex c = {cr, __dadd_rn(j.a.y_min, __dmul_rn(double(int(row)), j.a.dy))};
+        const bool inside = is_inside(r, fmaf(float(int(row)), j.dy, j.y_min));
+        const int n = inside ? j.a.iterations : count_all(c, j.a.iterations);
+        if constexpr (std::is_same_v<T, float>)
+            *counts = n == j.a.iterations ? float(n) : fraction(c, n);
+        else
+            *counts = T(n);
+    }
 }
 
 template <class T> void run(const pc__cuda_mandelbrot *p, cudaStream_t queue)
 {
-    const int64_t block_height = DOWN * TILE_HEIGHT, block_width = ACROSS * TILE_WIDTH, most = 65535;
-    const int64_t band = most * block_height; /* rows that a grid can have */
-    for (int64_t row = 0; row < p->height; row += band) {
-        const int64_t rows = p->height - row < band ? p->height - row : band;
-        const dim3 grid(unsigned((p->width + block_width - 1) / block_width),
-                        unsigned((rows + block_height - 1) / block_height));
-        picture<<<grid, 32 * ACROSS * DOWN, 0, queue>>>(p->a, static_cast<T *>(p->counts), row, p->height, p->width);
+    constexpr int HEIGHT = DOWN * TILE_HEIGHT, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
+    job j = {p->a,
+             float(p->a.x_min),
+             float(p->a.y_min),
+             float(p->a.dx),
+             float(p->a.dy),
+             p->counts,
+             p->height,
+             p->width,
+             (p->height + ROWS - 1) / ROWS,
+             0,
+             0};
+    for (; j.end < j.apart; j.first = j.end) { /* as many rows as a grid can have */
+        const int rows = j.apart - j.first < BAND ? j.apart - j.first : BAND;
+        j.end = j.first + rows;
+        const dim3 grid(unsigned(j.width / WIDTH + (j.width % WIDTH != 0)), unsigned((rows + HEIGHT - 1) / HEIGHT));
+        picture<T><<<grid, 32 * ACROSS * DOWN, 0, queue>>>(j);
     }
 }
 

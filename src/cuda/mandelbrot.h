@@ -12,8 +12,7 @@ extern "C" {
 typedef struct pc__cuda_mandelbrot {
     pc__mandelbrot_attributes a;
     void *counts; /* [height, width] */
-    int64_t height, width;
-    int dtype;
+    int height, width, dtype;
 } pc__cuda_mandelbrot;
 
 void pc__cuda_mandelbrot_run(const pc__cuda_mandelbrot *picture, cudaStream_t queue);

@@ -37,25 +37,16 @@ __device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const
 
 /* sum[32][8] += a[32][8] b[8][8], spread over the warp, for each half of 16 rows: with g = lane / 4 and t = lane % 4, a
  * thread has a[g][t], a[g + 8][t], a[g][t + 4], a[g + 8][t + 4]; b[t][g], b[t + 4][g]; sum[g][2 t], its neighbour, and
- * the same of g + 8. The halves take turns, since each product waits for the sum before it. */
-__device__ inline void add_product(float (&upper)[4], float (&lower)[4], const halves<4> (&a)[2], const halves<2> &b)
-{
-    add_tensor(upper, a[0].low, b.high);
-    add_tensor(lower, a[1].low, b.high);
-    add_tensor(upper, a[0].high, b.low);
-    add_tensor(lower, a[1].high, b.low);
-    add_tensor(upper, a[0].high, b.high);
-    add_tensor(lower, a[1].high, b.high);
-}
-
-/* The same for two b side by side: four sums take turns. */
+ * the same of g + 8. The halves take turns, since each product waits for the sum before it; so do N of b side by side.
+ * Without EXACT only the first halves are multiplied: TF32. */
+template <bool EXACT, int N>
 __device__ inline void add_products(float (*upper)[4], float (*lower)[4], const halves<4> (&a)[2],
-                                    const halves<2> (&b)[2])
+                                    const halves<2> (&b)[N])
 {
 #pragma unroll
-    for (int pass = 0; pass < 3; pass++)
+    for (int pass = EXACT ? 0 : 2; pass < 3; pass++)
 #pragma unroll
-        for (int n = 0; n < 2; n++) {
+        for (int n = 0; n < N; n++) {
             add_tensor(upper[n], pass == 0 ? a[0].low : a[0].high, pass == 1 ? b[n].low : b[n].high);
             add_tensor(lower[n], pass == 0 ? a[1].low : a[1].high, pass == 1 ? b[n].low : b[n].high);
         }
@@ -81,7 +72,8 @@ __device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const
 }
 
 /* Four squares of 8 x 8 16-bit numbers: lane i points to row i % 8 of square i / 8, 16 bytes; a thread gets of each row
- * lane / 4 the numbers at 2 (lane % 4) and behind it. TURNED: of each column lane / 4, rows 2 (lane % 4) and behind it. */
+ * lane / 4 the numbers at 2 (lane % 4) and behind it. TURNED: of each column lane / 4, rows 2 (lane % 4) and behind it.
+ */
 template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], const void *row)
 {
     const unsigned at = (unsigned)__cvta_generic_to_shared(row);

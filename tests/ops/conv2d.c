@@ -150,10 +150,15 @@ static void as_in_double(void **state)
         {2, 6, 14, 14, 16, 5, 5, 1, 0, 2, PC_RELU},   {2, 10, 11, 11, 7, 3, 3, 1, 1, 3, PC_RELU},
         {4, 1, 28, 28, 32, 3, 3, 1, 0, 2, PC_RELU},   {1, 128, 8, 8, 128, 3, 3, 1, 1, 1, PC_RELU},
     };
+    static const struct {
+        pc_dtype dtype;
+        double apart;
+    } kinds[] = {{PC_F32, 2e-6}, {PC_F16, 2e-3}, {PC_BF16, 1.5e-2}};
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
-        for (int order = 0; order < 2; order++)
+        for (int order = 0; order < 6; order++)
             PC_SCOPE {
+                const pc_dtype dtype = kinds[order / 2].dtype;
                 const sizes *z = &list[i];
                 const int64_t yh = ((z->h + 2 * z->padding - z->kh) / z->stride + 1) / z->pool,
                               yw = ((z->w + 2 * z->padding - z->kw) / z->stride + 1) / z->pool;
@@ -164,10 +169,12 @@ static void as_in_double(void **state)
                     pc_mul_scalar(pc_randn(PC_SHAPE(z->o), PC_F32, PC_DEVICE_CPU), 0.2),
                     pc_randn(PC_SHAPE(z->n * z->o * yh * yw), PC_F32, PC_DEVICE_CPU)};
                 pc_tensor *exact[4], *ours[4];
-                convolve(z, PC_F64, PC_DEVICE_CPU, order, numbers, exact);
-                convolve(z, PC_F32, test_device(), order, numbers, ours);
                 for (int k = 0; k < 4; k++)
-                    if (!(apart(ours[k], exact[k]) < 2e-6))
+                    numbers[k] = pc_cast(pc_cast(numbers[k], dtype), PC_F32);
+                convolve(z, PC_F64, PC_DEVICE_CPU, order % 2, numbers, exact);
+                convolve(z, dtype, test_device(), order % 2, numbers, ours);
+                for (int k = 0; k < 4; k++)
+                    if (!(apart(ours[k], exact[k]) < kinds[order / 2].apart))
                         fail_msg("case %d, order %d, result %d: %g apart", i, order, k, apart(ours[k], exact[k]));
             }
     assert_no_leak();
