@@ -1,6 +1,6 @@
 """bench/half.c in PyTorch, in turns with it, and the ratio (above 1: ours is better).
 
-Usage: half.py PROGRAM [rounds]
+Usage: half.py PROGRAM [rounds] [file for the same as JSON]
 """
 import json
 import statistics
@@ -99,9 +99,14 @@ for _ in range(rounds):
     torch.cuda.empty_cache()
     for name, value in once.items():
         theirs.setdefault(name, []).append(value)
+table = []
 for name, values in theirs.items():
     a, b = statistics.median(ours[name]), statistics.median(values)
     ratio = b / a if name.startswith("step.") else a / b
     print(f"{name:28} ours {a:8.4g}  peer {b:8.4g}  ratio {ratio:.3f}")
+    table.append({"piece": name, "ours": a, "peer": b, "ratio": ratio})
 for name in sorted(set(ours) - set(theirs)):
     print(f"{name:28} ours {statistics.median(ours[name]):8.4g}")
+if len(sys.argv) > 3:
+    with open(sys.argv[3], "w") as file:
+        json.dump({"pytorch": torch.__version__, "results": table}, file, indent=1)
