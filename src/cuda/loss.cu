@@ -2,6 +2,7 @@
  * same order. What is small is done by one block alone, in one launch. */
 #include "cuda/loss.h"
 
+#include "cuda/early.cuh"
 #include "cuda/half.cuh"
 #include "cuda/real.cuh"
 #include "cuda/sums.cuh"
@@ -38,11 +39,17 @@ template <class T> __device__ inline void give(double sum, double n, double *sum
 
 template <int KIND, class T>
 __global__ void __launch_bounds__(THREADS)
-    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean)
+    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean, T *dx)
 {
+    typedef pc::math<T> M;
     double sum = 0;
-    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS)
-        sum += lost<KIND>(pc::math<T>(x[i]), pc::math<T>(y[i]));
+    pc::wait_for_earlier();
+    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
+        const M a = x[i], b = y[i];
+        sum += lost<KIND>(a, b);
+        if (KIND == PC__LOSS_BCE && dx)
+            dx[i] = T((1 / (1 + exp_of(-a)) - b) * (1 / (M)n));
+    }
     give(sum, (double)n, sums, mean);
 }
 
@@ -54,16 +61,6 @@ __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int b
     for (int i = threadIdx.x; i < blocks; i += THREADS)
         sum += sums[i];
     give(sum, n, (double *)NULL, mean);
-}
-
-template <class T>
-__global__ void __launch_bounds__(THREADS) bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y,
-                                                               const T *__restrict__ g, T *__restrict__ dx, long long n)
-{
-    typedef pc::math<T> M;
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n)
-        dx[i] = T((1 / (1 + exp_of(-M(x[i]))) - M(y[i])) * (M(*g) / (M)n));
 }
 
 /* The first wrong label of a stream is kept for the host. */
@@ -129,11 +126,11 @@ int blocks_for(long long work)
 }
 
 template <int KIND, class T>
-void pair_loss(cudaStream_t queue, const pc__view *x, const pc__view *y, T *loss, double *scratch)
+void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view *y, T *loss, T *dx, double *scratch)
 {
     const int blocks = blocks_for(x->count);
-    pair_kernel<KIND, T>
-        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, (const T *)y->data, x->count, scratch, loss);
+    (void)pc::start(pair_kernel<KIND, T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
+                    (const T *)y->data, (long long)x->count, scratch, loss, dx);
     if (blocks > 1)
         mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)x->count, loss);
 }
@@ -156,19 +153,13 @@ unsigned grid_for(long long count)
 }
 
 template <class T> struct losses {
-    static void pair(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y, void *loss,
-                     double *scratch)
+    static void pair(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
+                     void *loss, void *dx, double *scratch)
     {
         if (kind == PC__LOSS_BCE)
-            pair_loss<PC__LOSS_BCE>(queue, x, y, (T *)loss, scratch);
+            pair_loss<PC__LOSS_BCE>(queue, early, x, y, (T *)loss, (T *)dx, scratch);
         else
-            pair_loss<PC__LOSS_MSE>(queue, x, y, (T *)loss, scratch);
-    }
-
-    static void bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx)
-    {
-        bce_backward_kernel<<<grid_for(x->count), THREADS, 0, queue>>>((const T *)x->data, (const T *)y->data,
-                                                                       (const T *)g, (T *)dx, x->count);
+            pair_loss<PC__LOSS_MSE>(queue, early, x, y, (T *)loss, (T *)nullptr, scratch);
     }
 
     static void cross(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss, void *probabilities,
@@ -198,15 +189,10 @@ template <class T> struct losses {
         return losses<double>::call;                                                                                   \
     }
 
-void pc__cuda_pair_loss(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
-                        void *loss, double *scratch)
+void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
+                        const pc__view *y, void *loss, void *dx, double *scratch)
 {
-    BY_DTYPE(x, pair(queue, kind, x, y, loss, scratch))
-}
-
-void pc__cuda_bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx)
-{
-    BY_DTYPE(x, bce_backward(queue, x, y, g, dx))
+    BY_DTYPE(x, pair(queue, early, kind, x, y, loss, dx, scratch))
 }
 
 void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,
