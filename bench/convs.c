@@ -147,8 +147,11 @@ int main(int argc, char **argv)
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)
-            for (int k = 0; k < 2; k++)
-                measure(&shapes[i], shapes[i].batches[b], k ? PC_BF16 : PC_F32, k ? "bf16" : "f32");
+            for (int k = 0; k < 3; k++) {
+                static const char *const kinds[] = {"f32", "tf32", "bf16"};
+                (void)pc_matmul_precision_set(k == 1 ? PC_PRECISION_TF32 : PC_PRECISION_F32);
+                measure(&shapes[i], shapes[i].batches[b], k == 2 ? PC_BF16 : PC_F32, kinds[k]);
+            }
     check(pc_stream_set_current(device, NULL) == PC_OK);
     pc_stream_free(stream);
     return 0;
