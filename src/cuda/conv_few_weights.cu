@@ -4,6 +4,7 @@
  * each, leave their sums in memory. Where there are few pictures a block has eight channels only, with four windows
  * side by side in a warp: the last block of each eight then adds up its pieces, which saves a kernel. */
 #include "cuda/conv_few.cuh"
+#include "cuda/conv_few_half.h"
 
 #define PIECES_EACH 3 /* blocks for each multiprocessor */
 #define BANDS_FEW 8   /* bands of one row for each multiprocessor, at most, that count as few */
@@ -220,13 +221,23 @@ size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
     if (s->c != COLORS || s->kh != 3 || s->kw != 3 || s->n * s->yh * s->yw <= 0 ||
         bytes_for(s, cut_of(s, 1), 8, LANES) > SHARED_MOST)
         return 0;
-    return (size_t)plan_of(s).pieces * SUMS * s->o * sizeof(float);
+    const int ours = plan_of(s).pieces, half = is_half(s) ? pc__cuda_conv_few_half_pieces(s) : 0;
+    return (size_t)(ours > half ? ours : half) * SUMS * s->o * sizeof(float);
 }
 
 void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                const uint8_t *argmax, const void *dy, void *dweight, void *dbias, float *sums)
 {
     const plan p = plan_of(s);
+    const int half = is_half(s) && pc__cuda_conv_few_half_fits(s) && !s->planes && (uintptr_t)dy % 16 == 0 &&
+                             (uintptr_t)argmax % 8 == 0
+                         ? pc__cuda_conv_few_half_pieces(s)
+                         : 0;
+    if (half > 0) {
+        pc__cuda_conv_few_half_weights(queue, s, x, y, argmax, dy, sums);
+        pc__cuda_conv_add_pieces(queue, s, sums, DEPTH, half, dweight, dbias);
+        return;
+    }
     if (s->dtype == PC__CUDA_F16)
         backward<pc::f16>(queue, s, p, x, y, argmax, dy, dweight, dbias, sums);
     else if (s->dtype == PC__CUDA_BF16)

@@ -1,6 +1,7 @@
 /* conv_half_backward.cu: the gradients of a convolution of 16-bit numbers. What lies in planes is first turned to
  * channels last, all of it by one kernel, since both gradients read it so. */
 #include "cuda/conv_few.h"
+#include "cuda/conv_few_half.h"
 #include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/early.cuh"
@@ -76,7 +77,7 @@ void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, con
 {
     pc__cuda_conv inner = *s;
     char *rest = (char *)scratch;
-    if (s->planes && (dx || !pc__cuda_conv_few_fits(s, x))) { /* those kernels take either order */
+    if (s->planes && (dx || !pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_few_half_fits(s))) {
         const size_t elements = room(s);
         const int area = s->yh * s->yw;
         const planes from = {(const uint16_t *)dy, needs_y(*s) ? (const uint16_t *)y : NULL,

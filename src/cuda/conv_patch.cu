@@ -1,16 +1,9 @@
 /* conv_patch.cu: the forward convolution from a patch. A warp makes eight pooling windows, or 32 pixels, by all outputs
  * of the block. Blocks stay and take band after band, so that weights are brought in once. */
-#include "cuda/conv_patch.cuh"
+#include "cuda/conv_patch_finish.cuh"
 
 namespace
 {
-
-template <class T> struct patch_data {
-    const T *x, *packed, *bias;
-    T *y;
-    uint8_t *argmax;
-    bool whole; /* outputs side by side, in eights that lie on 16 bytes */
-};
 
 /* Pixel of the patch under row i of a tile (tap 0), the tile's windows in the order of memory. With pooling row i is
  * place i / 8 of window i % 8. */
@@ -20,42 +13,6 @@ template <int POOL> __device__ inline int pixel_of(const cut &c, int tile, int i
     const int row = window / wide, column = window - row * wide;
     return POOL == 2 ? (2 * row + i / 16) * c.width + 2 * column + i / 8 % 2 : row * c.width + column;
 }
-
-template <class T> struct eights {
-    eight<T> y;
-    eight<uint8_t> most;
-};
-
-/* This thread's outputs 8 h to 8 h + 7: with POOL 2 of its window, else of row q of its four. */
-template <class T, int POOL, class Sums>
-__device__ inline eights<T> finish(const pc__cuda_conv &s, const Sums &t, const T *bias, int left, int h, int q)
-{
-    eights<T> r;
-#pragma unroll
-    for (int j = 0; j < EIGHT; j++) {
-        const int n = h * 4 + j / 2;
-        float most = POOL == 2 ? t.sum[0][n][j % 2] : t.sum[q / 2][n][q % 2 * 2 + j % 2];
-        int place = 0;
-#pragma unroll
-        for (int i = 1; i < POOL * POOL; i++) {
-            const float value = t.sum[i / 2][n][i % 2 * 2 + j % 2];
-            const bool more = value > most || value != value;
-            most = more ? value : most;
-            place = more ? i : place;
-        }
-        most = activated(s.activation, most + (bias && j < left ? (float)bias[j] : 0.0f));
-        r.y.at[j] = T(most);
-        r.most.at[j] = (uint8_t)mark_of(s, place, most);
-    }
-    return r;
-}
-
-/* Where a band's results wait to be written plane by plane, [output][window]. */
-template <class T> struct staged {
-    T *y;
-    uint8_t *most;
-    int pitch;
-};
 
 template <class T, int NC, int NT, int POOL>
 __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, const cut c, const patch_data<T> d)
@@ -69,7 +26,7 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
     const staged<T> to = {turned, (uint8_t *)(turned + N * (c.rows * s.yw + 2)), c.rows * s.yw + 2};
     pc::wait_for_earlier();
     pc::let_next_start();
-    send_weights<NC, NT>(weights, d.packed, taps, s.o, begin);
+    send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
     for (int band = blockIdx.x; band < total; band += gridDim.x) {
         const int image = band / c.bands, first = (band - image * c.bands) * c.rows;
         const int count = min(c.rows, s.yh - first) * s.yw;
@@ -88,39 +45,11 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
             for (int r = 0; r < s.kh; r++)
                 for (int q = 0; q < s.kw; q++)
                     t.add(patch, weights, pixels, r * c.width + q, (r * s.kw + q) * N);
-#pragma unroll
-            for (int q = 0; q < (POOL == 2 ? 1 : 4); q++) {
-                const int at = POOL == 2 ? tile * 8 + lane / 4 : tile * 32 + lane / 4 + q * 8;
-#pragma unroll
-                for (int h = 0; h < NT / 4; h++) {
-                    const int column = h * 32 + lane % 4 * EIGHT, o = begin + column, left = s.o - o;
-                    const eights<T> r = finish<T, POOL>(s, t, d.bias && left > 0 ? d.bias + o : NULL, left, h, q);
-                    if (at >= count || left <= 0)
-                        continue;
-                    if (s.planes) {
-#pragma unroll
-                        for (int j = 0; j < EIGHT; j++) {
-                            to.y[(column + j) * to.pitch + at] = r.y.at[j];
-                            to.most[(column + j) * to.pitch + at] = r.most.at[j];
-                        }
-                        continue;
-                    }
-                    store_eight(d.y + (start + at) * s.o + o, r.y, left, d.whole);
-                    if (POOL == 2 && d.argmax)
-                        store_eight(d.argmax + (start + at) * s.o + o, r.most, left, d.whole);
-                }
-            }
+            emit<T, POOL>(s, d, to, t, start, tile, count);
         }
         __syncthreads();
-        for (int e = threadIdx.x; s.planes && e < N * count; e += blockDim.x) {
-            const int k = e / count, i = e - k * count;
-            const long long at = ((long long)image * s.o + begin + k) * s.yh * s.yw + first * s.yw + i;
-            if (begin + k < s.o) {
-                d.y[at] = to.y[k * to.pitch + i];
-                if (POOL == 2 && d.argmax)
-                    d.argmax[at] = to.most[k * to.pitch + i];
-            }
-        }
+        if (s.planes)
+            write_planes<T, POOL>(s, d, to, N, image, first, count);
     }
 }
 
