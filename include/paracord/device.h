@@ -44,6 +44,9 @@ PC_API bool pc_device_equal(pc_device a, pc_device b);
 /* How many devices of a type there are. With 0, the reason is written to why[0..n-1] (why may be NULL with n = 0). */
 PC_API int pc_device_count(pc_device_type type, char *why, size_t n);
 
+/* Why there is no device of a type, in why[0..n-1]; "" when there is one. Returns why. */
+PC_API char *pc_device_unavailable_reason(pc_device_type type, char *why, size_t n);
+
 /* True when at least one device of the type is there. */
 PC_API bool pc_device_available(pc_device_type type);
 

@@ -11,10 +11,10 @@
 namespace
 {
 
-/* 32 rows, the warps taking turns along k: for few rows. And 32 or 64 rows by 64 columns. */
-typedef layout<1, 1, 4, 2, 64> narrow;
-typedef layout<1, 4, 1, 2, 32> flat;
-typedef layout<2, 2, 1, 4, 32> square;
+/* 32 x 16, the warps taking turns along k: for few rows. And 32 or 64 rows by 64 columns. */
+typedef layout<1, 1, 8, 2, 128, 1> narrow;
+typedef layout<1, 4, 2, 2, 32, 2> flat;
+typedef layout<2, 2, 2, 4, 16, 3> square;
 
 struct nothing {
     __device__ void operator()(const float *) const
@@ -30,6 +30,12 @@ __host__ __device__ inline int parts_of(int n, int size)
 __host__ __device__ inline stored rows_of(const float *data, int64_t row, int slows, int fasts)
 {
     return {data, row, slows, fasts, row % 4 == 0 && reinterpret_cast<uintptr_t>(data) % 16 == 0};
+}
+
+__device__ inline void finish(const pc__cuda_linear &l, int row, int column, float value)
+{
+    l.y[static_cast<int64_t>(row) * l.n + column] =
+        activated(l.activation, value + (l.bias ? l.bias[column] : 0.0f));
 }
 
 /* True in the block that comes last of `count`; what the others wrote before is there to be read. */
@@ -48,63 +54,37 @@ __device__ inline bool comes_last(unsigned *counter, unsigned count)
     return last;
 }
 
-/* Add up the parts of a tile that `splits` blocks made; false in all but the last of them. */
-template <class L>
-__device__ inline bool joined(const pc__cuda_linear &l, int tile, int split, int splits, float (&value)[L::VALUES])
-{
-    constexpr int TILE = L::VALUES * THREADS;
-    float *parts = l.scratch + static_cast<int64_t>(tile) * splits * TILE + threadIdx.x;
-#pragma unroll
-    for (int v = 0; v < L::VALUES; v++)
-        parts[split * TILE + v * THREADS] = value[v];
-    if (!comes_last(l.counters + tile, splits))
-        return false;
-#pragma unroll
-    for (int v = 0; v < L::VALUES; v++)
-        value[v] = 0;
-#pragma unroll 4
-    for (int s = 0; s < splits; s++)
-#pragma unroll
-        for (int v = 0; v < L::VALUES; v++)
-            value[v] += __ldcg(parts + s * TILE + v * THREADS);
-    return true;
-}
-
 template <class L>
 __global__ void __launch_bounds__(THREADS) forward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
 {
-    typedef operand<stored, true, L::ROWS, L::DEPTH> A;
-    typedef operand<stored, true, L::COLUMNS, L::DEPTH> B;
+    typedef operand<true, L::ROWS, L::DEPTH> A;
+    typedef operand<true, L::COLUMNS, L::DEPTH> B;
     typedef tile<L, A, B> product;
-    __shared__ alignas(16) float shared[product::SHARED];
+    __shared__ alignas(16) float shared[product::PLAIN];
     const int at = blockIdx.x / splits, split = blockIdx.x % splits, across = parts_of(l.n, L::COLUMNS);
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
     const stored x = rows_of(l.x, l.x_row, l.m, l.k), weight = rows_of(l.weight, l.k, l.n, l.k);
-    float value[L::VALUES];
+    float *parts = l.scratch + static_cast<int64_t>(at) * splits * L::TILE;
     pc::wait_for_earlier();
-    product::run(x, weight, row, column, split * each, min(split * each + each, l.k), shared, value, nothing());
-    if (splits > 1 && !joined<L>(l, at, split, splits, value))
+    product::run(x, weight, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
+                 [&](int r, int c, int i, float value) {
+                     if (splits > 1)
+                         parts[split * L::TILE + i] = value;
+                     else
+                         finish(l, r, c, value);
+                 });
+    if (splits == 1 || !comes_last(l.counters + at, splits))
         return;
-#pragma unroll
-    for (int v = 0; v < L::VALUES; v++) {
-        int r, c;
-        place_of<L>(v, r, c);
-        r += row, c += column;
-        if (r < l.m && c < l.n)
-            l.y[static_cast<int64_t>(r) * l.n + c] =
-                activated(l.activation, value[v] + (l.bias ? l.bias[c] : 0.0f));
-    }
-}
-
-template <class L>
-__device__ inline void write(float *to, int rows, int columns, int row, int column, const float (&value)[L::VALUES])
-{
-#pragma unroll
-    for (int v = 0; v < L::VALUES; v++) {
-        int r, c;
-        place_of<L>(v, r, c);
-        if (row + r < rows && column + c < columns)
-            to[static_cast<int64_t>(row + r) * columns + column + c] = value[v];
+#pragma unroll 1
+    for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
+        const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
+        if (r >= l.m || c >= l.n)
+            continue;
+        float value = 0;
+#pragma unroll 8
+        for (int s = 0; s < splits; s++)
+            value += __ldcg(parts + s * L::TILE + i);
+        finish(l, r, c, value);
     }
 }
 
@@ -117,7 +97,7 @@ template <class A, int ROWS, int DEPTH> struct summing {
         if (!sum || threadIdx.x >= ROWS)
             return;
         float s = 0;
-#pragma unroll
+#pragma unroll 8
         for (int k = 0; k < DEPTH; k++)
             s += A::get(shared, threadIdx.x, k);
         *sum += s;
@@ -127,15 +107,15 @@ template <class A, int ROWS, int DEPTH> struct summing {
 template <class L>
 __device__ inline void weight_tile(const pc__cuda_linear &l, const gradient &g, const stored &x, int at, float *shared)
 {
-    typedef operand<gradient, false, L::ROWS, L::DEPTH> A;
-    typedef operand<stored, false, L::COLUMNS, L::DEPTH> B;
+    typedef operand<false, L::ROWS, L::DEPTH> A;
+    typedef operand<false, L::COLUMNS, L::DEPTH> B;
     const int across = parts_of(l.k, L::COLUMNS), row = at / across * L::ROWS, column = at % across * L::COLUMNS;
     const int n = row + static_cast<int>(threadIdx.x);
-    float value[L::VALUES];
     double sum = 0;
     const summing<A, L::ROWS, L::DEPTH> sums = {l.db && column == 0 ? &sum : nullptr};
-    tile<L, A, B>::run(g, x, row, column, 0, l.m, shared, value, sums);
-    write<L>(l.dweight, l.n, l.k, row, column, value);
+    tile<L, A, B>::run(g, x, row, column, 0, l.m, shared, sums, [&](int r, int c, int, float value) {
+        l.dweight[static_cast<int64_t>(r) * l.k + c] = value;
+    });
     if (l.db && column == 0 && threadIdx.x < L::ROWS && n < l.n)
         l.db[n] = static_cast<float>(sum);
 }
@@ -144,12 +124,12 @@ template <class L>
 __device__ inline void input_tile(const pc__cuda_linear &l, const gradient &g, const stored &weight, int at,
                                   float *shared)
 {
-    typedef operand<gradient, true, L::ROWS, L::DEPTH> A;
-    typedef operand<stored, false, L::COLUMNS, L::DEPTH> B;
+    typedef operand<true, L::ROWS, L::DEPTH> A;
+    typedef operand<false, L::COLUMNS, L::DEPTH> B;
     const int across = parts_of(l.k, L::COLUMNS), row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    float value[L::VALUES];
-    tile<L, A, B>::run(g, weight, row, column, 0, l.n, shared, value, nothing());
-    write<L>(l.dx, l.m, l.k, row, column, value);
+    tile<L, A, B>::run(g, weight, row, column, 0, l.n, shared, nothing(), [&](int r, int c, int, float value) {
+        l.dx[static_cast<int64_t>(r) * l.k + c] = value;
+    });
 }
 
 template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_linear &l)
@@ -159,10 +139,11 @@ template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_li
 
 template <class L> __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
-    constexpr int A = L::DEPTH * (L::ROWS + 8), OTHER_A = L::ROWS * (L::DEPTH + 4), B = L::DEPTH * (L::COLUMNS + 8);
-    __shared__ alignas(16) float shared[(A > OTHER_A ? A : OTHER_A) + B];
-    const stored dy = rows_of(l.dy, l.n, l.m, l.n);
-    const gradient g = {dy, l.y, l.activation, l.m, l.n, dy.wide && reinterpret_cast<uintptr_t>(l.y) % 16 == 0};
+    typedef operand<false, L::COLUMNS, L::DEPTH> B;
+    constexpr int ONE = tile<L, operand<true, L::ROWS, L::DEPTH>, B>::GRADIENT,
+                  TWO = tile<L, operand<false, L::ROWS, L::DEPTH>, B>::GRADIENT;
+    __shared__ alignas(16) float shared[ONE > TWO ? ONE : TWO];
+    const gradient g = {rows_of(l.dy, l.n, l.m, l.n), rows_of(l.y, l.n, l.m, l.n), l.activation};
     const int at = blockIdx.x, first = weight_tiles<L>(l);
     pc::wait_for_earlier();
     if (at < first)
@@ -179,7 +160,7 @@ bool few_rows(const pc__cuda_linear *l)
 /* Blocks to a tile, and of k to each of them. */
 template <class L> int cut(const pc__cuda_linear *l, int *each)
 {
-    const int tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS), least = 2 * L::DEPTH;
+    const int tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS), least = 128;
     const int wanted = 2 * l->multiprocessors / tiles, most = parts_of(l->k, least);
     const int splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
     *each = parts_of(parts_of(l->k, splits), L::DEPTH) * L::DEPTH;
@@ -191,7 +172,7 @@ template <class L> size_t scratch(const pc__cuda_linear *l)
     int each;
     const int splits = cut<L>(l, &each);
     const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
-    return splits > 1 ? tiles * splits * L::VALUES * THREADS * sizeof(float) : 0;
+    return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
 }
 
 template <class L> cudaError_t forward(const pc__cuda_linear *l)

@@ -2,6 +2,7 @@
  * on the way in. The result is written in the order that is wanted. */
 #include "ops/conv2d.h"
 
+#include "ops/autocast.h"
 #include "ops/table.h"
 #include "tensor/read.h"
 
@@ -44,7 +45,7 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
-pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
 {
     return pc__conv2d(x, weight, bias, spec, x && !pc__is_channels_last(x));
 }
@@ -62,6 +63,19 @@ pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2
         pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
         attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);
         result = pc_keep(pc__call(PC__OP_conv2d, in, bias ? 3 : 2, &attributes, sizeof attributes));
+    }
+    return result;
+}
+
+pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+{
+    if (!pc__autocasting())
+        return conv2d(x, weight, bias, spec);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *b = pc__autocast_down(bias);
+        if (b || !bias)
+            result = pc_keep(conv2d(pc__autocast_down(x), pc__autocast_down(weight), b, spec));
     }
     return result;
 }

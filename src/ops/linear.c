@@ -2,6 +2,7 @@
 #include "ops/linear.h"
 
 #include "ops/activation.h"
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 pc_status pc__infer_linear(pc_call *call, pc__meta *out)
@@ -26,7 +27,7 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
-pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
 {
     pc_tensor *in[3] = {x, weight, bias};
     pc__linear_attributes attributes = {activation};
@@ -45,6 +46,19 @@ pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_act
         in[0] = pc_reshape(x, PC_SHAPE(pc__count(x->ndim - 1, x->shape), x->shape[x->ndim - 1]));
         shape.dim[shape.ndim - 1] = weight->shape[0];
         result = pc_keep(pc_reshape(pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes), shape));
+    }
+    return result;
+}
+
+pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+{
+    if (!pc__autocasting())
+        return linear(x, weight, bias, activation);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *b = pc__autocast_down(bias);
+        if (b || !bias)
+            result = pc_keep(linear(pc__autocast_down(x), pc__autocast_down(weight), b, activation));
     }
     return result;
 }

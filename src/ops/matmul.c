@@ -1,4 +1,5 @@
 /* matmul.c: matrix products, in batches too. Any strides: the kernel reads transposed views where they lie. */
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 /* Shape rule for [..., m, k] x [..., k, n]; leading dimensions broadcast. */
@@ -32,7 +33,7 @@ static pc_status check(const pc_tensor *a, const pc_tensor *b)
     return PC_OK;
 }
 
-pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
+static pc_tensor *matmul(pc_tensor *a, pc_tensor *b)
 {
     if (!a || !b)
         return PC__CALL_PLAIN(matmul, a, b);
@@ -49,6 +50,17 @@ pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
         if (a->ndim == 1)
             product = pc_squeeze(product, b->ndim == 1 ? -1 : -2);
         result = pc_keep(product);
+    }
+    return result;
+}
+
+pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
+{
+    if (!pc__autocasting())
+        return matmul(a, b);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(matmul(pc__autocast_down(a), pc__autocast_down(b)));
     }
     return result;
 }

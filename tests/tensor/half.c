@@ -262,6 +262,24 @@ static void factories(void **state)
     assert_no_leak();
 }
 
+/* Where a number of 16 bits would not do: scalars are floats', sums inside a mean are wide. */
+static void wide_inside(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *large = pc_full(PC_SHAPE(4096), 60000, PC_F16, test_device());
+        assert_close(pc_item(pc_mean(large)), 60000, 0);
+        assert_close(pc_item(pc_div_scalar(pc_full(PC_SHAPE(1), 60000, PC_F16, test_device()), 1e6)), 0.06, 1e-4);
+        pc_tensor *ones = pc_ones(PC_SHAPE(1000), PC_BF16, test_device());
+        assert_close(pc_item(pc_sum(ones)), 1000, 0); /* adding in bfloat16 would stop at 256 */
+        assert_close(pc_item(pc_add_scalar(pc_full(PC_SHAPE(1), 1, PC_BF16, test_device()), 0.01)), 1.0078125, 0);
+        pc_tensor *a = pc_full(PC_SHAPE(8, 600), 0.0625, PC_BF16, test_device());
+        pc_tensor *b = pc_full(PC_SHAPE(600, 8), 1, PC_BF16, test_device());
+        assert_close(pc_item(pc_max(pc_matmul(a, b))), 37.5, 0);
+    }
+    assert_no_leak();
+}
+
 static void text(void **state)
 {
     (void)state;
@@ -311,6 +329,7 @@ int main(void)
         cmocka_unit_test_teardown(cast_roundings_and_integers, close_scopes),
         cmocka_unit_test_teardown(copies, close_scopes),
         cmocka_unit_test_teardown(factories, close_scopes),
+        cmocka_unit_test_teardown(wide_inside, close_scopes),
         cmocka_unit_test_teardown(text, close_scopes),
         cmocka_unit_test_teardown(files, close_scopes),
     };
