@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
               total = (int)s.n * c.bands;
     uint2 *band = (uint2 *)shared;
     T *weight = (T *)(band + c.height * c.width), *turned = weight + N * COLORS * TAPS;
-    const staged<T> to = {turned, (uint8_t *)(turned + N * (c.rows * s.yw + 2)), c.rows * s.yw + 2};
+    const staged<T> to = {turned, (uint8_t *)(turned + N * pitch_of(c, s.yw)), pitch_of(c, s.yw)};
     pc::wait_for_earlier();
     pc::let_next_start();
 #if TENSOR_UNITS
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
 
 size_t bytes_for(const pc__cuda_conv *s, const cut &c)
 {
-    const size_t turned = s->planes ? (size_t)N * (c.rows * s->yw + 2) * 3 : 0;
+    const size_t turned = s->planes ? (size_t)N * pitch_of(c, s->yw) * 3 : 0;
     return few_bytes(c) + N * COLORS * TAPS * 2 + turned;
 }
 

@@ -177,16 +177,17 @@ struct plan {
 plan plan_of(const pc__cuda_conv *s)
 {
     plan p;
-    int rows = 8;
     const long long lines = s->n * cut_of(s, 1).high;
     p.group = lines <= (long long)BANDS_FEW * s->multiprocessors && over(s->o, 8) <= 256 ? 8 : LANES;
-    const int chunks = over(s->o, p.group), wanted = over(s->multiprocessors * PIECES_EACH, chunks);
-    while (rows > 1 &&
-           (s->n * over(cut_of(s, 1).high, rows) < wanted || bytes_for(s, cut_of(s, rows), 8, p.group) > SHARED_MOST))
+    const int chunks = over(s->o, p.group),
+              wanted = over(s->multiprocessors * (p.group == 8 ? 2 : PIECES_EACH), chunks);
+    int rows = p.group == 8 ? over(lines, wanted) : 8;
+    while (rows > 1 && ((p.group == LANES && s->n * over(cut_of(s, 1).high, rows) < wanted) ||
+                        bytes_for(s, cut_of(s, rows), 8, p.group) > SHARED_MOST))
         rows--;
     p.c = cut_of(s, rows);
     p.bands = (int)(s->n * p.c.bands);
-    p.each = over(p.bands, p.bands < wanted ? p.bands : wanted);
+    p.each = p.group == 8 ? 1 : over(p.bands, p.bands < wanted ? p.bands : wanted);
     p.pieces = over(p.bands, p.each < 1 ? 1 : p.each);
     p.warps = p.c.rows * p.c.wide < 16 && p.group == LANES ? 5 : 8;
     return p;

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
     const int total = (int)s.n * c.bands, side = POOL;
     char *weights = shared, *patch = shared + taps * N * NC * 16;
     T *turned = (T *)(patch + c.height * c.width * NC * 16);
-    const staged<T> to = {turned, (uint8_t *)(turned + N * (c.rows * s.yw + 2)), c.rows * s.yw + 2};
+    const staged<T> to = {turned, (uint8_t *)(turned + N * pitch_of(c, s.yw)), pitch_of(c, s.yw)};
     pc::wait_for_earlier();
     pc::let_next_start();
     send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
@@ -71,7 +71,7 @@ int outputs_of(const pc__cuda_conv *s)
 size_t bytes_for(const pc__cuda_conv *s, const cut &c)
 {
     const size_t chunk = (size_t)s->c * 2, outputs = (size_t)outputs_of(s);
-    const size_t turned = s->planes ? outputs * (c.rows * s->yw + 2) * 3 : 0;
+    const size_t turned = s->planes ? outputs * pitch_of(c, s->yw) * 3 : 0;
     return (s->kh * s->kw * outputs + (size_t)c.height * c.width) * chunk + turned;
 }
 

@@ -17,6 +17,12 @@ struct cut {
     int height, width;
 };
 
+/* Results of an output in a band that waits to be written plane by plane. */
+__host__ __device__ inline int pitch_of(const cut &c, int wide)
+{
+    return (c.rows * wide + 3) / 2 * 2;
+}
+
 inline int over(long long a, long long b)
 {
     return (int)((a + b - 1) / b);
@@ -30,18 +36,24 @@ template <int NC> __device__ inline unsigned spot(int p, int chunk)
     return (unsigned)(line * LINE + ((i ^ line) % LINE)) * 16;
 }
 
-/* The pixels of [n][h][w][c] from (first, -left) of an image on, NC chunks of channels from `channel` on. */
+/* A warp a row: the pixels of [n][h][w][c] from (first, -left) of an image on, NC chunks of channels from `channel` on.
+ */
 template <int NC, class T>
 __device__ inline void send_patch(char *patch, const cut &c, const T *image, int h, int w, int channels, int channel,
                                   int first, int left)
 {
 #if TENSOR_UNITS
-    const int count = c.height * c.width * NC;
-    for (int i = threadIdx.x; i < count; i += blockDim.x) {
-        const int p = i / NC, r = p / c.width, row = first + r, column = p - r * c.width - left;
-        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
-        const T *from = image + (inside ? (row * w + column) * channels + channel + i % NC * EIGHT : 0);
-        send<16>(patch + spot<NC>(p, i % NC), from, inside);
+    const int lane = threadIdx.x % LANES;
+    for (int r = threadIdx.x / LANES; r < c.height; r += blockDim.x / LANES) {
+        const int row = first + r;
+        const bool there = (unsigned)row < (unsigned)h;
+        const T *from = image + (there ? row * w * channels + channel : 0);
+        for (int i = lane; i < c.width * NC; i += LANES) {
+            const int column = i / NC - left;
+            const bool inside = there && (unsigned)column < (unsigned)w;
+            send<16>(patch + spot<NC>(r * c.width + i / NC, i % NC),
+                     from + (inside ? column * channels + i % NC * EIGHT : 0), inside);
+        }
     }
 #endif
 }

@@ -81,19 +81,31 @@ __device__ inline void emit(const pc__cuda_conv &s, const patch_data<T> &d, cons
     }
 }
 
-/* A band's results, from row `first` of an image on, to the planes of this block's outputs. */
+/* A band's results, from row `first` of an image on, to the planes of this block's outputs: a warp an output, two
+ * results at a time where they lie so. */
 template <class T, int POOL>
 __device__ inline void write_planes(const pc__cuda_conv &s, const patch_data<T> &d, const staged<T> &from, int outputs,
                                     long long image, int first, int count)
 {
-    const int begin = blockIdx.y * outputs;
-    for (int e = threadIdx.x; e < outputs * count; e += blockDim.x) {
-        const int k = e / count, i = e - k * count;
-        const long long at = (image * s.o + begin + k) * s.yh * s.yw + first * s.yw + i;
-        if (begin + k < s.o) {
-            d.y[at] = from.y[k * from.pitch + i];
-            if (POOL == 2 && d.argmax)
-                d.argmax[at] = from.most[k * from.pitch + i];
+    const int area = s.yh * s.yw, lane = threadIdx.x % LANES, begin = blockIdx.y * outputs;
+    const long long start = (image * s.o + begin) * area + first * s.yw;
+    const bool pairs = area % 2 == 0 && first * s.yw % 2 == 0 && count % 2 == 0 && (uintptr_t)d.y % 4 == 0 &&
+                       (uintptr_t)d.argmax % 2 == 0,
+               places = POOL == 2 && d.argmax;
+    const int step = pairs ? 2 : 1;
+    for (int k = threadIdx.x / LANES; k < outputs && begin + k < s.o; k += blockDim.x / LANES) {
+        const T *y = from.y + k * from.pitch;
+        const uint8_t *most = from.most + k * from.pitch;
+        const long long at = start + (long long)k * area;
+        for (int i = lane * step; i < count; i += LANES * step) {
+            if (pairs)
+                *(unsigned *)(d.y + at + i) = *(const unsigned *)(y + i);
+            else
+                d.y[at + i] = y[i];
+            if (places && pairs)
+                *(uint16_t *)(d.argmax + at + i) = *(const uint16_t *)(most + i);
+            else if (places)
+                d.argmax[at + i] = most[i];
         }
     }
 }
