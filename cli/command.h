@@ -72,6 +72,6 @@ void cli_help_command(FILE *out, const cli_command *command);
 
 extern const cli_command cli_train, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check, cli_device,
     cli_trace, cli_trace_view, cli_trace_summary, cli_help, cli_man, cli_completion;
-extern const cli_command cli_add, cli_saxpy, cli_matmul, cli_mandelbrot;
+extern const cli_command cli_add, cli_saxpy, cli_matmul, cli_mandelbrot_command;
 
 #endif

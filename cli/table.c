@@ -2,9 +2,24 @@
 #include "command.h"
 
 const cli_command *const cli_commands[] = {
-    &cli_train,  &cli_eval,       &cli_predict,       &cli_show,       &cli_pictures, &cli_pictures_check,
-    &cli_trace,  &cli_trace_view, &cli_trace_summary, &cli_add,        &cli_saxpy,    &cli_matmul,
-    &cli_device, &cli_help,       &cli_man,           &cli_completion, NULL,
+    &cli_train,
+    &cli_eval,
+    &cli_predict,
+    &cli_show,
+    &cli_pictures,
+    &cli_pictures_check,
+    &cli_trace,
+    &cli_trace_view,
+    &cli_trace_summary,
+    &cli_add,
+    &cli_saxpy,
+    &cli_matmul,
+    &cli_mandelbrot_command,
+    &cli_device,
+    &cli_help,
+    &cli_man,
+    &cli_completion,
+    NULL,
 };
 
 const char cli_about[] =
