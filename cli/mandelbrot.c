@@ -10,7 +10,7 @@
 #include "text.h"
 
 /* The region that the options name. False: they contradict each other, told. */
-static bool find_region(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
+static bool find_region(cli_fractal *m, const cli_fractal_settings *s)
 {
     const bool centred = s->centre[0] != 0 || s->centre[1] != 0 || s->zoom != 1;
     const bool bounded = s->x[0] != s->x[1] || s->y[0] != s->y[1];
@@ -33,7 +33,7 @@ static bool find_region(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
     return true;
 }
 
-void cli_mandelbrot_zoom(cli_mandelbrot *m, const cli_mandelbrot_settings *s, double zoom)
+void cli_mandelbrot_zoom(cli_fractal *m, const cli_fractal_settings *s, double zoom)
 {
     const double half = 1.5 / zoom, up = half * s->height / s->width;
     m->spec.x_min = s->centre[0] - half;
@@ -43,7 +43,7 @@ void cli_mandelbrot_zoom(cli_mandelbrot *m, const cli_mandelbrot_settings *s, do
 }
 
 /* Neighbouring pixels are different numbers, with a digit or two to spare. */
-static bool is_fine_enough(const cli_mandelbrot *m)
+static bool is_fine_enough(const cli_fractal *m)
 {
     const pc_mandelbrot_spec *r = &m->spec;
     const double dx = (r->x_max - r->x_min) / m->width, dy = (r->y_max - r->y_min) / m->height;
@@ -59,17 +59,17 @@ static bool is_fine_enough(const cli_mandelbrot *m)
 
 bool cli_mandelbrot_count(void *context)
 {
-    cli_mandelbrot *m = context;
+    cli_fractal *m = context;
     return pc_mandelbrot(m->counts, m->spec) == PC_OK;
 }
 
 static bool count_on_the_host(void *context)
 {
-    cli_mandelbrot *m = context;
+    cli_fractal *m = context;
     return pc_mandelbrot(m->host, m->spec) == PC_OK;
 }
 
-static bool work(cli_mandelbrot *m)
+static bool work(cli_fractal *m)
 {
     cli_program *p = &m->p;
     m->counts = cli_program_room(p, m->host);
@@ -99,7 +99,7 @@ static int count_at(const void *counts, pc_dtype dtype, int64_t i)
 
 /* Compare with the plain loop: all rows, or every so many of them where all would take more than a second or two. The
  * plain loop's time is that of all, by proportion. */
-static bool check(cli_mandelbrot *m)
+static bool check(cli_fractal *m)
 {
     const double most = 4e8; /* steps */
     const pc_mandelbrot_spec *r = &m->spec;
@@ -129,7 +129,7 @@ static bool check(cli_mandelbrot *m)
     return fine;
 }
 
-static void print_json(const cli_mandelbrot *m, const char *file)
+static void print_json(const cli_fractal *m, const char *file)
 {
     printf("{\"program\": \"mandelbrot\", \"width\": %d, \"height\": %d, \"iterations\": %d, \"x\": [", m->width,
            m->height, m->spec.iterations);
@@ -150,7 +150,7 @@ static void print_json(const cli_mandelbrot *m, const char *file)
     puts("}");
 }
 
-static void print_text(const cli_mandelbrot *m)
+static void print_text(const cli_fractal *m)
 {
     char pixels[32];
     printf("%s points, x %.10g to %.10g, y %.10g to %.10g, %d iterations in float64; ",
@@ -164,7 +164,7 @@ static void print_text(const cli_mandelbrot *m)
     cli_program_report(&m->p);
 }
 
-static bool prepare(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
+static bool prepare(cli_fractal *m, const cli_fractal_settings *s)
 {
     const double bytes = (double)s->width * s->height * 12; /* counts, fractions, colours */
     m->width = s->width;
@@ -182,7 +182,7 @@ static bool prepare(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
     return true;
 }
 
-static int run_all(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
+static int run_all(cli_fractal *m, const cli_fractal_settings *s)
 {
     if (!prepare(m, s))
         return CLI_FAILED;
@@ -204,8 +204,8 @@ static int run_all(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
 
 static int run(const cli_call *call)
 {
-    const cli_mandelbrot_settings *s = call->settings;
-    cli_mandelbrot m = {0};
+    const cli_fractal_settings *s = call->settings;
+    cli_fractal m = {0};
     if (s->frames > 0 && (!s->out || s->zoom <= 1)) {
         cli_error(call->command, "--frames %d: needs --out FILE for their names, and --zoom for where they lead",
                   s->frames);
@@ -219,7 +219,7 @@ static int run(const cli_call *call)
     return status;
 }
 
-#define AT(member) offsetof(cli_mandelbrot_settings, member)
+#define AT(member) offsetof(cli_fractal_settings, member)
 
 static const cli_option options[] = {
     {"width", 'W', CLI_INT, AT(width), "1536", "PIXELS", .help = "Columns of the picture", .min = 1, .max = 65535},
@@ -253,7 +253,7 @@ static const cli_example examples[] = {
     {0},
 };
 
-const cli_command cli_mandelbrot_command = {
+const cli_command cli_mandelbrot = {
     .name = "mandelbrot",
     .summary = "Draw the Mandelbrot set, and see where the time goes",
     .description = "Counts for each point c how long z = z * z + c stays below 2, in float64, compares the counts with "
@@ -261,6 +261,6 @@ const cli_command cli_mandelbrot_command = {
                    "device.",
     .options = options,
     .examples = examples,
-    .settings_size = sizeof(cli_mandelbrot_settings),
+    .settings_size = sizeof(cli_fractal_settings),
     .run = run,
 };

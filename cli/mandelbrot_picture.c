@@ -8,7 +8,7 @@
 #include "text.h"
 
 /* The counts as floats on the host; for smooth colours they are counted again, in fractions. */
-static float *read_counts(cli_mandelbrot *m, bool smooth)
+static float *read_counts(cli_fractal *m, bool smooth)
 {
     const size_t n = (size_t)m->width * (size_t)m->height;
     float *values = malloc(n * sizeof *values);
@@ -27,7 +27,7 @@ static float *read_counts(cli_mandelbrot *m, bool smooth)
     return NULL;
 }
 
-bool cli_mandelbrot_picture(cli_mandelbrot *m, const cli_mandelbrot_settings *s, const char *path)
+bool cli_mandelbrot_picture(cli_fractal *m, const cli_fractal_settings *s, const char *path)
 {
     pc_image picture;
     float *counts = read_counts(m, s->smooth);
@@ -54,10 +54,10 @@ static char *numbered(const char *path, int number, char *text, size_t n)
     return text;
 }
 
-int cli_mandelbrot_frames(cli_mandelbrot *m, const cli_mandelbrot_settings *s)
+int cli_mandelbrot_frames(cli_fractal *m, const cli_fractal_settings *s)
 {
     char path[4096];
-    cli_mandelbrot_settings frame = *s;
+    cli_fractal_settings frame = *s;
     frame.view = false;
     m->counts = cli_program_room(&m->p, m->host);
     if (!m->counts)

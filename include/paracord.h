@@ -2,14 +2,17 @@
 #ifndef PARACORD_H
 #define PARACORD_H
 
+#include <paracord/amp.h>
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
 #include <paracord/check.h>
+#include <paracord/cloud.h>
 #include <paracord/device.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
+#include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
 #include <paracord/ladder.h>
@@ -19,6 +22,7 @@
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
+#include <paracord/probe.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>

@@ -2,11 +2,12 @@
  *
  *     pc_tensor *y = pc_relu(pc_add(pc_matmul(x, w), b));
  *
- * Shapes broadcast as in NumPy and PyTorch; dtypes promote as in PyTorch (bool < uint8 < int32 < int64 < float32 <
- * float64, zero-dim tensors only across kinds). All inputs must be on one device. Work is enqueued on the thread's
- * current stream of that device. Every op returns a new tensor (owned as tensor.h says) or NULL with the thread's error
- * set: PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d)
- * have a gradient for their floating-point inputs.
+ * Shapes broadcast as in NumPy and PyTorch; dtypes promote as in PyTorch (bool < uint8 < int32 < int64 < float16,
+ * bfloat16 < float32 < float64; float16 and bfloat16 make float32; zero-dim tensors only across kinds). What is
+ * computed in float16 or bfloat16 is computed in float32 and rounded where it is stored. All inputs must be on one
+ * device. Work is enqueued on the thread's current stream of that device. Every op returns a new tensor (owned as
+ * tensor.h says) or NULL with the thread's error set: PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT,
+ * PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d) have a gradient for their floating-point inputs.
  */
 #ifndef PARACORD_OPS_H
 #define PARACORD_OPS_H
@@ -67,7 +68,7 @@ PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
 /* --- products --- */
 
 /* (d) [n, k] x [k, m] -> [n, m]; vectors as in PyTorch ([k] x [k] -> [], [n, k] x [k] -> [n], [k] x [k, m] -> [m]);
- * further leading dimensions are batches and broadcast. float32 and float64. */
+ * further leading dimensions are batches and broadcast. Floating dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
 typedef enum pc_activation_kind { PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH } pc_activation_kind;

@@ -12,7 +12,7 @@
 
 static const char *const commands[] = {
     "train", "eval",  "predict", "show",       "pictures", "pictures check", "trace", "trace view", "trace summary",
-    "add",   "saxpy", "matmul",  "mandelbrot", "device",   "help",           "man",   "completion"};
+    "add",   "saxpy", "matmul",  "mandelbrot", "devices",  "topo",           "help",  "man",        "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)
