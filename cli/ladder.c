@@ -151,8 +151,10 @@ static void drop(ladder *l)
 static bool run_rung(ladder *l, const pc_rung *rung, int64_t size)
 {
     double seconds, apart = NAN;
-    ladder small = *l;
+    ladder small = *l; /* with tensors of its own where it shrinks */
     const bool shrink = rung->most && size > rung->most;
+    if (shrink)
+        small.a = small.b = small.c = small.best = NULL;
     if (shrink && !make(&small, rung->most)) {
         drop(&small);
         return false;

@@ -15,7 +15,7 @@ extern const cli_choice cli_palettes[];
  * that occur, so that a deep zoom has as many as the whole set. The caller frees it; false: an error. */
 bool cli_picture_make(const float *counts, int height, int width, int most, const char *palette, pc_image *picture);
 
-/* The picture in `columns` of a terminal: by libchafa where this build has it, else two pixels a letter, in 24-bit
+/* The picture in `columns` of a terminal: by libchafa where it is installed, else two pixels a letter, in 24-bit
  * colours or, where $COLORTERM does not speak of them, the 256 of xterm. Plain letters where `out` is no terminal.
  * False: out of memory. */
 bool cli_picture_show(FILE *out, const pc_image *picture, int columns);

@@ -1,5 +1,5 @@
 /* picture_show.c: a picture in a terminal. */
-#include "picture.h"
+#include "picture_show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +21,8 @@ static void set_colour(FILE *out, const uint8_t *p, bool behind, bool all_colour
 }
 
 /* The upper half of a letter's place in the letter's colour, the lower half in the one behind it. */
-static void show_halves(FILE *out, const pc_image *p)
+static void show_halves(FILE *out, const pc_image *p, bool all_colours)
 {
-    const char *term = getenv("COLORTERM");
-    const bool all_colours = term && (strstr(term, "truecolor") || strstr(term, "24bit"));
     for (int y = 0; y + 1 < p->height; y += 2) {
         const uint8_t *upper = p->pixels + (size_t)y * (size_t)p->width * 3, *lower = upper + (size_t)p->width * 3;
         for (int x = 0; x < p->width; x++, upper += 3, lower += 3) {
@@ -60,13 +58,18 @@ static void show_letters(FILE *out, const pc_image *p)
 bool cli_picture_show(FILE *out, const pc_image *picture, int columns)
 {
     pc_image small;
+    const char *term = getenv("COLORTERM");
+    const bool colours = cli_is_terminal(out) && cli_utf8() && !getenv("NO_COLOR");
+    const bool all = term && (strstr(term, "truecolor") || strstr(term, "24bit"));
     columns = columns < 1 ? 1 : columns > 1000 ? 1000 : columns;
-    int rows = (int)((int64_t)picture->height * columns / picture->width) / 2 * 2;
-    rows = rows < 2 ? 2 : rows;
+    int rows = (int)((int64_t)picture->height * columns / picture->width) / 2 * 2; /* of pixels: two to a letter */
+    rows = rows < 2 ? 2 : rows > 2000 ? 2000 : rows;
+    if (colours && cli_picture_chafa(out, picture, columns, rows / 2, all))
+        return true;
     if (pc_image_resize(picture, columns, rows, PC_RESIZE_AREA, &small) != PC_OK)
         return false;
-    if (cli_is_terminal(out) && cli_utf8() && !getenv("NO_COLOR"))
-        show_halves(out, &small);
+    if (colours)
+        show_halves(out, &small, all);
     else
         show_letters(out, &small);
     pc_image_free(&small);
