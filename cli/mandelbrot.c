@@ -173,9 +173,8 @@ static bool prepare(cli_fractal *m, const cli_fractal_settings *s)
         !cli_program_fits(&m->p, bytes, "take a smaller --width or --height"))
         return false;
     const pc_dtype dtype = s->iterations <= UINT8_MAX ? PC_U8 : PC_I32;
-    const pc_shape shape = PC_SHAPE(m->height, m->width);
-    m->host = s->pinned ? pc_empty_pinned(shape, dtype, m->p.device) : pc_empty(shape, dtype, PC_DEVICE_CPU);
-    if (!m->host || pc_fill(m->host, 0) != PC_OK) { /* touched, so that the copy's time is the copy's */
+    m->host = cli_program_host(&m->p, PC_SHAPE(m->height, m->width), dtype, s->pinned);
+    if (!m->host) {
         cli_failed(m->p.command);
         return false;
     }

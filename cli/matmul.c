@@ -49,9 +49,8 @@ static void fill(float *values, int64_t n, uint32_t seed)
 
 static bool prepare(product *s, bool pinned)
 {
-    const pc_shape shape = PC_SHAPE(s->n, s->n);
     for (int i = 0; i < 3; i++) {
-        s->host[i] = pinned ? pc_empty_pinned(shape, PC_F32, s->p.device) : pc_empty(shape, PC_F32, PC_DEVICE_CPU);
+        s->host[i] = cli_program_host(&s->p, PC_SHAPE(s->n, s->n), PC_F32, pinned);
         float *values = s->host[i] ? pc_map(s->host[i], PC_MAP_WRITE) : NULL;
         if (!values)
             return false;
