@@ -4,7 +4,7 @@
 const cli_command *const cli_commands[] = {
     &cli_train,   &cli_eval,       &cli_predict,       &cli_show, &cli_pictures, &cli_pictures_check, /* networks */
     &cli_trace,   &cli_trace_view, &cli_trace_summary, /* where time goes */
-    &cli_devices, &cli_topo,                           /* the machine */
+    &cli_devices, &cli_topo,       &cli_doctor,        /* the machine */
     &cli_help,    &cli_man,        &cli_completion,    NULL,
 };
 

@@ -7,6 +7,7 @@
 #include <paracord/autograd.h>
 #include <paracord/check.h>
 #include <paracord/device.h>
+#include <paracord/doctor.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>

@@ -194,7 +194,7 @@ typedef struct pc_probe_library {
     const char *path;    /* where the loader finds it first; NULL: not found */
     const char *version; /* as its file name says; NULL: unknown */
     const char *why;     /* not found: where it was looked for */
-    const char *others;  /* further ones behind it in the loader's order, separated by spaces; NULL: none */
+    const char *others;  /* further ones behind it, "PATH (VERSION) PATH (VERSION)"; NULL: none */
 } pc_probe_library;
 
 typedef struct pc_machine {
