@@ -118,13 +118,13 @@ typedef struct pc_fact {
     X(clock_memory_max, MHZ, false, "Memory clock, at most")                                                           \
     X(clock_video_max, MHZ, false, "Video clock, at most")                                                             \
     X(clock_reasons, TEXT, true, "Clocks held down by")                                                                \
-    X(ecc_corrected, NUMBER, true, "ECC errors corrected since the driver was loaded")                                 \
-    X(ecc_uncorrected, NUMBER, true, "ECC errors not corrected since the driver was loaded")                           \
+    X(ecc_corrected, NUMBER, true, "ECC errors corrected since load")                                                  \
+    X(ecc_uncorrected, NUMBER, true, "ECC errors not corrected since load")                                            \
     X(ecc_corrected_ever, NUMBER, true, "ECC errors corrected ever")                                                   \
     X(ecc_uncorrected_ever, NUMBER, true, "ECC errors not corrected ever")                                             \
-    X(rows_remapped_corrected, NUMBER, true, "Memory rows replaced after corrected errors")                            \
-    X(rows_remapped_uncorrected, NUMBER, true, "Memory rows replaced after uncorrected errors")                        \
-    X(rows_pending, YES_NO, true, "Memory rows wait for a reset to be replaced")                                       \
+    X(rows_remapped_corrected, NUMBER, true, "Rows replaced, corrected errors")                                        \
+    X(rows_remapped_uncorrected, NUMBER, true, "Rows replaced, uncorrected errors")                                    \
+    X(rows_pending, YES_NO, true, "Memory rows waiting for a reset")                                                   \
     X(rows_failed, YES_NO, true, "Replacing memory rows failed")
 
 #define PC_MACHINE_FACTS(X)                                                                                            \

@@ -3,6 +3,7 @@
 
 #include "probe/ask.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct reader {
@@ -39,7 +40,7 @@ static void read_fact(reader *r, const char *name, bool known, const char *value
         pc__fact_unknown(r->m, fact, "%s", value);
     else if (!row || row->unit == PC_UNIT_TEXT)
         pc__fact_text(r->m, fact, value);
-    else if (end != value && !*end)
+    else if (end != value && !*end && isfinite(number) && (number >= 0 || row->unit == PC_UNIT_CELSIUS))
         pc__fact_number(fact, number);
     else
         pc__fact_unknown(r->m, fact, "the driver says \"%s\"", value);

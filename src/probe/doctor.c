@@ -13,8 +13,8 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {"driver-missing", "an NVIDIA driver is there", RUN, pc__check_driver_missing},
     {"nouveau", "nouveau does not hold the GPU", RUN, pc__check_nouveau},
+    {"driver-missing", "an NVIDIA driver is there", RUN, pc__check_driver_missing},
     {"secure-boot", "Secure Boot lets the driver in", RUN, pc__check_secure_boot},
     {"kernel-headers", "the kernel's headers are there for DKMS", RUN, pc__check_headers},
     {"module-unloaded", "the driver's module is loaded", RUN, pc__check_module_unloaded},
