@@ -208,6 +208,7 @@ typedef struct pc_machine {
     int library_count;
     int nvswitch_count;
     const char *hung; /* the call into the driver that did not answer in time; NULL: none */
+    const char *lost; /* what the driver says of a GPU that it lists and cannot open; NULL: there is none */
     bool live;        /* this machine, not a folder or recording */
 } pc_machine;
 

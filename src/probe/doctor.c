@@ -170,10 +170,12 @@ const pc_probe_device *pc__next_gpu(const pc__exam *e, int *i)
 
 int pc__gpu_count(const pc__exam *e)
 {
-    int count = 0;
-    for (int i = 0; pc__next_gpu(e, &i);)
-        count++;
-    return count;
+    int there = 0, usable = 0, i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        there++;
+        usable += d->nvml;
+    }
+    return usable ? usable : there;
 }
 
 int pc__version_number(const char *text)

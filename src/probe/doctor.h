@@ -44,6 +44,8 @@ const char *pc__install(pc__exam *e, const char *apt, const char *dnf, const cha
 
 /* The next NVIDIA GPU from *i on, or NULL. */
 const pc_probe_device *pc__next_gpu(const pc__exam *e, int *i);
+
+/* GPUs that this process may use, as far as the driver lists them; else those that are there. */
 int pc__gpu_count(const pc__exam *e);
 
 /* "13.0.1" as 13.0: 1300; -1 for none. */

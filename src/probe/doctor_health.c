@@ -107,26 +107,55 @@ void pc__check_throttle(pc__exam *e)
     }
 }
 
-/* A GPU that PCI shows and the driver has, and that NVML does not list while it lists others. */
+/* What is off the bus answers every read with ones. The first 64 bytes of the configuration need no root. */
+static bool answers_ones(pc__exam *e, const pc_probe_device *d)
+{
+    unsigned char head[17];
+    char path[128];
+    snprintf(path, sizeof path, "sys/bus/pci/devices/%.32s/config", d->address.text);
+    ssize_t n = pc__root_read(e->m->root, path, (char *)head, sizeof head);
+    for (ssize_t i = 0; i < n; i++)
+        if (head[i] != 0xff)
+            return false;
+    return n >= 4;
+}
+
+/* "Xid (PCI:0000:81:00): 79" for this device */
+static bool xid_79(const pc__exam *e, const pc_probe_device *d)
+{
+    char words[64];
+    size_t n = strcspn(d->address.text, ".");
+    snprintf(words, sizeof words, "(PCI:%.*s): 79,", (int)PC__MIN(n, (size_t)32), d->address.text);
+    return e->log && strstr(e->log, words);
+}
+
+/* That the driver does not list a GPU is no sign: a container or a batch system may hide it. */
 void pc__check_lost(pc__exam *e)
 {
-    bool any = false;
     int i = 0;
-    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
-        any |= d->nvml;
-    for (i = 0; any && !e->machine->hung;) {
-        const pc_probe_device *d = pc__next_gpu(e, &i);
-        if (!d)
-            return;
-        if (d->nvml || !d->module.known || strcmp(d->module.text, "nvidia"))
+    bool named = false;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        bool ones = answers_ones(e, d), xid = !d->nvml && xid_79(e, d);
+        if (!ones && !xid)
             continue;
+        named = true;
         pc_finding *f = pc__found(e, PC_WRONG, d);
-        pc__what(e, f, "The driver has lost this GPU: it fell off the bus, or did not start.");
-        pc__how(e, f, "PCI shows it, the module nvidia has it, and the driver does not list it among its GPUs.");
-        pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20 # why");
+        pc__what(e, f, "This GPU fell off the bus: PCIe no longer reaches it.");
+        if (ones)
+            pc__how(e, f, "Its PCI configuration reads as ones (/sys/bus/pci/devices/%s/config).", d->address.text);
+        if (xid)
+            pc__how(e, f, "The kernel log has Xid 79 for it, and the driver does not list it.");
+        pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20 # what came before");
         pc__fix(e, f, "sudo reboot");
         pc__fix(e, f, "# if it is lost again: seat the card again, look at its power cables and heat");
     }
+    if (!e->machine->lost || named)
+        return;
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc__what(e, f, "The driver cannot open a GPU that it lists.");
+    pc__how(e, f, "NVML: %s.", e->machine->lost);
+    pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20 # why");
+    pc__fix(e, f, "sudo reboot");
 }
 
 /* A process of the user's whose parent is gone, and that is no service. */
@@ -148,7 +177,7 @@ void pc__check_orphans(pc__exam *e)
 {
     int i = 0;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        for (int p = 0; p < d->process_count; p++) {
+        for (int p = 0; !e->container && p < d->process_count; p++) {
             const pc_probe_process *process = &d->processes[p];
             if (!orphaned(e, process->pid))
                 continue;

@@ -205,27 +205,29 @@ void pc__check_placement(pc__exam *e)
         line[strcspn(line, "\n")] = 0;
     }
     bool known = line && read_cpus(line, mine);
-    int i = 0;
+    const pc_probe_device *far = NULL;
+    int i = 0, close = 0;
     for (const pc_probe_device *d; known && (d = pc__next_gpu(e, &i));) {
-        if (!d->cpu_affinity.known || !read_cpus(d->cpu_affinity.text, near))
+        if (!d->nvml || !d->cpu_affinity.known || !read_cpus(d->cpu_affinity.text, near))
             continue;
         bool meet = false, any = false;
         for (int b = 0; b < 512; b++) {
             meet |= (mine[b] & near[b]) != 0;
             any |= near[b] != 0;
         }
-        if (meet || !any)
-            continue;
-        pc_finding *f = pc__found(e, PC_WRONG, d);
+        close += meet;
+        far = !meet && any ? d : far;
+    }
+    if (far) { /* a rank of several may well be bound to the CPUs of its own GPU */
+        pc_finding *f = pc__found(e, close ? PC_ADVICE : PC_WRONG, far);
         pc__what(e, f,
                  "This process may only run on CPUs that are far from the GPU: every copy crosses the link "
                  "between the sockets.");
-        pc__how(e, f, "It may use CPUs %s; those near the GPU are %s.", line, d->cpu_affinity.text);
-        pc__fix(e, f, "taskset -c %s COMMAND", d->cpu_affinity.text);
-        if (d->numa_node.known)
-            pc__fix(e, f, "# with its memory: numactl --cpunodebind=%.0f --membind=%.0f COMMAND", d->numa_node.number,
-                    d->numa_node.number);
-        break;
+        pc__how(e, f, "It may use CPUs %s; those near the GPU are %s.", line, far->cpu_affinity.text);
+        pc__fix(e, f, "taskset -c %s COMMAND", far->cpu_affinity.text);
+        if (far->numa_node.known)
+            pc__fix(e, f, "# with its memory: numactl --cpunodebind=%.0f --membind=%.0f COMMAND", far->numa_node.number,
+                    far->numa_node.number);
     }
     pc__free(text);
 }

@@ -19,8 +19,11 @@ static bool concerns(const char *line)
 
 static void filter(char *text)
 {
-    char *to = text;
-    for (char *line = text, *end; *line; line = end) {
+    static const char start[] = "Linux version "; /* log files go back further than this start of the kernel */
+    char *to = text, *begin = text;
+    for (char *at = text; (at = strstr(at, start)); at++)
+        begin = at;
+    for (char *line = begin, *end; *line; line = end) {
         end = strchr(line, '\n');
         char *next = end ? end + 1 : line + strlen(line);
         if (end)
