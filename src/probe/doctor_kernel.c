@@ -11,7 +11,8 @@ void pc__check_secure_boot(pc__exam *e)
     if (!e->nvidia || e->container || m->driver.known || !m->secure_boot.known || m->secure_boot.number == 0)
         return;
     const char *refused = NULL;
-    static const char *const words[] = {"Key was rejected", "unsigned module is rejected", "unsigned module loading"};
+    static const char *const words[] = {"Key was rejected", "key is rejected", "unsigned module is rejected",
+                                        "unsigned module loading"};
     for (int i = 0; e->log && !refused && i < PC__COUNT(words); i++)
         refused = strstr(e->log, words[i]) ? words[i] : NULL;
     if (!refused && e->log)

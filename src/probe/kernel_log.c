@@ -9,8 +9,17 @@ enum { READ_ALL = 3, SIZE = 10 }; /* of klogctl */
 /* Lines that say something of GPUs or of modules that were refused; the rest is nobody's business. */
 static bool concerns(const char *line)
 {
-    static const char *const words[] = {"NVRM",     "nvidia", "nouveau",          "Xid",      "amdgpu",
-                                        "unsigned", "module", "Key was rejected", "Lockdown", "AER:"};
+    static const char *const words[] = {"NVRM",
+                                        "nvidia",
+                                        "nouveau",
+                                        "Xid",
+                                        "amdgpu",
+                                        "unsigned",
+                                        "module verification",
+                                        "Key was rejected",
+                                        "key is rejected",
+                                        "Lockdown",
+                                        "AER:"};
     for (int i = 0; i < PC__COUNT(words); i++)
         if (strstr(line, words[i]))
             return true;
