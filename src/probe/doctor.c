@@ -218,7 +218,7 @@ pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
     }
     pc__free(e.log);
     sort(d);
-    if (!m->failed)
+    if (!m->failed && !pc__root_starved(m->root))
         return d;
     pc_diagnosis_free(d);
     return pc__null(PC_ERR_MEMORY, "no memory for the diagnosis");

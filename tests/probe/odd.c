@@ -244,6 +244,59 @@ static void damaged_answers(void **state)
     }
 }
 
+/* The n-th allocation from now on fails, once. */
+static long until_failure;
+
+static void *allocate(void *context, size_t bytes, size_t alignment)
+{
+    void *block = NULL;
+    (void)context;
+    return --until_failure == 0 || posix_memalign(&block, alignment < 16 ? 16 : alignment, bytes) ? NULL : block;
+}
+
+static void *resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return --until_failure == 0 ? NULL : realloc(block, bytes);
+}
+
+static void release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+/* Without memory there is an error and no machine that lacks something; nothing leaks. */
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const pc_allocator failing = {allocate, resize, release, NULL};
+    assert_ok(pc_set_allocator(&failing));
+    int failures = 0;
+    for (long n = 1;; n += 1 + n / 40) {
+        until_failure = n;
+        pc_error_clear();
+        pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = MACHINES "fell-off-the-bus.txt"});
+        pc_diagnosis *d = m ? pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY)) : NULL;
+        bool failed = until_failure <= 0;
+        if (d && failed)
+            fail_msg("allocation %ld failed, and nobody noticed", n);
+        if (!d && pc_error_last()->status != PC_ERR_MEMORY)
+            fail_msg("allocation %ld failed: got %s", n, pc_error_last()->message);
+        if (d)
+            assert_int_equal(d->wrong_count, 2);
+        pc_diagnosis_free(d);
+        pc_machine_free(m);
+        assert_int_equal(pc_live_allocations(), 0);
+        failures += failed;
+        if (!failed)
+            break;
+    }
+    pc_error_clear();
+    assert_ok(pc_set_allocator(NULL));
+    assert_in_range(failures, 50, 10000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +309,7 @@ int main(void)
         cmocka_unit_test(recordings_that_take_over_one_another),
         cmocka_unit_test(damaged_recordings),
         cmocka_unit_test(damaged_answers),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("probe.odd", tests, NULL, NULL);
 }
