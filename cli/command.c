@@ -31,6 +31,8 @@ const cli_command *cli_find(int argc, const char *const *argv, int *words)
     int most = 0;
     for (int i = 0; cli_commands[i]; i++) {
         int n = words_of(cli_commands[i]->name, argc, argv);
+        if (!n && cli_commands[i]->alias)
+            n = words_of(cli_commands[i]->alias, argc, argv);
         if (n > most) {
             most = n;
             found = cli_commands[i];

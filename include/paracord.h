@@ -2,6 +2,7 @@
 #ifndef PARACORD_H
 #define PARACORD_H
 
+#include <paracord/amp.h>
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
@@ -11,14 +12,17 @@
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
+#include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
+#include <paracord/ladder.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
 #include <paracord/memory.h>
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
+#include <paracord/probe.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>

@@ -44,6 +44,9 @@ PC_API bool pc_device_equal(pc_device a, pc_device b);
 /* How many devices of a type there are. With 0, the reason is written to why[0..n-1] (why may be NULL with n = 0). */
 PC_API int pc_device_count(pc_device_type type, char *why, size_t n);
 
+/* Why there is no device of a type, in why[0..n-1]; "" when there is one. Returns why. */
+PC_API char *pc_device_unavailable_reason(pc_device_type type, char *why, size_t n);
+
 /* True when at least one device of the type is there. */
 PC_API bool pc_device_available(pc_device_type type);
 
@@ -51,7 +54,7 @@ PC_API bool pc_device_available(pc_device_type type);
 PC_API pc_device pc_device_current(void);
 PC_API PC_MUST_USE pc_status pc_device_set_current(pc_device device);
 
-/* How the calling thread's products of float32 (matmul, linear) are computed where a device can choose, which is cuda:
+/* How the calling thread's products of float32 (matmul, linear, conv2d) are computed where a device can choose, which is cuda:
  * in float32, which is how threads start; or with their factors rounded to TF32 (10 bits of fraction, relative error
  * some 5e-4) and added in float32, several times as fast. Returns what it was. A recorded product keeps what it was
  * recorded with. */

@@ -1,6 +1,7 @@
 /* backward.c: the walk over the tape, newest record first, and the gradients of leaves. */
 #include "autograd/tape.h"
 
+#include "ops/autocast.h"
 #include "ops/table.h"
 #include "tensor/node.h"
 
@@ -204,6 +205,7 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
                         pc_dtype_name(gradient->dtype), PC__SHAPE_OF(gradient), pc_dtype_name(t->dtype),
                         PC__SHAPE_OF(t));
     pc_status status = PC_OK;
+    pc_dtype casting = pc__autocast_pause();
     PC_NO_GRAD {
         if (!t->node) {
             PC_SCOPE {
@@ -219,6 +221,7 @@ pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
             status = walk_all(&w);
         finish(&w);
     }
+    pc__autocast_resume(casting);
     return status;
 }
 

@@ -35,6 +35,13 @@ int pc_device_count(pc_device_type type, char *why, size_t n)
     return backend ? PC__MIN(backend->count(why, n), PC__DEVICES_MAX) : 0;
 }
 
+char *pc_device_unavailable_reason(pc_device_type type, char *why, size_t n)
+{
+    if (pc_device_count(type, why, n) && n)
+        why[0] = 0;
+    return why;
+}
+
 bool pc_device_available(pc_device_type type)
 {
     return pc_device_count(type, NULL, 0) > 0;

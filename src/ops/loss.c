@@ -1,4 +1,5 @@
 /* loss.c: losses, each one fused kernel forward and one backward. */
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
@@ -10,11 +11,11 @@ static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
         return pc__null(PC_ERR_SHAPE, "%s: the input has shape %s and the target %s; they must be the same", who,
                         PC__SHAPE_OF(x), PC__SHAPE_OF(y));
     if (!pc__is_float(x->dtype))
-        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be float32 or float64", who,
-                        pc_dtype_name(x->dtype));
+        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be floating", who, pc_dtype_name(x->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, x->dtype))};
+        x = pc__autocast_up(x);
+        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, pc_tensor_dtype(x)))};
         result = pc_keep(pc__call(op, in, 2, NULL, 0));
     }
     return result;
@@ -79,7 +80,7 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(PC__CALL_PLAIN(cross_entropy, pc_contiguous(x), pc_contiguous(labels)));
+        result = pc_keep(PC__CALL_PLAIN(cross_entropy, pc_contiguous(pc__autocast_up(x)), pc_contiguous(labels)));
     }
     return result;
 }

@@ -11,8 +11,8 @@
 #define OUTPUT_MAX 65536
 
 static const char *const commands[] = {"train",          "eval",  "predict",    "show",          "pictures",
-                                       "pictures check", "trace", "trace view", "trace summary", "device",
-                                       "help",           "man",   "completion"};
+                                       "pictures check", "trace", "trace view", "trace summary", "devices",
+                                       "topo",           "help",  "man",        "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)
