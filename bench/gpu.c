@@ -340,7 +340,9 @@ static void steps(const char *network, pc_module *net, int batch, const char *wa
     }
     check(net && pc_module_to(net, device, PC_F32) == PC_OK);
     t.adam = pc_adam(net, .lr = 1e-3);
-    t.x = pc_rand(PC_SHAPE(batch, 3, 64, 64), PC_F32, device);
+    pc_tensor *pictures = pc_rand(PC_SHAPE(batch, 64, 64, 3), PC_F32, device);
+    t.x = pc_permute(pictures, PC_SHAPE(0, 3, 1, 2)); /* as loaders give them */
+    pc_tensor_free(pictures);
     t.y = pc_zeros(PC_SHAPE(batch, 1), PC_F32, device);
     check(t.adam && t.x && t.y);
     for (int recorded = 0; recorded < 2; recorded++) {
