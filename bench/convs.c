@@ -107,33 +107,40 @@ static void measure(const struct shape *s, int batch, pc_dtype dtype, const char
         const char *name;
         void (*body)(layer *l);
     } pieces[] = {{"forward", do_forward}, {"weights", do_weights}, {"input", do_input}};
-    PC_SCOPE {
-        layer l = {.a = {.spec = {.stride = {s->stride, s->stride},
-                                  .padding = {s->padding, s->padding},
-                                  .activation = PC_RELU,
-                                  .pool = s->pool},
-                         .wants_argmax = true,
-                         .planes = s->planes}};
-        l.x = pc__channels_last(pc_cast(pc_rand(PC_SHAPE(batch, s->in, s->side, s->side), PC_F32, device), dtype));
-        l.weight = pc_cast(pc_randn(PC_SHAPE(s->out, s->in, s->kernel, s->kernel), PC_F32, device), dtype);
-        l.bias = pc_cast(pc_randn(PC_SHAPE(s->out), PC_F32, device), dtype);
-        check(l.x && l.weight && l.bias);
-        pc_tensor *out[PC__OUT_MAX];
-        check(pc__call_all(PC__OP_conv2d, (pc_tensor *[]){l.x, l.weight, l.bias}, 3, &l.a, sizeof l.a, out) == PC_OK);
-        l.y[0] = out[0], l.y[1] = out[1];
-        l.dy = pc_add(l.y[0], pc_rand(pc_shape_of(4, l.y[0]->shape), dtype, device));
-        l.dy = s->planes ? pc_contiguous(l.dy) : pc__channels_last(l.dy);
-        check(l.dy != NULL);
-        for (int i = 0; i < 2 + s->input; i++) {
-            char name[96];
-            snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
-            if (!strstr(name, wanted))
-                continue;
-            printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name,
-                   microseconds(pieces[i].body, &l));
-            fflush(stdout);
-        }
+    char name[96];
+    bool any = false;
+    for (int i = 0; i < 2 + s->input; i++) {
+        snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
+        any |= strstr(name, wanted) != NULL;
     }
+    if (any)
+        PC_SCOPE {
+            layer l = {.a = {.spec = {.stride = {s->stride, s->stride},
+                                      .padding = {s->padding, s->padding},
+                                      .activation = PC_RELU,
+                                      .pool = s->pool},
+                             .wants_argmax = true,
+                             .planes = s->planes}};
+            l.x = pc__channels_last(pc_cast(pc_rand(PC_SHAPE(batch, s->in, s->side, s->side), PC_F32, device), dtype));
+            l.weight = pc_cast(pc_randn(PC_SHAPE(s->out, s->in, s->kernel, s->kernel), PC_F32, device), dtype);
+            l.bias = pc_cast(pc_randn(PC_SHAPE(s->out), PC_F32, device), dtype);
+            check(l.x && l.weight && l.bias);
+            pc_tensor *out[PC__OUT_MAX];
+            check(pc__call_all(PC__OP_conv2d, (pc_tensor *[]){l.x, l.weight, l.bias}, 3, &l.a, sizeof l.a, out) ==
+                  PC_OK);
+            l.y[0] = out[0], l.y[1] = out[1];
+            l.dy = pc_add(l.y[0], pc_rand(pc_shape_of(4, l.y[0]->shape), dtype, device));
+            l.dy = s->planes ? pc_contiguous(l.dy) : pc__channels_last(l.dy);
+            check(l.dy != NULL);
+            for (int i = 0; i < 2 + s->input; i++) {
+                snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
+                if (!strstr(name, wanted))
+                    continue;
+                printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name,
+                       microseconds(pieces[i].body, &l));
+                fflush(stdout);
+            }
+        }
 }
 
 int main(int argc, char **argv)
@@ -147,8 +154,11 @@ int main(int argc, char **argv)
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)
-            for (int k = 0; k < 2; k++)
-                measure(&shapes[i], shapes[i].batches[b], k ? PC_BF16 : PC_F32, k ? "bf16" : "f32");
+            for (int k = 0; k < 3; k++) {
+                static const char *const kinds[] = {"f32", "tf32", "bf16"};
+                (void)pc_matmul_precision_set(k == 1 ? PC_PRECISION_TF32 : PC_PRECISION_F32);
+                measure(&shapes[i], shapes[i].batches[b], k == 2 ? PC_BF16 : PC_F32, kinds[k]);
+            }
     check(pc_stream_set_current(device, NULL) == PC_OK);
     pc_stream_free(stream);
     return 0;

@@ -2,6 +2,7 @@
  * channel, whose 27 weights it keeps in registers: what is read from shared memory is the same for all lanes. Plain
  * multiplications: 27 products are too few to pay for what matrix units want. */
 #include "cuda/conv_few.cuh"
+#include "cuda/conv_few_half.h"
 
 namespace
 {
@@ -168,7 +169,9 @@ bool pc__cuda_conv_few_fits(const pc__cuda_conv *s, const void *x)
 void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                                const void *bias, void *y, uint8_t *argmax)
 {
-    if (s->dtype == PC__CUDA_F16)
+    if (is_half(s) && pc__cuda_conv_few_half_fits(s))
+        pc__cuda_conv_few_half_forward(queue, s, x, weight, bias, y, argmax);
+    else if (s->dtype == PC__CUDA_F16)
         forward<pc::f16>(queue, s, x, weight, bias, y, argmax);
     else if (s->dtype == PC__CUDA_BF16)
         forward<pc::bf16>(queue, s, x, weight, bias, y, argmax);

@@ -4,6 +4,7 @@
  * each, leave their sums in memory. Where there are few pictures a block has eight channels only, with four windows
  * side by side in a warp: the last block of each eight then adds up its pieces, which saves a kernel. */
 #include "cuda/conv_few.cuh"
+#include "cuda/conv_few_half.h"
 
 #define PIECES_EACH 3 /* blocks for each multiprocessor */
 #define BANDS_FEW 8   /* bands of one row for each multiprocessor, at most, that count as few */
@@ -176,16 +177,17 @@ struct plan {
 plan plan_of(const pc__cuda_conv *s)
 {
     plan p;
-    int rows = 8;
     const long long lines = s->n * cut_of(s, 1).high;
     p.group = lines <= (long long)BANDS_FEW * s->multiprocessors && over(s->o, 8) <= 256 ? 8 : LANES;
-    const int chunks = over(s->o, p.group), wanted = over(s->multiprocessors * PIECES_EACH, chunks);
-    while (rows > 1 &&
-           (s->n * over(cut_of(s, 1).high, rows) < wanted || bytes_for(s, cut_of(s, rows), 8, p.group) > SHARED_MOST))
+    const int chunks = over(s->o, p.group),
+              wanted = over(s->multiprocessors * (p.group == 8 ? 2 : PIECES_EACH), chunks);
+    int rows = p.group == 8 ? over(lines, wanted) : 8;
+    while (rows > 1 && ((p.group == LANES && s->n * over(cut_of(s, 1).high, rows) < wanted) ||
+                        bytes_for(s, cut_of(s, rows), 8, p.group) > SHARED_MOST))
         rows--;
     p.c = cut_of(s, rows);
     p.bands = (int)(s->n * p.c.bands);
-    p.each = over(p.bands, p.bands < wanted ? p.bands : wanted);
+    p.each = p.group == 8 ? 1 : over(p.bands, p.bands < wanted ? p.bands : wanted);
     p.pieces = over(p.bands, p.each < 1 ? 1 : p.each);
     p.warps = p.c.rows * p.c.wide < 16 && p.group == LANES ? 5 : 8;
     return p;
@@ -220,13 +222,23 @@ size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
     if (s->c != COLORS || s->kh != 3 || s->kw != 3 || s->n * s->yh * s->yw <= 0 ||
         bytes_for(s, cut_of(s, 1), 8, LANES) > SHARED_MOST)
         return 0;
-    return (size_t)plan_of(s).pieces * SUMS * s->o * sizeof(float);
+    const int ours = plan_of(s).pieces, half = is_half(s) ? pc__cuda_conv_few_half_pieces(s) : 0;
+    return (size_t)(ours > half ? ours : half) * SUMS * s->o * sizeof(float);
 }
 
 void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                const uint8_t *argmax, const void *dy, void *dweight, void *dbias, float *sums)
 {
     const plan p = plan_of(s);
+    const int half = is_half(s) && pc__cuda_conv_few_half_fits(s) && !s->planes && (uintptr_t)dy % 16 == 0 &&
+                             (uintptr_t)argmax % 8 == 0
+                         ? pc__cuda_conv_few_half_pieces(s)
+                         : 0;
+    if (half > 0) {
+        pc__cuda_conv_few_half_weights(queue, s, x, y, argmax, dy, sums);
+        pc__cuda_conv_add_pieces(queue, s, sums, DEPTH, half, dweight, dbias);
+        return;
+    }
     if (s->dtype == PC__CUDA_F16)
         backward<pc::f16>(queue, s, p, x, y, argmax, dy, dweight, dbias, sums);
     else if (s->dtype == PC__CUDA_BF16)

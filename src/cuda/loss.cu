@@ -41,8 +41,8 @@ template <int KIND, class T>
 __global__ void __launch_bounds__(THREADS)
     pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean, T *dx)
 {
-    typedef pc::math<T> M;
     double sum = 0;
+    typedef pc::math<T> M;
     pc::wait_for_earlier();
     for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
         const M a = x[i], b = y[i];
