@@ -45,21 +45,27 @@ template <class T, int POOL, int STRIDE, int GROUP>
 __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data<T> &d, const span &w,
                             entry *entries)
 {
-    const int begin = blockIdx.y * GROUP, step = channel_step(s);
-    const long long picture = pixel_at(s, (long long)w.image * s.yh * s.yw);
+    const int begin = blockIdx.y * GROUP, left = s.o - begin, step = channel_step(s);
     const int start = (POOL == 2 ? w.first : 2 * w.first) * s.yw;
-    for (int e = threadIdx.x; e < w.count * GROUP; e += blockDim.x) {
-        const int channel = s.planes ? e / w.count : e % GROUP, i = s.planes ? e - channel * w.count : e / GROUP;
+    const long long at = pixel_at(s, (long long)w.image * s.yh * s.yw) + (long long)begin * step +
+                         (s.planes ? start : (long long)start * s.o);
+    const T *dy = d.dy + at, *y = d.y + at;
+    const uint8_t *argmax = d.argmax + at;
+    const bool with_y = needs_y(s);
+    const int below = STRIDE * c.pitch;
+#pragma unroll 4
+    for (unsigned e = threadIdx.x; e < (unsigned)(w.count * GROUP); e += blockDim.x) {
+        const int channel = s.planes ? (int)(e / (unsigned)w.count) : (int)(e % GROUP);
+        const int i = s.planes ? (int)e - channel * w.count : (int)(e / GROUP);
+        const int offset = s.planes ? channel * step + i : i * s.o + channel;
         entry to = {0, 0};
-        if (begin + channel < s.o) {
-            const long long at =
-                picture + (s.planes ? start + i : (long long)(start + i) * s.o) + (long long)(begin + channel) * step;
-            const int place = POOL == 2 ? d.argmax[at] : 0;
-            to.g = (float)d.dy[at];
-            if (needs_y(s))
-                to.g = activation_gradient(s.activation, to.g, (float)d.y[at]);
+        if (channel < left) {
+            const int place = POOL == 2 ? argmax[offset] : 0;
+            to.g = (float)dy[offset];
+            if (with_y)
+                to.g = activation_gradient(s.activation, to.g, (float)y[offset]);
             to.g = place < 4 ? to.g : 0;
-            to.offset = place < 4 ? place / 2 * STRIDE * c.pitch + place % 2 * STRIDE * COLORS : 0;
+            to.offset = place < 4 ? (place & 2 ? below : 0) + (place & 1 ? STRIDE * COLORS : 0) : 0;
         }
         entries[i * (GROUP + 1) + channel] = to;
     }
@@ -115,15 +121,16 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
         load_band(s, c, d.x + (long long)w.image * s.h * s.w * COLORS, w.first * 2 * STRIDE - s.ph, band);
         list<T, POOL, STRIDE, GROUP>(s, c, d, w, entries);
         wait_loaded();
-#pragma unroll 2
-        for (int i = warp * BESIDE + lane / GROUP; i < w.count; i += warps * BESIDE) {
-            const int down = i / w.wide, right = i - down * w.wide;
+        int i = warp * BESIDE + lane / GROUP, down = i / w.wide, right = i - down * w.wide;
+        for (; i < w.count; i += warps * BESIDE) {
             const entry e = entries[i * (GROUP + 1) + channel];
             const float *from = band + down * side * STRIDE * c.pitch + right * side * STRIDE * COLORS + e.offset;
 #pragma unroll
             for (int k = 0; k < DEPTH; k++)
                 sum[k] = fmaf(e.g, from[k / 9 * c.pitch + k % 9], sum[k]);
             sum[DEPTH] += e.g;
+            for (right += warps * BESIDE; right >= w.wide; right -= w.wide)
+                down++;
         }
         __syncthreads();
     }

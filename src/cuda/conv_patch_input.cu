@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
             t.clear();
             for (int r = 0; r < s.kh; r++)
                 for (int q = 0; q < s.kw; q++)
-                    t.add(patch, weights, pixels, (s.kh - 1 - r) * c.width + s.kw - 1 - q, (r * s.kw + q) * N);
+                    t.add(address_of(patch), address_of(weights), pixels, (s.kh - 1 - r) * c.width + s.kw - 1 - q,
+                          (r * s.kw + q) * N);
 #pragma unroll
             for (int q = 0; q < MT * 2; q++) {
                 const int at = tile * ROWS + lane / 4 + q * 8;
