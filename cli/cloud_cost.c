@@ -11,7 +11,8 @@ typedef struct cost_settings {
     cli_cloud_settings cloud;
     int epochs, batch, size;
     const char *device;
-    double measure;
+    double measure, known_rate;
+    const char *known_gpu;
     bool all;
 } cost_settings;
 
@@ -75,8 +76,8 @@ static void print_counted(const pc_cloud_job *job, const char *model)
              job->threads);
     cli_cloud_note("Measured  ", line);
     if (job->gpu) {
-        snprintf(line, sizeof line, "%s: %.2f of the time that the model says; every estimate is multiplied by that",
-                 job->gpu->name, job->correction);
+        snprintf(line, sizeof line, "%s%s: a step takes %.2f times what the model says, and so does every estimate",
+                 job->gpu->name, strncmp(job->device, "cuda", 4) ? " (--rate)" : "", job->correction);
         cli_cloud_note("          ", line);
     }
 }
@@ -269,6 +270,8 @@ static int run(const cli_call *call)
                           .batch = s->batch,
                           .epochs = s->epochs,
                           .device = s->device,
+                          .known_rate = s->known_rate,
+                          .known_gpu = s->known_gpu,
                           .seconds = s->measure};
     pc_cloud_job job;
     int status =
@@ -289,6 +292,11 @@ static const cli_option options[] = {
     {"all", 0, CLI_FLAG, offsetof(cost_settings, all), NULL, NULL, .help = "Show every machine, not five"},
     {"device", 0, CLI_TEXT, offsetof(cost_settings, device), "auto", "NAME", .help = "What to measure on",
      .group = "Measuring here"},
+    {"rate", 0, CLI_FLOAT, offsetof(cost_settings, known_rate), NULL, "N",
+     .help = "Pictures a second that you have measured, training on the GPU that --on names", .min = 0, .max = 1e12,
+     .above = true},
+    {"on", 0, CLI_TEXT, offsetof(cost_settings, known_gpu), NULL, "GPU",
+     .help = "The GPU of --rate, as the catalogue calls it (T4, A100 40GB)"},
     {"seconds", 0, CLI_FLOAT, offsetof(cost_settings, measure), NULL, "S",
      .help = "How long to measure training; 0.02 on a CPU, 0.5 on a GPU unless set", .min = 0, .max = 600,
      .above = true},

@@ -222,6 +222,31 @@ static void put_gpu(const char *proc, const char *address, const char *model)
     put_bytes(joined(proc, address).s, "information", text, (size_t)n);
 }
 
+/* Who has measured 30,000 pictures/s on a T4 is told 30,000 for it, and less than the plain model for others too. */
+static void a_known_rate_corrects(void **state)
+{
+    (void)state;
+    pc_cloud_job plain, known;
+    const pc_cloud_instance *t4 = pc_cloud_find(cloud, "g4dn.xlarge"), *l4 = pc_cloud_find(cloud, "g6.xlarge");
+    pc_cloud_price price = pc_cloud_price_of(cloud, t4, NULL);
+    pc_cloud_plan plan = {.model = "article", .folder = data.s, .device = "cpu", .seconds = 0.001};
+    assert_ok(pc_cloud_plan_job(cloud, &plan, &plain));
+    plan.known_rate = 30000, plan.known_gpu = "T4";
+    assert_ok(pc_cloud_plan_job(cloud, &plan, &known));
+    assert_string_equal(known.gpu->name, "T4");
+    assert_close(pc_cloud_estimate_job(&known, t4, price).pictures_per_second, 30000, 1e-3);
+    assert_true(pc_cloud_estimate_job(&known, l4, price).pictures_per_second <
+                pc_cloud_estimate_job(&plain, l4, price).pictures_per_second);
+    plan.known_gpu = "V9000";
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_NOT_FOUND, "T4, T4G, A10G");
+    plan.known_gpu = "Trainium";
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "no CUDA");
+    plan.known_gpu = "B300";
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "does not know its rates");
+    plan.known_gpu = NULL;
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_ARGUMENT, "needs both");
+}
+
 /* The driver's names for the catalogue's GPUs; several kinds in one machine are none. */
 static void this_gpu_is_known_by_name(void **state)
 {
@@ -262,6 +287,7 @@ int main(void)
         cmocka_unit_test(job_is_counted_and_measured),
         cmocka_unit_test(estimates_add_up),
         cmocka_unit_test(what_cannot_be_estimated_says_why),
+        cmocka_unit_test(a_known_rate_corrects),
         cmocka_unit_test(wrong_plans_are_refused),
         cmocka_unit_test(model_files_are_taken),
         cmocka_unit_test(this_gpu_is_known_by_name),
