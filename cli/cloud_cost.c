@@ -132,12 +132,13 @@ static void print_left_out(const pc_cloud *cloud, const pc_cloud_job *job, const
 }
 
 static const char how[] =
-    "6.5 us for each pass of a layer, plus flops at 73% of the GPU's float32 rate (7.5% in convolutions to fewer than "
+    "6.5 us for each pass of a layer, plus flops at 78% of the GPU's float32 rate (7.5% in convolutions to fewer than "
     "32 "
-    "channels), plus bytes at 70% of its bandwidth: shares that were measured on an H200, where they are right within "
-    "18%, and assumed of the others. All vCPUs decode every picture once, each as fast as a thread here. One GPU "
-    "computes: Paracord trains on one. A minute at least is billed; starting the machine and copying the pictures come "
-    "on top.";
+    "channels), plus bytes at 78% of its bandwidth, plus 0.4 us of the host for a picture: what fits an H200, within "
+    "29%, "
+    "and is assumed of the others. All vCPUs decode every picture once, each as fast as a thread here. One GPU "
+    "computes: "
+    "Paracord trains on one. A minute at least is billed; starting the machine and copying the pictures come on top.";
 
 static void print_text(const cli_call *call, const pc_cloud *cloud, const pc_cloud_job *job, candidate *all, int count)
 {

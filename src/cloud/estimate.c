@@ -10,9 +10,9 @@
 #include <math.h>
 
 #define PASS_SECONDS 6.5e-6
-#define FLOPS_SHARE 0.73
+#define FLOPS_SHARE 0.78
 #define NARROW_SHARE 0.075
-#define BYTES_SHARE 0.70
+#define BYTES_SHARE 0.78
 
 #define LOWEST_CAPABILITY 75 /* CUDA 13 has no code for older ones */
 #define BILLED_SECONDS 60.0  /* at least */
