@@ -8,6 +8,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/table.h"
+#include "train/arch.h"
 
 enum { ROUNDS = 15, CALLS = 10 };
 
@@ -107,32 +108,94 @@ static void measure(const struct shape *s, int batch, pc_dtype dtype, const char
         const char *name;
         void (*body)(layer *l);
     } pieces[] = {{"forward", do_forward}, {"weights", do_weights}, {"input", do_input}};
-    PC_SCOPE {
-        layer l = {.a = {.spec = {.stride = {s->stride, s->stride},
-                                  .padding = {s->padding, s->padding},
-                                  .activation = PC_RELU,
-                                  .pool = s->pool},
-                         .wants_argmax = true,
-                         .planes = s->planes}};
-        l.x = pc__channels_last(pc_cast(pc_rand(PC_SHAPE(batch, s->in, s->side, s->side), PC_F32, device), dtype));
-        l.weight = pc_cast(pc_randn(PC_SHAPE(s->out, s->in, s->kernel, s->kernel), PC_F32, device), dtype);
-        l.bias = pc_cast(pc_randn(PC_SHAPE(s->out), PC_F32, device), dtype);
-        check(l.x && l.weight && l.bias);
-        pc_tensor *out[PC__OUT_MAX];
-        check(pc__call_all(PC__OP_conv2d, (pc_tensor *[]){l.x, l.weight, l.bias}, 3, &l.a, sizeof l.a, out) == PC_OK);
-        l.y[0] = out[0], l.y[1] = out[1];
-        l.dy = pc_add(l.y[0], pc_rand(pc_shape_of(4, l.y[0]->shape), dtype, device));
-        l.dy = s->planes ? pc_contiguous(l.dy) : pc__channels_last(l.dy);
-        check(l.dy != NULL);
-        for (int i = 0; i < 2 + s->input; i++) {
-            char name[96];
-            snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
-            if (!strstr(name, wanted))
-                continue;
-            printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name,
-                   microseconds(pieces[i].body, &l));
-            fflush(stdout);
+    char name[96];
+    bool any = false;
+    for (int i = 0; i < 2 + s->input; i++) {
+        snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
+        any |= strstr(name, wanted) != NULL;
+    }
+    if (any)
+        PC_SCOPE {
+            layer l = {.a = {.spec = {.stride = {s->stride, s->stride},
+                                      .padding = {s->padding, s->padding},
+                                      .activation = PC_RELU,
+                                      .pool = s->pool},
+                             .wants_argmax = true,
+                             .planes = s->planes}};
+            l.x = pc__channels_last(pc_cast(pc_rand(PC_SHAPE(batch, s->in, s->side, s->side), PC_F32, device), dtype));
+            l.weight = pc_cast(pc_randn(PC_SHAPE(s->out, s->in, s->kernel, s->kernel), PC_F32, device), dtype);
+            l.bias = pc_cast(pc_randn(PC_SHAPE(s->out), PC_F32, device), dtype);
+            check(l.x && l.weight && l.bias);
+            pc_tensor *out[PC__OUT_MAX];
+            check(pc__call_all(PC__OP_conv2d, (pc_tensor *[]){l.x, l.weight, l.bias}, 3, &l.a, sizeof l.a, out) ==
+                  PC_OK);
+            l.y[0] = out[0], l.y[1] = out[1];
+            l.dy = pc_add(l.y[0], pc_rand(pc_shape_of(4, l.y[0]->shape), dtype, device));
+            l.dy = s->planes ? pc_contiguous(l.dy) : pc__channels_last(l.dy);
+            check(l.dy != NULL);
+            for (int i = 0; i < 2 + s->input; i++) {
+                snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
+                if (!strstr(name, wanted))
+                    continue;
+                printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name,
+                       microseconds(pieces[i].body, &l));
+                fflush(stdout);
+            }
         }
+}
+
+/* --- training steps of networks of convolutions in mixed precision, as one graph --- */
+
+typedef struct training {
+    pc_module *net;
+    pc_optimizer *adam;
+    pc_tensor *x, *y;
+} training;
+
+static pc_status do_step(void *context)
+{
+    training *t = context;
+    PC_SCOPE {
+        pc_tensor *loss = NULL;
+        PC_AUTOCAST(PC_BF16)
+            loss = pc_bce_with_logits(pc_forward(t->net, t->x), t->y);
+        check(pc_backward(loss) == PC_OK && pc_optimizer_step(t->adam) == PC_OK);
+    }
+    return PC_OK;
+}
+
+static void step(const char *network, int batch)
+{
+    char name[64];
+    snprintf(name, sizeof name, "step.%s.%d.bf16", network, batch);
+    if (!strstr(name, wanted))
+        return;
+    PC_SCOPE {
+        training t = {.net = pc__arch_new(network, 64, 1, PC_INIT_GLOROT)};
+        check(t.net && pc_module_to(t.net, device, PC_F32) == PC_OK);
+        t.adam = pc_adam(t.net, .lr = 1e-3);
+        t.x = pc__channels_last(pc_rand(PC_SHAPE(batch, 3, 64, 64), PC_F32, device));
+        t.y = pc_zeros(PC_SHAPE(batch, 1), PC_F32, device);
+        pc_step *recorded = pc_step_new(do_step, &t, t.adam);
+        pc_event *start = pc_event_new(device), *end = pc_event_new(device);
+        double times[ROUNDS], ms;
+        check(t.adam && t.x && t.y && recorded && start && end);
+        for (int i = -3; i < ROUNDS; i++) {
+            check(pc_event_record(start, NULL) == PC_OK);
+            for (int k = 0; k < CALLS; k++)
+                check(pc_step_run(recorded) == PC_OK);
+            check(pc_event_record(end, NULL) == PC_OK && pc_event_elapsed(start, end, &ms) == PC_OK);
+            if (i >= 0)
+                times[i] = ms * 1e3 / CALLS;
+        }
+        qsort(times, ROUNDS, sizeof *times, compare);
+        printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name, times[ROUNDS / 2]);
+        fflush(stdout);
+        pc_event_free(start);
+        pc_event_free(end);
+        pc_step_free(recorded);
+        pc_optimizer_free(t.adam);
+        pc_module_free(t.net);
     }
 }
 
@@ -147,8 +210,16 @@ int main(int argc, char **argv)
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)
-            for (int k = 0; k < 2; k++)
-                measure(&shapes[i], shapes[i].batches[b], k ? PC_BF16 : PC_F32, k ? "bf16" : "f32");
+            for (int k = 0; k < 3; k++) {
+                static const char *const kinds[] = {"f32", "tf32", "bf16"};
+                (void)pc_matmul_precision_set(k == 1 ? PC_PRECISION_TF32 : PC_PRECISION_F32);
+                measure(&shapes[i], shapes[i].batches[b], k == 2 ? PC_BF16 : PC_F32, kinds[k]);
+            }
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
+    for (int batch = 32; batch <= 512; batch *= 16) {
+        step("article", batch);
+        step("two-conv", batch);
+    }
     check(pc_stream_set_current(device, NULL) == PC_OK);
     pc_stream_free(stream);
     return 0;

@@ -1,5 +1,6 @@
 /* conv.c: the fused convolution and its gradients. */
 #include "cuda/conv.h"
+#include "cuda/conv_half.h"
 
 #include "cuda/cuda.h"
 #include "ops/conv2d.h"
@@ -95,16 +96,20 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     if (pc__is_half(call->in[0]->dtype) &&
         !(has_matrix_units(stream) && pc__cuda_conv_native_backward(&s, x, dy, dx, dweight || dbias)))
         return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d_backward);
-    const size_t for_weights = dweight || dbias ? pc__cuda_conv_weights_scratch(&s) : 0;
-    const size_t for_input = dx ? pc__cuda_conv_input_scratch(&s) : 0;
     if (!dx && !dweight && !dbias)
         return PC_OK;
-    void *scratch = pc__cuda_scratch(stream, PC__MAX(for_weights, for_input));
+    const bool half = pc__is_half(call->in[0]->dtype), weights = dweight || dbias;
+    const size_t for_weights = weights && !half ? pc__cuda_conv_weights_scratch(&s) : 0;
+    const size_t for_input = dx && !half ? pc__cuda_conv_input_scratch(&s) : 0;
+    const size_t for_half = half ? pc__cuda_conv_half_backward_scratch(&s, dx, weights) : 0;
+    void *scratch = pc__cuda_scratch(stream, PC__MAX(PC__MAX(for_weights, for_input), for_half));
     if (!scratch)
         return PC_ERR_MEMORY;
-    if (dweight || dbias)
+    if (half)
+        pc__cuda_conv_half_backward(queue, &s, x, w, y, argmax, dy, dx, dweight, dbias, scratch);
+    if (weights && !half)
         pc__cuda_conv_weights(queue, &s, x, y, argmax, dy, dweight, dbias, scratch);
-    if (dx)
+    if (dx && !half)
         pc__cuda_conv_input(queue, &s, w, y, argmax, dy, dx, scratch);
     return pc__cuda_launched(call);
 }

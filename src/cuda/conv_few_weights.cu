@@ -4,6 +4,7 @@
  * each, leave their sums in memory. Where there are few pictures a block has eight channels only, with four windows
  * side by side in a warp: the last block of each eight then adds up its pieces, which saves a kernel. */
 #include "cuda/conv_few.cuh"
+#include "cuda/conv_few_half.h"
 
 #define PIECES_EACH 3 /* blocks for each multiprocessor */
 #define BANDS_FEW 8   /* bands of one row for each multiprocessor, at most, that count as few */
@@ -44,21 +45,27 @@ template <class T, int POOL, int STRIDE, int GROUP>
 __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data<T> &d, const span &w,
                             entry *entries)
 {
-    const int begin = blockIdx.y * GROUP, step = channel_step(s);
-    const long long picture = pixel_at(s, (long long)w.image * s.yh * s.yw);
+    const int begin = blockIdx.y * GROUP, left = s.o - begin, step = channel_step(s);
     const int start = (POOL == 2 ? w.first : 2 * w.first) * s.yw;
-    for (int e = threadIdx.x; e < w.count * GROUP; e += blockDim.x) {
-        const int channel = s.planes ? e / w.count : e % GROUP, i = s.planes ? e - channel * w.count : e / GROUP;
+    const long long at = pixel_at(s, (long long)w.image * s.yh * s.yw) + (long long)begin * step +
+                         (s.planes ? start : (long long)start * s.o);
+    const T *dy = d.dy + at, *y = d.y + at;
+    const uint8_t *argmax = d.argmax + at;
+    const bool with_y = needs_y(s);
+    const int below = STRIDE * c.pitch;
+#pragma unroll 4
+    for (unsigned e = threadIdx.x; e < (unsigned)(w.count * GROUP); e += blockDim.x) {
+        const int channel = s.planes ? (int)(e / (unsigned)w.count) : (int)(e % GROUP);
+        const int i = s.planes ? (int)e - channel * w.count : (int)(e / GROUP);
+        const int offset = s.planes ? channel * step + i : i * s.o + channel;
         entry to = {0, 0};
-        if (begin + channel < s.o) {
-            const long long at =
-                picture + (s.planes ? start + i : (long long)(start + i) * s.o) + (long long)(begin + channel) * step;
-            const int place = POOL == 2 ? d.argmax[at] : 0;
-            to.g = (float)d.dy[at];
-            if (needs_y(s))
-                to.g = activation_gradient(s.activation, to.g, (float)d.y[at]);
+        if (channel < left) {
+            const int place = POOL == 2 ? argmax[offset] : 0;
+            to.g = (float)dy[offset];
+            if (with_y)
+                to.g = activation_gradient(s.activation, to.g, (float)y[offset]);
             to.g = place < 4 ? to.g : 0;
-            to.offset = place < 4 ? place / 2 * STRIDE * c.pitch + place % 2 * STRIDE * COLORS : 0;
+            to.offset = place < 4 ? (place & 2 ? below : 0) + (place & 1 ? STRIDE * COLORS : 0) : 0;
         }
         entries[i * (GROUP + 1) + channel] = to;
     }
@@ -114,15 +121,16 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
         load_band(s, c, d.x + (long long)w.image * s.h * s.w * COLORS, w.first * 2 * STRIDE - s.ph, band);
         list<T, POOL, STRIDE, GROUP>(s, c, d, w, entries);
         wait_loaded();
-#pragma unroll 2
-        for (int i = warp * BESIDE + lane / GROUP; i < w.count; i += warps * BESIDE) {
-            const int down = i / w.wide, right = i - down * w.wide;
+        int i = warp * BESIDE + lane / GROUP, down = i / w.wide, right = i - down * w.wide;
+        for (; i < w.count; i += warps * BESIDE) {
             const entry e = entries[i * (GROUP + 1) + channel];
             const float *from = band + down * side * STRIDE * c.pitch + right * side * STRIDE * COLORS + e.offset;
 #pragma unroll
             for (int k = 0; k < DEPTH; k++)
                 sum[k] = fmaf(e.g, from[k / 9 * c.pitch + k % 9], sum[k]);
             sum[DEPTH] += e.g;
+            for (right += warps * BESIDE; right >= w.wide; right -= w.wide)
+                down++;
         }
         __syncthreads();
     }
@@ -176,16 +184,17 @@ struct plan {
 plan plan_of(const pc__cuda_conv *s)
 {
     plan p;
-    int rows = 8;
     const long long lines = s->n * cut_of(s, 1).high;
     p.group = lines <= (long long)BANDS_FEW * s->multiprocessors && over(s->o, 8) <= 256 ? 8 : LANES;
-    const int chunks = over(s->o, p.group), wanted = over(s->multiprocessors * PIECES_EACH, chunks);
-    while (rows > 1 &&
-           (s->n * over(cut_of(s, 1).high, rows) < wanted || bytes_for(s, cut_of(s, rows), 8, p.group) > SHARED_MOST))
+    const int chunks = over(s->o, p.group),
+              wanted = over(s->multiprocessors * (p.group == 8 ? 2 : PIECES_EACH), chunks);
+    int rows = p.group == 8 ? over(lines, wanted) : 8;
+    while (rows > 1 && ((p.group == LANES && s->n * over(cut_of(s, 1).high, rows) < wanted) ||
+                        bytes_for(s, cut_of(s, rows), 8, p.group) > SHARED_MOST))
         rows--;
     p.c = cut_of(s, rows);
     p.bands = (int)(s->n * p.c.bands);
-    p.each = over(p.bands, p.bands < wanted ? p.bands : wanted);
+    p.each = p.group == 8 ? 1 : over(p.bands, p.bands < wanted ? p.bands : wanted);
     p.pieces = over(p.bands, p.each < 1 ? 1 : p.each);
     p.warps = p.c.rows * p.c.wide < 16 && p.group == LANES ? 5 : 8;
     return p;
@@ -220,13 +229,23 @@ size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
     if (s->c != COLORS || s->kh != 3 || s->kw != 3 || s->n * s->yh * s->yw <= 0 ||
         bytes_for(s, cut_of(s, 1), 8, LANES) > SHARED_MOST)
         return 0;
-    return (size_t)plan_of(s).pieces * SUMS * s->o * sizeof(float);
+    const int ours = plan_of(s).pieces, half = is_half(s) ? pc__cuda_conv_few_half_pieces(s) : 0;
+    return (size_t)(ours > half ? ours : half) * SUMS * s->o * sizeof(float);
 }
 
 void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                const uint8_t *argmax, const void *dy, void *dweight, void *dbias, float *sums)
 {
     const plan p = plan_of(s);
+    const int half = is_half(s) && pc__cuda_conv_few_half_fits(s) && !s->planes && (uintptr_t)dy % 16 == 0 &&
+                             (uintptr_t)argmax % 8 == 0
+                         ? pc__cuda_conv_few_half_pieces(s)
+                         : 0;
+    if (half > 0) {
+        pc__cuda_conv_few_half_weights(queue, s, x, y, argmax, dy, sums);
+        pc__cuda_conv_add_pieces(queue, s, sums, DEPTH, half, dweight, dbias);
+        return;
+    }
     if (s->dtype == PC__CUDA_F16)
         backward<pc::f16>(queue, s, p, x, y, argmax, dy, dweight, dbias, sums);
     else if (s->dtype == PC__CUDA_BF16)

@@ -2,6 +2,7 @@
  * thread holds whole pooling windows. Results that are to lie plane by plane are turned in shared memory. */
 #include "cuda/conv_half.cuh"
 #include "cuda/conv_half.h"
+#include "cuda/conv_patch.h"
 
 namespace
 {
@@ -143,6 +144,10 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
     const int area = s->kh * s->kw;
     const source<T> from = {(const T *)x, s->h, s->w, s->c, 1};
     const filter<T> f = filter_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
+    if (pc__cuda_conv_patch_fits(s)) {
+        pc__cuda_conv_patch_forward(queue, s, x, f.at, bias, y, s->pool == 2 ? argmax : NULL);
+        return;
+    }
     const bool whole = s->o % EIGHT == 0 && on_16_bytes(y) && (uintptr_t)argmax % EIGHT == 0;
     const result<T> to = {(const T *)bias, (T *)y, s->pool == 2 ? argmax : NULL, whole};
     if (s->pool == 2)

@@ -23,6 +23,13 @@ void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const 
 void pc__cuda_conv_half_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                 const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch);
 
+/* dx, dweight and dbias, each of which may be NULL, from y, argmax and dy in either order. The others want dy, argmax
+ * and y channels last. */
+size_t pc__cuda_conv_half_backward_scratch(const pc__cuda_conv *s, bool input, bool weights);
+void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                                 const void *y, const uint8_t *argmax, const void *dy, void *dx, void *dweight,
+                                 void *dbias, void *scratch);
+
 #ifdef __cplusplus
 }
 #endif

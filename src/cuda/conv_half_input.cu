@@ -2,9 +2,9 @@
  * gradient is spread before pooling and activation in scratch memory, and a stride makes classes of pixels. */
 #include "cuda/conv_half.cuh"
 #include "cuda/conv_half.h"
+#include "cuda/conv_patch.h"
 
 #define SPREAD_MOST ((int64_t)256 << 20) /* bytes of gradient spread at a time */
-#define TURNED 32                        /* channels and windows turned at once */
 
 namespace
 {
@@ -41,36 +41,6 @@ __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < EIGHT; j++)
             here.at[j] = most.at[j] == q ? value.at[j] : T(0.0f);
         *(eight<T> *)(at + (q / s.pool * width + q % s.pool) * s.o) = here;
-    }
-}
-
-/* The same from planes: a block turns 32 windows of 32 channels of a picture in shared memory. */
-template <class T>
-__global__ void __launch_bounds__(THREADS)
-    spread_planes_kernel(const pc__cuda_conv s, const T *__restrict__ dy, const T *__restrict__ y,
-                         const uint8_t *__restrict__ argmax, T *__restrict__ to)
-{
-    __shared__ T values[TURNED][TURNED + 2];
-    __shared__ uint8_t places[TURNED][TURNED + 4];
-    const int area = s.yh * s.yw, width = s.yw * s.pool, down = THREADS / TURNED;
-    const int first = blockIdx.y * TURNED, begin = blockIdx.z * TURNED, lane = threadIdx.x % TURNED;
-    const long long image = blockIdx.x;
-    pc::wait_for_earlier();
-    pc::let_next_start();
-    for (int k = threadIdx.x / TURNED; k < TURNED; k += down) {
-        const long long at = (image * s.o + begin + k) * area + first + lane;
-        const bool there = begin + k < s.o && first + lane < area;
-        values[k][lane] = there ? before(s, dy[at], y, at) : T(0.0f);
-        places[k][lane] = there && s.pool == 2 ? argmax[at] : 0;
-    }
-    __syncthreads();
-    if (begin + lane >= s.o)
-        return;
-    for (int k = threadIdx.x / TURNED; k < TURNED && first + k < area; k += down) {
-        const int row = (first + k) / s.yw, column = first + k - row * s.yw;
-        T *at = to + (((image * s.yh + row) * s.pool * width + column * s.pool) * s.o + begin + lane);
-        for (int q = 0; q < s.pool * s.pool; q++)
-            at[(q / s.pool * width + q % s.pool) * s.o] = places[lane][k] == q ? values[lane][k] : T(0.0f);
     }
 }
 
@@ -157,30 +127,23 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &g, cons
 
 bool needs_spreading(const pc__cuda_conv *s)
 {
-    return s->pool > 1 || s->planes || s->activation != ACTIVATION_NONE;
+    return s->pool > 1 || s->activation != ACTIVATION_NONE;
 }
 
 /* Pictures at a time: as many as there is scratch memory for. */
 int64_t spread_pictures(const pc__cuda_conv *s)
 {
     const int64_t bytes = (int64_t)2 * s->yh * s->yw * s->pool * s->pool * s->o;
-    const int64_t most = SPREAD_MOST / (bytes > 0 ? bytes : 1), grid = 65535; /* blocks across are pictures */
-    const int64_t fit = most < 1 ? 1 : most < grid ? most : grid;
-    return fit < s->n ? fit : s->n;
+    const int64_t most = SPREAD_MOST / (bytes > 0 ? bytes : 1);
+    return most < 1 ? 1 : most < s->n ? most : s->n;
 }
 
 template <class T>
 void spread(cudaStream_t queue, const pc__cuda_conv *s, const T *dy, const T *y, const uint8_t *argmax, T *to)
 {
     const long long count = s->n * s->yh * s->yw * s->o;
-    const unsigned windows = (unsigned)((s->yh * s->yw + TURNED - 1) / TURNED);
-    const unsigned channels = (unsigned)((s->o + TURNED - 1) / TURNED);
-    if (s->planes)
-        pc::start_grid(spread_planes_kernel<T>, dim3((unsigned)s->n, windows, channels), dim3(THREADS), 0, queue,
-                       s->early, *s, dy, y, argmax, to);
-    else
-        pc::start(spread_kernel<T>, (unsigned)((count / EIGHT + THREADS - 1) / THREADS), THREADS, queue, s->early, *s,
-                  dy, y, argmax, to, count);
+    pc::start(spread_kernel<T>, (unsigned)((count / EIGHT + THREADS - 1) / THREADS), THREADS, queue, s->early, *s, dy,
+              y, argmax, to, count);
 }
 
 template <class T>
@@ -190,6 +153,10 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
     const int area = s->kh * s->kw;
     const filter<T> f = filter_for<T>(queue, s, weight, s->o, s->c, s->c * area, area, scratch);
     const long long window = (long long)s->yh * s->yw * s->o, picture = (long long)s->h * s->w * s->c;
+    if (pc__cuda_conv_patch_input_fits(s)) {
+        pc__cuda_conv_patch_input(queue, s, scratch, y, argmax, dy, dx);
+        return;
+    }
     T *between = (T *)((char *)scratch + filter_bytes(s));
     const source<T> g = {needs_spreading(s) ? between : (const T *)dy, s->yh * s->pool, s->yw * s->pool, s->o, -1};
     pc__cuda_conv part = *s;
@@ -211,14 +178,15 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 bool pc__cuda_conv_half_input_fits(const pc__cuda_conv *s, const void *dy)
 {
-    const long long windows = (long long)s->yh * s->yw / TURNED, channels = s->o / TURNED;
     return s->o > 0 && s->o % EIGHT == 0 && s->pool <= 2 && s->kh * s->kw > 0 && s->n * s->yh * s->yw > 0 &&
-           windows < 65535 && channels < 65535 && s->sh * s->sw < 65536 && on_16_bytes(dy);
+           s->sh * s->sw < 65536 && on_16_bytes(dy);
 }
 
 size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s)
 {
     const size_t picture = (size_t)2 * s->yh * s->yw * s->pool * s->pool * s->o;
+    if (pc__cuda_conv_patch_input_fits(s))
+        return filter_bytes(s);
     return filter_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * picture : 0);
 }
 

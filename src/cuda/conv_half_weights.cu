@@ -4,6 +4,7 @@
  * windows, once for the block. The pieces leave their sums in memory. */
 #include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
+#include "cuda/conv_patch.h"
 #include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
 
@@ -219,25 +220,6 @@ __global__ void __launch_bounds__(WARPS_MOST * 32, 2) half_weights_kernel(const 
 #endif
 }
 
-/* Planes to channels last, 32 x 32 elements a block. */
-template <class T>
-__global__ void __launch_bounds__(256)
-    turn_kernel(const T *__restrict__ from, T *__restrict__ to, int channels, int area)
-{
-    __shared__ T tile[32][32 + (sizeof(T) == 1 ? 4 : 2)];
-    const int lane = threadIdx.x % 32, first = blockIdx.y * 32, begin = blockIdx.z * 32;
-    const long long picture = (long long)blockIdx.x * channels * area;
-    pc::wait_for_earlier();
-    pc::let_next_start();
-    for (int k = threadIdx.x / 32; k < 32; k += 8)
-        if (begin + k < channels && first + lane < area)
-            tile[k][lane] = from[picture + (long long)(begin + k) * area + first + lane];
-    __syncthreads();
-    for (int k = threadIdx.x / 32; k < 32; k += 8)
-        if (begin + lane < channels && first + k < area)
-            to[picture + (long long)(first + k) * channels + begin + lane] = tile[lane][k];
-}
-
 struct plan {
     int units, slices, warps, pieces;
     long long steps, piece;
@@ -267,40 +249,8 @@ plan plan_of(const pc__cuda_conv *s)
     return p;
 }
 
-size_t sums_bytes(const pc__cuda_conv *s, const plan &p)
+template <class T> void backward(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &in, const plan &p)
 {
-    return ((size_t)p.pieces * (s->kh * s->kw * s->c + 1) * s->o * sizeof(float) + 255) / 256 * 256;
-}
-
-/* dy, y where it is needed, and argmax, channels last. */
-size_t turned_bytes(const pc__cuda_conv *s)
-{
-    return ((size_t)s->n * s->yh * s->yw * s->o + 255) / 256 * 256;
-}
-
-template <class T> void turn(cudaStream_t queue, const pc__cuda_conv *s, const T *from, T *to)
-{
-    const int area = s->yh * s->yw;
-    const dim3 grid((unsigned)s->n, (unsigned)pieces_of(area, 32), (unsigned)pieces_of(s->o, 32));
-    pc::start_grid(turn_kernel<T>, grid, dim3(256), 0, queue, s->early, from, to, s->o, area);
-}
-
-template <class T>
-void backward(cudaStream_t queue, const pc__cuda_conv *s, operands<T> in, const plan &p, char *turned)
-{
-    if (s->planes) {
-        const size_t bytes = turned_bytes(s);
-        turn<T>(queue, s, in.dy, (T *)turned);
-        in.dy = (const T *)turned;
-        if (needs_y(*s)) {
-            turn<T>(queue, s, in.y, (T *)(turned + 2 * bytes));
-            in.y = (const T *)(turned + 2 * bytes);
-        }
-        if (s->pool == 2) {
-            turn<uint8_t>(queue, s, in.argmax, (uint8_t *)(turned + 4 * bytes));
-            in.argmax = (const uint8_t *)(turned + 4 * bytes);
-        }
-    }
     const size_t work = ((size_t)2 * PIXELS * OUTPUTS + (size_t)p.warps * STAGES * PIXELS * CHANNELS) * sizeof(T);
     const size_t parts = (size_t)p.warps * 32 * EIGHT * sizeof(float), shared = work > parts ? work : parts;
     const dim3 grid((unsigned)pieces_of(p.units, p.warps), (unsigned)pieces_of(s->o, OUTPUTS), (unsigned)p.pieces);
@@ -313,24 +263,29 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, operands<T> in, const 
 
 size_t pc__cuda_conv_half_weights_scratch(const pc__cuda_conv *s)
 {
-    return sums_bytes(s, plan_of(s)) + (s->planes ? 5 * turned_bytes(s) : 0);
+    const int pieces = pc__cuda_conv_patch_weights_fits(s) ? pc__cuda_conv_patch_pieces(s) : plan_of(s).pieces;
+    return (size_t)pieces * (s->kh * s->kw * s->c + 1) * s->o * sizeof(float);
 }
 
 void pc__cuda_conv_half_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                 const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
 {
     const plan p = plan_of(s);
-    char *turned = (char *)scratch + sums_bytes(s, p);
     float *sums = (float *)scratch;
-    if (s->dtype == PC__CUDA_F16)
+    int pieces = p.pieces;
+    if (pc__cuda_conv_patch_weights_fits(s)) {
+        pieces = pc__cuda_conv_patch_pieces(s);
+        pc__cuda_conv_patch_weights(queue, s, x, y, argmax, dy, sums);
+    } else if (s->dtype == PC__CUDA_F16) {
         backward<pc::f16>(queue, s,
                           {(const pc::f16 *)x, (const pc::f16 *)y, (const pc::f16 *)dy, argmax, sums, p.units, p.slices,
                            p.steps, p.piece},
-                          p, turned);
-    else
+                          p);
+    } else {
         backward<pc::bf16>(queue, s,
                            {(const pc::bf16 *)x, (const pc::bf16 *)y, (const pc::bf16 *)dy, argmax, sums, p.units,
                             p.slices, p.steps, p.piece},
-                           p, turned);
-    pc__cuda_conv_add_pieces(queue, s, sums, s->kh * s->kw * s->c, p.pieces, dweight, dbias);
+                           p);
+    }
+    pc__cuda_conv_add_pieces(queue, s, sums, s->kh * s->kw * s->c, pieces, dweight, dbias);
 }

@@ -45,12 +45,7 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
-static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
-{
-    return pc__conv2d(x, weight, bias, spec, x && !pc__is_channels_last(x));
-}
-
-pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
@@ -67,17 +62,22 @@ pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2
     return result;
 }
 
-pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
 {
     if (!pc__autocasting())
-        return conv2d(x, weight, bias, spec);
+        return conv2d(x, weight, bias, spec, planes);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *b = pc__autocast_down(bias);
         if (b || !bias)
-            result = pc_keep(conv2d(pc__autocast_down(x), pc__autocast_down(weight), b, spec));
+            result = pc_keep(conv2d(pc__autocast_down(x), pc__autocast_down(weight), b, spec, planes));
     }
     return result;
+}
+
+pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+{
+    return pc__conv2d(x, weight, bias, spec, x && !pc__is_channels_last(x));
 }
 
 pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)
