@@ -1,5 +1,6 @@
 /* gpu: what an accelerator gets done: streams of bytes, products, the cost of small calls, copies, training steps.
- * Usage: gpu [device, cuda:0 unless given] [small: shrink everything, to try the program itself]
+ * Usage: gpu [device, cuda:0 unless given] [small: shrink everything, to try the program itself; steps: those alone]
+ * [of the steps those whose name has this, such as two-conv.32]
  * One JSON line a measurement: the median of several, timed by events on the device, or on the host where it says so.
  */
 #include <paracord.h>
@@ -255,13 +256,35 @@ typedef struct training {
     pc_tensor *x, *y;
 } training;
 
-static void do_step(void *context)
+static pc_status do_step(void *context)
 {
     training *t = context;
     PC_SCOPE {
         check(pc_backward(pc_bce_with_logits(pc_forward(t->net, t->x), t->y)) == PC_OK);
         check(pc_optimizer_step(t->adam) == PC_OK);
     }
+    return PC_OK;
+}
+
+enum { STEPS = 20 }; /* between two waits */
+
+/* Seconds of a step, by the host's clock: called as it is, or as one recording. */
+static double step_seconds(training *t, bool recorded)
+{
+    pc_step *step = recorded ? pc_step_new(do_step, t, t->adam) : NULL;
+    check(step || !recorded);
+    double seconds[ROUNDS];
+    for (int i = -5; i < ROUNDS; i++) {
+        check(pc_device_synchronize(device) == PC_OK);
+        double start = now();
+        for (int k = 0; k < STEPS; k++)
+            check((recorded ? pc_step_run(step) : do_step(t)) == PC_OK);
+        check(pc_device_synchronize(device) == PC_OK);
+        if (i >= 0)
+            seconds[i] = (now() - start) / STEPS;
+    }
+    pc_step_free(step);
+    return median(seconds, ROUNDS);
 }
 
 static pc_module *article(void)
@@ -277,27 +300,26 @@ static pc_module *two_conv(void)
                          pc_linear(12544, 128, .activation = PC_RELU), pc_linear(128, 1));
 }
 
-static void steps(const char *name, pc_module *net, int batch)
+static void steps(const char *network, pc_module *net, int batch, const char *wanted)
 {
     training t = {.net = net};
+    char name[32], line[64];
+    snprintf(name, sizeof name, "%s.%d", network, batch);
+    if (!strstr(name, wanted)) {
+        pc_module_free(net);
+        return;
+    }
     check(net && pc_module_to(net, device, PC_F32) == PC_OK);
     t.adam = pc_adam(net, .lr = 1e-3);
-    t.x = pc_rand(PC_SHAPE(batch, 3, 64, 64), PC_F32, device);
+    pc_tensor *pictures = pc_rand(PC_SHAPE(batch, 64, 64, 3), PC_F32, device);
+    t.x = pc_permute(pictures, PC_SHAPE(0, 3, 1, 2)); /* as loaders give them */
+    pc_tensor_free(pictures);
     t.y = pc_zeros(PC_SHAPE(batch, 1), PC_F32, device);
     check(t.adam && t.x && t.y);
-    double seconds[ROUNDS];
-    for (int i = -5; i < ROUNDS; i++) {
-        check(pc_device_synchronize(device) == PC_OK);
-        double start = now();
-        for (int k = 0; k < 20; k++)
-            do_step(&t);
-        check(pc_device_synchronize(device) == PC_OK);
-        if (i >= 0)
-            seconds[i] = (now() - start) / 20;
+    for (int recorded = 0; recorded < 2; recorded++) {
+        snprintf(line, sizeof line, "step.%s%s", name, recorded ? ".graph" : "");
+        report(line, step_seconds(&t, recorded) * 1e6, "us");
     }
-    char line[64];
-    snprintf(line, sizeof line, "step.%s.%d", name, batch);
-    report(line, median(seconds, ROUNDS) * 1e6, "us");
     pc_optimizer_free(t.adam);
     pc_module_free(net);
     use(t.x);
@@ -306,25 +328,27 @@ static void steps(const char *name, pc_module *net, int batch)
 
 int main(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "cuda:0";
+    const char *name = argc > 1 ? argv[1] : "cuda:0", *wanted = argc > 3 ? argv[3] : "";
     if (pc_device_parse(name, &device) != PC_OK || pc_device_set_current(device) != PC_OK) {
         pc_report(stderr);
         return 0; /* nothing to measure here, and it has said why */
     }
-    if (argc > 2) {
+    if (argc > 2 && strcmp(argv[2], "small") == 0) {
         large = 1 << 20;
         rows = 64;
         side = 256;
         pinned_bytes = 1 << 20;
     }
-    bytes();
-    products();
-    small_calls();
-    chain();
-    copies();
+    if (argc < 3 || strcmp(argv[2], "steps") != 0) {
+        bytes();
+        products();
+        small_calls();
+        chain();
+        copies();
+    }
     for (int batch = 32; batch <= 512; batch *= 16) {
-        steps("article", article(), batch);
-        steps("two-conv", two_conv(), batch);
+        steps("article", article(), batch, wanted);
+        steps("two-conv", two_conv(), batch, wanted);
     }
     return 0;
 }

@@ -2,10 +2,20 @@
 #include "command.h"
 
 const cli_command *const cli_commands[] = {
-    &cli_train,   &cli_eval,       &cli_predict,       &cli_show, &cli_pictures, &cli_pictures_check, /* networks */
-    &cli_trace,   &cli_trace_view, &cli_trace_summary, /* where time goes */
-    &cli_devices, &cli_topo,       &cli_doctor,        /* the machine */
-    &cli_help,    &cli_man,        &cli_completion,    NULL,
+    &cli_train,         &cli_eval,
+    &cli_predict,       &cli_show,
+    &cli_pictures,      &cli_pictures_check,
+    &cli_trace,         &cli_trace_view,
+    &cli_trace_summary, /* where time goes */
+    &cli_add,           &cli_saxpy,
+    &cli_matmul, /* small programs */
+    &cli_devices,       &cli_topo,
+    &cli_doctor, /* the machine */
+    &cli_cloud,         &cli_cloud_list,
+    &cli_cloud_pick,    &cli_cloud_cost,
+    &cli_cloud_update,  &cli_cloud_run, /* to rent */
+    &cli_help,          &cli_man,
+    &cli_completion,    NULL,
 };
 
 const char cli_about[] =

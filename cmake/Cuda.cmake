@@ -60,9 +60,9 @@ function(paracord_cuda)
   if(PARACORD_WERROR)
     target_compile_options(paracord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
-  if(EXISTS ${PROJECT_SOURCE_DIR}/src/cuda/augment.cu) # the CPU's numbers within a rounding: products as written
-    set_source_files_properties(src/cuda/augment.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
-  endif()
+  # The CPU's bits: products as written.
+  set_source_files_properties(src/cuda/augment.cu src/cuda/epoch.cu src/cuda/mandelbrot.cu PROPERTIES
+    COMPILE_OPTIONS -fmad=false)
   set_target_properties(paracord_cuda PROPERTIES OUTPUT_NAME paracord-cuda PREFIX lib LINKER_LANGUAGE CUDA
     CUDA_RUNTIME_LIBRARY Static CUDA_STANDARD 17 LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/cuda.map)
   target_link_libraries(paracord_cuda PRIVATE CUDA::cudart_static m)

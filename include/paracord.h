@@ -2,17 +2,21 @@
 #ifndef PARACORD_H
 #define PARACORD_H
 
+#include <paracord/amp.h>
 #include <paracord/api.h>
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
 #include <paracord/check.h>
+#include <paracord/cloud.h>
 #include <paracord/device.h>
 #include <paracord/doctor.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
+#include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>
+#include <paracord/ladder.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
 #include <paracord/memory.h>

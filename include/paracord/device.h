@@ -54,10 +54,10 @@ PC_API bool pc_device_available(pc_device_type type);
 PC_API pc_device pc_device_current(void);
 PC_API PC_MUST_USE pc_status pc_device_set_current(pc_device device);
 
-/* How the calling thread's products of float32 (matmul, linear) are computed where a device can choose, which is cuda:
- * in float32, which is how threads start; or with their factors rounded to TF32 (10 bits of fraction, relative error
- * some 5e-4) and added in float32, several times as fast. Returns what it was. A recorded product keeps what it was
- * recorded with. */
+/* How the calling thread's products of float32 (matmul, linear, conv2d) are computed where a device can choose, which
+ * is cuda: in float32, which is how threads start; or with their factors rounded to TF32 (10 bits of fraction, relative
+ * error some 5e-4) and added in float32, several times as fast. Returns what it was. A recorded product keeps what it
+ * was recorded with. */
 typedef enum pc_precision { PC_PRECISION_F32, PC_PRECISION_TF32 } pc_precision;
 PC_API pc_precision pc_matmul_precision_set(pc_precision precision);
 PC_API pc_precision pc_matmul_precision(void);

@@ -12,6 +12,7 @@
 #ifndef PARACORD_FIT_H
 #define PARACORD_FIT_H
 
+#include <paracord/amp.h>
 #include <paracord/loader.h>
 #include <paracord/nn.h>
 #include <paracord/train.h>
@@ -30,6 +31,7 @@ typedef struct pc_fit_options {
     const char *checkpoint;
     const char *settings;
     bool resume;
+    pc_mixed mixed; /* how the forward pass of training is computed; parameters and measurements stay float32 */
 } pc_fit_options;
 
 /* Train all parameters that the optimiser was made for. *last (may be NULL) tells of the last finished epoch; its epoch

@@ -13,9 +13,14 @@
  * a thread of the loader's own. What a batch holds depends on seed, epoch and sample alone. Threads: a loader is used
  * by one thread at a time.
  *
- * On another device than the CPU batches cross as bytes, from pinned memory on a stream of the loader's own, while the
- * device works on the one before; what pc_loader_next queues on the program's current stream is the augmentation there.
- * It waits for the host's part alone, unless the program is three batches ahead of what the device has copied.
+ * On another device than the CPU the decoded pictures are copied there once where they fit (half of its free memory:
+ * pc_loader_resident says what was decided). What pc_loader_next queues on the program's current stream is then one
+ * kernel that gathers the batch, augments it and brings its labels. The host waits at the first batch of an epoch
+ * alone, until the device has that epoch's order.
+ *
+ * Where they do not fit, batches cross as bytes, from pinned memory on a stream of the loader's own, while the device
+ * works on the one before; pc_loader_next queues the augmentation there. It waits for the host's part alone, unless the
+ * program is three batches ahead of what the device has copied. Either way the bits are those of batches on the CPU.
  */
 #ifndef PARACORD_LOADER_H
 #define PARACORD_LOADER_H
@@ -29,6 +34,13 @@ PC_BEGIN
 typedef struct pc_loader pc_loader;
 
 typedef enum pc_split { PC_SPLIT_ALL, PC_SPLIT_TRAINING, PC_SPLIT_VALIDATION } pc_split;
+
+/* Where decoded pictures live, for batches on another device than the CPU. The environment variable
+ * PARACORD_RESIDENT=no says PC_RESIDENT_NO for all loaders. */
+typedef enum pc_residence {
+    PC_RESIDENT_AUTO, /* on the device too, where they fit */
+    PC_RESIDENT_NO    /* in host memory alone */
+} pc_residence;
 
 typedef struct pc_loader_options {
     int reserved_;
@@ -44,7 +56,8 @@ typedef struct pc_loader_options {
     pc_split split;
     double validation_share; /* 0 to below 1; read when split is not PC_SPLIT_ALL */
     bool strict;             /* a picture that cannot be decoded is an error; otherwise it is skipped and listed */
-    int prefetch;            /* batches made ahead, by one thread; 0 means 2; -1 none: all cores make each when asked */
+    int prefetch;            /* batches made ahead by one thread, where the host makes them; 0 means 2; -1 none: all
+                                cores make each when asked */
     /* Called for each skipped picture, in order of the files, by the thread that makes the loader: "folder/cat/1.jpg",
      * "is truncated: the file ends inside the picture". */
     void (*skipped)(void *context, const char *path, const char *why);
@@ -53,6 +66,7 @@ typedef struct pc_loader_options {
      * each folder be one of them. Read while the loader is made. */
     const char *const *class_names;
     int class_count;
+    pc_residence resident;
 } pc_loader_options;
 
 typedef struct pc_batch {
@@ -85,6 +99,10 @@ PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, in
 PC_API int64_t pc_loader_count(const pc_loader *loader);   /* pictures */
 PC_API int64_t pc_loader_batches(const pc_loader *loader); /* per epoch */
 PC_API int64_t pc_loader_skipped(const pc_loader *loader); /* pictures that could not be used */
+/* True when the pictures live on the device of the batches. why[0..n-1] gets a line that says how that was decided
+ * (why may be NULL with n = 0); it is logged too (PC_LOG_INFO). */
+PC_API bool pc_loader_resident(const pc_loader *loader, char *why, size_t n);
+
 PC_API int pc_loader_class_count(const pc_loader *loader);
 PC_API const char *pc_loader_class_name(const pc_loader *loader, int label);
 

@@ -2,11 +2,12 @@
  *
  *     pc_tensor *y = pc_relu(pc_add(pc_matmul(x, w), b));
  *
- * Shapes broadcast as in NumPy and PyTorch; dtypes promote as in PyTorch (bool < uint8 < int32 < int64 < float32 <
- * float64, zero-dim tensors only across kinds). All inputs must be on one device. Work is enqueued on the thread's
- * current stream of that device. Every op returns a new tensor (owned as tensor.h says) or NULL with the thread's error
- * set: PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d)
- * have a gradient for their floating-point inputs.
+ * Shapes broadcast as in NumPy and PyTorch; dtypes promote as in PyTorch (bool < uint8 < int32 < int64 < float16,
+ * bfloat16 < float32 < float64; float16 and bfloat16 make float32; zero-dim tensors only across kinds). What is
+ * computed in float16 or bfloat16 is computed in float32 and rounded where it is stored. All inputs must be on one
+ * device. Work is enqueued on the thread's current stream of that device. Every op returns a new tensor (owned as
+ * tensor.h says) or NULL with the thread's error set: PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT,
+ * PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d) have a gradient for their floating-point inputs.
  */
 #ifndef PARACORD_OPS_H
 #define PARACORD_OPS_H
@@ -67,7 +68,7 @@ PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
 /* --- products --- */
 
 /* (d) [n, k] x [k, m] -> [n, m]; vectors as in PyTorch ([k] x [k] -> [], [n, k] x [k] -> [n], [k] x [k, m] -> [m]);
- * further leading dimensions are batches and broadcast. float32 and float64. */
+ * further leading dimensions are batches and broadcast. Floating dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
 typedef enum pc_activation_kind { PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH } pc_activation_kind;
@@ -133,6 +134,19 @@ PC_API PC_MUST_USE pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *
 PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x); /* y += a x; same shape and dtype */
 PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from);        /* converts and broadcasts */
 PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value);
+
+typedef struct pc_mandelbrot_spec {
+    int reserved_;
+    double x_min, x_max, y_min, y_max; /* the region of the plane; all 0: -2 to 1, -1 to 1 */
+    int iterations;                    /* 0: 20 */
+} pc_mandelbrot_spec;
+
+/* The Mandelbrot set in `counts`, [height, width], contiguous: element (row, column) stands for
+ * c = (x_min + column * ((x_max - x_min) / width)) + (y_min + row * ((y_max - y_min) / height)) i. With z = c, then z =
+ * z * z + c and so on, uint8 and int32 count how many z have |z| < 2 before the first that has not, `iterations` at
+ * most; float32 counts in fractions of a step, without edges between one count and the next. In float64 throughout,
+ * every operation rounded for itself: whole counts are the same on every device, those of a plain loop. */
+PC_API PC_MUST_USE pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_spec spec);
 
 PC_END
 #endif

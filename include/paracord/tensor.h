@@ -15,18 +15,22 @@
 #define PARACORD_TENSOR_H
 
 #include <paracord/device.h>
+#include <paracord/half.h>
 #include <paracord/scope.h>
 
 PC_BEGIN
 
 #define PC_MAX_DIMS 8
 
-/* type, PyTorch's name, C type, one of b (bool) i (integer) f (floating point). In the order of promotion. */
+/* type, PyTorch's name, C type, one of b (bool) i (integer) f (floating point). In the order of promotion; only the two
+ * 16-bit ones become float32 together. */
 #define PC_DTYPE_LIST(X)                                                                                               \
     X(PC_BOOL, "bool", bool, 'b')                                                                                      \
     X(PC_U8, "uint8", uint8_t, 'i')                                                                                    \
     X(PC_I32, "int32", int32_t, 'i')                                                                                   \
     X(PC_I64, "int64", int64_t, 'i')                                                                                   \
+    X(PC_F16, "float16", pc_f16, 'f')                                                                                  \
+    X(PC_BF16, "bfloat16", pc_bf16, 'f')                                                                               \
     X(PC_F32, "float32", float, 'f')                                                                                   \
     X(PC_F64, "float64", double, 'f')
 
@@ -199,7 +203,8 @@ PC_API void pc_print_to(const pc_tensor *t, FILE *out);
 /* --- .npy files --- */
 
 /* Read a .npy file (versions 1 to 3, little-endian, C or Fortran order) of one of the dtypes here, onto a device; and
- * write one, whole or not at all. */
+ * write one, whole or not at all. The format has no bfloat16: pc_cast such a tensor to PC_F32, which holds every value
+ * of it, and back after reading. */
 PC_API PC_MUST_USE pc_tensor *pc_load_npy(const char *path, pc_device device);
 PC_API PC_MUST_USE pc_status pc_save_npy(const pc_tensor *t, const char *path);
 

@@ -15,6 +15,7 @@ typedef struct pc_train_settings {
     const char *init;      /* "glorot", "he", "torch" */
     const char *resize;    /* "nearest", "area" */
     const char *device;    /* "auto", "cpu", ... */
+    const char *precision; /* "float32", "bf16", "f16": of products while training; the model is float32 (amp.h) */
     int epochs, batch, size, threads;
     double lr, momentum, shear, zoom, rotation, val_split;
     bool flip, strict, resume;

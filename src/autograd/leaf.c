@@ -14,7 +14,8 @@ pc_status pc_require_grad(pc_tensor *t, bool on)
                         "pc_require_grad: the tensor is the result of %s, not a leaf; use pc_detach first",
                         t->node->op->name);
     if (on && !pc__is_float(t->dtype))
-        return pc__fail(PC_ERR_DTYPE, "pc_require_grad: a %s tensor has no gradient; use float32 or float64",
+        return pc__fail(PC_ERR_DTYPE,
+                        "pc_require_grad: a %s tensor has no gradient; use a floating dtype such as float32",
                         pc_dtype_name(t->dtype));
     t->requires_grad = on;
     return PC_OK;

@@ -1,23 +1,13 @@
-/* random.c: Philox4x32-10 and the calling thread's generator. Constants from Salmon et al., SC11, section 5.2. */
+/* random.c: Philox4x32-10 and the calling thread's generator. */
 #include "base.h"
+#include "base/philox.h"
 
 #include <math.h>
 
 void pc_philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
 {
-    uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);
-    uint32_t c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
-        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)b;
-        c3 = (uint32_t)a;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+    const pc__words words = pc__philox(seed, stream, counter);
+    memcpy(out, words.w, sizeof words.w);
 }
 
 float pc_uniform_f32(uint32_t word)
@@ -27,7 +17,7 @@ float pc_uniform_f32(uint32_t word)
 
 double pc_uniform_f64(uint32_t high, uint32_t low)
 {
-    return (double)(((uint64_t)high << 21) ^ (low >> 11)) * 0x1p-53;
+    return pc__unit_f64(high, low);
 }
 
 void pc_normal_pair(uint32_t a, uint32_t b, float out[2])

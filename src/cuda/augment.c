@@ -2,7 +2,7 @@
 #include "cuda/augment.h"
 
 #include "cuda/each.h"
-#include "ops/augment.h"
+#include "ops/epoch.h"
 
 _Static_assert((int)PC__CUDA_NEAREST == PC__EDGE_NEAREST && (int)PC__CUDA_CONSTANT == PC__EDGE_CONSTANT &&
                    (int)PC__CUDA_REFLECT == PC__EDGE_REFLECT && (int)PC__CUDA_WRAP == PC__EDGE_WRAP,
@@ -24,6 +24,36 @@ PC__CUDA_KERNEL(augment)
                                       .edge = (int)a->edge,
                                       .cval = a->cval,
                                       .scale = a->scale,
+                                      .fault = pc__cuda_fault_of(stream)};
+    if (augment.n == 0)
+        return PC_OK;
+    pc__cuda_augment_run(&augment, pc__cuda_queue(stream));
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(epoch_batch)
+{
+    const pc__epoch_batch_attributes *a = call->attributes;
+    const pc_tensor *pictures = call->in[0], *labels = call->in[1], *order = call->in[2];
+    const pc__cuda_augment augment = {.pictures = pc__data(pictures),
+                                      .table = pc__data(call->in[3]),
+                                      .index = pc__data(order),
+                                      .out = pc__data(call->out[0]),
+                                      .n = call->out[0]->shape[0],
+                                      .total = pictures->shape[0],
+                                      .place = pc__data(call->out[2]),
+                                      .at = a->at,
+                                      .length = order->shape[0],
+                                      .counter = pc__cuda_counters(stream),
+                                      .labels = pc__data(labels),
+                                      .y = pc__data(call->out[1]),
+                                      .label_bytes = (int)pc_dtype_size((pc_dtype)labels->dtype),
+                                      .height = (int)pictures->shape[1],
+                                      .width = (int)pictures->shape[2],
+                                      .channels = (int)pictures->shape[3],
+                                      .edge = (int)a->augment.edge,
+                                      .cval = a->augment.cval,
+                                      .scale = a->augment.scale,
                                       .fault = pc__cuda_fault_of(stream)};
     if (augment.n == 0)
         return PC_OK;

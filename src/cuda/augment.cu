@@ -3,7 +3,10 @@
  *
  * A block takes 1024 output pixels of one picture, a thread one pixel with all its channels. Pictures with a channel
  * shift or a brightness need the extent of the whole warped picture first: there the picture's first block does all of
- * it, in a few passes that stay in the cache, and the others leave. */
+ * it, in a few passes that stay in the cache, and the others leave.
+ *
+ * Of an epoch, a batch is gathered by the order, whose place in it is counted in device memory: one launch of a
+ * recording after the other makes one batch after the other. */
 #include "cuda/augment.h"
 #include "cuda/fault.cuh"
 
@@ -167,18 +170,54 @@ __device__ void whole_picture(const pc__cuda_augment &a, const job &j)
     }
 }
 
-/* Blocks of picture i come in a row, `tiles` of them. */
-__global__ void __launch_bounds__(THREADS) augment_kernel(const __grid_constant__ pc__cuda_augment a, int tiles)
+/* Where the batch begins in the epoch. The first thread of a block counts that the block has read it. */
+__device__ int64_t begin(const pc__cuda_augment &a, unsigned &readers)
 {
-    const int64_t i = blockIdx.x / tiles, picture = a.index ? a.index[i] : i;
-    const int tile = static_cast<int>(blockIdx.x - i * tiles), pixels = a.height * a.width;
+    int64_t first = a.at;
+    if (first < 0)
+        first = __ldcg(reinterpret_cast<const long long *>(a.place));
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        readers = atomicAdd(a.counter, 1u) + 1;
+    }
+    return first;
+}
+
+/* Whoever was the last to read it sets it behind the batch. */
+__device__ void step_on(const pc__cuda_augment &a, int64_t first, unsigned readers)
+{
+    if (threadIdx.x != 0 || readers != gridDim.x)
+        return;
+    __threadfence();
+    *a.counter = 0;
+    *a.place = first + a.n;
+}
+
+__device__ void copy_label(const pc__cuda_augment &a, int64_t i, int64_t picture)
+{
+    if (a.label_bytes == 8)
+        static_cast<int64_t *>(a.y)[i] = static_cast<const int64_t *>(a.labels)[picture];
+    else if (a.label_bytes == 4)
+        static_cast<int32_t *>(a.y)[i] = static_cast<const int32_t *>(a.labels)[picture];
+    else
+        static_cast<uint8_t *>(a.y)[i] = static_cast<const uint8_t *>(a.labels)[picture];
+}
+
+/* This block's part of output picture i: entry `entry` of table and index. */
+__device__ void make_tile(const pc__cuda_augment &a, int64_t i, int64_t entry, int tile)
+{
+    const int64_t picture = a.index ? a.index[entry] : entry;
+    const int pixels = a.height * a.width;
     const int64_t size = static_cast<int64_t>(pixels) * a.channels;
     if (picture < 0 || picture >= a.total) {
         if (tile == 0 && threadIdx.x == 0)
-            pc::fault(a.fault, PC__FAULT_INDEX, i, picture, a.total);
+            pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);
         return;
     }
-    const double *t = a.table + i * 8;
+    if (a.place && tile == 0 && threadIdx.x == 0)
+        copy_label(a, i, picture);
+    const double *t = a.table + entry * 8;
     job j = {a.pictures + picture * size,
              {t[0], t[1], t[2]},
              {t[3], t[4], t[5]},
@@ -195,6 +234,20 @@ __global__ void __launch_bounds__(THREADS) augment_kernel(const __grid_constant_
         j.scale = 1;
         whole_picture(a, j);
     }
+}
+
+/* Blocks of picture i come in a row, `tiles` of them. */
+__global__ void __launch_bounds__(THREADS) augment_kernel(const __grid_constant__ pc__cuda_augment a, int tiles)
+{
+    const int64_t i = blockIdx.x / tiles;
+    unsigned readers = 0;
+    const int64_t first = a.place ? begin(a, readers) : 0;
+    if (!a.place || (first >= 0 && first <= a.length - a.n))
+        make_tile(a, i, first + i, static_cast<int>(blockIdx.x - i * tiles));
+    else if (blockIdx.x == 0 && threadIdx.x == 0)
+        pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);
+    if (a.place)
+        step_on(a, first, readers);
 }
 
 } // namespace

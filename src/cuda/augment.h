@@ -1,4 +1,4 @@
-/* augment.h: launcher of the augmentation of byte pictures. */
+/* augment.h: launcher of the augmentation of byte pictures: of a call's, or of the next batch of an epoch. */
 #ifndef PC__CUDA_AUGMENT_H
 #define PC__CUDA_AUGMENT_H
 
@@ -17,6 +17,14 @@ typedef struct pc__cuda_augment {
     const int64_t *index;    /* [n], or NULL: picture i */
     float *out;              /* [n, height, width, channels] */
     int64_t n, total;
+    /* Of an epoch: table and index have `length` entries, of which the batch takes n from `at` on, or, where that is
+     * negative, from *place on; *place is set behind the batch. NULL: there is no epoch. */
+    int64_t *place;
+    int64_t at, length;
+    unsigned *counter;  /* 0 before and after */
+    const void *labels; /* [total], label_bytes each: 1, 4 or 8 */
+    void *y;            /* [n] */
+    int label_bytes;
     int height, width, channels, edge;
     float cval, scale;
     pc__cuda_fault *fault;

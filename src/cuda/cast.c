@@ -4,6 +4,7 @@
 #include "cuda/each.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
+#include "tensor/half.h"
 
 /* The dimension along which operand 1 is dense, where that is not the one along which operand 0 is; else -1. Short
  * sides are not worth tiles. */
@@ -93,6 +94,12 @@ PC__CUDA_KERNEL(fill)
     switch ((pc_dtype)t->dtype) {
     case PC_BOOL:
         f.bits = a->value != 0;
+        break;
+    case PC_F16:
+        f.bits = pc__f16_of(fraction).bits;
+        break;
+    case PC_BF16:
+        f.bits = pc__bf16_of(fraction).bits;
         break;
     case PC_F32:
         memcpy(&f.bits, &fraction, sizeof fraction); /* the low bytes: CUDA's hosts are little-endian */

@@ -1,10 +1,13 @@
 /* cast.cu: conversion between dtypes, strided copies, filling. The walk is in loop.cuh. */
 #include "cuda/cast.h"
+#include "cuda/half.cuh"
 #include "cuda/loop.cuh"
 
 namespace
 {
 
+using pc::bf16;
+using pc::f16;
 using pc::run;
 using pc::shape_of;
 
@@ -16,7 +19,7 @@ template <class T, class F> struct converted {
     typedef T type;
     static __device__ T from(F a)
     {
-        return static_cast<T>(a);
+        return static_cast<T>(static_cast<pc::math<F>>(a));
     }
 };
 
@@ -24,9 +27,21 @@ template <class F> struct converted<truth, F> {
     typedef uint8_t type;
     static __device__ uint8_t from(F a)
     {
-        return a != 0;
+        return static_cast<pc::math<F>>(a) != 0;
     }
 };
+
+/* 16-bit numbers come from all others as floats. */
+#define TO_HALF(T)                                                                                                     \
+    template <class F> struct converted<T, F> {                                                                        \
+        typedef T type;                                                                                                \
+        static __device__ T from(F a)                                                                                  \
+        {                                                                                                              \
+            return T(static_cast<float>(a));                                                                           \
+        }                                                                                                              \
+    };
+TO_HALF(f16)
+TO_HALF(bf16)
 
 /* x86's conversion gives INT64_MIN for all that does not fit; the GPU's would go to the nearest end. */
 template <class F> __device__ int64_t whole(F a)
@@ -39,9 +54,15 @@ template <class F> __device__ int64_t whole(F a)
         typedef T type;                                                                                                \
         static __device__ T from(F a)                                                                                  \
         {                                                                                                              \
-            return static_cast<T>(whole(a));                                                                           \
+            return static_cast<T>(whole(static_cast<pc::math<F>>(a)));                                                 \
         }                                                                                                              \
     };
+FROM_FLOAT(uint8_t, f16)
+FROM_FLOAT(int32_t, f16)
+FROM_FLOAT(int64_t, f16)
+FROM_FLOAT(uint8_t, bf16)
+FROM_FLOAT(int32_t, bf16)
+FROM_FLOAT(int64_t, bf16)
 FROM_FLOAT(uint8_t, float)
 FROM_FLOAT(int32_t, float)
 FROM_FLOAT(int64_t, float)
@@ -67,6 +88,10 @@ template <class F> void cast_from(const pc__cuda_launch *l, int to)
         return run(l, cast_of<int32_t, F>());
     case PC__CUDA_I64:
         return run(l, cast_of<int64_t, F>());
+    case PC__CUDA_F16:
+        return run(l, cast_of<f16, F>());
+    case PC__CUDA_BF16:
+        return run(l, cast_of<bf16, F>());
     case PC__CUDA_F32:
         return run(l, cast_of<float, F>());
     default:
@@ -135,7 +160,7 @@ template <class T> void fill(const pc__cuda_launch *l, uint64_t bits)
 }
 
 template <class T> struct saxpy_of : shape_of<T, 2, T, T> {
-    T factor;
+    pc::math<T> factor;
     __device__ T operator()(T y, T x) const
     {
         return static_cast<T>(y + factor * x);
@@ -145,7 +170,7 @@ template <class T> struct saxpy_of : shape_of<T, 2, T, T> {
 template <class T, class A> void saxpy(const pc__cuda_launch *l, A factor)
 {
     saxpy_of<T> f;
-    f.factor = static_cast<T>(factor);
+    f.factor = static_cast<pc::math<T>>(factor);
     run(l, f);
 }
 
@@ -161,6 +186,8 @@ __global__ void __launch_bounds__(pc::THREADS) count_up(T *data, int64_t n, doub
 
 void pc__cuda_convert(const pc__cuda_launch *l, int from, int to)
 {
+    if (from == to && (from == PC__CUDA_F16 || from == PC__CUDA_BF16))
+        return run(l, cast_of<uint16_t, uint16_t>()); /* the bits, of NaNs too */
     switch (from) {
     case PC__CUDA_BOOL: /* its bytes are the numbers 0 and 1 */
         return cast_from<uint8_t>(l, to == PC__CUDA_BOOL ? PC__CUDA_U8 : to);
@@ -170,6 +197,10 @@ void pc__cuda_convert(const pc__cuda_launch *l, int from, int to)
         return cast_from<int32_t>(l, to);
     case PC__CUDA_I64:
         return cast_from<int64_t>(l, to);
+    case PC__CUDA_F16:
+        return cast_from<f16>(l, to);
+    case PC__CUDA_BF16:
+        return cast_from<bf16>(l, to);
     case PC__CUDA_F32:
         return cast_from<float>(l, to);
     default:
@@ -181,6 +212,8 @@ void pc__cuda_transpose(const pc__cuda_launch *l, size_t element_bytes, int alon
 {
     if (element_bytes == 1)
         transpose_tiles<uint8_t>(l, along);
+    else if (element_bytes == 2)
+        transpose_tiles<uint16_t>(l, along);
     else if (element_bytes == 4)
         transpose_tiles<uint32_t>(l, along);
     else
@@ -191,6 +224,8 @@ void pc__cuda_fill(const pc__cuda_launch *l, size_t element_bytes, uint64_t bits
 {
     if (element_bytes == 1)
         fill<uint8_t>(l, bits);
+    else if (element_bytes == 2)
+        fill<uint16_t>(l, bits);
     else if (element_bytes == 4)
         fill<uint32_t>(l, bits);
     else
@@ -206,6 +241,10 @@ void pc__cuda_saxpy(const pc__cuda_launch *l, int dtype, double factor, uint64_t
         return saxpy<uint32_t>(l, whole_factor);
     case PC__CUDA_I64:
         return saxpy<uint64_t>(l, whole_factor);
+    case PC__CUDA_F16:
+        return saxpy<f16>(l, factor);
+    case PC__CUDA_BF16:
+        return saxpy<bf16>(l, factor);
     case PC__CUDA_F32:
         return saxpy<float>(l, factor);
     default:
@@ -225,6 +264,10 @@ void pc__cuda_arange(void *data, int dtype, int64_t n, double start, double step
         return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<int32_t *>(data), n, start, step);
     case PC__CUDA_I64:
         return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<int64_t *>(data), n, start, step);
+    case PC__CUDA_F16:
+        return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<f16 *>(data), n, start, step);
+    case PC__CUDA_BF16:
+        return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<bf16 *>(data), n, start, step);
     case PC__CUDA_F32:
         return count_up<<<blocks, pc::THREADS, 0, queue>>>(static_cast<float *>(data), n, start, step);
     default:

@@ -1,5 +1,6 @@
 /* conv.c: the fused convolution and its gradients. */
 #include "cuda/conv.h"
+#include "cuda/conv_half.h"
 
 #include "cuda/cuda.h"
 #include "ops/conv2d.h"
@@ -10,9 +11,10 @@ static int out_size(int64_t n, int64_t kernel, int64_t stride, int64_t padding)
 }
 
 /* Kernels count rows, columns and channels in 32 bits, one picture's elements too. */
-static pc_status geometry(const pc_call *call, pc__cuda_conv *s)
+static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s)
 {
-    const pc_conv2d_spec *spec = &((const pc__conv2d_attributes *)call->attributes)->spec;
+    const pc__conv2d_attributes *a = call->attributes;
+    const pc_conv2d_spec *spec = &a->spec;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const int64_t oh = out_size(x->shape[2], w->shape[2], spec->stride[0], spec->padding[0]);
     const int64_t ow = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
@@ -24,6 +26,11 @@ static pc_status geometry(const pc_call *call, pc__cuda_conv *s)
                         PC__SHAPE_OF(x), PC__SHAPE_OF(w));
     *s = (pc__cuda_conv){.dtype = x->dtype,
                          .activation = (int)spec->activation,
+                         .planes = a->planes,
+                         .early = pc__cuda_early(stream),
+                         .multiprocessors = pc__cuda_multiprocessors(stream),
+                         .tf32 = pc_matmul_precision() == PC_PRECISION_TF32,
+                         .counters = pc__cuda_counters(stream),
                          .n = x->shape[0],
                          .h = (int)x->shape[2],
                          .w = (int)x->shape[3],
@@ -48,12 +55,23 @@ static void *data_or_null(const pc_tensor *t)
     return pc__count(t->ndim, t->shape) ? pc__data(t) : NULL;
 }
 
+/* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
+static bool has_matrix_units(const pc_stream *stream)
+{
+    int major = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
+           major >= 8;
+}
+
 pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
 {
     pc__cuda_conv s;
-    PC__TRY(geometry(call, &s));
+    PC__TRY(geometry(stream, call, &s));
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
+    if (pc__is_half(call->in[0]->dtype) &&
+        !(has_matrix_units(stream) && pc__cuda_conv_native(&s, pc__data(call->in[0]))))
+        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d);
     void *scratch = pc__cuda_scratch(stream, pc__cuda_conv_scratch(&s));
     if (!scratch)
         return PC_ERR_MEMORY;
@@ -66,26 +84,32 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
 pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
 {
     const pc__conv2d_attributes *a = call->attributes;
-    const int processors = pc__cuda_multiprocessors(stream);
     const cudaStream_t queue = pc__cuda_queue(stream);
     pc__cuda_conv s;
-    PC__TRY(geometry(call, &s));
+    PC__TRY(geometry(stream, call, &s));
     const void *x = pc__data(call->in[0]), *w = pc__data(call->in[1]), *y = pc__data(call->in[2]);
     const uint8_t *argmax = data_or_null(call->in[3]);
     const void *dy = pc__data(call->in[4]);
     void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL,
          *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
     void *dbias = a->needs[2] ? data_or_null(call->out[2]) : NULL;
-    const size_t for_weights = dweight || dbias ? pc__cuda_conv_weights_scratch(&s, processors) : 0;
-    const size_t for_input = dx ? pc__cuda_conv_input_scratch(&s) : 0;
+    if (pc__is_half(call->in[0]->dtype) &&
+        !(has_matrix_units(stream) && pc__cuda_conv_native_backward(&s, x, dy, dx, dweight || dbias)))
+        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d_backward);
     if (!dx && !dweight && !dbias)
         return PC_OK;
-    void *scratch = pc__cuda_scratch(stream, PC__MAX(for_weights, for_input));
+    const bool half = pc__is_half(call->in[0]->dtype), weights = dweight || dbias;
+    const size_t for_weights = weights && !half ? pc__cuda_conv_weights_scratch(&s) : 0;
+    const size_t for_input = dx && !half ? pc__cuda_conv_input_scratch(&s) : 0;
+    const size_t for_half = half ? pc__cuda_conv_half_backward_scratch(&s, dx, weights) : 0;
+    void *scratch = pc__cuda_scratch(stream, PC__MAX(PC__MAX(for_weights, for_input), for_half));
     if (!scratch)
         return PC_ERR_MEMORY;
-    if (dweight || dbias)
-        pc__cuda_conv_weights(queue, &s, x, y, argmax, dy, dweight, dbias, scratch, processors);
-    if (dx)
+    if (half)
+        pc__cuda_conv_half_backward(queue, &s, x, w, y, argmax, dy, dx, dweight, dbias, scratch);
+    if (weights && !half)
+        pc__cuda_conv_weights(queue, &s, x, y, argmax, dy, dweight, dbias, scratch);
+    if (dx && !half)
         pc__cuda_conv_input(queue, &s, w, y, argmax, dy, dx, scratch);
     return pc__cuda_launched(call);
 }

@@ -1,11 +1,11 @@
 /* conv.cu: the forward convolution. With pooling by two the rows of a tile are ordered window by window, so that a
  * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
  * convolution in scratch memory. */
-#include "cuda/activations.cuh"
+#include "cuda/conv_few.h"
+#include "cuda/conv_half.h"
+#include "cuda/conv_order.cuh"
 #include "cuda/conv_tile.cuh"
-#include "cuda/sums.cuh"
-
-#include <math_constants.h>
+#include "cuda/early.cuh"
 
 namespace
 {
@@ -39,7 +39,7 @@ template <class T> struct result {
     const T *bias;
     T *y;
     uint8_t *argmax;
-    bool whole; /* outputs in fours that lie on 16 bytes */
+    bool whole; /* outputs side by side, in fours that lie on 16 bytes */
 };
 
 /* Pool (activations are monotone, so that they may follow), add the bias, activate, write. sum[4] is a window or four
@@ -51,6 +51,7 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
     const int left = s.o - column;
     for (int j = 0; j < 4; j++)
         bias[j] = to.bias && j < left ? to.bias[column + j] : T(0);
+    const int step = channel_step(s);
     if (POOL == 1) {
         const long long rows = s.n * s.yh * s.yw;
 #pragma unroll
@@ -60,7 +61,7 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
             for (int j = 0; j < 4; j++)
                 value[j] = activated(s.activation, sum[i][j] + bias[j]);
             if (m + i < rows)
-                store_four(to.y + (m + i) * s.o + column, value, left, to.whole);
+                store_four(to.y + pixel_at(s, m + i) + (long long)column * step, value, left, to.whole, step);
         }
         return;
     }
@@ -79,19 +80,22 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
             most[j] = more ? (uint8_t)q : most[j];
         }
         value[j] = activated(s.activation, value[j] + bias[j]);
+        most[j] = (uint8_t)mark_of(s, most[j], value[j]);
     }
-    const long long at = m / 4 * s.o + column;
-    store_four(to.y + at, value, left, to.whole);
+    const long long at = pixel_at(s, m / 4) + (long long)column * step;
+    store_four(to.y + at, value, left, to.whole, step);
     if (to.argmax)
-        store_four(to.argmax + at, most, left, to.whole);
+        store_four(to.argmax + at, most, left, to.whole, step);
 }
 
-template <class T, int POOL, int BN, int VECTOR>
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
 {
-    typedef tile<T, BN, VECTOR> tile_type;
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
     __shared__ place places[tile_type::BM];
+    pc::wait_for_earlier();
+    pc::let_next_start();
     const long long first = (long long)blockIdx.x * tile_type::BM;
     if (threadIdx.x < tile_type::BM)
         places[threadIdx.x] = place_of<POOL>(s, first + tile_type::row_at(threadIdx.x));
@@ -112,6 +116,7 @@ __global__ void __launch_bounds__(THREADS)
     pool_kernel(const pc__cuda_conv s, const T *__restrict__ conv, const result<T> to, long long count)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= count)
         return;
     const long long pixel = quotient(i, s.o), line = quotient(pixel, s.yw), image = quotient(line, s.yh);
@@ -126,35 +131,39 @@ __global__ void __launch_bounds__(THREADS)
         most = more ? value : most;
         place = more ? q : place;
     }
-    to.y[i] = activated(s.activation, most + (to.bias ? to.bias[o] : T(0)));
+    const long long at = pixel_at(s, pixel) + (long long)o * channel_step(s);
+    most = activated(s.activation, most + (to.bias ? to.bias[o] : T(0)));
+    to.y[at] = most;
     if (to.argmax)
-        to.argmax[i] = (uint8_t)place;
+        to.argmax[at] = (uint8_t)mark_of(s, place, most);
 }
 
-template <class T, int POOL, int BN, int VECTOR>
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
 {
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
     constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
-    forward_kernel<T, POOL, BN, VECTOR><<<grid, THREADS, 0, queue>>>(*s, x, w, to);
+    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
 }
 
 template <int POOL, int BN>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
                 const result<double> &to)
 {
-    launch<double, POOL, 32, 1>(queue, s, x, w, to);
+    launch<double, POOL, 32, 1, true>(queue, s, x, w, to);
 }
 
 template <int POOL, int BN>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
                 const result<float> &to)
 {
-    if (s->c % 4 == 0 && on_16_bytes(x.x))
-        launch<float, POOL, BN, 4>(queue, s, x, w, to);
+    if (s->c % 4 != 0 || !on_16_bytes(x.x))
+        launch<float, POOL, BN, 1, true>(queue, s, x, w, to);
+    else if (s->tf32)
+        launch<float, POOL, BN, 4, false>(queue, s, x, w, to);
     else
-        launch<float, POOL, BN, 1>(queue, s, x, w, to);
+        launch<float, POOL, BN, 4, true>(queue, s, x, w, to);
 }
 
 template <int POOL, class T>
@@ -174,7 +183,7 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
     const int area = s->kh * s->kw;
     const picture<T> from = {(const T *)x, s->h, s->w, s->c};
     const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
-    const bool whole = s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
+    const bool whole = !s->planes && s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
     const result<T> to = {(const T *)bias, (T *)y, argmax, whole};
     if (s->pool == 1) {
         launch_pool<1>(queue, s, from, w, to);
@@ -184,18 +193,36 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
         pc__cuda_conv flat = *s;
         T *conv = (T *)((char *)scratch + packed_bytes(s));
         const long long count = s->n * s->yh * s->yw * s->o;
-        flat.pool = 1, flat.activation = ACTIVATION_NONE;
+        flat.pool = 1, flat.activation = ACTIVATION_NONE, flat.planes = 0;
         flat.yh = s->yh * s->pool, flat.yw = s->yw * s->pool;
         const result<T> between = {NULL, conv, NULL, s->o % 4 == 0};
         launch_pool<1>(queue, &flat, from, w, between);
-        pool_kernel<T><<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, queue>>>(*s, conv, to, count);
+        pc::start(pool_kernel<T>, (unsigned)((count + THREADS - 1) / THREADS), THREADS, queue, s->early, *s,
+                  (const T *)conv, to, count);
     }
 }
 
 } // namespace
 
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
+{
+    return !is_half(s) || pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_half_fits(s, x);
+}
+
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
+{
+    if (!is_half(s))
+        return true;
+    if (input && !pc__cuda_conv_half_input_fits(s, dy))
+        return false;
+    return !weights || pc__cuda_conv_few_fits(s, x) ||
+           (pc__cuda_conv_half_fits(s, x) && pc__cuda_conv_half_input_fits(s, dy));
+}
+
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 {
+    if (is_half(s))
+        return pc__cuda_conv_half_scratch(s);
     const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
     return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
 }
@@ -203,7 +230,11 @@ size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                            const void *bias, void *y, uint8_t *argmax, void *scratch)
 {
-    if (s->dtype == PC__CUDA_F32)
+    if (pc__cuda_conv_few_fits(s, x))
+        pc__cuda_conv_few_forward(queue, s, x, weight, bias, y, argmax);
+    else if (is_half(s))
+        pc__cuda_conv_half_forward(queue, s, x, weight, bias, y, argmax, scratch);
+    else if (s->dtype == PC__CUDA_F32)
         forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
     else
         forward<double>(queue, s, x, weight, bias, y, argmax, scratch);

@@ -3,9 +3,10 @@
  * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
  * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
  * is read for each tap. */
-#include "cuda/activations.cuh"
+#include "cuda/conv_half.h"
+#include "cuda/conv_order.cuh"
 #include "cuda/conv_tile.cuh"
-#include "cuda/sums.cuh"
+#include "cuda/early.cuh"
 
 #define SPREAD_MOST ((int64_t)128 << 20) /* bytes of gradient spread at a time */
 
@@ -32,21 +33,24 @@ __global__ void __launch_bounds__(THREADS)
                   const uint8_t *__restrict__ argmax, T *__restrict__ to, long long count)
 {
     const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * N;
+    pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= count)
         return;
     const long long window = quotient(i, s.o), line = quotient(window, s.yw);
-    const int width = s.yw * s.pool, column = (int)(window - line * s.yw) * s.pool;
-    T *at = to + (line * s.pool * width + column) * s.o + (i - window * s.o);
-    vector<T, N> value = *(const vector<T, N> *)(dy + i);
+    const int o = (int)(i - window * s.o), width = s.yw * s.pool, column = (int)(window - line * s.yw) * s.pool;
+    T *at = to + (line * s.pool * width + column) * s.o + o;
+    const long long from = s.planes ? pixel_at(s, window) + (long long)o * channel_step(s) : i;
+    vector<T, N> value = *(const vector<T, N> *)(dy + from);
     vector<uint8_t, N> most = {};
-    if (s.activation != ACTIVATION_NONE) {
-        const vector<T, N> saved = *(const vector<T, N> *)(y + i);
+    if (needs_y(s)) {
+        const vector<T, N> saved = *(const vector<T, N> *)(y + from);
 #pragma unroll
         for (int j = 0; j < N; j++)
             value.at[j] = activation_gradient(s.activation, value.at[j], saved.at[j]);
     }
     if (s.pool > 1)
-        most = *(const vector<uint8_t, N> *)(argmax + i);
+        most = *(const vector<uint8_t, N> *)(argmax + from);
     for (int q = 0; q < s.pool * s.pool; q++) {
         vector<T, N> here;
 #pragma unroll
@@ -69,14 +73,16 @@ __host__ __device__ inline axis axis_of(int rest, int size, int stride, int padd
             rest < kernel ? (kernel - rest + stride - 1) / stride : 0};
 }
 
-template <class T, int BN, int VECTOR>
+template <class T, int BN, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     input_kernel(const pc__cuda_conv s, const gradient<T> g, weights<T> w, T *__restrict__ dx, bool whole)
 {
-    typedef tile<T, BN, VECTOR> tile_type;
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
     constexpr int BM = tile_type::BM;
     __shared__ place places[BM];
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
+    pc::wait_for_earlier();
+    pc::let_next_start();
     const axis down = axis_of(blockIdx.z / s.sw, s.h, s.sh, s.ph, s.kh);
     const axis right = axis_of(blockIdx.z % s.sw, s.w, s.sw, s.pw, s.kw);
     const long long first = (long long)blockIdx.x * BM, rows = s.n * down.count * right.count;
@@ -112,7 +118,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     }
 }
 
-template <class T, int BN, int VECTOR>
+template <class T, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, const weights<T> &w, T *dx)
 {
     long long most = 0;
@@ -124,27 +130,29 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, co
     constexpr int BM = rows_of_block<T, BN>;
     const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
     const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
-    input_kernel<T, BN, VECTOR><<<grid, THREADS, 0, queue>>>(*s, g, w, dx, whole);
+    pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<double> &g, const weights<double> &w,
                 double *dx)
 {
-    launch<double, 32, 1>(queue, s, g, w, dx);
+    launch<double, 32, 1, true>(queue, s, g, w, dx);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<float> &g, const weights<float> &w,
                 float *dx)
 {
-    if (s->o % 4 == 0 && on_16_bytes(g.g))
-        s->c <= 32 ? launch<float, 32, 4>(queue, s, g, w, dx) : launch<float, 64, 4>(queue, s, g, w, dx);
+    if (s->o % 4 != 0 || !on_16_bytes(g.g))
+        s->c <= 32 ? launch<float, 32, 1, true>(queue, s, g, w, dx) : launch<float, 64, 1, true>(queue, s, g, w, dx);
+    else if (s->tf32)
+        s->c <= 32 ? launch<float, 32, 4, false>(queue, s, g, w, dx) : launch<float, 64, 4, false>(queue, s, g, w, dx);
     else
-        s->c <= 32 ? launch<float, 32, 1>(queue, s, g, w, dx) : launch<float, 64, 1>(queue, s, g, w, dx);
+        s->c <= 32 ? launch<float, 32, 4, true>(queue, s, g, w, dx) : launch<float, 64, 4, true>(queue, s, g, w, dx);
 }
 
 bool needs_spreading(const pc__cuda_conv *s)
 {
-    return s->pool > 1 || s->activation != ACTIVATION_NONE;
+    return s->pool > 1 || s->planes || s->activation != ACTIVATION_NONE;
 }
 
 /* Of one picture's gradient before pooling. */
@@ -180,10 +188,11 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
         const uint8_t *most = argmax ? argmax + first * window : NULL;
         const long long count = part.n * window;
         const unsigned grid = (unsigned)((count + THREADS - 1) / THREADS), by_four = (grid + 3) / 4;
-        if (count > 0 && s->o % 4 == 0 && on_16_bytes(from) && on_16_bytes(saved) && (uintptr_t)most % 4 == 0)
-            spread_kernel<T, 4><<<by_four, THREADS, 0, queue>>>(part, from, saved, most, spread, count);
+        if (count > 0 && !s->planes && s->o % 4 == 0 && on_16_bytes(from) && on_16_bytes(saved) &&
+            (uintptr_t)most % 4 == 0)
+            pc::start(spread_kernel<T, 4>, by_four, THREADS, queue, s->early, part, from, saved, most, spread, count);
         else if (count > 0)
-            spread_kernel<T, 1><<<grid, THREADS, 0, queue>>>(part, from, saved, most, spread, count);
+            pc::start(spread_kernel<T, 1>, grid, THREADS, queue, s->early, part, from, saved, most, spread, count);
         const gradient<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o};
         launch_any(queue, &part, g, w, (T *)dx + first * picture);
     }
@@ -193,13 +202,17 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
 {
+    if (is_half(s))
+        return pc__cuda_conv_half_input_scratch(s);
     return packed_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * spread_bytes(s) : 0);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
                          const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
-    if (s->dtype == PC__CUDA_F32)
+    if (is_half(s))
+        pc__cuda_conv_half_input(queue, s, weight, y, argmax, dy, dx, scratch);
+    else if (s->dtype == PC__CUDA_F32)
         backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
     else
         backward<double>(queue, s, weight, y, argmax, dy, dx, scratch);

@@ -6,6 +6,7 @@
 #define PC__CUDA_CONV_TILE_CUH
 
 #include "cuda/conv.h"
+#include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
 
 namespace
@@ -190,9 +191,9 @@ template <class T, int BN> struct weights_part {
 #endif
 };
 
-/* sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows of a thread come in fours, as the
- * pixels of a pooling window do. places[i] is that of row row_at(i). */
-template <class T, int BN, int VECTOR> struct tile {
+/* EXACT: all bits of floats, else TF32. sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows
+ * of a thread come in fours, as the pixels of a pooling window do. places[i] is that of row row_at(i). */
+template <class T, int BN, int VECTOR, bool EXACT> struct tile {
     static constexpr int BM = rows_of_block<T, BN>, ACROSS = BN / 4, DOWN = THREADS / ACROSS, TM = BM / DOWN;
     static constexpr int GROUPS = TM / 4;
     T sum[TM][4];
@@ -261,7 +262,7 @@ template <class T, int BN, int VECTOR> struct tile {
 #if TENSOR_UNITS
 /* Each warp makes 32 rows x 32 outputs. Rows lie in shared memory in the order in which matrix units give each thread
  * four rows of a window; a thread has depth 4 t to 4 t + 3 of every 16, so that it reads them at once. */
-template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
+template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> {
     static constexpr int BM = rows_of_block<float, BN>, TM = 8, GROUPS = 2, ACROSS = BN / 32;
     float sum[TM][4];
 
@@ -305,7 +306,7 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
                     bs[beside].take(0, b[0]);
                     bs[beside].take(1, b[BN + 2]);
                 }
-                add_products(&part[0][n], &part[1][n], as, bs);
+                add_products<EXACT>(&part[0][n], &part[1][n], as, bs);
             }
         }
     }
@@ -357,8 +358,9 @@ template <int BN, int VECTOR> struct tile<float, BN, VECTOR> {
 };
 #endif
 
-/* Four outputs side by side, those that are there. */
-template <class T> __device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole)
+/* Four outputs side by side, or `step` apart: those that are there. */
+template <class T>
+__device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole, long long step = 1)
 {
     if (whole) {
         *(vector<T, 4> *)to = {value[0], value[1], value[2], value[3]};
@@ -367,7 +369,7 @@ template <class T> __device__ inline void store_four(T *to, const T (&value)[4],
 #pragma unroll
     for (int j = 0; j < 4; j++)
         if (j < left)
-            to[j] = value[j];
+            to[j * step] = value[j];
 }
 
 /* packed[tap][inner][output] from weights with those distances, so that outputs lie side by side. */
@@ -376,6 +378,7 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ fro
                                                        int inner, int outputs, int step, int output)
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= taps * inner * outputs)
         return;
     const int rest = i / outputs;
@@ -402,7 +405,8 @@ weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *f
     if (taps * inner <= 2 * DEPTH)
         return w;
     const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);
-    pack_kernel<T><<<grid, THREADS, 0, queue>>>((const T *)from, (T *)packed, taps, inner, outputs, step, output);
+    pc::start(pack_kernel<T>, grid, THREADS, queue, s->early, (const T *)from, (T *)packed, taps, inner, outputs, step,
+              output);
     w.at = (const T *)packed;
     w.step = outputs;
     w.output = 1;

@@ -2,9 +2,10 @@
  * and the gradient spread over its pooling windows. The bias is one more row of it, under which x counts as 1. Pixels
  * are many and weights few, so the pixels are cut into pieces, a block each, whose sums go to scratch memory; a second
  * kernel adds the pieces in their order. */
-#include "cuda/activations.cuh"
-#include "cuda/conv.h"
-#include "cuda/sums.cuh"
+#include "cuda/conv_few.h"
+#include "cuda/conv_half.h"
+#include "cuda/conv_order.cuh"
+#include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
 
 #define DEPTH 16 /* pixels of a step */
@@ -53,7 +54,7 @@ template <int POOL> __device__ inline window window_of(const pc__cuda_conv &s, l
     const int place = (int)(i - index * places);
     const int row = (int)(line - image * s.yh) * side + place / side;
     const int column = (int)(index - line * s.yw) * side + place % side;
-    return {image * s.h * s.w * s.c, index * s.o, row * s.sh - s.ph, column * s.sw - s.pw, place};
+    return {image * s.h * s.w * s.c, pixel_at(s, index), row * s.sh - s.ph, column * s.sw - s.pw, place};
 }
 
 template <class T, int N> struct alignas(N * sizeof(T)) together {
@@ -86,6 +87,7 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
     __device__ inline void load(const pc__cuda_conv &s, const operands<T> &in, const under &u, const window *windows)
     {
         const int side = threadIdx.x / WIDE, o = blockIdx.y * WIDE + threadIdx.x % WIDE;
+        const long long channel = (long long)o * channel_step(s);
 #pragma unroll
         for (int i = 0; i < PIXELS; i++) {
             const int pixel = threadIdx.x / X_ACROSS + i * X_APART;
@@ -102,12 +104,12 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
             place[i] = 0;
             if (at.at < 0 || o >= s.o)
                 continue;
-            g[i] = in.dy[at.at + o];
-            if (s.activation != ACTIVATION_NONE)
-                g[i] = activation_gradient(s.activation, g[i], in.y[at.at + o]);
+            g[i] = in.dy[at.at + channel];
+            if (needs_y(s))
+                g[i] = activation_gradient(s.activation, g[i], in.y[at.at + channel]);
             if (POOL == 2)
-                place[i] = in.argmax[at.at + o];
-            if (POOL == 0 && s.pool > 1 && in.argmax[at.at + o] != at.place)
+                place[i] = in.argmax[at.at + channel];
+            if (POOL == 0 && s.pool > 1 && in.argmax[at.at + channel] != at.place)
                 g[i] = 0;
         }
     }
@@ -127,7 +129,7 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
 };
 
 /* The sums of a block: a thread's are in rows row_of(i), two or four columns side by side from column_of(i). */
-template <class T, int WIDE> struct block_sums {
+template <class T, int WIDE, bool EXACT> struct block_sums {
     typedef block_size<WIDE> size;
     static constexpr int LEFT = WIDE + 4, RIGHT = WIDE, COUNT = 4 * size::GROUPS, BESIDE = 4;
     T sum[COUNT][4] = {};
@@ -160,7 +162,7 @@ template <class T, int WIDE> struct block_sums {
 
 #if TENSOR_UNITS
 /* By matrix units: each warp makes 32 rows x WIDE / 2 columns. */
-template <int WIDE> struct block_sums<float, WIDE> {
+template <int WIDE, bool EXACT> struct block_sums<float, WIDE, EXACT> {
     static constexpr int LEFT = WIDE + 8, RIGHT = WIDE + 8, TILES = WIDE / 16, COUNT = 4 * TILES, BESIDE = 2;
     float sum[COUNT][2] = {}, part[2][TILES][4] = {};
 
@@ -185,10 +187,10 @@ template <int WIDE> struct block_sums<float, WIDE> {
                 a[j / 4].take(j % 4, left[d + j % 4 / 2 * 4][row + j / 4 * 16 + j % 2 * 8]);
 #pragma unroll
             for (int n = 0; n < TILES; n++) {
-                halves<2> b;
-                b.take(0, right[d][column + n * 8]);
-                b.take(1, right[d + 4][column + n * 8]);
-                add_product(part[0][n], part[1][n], a, b);
+                halves<2> b[1];
+                b[0].take(0, right[d][column + n * 8]);
+                b[0].take(1, right[d + 4][column + n * 8]);
+                add_products<EXACT>(&part[0][n], &part[1][n], a, b);
             }
         }
         if (!last)
@@ -205,16 +207,18 @@ template <int WIDE> struct block_sums<float, WIDE> {
 };
 #endif
 
-template <class T, int POOL, int WIDE, int VECTOR>
+template <class T, int POOL, int WIDE, int VECTOR, bool EXACT>
 __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (WIDE == 64 ? 4 : 12) : 1)
     weights_kernel(const pc__cuda_conv s, const operands<T> in)
 {
     typedef step_part<T, POOL, WIDE, VECTOR> part_type;
-    typedef block_sums<T, WIDE> sums_type;
+    typedef block_sums<T, WIDE, EXACT> sums_type;
     constexpr int WINDOWS = DEPTH / part_type::PLACES;
     __shared__ __align__(16) T left[2][DEPTH][sums_type::LEFT];
     __shared__ __align__(16) T right[2][DEPTH][sums_type::RIGHT];
     __shared__ window windows[2][WINDOWS];
+    pc::wait_for_earlier();
+    pc::let_next_start();
     const int first_k = blockIdx.x * WIDE;
     const long long begin = blockIdx.z * in.piece;
     const long long end = begin + in.piece < in.steps ? begin + in.piece : in.steps;
@@ -250,13 +254,15 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (W
 }
 
 /* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces; REDUCE_DOWN threads share an element. */
-template <class T>
+template <class S, class T>
 __global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
-    reduce_kernel(const pc__cuda_conv s, const T *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
+    reduce_kernel(const pc__cuda_conv s, const S *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
 {
-    __shared__ T parts[REDUCE_DOWN][REDUCE_ACROSS];
+    __shared__ S parts[REDUCE_DOWN][REDUCE_ACROSS];
+    pc::wait_for_earlier();
+    pc::let_next_start();
     const int count = (depth + 1) * s.o, i = blockIdx.x * REDUCE_ACROSS + threadIdx.x;
-    T sum = 0;
+    S sum = 0;
     if (i < count)
 #pragma unroll 4
         for (int piece = threadIdx.y; piece < pieces; piece += REDUCE_DOWN)
@@ -269,9 +275,9 @@ __global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
         sum += parts[part][threadIdx.x];
     const int k = i / s.o, o = i - k * s.o;
     if (k == depth && dbias)
-        dbias[o] = sum;
-    if (k < depth)
-        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = sum;
+        dbias[o] = T(sum);
+    if (k < depth && dweight)
+        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
 }
 
 /* How the product is cut. */
@@ -285,8 +291,9 @@ long long pieces_of(long long n, long long size)
     return (n + size - 1) / size;
 }
 
-plan plan_of(const pc__cuda_conv *s, int multiprocessors, bool dweight)
+plan plan_of(const pc__cuda_conv *s, bool dweight)
 {
+    const int multiprocessors = s->multiprocessors;
     plan p;
     p.depth = dweight ? s->kh * s->kw * s->c : 0;
     p.wide = s->dtype == PC__CUDA_F32 && p.depth >= 32 && s->o > 32 ? 64 : 32;
@@ -303,26 +310,29 @@ plan plan_of(const pc__cuda_conv *s, int multiprocessors, bool dweight)
     return p;
 }
 
-template <class T, int POOL, int WIDE, int VECTOR>
+template <class T, int POOL, int WIDE, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &in, const plan &p)
 {
     const dim3 grid((unsigned)pieces_of(p.depth + 1, WIDE), (unsigned)pieces_of(s->o, WIDE), (unsigned)p.pieces);
-    weights_kernel<T, POOL, WIDE, VECTOR><<<grid, block_size<WIDE>::THREADS, 0, queue>>>(*s, in);
+    pc::start_grid(weights_kernel<T, POOL, WIDE, VECTOR, EXACT>, grid, dim3(block_size<WIDE>::THREADS), 0, queue,
+                   s->early, *s, in);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<double> &in, const plan &p)
 {
-    launch<double, 0, 32, 1>(queue, s, in, p);
+    launch<double, 0, 32, 1, true>(queue, s, in, p);
 }
 
 template <int POOL>
 void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
 {
     const bool whole = s->c % 4 == 0 && (uintptr_t)in.x % 16 == 0;
-    if (p.wide == 64)
-        whole ? launch<float, POOL, 64, 4>(queue, s, in, p) : launch<float, POOL, 64, 1>(queue, s, in, p);
+    if (p.wide == 64 && whole && s->tf32)
+        launch<float, POOL, 64, 4, false>(queue, s, in, p);
+    else if (p.wide == 64)
+        whole ? launch<float, POOL, 64, 4, true>(queue, s, in, p) : launch<float, POOL, 64, 1, true>(queue, s, in, p);
     else
-        whole ? launch<float, POOL, 32, 4>(queue, s, in, p) : launch<float, POOL, 32, 1>(queue, s, in, p);
+        whole ? launch<float, POOL, 32, 4, true>(queue, s, in, p) : launch<float, POOL, 32, 1, true>(queue, s, in, p);
 }
 
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<float> &in, const plan &p)
@@ -335,16 +345,23 @@ void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const operands<float
         launch_wide<1>(queue, s, in, p);
 }
 
+template <class S, class T>
+void reduce(cudaStream_t queue, const pc__cuda_conv *s, const void *sums, int depth, int pieces, void *dweight,
+            void *dbias)
+{
+    const unsigned grid = (unsigned)pieces_of((long long)(depth + 1) * s->o, REDUCE_ACROSS);
+    pc::start_grid(reduce_kernel<S, T>, dim3(grid), dim3(REDUCE_ACROSS, REDUCE_DOWN), 0, queue, s->early, *s,
+                   (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
+}
+
 template <class T>
 void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y, const uint8_t *argmax,
-              const void *dy, void *dweight, void *dbias, void *scratch, int multiprocessors)
+              const void *dy, void *dweight, void *dbias, void *scratch)
 {
-    const plan p = plan_of(s, multiprocessors, dweight != NULL);
+    const plan p = plan_of(s, dweight != NULL);
     const operands<T> in = {(const T *)x, (const T *)y, (const T *)dy, argmax, (T *)scratch, p.depth, p.steps, p.piece};
     launch_any(queue, s, in, p);
-    const dim3 block(REDUCE_ACROSS, REDUCE_DOWN);
-    const unsigned grid = (unsigned)pieces_of((long long)(p.depth + 1) * s->o, REDUCE_ACROSS);
-    reduce_kernel<T><<<grid, block, 0, queue>>>(*s, (const T *)scratch, p.depth, p.pieces, (T *)dweight, (T *)dbias);
+    reduce<T, T>(queue, s, scratch, p.depth, p.pieces, dweight, dbias);
 }
 
 size_t sums_bytes(const pc__cuda_conv *s, const plan &p)
@@ -354,19 +371,37 @@ size_t sums_bytes(const pc__cuda_conv *s, const plan &p)
 
 } // namespace
 
-size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s, int multiprocessors)
+void pc__cuda_conv_add_pieces(cudaStream_t queue, const pc__cuda_conv *s, const float *sums, int depth, int pieces,
+                              void *dweight, void *dbias)
 {
-    const size_t both = sums_bytes(s, plan_of(s, multiprocessors, true));
-    const size_t bias = sums_bytes(s, plan_of(s, multiprocessors, false));
-    return both > bias ? both : bias;
+    if (s->dtype == PC__CUDA_F16)
+        reduce<float, pc::f16>(queue, s, sums, depth, pieces, dweight, dbias);
+    else if (s->dtype == PC__CUDA_BF16)
+        reduce<float, pc::bf16>(queue, s, sums, depth, pieces, dweight, dbias);
+    else
+        reduce<float, float>(queue, s, sums, depth, pieces, dweight, dbias);
+}
+
+size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
+{
+    const size_t few = pc__cuda_conv_few_scratch(s);
+    if (is_half(s))
+        return few ? few : pc__cuda_conv_half_weights_scratch(s);
+    const size_t both = sums_bytes(s, plan_of(s, true)), bias = sums_bytes(s, plan_of(s, false));
+    const size_t most = both > bias ? both : bias;
+    return most > few ? most : few;
 }
 
 void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
-                           const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch,
-                           int multiprocessors)
+                           const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
 {
-    if (s->dtype == PC__CUDA_F32)
-        backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch, multiprocessors);
-    else
-        backward<double>(queue, s, x, y, argmax, dy, dweight, dbias, scratch, multiprocessors);
+    if ((dweight || is_half(s)) && pc__cuda_conv_few_fits(s, x)) {
+        pc__cuda_conv_few_weights(queue, s, x, y, argmax, dy, dweight, dbias, (float *)scratch);
+    } else if (is_half(s)) {
+        pc__cuda_conv_half_weights(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
+    } else if (s->dtype == PC__CUDA_F32) {
+        backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
+    } else {
+        backward<double>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
+    }
 }

@@ -9,7 +9,11 @@
 typedef struct pc__cuda_stream {
     cudaStream_t stream;   /* where work goes now: its own, or that of a recording */
     pc__cuda_fault *fault; /* of the call at hand: host memory that the device writes */
+    unsigned *counters;    /* PC__CUDA_COUNTERS of them, in device memory */
+    int scratch_level;     /* 1 while a kernel runs inside half.c, which holds the first scratch */
 } pc__cuda_stream;
+
+#define PC__CUDA_COUNTERS 4096
 
 /* Where kernels of this call go; the device is already the current one of the thread. */
 static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
@@ -21,6 +25,13 @@ static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
 static inline pc__cuda_fault *pc__cuda_fault_of(const pc_stream *stream)
 {
     return ((const pc__cuda_stream *)stream->implementation)->fault;
+}
+
+/* Zeros in device memory, by which the blocks of a kernel count who is done, so that the last one can put the parts
+ * together. Every kernel leaves them zero: what runs in this queue runs one after the other. */
+static inline unsigned *pc__cuda_counters(const pc_stream *stream)
+{
+    return ((const pc__cuda_stream *)stream->implementation)->counters;
 }
 
 /* A tensor of the call as kernels see it. */
@@ -35,6 +46,10 @@ pc_status pc__cuda_launched(const pc_call *call);
 /* Device memory for the time of one call on this stream, aligned to 256 bytes; it belongs to the stream and grows, so
  * the next request of the same call may be the same memory: ask once for all. NULL: an error. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
+
+/* half.c: whether the call has 16-bit numbers and no kernel for them, and such a call by way of float32. */
+bool pc__cuda_wants_floats(const pc_call *call);
+pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel kernel);
 
 /* Streaming multiprocessors of the stream's device. */
 int pc__cuda_multiprocessors(const pc_stream *stream);

@@ -12,7 +12,8 @@
 
 /* Dtypes as bits. */
 #define PC__BIT(dtype) (1u << (dtype))
-#define PC__FLOATS (PC__BIT(PC_F32) | PC__BIT(PC_F64))
+#define PC__HALVES (PC__BIT(PC_F16) | PC__BIT(PC_BF16))
+#define PC__FLOATS (PC__BIT(PC_F32) | PC__BIT(PC_F64) | PC__HALVES)
 #define PC__NUMBERS (PC__FLOATS | PC__BIT(PC_U8) | PC__BIT(PC_I32) | PC__BIT(PC_I64))
 
 /* PC_ERR_DTYPE, naming the op, unless the call's first input has one of `dtypes`. */

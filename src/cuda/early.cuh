@@ -15,22 +15,39 @@ __device__ __forceinline__ void wait_for_earlier()
 #endif
 }
 
-/* An error is CUDA's last one too, as with any other launch. */
+/* Let the kernel behind this one in the queue be prepared as soon as all blocks here have said so. It still waits until
+ * this one is done. */
+__device__ __forceinline__ void let_next_start()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* With `shared` bytes of dynamic shared memory. An error is CUDA's last one too, as with any other launch. */
 template <class... P>
-cudaError_t start(void (*kernel)(P...), unsigned blocks, unsigned threads, cudaStream_t queue, int early,
-                  P... parameters)
+cudaError_t start_grid(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, cudaStream_t queue, int early,
+                       P... parameters)
 {
     cudaLaunchAttribute overlap = {};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t how = {};
-    how.gridDim = dim3(blocks);
-    how.blockDim = dim3(threads);
+    how.gridDim = blocks;
+    how.blockDim = threads;
+    how.dynamicSmemBytes = shared;
     how.stream = queue;
     how.attrs = &overlap;
     how.numAttrs = early ? 1 : 0;
     void *list[] = {&parameters...};
     return cudaLaunchKernelExC(&how, reinterpret_cast<const void *>(kernel), list);
+}
+
+template <class... P>
+cudaError_t start(void (*kernel)(P...), unsigned blocks, unsigned threads, cudaStream_t queue, int early,
+                  P... parameters)
+{
+    return start_grid(kernel, dim3(blocks), dim3(threads), 0, queue, early, parameters...);
 }
 
 } // namespace pc

@@ -1,6 +1,7 @@
 /* elementwise.cu: the functions of elementwise.c, written once for all dtypes that share their arithmetic: integers
  * wrap, so they are added and multiplied unsigned; bool counts as bytes of 0 and 1. The walk is in loop.cuh. */
 #include "cuda/elementwise.h"
+#include "cuda/half.cuh"
 #include "cuda/loop.cuh"
 
 namespace
@@ -11,8 +12,9 @@ using pc::shape_of;
 
 #define BINARY(name, expression)                                                                                       \
     template <class T> struct name : shape_of<T, 2, T, T> {                                                            \
-        __device__ T operator()(T a, T b) const                                                                        \
+        __device__ T operator()(T x, T y) const                                                                        \
         {                                                                                                              \
+            const pc::math<T> a = x, b = y;                                                                            \
             return static_cast<T>(expression);                                                                         \
         }                                                                                                              \
     };
@@ -27,7 +29,21 @@ BINARY(relu_back, b <= 0 ? 0 : a)
 BINARY(sigmoid_back, a *b *(1 - b))
 BINARY(tanh_back, a *(1 - b * b))
 
-/* The same function of any dtype, or of floating ones. */
+/* The same function of floating dtypes, or of any. */
+template <template <class> class F> void floating(const pc__cuda_launch *l, int dtype)
+{
+    switch (dtype) {
+    case PC__CUDA_F16:
+        return run(l, F<pc::f16>());
+    case PC__CUDA_BF16:
+        return run(l, F<pc::bf16>());
+    case PC__CUDA_F32:
+        return run(l, F<float>());
+    default:
+        return run(l, F<double>());
+    }
+}
+
 template <template <class> class F> void any(const pc__cuda_launch *l, int dtype)
 {
     switch (dtype) {
@@ -38,25 +54,16 @@ template <template <class> class F> void any(const pc__cuda_launch *l, int dtype
         return run(l, F<uint32_t>());
     case PC__CUDA_I64:
         return run(l, F<uint64_t>());
-    case PC__CUDA_F32:
-        return run(l, F<float>());
     default:
-        return run(l, F<double>());
+        return floating<F>(l, dtype);
     }
-}
-
-template <template <class> class F> void floating(const pc__cuda_launch *l, int dtype)
-{
-    if (dtype == PC__CUDA_F32)
-        run(l, F<float>());
-    else
-        run(l, F<double>());
 }
 
 #define UNARY(name, expression)                                                                                        \
     template <class T> struct name : shape_of<T, 1, T> {                                                               \
-        __device__ T operator()(T a) const                                                                             \
+        __device__ T operator()(T x) const                                                                             \
         {                                                                                                              \
+            const pc::math<T> a = x;                                                                                   \
             return static_cast<T>(expression);                                                                         \
         }                                                                                                              \
     };
@@ -67,18 +74,17 @@ template <class T> struct neg_of : shape_of<T, 1, T> {
         return static_cast<T>(0u - a);
     }
 };
-template <> struct neg_of<float> : shape_of<float, 1, float> {
-    __device__ float operator()(float a) const
-    {
-        return -a; /* of 0 it is -0 */
-    }
-};
-template <> struct neg_of<double> : shape_of<double, 1, double> {
-    __device__ double operator()(double a) const
-    {
-        return -a;
-    }
-};
+#define NEG_OF(T)                                                                                                      \
+    template <> struct neg_of<T> : shape_of<T, 1, T> {                                                                 \
+        __device__ T operator()(T a) const                                                                             \
+        {                                                                                                              \
+            return static_cast<T>(-static_cast<pc::math<T>>(a)); /* of 0 it is -0 */                                   \
+        }                                                                                                              \
+    };
+NEG_OF(pc::f16)
+NEG_OF(pc::bf16)
+NEG_OF(float)
+NEG_OF(double)
 
 UNARY(relu_of, a <= 0 ? 0 : a) /* keeps NaN */
 UNARY(exp_of, exp(a))
@@ -89,8 +95,9 @@ UNARY(tanh_of, tanh(a))
 
 template <class T> struct compare_of : shape_of<uint8_t, 2, T, T> {
     unsigned outcomes;
-    __device__ uint8_t operator()(T a, T b) const
+    __device__ uint8_t operator()(T x, T y) const
     {
+        const pc::math<T> a = x, b = y;
         const unsigned outcome = a < b ? PC__LESS : a == b ? PC__EQUAL : a > b ? PC__GREATER : PC__UNORDERED;
         return (outcomes & outcome) != 0;
     }
@@ -166,6 +173,10 @@ void pc__cuda_compare(const pc__cuda_launch *l, unsigned outcomes, int dtype)
         return compare<int32_t>(l, outcomes);
     case PC__CUDA_I64:
         return compare<int64_t>(l, outcomes);
+    case PC__CUDA_F16:
+        return compare<pc::f16>(l, outcomes);
+    case PC__CUDA_BF16:
+        return compare<pc::bf16>(l, outcomes);
     case PC__CUDA_F32:
         return compare<float>(l, outcomes);
     default:
@@ -177,6 +188,8 @@ void pc__cuda_where(const pc__cuda_launch *l, size_t element_bytes)
 {
     if (element_bytes == 1)
         run(l, where_of<uint8_t>());
+    else if (element_bytes == 2)
+        run(l, where_of<uint16_t>());
     else if (element_bytes == 4)
         run(l, where_of<uint32_t>());
     else

@@ -4,6 +4,7 @@
 #include "cuda/gemm.h"
 
 #include "cuda/activations.cuh"
+#include "cuda/half.cuh"
 #include "cuda/sums.cuh"
 
 #define THREADS 256
@@ -28,21 +29,21 @@ __device__ inline walk walk_of(bool along_k)
 
 /* tile[k][i] = from[i * outer + k * inner] for `outers` x `inners` elements, the rest zero. */
 template <class T>
-__device__ inline void load(T (*tile)[ROW], walk w, const T *from, long long outer, long long inner, long long outers,
-                            long long inners)
+__device__ inline void load(pc::math<T> (*tile)[ROW], walk w, const T *from, long long outer, long long inner,
+                            long long outers, long long inners)
 {
     from += w.i * outer + w.k * inner;
 #pragma unroll
     for (int part = 0; part < TILE * DEPTH / THREADS; part++) {
-        tile[w.k][w.i] = w.i < outers && w.k < inners ? *from : T(0);
+        tile[w.k][w.i] = w.i < outers && w.k < inners ? pc::math<T>(*from) : pc::math<T>(0);
         from += w.down * outer + w.deeper * inner;
         w.i += w.down, w.k += w.deeper;
     }
 }
 
-template <class T> __device__ inline void product(const pc__cuda_gemm &g, long long batch, T (&sum)[4][4])
+template <class T> __device__ inline void product(const pc__cuda_gemm &g, long long batch, pc::math<T> (&sum)[4][4])
 {
-    __shared__ T left[DEPTH][ROW], right[DEPTH][ROW];
+    __shared__ pc::math<T> left[DEPTH][ROW], right[DEPTH][ROW];
     const long long across = (g.n + TILE - 1) / TILE;
     const long long row = blockIdx.x / across * TILE, column = blockIdx.x % across * TILE;
     const T *a = (const T *)g.a + batch * g.a_batch + row * g.a_rs;
@@ -67,21 +68,22 @@ template <class T> __device__ inline void product(const pc__cuda_gemm &g, long l
 
 template <class T> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(const pc__cuda_gemm g)
 {
+    typedef pc::math<T> M;
     const long long across = (g.n + TILE - 1) / TILE;
     const long long row = blockIdx.x / across * TILE + threadIdx.x / 16 * 4;
     const long long column = blockIdx.x % across * TILE + threadIdx.x % 16 * 4;
 #pragma unroll 1
     for (long long batch = blockIdx.y; batch < g.batch; batch += gridDim.y) {
-        T sum[4][4] = {};
-        product(g, batch, sum);
+        M sum[4][4] = {};
+        product<T>(g, batch, sum);
         T *c = (T *)g.c + batch * g.m * g.n;
 #pragma unroll
         for (int i = 0; i < 4; i++)
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 if (row + i < g.m && column + j < g.n) {
-                    const T bias = g.bias ? ((const T *)g.bias)[column + j] : T(0);
-                    c[(row + i) * g.n + column + j] = activated(g.activation, sum[i][j] + bias);
+                    const M bias = g.bias ? M(((const T *)g.bias)[column + j]) : M(0);
+                    c[(row + i) * g.n + column + j] = T(activated(g.activation, sum[i][j] + bias));
                 }
     }
 }
@@ -90,31 +92,52 @@ template <class T>
 __global__ void __launch_bounds__(THREADS)
     finish_kernel(T *__restrict__ c, const T *__restrict__ bias, int activation, long long count, long long n)
 {
+    typedef pc::math<T> M;
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (i < count)
-        c[i] = activated(activation, c[i] + (bias ? bias[i - quotient(i, n) * n] : T(0)));
+        c[i] = T(activated(activation, M(c[i]) + (bias ? M(bias[i - quotient(i, n) * n]) : M(0))));
+}
+
+template <class T> void plain(cudaStream_t queue, const pc__cuda_gemm *g)
+{
+    const int64_t tiles = (g->m + TILE - 1) / TILE * ((g->n + TILE - 1) / TILE);
+    const dim3 grid((unsigned)tiles, (unsigned)(g->batch < GRID_MOST ? g->batch : GRID_MOST));
+    plain_kernel<T><<<grid, THREADS, 0, queue>>>(*g);
+}
+
+template <class T> void finish(cudaStream_t queue, const pc__cuda_gemm *g)
+{
+    const long long count = g->batch * g->m * g->n;
+    const unsigned grid = (unsigned)((count + THREADS - 1) / THREADS);
+    finish_kernel<<<grid, THREADS, 0, queue>>>((T *)g->c, (const T *)g->bias, g->activation, count, (long long)g->n);
 }
 
 } // namespace
 
 void pc__cuda_gemm_plain(cudaStream_t queue, const pc__cuda_gemm *g)
 {
-    const int64_t tiles = (g->m + TILE - 1) / TILE * ((g->n + TILE - 1) / TILE);
-    const dim3 grid((unsigned)tiles, (unsigned)(g->batch < GRID_MOST ? g->batch : GRID_MOST));
-    if (g->dtype == PC__CUDA_F32)
-        plain_kernel<float><<<grid, THREADS, 0, queue>>>(*g);
-    else
-        plain_kernel<double><<<grid, THREADS, 0, queue>>>(*g);
+    switch (g->dtype) {
+    case PC__CUDA_F16:
+        return plain<pc::f16>(queue, g);
+    case PC__CUDA_BF16:
+        return plain<pc::bf16>(queue, g);
+    case PC__CUDA_F32:
+        return plain<float>(queue, g);
+    default:
+        return plain<double>(queue, g);
+    }
 }
 
 void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)
 {
-    const long long count = g->batch * g->m * g->n;
-    const unsigned grid = (unsigned)((count + THREADS - 1) / THREADS);
-    if (g->dtype == PC__CUDA_F32)
-        finish_kernel<<<grid, THREADS, 0, queue>>>((float *)g->c, (const float *)g->bias, g->activation, count,
-                                                   (long long)g->n);
-    else
-        finish_kernel<<<grid, THREADS, 0, queue>>>((double *)g->c, (const double *)g->bias, g->activation, count,
-                                                   (long long)g->n);
+    switch (g->dtype) {
+    case PC__CUDA_F16:
+        return finish<pc::f16>(queue, g);
+    case PC__CUDA_BF16:
+        return finish<pc::bf16>(queue, g);
+    case PC__CUDA_F32:
+        return finish<float>(queue, g);
+    default:
+        return finish<double>(queue, g);
+    }
 }

@@ -15,6 +15,8 @@ static void free_all(pc__cuda_graph *g)
         (void)cudaStreamDestroy(g->capture);
     if (g->faults)
         (void)cudaFreeHost(g->faults);
+    if (g->counters)
+        (void)cudaFree(g->counters);
     for (int i = 0; i < g->scratches; i++)
         (void)cudaFree(g->scratch[i]);
     (void)cudaGetLastError();
@@ -44,7 +46,16 @@ static pc_status start(pc__cuda_graph *g)
                            "pc_graph_begin"));
     memset(g->faults, 0, bytes);
     PC__TRY(pc__cuda_check(cudaStreamCreateWithFlags(&g->capture, cudaStreamNonBlocking), "pc_graph_begin"));
+    PC__TRY(pc__cuda_counters_new(&g->counters, g->capture, "pc_graph_begin"));
     return pc__cuda_check(cudaStreamBeginCapture(g->capture, cudaStreamCaptureModeRelaxed), "pc_graph_begin");
+}
+
+/* What the stream is given from now on is recorded. */
+static void enter(pc__cuda_graph *g, pc_stream *stream)
+{
+    pc__cuda_stream *face = &pc__cuda_state_of(stream)->face;
+    face->stream = g->capture;
+    face->counters = g->counters;
 }
 
 pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream)
@@ -61,7 +72,7 @@ pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream)
         return status;
     }
     graph->implementation = g;
-    pc__cuda_state_of(stream)->face.stream = g->capture;
+    enter(g, stream);
     return PC_OK;
 }
 
@@ -72,14 +83,14 @@ pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "a recording on cuda:%d cannot go on on cuda:%d; record one graph for each of them", g->index,
                         other->device.index);
-    pc__cuda_state_of(other)->face.stream = g->capture;
+    enter(g, other);
     return PC_OK;
 }
 
 static void leave(pc_stream *stream)
 {
     pc__cuda_state *s = stream->implementation;
-    s->face = (pc__cuda_stream){s->own, s->faults};
+    s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults, .counters = s->counters};
 }
 
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
@@ -107,18 +118,19 @@ pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q)
 }
 
 /* Kernels that are recorded already keep the address that they were given. */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, size_t bytes)
+void *pc__cuda_graph_scratch(pc__cuda_graph *g, int level, size_t bytes)
 {
-    if (bytes <= g->scratch_bytes)
-        return g->scratch[g->scratches - 1];
+    pc__cuda_block *newest = &g->newest[level];
+    if (bytes <= newest->bytes)
+        return newest->data;
     if (pc__grow((void **)&g->scratch, &g->scratch_room, g->scratches, sizeof *g->scratch) != PC_OK)
         return NULL;
-    size_t wanted = PC__MAX(bytes, 2 * g->scratch_bytes);
+    size_t wanted = PC__MAX(bytes, 2 * newest->bytes);
     void *block = NULL;
     if (pc__cuda_check(cudaMalloc(&block, wanted), "scratch memory of a recording") != PC_OK)
         return NULL;
     g->scratch[g->scratches++] = block;
-    g->scratch_bytes = wanted;
+    *newest = (pc__cuda_block){block, wanted};
     return block;
 }
 

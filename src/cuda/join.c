@@ -42,7 +42,11 @@ PC__CUDA_KERNEL(index_select)
         return PC_OK;
     const int64_t bytes = p.row * (int64_t)pc_dtype_size(whole->dtype);
     const uintptr_t together = (uintptr_t)bytes | (uintptr_t)pc__data(whole) | (uintptr_t)pc__data(picked);
-    const int unit = together % 16 == 0 ? 16 : together % 8 == 0 ? 8 : together % 4 == 0 ? 4 : 1;
+    const int unit = together % 16 == 0  ? 16
+                     : together % 8 == 0 ? 8
+                     : together % 4 == 0 ? 4
+                     : together % 2 == 0 ? 2
+                                         : 1;
     p.row = bytes / unit;
     pc__cuda_select(&p, unit, pc__data(whole), pc__data(picked));
     return pc__cuda_launched(call);

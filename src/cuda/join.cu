@@ -121,6 +121,8 @@ void pc__cuda_select(const pc__cuda_picking *p, int unit, const void *whole, voi
         return select_units<uint64_t>(p, whole, picked);
     case 4:
         return select_units<uint32_t>(p, whole, picked);
+    case 2:
+        return select_units<uint16_t>(p, whole, picked);
     default:
         return select_units<uint8_t>(p, whole, picked);
     }

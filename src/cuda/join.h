@@ -17,7 +17,7 @@ typedef struct pc__cuda_picking {
     cudaStream_t queue;
 } pc__cuda_picking;
 
-/* picked = whole[index]; `row` counts units of 16, 8, 4 or 1 bytes, on which both are aligned. */
+/* picked = whole[index]; `row` counts units of 16, 8, 4, 2 or 1 bytes, on which both are aligned. */
 void pc__cuda_select(const pc__cuda_picking *picking, int unit, const void *whole, void *picked);
 
 /* whole[index] += picked, entry by entry in order: the bits are the CPU's. float32 or float64. */

@@ -2,6 +2,7 @@
  * same order. What is small is done by one block alone, in one launch. */
 #include "cuda/loss.h"
 
+#include "cuda/early.cuh"
 #include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
@@ -37,11 +38,16 @@ template <class T> __device__ inline void give(double sum, double n, double *sum
 
 template <int KIND, class T>
 __global__ void __launch_bounds__(THREADS)
-    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean)
+    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean, T *dx)
 {
     double sum = 0;
-    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS)
-        sum += lost<KIND>(x[i], y[i]);
+    pc::wait_for_earlier();
+    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
+        const T a = x[i], b = y[i];
+        sum += lost<KIND>(a, b);
+        if (KIND == PC__LOSS_BCE && dx)
+            dx[i] = (1 / (1 + exp_of(-a)) - b) * (1 / (T)n);
+    }
     give(sum, (double)n, sums, mean);
 }
 
@@ -53,15 +59,6 @@ __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int b
     for (int i = threadIdx.x; i < blocks; i += THREADS)
         sum += sums[i];
     give(sum, n, (double *)NULL, mean);
-}
-
-template <class T>
-__global__ void __launch_bounds__(THREADS) bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y,
-                                                               const T *__restrict__ g, T *__restrict__ dx, long long n)
-{
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n)
-        dx[i] = (1 / (1 + exp_of(-x[i])) - y[i]) * (*g / (T)n);
 }
 
 /* The first wrong label of a stream is kept for the host. */
@@ -125,11 +122,11 @@ int blocks_for(long long work)
 }
 
 template <int KIND, class T>
-void pair_loss(cudaStream_t queue, const pc__view *x, const pc__view *y, T *loss, double *scratch)
+void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view *y, T *loss, T *dx, double *scratch)
 {
     const int blocks = blocks_for(x->count);
-    pair_kernel<KIND, T>
-        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, (const T *)y->data, x->count, scratch, loss);
+    (void)pc::start(pair_kernel<KIND, T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
+                    (const T *)y->data, (long long)x->count, scratch, loss, dx);
     if (blocks > 1)
         mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)x->count, loss);
 }
@@ -153,27 +150,16 @@ unsigned grid_for(long long count)
 
 } // namespace
 
-void pc__cuda_pair_loss(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
-                        void *loss, double *scratch)
+void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
+                        const pc__view *y, void *loss, void *dx, double *scratch)
 {
     const bool single = x->dtype == PC__CUDA_F32;
     if (kind == PC__LOSS_BCE)
-        single ? pair_loss<PC__LOSS_BCE>(queue, x, y, (float *)loss, scratch)
-               : pair_loss<PC__LOSS_BCE>(queue, x, y, (double *)loss, scratch);
+        single ? pair_loss<PC__LOSS_BCE>(queue, early, x, y, (float *)loss, (float *)dx, scratch)
+               : pair_loss<PC__LOSS_BCE>(queue, early, x, y, (double *)loss, (double *)dx, scratch);
     else
-        single ? pair_loss<PC__LOSS_MSE>(queue, x, y, (float *)loss, scratch)
-               : pair_loss<PC__LOSS_MSE>(queue, x, y, (double *)loss, scratch);
-}
-
-void pc__cuda_bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx)
-{
-    const unsigned grid = grid_for(x->count);
-    if (x->dtype == PC__CUDA_F32)
-        bce_backward_kernel<<<grid, THREADS, 0, queue>>>((const float *)x->data, (const float *)y->data,
-                                                         (const float *)g, (float *)dx, x->count);
-    else
-        bce_backward_kernel<<<grid, THREADS, 0, queue>>>((const double *)x->data, (const double *)y->data,
-                                                         (const double *)g, (double *)dx, x->count);
+        single ? pair_loss<PC__LOSS_MSE>(queue, early, x, y, (float *)loss, (float *)nullptr, scratch)
+               : pair_loss<PC__LOSS_MSE>(queue, early, x, y, (double *)loss, (double *)nullptr, scratch);
 }
 
 void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,

@@ -137,7 +137,22 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
 
 static cudaDataType_t type_of(const shape *s)
 {
-    return s->dtype == PC__CUDA_F32 ? CUDA_R_32F : CUDA_R_64F;
+    switch (s->dtype) {
+    case PC__CUDA_F16:
+        return CUDA_R_16F;
+    case PC__CUDA_BF16:
+        return CUDA_R_16BF;
+    case PC__CUDA_F32:
+        return CUDA_R_32F;
+    default:
+        return CUDA_R_64F;
+    }
+}
+
+/* In which sums are, and the factors of the result. */
+static cudaDataType_t sum_type_of(const shape *s)
+{
+    return s->dtype == PC__CUDA_F64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
 static bool layout(const shape *s, cublasLtMatrixLayout_t *to, int64_t rows, int64_t columns, int64_t ld, int64_t batch)
@@ -166,7 +181,7 @@ static bool describe(plan *p, const void *bias)
     const cublasComputeType_t compute = s->dtype == PC__CUDA_F64 ? CUBLAS_COMPUTE_64F
                                         : s->tf32                ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                                  : CUBLAS_COMPUTE_32F;
-    if (lt.MatmulDescCreate(&p->product, compute, type_of(s)) != CUBLAS_STATUS_SUCCESS)
+    if (lt.MatmulDescCreate(&p->product, compute, sum_type_of(s)) != CUBLAS_STATUS_SUCCESS)
         return false;
     return lt.MatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_TRANSA, &operations[0], sizeof operations[0]) ==
                CUBLAS_STATUS_SUCCESS &&
@@ -180,11 +195,12 @@ static bool describe(plan *p, const void *bias)
            layout(s, &p->result, s->n, s->m, s->n, s->m * s->n);
 }
 
-/* Ask for the best way; false when there is none. */
+/* Ask for the best way; false when there is none. Parts of a sum are never added in 16 bits. */
 static bool choose(plan *p, cublasLtHandle_t handle)
 {
     const shape *s = &p->of;
     const size_t workspace = WORKSPACE_MOST;
+    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     cublasLtMatmulPreference_t wish;
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
@@ -192,6 +208,8 @@ static bool choose(plan *p, cublasLtHandle_t handle)
         return false;
     const bool asked = lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                                        sizeof workspace) == CUBLAS_STATUS_SUCCESS &&
+                       lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
+                                                       sizeof schemes) == CUBLAS_STATUS_SUCCESS &&
                        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->align1,
                                                        sizeof s->align1) == CUBLAS_STATUS_SUCCESS &&
                        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->align2,
@@ -256,7 +274,7 @@ static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g, const shape
 {
     const double one = 1, zero = 0;
     const float one_f32 = 1, zero_f32 = 0;
-    const bool single = s->dtype == PC__CUDA_F32;
+    const bool single = s->dtype != PC__CUDA_F64;
     const void *alpha = single ? (const void *)&one_f32 : &one, *beta = single ? (const void *)&zero_f32 : &zero;
     cublasLtHandle_t *handle = &handles[s->device];
     if (!*handle && lt.Create(handle) != CUBLAS_STATUS_SUCCESS) {

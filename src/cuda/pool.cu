@@ -3,6 +3,7 @@
  * threads, so the sums are the same every time. */
 #include "cuda/pool.h"
 
+#include "cuda/half.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -53,17 +54,17 @@ __global__ void __launch_bounds__(THREADS) max_kernel(const pc__cuda_pool s, con
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
     const range h = inside(e.row, s.sh, s.kh, s.ph, (int)s.h), w = inside(e.column, s.sw, s.kw, s.pw, (int)s.w);
     const T *plane = x + e.image * s.h * s.w * s.c + e.channel;
-    T most = T(-CUDART_INF);
+    pc::math<T> most = pc::math<T>(-CUDART_INF);
     int place = h.from * (int)s.w + w.from;
     for (int r = h.from; r < h.to; r++)
         for (int c = w.from; c < w.to; c++) {
             const int here = r * (int)s.w + c;
-            const T value = plane[here * s.c];
+            const pc::math<T> value = plane[here * s.c];
             const bool more = value > most || value != value;
             most = more ? value : most;
             place = more ? here : place;
         }
-    y[i] = most;
+    y[i] = T(most);
     argmax[i] = place;
 }
 
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(THREADS)
     const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh), w = covering(e.column, s.sw, s.kw, s.pw, (int)s.ow);
     const long long plane = e.image * s.oh * s.ow * s.c + e.channel;
     const int here = e.row * (int)s.w + e.column;
-    T sum = 0;
+    pc::math<T> sum = 0;
     for (int r = h.from; r < h.to; r++)
 #pragma unroll 2
         for (int c = w.from; c < w.to; c++) {
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(THREADS)
             if (argmax[at] == here)
                 sum += dy[at];
         }
-    dx[i] = sum;
+    dx[i] = T(sum);
 }
 
 /* Padding counts as zeros: the divisor is the whole window. */
@@ -101,11 +102,11 @@ __global__ void __launch_bounds__(THREADS)
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
     const range h = inside(e.row, s.sh, s.kh, s.ph, (int)s.h), w = inside(e.column, s.sw, s.kw, s.pw, (int)s.w);
     const T *plane = x + e.image * s.h * s.w * s.c + e.channel;
-    T sum = 0;
+    pc::math<T> sum = 0;
     for (int r = h.from; r < h.to; r++)
         for (int c = w.from; c < w.to; c++)
             sum += plane[(r * s.w + c) * s.c];
-    y[i] = sum * (1 / ((T)s.kh * (T)s.kw));
+    y[i] = T(sum * (1 / ((pc::math<T>)s.kh * (pc::math<T>)s.kw)));
 }
 
 template <class T>
@@ -118,11 +119,11 @@ __global__ void __launch_bounds__(THREADS)
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
     const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh), w = covering(e.column, s.sw, s.kw, s.pw, (int)s.ow);
     const long long plane = e.image * s.oh * s.ow * s.c + e.channel;
-    T sum = 0;
+    pc::math<T> sum = 0;
     for (int r = h.from; r < h.to; r++)
         for (int c = w.from; c < w.to; c++)
             sum += dy[plane + (r * s.ow + c) * s.c];
-    dx[i] = sum * (1 / ((T)s.kh * (T)s.kw));
+    dx[i] = T(sum * (1 / ((pc::math<T>)s.kh * (pc::math<T>)s.kw)));
 }
 
 static unsigned blocks(long long count)
@@ -140,41 +141,64 @@ static long long outputs(const pc__cuda_pool *s)
     return s->n * s->oh * s->ow * s->c;
 }
 
+template <class T> struct pooling {
+    static void max(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
+    {
+        const long long count = outputs(s);
+        max_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)x, (T *)y, argmax, count);
+    }
+
+    static void max_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
+                             void *dx)
+    {
+        const long long count = inputs(s);
+        max_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)dy, argmax, (T *)dx, count);
+    }
+
+    static void average(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y)
+    {
+        const long long count = outputs(s);
+        average_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)x, (T *)y, count);
+    }
+
+    static void average_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, void *dx)
+    {
+        const long long count = inputs(s);
+        average_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)dy, (T *)dx, count);
+    }
+};
+
 } // namespace
+
+#define BY_DTYPE(call)                                                                                                 \
+    switch (s->dtype) {                                                                                                \
+    case PC__CUDA_F16:                                                                                                 \
+        return pooling<pc::f16>::call;                                                                                 \
+    case PC__CUDA_BF16:                                                                                                \
+        return pooling<pc::bf16>::call;                                                                                \
+    case PC__CUDA_F32:                                                                                                 \
+        return pooling<float>::call;                                                                                   \
+    default:                                                                                                           \
+        return pooling<double>::call;                                                                                  \
+    }
 
 void pc__cuda_max_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
 {
-    const long long count = outputs(s);
-    if (s->dtype == PC__CUDA_F32)
-        max_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)x, (float *)y, argmax, count);
-    else
-        max_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)x, (double *)y, argmax, count);
+    BY_DTYPE(max(queue, s, x, y, argmax))
 }
 
 void pc__cuda_max_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
                                 void *dx)
 {
-    const long long count = inputs(s);
-    if (s->dtype == PC__CUDA_F32)
-        max_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)dy, argmax, (float *)dx, count);
-    else
-        max_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)dy, argmax, (double *)dx, count);
+    BY_DTYPE(max_backward(queue, s, dy, argmax, dx))
 }
 
 void pc__cuda_avg_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y)
 {
-    const long long count = outputs(s);
-    if (s->dtype == PC__CUDA_F32)
-        average_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)x, (float *)y, count);
-    else
-        average_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)x, (double *)y, count);
+    BY_DTYPE(average(queue, s, x, y))
 }
 
 void pc__cuda_avg_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, void *dx)
 {
-    const long long count = inputs(s);
-    if (s->dtype == PC__CUDA_F32)
-        average_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const float *)dy, (float *)dx, count);
-    else
-        average_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const double *)dy, (double *)dx, count);
+    BY_DTYPE(average_backward(queue, s, dy, dx))
 }

@@ -1,10 +1,10 @@
-/* products.c: matrix products and the linear layer: cuBLASLt where it is there and takes the shape, else our own
- * kernel. */
+/* products.c: matrix products: cuBLASLt where it is there and takes the shape, else our own kernel. */
 #include "cuda/cuda.h"
 #include "cuda/lt.h"
-#include "ops/linear.h"
 
-static pc_status run(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
+#include <paracord/ops.h>
+
+pc_status pc__cuda_product(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
 {
     bool done;
     PC__TRY(pc__cuda_lt_gemm(stream, g, &done));
@@ -82,30 +82,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
         g.a = (const char *)pc__data(a) + at_a * size;
         g.b = (const char *)pc__data(b) + at_b * size;
         g.c = (char *)pc__data(y) + i * step;
-        PC__TRY(run(stream, call, &g));
+        PC__TRY(pc__cuda_product(stream, call, &g));
     }
     return PC_OK;
-}
-
-pc_status pc__cuda_op_linear(pc_stream *stream, const pc_call *call)
-{
-    const pc__linear_attributes *attributes = call->attributes;
-    const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
-    if (pc__count(y->ndim, y->shape) == 0)
-        return PC_OK;
-    const pc__cuda_gemm g = {.dtype = y->dtype,
-                             .activation = (int)attributes->activation,
-                             .m = x->shape[0],
-                             .n = w->shape[0],
-                             .k = x->shape[1],
-                             .batch = 1,
-                             .a = pc__data(x),
-                             .b = pc__data(w),
-                             .bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
-                             .c = pc__data(y),
-                             .a_rs = x->strides[0],
-                             .a_cs = x->strides[1],
-                             .b_rs = w->strides[1],
-                             .b_cs = w->strides[0]};
-    return run(stream, call, &g);
 }

@@ -1,5 +1,6 @@
 /* random.cu: Philox4x32-10 as in base/random.c, a thread for each block of four numbers, so that results do not depend
  * on the grid. The sums are done in float64 and in the CPU's order. */
+#include "cuda/half.cuh"
 #include "cuda/random.h"
 
 namespace
@@ -34,17 +35,28 @@ __device__ double unit(uint32_t word)
     return static_cast<double>(static_cast<float>(word >> 8) * 0x1p-24f);
 }
 
-struct uniform {
+/* How many of a word's bits a type's number in [0, 1) takes: rounded, the largest would be 1. */
+template <class T> struct bits_of {
+    static constexpr uint32_t left_out = 0xff;
+};
+template <> struct bits_of<pc::f16> {
+    static constexpr uint32_t left_out = 0x1fffff;
+};
+template <> struct bits_of<pc::bf16> {
+    static constexpr uint32_t left_out = 0xffffff;
+};
+
+template <class T> struct uniform {
     __device__ void operator()(const pc__cuda_draw &d, const words &x, double (&z)[4]) const
     {
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            z[k] = d.low + (d.high - d.low) * unit(x.w[k]);
+            z[k] = d.low + (d.high - d.low) * unit(x.w[k] & ~bits_of<T>::left_out);
     }
 };
 
 /* Box and Muller. The sine takes its argument in half turns, which are exact here, and needs no long reduction. */
-struct normal {
+template <class T> struct normal {
     __device__ void operator()(const pc__cuda_draw &d, const words &x, double (&z)[4]) const
     {
 #pragma unroll
@@ -58,7 +70,7 @@ struct normal {
     }
 };
 
-template <class T> struct alignas(16) four {
+template <class T> struct alignas(sizeof(T) == 2 ? 8 : 16) four {
     T v[4];
 };
 
@@ -74,7 +86,7 @@ __global__ void __launch_bounds__(THREADS) draw_kernel(const __grid_constant__ p
         four<T> y;
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            y.v[k] = static_cast<T>(z[k]);
+            y.v[k] = static_cast<T>(static_cast<pc::math<T>>(z[k]));
         if (aligned && i + 4 <= d.n) {
             *reinterpret_cast<four<T> *>(out + i) = y;
         } else {
@@ -89,7 +101,7 @@ __global__ void __launch_bounds__(THREADS) draw_kernel(const __grid_constant__ p
 template <class T> __device__ T dropped(const pc__cuda_draw &d, uint32_t word, T x, double scale, uint8_t &kept)
 {
     kept = unit(word) >= d.low;
-    return kept ? static_cast<T>(static_cast<double>(x) * scale) : T(0);
+    return static_cast<T>(static_cast<pc::math<T>>(kept ? static_cast<double>(x) * scale : 0.0));
 }
 
 template <class T>
@@ -132,12 +144,23 @@ bool on_16(const void *a)
     return reinterpret_cast<uintptr_t>(a) % 16 == 0;
 }
 
-template <class F> void draw(const pc__cuda_draw *d, void *out)
+template <class T, class F> void draw_as(const pc__cuda_draw *d, void *out)
 {
-    if (d->dtype == PC__CUDA_F32)
-        draw_kernel<float, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<float *>(out), on_16(out));
-    else
-        draw_kernel<double, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<double *>(out), on_16(out));
+    draw_kernel<T, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<T *>(out), on_16(out));
+}
+
+template <template <class> class F> void draw(const pc__cuda_draw *d, void *out)
+{
+    switch (d->dtype) {
+    case PC__CUDA_F16:
+        return draw_as<pc::f16, F<pc::f16>>(d, out);
+    case PC__CUDA_BF16:
+        return draw_as<pc::bf16, F<pc::bf16>>(d, out);
+    case PC__CUDA_F32:
+        return draw_as<float, F<float>>(d, out);
+    default:
+        return draw_as<double, F<double>>(d, out);
+    }
 }
 
 template <class T> void drop(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
@@ -160,8 +183,14 @@ void pc__cuda_normal(const pc__cuda_draw *d, void *out)
 
 void pc__cuda_dropout(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
 {
-    if (d->dtype == PC__CUDA_F32)
-        drop<float>(d, in, out, kept);
-    else
-        drop<double>(d, in, out, kept);
+    switch (d->dtype) {
+    case PC__CUDA_F16:
+        return drop<pc::f16>(d, in, out, kept);
+    case PC__CUDA_BF16:
+        return drop<pc::bf16>(d, in, out, kept);
+    case PC__CUDA_F32:
+        return drop<float>(d, in, out, kept);
+    default:
+        return drop<double>(d, in, out, kept);
+    }
 }

@@ -13,7 +13,7 @@ typedef struct pc__cuda_draw {
     const int64_t *base; /* dropout: 4 times this is added to stream, unless NULL */
     double low, high;    /* as in pc__random_attributes */
     int64_t n;
-    int dtype; /* float32 or float64 */
+    int dtype; /* a floating one */
     int multiprocessors;
     cudaStream_t queue;
 } pc__cuda_draw;

@@ -82,7 +82,7 @@ static pc__cuda_reduction plan(pc_stream *stream, const pc__reduce_attributes *a
 
 static int vector_of(int dtype)
 {
-    return dtype == PC_F32 ? 4 : 2;
+    return 16 / (int)pc_dtype_size((pc_dtype)dtype);
 }
 
 /* What the second pass sees. */
@@ -95,7 +95,7 @@ PC__CUDA_KERNEL(sum)
 {
     const pc__reduce_attributes *a = call->attributes;
     const pc_tensor *t = call->in[0];
-    const int dtype = t->dtype, between = dtype == PC_F32 ? PC_F64 : dtype;
+    const int dtype = t->dtype, between = dtype == PC_I64 ? PC_I64 : PC_F64;
     PC__TRY(pc__cuda_takes(call, PC__FLOATS | PC__BIT(PC_I64)));
     if (a->outer * a->inner == 0)
         return PC_OK;

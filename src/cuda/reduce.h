@@ -29,8 +29,8 @@ typedef struct pc__cuda_reduction {
 /* Of PC__REDUCE_LONG: threads of a block, and packs of each in one turn. */
 enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
 
-/* Sums of float32 go on in float64, whose partial sums are the input of the second pass: from and to are float32,
- * float64 or int64; (float32, float64), (float64, float32) and equal ones are there. */
+/* Sums of float16, bfloat16 and float32 go on in float64, whose partial sums are the input of the second pass: from and
+ * to are equal, or one of them is float64; int64 only to itself. */
 void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
 
 /* The first of equals; NaN is larger than everything. `places` are the positions of the inputs of a second pass, NULL

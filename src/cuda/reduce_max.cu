@@ -1,6 +1,7 @@
 /* reduce_max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order
  * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
 #include "cuda/early.cuh"
+#include "cuda/half.cuh"
 #include "cuda/reduce.h"
 
 namespace
@@ -150,6 +151,10 @@ void pc__cuda_max(const pc__cuda_reduction *r, const void *in, int dtype, const 
         return maximum<int32_t>(r, in, places, out, out_places);
     case PC__CUDA_I64:
         return maximum<long long>(r, in, places, out, out_places);
+    case PC__CUDA_F16:
+        return maximum<pc::f16>(r, in, places, out, out_places);
+    case PC__CUDA_BF16:
+        return maximum<pc::bf16>(r, in, places, out, out_places);
     case PC__CUDA_F32:
         return maximum<float>(r, in, places, out, out_places);
     default:

@@ -1,6 +1,8 @@
-/* reduce_sum.cu: sums of [outer, reduced, inner]. Every thread adds short runs in the input's type and those in the
- * wider one; threads then meet in a fixed tree. Nothing is added atomically, so the bits are the same every time. */
+/* reduce_sum.cu: sums of [outer, reduced, inner]. Every thread adds short runs in the input's type (16-bit numbers in
+ * float) and those in the wider one; threads then meet in a fixed tree. Nothing is added atomically, so the bits are
+ * the same every time. */
 #include "cuda/early.cuh"
+#include "cuda/half.cuh"
 #include "cuda/reduce.h"
 
 namespace
@@ -38,7 +40,7 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
 #pragma unroll
             for (int u = 0; u < 4; u++)
                 a[u] = load<T, N>(x + (i + u * lanes) * N, i + u * lanes < n);
-            T run[4];
+            pc::math<T> run[4];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 run[u] = a[u].v[0];
@@ -60,16 +62,16 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
             total += warps[w];
     }
     if (lane == 0 && id < r.outer * r.parts)
-        out[id] = static_cast<O>(total);
+        out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
 
 /* Added in a tree, COUNT neighbours. */
-template <int COUNT, class T, int N> __device__ __forceinline__ T tree(const pack<T, N> *a)
+template <int COUNT, class T, int N> __device__ __forceinline__ pc::math<T> tree(const pack<T, N> *a)
 {
     if constexpr (COUNT > 1) {
         return tree<COUNT / 2>(a) + tree<COUNT / 2>(a + COUNT / 2);
     } else {
-        T run = a->v[0];
+        pc::math<T> run = a->v[0];
 #pragma unroll
         for (int k = 1; k < N; k++)
             run += a->v[k];
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(PC__LONG_THREADS)
 #pragma unroll
     for (unsigned w = 0; w < BLOCK / 32; w++)
         total += warps[w];
-    out[blockIdx.x] = static_cast<O>(total);
+    out[blockIdx.x] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
 
 /* A block: `lanes` packs of neighbouring columns, THREADS / lanes rows at a time, 8 such turns under way. */
@@ -151,7 +153,7 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
     if (y == 0 && column < r.inner)
 #pragma unroll
         for (int k = 0; k < N; k++)
-            out[piece * r.inner + column + k] = static_cast<O>(sums[threadIdx.x][k]);
+            out[piece * r.inner + column + k] = static_cast<O>(static_cast<pc::math<O>>(sums[threadIdx.x][k]));
 }
 
 /* A thread: N neighbouring columns from top to bottom. */
@@ -176,7 +178,7 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
     }
 #pragma unroll
     for (int k = 0; k < N; k++)
-        out[outer * r.inner + column + k] = static_cast<O>(total[k]);
+        out[outer * r.inner + column + k] = static_cast<O>(static_cast<pc::math<O>>(total[k]));
 }
 
 template <class T, class A, class O, int N> void launch(const pc__cuda_reduction *r, const T *in, O *out)
@@ -205,18 +207,44 @@ template <class T, class A, class O> void sum(const pc__cuda_reduction *r, const
         launch<T, A, O, 1>(r, static_cast<const T *>(in), static_cast<O *>(out));
 }
 
+/* From a type to itself or to float64. */
+template <class T> void sum_real(const pc__cuda_reduction *r, const void *in, void *out, int to)
+{
+    if (to == PC__CUDA_F64)
+        sum<T, double, double>(r, in, out);
+    else
+        sum<T, double, T>(r, in, out);
+}
+
+/* From float64 to any. */
+void sum_wide(const pc__cuda_reduction *r, const void *in, void *out, int to)
+{
+    switch (to) {
+    case PC__CUDA_F16:
+        return sum<double, double, pc::f16>(r, in, out);
+    case PC__CUDA_BF16:
+        return sum<double, double, pc::bf16>(r, in, out);
+    case PC__CUDA_F32:
+        return sum<double, double, float>(r, in, out);
+    default:
+        return sum<double, double, double>(r, in, out);
+    }
+}
+
 } // namespace
 
 void pc__cuda_sum(const pc__cuda_reduction *r, const void *in, int from, void *out, int to)
 {
-    if (from == PC__CUDA_F32 && to == PC__CUDA_F32)
-        sum<float, double, float>(r, in, out);
-    else if (from == PC__CUDA_F32)
-        sum<float, double, double>(r, in, out);
-    else if (from == PC__CUDA_F64 && to == PC__CUDA_F32)
-        sum<double, double, float>(r, in, out);
-    else if (from == PC__CUDA_F64)
-        sum<double, double, double>(r, in, out);
-    else
-        sum<unsigned long long, unsigned long long, unsigned long long>(r, in, out);
+    switch (from) {
+    case PC__CUDA_F16:
+        return sum_real<pc::f16>(r, in, out, to);
+    case PC__CUDA_BF16:
+        return sum_real<pc::bf16>(r, in, out, to);
+    case PC__CUDA_F32:
+        return sum_real<float>(r, in, out, to);
+    case PC__CUDA_F64:
+        return sum_wide(r, in, out, to);
+    default:
+        return sum<unsigned long long, unsigned long long, unsigned long long>(r, in, out);
+    }
 }

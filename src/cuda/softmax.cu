@@ -4,6 +4,7 @@
  * through three times, the second and third out of the caches. */
 #include "cuda/softmax.h"
 
+#include "cuda/half.cuh"
 #include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
@@ -19,6 +20,15 @@ namespace
 template <class T, int W> struct alignas(W * sizeof(T)) pack {
     T at[W];
 };
+
+template <class O, class T, int W> __device__ __forceinline__ pack<O, W> converted(const pack<T, W> &x)
+{
+    pack<O, W> y;
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        y.at[j] = O(x.at[j]);
+    return y;
+}
 
 template <int OP> struct traits {
     static const bool backward = OP == PC__SOFTMAX_BACKWARD || OP == PC__LOG_SOFTMAX_BACKWARD;
@@ -52,54 +62,55 @@ template <class T, int OP, int THREADS, int N, int W>
 __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int vectors)
 {
+    typedef pc::math<T> M;
     typedef pack<T, W> vector;
     const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows)
         return;
     const vector *from_a = (const vector *)a + row * vectors, *from_b = (const vector *)b + row * vectors;
-    vector in_a[N], in_b[N];
+    pack<M, W> in_a[N], in_b[N];
 #pragma unroll
     for (int i = 0; i < N; i++) {
         const int at = i * THREADS + threadIdx.x;
         const bool there = at < vectors;
         if (there)
-            in_a[i] = from_a[at];
+            in_a[i] = converted<M>(from_a[at]);
         if (traits<OP>::backward && there)
-            in_b[i] = from_b[at];
+            in_b[i] = converted<M>(from_b[at]);
 #pragma unroll
         for (int j = 0; j < W; j++) {
-            in_a[i].at[j] = there ? in_a[i].at[j] : traits<OP>::backward ? T(0) : T(-CUDART_INF);
-            in_b[i].at[j] = traits<OP>::backward && there ? in_b[i].at[j] : T(0);
+            in_a[i].at[j] = there ? in_a[i].at[j] : traits<OP>::backward ? M(0) : M(-CUDART_INF);
+            in_b[i].at[j] = traits<OP>::backward && there ? in_b[i].at[j] : M(0);
         }
     }
-    T most = T(-CUDART_INF), sum = 0;
+    M most = M(-CUDART_INF), sum = 0;
     if (!traits<OP>::backward) {
 #pragma unroll
         for (int i = 0; i < N; i++)
 #pragma unroll
             for (int j = 0; j < W; j++)
                 most = larger()(most, in_a[i].at[j]);
-        most = block_join<larger, THREADS>(most, T(-CUDART_INF));
+        most = block_join<larger, THREADS>(most, M(-CUDART_INF));
     }
 #pragma unroll
     for (int i = 0; i < N; i++)
 #pragma unroll
         for (int j = 0; j < W; j++) {
-            const T term = summand<T, OP>(in_a[i].at[j], in_b[i].at[j], most);
+            const M term = summand<M, OP>(in_a[i].at[j], in_b[i].at[j], most);
             sum += term;
             if (OP == PC__SOFTMAX)
                 in_b[i].at[j] = term;
         }
-    sum = finished<T, OP>(block_join<plus, THREADS>(sum, T(0)));
+    sum = finished<M, OP>(block_join<plus, THREADS>(sum, M(0)));
     vector *to = (vector *)out + row * vectors;
 #pragma unroll
     for (int i = 0; i < N; i++) {
         const int at = i * THREADS + threadIdx.x;
 #pragma unroll
         for (int j = 0; j < W; j++)
-            in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
+            in_a[i].at[j] = element<M, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
         if (at < vectors)
-            to[at] = in_a[i];
+            to[at] = converted<T>(in_a[i]);
     }
 }
 
@@ -108,21 +119,22 @@ template <class T, int OP>
 __global__ void __launch_bounds__(LONG_THREADS)
     long_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long n)
 {
+    typedef pc::math<T> M;
     const long long first = (long long)blockIdx.x * n;
     a += first, out += first;
     b += traits<OP>::backward ? first : 0;
-    T most = T(-CUDART_INF), sum = 0;
+    M most = M(-CUDART_INF), sum = 0;
     if (!traits<OP>::backward) {
         for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
-            most = larger()(most, a[i]);
-        most = block_join<larger, LONG_THREADS>(most, T(-CUDART_INF));
+            most = larger()(most, M(a[i]));
+        most = block_join<larger, LONG_THREADS>(most, M(-CUDART_INF));
     }
     for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
-        sum += summand<T, OP>(a[i], traits<OP>::backward ? b[i] : T(0), most);
-    sum = finished<T, OP>(block_join<plus, LONG_THREADS>(sum, T(0)));
+        sum += summand<M, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), most);
+    sum = finished<M, OP>(block_join<plus, LONG_THREADS>(sum, M(0)));
     for (long long i = threadIdx.x; i < n; i += LONG_THREADS) {
-        const T term = OP == PC__SOFTMAX ? summand<T, OP>(a[i], T(0), most) : T(0);
-        out[i] = element<T, OP>(a[i], traits<OP>::backward ? b[i] : T(0), term, most, sum);
+        const M term = OP == PC__SOFTMAX ? summand<M, OP>(a[i], M(0), most) : M(0);
+        out[i] = T(element<M, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), term, most, sum));
     }
 }
 
@@ -147,9 +159,31 @@ template <class T, int OP> static void launch_long(cudaStream_t queue, const row
     long_kernel<T, OP><<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.n);
 }
 
+template <class T, int OP> static void launch_halves(cudaStream_t queue, const rows &r)
+{
+    if (r.n <= 32)
+        launch_rows<T, OP, 32, 1, 1>(queue, r);
+    else if (r.whole && r.n <= 1024)
+        launch_rows<T, OP, 32, 4, 8>(queue, r);
+    else if (r.n <= 512)
+        launch_rows<T, OP, 32, 16, 1>(queue, r);
+    else if (r.whole && r.n <= BLOCK_THREADS * 8)
+        launch_rows<T, OP, BLOCK_THREADS, 1, 8>(queue, r);
+    else if (r.whole && r.n <= BLOCK_THREADS * 8 * 2)
+        launch_rows<T, OP, BLOCK_THREADS, 2, 8>(queue, r);
+    else if (r.whole && r.n <= BLOCK_THREADS * 8 * 4)
+        launch_rows<T, OP, BLOCK_THREADS, 4, 8>(queue, r);
+    else
+        launch_long<T, OP>(queue, r);
+}
+
 template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &r)
 {
-    if (dtype == PC__CUDA_F64)
+    if (dtype == PC__CUDA_F16)
+        launch_halves<pc::f16, OP>(queue, r);
+    else if (dtype == PC__CUDA_BF16)
+        launch_halves<pc::bf16, OP>(queue, r);
+    else if (dtype == PC__CUDA_F64)
         r.n <= 128 ? launch_rows<double, OP, 32, 4, 1>(queue, r) : launch_long<double, OP>(queue, r);
     else if (r.n <= 32)
         launch_rows<float, OP, 32, 1, 1>(queue, r);
@@ -174,7 +208,8 @@ void pc__cuda_softmax(cudaStream_t queue, enum pc__cuda_softmax_op op, const pc_
 {
     rows r = {a->data, b ? b->data : a->data, out->data, 0, a->ndim ? a->shape[a->ndim - 1] : 1, false};
     r.count = a->count / r.n;
-    r.whole = r.n % 4 == 0 && ((uintptr_t)r.a | (uintptr_t)r.b | (uintptr_t)r.out) % 16 == 0;
+    const int together = a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16 ? 8 : 4;
+    r.whole = r.n % together == 0 && ((uintptr_t)r.a | (uintptr_t)r.b | (uintptr_t)r.out) % 16 == 0;
     if (op == PC__SOFTMAX)
         launch<PC__SOFTMAX>(queue, a->dtype, r);
     else if (op == PC__LOG_SOFTMAX)

@@ -55,6 +55,13 @@ typedef struct pc__cuda_origin {
 
 struct pc__cuda_graph;
 
+enum { PC__CUDA_SCRATCHES = 2 };
+
+typedef struct pc__cuda_block {
+    void *data;
+    size_t bytes;
+} pc__cuda_block;
+
 /* A recording that was launched, until its work is done. */
 typedef struct pc__cuda_launch {
     uint64_t ticket;
@@ -73,6 +80,7 @@ typedef struct pc__cuda_state {
     pc__cuda_stream face; /* first: what kernels see */
     pc_stream *stream;
     cudaStream_t own;
+    unsigned *counters; /* outside recordings */
     pthread_mutex_t lock; /* over all below: waits come from any thread */
 
     pc__cuda_mark mark[PC__CUDA_MARKS]; /* a ring, the oldest first */
@@ -90,8 +98,7 @@ typedef struct pc__cuda_state {
     uint64_t failed_ticket;
     pc_error error;
 
-    void *scratch;
-    size_t scratch_bytes;
+    pc__cuda_block scratch[PC__CUDA_SCRATCHES];
 
     pc__cuda_timed *timed; /* in the order of the queue */
     int timed_count, timed_room;
@@ -107,6 +114,7 @@ static inline pc__cuda_state *pc__cuda_state_of(const pc_stream *stream)
 }
 
 /* stream.c */
+pc_status pc__cuda_counters_new(unsigned **counters, cudaStream_t queue, const char *what);
 pc_status pc__cuda_stream_open(pc_stream *stream);
 void pc__cuda_stream_close(pc_stream *stream);
 pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work);
@@ -177,9 +185,10 @@ typedef struct pc__cuda_graph {
     pc__cuda_step *step;
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
-    void **scratch;         /* all that steps were given: the newest is the largest */
+    unsigned *counters;
+    void **scratch;         /* all that steps were given */
     int scratches, scratch_room;
-    size_t scratch_bytes;
+    pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of them: the largest of each level */
 } pc__cuda_graph;
 
 enum { PC__CUDA_GRAPH_FAULTS = 256 };
@@ -191,7 +200,7 @@ pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wo
 pc_status pc__cuda_graph_update(pc_graph *graph, pc_graph *newer);
 void pc__cuda_graph_close(pc_graph *graph);
 pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q); /* note a step, before it is captured */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, size_t bytes);
+void *pc__cuda_graph_scratch(pc__cuda_graph *g, int level, size_t bytes);
 pc_status pc__cuda_graph_faults(pc__cuda_graph *g); /* after a launch */
 void pc__cuda_graph_drop(pc__cuda_graph *g);
 

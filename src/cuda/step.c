@@ -2,6 +2,7 @@
 #include "cuda/step.h"
 
 #include "cuda/cuda.h"
+#include "ops/scale.h"
 #include "ops/step.h"
 
 #include <math.h>
@@ -14,9 +15,16 @@ static const int64_t *counter(const pc_call *call)
     return a->step ? NULL : pc__data(call->in[call->n_in - 1]);
 }
 
+static const float *guard(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    return a->guarded ? (const float *)pc__data(call->in[call->n_in - 1 - !a->step]) + PC__SCALER_FOUND : NULL;
+}
+
 static void *slot(const pc_call *call, int count, int i, int k)
 {
-    return (k + 1) * count <= call->n_in - (counter(call) != NULL) ? pc__data(call->in[k * count + i]) : NULL;
+    const int others = (counter(call) != NULL) + (guard(call) != NULL);
+    return (k + 1) * count <= call->n_in - others ? pc__data(call->in[k * count + i]) : NULL;
 }
 
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
@@ -42,6 +50,7 @@ pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
                           .first = a->step == 1,
                           .counter = counter(call),
+                          .guard = guard(call),
                           .nesterov = a->nesterov != 0,
                           .lr = a->lr,
                           .momentum = a->momentum,
@@ -55,6 +64,7 @@ pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
     const double t = a->step ? (double)a->step : 1;
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
                           .counter = counter(call),
+                          .guard = guard(call),
                           .lr = a->lr,
                           .decay = a->weight_decay,
                           .beta1 = a->beta1,

@@ -16,6 +16,7 @@ template <class T> struct update {
     bool first, nesterov;
     T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
     const int64_t *counter;
+    const float *guard;
     double rate, beta1, beta2; /* for the counter's number */
     pc__cuda_parameter of[PC__STEP_MOST];
     unsigned starts[PC__STEP_MOST];
@@ -91,6 +92,8 @@ template <class Rule, class T>
 __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
     __shared__ moment<T> counted;
+    if (u.guard && *u.guard != 0)
+        return;
     moment<T> now = {u.first, u.size, u.inverse_root2};
     if (u.counter) {
         if (threadIdx.x == 0)
@@ -120,10 +123,24 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
-    update<T> u = {s->count,      s->first != 0,   s->nesterov != 0,    (T)s->lr,          (T)s->momentum,
-                   (T)s->decay,   (T)s->beta1,     (T)s->beta2,         (T)(1 - s->beta1), (T)(1 - s->beta2),
-                   (T)s->epsilon, (T)s->step_size, (T)s->inverse_root2, s->counter,        s->lr,
-                   s->beta1,      s->beta2};
+    update<T> u = {s->count,
+                   s->first != 0,
+                   s->nesterov != 0,
+                   (T)s->lr,
+                   (T)s->momentum,
+                   (T)s->decay,
+                   (T)s->beta1,
+                   (T)s->beta2,
+                   (T)(1 - s->beta1),
+                   (T)(1 - s->beta2),
+                   (T)s->epsilon,
+                   (T)s->step_size,
+                   (T)s->inverse_root2,
+                   s->counter,
+                   s->guard,
+                   s->lr,
+                   s->beta1,
+                   s->beta2};
     unsigned blocks = 0;
     for (int i = 0; i < s->count; i++) {
         u.of[i] = s->of[i];

@@ -23,6 +23,7 @@ typedef struct pc__cuda_step {
     int dtype, count;
     int first, nesterov;    /* sgd: the first step */
     const int64_t *counter; /* where the number of the step is; NULL: first, step_size and inverse_root2 say it */
+    const float *guard;     /* not NULL: while this is not 0 nothing is done */
     double lr, momentum, decay;
     double beta1, beta2, epsilon, step_size, inverse_root2; /* adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
     pc__cuda_parameter of[PC__STEP_MOST];

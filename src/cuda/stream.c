@@ -8,14 +8,25 @@ static int priority_of(const pc_stream *stream)
     return PC__MIN(PC__MAX(-stream->priority, device->greatest), device->least);
 }
 
+pc_status pc__cuda_counters_new(unsigned **counters, cudaStream_t queue, const char *what)
+{
+    const size_t bytes = PC__CUDA_COUNTERS * sizeof **counters;
+    PC__TRY(pc__cuda_check(cudaMalloc((void **)counters, bytes), what));
+    PC__TRY(pc__cuda_check(cudaMemsetAsync(*counters, 0, bytes, queue), what));
+    return pc__cuda_check(cudaStreamSynchronize(queue), what);
+}
+
 static void destroy(pc__cuda_state *s)
 {
     if (s->own)
         (void)cudaStreamDestroy(s->own);
+    if (s->counters)
+        (void)cudaFree(s->counters);
     if (s->faults)
         (void)cudaFreeHost(s->faults);
-    if (s->scratch)
-        (void)cudaFree(s->scratch);
+    for (int i = 0; i < PC__CUDA_SCRATCHES; i++)
+        if (s->scratch[i].data)
+            (void)cudaFree(s->scratch[i].data);
     pthread_mutex_destroy(&s->lock);
     pc__free(s->launch);
     pc__free(s);
@@ -35,12 +46,14 @@ pc_status pc__cuda_stream_open(pc_stream *stream)
     if (status == PC_OK)
         status = pc__cuda_check(cudaHostAlloc((void **)&s->faults, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
                                 "a stream");
+    if (status == PC_OK)
+        status = pc__cuda_counters_new(&s->counters, s->own, "a stream");
     if (status != PC_OK) {
         destroy(s);
         return status;
     }
     memset(s->faults, 0, bytes);
-    s->face = (pc__cuda_stream){s->own, s->faults};
+    s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults, .counters = s->counters};
     stream->implementation = s;
     return PC_OK;
 }
@@ -139,7 +152,8 @@ pc_status pc__cuda_submit(pc_stream *stream, pc__kernel kernel, const pc_call *c
 {
     pc__cuda_queuing q = {.stream = stream, .work = work, .engine = "compute", .call = call};
     PC__TRY(pc__cuda_queue_begin(&q));
-    return pc__cuda_queue_end(&q, kernel(stream, call));
+    pc_status status = pc__cuda_wants_floats(call) ? pc__cuda_in_floats(stream, call, kernel) : kernel(stream, call);
+    return pc__cuda_queue_end(&q, status);
 }
 
 /* A ticket without work is a place in the queue, and nothing to queue. */
@@ -159,16 +173,16 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
     pc__cuda_state *s = stream->implementation;
     pc_graph *graph = stream->recording;
     if (graph)
-        return pc__cuda_graph_scratch(graph->implementation, bytes);
-    if (bytes <= s->scratch_bytes)
-        return s->scratch;
-    size_t wanted = PC__MAX(bytes, s->scratch_bytes + s->scratch_bytes / 2);
-    if (s->scratch && (pc__cuda_check(cudaStreamSynchronize(s->own), "scratch memory") != PC_OK ||
-                       pc__cuda_check(cudaFree(s->scratch), "scratch memory") != PC_OK))
+        return pc__cuda_graph_scratch(graph->implementation, s->face.scratch_level, bytes);
+    pc__cuda_block *scratch = &s->scratch[s->face.scratch_level];
+    if (bytes <= scratch->bytes)
+        return scratch->data;
+    size_t wanted = PC__MAX(bytes, scratch->bytes + scratch->bytes / 2);
+    if (scratch->data && (pc__cuda_check(cudaStreamSynchronize(s->own), "scratch memory") != PC_OK ||
+                          pc__cuda_check(cudaFree(scratch->data), "scratch memory") != PC_OK))
         return NULL;
-    s->scratch = NULL;
-    s->scratch_bytes = 0;
-    if (pc__cuda_check(cudaMalloc(&s->scratch, wanted), "scratch memory") == PC_OK)
-        s->scratch_bytes = wanted;
-    return s->scratch;
+    *scratch = (pc__cuda_block){NULL, 0};
+    if (pc__cuda_check(cudaMalloc(&scratch->data, wanted), "scratch memory") == PC_OK)
+        scratch->bytes = wanted;
+    return scratch->data;
 }

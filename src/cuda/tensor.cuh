@@ -4,6 +4,8 @@
 #ifndef PC__CUDA_TENSOR_CUH
 #define PC__CUDA_TENSOR_CUH
 
+#include "cuda/half.cuh"
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define TENSOR_UNITS 1
 #else
@@ -35,28 +37,56 @@ __device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const
 
 /* sum[32][8] += a[32][8] b[8][8], spread over the warp, for each half of 16 rows: with g = lane / 4 and t = lane % 4, a
  * thread has a[g][t], a[g + 8][t], a[g][t + 4], a[g + 8][t + 4]; b[t][g], b[t + 4][g]; sum[g][2 t], its neighbour, and
- * the same of g + 8. The halves take turns, since each product waits for the sum before it. */
-__device__ inline void add_product(float (&upper)[4], float (&lower)[4], const halves<4> (&a)[2], const halves<2> &b)
-{
-    add_tensor(upper, a[0].low, b.high);
-    add_tensor(lower, a[1].low, b.high);
-    add_tensor(upper, a[0].high, b.low);
-    add_tensor(lower, a[1].high, b.low);
-    add_tensor(upper, a[0].high, b.high);
-    add_tensor(lower, a[1].high, b.high);
-}
-
-/* The same for two b side by side: four sums take turns. */
+ * the same of g + 8. The halves take turns, since each product waits for the sum before it; so do N of b side by side.
+ * Without EXACT only the first halves are multiplied: TF32. */
+template <bool EXACT, int N>
 __device__ inline void add_products(float (*upper)[4], float (*lower)[4], const halves<4> (&a)[2],
-                                    const halves<2> (&b)[2])
+                                    const halves<2> (&b)[N])
 {
 #pragma unroll
-    for (int pass = 0; pass < 3; pass++)
+    for (int pass = EXACT ? 0 : 2; pass < 3; pass++)
 #pragma unroll
-        for (int n = 0; n < 2; n++) {
+        for (int n = 0; n < N; n++) {
             add_tensor(upper[n], pass == 0 ? a[0].low : a[0].high, pass == 1 ? b[n].low : b[n].high);
             add_tensor(lower[n], pass == 0 ? a[1].low : a[1].high, pass == 1 ? b[n].low : b[n].high);
         }
+}
+
+/* sum[16][8] += a[16][16] b[16][8] of 16-bit numbers, spread over the warp: with g = lane / 4 and t = lane % 4 a thread
+ * has, two side by side along the 16, a[g][2 t], a[g + 8][2 t], a[g][2 t + 8], a[g + 8][2 t + 8]; b[2 t][g],
+ * b[2 t + 8][g]; and sum[g][2 t], its neighbour, and the same of g + 8. */
+__device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2], pc::bf16)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2], pc::f16)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Four squares of 8 x 8 16-bit numbers: lane i points to row i % 8 of square i / 8, 16 bytes; a thread gets of each row
+ * lane / 4 the numbers at 2 (lane % 4) and behind it. TURNED: of each column lane / 4, rows 2 (lane % 4) and behind it.
+ */
+template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], const void *row)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(row);
+    if (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(at)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(at)
+                     : "memory");
 }
 
 /* Elements from global to shared memory while the thread goes on; zeros where `there` is false, but `from` is read

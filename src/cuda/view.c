@@ -4,6 +4,7 @@
 _Static_assert(PC__VIEW_DIMS == PC_MAX_DIMS, "kernels see all dimensions");
 _Static_assert((int)PC__CUDA_BOOL == (int)PC_BOOL && (int)PC__CUDA_U8 == (int)PC_U8 &&
                    (int)PC__CUDA_I32 == (int)PC_I32 && (int)PC__CUDA_I64 == (int)PC_I64 &&
+                   (int)PC__CUDA_F16 == (int)PC_F16 && (int)PC__CUDA_BF16 == (int)PC_BF16 &&
                    (int)PC__CUDA_F32 == (int)PC_F32 && (int)PC__CUDA_F64 == (int)PC_F64,
                "kernels see the same dtypes");
 

@@ -14,7 +14,16 @@ extern "C" {
 #define PC__VIEW_DIMS 8
 
 /* As pc_dtype; a test holds them together. */
-enum { PC__CUDA_BOOL, PC__CUDA_U8, PC__CUDA_I32, PC__CUDA_I64, PC__CUDA_F32, PC__CUDA_F64 };
+enum {
+    PC__CUDA_BOOL,
+    PC__CUDA_U8,
+    PC__CUDA_I32,
+    PC__CUDA_I64,
+    PC__CUDA_F16,
+    PC__CUDA_BF16,
+    PC__CUDA_F32,
+    PC__CUDA_F64
+};
 
 typedef struct pc__view {
     void *data; /* of the first element */

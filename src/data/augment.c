@@ -1,12 +1,10 @@
-/* augment.c: drawing and composing Keras's transformations. What runs over pixels is the op augment. */
+/* augment.c: Keras's transformations by name. How they are drawn and composed is in ops/epoch_draw.h; what runs over
+ * pixels is the op augment. */
 #include "data/augment.h"
 
 #include <math.h>
 
-/* Keeps these draws apart from others that are keyed by the same seed. */
-static const uint64_t purpose = 0x6175676d656e74ull; /* "augment" */
-
-enum { DRAWS = 10, VALUE_MAX = 1000000 };
+enum { VALUE_MAX = 1000000 };
 
 _Static_assert((int)PC__EDGE_NEAREST == PC_FILL_NEAREST && (int)PC__EDGE_CONSTANT == PC_FILL_CONSTANT &&
                    (int)PC__EDGE_REFLECT == PC_FILL_REFLECT && (int)PC__EDGE_WRAP == PC_FILL_WRAP,
@@ -54,78 +52,48 @@ pc_status pc_augment_check(const pc_augment *plan)
     return PC_OK;
 }
 
-static double between(double low, double high, double uniform)
+pc__augment_plan pc__augment_plan_of(const pc_augment *plan, uint64_t seed, uint64_t epoch, int height, int width)
 {
-    return low + (high - low) * uniform;
-}
-
-static double shift_in_pixels(double range, int size, double uniform)
-{
-    return between(-range, range, uniform) * (range < 1 ? size : 1);
+    return (pc__augment_plan){.rotation = plan->rotation,
+                              .width_shift = plan->width_shift,
+                              .height_shift = plan->height_shift,
+                              .shear = plan->shear,
+                              .zoom_low = plan->zoom_low,
+                              .zoom_high = plan->zoom_high,
+                              .channel_shift = plan->channel_shift,
+                              .brightness_low = plan->brightness_low,
+                              .brightness_high = plan->brightness_high,
+                              .flip_horizontal = plan->flip_horizontal,
+                              .flip_vertical = plan->flip_vertical,
+                              .height = height,
+                              .width = width,
+                              .seed = seed,
+                              .epoch = epoch};
 }
 
 pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, uint64_t epoch, uint64_t sample, int height,
                                   int width)
 {
-    double u[DRAWS];
-    for (int i = 0; i < DRAWS; i += 2) {
-        uint32_t w[4];
-        pc_philox(seed ^ purpose, epoch, sample * 8 + (uint64_t)i / 2, w);
-        u[i] = pc_uniform_f64(w[0], w[1]);
-        u[i + 1] = pc_uniform_f64(w[2], w[3]);
-    }
-    pc_augment_values values = pc_augment_neutral();
-    values.theta = between(-plan->rotation, plan->rotation, u[0]);
-    values.tx = shift_in_pixels(plan->height_shift, height, u[1]);
-    values.ty = shift_in_pixels(plan->width_shift, width, u[2]);
-    values.shear = between(-plan->shear, plan->shear, u[3]);
-    if (plan->zoom_high > 0) {
-        values.zx = between(plan->zoom_low, plan->zoom_high, u[4]);
-        values.zy = between(plan->zoom_low, plan->zoom_high, u[5]);
-    }
-    values.flip_horizontal = plan->flip_horizontal && u[6] < 0.5;
-    values.flip_vertical = plan->flip_vertical && u[7] < 0.5;
-    values.channel_shift = between(-plan->channel_shift, plan->channel_shift, u[8]);
-    if (plan->brightness_high > 0)
-        values.brightness = between(plan->brightness_low, plan->brightness_high, u[9]);
-    return values;
+    const pc__augment_plan ranges = pc__augment_plan_of(plan, seed, epoch, height, width);
+    const pc__augment_drawn v = pc__augment_draw(&ranges, sample);
+    return (pc_augment_values){.theta = v.theta,
+                               .tx = v.tx,
+                               .ty = v.ty,
+                               .shear = v.shear,
+                               .zx = v.zx,
+                               .zy = v.zy,
+                               .channel_shift = v.channel_shift,
+                               .brightness = v.brightness,
+                               .flip_horizontal = v.flip_horizontal != 0,
+                               .flip_vertical = v.flip_vertical != 0};
 }
 
-/* Rotation, shift, shear, zoom, multiplied in this order, about the centre; then both axes exchanged, as Keras does
- * (its first coordinate is x, ours is the row), the centre's with them. */
-static void compose(const pc_augment_values *v, int height, int width, pc__augment_row *row)
+static pc__augment_row row_of(const pc_augment_values *v, int height, int width)
 {
-    const double radians = 3.14159265358979323846 / 180;
-    const double ct = cos(v->theta * radians), st = sin(v->theta * radians);
-    const double cs = cos(v->shear * radians), ss = sin(v->shear * radians);
-    const double a = ct * v->zx, b = (-ct * ss - st * cs) * v->zy;
-    const double c = st * v->zx, d = (-st * ss + ct * cs) * v->zy;
-    const double ox = height / 2.0 - 0.5, oy = width / 2.0 - 0.5;
-    const double tx = ct * v->tx - st * v->ty + ox - (a * ox + b * oy);
-    const double ty = st * v->tx + ct * v->ty + oy - (c * ox + d * oy);
-    row->rows[0] = d, row->rows[1] = c, row->rows[2] = ty;
-    row->columns[0] = b, row->columns[1] = a, row->columns[2] = tx;
-}
-
-/* Read the transformed picture from its other end. */
-static void flip(const pc_augment_values *v, int height, int width, pc__augment_row *row)
-{
-    double *lines[2] = {row->rows, row->columns};
-    for (int i = 0; i < 2; i++) {
-        double *line = lines[i];
-        if (v->flip_vertical)
-            line[2] += line[0] * (height - 1), line[0] = -line[0];
-        if (v->flip_horizontal)
-            line[2] += line[1] * (width - 1), line[1] = -line[1];
-    }
-}
-
-pc__augment_row pc__augment_row_of(const pc_augment_values *values, int height, int width)
-{
-    pc__augment_row row = {.channel_shift = values->channel_shift, .brightness = values->brightness};
-    compose(values, height, width, &row);
-    flip(values, height, width, &row);
-    return row;
+    const pc__augment_drawn drawn = {
+        v->theta,           v->tx,           v->ty, v->shear, v->zx, v->zy, v->channel_shift, v->brightness,
+        v->flip_horizontal, v->flip_vertical};
+    return pc__augment_compose(&drawn, height, width);
 }
 
 pc__augment_attributes pc__augment_attributes_of(const pc_augment *plan)
@@ -152,7 +120,7 @@ pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *valu
 {
     PC__TRY(pc__augment_check_size(height, width, channels));
     PC__TRY(check(plan, values));
-    const pc__augment_row row = pc__augment_row_of(values, height, width);
+    const pc__augment_row row = row_of(values, height, width);
     const pc__augment_attributes attributes = pc__augment_attributes_of(plan);
     pc__augment_one(&attributes, &row, pixels, height, width, channels, out);
     return PC_OK;

@@ -3,14 +3,10 @@
 
 #include "ops/table.h"
 
-void pc__augment_rows(const pc_augment *plan, const pc__augment_keys *keys, const int64_t *samples, int64_t n,
-                      int height, int width, pc__augment_row *rows)
+void pc__augment_rows(const pc__augment_plan *plan, const int64_t *samples, int64_t n, pc__augment_row *rows)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const pc_augment_values values =
-            pc_augment_draw(plan, keys->seed, keys->epoch, (uint64_t)samples[i], height, width);
-        rows[i] = pc__augment_row_of(&values, height, width);
-    }
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = pc__augment_row_drawn(plan, samples[i]);
 }
 
 static pc_status check(const pc_augment *plan, const pc_tensor *pictures, const int64_t *samples)
@@ -25,13 +21,12 @@ static pc_status check(const pc_augment *plan, const pc_tensor *pictures, const 
 }
 
 /* The rows as a tensor where the pictures are. */
-static pc_tensor *table_of(const pc_augment *plan, const pc__augment_keys *keys, const int64_t *samples, int64_t n,
-                           const pc_tensor *pictures)
+static pc_tensor *table_of(const pc__augment_plan *plan, const int64_t *samples, int64_t n, const pc_tensor *pictures)
 {
     pc__augment_row *rows = pc__alloc((size_t)n * sizeof *rows);
     if (!rows)
         return NULL;
-    pc__augment_rows(plan, keys, samples, n, (int)pictures->shape[1], (int)pictures->shape[2], rows);
+    pc__augment_rows(plan, samples, n, rows);
     pc_tensor *table = pc_from_data(rows, PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64, pictures->storage->device);
     pc__free(rows);
     return table;
@@ -47,11 +42,12 @@ pc_tensor *pc_augment_batch(const pc_augment *plan, pc_tensor *pictures, pc_tens
     if (index && (index->ndim != 1 || (index->dtype != PC_I64 && index->dtype != PC_I32)))
         return pc__null(PC_ERR_ARGUMENT, "augment: the index is %s %s; it must be int64 or int32 with one dimension",
                         pc_dtype_name(index->dtype), PC__SHAPE_OF(index));
-    const pc__augment_keys keys = {seed, epoch};
+    const pc__augment_plan ranges =
+        pc__augment_plan_of(plan, seed, epoch, (int)pictures->shape[1], (int)pictures->shape[2]);
     const pc__augment_attributes attributes = pc__augment_attributes_of(plan);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *table = table_of(plan, &keys, samples, index ? index->shape[0] : pictures->shape[0], pictures);
+        pc_tensor *table = table_of(&ranges, samples, index ? index->shape[0] : pictures->shape[0], pictures);
         pc_tensor *places = index ? pc__as_dtype(index, PC_I64) : NULL;
         if (table && (places || !index))
             result = pc_keep(pc__augment(pictures, table, places, &attributes));

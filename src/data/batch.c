@@ -1,11 +1,11 @@
-/* batch.c: the order of an epoch, and the pixels and labels of one batch of it. */
+/* batch.c: the order of an epoch, and the pixels and labels of one batch of it, on the host or by way of resident.c or
+ * device_batch.c. */
 #include "data/batch.h"
 
 #include "base/parallel.h"
 #include "data/device_batch.h"
-
-/* Keeps the order apart from other draws that are keyed by the same seed. */
-static const uint64_t purpose = 0x73687566666c65ull; /* "shuffle" */
+#include "data/resident.h"
+#include "ops/epoch.h"
 
 static void set_order(pc__source *s)
 {
@@ -13,7 +13,7 @@ static void set_order(pc__source *s)
     if (s->order_epoch == epoch)
         return;
     if (s->shuffle)
-        pc_permutation(s->seed ^ purpose, (uint64_t)epoch, s->order, s->pictures.folder.count);
+        pc__epoch_order(s->seed, (uint64_t)epoch, s->pictures.folder.count, s->order, s->keys);
     else
         for (int64_t i = 0; s->order_epoch < 0 && i < s->pictures.folder.count; i++)
             s->order[i] = i;
@@ -71,11 +71,11 @@ pc_shape pc__label_shape(const pc__source *s, int64_t n)
     return is_binary(s) ? PC_SHAPE(n, 1) : PC_SHAPE(n);
 }
 
-void pc__fill_labels(const pc__source *s, const pc__made *made, void *to)
+void pc__fill_labels(const pc__source *s, const int64_t *samples, int64_t n, void *to)
 {
     const bool binary = is_binary(s);
-    for (int64_t i = 0; i < made->n; i++) {
-        const int label = s->pictures.folder.files[made->samples[i]].label;
+    for (int64_t i = 0; i < n; i++) {
+        const int label = s->pictures.folder.files[samples ? samples[i] : i].label;
         if (binary)
             ((float *)to)[i] = (float)label;
         else
@@ -99,8 +99,28 @@ static pc_status make_here(const pc__source *s, pc__made *made, int threads)
 {
     PC__TRY(make_tensors(s, made));
     PC__TRY(make_pictures(s, made, PC__MIN(threads, (int)made->n)));
-    pc__fill_labels(s, made, pc__data(made->y));
+    pc__fill_labels(s, made->samples, made->n, pc__data(made->y));
     return PC_OK;
+}
+
+static pc_status make_there(const pc__source *s, pc__made *made)
+{
+    PC__TRY(pc__resident_prepare(s->resident, s));
+    PC__TRY(pc__resident_room(s, made->n, &made->x, &made->y));
+    return pc__resident_make(s->resident, s, made->first, made->x, made->y);
+}
+
+static pc_status make(const pc__source *s, int threads, pc__made *made)
+{
+    if (s->resident)
+        return make_there(s, made);
+    return s->crossing ? pc__device_batch_make(s, made) : make_here(s, made, threads);
+}
+
+void pc__source_step(pc__source *s)
+{
+    if (++s->next.batch == s->batches)
+        s->next = (pc__position){s->next.epoch + 1, 0};
 }
 
 pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
@@ -109,13 +129,12 @@ pc_status pc__source_make(pc__source *s, int threads, pc__made *made)
     made->first = s->next.batch * s->batch;
     made->n = PC__MIN(s->batch, s->pictures.folder.count - made->first);
     memcpy(made->samples, s->order + made->first, (size_t)made->n * sizeof *made->samples);
-    const pc_status status = s->crossing ? pc__device_batch_make(s, made) : make_here(s, made, threads);
+    const pc_status status = make(s, threads, made);
     if (status != PC_OK) {
         pc__made_drop(made);
         return status;
     }
-    if (++s->next.batch == s->batches)
-        s->next = (pc__position){s->next.epoch + 1, 0};
+    pc__source_step(s);
     return PC_OK;
 }
 

@@ -83,11 +83,11 @@ static void fill_pictures(const pc__source *s, const pc__made *made, uint8_t *to
 
 static void fill(const pc__source *s, const pc__made *made, pc_tensor **place)
 {
-    const pc__augment_keys keys = {s->seed, (uint64_t)s->next.epoch};
+    const pc__augment_plan plan =
+        pc__augment_plan_of(&s->augment, s->seed, (uint64_t)s->next.epoch, s->pictures.size, s->pictures.size);
     fill_pictures(s, made, pc__data(place[PICTURES]));
-    pc__augment_rows(&s->augment, &keys, made->samples, made->n, s->pictures.size, s->pictures.size,
-                     pc__data(place[TABLE]));
-    pc__fill_labels(s, made, pc__data(place[LABELS]));
+    pc__augment_rows(&plan, made->samples, made->n, pc__data(place[TABLE]));
+    pc__fill_labels(s, made->samples, made->n, pc__data(place[LABELS]));
 }
 
 /* Enqueue the copy of the first n entries. */

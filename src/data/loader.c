@@ -1,15 +1,9 @@
-/* loader.c: batches of pictures from folders: the options, the walk through the epochs, and facts. */
+/* loader.c: batches of pictures from folders: the options, and the walk through the epochs. */
 #include "data/device_batch.h"
-#include "data/prefetch.h"
+#include "data/loader_state.h"
+#include "data/resident.h"
 
 enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIDE_MAX = 16384, PREFETCH_MAX = 1024 };
-
-struct pc_loader {
-    pc__source source;
-    pc__prefetch prefetch;
-    pc__made current;  /* the batch that the program has */
-    pc__position next; /* of the program; batch == batches: it is to hear of the epoch's end */
-};
 
 static pc_status check_numbers(const pc_loader_options *o)
 {
@@ -24,6 +18,8 @@ static pc_status check_numbers(const pc_loader_options *o)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no resize mode: use PC_RESIZE_NEAREST or PC_RESIZE_AREA", o->resize);
     if ((unsigned)o->split > PC_SPLIT_VALIDATION)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no part: use PC_SPLIT_ALL, _TRAINING or _VALIDATION", o->split);
+    if ((unsigned)o->resident > PC_RESIDENT_NO)
+        return pc__fail(PC_ERR_ARGUMENT, "%d is no place for pictures: use PC_RESIDENT_AUTO or _NO", o->resident);
     if (o->split != PC_SPLIT_ALL && !(o->validation_share >= 0 && o->validation_share < 1))
         return pc__fail(PC_ERR_ARGUMENT, "a validation share of %g: give 0 or above, below 1", o->validation_share);
     return PC_OK;
@@ -57,8 +53,25 @@ static pc_status check_options(const char *folder, pc_loader_options *o)
     return PC_OK;
 }
 
-static pc_status open_source(pc__source *s, const char *folder, const pc_loader_options *o)
+static pc_status open_device(pc_loader *loader, const pc_loader_options *o)
 {
+    pc__source *s = &loader->source;
+    s->device = o->device;
+    if (s->device.type == PC_CPU) {
+        snprintf(loader->why, sizeof loader->why, "pictures are in host memory, as their batches are");
+        return PC_OK;
+    }
+    PC__TRY(pc__resident_new(s, o->resident, loader->why, sizeof loader->why, &s->resident));
+    pc__log(PC_LOG_INFO, "%s", loader->why);
+    if (s->resident)
+        return PC_OK;
+    s->crossing = pc__crossing_new(s);
+    return s->crossing ? PC_OK : pc_error_last()->status;
+}
+
+static pc_status open_source(pc_loader *loader, const char *folder, const pc_loader_options *o)
+{
+    pc__source *s = &loader->source;
     PC__TRY(pc__pictures_load(folder, o, &s->pictures));
     const int64_t count = s->pictures.folder.count;
     s->augment = o->augment;
@@ -68,13 +81,8 @@ static pc_status open_source(pc__source *s, const char *folder, const pc_loader_
     s->batches = (count + s->batch - 1) / s->batch;
     s->order_epoch = -1;
     s->order = pc__alloc((size_t)count * sizeof *s->order);
-    if (!s->order)
-        return PC_ERR_MEMORY;
-    s->device = o->device;
-    if (s->device.type == PC_CPU)
-        return PC_OK;
-    s->crossing = pc__crossing_new(s);
-    return s->crossing ? PC_OK : pc_error_last()->status;
+    s->keys = s->order ? pc__alloc((size_t)count * sizeof *s->keys) : NULL;
+    return s->keys ? open_device(loader, o) : PC_ERR_MEMORY;
 }
 
 pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
@@ -84,9 +92,8 @@ pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
     pc_loader *loader = pc__calloc(1, sizeof *loader);
     if (!loader)
         return NULL;
-    if (open_source(&loader->source, folder, &options) == PC_OK &&
-        pc__made_open(&loader->current, &loader->source) == PC_OK &&
-        pc__prefetch_open(&loader->prefetch, &loader->source, options.prefetch) == PC_OK)
+    if (open_source(loader, folder, &options) == PC_OK && pc__made_open(&loader->current, &loader->source) == PC_OK &&
+        pc__prefetch_open(&loader->prefetch, &loader->source, loader->source.resident ? 0 : options.prefetch) == PC_OK)
         return loader;
     pc_loader_free(loader);
     return NULL;
@@ -100,7 +107,9 @@ void pc_loader_free(pc_loader *loader)
     pc__made_close(&loader->current);
     pc__pictures_free(&loader->source.pictures);
     pc__crossing_free(loader->source.crossing);
+    pc__resident_free(loader->source.resident);
     pc__free(loader->source.order);
+    pc__free(loader->source.keys);
     pc__free(loader);
 }
 
@@ -145,64 +154,7 @@ pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch)
         return pc__fail(PC_ERR_RANGE, "pc_loader_seek: there is no batch %lld of epoch %lld; an epoch has %lld",
                         (long long)batch, (long long)epoch, (long long)loader->source.batches);
     pc__made_drop(&loader->current);
+    pc__resident_lose(loader->source.resident);
     go_to(loader, (pc__position){epoch, batch});
     return PC_OK;
-}
-
-int64_t pc_loader_count(const pc_loader *loader)
-{
-    return loader ? loader->source.pictures.folder.count : 0;
-}
-
-int64_t pc_loader_batches(const pc_loader *loader)
-{
-    return loader ? loader->source.batches : 0;
-}
-
-int64_t pc_loader_skipped(const pc_loader *loader)
-{
-    return loader ? loader->source.pictures.skipped : 0;
-}
-
-int pc_loader_class_count(const pc_loader *loader)
-{
-    return loader ? loader->source.pictures.folder.class_count : 0;
-}
-
-const char *pc_loader_class_name(const pc_loader *loader, int label)
-{
-    return label >= 0 && label < pc_loader_class_count(loader) ? loader->source.pictures.folder.classes[label] : NULL;
-}
-
-pc_status pc_loader_picture(const pc_loader *loader, int64_t i, pc_picture *picture)
-{
-    *picture = (pc_picture){0};
-    if (i < 0 || i >= pc_loader_count(loader))
-        return pc__fail(PC_ERR_RANGE, "pc_loader_picture: there is no picture %lld of %lld", (long long)i,
-                        (long long)pc_loader_count(loader));
-    const pc__pictures *p = &loader->source.pictures;
-    const pc__picture_file *file = &p->folder.files[i];
-    *picture = (pc_picture){.path = file->path,
-                            .label = file->label,
-                            .image = {p->pixels + (size_t)i * pc__picture_bytes(p->size), p->size, p->size, 3}};
-    return PC_OK;
-}
-
-/* FNV-1a, over the text and its end. */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    do
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    while (*text++);
-    return hash;
-}
-
-uint64_t pc_loader_fingerprint(const pc_loader *loader)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (int i = 0; i < pc_loader_class_count(loader); i++)
-        hash = hash_text(hash, loader->source.pictures.folder.classes[i]);
-    for (int64_t i = 0; i < pc_loader_count(loader); i++)
-        hash = hash_text(hash, loader->source.pictures.folder.files[i].path);
-    return hash;
 }

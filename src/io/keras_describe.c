@@ -52,7 +52,7 @@ static pc_status slot_of(const describer *d, pc__keras_weight *weight, int param
     weight->slot[slot] = pc__alloc(bytes);
     float *own = pc__alloc(bytes);
     pc_status status =
-        own && weight->slot[slot] ? pc_read(o->state[slot * o->count + parameter], own, bytes) : PC_ERR_MEMORY;
+        own && weight->slot[slot] ? pc__read_floats(o->state[slot * o->count + parameter], own) : PC_ERR_MEMORY;
     if (status == PC_OK && weight->rank == 4)
         pc__order_conv_array(own, weight->slot[slot], weight->shape, false);
     else if (status == PC_OK && weight->rank == 2)
@@ -180,7 +180,7 @@ static pc_status put_head(pc__keras_model *model, pc_keras_head head)
     return PC_OK;
 }
 
-static void describe_optimizer(const pc_optimizer *o, pc__keras_training *t)
+static pc_status describe_optimizer(const pc_optimizer *o, pc__keras_training *t)
 {
     const pc__step_attributes *s = &o->settings;
     bool adam = strcmp(o->name, "adam") == 0;
@@ -189,7 +189,7 @@ static void describe_optimizer(const pc_optimizer *o, pc__keras_training *t)
     t->weight_decay = s->weight_decay;
     t->beta_1 = s->beta1, t->beta_2 = s->beta2, t->epsilon = s->epsilon;
     t->momentum = s->momentum, t->nesterov = s->nesterov != 0;
-    t->iterations = s->step;
+    return pc__optimizer_updates(o, &t->iterations);
 }
 
 pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], pc_keras_head head,
@@ -202,7 +202,7 @@ pc_status pc__module_to_keras(const pc_module *module, const int64_t input[3], p
     model->input_rank = 3;
     memcpy(model->input_shape, d.size, sizeof d.size);
     if (optimizer) {
-        describe_optimizer(optimizer, &model->training);
+        PC__TRY(describe_optimizer(optimizer, &model->training));
         model->training.has_state = with_state;
         snprintf(model->training.loss, sizeof model->training.loss, "%s",
                  head == PC_KERAS_SOFTMAX ? "sparse_categorical_crossentropy" : "binary_crossentropy");

@@ -1,6 +1,8 @@
 /* keras_order.c: weights between Keras's order and ours. */
 #include "io/keras_order.h"
 
+#include <paracord/no_grad.h>
+
 static void move(float *own, float *keras, bool in)
 {
     if (in)
@@ -35,6 +37,18 @@ void pc__order_dense_array(float *own, float *keras, const int64_t shape[2], con
     }
 }
 
+pc_status pc__read_floats(pc_tensor *t, float *values)
+{
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        PC_SCOPE {
+            pc_tensor *floats = pc_cast(t, PC_F32);
+            status = pc_read(floats, values, (size_t)pc_tensor_count(t) * sizeof(float));
+        }
+    }
+    return status;
+}
+
 /* The bias has the same order on both sides. */
 static pc_status order_bias(pc_module *module, const pc__keras_layer *layer, bool in)
 {
@@ -43,7 +57,7 @@ static pc_status order_bias(pc_module *module, const pc__keras_layer *layer, boo
         return PC_OK;
     size_t bytes = (size_t)pc_tensor_count(bias) * sizeof(float);
     if (!in)
-        return pc_read(bias, layer->bias.value, bytes);
+        return pc__read_floats(bias, layer->bias.value);
     memcpy(pc__data(bias), layer->bias.value, bytes);
     return PC_OK;
 }
@@ -55,7 +69,7 @@ static float *own_array(pc_tensor *weight, bool in)
         return pc__data(weight);
     size_t bytes = (size_t)pc_tensor_count(weight) * sizeof(float);
     float *copy = pc__alloc(bytes);
-    if (copy && pc_read(weight, copy, bytes) == PC_OK)
+    if (copy && pc__read_floats(weight, copy) == PC_OK)
         return copy;
     pc__free(copy);
     return NULL;

@@ -150,6 +150,7 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
         status = differs(&r);
     if (status == PC_OK) {
         optimizer->settings.step = t->iterations;
+        optimizer->guarded = false;
         optimizer->settings.lr = t->learning_rate;
     }
     pc__keras_free(&model);

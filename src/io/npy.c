@@ -93,8 +93,8 @@ static pc_status take_type(reader *from, pc__npy *array)
         }
     }
     return pc__fail(PC_ERR_UNSUPPORTED,
-                    "%s: the element type '%s' is not supported; supported are little-endian f8, f4, i8, "
-                    "i4, and u1, b1",
+                    "%s: the element type '%s' is not supported; supported are little-endian f8, f4, f2, "
+                    "i8, i4, and u1, b1",
                     from->path, name);
 }
 

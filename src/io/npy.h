@@ -16,6 +16,7 @@
 #define PC__NPY_TYPES(X)                                                                                               \
     X(PC__NPY_F64, "<f8", 8)                                                                                           \
     X(PC__NPY_F32, "<f4", 4)                                                                                           \
+    X(PC__NPY_F16, "<f2", 2)                                                                                           \
     X(PC__NPY_I64, "<i8", 8)                                                                                           \
     X(PC__NPY_I32, "<i4", 4)                                                                                           \
     X(PC__NPY_U8, "|u1", 1)                                                                                            \

@@ -4,7 +4,7 @@
 #include "tensor/tensor.h"
 
 static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {
-    [PC__NPY_F64] = PC_F64, [PC__NPY_F32] = PC_F32, [PC__NPY_I64] = PC_I64,
+    [PC__NPY_F64] = PC_F64, [PC__NPY_F32] = PC_F32, [PC__NPY_F16] = PC_F16,  [PC__NPY_I64] = PC_I64,
     [PC__NPY_I32] = PC_I32, [PC__NPY_U8] = PC_U8,   [PC__NPY_BOOL] = PC_BOOL};
 
 pc_tensor *pc_load_npy(const char *path, pc_device device)
@@ -21,6 +21,11 @@ pc_status pc_save_npy(const pc_tensor *t, const char *path)
 {
     if (!t)
         return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_save_npy: the tensor is NULL");
+    if (t->dtype == PC_BF16)
+        return pc__fail(PC_ERR_DTYPE,
+                        "pc_save_npy: %s: .npy files have no bfloat16; save pc_cast(t, PC_F32), which holds "
+                        "every value of it",
+                        path);
     pc__npy array = {.rank = t->ndim};
     while (dtypes[array.type] != (pc_dtype)t->dtype)
         array.type++;

@@ -2,15 +2,17 @@
  * so for the next layer. */
 #include "nn/init.h"
 #include "nn/layers.h"
+#include "ops/conv2d.h"
 #include "ops/table.h"
 
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     const pc__conv2d_layer *layer = pc_module_data(module);
-    return pc__conv2d_forward(module, x, layer->spec.activation, 0);
+    return pc__conv2d_forward(module, x, layer->spec.activation, 0, false);
 }
 
-pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool)
+pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool,
+                              bool planes)
 {
     const pc__conv2d_layer *layer = pc_module_data(module);
     pc_conv2d_spec spec = layer->spec;
@@ -22,8 +24,8 @@ pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activati
     pc_tensor *y = NULL;
     PC_SCOPE {
         pc_tensor *padded = pc__pad_end(x, layer->extra, 0);
-        y = pc_keep(pc_fn_conv2d(pc__channels_last(padded), pc__module_own(module, "weight"),
-                                 pc__module_own(module, "bias"), spec));
+        y = pc_keep(pc__conv2d(pc__channels_last(padded), pc__module_own(module, "weight"),
+                               pc__module_own(module, "bias"), spec, planes));
     }
     return y;
 }

@@ -51,8 +51,10 @@ pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spe
 /* x [n, c, h, w] with extra[0] rows below and extra[1] columns to the right, filled with `value`; x itself for none. */
 pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value);
 
-/* A layer's forward pass with what follows it fused in: activation and pool replace the layer's own when set. */
+/* A layer's forward pass with what follows it fused in: activation and pool replace the layer's own when set; `planes`:
+ * the result in C order, for Flatten, else channels last. */
 pc_tensor *pc__linear_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation);
-pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool);
+pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool,
+                              bool planes);
 
 #endif

@@ -179,7 +179,7 @@ static pc_status move(void *context, const char *name, pc__named *parameter)
 pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype)
 {
     if (!pc__is_float(dtype))
-        return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use float32 or float64",
+        return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use a floating dtype such as float32",
                         pc_dtype_name(dtype));
     return pc__module_visit(module, move, &(place){device, dtype});
 }

@@ -2,6 +2,7 @@
 #include "nn/optimizer.h"
 
 #include "device/graph.h"
+#include "ops/scale.h"
 
 #include <paracord/autograd.h>
 
@@ -43,7 +44,7 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
-    o->work = pc__calloc(n * (size_t)(2 + slots) + 1, sizeof *o->work);
+    o->work = pc__calloc(n * (size_t)(2 + slots) + 2, sizeof *o->work);
     if (o->parameters && o->state && o->work && pc__module_visit(module, take, o) == PC_OK && make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
@@ -144,13 +145,54 @@ void pc__optimizer_record(pc_optimizer *o)
         o->raises = 0;
 }
 
-static pc_status update(pc_optimizer *o, int n)
+/* The device counts by itself, unless a gradient is infinite. */
+static pc_status guarded_update(pc_optimizer *o, int n, pc_tensor *numbers)
+{
+    pc__step_attributes settings = o->settings;
+    settings.step = 0;
+    settings.guarded = true;
+    if (recorded != o)
+        PC__TRY(pc__optimizer_counter(o));
+    o->guarded = true;
+    o->work[n] = numbers;
+    o->work[n + 1] = o->counter;
+    PC__TRY(pc__count_clean(o->counter, numbers));
+    PC__TRY(o->step(o->work, n + 2, &settings));
+    if (recorded == o) {
+        o->raises++;
+    } else {
+        o->settings.step++;
+        o->counted++;
+    }
+    return PC_OK;
+}
+
+pc_status pc__optimizer_updates(const pc_optimizer *o, int64_t *updates)
+{
+    *updates = o->settings.step;
+    return o->guarded ? pc_read(o->counter, updates, sizeof *updates) : PC_OK;
+}
+
+pc_status pc__optimizer_settle(pc_optimizer *o)
+{
+    if (!o->guarded)
+        return PC_OK;
+    PC__TRY(pc__optimizer_updates(o, &o->settings.step));
+    o->counted = o->settings.step;
+    o->guarded = false;
+    return PC_OK;
+}
+
+static pc_status update(pc_optimizer *o, int n, pc_tensor *numbers)
 {
     pc_stream *stream = recorded ? pc_stream_current(pc_tensor_device(o->work[0])) : NULL;
-    if (recorded == o)
+    if (recorded == o && !numbers)
         return record_update(o, n);
-    if (o->slots && stream)
+    if (recorded != o && (o->slots || numbers) && stream)
         PC__TRY(pc__graph_allows(stream, "pc_optimizer_step", "a step whose number the host counts"));
+    if (numbers)
+        return guarded_update(o, n, numbers);
+    PC__TRY(pc__optimizer_settle(o));
     o->settings.step++;
     pc_status status = o->step(o->work, n, &o->settings);
     o->settings.step -= status != PC_OK;
@@ -162,6 +204,11 @@ pc_status pc_optimizer_step(pc_optimizer *o)
     if (!o)
         return pc_failed() ? pc_error_last()->status
                            : pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_step: the optimiser is NULL");
+    return pc__optimizer_step(o, NULL);
+}
+
+pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
+{
     int used = 0;
     for (int i = 0; i < o->count; i++)
         used += pc_grad(o->parameters[i]) != NULL;
@@ -177,7 +224,7 @@ pc_status pc_optimizer_step(pc_optimizer *o)
     if (!used)
         return PC_OK;
     o->settings.count = used;
-    PC__TRY(update(o, (2 + o->slots) * used));
+    PC__TRY(update(o, (2 + o->slots) * used, numbers));
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     return PC_OK;

@@ -13,13 +13,14 @@ struct pc_optimizer {
     int slots;              /* values kept per parameter: sgd 0 or 1 (velocity), adam 2 (first and second moment) */
     pc_tensor **parameters; /* count, one reference each */
     pc_tensor **state;      /* slots * count: slot 0 of every parameter, then slot 1 */
-    pc_tensor **work;       /* (2 + slots) * count + 1, for the call */
+    pc_tensor **work;       /* (2 + slots) * count + 2, for the call */
 
     /* For recordings, made by the first: settings.step where the device counts it, int64 [1], and what it is raised by.
      */
     pc_tensor *counter, *one;
     int64_t counted; /* what the counter has when all that is queued is done; -1: nobody knows */
     int raises;      /* steps that the recording under way has by now */
+    bool guarded;    /* steps were left out or not as the device found: only its counter knows how many there were */
 };
 
 /* *t, int64 [1] where the parameters are, and made when it is NULL, has `value` when all that is queued is done. */
@@ -27,6 +28,14 @@ pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t val
 
 /* The counter is there and, when all that is queued is done, has settings.step. */
 pc_status pc__optimizer_counter(pc_optimizer *o);
+
+/* pc_optimizer_step; `numbers`, where not NULL, are a loss scaler's (ops/scale.h): with something found the device does
+ * nothing, and does not count the step. */
+pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers);
+
+/* The updates made, as the device counted them where it decided; waits for that. And settings.step set to them. */
+pc_status pc__optimizer_updates(const pc_optimizer *o, int64_t *updates);
+pc_status pc__optimizer_settle(pc_optimizer *o);
 
 /* Until it is called with NULL, steps of this optimiser in this thread go into a recording of nn/step.c; those of
  * others that count their steps are refused there. */

@@ -16,6 +16,7 @@ struct pc_step {
     bool warm; /* the function was called once: what the first use of anything makes is there */
     pc_graph *graph;
     int raises;      /* optimiser's steps in it */
+    bool guarded;    /* of which the device may leave some out */
     double lr;       /* of it */
     pc_tensor *base; /* int64 [1]: the generator's step where the next launch begins */
     int64_t drawn;   /* what it has when all that is queued is done; -1: nobody knows */
@@ -122,6 +123,7 @@ static pc_status make_graph(pc_step *s)
     pc_error before = pc__error_take();
     s->graph = record(s, stream);
     s->raises = o->raises;
+    s->guarded = o->guarded;
     s->lr = o->settings.lr;
     if (!s->graph)
         give_up(s);
@@ -141,6 +143,7 @@ static pc_status launch(pc_step *s)
     }
     o->settings.step += s->raises;
     o->counted += s->raises;
+    o->guarded |= s->guarded;
     s->drawn += s->draws;
     pc_generator_set((pc_generator){s->seed, (uint64_t)s->drawn});
     for (int i = 0; i < o->count; i++)

@@ -1,5 +1,6 @@
 /* arith.c: add, sub, mul, div, with numbers too. */
 #include "ops/table.h"
+#include "tensor/half.h"
 
 #include <math.h>
 
@@ -46,6 +47,12 @@ static pc_dtype number_dtype(int op, pc_dtype dtype, double b)
     return dtype == PC_BOOL ? PC_I64 : dtype;
 }
 
+static bool is_half_number(pc_dtype dtype, double b)
+{
+    float f = (float)b;
+    return (double)(dtype == PC_F16 ? pc__f16_float(pc__f16_of(f)) : pc__bf16_float(pc__bf16_of(f))) == b;
+}
+
 static pc_tensor *with_number(int op, pc_tensor *a, double b)
 {
     if (!a)
@@ -53,7 +60,10 @@ static pc_tensor *with_number(int op, pc_tensor *a, double b)
     pc_dtype dtype = number_dtype(op, a->dtype, b);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(binary(op, a, pc_scalar(b, dtype, a->storage->device)));
+        if (pc__is_half(dtype) && !is_half_number(dtype, b)) /* the number stays a float's */
+            result = pc_keep(pc__as_dtype(with_number(op, pc__as_dtype(a, PC_F32), b), dtype));
+        else
+            result = pc_keep(binary(op, a, pc_scalar(b, dtype, a->storage->device)));
     }
     return result;
 }

@@ -2,24 +2,16 @@
  *
  * Inputs: pictures uint8 [total, height, width, channels]; a table float64 [n, 8], a pc__augment_row each; and where
  * there is a third, an index int64 [n] of the pictures to take (else picture i, total is n). Output: float32
- * [n, channels, height, width] in channels-last memory. All that needs sines has gone into the table on the host, so a
- * device only adds, multiplies and compares: devices that round as IEEE does, without fusing, give the same bits. */
+ * [n, channels, height, width] in channels-last memory. All that needs sines has gone into the table, so a
+ * kernel only adds, multiplies and compares: devices that round as IEEE does, without fusing, give the same bits. */
 #ifndef PC__OP_AUGMENT_H
 #define PC__OP_AUGMENT_H
 
+#include "ops/epoch_draw.h"
 #include "tensor/tensor.h"
 
 /* What stands beyond the edge: pc_fill_mode, which belongs to the floor above, number for number. */
 typedef enum pc__edge { PC__EDGE_NEAREST, PC__EDGE_CONSTANT, PC__EDGE_REFLECT, PC__EDGE_WRAP } pc__edge;
-
-/* Where output pixel (row, column) comes from, flips included:
- *     input row    = rows[0] * row + rows[1] * column + rows[2]
- *     input column = columns[0] * row + columns[1] * column + columns[2]   */
-typedef struct pc__augment_row {
-    double rows[3], columns[3];
-    double channel_shift; /* 0: none */
-    double brightness;    /* negative: none */
-} pc__augment_row;
 
 enum { PC__AUGMENT_COLUMNS = sizeof(pc__augment_row) / sizeof(double), PC__AUGMENT_SIDE_MAX = 65535 };
 

@@ -1,7 +1,8 @@
-/* conv2d.c: pool(activation(conv(x) + bias)) as one op. Kernels work on channels-last memory; other inputs are
- * rearranged on the way in, and the result back. */
+/* conv2d.c: pool(activation(conv(x) + bias)) as one op. Kernels read channels-last memory; other inputs are rearranged
+ * on the way in. The result is written in the order that is wanted. */
 #include "ops/conv2d.h"
 
+#include "ops/autocast.h"
 #include "ops/table.h"
 #include "tensor/read.h"
 
@@ -33,7 +34,8 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
         return pc__fail(PC_ERR_SHAPE, "conv2d: a bias of shape %s does not fit a weight of shape %s",
                         PC__SHAPE_OF(bias), PC__SHAPE_OF(w));
     if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
-        return pc__fail(PC_ERR_DTYPE, "conv2d: input %s, weight %s, bias %s: all must be float32 or all float64",
+        return pc__fail(PC_ERR_DTYPE,
+                        "conv2d: input %s, weight %s, bias %s: all must be of one floating dtype (pc_cast)",
                         pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
     for (int i = 0; i < 2; i++)
         if (out_size(x->shape[2 + i], w->shape[2 + i], spec->stride[i], spec->padding[i]) < spec->pool)
@@ -43,7 +45,7 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
-pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
@@ -52,15 +54,30 @@ pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_con
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[3] = {pc__channels_last(x), pc_contiguous(weight), bias ? pc_contiguous(bias) : NULL};
-        pc__conv2d_attributes attributes = {.spec = spec};
+        pc__conv2d_attributes attributes = {.spec = spec, .planes = planes};
         pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
         attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);
-        pc_tensor *y = pc__call(PC__OP_conv2d, in, bias ? 3 : 2, &attributes, sizeof attributes);
-        if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
-            y = pc_contiguous(y);
-        result = pc_keep(y);
+        result = pc_keep(pc__call(PC__OP_conv2d, in, bias ? 3 : 2, &attributes, sizeof attributes));
     }
     return result;
+}
+
+pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
+{
+    if (!pc__autocasting())
+        return conv2d(x, weight, bias, spec, planes);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *b = pc__autocast_down(bias);
+        if (b || !bias)
+            result = pc_keep(conv2d(pc__autocast_down(x), pc__autocast_down(weight), b, spec, planes));
+    }
+    return result;
+}
+
+pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+{
+    return pc__conv2d(x, weight, bias, spec, x && !pc__is_channels_last(x));
 }
 
 pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)
@@ -70,7 +87,10 @@ pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)
     int64_t shape[4] = {x->shape[0], w->shape[0]};
     for (int i = 0; i < 2; i++)
         shape[2 + i] = out_size(x->shape[2 + i], w->shape[2 + i], a->spec.stride[i], a->spec.padding[i]) / a->spec.pool;
-    pc__meta_channels_last(&out[0], x->dtype, shape);
+    if (a->planes)
+        pc__meta_contiguous(&out[0], x->dtype, 4, shape);
+    else
+        pc__meta_channels_last(&out[0], x->dtype, shape);
     int64_t places = a->spec.pool > 1 && a->wants_argmax ? pc__count(4, shape) : 0;
     pc__meta_contiguous(&out[1], PC_U8, 1, &places);
     return PC_OK;
@@ -90,7 +110,9 @@ pc_status pc__infer_conv2d_backward(pc_call *call, pc__meta *out)
 pc_status pc__grad_conv2d(pc__grad *grad)
 {
     pc__conv2d_attributes a = *(const pc__conv2d_attributes *)grad->attributes;
-    pc_tensor *in[5] = {grad->in[0], grad->in[1], grad->out[0], grad->out[1], pc__channels_last(grad->out_grad[0])};
+    pc_tensor *dy = grad->out_grad[0];
+    pc_tensor *in[5] = {grad->in[0], grad->in[1], grad->out[0], grad->out[1],
+                        a.planes ? pc_contiguous(dy) : pc__channels_last(dy)};
     pc_tensor *out[PC__OUT_MAX];
     for (int i = 0; i < 3; i++)
         a.needs[i] = i < grad->n_in && grad->needs[i];

@@ -7,7 +7,12 @@
 typedef struct pc__conv2d_attributes {
     pc_conv2d_spec spec; /* with its defaults filled in */
     bool wants_argmax;
+    bool planes;   /* the result and its gradient lie in C order, [n][c][h][w]; else channels last */
     bool needs[3]; /* backward: gradients of x, weight, bias */
 } pc__conv2d_attributes;
+
+/* pc_fn_conv2d with the memory order of the result said: C order, which Flatten shows without a copy, or channels last.
+ */
+pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes);
 
 #endif

@@ -23,8 +23,7 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
     if (!a)
         return pc__null_input("dropout");
     if (!pc__is_float(a->dtype))
-        return pc__null(PC_ERR_DTYPE, "dropout: the input is %s; it must be float32 or float64",
-                        pc_dtype_name(a->dtype));
+        return pc__null(PC_ERR_DTYPE, "dropout: the input is %s; it must be floating", pc_dtype_name(a->dtype));
     pc__random_attributes attributes = pc__draw(PC__PURPOSE_DROPOUT, p, 0);
     int n_in = 1;
     if (recorded.base) {

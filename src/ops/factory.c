@@ -82,7 +82,7 @@ static pc_tensor *drawn(const char *who, pc_shape shape, pc_dtype dtype, pc_devi
                         pc_status (*fill)(pc_tensor *, double, double))
 {
     if (!pc__is_float(dtype))
-        return pc__null(PC_ERR_DTYPE, "%s: %s cannot hold random fractions; use float32 or float64", who,
+        return pc__null(PC_ERR_DTYPE, "%s: %s cannot hold random fractions; use a floating dtype such as float32", who,
                         pc_dtype_name(dtype));
     pc_tensor *t = make(who, shape, dtype, device);
     return t ? finish(t, fill(t, 0, 1)) : NULL;

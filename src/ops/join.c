@@ -15,7 +15,7 @@ pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim)
         return NULL;
     pc_dtype dtype = tensors[0]->dtype;
     for (int i = 1; i < count; i++)
-        dtype = PC__MAX(dtype, (pc_dtype)tensors[i]->dtype);
+        dtype = pc__join_dtypes(dtype, (pc_dtype)tensors[i]->dtype);
     pc_tensor **in = pc__alloc((size_t)count * sizeof *in), *result = NULL;
     if (!in)
         return NULL;

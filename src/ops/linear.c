@@ -2,6 +2,7 @@
 #include "ops/linear.h"
 
 #include "ops/activation.h"
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 pc_status pc__infer_linear(pc_call *call, pc__meta *out)
@@ -20,12 +21,13 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
         return pc__fail(PC_ERR_SHAPE, "linear: a bias of shape %s does not fit a weight of shape %s",
                         PC__SHAPE_OF(bias), PC__SHAPE_OF(w));
     if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
-        return pc__fail(PC_ERR_DTYPE, "linear: input %s, weight %s, bias %s: all must be float32 or all float64",
+        return pc__fail(PC_ERR_DTYPE,
+                        "linear: input %s, weight %s, bias %s: all must be of one floating dtype (pc_cast)",
                         pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
     return PC_OK;
 }
 
-pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
 {
     pc_tensor *in[3] = {x, weight, bias};
     pc__linear_attributes attributes = {activation};
@@ -48,9 +50,53 @@ pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_act
     return result;
 }
 
+pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+{
+    if (!pc__autocasting())
+        return linear(x, weight, bias, activation);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *b = pc__autocast_down(bias);
+        if (b || !bias)
+            result = pc_keep(linear(pc__autocast_down(x), pc__autocast_down(weight), b, activation));
+    }
+    return result;
+}
+
+pc_status pc__infer_linear_backward(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *dy = call->in[0], *x = call->in[2];
+    pc__meta_contiguous(&out[0], x->dtype, 2, call->n_in > 3 ? x->shape : (int64_t[]){0, 0});
+    pc__meta_contiguous(&out[1], x->dtype, 2, (int64_t[]){dy->shape[1], x->shape[1]});
+    pc__meta_contiguous(&out[2], x->dtype, 1, &dy->shape[1]);
+    return PC_OK;
+}
+
+static bool is_fused(const pc__grad *grad)
+{
+    const int64_t *x = grad->in_meta[0].shape;
+    return grad->needs[1] && grad->in_meta[0].dtype == PC_F32 &&
+           pc__linear_is_small(x[0], grad->in_meta[1].shape[0], x[1]);
+}
+
+static pc_status fused(pc__grad *grad)
+{
+    const pc__linear_attributes *a = grad->attributes;
+    pc_tensor *x = grad->in[0], *out[PC__OUT_MAX];
+    pc_tensor *in[4] = {pc_contiguous(grad->out_grad[0]), grad->out[0], x->strides[1] == 1 ? x : pc_contiguous(x),
+                        grad->needs[0] ? pc_contiguous(grad->in[1]) : NULL};
+    PC__TRY(pc__call_all(PC__OP_linear_backward, in, grad->needs[0] ? 4 : 3, a, sizeof *a, out));
+    for (int i = 0; i < grad->n_in; i++)
+        if (grad->needs[i])
+            PC__TRY(pc__set_grad(grad, i, out[i]));
+    return PC_OK;
+}
+
 pc_status pc__grad_linear(pc__grad *grad)
 {
     const pc__linear_attributes *a = grad->attributes;
+    if (is_fused(grad))
+        return fused(grad);
     pc_tensor *g = pc__activation_backward(a->activation, grad->out_grad[0], grad->out[0]);
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc_matmul(g, grad->in[1])));

@@ -8,4 +8,14 @@ typedef struct pc__linear_attributes {
     pc_activation_kind activation;
 } pc__linear_attributes;
 
+/* linear_backward, of small layers: from dy [m, n], y [m, n], x [m, k] with dense rows, and weight [n, k], to dx [m, k]
+ * and the gradients of weight and bias [n]. Without weight there is no dx. float32, all contiguous but x. */
+typedef pc__linear_attributes pc__linear_backward_attributes;
+
+/* True where a layer of this size, forward or backward, is better one launch than several good ones. */
+static inline bool pc__linear_is_small(int64_t m, int64_t n, int64_t k)
+{
+    return m > 0 && n > 0 && k > 0 && m <= 64 && (double)n * (double)k <= 2e6;
+}
+
 #endif

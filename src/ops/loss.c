@@ -1,4 +1,5 @@
 /* loss.c: losses, each one fused kernel forward and one backward. */
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
@@ -10,11 +11,11 @@ static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
         return pc__null(PC_ERR_SHAPE, "%s: the input has shape %s and the target %s; they must be the same", who,
                         PC__SHAPE_OF(x), PC__SHAPE_OF(y));
     if (!pc__is_float(x->dtype))
-        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be float32 or float64", who,
-                        pc_dtype_name(x->dtype));
+        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be floating", who, pc_dtype_name(x->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, x->dtype))};
+        x = pc__autocast_up(x);
+        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, pc_tensor_dtype(x)))};
         result = pc_keep(pc__call(op, in, 2, NULL, 0));
     }
     return result;
@@ -43,14 +44,32 @@ pc_status pc__infer_loss_backward(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
-/* d/dx = (sigmoid(x) - y) / n; d/dy = -x / n */
+/* Outputs: the loss, and its gradient at x, nothing where none is recorded. */
+pc_status pc__infer_bce_with_logits(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *x = call->in[0];
+    const int64_t none = 0;
+    pc__meta_contiguous(&out[0], x->dtype, 0, NULL);
+    if (pc__tape_wants(call))
+        pc__meta_contiguous(&out[1], x->dtype, x->ndim, x->shape);
+    else
+        pc__meta_contiguous(&out[1], x->dtype, 1, &none);
+    return PC_OK;
+}
+
+static pc_tensor *times(pc_tensor *t, pc_tensor *g)
+{
+    return g ? pc_mul(t, g) : t;
+}
+
+/* d/dx = (sigmoid(x) - y) / n, of the forward call; d/dy = -x / n */
 pc_status pc__grad_bce_with_logits(pc__grad *grad)
 {
-    pc_tensor *g = grad->out_grad[0], *x = grad->in[0], *y = grad->in[1];
+    pc_tensor *g = grad->out_grad[0], *x = grad->in[0];
     if (grad->needs[0])
-        PC__TRY(pc__set_grad(grad, 0, PC__CALL_PLAIN(bce_with_logits_backward, x, y, g)));
+        PC__TRY(pc__set_grad(grad, 0, times(grad->out[1], g)));
     if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, pc_mul(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g)));
+        PC__TRY(pc__set_grad(grad, 1, times(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g)));
     return PC_OK;
 }
 
@@ -79,7 +98,7 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(PC__CALL_PLAIN(cross_entropy, pc_contiguous(x), pc_contiguous(labels)));
+        result = pc_keep(PC__CALL_PLAIN(cross_entropy, pc_contiguous(pc__autocast_up(x)), pc_contiguous(labels)));
     }
     return result;
 }

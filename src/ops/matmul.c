@@ -1,4 +1,5 @@
 /* matmul.c: matrix products, in batches too. Any strides: the kernel reads transposed views where they lie. */
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 /* Shape rule for [..., m, k] x [..., k, n]; leading dimensions broadcast. */
@@ -23,7 +24,7 @@ static pc_status check(const pc_tensor *a, const pc_tensor *b)
         return pc__fail(PC_ERR_SHAPE, "matmul: both tensors need at least one dimension, got %s and %s",
                         PC__SHAPE_OF(a), PC__SHAPE_OF(b));
     if (a->dtype != b->dtype || !pc__is_float(a->dtype))
-        return pc__fail(PC_ERR_DTYPE, "matmul: the dtypes are %s and %s; both must be float32 or float64 (pc_cast)",
+        return pc__fail(PC_ERR_DTYPE, "matmul: the dtypes are %s and %s; both must be of one floating dtype (pc_cast)",
                         pc_dtype_name(a->dtype), pc_dtype_name(b->dtype));
     int64_t ka = a->shape[a->ndim - 1], kb = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
     if (ka != kb)
@@ -32,7 +33,7 @@ static pc_status check(const pc_tensor *a, const pc_tensor *b)
     return PC_OK;
 }
 
-pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
+static pc_tensor *matmul(pc_tensor *a, pc_tensor *b)
 {
     if (!a || !b)
         return PC__CALL_PLAIN(matmul, a, b);
@@ -49,6 +50,17 @@ pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
         if (a->ndim == 1)
             product = pc_squeeze(product, b->ndim == 1 ? -1 : -2);
         result = pc_keep(product);
+    }
+    return result;
+}
+
+pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
+{
+    if (!pc__autocasting())
+        return matmul(a, b);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(matmul(pc__autocast_down(a), pc__autocast_down(b)));
     }
     return result;
 }

@@ -7,8 +7,8 @@ static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec
 {
     if (x->ndim != 4 || !pc__is_float(x->dtype))
         return pc__fail(x->ndim != 4 ? PC_ERR_SHAPE : PC_ERR_DTYPE,
-                        "%s: the input is %s %s; it must be float32 or float64 [n, c, h, w]", who,
-                        pc_dtype_name(x->dtype), PC__SHAPE_OF(x));
+                        "%s: the input is %s %s; it must be floating [n, c, h, w]", who, pc_dtype_name(x->dtype),
+                        PC__SHAPE_OF(x));
     for (int i = 0; i < 2; i++) {
         spec->stride[i] = spec->stride[i] ? spec->stride[i] : spec->kernel[i];
         if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 ||

@@ -2,6 +2,7 @@
  * [outer, reduced, inner]. */
 #include "ops/reduce.h"
 
+#include "ops/autocast.h"
 #include "ops/table.h"
 #include "ops/view.h"
 #include "tensor/read.h"
@@ -72,7 +73,7 @@ static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
     describe(t, mask, keepdim, &want);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *ready = arrange(pc__as_dtype(t, pc__is_float(t->dtype) ? t->dtype : PC_I64), &mask);
+        pc_tensor *ready = arrange(pc__is_float(t->dtype) ? pc__autocast_up(t) : pc__as_dtype(t, PC_I64), &mask);
         if (ready) {
             describe(ready, mask, keepdim, &a);
             a.ndim = want.ndim;
@@ -128,7 +129,10 @@ static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
     describe(t, mask, keepdim, &a);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(pc_div_scalar(sum(t, mask, keepdim), (double)a.reduced));
+        /* a sum may be beyond 16 bits where the mean is not */
+        pc_tensor *in = pc__as_dtype(t, pc__is_half((pc_dtype)t->dtype) ? PC_F32 : (pc_dtype)t->dtype);
+        pc_tensor *value = in ? pc_div_scalar(sum(in, mask, keepdim), (double)a.reduced) : NULL;
+        result = pc_keep(pc__autocasting() ? value : pc__as_dtype(value, (pc_dtype)t->dtype));
     }
     return result;
 }

@@ -1,4 +1,5 @@
 /* softmax.c: softmax and its logarithm. The kernels work on the last dimension of a contiguous tensor. */
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 static pc_tensor *along(int op, pc_tensor *a, int dim)
@@ -10,7 +11,7 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
         return NULL;
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in = pc__is_float(a->dtype) ? a : pc__as_dtype(a, PC_F32);
+        pc_tensor *in = pc__is_float(a->dtype) ? pc__autocast_up(a) : pc__as_dtype(a, PC_F32);
         if (a->ndim && d != a->ndim - 1)
             in = pc_transpose(in, d, -1);
         in = pc_contiguous(in);

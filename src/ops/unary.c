@@ -1,4 +1,5 @@
 /* unary.c: functions of one tensor, element by element. */
+#include "ops/autocast.h"
 #include "ops/table.h"
 
 static pc_tensor *unary(int op, pc_tensor *a, bool keeps_integers)
@@ -19,14 +20,26 @@ pc_tensor *pc_neg(pc_tensor *a)
     return unary(PC__OP_neg, a, true);
 }
 
+/* In float32 where the thread casts. */
+static pc_tensor *exact(int op, pc_tensor *a)
+{
+    if (!pc__autocasting())
+        return unary(op, a, false);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(unary(op, pc__autocast_up(a), false));
+    }
+    return result;
+}
+
 pc_tensor *pc_exp(pc_tensor *a)
 {
-    return unary(PC__OP_exp, a, false);
+    return exact(PC__OP_exp, a);
 }
 
 pc_tensor *pc_log(pc_tensor *a)
 {
-    return unary(PC__OP_log, a, false);
+    return exact(PC__OP_log, a);
 }
 
 pc_tensor *pc_sqrt(pc_tensor *a)

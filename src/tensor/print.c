@@ -1,5 +1,6 @@
 /* print.c: tensors as text, by the rules of PyTorch's torch/_tensor_str.py: four digits, lines of 80 columns, three
  * items at each edge of a tensor of more than 1000 elements. */
+#include "tensor/half.h"
 #include "tensor/node.h"
 #include "tensor/read.h"
 #include "tensor/tensor.h"
@@ -33,6 +34,10 @@ static double value_at(const printer *p, int64_t i, int64_t *integer)
         return (double)(*integer = ((const int32_t *)(const void *)p->values)[i]);
     case PC_I64:
         return (double)(*integer = ((const int64_t *)(const void *)p->values)[i]);
+    case PC_F16:
+        return (double)pc__f16_float(((const pc_f16 *)(const void *)p->values)[i]);
+    case PC_BF16:
+        return (double)pc__bf16_float(((const pc_bf16 *)(const void *)p->values)[i]);
     case PC_F32:
         return (double)((const float *)(const void *)p->values)[i];
     default:

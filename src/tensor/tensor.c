@@ -1,6 +1,7 @@
 /* tensor.c: the life of a tensor, and questions to it. */
 #include "tensor/tensor.h"
 
+#include "tensor/half.h"
 #include "tensor/node.h"
 #include "tensor/read.h"
 
@@ -143,6 +144,8 @@ double pc_item(const pc_tensor *t)
         uint8_t u8;
         int32_t i32;
         int64_t i64;
+        pc_f16 f16;
+        pc_bf16 bf16;
         float f32;
         double f64;
     } value;
@@ -165,6 +168,10 @@ double pc_item(const pc_tensor *t)
         return value.i32;
     case PC_I64:
         return (double)value.i64;
+    case PC_F16:
+        return (double)pc__f16_float(value.f16);
+    case PC_BF16:
+        return (double)pc__bf16_float(value.bf16);
     case PC_F32:
         return (double)value.f32;
     default:

@@ -92,8 +92,16 @@ static inline int64_t pc__span(const pc_tensor *t)
 
 static inline bool pc__is_float(pc_dtype dtype)
 {
-    return dtype >= PC_F32;
+    return dtype >= PC_F16;
 }
+
+static inline bool pc__is_half(pc_dtype dtype)
+{
+    return dtype == PC_F16 || dtype == PC_BF16;
+}
+
+/* The dtype in which both meet. */
+pc_dtype pc__join_dtypes(pc_dtype a, pc_dtype b);
 
 pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b);
 
@@ -110,7 +118,7 @@ pc_tensor *pc__tensor_unscoped(const pc__meta *meta, pc_device device) PC_MUST_U
 
 static inline void *pc__data(const pc_tensor *t)
 {
-    static const uint8_t sizes[PC_DTYPE_COUNT] = {1, 1, 4, 8, 4, 8};
+    static const uint8_t sizes[PC_DTYPE_COUNT] = {1, 1, 4, 8, 2, 2, 4, 8};
     return (char *)t->storage->data + (size_t)t->offset * sizes[t->dtype];
 }
 

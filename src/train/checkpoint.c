@@ -1,16 +1,16 @@
-/* checkpoint.c: the file: "PCCKPT02", the length of the rest and its checksum, then a header and the tensors in order,
+/* checkpoint.c: the file: "PCCKPT03", the length of the rest and its checksum, then a header and the tensors in order,
  * each with its element count. Little-endian, as everything that Paracord runs on. A change of the header, or of what
  * its fields mean, takes a new number in the first word. */
 #include "train/checkpoint.h"
 
 #include "io/file.h"
-#include "nn/optimizer.h"
+#include "nn/scaler.h"
 
 #include <limits.h>
 #include <math.h>
 #include <paracord/autograd.h>
 
-static const char magic[8] = "PCCKPT02";
+static const char magic[8] = "PCCKPT03";
 
 /* Eight bytes a field: no gaps, and the same for every compiler. */
 typedef struct header {
@@ -48,14 +48,17 @@ static uint64_t checksum(const uint8_t *bytes, size_t n)
     return hash;
 }
 
-static int tensor_count(const pc_optimizer *o)
+static int tensor_count(const pc__fit *fit)
 {
-    return o->count * (1 + o->slots);
+    return fit->optimizer->count * (1 + fit->optimizer->slots) + (fit->scaler != NULL);
 }
 
-/* Parameters first, then the slots. */
-static pc_tensor *tensor_at(const pc_optimizer *o, int i)
+/* Parameters first, then the slots, then the loss scaler's numbers. */
+static pc_tensor *tensor_at(const pc__fit *fit, int i)
 {
+    const pc_optimizer *o = fit->optimizer;
+    if (i == o->count * (1 + o->slots))
+        return fit->scaler->numbers;
     return i < o->count ? o->parameters[i] : o->state[i - o->count];
 }
 
@@ -99,7 +102,7 @@ static void describe(const pc__fit *fit, const char *settings, header *h)
                   .draws = generator.step,
                   .step = fit->optimizer->settings.step,
                   .lr = fit->optimizer->settings.lr,
-                  .tensors = tensor_count(fit->optimizer)};
+                  .tensors = tensor_count(fit)};
     snprintf(h->settings, sizeof h->settings, "%s", settings);
 }
 
@@ -126,15 +129,16 @@ static void adopt(const header *h, pc__fit *fit)
                                   .images_per_second = h->images_per_second,
                                   .has_test = h->has_test != 0};
     fit->optimizer->settings.step = h->step;
+    fit->optimizer->guarded = false;
     fit->optimizer->settings.lr = h->lr;
     pc_generator_set((pc_generator){h->seed, h->draws});
 }
 
 pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
 {
-    const pc_optimizer *o = fit->optimizer;
     header h;
     PC__TRY(pc__fit_settle(fit));
+    PC__TRY(pc__optimizer_settle(fit->optimizer));
     describe(fit, settings, &h);
     front f = {{0}, 0, 0};
     memcpy(f.magic, magic, sizeof f.magic);
@@ -143,7 +147,7 @@ pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settin
     pc__text_append(&out, (const char *)&h, sizeof h);
     pc_status status = out.failed ? PC_ERR_MEMORY : PC_OK;
     for (int i = 0; i < h.tensors && status == PC_OK; i++)
-        status = put_tensor(&out, tensor_at(o, i));
+        status = put_tensor(&out, tensor_at(fit, i));
     if (status == PC_OK) {
         f.length = out.length - sizeof f;
         f.checksum = checksum((const uint8_t *)out.data + sizeof f, f.length);
@@ -174,10 +178,10 @@ static pc_status damaged(const char *path, const char *how)
     return pc__fail(PC_ERR_FORMAT, "%s is no checkpoint that can be resumed: %s; delete it to begin anew", path, how);
 }
 
-static pc_status take_tensors(const char *path, const pc_optimizer *o, const uint8_t *bytes, size_t n)
+static pc_status take_tensors(const char *path, const pc__fit *fit, const uint8_t *bytes, size_t n)
 {
-    for (int i = 0; i < tensor_count(o); i++) {
-        pc_tensor *t = tensor_at(o, i);
+    for (int i = 0; i < tensor_count(fit); i++) {
+        pc_tensor *t = tensor_at(fit, i);
         int64_t count;
         size_t size = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
         if (n < sizeof count + size)
@@ -215,9 +219,9 @@ static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__fit 
     PC__TRY(check_settings(path, h.settings, settings));
     if (!is_possible(&h))
         return damaged(path, "no training can stand where it says");
-    if (h.tensors != tensor_count(fit->optimizer))
+    if (h.tensors != tensor_count(fit))
         return damaged(path, "its network has another number of layers");
-    PC__TRY(take_tensors(path, fit->optimizer, bytes + sizeof f + sizeof h, n - sizeof f - sizeof h));
+    PC__TRY(take_tensors(path, fit, bytes + sizeof f + sizeof h, n - sizeof f - sizeof h));
     adopt(&h, fit);
     return PC_OK;
 }

@@ -1,8 +1,10 @@
 /* fit.c: the training loop. */
 #include "train/fit.h"
 
+#include "base/base.h"
+#include "data/gather.h"
 #include "device/trace.h"
-#include "tensor/tensor.h"
+#include "nn/optimizer.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -13,25 +15,60 @@ double pc__seconds_now(void)
     return (double)pc__now() * 1e-9;
 }
 
-static void replace(pc_tensor **kept, pc_tensor *t)
+static pc_status descend(const pc__fit *fit, pc_tensor *loss)
 {
-    pc_tensor_free(*kept);
-    *kept = pc_tensor_retain(t);
+    if (!fit->scaler) {
+        PC__TRY(pc_backward(loss));
+        return pc_optimizer_step(fit->optimizer);
+    }
+    pc_tensor *scaled = pc_scaler_scale(fit->scaler, loss);
+    PC__TRY(scaled ? pc_backward(scaled) : pc_error_last()->status);
+    PC__TRY(pc_scaler_step(fit->scaler, fit->optimizer));
+    return pc_scaler_update(fit->scaler);
+}
+
+pc_status pc__fit_scaler(pc__fit *fit)
+{
+    if (fit->mixed != PC_MIXED_F16 || fit->scaler)
+        return PC_OK;
+    fit->scaler = pc_scaler(pc_tensor_device(fit->optimizer->parameters[0]));
+    return fit->scaler ? PC_OK : pc_error_last()->status;
 }
 
 static pc_status learn(void *context)
 {
-    pc__learning *l = context;
-    pc_status status = PC_OK;
+    const pc__learning *l = context;
+    static const pc_dtype products[] = {[PC_MIXED_NONE] = PC_F32, [PC_MIXED_BF16] = PC_BF16, [PC_MIXED_F16] = PC_F16};
+    pc_status status = l->gathers ? pc__loader_gather(l->fit->train, l->x, l->y) : PC_OK;
+    PC__TRY(status);
     PC_SCOPE {
-        pc_tensor *logits = pc_forward(l->fit->net, l->x), *loss = pc__batch_loss(logits, l->y);
-        status = loss ? pc_backward(loss) : pc_error_last()->status;
+        pc_tensor *logits = NULL, *loss = NULL;
+        PC_AUTOCAST(products[l->fit->mixed]) {
+            logits = pc_forward(l->fit->net, l->x);
+            loss = pc__batch_loss(logits, l->y);
+        }
+        status = loss ? descend(l->fit, loss) : pc_error_last()->status;
         if (status == PC_OK)
-            status = pc_optimizer_step(l->fit->optimizer);
-        replace(&l->logits, logits);
-        replace(&l->loss, loss);
+            status = pc__tally_add(&l->fit->tally, logits, l->y, loss);
     }
     return status;
+}
+
+static void drop(pc__learning *l)
+{
+    pc_tensor_free(l->x);
+    pc_tensor_free(l->y);
+    l->x = l->y = NULL;
+}
+
+/* Whether the batch is a whole one, that a recorded step can take; the last one of several may be short. */
+static bool suits_recording(const pc__fit *fit, const pc_batch *batch)
+{
+    if (fit->tally.immediate || pc_step_why(fit->step))
+        return false;
+    if (fit->fixed.x)
+        return batch->n == pc_tensor_size(fit->fixed.x, 0);
+    return batch->first == 0 || batch->first + batch->n < pc_loader_count(fit->train);
 }
 
 static pc_status fix(pc_tensor **fixed, pc_tensor *t)
@@ -44,58 +81,50 @@ static pc_status fix(pc_tensor **fixed, pc_tensor *t)
     return *fixed ? PC_OK : pc_error_last()->status;
 }
 
-/* Whether the batch is a whole one, that a recorded step can take; the last one of several may be short. */
-static bool suits_recording(const pc__fit *fit, const pc_batch *batch)
-{
-    const pc__backend *backend = pc__backend_of(pc_tensor_device(batch->x).type);
-    if (!backend || backend->immediate || pc_step_why(fit->step))
-        return false;
-    if (fit->fixed.x)
-        return batch->n == pc_tensor_size(fit->fixed.x, 0);
-    return batch->first == 0 || batch->first + batch->n < pc_loader_count(fit->train);
-}
-
-/* The logits and the loss of a recording are always the same tensors: the next launch waits for their copies. */
 static pc_status learn_whole(pc__fit *fit, const pc_batch *batch)
 {
     pc__learning *l = &fit->fixed;
     l->fit = fit;
-    PC__TRY(fix(&l->x, batch->x));
-    PC__TRY(fix(&l->y, batch->y));
+    l->gathers = !batch->x;
+    if (!l->gathers) {
+        PC__TRY(fix(&l->x, batch->x));
+        PC__TRY(fix(&l->y, batch->y));
+    } else if (!l->y) {
+        drop(l);
+        PC__TRY(pc__loader_room(fit->train, batch->n, &l->x, &l->y));
+    }
     fit->step = fit->step ? fit->step : pc_step_new(learn, l, fit->optimizer);
-    PC__TRY(fit->step ? pc_step_run(fit->step) : pc_error_last()->status);
-    return pc__scorer_add(&fit->scorer, batch, l->logits, l->loss);
+    return fit->step ? pc_step_run(fit->step) : pc_error_last()->status;
+}
+
+static pc_status learn_part(pc__fit *fit, const pc_batch *batch)
+{
+    pc__learning l = {.fit = fit, .x = batch->x, .y = batch->y, .gathers = !batch->x};
+    if (!l.gathers)
+        return learn(&l);
+    pc_status status = pc__loader_room(fit->train, batch->n, &l.x, &l.y);
+    if (status == PC_OK)
+        status = learn(&l);
+    drop(&l);
+    return status;
 }
 
 static pc_status step(pc__fit *fit, const pc_batch *batch)
 {
-    if (suits_recording(fit, batch))
-        return learn_whole(fit, batch);
-    pc__learning *l = &fit->given;
-    l->fit = fit;
-    l->x = batch->x;
-    l->y = batch->y;
-    pc_status status = learn(l);
-    if (status == PC_OK)
-        status = pc__scorer_add(&fit->scorer, batch, l->logits, l->loss);
-    replace(&l->logits, NULL);
-    replace(&l->loss, NULL);
-    return status;
+    PC__TRY(suits_recording(fit, batch) ? learn_whole(fit, batch) : learn_part(fit, batch));
+    return pc__tally_passed(&fit->tally, batch->n);
 }
 
 static void end_steps(pc__fit *fit)
 {
     pc_step_free(fit->step);
-    replace(&fit->fixed.x, NULL);
-    replace(&fit->fixed.y, NULL);
-    replace(&fit->fixed.logits, NULL);
-    replace(&fit->fixed.loss, NULL);
+    drop(&fit->fixed);
     fit->step = NULL;
 }
 
 pc_status pc__fit_settle(pc__fit *fit)
 {
-    return pc__scorer_settle(&fit->scorer);
+    return pc__tally_settle(&fit->tally);
 }
 
 /* Time left in all, from the pace of this epoch. */
@@ -131,10 +160,12 @@ static bool wants_stop(const pc__fit *fit)
 /* The rest of the epoch under way. */
 static pc_status run_epoch(pc__fit *fit)
 {
+    bool resident = pc_loader_resident(fit->train, NULL, 0);
     PC__TRY(pc_loader_seek(fit->train, fit->at.epoch, fit->at.batch));
+    PC__TRY(pc__tally_begin(&fit->tally, pc__loader_device(fit->train)));
     pc_batch batch;
     double start = pc__seconds_now();
-    while (pc_loader_next(fit->train, &batch)) {
+    while (resident ? pc__loader_pass(fit->train, &batch) : pc_loader_next(fit->train, &batch)) {
         int64_t done = batch.first + batch.n;
         PC__TRY(step(fit, &batch));
         if (fit->at.batch + 1 == pc_loader_batches(fit->train))
@@ -197,9 +228,9 @@ static pc_status run_epochs(pc__fit *fit)
 pc_status pc__fit_run(pc__fit *fit)
 {
     pc_module_train(fit->net, true);
-    fit->scorer = (pc__scorer){.score = &fit->at.score};
+    fit->tally = (pc__tally){.score = &fit->at.score};
     pc_status status = run_epochs(fit);
-    pc__scorer_close(&fit->scorer);
+    pc__tally_close(&fit->tally);
     end_steps(fit);
     return status;
 }

@@ -2,8 +2,9 @@
 #ifndef PC__FIT_H
 #define PC__FIT_H
 
-#include "train/scorer.h"
+#include "train/tally.h"
 
+#include <paracord/amp.h>
 #include <paracord/step.h>
 #include <paracord/train.h>
 
@@ -16,16 +17,18 @@ typedef struct pc__standing {
     double seconds;  /* of that epoch so far */
 } pc__standing;
 
-/* What a step reads (owned in `fixed`, where the launches of a recording find it), and the last one's results. */
+/* What a step reads. */
 typedef struct pc__learning {
     struct pc__fit *fit;
     pc_tensor *x, *y;
-    pc_tensor *logits, *loss;
+    bool gathers; /* the step fills x and y itself (data/gather.h) */
 } pc__learning;
 
 typedef struct pc__fit {
     pc_module *net;
     pc_optimizer *optimizer;
+    pc_mixed mixed;          /* how to run the forward pass */
+    pc_scaler *scaler;       /* of PC_MIXED_F16, made by pc__fit_scaler; the owner of `fit` frees it */
     pc_loader *train, *test; /* test may be NULL */
     int epochs;
     const pc_train_callbacks *callbacks; /* may be NULL */
@@ -36,10 +39,11 @@ typedef struct pc__fit {
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
 
-    /* While it runs. On a device that works later whole batches are copied to where the recorded step reads them. */
-    pc__scorer scorer;
-    pc_step *step;             /* NULL: not yet, or not on this device */
-    pc__learning fixed, given; /* of the step, and for other batches */
+    /* While it runs. On a device that works later the recorded step reads whole batches from `fixed`, its own, where it
+     * gathers them itself if the pictures are on the device, and where they are copied to otherwise. */
+    pc__tally tally;
+    pc_step *step;      /* NULL: not yet, or not on this device */
+    pc__learning fixed; /* of the step */
 } pc__fit;
 
 /* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host
@@ -48,6 +52,9 @@ pc_status pc__fit_run(pc__fit *fit);
 
 /* Wait for the batches that are under way: fit->at.score then has them all. */
 pc_status pc__fit_settle(pc__fit *fit);
+
+/* Make the loss scaler where `mixed` needs one; before a checkpoint is loaded, and before it runs. */
+pc_status pc__fit_scaler(pc__fit *fit);
 
 /* Seconds of a clock that only goes forward. */
 double pc__seconds_now(void);

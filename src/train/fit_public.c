@@ -25,7 +25,20 @@ static pc_status check(const pc_module *net, const pc_optimizer *optimizer, cons
                         "pc_fit: %d epochs and settings of %zu bytes: epochs must be at least 0, the settings "
                         "below 1024 bytes",
                         options->epochs, strlen(options->settings));
+    if ((unsigned)options->mixed > PC_MIXED_F16)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_fit: mixed precision %d is none of PC_MIXED_NONE to PC_MIXED_F16",
+                        (int)options->mixed);
     return PC_OK;
+}
+
+static pc_status run(pc__fit *fit, const pc_fit_options *options)
+{
+    PC__TRY(pc__fit_scaler(fit));
+    if (options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0)
+        PC__TRY(pc__checkpoint_load(options->checkpoint, fit, options->settings));
+    PC__TRY(pc__fit_run(fit));
+    return options->checkpoint && fit->stopped ? pc__checkpoint_save(options->checkpoint, fit, options->settings)
+                                               : PC_OK;
 }
 
 pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
@@ -35,18 +48,18 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
     PC__TRY(check(net, optimizer, train, &options));
     pc__fit fit = {.net = net,
                    .optimizer = optimizer,
+                   .mixed = options.mixed,
                    .train = train,
                    .test = options.test,
                    .epochs = options.epochs ? options.epochs : 1,
                    .callbacks = options.callbacks,
                    .context = &options,
                    .passed = options.checkpoint ? passed : NULL};
-    if (options.checkpoint && options.resume && access(options.checkpoint, F_OK) == 0)
-        PC__TRY(pc__checkpoint_load(options.checkpoint, &fit, options.settings));
-    PC__TRY(pc__fit_run(&fit));
-    if (last)
+    pc_status status = run(&fit, &options);
+    pc_scaler_free(fit.scaler);
+    if (status == PC_OK && last)
         *last = fit.last;
-    return options.checkpoint && fit.stopped ? pc__checkpoint_save(options.checkpoint, &fit, options.settings) : PC_OK;
+    return status;
 }
 
 pc_status pc_evaluate(pc_module *net, pc_loader *loader, pc_score *score)

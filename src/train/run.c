@@ -43,7 +43,7 @@ static pc_status check_numbers(const pc_train_settings *s)
 static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
 {
     static const char *const resizes[] = {"nearest", "area"}, *const inits[] = {"torch", "glorot", "he"},
-                             *const optimizers[] = {"adam", "sgd"};
+                             *const optimizers[] = {"adam", "sgd"}, *const precisions[] = {"float32", "bf16", "f16"};
     pc_train_settings *s = &run->s;
     *s = *given;
     s->arch = s->arch ? s->arch : "article";
@@ -51,6 +51,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
     s->init = s->init ? s->init : "glorot";
     s->resize = s->resize ? s->resize : "nearest";
     s->device = s->device ? s->device : "auto";
+    s->precision = s->precision ? s->precision : "float32";
     s->out = s->out ? s->out : "run";
     s->epochs = s->epochs ? s->epochs : 25;
     s->batch = s->batch ? s->batch : 32;
@@ -58,10 +59,12 @@ static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
     s->lr = s->lr != 0 ? s->lr : 1e-3;
     PC__TRY(check_numbers(s));
     int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);
-    if (resize < 0 || init < 0 || choice("optimiser", s->optimizer, optimizers, 2) < 0)
+    int precision = choice("precision", s->precision, precisions, 3);
+    if (resize < 0 || init < 0 || precision < 0 || choice("optimiser", s->optimizer, optimizers, 2) < 0)
         return PC_ERR_ARGUMENT;
     run->resize = resize ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     run->init = (pc_init_kind)init;
+    run->fit.mixed = (pc_mixed)precision;
     return pc_device_parse(s->device, &run->device);
 }
 
@@ -76,7 +79,7 @@ static pc_status make_network(pc__run *run)
     run->fit.optimizer = strcmp(run->s.optimizer, "adam") == 0
                              ? pc_adam(run->fit.net, .lr = run->s.lr, .epsilon = 1e-7) /* Keras's */
                              : pc_sgd(run->fit.net, .lr = run->s.lr, .momentum = run->s.momentum);
-    return run->fit.optimizer ? PC_OK : pc_error_last()->status;
+    return run->fit.optimizer ? pc__fit_scaler(&run->fit) : pc_error_last()->status;
 }
 
 static pc_status save_checkpoint(pc__run *run, pc__fit *fit)
@@ -184,6 +187,7 @@ static void summarise(const pc__run *run, pc_train_summary *summary)
 static void release(pc__run *run)
 {
     pc_optimizer_free(run->fit.optimizer);
+    pc_scaler_free(run->fit.scaler);
     pc_module_free(run->fit.net);
     pc_loader_free(run->fit.train);
     pc_loader_free(run->fit.test);

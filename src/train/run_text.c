@@ -33,8 +33,14 @@ char *pc__run_describe(const pc__run *run)
     pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels, on %s", s->arch,
                  pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->size,
                  s->size, pc_device_name(run->device, device));
+    if (run->fit.mixed)
+        pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
         pc__text_add(&text, " (%d thread%s)", pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
+    char where[256];
+    (void)pc_loader_resident(run->fit.train, where, sizeof where);
+    if (run->device.type != PC_CPU)
+        pc__text_add(&text, "\n%s", where);
     if (run->resumed)
         pc__text_add(&text, "\ngoing on after epoch %lld, batch %lld", (long long)run->fit.at.epoch,
                      (long long)run->fit.at.batch);
@@ -64,6 +70,8 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__json_number(&text, numbers[i].value);
         pc__text_add(&text, "\n");
     }
+    if (run->fit.mixed)
+        pc__text_add(&text, "--precision %s\n", s->precision);
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
                  (unsigned long long)pc_loader_fingerprint(run->fit.train));
     run->settings = text.data;

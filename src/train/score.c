@@ -1,5 +1,6 @@
 /* score.c: losses and accuracies of batches. */
-#include "tensor/tensor.h"
+#include "data/gather.h"
+#include "ops/score.h"
 #include "train/scorer.h"
 
 #include <math.h>
@@ -13,13 +14,7 @@ pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y)
 
 int pc__named_class(const float *row, int64_t width)
 {
-    if (width == 1)
-        return row[0] >= 0;
-    int best = 0;
-    for (int64_t i = 1; i < width; i++)
-        if (row[i] > row[best])
-            best = (int)i;
-    return best;
+    return (int)pc__row_names(row, width);
 }
 
 static int64_t count_correct(const float *logits, int64_t width, const void *y, bool binary, int64_t n)
@@ -50,36 +45,58 @@ double pc__score_accuracy(const pc__score *score)
     return score->seen ? (double)score->correct / (double)score->seen : NAN;
 }
 
-static pc_status score_batch(pc_module *net, const pc_batch *batch, pc__scorer *scorer)
+/* Where results are looked at, they come to the host one by one; else their sums do. */
+typedef struct scoring {
+    pc_module *net;
+    pc__scorer each;
+    pc__tally sums;
+} scoring;
+
+static pc_status add(scoring *s, const pc_batch *batch, pc_tensor *logits, pc_tensor *loss)
+{
+    if (s->each.each)
+        return pc__scorer_add(&s->each, batch, logits, loss);
+    PC__TRY(pc__tally_add(&s->sums, logits, batch->y, loss));
+    return pc__tally_passed(&s->sums, batch->n);
+}
+
+static pc_status score_batch(scoring *s, const pc_batch *batch)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *logits = pc_forward(net, batch->x), *loss = pc__batch_loss(logits, batch->y);
-        status = loss ? pc__scorer_add(scorer, batch, logits, loss) : pc_error_last()->status;
+        pc_tensor *logits = pc_forward(s->net, batch->x), *loss = pc__batch_loss(logits, batch->y);
+        status = loss ? add(s, batch, logits, loss) : pc_error_last()->status;
     }
     return status;
+}
+
+static pc_status score_all(scoring *s, pc_loader *loader)
+{
+    pc_batch batch;
+    int64_t given = 0;
+    PC__TRY(pc_loader_seek(loader, 0, 0));
+    PC__TRY(pc__tally_begin(&s->sums, pc__loader_device(loader)));
+    while (pc_loader_next(loader, &batch)) {
+        PC__TRY(score_batch(s, &batch));
+        given += batch.n;
+    }
+    if (given < pc_loader_count(loader))
+        return pc_error_last()->status;
+    return s->each.each ? pc__scorer_settle(&s->each) : pc__tally_settle(&s->sums);
 }
 
 pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each, void *context, pc__score *score)
 {
     bool was_training = pc_module_is_training(net);
-    pc_batch batch;
-    pc__scorer scorer = {.score = score, .each = each, .context = context};
-    pc_status status = pc_loader_seek(loader, 0, 0);
-    int64_t given = 0;
+    scoring s = {net, {.score = score, .each = each, .context = context}, {.score = score}};
+    pc_status status = PC_OK;
     *score = (pc__score){0};
     pc_module_train(net, false);
     PC_NO_GRAD {
-        while (status == PC_OK && pc_loader_next(loader, &batch)) {
-            status = score_batch(net, &batch, &scorer);
-            given += batch.n;
-        }
+        status = score_all(&s, loader);
     }
-    if (status == PC_OK && given < pc_loader_count(loader))
-        status = pc_error_last()->status;
-    if (status == PC_OK)
-        status = pc__scorer_settle(&scorer);
-    pc__scorer_close(&scorer);
+    pc__scorer_close(&s.each);
+    pc__tally_close(&s.sums);
     pc_module_train(net, was_training);
     return status;
 }

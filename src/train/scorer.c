@@ -26,7 +26,7 @@ static pc_status take(pc__scorer *s, const pc__scored *batch)
     if (status == PC_OK) {
         int64_t width = batch->logits->shape[1];
         pc__score_add(s->score, rows, width, labels, pc__is_float(batch->seen.y->dtype), batch->seen.n, (double)loss);
-        if (s->each && !s->each(s->context, &batch->seen, rows, width))
+        if (!s->each(s->context, &batch->seen, rows, width))
             status = PC_ERR_INTERRUPTED;
     }
     pc__free(rows);
@@ -72,7 +72,7 @@ static pc_tensor *sent(pc_tensor *t)
     return copy;
 }
 
-static pc_status send(pc__scored *to, const pc_batch *batch, pc_tensor *logits, pc_tensor *loss, bool with_samples)
+static pc_status send(pc__scored *to, const pc_batch *batch, pc_tensor *logits, pc_tensor *loss)
 {
     pc_device device = pc_tensor_device(loss);
     to->seen = (pc_batch){.n = batch->n, .first = batch->first};
@@ -82,13 +82,11 @@ static pc_status send(pc__scored *to, const pc_batch *batch, pc_tensor *logits, 
     to->arrived = to->arrived || !to->loss ? to->arrived : pc_event_new(device);
     if (!to->loss || !to->arrived)
         return pc_error_last()->status;
-    if (with_samples) {
-        size_t bytes = (size_t)batch->n * sizeof *batch->sample;
-        int64_t *samples = pc__alloc(bytes);
-        if (!samples)
-            return PC_ERR_MEMORY;
-        to->seen.sample = memcpy(samples, batch->sample, bytes);
-    }
+    size_t bytes = (size_t)batch->n * sizeof *batch->sample;
+    int64_t *samples = pc__alloc(bytes);
+    if (!samples)
+        return PC_ERR_MEMORY;
+    to->seen.sample = memcpy(samples, batch->sample, bytes);
     return pc_event_record(to->arrived, NULL);
 }
 
@@ -112,7 +110,7 @@ pc_status pc__scorer_add(pc__scorer *s, const pc_batch *batch, pc_tensor *logits
     }
     PC__TRY(s->count == PC__AHEAD ? wait_for_oldest(s) : PC_OK);
     pc__scored *next = &s->ahead[(s->first + s->count++) % PC__AHEAD];
-    PC__TRY(send(next, batch, logits, loss, s->each != NULL));
+    PC__TRY(send(next, batch, logits, loss));
     return take_arrived(s);
 }
 

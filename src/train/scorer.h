@@ -1,8 +1,8 @@
-/* scorer.h: adds up batches without making the host stand still. On a device that works later, a batch's logits, labels
- * and loss start their way to the host when it is added, and are added up when they are there, in the order of the
- * batches: the sums have the bits that adding at once gives. Only when PC__AHEAD batches are under way does the host
- * wait, for the oldest: the program runs no further ahead of the device than that. On the CPU nothing is ever under
- * way.
+/* scorer.h: adds up batches whose results somebody looks at, without making the host stand still. On a device that
+ * works later, a batch's logits, labels and loss start their way to the host when it is added, and are added up when
+ * they are there, in the order of the batches: the sums have the bits that adding at once gives. Only when PC__AHEAD
+ * batches are under way does the host wait, for the oldest. On the CPU nothing is ever under way. Where nobody looks at
+ * each, tally.h is lighter.
  *
  *     pc__scorer scorer = {.score = &sums};
  *     ... pc__scorer_add(&scorer, &batch, logits, loss) ...
@@ -12,11 +12,7 @@
 #ifndef PC__SCORER_H
 #define PC__SCORER_H
 
-#include "train/score.h"
-
-#include <paracord/stream.h>
-
-#define PC__AHEAD 16
+#include "train/tally.h"
 
 /* A batch under way: copies on the host, and the mark behind them. */
 typedef struct pc__scored {
@@ -26,8 +22,8 @@ typedef struct pc__scored {
 } pc__scored;
 
 typedef struct pc__scorer {
-    pc__score *score;  /* where batches are added to */
-    pc__batch_fn each; /* may be NULL */
+    pc__score *score; /* where batches are added to */
+    pc__batch_fn each;
     void *context;
     pc__scored ahead[PC__AHEAD];
     int first, count;

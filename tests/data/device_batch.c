@@ -2,6 +2,8 @@
  * wrong on the way stays an error and nothing else. */
 #include "pictures.h"
 
+#include "data/gather.h"
+
 #include <paracord/loader.h>
 #include <paracord/memory.h>
 #include <paracord/ops.h>
@@ -75,17 +77,36 @@ static void assert_nothing_left(void)
     assert_int_equal(stats.in_use, 0);
 }
 
+/* Where the pictures are, for tests that run both ways. */
+static pc_residence residence;
+
+static int on_the_device(void **state)
+{
+    (void)state;
+    residence = PC_RESIDENT_AUTO;
+    return 0;
+}
+
+static int on_the_host(void **state)
+{
+    (void)state;
+    residence = PC_RESIDENT_NO;
+    return 0;
+}
+
 static pc_loader *open_on(pc_device device, int prefetch)
 {
-    return pc_picture_folder(root.s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 9, .flip = true,
-                             .augment = {.shear = 20,
-                                         .rotation = 30,
-                                         .zoom_low = 0.8,
-                                         .zoom_high = 1.2,
-                                         .channel_shift = 20,
-                                         .brightness_low = 0.6,
-                                         .brightness_high = 1.3},
-                             .device = device, .prefetch = prefetch);
+    pc_loader *loader =
+        pc_picture_folder(root.s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 9, .flip = true,
+                          .augment = {.shear = 20,
+                                      .rotation = 30,
+                                      .zoom_low = 0.8,
+                                      .zoom_high = 1.2,
+                                      .channel_shift = 20,
+                                      .brightness_low = 0.6,
+                                      .brightness_high = 1.3},
+                          .device = device, .prefetch = prefetch, .resident = residence);
+    return loader;
 }
 
 typedef struct contents {
@@ -259,7 +280,7 @@ static void every_operation_may_fail(void **state)
 {
     (void)state;
     const pc_sim_fault faults[] = {PC_SIM_FAIL_KERNEL, PC_SIM_FAIL_COPY};
-    const int64_t wanted[] = {10, 30}; /* kernels, copies to the device; reading copies too */
+    const int64_t wanted[] = {10, residence == PC_RESIDENT_NO ? 30 : 22}; /* kernels, copies; reading copies too */
     for (int f = 0; f < 2; f++)
         for (int64_t n = 1; n <= wanted[f]; n++)
             for (int prefetch = -1; prefetch < 3; prefetch += 2) {
@@ -314,6 +335,84 @@ static void device_memory_may_run_out(void **state)
     }
 }
 
+/* Where pictures live, and the line that says why. */
+static bool live_there(pc_residence wanted, char why[256])
+{
+    residence = wanted;
+    pc_loader *loader = open_on(sim, 0);
+    assert_not_null_ok(loader);
+    const bool resident = pc_loader_resident(loader, why, 256);
+    contents got;
+    pc_batch batch;
+    assert_true(pc_loader_next(loader, &batch));
+    assert_ok(read_batch(&batch, &got));
+    assert_memory_equal(&got, &expected()[0], sizeof got); /* either way */
+    pc_loader_free(loader);
+    assert_nothing_left();
+    return resident;
+}
+
+/* 18 pictures of 768 bytes, 80 for order and table and 4 for the label: 15336 bytes, half of 30672. */
+static void pictures_live_where_they_fit(void **state)
+{
+    (void)state;
+    char why[256];
+    assert_true(live_there(PC_RESIDENT_AUTO, why));
+    assert_non_null(strstr(why, "live on sim:0"));
+    assert_false(live_there(PC_RESIDENT_NO, why));
+    assert_non_null(strstr(why, ".resident"));
+    assert_int_equal(setenv("PARACORD_RESIDENT", "no", 1), 0);
+    assert_false(live_there(PC_RESIDENT_AUTO, why));
+    assert_non_null(strstr(why, "PARACORD_RESIDENT=no"));
+    assert_int_equal(unsetenv("PARACORD_RESIDENT"), 0);
+    for (int64_t more = -1024; more <= 1024; more += 2048) {
+        assert_ok(pc_memory_trim(sim));
+        assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 30720 + more * 4)));
+        assert_int_equal(live_there(PC_RESIDENT_AUTO, why), more > 0);
+        assert_non_null(strstr(why, more > 0 ? "live on sim:0" : "more than half"));
+    }
+    assert_ok(pc_memory_trim(sim));
+    assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)));
+    assert_false(pc_loader_resident(NULL, why, sizeof why));
+    pc_loader *loader = open_on(PC_DEVICE_CPU, 0);
+    assert_false(pc_loader_resident(loader, NULL, 0));
+    pc_loader_free(loader);
+    assert_fails(pc_picture_folder(root.s, .device = sim, .resident = (pc_residence)2), PC_ERR_ARGUMENT, "place");
+}
+
+/* Batches that a recorded step makes itself are the loader's, in any mixture, from any batch on. */
+static void passed_batches_are_the_same(void **state)
+{
+    (void)state;
+    const contents *want = expected();
+    contents got;
+    pc_loader *loader = open_on(sim, 0);
+    assert_not_null_ok(loader);
+    for (int from = 0; from < 2 * BATCHES; from++) {
+        assert_ok(pc_loader_seek(loader, from / BATCHES, from % BATCHES));
+        pc_batch batch;
+        for (int i = from; i < 2 * BATCHES; i++) {
+            const bool passes = (i + from) % 3 != 0;
+            while (!(passes ? pc__loader_pass(loader, &batch) : pc_loader_next(loader, &batch)))
+                assert_false(pc_failed());
+            assert_int_equal(batch.first, i % BATCHES * BATCH);
+            if (passes) {
+                assert_ok(pc__loader_room(loader, batch.n, &batch.x, &batch.y));
+                assert_ok(pc__loader_gather(loader, batch.x, batch.y));
+                batch.sample = want[i].samples; /* nothing is said of them */
+            }
+            assert_ok(read_batch(&batch, &got));
+            assert_memory_equal(&got, &want[i], sizeof got);
+            if (passes) {
+                pc_tensor_free(batch.x);
+                pc_tensor_free(batch.y);
+            }
+        }
+    }
+    pc_loader_free(loader);
+    assert_nothing_left();
+}
+
 static void three_classes_have_whole_numbers(void **state)
 {
     (void)state;
@@ -333,13 +432,26 @@ static void three_classes_have_whole_numbers(void **state)
     remove_root(&three);
 }
 
+#define ON_THE_DEVICE(test)                                                                                            \
+    {                                                                                                                  \
+#test " (pictures on the device)", test, on_the_device, NULL, NULL                                             \
+    }
+#define ON_THE_HOST(test)                                                                                              \
+    {                                                                                                                  \
+#test " (pictures on the host)", test, on_the_host, NULL, NULL                                                 \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_as_on_the_cpu),           cmocka_unit_test(the_program_may_run_ahead),
-        cmocka_unit_test(copies_go_beside_the_work),        cmocka_unit_test(every_operation_may_fail),
-        cmocka_unit_test(every_allocation_may_fail),        cmocka_unit_test(device_memory_may_run_out),
-        cmocka_unit_test(three_classes_have_whole_numbers),
+        ON_THE_DEVICE(the_same_as_on_the_cpu),         ON_THE_HOST(the_same_as_on_the_cpu),
+        ON_THE_DEVICE(the_program_may_run_ahead),      ON_THE_HOST(the_program_may_run_ahead),
+        ON_THE_HOST(copies_go_beside_the_work),        ON_THE_DEVICE(every_operation_may_fail),
+        ON_THE_HOST(every_operation_may_fail),         ON_THE_DEVICE(every_allocation_may_fail),
+        ON_THE_HOST(every_allocation_may_fail),        ON_THE_DEVICE(device_memory_may_run_out),
+        ON_THE_HOST(device_memory_may_run_out),        ON_THE_DEVICE(three_classes_have_whole_numbers),
+        ON_THE_HOST(three_classes_have_whole_numbers), cmocka_unit_test(pictures_live_where_they_fit),
+        ON_THE_DEVICE(passed_batches_are_the_same),
     };
     return cmocka_run_group_tests_name("data.device_batch", tests, set_up, tear_down);
 }

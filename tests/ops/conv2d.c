@@ -96,7 +96,92 @@ static void gradients_on_request(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(gradients_on_request)};
+/* A convolution with the sizes of one of the kernels' own ways. */
+typedef struct sizes {
+    int64_t n, c, h, w, o;
+    int kh, kw, stride, padding, pool;
+    pc_activation_kind activation;
+} sizes;
+
+/* y, and the gradients of x, weight and bias, of a convolution whose operands are these numbers. */
+static void convolve(const sizes *z, pc_dtype dtype, pc_device device, bool channels_last, pc_tensor *const *numbers,
+                     pc_tensor **result)
+{
+    pc_tensor *in[3];
+    for (int i = 0; i < 3; i++) {
+        in[i] = pc_to(numbers[i], device, dtype, false);
+        if (i == 0 && channels_last)
+            in[i] = pc_permute(pc_contiguous(pc_permute(in[i], PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+        assert_ok(pc_require_grad(in[i], true));
+    }
+    const pc_conv2d_spec spec = {.stride = {z->stride, z->stride},
+                                 .padding = {z->padding, z->padding},
+                                 .activation = z->activation,
+                                 .pool = z->pool};
+    result[0] = pc_fn_conv2d(in[0], in[1], in[2], spec);
+    assert_not_null_ok(result[0]);
+    const int64_t *shape = (int64_t[]){pc_tensor_size(result[0], 0), pc_tensor_size(result[0], 1),
+                                       pc_tensor_size(result[0], 2), pc_tensor_size(result[0], 3)};
+    pc_tensor *weights = pc_to(pc_reshape(numbers[3], pc_shape_of(4, shape)), device, dtype, false);
+    assert_ok(pc_backward(pc_sum(pc_mul(result[0], weights))));
+    for (int i = 0; i < 3; i++)
+        result[1 + i] = pc_grad(in[i]);
+    for (int i = 0; i < 4; i++)
+        result[i] = pc_to(result[i], PC_DEVICE_CPU, PC_F64, false);
+}
+
+/* Largest difference, as a share of the largest number. */
+static double apart(pc_tensor *a, pc_tensor *b)
+{
+    pc_tensor *difference = pc_sub(a, b);
+    return sqrt(pc_item(pc_max(pc_mul(difference, difference))) / pc_item(pc_max(pc_mul(b, b))));
+}
+
+static void as_in_double(void **state)
+{
+    static const sizes list[] = {
+        {3, 3, 64, 64, 32, 3, 3, 3, 0, 2, PC_RELU},   {2, 3, 64, 64, 32, 3, 3, 1, 0, 2, PC_RELU},
+        {2, 3, 17, 19, 40, 3, 3, 1, 1, 2, PC_TANH},   {2, 3, 17, 18, 20, 3, 3, 2, 1, 1, PC_RELU},
+        {5, 3, 9, 12, 8, 3, 3, 1, 0, 1, PC_NONE},     {2, 3, 33, 20, 33, 3, 3, 2, 0, 2, PC_SIGMOID},
+        {3, 32, 31, 31, 64, 3, 3, 1, 0, 2, PC_RELU},  {2, 32, 13, 15, 64, 3, 3, 1, 1, 2, PC_NONE},
+        {2, 32, 12, 12, 32, 3, 3, 1, 1, 1, PC_RELU},  {2, 16, 14, 11, 24, 5, 5, 1, 2, 1, PC_RELU},
+        {2, 64, 10, 10, 128, 1, 1, 1, 0, 1, PC_NONE}, {2, 24, 15, 15, 40, 3, 3, 2, 1, 1, PC_RELU},
+        {2, 48, 12, 14, 72, 3, 2, 2, 1, 2, PC_RELU},  {1, 3, 40, 40, 16, 7, 7, 2, 3, 1, PC_RELU},
+        {2, 6, 14, 14, 16, 5, 5, 1, 0, 2, PC_RELU},   {2, 10, 11, 11, 7, 3, 3, 1, 1, 3, PC_RELU},
+        {4, 1, 28, 28, 32, 3, 3, 1, 0, 2, PC_RELU},   {1, 128, 8, 8, 128, 3, 3, 1, 1, 1, PC_RELU},
+    };
+    static const struct {
+        pc_dtype dtype;
+        double apart;
+    } kinds[] = {{PC_F32, 2e-6}, {PC_F16, 2e-3}, {PC_BF16, 1.5e-2}};
+    (void)state;
+    for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
+        for (int order = 0; order < 6; order++)
+            PC_SCOPE {
+                const pc_dtype dtype = kinds[order / 2].dtype;
+                const sizes *z = &list[i];
+                const int64_t yh = ((z->h + 2 * z->padding - z->kh) / z->stride + 1) / z->pool,
+                              yw = ((z->w + 2 * z->padding - z->kw) / z->stride + 1) / z->pool;
+                pc_seed(7 + (uint64_t)i);
+                pc_tensor *numbers[4] = {
+                    pc_randn(PC_SHAPE(z->n, z->c, z->h, z->w), PC_F32, PC_DEVICE_CPU),
+                    pc_mul_scalar(pc_randn(PC_SHAPE(z->o, z->c, z->kh, z->kw), PC_F32, PC_DEVICE_CPU), 0.2),
+                    pc_mul_scalar(pc_randn(PC_SHAPE(z->o), PC_F32, PC_DEVICE_CPU), 0.2),
+                    pc_randn(PC_SHAPE(z->n * z->o * yh * yw), PC_F32, PC_DEVICE_CPU)};
+                pc_tensor *exact[4], *ours[4];
+                for (int k = 0; k < 4; k++)
+                    numbers[k] = pc_cast(pc_cast(numbers[k], dtype), PC_F32);
+                convolve(z, PC_F64, PC_DEVICE_CPU, order % 2, numbers, exact);
+                convolve(z, dtype, test_device(), order % 2, numbers, ours);
+                for (int k = 0; k < 4; k++)
+                    if (!(apart(ours[k], exact[k]) < kinds[order / 2].apart))
+                        fail_msg("case %d, order %d, result %d: %g apart", i, order, k, apart(ours[k], exact[k]));
+            }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(as_in_double),
+                                          cmocka_unit_test(gradients_on_request)};
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* golden.h: runs the cases of golden/ops.txt (golden/ops.py says what they hold): results and gradients against
- * PyTorch's, in float32 and again in float64. */
+ * PyTorch's, in float32, and again in float64, float16 and bfloat16. */
 #ifndef PC_TEST_GOLDEN_H
 #define PC_TEST_GOLDEN_H
 
@@ -41,7 +41,7 @@ typedef struct golden_op {
 
 static inline pc_dtype golden_dtype(const char *code)
 {
-    static const char *const codes[PC_DTYPE_COUNT] = {"b", "u8", "i32", "i64", "f32", "f64"};
+    static const char *const codes[PC_DTYPE_COUNT] = {"b", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"};
     for (int i = 0; i < PC_DTYPE_COUNT; i++)
         if (strcmp(code, codes[i]) == 0)
             return (pc_dtype)i;
@@ -128,6 +128,8 @@ static inline pc_tensor *golden_make(const double *values, int64_t n, pc_shape s
         uint8_t u8[GOLDEN_VALUES];
         int32_t i32[GOLDEN_VALUES];
         int64_t i64[GOLDEN_VALUES];
+        pc_f16 f16[GOLDEN_VALUES];
+        pc_bf16 bf16[GOLDEN_VALUES];
         float f32[GOLDEN_VALUES];
         double f64[GOLDEN_VALUES];
     } data;
@@ -145,6 +147,12 @@ static inline pc_tensor *golden_make(const double *values, int64_t n, pc_shape s
             break;
         case PC_I64:
             data.i64[i] = (int64_t)values[i];
+            break;
+        case PC_F16:
+            data.f16[i] = pc_f16_from_float((float)values[i]);
+            break;
+        case PC_BF16:
+            data.bf16[i] = pc_bf16_from_float((float)values[i]);
             break;
         case PC_F32:
             data.f32[i] = (float)values[i];
@@ -207,6 +215,12 @@ static inline double golden_read(const pc_tensor *t, double *values)
         case PC_I64:
             values[i] = (double)((int64_t *)(void *)raw)[i];
             break;
+        case PC_F16:
+            values[i] = (double)pc_f16_to_float(((pc_f16 *)(void *)raw)[i]);
+            break;
+        case PC_BF16:
+            values[i] = (double)pc_bf16_to_float(((pc_bf16 *)(void *)raw)[i]);
+            break;
         case PC_F32:
             values[i] = (double)((float *)(void *)raw)[i];
             break;
@@ -217,17 +231,23 @@ static inline double golden_read(const pc_tensor *t, double *values)
     return n ? values[0] : 0;
 }
 
-static inline bool golden_near(double got, double want, bool wide)
+/* A result in 16 bits is rounded once or twice; what a gradient rule adds up are roundings of terms of up to `terms`.
+ */
+static inline bool golden_near(double got, double want, double terms, pc_dtype real)
 {
     if (isnan(want) || isinf(want))
         return isnan(want) ? isnan(got) : got == want;
-    return fabs(got - want) <= (wide ? 1e-8 + 1e-6 * fabs(want) : 2e-6 + 1e-5 * fabs(want));
+    if (real == PC_F16 || real == PC_BF16) {
+        double last_place = real == PC_F16 ? 0x1p-10 : 0x1p-7;
+        return fabs(got - want) <= last_place * (2 * fabs(want) + terms) + (real == PC_F16 ? 0x1p-24 : 0);
+    }
+    return fabs(got - want) <= (real == PC_F64 ? 1e-8 + 1e-6 * fabs(want) : 2e-6 + 1e-5 * fabs(want));
 }
 
 static inline void golden_check(const golden *g, const char *what, const pc_tensor *t, pc_dtype dtype, pc_shape shape,
-                                const double *want, bool wide)
+                                const double *want, pc_dtype real)
 {
-    double got[GOLDEN_VALUES];
+    double got[GOLDEN_VALUES], terms = 0;
     if (!t)
         fail_msg("%s %s: no %s: %s", g->op, g->name, what, pc_error_last()->message);
     if (pc_tensor_dtype(t) != dtype)
@@ -241,18 +261,22 @@ static inline void golden_check(const golden *g, const char *what, const pc_tens
         fail_msg("%s %s: %s has another shape: %s", g->op, g->name, what, text);
     }
     golden_read(t, got);
+    bool gradient = strncmp(what, "gradient", 8) == 0;
+    for (int64_t i = 0; gradient && i < pc_tensor_count(t); i++)
+        terms = fmax(fmax(terms, 1), isfinite(want[i]) ? 2 * fabs(want[i]) : 0);
     for (int64_t i = 0; i < pc_tensor_count(t); i++)
-        if (!golden_near(got[i], want[i], wide))
+        if (!golden_near(got[i], want[i], terms, real))
             fail_msg("%s %s: element %d of %s (%s) is %.9g, want %.9g", g->op, g->name, (int)i, what,
                      pc_dtype_name(dtype), got[i], want[i]);
 }
 
-static inline pc_dtype golden_widened(pc_dtype dtype, bool wide)
+/* The dtype of a case's tensor when its float32 ones are `real`. */
+static inline pc_dtype golden_as(pc_dtype dtype, pc_dtype real)
 {
-    return wide && dtype == PC_F32 ? PC_F64 : dtype;
+    return dtype == PC_F32 ? real : dtype;
 }
 
-static inline void golden_backward(const golden *g, pc_tensor *y, pc_tensor **base, bool wide)
+static inline void golden_backward(const golden *g, pc_tensor *y, pc_tensor **base, pc_dtype real)
 {
     double weights[GOLDEN_VALUES];
     int64_t n = pc_tensor_count(y);
@@ -263,11 +287,11 @@ static inline void golden_backward(const golden *g, pc_tensor *y, pc_tensor **ba
         char what[32];
         snprintf(what, sizeof what, "gradient %d", k);
         if (g->grad[k].there)
-            golden_check(g, what, pc_grad(base[k]), pc_tensor_dtype(base[k]), g->in[k].shape, g->grad[k].values, wide);
+            golden_check(g, what, pc_grad(base[k]), pc_tensor_dtype(base[k]), g->in[k].shape, g->grad[k].values, real);
     }
 }
 
-static inline void golden_case(const golden *g, const golden_op *op, bool wide)
+static inline void golden_case(const golden *g, const golden_op *op, pc_dtype real)
 {
     pc_tensor *base[GOLDEN_TENSORS], *in[GOLDEN_TENSORS], *out[2] = {NULL, NULL};
     pc_error_clear();
@@ -275,24 +299,39 @@ static inline void golden_case(const golden *g, const golden_op *op, bool wide)
         bool differentiate = false;
         for (int i = 0; i < g->n_in; i++) {
             const golden_tensor *t = &g->in[i];
-            base[i] = golden_make(t->values, t->count, t->shape, golden_widened(t->dtype, wide));
+            base[i] = golden_make(t->values, t->count, t->shape, golden_as(t->dtype, real));
             differentiate |= g->grad[i].there;
-            if (t->dtype >= PC_F32)
+            if (t->dtype >= PC_F16)
                 assert_ok(pc_require_grad(base[i], true));
             in[i] = golden_views(base[i], t->views);
             assert_not_null_ok(in[i]);
         }
         op->run(g, in, out);
         for (int i = 0; i < g->n_out; i++)
-            golden_check(g, i ? "output 1" : "the result", out[i], golden_widened(g->out[i].dtype, wide),
-                         g->out[i].shape, g->out[i].values, wide);
+            golden_check(g, i ? "output 1" : "the result", out[i], golden_as(g->out[i].dtype, real), g->out[i].shape,
+                         g->out[i].values, real);
         if (differentiate)
-            golden_backward(g, out[0], base, wide);
+            golden_backward(g, out[0], base, real);
         for (int i = 0; i < g->n_in; i++)
-            golden_check(g, "an input, afterwards,", base[i], golden_widened(g->in[i].dtype, wide), g->in[i].shape,
-                         g->in[i].values, wide);
+            golden_check(g, "an input, afterwards,", base[i], golden_as(g->in[i].dtype, real), g->in[i].shape,
+                         g->in[i].values, real);
     }
     assert_false(pc_failed());
+}
+
+/* Whether a case says the same in 16 bits: its inputs are numbers there too. */
+static inline bool golden_fits(const golden *g, pc_dtype real)
+{
+    for (int i = 0; i < g->n_in; i++)
+        for (int k = 0; k < g->in[i].count && g->in[i].dtype == PC_F32; k++) {
+            double v = g->in[i].values[k];
+            double there = real == PC_F16    ? (double)pc_f16_to_float(pc_f16_from_float((float)v))
+                           : real == PC_BF16 ? (double)pc_bf16_to_float(pc_bf16_from_float((float)v))
+                                             : v;
+            if (there != v && !isnan(v))
+                return false;
+        }
+    return true;
 }
 
 /* All cases of one op; a cmocka test whose state is the golden_op. */
@@ -307,9 +346,11 @@ static inline void golden_test(void **state)
         bool floats = false;
         for (int i = 0; i < g.n_in; i++)
             floats |= g.in[i].dtype == PC_F32;
-        golden_case(&g, op, false);
-        if (floats && !g.single)
-            golden_case(&g, op, true);
+        static const pc_dtype others[] = {PC_F64, PC_F16, PC_BF16};
+        golden_case(&g, op, PC_F32);
+        for (int i = 0; floats && !g.single && i < 3; i++)
+            if (golden_fits(&g, others[i]))
+                golden_case(&g, op, others[i]);
         cases++;
     }
     fclose(file);

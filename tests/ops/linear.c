@@ -49,7 +49,166 @@ static void relu_keeps_nan(void **state)
     }
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(relu_keeps_nan)};
+/* --- against sums in double, in the sizes where one kernel does what several did --- */
+
+typedef struct layer_case {
+    int m, n, k;
+    pc_activation_kind activation;
+} layer_case;
+
+static double activated(pc_activation_kind kind, double x)
+{
+    return kind == PC_RELU ? (x > 0 ? x : 0) : kind == PC_SIGMOID ? 1 / (1 + exp(-x)) : kind == PC_TANH ? tanh(x) : x;
+}
+
+static double slope(pc_activation_kind kind, double y)
+{
+    return kind == PC_RELU ? y > 0 : kind == PC_SIGMOID ? y * (1 - y) : kind == PC_TANH ? 1 - y * y : 1;
+}
+
+static float *floats(size_t n)
+{
+    float *list = calloc(n, sizeof *list);
+    assert_non_null(list);
+    return list;
+}
+
+static float *read_all(pc_tensor *t)
+{
+    float *list = floats((size_t)pc_tensor_count(t));
+    assert_ok(pc_read(t, list, (size_t)pc_tensor_count(t) * sizeof *list));
+    return list;
+}
+
+static void check_forward(const layer_case *c, const float *x, const float *w, const float *b, const float *y)
+{
+    for (int i = 0; i < c->m; i++)
+        for (int j = 0; j < c->n; j++) {
+            double sum = (double)b[j];
+            for (int l = 0; l < c->k; l++)
+                sum += (double)x[i * c->k + l] * (double)w[j * c->k + l];
+            assert_close((double)y[i * c->n + j], activated(c->activation, sum), 2e-4);
+        }
+}
+
+/* g: the gradient before the activation. Every seventh column of dx and dw. */
+static void check_backward(const layer_case *c, const float *x, const float *w, const double *g, const float *dx,
+                           const float *dw, const float *db)
+{
+    for (int l = 0; l < c->k; l += 7) {
+        for (int i = 0; i < c->m; i++) {
+            double sum = 0;
+            for (int j = 0; j < c->n; j++)
+                sum += g[i * c->n + j] * (double)w[j * c->k + l];
+            assert_close((double)dx[i * c->k + l], sum, 2e-4);
+        }
+        for (int j = 0; j < c->n; j++) {
+            double sum = 0;
+            for (int i = 0; i < c->m; i++)
+                sum += g[i * c->n + j] * (double)x[i * c->k + l];
+            assert_close((double)dw[j * c->k + l], sum, 2e-4);
+        }
+    }
+    for (int j = 0; j < c->n; j++) {
+        double sum = 0;
+        for (int i = 0; i < c->m; i++)
+            sum += g[i * c->n + j];
+        assert_close((double)db[j], sum, 2e-4);
+    }
+}
+
+static pc_tensor *leaf(pc_tensor *t)
+{
+    assert_ok(pc_require_grad(t, true));
+    return t;
+}
+
+static void check_layer(const layer_case *c)
+{
+    PC_SCOPE {
+        const double share = 1 / sqrt((double)c->k);
+        pc_tensor *x = leaf(pc_randn(PC_SHAPE(c->m, c->k), PC_F32, test_device()));
+        pc_tensor *w = leaf(pc_mul_scalar(pc_randn(PC_SHAPE(c->n, c->k), PC_F32, test_device()), share));
+        pc_tensor *b = leaf(pc_randn(PC_SHAPE(c->n), PC_F32, test_device()));
+        pc_tensor *dy = pc_randn(PC_SHAPE(c->m, c->n), PC_F32, test_device());
+        pc_tensor *y = pc_fn_linear(x, w, b, c->activation);
+        assert_ok(pc_backward_with(y, dy));
+        float *hx = read_all(x), *hw = read_all(w), *hb = read_all(b), *hy = read_all(y), *hdy = read_all(dy);
+        float *dx = read_all(pc_grad(x)), *dw = read_all(pc_grad(w)), *db = read_all(pc_grad(b));
+        double *g = calloc((size_t)(c->m * c->n), sizeof *g);
+        for (int i = 0; i < c->m * c->n; i++)
+            g[i] = (double)hdy[i] * slope(c->activation, (double)hy[i]);
+        check_forward(c, hx, hw, hb, hy);
+        check_backward(c, hx, hw, g, dx, dw, db);
+        void *all[] = {hx, hw, hb, hy, hdy, dx, dw, db, g};
+        for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
+            free(all[i]);
+    }
+}
+
+static void sizes(void **state)
+{
+    (void)state;
+    static const layer_case cases[] = {{32, 128, 3200, PC_RELU}, {32, 1, 128, PC_NONE},    {1, 1, 1, PC_NONE},
+                                       {7, 3, 5, PC_TANH},       {33, 17, 65, PC_RELU},    {64, 64, 64, PC_SIGMOID},
+                                       {65, 130, 129, PC_RELU},  {200, 128, 640, PC_RELU}, {3, 10, 1000, PC_NONE},
+                                       {100, 2, 70, PC_RELU},    {31, 33, 4, PC_TANH},     {130, 70, 2, PC_NONE}};
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        check_layer(&cases[i]);
+    assert_no_leak();
+}
+
+static void assert_same(pc_tensor *a, pc_tensor *b)
+{
+    const size_t bytes = (size_t)pc_tensor_count(a) * sizeof(float);
+    float *x = read_all(a), *y = read_all(b);
+    assert_memory_equal(x, y, bytes);
+    free(x);
+    free(y);
+}
+
+/* Rows of x further apart than they are long, and beginning where no sixteen bytes do. */
+static void parts_of_rows(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *wide = pc_randn(PC_SHAPE(9, 50), PC_F32, test_device());
+        pc_tensor *w = leaf(pc_randn(PC_SHAPE(6, 40), PC_F32, test_device()));
+        pc_tensor *part = pc_slice(wide, 1, 3, 43, 1), *whole = leaf(pc_clone(part));
+        (void)leaf(part);
+        pc_tensor *one = pc_fn_linear(part, w, NULL, PC_RELU), *two = pc_fn_linear(whole, w, NULL, PC_RELU);
+        assert_same(one, two);
+        assert_ok(pc_backward(pc_sum(one)));
+        pc_tensor *first = pc_clone(pc_grad(w));
+        pc_zero_grad(w);
+        assert_ok(pc_backward(pc_sum(two)));
+        assert_same(first, pc_grad(w));
+        assert_same(pc_grad(part), pc_grad(whole));
+    }
+    assert_no_leak();
+}
+
+/* Infinities and NaN come out where IEEE's arithmetic puts them, whatever the kernel multiplies with. */
+static void beyond_numbers(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        static const float rows[4][2] = {{INFINITY, 1}, {3e38f, 0}, {NAN, 1}, {1, -INFINITY}};
+        pc_tensor *x = pc_from_data(rows, PC_SHAPE(4, 2), PC_F32, test_device());
+        pc_tensor *y = pc_fn_linear(x, pc_ones(PC_SHAPE(1, 2), PC_F32, test_device()), NULL, PC_NONE);
+        float *got = read_all(y);
+        assert_true(got[0] == INFINITY);
+        assert_true(got[1] == 3e38f);
+        assert_true(isnan(got[2]));
+        assert_true(got[3] == -INFINITY);
+        free(got);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(relu_keeps_nan),
+                                          cmocka_unit_test(sizes), cmocka_unit_test(parts_of_rows),
+                                          cmocka_unit_test(beyond_numbers)};
 
 int main(void)
 {

@@ -213,7 +213,7 @@ static void reading_back(void **state)
         assert_true(isnan(pc_item(NULL)));
         pc_error_clear();
         assert_fails(pc_data(NULL), PC_ERR_ARGUMENT, "NULL");
-        const double want[] = {1, 200, -3, 1e15, 0.5, 0.1};
+        const double want[PC_DTYPE_COUNT] = {1, 200, -3, 1e15, 65504, 0x1p-133, 0.5, 0.1};
         for (int dtype = 0; dtype < PC_DTYPE_COUNT; dtype++)
             assert_close(pc_item(pc_scalar(want[dtype], (pc_dtype)dtype, test_device())), want[dtype], 0);
     }

@@ -39,6 +39,9 @@ typedef struct job {
     double last_loss; /* that progress told of, at the end of an epoch */
 } job;
 
+/* Of the loaders that are opened next. */
+static pc_residence residence;
+
 /* The network of the articles. */
 static job begin(pc_device device)
 {
@@ -49,8 +52,9 @@ static job begin(pc_device device)
     assert_ok(pc_module_to(j.net, device, PC_F32));
     j.optimizer = pc_adam(j.net);
     j.train = pc_picture_folder(joined(data.s, "train").s, .size = SIZE, .batch = BATCH, .shuffle = true, .flip = true,
-                                .seed = 1, .device = device, .augment = {.shear = 10});
-    j.test = pc_picture_folder(joined(data.s, "test").s, .size = SIZE, .batch = 3, .device = device);
+                                .seed = 1, .device = device, .augment = {.shear = 10}, .resident = residence);
+    j.test =
+        pc_picture_folder(joined(data.s, "test").s, .size = SIZE, .batch = 3, .device = device, .resident = residence);
     assert_not_null_ok(j.optimizer);
     assert_not_null_ok(j.train);
     assert_not_null_ok(j.test);
@@ -122,11 +126,15 @@ static void assert_same(const job *a, const job *b)
     assert_memory_equal(p, q, sizeof p);
 }
 
-static void the_same_bits(void **state)
+static void the_same_bits_from(pc_residence there_too)
 {
-    (void)state;
-    assert_true(BATCHES > PC__AHEAD);
-    job here = begin(pc_device_pick(like())), there = begin(test_device());
+    assert_true((int)BATCHES > (int)PC__AHEAD);
+    job here = begin(pc_device_pick(like()));
+    residence = there_too;
+    job there = begin(test_device());
+    residence = PC_RESIDENT_AUTO;
+    assert_int_equal(pc_loader_resident(there.train, NULL, 0),
+                     test_device().type != PC_CPU && there_too == PC_RESIDENT_AUTO);
     pc_seed(8);
     fit(&here, NULL, false);
     pc_seed(8);
@@ -143,7 +151,19 @@ static void the_same_bits(void **state)
     end(&there);
 }
 
-/* Stopped on one device, in the first epoch or the second, and ended on the other. */
+static void the_same_bits(void **state)
+{
+    (void)state;
+    the_same_bits_from(PC_RESIDENT_AUTO);
+}
+
+static void the_same_bits_from_the_host(void **state)
+{
+    (void)state;
+    the_same_bits_from(PC_RESIDENT_NO);
+}
+
+/* Stopped on one device, in the first epoch or the second, and ended on the other, wherever the pictures were. */
 static void checkpoints_cross_over(void **state)
 {
     (void)state;
@@ -153,7 +173,10 @@ static void checkpoints_cross_over(void **state)
     pc_seed(8);
     fit(&whole, NULL, false);
     for (int i = 0; i < 4; i++) {
-        job first = begin(devices[i % 2]), second = begin(devices[1 - i % 2]);
+        residence = i % 3 ? PC_RESIDENT_AUTO : PC_RESIDENT_NO;
+        job first = begin(devices[i % 2]);
+        residence = PC_RESIDENT_AUTO;
+        job second = begin(devices[1 - i % 2]);
         first.stop_after = i < 2 ? 3 : BATCHES + 7;
         second.told = first.stop_after;
         second.stop_after = -1;
@@ -266,9 +289,65 @@ static void whole_runs(void **state)
     assert_same_answers(&model);
 }
 
+/* Operation number `fault` behind the making of the network fails, 0: none does. True: it ended with the weights of
+ * `whole`. */
+static bool trained_as(const job *whole, int64_t fault)
+{
+    const pc_device device = test_device();
+    job j = begin(device);
+    assert_ok(pc_device_synchronize(device));
+    assert_ok(pc_sim_inject(device, fault ? PC_SIM_FAIL_ANY : PC_SIM_NO_FAULT, fault));
+    pc_seed(8);
+    const bool fine = pc_fit(j.net, j.optimizer, j.train, PC_OPTIONS(pc_fit_options, .epochs = EPOCHS, .test = j.test),
+                             &j.last) == PC_OK;
+    if (fine)
+        assert_same(whole, &j);
+    end(&j);
+    return fine;
+}
+
+/* Wherever the device fails, on the way of the pictures, in an epoch's order, in a step or in its sums, training says
+ * so: no weights come of it that look right. */
+static void the_device_fails(void **state)
+{
+    (void)state;
+    const pc_device device = test_device();
+    if (device.type != PC_SIM)
+        skip();
+    job whole = begin(PC_DEVICE_CPU);
+    pc_seed(8);
+    fit(&whole, NULL, false);
+    assert_ok(pc_device_synchronize(device));
+    job made = begin(device); /* what trained_as does without its training */
+    assert_ok(pc_device_synchronize(device));
+    int64_t operations = pc_sim_operations(device), making = -operations;
+    end(&made);
+    made = begin(device);
+    assert_ok(pc_device_synchronize(device));
+    making += pc_sim_operations(device);
+    end(&made);
+    operations = pc_sim_operations(device);
+    assert_true(trained_as(&whole, 0));
+    operations = pc_sim_operations(device) - operations - making;
+    for (int64_t i = 1; i < operations; i += i < 40 ? 1 : 17) {
+        assert_false(trained_as(&whole, i));
+        pc_error_clear();
+        (void)!pc_device_synchronize(device);
+        pc_error_clear();
+    }
+    assert_true(trained_as(&whole, 0));
+    end(&whole);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(checkpoints_cross_over),
-                                       cmocka_unit_test(close_to_the_cpu), cmocka_unit_test(whole_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_bits),
+        cmocka_unit_test(the_same_bits_from_the_host),
+        cmocka_unit_test(checkpoints_cross_over),
+        cmocka_unit_test(close_to_the_cpu),
+        cmocka_unit_test(whole_runs),
+        cmocka_unit_test(the_device_fails),
+    };
     return cmocka_run_group_tests_name("train.device", tests, prepare, tidy);
 }

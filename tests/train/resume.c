@@ -1,9 +1,9 @@
 /* A training that goes on from a checkpoint, made after any batch, is the same bit by bit as one that never stopped:
- * with dropout, augmentation, momentum and a short last batch. */
+ * with dropout, augmentation, momentum, a loss scaler and a short last batch. */
 #include "../data/pictures.h"
 
 #include "device.h"
-#include "nn/optimizer.h"
+#include "nn/scaler.h"
 #include "train/checkpoint.h"
 
 enum { EPOCHS = 2, BATCHES = 4, MOMENTS = EPOCHS * BATCHES };
@@ -45,9 +45,17 @@ static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *resu
     return ++t->moment == t->save_at ? pc__checkpoint_save(path.s, fit, "--x 1\n") : PC_OK;
 }
 
-static void begin(training *t, bool adam)
+typedef struct kind {
+    bool adam;
+    pc_mixed mixed;
+} kind;
+
+/* The first scales are so large that gradients become infinite: such steps are left out and not counted. */
+static void begin(training *t, kind k)
 {
-    *t = (training){.fit = {.epochs = EPOCHS, .passed = passed, .context = t}};
+    *t = (training){.fit = {.epochs = EPOCHS, .passed = passed, .context = t, .mixed = k.mixed}};
+    if (k.mixed == PC_MIXED_F16)
+        t->fit.scaler = pc_scaler(test_device(), .initial = 0x1p23, .interval = 2);
     pc_seed(7);
     t->fit.train =
         pc_picture_folder(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3, .flip = true,
@@ -55,7 +63,7 @@ static void begin(training *t, bool adam)
     t->fit.net = on_device(pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_dropout(0.3),
                                          pc_flatten(), pc_linear(64, 8, .activation = PC_RELU), pc_dropout(0.5),
                                          pc_linear(8, 1)));
-    t->fit.optimizer = adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
+    t->fit.optimizer = k.adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
     assert_not_null_ok(t->fit.train);
     assert_not_null_ok(t->fit.optimizer);
     assert_int_equal(pc_loader_batches(t->fit.train), BATCHES);
@@ -65,6 +73,7 @@ static void end(training *t)
 {
     pc_loader_free(t->fit.train);
     pc_optimizer_free(t->fit.optimizer);
+    pc_scaler_free(t->fit.scaler);
     pc_module_free(t->fit.net);
 }
 
@@ -86,21 +95,26 @@ static void assert_same_state(const training *a, const training *b)
         assert_same_tensor(p->parameters[i], q->parameters[i]);
     for (int i = 0; i < p->count * p->slots; i++)
         assert_same_tensor(p->state[i], q->state[i]);
-    assert_int_equal(p->settings.step, q->settings.step);
+    int64_t steps[2];
+    assert_ok(pc__optimizer_updates(p, &steps[0]));
+    assert_ok(pc__optimizer_updates(q, &steps[1]));
+    assert_int_equal(steps[0], steps[1]);
+    if (a->fit.scaler)
+        assert_same_tensor(a->fit.scaler->numbers, b->fit.scaler->numbers);
     assert_int_equal(a->fit.at.epoch, b->fit.at.epoch);
     assert_memory_equal(&a->fit.last.loss, &b->fit.last.loss, sizeof(double));
 }
 
 /* Save after batch `moment`, throw everything away, go on from the file. */
-static void go_on_after(int moment, bool adam, const training *alone, pc_generator at_end)
+static void go_on_after(int moment, kind k, const training *alone, pc_generator at_end)
 {
     training first, second;
-    begin(&first, adam);
+    begin(&first, k);
     first.save_at = moment;
     first.fit.epochs = (moment + BATCHES - 1) / BATCHES; /* it is killed some time after the checkpoint */
     assert_ok(pc__fit_run(&first.fit));
     end(&first);
-    begin(&second, adam);
+    begin(&second, k);
     (void)pc_generator_get(); /* whatever the generator did meanwhile */
     pc_seed((uint64_t)moment);
     assert_ok(pc__checkpoint_load(path.s, &second.fit, "--x 1\n"));
@@ -116,28 +130,46 @@ static void go_on_after(int moment, bool adam, const training *alone, pc_generat
     end(&second);
 }
 
-static void from_any_batch(bool adam)
+static int64_t from_any_batch(kind k)
 {
     training alone;
-    begin(&alone, adam);
+    int64_t steps;
+    begin(&alone, k);
     assert_ok(pc__fit_run(&alone.fit));
     assert_int_equal(alone.moment, MOMENTS);
     pc_generator at_end = pc_generator_get();
     for (int moment = 1; moment <= MOMENTS; moment++)
-        go_on_after(moment, adam, &alone, at_end);
+        go_on_after(moment, k, &alone, at_end);
+    assert_ok(pc__optimizer_updates(alone.fit.optimizer, &steps));
     end(&alone);
+    return steps;
 }
 
 static void with_adam(void **state)
 {
     (void)state;
-    from_any_batch(true);
+    assert_int_equal(from_any_batch((kind){true, PC_MIXED_NONE}), MOMENTS);
 }
 
 static void with_momentum(void **state)
 {
     (void)state;
-    from_any_batch(false);
+    assert_int_equal(from_any_batch((kind){false, PC_MIXED_NONE}), MOMENTS);
+}
+
+static void with_bfloat16(void **state)
+{
+    (void)state;
+    assert_int_equal(from_any_batch((kind){true, PC_MIXED_BF16}), MOMENTS);
+}
+
+static void with_float16(void **state)
+{
+    (void)state;
+    for (int adam = 0; adam < 2; adam++) {
+        int64_t steps = from_any_batch((kind){adam, PC_MIXED_F16});
+        assert_in_range(steps, 1, MOMENTS - 1); /* some were left out */
+    }
 }
 
 /* Any part of a checkpoint, and any byte of it changed, is refused. */
@@ -145,7 +177,7 @@ static void damaged_checkpoints_are_refused(void **state)
 {
     (void)state;
     training t;
-    begin(&t, false);
+    begin(&t, (kind){false, PC_MIXED_NONE});
     assert_ok(pc__checkpoint_save(path.s, &t.fit, "--x 1\n"));
     assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 2\n") == PC_OK, PC_ERR_STATE,
                  "--x 1, and this run has --x 2");
@@ -172,6 +204,7 @@ static void damaged_checkpoints_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(with_adam), cmocka_unit_test(with_momentum),
+                                       cmocka_unit_test(with_bfloat16), cmocka_unit_test(with_float16),
                                        cmocka_unit_test(damaged_checkpoints_are_refused)};
     return cmocka_run_group_tests_name("train.resume", tests, prepare, tidy);
 }

@@ -92,6 +92,8 @@ static inline int64_t pc__pool_ow(const pc__pool *s)
  * conv2d_backward   from dy (the gradient at y), x, weight, y and argmax of the forward call: dx as x, dweight as
  *                   weight, dbias[o], each overwritten, each may be NULL. y may be NULL without activation, argmax
  *                   without pool, weight without dx, x without dweight.
+ * conv2d_to_planes, conv2d_backward_from_planes
+ *                   the same with y and dy in C order, [n][o][yh][yw]; argmax is still channels last.
  * max_pool2d        argmax: for each element of y, row * w + column of the maximum in its plane of x (the first of
  *                   equals; NaN counts as largest), or NULL.
  * max_pool2d_backward, avg_pool2d_backward   dx (overwritten) from dy.
@@ -103,6 +105,11 @@ static inline int64_t pc__pool_ow(const pc__pool *s)
     pc_status pc__conv2d_backward_##type##_##level(const pc__conv *s, const void *x, const void *weight,               \
                                                    const void *y, const uint8_t *argmax, const void *dy, void *dx,     \
                                                    void *dweight, void *dbias);                                        \
+    pc_status pc__conv2d_to_planes_##type##_##level(const pc__conv *s, const void *x, const void *weight,              \
+                                                    const void *bias, void *y, uint8_t *argmax);                       \
+    pc_status pc__conv2d_backward_from_planes_##type##_##level(const pc__conv *s, const void *x, const void *weight,   \
+                                                               const void *y, const uint8_t *argmax, const void *dy,   \
+                                                               void *dx, void *dweight, void *dbias);                  \
     pc_status pc__max_pool2d_##type##_##level(const pc__pool *s, const void *x, void *y, int32_t *argmax);             \
     pc_status pc__max_pool2d_backward_##type##_##level(const pc__pool *s, const int32_t *argmax, const void *dy,       \
                                                        void *dx);                                                      \

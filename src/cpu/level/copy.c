@@ -3,6 +3,7 @@
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/random.h"
+#include "tensor/half.h"
 
 #define CAST(from, to, F, T) PC__RUN1(cast_##from##_##to, F, T, a)
 #define CAST_TO_BOOL(from, F) PC__RUN1(cast_##from##_b8, F, bool, a != 0)
@@ -11,11 +12,17 @@
     CAST(from, u8, F, uint8_t)                                                                                         \
     CAST(from, i32, F, int32_t)                                                                                        \
     CAST(from, i64, F, int64_t)                                                                                        \
-    CAST(from, f32, F, float)                                                                                          \
-    CAST(from, f64, F, double)
+    CASTS_TO_FLOAT(from, F, a)
+/* 16-bit numbers come and go as floats, whatever is at the other end. */
+#define CASTS_TO_FLOAT(from, F, value)                                                                                 \
+    PC__RUN1(cast_##from##_f16, F, pc_f16, pc__f16_of((float)(value)))                                                 \
+    PC__RUN1(cast_##from##_bf16, F, pc_bf16, pc__bf16_of((float)(value)))                                              \
+    PC__RUN1(cast_##from##_f32, F, float, value)                                                                       \
+    PC__RUN1(cast_##from##_f64, F, double, value)
 #define ROW(from)                                                                                                      \
     {                                                                                                                  \
-        cast_##from##_b8, cast_##from##_u8, cast_##from##_i32, cast_##from##_i64, cast_##from##_f32, cast_##from##_f64 \
+        cast_##from##_b8, cast_##from##_u8, cast_##from##_i32, cast_##from##_i64, cast_##from##_f16,                   \
+            cast_##from##_bf16, cast_##from##_f32, cast_##from##_f64                                                   \
     }
 
 CASTS_FROM(b8, bool)
@@ -23,18 +30,21 @@ CASTS_FROM(u8, uint8_t)
 CASTS_FROM(i32, int32_t)
 CASTS_FROM(i64, int64_t)
 /* Fractions go to integers by way of int64, so that negative numbers wrap into uint8 as they do in PyTorch. */
-#define CASTS_FROM_FLOAT(from, F)                                                                                      \
-    CAST_TO_BOOL(from, F)                                                                                              \
-    PC__RUN1(cast_##from##_u8, F, uint8_t, (int64_t)a)                                                                 \
-    PC__RUN1(cast_##from##_i32, F, int32_t, (int64_t)a)                                                                \
-    CAST(from, i64, F, int64_t)                                                                                        \
-    CAST(from, f32, F, float)                                                                                          \
-    CAST(from, f64, F, double)
-CASTS_FROM_FLOAT(f32, float)
-CASTS_FROM_FLOAT(f64, double)
+#define CASTS_FROM_FLOAT(from, F, value)                                                                               \
+    PC__RUN1(cast_##from##_b8, F, bool, (value) != 0)                                                                  \
+    PC__RUN1(cast_##from##_u8, F, uint8_t, (int64_t)(value))                                                           \
+    PC__RUN1(cast_##from##_i32, F, int32_t, (int64_t)(value))                                                          \
+    PC__RUN1(cast_##from##_i64, F, int64_t, (int64_t)(value))                                                          \
+    CASTS_TO_FLOAT(from, F, value)
+CASTS_FROM_FLOAT(f16, pc_f16, pc__f16_float(a))
+CASTS_FROM_FLOAT(bf16, pc_bf16, pc__bf16_float(a))
+CASTS_FROM_FLOAT(f32, float, a)
+CASTS_FROM_FLOAT(f64, double, a)
 
-static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8),  ROW(u8),  ROW(i32),
-                                                                 ROW(i64), ROW(f32), ROW(f64)};
+static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8),  ROW(u8),   ROW(i32), ROW(i64),
+                                                                 ROW(f16), ROW(bf16), ROW(f32), ROW(f64)};
+
+PC__RUN1(move_16, uint16_t, uint16_t, a)
 
 static pc_status convert(pc_tensor *to, pc_tensor *from)
 {
@@ -45,7 +55,8 @@ static pc_status convert(pc_tensor *to, pc_tensor *from)
     }
     pc__loop loop;
     pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, NULL);
-    pc__loop_run(&loop, casts[from->dtype][to->dtype], 1);
+    bool move = to->dtype == from->dtype && pc__is_half((pc_dtype)to->dtype); /* the bits, of NaNs too */
+    pc__loop_run(&loop, move ? move_16 : casts[from->dtype][to->dtype], 1);
     return PC_OK;
 }
 
@@ -76,6 +87,7 @@ PC__KERNEL(copy)
         }                                                                                                              \
     }
 FILL(uint8_t)
+FILL(uint16_t)
 FILL(uint32_t)
 FILL(uint64_t)
 
@@ -89,6 +101,8 @@ PC__KERNEL(fill)
         uint8_t u8;
         int32_t i32;
         int64_t i64;
+        pc_f16 f16;
+        pc_bf16 bf16;
         float f32;
         double f64;
     } value = {.i64 = 0};
@@ -105,6 +119,12 @@ PC__KERNEL(fill)
     case PC_I64:
         value.i64 = (int64_t)a->value;
         break;
+    case PC_F16:
+        value.f16 = pc__f16_of((float)a->value);
+        break;
+    case PC_BF16:
+        value.bf16 = pc__bf16_of((float)a->value);
+        break;
     case PC_F32:
         value.f32 = (float)a->value;
         break;
@@ -114,7 +134,9 @@ PC__KERNEL(fill)
     size_t size = pc_dtype_size(t->dtype);
     pc__loop loop;
     pc__loop_make(&loop, 1, &t, &value);
-    pc__loop_run(&loop, size == 1 ? fill_uint8_t : size == 4 ? fill_uint32_t : fill_uint64_t, 1);
+    static const pc__run_fn runs[] = {
+        [1] = fill_uint8_t, [2] = fill_uint16_t, [4] = fill_uint32_t, [8] = fill_uint64_t};
+    pc__loop_run(&loop, runs[size], 1);
     return PC_OK;
 }
 
@@ -143,7 +165,8 @@ SAXPY(f64, double, double)
 PC__KERNEL(saxpy)
 {
     (void)stream;
-    static const pc__run_fn runs[PC_DTYPE_COUNT] = {NULL, saxpy_u8, saxpy_i32, saxpy_i64, saxpy_f32, saxpy_f64};
+    static const pc__run_fn runs[PC_DTYPE_COUNT] = {
+        [PC_U8] = saxpy_u8, [PC_I32] = saxpy_i32, [PC_I64] = saxpy_i64, [PC_F32] = saxpy_f32, [PC_F64] = saxpy_f64};
     return pc__each(call, runs, 2);
 }
 

@@ -32,9 +32,21 @@ PC__RUN2(mul_f64, double, double, a *b)
 PC__RUN2(div_f32, float, float, a / b)
 PC__RUN2(div_f64, double, double, a / b)
 
-KERNEL(add, 1, {add_bool, add_u8, add_i32, add_i64, add_f32, add_f64})
-KERNEL(sub, 1, {NULL, sub_u8, sub_i32, sub_i64, sub_f32, sub_f64})
-KERNEL(mul, 1, {mul_bool, mul_u8, mul_i32, mul_i64, mul_f32, mul_f64})
+KERNEL(add, 1,
+       {[PC_BOOL] = add_bool,
+        [PC_U8] = add_u8,
+        [PC_I32] = add_i32,
+        [PC_I64] = add_i64,
+        [PC_F32] = add_f32,
+        [PC_F64] = add_f64})
+KERNEL(sub, 1, {[PC_U8] = sub_u8, [PC_I32] = sub_i32, [PC_I64] = sub_i64, [PC_F32] = sub_f32, [PC_F64] = sub_f64})
+KERNEL(mul, 1,
+       {[PC_BOOL] = mul_bool,
+        [PC_U8] = mul_u8,
+        [PC_I32] = mul_i32,
+        [PC_I64] = mul_i64,
+        [PC_F32] = mul_f32,
+        [PC_F64] = mul_f64})
 KERNEL(div, 4, {[PC_F32] = div_f32, [PC_F64] = div_f64})
 
 PC__RUN1(neg_u8, uint8_t, uint8_t, -a)
@@ -42,7 +54,7 @@ PC__RUN1(neg_i32, int32_t, int32_t, 0u - (uint32_t)a)
 PC__RUN1(neg_i64, int64_t, int64_t, 0ull - (uint64_t)a)
 PC__RUN1(neg_f32, float, float, -a)
 PC__RUN1(neg_f64, double, double, -a)
-KERNEL(neg, 1, {NULL, neg_u8, neg_i32, neg_i64, neg_f32, neg_f64})
+KERNEL(neg, 1, {[PC_U8] = neg_u8, [PC_I32] = neg_i32, [PC_I64] = neg_i64, [PC_F32] = neg_f32, [PC_F64] = neg_f64})
 
 /* !(a <= 0) keeps NaN */
 PC__RUN1(relu_u8, uint8_t, uint8_t, a)
@@ -50,7 +62,7 @@ PC__RUN1(relu_i32, int32_t, int32_t, a > 0 ? a : 0)
 PC__RUN1(relu_i64, int64_t, int64_t, a > 0 ? a : 0)
 PC__RUN1(relu_f32, float, float, a <= 0 ? 0 : a)
 PC__RUN1(relu_f64, double, double, a <= 0 ? 0 : a)
-KERNEL(relu, 1, {NULL, relu_u8, relu_i32, relu_i64, relu_f32, relu_f64})
+KERNEL(relu, 1, {[PC_U8] = relu_u8, [PC_I32] = relu_i32, [PC_I64] = relu_i64, [PC_F32] = relu_f32, [PC_F64] = relu_f64})
 
 #define FUNCTION(name, cost, f32, f64)                                                                                 \
     PC__RUN1(name##_f32, float, float, f32)                                                                            \
@@ -80,7 +92,13 @@ BACKWARD(tanh, a *(1 - b * b))
     PC__RUN2(name##_i64, int64_t, bool, expression)                                                                    \
     PC__RUN2(name##_f32, float, bool, expression)                                                                      \
     PC__RUN2(name##_f64, double, bool, expression)                                                                     \
-    KERNEL(name, 1, {name##_bool, name##_u8, name##_i32, name##_i64, name##_f32, name##_f64})
+    KERNEL(name, 1,                                                                                                    \
+           {[PC_BOOL] = name##_bool,                                                                                   \
+            [PC_U8] = name##_u8,                                                                                       \
+            [PC_I32] = name##_i32,                                                                                     \
+            [PC_I64] = name##_i64,                                                                                     \
+            [PC_F32] = name##_f32,                                                                                     \
+            [PC_F64] = name##_f64})
 
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)
@@ -100,6 +118,7 @@ COMPARE(ge, a >= b)
         }                                                                                                              \
     }
 WHERE(uint8_t)
+WHERE(uint16_t)
 WHERE(uint32_t)
 WHERE(uint64_t)
 
@@ -107,9 +126,10 @@ PC__KERNEL(where)
 {
     (void)stream;
     pc_tensor *operands[4] = {call->out[0], call->in[0], call->in[1], call->in[2]};
-    size_t size = pc_dtype_size(call->out[0]->dtype);
+    static const pc__run_fn runs[] = {
+        [1] = where_uint8_t, [2] = where_uint16_t, [4] = where_uint32_t, [8] = where_uint64_t};
     pc__loop loop;
     pc__loop_make(&loop, 4, operands, NULL);
-    pc__loop_run(&loop, size == 1 ? where_uint8_t : size == 4 ? where_uint32_t : where_uint64_t, 2);
+    pc__loop_run(&loop, runs[pc_dtype_size(call->out[0]->dtype)], 2);
     return PC_OK;
 }

@@ -65,6 +65,67 @@ PC__KERNEL(linear)
     return PICK(gemm, y)(&g);
 }
 
+/* The gradient through the activation, and its column sums. */
+static void through(pc_activation_kind kind, const pc_tensor *dy, const float *y, float *restrict g,
+                    double *restrict sums)
+{
+    const int64_t n = dy->shape[1];
+    const float *from = pc__data(dy);
+    for (int64_t r = 0; r < dy->shape[0]; r++, from += n, y += n, g += n)
+        for (int64_t i = 0; i < n; i++) {
+            g[i] = kind == PC_RELU      ? (y[i] <= 0 ? 0 : from[i])
+                   : kind == PC_SIGMOID ? from[i] * y[i] * (1 - y[i])
+                   : kind == PC_TANH    ? from[i] * (1 - y[i] * y[i])
+                                        : from[i];
+            sums[i] += (double)g[i];
+        }
+}
+
+PC__KERNEL(linear_backward)
+{
+    (void)stream;
+    const pc__linear_backward_attributes *a = call->attributes;
+    const pc_tensor *dy = call->in[0], *x = call->in[2], *w = call->n_in > 3 ? call->in[3] : NULL;
+    const int64_t m = dy->shape[0], n = dy->shape[1], k = x->shape[1];
+    double *sums = pc__alloc_aligned((size_t)n * sizeof *sums + (size_t)(m * n) * sizeof(float), 64);
+    if (!sums)
+        return PC_ERR_MEMORY;
+    float *g = (float *)(sums + n), *db = pc__data(call->out[2]);
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    through(a->activation, dy, pc__data(call->in[1]), g, sums);
+    for (int64_t i = 0; i < n; i++)
+        db[i] = (float)sums[i];
+    const pc__gemm dx = {.m = m,
+                         .n = k,
+                         .k = n,
+                         .a = g,
+                         .a_rs = n,
+                         .a_cs = 1,
+                         .b = w ? pc__data(w) : NULL,
+                         .b_rs = k,
+                         .b_cs = 1,
+                         .c = pc__data(call->out[0]),
+                         .c_rs = k,
+                         .c_cs = 1};
+    const pc__gemm dw = {.m = n,
+                         .n = k,
+                         .k = m,
+                         .a = g,
+                         .a_rs = 1,
+                         .a_cs = n,
+                         .b = pc__data(x),
+                         .b_rs = x->strides[0],
+                         .b_cs = x->strides[1],
+                         .c = pc__data(call->out[1]),
+                         .c_rs = k,
+                         .c_cs = 1};
+    pc_status status = w ? PC__K(gemm_f32)(&dx) : PC_OK;
+    if (status == PC_OK)
+        status = PC__K(gemm_f32)(&dw);
+    pc__free(sums);
+    return status;
+}
+
 static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc_conv2d_spec *spec)
 {
     return (pc__conv){.n = x->shape[0],
@@ -93,8 +154,10 @@ PC__KERNEL(conv2d)
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     pc__conv s = geometry(x, w, &a->spec);
-    return PICK(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
-                           pc__data(call->out[0]), data_or_null(call->out[1]));
+    pc_status (*run)(const pc__conv *, const void *, const void *, const void *, void *, uint8_t *) =
+        a->planes ? PICK(conv2d_to_planes, x) : PICK(conv2d, x);
+    return run(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL, pc__data(call->out[0]),
+               data_or_null(call->out[1]));
 }
 
 PC__KERNEL(conv2d_backward)
@@ -103,10 +166,11 @@ PC__KERNEL(conv2d_backward)
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->in[2], *g = call->in[4];
     pc__conv s = geometry(x, w, &a->spec);
-    return PICK(conv2d_backward, x)(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]), pc__data(g),
-                                    a->needs[0] ? pc__data(call->out[0]) : NULL,
-                                    a->needs[1] ? pc__data(call->out[1]) : NULL,
-                                    a->needs[2] ? pc__data(call->out[2]) : NULL);
+    pc_status (*run)(const pc__conv *, const void *, const void *, const void *, const uint8_t *, const void *, void *,
+                     void *, void *) = a->planes ? PICK(conv2d_backward_from_planes, x) : PICK(conv2d_backward, x);
+    return run(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]), pc__data(g),
+               a->needs[0] ? pc__data(call->out[0]) : NULL, a->needs[1] ? pc__data(call->out[1]) : NULL,
+               a->needs[2] ? pc__data(call->out[2]) : NULL);
 }
 
 static pc__pool windows(const int64_t *x, const pc_pool2d_spec *spec)

@@ -2,6 +2,7 @@
 #include "ops/random.h"
 
 #include "cpu/level/kernels.h"
+#include "tensor/half.h"
 
 /* Blocks of four numbers come in pieces, so that claiming one costs little beside drawing it. */
 #define BLOCKS 1024
@@ -33,10 +34,26 @@ static pc_status draw_all(const pc_call *call, int cost, void (*draw)(const draw
 
 static void put(pc_tensor *t, int64_t i, double value)
 {
-    if (t->dtype == PC_F32)
+    switch ((pc_dtype)t->dtype) {
+    case PC_F16:
+        ((pc_f16 *)pc__data(t))[i] = pc__f16_of((float)value);
+        break;
+    case PC_BF16:
+        ((pc_bf16 *)pc__data(t))[i] = pc__bf16_of((float)value);
+        break;
+    case PC_F32:
         ((float *)pc__data(t))[i] = (float)value;
-    else
+        break;
+    default:
         ((double *)pc__data(t))[i] = value;
+    }
+}
+
+/* In [0, 1). Of the word's 24 bits 16-bit numbers take as many as they hold: rounded, the largest would be 1. */
+static double unit(const pc_tensor *t, uint32_t word)
+{
+    uint32_t left_out = t->dtype == PC_F16 ? 1u << 21 : t->dtype == PC_BF16 ? 1u << 24 : 1;
+    return (double)pc_uniform_f32(word & ~(left_out - 1));
 }
 
 static void draw_uniform(const drawing *d, int64_t block)
@@ -44,7 +61,7 @@ static void draw_uniform(const drawing *d, int64_t block)
     uint32_t w[4];
     pc_philox(d->a->seed, d->stream, (uint64_t)block, w);
     for (int64_t k = 0; k < 4 && block * 4 + k < d->n; k++)
-        put(d->call->out[0], block * 4 + k, d->a->low + (d->a->high - d->a->low) * (double)pc_uniform_f32(w[k]));
+        put(d->call->out[0], block * 4 + k, d->a->low + (d->a->high - d->a->low) * unit(d->call->out[0], w[k]));
 }
 
 PC__KERNEL(uniform)

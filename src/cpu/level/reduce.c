@@ -110,8 +110,9 @@ MAX_RUN(f64, double, a > best || (a != a && best == best))
 PC__KERNEL(max)
 {
     (void)stream;
-    static void (*const runs[PC_DTYPE_COUNT])(const pc__reduce_attributes *, const void *, void *,
-                                              int64_t *) = {max_bool, max_u8, max_i32, max_i64, max_f32, max_f64};
+    static void (*const runs[PC_DTYPE_COUNT])(const pc__reduce_attributes *, const void *, void *, int64_t *) = {
+        [PC_BOOL] = max_bool, [PC_U8] = max_u8,   [PC_I32] = max_i32,
+        [PC_I64] = max_i64,   [PC_F32] = max_f32, [PC_F64] = max_f64};
     runs[call->in[0]->dtype](call->attributes, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
     return PC_OK;
 }

@@ -1,4 +1,5 @@
 /* step.c: optimiser updates: all parameters in one call, each element once through the cache. */
+#include "ops/scale.h"
 #include "ops/step.h"
 
 #include "cpu/level/kernels.h"
@@ -85,12 +86,18 @@ static void run_piece(void *context, int64_t r)
 
 static void over_all(const pc_call *call, const pieces *q, run_fn run)
 {
-    int count = q->a->count, slots = (call->n_in - !q->a->step) / count - 2;
+    int count = q->a->count, slots = (call->n_in - !q->a->step - q->a->guarded) / count - 2;
     for (int i = 0; i < count; i++) {
         int64_t n = pc_tensor_count(call->in[i]);
         updating u = {q, call->in + i, slots, n, run};
         pc__parallel(pc__threads(n * 16), (n + RUN - 1) / RUN, run_piece, &u);
     }
+}
+
+static bool is_off(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    return a->guarded && ((const float *)pc__data(call->in[call->n_in - 1 - !a->step]))[PC__SCALER_FOUND] != 0;
 }
 
 static int64_t number(const pc_call *call)
@@ -102,7 +109,8 @@ static int64_t number(const pc_call *call)
 PC__KERNEL(sgd_step)
 {
     (void)stream;
-    over_all(call, &(pieces){.a = call->attributes, .step = number(call)}, run_sgd);
+    if (!is_off(call))
+        over_all(call, &(pieces){.a = call->attributes, .step = number(call)}, run_sgd);
     return PC_OK;
 }
 
@@ -112,6 +120,7 @@ PC__KERNEL(adam_step)
     const pc__step_attributes *a = call->attributes;
     double t = (double)number(call);
     pieces q = {.a = a, .step_size = a->lr / (1 - pow(a->beta1, t)), .root2 = sqrt(1 - pow(a->beta2, t))};
-    over_all(call, &q, run_adam);
+    if (!is_off(call))
+        over_all(call, &q, run_adam);
     return PC_OK;
 }

@@ -1,0 +1,246 @@
+/* add.c: paracord add, c = a + b, the first program of every course. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <paracord/ops.h>
+
+#include "ladder.h"
+#include "program.h"
+#include "text.h"
+
+typedef struct add_settings {
+    const char *device, *dtype;
+    int size;
+    bool json, pinned, ladder;
+} add_settings;
+
+/* What the program does with numbers of one type: a = 1, 2, ... and b = n + 1, n + 2, ...; the plain loop; printing. */
+typedef struct kind {
+    const char *name;
+    pc_dtype dtype;
+    void (*fill)(void *a, void *b, int64_t n);
+    void (*plain)(const void *a, const void *b, void *c, int64_t n);
+    double (*at)(const void *c, int64_t i);
+} kind;
+
+#define KIND(T, WIDE)                                                                                                  \
+    static void fill_##T(void *a, void *b, int64_t n)                                                                  \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            ((T *)a)[i] = (T)(WIDE)(i + 1);                                                                            \
+            ((T *)b)[i] = (T)(WIDE)(n + 1 + i);                                                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void plain_##T(const void *a, const void *b, void *c, int64_t n)                                            \
+    {                                                                                                                  \
+        const T *x = a, *y = b;                                                                                        \
+        T *z = c;                                                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            z[i] = (T)((WIDE)x[i] + (WIDE)y[i]); /* int32 goes round, as on the device */                              \
+    }                                                                                                                  \
+    static double at_##T(const void *c, int64_t i)                                                                     \
+    {                                                                                                                  \
+        return (double)((const T *)c)[i];                                                                              \
+    }
+KIND(int32_t, uint32_t)
+KIND(float, float)
+KIND(double, double)
+
+static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, at_int32_t},
+                             {"float32", PC_F32, fill_float, plain_float, at_float},
+                             {"float64", PC_F64, fill_double, plain_double, at_double}};
+
+static const kind *kind_of(const char *name)
+{
+    const kind *k = kinds;
+    while (strcmp(k->name, name) != 0)
+        k++;
+    return k;
+}
+
+typedef struct addition {
+    cli_program p;
+    const kind *kind;
+    int64_t n;
+    pc_tensor *host[3]; /* a, b, c */
+    pc_tensor *a, *b, *c;
+} addition;
+
+static bool add(void *context)
+{
+    addition *s = context;
+    pc_tensor_free(s->c);
+    s->c = pc_add(s->a, s->b);
+    return s->c != NULL;
+}
+
+static bool add_on_the_host(void *context)
+{
+    addition *s = context;
+    pc_tensor *c = pc_add(s->host[0], s->host[1]);
+    pc_tensor_free(c);
+    return c != NULL;
+}
+
+static pc_tensor *host_array(const addition *s, bool pinned)
+{
+    return pinned ? pc_empty_pinned(PC_SHAPE(s->n), s->kind->dtype, s->p.device)
+                  : pc_empty(PC_SHAPE(s->n), s->kind->dtype, PC_DEVICE_CPU);
+}
+
+static bool prepare(addition *s, bool pinned)
+{
+    for (int i = 0; i < 3; i++) {
+        s->host[i] = host_array(s, pinned);
+        if (!s->host[i])
+            return false;
+    }
+    void *a = pc_map(s->host[0], PC_MAP_WRITE), *b = pc_map(s->host[1], PC_MAP_WRITE);
+    if (!a || !b)
+        return false;
+    s->kind->fill(a, b, s->n);
+    return pc_unmap(s->host[0]) == PC_OK && pc_unmap(s->host[1]) == PC_OK;
+}
+
+/* Device memory for all three: c's goes back to the cache, where the sum finds it. */
+static bool make_room(addition *s)
+{
+    s->a = cli_program_room(&s->p, s->host[0]);
+    s->b = cli_program_room(&s->p, s->host[1]);
+    pc_tensor *c = cli_program_room(&s->p, s->host[2]);
+    pc_tensor_free(c);
+    return s->a && s->b && c;
+}
+
+static bool work(addition *s, bool pinned)
+{
+    return prepare(s, pinned) && make_room(s) && cli_program_copy(&s->p, s->a, s->host[0]) &&
+           cli_program_copy(&s->p, s->b, s->host[1]) && cli_program_first(&s->p, add, s) &&
+           (s->p.local || cli_program_copy(&s->p, s->host[2], s->c)) &&
+           cli_program_steady(s->p.device, add, s, &s->p.compute) &&
+           (s->p.local || cli_program_steady(PC_DEVICE_CPU, add_on_the_host, s, &s->p.cpu));
+}
+
+/* The plain loop, and how many elements are not its: -1 when that could not be found out. */
+static int64_t check(addition *s)
+{
+    const size_t size = pc_dtype_size(s->kind->dtype);
+    pc_tensor *plain = pc_zeros(PC_SHAPE(s->n), s->kind->dtype, PC_DEVICE_CPU), *mine = s->p.local ? s->c : s->host[2];
+    const void *a = pc_data(s->host[0]), *b = pc_data(s->host[1]);
+    const char *got = pc_data(mine);
+    char *want = plain ? pc_data(plain) : NULL;
+    if (!a || !b || !got || !want)
+        return -1;
+    const double start = cli_now();
+    s->kind->plain(a, b, want, s->n);
+    s->p.plain = cli_now() - start;
+    const bool equal = memcmp(got, want, (size_t)s->n * size) == 0;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < s->n && !equal; i++)
+        wrong += memcmp(got + (size_t)i * size, want + (size_t)i * size, size) != 0;
+    pc_tensor_free(plain);
+    return wrong;
+}
+
+enum { SHOWN = 6 };
+
+static void print_sums(const addition *s, bool json)
+{
+    const void *values = pc_data(s->p.local ? s->c : s->host[2]);
+    for (int64_t i = 0; values && i < s->n; i++) {
+        if (i == SHOWN / 2 && s->n > SHOWN) { /* the first and the last */
+            if (!json)
+                puts("...");
+            i = s->n - SHOWN / 2;
+        }
+        if (json)
+            printf("%s%.17g", i ? ", " : "", s->kind->at(values, i));
+        else
+            printf("c[%lld]=%.10g\n", (long long)i, s->kind->at(values, i));
+    }
+}
+
+static int report(addition *s)
+{
+    char n[32];
+    const int64_t wrong = check(s);
+    if (wrong < 0)
+        return cli_failed(s->p.command);
+    if (s->p.json) {
+        printf("{\"program\": \"add\", \"size\": %lld, \"dtype\": \"%s\", \"ends\": [", (long long)s->n, s->kind->name);
+        print_sums(s, true);
+        printf("], \"wrong\": %lld, ", (long long)wrong);
+        cli_program_report(&s->p);
+        puts("}");
+    } else {
+        print_sums(s, false);
+        printf("%s elements of %s, all compared with a plain loop: %s\n\n", cli_thousands(s->n, n), s->kind->name,
+               wrong ? "WRONG" : "equal");
+        cli_program_report(&s->p);
+    }
+    if (!wrong)
+        return CLI_FINE;
+    cli_error(s->p.command, "%lld of %lld elements are not those of a plain loop", (long long)wrong, (long long)s->n);
+    return CLI_FAILED;
+}
+
+static int run(const cli_call *call)
+{
+    const add_settings *settings = call->settings;
+    addition s = {.kind = kind_of(settings->dtype), .n = settings->size};
+    if (!cli_program_open(&s.p, call, settings->device, settings->json))
+        return CLI_FAILED;
+    if (settings->ladder)
+        return cli_ladder_add(&s.p, settings->size);
+    const double bytes = (double)s.n * (double)pc_dtype_size(s.kind->dtype);
+    s.p.work = 3 * bytes;
+    s.p.unit = "B";
+    if (!cli_program_fits(&s.p, 5 * bytes, "take a smaller --size"))
+        return CLI_FAILED;
+    const int status = work(&s, settings->pinned) ? report(&s) : cli_failed(call->command);
+    for (int i = 0; i < 3; i++)
+        pc_tensor_free(s.host[i]);
+    pc_tensor_free(s.a);
+    pc_tensor_free(s.b);
+    pc_tensor_free(s.c);
+    return status;
+}
+
+#define AT(member) offsetof(add_settings, member)
+
+static const cli_choice dtypes[] = {{"int32", NULL}, {"float32", NULL}, {"float64", NULL}, {0}};
+
+static const cli_option options[] = {
+    {"size", 's', CLI_INT, AT(size), "6", "N", .help = "Elements of each array; with --ladder 0 takes a fitting number",
+     .min = 0, .max = 2147483647},
+    {"dtype", 't', CLI_CHOICE, AT(dtype), "int32", "TYPE", .help = "What the elements are", .choices = dtypes},
+    {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,
+     .help = "Climb from the simplest kernel to the library's, a rung at a time, in float32"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .group = "Running"},
+    {"pinned", 0, CLI_FLAG, AT(pinned), NULL, NULL, .help = CLI_PINNED_HELP},
+    {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord add", "Six sums, and what it took to get them"},
+    {"paracord add --size 100000000 --device cuda", "So many that a GPU is worth its copies, or not"},
+    {"paracord add --ladder", "How an addition becomes as fast as memory"},
+    {0},
+};
+
+const cli_command cli_add = {
+    .name = "add",
+    .summary = "Add two arrays, and see where the time goes",
+    .description = "Adds a = 1, 2, 3, ... and b = N + 1, N + 2, ... on any device, compares every sum with a plain "
+                   "loop, and prints how long it took to make room, copy in, compute (the first call apart from "
+                   "later ones) and copy out; and how much faster than a plain loop and than the CPU's cores that is, "
+                   "counting the computing only, and with the copies.",
+    .group = "First programs on a GPU",
+    .options = options,
+    .examples = examples,
+    .settings_size = sizeof(add_settings),
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/* cloud.c: paracord cloud, which names its sub-commands, and what they share. */
+#include "cloud.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include <paracord/error.h>
+
+const cli_choice cli_cloud_uses[] = {
+    {"train", "training networks"}, {"infer", "asking them"}, {"graphics", "rendering, desktops, games"}, {0}};
+const cli_choice cli_cloud_vendors[] = {
+    {"nvidia", "CUDA"}, {"amd", "no CUDA"}, {"aws", "Inferentia and Trainium: no CUDA"}, {"any", "all of them"}, {0}};
+const cli_choice cli_cloud_archs[] = {
+    {"x86_64", "what most programs are built for"}, {"arm64", "Graviton"}, {"any", "both"}, {0}};
+
+pc_cloud_use cli_cloud_use(const char *name)
+{
+    if (!name)
+        return PC_CLOUD_ANY;
+    return !strcmp(name, "train") ? PC_CLOUD_TRAIN : !strcmp(name, "infer") ? PC_CLOUD_INFER : PC_CLOUD_GRAPHICS;
+}
+
+pc_cloud *cli_cloud_open(const cli_call *call)
+{
+    const cli_cloud_settings *settings = call->settings;
+    pc_cloud *cloud = pc_cloud_open(settings->catalogue);
+    if (cloud && pc_cloud_check_region(cloud, settings->region) == PC_OK)
+        return cloud;
+    pc_cloud_free(cloud);
+    cli_failed(call->command);
+    return NULL;
+}
+
+/* Reached only where the words behind "cloud" are no sub-command's name. */
+static int run(const cli_call *call)
+{
+    cli_error(call->command, "ACTION %s: must be list, pick, cost, update or run", call->line->values[0]);
+    return CLI_WRONG_USAGE;
+}
+
+static const cli_argument arguments[] = {
+    {"ACTION", "What to do: list, pick, cost, update or run", 1, 1, .complete = CLI_NOTHING},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord cloud list g6 g6e", "What there is, with prices"},
+    {"paracord cloud pick --memory 40 --gpus 4 --for train --budget 20", "The machine for a need"},
+    {"paracord cloud cost article faces --epochs 25", "Hours and dollars for a training"},
+    {"paracord cloud update", "Today's prices, from your own aws command"},
+    {"paracord cloud run g6.xlarge", "The commands that start one; it starts nothing itself"},
+    {0},
+};
+
+const cli_command cli_cloud = {
+    .name = "cloud",
+    .summary = "Find the machine to rent",
+    .description = "Amazon's machines with accelerators: what there is, what fits, what a training would cost on each, "
+                   "and the commands that start it. The catalogue is part of the command; nothing but cloud update "
+                   "uses a network, and nothing is ever started. Prices are US dollars an hour for Linux, on demand, "
+                   "and each has a region, a date and a source. See paracord help cloud list, pick, cost, update, run.",
+    .group = "Machines to rent",
+    .arguments = arguments,
+    .examples = examples,
+    .run = run,
+};

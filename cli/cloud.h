@@ -1,0 +1,111 @@
+/* cloud.h: what the commands of paracord cloud share: their options, and how machines and prices are written. */
+#ifndef CLI_CLOUD_H
+#define CLI_CLOUD_H
+
+#include <paracord/cloud.h>
+
+#include "command.h"
+
+typedef struct cli_cloud_settings {
+    const char *region, *catalogue;
+    bool json;
+    /* of those that look for machines */
+    const char *use, *vendor, *arch, *order;
+    double memory, budget;
+    int gpus, vcpus;
+    bool fractions, old;
+} cli_cloud_settings;
+
+/* Rows of options for commands whose settings are, or begin with, the struct above. */
+#define CLI_CLOUD_SHARED                                                                                               \
+    {"region",                                                                                                         \
+     0,                                                                                                                \
+     CLI_TEXT,                                                                                                         \
+     offsetof(cli_cloud_settings, region),                                                                             \
+     "us-east-1",                                                                                                      \
+     "NAME",                                                                                                           \
+     .help = "The region whose prices count",                                                                          \
+     .group = "Prices"},                                                                                               \
+        {"catalogue",                                                                                                  \
+         0,                                                                                                            \
+         CLI_PATH,                                                                                                     \
+         offsetof(cli_cloud_settings, catalogue),                                                                      \
+         NULL,                                                                                                         \
+         "FILE",                                                                                                       \
+         .help = "Another catalogue than your own or the built-in one"},                                               \
+    {                                                                                                                  \
+        "json", 0, CLI_FLAG, offsetof(cli_cloud_settings, json), NULL, NULL, .help = "Print JSON, for programs"        \
+    }
+#define CLI_CLOUD_WISHES                                                                                               \
+    {"for",                                                                                                            \
+     0,                                                                                                                \
+     CLI_CHOICE,                                                                                                       \
+     offsetof(cli_cloud_settings, use),                                                                                \
+     NULL,                                                                                                             \
+     "USE",                                                                                                            \
+     .help = "What the machine is for",                                                                                \
+     .group = "What it must have",                                                                                     \
+     .choices = cli_cloud_uses},                                                                                       \
+        {"memory",                                                                                                     \
+         0,                                                                                                            \
+         CLI_FLOAT,                                                                                                    \
+         offsetof(cli_cloud_settings, memory),                                                                         \
+         NULL,                                                                                                         \
+         "GB",                                                                                                         \
+         .help = "Memory of each GPU, at least",                                                                       \
+         .min = 0,                                                                                                     \
+         .max = 10000,                                                                                                 \
+         .above = true},                                                                                               \
+        {"gpus",                                                                                                       \
+         0,                                                                                                            \
+         CLI_INT,                                                                                                      \
+         offsetof(cli_cloud_settings, gpus),                                                                           \
+         NULL,                                                                                                         \
+         "N",                                                                                                          \
+         .help = "GPUs in one machine, at least",                                                                      \
+         .min = 1,                                                                                                     \
+         .max = 1000},                                                                                                 \
+        {"vcpus",  0,           CLI_INT, offsetof(cli_cloud_settings, vcpus), NULL, "N", .help = "vCPUs, at least",    \
+         .min = 1, .max = 10000},                                                                                      \
+    {                                                                                                                  \
+        "budget", 0, CLI_FLOAT, offsetof(cli_cloud_settings, budget), NULL, "DOLLARS",                                 \
+            .help = "US dollars an hour, at most", .min = 0, .max = 100000, .above = true                              \
+    }
+extern const cli_choice cli_cloud_uses[], cli_cloud_vendors[], cli_cloud_archs[];
+
+/* The catalogue, with the region checked; NULL after the error was written. */
+pc_cloud *cli_cloud_open(const cli_call *call);
+pc_cloud_use cli_cloud_use(const char *name);
+
+/* "4 x L40S", "1/8 of an L4" */
+#define CLI_CLOUD_TEXT_MAX 64
+char *cli_cloud_gpus(const pc_cloud_instance *instance, char text[CLI_CLOUD_TEXT_MAX]);
+
+/* "10.493", "unknown" */
+char *cli_cloud_dollars(double usd, char text[CLI_CLOUD_TEXT_MAX]);
+
+/* "0.4 s", "12 min", "3.1 h", "12 days" */
+char *cli_cloud_time(double seconds, char text[CLI_CLOUD_TEXT_MAX]);
+
+/* "train, infer" */
+char *cli_cloud_use_names(int uses, char text[CLI_CLOUD_TEXT_MAX]);
+
+/* Paragraphs below a list: the text filled into lines behind `lead`, which is not repeated. */
+void cli_cloud_note(const char *lead, const char *text);
+void cli_cloud_heading(const char *text);
+
+/* The distinct lists that printed prices are from, each with the letter that its prices carry where there are several.
+ */
+typedef struct cli_cloud_prices {
+    pc_cloud_price lists[8];
+    int count;
+} cli_cloud_prices;
+void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);
+const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price); /* "", "a", "b" */
+void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud);
+
+/* JSON: members of an object, without its braces. */
+void cli_cloud_json(const pc_cloud_instance *instance, const pc_cloud_price *price);
+void cli_cloud_json_catalogue(const pc_cloud *cloud);
+
+#endif

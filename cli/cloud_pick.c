@@ -1,0 +1,271 @@
+/* cloud_pick.c: paracord cloud pick */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cloud.h"
+#include "text.h"
+
+#define OTHERS 5
+
+/* Why it was left out, and the option that takes it. */
+static const char *reason(const pc_cloud_offer *offer)
+{
+    static char text[512];
+    const pc_cloud_family *f = offer->instance->family;
+    const char *option = "", *why = f->trap ? f->trap : "";
+    if (offer->misfit == PC_CLOUD_VENDOR)
+        option = !strcmp(f->gpu->vendor, "amd") ? " (--vendor amd takes it)" : " (--vendor aws takes it)";
+    else if (offer->misfit == PC_CLOUD_ARCH)
+        option = " (--arch arm64 takes it)";
+    else if (offer->misfit == PC_CLOUD_FRACTION)
+        option = " (--fractions takes it)";
+    else if (offer->misfit == PC_CLOUD_OLD)
+        option = " (--old takes it)";
+    else if (offer->misfit == PC_CLOUD_NO_PRICE && !why[0])
+        why = "its price is unknown";
+    snprintf(text, sizeof text, "%s%s", why, option);
+    return text;
+}
+
+static bool is_left_out(const pc_cloud_offer *offer, double limit)
+{
+    if (offer->misfit == PC_CLOUD_NO_PRICE)
+        return true;
+    return offer->misfit >= PC_CLOUD_VENDOR && offer->misfit < PC_CLOUD_NO_PRICE && !(offer->price.usd >= limit);
+}
+
+/* The next one that was left out and would be cheaper than `limit`, or has no price: the first of each family. */
+static const pc_cloud_offer *next_left_out(const pc_cloud_offer *offers, int count, double limit, int *at)
+{
+    for (int i = *at; i < count; i++) {
+        bool first = is_left_out(&offers[i], limit);
+        for (int k = 0; first && k < i; k++)
+            first = offers[k].instance->family != offers[i].instance->family || !is_left_out(&offers[k], limit);
+        if (!first)
+            continue;
+        *at = i + 1;
+        return &offers[i];
+    }
+    return NULL;
+}
+
+static void print_choice(const pc_cloud_offer *offer)
+{
+    char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], line[256];
+    const pc_cloud_instance *i = offer->instance;
+    const pc_cloud_family *f = i->family;
+    cli_set_style(stdout, CLI_BOLD);
+    fputs(i->name, stdout);
+    cli_set_style(stdout, CLI_PLAIN);
+    if (isnan(offer->price.usd))
+        puts("  price unknown");
+    else
+        printf("  $%s an hour\n", cli_cloud_dollars(offer->price.usd, usd));
+    snprintf(line, sizeof line, "%s with %g GB%s%s%s; %d vCPUs; %.0f GB of host memory", cli_cloud_gpus(i, gpus),
+             i->memory_gb, i->gpus > 1 ? " each" : "", i->gpus > 1 && f->link ? ", joined by " : "",
+             i->gpus <= 1 || !f->link     ? ""
+             : !strcmp(f->link, "nvlink") ? "NVLink"
+             : !strcmp(f->link, "pcie")   ? "PCIe"
+                                          : "NeuronLink",
+             i->vcpus, (double)i->host_mib / 1024);
+    cli_cloud_note("  ", line);
+    cli_cloud_note("  ", f->about);
+    if (f->trap)
+        cli_cloud_note("! ", f->trap);
+    if (i->sagemaker)
+        printf("  SageMaker has it as ml.%s\n", i->name);
+    printf("  Start it: paracord cloud run %s\n", i->name);
+}
+
+static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *prices)
+{
+    char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX];
+    const pc_cloud_instance *i = offer->instance;
+    printf("  %-17s %16s  %4g GB  %3d vCPUs  %8s%s\n", i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus,
+           cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price));
+}
+
+static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cloud_prices *prices)
+{
+    const pc_cloud_offer *offer;
+    int at = 0;
+    bool any = false;
+    while ((offer = next_left_out(offers, count, offers[0].price.usd, &at))) {
+        char lead[CLI_CLOUD_TEXT_MAX * 2], usd[CLI_CLOUD_TEXT_MAX];
+        if (!any)
+            cli_cloud_heading("\nLeft out: cheaper or without a price, but");
+        any = true;
+        snprintf(lead, sizeof lead, "  %-17s %8s%s  ", offer->instance->name, cli_cloud_dollars(offer->price.usd, usd),
+                 cli_cloud_mark(prices, &offer->price));
+        cli_cloud_note(lead, reason(offer));
+    }
+}
+
+static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const char *order)
+{
+    char heading[64];
+    cli_cloud_prices prices = {.count = 0};
+    const pc_cloud_offer *offer;
+    int at = 0;
+    for (int i = 0; i <= OTHERS && i < count && !offers[i].misfit; i++)
+        cli_cloud_add_price(&prices, &offers[i].price);
+    while ((offer = next_left_out(offers, count, offers[0].price.usd, &at)))
+        cli_cloud_add_price(&prices, &offer->price);
+    print_choice(&offers[0]);
+    if (count > 1 && !offers[1].misfit) {
+        snprintf(heading, sizeof heading, "\nThe next, %s first", !strcmp(order, "value") ? "best value" : order);
+        cli_cloud_heading(heading);
+    }
+    for (int i = 1; i <= OTHERS && i < count && !offers[i].misfit; i++)
+        print_row(&offers[i], &prices);
+    print_left_out(offers, count, &prices);
+    putchar('\n');
+    cli_cloud_print_prices(&prices, cloud);
+}
+
+static void print_offer(const pc_cloud_offer *offer)
+{
+    putchar('{');
+    cli_cloud_json(offer->instance, &offer->price);
+    fputs(", \"speed\": ", stdout);
+    cli_json_number(stdout, offer->speed);
+    putchar('}');
+}
+
+static void print_json(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const char *use)
+{
+    putchar('{');
+    cli_cloud_json_catalogue(cloud);
+    printf(", \"speed_is\": \"%s\"", use && !strcmp(use, "infer")      ? "GB/s of memory"
+                                     : use && !strcmp(use, "graphics") ? "TFLOP/s in float32"
+                                                                       : "TFLOP/s in half precision");
+    fputs(",\n\"choice\": ", stdout);
+    print_offer(&offers[0]);
+    fputs(",\n\"others\": [", stdout);
+    for (int i = 1; i < count && !offers[i].misfit; i++) {
+        fputs(i > 1 ? ",\n  " : "\n  ", stdout);
+        print_offer(&offers[i]);
+    }
+    fputs("],\n\"left_out\": [", stdout);
+    const pc_cloud_offer *offer;
+    const char *joint = "\n  ";
+    for (int at = 0; (offer = next_left_out(offers, count, offers[0].price.usd, &at)); joint = ",\n  ") {
+        printf("%s{\"why\": ", joint);
+        cli_json_text(stdout, reason(offer));
+        fputs(", ", stdout);
+        cli_cloud_json(offer->instance, &offer->price);
+        putchar('}');
+    }
+    puts("]}");
+}
+
+/* "train, 4 GPUs of 40 GB, $5 an hour" */
+static void describe(const cli_cloud_settings *s, char *text, size_t n)
+{
+    size_t length = (size_t)snprintf(text, n, "%d GPU%s", s->gpus ? s->gpus : 1, s->gpus > 1 ? "s" : "");
+    if (s->memory > 0 && length < n)
+        length += (size_t)snprintf(text + length, n - length, " of %g GB", s->memory);
+    if (s->vcpus && length < n)
+        length += (size_t)snprintf(text + length, n - length, ", %d vCPUs", s->vcpus);
+    if (s->use && length < n)
+        length += (size_t)snprintf(text + length, n - length, ", for %s", s->use);
+    if (s->budget > 0 && length < n)
+        snprintf(text + length, n - length, ", for at most $%g an hour", s->budget);
+}
+
+static int nothing_fits(const cli_call *call, const pc_cloud_offer *offers, int count)
+{
+    char wish[160], usd[CLI_CLOUD_TEXT_MAX];
+    describe(call->settings, wish, sizeof wish);
+    for (int i = 0; i < count; i++) /* the others are sorted by price */
+        if (offers[i].misfit == PC_CLOUD_TOO_DEAR) {
+            cli_error(call->command, "nothing has %s; the cheapest that has the rest is %s at $%s", wish,
+                      offers[i].instance->name, cli_cloud_dollars(offers[i].price.usd, usd));
+            return CLI_FAILED;
+        }
+    for (int i = 0; i < count; i++)
+        if (offers[i].misfit >= PC_CLOUD_VENDOR) {
+            cli_error(call->command, "nothing has %s but %s, which was left out: %s", wish, offers[i].instance->name,
+                      reason(&offers[i]));
+            return CLI_FAILED;
+        }
+    cli_error(call->command, "nothing has %s; paracord cloud list shows what there is", wish);
+    return CLI_FAILED;
+}
+
+static int run(const cli_call *call)
+{
+    const cli_cloud_settings *s = call->settings;
+    pc_cloud *cloud = cli_cloud_open(call);
+    if (!cloud)
+        return CLI_FAILED;
+    pc_cloud_wish wish = {.use = cli_cloud_use(s->use),
+                          .memory_gb = s->memory,
+                          .gpus = s->gpus,
+                          .vcpus = s->vcpus,
+                          .budget = s->budget,
+                          .region = s->region,
+                          .vendor = s->vendor,
+                          .arch = s->arch,
+                          .fractions = s->fractions,
+                          .old = s->old,
+                          .order = !strcmp(s->order, "fastest") ? PC_CLOUD_FASTEST
+                                   : !strcmp(s->order, "value") ? PC_CLOUD_VALUE
+                                                                : PC_CLOUD_CHEAPEST};
+    pc_cloud_offer *offers;
+    int count, status = CLI_FINE;
+    if (pc_cloud_pick(cloud, &wish, &offers, &count) != PC_OK)
+        status = cli_failed(call->command);
+    else if (!count || offers[0].misfit)
+        status = nothing_fits(call, offers, count);
+    else if (s->json)
+        print_json(cloud, offers, count, s->use);
+    else
+        print_text(cloud, offers, count, s->order);
+    pc_cloud_offers_free(offers);
+    pc_cloud_free(cloud);
+    return status;
+}
+
+static const cli_choice orders[] = {
+    {"cheapest", "least dollars an hour"},
+    {"fastest", "most speed: tensor TFLOP/s to train, memory GB/s to infer, float32 TFLOP/s for graphics"},
+    {"value", "most of that speed for a dollar"},
+    {0},
+};
+
+static const cli_option options[] = {
+    CLI_CLOUD_WISHES,
+    {"vendor", 0, CLI_CHOICE, offsetof(cli_cloud_settings, vendor), "nvidia", "NAME", .help = "Whose accelerators",
+     .choices = cli_cloud_vendors},
+    {"arch", 0, CLI_CHOICE, offsetof(cli_cloud_settings, arch), "x86_64", "NAME", .help = "The CPU",
+     .choices = cli_cloud_archs},
+    {"fractions", 0, CLI_FLAG, offsetof(cli_cloud_settings, fractions), NULL, NULL, .help = "A part of a GPU will do"},
+    {"old", 0, CLI_FLAG, offsetof(cli_cloud_settings, old), NULL, NULL,
+     .help = "Generations on their way out will do (p3)"},
+    {"by", 0, CLI_CHOICE, offsetof(cli_cloud_settings, order), "cheapest", "ORDER", .help = "What is best",
+     .choices = orders},
+    CLI_CLOUD_SHARED,
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord cloud pick --memory 40 --gpus 4 --for train --budget 20", "Four GPUs of 40 GB for at most $20 an hour"},
+    {"paracord cloud pick --for infer --memory 20 --by value", "The most memory bandwidth for a dollar"},
+    {"paracord cloud pick --for graphics --vendor any", "A desktop to render on, with or without CUDA"},
+    {0},
+};
+
+const cli_command cli_cloud_pick = {
+    .name = "cloud pick",
+    .summary = "Pick the machine for a need",
+    .description =
+        "Prints the machine that has what is asked for and is the cheapest (--by says what is best), the next "
+        "five, and what was left out though it is cheaper, with the reason: AMD and AWS accelerators run no "
+        "CUDA, Arm CPUs no x86-64 programs, and parts of a GPU have a part of its memory.",
+    .options = options,
+    .examples = examples,
+    .settings_size = sizeof(cli_cloud_settings),
+    .run = run,
+};

@@ -1,0 +1,178 @@
+/* cloud_text.c: how machines and their prices are written. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cloud.h"
+#include "text.h"
+
+#define WIDEST 96
+
+char *cli_cloud_gpus(const pc_cloud_instance *i, char text[CLI_CLOUD_TEXT_MAX])
+{
+    if (i->parts > 1)
+        snprintf(text, CLI_CLOUD_TEXT_MAX, "1/%d %s", i->parts, i->family->gpu->name);
+    else
+        snprintf(text, CLI_CLOUD_TEXT_MAX, "%d x %s", i->gpus, i->family->gpu->name);
+    return text;
+}
+
+char *cli_cloud_dollars(double usd, char text[CLI_CLOUD_TEXT_MAX])
+{
+    if (isnan(usd))
+        snprintf(text, CLI_CLOUD_TEXT_MAX, "unknown");
+    else
+        snprintf(text, CLI_CLOUD_TEXT_MAX, "%.3f", usd);
+    return text;
+}
+
+char *cli_cloud_time(double seconds, char text[CLI_CLOUD_TEXT_MAX])
+{
+    if (seconds < 0.95)
+        snprintf(text, CLI_CLOUD_TEXT_MAX, "%.2g s", seconds);
+    else if (seconds < 99.5)
+        snprintf(text, CLI_CLOUD_TEXT_MAX, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
+    else if (seconds < 5970)
+        snprintf(text, CLI_CLOUD_TEXT_MAX, seconds < 597 ? "%.1f min" : "%.0f min", seconds / 60);
+    else if (seconds < 99.5 * 3600)
+        snprintf(text, CLI_CLOUD_TEXT_MAX, seconds < 35820 ? "%.1f h" : "%.0f h", seconds / 3600);
+    else
+        snprintf(text, CLI_CLOUD_TEXT_MAX, "%.0f days", seconds / 86400);
+    return text;
+}
+
+static const char *const use_names[] = {"train", "infer", "graphics"};
+
+char *cli_cloud_use_names(int uses, char text[CLI_CLOUD_TEXT_MAX])
+{
+    size_t length = 0;
+    text[0] = 0;
+    for (int i = 0; i < 3; i++)
+        if (uses & 1 << i)
+            length +=
+                (size_t)snprintf(text + length, CLI_CLOUD_TEXT_MAX - length, "%s%s", length ? ", " : "", use_names[i]);
+    return text;
+}
+
+void cli_cloud_note(const char *lead, const char *text)
+{
+    int width = cli_width(stdout), at = (int)strlen(lead);
+    fputs(lead, stdout);
+    cli_wrap(stdout, text, at, at, width > WIDEST ? WIDEST : width);
+    putchar('\n');
+}
+
+void cli_cloud_heading(const char *text)
+{
+    cli_set_style(stdout, CLI_BOLD);
+    fputs(text, stdout);
+    cli_set_style(stdout, CLI_PLAIN);
+    putchar('\n');
+}
+
+static bool same_list(const pc_cloud_price *a, const pc_cloud_price *b)
+{
+    return a->source == b->source && !strcmp(a->region, b->region) && !strcmp(a->date, b->date);
+}
+
+void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price)
+{
+    int room = (int)(sizeof prices->lists / sizeof *prices->lists);
+    for (int i = 0; i < prices->count; i++)
+        if (same_list(&prices->lists[i], price))
+            return;
+    if (prices->count < room)
+        prices->lists[prices->count++] = *price;
+}
+
+const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price)
+{
+    static const char *const marks[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    for (int i = 0; prices->count > 1 && i < prices->count; i++)
+        if (same_list(&prices->lists[i], price))
+            return marks[i];
+    return "";
+}
+
+/* Days from a date to today, below 0 where a clock is wrong. */
+static int age_in_days(const char *date)
+{
+    struct tm then = {.tm_year = atoi(date) - 1900, .tm_mon = atoi(date + 5) - 1, .tm_mday = atoi(date + 8)};
+    return (int)floor(difftime(time(NULL), timegm(&then)) / 86400);
+}
+
+void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud)
+{
+    char line[512];
+    for (int i = 0; i < prices->count; i++) {
+        const pc_cloud_price *list = &prices->lists[i];
+        int age = age_in_days(list->date);
+        const char *mark = cli_cloud_mark(prices, list);
+        snprintf(line, sizeof line, "%s%sUS dollars an hour, Linux, on demand, %s, of %s%s; from %s.%s", mark,
+                 *mark ? ": " : "", list->region, list->date, age > 30 ? " and older than a month" : "",
+                 list->source ? list->source->text : "the catalogue",
+                 age > 30 && i == prices->count - 1 ? " Prices move: paracord cloud update." : "");
+        cli_cloud_note(i ? "        " : "Prices  ", line);
+    }
+    if (strcmp(pc_cloud_path(cloud), "built in") != 0) {
+        fputs("        Catalogue: ", stdout);
+        cli_print_safe(stdout, pc_cloud_path(cloud));
+        putchar('\n');
+    }
+}
+
+static void json_text(const char *key, const char *value)
+{
+    printf("\"%s\": ", key);
+    if (value)
+        cli_json_text(stdout, value);
+    else
+        fputs("null", stdout);
+}
+
+void cli_cloud_json(const pc_cloud_instance *i, const pc_cloud_price *price)
+{
+    char name[CLI_CLOUD_TEXT_MAX];
+    const pc_cloud_family *f = i->family;
+    json_text("instance", i->name);
+    fputs(", ", stdout);
+    json_text("family", f->name);
+    fputs(", ", stdout);
+    json_text("gpu", f->gpu->name);
+    fputs(", ", stdout);
+    json_text("vendor", f->gpu->vendor);
+    printf(", \"gpus\": %d, \"gpu_share\": ", i->gpus);
+    cli_json_number(stdout, 1.0 / i->parts);
+    fputs(", \"memory_gb\": ", stdout);
+    cli_json_number(stdout, i->memory_gb);
+    printf(", \"memory_mib\": %lld, \"vcpus\": %d, \"host_mib\": %lld, ", (long long)i->memory_mib, i->vcpus,
+           (long long)i->host_mib);
+    json_text("arch", f->arch);
+    fputs(", ", stdout);
+    json_text("link", f->link);
+    fputs(", \"for\": [", stdout);
+    for (int u = 0, any = 0; u < 3; u++)
+        if (f->uses & 1 << u)
+            printf("%s\"%s\"", any++ ? ", " : "", use_names[u]);
+    fputs("], ", stdout);
+    json_text("trap", f->trap);
+    snprintf(name, sizeof name, "ml.%s", i->name);
+    fputs(", ", stdout);
+    json_text("sagemaker", i->sagemaker ? name : NULL);
+    fputs(", \"usd_per_hour\": ", stdout);
+    cli_json_number(stdout, price->usd);
+    fputs(", ", stdout);
+    json_text("region", price->region);
+    fputs(", ", stdout);
+    json_text("price_date", price->date);
+    fputs(", ", stdout);
+    json_text("price_source", price->source ? price->source->text : NULL);
+}
+
+void cli_cloud_json_catalogue(const pc_cloud *cloud)
+{
+    json_text("catalogue", pc_cloud_path(cloud));
+    fputs(", ", stdout);
+    json_text("catalogue_date", pc_cloud_date(cloud));
+}

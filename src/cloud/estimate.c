@@ -1,0 +1,91 @@
+/* estimate.c: from what a training asks and what a GPU's datasheet promises to hours and dollars.
+ *
+ * A step takes a fixed time for each layer's pass, plus its flops at a share of the GPU's rate in float32 (a far
+ * smaller one in convolutions to few channels), plus its bytes at a share of its memory's bandwidth. The four constants
+ * are what fits 24 kinds of step that were measured on an NVIDIA H200 (bench/cloud.c; docs/cloud.md says how far off
+ * they are); that other GPUs reach the same shares is an assumption. */
+#include "cloud/cloud.h"
+#include "cloud/work.h"
+
+#include <math.h>
+
+#define PASS_SECONDS 6.5e-6
+#define FLOPS_SHARE 0.73
+#define NARROW_SHARE 0.075
+#define BYTES_SHARE 0.70
+
+#define HOST_SECONDS 1e-6 /* of a picture that is trained on: its batch and its way to the GPU, measured there too */
+
+#define LOWEST_CAPABILITY 75 /* CUDA 13 has no code for older ones */
+#define BILLED_SECONDS 60.0  /* at least */
+#define ROOM_SHARE 0.9       /* of the memory; the driver has the rest */
+
+static double step_time(double flops, double narrow, double bytes, int passes, const pc_cloud_gpu *gpu)
+{
+    double wide = flops - narrow;
+    return passes * PASS_SECONDS + (wide / FLOPS_SHARE + narrow / NARROW_SHARE) / (gpu->f32 * 1e12) +
+           bytes / (gpu->bandwidth * 1e9 * BYTES_SHARE);
+}
+
+/* Forward, back and the optimiser: each layer twice, and what is done once a step. */
+double pc__cloud_step_time(const pc_cloud_work *w, const pc_cloud_gpu *gpu, int batch)
+{
+    return step_time(batch * w->train_flops, batch * w->train_narrow, batch * w->train_bytes + w->step_bytes,
+                     2 * w->layers + 2, gpu);
+}
+
+double pc__cloud_look_time(const pc_cloud_work *w, const pc_cloud_gpu *gpu, int batch)
+{
+    return step_time(batch * w->infer_flops, batch * w->infer_narrow, batch * w->infer_bytes, w->layers + 1, gpu);
+}
+
+static pc_cloud_reason reason_for(const pc_cloud_job *job, const pc_cloud_instance *instance)
+{
+    const pc_cloud_gpu *gpu = instance->family->gpu;
+    double need = 2 * job->batch * job->work.resident_bytes + 16.0 * (double)job->work.parameters;
+    if (gpu->capability < LOWEST_CAPABILITY)
+        return PC_CLOUD_NO_CUDA;
+    if (strcmp(instance->family->arch, "x86_64") != 0)
+        return PC_CLOUD_OTHER_ARCH;
+    if (instance->parts > 1)
+        return PC_CLOUD_PART;
+    if (isnan(gpu->f32) || isnan(gpu->bandwidth))
+        return PC_CLOUD_NO_RATES;
+    if (need > ROOM_SHARE * (double)instance->memory_mib * 1048576)
+        return PC_CLOUD_NO_ROOM;
+    return PC_CLOUD_ESTIMATED;
+}
+
+/* From seconds of a picture, training and looking, and threads that decode. */
+static void fill(const pc_cloud_job *job, double train, double look, int threads, pc_cloud_estimate *e)
+{
+    e->pictures_per_second = 1 / train;
+    e->decode = (double)(job->train_pictures + job->test_pictures) * job->decode / threads;
+    e->train = job->epochs * ((double)job->train_pictures * train + (double)job->test_pictures * look);
+    e->seconds = e->decode + e->train;
+}
+
+pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_instance *instance,
+                                        pc_cloud_price price)
+{
+    const pc_cloud_gpu *gpu = instance->family->gpu;
+    pc_cloud_estimate e = {reason_for(job, instance), NAN, NAN, NAN, NAN, NAN};
+    if (e.reason != PC_CLOUD_ESTIMATED)
+        return e;
+    double step = pc__cloud_step_time(&job->work, gpu, job->batch) * job->correction;
+    double look = pc__cloud_look_time(&job->work, gpu, job->batch) * job->correction;
+    fill(job, step / job->batch + HOST_SECONDS, look / job->batch + HOST_SECONDS, instance->vcpus, &e);
+    e.usd = price.usd * fmax(e.seconds, BILLED_SECONDS) / 3600;
+    return e;
+}
+
+pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job)
+{
+    pc_cloud_estimate e = {PC_CLOUD_ESTIMATED, NAN, NAN, NAN, NAN, NAN};
+    bool gpu = !strncmp(job->device, "cuda", 4);
+    double host = gpu ? HOST_SECONDS : job->augment / job->threads;
+    /* forward alone takes about the share of the flops that it has */
+    double look = job->work.train_flops > 0 ? job->work.infer_flops / job->work.train_flops : 1;
+    fill(job, 1 / job->here + host, look / job->here, job->threads, &e);
+    return e;
+}

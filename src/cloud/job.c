@@ -1,0 +1,127 @@
+/* job.c: a training as the cloud needs to know it: the network counted, the folder counted, this machine measured. */
+#include "cloud/cloud.h"
+#include "cloud/work.h"
+#include "data/folder.h"
+#include "train/arch.h"
+#include "train/data_folders.h"
+#include "train/model_file.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#define VALIDATION 0.2   /* what `paracord train` keeps for testing where there is no test folder */
+#define CPU_SECONDS 0.02 /* to measure for */
+#define GPU_SECONDS 0.5
+#define DECODE_SECONDS 0.02
+#define CPU_FLOPS 1e9 /* of one measured step on a CPU: about 15 ms at 70 GFLOP/s */
+
+static pc_status count_files(const char *path, int *count, int *classes, pc__folder *keep)
+{
+    pc__folder folder;
+    PC__TRY(pc__folder_scan(path, &folder));
+    pc_status status = pc__folder_check(&folder);
+    *count = folder.count;
+    *classes = folder.class_count;
+    if (status == PC_OK && keep)
+        *keep = folder;
+    else
+        pc__folder_free(&folder);
+    return status;
+}
+
+/* As `paracord train` looks: train and test folders, or class folders of which a part is kept for testing. */
+static pc_status count_pictures(const char *data, pc_cloud_job *job, pc__folder *train)
+{
+    char *train_folder, *test_folder = NULL;
+    int count, classes;
+    if (!pc__is_folder(data))
+        return pc__fail(PC_ERR_FILE, "%s is not a folder", data);
+    PC__TRY(pc__find_train_folder(data, &train_folder));
+    pc_status status = train_folder ? pc__find_test_folder(data, &test_folder) : PC_OK;
+    if (status == PC_OK)
+        status = count_files(train_folder ? train_folder : data, &count, &job->classes, train);
+    if (status == PC_OK && test_folder) {
+        job->train_pictures = count;
+        status = count_files(test_folder, &count, &classes, NULL);
+        job->test_pictures = count;
+        if (status != PC_OK)
+            pc__folder_free(train);
+    } else if (status == PC_OK) {
+        job->test_pictures = (int64_t)(count * VALIDATION);
+        job->train_pictures = count - job->test_pictures;
+    }
+    pc__free(train_folder);
+    pc__free(test_folder);
+    return status;
+}
+
+/* By name or from a file; the caller frees it. */
+static pc_module *make_network(const pc_cloud_plan *plan, pc_cloud_job *job)
+{
+    if (access(plan->model, F_OK) != 0 && !strpbrk(plan->model, "./")) {
+        job->size = plan->size ? plan->size : 64;
+        return pc__arch_new(plan->model, job->size, job->classes == 2 ? 1 : job->classes, PC_INIT_GLOROT);
+    }
+    pc__opened_model model;
+    if (pc__model_open(plan->model, &model) != PC_OK)
+        return NULL;
+    pc_module *net = model.file.net;
+    job->size = model.file.size;
+    int classes = model.file.class_count;
+    model.file.net = NULL;
+    pc__model_close(&model);
+    const char *fault = plan->size && plan->size != job->size ? "pictures of another size" : NULL;
+    if (fault)
+        (void)pc__fail(PC_ERR_ARGUMENT, "%s takes pictures of %d x %d, not of %d x %d", plan->model, job->size,
+                       job->size, plan->size, plan->size);
+    else if (classes != job->classes)
+        (void)pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", plan->folder, job->classes, plan->model,
+                       classes);
+    else
+        return net;
+    pc_module_free(net);
+    return NULL;
+}
+
+/* How fast this machine trains it, and by how much the model of a GPU is off where it has one that is known. */
+static pc_status measure(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_module *net, pc_cloud_job *job)
+{
+    pc_device device;
+    PC__TRY(pc_device_parse(plan->device ? plan->device : "auto", &device));
+    PC__TRY(pc_module_to(net, device, PC_F32));
+    pc_device_name(device, job->device);
+    bool gpu = device.type == PC_CUDA;
+    double seconds = plan->seconds > 0 ? plan->seconds : gpu ? GPU_SECONDS : CPU_SECONDS, step, update;
+    double room = CPU_FLOPS / PC__MAX(job->work.train_flops, 1.0);
+    job->measured_batch = gpu || room >= job->batch ? job->batch : PC__MAX((int)room, 1);
+    PC__TRY(pc__cloud_measure_steps(net, job->size, job->classes, job->measured_batch, seconds, &step, &update));
+    step = (step - update) * job->batch / job->measured_batch + update;
+    job->here = job->batch / step;
+    job->gpu = gpu ? pc__cloud_this_gpu(cloud, "/proc/driver/nvidia/gpus") : NULL;
+    double modelled = job->gpu ? pc__cloud_step_time(&job->work, job->gpu, job->batch) : NAN;
+    job->correction = isnan(modelled) ? 1 : step / modelled;
+    return PC_OK;
+}
+
+pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job)
+{
+    *job = (pc_cloud_job){.batch = plan->batch ? plan->batch : 32,
+                          .epochs = plan->epochs ? plan->epochs : 25,
+                          .threads = pc__cpu_count(),
+                          .correction = 1};
+    if (!plan->model || !plan->folder)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_cloud_plan_job: needs a model and a folder");
+    if (plan->size < 0 || plan->size > 4096 || job->batch < 1 || job->epochs < 1)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_cloud_plan_job: size, batch and epochs must be 1 or more, 0 the default");
+    pc__folder train;
+    PC__TRY(count_pictures(plan->folder, job, &train));
+    pc_module *net = make_network(plan, job);
+    pc_status status = net ? pc__cloud_count(net, job->size, &job->work) : pc_error_last()->status;
+    if (status == PC_OK)
+        status = pc__cloud_measure_pictures(&train, job->size, DECODE_SECONDS, &job->decode, &job->augment);
+    if (status == PC_OK)
+        status = measure(cloud, plan, net, job);
+    pc_module_free(net);
+    pc__folder_free(&train);
+    return status;
+}

@@ -1,0 +1,259 @@
+/* update.c: prices from what `aws pricing get-products` prints: {"PriceList": [product, ...]}, each product a JSON text
+ * inside a string, or an object. */
+#include "cloud/cloud.h"
+
+#if PC_HAVE_CJSON
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+/* What the list says, until all of it has been read. */
+typedef struct update {
+    pc_cloud *cloud;
+    const char *name;   /* of the list, for messages */
+    const char *region; /* wanted; NULL: the only one there is */
+    char found[40], date[16];
+    double *usd; /* by instance; 0: none yet */
+    int products, priced, zero;
+    pc__text strangers;
+} update;
+
+static pc_status wrong(const update *u, const char *why)
+{
+    return pc__fail(PC_ERR_FORMAT, "%s: %s; it must be what aws pricing get-products --service-code AmazonEC2 prints",
+                    u->name, why);
+}
+
+/* A member's text, "" where there is none. */
+static const char *text(const cJSON *object, const char *key)
+{
+    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return value ? value : "";
+}
+
+static bool is(const cJSON *object, const char *key, const char *wanted)
+{
+    const char *value = text(object, key);
+    return !*value || !strcmp(value, wanted); /* older lists lack some of the attributes */
+}
+
+/* Linux, on demand, on shared hardware, without licences, by the hour. */
+static bool is_plain(const cJSON *attributes)
+{
+    return is(attributes, "operatingSystem", "Linux") && is(attributes, "tenancy", "Shared") &&
+           is(attributes, "preInstalledSw", "NA") && is(attributes, "capacitystatus", "Used") &&
+           is(attributes, "marketoption", "OnDemand") && is(attributes, "operation", "RunInstances");
+}
+
+/* US dollars an hour of the product's on-demand terms; NaN when there are none. */
+static double price_of(const cJSON *product)
+{
+    const cJSON *terms = cJSON_GetObjectItemCaseSensitive(product, "terms"), *term, *dimension;
+    cJSON_ArrayForEach(term, cJSON_GetObjectItemCaseSensitive(terms, "OnDemand"))
+    {
+        cJSON_ArrayForEach(dimension, cJSON_GetObjectItemCaseSensitive(term, "priceDimensions"))
+        {
+            double usd;
+            const char *written = text(cJSON_GetObjectItemCaseSensitive(dimension, "pricePerUnit"), "USD");
+            if (!strcmp(text(dimension, "unit"), "Hrs") && pc__cloud_number(written, &usd))
+                return usd;
+        }
+    }
+    return NAN;
+}
+
+static pc_status note_region(update *u, const char *region)
+{
+    if (*u->found && strcmp(u->found, region) != 0)
+        return pc__fail(PC_ERR_FORMAT, "%s: it has prices of %s and of %.30s; name one with --region", u->name,
+                        u->found, region);
+    snprintf(u->found, sizeof u->found, "%s", region);
+    return PC_OK;
+}
+
+static void note_stranger(update *u, const cJSON *attributes, const char *type)
+{
+    if (!*text(attributes, "gpu") || (u->strangers.data && strstr(u->strangers.data, type)))
+        return;
+    pc__text_add(&u->strangers, "%s%.40s", u->strangers.length ? ", " : "", type);
+}
+
+static pc_status take(update *u, const cJSON *product)
+{
+    const cJSON *about = cJSON_GetObjectItemCaseSensitive(product, "product");
+    const cJSON *attributes = cJSON_GetObjectItemCaseSensitive(about, "attributes");
+    const char *type = text(attributes, "instanceType"), *region = text(attributes, "regionCode");
+    const char *published = text(product, "publicationDate");
+    char day[11] = "";
+    if (!attributes)
+        return wrong(u, "a product without attributes");
+    u->products++;
+    if (!*type || !*region || !is_plain(attributes) || (u->region && strcmp(u->region, region) != 0))
+        return PC_OK;
+    double usd = price_of(product);
+    const pc_cloud_instance *instance = pc__cloud_instance(u->cloud, type, strlen(type));
+    if (!instance || isnan(usd)) {
+        if (!instance)
+            note_stranger(u, attributes, type);
+        return PC_OK;
+    }
+    if (usd == 0) { /* capacity blocks and reservations are listed so */
+        u->zero++;
+        return PC_OK;
+    }
+    const char *fault = pc__cloud_price_fault(usd);
+    if (fault)
+        return pc__fail(PC_ERR_FORMAT, "%s: the price of %s %s", u->name, instance->name, fault);
+    snprintf(day, sizeof day, "%.10s", published);
+    if (!pc__cloud_is_date(day))
+        return wrong(u, "a product without a publicationDate");
+    PC__TRY(note_region(u, region));
+    if (strcmp(day, u->date) > 0)
+        snprintf(u->date, sizeof u->date, "%s", day);
+    double *known = &u->usd[instance - u->cloud->instances];
+    if (*known > 0 && *known != usd)
+        return pc__fail(PC_ERR_FORMAT, "%s: two prices for %s, %.10g and %.10g", u->name, instance->name, *known, usd);
+    u->priced += *known == 0;
+    *known = usd;
+    return PC_OK;
+}
+
+static pc_status take_all(update *u, const cJSON *root)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "PriceList"), *item;
+    if (!cJSON_IsArray(list))
+        return wrong(u, cJSON_GetObjectItemCaseSensitive(root, "offerCode")
+                            ? "this is a whole offer file, not a price list"
+                            : "there is no PriceList in it");
+    cJSON_ArrayForEach(item, list)
+    {
+        const char *inner = cJSON_GetStringValue(item);
+        cJSON *product = inner ? cJSON_Parse(inner) : NULL;
+        pc_status status = inner && !product ? wrong(u, "a product that is no JSON") : take(u, inner ? product : item);
+        cJSON_Delete(product);
+        PC__TRY(status);
+    }
+    if (!u->priced)
+        return pc__fail(PC_ERR_FORMAT, "%s: no price of an instance of the catalogue%s%s in its %d products", u->name,
+                        u->region ? " in " : "", u->region ? u->region : "", u->products);
+    return u->strangers.failed ? PC_ERR_MEMORY : PC_OK;
+}
+
+/* The row of the catalogue's sources that stands for this region's price list. */
+static pc_status put_source(update *u, const pc_cloud_source **source)
+{
+    pc_cloud *c = u->cloud;
+    char name[64], about[128];
+    snprintf(name, sizeof name, "aws-%s", u->found);
+    snprintf(about, sizeof about, "AWS Price List of %s, by aws pricing get-products", u->found);
+    int i = 0;
+    while (i < c->source_count && strcmp(c->sources[i].name, name) != 0)
+        i++;
+    pc_cloud_source row = {pc__cloud_keep(c, name), pc__cloud_keep(c, u->date), pc__cloud_keep(c, about)};
+    if (!row.name || !row.date || !row.text)
+        return PC_ERR_MEMORY;
+    if (i == c->room)
+        return pc__fail(PC_ERR_STATE, "too many updates of one open catalogue: save and open it again");
+    c->sources[i] = row;
+    c->source_count = PC__MAX(c->source_count, i + 1);
+    *source = &c->sources[i];
+    return PC_OK;
+}
+
+static pc__cloud_price *row_of(pc_cloud *c, const pc_cloud_instance *instance, const char *region)
+{
+    for (int i = 0; i < c->price_count; i++)
+        if (c->prices[i].instance == instance && !strcmp(c->prices[i].price.region, region))
+            return &c->prices[i];
+    return NULL;
+}
+
+static pc_status check_age(update *u)
+{
+    for (int i = 0; i < u->cloud->instance_count; i++) {
+        const pc__cloud_price *row = row_of(u->cloud, &u->cloud->instances[i], u->found);
+        if (u->usd[i] > 0 && row && strcmp(row->price.date, u->date) > 0)
+            return pc__fail(PC_ERR_STATE, "%s is of %s, older than the price of %s in the catalogue, which is of %s",
+                            u->name, u->date, u->cloud->instances[i].name, row->price.date);
+    }
+    return PC_OK;
+}
+
+/* Rows for the prices that have none; on failure there are as many as before. */
+static pc_status make_rows(update *u, const char *region)
+{
+    pc_cloud *c = u->cloud;
+    int prices = c->price_count, regions = c->region_count;
+    for (int i = 0; i < c->instance_count; i++) {
+        pc_cloud_price unknown = {.usd = NAN, .region = region, .date = c->date, .source = &c->sources[0]};
+        if (u->usd[i] == 0 || row_of(c, &c->instances[i], region) ||
+            pc__cloud_add_price(c, &c->instances[i], unknown) == PC_OK)
+            continue;
+        c->price_count = prices, c->region_count = regions;
+        return PC_ERR_MEMORY;
+    }
+    return PC_OK;
+}
+
+/* Room for all first: after that nothing can fail. */
+static pc_status commit(update *u, pc_cloud_update_report *report)
+{
+    pc_cloud *c = u->cloud;
+    const pc_cloud_source *source = NULL;
+    const char *region = pc__cloud_keep(c, u->found);
+    const char *strangers = u->strangers.length ? pc__cloud_keep(c, u->strangers.data) : NULL;
+    if (!region || (u->strangers.length && !strangers))
+        return PC_ERR_MEMORY;
+    PC__TRY(check_age(u));
+    PC__TRY(put_source(u, &source));
+    PC__TRY(make_rows(u, region));
+    *report = (pc_cloud_update_report){
+        .region = region, .date = source->date, .products = u->products, .zero = u->zero, .strangers = strangers};
+    for (int i = 0; i < c->instance_count; i++) {
+        pc__cloud_price *row = row_of(c, &c->instances[i], region);
+        if (u->usd[i] == 0) {
+            report->kept++;
+            continue;
+        }
+        report->added += isnan(row->price.usd);
+        report->same += row->price.usd == u->usd[i];
+        report->changed += !isnan(row->price.usd) && row->price.usd != u->usd[i];
+        row->price = (pc_cloud_price){u->usd[i], row->price.region, source->date, source};
+    }
+    if (strcmp(source->date, c->date) > 0)
+        c->date = source->date;
+    return PC_OK;
+}
+
+pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name, const char *region,
+                          pc_cloud_update_report *report)
+{
+    *report = (pc_cloud_update_report){0};
+    update u = {.cloud = cloud, .name = name, .region = region};
+    u.usd = pc__calloc((size_t)cloud->instance_count + 1, sizeof *u.usd);
+    if (!u.usd)
+        return PC_ERR_MEMORY;
+    cJSON *root = cJSON_ParseWithLength(json, n);
+    pc_status status = root ? take_all(&u, root) : wrong(&u, n ? "it is no JSON, or cut off" : "it is empty");
+    if (status == PC_OK)
+        status = commit(&u, report);
+    cJSON_Delete(root);
+    pc__text_free(&u.strangers);
+    pc__free(u.usd);
+    return status;
+}
+
+#else
+
+pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name, const char *region,
+                          pc_cloud_update_report *report)
+{
+    (void)cloud, (void)json, (void)n, (void)region;
+    *report = (pc_cloud_update_report){0};
+    return pc__fail(PC_ERR_UNSUPPORTED,
+                    "%s: reading price lists needs cJSON, and this Paracord was built without it; install libcjson-dev "
+                    "(Debian, Ubuntu) and build again",
+                    name);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* work.c: counting what a network does. Shapes are found by sending a picture of zeros through, layer by layer. */
+#include "cloud/work.h"
+#include "nn/layers.h"
+
+#include <paracord/autograd.h>
+
+#define F32 4     /* bytes of a number */
+#define NARROW 32 /* channels: convolutions to fewer fill a part of the GPU kernels' tiles */
+
+/* Adam reads weight, gradient and two moments and writes all but the gradient; forward and back read the weight, back
+ * writes the gradient. */
+#define WEIGHT_PASSES (7 + 3)
+
+/* Flops of a layer's forward pass for one picture, with the elements of what it takes and gives. */
+static double flops_of(const pc_module *layer, int64_t out)
+{
+    const pc__conv2d_layer *conv = pc__layer(layer, &pc__conv2d_class);
+    const pc__linear_layer *linear = pc__layer(layer, &pc__linear_class);
+    if (conv)
+        return 2.0 * (double)out * (double)conv->in * conv->kernel[0] * conv->kernel[1];
+    if (linear)
+        return 2.0 * (double)out * (double)linear->in;
+    return 0;
+}
+
+/* The picture itself needs no gradient: the first layer that computes goes back only half as far. */
+static void add_layer(pc_cloud_work *work, const pc_module *layer, int64_t in, int64_t out)
+{
+    if (pc__layer(layer, &pc__flatten_class))
+        return;
+    bool first = work->layers == 0;
+    double flops = flops_of(layer, out);
+    work->infer_flops += flops;
+    work->train_flops += flops * (first ? 2 : 3);
+    const pc__conv2d_layer *conv = pc__layer(layer, &pc__conv2d_class);
+    if (conv && conv->out < NARROW) {
+        work->infer_narrow += flops;
+        work->train_narrow += flops * (first ? 2 : 3);
+    }
+    work->infer_bytes += F32 * (double)(in + out);
+    work->train_bytes += F32 * (double)((first ? 2 : 3) * in + 3 * out);
+    work->resident_bytes += F32 * (double)out;
+    work->layers++;
+}
+
+pc_status pc__cloud_count(pc_module *net, int size, pc_cloud_work *work)
+{
+    bool was_training = pc_module_is_training(net);
+    pc_parameter first;
+    pc_device device = pc_module_parameter_list(net, &first, 1) ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
+    pc_status status = PC_OK;
+    *work = (pc_cloud_work){.parameters = pc_module_parameter_elements(net)};
+    work->step_bytes = F32 * WEIGHT_PASSES * (double)work->parameters;
+    work->resident_bytes = F32 * 3.0 * size * size;
+    pc_module_train(net, false);
+    PC_NO_GRAD {
+        PC_SCOPE {
+            pc_tensor *x = pc_zeros(PC_SHAPE(1, 3, size, size), PC_F32, device);
+            for (int i = 0; x && i < pc_module_child_count(net); i++) {
+                int64_t in = pc_tensor_count(x);
+                x = pc_forward(pc_module_child(net, i), x);
+                if (x)
+                    add_layer(work, pc_module_child(net, i), in, pc_tensor_count(x));
+            }
+            if (!x)
+                status = pc_error_last()->status;
+        }
+    }
+    pc_module_train(net, was_training);
+    return status;
+}

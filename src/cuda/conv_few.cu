@@ -1,0 +1,180 @@
+/* conv_few.cu: the forward convolution of three channels. A warp makes windows of 2 x 2 pixels, a lane an output
+ * channel, whose 27 weights it keeps in registers: what is read from shared memory is the same for all lanes. Plain
+ * multiplications: 27 products are too few to pay for what matrix units want. */
+#include "cuda/conv_few.cuh"
+#include "cuda/conv_few_half.h"
+
+namespace
+{
+
+template <class T> struct forward_data {
+    const T *x, *weight, *bias;
+    T *y;
+    uint8_t *argmax;
+};
+
+/* The four pixels of the window whose first input element is `from`; 8-byte loads, since windows lie an even number of
+ * floats apart. */
+template <int STRIDE>
+__device__ inline void window_sums(const float *from, int pitch, const float (&w)[DEPTH], float (&sum)[4])
+{
+    constexpr int WIDTH = (STRIDE + 3) * COLORS, PAIRS = (WIDTH + 1) / 2;
+#pragma unroll
+    for (int i = 0; i < STRIDE + 3; i++) {
+        float x[2 * PAIRS];
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++)
+            *(float2 *)(x + 2 * j) = *(const float2 *)(from + i * pitch + 2 * j);
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            const int row = i - q / 2 * STRIDE;
+            if (row >= 0 && row < 3)
+#pragma unroll
+                for (int j = 0; j < 9; j++)
+                    sum[q] = fmaf(x[q % 2 * STRIDE * COLORS + j], w[row * 9 + j], sum[q]);
+        }
+    }
+}
+
+/* Where results of the band wait until they are written plane by plane: [channel][window], 4 pixels without pooling. */
+struct staged {
+    float *y;
+    uint8_t *argmax;
+    int pitch;
+};
+
+template <int POOL, class T>
+__device__ inline void finish(const pc__cuda_conv &s, const forward_data<T> &d, const staged &to, float bias,
+                              float (&sum)[4], long long pixel, int o, int i, int row, int column, int lane)
+{
+    if (POOL == 1) {
+#pragma unroll
+        for (int q = 0; q < 4; q++)
+            if (row + q / 2 < s.yh && column + q % 2 < s.yw && o < s.o)
+                d.y[pixel_at(s, pixel + q / 2 * s.yw + q % 2) + (long long)o * channel_step(s)] =
+                    T(activated(s.activation, sum[q] + bias));
+        return;
+    }
+    float most = sum[0];
+    int place = 0;
+#pragma unroll
+    for (int q = 1; q < 4; q++) {
+        const bool more = sum[q] > most || sum[q] != sum[q];
+        most = more ? sum[q] : most;
+        place = more ? q : place;
+    }
+    most = activated(s.activation, most + bias);
+    place = mark_of(s, place, most);
+    if (s.planes) {
+        to.y[lane * to.pitch + i] = most;
+        to.argmax[lane * to.pitch + i] = (uint8_t)place;
+    } else if (o < s.o) {
+        d.y[pixel * s.o + o] = T(most);
+        if (d.argmax)
+            d.argmax[pixel * s.o + o] = (uint8_t)place;
+    }
+}
+
+template <class T, int POOL, int STRIDE>
+__global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const cut c, const forward_data<T> d)
+{
+    extern __shared__ __align__(16) float band[];
+    float *weight = band + c.pitch * c.height;
+    const staged to = {weight + LANES * DEPTH, (uint8_t *)(weight + LANES * (DEPTH + (c.rows * c.wide | 1))),
+                       c.rows * c.wide | 1};
+    const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, warps = blockDim.x / LANES;
+    const int image = blockIdx.x / c.bands, first = (blockIdx.x - image * c.bands) * c.rows;
+    const int rows = min(c.rows, c.high - first), windows = rows * c.wide, begin = blockIdx.y * LANES;
+    const int outputs = min(LANES, s.o - begin), o = begin + lane;
+    pc::wait_for_earlier();
+    pc::let_next_start();
+    load_band(s, c, d.x + (long long)image * s.h * s.w * COLORS, first * 2 * STRIDE - s.ph, band);
+    for (int i = threadIdx.x; i < outputs * DEPTH; i += blockDim.x)
+        weight[i] = (float)d.weight[begin * DEPTH + i];
+    const float bias = d.bias && o < s.o ? (float)d.bias[o] : 0.0f;
+    wait_loaded();
+    float w[DEPTH];
+#pragma unroll
+    for (int k = 0; k < DEPTH; k++)
+        w[k] = lane < outputs ? weight[lane * DEPTH + k % COLORS * TAPS + k / COLORS] : 0.0f;
+    const long long start = (long long)image * s.yh * s.yw;
+    for (int i = warp; i < windows; i += warps) {
+        const int down = i / c.wide, row = first + down, column = i - down * c.wide;
+        float sum[4] = {};
+        window_sums<STRIDE>(band + down * 2 * STRIDE * c.pitch + column * 2 * STRIDE * COLORS, c.pitch, w, sum);
+        if (POOL == 2)
+            finish<2>(s, d, to, bias, sum, start + row * s.yw + column, o, i, row, column, lane);
+        else
+            finish<1>(s, d, to, bias, sum, start + 2 * row * s.yw + 2 * column, o, i, 2 * row, 2 * column, lane);
+    }
+    if (POOL == 1 || !s.planes)
+        return;
+    __syncthreads();
+    const long long at = pixel_at(s, start) + (long long)begin * channel_step(s) + first * s.yw;
+    for (int e = threadIdx.x; e < outputs * windows; e += blockDim.x) {
+        const int k = e / windows, i = e - k * windows;
+        const long long target = at + (long long)k * channel_step(s) + i;
+        d.y[target] = T(to.y[k * to.pitch + i]);
+        if (d.argmax)
+            d.argmax[target] = to.argmax[k * to.pitch + i];
+    }
+}
+
+size_t bytes_for(const pc__cuda_conv *s, const cut &c)
+{
+    const size_t waiting = s->planes && s->pool == 2 ? (size_t)LANES * (c.rows * c.wide | 1) * 5 : 0;
+    return band_bytes(c) + LANES * DEPTH * sizeof(float) + waiting;
+}
+
+/* As many rows in a band as leave two blocks for each multiprocessor, at most 8. */
+cut cut_for(const pc__cuda_conv *s)
+{
+    int rows = 8;
+    while (rows > 1 && (s->n * over(cut_of(s, 1).high, rows) * over(s->o, LANES) < 2 * s->multiprocessors ||
+                        bytes_for(s, cut_of(s, rows)) > SHARED_MOST / 2))
+        rows--;
+    return cut_of(s, rows);
+}
+
+template <class T, int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const forward_data<T> &d)
+{
+    const cut c = cut_for(s);
+    const int warps = over(c.rows * c.wide, 2);
+    const dim3 grid((unsigned)(s->n * c.bands), (unsigned)over(s->o, LANES));
+    const dim3 block((unsigned)(LANES * (warps < 2 ? 2 : warps < 8 ? warps : 8)));
+    pc::start_grid(s->sh == 1   ? few_kernel<T, POOL, 1>
+                   : s->sh == 2 ? few_kernel<T, POOL, 2>
+                                : few_kernel<T, POOL, 3>,
+                   grid, block, bytes_for(s, c), queue, s->early, *s, c, d);
+}
+
+template <class T>
+void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
+             uint8_t *argmax)
+{
+    const forward_data<T> d = {(const T *)x, (const T *)weight, (const T *)bias, (T *)y, argmax};
+    s->pool == 2 ? launch<T, 2>(queue, s, d) : launch<T, 1>(queue, s, d);
+}
+
+} // namespace
+
+bool pc__cuda_conv_few_fits(const pc__cuda_conv *s, const void *x)
+{
+    const long long blocks = s->n * (long long)s->yh, chunks = over(s->o, LANES);
+    return s->dtype != PC__CUDA_F64 && s->c == COLORS && s->kh == 3 && s->kw == 3 && s->sh == s->sw && s->sh <= 3 &&
+           s->pool <= 2 && s->o >= 8 && blocks < INT32_MAX && chunks < 65536 && (uintptr_t)x % 16 == 0 &&
+           bytes_for(s, cut_of(s, 1)) <= SHARED_MOST && pc__cuda_conv_few_scratch(s) > 0;
+}
+
+void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                               const void *bias, void *y, uint8_t *argmax)
+{
+    if (is_half(s) && pc__cuda_conv_few_half_fits(s))
+        pc__cuda_conv_few_half_forward(queue, s, x, weight, bias, y, argmax);
+    else if (s->dtype == PC__CUDA_F16)
+        forward<pc::f16>(queue, s, x, weight, bias, y, argmax);
+    else if (s->dtype == PC__CUDA_BF16)
+        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax);
+    else
+        forward<float>(queue, s, x, weight, bias, y, argmax);
+}

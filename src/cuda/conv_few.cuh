@@ -1,0 +1,114 @@
+/* conv_few.cuh: a band of a picture in shared memory: the rows under some rows of pooling windows, with the zeros
+ * around them. Without pooling, windows of 2 x 2 pixels are worked on just the same. */
+#ifndef PC__CUDA_CONV_FEW_CUH
+#define PC__CUDA_CONV_FEW_CUH
+
+#include "cuda/conv_few.h"
+#include "cuda/conv_order.cuh"
+#include "cuda/early.cuh"
+#include "cuda/tensor.cuh"
+
+namespace
+{
+
+constexpr int COLORS = 3, TAPS = 9, DEPTH = COLORS * TAPS, LANES = 32, SHARED_MOST = 48 << 10;
+
+/* How pictures are cut. Windows count [n][high][wide]; a band is `rows` rows of them. */
+struct cut {
+    int high, wide, rows, bands; /* bands of a picture */
+    int pitch, height, lead;     /* of a band in memory: floats of a row, rows, floats before the picture's first */
+    bool whole;                  /* rows of the picture come in fours */
+};
+
+inline int over(long long a, long long b)
+{
+    return (int)((a + b - 1) / b);
+}
+
+/* Rows lie 4 floats apart, modulo 32 banks: the four places of a window then lie in banks of their own. */
+inline cut cut_of(const pc__cuda_conv *s, int rows)
+{
+    cut c;
+    c.high = s->pool == 2 ? s->yh : over(s->yh, 2);
+    c.wide = s->pool == 2 ? s->yw : over(s->yw, 2);
+    c.bands = over(c.high, rows < 1 ? 1 : rows);
+    c.rows = over(c.high, c.bands < 1 ? 1 : c.bands);
+    c.lead = s->pw * COLORS;
+    const int reach = ((2 * c.wide - 1) * s->sw + 3) * COLORS, own = c.lead + s->w * COLORS;
+    c.pitch = ((reach > own ? reach : own) + 1 + 27) / 32 * 32 + 4;
+    c.height = (2 * c.rows - 1) * s->sh + 3;
+    c.whole = c.lead % 4 == 0 && s->w % 4 == 0;
+    return c;
+}
+
+inline size_t band_bytes(const cut &c)
+{
+    return (size_t)c.pitch * c.height * sizeof(float);
+}
+
+/* Four numbers of a picture. */
+template <class T> struct alignas(4 * sizeof(T)) four {
+    T at[4];
+};
+
+/* N floats of a row to shared memory; zeros where they are not inside. */
+template <int N> __device__ inline void bring(float *to, const float *from, bool inside)
+{
+#if TENSOR_UNITS
+    send<N * sizeof(float)>(to, from, inside);
+#else
+    for (int j = 0; j < N; j++)
+        to[j] = inside ? from[j] : 0;
+#endif
+}
+
+template <int N, class T> __device__ inline void bring(float *to, const T *from, bool inside)
+{
+    four<T> value = {};
+    if (N == 4 && inside)
+        value = *(const four<T> *)from;
+    else if (inside)
+        value.at[0] = *from;
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        to[j] = inside ? (float)value.at[j] : 0.0f;
+}
+
+/* A warp for a row; zeros where there is no picture. */
+template <int N, class T>
+__device__ inline void load_row(const pc__cuda_conv &s, const cut &c, const T *row, bool there, float *to)
+{
+    const int width = s.w * COLORS;
+    for (int i = threadIdx.x % LANES * N; i < c.pitch; i += LANES * N) {
+        const bool inside = there && i >= c.lead && i < c.lead + width;
+        bring<N>(to + i, inside ? row + i - c.lead : row, inside);
+    }
+}
+
+/* `first` is the picture's row that comes first. */
+template <class T>
+__device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const T *picture, int first, float *band)
+{
+    for (int i = threadIdx.x / LANES; i < c.height; i += blockDim.x / LANES) {
+        const int row = first + i;
+        const bool there = (unsigned)row < (unsigned)s.h;
+        const T *from = picture + (there ? (long long)row * s.w * COLORS : 0);
+        if (c.whole)
+            load_row<4>(s, c, from, there, band + i * c.pitch);
+        else
+            load_row<1>(s, c, from, there, band + i * c.pitch);
+    }
+}
+
+__device__ inline void wait_loaded()
+{
+#if TENSOR_UNITS
+    sent();
+    wait_sent<0>();
+#endif
+    __syncthreads();
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,98 @@
+/* conv_half_backward.cu: the gradients of a convolution of 16-bit numbers. What lies in planes is first turned to
+ * channels last, all of it by one kernel, since both gradients read it so. */
+#include "cuda/conv_few.h"
+#include "cuda/conv_few_half.h"
+#include "cuda/conv_half.h"
+#include "cuda/conv_order.cuh"
+#include "cuda/early.cuh"
+
+#define SIDE 32 /* channels and pixels of a block */
+
+namespace
+{
+
+/* Of 16-bit numbers the bits. NULL: not wanted. */
+struct planes {
+    const uint16_t *dy, *y;
+    const uint8_t *argmax;
+};
+
+struct turned {
+    uint16_t *dy, *y;
+    uint8_t *argmax;
+};
+
+template <class T>
+__device__ inline void turn(const T *from, T *to, T (&tile)[SIDE][SIDE + 4], int channels, int area, long long picture)
+{
+    const int lane = threadIdx.x % SIDE, first = blockIdx.y * SIDE, begin = blockIdx.z * SIDE;
+    for (int k = threadIdx.x / SIDE; k < SIDE; k += 8)
+        if (begin + k < channels && first + lane < area)
+            tile[k][lane] = from[picture + (long long)(begin + k) * area + first + lane];
+    __syncthreads();
+    for (int k = threadIdx.x / SIDE; k < SIDE; k += 8)
+        if (begin + lane < channels && first + k < area)
+            to[picture + (long long)(first + k) * channels + begin + lane] = tile[lane][k];
+}
+
+__global__ void __launch_bounds__(256) turn_kernel(const planes from, const turned to, int channels, int area)
+{
+    __shared__ uint16_t gradients[SIDE][SIDE + 4], values[SIDE][SIDE + 4];
+    __shared__ uint8_t places[SIDE][SIDE + 4];
+    const long long picture = (long long)blockIdx.x * channels * area;
+    pc::wait_for_earlier();
+    pc::let_next_start();
+    turn(from.dy, to.dy, gradients, channels, area, picture);
+    if (from.argmax)
+        turn(from.argmax, to.argmax, places, channels, area, picture);
+    if (from.y)
+        turn(from.y, to.y, values, channels, area, picture);
+}
+
+/* Elements of dy in whole 256 bytes. */
+size_t room(const pc__cuda_conv *s)
+{
+    return ((size_t)s->n * s->yh * s->yw * s->o + 255) / 256 * 256;
+}
+
+size_t most_of(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+} // namespace
+
+size_t pc__cuda_conv_half_backward_scratch(const pc__cuda_conv *s, bool input, bool weights)
+{
+    pc__cuda_conv inner = *s;
+    inner.planes = 0;
+    const size_t turned_too = s->planes ? 5 * room(s) : 0;
+    return turned_too + most_of(input ? pc__cuda_conv_input_scratch(&inner) : 0,
+                                weights ? pc__cuda_conv_weights_scratch(&inner) : 0);
+}
+
+void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                                 const void *y, const uint8_t *argmax, const void *dy, void *dx, void *dweight,
+                                 void *dbias, void *scratch)
+{
+    pc__cuda_conv inner = *s;
+    char *rest = (char *)scratch;
+    if (s->planes && (dx || !pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_few_half_fits(s))) {
+        const size_t elements = room(s);
+        const int area = s->yh * s->yw;
+        const planes from = {(const uint16_t *)dy, needs_y(*s) ? (const uint16_t *)y : NULL,
+                             s->pool > 1 ? argmax : NULL};
+        const turned to = {(uint16_t *)rest, (uint16_t *)(rest + 2 * elements), (uint8_t *)(rest + 4 * elements)};
+        const dim3 grid((unsigned)s->n, (unsigned)((area + SIDE - 1) / SIDE), (unsigned)((s->o + SIDE - 1) / SIDE));
+        pc::start_grid(turn_kernel, grid, dim3(256), 0, queue, s->early, from, to, s->o, area);
+        inner.planes = 0;
+        dy = to.dy;
+        y = from.y ? to.y : NULL;
+        argmax = from.argmax ? to.argmax : NULL;
+        rest += 5 * elements;
+    }
+    if (dweight || dbias)
+        pc__cuda_conv_weights(queue, &inner, x, y, argmax, dy, dweight, dbias, rest);
+    if (dx)
+        pc__cuda_conv_input(queue, &inner, weight, y, argmax, dy, dx, rest);
+}

@@ -1,0 +1,41 @@
+/* linear.h: linear layers of floats in a launch each way. */
+#ifndef PC__CUDA_LINEAR_H
+#define PC__CUDA_LINEAR_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* y[m][n] = activation(x[m][k] weight[n][k]^T + bias[n]); rows of x are x_row elements apart, everything else is dense.
+ */
+typedef struct pc__cuda_linear {
+    int activation; /* as pc_activation_kind */
+    int m, n, k;
+    int64_t x_row;
+    const float *x, *weight, *bias; /* bias: NULL for none */
+    float *y;
+    const float *dy;          /* backward: the gradient at y; then y is read */
+    float *dx, *dweight, *db; /* each NULL where it is not wanted */
+    float *scratch;           /* as many bytes as the call below says */
+    unsigned *counters;       /* PC__CUDA_LINEAR_TILES zeros, which are left as they were */
+    int multiprocessors, early;
+    cudaStream_t queue;
+} pc__cuda_linear;
+
+#define PC__CUDA_LINEAR_TILES 4096
+
+/* Counters that the forward call takes. */
+int64_t pc__cuda_linear_tiles(int64_t m, int64_t n);
+
+size_t pc__cuda_linear_scratch(const pc__cuda_linear *l);
+cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l);
+
+/* dx = g weight, dweight = g^T x, db = column sums of g, where g = dy through the activation. */
+cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

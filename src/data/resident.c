@@ -1,0 +1,227 @@
+/* resident.c: pictures that stay on the device. */
+#include "data/resident.h"
+
+#include "data/augment.h"
+#include "device/order.h"
+#include "ops/epoch.h"
+#include "tensor/read.h"
+
+#include <paracord/memory.h>
+#include <paracord/ops.h>
+#include <stdlib.h>
+
+enum { SHARE = 2 }; /* of the device's free memory: pictures take one part in so many */
+
+struct pc__resident {
+    pc__epoch_tensors on; /* the device */
+    pc_tensor *keys;
+    bool sent, there; /* pictures and labels: queued; known to have arrived */
+    int64_t epoch;    /* whose order and table are there; -1: none's */
+    int64_t at;       /* the place when all that is queued is done; -1: unknown */
+};
+
+/* --- whether --- */
+
+static bool is_refused(pc_residence wanted, char *why, size_t n)
+{
+    const char *said = getenv("PARACORD_RESIDENT");
+    if (wanted == PC_RESIDENT_NO)
+        snprintf(why, n, "pictures stay in host memory: asked for by .resident");
+    else if (said && (strcmp(said, "no") == 0 || strcmp(said, "0") == 0))
+        snprintf(why, n, "pictures stay in host memory: PARACORD_RESIDENT=%s", said);
+    else
+        return false;
+    return true;
+}
+
+static int64_t bytes_of(const pc__source *s)
+{
+    const int64_t each = (int64_t)(pc__picture_bytes(s->pictures.size) + sizeof(pc__augment_row) + 2 * sizeof(int64_t) +
+                                   pc_dtype_size(pc__label_dtype(s)));
+    return s->pictures.folder.count * each;
+}
+
+/* False, too, where the device does not say what it has. */
+static pc_status fits(const pc__source *s, char *why, size_t n, bool *fits)
+{
+    char name[PC_DEVICE_NAME_MAX];
+    pc_memory_stats stats;
+    const double bytes = (double)bytes_of(s);
+    PC__TRY(pc_memory_get_stats(s->device, &stats));
+    *fits = bytes <= (double)stats.free / SHARE;
+    (void)pc_device_name(s->device, name);
+    if (*fits)
+        snprintf(why, n, "pictures live on %s: %.1f MB of the %.1f MB that are free there", name, bytes * 1e-6,
+                 (double)stats.free * 1e-6);
+    else
+        snprintf(why, n,
+                 "pictures stay in host memory: they take %.1f MB, more than half of the %.1f MB that %s has free",
+                 bytes * 1e-6, (double)stats.free * 1e-6, name);
+    return PC_OK;
+}
+
+/* --- tensors --- */
+
+/* Owned by the caller whatever scopes are open. */
+static pc_tensor *room(pc_shape shape, pc_dtype dtype, pc_device device)
+{
+    pc__meta meta;
+    pc__meta_contiguous(&meta, dtype, shape.ndim, shape.dim);
+    return pc__tensor_unscoped(&meta, device);
+}
+
+static bool make_tensors(pc__resident *r, const pc__source *s)
+{
+    const int64_t n = s->pictures.folder.count, size = s->pictures.size;
+    const struct {
+        pc_tensor **t;
+        pc_shape shape;
+        pc_dtype dtype;
+    } wanted[] = {{&r->on.pictures, PC_SHAPE(n, size, size, 3), PC_U8},
+                  {&r->on.labels, pc__label_shape(s, n), pc__label_dtype(s)},
+                  {&r->on.order, PC_SHAPE(n), PC_I64},
+                  {&r->keys, PC_SHAPE(n), PC_I64},
+                  {&r->on.table, PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64},
+                  {&r->on.place, PC_SHAPE(1), PC_I64}};
+    for (int i = 0; i < PC__COUNT(wanted); i++) {
+        *wanted[i].t = room(wanted[i].shape, wanted[i].dtype, s->device);
+        if (!*wanted[i].t)
+            return false;
+    }
+    return true;
+}
+
+void pc__resident_free(pc__resident *r)
+{
+    if (!r)
+        return;
+    pc_tensor *const tensors[] = {r->on.pictures, r->on.labels, r->on.order, r->keys, r->on.table, r->on.place};
+    for (int i = 0; i < PC__COUNT(tensors); i++)
+        pc_tensor_free(tensors[i]);
+    pc__free(r);
+}
+
+static pc_status send(pc__resident *r, const pc__source *s)
+{
+    void *labels = pc__alloc((size_t)s->pictures.folder.count * pc_dtype_size(pc__label_dtype(s)));
+    if (!labels)
+        return PC_ERR_MEMORY;
+    pc__fill_labels(s, NULL, s->pictures.folder.count, labels);
+    pc_status status = pc__tensor_write(r->on.labels, labels, "the loader");
+    if (status == PC_OK)
+        status = pc__tensor_write(r->on.pictures, s->pictures.pixels, "the loader");
+    pc__free(labels);
+    r->sent = status == PC_OK;
+    return status;
+}
+
+static pc__resident *make(const pc__source *s)
+{
+    pc__resident *r = pc__calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    *r = (pc__resident){.epoch = -1, .at = -1};
+    if (make_tensors(r, s) && send(r, s) == PC_OK)
+        return r;
+    pc__resident_free(r);
+    return NULL;
+}
+
+pc_status pc__resident_new(const pc__source *source, pc_residence wanted, char *why, size_t n, pc__resident **resident)
+{
+    bool room_enough = false;
+    *resident = NULL;
+    if (is_refused(wanted, why, n))
+        return PC_OK;
+    PC__TRY(fits(source, why, n, &room_enough));
+    if (!room_enough)
+        return PC_OK;
+    *resident = make(source);
+    if (*resident)
+        return PC_OK;
+    const pc_error error = pc__error_take();
+    if (error.status != PC_ERR_MEMORY)
+        return pc__error_put(&error);
+    snprintf(why, n, "pictures stay in host memory: %s", error.message);
+    return PC_OK;
+}
+
+/* --- epochs --- */
+
+static bool changes(const pc_augment *a)
+{
+    return a->rotation > 0 || a->width_shift > 0 || a->height_shift > 0 || a->shear > 0 || a->zoom_high > 0 ||
+           a->flip_horizontal || a->flip_vertical || a->channel_shift > 0 || a->brightness_high > 0;
+}
+
+static pc_status wait_for(pc_tensor *t)
+{
+    return pc__settle(t->storage, false, "the loader", true);
+}
+
+static pc_status arrive(pc__resident *r, const pc__source *s)
+{
+    PC__TRY(r->sent ? PC_OK : send(r, s));
+    r->sent = false;
+    PC__TRY(wait_for(r->on.labels));
+    PC__TRY(wait_for(r->on.pictures));
+    r->sent = r->there = true;
+    return PC_OK;
+}
+
+pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
+{
+    const int64_t epoch = s->shuffle || changes(&s->augment) ? s->next.epoch : 0;
+    const int size = s->pictures.size;
+    const pc__epoch_attributes attributes = {
+        .plan = pc__augment_plan_of(&s->augment, s->seed, (uint64_t)epoch, size, size), .shuffle = s->shuffle};
+    if (r->epoch != epoch) {
+        r->epoch = -1;
+        PC__TRY(pc__epoch(r->on.order, r->keys, r->on.table, &attributes));
+        PC__TRY(wait_for(r->on.table));
+        r->epoch = epoch;
+    }
+    return r->there ? PC_OK : arrive(r, s);
+}
+
+/* --- batches --- */
+
+pc_status pc__resident_room(const pc__source *s, int64_t n, pc_tensor **x, pc_tensor **y)
+{
+    const int64_t size = s->pictures.size;
+    pc__meta meta;
+    pc__meta_channels_last(&meta, PC_F32, (int64_t[]){n, 3, size, size});
+    *x = pc__tensor_unscoped(&meta, s->device);
+    *y = *x ? room(pc__label_shape(s, n), pc__label_dtype(s), s->device) : NULL;
+    return *y ? PC_OK : PC_ERR_MEMORY;
+}
+
+static pc_status batch(pc__resident *r, const pc__source *s, int64_t at, pc_tensor *x, pc_tensor *y)
+{
+    const pc__epoch_batch_attributes attributes = {pc__augment_attributes_of(&s->augment), at};
+    return pc__epoch_batch(&r->on, x, y, &attributes);
+}
+
+pc_status pc__resident_make(pc__resident *r, const pc__source *s, int64_t first, pc_tensor *x, pc_tensor *y)
+{
+    r->at = first + x->shape[0];
+    return batch(r, s, first, x, y);
+}
+
+pc_status pc__resident_record(pc__resident *r, const pc__source *s, pc_tensor *x, pc_tensor *y)
+{
+    return batch(r, s, -1, x, y);
+}
+
+pc_status pc__resident_place(pc__resident *r, int64_t first, int64_t then)
+{
+    PC__TRY(r->at == first ? PC_OK : pc_fill(r->on.place, (double)first));
+    r->at = then;
+    return PC_OK;
+}
+
+void pc__resident_lose(pc__resident *r)
+{
+    if (r)
+        r->at = -1;
+}

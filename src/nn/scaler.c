@@ -1,0 +1,120 @@
+/* scaler.c: the loss scaler. The host queues the same work whether gradients are infinite or not. */
+#include "nn/scaler.h"
+
+#include <math.h>
+#include <paracord/autograd.h>
+
+static pc_status fill_numbers(pc_scaler *s, pc_device device, double initial)
+{
+    float numbers[PC__SCALER_NUMBERS] = {[PC__SCALER_SCALE] = (float)initial};
+    PC_SCOPE {
+        s->numbers = pc_tensor_retain(pc_from_data(numbers, PC_SHAPE(PC__SCALER_NUMBERS), PC_F32, device));
+    }
+    return s->numbers ? PC_OK : pc_error_last()->status;
+}
+
+pc_scaler *pc_scaler_new(pc_device device, pc_scaler_options options)
+{
+    double initial = options.initial != 0 ? options.initial : 65536;
+    double growth = options.growth != 0 ? options.growth : 2, backoff = options.backoff != 0 ? options.backoff : 0.5;
+    int interval = options.interval ? options.interval : 2000;
+    if (!(initial > 0) || !isfinite((float)initial) || !(growth > 1) || !(backoff > 0 && backoff < 1) || interval < 1)
+        return pc__null(
+            PC_ERR_ARGUMENT,
+            "pc_scaler: a scale of %g that grows by %g every %d steps and backs off by %g: it must be above "
+            "0, the factors above 1 and in (0, 1), the interval at least 1",
+            initial, growth, interval, backoff);
+    pc_scaler *s = pc__calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->rules = (pc__scale_attributes){(float)growth, (float)backoff, (float)interval};
+    if (fill_numbers(s, device, initial) == PC_OK)
+        return s;
+    pc_scaler_free(s);
+    return NULL;
+}
+
+void pc_scaler_free(pc_scaler *s)
+{
+    if (!s)
+        return;
+    pc_tensor_free(s->numbers);
+    pc__free(s->unscaled);
+    pc__free(s);
+}
+
+pc_tensor *pc_scaler_scale(pc_scaler *s, pc_tensor *loss)
+{
+    if (!s || !loss)
+        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_scaler_scale: the scaler or the loss is NULL");
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *scale = pc_reshape(pc_slice(s->numbers, 0, PC__SCALER_SCALE, 1, 1), PC_SHAPE_SCALAR);
+        result = pc_keep(pc_mul(pc__is_half((pc_dtype)loss->dtype) ? pc_cast(loss, PC_F32) : loss, scale));
+    }
+    return result;
+}
+
+static pc_status null_given(const char *who)
+{
+    return pc_failed() ? pc_error_last()->status
+                       : pc__fail(PC_ERR_ARGUMENT, "%s: the scaler or the optimiser is NULL", who);
+}
+
+static bool is_unscaled(const pc_scaler *s, const pc_optimizer *o)
+{
+    for (int i = 0; i < s->unscaled_count; i++)
+        if (s->unscaled[i] == o)
+            return true;
+    return false;
+}
+
+static pc_status unscale(pc_scaler *s, pc_optimizer *o)
+{
+    int n = 0;
+    PC__TRY(pc__grow((void **)&s->unscaled, &s->unscaled_room, s->unscaled_count, sizeof(pc_optimizer *)));
+    for (int i = 0; i < o->count; i++)
+        if (pc_grad(o->parameters[i]))
+            o->work[n++] = pc_grad(o->parameters[i]);
+    PC__TRY(n ? pc__unscale(s->numbers, o->work, n) : PC_OK);
+    s->unscaled[s->unscaled_count++] = o;
+    return PC_OK;
+}
+
+pc_status pc_scaler_unscale(pc_scaler *s, pc_optimizer *o)
+{
+    if (!s || !o)
+        return null_given("pc_scaler_unscale");
+    if (is_unscaled(s, o))
+        return pc__fail(PC_ERR_STATE, "pc_scaler_unscale: the gradients are divided by the scale already; once before "
+                                      "each pc_scaler_update is enough");
+    return unscale(s, o);
+}
+
+pc_status pc_scaler_step(pc_scaler *s, pc_optimizer *o)
+{
+    if (!s || !o)
+        return null_given("pc_scaler_step");
+    if (!is_unscaled(s, o))
+        PC__TRY(unscale(s, o));
+    return pc__optimizer_step(o, s->numbers);
+}
+
+pc_status pc_scaler_update(pc_scaler *s)
+{
+    if (!s)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "pc_scaler_update: the scaler is NULL");
+    s->unscaled_count = 0;
+    return pc__scale_update(s->numbers, &s->rules);
+}
+
+double pc_scaler_value(const pc_scaler *s)
+{
+    float numbers[PC__SCALER_NUMBERS];
+    if (!s) {
+        (void)pc__fail(PC_ERR_ARGUMENT, "pc_scaler_value: the scaler is NULL");
+        return NAN;
+    }
+    return pc_read(s->numbers, numbers, sizeof numbers) == PC_OK ? (double)numbers[PC__SCALER_SCALE] : NAN;
+}

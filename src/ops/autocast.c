@@ -1,0 +1,121 @@
+/* autocast.c: the thread's dtype for products, and the casts of parameters that are kept while a scope is open. */
+#include "ops/autocast.h"
+
+#include "ops/table.h"
+
+#include <paracord/no_grad.h>
+
+/* A parameter's cast holds as long as the parameter has not changed, for calls that are recorded or for those that are
+ * not. */
+typedef struct kept {
+    pc_tensor *of, *cast; /* one reference each */
+    unsigned version;
+    bool recorded;
+} kept;
+
+static _Thread_local struct {
+    bool on;
+    pc_dtype dtype;
+    int depth;
+    kept *list;
+    int count, room;
+} state;
+
+static void forget(void)
+{
+    for (int i = 0; i < state.count; i++) {
+        pc_tensor_free(state.list[i].cast);
+        pc_tensor_free(state.list[i].of);
+    }
+    pc__free(state.list);
+    state.list = NULL;
+    state.count = state.room = 0;
+}
+
+static void set(pc_dtype dtype)
+{
+    state.on = pc__is_half(dtype);
+    state.dtype = dtype;
+}
+
+pc_dtype pc_autocast_dtype(void)
+{
+    return state.on ? state.dtype : PC_F32;
+}
+
+pc_autocast_scope pc_autocast_enter(pc_dtype dtype)
+{
+    pc_autocast_scope scope = {1, pc_autocast_dtype()};
+    set(dtype);
+    state.depth++;
+    return scope;
+}
+
+void pc_autocast_leave(pc_autocast_scope *scope)
+{
+    if (!scope->open)
+        return;
+    scope->open = 0;
+    set(scope->before);
+    if (--state.depth == 0)
+        forget();
+}
+
+pc_dtype pc__autocast_pause(void)
+{
+    pc_dtype before = pc_autocast_dtype();
+    forget(); /* a backward goes through their records, and none is gone through twice */
+    set(PC_F32);
+    return before;
+}
+
+void pc__autocast_resume(pc_dtype before)
+{
+    set(before);
+}
+
+static unsigned version_of(const pc_tensor *t)
+{
+    return atomic_load_explicit(&t->storage->version, memory_order_relaxed);
+}
+
+static kept *find(const pc_tensor *t)
+{
+    for (int i = 0; i < state.count; i++) {
+        kept *k = &state.list[i];
+        if (k->of == t && k->cast->dtype == state.dtype && k->recorded == pc_grad_enabled())
+            return k;
+    }
+    return NULL;
+}
+
+static pc_tensor *cast_kept(pc_tensor *t)
+{
+    kept *k = find(t);
+    if (k && k->version == version_of(t))
+        return k->cast;
+    pc_tensor *cast = pc__as_dtype(t, state.dtype);
+    if (!cast || (!k && pc__grow((void **)&state.list, &state.room, state.count, sizeof *state.list) != PC_OK))
+        return NULL;
+    if (k)
+        pc_tensor_free(k->cast);
+    else
+        (k = &state.list[state.count++])->of = pc_tensor_retain(t);
+    k->cast = pc_tensor_retain(cast);
+    k->version = version_of(t);
+    k->recorded = pc_grad_enabled();
+    return cast;
+}
+
+pc_tensor *pc__autocast_down(pc_tensor *t)
+{
+    if (!state.on || !t || !pc__is_float(t->dtype) || t->dtype == PC_F64 || t->dtype == state.dtype)
+        return t;
+    bool parameter = t->dtype == PC_F32 && t->requires_grad && !t->node;
+    return parameter ? cast_kept(t) : pc__as_dtype(t, state.dtype);
+}
+
+pc_tensor *pc__autocast_up(pc_tensor *t)
+{
+    return state.on && t && pc__is_half((pc_dtype)t->dtype) ? pc__as_dtype(t, PC_F32) : t;
+}

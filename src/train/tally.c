@@ -1,0 +1,121 @@
+/* tally.c: sums over batches on the device, and their way to the host. */
+#include "train/tally.h"
+
+#include "device/backend.h"
+#include "ops/score.h"
+#include "ops/table.h"
+#include "tensor/read.h"
+
+#include <paracord/no_grad.h>
+
+static pc_status open_all(pc__tally *t, pc_device device)
+{
+    const pc__backend *backend = pc__backend_of(device.type);
+    if (!backend)
+        return pc__fail(PC_ERR_DEVICE, "adding up batches: there is no such device");
+    t->immediate = backend->immediate;
+    pc__meta meta;
+    pc__meta_contiguous(&meta, PC_F64, 1, (int64_t[]){2});
+    t->sums = t->sums ? t->sums : pc__tensor_unscoped(&meta, device);
+    for (int i = 0; i < PC__MARKS && t->sums && !t->immediate; i++) {
+        pc__mark *mark = &t->marks[i];
+        if (!mark->sums) {
+            mark->sums = pc_empty_pinned(PC_SHAPE(2), PC_F64, device);
+            if (mark->sums)
+                pc__scope_forget(mark->sums);
+        }
+        mark->arrived = mark->arrived || !mark->sums ? mark->arrived : pc_event_new(device);
+        if (!mark->arrived)
+            return pc_error_last()->status;
+    }
+    return t->sums ? PC_OK : PC_ERR_MEMORY;
+}
+
+pc_status pc__tally_begin(pc__tally *t, pc_device device)
+{
+    PC__TRY(open_all(t, device));
+    const double sums[2] = {t->score->loss, (double)t->score->correct};
+    t->seen = t->score->seen;
+    t->unmarked = t->count = 0;
+    return pc__tensor_write(t->sums, sums, "adding up batches");
+}
+
+pc_status pc__tally_add(pc__tally *t, pc_tensor *logits, pc_tensor *y, pc_tensor *loss)
+{
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        PC_SCOPE {
+            status = pc__score_step(t->sums, pc__as_dtype(logits, PC_F32), y, pc__as_dtype(loss, PC_F32));
+        }
+    }
+    return status;
+}
+
+static void take(pc__tally *t, const double *sums, int64_t seen)
+{
+    *t->score = (pc__score){.loss = sums[0], .correct = (int64_t)sums[1], .seen = seen};
+}
+
+static pc_status take_oldest(pc__tally *t, bool wait)
+{
+    const pc__mark *mark = &t->marks[t->first];
+    double sums[2];
+    PC__TRY(wait ? pc_event_synchronize(mark->arrived) : PC_OK);
+    PC__TRY(pc_read(mark->sums, sums, sizeof sums));
+    take(t, sums, mark->seen);
+    t->first = (t->first + 1) % PC__MARKS;
+    t->count--;
+    return PC_OK;
+}
+
+static pc_status take_arrived(pc__tally *t)
+{
+    for (bool done = true; t->count;) {
+        PC__TRY(pc_event_query(t->marks[t->first].arrived, &done));
+        if (!done)
+            break;
+        PC__TRY(take_oldest(t, false));
+    }
+    return PC_OK;
+}
+
+static pc_status mark(pc__tally *t)
+{
+    PC__TRY(t->count == PC__MARKS ? take_oldest(t, true) : PC_OK);
+    pc__mark *next = &t->marks[(t->first + t->count) % PC__MARKS];
+    PC__TRY(pc_copy(next->sums, t->sums));
+    PC__TRY(pc_event_record(next->arrived, NULL));
+    next->seen = t->seen;
+    t->unmarked = 0;
+    t->count++;
+    return PC_OK;
+}
+
+pc_status pc__tally_passed(pc__tally *t, int64_t n)
+{
+    t->seen += n;
+    if (t->immediate) {
+        take(t, pc__data(t->sums), t->seen);
+        return PC_OK;
+    }
+    PC__TRY(++t->unmarked == PC__MARK_EVERY ? mark(t) : PC_OK);
+    return take_arrived(t);
+}
+
+pc_status pc__tally_settle(pc__tally *t)
+{
+    PC__TRY(t->unmarked ? mark(t) : PC_OK);
+    while (t->count)
+        PC__TRY(take_oldest(t, true));
+    return PC_OK;
+}
+
+void pc__tally_close(pc__tally *t)
+{
+    for (int i = 0; i < PC__MARKS; i++) {
+        pc_tensor_free(t->marks[i].sums);
+        pc_event_free(t->marks[i].arrived);
+    }
+    pc_tensor_free(t->sums);
+    *t = (pc__tally){0};
+}

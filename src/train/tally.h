@@ -1,0 +1,53 @@
+/* tally.h: adds up batches where their results are, on the device, so that the host never stands still for them: a
+ * small kernel behind each step, which a recording of the step holds too. The sums come to the host every few batches,
+ * behind the work; they have the bits that adding on the host gives. Only when PC__AHEAD batches are under way does the
+ * host wait: the program runs no further ahead of the device than that.
+ *
+ *     pc__tally tally = {.score = &sums};
+ *     pc__tally_begin(&tally, device);                              goes on from what *score has
+ *     ... pc__tally_add(&tally, logits, y, loss), pc__tally_passed(&tally, n) ...
+ *     pc__tally_settle(&tally);                                     now *score is whole
+ *     pc__tally_close(&tally);
+ */
+#ifndef PC__TALLY_H
+#define PC__TALLY_H
+
+#include "train/score.h"
+
+#include <paracord/stream.h>
+
+enum { PC__AHEAD = 16, PC__MARKS = 3, PC__MARK_EVERY = PC__AHEAD / (PC__MARKS + 1) };
+
+/* The sums as they were behind some batch, on their way to the host. */
+typedef struct pc__mark {
+    pc_tensor *sums; /* pinned */
+    pc_event *arrived;
+    int64_t seen;
+} pc__mark;
+
+typedef struct pc__tally {
+    pc__score *score; /* as of the last batches whose sums have arrived */
+    pc_tensor *sums;  /* float64 [2] on the device: losses, right answers */
+    bool immediate;   /* it works at once */
+    int64_t seen;     /* pictures passed */
+    int unmarked;     /* batches since the last mark */
+    pc__mark marks[PC__MARKS];
+    int first, count;
+} pc__tally;
+
+/* May be called again, for other sums. */
+pc_status pc__tally_begin(pc__tally *tally, pc_device device);
+
+/* Queue the adding: floating logits [n, width], y and loss as pc__batch_loss has them. */
+pc_status pc__tally_add(pc__tally *tally, pc_tensor *logits, pc_tensor *y, pc_tensor *loss);
+
+/* The adding of n pictures was queued. */
+pc_status pc__tally_passed(pc__tally *tally, int64_t n);
+
+/* Wait for all that was passed. */
+pc_status pc__tally_settle(pc__tally *tally);
+
+/* What is under way is dropped. */
+void pc__tally_close(pc__tally *tally);
+
+#endif

@@ -1,0 +1,347 @@
+/* paracord cloud, as it is typed: what it prints, what it writes, and what it says to wrong input. */
+#include "job.h"
+
+#include <limits.h>
+
+#if PC_HAVE_CJSON
+#include <cjson/cJSON.h>
+#endif
+
+static test_path root, data;
+static job_end e;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = new_root();
+    data = joined(root.s, "pictures");
+    setenv("XDG_DATA_HOME", root.s, 1);
+    setenv("COLUMNS", "80", 1);
+    draw_pictures(data.s, 6, 3);
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    return 0;
+}
+
+static void assert_prints(const char *words)
+{
+    if (!strstr(e.out, words))
+        fail_msg("no \"%s\" in:\n%s", words, e.out);
+}
+
+/* Every price has its region, date and source below it; unknown is a word. */
+static void list_shows_what_there_is(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "list");
+    assert_went_well(&e);
+    static const char *const names[] = {"p3.2xlarge",    "p4d.24xlarge", "p5.48xlarge", "p6-b200.48xlarge",
+                                        "g4dn.metal",    "g5.48xlarge",  "g6e.xlarge",  "inf1.xlarge",
+                                        "trn2.48xlarge", "ml.g6.xlarge"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_prints(names[i]);
+    assert_prints("us-east-1, of 20");
+    assert_prints("; from ");
+    assert_null(strstr(e.out, " 0.000"));
+    assert_null(strstr(e.out, "nan"));
+    run(&e, "cloud", "list", "p5e");
+    assert_went_well(&e);
+    assert_prints("unknown  ml.p5e.48xlarge");
+    run(&e, "cloud", "list", "A100", "--budget", "25");
+    assert_went_well(&e);
+    assert_prints("p4d.24xlarge");
+    assert_null(strstr(e.out, "p4de.24xlarge"));
+    for (char *line = strtok(e.out, "\n"); line; line = strtok(NULL, "\n"))
+        if (strlen(line) > 80)
+            fail_msg("wider than 80 columns: %s", line);
+}
+
+static void pick_says_why(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "pick", "--memory", "40", "--gpus", "4", "--for", "train", "--budget", "20");
+    assert_went_well(&e);
+    assert_int_equal(strncmp(e.out, "g6e.12xlarge  $", 15), 0);
+    assert_prints("4 x L40S with 48 GB each, joined by PCIe");
+    assert_prints("ml.g6e.12xlarge");
+    assert_prints("paracord cloud run g6e.12xlarge");
+    run(&e, "cloud", "pick", "--for", "graphics");
+    assert_went_well(&e);
+    assert_int_equal(strncmp(e.out, "g4dn.xlarge  $", 14), 0);
+    assert_prints("(--vendor amd takes it)");
+    assert_prints("(--arch arm64");
+    assert_prints("(--fractions takes it)");
+    run(&e, "cloud", "pick", "--gpus", "4", "--budget", "1");
+    assert_refused(&e, 1, "4 GPUs", "$1 an hour", "the cheapest that has the rest is g4dn.12xlarge at $");
+    run(&e, "cloud", "pick", "--memory", "1000");
+    assert_refused(&e, 1, "1 GPU of 1000 GB", "cloud list");
+}
+
+static void cost_adds_up(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "cost", "article", data.s, "--epochs", "3", "--device", "cpu");
+    assert_went_well(&e);
+    assert_prints("Training  article on 12 pictures of 64 x 64, testing on 6: 3 epochs in");
+    assert_prints("Cheapest first");
+    assert_prints("Fastest first");
+    assert_prints("g4dn.xlarge      T4 ");
+    assert_prints("Left out");
+    run(&e, "cloud", "cost", "resnet", data.s);
+    assert_refused(&e, 1, "resnet", "article, two-conv, mlp and lenet");
+    run(&e, "cloud", "cost", "gone.h5", data.s);
+    assert_refused(&e, 1, "gone.h5", "No such file");
+    run(&e, "cloud", "cost", "article", joined(root.s, "gone").s);
+    assert_refused(&e, 1, "gone", "is not a folder");
+    run(&e, "cloud", "cost", "article", data.s, "--device", "abacus");
+    assert_refused(&e, 1, "abacus", "cpu");
+    run(&e, "cloud", "cost", "article", data.s, "--budget", "0.01");
+    assert_refused(&e, 1, "budget");
+    run(&e, "cloud", "cost", "article");
+    assert_refused(&e, 2, "DIR is missing", "usage: paracord cloud cost");
+}
+
+static void wrong_words_are_named(void **state)
+{
+    (void)state;
+    static const char *const wrong[][5] = {
+        {"cloud", "rent", NULL, NULL, "must be list, pick, cost, update or run"},
+        {"cloud", NULL, NULL, NULL, "ACTION is missing"},
+        {"cloud", "list", "g9", NULL, "there are p3, p3dn"},
+        {"cloud", "run", "g6.huge", NULL, "there are g6.xlarge, g6.2xlarge"},
+        {"cloud", "list", "--region", "mars-1", "only of us-east-1"},
+        {"cloud", "pick", "--region", "mars-1", "only of us-east-1"},
+        {"cloud", "pick", "--gpus", "0", "1 to 1000"},
+        {"cloud", "pick", "--gpus", "many", "whole number"},
+        {"cloud", "pick", "--memory", "-4", "more than 0"},
+        {"cloud", "pick", "--memory", "nan", "a number"},
+        {"cloud", "pick", "--budget", "1e99", "at most 100000"},
+        {"cloud", "pick", "--for", "fun", "train, infer or graphics"},
+        {"cloud", "pick", "--vendor", "intel", "nvidia, amd, aws or any"},
+        {"cloud", "update", "--region", "Mars", "such as us-east-1"},
+        {"cloud", "update", "/none.json", NULL, "No such file"},
+        {"cloud", "list", "--catalogue", "/none.txt", "/none.txt"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        run(&e, wrong[i][0], wrong[i][1], wrong[i][2], wrong[i][3]);
+        if (e.status != 1)
+            assert_refused(&e, 2, wrong[i][4]);
+        else
+            assert_refused(&e, 1, wrong[i][4]);
+    }
+}
+
+/* The script is one that a shell reads, with names quoted; nothing is started. */
+static void run_prints_and_runs_nothing(void **state)
+{
+    (void)state;
+    test_path script = joined(root.s, "start.sh");
+    run(&e, "cloud", "run", "ml.g6.xlarge", "--data", "my fa'ces");
+    assert_went_well(&e);
+    assert_prints("#!/bin/sh\n");
+    assert_prints("--instance-type g6.xlarge");
+    assert_prints("$0.80");
+    assert_prints("terminate-instances");
+    assert_prints("rsync -az 'my fa'\\''ces/'");
+    put_bytes(root.s, "start.sh", e.out, strlen(e.out));
+    char line[PATH_MAX + 16];
+    snprintf(line, sizeof line, "sh -n %s", script.s);
+    assert_int_equal(system(line), 0);
+    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--data", "faces", "--command", "one\ntwo", "--spot");
+    assert_went_well(&e);
+    assert_prints("No price by the hour is known");
+    assert_prints("  infra: \"aws/us-east-1\"\n  instance_type: \"p5e.48xlarge\"\n");
+    assert_prints("  use_spot: true\n");
+    assert_prints("  ~/work: \"faces\"\n");
+    assert_prints("run: |\n  cd\n  one\n  two\n");
+    run(&e, "cloud", "run", "inf2.xlarge");
+    assert_prints("/aws/service/neuron/");
+}
+
+#if PC_HAVE_CJSON
+
+static const char list_json[] =
+    "{\"PriceList\": [{\"product\": {\"attributes\": {\"instanceType\": \"g6.xlarge\", \"regionCode\": \"us-east-1\", "
+    "\"operatingSystem\": \"Linux\", \"tenancy\": \"Shared\"}}, \"publicationDate\": \"2031-02-03T00:00:00Z\", "
+    "\"terms\": {\"OnDemand\": {\"a\": {\"priceDimensions\": {\"b\": {\"unit\": \"Hrs\", "
+    "\"pricePerUnit\": {\"USD\": \"0.7770000000\"}}}}}}}]}";
+
+/* A command called aws, first on PATH, that does what the script says. */
+static void put_aws(const char *script)
+{
+    test_path bin = joined(root.s, "bin"), aws = joined(bin.s, "aws");
+    mkdir(bin.s, 0777);
+    put_bytes(bin.s, "aws", script, strlen(script));
+    assert_int_equal(chmod(aws.s, 0755), 0);
+    setenv("PATH", bin.s, 1);
+}
+
+static void update_takes_prices(void **state)
+{
+    (void)state;
+    test_path file = joined(root.s, "list.json"), own = joined(root.s, "paracord/cloud.txt");
+    put_bytes(root.s, "list.json", list_json, sizeof list_json - 1);
+    run(&e, "cloud", "update", file.s, "--dry-run");
+    assert_went_well(&e);
+    assert_prints("us-east-1, 2031-02-03: prices changed: 1, new: 0, as they were: 0");
+    assert_prints("nothing was written");
+    assert_false(exists(root.s, "paracord/cloud.txt"));
+    run(&e, "cloud", "update", file.s);
+    assert_went_well(&e);
+    assert_prints("wrote ");
+    run(&e, "cloud", "list", "g6.xlarge");
+    assert_prints("0.777");
+    assert_prints("of 2031-02-03; from AWS");
+    assert_prints(own.s);
+    run(&e, "cloud", "list", "g6"); /* two lists: each price says which it is from */
+    assert_prints("0.777a ml.g6.xlarge");
+    assert_prints("0.978b ml.g6.2xlarge");
+    assert_prints("a: US dollars");
+    assert_prints("b: US dollars");
+
+    size_t n, m; /* what fails leaves the copy as it was */
+    char *before = content("", own.s, &n);
+    put_bytes(root.s, "list.json", list_json, 300);
+    run(&e, "cloud", "update", file.s);
+    assert_refused(&e, 1, "list.json", "no JSON, or cut off");
+    put_bytes(root.s, "list.json", list_json, sizeof list_json - 1);
+    run_limited(&e, (job_limits){.file_bytes = 4096}, ARGUMENTS("cloud", "update", file.s)); /* a full disk */
+    assert_refused(&e, 1, own.s);
+    char *after = content("", own.s, &m);
+    assert_true(n == m && !memcmp(before, after, n));
+    free(before);
+    free(after);
+    assert_no_temporaries(joined(root.s, "paracord").s);
+
+    put_bytes(root.s, "paracord/cloud.txt", "catalogue | 1 | 20", 18);
+    run(&e, "cloud", "list");
+    assert_refused(&e, 1, own.s, "line 1", "paracord cloud update");
+    run(&e, "cloud", "update", file.s); /* which mends it */
+    assert_went_well(&e);
+    run(&e, "cloud", "list", "g6.xlarge");
+    assert_prints("0.777");
+    assert_int_equal(unlink(own.s), 0);
+}
+
+static void update_runs_the_users_aws(void **state)
+{
+    (void)state;
+    char *path = strdup(getenv("PATH"));
+    test_path file = joined(root.s, "list.json");
+    char script[3 * PATH_MAX];
+    put_bytes(root.s, "list.json", list_json, sizeof list_json - 1);
+    snprintf(script, sizeof script, "#!/bin/sh\nprintf '%%s\\n' \"$@\" >%s/asked\n/bin/cat %s\n", root.s, file.s);
+    put_aws(script);
+    run(&e, "cloud", "update", "--json");
+    assert_went_well(&e);
+    assert_prints("\"changed\": 1");
+    size_t n;
+    char *asked = content(root.s, "asked", &n);
+    assert_non_null(strstr(asked, "pricing\nget-products\n--region\nus-east-1\n--service-code\nAmazonEC2\n"));
+    assert_non_null(strstr(asked, "Type=TERM_MATCH,Field=regionCode,Value=us-east-1\n"));
+    free(asked);
+    unlink(joined(root.s, "paracord/cloud.txt").s);
+    /* a megabyte of complaints beside the list does not block it */
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ni=0\nwhile [ $i -lt 4000 ]; do i=$((i+1)); echo %0250d >&2; done\n/bin/cat %s\n", 7, file.s);
+    put_aws(script);
+    run(&e, "cloud", "update", "--dry-run");
+    assert_went_well(&e);
+    put_aws("#!/bin/sh\necho 'one line' >&2\necho 'Unable to locate credentials' >&2\nexit 253\n");
+    run(&e, "cloud", "update");
+    assert_refused(&e, 1, "aws failed: Unable to locate credentials");
+    put_aws("#!/bin/sh\nkill -9 $$\n");
+    run(&e, "cloud", "update");
+    assert_refused(&e, 1, "aws failed");
+    unlink(joined(root.s, "bin/aws").s);
+    run(&e, "cloud", "update");
+    assert_refused(&e, 1, "no aws command on PATH", "--print");
+    setenv("PATH", path, 1);
+    free(path);
+    run(&e, "cloud", "update", "--print", "--region", "eu-central-1");
+    assert_went_well(&e);
+    assert_int_equal(strncmp(e.out, "aws pricing get-products ", 25), 0);
+    assert_prints("Value=eu-central-1");
+    assert_false(exists(root.s, "paracord/cloud.txt"));
+}
+
+static cJSON *parsed(void)
+{
+    cJSON *json = cJSON_Parse(e.out);
+    if (e.status != 0 || !json)
+        fail_msg("no JSON (status %d): %.200s%s", e.status, e.out, e.err);
+    return json;
+}
+
+static double value(const cJSON *object, const char *key)
+{
+    return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+static const char *word(const cJSON *object, const char *key)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+static void json_is_json(void **state)
+{
+    (void)state;
+    run(&e, "cloud", "list", "p5e", "g6f", "--json");
+    cJSON *json = parsed(), *item;
+    assert_string_equal(word(json, "catalogue"), "built in");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "instances"))
+    {
+        const cJSON *usd = cJSON_GetObjectItemCaseSensitive(item, "usd_per_hour");
+        bool unknown = !strcmp(word(item, "instance"), "p5e.48xlarge");
+        assert_true(unknown ? cJSON_IsNull(usd) : usd->valuedouble > 0);
+        assert_string_equal(word(item, "region"), "us-east-1");
+        assert_int_equal(strlen(word(item, "price_date")), 10);
+        assert_non_null(word(item, "price_source"));
+        assert_true(value(item, "gpu_share") <= 1 && value(item, "memory_gb") > 0);
+    }
+    cJSON_Delete(json);
+    run(&e, "cloud", "pick", "--for", "infer", "--by", "value", "--budget", "5", "--memory", "20", "--json");
+    json = parsed();
+    assert_string_equal(word(cJSON_GetObjectItemCaseSensitive(json, "choice"), "instance"), "g5.xlarge");
+    assert_true(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "others")) > 5);
+    cJSON_Delete(json);
+    run(&e, "cloud", "cost", "mlp", data.s, "--device", "cpu", "--json", "--budget", "2");
+    json = parsed();
+    double before = 0;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "cheapest_first"))
+    {
+        assert_true(value(item, "usd") >= before && value(item, "hours") > 0);
+        before = value(item, "usd");
+    }
+    assert_true(before > 0);
+    assert_true(value(cJSON_GetObjectItemCaseSensitive(json, "measured"), "decode_seconds") > 0);
+    cJSON_Delete(json);
+    run(&e, "cloud", "run", "g6.xlarge", "--json");
+    json = parsed();
+    assert_string_equal(word(json, "instance"), "g6.xlarge");
+    cJSON_Delete(json);
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(list_shows_what_there_is),
+        cmocka_unit_test(pick_says_why),
+        cmocka_unit_test(cost_adds_up),
+        cmocka_unit_test(wrong_words_are_named),
+        cmocka_unit_test(run_prints_and_runs_nothing),
+#if PC_HAVE_CJSON
+        cmocka_unit_test(update_takes_prices),
+        cmocka_unit_test(update_runs_the_users_aws),
+        cmocka_unit_test(json_is_json),
+#endif
+    };
+    return cmocka_run_group_tests_name("cli.cloud", tests, prepare, tidy);
+}

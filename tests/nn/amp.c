@@ -1,0 +1,387 @@
+/* Mixed precision: which dtypes ops compute in, casts that are kept, and the loss scaler with infinite gradients. */
+#include "networks.h"
+
+#include <paracord/amp.h>
+#include <paracord/ops.h>
+#include <paracord/step.h>
+
+static const pc_dtype halves[] = {PC_F16, PC_BF16};
+
+static pc_tensor *ones(pc_shape shape, pc_dtype dtype)
+{
+    return pc_ones(shape, dtype, test_device());
+}
+
+static void assert_dtype(pc_tensor *t, pc_dtype want)
+{
+    assert_not_null_ok(t);
+    if (pc_tensor_dtype(t) != want)
+        fail_msg("a result is %s, want %s", pc_dtype_name(pc_tensor_dtype(t)), pc_dtype_name(want));
+}
+
+/* As torch.autocast's lists. */
+static void ops_choose_their_dtype(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        PC_SCOPE {
+            pc_dtype half = halves[i];
+            pc_tensor *f = ones(PC_SHAPE(2, 2), PC_F32), *h = ones(PC_SHAPE(2, 2), half);
+            pc_tensor *wide = ones(PC_SHAPE(2, 2), PC_F64), *labels = pc_zeros(PC_SHAPE(2), PC_I64, test_device());
+            pc_tensor *x = ones(PC_SHAPE(1, 2, 3, 3), PC_F32), *w = ones(PC_SHAPE(2, 2, 3, 3), PC_F32);
+            pc_tensor *row = ones(PC_SHAPE(2), PC_F32);
+            assert_int_equal(pc_autocast_dtype(), PC_F32);
+            PC_AUTOCAST(half) {
+                assert_int_equal(pc_autocast_dtype(), half);
+                assert_dtype(pc_matmul(f, f), half);
+                assert_dtype(pc_matmul(h, f), half);
+                assert_dtype(pc_matmul(wide, wide), PC_F64);
+                assert_dtype(pc_fn_linear(f, f, row, PC_RELU), half);
+                assert_dtype(pc_fn_linear(h, f, NULL, PC_NONE), half);
+                assert_dtype(pc_fn_conv2d(x, w, row, (pc_conv2d_spec){.pool = 0}), half);
+                assert_dtype(pc_softmax(h, 1), PC_F32);
+                assert_dtype(pc_log_softmax(h, 0), PC_F32);
+                assert_dtype(pc_sum(h), PC_F32);
+                assert_dtype(pc_mean(h), PC_F32);
+                assert_dtype(pc_sum_dims(h, PC_SHAPE(0), true), PC_F32);
+                assert_dtype(pc_exp(h), PC_F32);
+                assert_dtype(pc_log(h), PC_F32);
+                assert_dtype(pc_bce_with_logits(h, f), PC_F32);
+                assert_dtype(pc_mse(h, h), PC_F32);
+                assert_dtype(pc_cross_entropy(h, labels), PC_F32);
+                assert_dtype(pc_softmax(wide, 1), PC_F64);
+                assert_dtype(pc_relu(h), half);
+                assert_dtype(pc_tanh(f), PC_F32);
+                assert_dtype(pc_add(h, f), PC_F32);
+                PC_AUTOCAST(PC_F32) {
+                    assert_dtype(pc_matmul(f, f), PC_F32);
+                    assert_dtype(pc_softmax(h, 1), half);
+                }
+                PC_AUTOCAST(halves[1 - i])
+                    assert_dtype(pc_matmul(h, f), halves[1 - i]);
+                assert_dtype(pc_matmul(f, f), half);
+            }
+            assert_dtype(pc_matmul(f, f), PC_F32);
+            assert_fails(pc_matmul(f, h), PC_ERR_DTYPE, "one floating dtype");
+            PC_AUTOCAST(half) {
+                assert_fails(pc_matmul(f, NULL), PC_ERR_ARGUMENT, "matmul");
+                assert_fails(pc_fn_linear(NULL, f, NULL, PC_NONE), PC_ERR_ARGUMENT, "linear");
+                assert_fails(pc_fn_conv2d(x, NULL, NULL, (pc_conv2d_spec){.pool = 0}), PC_ERR_ARGUMENT, "conv2d");
+            }
+        }
+    assert_nothing_left();
+}
+
+/* Gradients of parameters are float32, and near those of float32. */
+static void gradients(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pc_seed(5);
+        pc_module *net =
+            on_device(pc_sequential(pc_conv2d(2, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+                                    pc_linear(36, 8, .activation = PC_TANH), pc_linear(8, 3)));
+        pc_parameter list[8];
+        int n = pc_module_parameter_list(net, list, 8);
+        assert_int_equal(n, 6);
+        PC_SCOPE {
+            pc_tensor *x = pc_randn(PC_SHAPE(5, 2, 8, 8), PC_F32, test_device()), *exact[8], *loss[2];
+            pc_tensor *labels = pc_from_data((int64_t[]){0, 1, 2, 0, 1}, PC_SHAPE(5), PC_I64, test_device());
+            for (int pass = 0; pass < 2; pass++) {
+                pc_dtype dtype = pass ? halves[i] : PC_F32;
+                PC_AUTOCAST(dtype)
+                    loss[pass] = pc_cross_entropy(pc_forward(net, x), labels);
+                assert_dtype(loss[pass], PC_F32);
+                assert_ok(pc_backward(loss[pass]));
+                for (int k = 0; k < n; k++) {
+                    assert_dtype(pc_grad(list[k].tensor), PC_F32);
+                    if (pass == 0)
+                        exact[k] = pc_clone(pc_grad(list[k].tensor));
+                    else
+                        assert_close(distance(pc_grad(list[k].tensor), exact[k]), 0, i ? 0.02 : 0.003);
+                }
+                pc_module_zero_grad(net);
+            }
+            assert_close(distance(loss[1], loss[0]), 0, i ? 0.02 : 0.003);
+        }
+        pc_module_free(net);
+    }
+    assert_nothing_left();
+}
+
+/* A parameter is cast once: two uses of it are one entry of its record, and no use sees a stale one. */
+static void casts_are_kept(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = ones(PC_SHAPE(2, 2), PC_F32), *x = ones(PC_SHAPE(2, 2), PC_F32);
+        assert_ok(pc_require_grad(w, true));
+        PC_AUTOCAST(PC_BF16) {
+            for (int round = 0; round < 3; round++) { /* a backward inside: its casts' records are gone through */
+                pc_tensor *y = pc_sum(pc_matmul(pc_matmul(x, w), w));
+                assert_close(pc_item(y), round < 2 ? 16 : 64, 0);
+                assert_ok(pc_backward(y));
+                assert_dtype(pc_grad(w), PC_F32);
+                assert_close(pc_item(pc_sum(pc_grad(w))), round < 2 ? 32 : 64, 0);
+                pc_zero_grad(w);
+                if (round == 1)
+                    PC_NO_GRAD
+                        assert_ok(pc_fill(w, 2));
+            }
+            PC_NO_GRAD
+                assert_false(pc_requires_grad(pc_matmul(x, w)));
+            assert_true(pc_requires_grad(pc_matmul(x, w)));
+            PC_NO_GRAD
+                assert_ok(pc_fill(w, 3));
+            assert_close(pc_item(pc_sum(pc_matmul(x, w))), 24, 0);
+        }
+    }
+    assert_nothing_left();
+}
+
+static int64_t in_use(void)
+{
+    pc_memory_stats stats;
+    assert_ok(pc_memory_get_stats(test_device(), &stats));
+    return (int64_t)stats.in_use;
+}
+
+/* The second use of a parameter takes no memory for another cast. */
+static void one_cast_a_scope(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = ones(PC_SHAPE(256, 256), PC_F32), *x = ones(PC_SHAPE(2, 256), PC_BF16);
+        assert_ok(pc_require_grad(w, true));
+        PC_AUTOCAST(PC_BF16) {
+            int64_t before = in_use();
+            assert_dtype(pc_matmul(x, w), PC_BF16);
+            int64_t first = in_use() - before;
+            assert_dtype(pc_matmul(x, w), PC_BF16);
+            int64_t second = in_use() - before - first;
+            assert_true(first - second >= 256 * 256 * 2);
+        }
+    }
+    assert_nothing_left();
+}
+
+static double learn(pc_dtype dtype, int steps)
+{
+    pc_seed(1);
+    pc_module *net = on_device(pc_sequential(pc_linear(8, 32, .activation = PC_RELU), pc_linear(32, 1)));
+    pc_optimizer *adam = pc_adam(net, .lr = 1e-2);
+    pc_scaler *scaler = dtype == PC_F16 ? pc_scaler(test_device()) : NULL;
+    double last = INFINITY;
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(64, 8), PC_F32, test_device());
+        pc_tensor *sums = pc_sum_dims(x, PC_SHAPE(1), true);
+        pc_tensor *y = pc_cast(pc_gt(sums, pc_scalar(0, PC_F32, test_device())), PC_F32);
+        for (int i = 0; i < steps; i++)
+            PC_SCOPE {
+                pc_tensor *loss = NULL;
+                PC_AUTOCAST(dtype)
+                    loss = pc_bce_with_logits(pc_forward(net, x), y);
+                assert_ok(pc_backward(scaler ? pc_scaler_scale(scaler, loss) : loss));
+                if (scaler) {
+                    assert_ok(pc_scaler_step(scaler, adam));
+                    assert_ok(pc_scaler_update(scaler));
+                } else {
+                    assert_ok(pc_optimizer_step(adam));
+                }
+                last = pc_item(loss);
+            }
+    }
+    pc_scaler_free(scaler);
+    pc_optimizer_free(adam);
+    pc_module_free(net);
+    return last;
+}
+
+static void learns(void **state)
+{
+    (void)state;
+    double single = learn(PC_F32, 100);
+    assert_true(single < 0.02);
+    for (int i = 0; i < 2; i++)
+        assert_close(learn(halves[i], 100), single, 0.3 * single);
+    assert_nothing_left();
+}
+
+/* One parameter of two numbers; its gradient is x. */
+typedef struct line {
+    pc_module *net;
+    pc_tensor *weight;
+    pc_optimizer *optimizer;
+    pc_scaler *scaler;
+    pc_tensor *x;
+} line;
+
+static pc_tensor *line_forward(pc_module *module, pc_tensor *x)
+{
+    return pc_sum(pc_mul(x, pc_module_parameter(module, "weight")));
+}
+
+static const pc_module_class line_class = {"Line", line_forward, NULL, NULL};
+
+static line line_new(bool adam)
+{
+    line l = {.net = pc_module_new(&line_class, 0)};
+    PC_SCOPE {
+        assert_ok(pc_module_add_parameter(l.net, "weight", pc_ones(PC_SHAPE(2), PC_F32, PC_DEVICE_CPU)));
+    }
+    l.net = on_device(l.net);
+    l.weight = pc_module_parameter(l.net, "weight");
+    l.optimizer = adam ? pc_adam(l.net, .lr = 0.1) : pc_sgd(l.net, .lr = 0.1, .momentum = 0.9);
+    l.scaler = pc_scaler(test_device(), .initial = 1024, .interval = 3);
+    l.x = pc_zeros(PC_SHAPE(2), PC_F32, test_device());
+    return l;
+}
+
+static void line_free(line *l)
+{
+    pc_scaler_free(l->scaler);
+    pc_optimizer_free(l->optimizer);
+    pc_module_free(l->net);
+    pc_tensor_free(l->x);
+}
+
+static pc_status line_step(void *user)
+{
+    line *l = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *loss = pc_scaler_scale(l->scaler, pc_forward(l->net, l->x));
+        status = loss ? pc_backward(loss) : pc_error_last()->status;
+        if (status == PC_OK)
+            status = pc_scaler_step(l->scaler, l->optimizer);
+        if (status == PC_OK)
+            status = pc_scaler_update(l->scaler);
+    }
+    return status;
+}
+
+static void line_set(line *l, float a, float b)
+{
+    PC_SCOPE {
+        assert_ok(pc_copy(l->x, pc_from_data((float[]){a, b}, PC_SHAPE(2), PC_F32, test_device())));
+    }
+}
+
+static void assert_weight(const line *l, const float want[2])
+{
+    float got[2];
+    assert_ok(pc_read(l->weight, got, sizeof got));
+    assert_true(got[0] == want[0] && got[1] == want[1]);
+}
+
+/* Steps with infinite and NaN gradients leave no trace: not in the weights, nor in the optimiser's state and count. The
+ * others are those of an optimiser that never saw them. As plain calls and as a recording. */
+static void infinite_gradients(bool adam, bool recorded)
+{
+    static const float gradients[][2] = {{1, 2}, {INFINITY, 1}, {3, -1}, {1, NAN},   {-1, 1},
+                                         {2, 2}, {0.5f, 1},     {1, 1},  {1e38f, 1}, {4, 1}};
+    static const double scales[] = {1024, 512, 512, 256, 256, 256, 512, 512, 256, 256};
+    line all = line_new(adam), clean = line_new(adam);
+    pc_step *step = recorded ? pc_step_new(line_step, &all, all.optimizer) : NULL;
+    pc_scaler_free(clean.scaler);
+    clean.scaler = NULL;
+    for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++) {
+        line_set(&all, gradients[i][0], gradients[i][1]);
+        assert_ok(recorded ? pc_step_run(step) : line_step(&all));
+        assert_close(pc_scaler_value(all.scaler), scales[i], 0);
+        bool finite = isfinite(gradients[i][0] * 1024) && isfinite(gradients[i][1]);
+        if (finite) {
+            line_set(&clean, gradients[i][0], gradients[i][1]);
+            PC_SCOPE {
+                assert_ok(pc_backward(pc_forward(clean.net, clean.x)));
+            }
+            assert_ok(pc_optimizer_step(clean.optimizer));
+        }
+        float want[2];
+        assert_ok(pc_read(clean.weight, want, sizeof want));
+        assert_weight(&all, want);
+        assert_null(pc_grad(all.weight));
+    }
+    if (step && pc_step_why(step))
+        fail_msg("not recorded: %s", pc_step_why(step));
+    /* a plain step afterwards goes on with the device's count */
+    line *both[] = {&all, &clean};
+    for (int i = 0; i < 2; i++) {
+        line_set(both[i], 1, 1);
+        PC_SCOPE {
+            assert_ok(pc_backward(pc_forward(both[i]->net, both[i]->x)));
+        }
+        assert_ok(pc_optimizer_step(both[i]->optimizer));
+    }
+    float want[2];
+    assert_ok(pc_read(clean.weight, want, sizeof want));
+    assert_weight(&all, want);
+    pc_step_free(step);
+    line_free(&all);
+    line_free(&clean);
+}
+
+static void infinite_gradients_leave_no_trace(void **state)
+{
+    (void)state;
+    for (int adam = 0; adam < 2; adam++)
+        for (int recorded = 0; recorded < 2; recorded++)
+            infinite_gradients(adam, recorded);
+    assert_nothing_left();
+}
+
+static void unscaled_first(void **state)
+{
+    (void)state;
+    line l = line_new(false);
+    line_set(&l, 3, -2);
+    PC_SCOPE {
+        assert_ok(pc_backward(pc_scaler_scale(l.scaler, pc_forward(l.net, l.x))));
+        float got[2];
+        assert_ok(pc_read(pc_grad(l.weight), got, sizeof got));
+        assert_true(got[0] == 3072 && got[1] == -2048);
+        assert_ok(pc_scaler_unscale(l.scaler, l.optimizer));
+        assert_ok(pc_read(pc_grad(l.weight), got, sizeof got));
+        assert_true(got[0] == 3 && got[1] == -2);
+        assert_fails(pc_scaler_unscale(l.scaler, l.optimizer) == PC_OK, PC_ERR_STATE, "already");
+        assert_ok(pc_scaler_step(l.scaler, l.optimizer)); /* not divided twice */
+        assert_ok(pc_scaler_update(l.scaler));
+        assert_weight(&l, (float[]){1 - 0.1f * 3, 1 + 0.1f * 2});
+        assert_ok(pc_scaler_unscale(l.scaler, l.optimizer)); /* without gradients: nothing to do */
+    }
+    line_free(&l);
+    assert_nothing_left();
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    pc_device nowhere = {-1, 0};
+    assert_fails(pc_scaler(test_device(), .growth = 0.5), PC_ERR_ARGUMENT, "grows by 0.5");
+    assert_fails(pc_scaler(test_device(), .backoff = 1), PC_ERR_ARGUMENT, "backs off by 1");
+    assert_fails(pc_scaler(test_device(), .initial = -1), PC_ERR_ARGUMENT, "scale of -1");
+    assert_fails(pc_scaler(test_device(), .interval = -1), PC_ERR_ARGUMENT, "-1 steps");
+    assert_fails(pc_scaler(nowhere), PC_ERR_DEVICE, "device");
+    assert_fails(pc_scaler_scale(NULL, NULL), PC_ERR_ARGUMENT, "pc_scaler_scale");
+    assert_fails(pc_scaler_step(NULL, NULL) == PC_OK, PC_ERR_ARGUMENT, "pc_scaler_step");
+    assert_fails(pc_scaler_unscale(NULL, NULL) == PC_OK, PC_ERR_ARGUMENT, "pc_scaler_unscale");
+    assert_fails(pc_scaler_update(NULL) == PC_OK, PC_ERR_ARGUMENT, "pc_scaler_update");
+    assert_fails(isnan(pc_scaler_value(NULL)), PC_ERR_ARGUMENT, "pc_scaler_value");
+    pc_scaler_free(NULL);
+    assert_nothing_left();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ops_choose_their_dtype),
+        cmocka_unit_test(gradients),
+        cmocka_unit_test(casts_are_kept),
+        cmocka_unit_test(one_cast_a_scope),
+        cmocka_unit_test(learns),
+        cmocka_unit_test(unscaled_first),
+        cmocka_unit_test(infinite_gradients_leave_no_trace),
+        cmocka_unit_test(bad_input),
+    };
+    return cmocka_run_group_tests_name("nn.amp", tests, NULL, NULL);
+}

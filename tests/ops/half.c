@@ -1,0 +1,327 @@
+/* 16-bit numbers against PyTorch's: golden/half.txt, made by golden/half.py. */
+#include "ops/golden.h"
+
+#include <paracord/amp.h>
+
+enum { VALUES = 600, INPUTS = 3 };
+
+typedef struct bits {
+    pc_shape shape;
+    int count;
+    uint32_t of[VALUES];
+} bits;
+
+typedef struct lines {
+    FILE *file;
+    char line[16384], *rest;
+} lines;
+
+/* The next line that begins with `kind`; false at the end. */
+static bool next_line(lines *l, const char *kind)
+{
+    if (!l->file)
+        l->file = fopen(PC_TEST_GOLDEN "/half.txt", "r");
+    assert_non_null(l->file);
+    while (fgets(l->line, sizeof l->line, l->file)) {
+        l->line[strcspn(l->line, "\n")] = 0;
+        if (strcmp(strtok_r(l->line, " ", &l->rest), kind) == 0)
+            return true;
+    }
+    fclose(l->file);
+    l->file = NULL;
+    return false;
+}
+
+static char *word(lines *l)
+{
+    return strtok_r(NULL, " ", &l->rest);
+}
+
+static void parse(bits *b, char *text)
+{
+    char *numbers = strchr(text, ':');
+    assert_non_null(numbers);
+    *numbers++ = 0;
+    b->shape = golden_numbers(text);
+    for (b->count = 0; *numbers; numbers += *numbers == ',') {
+        assert_true(b->count < VALUES);
+        b->of[b->count++] = (uint32_t)strtoul(numbers, &numbers, 16);
+    }
+}
+
+static double value_of(uint32_t b, pc_dtype dtype)
+{
+    float f;
+    memcpy(&f, &b, sizeof f);
+    return dtype == PC_F32   ? (double)f
+           : dtype == PC_F16 ? (double)pc_f16_to_float((pc_f16){(uint16_t)b})
+                             : (double)pc_bf16_to_float((pc_bf16){(uint16_t)b});
+}
+
+static pc_tensor *tensor_of(const bits *b, pc_dtype dtype)
+{
+    uint16_t narrow[VALUES];
+    for (int i = 0; i < b->count; i++)
+        narrow[i] = (uint16_t)b->of[i];
+    return pc_from_data(dtype == PC_F32 ? (const void *)b->of : narrow, b->shape, dtype, test_device());
+}
+
+static pc_tensor *run(const char *op, pc_tensor **in)
+{
+    pc_tensor *x = in[0], *y = in[1], *z = in[2];
+    const struct {
+        const char *name;
+        pc_tensor *(*fn)(pc_tensor *);
+    } unary[] = {{"exp", pc_exp},   {"log", pc_log}, {"sqrt", pc_sqrt}, {"tanh", pc_tanh}, {"sigmoid", pc_sigmoid},
+                 {"relu", pc_relu}, {"neg", pc_neg}, {"sum", pc_sum},   {"mean", pc_mean}, {"max", pc_max}};
+    for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
+        if (strcmp(op, unary[i].name) == 0)
+            return unary[i].fn(x);
+    const struct {
+        const char *name;
+        pc_tensor *(*fn)(pc_tensor *, pc_tensor *);
+    } binary[] = {{"add", pc_add}, {"sub", pc_sub},       {"mul", pc_mul},
+                  {"div", pc_div}, {"matmul", pc_matmul}, {"mse", pc_mse}};
+    for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
+        if (strcmp(op, binary[i].name) == 0)
+            return binary[i].fn(x, y);
+    const struct {
+        const char *name;
+        pc_tensor *(*fn)(pc_tensor *, double);
+        double number;
+    } scalar[] = {
+        {"add_scalar", pc_add_scalar, 0.1}, {"mul_scalar", pc_mul_scalar, 0.3}, {"div_scalar", pc_div_scalar, 3}};
+    for (size_t i = 0; i < sizeof scalar / sizeof *scalar; i++)
+        if (strcmp(op, scalar[i].name) == 0)
+            return scalar[i].fn(x, scalar[i].number);
+    if (strcmp(op, "to_f32") == 0)
+        return pc_cast(x, PC_F32);
+    if (strncmp(op, "from_f32_", 9) == 0)
+        return pc_cast(x, golden_dtype(op + 9));
+    if (strcmp(op, "sum_rows") == 0)
+        return pc_sum_dims(x, PC_SHAPE(1), false);
+    if (strcmp(op, "softmax") == 0)
+        return pc_softmax(x, 1);
+    if (strcmp(op, "log_softmax") == 0)
+        return pc_log_softmax(x, 1);
+    if (strcmp(op, "linear") == 0)
+        return pc_fn_linear(x, y, z, PC_NONE);
+    if (strcmp(op, "conv2d") == 0)
+        return pc_fn_conv2d(x, y, z, (pc_conv2d_spec){.pool = 0});
+    if (strcmp(op, "max_pool2d") == 0)
+        return pc_fn_max_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
+    if (strcmp(op, "avg_pool2d") == 0)
+        return pc_fn_avg_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
+    fail_msg("the golden file has no op \"%s\"", op);
+    return NULL;
+}
+
+/* One place at the end of `want`. PyTorch rounds the logarithm of log_softmax's sum to 16 bits before it is taken off.
+ */
+static double room(const char *op, pc_dtype dtype, double want)
+{
+    double step = dtype == PC_F16 ? 0x1p-10 : dtype == PC_BF16 ? 0x1p-7 : 0;
+    double more = strcmp(op, "log_softmax") == 0 ? 2 * step : dtype == PC_F16 ? 0x1p-24 : 0;
+    return step * fabs(want) * 1.0001 + more;
+}
+
+/* Where the functions themselves differ in a float's last places, the neighbour of PyTorch's rounding is right too. */
+static void ops_as_pytorch(void **state)
+{
+    (void)state;
+    static lines l;
+    static bits in[INPUTS], want;
+    int cases = 0;
+    while (next_line(&l, "op"))
+        PC_SCOPE {
+            char op[32];
+            pc_tensor *given[INPUTS] = {NULL};
+            double got[VALUES];
+            snprintf(op, sizeof op, "%s", word(&l));
+            pc_dtype from = golden_dtype(word(&l)), to = golden_dtype(word(&l));
+            int n = 0;
+            for (; strcmp(word(&l), "in") == 0; n++) {
+                assert_true(n < INPUTS);
+                parse(&in[n], word(&l));
+                given[n] = tensor_of(&in[n], from);
+            }
+            parse(&want, word(&l));
+            pc_tensor *out = run(op, given);
+            assert_not_null_ok(out);
+            assert_int_equal(pc_tensor_dtype(out), to);
+            assert_int_equal(pc_tensor_count(out), want.count);
+            golden_read(out, got);
+            for (int i = 0; i < want.count; i++) {
+                double w = value_of(want.of[i], to);
+                if (isnan(w) ? !isnan(got[i]) : isinf(w) ? got[i] != w : !(fabs(got[i] - w) <= room(op, to, w)))
+                    fail_msg("%s of %s: element %d is %.9g, want %.9g", op, pc_dtype_name(from), i, got[i], w);
+            }
+            cases++;
+        }
+    assert_true(cases > 50);
+    assert_no_leak();
+}
+
+static void promotion_as_pytorch(void **state)
+{
+    (void)state;
+    static lines l;
+    int pairs = 0;
+    for (; next_line(&l, "promote"); pairs++)
+        PC_SCOPE {
+            pc_dtype a = golden_dtype(word(&l)), b = golden_dtype(word(&l)), want = golden_dtype(word(&l));
+            pc_tensor *x = pc_ones(PC_SHAPE(2), a, test_device()), *y = pc_ones(PC_SHAPE(2), b, test_device());
+            assert_int_equal(pc_tensor_dtype(pc_add(x, y)), want);
+            assert_int_equal(pc_tensor_dtype(pc_cat((pc_tensor *[]){x, y}, 2, 0)), want);
+        }
+    assert_int_equal(pairs, PC_DTYPE_COUNT * PC_DTYPE_COUNT);
+    assert_no_leak();
+}
+
+static pc_tensor *cast_op(const char *name)
+{
+    pc_tensor *f = pc_ones(PC_SHAPE(2, 2), PC_F32, test_device()), *h = pc_cast(f, PC_BF16);
+    if (strcmp(name, "matmul") == 0)
+        return pc_matmul(f, f);
+    if (strcmp(name, "linear") == 0)
+        return pc_fn_linear(f, f, NULL, PC_NONE);
+    if (strcmp(name, "conv2d") == 0)
+        return pc_fn_conv2d(pc_ones(PC_SHAPE(1, 2, 3, 3), PC_F32, test_device()),
+                            pc_ones(PC_SHAPE(2, 2, 3, 3), PC_F32, test_device()), NULL, (pc_conv2d_spec){.pool = 0});
+    if (strcmp(name, "relu_half") == 0)
+        return pc_relu(h);
+    if (strcmp(name, "tanh") == 0)
+        return pc_tanh(f);
+    if (strcmp(name, "add") == 0)
+        return pc_add(h, f);
+    if (strcmp(name, "mse") == 0)
+        return pc_mse(h, h);
+    if (strcmp(name, "bce_with_logits") == 0)
+        return pc_bce_with_logits(h, f);
+    fail_msg("the golden file has no op \"%s\"", name);
+    return NULL;
+}
+
+static void autocast_as_pytorch(void **state)
+{
+    (void)state;
+    static lines l;
+    int cases = 0;
+    for (; next_line(&l, "autocast"); cases++)
+        PC_SCOPE {
+            PC_AUTOCAST(PC_BF16) {
+                pc_tensor *t = cast_op(word(&l));
+                assert_not_null_ok(t);
+                assert_int_equal(pc_tensor_dtype(t), golden_dtype(word(&l)));
+            }
+        }
+    assert_int_equal(cases, 8);
+    assert_no_leak();
+}
+
+static pc_tensor *parameter_of(pc_module *module, pc_tensor *x)
+{
+    return pc_mul(pc_module_parameter(module, "weight"), x);
+}
+
+static const pc_module_class one_class = {"One", parameter_of, NULL, NULL};
+
+static void scaler_as_pytorch(void **state)
+{
+    (void)state;
+    static lines l;
+    assert_true(next_line(&l, "scaler"));
+    pc_module *net = pc_module_new(&one_class, 0);
+    PC_SCOPE {
+        assert_ok(pc_module_add_parameter(net, "weight", pc_ones(PC_SHAPE(1), PC_F32, PC_DEVICE_CPU)));
+    }
+    assert_ok(pc_module_to(net, test_device(), PC_F32));
+    pc_optimizer *sgd = pc_sgd(net, .lr = 1e-30);
+    double initial = strtod(word(&l), NULL);
+    pc_scaler *scaler = pc_scaler(test_device(), .initial = initial, .interval = atoi(word(&l)));
+    int steps = 0;
+    for (char *pair; (pair = word(&l)); steps++)
+        PC_SCOPE {
+            char *scale;
+            double g = strtod(pair, &scale);
+            pc_tensor *x = pc_full(PC_SHAPE(1), g, PC_F32, test_device());
+            assert_ok(pc_backward(pc_scaler_scale(scaler, pc_forward(net, x))));
+            assert_ok(pc_scaler_step(scaler, sgd));
+            assert_ok(pc_scaler_update(scaler));
+            assert_close(pc_scaler_value(scaler), strtod(scale + 1, NULL), 0);
+        }
+    assert_int_equal(steps, 15);
+    pc_scaler_free(scaler);
+    pc_optimizer_free(sgd);
+    pc_module_free(net);
+    while (next_line(&l, "scaler"))
+        continue;
+    assert_no_leak();
+}
+
+static pc_tensor *waves(pc_shape shape, double factor, double height)
+{
+    static float values[VALUES];
+    int64_t n = 1;
+    for (int i = 0; i < shape.ndim; i++)
+        n *= shape.dim[i];
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)sin((double)(i + 1) * factor) * (float)height;
+    return pc_from_data(values, shape, PC_F32, test_device());
+}
+
+static pc_tensor *two_layers(pc_module *module, pc_tensor *x)
+{
+    pc_tensor *hidden = pc_fn_linear(x, pc_module_parameter(module, "w1"), pc_module_parameter(module, "b1"), PC_TANH);
+    return pc_fn_linear(hidden, pc_module_parameter(module, "w2"), NULL, PC_NONE);
+}
+
+static const pc_module_class two_layers_class = {"TwoLayers", two_layers, NULL, NULL};
+
+/* Losses of a training in bfloat16 stay as near to PyTorch's as roundings at other places allow. */
+static void training_as_pytorch(void **state)
+{
+    (void)state;
+    static lines l;
+    int trainings = 0;
+    for (; next_line(&l, "train"); trainings++) {
+        pc_dtype dtype = golden_dtype(word(&l));
+        pc_module *net = pc_module_new(&two_layers_class, 0);
+        PC_SCOPE {
+            assert_ok(pc_module_add_parameter(net, "w1", waves(PC_SHAPE(16, 12), 0.7, 0.3)));
+            assert_ok(pc_module_add_parameter(net, "b1", waves(PC_SHAPE(16), 1.3, 0.1)));
+            assert_ok(pc_module_add_parameter(net, "w2", waves(PC_SHAPE(3, 16), 0.9, 0.3)));
+            pc_tensor *x = waves(PC_SHAPE(20, 12), 0.37, 1);
+            int64_t labels[20];
+            for (int i = 0; i < 20; i++)
+                labels[i] = i % 3;
+            pc_tensor *target = pc_from_data(labels, PC_SHAPE(20), PC_I64, test_device());
+            pc_optimizer *sgd = pc_sgd(net, .lr = 0.2);
+            for (int step = 0; step < 20; step++)
+                PC_SCOPE {
+                    pc_tensor *loss = NULL;
+                    PC_AUTOCAST(dtype)
+                        loss = pc_cross_entropy(pc_forward(net, x), target);
+                    assert_close(pc_item(loss), strtod(word(&l), NULL), dtype == PC_F32 ? 1e-5 : 5e-3);
+                    assert_ok(pc_backward(loss));
+                    assert_ok(pc_optimizer_step(sgd));
+                }
+            pc_optimizer_free(sgd);
+        }
+        pc_module_free(net);
+    }
+    assert_int_equal(trainings, 2);
+    assert_no_leak();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(promotion_as_pytorch, close_scopes),
+        cmocka_unit_test_teardown(ops_as_pytorch, close_scopes),
+        cmocka_unit_test_teardown(autocast_as_pytorch, close_scopes),
+        cmocka_unit_test_teardown(scaler_as_pytorch, close_scopes),
+        cmocka_unit_test_teardown(training_as_pytorch, close_scopes),
+    };
+    return cmocka_run_group_tests_name("ops.half", tests, NULL, NULL);
+}
