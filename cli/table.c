@@ -8,7 +8,7 @@ const cli_command *const cli_commands[] = {
     &cli_trace,         &cli_trace_view,
     &cli_trace_summary, /* where time goes */
     &cli_add,           &cli_saxpy,
-    &cli_matmul, /* small programs */
+    &cli_matmul,        &cli_mandelbrot, /* small programs */
     &cli_devices,       &cli_topo,
     &cli_doctor, /* the machine */
     &cli_cloud,         &cli_cloud_list,
