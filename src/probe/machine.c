@@ -18,6 +18,7 @@ pc_machine *pc_machine_probe(const pc_probe_options *options)
     pc__probe_pci(m);
     pc__probe_names(m);
     pc__probe_modules(m);
+    pc__probe_amd(m);
     pc__probe_displays(m);
     pc__probe_driver(m);
     pc__probe_libraries(m);
