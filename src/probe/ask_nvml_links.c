@@ -54,6 +54,7 @@ static void ask_link(pc__asking *a, int link)
 
 static void ask_links(pc__asking *a)
 {
+    static const double versions[] = {0, 1, 2, 2.2, 3, 3.1, 4, 5, 6}; /* NVML counts them */
     int links = 0, active_links = 0, up;
     unsigned version = 0;
     int (*f)(pc__nvml_device, unsigned, int *) = pc__nvml_function(a, "nvlinks", "nvmlDeviceGetNvLinkState");
@@ -70,8 +71,10 @@ static void ask_links(pc__asking *a)
         return;
     pc__say_number(a, "nvlinks", links);
     pc__say_number(a, "nvlinks_active", active_links);
-    if (version)
-        pc__say_number(a, "nvlink_version", version);
+    if (version < (unsigned)PC__COUNT(versions) && versions[version] > 0)
+        pc__say_number(a, "nvlink_version", versions[version]);
+    else if (version)
+        pc__say(a->answer, "nvlink_version ! NVML's number for it is %u, which is newer than this program", version);
     else
         pc__say(a->answer, "nvlink_version ! no NVLink is up");
 }
