@@ -46,11 +46,10 @@ void pc__say(pc__answer *answer, const char *format, ...)
 static void serve(int socket, const char *library)
 {
     pc__answer answer = {socket};
-    pc__nvml *nvml = NULL;
     char command;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (read(socket, &command, 1) == 1) {
-        pc__ask_nvml(&answer, &nvml, library, command == 's');
+        pc__ask_nvml(&answer, library, command == 's');
         if (command == 'a')
             pc__ask_cuda(&answer);
         pc__say(&answer, "done");
