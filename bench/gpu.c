@@ -135,6 +135,35 @@ static void bytes(void)
     use(s.a);
 }
 
+/* --- the Mandelbrot set --- */
+
+enum { PICTURES = 20 }; /* between two marks: they alone take some microseconds */
+
+typedef struct picture {
+    pc_tensor *counts;
+    pc_mandelbrot_spec spec;
+} picture;
+
+static void do_pictures(void *context)
+{
+    const picture *p = context;
+    for (int i = 0; i < PICTURES; i++)
+        check(pc_mandelbrot(p->counts, p->spec) == PC_OK);
+}
+
+static void mandelbrot(void)
+{
+    picture p = {pc_zeros(PC_SHAPE(1024, 1536), PC_I32, device), {.iterations = 20}};
+    check(p.counts && pc_device_synchronize(device) == PC_OK);
+    const double start = now();
+    check(pc_mandelbrot(p.counts, p.spec) == PC_OK && pc_device_synchronize(device) == PC_OK);
+    report("mandelbrot.first", (now() - start) * 1e6, "us");
+    report("mandelbrot.20", device_seconds(do_pictures, &p) / PICTURES * 1e6, "us");
+    p.spec.iterations = 1000;
+    report("mandelbrot.1000", device_seconds(do_pictures, &p) / PICTURES * 1e6, "us");
+    use(p.counts);
+}
+
 /* --- products --- */
 
 static void do_matmul(void *context)
@@ -311,7 +340,9 @@ static void steps(const char *network, pc_module *net, int batch, const char *wa
     }
     check(net && pc_module_to(net, device, PC_F32) == PC_OK);
     t.adam = pc_adam(net, .lr = 1e-3);
-    t.x = pc_rand(PC_SHAPE(batch, 3, 64, 64), PC_F32, device);
+    pc_tensor *pictures = pc_rand(PC_SHAPE(batch, 64, 64, 3), PC_F32, device);
+    t.x = pc_permute(pictures, PC_SHAPE(0, 3, 1, 2)); /* as loaders give them */
+    pc_tensor_free(pictures);
     t.y = pc_zeros(PC_SHAPE(batch, 1), PC_F32, device);
     check(t.adam && t.x && t.y);
     for (int recorded = 0; recorded < 2; recorded++) {
@@ -339,6 +370,7 @@ int main(int argc, char **argv)
     }
     if (argc < 3 || strcmp(argv[2], "steps") != 0) {
         bytes();
+        mandelbrot();
         products();
         small_calls();
         chain();

@@ -126,6 +126,82 @@ static void products(pc_dtype dtype)
     use(o.b);
 }
 
+/* A training step as one recording: forward in 16 bits (or not, PC_F32), backward, Adam. */
+typedef struct training {
+    pc_module *net;
+    pc_optimizer *adam;
+    pc_scaler *scaler;
+    pc_dtype dtype;
+    pc_tensor *x, *y;
+    pc_step *step;
+} training;
+
+static pc_status learn(void *user)
+{
+    training *t = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *loss = NULL;
+        PC_AUTOCAST(t->dtype) {
+            loss = pc_bce_with_logits(pc_forward(t->net, t->x), t->y);
+        }
+        status = pc_backward(t->scaler ? pc_scaler_scale(t->scaler, loss) : loss);
+        if (status == PC_OK)
+            status = t->scaler ? pc_scaler_step(t->scaler, t->adam) : pc_optimizer_step(t->adam);
+        if (status == PC_OK && t->scaler)
+            status = pc_scaler_update(t->scaler);
+    }
+    return status;
+}
+
+static training *trained; /* by do_steps */
+
+static void do_steps(operands *o)
+{
+    (void)o;
+    for (int i = 0; i < 20; i++)
+        check(pc_step_run(trained->step) == PC_OK);
+}
+
+static void steps(const char *name, pc_module *net, int64_t batch, pc_dtype dtype)
+{
+    training t = {.net = net, .dtype = dtype};
+    check(net && pc_module_to(net, device, PC_F32) == PC_OK);
+    t.adam = pc_adam(net);
+    t.scaler = dtype == PC_F16 ? pc_scaler(device) : NULL;
+    t.x = pc_permute(pc_rand(PC_SHAPE(batch, 64, 64, 3), PC_F32, device), PC_SHAPE(0, 3, 1, 2));
+    t.y = pc_zeros(PC_SHAPE(batch, 1), PC_F32, device);
+    t.step = pc_step_new(learn, &t, t.adam);
+    check(t.adam && t.x && t.y && t.step);
+    trained = &t;
+    char line[64];
+    snprintf(line, sizeof line, "step.%s.%d", name, (int)batch);
+    report(line, dtype, device_seconds(do_steps, NULL) / 20 * 1e6, "us");
+    pc_step_free(t.step);
+    pc_scaler_free(t.scaler);
+    pc_optimizer_free(t.adam);
+    pc_module_free(net);
+}
+
+static pc_module *article(void)
+{
+    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+                         pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
+}
+
+static pc_module *two_conv(void)
+{
+    return pc_sequential(pc_conv2d(3, 32, 3, .activation = PC_RELU), pc_max_pool2d(2),
+                         pc_conv2d(32, 64, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+                         pc_linear(12544, 128, .activation = PC_RELU), pc_linear(128, 1));
+}
+
+static pc_module *wide(void)
+{
+    return pc_sequential(pc_flatten(), pc_linear(12288, 4096, .activation = PC_RELU),
+                         pc_linear(4096, 4096, .activation = PC_RELU), pc_linear(4096, 1));
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "cuda:0";
@@ -142,5 +218,13 @@ int main(int argc, char **argv)
         bytes(i ? PC_F16 : PC_BF16);
         products(i ? PC_F16 : PC_BF16);
     }
+    const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F16};
+    for (int i = 0; i < 3; i++)
+        PC_SCOPE {
+            steps("article", article(), argc > 2 ? 4 : 512, dtypes[i]);
+            steps("two-conv", two_conv(), argc > 2 ? 4 : 512, dtypes[i]);
+            if (argc <= 2)
+                steps("wide", wide(), 512, dtypes[i]);
+        }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* train: steps of a training of `article` on a folder of pictures, with the augmentation of `paracord train`: pictures
  * on the device and on the host; and the bare step as one recording, which is what they are to come to. Usage: train
- * FOLDER [DEVICE]: one folder per class. Prints the median over epochs, all that an epoch costs divided by its steps.
+ * FOLDER [DEVICE [BATCH]]: one folder per class. Prints the median over epochs, all that an epoch costs divided by its
+ * steps.
  */
 #include <paracord.h>
 #include <stdlib.h>
@@ -120,11 +121,12 @@ static void train(const char *folder, pc_device device, int batch, pc_residence 
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "usage: train FOLDER [DEVICE]\n");
+        fprintf(stderr, "usage: train FOLDER [DEVICE [BATCH]]\n");
         return 2;
     }
     pc_device device = pc_device_pick(argc > 2 ? argv[2] : "auto");
-    for (int batch = 32; batch <= 512; batch *= 16) {
+    const int only = argc > 3 ? atoi(argv[3]) : 0;
+    for (int batch = only ? only : 32; batch <= (only ? only : 512); batch *= 16) {
         printf("{\"bench\": \"bare step\", \"batch\": %d, \"step_us\": %.1f}\n", batch, bare_step(device, batch));
         train(argv[1], device, batch, PC_RESIDENT_AUTO);
         train(argv[1], device, batch, PC_RESIDENT_NO);

@@ -84,16 +84,10 @@ static bool add_on_the_host(void *context)
     return c != NULL;
 }
 
-static pc_tensor *host_array(const addition *s, bool pinned)
-{
-    return pinned ? pc_empty_pinned(PC_SHAPE(s->n), s->kind->dtype, s->p.device)
-                  : pc_empty(PC_SHAPE(s->n), s->kind->dtype, PC_DEVICE_CPU);
-}
-
 static bool prepare(addition *s, bool pinned)
 {
     for (int i = 0; i < 3; i++) {
-        s->host[i] = host_array(s, pinned);
+        s->host[i] = cli_program_host(&s->p, PC_SHAPE(s->n), s->kind->dtype, pinned);
         if (!s->host[i])
             return false;
     }

@@ -57,6 +57,17 @@ bool cli_program_fits(const cli_program *p, double bytes, const char *way_out)
     return false;
 }
 
+pc_tensor *cli_program_host(cli_program *p, pc_shape shape, pc_dtype dtype, bool pinned)
+{
+    const double start = cli_now();
+    pc_tensor *array = pinned ? pc_empty_pinned(shape, dtype, p->device) : pc_empty(shape, dtype, PC_DEVICE_CPU);
+    p->allocate += p->local ? cli_now() - start : 0;
+    if (!array || pc_fill(array, 0) == PC_OK)
+        return array;
+    pc_tensor_free(array);
+    return NULL;
+}
+
 pc_tensor *cli_program_room(cli_program *p, pc_tensor *host)
 {
     if (!host || p->local)
@@ -196,14 +207,12 @@ static void print_text(const cli_program *p)
     pc_device_name(p->device, name);
     printf("Where the time went on %s\n", name);
     row(p->local ? "start" : "start the device", p->open, 0, "");
-    if (!p->local) {
-        row("allocate", p->allocate, 0, "");
-        if (p->bytes_in)
-            row("copy in", p->copy_in, (double)p->bytes_in, "B");
-    }
+    row("allocate", p->allocate, 0, "");
+    if (p->bytes_in)
+        row("copy in", p->copy_in, (double)p->bytes_in, "B");
     row("compute, first call", p->first, p->work, p->unit);
     row("compute, steady", p->compute, p->work, p->unit);
-    if (!p->local)
+    if (p->bytes_out)
         row("copy out", p->copy_out, (double)p->bytes_out, "B");
     printf("How much faster than%*s%10s   compute only   with copies\n", 9, "", "its time");
     speedup(p, "a plain loop on one core", p->plain);
@@ -232,7 +241,7 @@ static void print_json(const cli_program *p)
     printf("\"device\": \"%s\", \"cpu_threads\": %d, \"seconds\": {", pc_device_name(p->device, name),
            pc_get_threads());
     member("start", p->open, ", ");
-    member("allocate", p->local ? NAN : p->allocate, ", ");
+    member("allocate", p->allocate, ", ");
     member("copy_in", p->bytes_in ? p->copy_in : NAN, ", ");
     member("first_call", p->first, ", ");
     member("compute", p->compute, ", ");

@@ -16,7 +16,7 @@ typedef struct cli_program {
     bool json;
     bool local;      /* the device computes in the host's memory: nothing is copied */
     double open;     /* the device's first answer: on a GPU, its context */
-    double allocate; /* its memory */
+    double allocate; /* memory of the device */
     double copy_in, first, compute, copy_out;
     double plain; /* a plain loop on one core */
     double cpu;   /* the library on the CPU, all cores; NaN where that is the device */
@@ -32,6 +32,9 @@ bool cli_program_open(cli_program *p, const cli_call *call, const char *device, 
 
 /* Whether the host has that much memory to spare; otherwise an error that names both, and `way_out`. */
 bool cli_program_fits(const cli_program *p, double bytes, const char *way_out);
+
+/* An array of the host, of zeros: every page of it is there before anything is timed. NULL: an error, not told yet. */
+pc_tensor *cli_program_host(cli_program *p, pc_shape shape, pc_dtype dtype, bool pinned);
 
 /* A tensor on the device for `host` (the tensor itself where that is the same memory), and its content there and back.
  * They add up their times. NULL, false: an error, not told yet. */

@@ -39,8 +39,7 @@ static bool prepare(saxpy *s, bool pinned)
 {
     float *values[2];
     for (int i = 0; i < 3; i++) {
-        s->host[i] = pinned ? pc_empty_pinned(PC_SHAPE(s->n), PC_F32, s->p.device)
-                            : pc_empty(PC_SHAPE(s->n), PC_F32, PC_DEVICE_CPU);
+        s->host[i] = cli_program_host(&s->p, PC_SHAPE(s->n), PC_F32, pinned);
         if (!s->host[i] || (i < 2 && !(values[i] = pc_map(s->host[i], PC_MAP_WRITE))))
             return false;
     }

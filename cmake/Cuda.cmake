@@ -33,7 +33,7 @@ endif()
 message(STATUS "NVIDIA GPUs (libparacord-cuda.so): ${state}")
 
 # What the plug-in shares with the library as source: small, and without state.
-set(PARACORD_CUDA_SHARED src/tensor/dtype.c src/tensor/shape.c src/tensor/freeze.c)
+set(PARACORD_CUDA_SHARED src/tensor/dtype.c src/tensor/shape.c src/tensor/freeze.c src/tensor/floats.c)
 
 function(paracord_cuda)
   if(NOT PARACORD_CUDA)

@@ -67,7 +67,7 @@ else()
 endif()
 
 # Counts of the Mandelbrot set are the same everywhere: sums and products rounded one by one.
-set_source_files_properties(src/cpu/level/mandelbrot.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(src/cpu/level/mandelbrot.c cli/mandelbrot.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
 macro(paracord_levels owner)
   set(PARACORD_LEVEL_OBJECTS)

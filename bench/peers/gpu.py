@@ -1,4 +1,4 @@
-"""bench/gpu.c in PyTorch, in turns with it, and the ratio (above 1: ours is better).
+"""bench/gpu.c in PyTorch, in turns with it, and the ratio (above 1: ours is better); then beside Numba's kernels.
 
 Usage: gpu.py PROGRAM [rounds]
 Limits that were measured in the same run stand beside: copy bandwidth for what moves bytes, the matrix rate for products.
@@ -154,6 +154,20 @@ for name, unit in units.items():
     print(f"{name:24} {ours[name]:10.4g} {peer or float('nan'):10.4g} {ratio or float('nan'):6.2f} "
           f"{f'{share:.2f}' if share else '-':>6}  {unit}")
     rows.append(dict(piece=name, ours=ours[name], peer=peer, ratio=ratio, share=share, unit=unit))
+try:
+    import gpu_numba
+
+    numba = gpu_numba.measure()
+except ImportError as missing:
+    numba = {}
+    print(f"no Numba beside: {missing}")
+if numba:
+    print(f"{'piece':24} {'ours':>10} {'Numba':>10} {'ratio':>6}         unit")
+for name, peer in numba.items():
+    unit = units[name]
+    ratio = peer / ours[name] if unit == "us" else ours[name] / peer
+    print(f"{name:24} {ours[name]:10.4g} {peer:10.4g} {ratio:6.2f}         {unit}")
+    rows.append(dict(piece=name, ours=ours[name], peer=peer, ratio=ratio, share=None, unit=unit, peer_name="Numba"))
 if len(sys.argv) > 3:
     with open(sys.argv[3], "w", encoding="utf-8") as file:
         json.dump(rows, file, indent=1)

@@ -11,6 +11,7 @@
 typedef struct walk {
     pc__node **nodes;
     int count, capacity;
+    pc__node *one; /* the last record's, where its gradient is one and not there as a tensor */
 } walk;
 
 static atomic_uint_fast64_t last_visit;
@@ -171,7 +172,7 @@ static pc_status differentiate(pc__node *node)
 static pc_status walk_all(walk *w)
 {
     for (int i = 0; i < w->count; i++) {
-        if (w->nodes[i]->pending[0])
+        if (w->nodes[i]->pending[0] || w->nodes[i] == w->one)
             PC__TRY(differentiate(w->nodes[i]));
         pc__node_release(w->nodes[i]);
     }
@@ -191,38 +192,50 @@ static void finish(walk *w)
     pc__free(w->nodes);
 }
 
-pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
+static pc_status walk_from(pc_tensor *t, pc_tensor *gradient)
 {
-    if (!t || !gradient)
-        return pc_failed() ? pc_error_last()->status
-                           : pc__fail(PC_ERR_ARGUMENT, "backward: the tensor or its gradient is NULL");
+    walk w = {.one = gradient ? NULL : t->node};
+    pc_status status = collect(&w, t->node);
+    if (status == PC_OK && gradient)
+        status = arrive(t->node, t->output, gradient);
+    if (status == PC_OK)
+        status = walk_all(&w);
+    finish(&w);
+    return status;
+}
+
+/* gradient NULL: one, at a loss whose rule takes that. */
+static pc_status backward(pc_tensor *t, pc_tensor *gradient)
+{
     if (!t->requires_grad)
         return pc__fail(PC_ERR_STATE,
                         "backward: nothing in the tensor's history requires a gradient; call pc_require_grad "
                         "on a leaf before computing it");
-    if (!pc__same_shape(t, gradient) || t->dtype != gradient->dtype)
+    if (gradient && (!pc__same_shape(t, gradient) || t->dtype != gradient->dtype))
         return pc__fail(PC_ERR_SHAPE, "backward: the gradient is %s %s, the tensor %s %s",
                         pc_dtype_name(gradient->dtype), PC__SHAPE_OF(gradient), pc_dtype_name(t->dtype),
                         PC__SHAPE_OF(t));
     pc_status status = PC_OK;
     pc_dtype casting = pc__autocast_pause();
     PC_NO_GRAD {
-        if (!t->node) {
-            PC_SCOPE {
-                status = collect_leaf(t, gradient, false);
-            }
+        if (t->node) {
+            status = walk_from(t, gradient);
             break;
         }
-        walk w = {0};
-        status = collect(&w, t->node);
-        if (status == PC_OK)
-            status = arrive(t->node, t->output, gradient);
-        if (status == PC_OK)
-            status = walk_all(&w);
-        finish(&w);
+        PC_SCOPE {
+            status = collect_leaf(t, gradient, false);
+        }
     }
     pc__autocast_resume(casting);
     return status;
+}
+
+pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
+{
+    if (!t || !gradient)
+        return pc_failed() ? pc_error_last()->status
+                           : pc__fail(PC_ERR_ARGUMENT, "backward: the tensor or its gradient is NULL");
+    return backward(t, gradient);
 }
 
 pc_status pc_backward(pc_tensor *loss)
@@ -232,6 +245,8 @@ pc_status pc_backward(pc_tensor *loss)
                         "backward: the loss has shape %s; it must be one number (pc_mean or pc_sum it, or use "
                         "pc_backward_with)",
                         PC__SHAPE_OF(loss));
+    if (loss && loss->node && loss->node->op->flags & PC__TAKES_ONE)
+        return backward(loss, NULL);
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_tensor *one = loss ? pc_ones(pc_tensor_shape(loss), loss->dtype, loss->storage->device) : NULL;

@@ -24,6 +24,7 @@ PC__CUDA_KERNEL(augment)
                                       .edge = (int)a->edge,
                                       .cval = a->cval,
                                       .scale = a->scale,
+                                      .multiprocessors = pc__cuda_multiprocessors(stream),
                                       .fault = pc__cuda_fault_of(stream)};
     if (augment.n == 0)
         return PC_OK;
@@ -54,6 +55,7 @@ PC__CUDA_KERNEL(epoch_batch)
                                       .edge = (int)a->augment.edge,
                                       .cval = a->augment.cval,
                                       .scale = a->augment.scale,
+                                      .multiprocessors = pc__cuda_multiprocessors(stream),
                                       .fault = pc__cuda_fault_of(stream)};
     if (augment.n == 0)
         return PC_OK;

@@ -1,129 +1,27 @@
-/* augment.cu: what ops/augment_warp.c and augment_host.c do, operation by operation and without fused multiply-add (the
- * build says so for this file), so that the bits are the CPU's.
+/* augment.cu: what ops/augment_warp.c and augment_host.c do, without fused multiply-add (the build says so for this
+ * file), so that the bits are the CPU's.
  *
- * A block takes 1024 output pixels of one picture, a thread one pixel with all its channels. Pictures with a channel
- * shift or a brightness need the extent of the whole warped picture first: there the picture's first block does all of
- * it, in a few passes that stay in the cache, and the others leave.
+ * A block takes a tile of one picture, in rounds of a pixel a thread. The picture's bytes come into shared memory
+ * first, 16 at a time, where it has room for them; results leave through shared memory, so that a warp writes whole
+ * lines. Pictures with a channel shift or a brightness need the extent of the whole warped picture: there the picture's
+ * first block does all of it, in a few passes that stay in the cache, and the others leave.
  *
  * Of an epoch, a batch is gathered by the order, whose place in it is counted in device memory: one launch of a
  * recording after the other makes one batch after the other. */
-#include "cuda/augment.h"
+#include "cuda/augment_pixel.cuh"
 #include "cuda/fault.cuh"
 
 namespace
 {
 
-constexpr int THREADS = 1024;
+constexpr int THREADS = 512, BLOCKS_EACH = 2; /* per multiprocessor */
+constexpr int PICTURE_MOST = 36 << 10;        /* bytes in shared memory, beside the results */
 
-/* One picture. */
-struct job {
-    const uint8_t *pixels;
-    double rows[3], columns[3];
-    float shift, brightness; /* 0, negative: none */
-    bool two_steps;
-    float scale; /* of the first step */
-    float *out;
+/* How pictures are cut, in tiles of so many rounds. */
+struct cut {
+    int tiles, rounds;
+    int held; /* bytes of a picture in shared memory; 0: it is read where it is */
 };
-
-__device__ __forceinline__ float blend(float tl, float tr, float bl, float br, float right, float down)
-{
-    const float top = tl + right * (tr - tl), bottom = bl + right * (br - bl);
-    return top + down * (bottom - top);
-}
-
-__device__ double map_coordinate(double at, int length, int edge)
-{
-    const double period = edge == PC__CUDA_REFLECT ? 2.0 * length : length - 1;
-    if (length == 1)
-        return 0;
-    if (edge == PC__CUDA_REFLECT) {
-        at -= period * floor(at / period);
-        return at >= length ? period - 1 - at : at;
-    }
-    if (edge == PC__CUDA_WRAP && at < 0)
-        return at + period * (trunc(-at / period) + 1);
-    if (edge == PC__CUDA_WRAP && at > period)
-        return at - period * trunc(at / period);
-    return at < 0 ? 0 : at > length - 1 ? length - 1 : at;
-}
-
-/* The four neighbours of a pixel, as offsets of their first channels, and how far it is from the first. */
-struct corners {
-    int tl, tr, bl, br;
-    float right, down;
-};
-
-/* Inside the picture: the last row and column are reached from the ones before them with a distance of 1. */
-__device__ corners inside_corners(const pc__cuda_augment &a, double y, double x)
-{
-    const double y_end = a.height - 1, x_end = a.width - 1;
-    y = y < 0 ? 0 : y;
-    y = y > y_end ? y_end : y;
-    x = x < 0 ? 0 : x;
-    x = x > x_end ? x_end : x;
-    const int top = min(static_cast<int>(y), a.height - 2), left = min(static_cast<int>(x), a.width - 2);
-    const int first = (top * a.width + left) * a.channels, below = first + a.width * a.channels;
-    return {first,
-            first + a.channels,
-            below,
-            below + a.channels,
-            static_cast<float>(x - left),
-            static_cast<float>(y - top)};
-}
-
-/* Anywhere: neighbours beyond the edge are the ones at it. */
-__device__ corners edge_corners(const pc__cuda_augment &a, double y, double x)
-{
-    y = map_coordinate(y, a.height, a.edge);
-    x = map_coordinate(x, a.width, a.edge);
-    const int top = static_cast<int>(floor(y)), left = static_cast<int>(floor(x));
-    const int y0 = max(top, 0) * a.width, y1 = min(top + 1, a.height - 1) * a.width;
-    const int x0 = max(left, 0), x1 = min(left + 1, a.width - 1);
-    return {(y0 + x0) * a.channels, (y0 + x1) * a.channels,       (y1 + x0) * a.channels,
-            (y1 + x1) * a.channels, static_cast<float>(x - left), static_cast<float>(y - top)};
-}
-
-/* Output pixel `pixel`, all channels. */
-__device__ void warp_pixel(const pc__cuda_augment &a, const job &j, int pixel)
-{
-    const int row = pixel / a.width, column = pixel - row * a.width;
-    const double y = (j.rows[0] * row + j.rows[2]) + j.rows[1] * column;
-    const double x = (j.columns[0] * row + j.columns[2]) + j.columns[1] * column;
-    const bool outside = y < 0 || y > a.height - 1 || x < 0 || x > a.width - 1;
-    const bool tiny = a.height < 2 || a.width < 2;
-    float *out = j.out + static_cast<int64_t>(pixel) * a.channels;
-    if (outside && a.edge == PC__CUDA_CONSTANT) {
-        for (int c = 0; c < a.channels; c++)
-            out[c] = a.cval * j.scale;
-        return;
-    }
-    const corners k =
-        !tiny && (a.edge == PC__CUDA_NEAREST || !outside) ? inside_corners(a, y, x) : edge_corners(a, y, x);
-#pragma unroll
-    for (int c = 0; c < 4; c++)
-        if (c < a.channels)
-            out[c] = j.scale * blend(j.pixels[k.tl + c], j.pixels[k.tr + c], j.pixels[k.bl + c], j.pixels[k.br + c],
-                                     k.right, k.down);
-}
-
-/* Channel shift; low and high are the whole picture's. */
-__device__ float shifted(float value, float shift, float low, float high)
-{
-    const float moved = value + shift;
-    return moved < low ? low : moved > high ? high : moved;
-}
-
-/* Keras goes through PIL: see augment_host.c. */
-__device__ float brightened(float value, float factor, float low, float high)
-{
-    const bool outside = low < 0 || high > 255;
-    const float range = high - low;
-    if (outside)
-        value = range != 0 ? (value - low) / range * 255 : 0;
-    const float bright = factor * static_cast<float>(static_cast<int>(value));
-    value = bright >= 255 ? 255 : static_cast<float>(static_cast<int>(bright));
-    return outside ? value / 255 * range + low : value;
-}
 
 /* The smallest and largest of `n` floats, for all threads of the block. */
 __device__ float2 extent_of(const float *x, int n)
@@ -148,14 +46,36 @@ __device__ float2 extent_of(const float *x, int n)
     return make_float2(low, high);
 }
 
-/* All of a picture that takes two steps, by one block. Shifting keeps the order of values, so the extent behind it is
- * the shifted extent. */
-__device__ void whole_picture(const pc__cuda_augment &a, const job &j)
+/* Floats that lie in shared memory to where they belong; `vectors`: 16 bytes at a time. */
+__device__ void bring_out(const float *from, float *to, int n, bool vectors)
 {
-    const int pixels = a.height * a.width, n = pixels * a.channels;
-    for (int pixel = threadIdx.x; pixel < pixels; pixel += THREADS)
-        warp_pixel(a, j, pixel);
-    __syncthreads();
+    const int packs = vectors ? n / 4 : 0;
+    for (int i = threadIdx.x; i < packs; i += THREADS)
+        reinterpret_cast<float4 *>(to)[i] = reinterpret_cast<const float4 *>(from)[i];
+    for (int i = packs * 4 + threadIdx.x; i < n; i += THREADS)
+        to[i] = from[i];
+}
+
+/* Output pixels [first, end). */
+__device__ void warp_pixels(const pc__cuda_augment &a, const job &j, int first, int end, float *results)
+{
+    const bool vectors = reinterpret_cast<uintptr_t>(j.out) % 16 == 0;
+    for (int from = first; from < end; from += THREADS) {
+        const int pixel = from + static_cast<int>(threadIdx.x);
+        if (pixel < end)
+            warp_pixel(a, j, pixel, results + threadIdx.x * a.channels);
+        __syncthreads();
+        bring_out(results, j.out + static_cast<int64_t>(from) * a.channels, min(THREADS, end - from) * a.channels,
+                  vectors);
+        __syncthreads();
+    }
+}
+
+/* The second step of a whole picture, by one block. Shifting keeps the order of values, so the extent behind it is the
+ * shifted extent. */
+__device__ void shift_and_brighten(const pc__cuda_augment &a, const job &j)
+{
+    const int n = a.height * a.width * a.channels;
     const float2 e = extent_of(j.out, n);
     const bool shift = j.shift != 0;
     const float low = shift ? shifted(e.x, j.shift, e.x, e.y) : e.x;
@@ -205,55 +125,73 @@ __device__ void copy_label(const pc__cuda_augment &a, int64_t i, int64_t picture
 }
 
 /* This block's part of output picture i: entry `entry` of table and index. */
-__device__ void make_tile(const pc__cuda_augment &a, int64_t i, int64_t entry, int tile)
+__device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t entry, int tile)
 {
+    extern __shared__ uint4 room[]; /* the picture, where it is held, then a round's results */
     const int64_t picture = a.index ? a.index[entry] : entry;
-    const int pixels = a.height * a.width;
+    const int pixels = a.height * a.width, whole = c.rounds * THREADS;
     const int64_t size = static_cast<int64_t>(pixels) * a.channels;
     if (picture < 0 || picture >= a.total) {
         if (tile == 0 && threadIdx.x == 0)
             pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);
         return;
     }
+    const uint8_t *bytes = a.pictures + picture * size;
+    for (int k = threadIdx.x; k < c.held / 16; k += THREADS)
+        room[k] = reinterpret_cast<const uint4 *>(bytes)[k];
     if (a.place && tile == 0 && threadIdx.x == 0)
         copy_label(a, i, picture);
     const double *t = a.table + entry * 8;
-    job j = {a.pictures + picture * size,
-             {t[0], t[1], t[2]},
-             {t[3], t[4], t[5]},
-             static_cast<float>(t[6]),
-             static_cast<float>(t[7]),
-             t[6] != 0 || t[7] >= 0,
-             a.scale,
-             a.out + i * size};
-    if (!j.two_steps) {
-        const int pixel = tile * THREADS + threadIdx.x;
-        if (pixel < pixels)
-            warp_pixel(a, j, pixel);
+    const bool two_steps = t[6] != 0 || t[7] >= 0;
+    const job j = {c.held ? reinterpret_cast<const uint8_t *>(room) : bytes,
+                   {t[0], t[1], t[2]},
+                   {t[3], t[4], t[5]},
+                   static_cast<float>(t[6]),
+                   static_cast<float>(t[7]),
+                   two_steps ? 1 : a.scale,
+                   a.out + i * size};
+    float *results = reinterpret_cast<float *>(room + c.held / 16);
+    __syncthreads();
+    if (!two_steps) {
+        warp_pixels(a, j, tile * whole, min((tile + 1) * whole, pixels), results);
     } else if (tile == 0) {
-        j.scale = 1;
-        whole_picture(a, j);
+        warp_pixels(a, j, 0, pixels, results);
+        shift_and_brighten(a, j);
     }
 }
 
-/* Blocks of picture i come in a row, `tiles` of them. */
-__global__ void __launch_bounds__(THREADS) augment_kernel(const __grid_constant__ pc__cuda_augment a, int tiles)
+/* Blocks of picture i come in a row, one for each tile. */
+__global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
+    augment_kernel(const __grid_constant__ pc__cuda_augment a, const __grid_constant__ cut c)
 {
-    const int64_t i = blockIdx.x / tiles;
+    const int64_t i = blockIdx.x / c.tiles;
     unsigned readers = 0;
     const int64_t first = a.place ? begin(a, readers) : 0;
     if (!a.place || (first >= 0 && first <= a.length - a.n))
-        make_tile(a, i, first + i, static_cast<int>(blockIdx.x - i * tiles));
+        make_tile(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
     else if (blockIdx.x == 0 && threadIdx.x == 0)
         pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);
     if (a.place)
         step_on(a, first, readers);
 }
 
+/* Small batches are cut until every multiprocessor has its blocks; beyond that a block does as much as it can with the
+ * picture that it has brought in. */
+cut cut_of(const pc__cuda_augment *a)
+{
+    const int64_t size = static_cast<int64_t>(a->height) * a->width * a->channels;
+    const int most = (a->height * a->width + THREADS - 1) / THREADS;
+    const int64_t wanted = (static_cast<int64_t>(a->multiprocessors) * BLOCKS_EACH + a->n - 1) / a->n;
+    const int tiles = wanted < most ? static_cast<int>(wanted) : most, rounds = (most + tiles - 1) / tiles;
+    const bool held = size % 16 == 0 && size <= PICTURE_MOST && reinterpret_cast<uintptr_t>(a->pictures) % 16 == 0;
+    return {(most + rounds - 1) / rounds, rounds, held ? static_cast<int>(size) : 0};
+}
+
 } // namespace
 
 void pc__cuda_augment_run(const pc__cuda_augment *a, cudaStream_t queue)
 {
-    const int tiles = (a->height * a->width + THREADS - 1) / THREADS;
-    augment_kernel<<<static_cast<unsigned>(a->n * tiles), THREADS, 0, queue>>>(*a, tiles);
+    const cut c = cut_of(a);
+    const size_t room = static_cast<size_t>(c.held) + sizeof(float) * THREADS * static_cast<size_t>(a->channels);
+    augment_kernel<<<static_cast<unsigned>(a->n * c.tiles), THREADS, room, queue>>>(*a, c);
 }

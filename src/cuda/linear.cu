@@ -1,9 +1,9 @@
-/* linear.cu: linear layers forward in one launch and backward in one. Training steps of small networks wait for launches
- * more than for arithmetic: the library's kernels need two or three launches forward and five backward.
+/* linear.cu: linear layers forward in one launch and backward in one. Training steps of small networks wait for
+ * launches more than for arithmetic: the library's kernels need two or three launches forward and five backward.
  *
- * Forward, k is cut into as many parts as it takes to occupy the chip; the last block to finish a tile adds up its parts,
- * always in the same order. Backward, the same launch makes tiles of both products, those of dweight first since they may
- * be longer; the gradient goes through the activation as it is read. */
+ * Forward, k is cut into as many parts as it takes to occupy the chip; the last block to finish a tile adds up its
+ * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dweight first since
+ * they may be longer; the gradient goes through the activation as it is read. */
 #include "cuda/linear.h"
 
 #include "cuda/linear_tile.cuh"
@@ -11,13 +11,12 @@
 namespace
 {
 
-/* 32 x 16, the warps taking turns along k: for few rows. And 32 or 64 rows by 64 columns. */
-typedef layout<1, 1, 8, 2, 128, 1> narrow;
-typedef layout<1, 4, 2, 2, 32, 2> flat;
-typedef layout<2, 2, 2, 4, 16, 3> square;
+/* 32 x 16 of a result, the warps taking turns along k; and 32 x 64. */
+typedef layout<1, 1, 8, 2, 192> narrow;
+typedef layout<1, 4, 2, 2, 64> flat;
 
 struct nothing {
-    __device__ void operator()(const float *) const
+    __device__ void operator()(const float *, int) const
     {
     }
 };
@@ -34,8 +33,7 @@ __host__ __device__ inline stored rows_of(const float *data, int64_t row, int sl
 
 __device__ inline void finish(const pc__cuda_linear &l, int row, int column, float value)
 {
-    l.y[static_cast<int64_t>(row) * l.n + column] =
-        activated(l.activation, value + (l.bias ? l.bias[column] : 0.0f));
+    l.y[static_cast<int64_t>(row) * l.n + column] = activated(l.activation, value + (l.bias ? l.bias[column] : 0.0f));
 }
 
 /* True in the block that comes last of `count`; what the others wrote before is there to be read. */
@@ -54,8 +52,36 @@ __device__ inline bool comes_last(unsigned *counter, unsigned count)
     return last;
 }
 
+/* Add up the parts of a tile: SHARES groups of threads each a share of them, four neighbours to a thread. */
 template <class L>
-__global__ void __launch_bounds__(THREADS) forward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
+__device__ inline void join(const pc__cuda_linear &l, int row, int column, const float *parts, int splits,
+                            float *shared)
+{
+    constexpr int FOURS = L::TILE / 4, SHARES = THREADS / FOURS;
+    const int mine = threadIdx.x % FOURS * 4, share = threadIdx.x / FOURS;
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int s = share; s < splits; s += SHARES) {
+        const float4 part = __ldcg(reinterpret_cast<const float4 *>(parts + s * L::TILE + mine));
+        sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+    }
+    *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
+    __syncthreads();
+#pragma unroll 1
+    for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
+        const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
+        float value = shared[i];
+#pragma unroll
+        for (int k = 1; k < SHARES; k++)
+            value += shared[k * L::TILE + i];
+        if (r < l.m && c < l.n)
+            finish(l, r, c, value);
+    }
+}
+
+template <class L>
+__global__ void __launch_bounds__(THREADS)
+    forward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
 {
     typedef operand<true, L::ROWS, L::DEPTH> A;
     typedef operand<true, L::COLUMNS, L::DEPTH> B;
@@ -73,32 +99,21 @@ __global__ void __launch_bounds__(THREADS) forward_kernel(const __grid_constant_
                      else
                          finish(l, r, c, value);
                  });
-    if (splits == 1 || !comes_last(l.counters + at, splits))
-        return;
-#pragma unroll 1
-    for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
-        const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
-        if (r >= l.m || c >= l.n)
-            continue;
-        float value = 0;
-#pragma unroll 8
-        for (int s = 0; s < splits; s++)
-            value += __ldcg(parts + s * L::TILE + i);
-        finish(l, r, c, value);
-    }
+    if (splits > 1 && comes_last(l.counters + at, splits))
+        join<L>(l, row, column, parts, splits, shared);
 }
 
 /* Sums along k of the rows of a tile, a row to a thread, as the operand passes through shared memory. */
-template <class A, int ROWS, int DEPTH> struct summing {
+template <class A, int ROWS> struct summing {
     double *sum;
 
-    __device__ void operator()(const float *shared) const
+    __device__ void operator()(const float *shared, int deep) const
     {
         if (!sum || threadIdx.x >= ROWS)
             return;
         float s = 0;
 #pragma unroll 8
-        for (int k = 0; k < DEPTH; k++)
+        for (int k = 0; k < deep; k++)
             s += A::get(shared, threadIdx.x, k);
         *sum += s;
     }
@@ -112,10 +127,9 @@ __device__ inline void weight_tile(const pc__cuda_linear &l, const gradient &g, 
     const int across = parts_of(l.k, L::COLUMNS), row = at / across * L::ROWS, column = at % across * L::COLUMNS;
     const int n = row + static_cast<int>(threadIdx.x);
     double sum = 0;
-    const summing<A, L::ROWS, L::DEPTH> sums = {l.db && column == 0 ? &sum : nullptr};
-    tile<L, A, B>::run(g, x, row, column, 0, l.m, shared, sums, [&](int r, int c, int, float value) {
-        l.dweight[static_cast<int64_t>(r) * l.k + c] = value;
-    });
+    const summing<A, L::ROWS> sums = {l.db && column == 0 ? &sum : nullptr};
+    tile<L, A, B>::run(g, x, row, column, 0, l.m, shared, sums,
+                       [&](int r, int c, int, float value) { l.dweight[static_cast<int64_t>(r) * l.k + c] = value; });
     if (l.db && column == 0 && threadIdx.x < L::ROWS && n < l.n)
         l.db[n] = static_cast<float>(sum);
 }
@@ -127,9 +141,8 @@ __device__ inline void input_tile(const pc__cuda_linear &l, const gradient &g, c
     typedef operand<true, L::ROWS, L::DEPTH> A;
     typedef operand<false, L::COLUMNS, L::DEPTH> B;
     const int across = parts_of(l.k, L::COLUMNS), row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    tile<L, A, B>::run(g, weight, row, column, 0, l.n, shared, nothing(), [&](int r, int c, int, float value) {
-        l.dx[static_cast<int64_t>(r) * l.k + c] = value;
-    });
+    tile<L, A, B>::run(g, weight, row, column, 0, l.n, shared, nothing(),
+                       [&](int r, int c, int, float value) { l.dx[static_cast<int64_t>(r) * l.k + c] = value; });
 }
 
 template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_linear &l)
@@ -152,40 +165,14 @@ template <class L> __global__ void __launch_bounds__(THREADS) backward_kernel(co
         input_tile<L>(l, g, rows_of(l.weight, l.k, l.n, l.k), at - first, shared);
 }
 
-bool few_rows(const pc__cuda_linear *l)
-{
-    return l->m <= 32 || l->n <= 16;
-}
-
 /* Blocks to a tile, and of k to each of them. */
 template <class L> int cut(const pc__cuda_linear *l, int *each)
 {
-    const int tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS), least = 128;
-    const int wanted = 2 * l->multiprocessors / tiles, most = parts_of(l->k, least);
+    const int tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    const int wanted = 2 * l->multiprocessors / tiles, most = parts_of(l->k, L::DEPTH);
     const int splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
-    *each = parts_of(parts_of(l->k, splits), L::DEPTH) * L::DEPTH;
+    *each = parts_of(parts_of(l->k, splits), L::GROUP) * L::GROUP;
     return parts_of(l->k, *each);
-}
-
-template <class L> size_t scratch(const pc__cuda_linear *l)
-{
-    int each;
-    const int splits = cut<L>(l, &each);
-    const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
-    return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
-}
-
-template <class L> cudaError_t forward(const pc__cuda_linear *l)
-{
-    int each;
-    const int splits = cut<L>(l, &each), tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
-    return pc::start(forward_kernel<L>, tiles * splits, THREADS, l->queue, l->early, *l, splits, each);
-}
-
-template <class L> cudaError_t backward(const pc__cuda_linear *l)
-{
-    const int inputs = l->dx ? parts_of(l->m, L::ROWS) * parts_of(l->k, L::COLUMNS) : 0;
-    return pc::start(backward_kernel<L>, weight_tiles<L>(*l) + inputs, THREADS, l->queue, l->early, *l);
 }
 
 } // namespace
@@ -197,15 +184,24 @@ int64_t pc__cuda_linear_tiles(int64_t m, int64_t n)
 
 size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
 {
-    return few_rows(l) ? scratch<narrow>(l) : scratch<square>(l);
+    typedef narrow L;
+    int each;
+    const int splits = cut<L>(l, &each);
+    const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
+    return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
 }
 
 cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
 {
-    return few_rows(l) ? forward<narrow>(l) : forward<square>(l);
+    typedef narrow L;
+    int each;
+    const int splits = cut<L>(l, &each), tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    return pc::start(forward_kernel<L>, tiles * splits, THREADS, l->queue, l->early, *l, splits, each);
 }
 
 cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
 {
-    return l->m <= 64 ? backward<flat>(l) : backward<square>(l);
+    typedef flat L;
+    const int inputs = l->dx ? parts_of(l->m, L::ROWS) * parts_of(l->k, L::COLUMNS) : 0;
+    return pc::start(backward_kernel<L>, weight_tiles<L>(*l) + inputs, THREADS, l->queue, l->early, *l);
 }

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* y[m][n] = activation(x[m][k] weight[n][k]^T + bias[n]); rows of x are x_row elements apart, everything else is dense. */
+/* y[m][n] = activation(x[m][k] weight[n][k]^T + bias[n]); rows of x are x_row elements apart, everything else is dense.
+ */
 typedef struct pc__cuda_linear {
     int activation; /* as pc_activation_kind */
     int m, n, k;

@@ -1,9 +1,9 @@
 /* linear_tile.cuh: a tile of a product of floats, c[row][column] = sum over k of a[row][k] b[k][column], by a block.
  *
  * A warp makes 32 rows x 8 N columns on matrix units (tensor.cuh); warps lie side by side in the tile, or share it and
- * take turns along k. Operands are sent to shared memory, STAGES times DEPTH of k ahead of the arithmetic; each lies there
- * as in global memory, side by side along k or across it, with rows padded so that the eight or four rows that a warp
- * reads together fall into different banks.
+ * take turns along k. Operands are sent to shared memory, up to DEPTH of k in one go: what takes time here is one wait
+ * after the other. Each lies there as in global memory, side by side along k or across it, with rows padded so that the
+ * eight or four rows that a warp reads together fall into different banks.
  *
  * What matrix units make NaN, because a factor is infinite or too large to be halved, is computed again in floats.
  *
@@ -15,8 +15,6 @@
 #include "cuda/activations.cuh"
 #include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
-
-#include <type_traits>
 
 namespace
 {
@@ -49,7 +47,8 @@ struct gradient {
     }
 };
 
-/* Four elements to shared memory, those beyond the ends as zeros. Without matrix units there is no such engine either. */
+/* Four elements to shared memory, those beyond the ends as zeros. Without matrix units there is no such engine either.
+ */
 __device__ inline void send_four(float *to, const stored &from, int slow, int fast, int slow_end, int fast_end)
 {
     const int there = slow < slow_end ? max(0, min(4, fast_end - fast)) : 0;
@@ -88,24 +87,28 @@ template <bool ALONG_K, int OUTER, int DEPTH> struct operand {
     static constexpr int FOURS = OUTER * DEPTH / 4;
     static constexpr int FLOATS = SLOW * ROW;
 
-    /* `last`: k from there on counts as zero */
-    static __device__ void bring(float *to, const stored &from, int outer, int k, int last)
+    /* k in [k, k + deep); from `last` on they count as zero */
+    static __device__ void bring(float *to, const stored &from, int outer, int k, int deep, int last)
     {
         const int slow_end = ALONG_K ? from.slows : last, fast_end = ALONG_K ? last : from.fasts;
-#pragma unroll 1
+#pragma unroll 2
         for (int i = threadIdx.x; i < FOURS; i += THREADS) {
             const int slow = i / (FAST / 4), fast = i % (FAST / 4) * 4;
+            if ((ALONG_K ? fast : slow) >= deep)
+                continue;
             send_four(to + slow * ROW + fast, from, slow + (ALONG_K ? outer : k), fast + (ALONG_K ? k : outer),
                       slow_end, fast_end);
         }
     }
 
     /* dy in shared memory becomes the gradient, each thread doing what it sent. */
-    static __device__ void through(float *dy, const float *y, int activation)
+    static __device__ void through(float *dy, const float *y, int activation, int deep)
     {
 #pragma unroll 1
         for (int i = threadIdx.x; i < FOURS; i += THREADS) {
-            const int at = i / (FAST / 4) * ROW + i % (FAST / 4) * 4;
+            const int slow = i / (FAST / 4), fast = i % (FAST / 4) * 4, at = slow * ROW + fast;
+            if ((ALONG_K ? fast : slow) >= deep)
+                continue;
 #pragma unroll 1
             for (int j = 0; j < 4; j++)
                 dy[at + j] = activation_gradient(activation, dy[at + j], y[at + j]);
@@ -134,8 +137,9 @@ template <bool ALONG_K, int OUTER, int DEPTH> struct operand {
 };
 
 /* How the eight warps share a tile: WR x WC beside each other, WK along k. */
-template <int WR_, int WC_, int WK_, int N_, int DEPTH_, int STAGES_> struct layout {
-    static constexpr int WR = WR_, WC = WC_, WK = WK_, N = N_, DEPTH = DEPTH_, STAGES = STAGES_;
+template <int WR_, int WC_, int WK_, int N_, int DEPTH_> struct layout {
+    static constexpr int WR = WR_, WC = WC_, WK = WK_, N = N_, DEPTH = DEPTH_;
+    static constexpr int GROUP = 8 * WK; /* of k, that the warps take at once */
     static constexpr int ROWS = 32 * WR, COLUMNS = 8 * N * WC;
     static constexpr int TILE = ROWS * COLUMNS;
     static_assert(WR * WC * WK * 32 == THREADS, "all warps");
@@ -180,45 +184,37 @@ __device__ inline void step8(float (&sum)[2][L::N][4], const float *a, const flo
 template <class L, class A, class B> struct tile {
     static constexpr int shared(int operands)
     {
-        return operands * L::STAGES > L::TILE * L::WK ? operands * L::STAGES : L::TILE * L::WK;
+        return operands > L::TILE * L::WK ? operands : L::TILE * L::WK;
     }
     static constexpr int PLAIN = shared(A::FLOATS + B::FLOATS), GRADIENT = shared(2 * A::FLOATS + B::FLOATS);
 
     /* The tile at (row, column), over k in [from, to): give(r, c, i, value) for each of its elements, of which (r, c)
-     * is number i. PLAIN or GRADIENT floats at `memory`. Each thread calls also(at) for every DEPTH of a in shared
-     * memory. */
+     * is number i. PLAIN or GRADIENT floats at `memory`. Each thread calls also(at, deep) for every part of a in shared
+     * memory, `deep` of k. */
     template <class FromA, class Also, class Give>
     static __device__ void run(const FromA &a, const stored &b, int row, int column, int from, int to, float *memory,
                                const Also &also, const Give &give)
     {
         float sum[2][L::N][4] = {}, total[2][L::N][4] = {};
-        const int steps = (to - from + L::DEPTH - 1) / L::DEPTH;
 #pragma unroll 1
-        for (int step = 1 - L::STAGES; step < steps; step++) {
-            float *at = memory + (step + L::STAGES) % L::STAGES * floats<FromA>();
-            if (L::STAGES > 1 && step >= 0) {
-                wait_sent<(L::STAGES > 1 ? L::STAGES - 2 : 0)>();
-                prepare(a, at);
-                __syncthreads();
+        for (int k = from; k < to; k += L::DEPTH) {
+            const int deep = min(L::DEPTH, (to - k + L::GROUP - 1) / L::GROUP * L::GROUP);
+            bring(memory, a, row, k, deep, to);
+            B::bring(memory + A::FLOATS, b, column, k, deep, to);
+            sent();
+            wait_sent<0>();
+            prepare(a, memory, deep);
+            __syncthreads();
+            also(memory, deep);
+#pragma unroll 1
+            for (int d = 0; d < deep; d += L::GROUP) {
+                step8<L, A, B>(sum, memory, memory + A::FLOATS, d + threadIdx.x / 32 % L::WK * 8);
+                if ((d / L::GROUP + 1) % (EXACT / 8) == 0)
+                    collect(sum, total);
             }
-            bring(memory, a, b, row, column, from, to, step + L::STAGES - 1, steps);
-            if (L::STAGES == 1) {
-                wait_sent<0>();
-                prepare(a, at);
-                __syncthreads();
-            }
-            if (step < 0)
-                continue;
-            also(at);
-#pragma unroll
-            for (int d = 0; d < L::DEPTH; d += 8 * L::WK)
-                step8<L, A, B>(sum, at, at + A::FLOATS, d + threadIdx.x / 32 % L::WK * 8);
-            if (step % (EXACT * L::WK / L::DEPTH) == EXACT * L::WK / L::DEPTH - 1 || step == steps - 1)
-                collect(sum, total);
-            if (L::STAGES == 1)
-                __syncthreads();
+            __syncthreads();
         }
-        __syncthreads();
+        collect(sum, total);
         put(total, memory);
         __syncthreads();
 #pragma unroll 1
@@ -237,45 +233,26 @@ template <class L, class A, class B> struct tile {
     }
 
   private:
-    template <class FromA> static __device__ constexpr int floats()
+    static __device__ void bring(float *at, const stored &a, int row, int k, int deep, int to)
     {
-        return A::FLOATS + B::FLOATS + (std::is_same<FromA, gradient>::value ? A::FLOATS : 0);
+        A::bring(at, a, row, k, deep, to);
     }
 
-    /* Step `step` of both operands, or nothing after the last: waits count either. */
-    template <class FromA>
-    static __device__ void bring(float *memory, const FromA &a, const stored &b, int row, int column, int from, int to,
-                                 int step, int steps)
+    static __device__ void bring(float *at, const gradient &a, int row, int k, int deep, int to)
     {
-        float *at = memory + step % L::STAGES * floats<FromA>();
-        const int k = from + step * L::DEPTH;
-        if (step < steps) {
-            bring_left(at, a, row, k, to);
-            B::bring(at + A::FLOATS, b, column, k, to);
-        }
-        sent();
-    }
-
-    static __device__ void bring_left(float *at, const stored &a, int row, int k, int to)
-    {
-        A::bring(at, a, row, k, to);
-    }
-
-    static __device__ void bring_left(float *at, const gradient &a, int row, int k, int to)
-    {
-        A::bring(at, a.dy, row, k, to);
+        A::bring(at, a.dy, row, k, deep, to);
         if (a.activation)
-            A::bring(at + A::FLOATS + B::FLOATS, a.y, row, k, to);
+            A::bring(at + A::FLOATS + B::FLOATS, a.y, row, k, deep, to);
     }
 
-    static __device__ void prepare(const stored &, float *)
+    static __device__ void prepare(const stored &, float *, int)
     {
     }
 
-    static __device__ void prepare(const gradient &a, float *at)
+    static __device__ void prepare(const gradient &a, float *at, int deep)
     {
         if (a.activation)
-            A::through(at, at + A::FLOATS + B::FLOATS, a.activation);
+            A::through(at, at + A::FLOATS + B::FLOATS, a.activation, deep);
     }
 
     static __device__ void collect(float (&sum)[2][L::N][4], float (&total)[2][L::N][4])

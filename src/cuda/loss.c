@@ -3,33 +3,25 @@
 
 #include "cuda/cuda.h"
 
-static pc_status pair(pc_stream *stream, const pc_call *call, enum pc__cuda_pair_loss kind)
+static pc_status pair(pc_stream *stream, const pc_call *call, enum pc__cuda_pair_loss kind, void *dx)
 {
     const pc__view x = pc__cuda_view(call->in[0]), y = pc__cuda_view(call->in[1]);
     double *scratch = pc__cuda_scratch(stream, PC__LOSS_SCRATCH);
     if (!scratch)
         return PC_ERR_MEMORY;
-    pc__cuda_pair_loss(pc__cuda_queue(stream), kind, &x, &y, pc__data(call->out[0]), scratch);
+    pc__cuda_pair_loss(pc__cuda_queue(stream), pc__cuda_early(stream), kind, &x, &y, pc__data(call->out[0]), dx,
+                       scratch);
     return pc__cuda_launched(call);
 }
 
 pc_status pc__cuda_op_bce_with_logits(pc_stream *stream, const pc_call *call)
 {
-    return pair(stream, call, PC__LOSS_BCE);
+    return pair(stream, call, PC__LOSS_BCE, pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL);
 }
 
 pc_status pc__cuda_op_mse(pc_stream *stream, const pc_call *call)
 {
-    return pair(stream, call, PC__LOSS_MSE);
-}
-
-pc_status pc__cuda_op_bce_with_logits_backward(pc_stream *stream, const pc_call *call)
-{
-    const pc__view x = pc__cuda_view(call->in[0]), y = pc__cuda_view(call->in[1]);
-    if (x.count == 0)
-        return PC_OK;
-    pc__cuda_bce_backward(pc__cuda_queue(stream), &x, &y, pc__data(call->in[2]), pc__data(call->out[0]));
-    return pc__cuda_launched(call);
+    return pair(stream, call, PC__LOSS_MSE, NULL);
 }
 
 pc_status pc__cuda_op_cross_entropy(pc_stream *stream, const pc_call *call)

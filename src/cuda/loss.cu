@@ -2,6 +2,8 @@
  * same order. What is small is done by one block alone, in one launch. */
 #include "cuda/loss.h"
 
+#include "cuda/early.cuh"
+#include "cuda/half.cuh"
 #include "cuda/real.cuh"
 #include "cuda/sums.cuh"
 
@@ -30,18 +32,24 @@ template <class T> __device__ inline void give(double sum, double n, double *sum
     if (threadIdx.x != 0)
         return;
     if (gridDim.x == 1)
-        *mean = (T)(sum / n);
+        *mean = T((pc::math<T>)(sum / n));
     else
         sums[blockIdx.x] = sum;
 }
 
 template <int KIND, class T>
 __global__ void __launch_bounds__(THREADS)
-    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean)
+    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean, T *dx)
 {
     double sum = 0;
-    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS)
-        sum += lost<KIND>(x[i], y[i]);
+    typedef pc::math<T> M;
+    pc::wait_for_earlier();
+    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
+        const M a = x[i], b = y[i];
+        sum += lost<KIND>(a, b);
+        if (KIND == PC__LOSS_BCE && dx)
+            dx[i] = T((1 / (1 + exp_of(-a)) - b) * (1 / (M)n));
+    }
     give(sum, (double)n, sums, mean);
 }
 
@@ -53,15 +61,6 @@ __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int b
     for (int i = threadIdx.x; i < blocks; i += THREADS)
         sum += sums[i];
     give(sum, n, (double *)NULL, mean);
-}
-
-template <class T>
-__global__ void __launch_bounds__(THREADS) bce_backward_kernel(const T *__restrict__ x, const T *__restrict__ y,
-                                                               const T *__restrict__ g, T *__restrict__ dx, long long n)
-{
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n)
-        dx[i] = (1 / (1 + exp_of(-x[i])) - y[i]) * (*g / (T)n);
 }
 
 /* The first wrong label of a stream is kept for the host. */
@@ -81,24 +80,25 @@ __global__ void __launch_bounds__(THREADS)
     cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, T *__restrict__ probabilities,
                          long long rows, long long classes, double *sums, T *mean, pc__cuda_fault *fault)
 {
+    typedef pc::math<T> M;
     const int lane = threadIdx.x % 32;
     double loss = 0;
     for (long long r = (long long)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += (long long)gridDim.x * WARPS) {
         const T *row = x + r * classes;
-        T most = T(-CUDART_INF), sum = 0;
+        M most = M(-CUDART_INF), sum = 0;
         for (long long i = lane; i < classes; i += 32)
-            most = larger()(most, row[i]);
+            most = larger()(most, M(row[i]));
         most = warp_join<larger>(most);
         for (long long i = lane; i < classes; i += 32)
-            sum += exp_of(row[i] - most);
-        const T norm = log_of(warp_join<plus>(sum));
+            sum += exp_of(M(row[i]) - most);
+        const M norm = log_of(warp_join<plus>(sum));
         for (long long i = lane; i < classes; i += 32)
-            probabilities[r * classes + i] = exp_of(row[i] - most - norm);
+            probabilities[r * classes + i] = T(exp_of(M(row[i]) - most - norm));
         const int64_t label = labels[r];
         if (lane > 0)
             continue;
         if (label >= 0 && label < classes)
-            loss += (double)(norm - (row[label] - most));
+            loss += (double)(norm - (M(row[label]) - most));
         else
             report(fault, r, label, classes);
     }
@@ -110,12 +110,13 @@ __global__ void __launch_bounds__(THREADS)
     cross_entropy_backward_kernel(const T *__restrict__ p, const int64_t *__restrict__ labels, const T *__restrict__ g,
                                   T *__restrict__ dx, long long rows, long long classes)
 {
+    typedef pc::math<T> M;
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (i >= rows * classes)
         return;
     const long long row = quotient(i, classes);
-    const T scale = *g / (T)rows;
-    dx[i] = p[i] * scale - (labels[row] == i - row * classes ? scale : T(0));
+    const M scale = M(*g) / (M)rows;
+    dx[i] = T(M(p[i]) * scale - (labels[row] == i - row * classes ? scale : M(0)));
 }
 
 int blocks_for(long long work)
@@ -125,11 +126,11 @@ int blocks_for(long long work)
 }
 
 template <int KIND, class T>
-void pair_loss(cudaStream_t queue, const pc__view *x, const pc__view *y, T *loss, double *scratch)
+void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view *y, T *loss, T *dx, double *scratch)
 {
     const int blocks = blocks_for(x->count);
-    pair_kernel<KIND, T>
-        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, (const T *)y->data, x->count, scratch, loss);
+    (void)pc::start(pair_kernel<KIND, T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
+                    (const T *)y->data, (long long)x->count, scratch, loss, dx);
     if (blocks > 1)
         mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)x->count, loss);
 }
@@ -151,48 +152,57 @@ unsigned grid_for(long long count)
     return (unsigned)((count + THREADS - 1) / THREADS);
 }
 
+template <class T> struct losses {
+    static void pair(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
+                     void *loss, void *dx, double *scratch)
+    {
+        if (kind == PC__LOSS_BCE)
+            pair_loss<PC__LOSS_BCE>(queue, early, x, y, (T *)loss, (T *)dx, scratch);
+        else
+            pair_loss<PC__LOSS_MSE>(queue, early, x, y, (T *)loss, (T *)nullptr, scratch);
+    }
+
+    static void cross(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss, void *probabilities,
+                      double *scratch, pc__cuda_fault *fault)
+    {
+        cross_entropy(queue, x, labels, (T *)loss, (T *)probabilities, scratch, fault);
+    }
+
+    static void cross_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g, void *dx)
+    {
+        cross_entropy_backward_kernel<<<grid_for(p->count), THREADS, 0, queue>>>(
+            (const T *)p->data, labels, (const T *)g, (T *)dx, p->shape[0], p->shape[1]);
+    }
+};
+
 } // namespace
 
-void pc__cuda_pair_loss(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
-                        void *loss, double *scratch)
-{
-    const bool single = x->dtype == PC__CUDA_F32;
-    if (kind == PC__LOSS_BCE)
-        single ? pair_loss<PC__LOSS_BCE>(queue, x, y, (float *)loss, scratch)
-               : pair_loss<PC__LOSS_BCE>(queue, x, y, (double *)loss, scratch);
-    else
-        single ? pair_loss<PC__LOSS_MSE>(queue, x, y, (float *)loss, scratch)
-               : pair_loss<PC__LOSS_MSE>(queue, x, y, (double *)loss, scratch);
-}
+#define BY_DTYPE(view, call)                                                                                           \
+    switch ((view)->dtype) {                                                                                           \
+    case PC__CUDA_F16:                                                                                                 \
+        return losses<pc::f16>::call;                                                                                  \
+    case PC__CUDA_BF16:                                                                                                \
+        return losses<pc::bf16>::call;                                                                                 \
+    case PC__CUDA_F32:                                                                                                 \
+        return losses<float>::call;                                                                                    \
+    default:                                                                                                           \
+        return losses<double>::call;                                                                                   \
+    }
 
-void pc__cuda_bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx)
+void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
+                        const pc__view *y, void *loss, void *dx, double *scratch)
 {
-    const unsigned grid = grid_for(x->count);
-    if (x->dtype == PC__CUDA_F32)
-        bce_backward_kernel<<<grid, THREADS, 0, queue>>>((const float *)x->data, (const float *)y->data,
-                                                         (const float *)g, (float *)dx, x->count);
-    else
-        bce_backward_kernel<<<grid, THREADS, 0, queue>>>((const double *)x->data, (const double *)y->data,
-                                                         (const double *)g, (double *)dx, x->count);
+    BY_DTYPE(x, pair(queue, early, kind, x, y, loss, dx, scratch))
 }
 
 void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,
                             void *probabilities, double *scratch, pc__cuda_fault *fault)
 {
-    if (x->dtype == PC__CUDA_F32)
-        cross_entropy(queue, x, labels, (float *)loss, (float *)probabilities, scratch, fault);
-    else
-        cross_entropy(queue, x, labels, (double *)loss, (double *)probabilities, scratch, fault);
+    BY_DTYPE(x, cross(queue, x, labels, loss, probabilities, scratch, fault))
 }
 
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g,
                                      void *dx)
 {
-    const unsigned grid = grid_for(p->count);
-    if (p->dtype == PC__CUDA_F32)
-        cross_entropy_backward_kernel<<<grid, THREADS, 0, queue>>>((const float *)p->data, labels, (const float *)g,
-                                                                   (float *)dx, p->shape[0], p->shape[1]);
-    else
-        cross_entropy_backward_kernel<<<grid, THREADS, 0, queue>>>((const double *)p->data, labels, (const double *)g,
-                                                                   (double *)dx, p->shape[0], p->shape[1]);
+    BY_DTYPE(p, cross_backward(queue, p, labels, g, dx))
 }

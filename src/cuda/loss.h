@@ -13,12 +13,10 @@ enum pc__cuda_pair_loss { PC__LOSS_BCE, PC__LOSS_MSE };
 /* Bytes of scratch memory that the losses below need. */
 #define PC__LOSS_SCRATCH (1024 * sizeof(double))
 
-/* *loss = the mean over x and y of what their elements lose; NaN without elements. */
-void pc__cuda_pair_loss(cudaStream_t queue, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
-                        void *loss, double *scratch);
-
-/* dx = (sigmoid(x) - y) g / n, g on the device */
-void pc__cuda_bce_backward(cudaStream_t queue, const pc__view *x, const pc__view *y, const void *g, void *dx);
+/* *loss = the mean over x and y of what their elements lose; NaN without elements. dx, or NULL, is its gradient at x:
+ * (sigmoid(x) - y) / n for PC__LOSS_BCE, which alone has it. */
+void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
+                        const pc__view *y, void *loss, void *dx, double *scratch);
 
 /* x[rows][classes]: probabilities = softmax(x), *loss = the mean of -log probabilities[r][labels[r]]. A label out of
  * range goes into fault. */

@@ -14,7 +14,7 @@ namespace
 
 constexpr int TILE_WIDTH = 8, TILE_HEIGHT = 4; /* a warp */
 constexpr int ACROSS = 4, DOWN = 1;            /* warps of a block */
-constexpr int ROWS = 4;                        /* points of a thread */
+constexpr int ROWS = 2;                        /* of a thread, where no point takes long */
 constexpr int LOOK = 4;                        /* steps between two looks at whether to go on */
 constexpr int COUNTED = 32;                    /* steps that are counted one by one */
 constexpr int BLOCK = 8;                       /* steps at once after that */
@@ -47,11 +47,11 @@ __device__ __forceinline__ bool is_inside(float r, float i)
     return bool((q * (q + x) < 0.25f * yy) | (fmaf(left, left, i * i) < float(PC__MANDELBROT_DISC)));
 }
 
-/* Up to `looks` times LOOK steps, counted until z leaves. */
+/* Up to `looks` times LOOK steps, once at least, counted until z leaves. */
 __device__ __forceinline__ int count(complex &z, const complex c, int looks)
 {
     int n = 0;
-    for (; looks > 0; looks--) {
+    do {
         bool stays[LOOK];
 #pragma unroll
         for (int k = 0; k < LOOK; k++)
@@ -63,11 +63,11 @@ __device__ __forceinline__ int count(complex &z, const complex c, int looks)
             return n;
         }
         n += LOOK;
-    }
+    } while (--looks > 0);
     return n;
 }
 
-__device__ __forceinline__ int looks_for(int steps)
+__host__ __device__ __forceinline__ int looks_for(int steps)
 {
     return steps / LOOK + (steps % LOOK != 0);
 }
@@ -95,14 +95,15 @@ __device__ int go_on(complex z, const complex c, int iterations)
             }
         }
     }
-    return n + count(z, c, looks_for(iterations - n));
+    return n < iterations ? n + count(z, c, looks_for(iterations - n)) : n;
 }
 
-__device__ __forceinline__ int count_all(const complex c, int iterations)
+/* DEEP: there are more than COUNTED iterations, and `looks` is what COUNTED needs; else what all need. */
+template <bool DEEP> __device__ __forceinline__ int count_all(const complex c, int looks, int iterations)
 {
     complex z = c;
-    int n = count(z, c, iterations < COUNTED ? looks_for(iterations) : COUNTED / LOOK);
-    if (n == COUNTED && iterations > COUNTED)
+    int n = count(z, c, looks);
+    if (DEEP && n == COUNTED)
         n = go_on(z, c, iterations);
     return min(n, iterations); /* the last look may go beyond */
 }
@@ -118,57 +119,75 @@ __device__ float fraction(const complex c, int n)
     return float(steps > 0 ? steps : 0);
 }
 
-/* What a launch does: a thread takes ROWS points of a column, `apart` from each other, so that no warp gets only what
- * is slow. */
+/* What a launch does. The rows to count (PC__MANDELBROT_ROW) are cut into as many parts as a thread takes rows: it
+ * takes one of each, so that no warp gets only what is slow. */
 struct job {
     pc__mandelbrot_attributes a;
     float x_min, y_min, dx, dy; /* of a */
     void *counts;
-    int height, width, apart;
-    int first, end; /* of the first of each thread's rows: those of this launch */
+    int height, width;
+    int mirror, rows; /* to count */
+    int apart;        /* how many rows a part has */
+    int first;        /* of a part: where this launch begins */
+    int looks;
 };
 
-template <class T> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
+template <class T, bool DEEP> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int column = (blockIdx.x * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
-    const int first = j.first + (blockIdx.y * DOWN + warp / ACROSS) * TILE_HEIGHT + lane / TILE_WIDTH;
-    if (column >= j.width || first >= j.end)
+    int i = j.first + (blockIdx.y * DOWN + warp / ACROSS) * TILE_HEIGHT + lane / TILE_WIDTH;
+    if (column >= j.width || i >= j.apart)
         return;
     const double cr = __dadd_rn(j.a.x_min, __dmul_rn(double(column), j.a.dx));
     const float r = fmaf(float(column), j.dx, j.x_min);
-    T *counts = static_cast<T *>(j.counts) + int64_t(first) * j.width + column;
-    for (int64_t row = first; row < j.height; row += j.apart, counts += int64_t(j.apart) * j.width) {
-        const complex c = {cr, __dadd_rn(j.a.y_min, __dmul_rn(double(int(row)), j.a.dy))};
-        const bool inside = is_inside(r, fmaf(float(int(row)), j.dy, j.y_min));
-        const int n = inside ? j.a.iterations : count_all(c, j.a.iterations);
-        if constexpr (std::is_same_v<T, float>)
-            *counts = n == j.a.iterations ? float(n) : fraction(c, n);
-        else
-            *counts = T(n);
+    for (; i < j.rows; i += j.apart) {
+        int row = PC__MANDELBROT_ROW(j.mirror, i);
+        double before = 0;
+        T n = 0;
+#pragma unroll 1
+        for (bool again = false;; again = true) { /* this row, and its mirror image */
+            const complex c = {cr, __dadd_rn(j.a.y_min, __dmul_rn(double(row), j.a.dy))};
+            if (!again || c.i != -before) {
+                const bool inside = is_inside(r, fmaf(float(row), j.dy, j.y_min));
+                const int count = inside ? j.a.iterations : count_all<DEEP>(c, j.looks, j.a.iterations);
+                if constexpr (std::is_same_v<T, float>)
+                    n = count == j.a.iterations ? float(count) : fraction(c, count);
+                else
+                    n = T(count);
+            }
+            static_cast<T *>(j.counts)[uint64_t(unsigned(row)) * unsigned(j.width) + unsigned(column)] = n;
+            before = c.i;
+            const int other = j.mirror - row;
+            if (again || other <= row || other >= j.height)
+                break;
+            row = other;
+        }
+    }
+}
+
+template <class T, bool DEEP> void launch(job j, int parts, cudaStream_t queue)
+{
+    constexpr int HEIGHT = DOWN * TILE_HEIGHT, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
+    j.apart = (j.rows + parts - 1) / parts;
+    j.looks = looks_for(DEEP ? COUNTED : j.a.iterations);
+    for (; j.first < j.apart; j.first += BAND) { /* as many rows as a grid can have */
+        const int rows = j.apart - j.first < BAND ? j.apart - j.first : BAND;
+        const dim3 grid(unsigned(j.width / WIDTH + (j.width % WIDTH != 0)), unsigned((rows + HEIGHT - 1) / HEIGHT));
+        picture<T, DEEP><<<grid, 32 * ACROSS * DOWN, 0, queue>>>(j);
     }
 }
 
 template <class T> void run(const pc__cuda_mandelbrot *p, cudaStream_t queue)
 {
-    constexpr int HEIGHT = DOWN * TILE_HEIGHT, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
-    job j = {p->a,
-             float(p->a.x_min),
-             float(p->a.y_min),
-             float(p->a.dx),
-             float(p->a.dy),
-             p->counts,
-             p->height,
-             p->width,
-             (p->height + ROWS - 1) / ROWS,
-             0,
-             0};
-    for (; j.end < j.apart; j.first = j.end) { /* as many rows as a grid can have */
-        const int rows = j.apart - j.first < BAND ? j.apart - j.first : BAND;
-        j.end = j.first + rows;
-        const dim3 grid(unsigned(j.width / WIDTH + (j.width % WIDTH != 0)), unsigned((rows + HEIGHT - 1) / HEIGHT));
-        picture<T><<<grid, 32 * ACROSS * DOWN, 0, queue>>>(j);
-    }
+    const int64_t mirror = pc__mandelbrot_mirror(&p->a, p->height);
+    const job j = {
+        p->a,      float(p->a.x_min), float(p->a.y_min), float(p->a.dx), float(p->a.dy),
+        p->counts, p->height,         p->width,          int(mirror),    int(pc__mandelbrot_rows(mirror, p->height))};
+    if (p->a.iterations > COUNTED)
+        launch<T, true>(j, 1, queue);
+    else
+        launch<T, false>(j, ROWS, queue);
 }
 
 } // namespace

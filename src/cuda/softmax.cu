@@ -12,6 +12,7 @@
 
 #define ROW_WARPS 4       /* rows of a block when a warp has one */
 #define BLOCK_THREADS 256 /* of a row */
+#define HALF_THREADS 128  /* of a row of 16-bit numbers: 64 bytes a thread under way, as for floats */
 #define LONG_THREADS 1024 /* of a long row */
 
 namespace
@@ -35,11 +36,20 @@ template <int OP> struct traits {
     static const bool logarithm = OP == PC__LOG_SOFTMAX || OP == PC__LOG_SOFTMAX_BACKWARD;
 };
 
+/* For rows of 16-bit numbers the short way: its error, some 2e-6 where the result is not tiny, is far below theirs. */
+template <class T> __device__ inline pc::math<T> power(pc::math<T> x)
+{
+    if constexpr (sizeof(T) == 2)
+        return __expf(x);
+    else
+        return exp_of(x);
+}
+
 /* What a row's elements add up to: exp(x - most); g y, or g where y is a logarithm. */
-template <class T, int OP> __device__ inline T summand(T a, T b, T most)
+template <class T, int OP> __device__ inline pc::math<T> summand(pc::math<T> a, pc::math<T> b, pc::math<T> most)
 {
     if (!traits<OP>::backward)
-        return exp_of(a - most);
+        return power<T>(a - most);
     return traits<OP>::logarithm ? a : a * b;
 }
 
@@ -50,11 +60,12 @@ template <class T, int OP> __device__ inline T finished(T sum)
 }
 
 /* One element: exp(x - most) / sum, (x - most) - log sum, y (g - sum), g - exp(y) sum. `term` is its summand. */
-template <class T, int OP> __device__ inline T element(T a, T b, T term, T most, T sum)
+template <class T, int OP>
+__device__ inline pc::math<T> element(pc::math<T> a, pc::math<T> b, pc::math<T> term, pc::math<T> most, pc::math<T> sum)
 {
     if (!traits<OP>::backward)
         return traits<OP>::logarithm ? a - most - sum : term * sum;
-    return traits<OP>::logarithm ? a - exp_of(b) * sum : b * (a - sum);
+    return traits<OP>::logarithm ? a - power<T>(b) * sum : b * (a - sum);
 }
 
 /* Rows of n = vectors x W elements, at most THREADS x N x W, kept in registers. Blocks are [rows][THREADS] threads. */
@@ -96,7 +107,7 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     for (int i = 0; i < N; i++)
 #pragma unroll
         for (int j = 0; j < W; j++) {
-            const M term = summand<M, OP>(in_a[i].at[j], in_b[i].at[j], most);
+            const M term = summand<T, OP>(in_a[i].at[j], in_b[i].at[j], most);
             sum += term;
             if (OP == PC__SOFTMAX)
                 in_b[i].at[j] = term;
@@ -108,7 +119,7 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
         const int at = i * THREADS + threadIdx.x;
 #pragma unroll
         for (int j = 0; j < W; j++)
-            in_a[i].at[j] = element<M, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
+            in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
         if (at < vectors)
             to[at] = converted<T>(in_a[i]);
     }
@@ -130,11 +141,11 @@ __global__ void __launch_bounds__(LONG_THREADS)
         most = block_join<larger, LONG_THREADS>(most, M(-CUDART_INF));
     }
     for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
-        sum += summand<M, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), most);
+        sum += summand<T, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), most);
     sum = finished<M, OP>(block_join<plus, LONG_THREADS>(sum, M(0)));
     for (long long i = threadIdx.x; i < n; i += LONG_THREADS) {
-        const M term = OP == PC__SOFTMAX ? summand<M, OP>(a[i], M(0), most) : M(0);
-        out[i] = T(element<M, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), term, most, sum));
+        const M term = OP == PC__SOFTMAX ? summand<T, OP>(a[i], M(0), most) : M(0);
+        out[i] = T(element<T, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), term, most, sum));
     }
 }
 
@@ -167,10 +178,10 @@ template <class T, int OP> static void launch_halves(cudaStream_t queue, const r
         launch_rows<T, OP, 32, 4, 8>(queue, r);
     else if (r.n <= 512)
         launch_rows<T, OP, 32, 16, 1>(queue, r);
-    else if (r.whole && r.n <= BLOCK_THREADS * 8)
-        launch_rows<T, OP, BLOCK_THREADS, 1, 8>(queue, r);
-    else if (r.whole && r.n <= BLOCK_THREADS * 8 * 2)
-        launch_rows<T, OP, BLOCK_THREADS, 2, 8>(queue, r);
+    else if (r.whole && r.n <= HALF_THREADS * 8 * 2)
+        launch_rows<T, OP, HALF_THREADS, 2, 8>(queue, r);
+    else if (r.whole && r.n <= HALF_THREADS * 8 * 4)
+        launch_rows<T, OP, HALF_THREADS, 4, 8>(queue, r);
     else if (r.whole && r.n <= BLOCK_THREADS * 8 * 4)
         launch_rows<T, OP, BLOCK_THREADS, 4, 8>(queue, r);
     else

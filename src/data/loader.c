@@ -2,6 +2,7 @@
 #include "data/device_batch.h"
 #include "data/loader_state.h"
 #include "data/resident.h"
+#include "data/wake.h"
 
 enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIDE_MAX = 16384, PREFETCH_MAX = 1024 };
 
@@ -72,7 +73,11 @@ static pc_status open_device(pc_loader *loader, const pc_loader_options *o)
 static pc_status open_source(pc_loader *loader, const char *folder, const pc_loader_options *o)
 {
     pc__source *s = &loader->source;
-    PC__TRY(pc__pictures_load(folder, o, &s->pictures));
+    pc__wake wake;
+    pc__wake_begin(&wake, o->device);
+    const pc_status status = pc__pictures_load(folder, o, &s->pictures);
+    pc__wake_end(&wake);
+    PC__TRY(status);
     const int64_t count = s->pictures.folder.count;
     s->augment = o->augment;
     s->seed = o->seed;

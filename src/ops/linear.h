@@ -15,7 +15,7 @@ typedef pc__linear_attributes pc__linear_backward_attributes;
 /* True where a layer of this size, forward or backward, is better one launch than several good ones. */
 static inline bool pc__linear_is_small(int64_t m, int64_t n, int64_t k)
 {
-    return m > 0 && n > 0 && k > 0 && (double)m * (double)n * (double)k <= 3e8;
+    return m > 0 && n > 0 && k > 0 && m <= 64 && (double)n * (double)k <= 2e6;
 }
 
 #endif

@@ -44,14 +44,32 @@ pc_status pc__infer_loss_backward(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
-/* d/dx = (sigmoid(x) - y) / n; d/dy = -x / n */
+/* Outputs: the loss, and its gradient at x, nothing where none is recorded. */
+pc_status pc__infer_bce_with_logits(pc_call *call, pc__meta *out)
+{
+    const pc_tensor *x = call->in[0];
+    const int64_t none = 0;
+    pc__meta_contiguous(&out[0], x->dtype, 0, NULL);
+    if (pc__tape_wants(call))
+        pc__meta_contiguous(&out[1], x->dtype, x->ndim, x->shape);
+    else
+        pc__meta_contiguous(&out[1], x->dtype, 1, &none);
+    return PC_OK;
+}
+
+static pc_tensor *times(pc_tensor *t, pc_tensor *g)
+{
+    return g ? pc_mul(t, g) : t;
+}
+
+/* d/dx = (sigmoid(x) - y) / n, of the forward call; d/dy = -x / n */
 pc_status pc__grad_bce_with_logits(pc__grad *grad)
 {
-    pc_tensor *g = grad->out_grad[0], *x = grad->in[0], *y = grad->in[1];
+    pc_tensor *g = grad->out_grad[0], *x = grad->in[0];
     if (grad->needs[0])
-        PC__TRY(pc__set_grad(grad, 0, PC__CALL_PLAIN(bce_with_logits_backward, x, y, g)));
+        PC__TRY(pc__set_grad(grad, 0, times(grad->out[1], g)));
     if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, pc_mul(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g)));
+        PC__TRY(pc__set_grad(grad, 1, times(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g)));
     return PC_OK;
 }
 

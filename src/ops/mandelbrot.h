@@ -10,6 +10,8 @@
  *  - Look at several steps at once: where |c|^2 < 3.9, |z| >= 2 gives |z'| >= |z|^2 - |c| > 2 with room for the
  * rounding, so what has left does not come back (infinities and NaN do not either).
  *  - Stop where z has exactly the bits that it had before: it goes round for ever.
+ *  - Take the count of a row from the row whose im(c) has the other sign and the same bits: a step keeps to that, and
+ *    |z| does not see it.
  *  - Not begin where c is in the heart of the set, or in the disc to the left of it, by a small margin:
  * PC__MANDELBROT_RIM times c in the heart, |c + 1|^2 below PC__MANDELBROT_DISC. There z comes into a disc that goes
  * into itself within 6,500 steps. Until then rounding cannot take it away: every step brings points nearer to each
@@ -18,6 +20,8 @@
 #ifndef PC__OP_MANDELBROT_H
 #define PC__OP_MANDELBROT_H
 
+#include <stdint.h>
+
 typedef struct pc__mandelbrot_attributes {
     double x_min, y_min, dx, dy;
     int iterations;
@@ -25,6 +29,23 @@ typedef struct pc__mandelbrot_attributes {
 
 #define PC__MANDELBROT_RIM 1.002
 #define PC__MANDELBROT_DISC (0.2495 * 0.2495)
+
+/* Rows `row` and this minus `row` may be mirror images: whether their im(c) are, is to be looked at. -1: none can be.
+ */
+static inline int64_t pc__mandelbrot_mirror(const pc__mandelbrot_attributes *a, int64_t height)
+{
+    const double sum = -2 * a->y_min / a->dy + 0.5;
+    return sum >= 1 && sum < 2 * (double)height - 2 ? (int64_t)sum : -1;
+}
+
+/* The rows to count are numbered from 0: those up to the middle of the mirror images, and those behind the last one.
+ * How many there are; and row number `i` of them. */
+static inline int64_t pc__mandelbrot_rows(int64_t mirror, int64_t height)
+{
+    return (mirror < height ? height - 1 - mirror : 0) + (mirror >> 1) + 1;
+}
+
+#define PC__MANDELBROT_ROW(mirror, i) ((i) <= ((mirror) >> 1) ? (i) : (i) + (mirror) - ((mirror) >> 1))
 
 /* For counts in fractions: that many more z, the further out the better, and then count + 1 - log2(log2 |z|). */
 #define PC__MANDELBROT_MORE 4

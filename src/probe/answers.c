@@ -3,6 +3,7 @@
 
 #include "probe/ask.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct reader {
@@ -39,7 +40,7 @@ static void read_fact(reader *r, const char *name, bool known, const char *value
         pc__fact_unknown(r->m, fact, "%s", value);
     else if (!row || row->unit == PC_UNIT_TEXT)
         pc__fact_text(r->m, fact, value);
-    else if (end != value && !*end)
+    else if (end != value && !*end && isfinite(number) && (number >= 0 || row->unit == PC_UNIT_CELSIUS))
         pc__fact_number(fact, number);
     else
         pc__fact_unknown(r->m, fact, "the driver says \"%s\"", value);
@@ -68,8 +69,10 @@ static void read_process(reader *r, const char *words)
         pc__fact_unknown(r->m, &p->memory, "the driver does not tell");
     else
         pc__fact_number(&p->memory, strtod(memory, NULL));
+    /* the driver counts processes as the host does: in a container the number may be another one's */
+    bool own = r->m->public.container.known && !strcmp(r->m->public.container.text, "none");
     snprintf(path, sizeof path, "proc/%lld/comm", pid);
-    if (pc__root_line(r->m->root, path, name, sizeof name))
+    if (own && pc__root_line(r->m->root, path, name, sizeof name))
         p->name = pc__keep(r->m, name);
 }
 
@@ -149,6 +152,8 @@ static void read_line(void *context, char *line)
         read_link(r, words);
     } else if (!strcmp(line, "mig")) {
         read_mig(r, words);
+    } else if (!strcmp(line, "lost")) {
+        r->m->public.lost = pc__keepf(r->m, "GPU %s", words);
     } else if (!strcmp(line, "hang")) {
         snprintf(r->hung, sizeof r->hung, "%.127s", words);
     } else if (!strcmp(line, "cuda") && sscanf(words, "%d %47s", &index, address) == 2) {

@@ -9,6 +9,7 @@
  *     process 4711 compute 1048576 its memory in bytes, ? when unknown
  *     mig MIG-... 1048576
  *     cuda 0 0000:01:00.0          a device's index in CUDA order
+ *     lost 3 the reason            a GPU that the driver lists and cannot open
  *     done
  *
  * These lines, without the calls, are answers/nvml of a recorded machine; "hang NAME" there stands for a call that did

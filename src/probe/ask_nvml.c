@@ -426,7 +426,7 @@ static bool open_nvml(asking *a, const char *library)
             code = pci(nvml->devices[i], &info);
         if (code) {
             nvml->devices[i] = NULL;
-            pc__say(a->answer, "lost %u %s", i, words(nvml, code));
+            pc__say(a->answer, "lost %u: %s", i, words(nvml, code));
         }
         snprintf(nvml->address[i], sizeof nvml->address[i], "%s", info.address);
     }

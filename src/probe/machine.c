@@ -23,7 +23,7 @@ pc_machine *pc_machine_probe(const pc_probe_options *options)
     pc__probe_libraries(m);
     pc__probe_toolkits(m);
     pc__probe_answers(m);
-    if (!m->failed)
+    if (!m->failed && !pc__root_starved(m->root))
         return &m->public;
     pc_machine_free(&m->public);
     return pc__null(PC_ERR_MEMORY, "no memory for the facts of this machine");

@@ -191,6 +191,11 @@ static void read_device(pc__machine *m, const char *address, long long class, lo
         pc__fact_text(m, &d->cpu_affinity, cpus);
     read_windows(m, d, address);
     read_links(m, d, address);
+    pc_fact *const said[] = {&d->vendor_id, &d->device_id,    &d->subsystem_id,
+                             &d->revision,  &d->cpu_affinity, &d->bar_largest};
+    for (int i = 0; i < PC__COUNT(said); i++)
+        if (!said[i]->known)
+            pc__fact_unknown(m, said[i], "the kernel does not say");
 }
 
 static void look(void *context, const char *address)

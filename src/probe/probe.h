@@ -16,7 +16,7 @@ typedef struct pc__machine {
     int string_count, string_room;
     int device_capacity, toolkit_capacity, library_capacity;
     pc__asker *asker; /* the child that asks the driver's libraries, while pc_machine_sample may come again */
-    bool failed;      /* memory ran out */
+    bool failed;      /* memory ran out for what the machine keeps */
 } pc__machine;
 
 /* The machine's own copy of a text, the same for equal ones; "" when memory runs out. */

@@ -25,6 +25,7 @@ struct pc__root {
     int seen_count, seen_capacity;
     char *environment, *environment_end; /* answers/environment, once it was asked for; its lines end with 0 */
     bool environment_read;
+    bool starved; /* memory ran out: what was not read is not missing */
 };
 
 pc__root *pc__root_open(const char *path, bool recording)
@@ -69,6 +70,11 @@ bool pc__root_live(const pc__root *root)
     return root->live;
 }
 
+bool pc__root_starved(const pc__root *root)
+{
+    return root->starved;
+}
+
 /* Links in a copy of a machine point into the copy. */
 static int open_in(pc__root *root, const char *path, int flags)
 {
@@ -95,8 +101,10 @@ static bool first_time(pc__root *root, const char *path, char question)
     for (int i = 0; i < root->seen_count; i++)
         if (root->seen[i] == hash)
             return false;
-    if (pc__grow((void **)&root->seen, &root->seen_capacity, root->seen_count, sizeof *root->seen) != PC_OK)
+    if (pc__grow((void **)&root->seen, &root->seen_capacity, root->seen_count, sizeof *root->seen) != PC_OK) {
+        root->starved = true;
         return false;
+    }
     root->seen[root->seen_count++] = hash;
     return true;
 }
@@ -184,6 +192,7 @@ static char *read_whole(pc__root *root, const char *path, size_t limit, bool tai
         room = PC__MIN(room, limit);
         char *text = pc__try_alloc_aligned(room + 1, 16);
         ssize_t length = text ? read_bytes(root, path, text, room, tail) : -1;
+        root->starved |= !text;
         if (length < 0) {
             pc__free(text);
             return NULL;
@@ -236,13 +245,16 @@ static int by_version(const void *a, const void *b)
 typedef struct names {
     char **name;
     int count, capacity;
+    bool starved;
 } names;
 
 static void add_name(names *n, const char *name, size_t length)
 {
-    if (n->count >= NAMES_MAX || pc__grow((void **)&n->name, &n->capacity, n->count, sizeof *n->name) != PC_OK)
+    if (n->count >= NAMES_MAX)
         return;
-    char *copy = pc__alloc(length + 1);
+    bool room = pc__grow((void **)&n->name, &n->capacity, n->count, sizeof *n->name) == PC_OK;
+    char *copy = room ? pc__alloc(length + 1) : NULL;
+    n->starved |= !copy;
     if (!copy)
         return;
     memcpy(copy, name, length);
@@ -299,6 +311,7 @@ int pc__root_list(pc__root *root, const char *path, const char *prefix, pc__root
     bool there = root->folder < 0 ? list_recording(root, path, &found) : list_folder(root, path, prefix, &found);
     int count = 0;
     const char *last = "";
+    root->starved |= found.starved;
     if (found.count)
         qsort(found.name, (size_t)found.count, sizeof *found.name, by_version);
     for (int i = 0; i < found.count; i++) {

@@ -46,6 +46,7 @@ enum pc__op_flags {
     PC__SAVE_CROSS = 1 << 6, /* in[0] only where in[1] wants a gradient, and in[1] where in[0] does */
     PC__VIEW = 1 << 8,       /* outputs share in[0]'s memory: no kernel */
     PC__IN_PLACE = 1 << 9,   /* writes the tensors that its wrapper put in call->out */
+    PC__TAKES_ONE = 1 << 11, /* the gradient rule is told of a gradient of one by out_grad[0] NULL */
     PC__WRITES_IN = 1 << 10, /* and its inputs: an optimiser's parameters and slots */
 };
 

@@ -108,6 +108,7 @@ static pc_status write_report(pc__run *run, collector *c, pc__report_class *clas
                                            {"optimiser", s->optimizer},
                                            {"learning rate", numbers[3]},
                                            {"initialiser", s->init},
+                                           {"products in", s->precision},
                                            {"epochs", numbers[0]},
                                            {"batch", numbers[1]},
                                            {"picture size", numbers[2]},

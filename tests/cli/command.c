@@ -10,9 +10,10 @@
 
 #define OUTPUT_MAX 65536
 
-static const char *const commands[] = {"train",          "eval",  "predict",    "show",          "pictures",
-                                       "pictures check", "trace", "trace view", "trace summary", "devices",
-                                       "topo",           "help",  "man",        "completion"};
+static const char *const commands[] = {"train",          "eval",   "predict",    "show",          "pictures",
+                                       "pictures check", "trace",  "trace view", "trace summary", "add",
+                                       "saxpy",          "matmul", "mandelbrot", "devices",       "topo",
+                                       "doctor",         "help",   "man",        "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)
@@ -169,7 +170,7 @@ static char *next_option(char **help, char name[64])
         if (strncmp(line, "  ", 2) || !dashes || dashes - line > 6)
             continue;
         dashes += strncmp(dashes, "--[no-]", 7) ? 2 : 7;
-        snprintf(name, 64, "%.*s", (int)strspn(dashes, "abcdefghijklmnopqrstuvwxyz-"), dashes);
+        snprintf(name, 64, "%.*s", (int)strspn(dashes, "abcdefghijklmnopqrstuvwxyz0123456789-"), dashes);
         return name;
     }
     return NULL;

@@ -83,6 +83,53 @@ static void a_network_comes_back_the_same(void **state)
     pc_module_free(net);
 }
 
+/* Parameters of 16 bits are written as the float32 numbers that they are. */
+static void other_dtypes_are_written_as_float32(void **state)
+{
+    (void)state;
+    needs_keras();
+    static const pc_dtype dtypes[] = {PC_F16, PC_BF16, PC_F64};
+    for (int i = 0; i < 3; i++) {
+        pc_module *net = network();
+        assert_ok(pc_module_to(net, test_device(), dtypes[i]));
+        assert_ok(pc_keras_save(path, net, options));
+        pc_module *again = pc_keras_load(path, NULL);
+        on_device(again);
+        assert_ok(pc_module_to(net, test_device(), PC_F32));
+        assert_true(difference(net, again) == 0);
+        pc_module_free(again);
+        pc_module_free(net);
+    }
+}
+
+/* A loss scaler's steps are counted by the device. */
+static void left_out_steps_do_not_count(void **state)
+{
+    (void)state;
+    needs_keras();
+    pc_module *net = network();
+    pc_optimizer *first = pc_adam(net), *second;
+    pc_scaler *scaler = pc_scaler(test_device());
+    for (int i = 0; i < 3; i++)
+        PC_SCOPE {
+            pc_tensor *x = pc_full(PC_SHAPE(1, 3, 14, 14), i == 1 ? INFINITY : 0.5, PC_F32, test_device());
+            assert_ok(pc_backward(pc_scaler_scale(scaler, pc_sum(pc_forward(net, x)))));
+            assert_ok(pc_scaler_step(scaler, first));
+            assert_ok(pc_scaler_update(scaler));
+        }
+    pc_keras_options with = options;
+    with.optimizer = first;
+    with.optimizer_state = true;
+    assert_ok(pc_keras_save(path, net, with));
+    second = pc_adam(net);
+    assert_ok(pc_keras_load_optimizer(path, second));
+    assert_int_equal(second->settings.step, 2);
+    pc_scaler_free(scaler);
+    pc_optimizer_free(first);
+    pc_optimizer_free(second);
+    pc_module_free(net);
+}
+
 static pc_tensor *golden(const char *name, const char *suffix)
 {
     char file[256];
@@ -191,10 +238,9 @@ static void what_keras_has_not_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_network_comes_back_the_same),
-        cmocka_unit_test(keras_models_answer_the_same),
-        cmocka_unit_test(optimiser_state_comes_back),
-        cmocka_unit_test(what_keras_has_not_is_named),
+        cmocka_unit_test(a_network_comes_back_the_same), cmocka_unit_test(other_dtypes_are_written_as_float32),
+        cmocka_unit_test(left_out_steps_do_not_count),   cmocka_unit_test(keras_models_answer_the_same),
+        cmocka_unit_test(optimiser_state_comes_back),    cmocka_unit_test(what_keras_has_not_is_named),
     };
     return cmocka_run_group_tests_name("io.keras_module", tests, make_path, remove_path);
 }

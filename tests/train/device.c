@@ -194,7 +194,7 @@ static void checkpoints_cross_over(void **state)
 }
 
 typedef struct command {
-    const char *device;
+    const char *device, *precision;
     int polls; /* until it is stopped; 0: never */
 } command;
 
@@ -209,6 +209,7 @@ static void train(const char *out, command c, bool resume)
     pc_train_settings settings = {.data = data.s,
                                   .out = out,
                                   .device = c.device,
+                                  .precision = c.precision,
                                   .epochs = EPOCHS,
                                   .batch = BATCH,
                                   .size = SIZE,
@@ -275,18 +276,46 @@ static void close_to_the_cpu(void **state)
 }
 
 /* paracord train, eval, predict and show: the same file, and the same answers. */
-static void whole_runs(void **state)
+static void whole_run(const char *precision, const char *name)
 {
-    (void)state;
-    test_path here = joined(root.s, "here"), there = joined(root.s, "there"), both = joined(root.s, "both");
-    train(here.s, (command){.device = like()}, false);
-    train(there.s, (command){.device = test_device_name()}, false);
+    test_path folder = placed(root.s, name), here = joined(folder.s, "here"), there = joined(folder.s, "there");
+    test_path both = joined(folder.s, "both");
+    train(here.s, (command){like(), precision, 0}, false);
+    train(there.s, (command){test_device_name(), precision, 0}, false);
     assert_same_model(&here, &there);
-    train(both.s, (command){.device = test_device_name(), .polls = BATCHES + 5}, false);
-    train(both.s, (command){.device = like()}, true);
+    train(both.s, (command){test_device_name(), precision, BATCHES + 5}, false);
+    train(both.s, (command){like(), precision, 0}, true);
     assert_same_model(&here, &both);
     test_path model = joined(there.s, "model.h5");
     assert_same_answers(&model);
+}
+
+static void whole_runs(void **state)
+{
+    (void)state;
+    whole_run(NULL, "float32/");
+    whole_run("bf16", "bf16/");
+    whole_run("f16", "f16/");
+}
+
+static void precisions_are_named(void **state)
+{
+    (void)state;
+    pc_train_summary summary;
+    test_path out = joined(root.s, "precision");
+    pc_train_settings settings = {.data = data.s, .out = out.s, .device = "cpu", .precision = "f8", .epochs = 1};
+    assert_fails(pc_train_folder(&settings, &summary) == PC_OK, PC_ERR_ARGUMENT, "float32, bf16, f16");
+    train(out.s, (command){"cpu", "bf16", 3}, false);
+    settings = (pc_train_settings){.data = data.s,
+                                   .out = out.s,
+                                   .device = "cpu",
+                                   .precision = "f16",
+                                   .epochs = EPOCHS,
+                                   .batch = BATCH,
+                                   .size = SIZE,
+                                   .flip = true,
+                                   .resume = true};
+    assert_fails(pc_train_folder(&settings, &summary) == PC_OK, PC_ERR_STATE, "--precision bf16");
 }
 
 /* Operation number `fault` behind the making of the network fails, 0: none does. True: it ended with the weights of
@@ -347,6 +376,7 @@ int main(void)
         cmocka_unit_test(checkpoints_cross_over),
         cmocka_unit_test(close_to_the_cpu),
         cmocka_unit_test(whole_runs),
+        cmocka_unit_test(precisions_are_named),
         cmocka_unit_test(the_device_fails),
     };
     return cmocka_run_group_tests_name("train.device", tests, prepare, tidy);

@@ -17,8 +17,7 @@ extern const pc__kernel PC__K(kernels)[PC__OP_COUNT];
 
 #define PC__KERNEL(name) pc_status PC__K(op_##name)(pc_stream * stream, const pc_call *call)
 
-/* half.c: whether a call has 16-bit numbers, and such a call by a kernel that has none. */
-bool PC__K(has_halves)(const pc_call *call);
+/* half.c: a call with 16-bit numbers by a kernel that has none. */
 pc_status PC__K(in_floats)(pc_stream *stream, const pc_call *call, pc__kernel kernel);
 
 /* exp(x) that compilers turn into vector code; within 2 units in the last place for float. */

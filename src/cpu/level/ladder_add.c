@@ -4,6 +4,10 @@
 
 #include "cpu/level/kernels.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 typedef float vector __attribute__((vector_size(PC__VECTOR_BYTES)));
 
 #define LANES ((int64_t)(PC__VECTOR_BYTES / sizeof(float)))
@@ -15,14 +19,12 @@ typedef struct sum {
     int64_t n;
 } sum;
 
-/* One number an instruction: the empty assembly keeps the compiler from taking several. */
+/* One number an instruction: what is volatile the compiler stores one by one. */
 static void one_at_a_time(const sum *s)
 {
-    for (int64_t i = 0; i < s->n; i++) {
-        float c = s->a[i] + s->b[i];
-        __asm__ volatile("" : "+m"(*s->c) : :);
-        s->c[i] = c;
-    }
+    volatile float *c = s->c;
+    for (int64_t i = 0; i < s->n; i++)
+        c[i] = s->a[i] + s->b[i];
 }
 
 /* Left to itself, the compiler takes as many as a register holds. */
@@ -50,11 +52,11 @@ static void simd_piece(void *context, int64_t piece)
 static inline void store_past_caches(float *to, vector value)
 {
 #if defined(PC__LEVEL_v4)
-    __builtin_ia32_movntps512(to, value);
+    _mm512_stream_ps(to, (__m512)value);
 #elif defined(PC__LEVEL_v3)
-    __builtin_ia32_movntps256(to, value);
+    _mm256_stream_ps(to, (__m256)value);
 #elif defined(__x86_64__)
-    __builtin_ia32_movntps(to, value);
+    _mm_stream_ps(to, (__m128)value);
 #else
     memcpy(to, &value, sizeof value);
 #endif
@@ -79,7 +81,7 @@ static void stream_piece(void *context, int64_t piece)
     for (; i < s.n; i++)
         s.c[i] = s.a[i] + s.b[i];
 #if defined(__x86_64__)
-    __builtin_ia32_sfence();
+    _mm_sfence();
 #endif
 }
 

@@ -159,7 +159,8 @@ typedef struct picture {
     const pc__mandelbrot_attributes *a;
     char *data;
     pc_dtype dtype;
-    int64_t width, pieces; /* of a row */
+    int64_t height, width, pieces; /* pieces of a row */
+    int64_t mirror;
 } picture;
 
 /* How far out the point has got with a few steps more, as a fraction of a step. */
@@ -194,32 +195,56 @@ static void put(const picture *p, const group *g, int64_t row, int64_t column)
                                                  : fraction(g->cr[i / LANES][i % LANES], g->ci[0], counts[i]);
 }
 
-/* A piece of a row. */
-static void piece(void *context, int64_t index)
+static double ordinate(const picture *p, int64_t row)
 {
-    const picture *p = context;
-    const pc__mandelbrot_attributes *a = p->a;
-    const int64_t row = index / p->pieces, from = index % p->pieces * PIXELS_A_PIECE;
+    return p->a->y_min + (double)row * p->a->dy;
+}
+
+/* Columns from..to of a row. */
+static void count_row(const picture *p, int64_t row, int64_t from, int64_t to)
+{
     vector lanes;
     for (int l = 0; l < LANES; l++)
         lanes[l] = l;
     group g;
-    g.ci = (vector){} + (a->y_min + (double)row * a->dy);
-    for (int64_t column = from; column < PC__MIN(from + PIXELS_A_PIECE, p->width); column += GROUP) {
+    g.ci = (vector){} + ordinate(p, row);
+    for (int64_t column = from; column < to; column += GROUP) {
         for (int w = 0; w < WAYS; w++)
-            g.cr[w] = a->x_min + ((double)(column + w * LANES) + lanes) * a->dx;
-        run(&g, a->iterations);
+            g.cr[w] = p->a->x_min + ((double)(column + w * LANES) + lanes) * p->a->dx;
+        run(&g, p->a->iterations);
         put(p, &g, row, column);
     }
+}
+
+/* A piece of a row, and of the one that it may be the mirror image of. */
+static void piece(void *context, int64_t index)
+{
+    const picture *p = context;
+    const int64_t row = PC__MANDELBROT_ROW(p->mirror, index / p->pieces), other = p->mirror - row;
+    const int64_t from = index % p->pieces * PIXELS_A_PIECE, to = PC__MIN(from + PIXELS_A_PIECE, p->width);
+    const size_t size = pc_dtype_size(p->dtype);
+    count_row(p, row, from, to);
+    if (other <= row || other >= p->height)
+        return;
+    if (ordinate(p, other) == -ordinate(p, row))
+        memcpy(p->data + (size_t)(other * p->width + from) * size, p->data + (size_t)(row * p->width + from) * size,
+               (size_t)(to - from) * size);
+    else
+        count_row(p, other, from, to);
 }
 
 PC__KERNEL(mandelbrot)
 {
     (void)stream;
     const pc_tensor *out = call->out[0];
-    picture p = {call->attributes, pc__data(out), out->dtype, out->shape[1],
-                 (out->shape[1] + PIXELS_A_PIECE - 1) / PIXELS_A_PIECE};
-    const int64_t pixels = out->shape[0] * out->shape[1];
-    pc__parallel(pc__threads(pixels * 100), out->shape[0] * p.pieces, piece, &p);
+    picture p = {.a = call->attributes,
+                 .data = pc__data(out),
+                 .dtype = out->dtype,
+                 .height = out->shape[0],
+                 .width = out->shape[1],
+                 .pieces = (out->shape[1] + PIXELS_A_PIECE - 1) / PIXELS_A_PIECE};
+    p.mirror = pc__mandelbrot_mirror(p.a, p.height);
+    const int64_t rows = pc__mandelbrot_rows(p.mirror, p.height);
+    pc__parallel(pc__threads(rows * p.width * 100), rows * p.pieces, piece, &p);
     return PC_OK;
 }

@@ -64,13 +64,6 @@ PC__KERNEL(bce_with_logits)
     return PC_OK;
 }
 
-PC__KERNEL(bce_with_logits_backward)
-{
-    (void)stream;
-    BY_DTYPE(bce_backward, call->in[0], call);
-    return PC_OK;
-}
-
 PC__KERNEL(mse)
 {
     (void)stream;

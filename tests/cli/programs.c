@@ -1,0 +1,209 @@
+/* add, saxpy, matmul and mandelbrot as a user runs them, on PARACORD_TEST_DEVICE: right results, whole files, errors
+ * that name what would be right. */
+#include "job.h"
+
+#include "device.h"
+
+#include <paracord/image.h>
+
+static test_path root;
+static job_end e;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = folder_in_memory();
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    return 0;
+}
+
+#define ON "--device", test_device_name()
+
+/* Every brace and bracket is closed, on one line, and the words are there. */
+static void assert_json(const char *text, const char *const *words)
+{
+    int depth = 0;
+    for (const char *at = text; *at; at++)
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+    const char *end = strchr(text, '\n');
+    if (depth || text[0] != '{' || !end || end[1])
+        fail_msg("no JSON object on one line: %s", text);
+    for (; *words; words++)
+        if (!strstr(text, *words))
+            fail_msg("no %s in %s", *words, text);
+}
+#define assert_json_has(text, ...) assert_json((text), ARGUMENTS(__VA_ARGS__))
+
+static void add_prints_the_sums(void **state)
+{
+    (void)state;
+    run(&e, "add", ON);
+    assert_went_well(&e);
+    const char *sums = "c[0]=8\nc[1]=10\nc[2]=12\nc[3]=14\nc[4]=16\nc[5]=18\n6 elements of int32, all compared with a "
+                       "plain loop: equal\n";
+    if (strncmp(e.out, sums, strlen(sums)) != 0)
+        fail_msg("want %s, got %s", sums, e.out);
+    assert_non_null(strstr(e.out, "compute, first call"));
+    assert_non_null(strstr(e.out, "a plain loop on one core"));
+}
+
+static void add_is_right_for_every_size(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"0", "1", "6", "1023", "1025", "100003"}, *const dtypes[] = {"int32", "float32",
+                                                                                                     "float64"};
+    for (int i = 0; i < 6; i++)
+        for (int t = 0; t < 3; t++) {
+            run(&e, "add", "--json", "--size", sizes[i], "--dtype", dtypes[t], ON);
+            assert_went_well(&e);
+            assert_json_has(e.out, "\"wrong\": 0", "\"program\": \"add\"", dtypes[t], "\"speedup\"");
+        }
+    run(&e, "add", "--json", "--size", "1025", "--pinned", ON);
+    assert_went_well(&e);
+    assert_json_has(e.out, "\"ends\": [1027, 1029, 1031, 3071, 3073, 3075]", "\"wrong\": 0");
+}
+
+/* More than 2^28 elements, and no multiple of anything: where there is room for them. */
+static void add_is_right_for_many(void **state)
+{
+    (void)state;
+    double kilobytes = 0;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    if (SANITIZED || kilobytes < 12e6 || test_device().type == PC_SIM)
+        skip();
+    run(&e, "add", "--json", "--size", "268435459", ON);
+    assert_went_well(&e);
+    assert_json_has(e.out, "\"ends\": [268435461, 268435463, 268435465, 805306373, 805306375, 805306377]",
+                    "\"wrong\": 0");
+}
+
+static void saxpy_and_matmul_are_right(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"1", "7", "128", "300"};
+    for (int i = 0; i < 4; i++) {
+        run(&e, "saxpy", "--json", "--size", sizes[i], "--factor", "-0.3", ON);
+        assert_went_well(&e);
+        assert_json_has(e.out, "\"wrong\": 0", "\"unit\": \"B\"");
+        run(&e, "matmul", "--json", "--size", sizes[i], ON);
+        assert_went_well(&e);
+        assert_json_has(e.out, "\"wrong\": 0", "\"rows_checked\"", "\"unit\": \"FLOP\"");
+    }
+    run(&e, "matmul", "--tf32", "--size", "100", ON);
+    assert_went_well(&e);
+    run(&e, "saxpy", "--size", "0", "--pinned", ON);
+    assert_went_well(&e);
+}
+
+static void ladders_have_their_rungs(void **state)
+{
+    (void)state;
+    run(&e, "add", "--ladder", "--size", "100003", ON);
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, "the library"));
+    assert_non_null(strstr(e.out, test_device().type == PC_CUDA ? "one thread" : "SIMD"));
+    run(&e, "matmul", "--ladder", "--json", "--size", "128", ON);
+    assert_went_well(&e);
+    assert_json_has(e.out, "\"rungs\": [{", "\"rung\": \"the library\"", "\"share\": ", "\"why\": ");
+}
+
+static pc_image read_picture(const char *path)
+{
+    pc_image picture;
+    assert_ok(pc_image_read(path, PC_OPTIONS(pc_image_options, .channels = 3), &picture));
+    return picture;
+}
+
+static void mandelbrot_draws(void **state)
+{
+    (void)state;
+    test_path here = joined(root.s, "here.png"), there = joined(root.s, "there.png"), soft = joined(root.s, "soft.png");
+    run(&e, "mandelbrot", "-W", "301", "-H", "200", "-n", "300", "--no-smooth", "-o", there.s, "--json", ON);
+    assert_went_well(&e);
+    assert_json_has(e.out, "\"wrong\": 0", "\"rows_checked\": 200", "there.png");
+    run(&e, "mandelbrot", "-W", "301", "-H", "200", "-n", "300", "--no-smooth", "-o", here.s, "--device", "cpu");
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, "all compared with a plain loop: equal"));
+    pc_image a = read_picture(here.s), b = read_picture(there.s);
+    assert_int_equal(a.width, 301);
+    assert_int_equal(a.height, 200);
+    assert_memory_equal(a.pixels, b.pixels, (size_t)301 * 200 * 3); /* the same on every device */
+    const uint8_t *inside = a.pixels + (100 * 301 + 200) * 3, *rim = a.pixels + (100 * 301 + 230) * 3;
+    assert_int_equal(inside[0] + inside[1] + inside[2], 0);
+    assert_true(rim[0] + rim[1] + rim[2] > 200);
+    pc_image_free(&a);
+    pc_image_free(&b);
+    run(&e, "mandelbrot", "-W", "90", "-H", "60", "-n", "50", "-p", "ocean", "-c", "-0.75,0.1", "-z", "20", "-o",
+        soft.s, "--view", ON);
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, "##")); /* no terminal: letters */
+    a = read_picture(soft.s);
+    assert_int_equal(a.width, 90);
+    pc_image_free(&a);
+    assert_no_temporaries(root.s);
+}
+
+static void a_zoom_is_numbered_pictures(void **state)
+{
+    (void)state;
+    test_path out = joined(root.s, "zoom.png");
+    run(&e, "mandelbrot", "-W", "60", "-H", "40", "-n", "200", "-c", "-0.7436439,0.1318259", "-z", "1000", "-f", "3",
+        "-o", out.s, ON);
+    assert_went_well(&e);
+    assert_true(exists(root.s, "zoom-0001.png") && exists(root.s, "zoom-0003.png"));
+    assert_false(exists(root.s, "zoom.png") || exists(root.s, "zoom-0004.png"));
+    assert_non_null(strstr(e.out, "3 pictures"));
+}
+
+#define REFUSED(status, words, ...)                                                                                    \
+    do {                                                                                                               \
+        run(&e, __VA_ARGS__);                                                                                          \
+        assert_refused(&e, status, words);                                                                             \
+        assert_string_equal(e.out, "");                                                                                \
+    } while (0)
+
+static void bad_input(void **state)
+{
+    (void)state;
+    test_path gif = joined(root.s, "x.gif"), nowhere = joined(root.s, "no/x.png");
+    REFUSED(2, "must be 0 to 2147483647", "add", "--size", "-1");
+    REFUSED(2, "int32, float32 or float64", "add", "--dtype", "int8");
+    REFUSED(1, "take a smaller --size", "matmul", "--size", "65536", "--device", "cpu");
+    REFUSED(1, "take a smaller --width or --height", "mandelbrot", "-W", "65535", "-H", "65535", "--device", "cpu");
+    REFUSED(1, "write auto, cpu, sim:N or cuda:N", "saxpy", "--device", "gpu");
+    REFUSED(1, "the devices are: ", "saxpy", "--device", "sim:60");
+    REFUSED(2, "fire, ocean, forest, rainbow or grey", "mandelbrot", "--palette", "blue");
+    REFUSED(1, "the first must be less", "mandelbrot", "--x", "1,-2");
+    REFUSED(1, "give one or the other", "mandelbrot", "--x", "0,1", "--centre", "0,1");
+    REFUSED(1, "too close for float64", "mandelbrot", "--centre", "0.1,0.7", "--zoom", "1e15");
+    REFUSED(2, "--out FILE", "mandelbrot", "--frames", "3");
+    REFUSED(1, ".jpg, .jpeg or .png", "mandelbrot", "-W", "6", "-H", "4", "-o", gif.s);
+    REFUSED(1, "cannot write", "mandelbrot", "-W", "6", "-H", "4", "-o", nowhere.s);
+    assert_false(exists(root.s, "x.gif"));
+    assert_no_temporaries(root.s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(add_prints_the_sums),         cmocka_unit_test(add_is_right_for_every_size),
+    cmocka_unit_test(add_is_right_for_many),       cmocka_unit_test(saxpy_and_matmul_are_right),
+    cmocka_unit_test(ladders_have_their_rungs),    cmocka_unit_test(mandelbrot_draws),
+    cmocka_unit_test(a_zoom_is_numbered_pictures), cmocka_unit_test(bad_input),
+};
+
+int main(void)
+{
+    (void)test_device(); /* skipped where it is not there */
+    return cmocka_run_group_tests_name("cli.programs", tests, prepare, tidy);
+}
