@@ -125,7 +125,7 @@ cut cut_for(const pc__cuda_conv *s)
 {
     int rows = 256 / s->w;
     rows = rows < 1 ? 1 : rows < s->h ? rows : s->h;
-    while (rows > 1 && (s->n * over(s->h, rows) < 2 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+    while (rows > 1 && (s->n * over(s->h, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
         rows--;
     return cut_of(s, rows);
 }
