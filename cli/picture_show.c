@@ -36,10 +36,10 @@ static void show_halves(FILE *out, const pc_image *p, bool all_colours)
     }
 }
 
-/* Where there are no colours: the darker, the fuller. */
+/* Where there are no colours: the brighter, the fuller. */
 static void show_letters(FILE *out, const pc_image *p)
 {
-    static const char letters[] = "@%#*+=-:. ";
+    static const char letters[] = " .:-=+*#%@";
     for (int y = 0; y + 1 < p->height; y += 2) {
         int last = p->width - 1;
         char line[1024];

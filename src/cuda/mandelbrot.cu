@@ -156,7 +156,7 @@ template <class T, bool DEEP> __global__ void __launch_bounds__(32 * ACROSS * DO
                 else
                     n = T(count);
             }
-            static_cast<T *>(j.counts)[int64_t(row) * j.width + column] = n;
+            static_cast<T *>(j.counts)[uint64_t(unsigned(row)) * unsigned(j.width) + unsigned(column)] = n;
             before = c.i;
             const int other = j.mirror - row;
             if (again || other <= row || other >= j.height)

@@ -4,6 +4,10 @@
 
 #include "cpu/level/kernels.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 typedef float vector __attribute__((vector_size(PC__VECTOR_BYTES)));
 
 #define LANES ((int64_t)(PC__VECTOR_BYTES / sizeof(float)))
@@ -48,11 +52,11 @@ static void simd_piece(void *context, int64_t piece)
 static inline void store_past_caches(float *to, vector value)
 {
 #if defined(PC__LEVEL_v4)
-    __builtin_ia32_movntps512(to, value);
+    _mm512_stream_ps(to, (__m512)value);
 #elif defined(PC__LEVEL_v3)
-    __builtin_ia32_movntps256(to, value);
+    _mm256_stream_ps(to, (__m256)value);
 #elif defined(__x86_64__)
-    __builtin_ia32_movntps(to, value);
+    _mm_stream_ps(to, (__m128)value);
 #else
     memcpy(to, &value, sizeof value);
 #endif
@@ -77,7 +81,7 @@ static void stream_piece(void *context, int64_t piece)
     for (; i < s.n; i++)
         s.c[i] = s.a[i] + s.b[i];
 #if defined(__x86_64__)
-    __builtin_ia32_sfence();
+    _mm_sfence();
 #endif
 }
 
