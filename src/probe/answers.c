@@ -214,6 +214,8 @@ static bool ask(pc__machine *m, reader *r, bool again)
     if (!done) {
         m->public.hung = pc__keep(m, hung[0] ? hung : "the driver's library");
         pc__text_add(&t.kept, "hang %s\n", m->public.hung);
+    }
+    if (!done || !again) { /* only who takes samples keeps the child */
         pc__asker_end(m->asker);
         m->asker = NULL;
     }
