@@ -172,10 +172,10 @@ static bool names(const char *ours, const char *drivers)
     return true;
 }
 
-static const pc_cloud_gpu *named(const pc_cloud *cloud, const char *drivers)
+const pc_cloud_gpu *pc_cloud_gpu_named(const pc_cloud *cloud, const char *model)
 {
-    for (int i = 0; i < cloud->gpu_count && !strstr(drivers, "PCIe"); i++) /* the catalogue's are the faster boards */
-        if (names(cloud->gpus[i].name, drivers))
+    for (int i = 0; i < cloud->gpu_count && !strstr(model, "PCIe"); i++) /* the catalogue's are the faster boards */
+        if (names(cloud->gpus[i].name, model))
             return &cloud->gpus[i];
     return NULL;
 }
@@ -191,7 +191,7 @@ static const pc_cloud_gpu *read_model(const pc_cloud *cloud, const char *proc, c
     while (file && fgets(line, sizeof line, file))
         if (!strncmp(line, "Model:", 6)) {
             line[strcspn(line, "\n")] = 0;
-            found = named(cloud, line + 6 + strspn(line + 6, " \t"));
+            found = pc_cloud_gpu_named(cloud, line + 6 + strspn(line + 6, " \t"));
         }
     if (file)
         fclose(file);
