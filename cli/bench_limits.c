@@ -53,14 +53,16 @@ static void take_links(bench_limits *l, const pc_probe_device *d)
     l->peer = links ? (bench_limit){links * (number(&d->nvlink_version) >= 5 ? 50e9 : 25e9), "its NVLinks"} : l->link;
 }
 
-/* The device among those of the machine; only CUDA's have a place there. */
-static void ask_machine(bench *b)
+void bench_known_limits(bench_limits *l, int cuda_index, const char *root)
 {
-    bench_limits *l = &b->limits;
-    pc_machine *m = b->p.device.type == PC_CUDA ? pc_machine_probe(NULL) : NULL;
+    const pc_probe_options options = {.root = root};
+    pc_machine *m = cuda_index >= 0 ? pc_machine_probe(&options) : NULL;
+    *l = (bench_limits){.memory = NO_LIMIT, .host = NO_LIMIT, .link = NO_LIMIT, .peer = NO_LIMIT};
+    for (int i = 0; i < BENCH_TYPES; i++)
+        l->math[i] = NO_LIMIT;
     for (int i = 0; m && i < m->device_count; i++) {
         const pc_probe_device *d = &m->devices[i];
-        if (!d->index_cuda.known || (int)d->index_cuda.number != b->p.device.index)
+        if (!d->index_cuda.known || (int)d->index_cuda.number != cuda_index)
             continue;
         take_links(l, d);
         if (d->clock_reasons.known && strcmp(d->clock_reasons.text, "nothing") && strcmp(d->clock_reasons.text, "idle"))
@@ -151,11 +153,8 @@ static void settle(bench_limit *limit, bool fine)
 void bench_find_limits(bench *b)
 {
     bench_limits *l = &b->limits;
-    *l = (bench_limits){.memory = NO_LIMIT, .host = NO_LIMIT, .link = NO_LIMIT, .peer = NO_LIMIT};
-    for (int i = 0; i < BENCH_TYPES; i++)
-        l->math[i] = NO_LIMIT;
+    bench_known_limits(l, b->p.device.type == PC_CUDA ? b->p.device.index : -1, NULL);
     snprintf(l->simd, sizeof l->simd, "%s", pc_cpu_level());
-    ask_machine(b);
     const bool products = wanted(b, BENCH_PRODUCT, BENCH_PRODUCT), streams = wanted(b, BENCH_HOST, BENCH_HOST);
     if (!(l->memory.rate > 0) && (products || wanted(b, BENCH_MEMORY, BENCH_LAUNCH) || (b->p.local && streams)))
         settle(&l->memory, measure_memory(b->p.device, &l->memory));

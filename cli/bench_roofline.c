@@ -107,40 +107,46 @@ static double place(plot *p, double y)
     return y;
 }
 
-/* The memory's slope up to the highest roof, and a roof for each type. */
+/* The roof of a type, and of those that have the same. */
+static void roof(plot *p, int type)
+{
+    const bench_limit *math = p->b->limits.math;
+    const double memory = p->b->limits.memory.rate, rate = math[type].rate;
+    const double y = y_of(p, rate), from = memory > 0 ? fmax(x_of(p, rate / memory), LEFT) : LEFT, at = place(p, y);
+    char text[32];
+    fprintf(p->out, "<path class=\"roof %s\" d=\"M%.1f %.1fH%d\"/><text class=\"ink name\" x=\"%d\" y=\"%.1f\">%s",
+            colours[type], from, y, RIGHT, RIGHT + 10, at + 4, colours[type]);
+    for (int i = type + 1; i < BENCH_TYPES; i++)
+        if (math[i].rate == rate)
+            fprintf(p->out, ", %s", colours[i]);
+    fprintf(p->out, ": %s</text>\n", cli_rate(rate, 1, "FLOP", text));
+}
+
+/* The memory's slope up to the highest roof, and the roofs. */
 static void roofs(plot *p)
 {
-    const bench_limits *l = &p->b->limits;
-    const double memory = l->memory.rate;
-    char text[32];
+    const bench_limit *math = p->b->limits.math;
+    const double memory = p->b->limits.memory.rate;
     double highest = 0;
     for (int i = 0; i < BENCH_TYPES; i++) {
-        const double rate = l->math[i].rate;
-        const bool same = i > 0 && (rate == l->math[i - 1].rate || (i == BENCH_F16 && rate == l->math[BENCH_F32].rate));
-        highest = rate > 0 ? fmax(highest, rate) : highest;
-        if (!(rate > 0) || same)
-            continue;
-        const double from = memory > 0 ? fmax(x_of(p, rate / memory), LEFT) : LEFT, y = y_of(p, rate), at = place(p, y);
-        const bool shared = i < BENCH_TYPES - 1 && rate == l->math[BENCH_BF16].rate;
-        fprintf(p->out,
-                "<path class=\"roof %s\" d=\"M%.1f %.1fH%d\"/><text class=\"ink\" x=\"%d\" y=\"%.1f\">%s%s: "
-                "%s</text>\n",
-                colours[i], from, y, RIGHT, RIGHT + 10, at + 4, colours[i],
-                !shared          ? ""
-                : i == BENCH_F16 ? ", bf16"
-                                 : ", f16, bf16",
-                cli_rate(rate, 1, "FLOP", text));
+        bool drawn = false;
+        for (int k = 0; k < i; k++)
+            drawn = drawn || math[k].rate == math[i].rate;
+        if (math[i].rate > 0 && !drawn)
+            roof(p, i);
+        if (math[i].rate > highest)
+            highest = math[i].rate;
     }
     if (!(memory > 0))
         return;
     const double top = highest > 0 ? highest : pow(10, p->y1), bottom = fmax(pow(10, p->x0) * memory, pow(10, p->y0));
-    const double x = x_of(p, bottom / memory), y = y_of(p, bottom),
-                 tilt = atan2(y - y_of(p, top), x_of(p, top / memory) - x);
+    const double x = x_of(p, bottom / memory), y = y_of(p, bottom), x1 = x_of(p, top / memory), y1 = y_of(p, top);
+    const double tilt = atan2(y - y1, x1 - x);
+    char text[32];
     fprintf(p->out,
-            "<path class=\"roof memory\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"ink\" transform=\"translate("
+            "<path class=\"roof memory\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"ink name\" transform=\"translate("
             "%.1f %.1f) rotate(%.2f)\">memory: %s</text>\n",
-            x, y, x_of(p, top / memory), y_of(p, top), x + 16, y - 16 * tan(tilt) - 8, -tilt * 180 / M_PI,
-            cli_rate(memory, 1, "B", text));
+            x, y, x1, y1, x + 16, y - 16 * tan(tilt) - 8, -tilt * 180 / acos(-1), cli_rate(memory, 1, "B", text));
 }
 
 static void point(plot *p, int i)
@@ -184,7 +190,7 @@ static void draw(plot *p)
             "<style>\n.paper{fill:#fff;stroke:#dfe3dc}.grid{stroke:#e9ece6}.roof{fill:none;stroke-width:2}"
             ".lead{stroke:#b9c0b8;stroke-dasharray:2 3}\n"
             "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}.title{font-size:16px;font-weight:600}"
-            ".ink,.title{fill:#1a201c}.soft{fill:#5d675f}\n"
+            ".name{font-weight:600}.ink,.title{fill:#1a201c}.soft{fill:#5d675f}\n"
             ".memory{stroke:#5d675f}.f64{stroke:#7a4fb5}.f32{stroke:#2a6fb0}.tf32{stroke:#1d8f7a}.f16{stroke:#c24d0c}"
             ".bf16{stroke:#a8336b}\n.dot{stroke:#fff;stroke-width:1.5}.dot.memory{fill:#5d675f}.dot.f64{fill:#7a4fb5}"
             ".dot.f32{fill:#2a6fb0}.dot.tf32{fill:#1d8f7a}.dot.f16{fill:#c24d0c}.dot.bf16{fill:#a8336b}\n"
