@@ -134,10 +134,13 @@ void bench_raise_limits(bench *b);
 /* What a result means, in words: `text`, "" where there is nothing to say. */
 char *bench_verdict(const bench_row *row, const bench_result *r, const bench_limits *limits, char *text, size_t n);
 
-/* --- bench_text.c, bench_json.c, bench_roofline.c --- */
+/* --- bench_text.c, bench_roofline.c, bench_file.c --- */
 
 void bench_print(const bench *b);
 void bench_json(const bench *b);
+
+/* The roofline as an SVG. */
+void bench_draw(const bench *b, FILE *out);
 
 /* Whether a picture can be written there; and write it, whole or not at all. False: an error, told. */
 bool bench_may_write(const cli_command *command, const char *path);

@@ -129,7 +129,7 @@ static bool measure_math(bench *b)
     if (device.type == PC_CUDA)
         return fine;
     math[BENCH_F16] = math[BENCH_BF16] = math[BENCH_F32];
-    math[BENCH_F64] = (bench_limit){math[BENCH_F32].rate / 2, "half of what float32 multiply-adds reach alone"};
+    math[BENCH_F64] = (bench_limit){math[BENCH_F32].rate / 2, "measured: half of float32 multiply-adds"};
     return fine;
 }
 

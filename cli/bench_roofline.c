@@ -2,13 +2,8 @@
  * an SVG: logarithmic on both sides, for light and dark. */
 #include "bench.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "text.h"
 
@@ -144,9 +139,11 @@ static void roofs(plot *p)
     const double tilt = atan2(y - y1, x1 - x);
     char text[32];
     fprintf(p->out,
-            "<path class=\"roof memory\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"ink name\" transform=\"translate("
+            "<path class=\"roof memory\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"ink name\" y=\"-8\" "
+            "transform=\"translate("
             "%.1f %.1f) rotate(%.2f)\">memory: %s</text>\n",
-            x, y, x1, y1, x + 16, y - 16 * tan(tilt) - 8, -tilt * 180 / acos(-1), cli_rate(memory, 1, "B", text));
+            x, y, x1, y1, x + 20 * cos(tilt), y - 20 * sin(tilt), -tilt * 180 / acos(-1),
+            cli_rate(memory, 1, "B", text));
 }
 
 static void point(plot *p, int i)
@@ -182,8 +179,9 @@ static void points(plot *p)
     }
 }
 
-static void draw(plot *p)
+void bench_draw(const bench *b, FILE *out)
 {
+    plot plotted = {.b = b, .out = out}, *p = &plotted;
     char name[PC_DEVICE_NAME_MAX];
     fprintf(p->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n"
@@ -207,59 +205,4 @@ static void draw(plot *p)
     roofs(p);
     points(p);
     fputs("</svg>\n", p->out);
-}
-
-/* A file beside the target, so that it can be put in its place as a whole. NULL: errno. */
-static FILE *open_beside(const char *path, char *temporary, size_t n)
-{
-    struct stat there;
-    if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
-        errno = S_ISDIR(there.st_mode) ? EISDIR : EINVAL;
-        return NULL;
-    }
-    if (snprintf(temporary, n, "%s.XXXXXX", path) >= (int)n) {
-        errno = ENAMETOOLONG;
-        return NULL;
-    }
-    const int file = mkostemp(temporary, O_CLOEXEC);
-    if (file < 0)
-        return NULL;
-    const mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(file, 0666 & ~mask);
-    return fdopen(file, "w");
-}
-
-static bool failed(const cli_command *command, const char *path)
-{
-    cli_error(command, "cannot write %s: %s", path, errno == EINVAL ? "it is no ordinary file" : strerror(errno));
-    return false;
-}
-
-bool bench_may_write(const cli_command *command, const char *path)
-{
-    char temporary[4096];
-    FILE *file = open_beside(path, temporary, sizeof temporary);
-    if (!file)
-        return failed(command, path);
-    fclose(file);
-    remove(temporary);
-    return true;
-}
-
-bool bench_roofline(const bench *b, const char *path)
-{
-    char temporary[4096];
-    plot p = {.b = b, .out = open_beside(path, temporary, sizeof temporary)};
-    if (!p.out)
-        return failed(b->p.command, path);
-    draw(&p);
-    bool fine = !fflush(p.out) && !ferror(p.out) && !fsync(fileno(p.out));
-    fine = !fclose(p.out) && fine && !rename(temporary, path);
-    if (fine)
-        return true;
-    const int number = errno;
-    remove(temporary);
-    errno = number;
-    return failed(b->p.command, path);
 }
