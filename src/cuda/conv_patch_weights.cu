@@ -41,13 +41,19 @@ template <class T, int POOL> struct gradient_item {
         }
     }
 
-    /* Rows of the gradient: pixels of the band, row by row. */
-    __device__ inline void store(const pc__cuda_conv &s, char *g, int pixels, eight<float> *bias, int item) const
+    /* Rows of the gradient are pixels of the band, row by row: the first one of an item's window. */
+    static __device__ inline int pixel_of(const pc__cuda_conv &s, int item)
     {
-        const int window = item / GC, row = window / s.yw, column = window - row * s.yw;
+        const int window = item / GC, row = window / s.yw;
+        return row * POOL * POOL * s.yw + (window - row * s.yw) * POOL;
+    }
+
+    __device__ inline void store(const pc__cuda_conv &s, char *g, int pixels, eight<float> *bias, int item,
+                                 int pixel) const
+    {
 #pragma unroll
         for (int q = 0; q < POOL * POOL; q++) {
-            const int p = (row * POOL + q / POOL) * s.yw * POOL + column * POOL + q % POOL;
+            const int p = pixel + q / POOL * s.yw * POOL + q % POOL;
             const eight<T> here = only(value, most, (unsigned)q);
             if (p < pixels)
                 *(eight<T> *)(g + spot<GC>(p, item % GC)) = here;
@@ -112,6 +118,7 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
     __syncthreads();
     float sum[2][8][4] = {};
     gradient_item<T, POOL> next;
+    const int pixel = next.pixel_of(s, threadIdx.x);
     for (int turn = -1, band = blockIdx.x - gridDim.x; band < total; turn++, band += gridDim.x) {
         const int coming = band + gridDim.x, image = coming / c.bands, first = (coming - image * c.bands) * c.rows;
         const int count = min(c.rows, s.yh - first) * s.yw;
@@ -120,11 +127,11 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
         if (turn >= 0) {
             const int now = band % c.bands * c.rows, here = min(c.rows, s.yh - now) * s.yw;
             if (threadIdx.x < items)
-                next.store(s, g, d.pixels, bias, threadIdx.x);
+                next.store(s, g, d.pixels, bias, threadIdx.x, pixel);
             for (int i = threadIdx.x + blockDim.x; i < items; i += blockDim.x) {
                 gradient_item<T, POOL> more;
                 more.load(s, d, ((long long)(band / c.bands) * s.yh + now) * s.yw, here, i);
-                more.store(s, g, d.pixels, bias, i);
+                more.store(s, g, d.pixels, bias, i, more.pixel_of(s, i));
             }
 #if TENSOR_UNITS
             wait_sent<0>();
