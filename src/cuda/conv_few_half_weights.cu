@@ -43,6 +43,7 @@ __device__ inline void spread_item(const pc__cuda_conv &s, const weights_data<T>
     }
 }
 
+#if TENSOR_UNITS
 /* What this lane reads of x for row m of the product under a pixel: distance in numbers. Row 27 is 1, those behind 0.
  */
 __device__ inline int row_away(const cut &c, int m)
@@ -50,6 +51,7 @@ __device__ inline int row_away(const cut &c, int m)
     const int tap = m / COLORS;
     return m < SUMS - 1 ? (tap / 3 * c.width + tap % 3) * 4 + m % COLORS : 0;
 }
+#endif
 
 template <class T>
 __global__ void __launch_bounds__(WARPS *LANES, 3)
