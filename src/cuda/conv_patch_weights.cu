@@ -1,6 +1,7 @@
 /* conv_patch_weights.cu: the gradients of weights and bias from a patch of x, 32 channels of it, and the gradient
  * spread over its windows, 64 outputs of it, both in shared memory. A warp keeps the sums of a tap; while a band is
- * multiplied the next one is on its way. */
+ * multiplied the next one is on its way. One block for each multiprocessor: two would have to keep registers in memory.
+ */
 #include "cuda/conv_patch.cuh"
 
 #define TAPS_MOST 9
@@ -41,19 +42,13 @@ template <class T, int POOL> struct gradient_item {
         }
     }
 
-    /* Rows of the gradient are pixels of the band, row by row: the first one of an item's window. */
-    static __device__ inline int pixel_of(const pc__cuda_conv &s, int item)
+    /* Rows of the gradient: pixels of the band, row by row. */
+    __device__ inline void store(const pc__cuda_conv &s, char *g, int pixels, eight<float> *bias, int item) const
     {
-        const int window = item / GC, row = window / s.yw;
-        return row * POOL * POOL * s.yw + (window - row * s.yw) * POOL;
-    }
-
-    __device__ inline void store(const pc__cuda_conv &s, char *g, int pixels, eight<float> *bias, int item,
-                                 int pixel) const
-    {
+        const int window = item / GC, row = window / s.yw, column = window - row * s.yw;
 #pragma unroll
         for (int q = 0; q < POOL * POOL; q++) {
-            const int p = pixel + q / POOL * s.yw * POOL + q % POOL;
+            const int p = (row * POOL + q / POOL) * s.yw * POOL + column * POOL + q % POOL;
             const eight<T> here = only(value, most, (unsigned)q);
             if (p < pixels)
                 *(eight<T> *)(g + spot<GC>(p, item % GC)) = here;
@@ -95,7 +90,7 @@ __device__ inline void multiply(float (&sum)[2][8][4], unsigned patch, unsigned 
 }
 
 template <class T, int POOL>
-__global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
+__global__ void __launch_bounds__(TAPS_MOST *LANES, 1)
     patch_weights_kernel(const pc__cuda_conv s, const cut c, const weights_data<T> d)
 {
     extern __shared__ __align__(128) char shared[];
@@ -118,7 +113,6 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
     __syncthreads();
     float sum[2][8][4] = {};
     gradient_item<T, POOL> next;
-    const int pixel = next.pixel_of(s, threadIdx.x);
     for (int turn = -1, band = blockIdx.x - gridDim.x; band < total; turn++, band += gridDim.x) {
         const int coming = band + gridDim.x, image = coming / c.bands, first = (coming - image * c.bands) * c.rows;
         const int count = min(c.rows, s.yh - first) * s.yw;
@@ -127,11 +121,11 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
         if (turn >= 0) {
             const int now = band % c.bands * c.rows, here = min(c.rows, s.yh - now) * s.yw;
             if (threadIdx.x < items)
-                next.store(s, g, d.pixels, bias, threadIdx.x, pixel);
+                next.store(s, g, d.pixels, bias, threadIdx.x);
             for (int i = threadIdx.x + blockDim.x; i < items; i += blockDim.x) {
                 gradient_item<T, POOL> more;
                 more.load(s, d, ((long long)(band / c.bands) * s.yh + now) * s.yw, here, i);
-                more.store(s, g, d.pixels, bias, i, more.pixel_of(s, i));
+                more.store(s, g, d.pixels, bias, i);
             }
 #if TENSOR_UNITS
             wait_sent<0>();
@@ -190,7 +184,7 @@ plan plan_of(const pc__cuda_conv *s)
     p.shared = (size_t)2 * (p.pixels * GC + p.c.height * p.c.width * XC) * 16 + p.pixels * sizeof(int) +
                (size_t)s->kh * s->kw * LANES * sizeof(eight<float>);
     const long long bands = s->n * p.c.bands, beside = (long long)over(s->o, GC * EIGHT) * (s->c / 32);
-    const long long blocks = over((long long)s->multiprocessors * (bands > 8 * s->multiprocessors ? 2 : 1), beside);
+    const long long blocks = over(s->multiprocessors, beside);
     p.pieces = (int)(bands < blocks ? bands : blocks);
     return p;
 }
