@@ -173,8 +173,7 @@ struct plan {
 plan plan_of(const pc__cuda_conv *s)
 {
     plan p;
-    const int windows = s->pool == 2 ? 36 : 144; /* of a band: an item each for 288 threads */
-    int rows = windows / s->yw;
+    int rows = s->kh * s->kw * LANES / GC / s->yw; /* an item for each thread */
     rows = rows < 1 ? 1 : rows < s->yh ? rows : s->yh;
     p.c.bands = over(s->yh, rows);
     p.c.rows = over(s->yh, p.c.bands);
@@ -208,7 +207,7 @@ bool pc__cuda_conv_patch_weights_fits(const pc__cuda_conv *s)
 {
     return s->c % 32 == 0 && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw >= 4 &&
            s->kh * s->kw <= TAPS_MOST && (double)s->n * s->yh < INT32_MAX && s->c / 32 < 65536 &&
-           over(s->o, 64) < 65536 && plan_of(s).shared <= 110 << 10;
+           over(s->o, 64) < 65536 && s->yw * GC <= s->kh * s->kw * LANES && plan_of(s).shared <= 110 << 10;
 }
 
 int pc__cuda_conv_patch_pieces(const pc__cuda_conv *s)
