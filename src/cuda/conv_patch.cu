@@ -83,7 +83,7 @@ cut cut_for(const pc__cuda_conv *s)
     const int windows = s->pool == 2 ? 56 : 224;
     int rows = windows / s->yw;
     rows = rows < 1 ? 1 : rows < s->yh ? rows : s->yh;
-    while (rows > 1 && (s->n * over(s->yh, rows) < 2 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+    while (rows > 1 && (s->n * over(s->yh, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
         rows--;
     return cut_of(s, rows);
 }

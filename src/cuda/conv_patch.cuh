@@ -26,8 +26,8 @@ inline int over(long long a, long long b)
  * eight pixels side by side nor every other one meet in a bank. Another pair of chunks of p: exclusive or with 32. */
 template <int NC> __device__ inline unsigned spot(int p, int chunk)
 {
-    const int i = p * NC + chunk, line = i / LINE;
-    return (unsigned)(line * LINE + ((i ^ line) % LINE)) * 16;
+    const unsigned i = (unsigned)(p * NC + chunk), line = i / LINE;
+    return (line * LINE + ((i ^ line) % LINE)) * 16;
 }
 
 /* A warp a row: the pixels of [n][h][w][c] from (first, -left) of an image on, NC chunks of channels from `channel` on.
@@ -65,6 +65,35 @@ __device__ inline void send_weights(char *to, const T *packed, int taps, int out
         send<16>(to + spot<NC>(row, i % NC), from, o < outputs);
     }
 #endif
+}
+
+/* Bytes 0 and 1, or 2 and 3, by their highest bits: two times 16 ones or zeros. */
+template <unsigned SELECTION> __device__ inline unsigned spread_bits(unsigned bytes)
+{
+    unsigned to;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(to) : "r"(bytes), "n"(SELECTION));
+    return to;
+}
+
+/* Of eight numbers those whose mark is q, else zeros. */
+template <class T> __device__ inline eight<T> only(const eight<T> &value, const eight<uint8_t> &most, unsigned q)
+{
+    union {
+        eight<T> numbers;
+        unsigned word[4];
+    } v = {value}, to;
+    union {
+        eight<uint8_t> marks;
+        unsigned word[2];
+    } m = {most};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const unsigned x = m.word[i] ^ (q * 0x01010101u);
+        const unsigned same = ~(((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x); /* the highest bit of bytes that are 0 */
+        to.word[2 * i] = v.word[2 * i] & spread_bits<0x9988>(same);
+        to.word[2 * i + 1] = v.word[2 * i + 1] & spread_bits<0xbbaa>(same);
+    }
+    return to.numbers;
 }
 
 /* A warp's product: MT times 16 pixels by NT times 8 outputs; sum[i][j] as add_tensor. */

@@ -18,12 +18,13 @@ template <class T> struct patch_data {
 /* What every result goes through, found out once. */
 struct ending {
     int activation;
-    bool relu, marks;
+    bool simple, relu, marks; /* simple: no activation, or a ReLU */
 };
 
 __device__ inline ending ending_of(const pc__cuda_conv &s)
 {
-    return {s.activation, s.activation == ACTIVATION_RELU, marks_dead(s)};
+    const bool relu = s.activation == ACTIVATION_RELU;
+    return {s.activation, relu || s.activation == ACTIVATION_NONE, relu, marks_dead(s)};
 }
 
 /* The larger; NaN is larger than all. */
@@ -57,7 +58,7 @@ struct alignas(16) packed_results {
 
 /* This thread's outputs 8 h to 8 h + 7: with POOL 2 of its window, else of row q of its four. Of a window with a NaN
  * the last place counts. */
-template <class T, int POOL, class Sums>
+template <class T, int POOL, bool SIMPLE, class Sums>
 __device__ inline packed_results finish(const ending &e, const Sums &t, const float *bias, int h, int q)
 {
     packed_results r = {};
@@ -76,8 +77,9 @@ __device__ inline packed_results finish(const ending &e, const Sums &t, const fl
         } else {
             y[j] = most + bias[j];
         }
-        y[j] = e.relu ? larger_of(y[j], 0.0f) : y[j];
-        if (!e.relu && e.activation != ACTIVATION_NONE)
+        if (SIMPLE)
+            y[j] = e.relu ? larger_of(y[j], 0.0f) : y[j];
+        if (!SIMPLE)
             y[j] = activated(e.activation, y[j]);
     }
 #pragma unroll
@@ -114,7 +116,8 @@ __device__ inline void emit(const pc__cuda_conv &s, const ending &e, const patch
 #pragma unroll
         for (int h = 0; h < NT / 4; h++) {
             const int column = h * 32 + lane % 4 * EIGHT, o = begin + column, left = s.o - o;
-            const packed_results r = finish<T, POOL>(e, t, bias + column, h, q);
+            const packed_results r = e.simple ? finish<T, POOL, true>(e, t, bias + column, h, q)
+                                              : finish<T, POOL, false>(e, t, bias + column, h, q);
             if (at >= count || left <= 0)
                 continue;
             if (s.planes) {
@@ -153,21 +156,22 @@ __device__ inline void write_planes(const pc__cuda_conv &s, const patch_data<T> 
     const bool places = POOL == 2 && d.argmax;
     const bool pairs = area % 2 == 0 && first * s.yw % 2 == 0 && count % 2 == 0 && (uintptr_t)d.y % 4 == 0 &&
                        (uintptr_t)d.argmax % 2 == 0;
-    for (int k = threadIdx.x / LANES; k < outputs && begin + k < s.o; k += blockDim.x / LANES) {
-        const uint16_t *y = (const uint16_t *)from.y + k;
-        const uint8_t *most = from.most + k;
-        const int wide = outputs + 2, wide_most = outputs + 4;
-        T *to = d.y + start + (long long)k * area;
-        uint8_t *argmax = places ? d.argmax + start + (long long)k * area : NULL;
-        for (int i = lane * 2; pairs && i < count; i += LANES * 2) {
-            *(unsigned *)(to + i) = y[i * wide] | (unsigned)y[(i + 1) * wide] << 16;
-            if (places)
-                *(uint16_t *)(argmax + i) = (uint16_t)(most[i * wide_most] | most[(i + 1) * wide_most] << 8);
-        }
-        for (int i = lane; !pairs && i < count; i += LANES) {
-            to[i].bits = y[i * wide];
-            if (places)
-                argmax[i] = most[i * wide_most];
+    const int warp = threadIdx.x / LANES, warps = blockDim.x / LANES, most = min(outputs, s.o - begin);
+    const int wide = outputs + 2, wide_most = outputs + 4;
+    for (int i = pairs ? lane * 2 : lane; i < count; i += pairs ? LANES * 2 : LANES) {
+        const uint16_t *y = (const uint16_t *)from.y + i * wide;
+        const uint8_t *marks = from.most + i * wide_most;
+        T *to = d.y + start + (long long)warp * area + i;
+        uint8_t *argmax = d.argmax + start + (long long)warp * area + i;
+        for (int k = warp; k < most; k += warps, to += warps * area, argmax += warps * area) {
+            if (pairs)
+                *(unsigned *)to = y[k] | (unsigned)y[k + wide] << 16;
+            else
+                to->bits = y[k];
+            if (places && pairs)
+                *(uint16_t *)argmax = (uint16_t)(marks[k] | marks[k + wide_most] << 8);
+            else if (places)
+                *argmax = marks[k];
         }
     }
 }

@@ -48,10 +48,7 @@ template <class T, int POOL> struct gradient_item {
 #pragma unroll
         for (int q = 0; q < POOL * POOL; q++) {
             const int p = (row * POOL + q / POOL) * s.yw * POOL + column * POOL + q % POOL;
-            eight<T> here;
-#pragma unroll
-            for (int j = 0; j < EIGHT; j++)
-                here.at[j].bits = most.at[j] == q ? value.at[j].bits : (uint16_t)0;
+            const eight<T> here = only(value, most, (unsigned)q);
             if (p < pixels)
                 *(eight<T> *)(g + spot<GC>(p, item % GC)) = here;
         }

@@ -207,8 +207,8 @@ void pc__cuda_graph_drop(pc__cuda_graph *g);
 /* PARACORD_CUDA_SYNC=1: wait after every piece of work, so that errors name it. */
 extern bool pc__cuda_sync;
 
-/* PARACORD_NVTX=1: what is queued, and the program's ranges, are NVTX ranges of the domain "Paracord" for NVIDIA's tools
- * (nvtx.c). Start comes once; push and pop only where pc__cuda_nvtx says so. */
+/* PARACORD_NVTX=1: what is queued, and the program's ranges, are NVTX ranges of the domain "Paracord" for NVIDIA's
+ * tools (nvtx.c). Start comes once; push and pop only where pc__cuda_nvtx says so. */
 extern bool pc__cuda_nvtx;
 void pc__cuda_nvtx_start(const pc__host_api *host);
 void pc__cuda_nvtx_push(const char *name);
