@@ -73,6 +73,9 @@ const char *pc__root_env(pc__root *root, const char *name);
 /* Note for a recording what was learned otherwise (answers/nvml). */
 void pc__root_note(pc__root *root, const char *path, const char *content);
 
+/* Keep nothing of what is read from now on, or do so again. */
+void pc__root_keep_quiet(pc__root *root, bool quiet);
+
 /* What was read as a recording. */
 pc_status pc__root_write(pc__root *root, const char *path);
 
