@@ -8,6 +8,7 @@
 
 #include "ops/conv2d.h"
 #include "ops/table.h"
+#include "train/arch.h"
 
 enum { ROUNDS = 15, CALLS = 10 };
 
@@ -143,6 +144,61 @@ static void measure(const struct shape *s, int batch, pc_dtype dtype, const char
         }
 }
 
+/* --- training steps of networks of convolutions in mixed precision, as one graph --- */
+
+typedef struct training {
+    pc_module *net;
+    pc_optimizer *adam;
+    pc_tensor *x, *y;
+} training;
+
+static pc_status do_step(void *context)
+{
+    training *t = context;
+    PC_SCOPE {
+        pc_tensor *loss = NULL;
+        PC_AUTOCAST(PC_BF16)
+            loss = pc_bce_with_logits(pc_forward(t->net, t->x), t->y);
+        check(pc_backward(loss) == PC_OK && pc_optimizer_step(t->adam) == PC_OK);
+    }
+    return PC_OK;
+}
+
+static void step(const char *network, int batch)
+{
+    char name[64];
+    snprintf(name, sizeof name, "step.%s.%d.bf16", network, batch);
+    if (!strstr(name, wanted))
+        return;
+    PC_SCOPE {
+        training t = {.net = pc__arch_new(network, 64, 1, PC_INIT_GLOROT)};
+        check(t.net && pc_module_to(t.net, device, PC_F32) == PC_OK);
+        t.adam = pc_adam(t.net, .lr = 1e-3);
+        t.x = pc__channels_last(pc_rand(PC_SHAPE(batch, 3, 64, 64), PC_F32, device));
+        t.y = pc_zeros(PC_SHAPE(batch, 1), PC_F32, device);
+        pc_step *recorded = pc_step_new(do_step, &t, t.adam);
+        pc_event *start = pc_event_new(device), *end = pc_event_new(device);
+        double times[ROUNDS], ms;
+        check(t.adam && t.x && t.y && recorded && start && end);
+        for (int i = -3; i < ROUNDS; i++) {
+            check(pc_event_record(start, NULL) == PC_OK);
+            for (int k = 0; k < CALLS; k++)
+                check(pc_step_run(recorded) == PC_OK);
+            check(pc_event_record(end, NULL) == PC_OK && pc_event_elapsed(start, end, &ms) == PC_OK);
+            if (i >= 0)
+                times[i] = ms * 1e3 / CALLS;
+        }
+        qsort(times, ROUNDS, sizeof *times, compare);
+        printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name, times[ROUNDS / 2]);
+        fflush(stdout);
+        pc_event_free(start);
+        pc_event_free(end);
+        pc_step_free(recorded);
+        pc_optimizer_free(t.adam);
+        pc_module_free(t.net);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (pc_device_parse(argc > 1 ? argv[1] : "cuda:0", &device) != PC_OK || pc_device_set_current(device) != PC_OK) {
@@ -159,6 +215,11 @@ int main(int argc, char **argv)
                 (void)pc_matmul_precision_set(k == 1 ? PC_PRECISION_TF32 : PC_PRECISION_F32);
                 measure(&shapes[i], shapes[i].batches[b], k == 2 ? PC_BF16 : PC_F32, kinds[k]);
             }
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
+    for (int batch = 32; batch <= 512; batch *= 16) {
+        step("article", batch);
+        step("two-conv", batch);
+    }
     check(pc_stream_set_current(device, NULL) == PC_OK);
     pc_stream_free(stream);
     return 0;

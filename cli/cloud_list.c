@@ -60,11 +60,11 @@ static void print_family(const pc_cloud_family *f)
     int at = printf("%s", f->name);
     cli_set_style(stdout, CLI_PLAIN);
     cli_pad(stdout, at, 9);
-    snprintf(line, sizeof line, "%s%s%s",
+    snprintf(line, sizeof line, "%s%s%s%s",
              !strcmp(g->vendor, "amd")   ? "AMD "
              : !strcmp(g->vendor, "aws") ? "AWS "
                                          : "",
-             g->name, !strcmp(f->arch, "arm64") ? ", Arm CPU" : "");
+             g->name, !strcmp(f->arch, "arm64") ? ", Arm CPU" : "", f->old ? ", on its way out" : "");
     printf("%s: %s\n", line, cli_cloud_use_names(f->uses, uses));
     cli_cloud_note("         ", f->about);
     if (f->trap)

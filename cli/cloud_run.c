@@ -96,8 +96,9 @@ static void print_aws(const run_settings *s, const pc_cloud_instance *i, const p
     print_option("--instance-initiated-shutdown-behavior", "terminate");
     print_option("--tag-specifications", "ResourceType=instance,Tags=[{Key=Name,Value=paracord}]");
     puts("    --query 'Instances[0].InstanceId' --output text)");
-    printf("\n# Whatever happens below, the machine ends with this script.\n"
-           "trap 'aws ec2 terminate-instances --region %s --instance-ids \"$id\" >/dev/null' EXIT\n",
+    printf("\n# Whatever happens below, Ctrl-C too, the machine ends with this script.\n"
+           "trap 'aws ec2 terminate-instances --region %s --instance-ids \"$id\" >/dev/null' EXIT\n"
+           "trap 'exit 1' HUP INT TERM\n",
            price->region);
     printf("aws ec2 wait instance-status-ok --region %s --instance-ids \"$id\"\n", price->region);
     printf("host=ubuntu@$(aws ec2 describe-instances --region %s --instance-ids \"$id\" \\\n"

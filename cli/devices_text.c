@@ -67,10 +67,10 @@ static void print_machine(const pc_machine *m)
              m->cuda_driver.known ? "runs programs of CUDA up to " : "its newest CUDA is unknown",
              text_or(&m->cuda_driver, ""));
     else if (nvidia)
-        line("Driver", "none of NVIDIA: %s", m->driver.why);
+        line("Driver", "no NVIDIA driver: %s; paracord doctor says what to do", m->driver.why);
     if (m->hung)
         line("", "the driver did not answer %s in time: what it would have told is unknown", m->hung);
-    else if (nvidia && !m->nvml.known)
+    else if (m->driver.known && !m->nvml.known)
         line("", "its state is unknown: %s", m->nvml.why ? m->nvml.why : "NVML was not asked");
     if (m->cuda_init.known && strcmp(m->cuda_init.text, "works"))
         line("", "CUDA does not start: %s", m->cuda_init.text);
@@ -215,13 +215,13 @@ static void print_all(const char *title, const pc_fact_row *(*row)(int), const v
     for (int i = 0; row(i); i++) {
         const pc_fact *fact = pc_fact_of(row(i), owner);
         printf("  %s", row(i)->label);
-        int at = cli_pad(stdout, 2 + (int)strlen(row(i)->label), 50);
+        int at = cli_pad(stdout, 2 + (int)strlen(row(i)->label), 38);
         pc_fact_text(row(i), fact, text, sizeof text);
         if (!fact->known && fact->why)
             snprintf(text, sizeof text, "unknown: %s", fact->why);
         for (char *c = text; *c; c++)
             *c = (unsigned char)*c < ' ' ? '?' : *c;
-        cli_wrap(stdout, text, at + 1, 52, width);
+        cli_wrap(stdout, text, at, 40, width);
         putchar('\n');
     }
 }

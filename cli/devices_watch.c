@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "text.h"
 
 #define KEPT 512 /* samples of history */
+#define SHOWN 5  /* processes of a device */
 
 /* The rows of a device: a share of something, drawn as its history. NaN: unknown then. */
 enum { LOAD, MEMORY, POWER, TEMPERATURE, ROWS };
@@ -85,6 +87,12 @@ static void write_value(const pc_probe_device *d, int row, char *text, size_t n)
         snprintf(text, n, "%.0f C", d->temperature.number);
 }
 
+/* A driver says what the device does. */
+static bool tells(const pc_probe_device *d)
+{
+    return d->nvml || d->utilization_gpu.known || d->memory_used.known || d->power.known;
+}
+
 /* End of a line: whatever an earlier frame left there goes away. */
 static void end_line(const view *v)
 {
@@ -103,7 +111,7 @@ static void draw_device(const view *v, int i, int width)
     if (d->index_cuda.known)
         printf("  cuda:%.0f", d->index_cuda.number);
     end_line(v);
-    if (!d->nvml) {
+    if (!tells(d)) {
         fputs("   nothing to watch: no driver that tells", stdout);
         end_line(v);
         return;
@@ -122,7 +130,7 @@ static void draw_device(const view *v, int i, int width)
     if (d->clock_reasons.known && strcmp(d->clock_reasons.text, "nothing"))
         printf(", held down by: %s", d->clock_reasons.text);
     end_line(v);
-    for (int p = 0; p < d->process_count && p < 5; p++) {
+    for (int p = 0; p < d->process_count && p < SHOWN; p++) {
         const pc_probe_process *process = &d->processes[p];
         printf("   %-7s %lld ", p ? "" : "Used by", (long long)process->pid);
         cli_print_safe(stdout, process->name ? process->name : "(not visible from here)");
@@ -130,6 +138,39 @@ static void draw_device(const view *v, int i, int width)
             printf(", %.0f MiB", process->memory.number / (1 << 20));
         end_line(v);
     }
+}
+
+/* A line for each, where the screen has no room for more. */
+static void draw_line(const view *v, int i, int width)
+{
+    char value[ROWS][64];
+    const pc_probe_device *d = &v->machine->devices[i];
+    for (int row = 0; row < ROWS; row++)
+        write_value(d, row, value[row], sizeof value[row]);
+    int at = printf("%-3d%.24s", i, d->model.known ? d->model.text : d->vendor.known ? d->vendor.text : "unknown");
+    cli_pad(stdout, at, 28);
+    if (tells(d))
+        printf("%6s  %18s  %12s  %5s  ", value[LOAD], value[MEMORY], value[POWER], value[TEMPERATURE]);
+    if (tells(d))
+        draw_history(&v->histories[i], LOAD, width > 90 ? width - 78 : 10);
+    end_line(v);
+}
+
+/* Lines of the terminal; many where there is none. */
+static int height(const view *v)
+{
+    struct winsize size;
+    return v->terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row ? size.ws_row : 10000;
+}
+
+static int lines_of(const view *v)
+{
+    int lines = 2;
+    for (int i = 0; i < v->machine->device_count; i++) {
+        const pc_probe_device *d = &v->machine->devices[i];
+        lines += tells(d) ? ROWS + 2 + (d->process_count < SHOWN ? d->process_count : SHOWN) : 2;
+    }
+    return lines;
 }
 
 static void draw(const view *v)
@@ -147,8 +188,9 @@ static void draw(const view *v)
         printf("The driver did not answer %s in time", v->machine->hung);
         end_line(v);
     }
+    bool tight = lines_of(v) >= height(v);
     for (int i = 0; i < v->machine->device_count; i++)
-        draw_device(v, i, width);
+        (tight ? draw_line : draw_device)(v, i, width);
     if (!v->machine->device_count) {
         fputs("No graphics or accelerator device is visible", stdout);
         end_line(v);

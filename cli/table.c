@@ -1,21 +1,21 @@
 /* table.c: the sub-commands, in the order of the overview. Each is one file. */
 #include "command.h"
 
+/* clang-format off */
 const cli_command *const cli_commands[] = {
-    &cli_train,         &cli_eval,
-    &cli_predict,       &cli_show,
-    &cli_pictures,      &cli_pictures_check,
-    &cli_trace,         &cli_trace_view,
-    &cli_trace_summary, /* where time goes */
-    &cli_add,           &cli_saxpy,
-    &cli_matmul,        &cli_mandelbrot, /* small programs */
-    &cli_devices,       &cli_topo,       /* the machine */
-    &cli_cloud,         &cli_cloud_list,
-    &cli_cloud_pick,    &cli_cloud_cost,
-    &cli_cloud_update,  &cli_cloud_run, /* to rent */
-    &cli_help,          &cli_man,
-    &cli_completion,    NULL,
+    /* networks */
+    &cli_train, &cli_eval, &cli_predict, &cli_show, &cli_pictures, &cli_pictures_check,
+    /* where time goes */
+    &cli_trace, &cli_trace_view, &cli_trace_summary,
+    /* small programs */
+    &cli_add, &cli_saxpy, &cli_matmul, &cli_mandelbrot,
+    /* the machine */
+    &cli_devices, &cli_topo, &cli_doctor,
+    /* machines to rent */
+    &cli_cloud, &cli_cloud_list, &cli_cloud_pick, &cli_cloud_cost, &cli_cloud_update, &cli_cloud_run,
+    &cli_help, &cli_man, &cli_completion, NULL,
 };
+/* clang-format on */
 
 const char cli_about[] =
     "Trains picture classifiers on folders of pictures, in plain C, and shows what there is to compute on.";

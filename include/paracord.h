@@ -9,6 +9,7 @@
 #include <paracord/check.h>
 #include <paracord/cloud.h>
 #include <paracord/device.h>
+#include <paracord/doctor.h>
 #include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>

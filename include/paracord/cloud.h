@@ -165,7 +165,11 @@ typedef struct pc_cloud_plan {
     int size;           /* of the pictures; 0: 64, or the file's */
     int batch, epochs;  /* 0: 32; 25 */
     const char *device; /* to measure on; NULL: auto */
-    double seconds;     /* to measure for, about; 0: 0.03 on a CPU, 0.5 on a GPU */
+    double seconds;     /* to measure for, about; 0: 0.02 on a CPU, 0.5 on a GPU */
+    /* What somebody has measured elsewhere with this model, size and batch: pictures a second of training on a GPU of
+     * the catalogue ("T4"). It then corrects the estimates, not what this machine's GPU does. 0 and NULL: nothing. */
+    double known_rate;
+    const char *known_gpu;
 } pc_cloud_plan;
 
 /* A training, counted and measured here. */
@@ -179,8 +183,8 @@ typedef struct pc_cloud_job {
     double augment;          /* and to make an altered copy of it, which a GPU does itself */
     double here;             /* pictures a second that training reached on the device */
     int measured_batch;      /* of that measurement: smaller than `batch` where one step would take too long */
-    const pc_cloud_gpu *gpu; /* the measured device, where the catalogue knows it; else NULL */
-    double correction;       /* measured over modelled time on that device; 1 where there is none */
+    const pc_cloud_gpu *gpu; /* measured here or known, where the catalogue has it; else NULL */
+    double correction;       /* measured over modelled time of its steps; 1 where there is none */
 } pc_cloud_job;
 
 /* Count and measure. The networks of `paracord train` are made anew, files are read; the folder's pictures are counted

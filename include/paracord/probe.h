@@ -118,13 +118,13 @@ typedef struct pc_fact {
     X(clock_memory_max, MHZ, false, "Memory clock, at most")                                                           \
     X(clock_video_max, MHZ, false, "Video clock, at most")                                                             \
     X(clock_reasons, TEXT, true, "Clocks held down by")                                                                \
-    X(ecc_corrected, NUMBER, true, "ECC errors corrected since the driver was loaded")                                 \
-    X(ecc_uncorrected, NUMBER, true, "ECC errors not corrected since the driver was loaded")                           \
+    X(ecc_corrected, NUMBER, true, "ECC errors corrected since load")                                                  \
+    X(ecc_uncorrected, NUMBER, true, "ECC errors not corrected since load")                                            \
     X(ecc_corrected_ever, NUMBER, true, "ECC errors corrected ever")                                                   \
     X(ecc_uncorrected_ever, NUMBER, true, "ECC errors not corrected ever")                                             \
-    X(rows_remapped_corrected, NUMBER, true, "Memory rows replaced after corrected errors")                            \
-    X(rows_remapped_uncorrected, NUMBER, true, "Memory rows replaced after uncorrected errors")                        \
-    X(rows_pending, YES_NO, true, "Memory rows wait for a reset to be replaced")                                       \
+    X(rows_remapped_corrected, NUMBER, true, "Rows replaced, corrected errors")                                        \
+    X(rows_remapped_uncorrected, NUMBER, true, "Rows replaced, uncorrected errors")                                    \
+    X(rows_pending, YES_NO, true, "Memory rows waiting for a reset")                                                   \
     X(rows_failed, YES_NO, true, "Replacing memory rows failed")
 
 #define PC_MACHINE_FACTS(X)                                                                                            \
@@ -194,7 +194,7 @@ typedef struct pc_probe_library {
     const char *path;    /* where the loader finds it first; NULL: not found */
     const char *version; /* as its file name says; NULL: unknown */
     const char *why;     /* not found: where it was looked for */
-    const char *others;  /* further ones behind it in the loader's order, separated by spaces; NULL: none */
+    const char *others;  /* further ones behind it, "PATH (VERSION) PATH (VERSION)"; NULL: none */
 } pc_probe_library;
 
 typedef struct pc_machine {
@@ -208,6 +208,7 @@ typedef struct pc_machine {
     int library_count;
     int nvswitch_count;
     const char *hung; /* the call into the driver that did not answer in time; NULL: none */
+    const char *lost; /* what the driver says of a GPU that it lists and cannot open; NULL: there is none */
     bool live;        /* this machine, not a folder or recording */
 } pc_machine;
 
@@ -228,10 +229,10 @@ PC_API void pc_machine_free(pc_machine *machine);
 /* Ask again for the facts that change. Pointers into the machine's arrays of processes become invalid. */
 PC_API PC_MUST_USE pc_status pc_machine_sample(pc_machine *machine);
 
-/* Write what the probe of this machine read into a file, from which the machine can be probed again anywhere. Serial
+/* Write what probe and doctor read of this machine into a file, from which it can be examined again anywhere. Serial
  * numbers, UUIDs and names of processes are in it, host names, users' files and environment variables but for a few
  * paths are not. PC_ERR_STATE when it was probed without .recording. */
-PC_API PC_MUST_USE pc_status pc_machine_record(const pc_machine *machine, const char *path);
+PC_API PC_MUST_USE pc_status pc_machine_record(pc_machine *machine, const char *path);
 
 /* The facts one by one, in the order of the lists above. NULL behind the last. */
 typedef struct pc_fact_row {

@@ -39,7 +39,7 @@ PC_API void pc_trace_mark(const char *name);
  * stay valid until then. Close it before those that were opened earlier. Closing twice is allowed. */
 typedef struct pc_trace_range {
     const char *name;
-    bool open;
+    bool open, pushed_;
     uint32_t site_;
     int64_t started_; /* 0: no trace was being written */
 } pc_trace_range;

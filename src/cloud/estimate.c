@@ -10,11 +10,9 @@
 #include <math.h>
 
 #define PASS_SECONDS 6.5e-6
-#define FLOPS_SHARE 0.73
+#define FLOPS_SHARE 0.78
 #define NARROW_SHARE 0.075
-#define BYTES_SHARE 0.70
-
-#define HOST_SECONDS 1e-6 /* of a picture that is trained on: its batch and its way to the GPU, measured there too */
+#define BYTES_SHARE 0.78
 
 #define LOWEST_CAPABILITY 75 /* CUDA 13 has no code for older ones */
 #define BILLED_SECONDS 60.0  /* at least */
@@ -74,7 +72,8 @@ pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_
         return e;
     double step = pc__cloud_step_time(&job->work, gpu, job->batch) * job->correction;
     double look = pc__cloud_look_time(&job->work, gpu, job->batch) * job->correction;
-    fill(job, step / job->batch + HOST_SECONDS, look / job->batch + HOST_SECONDS, instance->vcpus, &e);
+    fill(job, step / job->batch + PC__CLOUD_HOST_SECONDS, look / job->batch + PC__CLOUD_HOST_SECONDS, instance->vcpus,
+         &e);
     e.usd = price.usd * fmax(e.seconds, BILLED_SECONDS) / 3600;
     return e;
 }
@@ -83,7 +82,7 @@ pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job)
 {
     pc_cloud_estimate e = {PC_CLOUD_ESTIMATED, NAN, NAN, NAN, NAN, NAN};
     bool gpu = !strncmp(job->device, "cuda", 4);
-    double host = gpu ? HOST_SECONDS : job->augment / job->threads;
+    double host = gpu ? PC__CLOUD_HOST_SECONDS : job->augment / job->threads;
     /* forward alone takes about the share of the flops that it has */
     double look = job->work.train_flops > 0 ? job->work.infer_flops / job->work.train_flops : 1;
     fill(job, 1 / job->here + host, look / job->here, job->threads, &e);

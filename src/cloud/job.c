@@ -103,6 +103,43 @@ static pc_status measure(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_mo
     return PC_OK;
 }
 
+static const pc_cloud_gpu *find_gpu(const pc_cloud *cloud, const char *name)
+{
+    pc__text there = {0};
+    for (int i = 0; i < cloud->gpu_count; i++) {
+        if (!strcmp(cloud->gpus[i].name, name)) {
+            pc__text_free(&there);
+            return &cloud->gpus[i];
+        }
+        pc__text_add(&there, "%s%s", i ? ", " : "", cloud->gpus[i].name);
+    }
+    (void)pc__fail(PC_ERR_NOT_FOUND, "there is no GPU \"%.40s\" in the catalogue; there are %s", name,
+                   there.failed ? "..." : there.data);
+    pc__text_free(&there);
+    return NULL;
+}
+
+/* What somebody has measured elsewhere, instead of this machine's GPU. */
+static pc_status take_known(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job)
+{
+    if (!plan->known_gpu && !(plan->known_rate > 0))
+        return PC_OK;
+    if (!plan->known_gpu || !(plan->known_rate > 0))
+        return pc__fail(PC_ERR_ARGUMENT, "a known rate needs both pictures a second and the GPU that they are of");
+    const pc_cloud_gpu *gpu = find_gpu(cloud, plan->known_gpu);
+    if (!gpu)
+        return PC_ERR_NOT_FOUND;
+    double modelled = pc__cloud_step_time(&job->work, gpu, job->batch);
+    if (!gpu->capability || isnan(modelled))
+        return pc__fail(PC_ERR_UNSUPPORTED, "what was measured on %s says nothing of others: %s", gpu->name,
+                        gpu->capability ? "the catalogue does not know its rates" : "it runs no CUDA");
+    /* the host's part is in it; where it would be nearly all, the rate is taken as it is */
+    double step = job->batch / plan->known_rate, host = job->batch * PC__CLOUD_HOST_SECONDS;
+    job->gpu = gpu;
+    job->correction = PC__MAX(step - host, step / 4) / modelled;
+    return PC_OK;
+}
+
 pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job)
 {
     *job = (pc_cloud_job){.batch = plan->batch ? plan->batch : 32,
@@ -121,6 +158,8 @@ pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc
         status = pc__cloud_measure_pictures(&train, job->size, DECODE_SECONDS, &job->decode, &job->augment);
     if (status == PC_OK)
         status = measure(cloud, plan, net, job);
+    if (status == PC_OK)
+        status = take_known(cloud, plan, job);
     pc_module_free(net);
     pc__folder_free(&train);
     return status;

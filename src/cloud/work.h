@@ -27,6 +27,8 @@ pc_status pc__cloud_measure_pictures(const struct pc__folder *folder, int size, 
 double pc__cloud_step_time(const pc_cloud_work *work, const pc_cloud_gpu *gpu, int batch);
 double pc__cloud_look_time(const pc_cloud_work *work, const pc_cloud_gpu *gpu, int batch);
 
+#define PC__CLOUD_HOST_SECONDS 0.4e-6 /* of a picture that is trained on: its batch and its way to the GPU */
+
 /* The catalogue's row for the GPU of this machine, by the driver's name for it; NULL when there is none, or several
  * kinds. `proc` is where the driver tells: /proc/driver/nvidia/gpus. */
 const pc_cloud_gpu *pc__cloud_this_gpu(const pc_cloud *cloud, const char *proc);

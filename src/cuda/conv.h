@@ -16,8 +16,7 @@ extern "C" {
 typedef struct pc__cuda_conv {
     int dtype, activation; /* as pc_activation_kind */
     int planes, early, multiprocessors;
-    int tf32;           /* floats may be multiplied so */
-    unsigned *counters; /* zeros on the device, of the queue */
+    int tf32; /* floats may be multiplied so */
     int64_t n;
     int h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow, pool, yh, yw;
 } pc__cuda_conv;

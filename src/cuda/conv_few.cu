@@ -43,36 +43,32 @@ struct staged {
     int pitch;
 };
 
-template <int POOL, class T>
-__device__ inline void finish(const pc__cuda_conv &s, const forward_data<T> &d, const staged &to, float bias,
-                              float (&sum)[4], long long pixel, int o, int i, int row, int column, int lane)
+/* Without pooling: the pixels of the window at (row, column) of y, `to` its channel's first. */
+template <class T>
+__device__ inline void store_pixels(const pc__cuda_conv &s, T *to, const float (&sum)[4], float bias, int row,
+                                    int column)
 {
-    if (POOL == 1) {
+    const int step = s.planes ? 1 : s.o;
 #pragma unroll
-        for (int q = 0; q < 4; q++)
-            if (row + q / 2 < s.yh && column + q % 2 < s.yw && o < s.o)
-                d.y[pixel_at(s, pixel + q / 2 * s.yw + q % 2) + (long long)o * channel_step(s)] =
-                    T(activated(s.activation, sum[q] + bias));
-        return;
+    for (int q = 0; q < 4; q++) {
+        const int r = row + q / 2, w = column + q % 2;
+        if (r < s.yh && w < s.yw)
+            to[(r * s.yw + w) * step] = T(activated(s.activation, sum[q] + bias));
     }
+}
+
+/* The largest of a window and its place. */
+__device__ inline float largest(const float (&sum)[4], int &place)
+{
     float most = sum[0];
-    int place = 0;
+    place = 0;
 #pragma unroll
     for (int q = 1; q < 4; q++) {
         const bool more = sum[q] > most || sum[q] != sum[q];
         most = more ? sum[q] : most;
         place = more ? q : place;
     }
-    most = activated(s.activation, most + bias);
-    place = mark_of(s, place, most);
-    if (s.planes) {
-        to.y[lane * to.pitch + i] = most;
-        to.argmax[lane * to.pitch + i] = (uint8_t)place;
-    } else if (o < s.o) {
-        d.y[pixel * s.o + o] = T(most);
-        if (d.argmax)
-            d.argmax[pixel * s.o + o] = (uint8_t)place;
-    }
+    return most;
 }
 
 template <class T, int POOL, int STRIDE>
@@ -97,26 +93,41 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
 #pragma unroll
     for (int k = 0; k < DEPTH; k++)
         w[k] = lane < outputs ? weight[lane * DEPTH + k % COLORS * TAPS + k / COLORS] : 0.0f;
-    const long long start = (long long)image * s.yh * s.yw;
+    const long long picture = pixel_at(s, (long long)image * s.yh * s.yw) + (long long)o * channel_step(s);
+    const bool relu = s.activation == ACTIVATION_RELU, marks = marks_dead(s);
+    T *y = d.y + picture + (s.planes ? 0 : first * s.yw * s.o);
+    uint8_t *argmax = d.argmax ? d.argmax + picture + first * s.yw * s.o : NULL;
+    int down = warp / c.wide, column = warp - down * c.wide;
     for (int i = warp; i < windows; i += warps) {
-        const int down = i / c.wide, row = first + down, column = i - down * c.wide;
         float sum[4] = {};
-        window_sums<STRIDE>(band + down * 2 * STRIDE * c.pitch + column * 2 * STRIDE * COLORS, c.pitch, w, sum);
-        if (POOL == 2)
-            finish<2>(s, d, to, bias, sum, start + row * s.yw + column, o, i, row, column, lane);
-        else
-            finish<1>(s, d, to, bias, sum, start + 2 * row * s.yw + 2 * column, o, i, 2 * row, 2 * column, lane);
+        window_sums<STRIDE>(band + (down * c.pitch + column * COLORS) * 2 * STRIDE, c.pitch, w, sum);
+        if (POOL == 1 && lane < outputs)
+            store_pixels(s, d.y + picture, sum, bias, 2 * (first + down), 2 * column);
+        int place;
+        float most = largest(sum, place) + bias;
+        most = relu ? (most < 0 ? 0 : most) : activated(s.activation, most);
+        place = marks && most <= 0 ? PC__CUDA_CONV_DEAD : place;
+        if (POOL == 2 && s.planes) {
+            to.y[lane * to.pitch + i] = most;
+            to.argmax[lane * to.pitch + i] = (uint8_t)place;
+        } else if (POOL == 2 && lane < outputs) {
+            y[i * s.o] = T(most);
+            if (argmax)
+                argmax[i * s.o] = (uint8_t)place;
+        }
+        for (column += warps; column >= c.wide; column -= c.wide)
+            down++;
     }
     if (POOL == 1 || !s.planes)
         return;
     __syncthreads();
-    const long long at = pixel_at(s, start) + (long long)begin * channel_step(s) + first * s.yw;
-    for (int e = threadIdx.x; e < outputs * windows; e += blockDim.x) {
-        const int k = e / windows, i = e - k * windows;
-        const long long target = at + (long long)k * channel_step(s) + i;
-        d.y[target] = T(to.y[k * to.pitch + i]);
+    const long long at =
+        pixel_at(s, (long long)image * s.yh * s.yw) + (long long)begin * channel_step(s) + first * s.yw;
+    for (unsigned e = threadIdx.x; e < (unsigned)(outputs * windows); e += blockDim.x) {
+        const int k = (int)(e / (unsigned)windows), i = (int)e - k * windows, target = k * channel_step(s) + i;
+        d.y[at + target] = T(to.y[k * to.pitch + i]);
         if (d.argmax)
-            d.argmax[target] = to.argmax[k * to.pitch + i];
+            d.argmax[at + target] = to.argmax[k * to.pitch + i];
     }
 }
 

@@ -34,14 +34,17 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, begin = blockIdx.y * N,
               total = (int)s.n * c.bands;
     uint2 *band = (uint2 *)shared;
-    T *weight = (T *)(band + c.height * c.width), *turned = weight + N * COLORS * TAPS;
-    const staged<T> to = {turned, (uint8_t *)(turned + N * pitch_of(c, s.yw)), pitch_of(c, s.yw)};
+    T *weight = (T *)(band + c.height * c.width);
+    float *bias = (float *)(weight + N * COLORS * TAPS);
+    const staged<T> to = staged_at<T>(bias + N, c.rows * s.yw, N);
+    const ending e = ending_of(s);
     pc::wait_for_earlier();
     pc::let_next_start();
 #if TENSOR_UNITS
     const int outputs = min(N, s.o - begin);
     for (int i = threadIdx.x; i < outputs * COLORS * TAPS; i += blockDim.x)
         weight[i] = d.weight[begin * COLORS * TAPS + i];
+    take_bias(s, d.bias, bias, N);
     __syncthreads();
     unsigned b[SIXTEENS][4][2];
     take_weights(weight, outputs, b);
@@ -72,7 +75,7 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
                     for (int j = 0; j < 4; j++)
                         add_tensor(t.sum[i][j], a, b[k][j], T());
                 }
-            emit<T, 2>(s, d, to, t, start, tile, count);
+            emit<T, 2>(s, e, d, to, t, bias, start, tile, count);
         }
         __syncthreads();
         if (s.planes)
@@ -83,8 +86,8 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
 
 size_t bytes_for(const pc__cuda_conv *s, const cut &c)
 {
-    const size_t turned = s->planes ? (size_t)N * pitch_of(c, s->yw) * 3 : 0;
-    return few_bytes(c) + N * COLORS * TAPS * 2 + turned;
+    const size_t turned = s->planes ? (size_t)staged_bytes(c.rows * s->yw, N) : 0;
+    return few_bytes(c) + N * (COLORS * TAPS * 2 + sizeof(float)) + turned;
 }
 
 template <class T>

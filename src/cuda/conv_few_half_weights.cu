@@ -38,10 +38,7 @@ __device__ inline void spread_item(const pc__cuda_conv &s, const weights_data<T>
     }
 #pragma unroll
     for (int q = 0; q < 4; q++) {
-        eight<T> here;
-#pragma unroll
-        for (int j = 0; j < EIGHT; j++)
-            here.at[j].bits = most.at[j] == q ? value.at[j].bits : (uint16_t)0;
+        const eight<T> here = only(value, most, (unsigned)q);
         *(eight<T> *)(g + spot<GC>(window * 4 + q, chunk)) = here;
     }
 }

@@ -6,7 +6,8 @@
 #include "cuda/conv_order.cuh"
 #include "cuda/early.cuh"
 
-#define SIDE 32 /* channels and pixels of a block */
+#define SIDE 64 /* channels and pixels of a block */
+#define WARPS 8
 
 namespace
 {
@@ -22,31 +23,47 @@ struct turned {
     uint8_t *argmax;
 };
 
-template <class T>
-__device__ inline void turn(const T *from, T *to, T (&tile)[SIDE][SIDE + 4], int channels, int area, long long picture)
+/* Two numbers at once, T2, where PAIRS; of each channel two pixels are read, of each pixel two channels written. */
+template <bool PAIRS, class T2, class T>
+__device__ inline void turn(const T *from, T *to, T (&tile)[SIDE][SIDE + 4 / sizeof(T)], int channels, int area,
+                            long long picture)
 {
-    const int lane = threadIdx.x % SIDE, first = blockIdx.y * SIDE, begin = blockIdx.z * SIDE;
-    for (int k = threadIdx.x / SIDE; k < SIDE; k += 8)
-        if (begin + k < channels && first + lane < area)
-            tile[k][lane] = from[picture + (long long)(begin + k) * area + first + lane];
+    constexpr int N = PAIRS ? 2 : 1, BITS = 8 * sizeof(T);
+    const int first = blockIdx.y * SIDE, begin = blockIdx.z * SIDE, warp = threadIdx.x / 32;
+    for (int k = warp; k < SIDE && begin + k < channels; k += WARPS)
+        for (int i = threadIdx.x % 32 * N; i < SIDE; i += 32 * N)
+            if (first + i < area) {
+                const T *at = from + picture + (long long)(begin + k) * area + first + i;
+                if (PAIRS)
+                    *(T2 *)&tile[k][i] = *(const T2 *)at;
+                else
+                    tile[k][i] = *at;
+            }
     __syncthreads();
-    for (int k = threadIdx.x / SIDE; k < SIDE; k += 8)
-        if (begin + lane < channels && first + k < area)
-            to[picture + (long long)(first + k) * channels + begin + lane] = tile[lane][k];
+    for (int k = warp; k < SIDE && first + k < area; k += WARPS)
+        for (int i = threadIdx.x % 32 * N; i < SIDE; i += 32 * N)
+            if (begin + i < channels) {
+                T *at = to + picture + (long long)(first + k) * channels + begin + i;
+                if (PAIRS)
+                    *(T2 *)at = (T2)(tile[i][k] | (T2)tile[i + 1][k] << BITS);
+                else
+                    *at = tile[i][k];
+            }
 }
 
-__global__ void __launch_bounds__(256) turn_kernel(const planes from, const turned to, int channels, int area)
+template <bool PAIRS>
+__global__ void __launch_bounds__(WARPS * 32) turn_kernel(const planes from, const turned to, int channels, int area)
 {
-    __shared__ uint16_t gradients[SIDE][SIDE + 4], values[SIDE][SIDE + 4];
-    __shared__ uint8_t places[SIDE][SIDE + 4];
+    __shared__ __align__(4) uint16_t gradients[SIDE][SIDE + 2], values[SIDE][SIDE + 2];
+    __shared__ __align__(4) uint8_t places[SIDE][SIDE + 4];
     const long long picture = (long long)blockIdx.x * channels * area;
     pc::wait_for_earlier();
     pc::let_next_start();
-    turn(from.dy, to.dy, gradients, channels, area, picture);
+    turn<PAIRS, unsigned>(from.dy, to.dy, gradients, channels, area, picture);
     if (from.argmax)
-        turn(from.argmax, to.argmax, places, channels, area, picture);
+        turn<PAIRS, uint16_t>(from.argmax, to.argmax, places, channels, area, picture);
     if (from.y)
-        turn(from.y, to.y, values, channels, area, picture);
+        turn<PAIRS, unsigned>(from.y, to.y, values, channels, area, picture);
 }
 
 /* Elements of dy in whole 256 bytes. */
@@ -84,7 +101,10 @@ void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, con
                              s->pool > 1 ? argmax : NULL};
         const turned to = {(uint16_t *)rest, (uint16_t *)(rest + 2 * elements), (uint8_t *)(rest + 4 * elements)};
         const dim3 grid((unsigned)s->n, (unsigned)((area + SIDE - 1) / SIDE), (unsigned)((s->o + SIDE - 1) / SIDE));
-        pc::start_grid(turn_kernel, grid, dim3(256), 0, queue, s->early, from, to, s->o, area);
+        const bool pairs = area % 2 == 0 && s->o % 2 == 0 && (uintptr_t)from.dy % 4 == 0 &&
+                           (uintptr_t)from.y % 4 == 0 && (uintptr_t)from.argmax % 2 == 0;
+        pc::start_grid(pairs ? turn_kernel<true> : turn_kernel<false>, grid, dim3(WARPS * 32), 0, queue, s->early, from,
+                       to, s->o, area);
         inner.planes = 0;
         dy = to.dy;
         y = from.y ? to.y : NULL;

@@ -22,11 +22,13 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
     const int taps = s.kh * s.kw, lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, begin = blockIdx.y * N;
     const int total = (int)s.n * c.bands, side = POOL;
     char *weights = shared, *patch = shared + taps * N * NC * 16;
-    T *turned = (T *)(patch + c.height * c.width * NC * 16);
-    const staged<T> to = {turned, (uint8_t *)(turned + N * pitch_of(c, s.yw)), pitch_of(c, s.yw)};
+    float *bias = (float *)(patch + c.height * c.width * NC * 16);
+    const staged<T> to = staged_at<T>(bias + N, c.rows * s.yw, N);
+    const ending e = ending_of(s);
     pc::wait_for_earlier();
     pc::let_next_start();
     send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
+    take_bias(s, d.bias, bias, N);
     for (int band = blockIdx.x; band < total; band += gridDim.x) {
         const int image = band / c.bands, first = (band - image * c.bands) * c.rows;
         const int count = min(c.rows, s.yh - first) * s.yw;
@@ -44,8 +46,8 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
             t.clear();
             for (int r = 0; r < s.kh; r++)
                 for (int q = 0; q < s.kw; q++)
-                    t.add(patch, weights, pixels, r * c.width + q, (r * s.kw + q) * N);
-            emit<T, POOL>(s, d, to, t, start, tile, count);
+                    t.add(address_of(patch), address_of(weights), pixels, r * c.width + q, (r * s.kw + q) * N);
+            emit<T, POOL>(s, e, d, to, t, bias, start, tile, count);
         }
         __syncthreads();
         if (s.planes)
@@ -71,8 +73,8 @@ int outputs_of(const pc__cuda_conv *s)
 size_t bytes_for(const pc__cuda_conv *s, const cut &c)
 {
     const size_t chunk = (size_t)s->c * 2, outputs = (size_t)outputs_of(s);
-    const size_t turned = s->planes ? outputs * pitch_of(c, s->yw) * 3 : 0;
-    return (s->kh * s->kw * outputs + (size_t)c.height * c.width) * chunk + turned;
+    const size_t turned = s->planes ? (size_t)staged_bytes(c.rows * s->yw, (int)outputs) : 0;
+    return (s->kh * s->kw * outputs + (size_t)c.height * c.width) * chunk + outputs * sizeof(float) + turned;
 }
 
 /* Rows of windows that make some seven tiles of eight windows, fewer where pictures are few. */
@@ -81,7 +83,7 @@ cut cut_for(const pc__cuda_conv *s)
     const int windows = s->pool == 2 ? 56 : 224;
     int rows = windows / s->yw;
     rows = rows < 1 ? 1 : rows < s->yh ? rows : s->yh;
-    while (rows > 1 && (s->n * over(s->yh, rows) < 2 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+    while (rows > 1 && (s->n * over(s->yh, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
         rows--;
     return cut_of(s, rows);
 }

@@ -17,12 +17,6 @@ struct cut {
     int height, width;
 };
 
-/* Results of an output in a band that waits to be written plane by plane. */
-__host__ __device__ inline int pitch_of(const cut &c, int wide)
-{
-    return (c.rows * wide + 3) / 2 * 2;
-}
-
 inline int over(long long a, long long b)
 {
     return (int)((a + b - 1) / b);
@@ -32,8 +26,8 @@ inline int over(long long a, long long b)
  * eight pixels side by side nor every other one meet in a bank. Another pair of chunks of p: exclusive or with 32. */
 template <int NC> __device__ inline unsigned spot(int p, int chunk)
 {
-    const int i = p * NC + chunk, line = i / LINE;
-    return (unsigned)(line * LINE + ((i ^ line) % LINE)) * 16;
+    const unsigned i = (unsigned)(p * NC + chunk), line = i / LINE;
+    return (line * LINE + ((i ^ line) % LINE)) * 16;
 }
 
 /* A warp a row: the pixels of [n][h][w][c] from (first, -left) of an image on, NC chunks of channels from `channel` on.
@@ -73,6 +67,35 @@ __device__ inline void send_weights(char *to, const T *packed, int taps, int out
 #endif
 }
 
+/* Bytes 0 and 1, or 2 and 3, by their highest bits: two times 16 ones or zeros. */
+template <unsigned SELECTION> __device__ inline unsigned spread_bits(unsigned bytes)
+{
+    unsigned to;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(to) : "r"(bytes), "n"(SELECTION));
+    return to;
+}
+
+/* Of eight numbers those whose mark is q, else zeros. */
+template <class T> __device__ inline eight<T> only(const eight<T> &value, const eight<uint8_t> &most, unsigned q)
+{
+    union {
+        eight<T> numbers;
+        unsigned word[4];
+    } v = {value}, to;
+    union {
+        eight<uint8_t> marks;
+        unsigned word[2];
+    } m = {most};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const unsigned x = m.word[i] ^ (q * 0x01010101u);
+        const unsigned same = ~(((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x); /* the highest bit of bytes that are 0 */
+        to.word[2 * i] = v.word[2 * i] & spread_bits<0x9988>(same);
+        to.word[2 * i + 1] = v.word[2 * i + 1] & spread_bits<0xbbaa>(same);
+    }
+    return to.numbers;
+}
+
 /* A warp's product: MT times 16 pixels by NT times 8 outputs; sum[i][j] as add_tensor. */
 template <class T, int NC, int MT, int NT> struct patch_sums {
     float sum[MT][NT][4];
@@ -84,27 +107,27 @@ template <class T, int NC, int MT, int NT> struct patch_sums {
             sum[i / NT / 4][i / 4 % NT][i % 4] = 0;
     }
 
-    /* Under one tap: pixels[i], the patch's pixel under this lane's row (lane % 16 of 16) of each of MT; `row`, the
-     * first row of the tap's weights. */
-    __device__ inline void add(const char *patch, const char *weights, const int (&pixels)[MT], int away, int row)
+    /* Under one tap, from addresses in shared memory's own space, on 128 bytes: pixels[i], the patch's pixel under this
+     * lane's row (lane % 16 of 16) of each of MT; `row`, the first row of the tap's weights. */
+    __device__ inline void add(unsigned patch, unsigned weights, const int (&pixels)[MT], int away, int row)
     {
 #if TENSOR_UNITS
         const int lane = threadIdx.x % LANES;
         unsigned left[MT];
-        const unsigned right = spot<NC>(row + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+        const unsigned right = weights + spot<NC>(lane / 16 * 8 + lane % 8, lane / 8 % 2) + row * NC * 16;
 #pragma unroll
         for (int i = 0; i < MT; i++)
-            left[i] = spot<NC>(pixels[i] + away, lane / 16);
+            left[i] = patch + spot<NC>(pixels[i] + away, lane / 16);
 #pragma unroll
         for (int k = 0; k < NC / 2; k++) {
             unsigned a[MT][4];
 #pragma unroll
             for (int i = 0; i < MT; i++)
-                take_squares<false>(a[i], patch + (left[i] ^ (k * 32)));
+                take_squares<false>(a[i], left[i] ^ (k * 32));
 #pragma unroll
             for (int j = 0; j < NT; j += 2) {
                 unsigned b[4];
-                take_squares<false>(b, weights + (right ^ (k * 32)) + j * 8 * NC * 16);
+                take_squares<false>(b, (right ^ (k * 32)) + j * 8 * NC * 16);
                 const unsigned first[2] = {b[0], b[1]}, second[2] = {b[2], b[3]};
 #pragma unroll
                 for (int i = 0; i < MT; i++) {
@@ -116,6 +139,12 @@ template <class T, int NC, int MT, int NT> struct patch_sums {
 #endif
     }
 };
+
+/* On 128 bytes, as patches and weights must lie. */
+__device__ inline unsigned address_of(const void *shared)
+{
+    return (unsigned)__cvta_generic_to_shared(shared);
+}
 
 /* Blocks of `shared` bytes each that stay on the device, as many as fit. */
 inline int blocks_for(const pc__cuda_conv *s, size_t shared, int most)

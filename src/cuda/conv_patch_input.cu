@@ -1,5 +1,5 @@
 /* conv_patch_input.cu: the gradient of the input from a patch of the gradient, spread over its pooling windows and
- * behind the activation while it is brought in. A warp makes 64 pixels of x. */
+ * behind the activation while it is brought in. A warp makes 32 pixels of x. */
 #include "cuda/conv_patch.cuh"
 
 namespace
@@ -45,10 +45,7 @@ __device__ inline void spread_patch(const pc__cuda_conv &s, const cut &c, const 
 #pragma unroll
         for (int q = 0; q < POOL * POOL; q++) {
             const int r = row * POOL + q / POOL - first, w = column * POOL + q % POOL - left;
-            eight<T> here;
-#pragma unroll
-            for (int j = 0; j < EIGHT; j++)
-                here.at[j].bits = most.at[j] == q ? value.at[j].bits : (uint16_t)0;
+            const eight<T> here = only(value, most, (unsigned)q);
             if ((unsigned)r < (unsigned)c.height && (unsigned)w < (unsigned)c.width)
                 *(eight<T> *)(patch + spot<NC>(r * c.width + w, chunk)) = here;
         }
@@ -59,7 +56,7 @@ template <class T, int NC, int NT, int POOL>
 __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv s, const cut c, const back_data<T> d)
 {
     extern __shared__ __align__(128) char shared[];
-    constexpr int N = NT * 8, MT = NT == 4 ? 4 : 2, ROWS = MT * 16;
+    constexpr int N = NT * 8, MT = 2, ROWS = MT * 16;
     const int taps = s.kh * s.kw, lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, begin = blockIdx.y * N;
     const int total = (int)s.n * c.bands;
     char *weights = shared, *patch = shared + taps * N * NC * 16;
@@ -87,7 +84,8 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
             t.clear();
             for (int r = 0; r < s.kh; r++)
                 for (int q = 0; q < s.kw; q++)
-                    t.add(patch, weights, pixels, (s.kh - 1 - r) * c.width + s.kw - 1 - q, (r * s.kw + q) * N);
+                    t.add(address_of(patch), address_of(weights), pixels, (s.kh - 1 - r) * c.width + s.kw - 1 - q,
+                          (r * s.kw + q) * N);
 #pragma unroll
             for (int q = 0; q < MT * 2; q++) {
                 const int at = tile * ROWS + lane / 4 + q * 8;
@@ -127,7 +125,7 @@ cut cut_for(const pc__cuda_conv *s)
 {
     int rows = 256 / s->w;
     rows = rows < 1 ? 1 : rows < s->h ? rows : s->h;
-    while (rows > 1 && (s->n * over(s->h, rows) < 2 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+    while (rows > 1 && (s->n * over(s->h, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
         rows--;
     return cut_of(s, rows);
 }
@@ -137,8 +135,7 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const back_data<T> &d)
 {
     const cut c = cut_for(s);
     const size_t shared = bytes_for(s, c);
-    const int tiles = over((long long)c.rows * s->w, NT == 4 ? 64 : 32),
-              warps = tiles < 8 ? tiles : over(tiles, over(tiles, 8));
+    const int tiles = over((long long)c.rows * s->w, 32), warps = tiles < 8 ? tiles : over(tiles, over(tiles, 8));
     const int bands = (int)s->n * c.bands, blocks = over(blocks_for(s, shared, 2), over(s->c, NT * 8));
     const dim3 grid((unsigned)(bands < blocks ? bands : blocks), (unsigned)over(s->c, NT * 8));
     (void)cudaFuncSetAttribute(patch_input_kernel<T, NC, NT, POOL>, cudaFuncAttributeMaxDynamicSharedMemorySize,

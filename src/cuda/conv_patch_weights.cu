@@ -48,10 +48,7 @@ template <class T, int POOL> struct gradient_item {
 #pragma unroll
         for (int q = 0; q < POOL * POOL; q++) {
             const int p = (row * POOL + q / POOL) * s.yw * POOL + column * POOL + q % POOL;
-            eight<T> here;
-#pragma unroll
-            for (int j = 0; j < EIGHT; j++)
-                here.at[j].bits = most.at[j] == q ? value.at[j].bits : (uint16_t)0;
+            const eight<T> here = only(value, most, (unsigned)q);
             if (p < pixels)
                 *(eight<T> *)(g + spot<GC>(p, item % GC)) = here;
         }
@@ -65,21 +62,21 @@ template <class T, int POOL> struct gradient_item {
 
 /* sum[channel][output] += x[pixel + away][channel] g[pixel][output] over the band. */
 template <class T>
-__device__ inline void multiply(float (&sum)[2][8][4], const char *patch, const char *g, const int *table, int pixels,
+__device__ inline void multiply(float (&sum)[2][8][4], unsigned patch, unsigned g, const int *table, int pixels,
                                 int away)
 {
 #if TENSOR_UNITS
     const int lane = threadIdx.x % LANES;
-    const unsigned right = spot<GC>(lane % 16, lane / 16);
+    const unsigned right = g + spot<GC>(lane % 16, lane / 16);
     for (int k = 0; k < pixels; k += 16) {
-        const unsigned left = spot<XC>(table[k + lane % 8 + lane / 16 * 8] + away, lane / 8 % 2);
+        const unsigned left = patch + spot<XC>(table[k + lane % 8 + lane / 16 * 8] + away, lane / 8 % 2);
         unsigned a[2][4];
-        take_squares<true>(a[0], patch + left);
-        take_squares<true>(a[1], patch + (left ^ 32));
+        take_squares<true>(a[0], left);
+        take_squares<true>(a[1], left ^ 32);
 #pragma unroll
         for (int j = 0; j < 8; j += 2) {
             unsigned b[4];
-            take_squares<true>(b, g + (right ^ (j * 16)) + k * GC * 16);
+            take_squares<true>(b, (right ^ (j * 16)) + k * GC * 16);
             const unsigned first[2] = {b[0], b[1]}, second[2] = {b[2], b[3]};
 #pragma unroll
             for (int i = 0; i < 2; i++) {
@@ -143,7 +140,7 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
             next.load(s, d, start, count, threadIdx.x);
         }
         if (turn >= 0)
-            multiply<T>(sum, patches + turn % 2 * x_bytes, g, table, d.pixels, away);
+            multiply<T>(sum, address_of(patches + turn % 2 * x_bytes), address_of(g), table, d.pixels, away);
     }
     const int depth = s.kh * s.kw * s.c;
     float *to = d.sums + (long long)blockIdx.x * (depth + 1) * s.o;

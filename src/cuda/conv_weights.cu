@@ -13,8 +13,8 @@
 #define SUMS_MOST ((size_t)64 << 20) /* bytes of the pieces' sums */
 #define PIECE_LEAST 4                /* steps that make a piece worth a block */
 #define STEPS_MANY 512               /* for each multiprocessor: worth half as many pieces again */
-#define REDUCE_ACROSS 32
-#define REDUCE_DOWN 16
+#define REDUCE_THREADS 512
+#define REDUCE_MANY 8192     /* elements that make blocks enough where each has 32 */
 #define DIMENSION_MOST 65535 /* of a grid, across and up */
 
 namespace
@@ -253,26 +253,36 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (W
         }
 }
 
-/* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces; REDUCE_DOWN threads share an element. */
-template <class S, class T>
-__global__ void __launch_bounds__(REDUCE_ACROSS *REDUCE_DOWN)
+/* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces: a block has ACROSS elements, and DOWN threads share
+ * each. */
+template <class S, class T, int ACROSS>
+__global__ void __launch_bounds__(REDUCE_THREADS)
     reduce_kernel(const pc__cuda_conv s, const S *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
 {
-    __shared__ S parts[REDUCE_DOWN][REDUCE_ACROSS];
+    constexpr int DOWN = REDUCE_THREADS / ACROSS, STEP = 8;
+    __shared__ S parts[DOWN][ACROSS + 1];
     pc::wait_for_earlier();
     pc::let_next_start();
-    const int count = (depth + 1) * s.o, i = blockIdx.x * REDUCE_ACROSS + threadIdx.x;
+    const int down = threadIdx.x / ACROSS, across = threadIdx.x % ACROSS;
+    const int count = (depth + 1) * s.o, i = blockIdx.x * ACROSS + across;
     S sum = 0;
     if (i < count)
 #pragma unroll 4
-        for (int piece = threadIdx.y; piece < pieces; piece += REDUCE_DOWN)
+        for (int piece = down; piece < pieces; piece += DOWN)
             sum += sums[(long long)piece * count + i];
-    parts[threadIdx.y][threadIdx.x] = sum;
+    parts[down][across] = sum;
     __syncthreads();
-    if (threadIdx.y > 0 || i >= count)
+#pragma unroll
+    for (int part = STEP; part < DOWN; part += STEP)
+        sum += down < STEP ? parts[part + down][across] : S(0);
+    if (down < STEP)
+        parts[down][across] = sum;
+    __syncthreads();
+    if (down > 0 || i >= count)
         return;
-    for (int part = 1; part < REDUCE_DOWN; part++)
-        sum += parts[part][threadIdx.x];
+#pragma unroll
+    for (int part = 1; part < STEP; part++)
+        sum += parts[part][across];
     const int k = i / s.o, o = i - k * s.o;
     if (k == depth && dbias)
         dbias[o] = T(sum);
@@ -349,9 +359,10 @@ template <class S, class T>
 void reduce(cudaStream_t queue, const pc__cuda_conv *s, const void *sums, int depth, int pieces, void *dweight,
             void *dbias)
 {
-    const unsigned grid = (unsigned)pieces_of((long long)(depth + 1) * s->o, REDUCE_ACROSS);
-    pc::start_grid(reduce_kernel<S, T>, dim3(grid), dim3(REDUCE_ACROSS, REDUCE_DOWN), 0, queue, s->early, *s,
-                   (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
+    const long long count = (long long)(depth + 1) * s->o;
+    const int across = count < REDUCE_MANY ? 8 : 32;
+    pc::start(across == 8 ? reduce_kernel<S, T, 8> : reduce_kernel<S, T, 32>, (unsigned)pieces_of(count, across),
+              REDUCE_THREADS, queue, s->early, *s, (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
 }
 
 template <class T>

@@ -49,12 +49,39 @@ static void say_driver(int runtime, int driver)
                  runtime % 1000 / 10);
 }
 
+/* What CUDA's word for it does not say: where it comes from, and the way out. */
+static const struct {
+    cudaError_t status;
+    const char *words;
+} ways_out[] = {
+    {cudaErrorSystemDriverMismatch, "after an upgrade libcuda.so.1 and the kernel module are of different releases: "
+                                    "restart the machine"},
+    {cudaErrorSystemNotReady, "on machines with NVSwitch the fabric manager must run: systemctl start "
+                              "nvidia-fabricmanager"},
+    {cudaErrorCompatNotSupportedOnDevice,
+     "a cuda-compat libcuda.so.1 is found first, which this GPU cannot use: take it out "
+     "of LD_LIBRARY_PATH, update the driver"},
+    {cudaErrorStubLibrary, "the libcuda.so.1 that is found first is the toolkit's stub: take its stubs folder out of "
+                           "LD_LIBRARY_PATH"},
+    {cudaErrorOperatingSystem,
+     "the device files /dev/nvidia* cannot be opened: ls -l /dev/nvidia*; in a container, let "
+     "them in"},
+    {cudaErrorDevicesUnavailable,
+     "the GPU is in exclusive or prohibited mode and another process has it: nvidia-smi -q -d "
+     "COMPUTE"},
+    {cudaErrorUnknown, "often /dev/nvidia-uvm is missing (nvidia-modprobe -u -c=0), or a suspend broke the module "
+                       "nvidia_uvm: unload and load it"},
+};
+
 static void say_none(cudaError_t status)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *words = NULL;
+    for (int i = 0; i < PC__COUNT(ways_out); i++)
+        if (ways_out[i].status == status)
+            words = ways_out[i].words;
     if (status != cudaSuccess && status != cudaErrorNoDevice)
-        snprintf(why_none, sizeof why_none, "CUDA does not start: %s (%s)", cudaGetErrorString(status),
-                 cudaGetErrorName(status));
+        snprintf(why_none, sizeof why_none, "CUDA does not start: %s (%s)%s%s", cudaGetErrorString(status),
+                 cudaGetErrorName(status), words ? "; " : "", words ? words : "");
     else if (visible)
         snprintf(why_none, sizeof why_none, "no GPU is visible (CUDA_VISIBLE_DEVICES=%.160s)", visible);
     else

@@ -37,6 +37,12 @@ static const pc__backend backend = {
     .kernels = pc__cuda_kernels,
 };
 
+static bool is_on(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && value[0] && strcmp(value, "0") != 0;
+}
+
 PC_API const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n);
 const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n)
 {
@@ -49,7 +55,8 @@ const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n
         return NULL;
     }
     pc__cuda_host_set(host);
-    const char *sync = getenv("PARACORD_CUDA_SYNC");
-    pc__cuda_sync = sync && sync[0] && strcmp(sync, "0") != 0;
+    pc__cuda_sync = is_on("PARACORD_CUDA_SYNC");
+    if (is_on("PARACORD_NVTX"))
+        pc__cuda_nvtx_start(host);
     return &backend;
 }

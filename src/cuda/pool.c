@@ -4,12 +4,13 @@
 #include "cuda/cuda.h"
 #include "ops/pool2d.h"
 
-static pc__cuda_pool windows(const pc_call *call)
+static pc__cuda_pool windows(const pc_stream *stream, const pc_call *call)
 {
     const pc__pool2d_attributes *a = call->attributes;
     const pc_pool2d_spec *spec = &a->spec;
     const int64_t *x = a->in_shape;
     return (pc__cuda_pool){.dtype = call->in[0]->dtype,
+                           .early = pc__cuda_early(stream),
                            .n = x[0],
                            .h = x[2],
                            .w = x[3],
@@ -26,7 +27,7 @@ static pc__cuda_pool windows(const pc_call *call)
 
 pc_status pc__cuda_op_max_pool2d(pc_stream *stream, const pc_call *call)
 {
-    const pc__cuda_pool s = windows(call);
+    const pc__cuda_pool s = windows(stream, call);
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_max_pool(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]),
@@ -36,7 +37,7 @@ pc_status pc__cuda_op_max_pool2d(pc_stream *stream, const pc_call *call)
 
 pc_status pc__cuda_op_max_pool2d_backward(pc_stream *stream, const pc_call *call)
 {
-    const pc__cuda_pool s = windows(call);
+    const pc__cuda_pool s = windows(stream, call);
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_max_pool_backward(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->in[1]),
@@ -46,7 +47,7 @@ pc_status pc__cuda_op_max_pool2d_backward(pc_stream *stream, const pc_call *call
 
 pc_status pc__cuda_op_avg_pool2d(pc_stream *stream, const pc_call *call)
 {
-    const pc__cuda_pool s = windows(call);
+    const pc__cuda_pool s = windows(stream, call);
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_avg_pool(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]));
@@ -55,7 +56,7 @@ pc_status pc__cuda_op_avg_pool2d(pc_stream *stream, const pc_call *call)
 
 pc_status pc__cuda_op_avg_pool2d_backward(pc_stream *stream, const pc_call *call)
 {
-    const pc__cuda_pool s = windows(call);
+    const pc__cuda_pool s = windows(stream, call);
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_avg_pool_backward(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]));

@@ -4,6 +4,7 @@
 #include "cuda/pool.h"
 
 #include "cuda/half.cuh"
+#include "cuda/early.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -49,6 +50,7 @@ __global__ void __launch_bounds__(THREADS) max_kernel(const pc__cuda_pool s, con
                                                       int32_t *__restrict__ argmax, long long count)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
@@ -74,6 +76,7 @@ __global__ void __launch_bounds__(THREADS)
                         T *__restrict__ dx, long long count)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
@@ -97,6 +100,7 @@ __global__ void __launch_bounds__(THREADS)
     average_kernel(const pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y, long long count)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
@@ -114,6 +118,7 @@ __global__ void __launch_bounds__(THREADS)
     average_backward_kernel(const pc__cuda_pool s, const T *__restrict__ dy, T *__restrict__ dx, long long count)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
@@ -145,26 +150,28 @@ template <class T> struct pooling {
     static void max(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
     {
         const long long count = outputs(s);
-        max_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)x, (T *)y, argmax, count);
+        pc::start(max_kernel<T>, blocks(count), THREADS, queue, s->early, *s, (const T *)x, (T *)y, argmax, count);
     }
 
     static void max_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
                              void *dx)
     {
         const long long count = inputs(s);
-        max_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)dy, argmax, (T *)dx, count);
+        pc::start(max_backward_kernel<T>, blocks(count), THREADS, queue, s->early, *s, (const T *)dy, argmax, (T *)dx,
+                  count);
     }
 
     static void average(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y)
     {
         const long long count = outputs(s);
-        average_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)x, (T *)y, count);
+        pc::start(average_kernel<T>, blocks(count), THREADS, queue, s->early, *s, (const T *)x, (T *)y, count);
     }
 
     static void average_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, void *dx)
     {
         const long long count = inputs(s);
-        average_backward_kernel<<<blocks(count), THREADS, 0, queue>>>(*s, (const T *)dy, (T *)dx, count);
+        pc::start(average_backward_kernel<T>, blocks(count), THREADS, queue, s->early, *s, (const T *)dy, (T *)dx,
+                  count);
     }
 };
 

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct pc__cuda_pool {
-    int dtype;
+    int dtype, early; /* early.cuh */
     int64_t n, h, w, c, oh, ow;
     int kh, kw, sh, sw, ph, pw;
 } pc__cuda_pool;

@@ -8,7 +8,7 @@ static pc_status launch(pc_stream *stream, const pc_call *call, pc__cuda_gradien
 {
     if (!g->count)
         return PC_OK;
-    pc__cuda_unscale(pc__cuda_queue(stream), g, dtype, blocks);
+    pc__cuda_unscale(pc__cuda_queue(stream), pc__cuda_early(stream), g, dtype, blocks);
     g->count = 0;
     return pc__cuda_launched(call);
 }
@@ -37,13 +37,14 @@ pc_status pc__cuda_op_unscale(pc_stream *stream, const pc_call *call)
 
 pc_status pc__cuda_op_count_clean(pc_stream *stream, const pc_call *call)
 {
-    pc__cuda_count_clean(pc__cuda_queue(stream), pc__data(call->in[0]), pc__data(call->out[0]));
+    pc__cuda_count_clean(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->in[0]), pc__data(call->out[0]));
     return pc__cuda_launched(call);
 }
 
 pc_status pc__cuda_op_scale_update(pc_stream *stream, const pc_call *call)
 {
     const pc__scale_attributes *a = call->attributes;
-    pc__cuda_scale_update(pc__cuda_queue(stream), pc__data(call->out[0]), a->growth, a->backoff, a->interval);
+    pc__cuda_scale_update(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->out[0]), a->growth, a->backoff,
+                          a->interval);
     return pc__cuda_launched(call);
 }

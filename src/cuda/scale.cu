@@ -2,6 +2,7 @@
  * from where each one's blocks start, as in step.cu. Whoever finds something writes the same 1. */
 #include "cuda/scale.h"
 
+#include "cuda/early.cuh"
 #include "cuda/half.cuh"
 
 #define THREADS 256
@@ -26,6 +27,7 @@ __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant_
     T *x = (T *)g.data[low];
     const int64_t from = (int64_t)(blockIdx.x - g.starts[low]) * PC__UNSCALE_PIECE;
     const int64_t to = from + PC__UNSCALE_PIECE < g.n[low] ? from + PC__UNSCALE_PIECE : g.n[low];
+    pc::wait_for_earlier();
     const M inverse = M(1 / g.numbers[SCALE]);
     bool found = false;
 #pragma unroll 4
@@ -40,11 +42,13 @@ __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant_
 
 __global__ void count_clean_kernel(const float *numbers, int64_t *counter)
 {
+    pc::wait_for_earlier();
     *counter += numbers[FOUND] == 0;
 }
 
 __global__ void scale_update_kernel(float *numbers, float growth, float backoff, float interval)
 {
+    pc::wait_for_earlier();
     const float clean = numbers[CLEAN] + 1;
     const bool found = numbers[FOUND] != 0, grows = !found && clean >= interval;
     const float next = numbers[SCALE] * (found ? backoff : grows ? growth : 1);
@@ -53,29 +57,34 @@ __global__ void scale_update_kernel(float *numbers, float growth, float backoff,
     numbers[FOUND] = 0;
 }
 
+template <class T> void unscale(cudaStream_t queue, int early, const pc__cuda_gradients *g, unsigned blocks)
+{
+    (void)pc::start(unscale_kernel<T>, blocks, THREADS, queue, early, *g);
+}
+
 } // namespace
 
-void pc__cuda_unscale(cudaStream_t queue, const pc__cuda_gradients *g, int dtype, unsigned blocks)
+void pc__cuda_unscale(cudaStream_t queue, int early, const pc__cuda_gradients *g, int dtype, unsigned blocks)
 {
     static_assert(sizeof *g <= 4096, "the arguments of a kernel");
     switch (dtype) {
     case PC__CUDA_F16:
-        return unscale_kernel<pc::f16><<<blocks, THREADS, 0, queue>>>(*g);
+        return unscale<pc::f16>(queue, early, g, blocks);
     case PC__CUDA_BF16:
-        return unscale_kernel<pc::bf16><<<blocks, THREADS, 0, queue>>>(*g);
+        return unscale<pc::bf16>(queue, early, g, blocks);
     case PC__CUDA_F32:
-        return unscale_kernel<float><<<blocks, THREADS, 0, queue>>>(*g);
+        return unscale<float>(queue, early, g, blocks);
     default:
-        return unscale_kernel<double><<<blocks, THREADS, 0, queue>>>(*g);
+        return unscale<double>(queue, early, g, blocks);
     }
 }
 
-void pc__cuda_count_clean(cudaStream_t queue, const float *numbers, int64_t *counter)
+void pc__cuda_count_clean(cudaStream_t queue, int early, const float *numbers, int64_t *counter)
 {
-    count_clean_kernel<<<1, 1, 0, queue>>>(numbers, counter);
+    (void)pc::start(count_clean_kernel, 1, 1, queue, early, numbers, counter);
 }
 
-void pc__cuda_scale_update(cudaStream_t queue, float *numbers, float growth, float backoff, float interval)
+void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, float growth, float backoff, float interval)
 {
-    scale_update_kernel<<<1, 1, 0, queue>>>(numbers, growth, backoff, interval);
+    (void)pc::start(scale_update_kernel, 1, 1, queue, early, numbers, growth, backoff, interval);
 }

@@ -19,10 +19,10 @@ typedef struct pc__cuda_gradients {
     float *numbers;
 } pc__cuda_gradients;
 
-/* All of one dtype, in `blocks` blocks. */
-void pc__cuda_unscale(cudaStream_t queue, const pc__cuda_gradients *gradients, int dtype, unsigned blocks);
-void pc__cuda_count_clean(cudaStream_t queue, const float *numbers, int64_t *counter);
-void pc__cuda_scale_update(cudaStream_t queue, float *numbers, float growth, float backoff, float interval);
+/* All of one dtype, in `blocks` blocks. early: see early.cuh. */
+void pc__cuda_unscale(cudaStream_t queue, int early, const pc__cuda_gradients *gradients, int dtype, unsigned blocks);
+void pc__cuda_count_clean(cudaStream_t queue, int early, const float *numbers, int64_t *counter);
+void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, float growth, float backoff, float interval);
 
 #ifdef __cplusplus
 }

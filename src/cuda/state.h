@@ -80,7 +80,7 @@ typedef struct pc__cuda_state {
     pc__cuda_stream face; /* first: what kernels see */
     pc_stream *stream;
     cudaStream_t own;
-    unsigned *counters; /* outside recordings */
+    unsigned *counters;   /* outside recordings */
     pthread_mutex_t lock; /* over all below: waits come from any thread */
 
     pc__cuda_mark mark[PC__CUDA_MARKS]; /* a ring, the oldest first */
@@ -186,7 +186,7 @@ typedef struct pc__cuda_graph {
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
     unsigned *counters;
-    void **scratch;         /* all that steps were given */
+    void **scratch; /* all that steps were given */
     int scratches, scratch_room;
     pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of them: the largest of each level */
 } pc__cuda_graph;
@@ -206,5 +206,12 @@ void pc__cuda_graph_drop(pc__cuda_graph *g);
 
 /* PARACORD_CUDA_SYNC=1: wait after every piece of work, so that errors name it. */
 extern bool pc__cuda_sync;
+
+/* PARACORD_NVTX=1: what is queued, and the program's ranges, are NVTX ranges of the domain "Paracord" for NVIDIA's
+ * tools (nvtx.c). Start comes once; push and pop only where pc__cuda_nvtx says so. */
+extern bool pc__cuda_nvtx;
+void pc__cuda_nvtx_start(const pc__host_api *host);
+void pc__cuda_nvtx_push(const char *name);
+void pc__cuda_nvtx_pop(void);
 
 #endif

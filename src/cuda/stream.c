@@ -118,6 +118,8 @@ pc_status pc__cuda_queue_begin(pc__cuda_queuing *q)
     PC__TRY(name_work(q));
     if (pc__cuda_tracing() && !q->stream->recording)
         PC__TRY(pc__cuda_timed_begin(q));
+    if (pc__cuda_nvtx)
+        pc__cuda_nvtx_push(q->work->name);
     return PC_OK;
 }
 
@@ -134,6 +136,8 @@ static pc_status finish_now(pc__cuda_queuing *q)
 
 pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
 {
+    if (pc__cuda_nvtx)
+        pc__cuda_nvtx_pop();
     if (q->start)
         pc__cuda_timed_end(q);
     if (status != PC_OK || q->stream->recording)

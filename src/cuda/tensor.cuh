@@ -72,11 +72,11 @@ __device__ inline void add_tensor(float (&sum)[4], const unsigned (&a)[4], const
 }
 
 /* Four squares of 8 x 8 16-bit numbers: lane i points to row i % 8 of square i / 8, 16 bytes; a thread gets of each row
- * lane / 4 the numbers at 2 (lane % 4) and behind it. TURNED: of each column lane / 4, rows 2 (lane % 4) and behind it.
+ * lane / 4 the numbers at 2 (lane % 4) and behind it (addresses in shared memory's own space). TURNED: of each column
+ * lane / 4, rows 2 (lane % 4) and behind it.
  */
-template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], const void *row)
+template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], unsigned at)
 {
-    const unsigned at = (unsigned)__cvta_generic_to_shared(row);
     if (TURNED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -87,6 +87,11 @@ template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], co
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                      : "r"(at)
                      : "memory");
+}
+
+template <bool TURNED> __device__ inline void take_squares(unsigned (&to)[4], const void *row)
+{
+    take_squares<TURNED>(to, (unsigned)__cvta_generic_to_shared(row));
 }
 
 /* Elements from global to shared memory while the thread goes on; zeros where `there` is false, but `from` is read

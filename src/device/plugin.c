@@ -44,6 +44,7 @@ static const pc__host_api host = {
     .trace_work_done = pc__trace_work_done,
     .now = pc__now,
     .matmul_precision = pc_matmul_precision,
+    .trace_ranges_set = pc__trace_ranges_set,
 };
 
 static bool ask(const char *path, pc__plugin_entry entry)

@@ -81,7 +81,7 @@ pc_status pc__device_check(pc_device device, const char *who)
 {
     if (device.type == PC_CPU && device.index == 0)
         return PC_OK;
-    char name[PC_DEVICE_NAME_MAX], there[256], why[256] = "";
+    char name[PC_DEVICE_NAME_MAX], there[256], why[384] = "";
     bool known = device.type >= 0 && device.type < PC_DEVICE_TYPES;
     int count = known ? pc_device_count(device.type, why, sizeof why) : 0;
     if (device.index >= 0 && device.index < count)

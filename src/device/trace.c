@@ -102,9 +102,21 @@ void pc_trace_mark(const char *name)
         pc__trace_mark(name, NULL, pc__site_here());
 }
 
+static _Atomic(const pc__trace_ranges *) others;
+
+void pc__trace_ranges_set(const pc__trace_ranges *ranges)
+{
+    atomic_store_explicit(&others, ranges, memory_order_release);
+}
+
 pc_trace_range pc_trace_range_open(const char *name)
 {
-    pc_trace_range range = {name, true, 0, 0};
+    pc_trace_range range = {.name = name, .open = true};
+    const pc__trace_ranges *other = atomic_load_explicit(&others, memory_order_acquire);
+    if (other) {
+        other->push(name);
+        range.pushed_ = true;
+    }
     if (pc__tracing()) {
         range.site_ = pc__site_here();
         range.started_ = pc__now();
@@ -121,5 +133,7 @@ void pc_trace_range_close(pc_trace_range *range)
                                               .ended = pc__now(),
                                               .device = {-1, 0},
                                               .site = range->site_});
+    if (range->open && range->pushed_)
+        atomic_load_explicit(&others, memory_order_acquire)->pop();
     range->open = false;
 }

@@ -50,6 +50,14 @@ typedef struct pc__trace_host {
 } pc__trace_host;
 void pc__trace_host_done(const pc__trace_host *event);
 
+/* Whoever else wants the program's ranges (PC_TRACE_RANGE), as they open and close in each thread, trace or not: the
+ * CUDA plug-in, for NVTX. Set once; NULL at first. */
+typedef struct pc__trace_ranges {
+    void (*push)(const char *name);
+    void (*pop)(void);
+} pc__trace_ranges;
+void pc__trace_ranges_set(const pc__trace_ranges *ranges);
+
 /* A mark without length in the calling thread's row: "out of memory", "graph captured". */
 void pc__trace_mark(const char *name, const char *note, pc__site site);
 

@@ -3,6 +3,7 @@
 
 #include "probe/ask.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct reader {
@@ -39,7 +40,7 @@ static void read_fact(reader *r, const char *name, bool known, const char *value
         pc__fact_unknown(r->m, fact, "%s", value);
     else if (!row || row->unit == PC_UNIT_TEXT)
         pc__fact_text(r->m, fact, value);
-    else if (end != value && !*end)
+    else if (end != value && !*end && isfinite(number) && (number >= 0 || row->unit == PC_UNIT_CELSIUS))
         pc__fact_number(fact, number);
     else
         pc__fact_unknown(r->m, fact, "the driver says \"%s\"", value);
@@ -68,8 +69,10 @@ static void read_process(reader *r, const char *words)
         pc__fact_unknown(r->m, &p->memory, "the driver does not tell");
     else
         pc__fact_number(&p->memory, strtod(memory, NULL));
+    /* the driver counts processes as the host does: in a container the number may be another one's */
+    bool own = r->m->public.container.known && !strcmp(r->m->public.container.text, "none");
     snprintf(path, sizeof path, "proc/%lld/comm", pid);
-    if (pc__root_line(r->m->root, path, name, sizeof name))
+    if (own && pc__root_line(r->m->root, path, name, sizeof name))
         p->name = pc__keep(r->m, name);
 }
 
@@ -149,6 +152,8 @@ static void read_line(void *context, char *line)
         read_link(r, words);
     } else if (!strcmp(line, "mig")) {
         read_mig(r, words);
+    } else if (!strcmp(line, "lost")) {
+        r->m->public.lost = pc__keepf(r->m, "GPU %s", words);
     } else if (!strcmp(line, "hang")) {
         snprintf(r->hung, sizeof r->hung, "%.127s", words);
     } else if (!strcmp(line, "cuda") && sscanf(words, "%d %47s", &index, address) == 2) {
@@ -209,6 +214,8 @@ static bool ask(pc__machine *m, reader *r, bool again)
     if (!done) {
         m->public.hung = pc__keep(m, hung[0] ? hung : "the driver's library");
         pc__text_add(&t.kept, "hang %s\n", m->public.hung);
+    }
+    if (!done || !again) { /* only who takes samples keeps the child */
         pc__asker_end(m->asker);
         m->asker = NULL;
     }
@@ -227,7 +234,7 @@ static void explain(pc__machine *m, const reader *r, const char *why_none)
     nvml = cut ? cut : nvml ? nvml : why_none;
     for (int i = 0; i < machine->device_count; i++) {
         pc_probe_device *d = &machine->devices[i];
-        const char *why = d->nvidia ? nvml : "only NVIDIA's driver is asked for it";
+        const char *why = d->nvidia ? nvml : "its driver does not tell, or is not asked";
         if (d->nvidia && !d->index_cuda.known && r->cuda)
             pc__fact_unknown(m, &d->index_cuda, "CUDA does not see it in this environment (CUDA_VISIBLE_DEVICES)");
         else if (d->nvidia && !d->index_cuda.known && machine->cuda_init.known)
@@ -262,6 +269,7 @@ static void forget(pc__machine *m, pc_probe_device *d)
         if (pc_device_fact(i)->changes)
             pc__fact_unknown(m, (pc_fact *)((char *)d + pc_device_fact(i)->offset), "the driver did not say");
     d->process_count = 0;
+    pc__fact_unknown(m, &d->processes_known, "the driver did not say");
 }
 
 pc_status pc_machine_sample(pc_machine *machine)
@@ -271,6 +279,7 @@ pc_status pc_machine_sample(pc_machine *machine)
     int64_t total, free_bytes;
     if (pc__root_space(m->root, "dev/shm", &total, &free_bytes))
         pc__fact_number(&machine->shared_memory_free, (double)free_bytes);
+    pc__probe_amd(m);
     if (!pc__root_live(m->root) || m->options.without_driver || !worth_asking(m))
         return PC_OK;
     for (int i = 0; i < machine->device_count; i++)

@@ -2,6 +2,7 @@
 #include "probe/probe.h"
 
 #include <errno.h>
+#include <math.h>
 
 static void add_string(pc__text *out, const char *text)
 {
@@ -19,7 +20,7 @@ static void add_fact(pc__text *out, const pc_fact_row *row, const pc_fact *fact)
         pc__json_string(out, fact->text);
     else if (row && row->unit == PC_UNIT_YES_NO)
         pc__text_add(out, "%s", fact->number != 0 ? "true" : "false");
-    else if (fact->number == (double)(int64_t)fact->number)
+    else if (fabs(fact->number) < 9e15 && fact->number == (double)(int64_t)fact->number)
         pc__text_add(out, "%lld", (long long)fact->number);
     else
         pc__json_number(out, fact->number);

@@ -112,8 +112,10 @@ static bool in_folder(void *context, const char *folder)
         /* /lib and /usr/lib are mostly one folder */
         const char *usr = !strncmp(folder, "usr/", 4) ? folder + 4 : folder;
         const char *first = !strncmp(s->folder, "usr/", 4) ? s->folder + 4 : s->folder;
+        const char *version = version_of(s, folder);
         if (strcmp(usr, first))
-            snprintf(s->others + used, sizeof s->others - used, "%s/%s/%s", used ? " " : "", folder, s->name);
+            snprintf(s->others + used, sizeof s->others - used, "%s/%s/%s (%s)", used ? " " : "", folder, s->name,
+                     version ? version : "?");
     }
     return true;
 }

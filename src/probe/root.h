@@ -35,6 +35,7 @@ typedef void (*pc__root_each)(void *context, const char *name);
 pc__root *pc__root_open(const char *path, bool recording);
 void pc__root_close(pc__root *root);
 bool pc__root_live(const pc__root *root);
+bool pc__root_starved(const pc__root *root); /* memory ran out while something was read */
 
 /* The first n - 1 bytes of a file, ended by 0; the length, or -1 when it cannot be read (errno says why). */
 ssize_t pc__root_read(pc__root *root, const char *path, char *text, size_t n);
@@ -73,7 +74,7 @@ const char *pc__root_env(pc__root *root, const char *name);
 void pc__root_note(pc__root *root, const char *path, const char *content);
 
 /* What was read as a recording. */
-pc_status pc__root_write(const pc__root *root, const char *path);
+pc_status pc__root_write(pc__root *root, const char *path);
 
 /* root_recording.c: read a recording; the entries are sorted by path. */
 pc_status pc__recording_read(const char *path, pc__root_entry **entries, int *count);

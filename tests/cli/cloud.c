@@ -163,6 +163,55 @@ static void run_prints_and_runs_nothing(void **state)
     assert_prints("/aws/service/neuron/");
 }
 
+static void put_program(const char *folder, const char *name, const char *script)
+{
+    mkdir(folder, 0777);
+    put_bytes(folder, name, script, strlen(script));
+    assert_int_equal(chmod(joined(folder, name).s, 0755), 0);
+}
+
+/* The printed script with aws, ssh and rsync that only write down how they are called: whether the work goes well,
+ * fails or is stopped, the last thing it does is end the machine. */
+static void the_script_ends_the_machine(void **state)
+{
+    (void)state;
+    static const char *const works[] = {"true", "exit 7", "kill -INT $PPID; sleep 5"};
+    test_path bin = joined(root.s, "played");
+    char script[3 * PATH_MAX], line[3 * PATH_MAX];
+    run(&e, "cloud", "run", "g6.xlarge", "--data", "faces", "--command", "the work");
+    assert_went_well(&e);
+    put_bytes(root.s, "start.sh", e.out, strlen(e.out));
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        unlink(joined(root.s, "calls").s);
+        snprintf(
+            script, sizeof script,
+            "#!/bin/sh\necho \"aws $*\" >>%s/calls\ncase \"$*\" in *run-instances*) echo i-123 ;; *describe*) echo "
+            "1.2.3.4 ;; esac\n",
+            root.s);
+        put_program(bin.s, "aws", script);
+        snprintf(script, sizeof script, "#!/bin/sh\necho \"rsync $*\" >>%s/calls\n", root.s);
+        put_program(bin.s, "rsync", script);
+        snprintf(script, sizeof script,
+                 "#!/bin/sh\necho \"ssh $*\" >>%s/calls\ncase \"$*\" in *'the work'*) %s ;; esac\n", root.s, works[i]);
+        put_program(bin.s, "ssh", script);
+        snprintf(line, sizeof line, "cd %s && PATH=%s:$PATH sh start.sh", root.s, bin.s);
+        int status = system(line);
+        assert_true(i == 0 ? status == 0 : status != 0);
+        size_t n;
+        char *calls = content(root.s, "calls", &n);
+        const char *last = calls;
+        for (const char *at = calls; (at = strchr(at, '\n')) && at[1]; at++)
+            last = at + 1;
+        assert_non_null(strstr(calls, "ssh ubuntu@1.2.3.4 the work\n"));
+        assert_non_null(strstr(calls, "rsync -az faces/ ubuntu@1.2.3.4:work/\n"));
+        assert_true(i == 0 ? strstr(calls, "rsync -az ubuntu@1.2.3.4:run/ run/\n") != NULL
+                           : strstr(calls, ":run/ run/") == NULL);
+        if (strcmp(last, "aws ec2 terminate-instances --region us-east-1 --instance-ids i-123\n") != 0)
+            fail_msg("%s: the machine is left running:\n%s", works[i], calls);
+        free(calls);
+    }
+}
+
 #if PC_HAVE_CJSON
 
 static const char list_json[] =
@@ -174,10 +223,8 @@ static const char list_json[] =
 /* A command called aws, first on PATH, that does what the script says. */
 static void put_aws(const char *script)
 {
-    test_path bin = joined(root.s, "bin"), aws = joined(bin.s, "aws");
-    mkdir(bin.s, 0777);
-    put_bytes(bin.s, "aws", script, strlen(script));
-    assert_int_equal(chmod(aws.s, 0755), 0);
+    test_path bin = joined(root.s, "bin");
+    put_program(bin.s, "aws", script);
     setenv("PATH", bin.s, 1);
 }
 
@@ -337,6 +384,7 @@ int main(void)
         cmocka_unit_test(cost_adds_up),
         cmocka_unit_test(wrong_words_are_named),
         cmocka_unit_test(run_prints_and_runs_nothing),
+        cmocka_unit_test(the_script_ends_the_machine),
 #if PC_HAVE_CJSON
         cmocka_unit_test(update_takes_prices),
         cmocka_unit_test(update_runs_the_users_aws),

@@ -10,9 +10,10 @@
 
 #define OUTPUT_MAX 65536
 
-static const char *const commands[] = {
-    "train", "eval",  "predict", "show",       "pictures", "pictures check", "trace", "trace view", "trace summary",
-    "add",   "saxpy", "matmul",  "mandelbrot", "devices",  "topo",           "help",  "man",        "completion"};
+static const char *const commands[] = {"train",          "eval",   "predict",    "show",          "pictures",
+                                       "pictures check", "trace",  "trace view", "trace summary", "add",
+                                       "saxpy",          "matmul", "mandelbrot", "devices",       "topo",
+                                       "doctor",         "help",   "man",        "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)

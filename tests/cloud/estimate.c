@@ -66,17 +66,17 @@ static void measured_steps_are_met(void **state)
         const char *arch;
         int size, batch;
         double us;
-    } steps[] = {{"article", 64, 32, 70.1}, {"article", 64, 256, 120},   {"article", 224, 256, 763},
-                 {"two-conv", 64, 32, 252}, {"two-conv", 64, 256, 1152}, {"two-conv", 224, 256, 14384},
-                 {"mlp", 64, 32, 109},      {"mlp", 128, 256, 482},      {"mlp", 224, 256, 1282},
-                 {"lenet", 64, 32, 246},    {"lenet", 64, 256, 1096},    {"lenet", 224, 256, 13390}};
+    } steps[] = {{"article", 64, 32, 62.7}, {"article", 64, 256, 109},   {"article", 224, 256, 637},
+                 {"two-conv", 64, 32, 258}, {"two-conv", 64, 256, 1016}, {"two-conv", 224, 256, 12513},
+                 {"mlp", 64, 32, 108},      {"mlp", 128, 256, 493},      {"mlp", 224, 256, 1288},
+                 {"lenet", 64, 32, 242},    {"lenet", 64, 256, 1092},    {"lenet", 224, 256, 13341}};
     const pc_cloud_gpu *h200 = pc_cloud_find_family(cloud, "p5en")->gpu;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         pc_cloud_work w;
         pc_module *net = pc__arch_new(steps[i].arch, steps[i].size, 1, PC_INIT_GLOROT);
         assert_not_null_ok(net);
         assert_ok(pc__cloud_count(net, steps[i].size, &w));
-        assert_close(pc__cloud_step_time(&w, h200, steps[i].batch) * 1e6 / steps[i].us, 1, 0.19);
+        assert_close(pc__cloud_step_time(&w, h200, steps[i].batch) * 1e6 / steps[i].us, 1, 0.3);
         pc_module_free(net);
     }
 }
@@ -134,8 +134,8 @@ static void estimates_add_up(void **state)
     assert_true(pc_cloud_estimate_job(&job, l40s, price).train < a.train);
     pc_cloud_price unknown = {.usd = NAN};
     assert_true(isnan(pc_cloud_estimate_job(&job, t4, unknown).usd));
-    job.correction = 3; /* of what the GPU does, not of the microsecond that the host takes for a picture */
-    double host = 1e6 * (20 + 8) * 1e-6;
+    job.correction = 3; /* of what the GPU does, not of what the host takes for a picture */
+    double host = 1e6 * (20 + 8) * PC__CLOUD_HOST_SECONDS;
     assert_close((pc_cloud_estimate_job(&job, t4, price).train - host) / (a.train - host), 3, 1e-9);
 }
 
@@ -222,6 +222,31 @@ static void put_gpu(const char *proc, const char *address, const char *model)
     put_bytes(joined(proc, address).s, "information", text, (size_t)n);
 }
 
+/* Who has measured 30,000 pictures/s on a T4 is told 30,000 for it, and less than the plain model for others too. */
+static void a_known_rate_corrects(void **state)
+{
+    (void)state;
+    pc_cloud_job plain, known;
+    const pc_cloud_instance *t4 = pc_cloud_find(cloud, "g4dn.xlarge"), *l4 = pc_cloud_find(cloud, "g6.xlarge");
+    pc_cloud_price price = pc_cloud_price_of(cloud, t4, NULL);
+    pc_cloud_plan plan = {.model = "article", .folder = data.s, .device = "cpu", .seconds = 0.001};
+    assert_ok(pc_cloud_plan_job(cloud, &plan, &plain));
+    plan.known_rate = 30000, plan.known_gpu = "T4";
+    assert_ok(pc_cloud_plan_job(cloud, &plan, &known));
+    assert_string_equal(known.gpu->name, "T4");
+    assert_close(pc_cloud_estimate_job(&known, t4, price).pictures_per_second, 30000, 1e-3);
+    assert_true(pc_cloud_estimate_job(&known, l4, price).pictures_per_second <
+                pc_cloud_estimate_job(&plain, l4, price).pictures_per_second);
+    plan.known_gpu = "V9000";
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_NOT_FOUND, "T4, T4G, A10G");
+    plan.known_gpu = "Trainium";
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "no CUDA");
+    plan.known_gpu = "B300";
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "does not know its rates");
+    plan.known_gpu = NULL;
+    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_ARGUMENT, "needs both");
+}
+
 /* The driver's names for the catalogue's GPUs; several kinds in one machine are none. */
 static void this_gpu_is_known_by_name(void **state)
 {
@@ -262,6 +287,7 @@ int main(void)
         cmocka_unit_test(job_is_counted_and_measured),
         cmocka_unit_test(estimates_add_up),
         cmocka_unit_test(what_cannot_be_estimated_says_why),
+        cmocka_unit_test(a_known_rate_corrects),
         cmocka_unit_test(wrong_plans_are_refused),
         cmocka_unit_test(model_files_are_taken),
         cmocka_unit_test(this_gpu_is_known_by_name),

@@ -5,6 +5,7 @@
 #include <paracord/device.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,30 @@ static void what_is_no_plugin_is_named(void **state)
     none(ask("/proc/self/status", ""), "/proc/self/status cannot be opened: ");
 }
 
+/* What a broken installation or a full disk leaves: a file that is empty, cut off in its head, or no file at all. */
+static void what_is_broken_is_named(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/paracord-plugin-XXXXXX", path[64], head[64] = "\177ELF\2\1\1";
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/libparacord-cuda.so", folder);
+    for (size_t n = 0; n <= sizeof head; n += sizeof head / 2) {
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(head, 1, n, file), n);
+        assert_int_equal(fclose(file), 0);
+        none(ask(folder, ""), "libparacord-cuda.so cannot be opened: ");
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0777), 0);
+    none(ask(folder, ""), "libparacord-cuda.so cannot be opened: ");
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink("/nowhere/it", path), 0); /* a link to a folder that was moved */
+    none(ask(folder, ""), "there is no libparacord-cuda.so");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* Whatever this build and machine have, there are devices or a reason. */
 static void without_a_path_it_searches(void **state)
 {
@@ -109,9 +134,8 @@ static void without_a_path_it_searches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_fits_gives_devices),
-        cmocka_unit_test(one_that_does_not_says_why),
-        cmocka_unit_test(what_is_no_plugin_is_named),
+        cmocka_unit_test(one_that_fits_gives_devices), cmocka_unit_test(one_that_does_not_says_why),
+        cmocka_unit_test(what_is_no_plugin_is_named),  cmocka_unit_test(what_is_broken_is_named),
         cmocka_unit_test(without_a_path_it_searches),
     };
     return cmocka_run_group_tests_name("device.plugin", tests, NULL, NULL);

@@ -11,6 +11,7 @@ house_test(exports ${house}/exports $<TARGET_FILE:paracord> ${PROJECT_SOURCE_DIR
 house_test(size ${house}/size $<TARGET_FILE:paracord>)
 house_test(headers.c ${house}/headers ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} -x c -std=c11 -pedantic)
 house_test(headers.cxx ${house}/headers ${PROJECT_SOURCE_DIR}/include ${PARACORD_CXX} -x c++ -std=c++20)
+house_test(pages ${house}/pages $<TARGET_FILE:paracord_cli> ${PROJECT_SOURCE_DIR})
 house_test(lessons ${house}/lessons ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
 house_test(cloud ${house}/cloud ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(programs ${house}/programs ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)

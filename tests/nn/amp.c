@@ -353,6 +353,79 @@ static void unscaled_first(void **state)
     assert_nothing_left();
 }
 
+/* --- every allocation of a step fails once --- */
+
+static int countdown = -1; /* allocations until one fails */
+
+static bool fails(void)
+{
+    return countdown >= 0 && countdown-- == 0;
+}
+
+static void *failing_alloc(void *context, size_t bytes, size_t alignment)
+{
+    (void)context;
+    void *block = NULL;
+    return !fails() && posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
+}
+
+static void *failing_resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return fails() ? NULL : realloc(block, bytes);
+}
+
+static void failing_free(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+static bool train_a_little(void)
+{
+    pc_module *net =
+        pc_sequential(pc_conv2d(1, 2, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(), pc_linear(8, 1));
+    pc_optimizer *adam = pc_adam(net);
+    pc_scaler *scaler = pc_scaler(test_device(), .initial = 256);
+    bool fine = adam && scaler;
+    PC_SCOPE {
+        pc_tensor *x = pc_rand(PC_SHAPE(2, 1, 6, 6), PC_F32, test_device()), *loss = NULL;
+        pc_tensor *y = pc_ones(PC_SHAPE(2, 1), PC_F32, test_device());
+        PC_AUTOCAST(PC_F16)
+            loss = pc_add(pc_bce_with_logits(pc_forward(net, x), y), pc_mean(pc_forward(net, x)));
+        fine = fine && pc_backward(pc_scaler_scale(scaler, loss)) == PC_OK && pc_scaler_step(scaler, adam) == PC_OK &&
+               pc_scaler_update(scaler) == PC_OK && pc_scaler_value(scaler) == 256;
+    }
+    pc_scaler_free(scaler);
+    pc_optimizer_free(adam);
+    pc_module_free(net);
+    return fine;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    only_on_the_cpu();
+    assert_nothing_left();
+    assert_ok(pc_set_allocator(&(pc_allocator){failing_alloc, failing_resize, failing_free, NULL}));
+    bool reached = true;
+    for (int i = 0; reached; i++) {
+        pc_error_clear();
+        countdown = i;
+        bool fine = train_a_little();
+        reached = countdown < 0;
+        countdown = -1;
+        if (fine == pc_failed())
+            fail_msg("allocation %d failed: %s, and the error says: %s", i, fine ? "all is fine" : "an error",
+                     pc_error_last()->message);
+        if (!reached)
+            assert_true(fine && i > 100);
+        pc_error_clear();
+        assert_nothing_left();
+    }
+    assert_ok(pc_set_allocator(NULL));
+}
+
 static void bad_input(void **state)
 {
     (void)state;
@@ -381,6 +454,7 @@ int main(void)
         cmocka_unit_test(learns),
         cmocka_unit_test(unscaled_first),
         cmocka_unit_test(infinite_gradients_leave_no_trace),
+        cmocka_unit_test(every_allocation_fails_once),
         cmocka_unit_test(bad_input),
     };
     return cmocka_run_group_tests_name("nn.amp", tests, NULL, NULL);

@@ -141,6 +141,8 @@ static void evaluate_and_predict_agree(void **state)
         }
     assert_int_equal(right, score.correct);
     assert_true(pc_module_is_training(j.net));
+    assert_fails(pc_fit(j.net, j.adam, j.train, PC_OPTIONS(pc_fit_options, .mixed = (pc_mixed)7), NULL),
+                 PC_ERR_ARGUMENT, "mixed precision 7");
     assert_fails(pc_fit(NULL, j.adam, j.train, PC_OPTIONS(pc_fit_options, .epochs = 1), NULL), PC_ERR_ARGUMENT,
                  "pc_fit");
     finish(&j);

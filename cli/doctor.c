@@ -1,0 +1,240 @@
+/* doctor.c: paracord doctor */
+#include <stddef.h>
+#include <string.h>
+
+#include <paracord/doctor.h>
+
+#include "command.h"
+#include "peers.h"
+#include "text.h"
+
+typedef struct doctor_settings {
+    bool json, peers, list;
+    const char *job, *root, *record;
+    int timeout;
+} doctor_settings;
+
+enum { PEERS_TEXT = 8192, REASON_MAX = 512 };
+
+static pc_job job_of(const char *name)
+{
+    return !name                    ? PC_JOB_ANY
+           : !strcmp(name, "train") ? PC_JOB_TRAIN
+           : !strcmp(name, "serve") ? PC_JOB_SERVE
+                                    : PC_JOB_BUILD;
+}
+
+/* Every pair of GPUs copies once; lines for the doctor. A copy that fails is no corrupt one: CUDA's checks tell it. */
+static void copy_between_gpus(char *lines, size_t n)
+{
+    char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
+    int count = pc_device_count(PC_CUDA, NULL, 0);
+    size_t used = 0;
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count && used + 64 < n; j++) {
+            cli_peer result = {0};
+            pc_device from = {PC_CUDA, (int16_t)i}, to = {PC_CUDA, (int16_t)j};
+            if (i == j)
+                continue;
+            if (cli_peer_measure(from, to, 16 << 20, &result) != PC_OK)
+                pc_error_clear();
+            else
+                used += (size_t)snprintf(lines + used, n - used, "%s %s %s\n", pc_device_name(from, a),
+                                         pc_device_name(to, b), result.intact ? "intact" : "corrupt");
+        }
+}
+
+/* Lines of text, each indented; commands that follow one another stay lines of their own. */
+static void print_lines(const char *text, int indent, bool wrap)
+{
+    char line[2048];
+    for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n') {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+        for (char *c = line; *c; c++)
+            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+        cli_pad(stdout, 0, indent);
+        if (wrap)
+            cli_wrap(stdout, line, indent, indent, cli_width(stdout));
+        else
+            fputs(line, stdout);
+        putchar('\n');
+    }
+}
+
+static void print_summary(const pc_machine *m, const pc_diagnosis *d)
+{
+    int nvidia = 0, advice = d->finding_count - d->wrong_count;
+    for (int i = 0; i < m->device_count; i++)
+        nvidia += m->devices[i].nvidia;
+    cli_set_style(stdout, CLI_BOLD);
+    if (d->wrong_count)
+        printf("%d thing%s wrong", d->wrong_count, d->wrong_count == 1 ? " is" : "s are");
+    else
+        printf("Nothing is wrong");
+    if (advice)
+        printf(", %d could be better", advice);
+    cli_set_style(stdout, CLI_PLAIN);
+    printf(" (%d checks", d->checked_count);
+    if (nvidia)
+        printf(", %d NVIDIA GPU%s", nvidia, nvidia == 1 ? "" : "s");
+    puts(")");
+    if (!nvidia)
+        puts("No NVIDIA GPU is visible here, so what concerns one was not looked at.");
+}
+
+static void print_text(const pc_machine *m, const pc_diagnosis *d)
+{
+    print_summary(m, d);
+    for (int i = 0; i < d->finding_count; i++) {
+        const pc_finding *f = &d->findings[i];
+        printf("\n%d. ", i + 1);
+        cli_set_style(stdout, CLI_BOLD);
+        cli_wrap(stdout, f->what, 3, 3, cli_width(stdout));
+        cli_set_style(stdout, CLI_PLAIN);
+        printf("\n   [%s%s%s%s]\n", f->check, f->device ? ", " : "", f->device ? f->device : "",
+               f->severity == PC_ADVICE ? ", advice" : "");
+        print_lines(f->how, 3, true);
+        puts("   To mend it:");
+        print_lines(f->fix, 6, false);
+    }
+    for (int i = 0; i < d->unseen_count; i++) {
+        printf("%s", i ? "" : "\n");
+        int at = printf("Not checked: %s: ", d->unseen[i].check);
+        cli_wrap(stdout, d->unseen[i].why, at, 3, cli_width(stdout));
+        putchar('\n');
+    }
+}
+
+/* "a\nb" as ["a", "b"] */
+static void print_json_lines(const char *text)
+{
+    char line[2048];
+    putchar('[');
+    for (const char *joint = ""; *text; text += strcspn(text, "\n"), text += *text == '\n', joint = ", ") {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+        fputs(joint, stdout);
+        cli_json_text(stdout, line);
+    }
+    putchar(']');
+}
+
+static void print_json(const pc_diagnosis *d)
+{
+    printf("{\"healthy\": %s, \"wrong\": %d, \"checks\": %d, \"findings\": [", d->wrong_count ? "false" : "true",
+           d->wrong_count, d->checked_count);
+    for (int i = 0; i < d->finding_count; i++) {
+        const pc_finding *f = &d->findings[i];
+        printf("%s{\"check\": \"%s\", \"severity\": \"%s\", \"device\": ", i ? ", " : "", f->check,
+               f->severity == PC_WRONG ? "wrong" : "advice");
+        if (f->device)
+            cli_json_text(stdout, f->device);
+        else
+            fputs("null", stdout);
+        fputs(", \"what\": ", stdout);
+        cli_json_text(stdout, f->what);
+        fputs(", \"how\": ", stdout);
+        print_json_lines(f->how);
+        fputs(", \"fix\": ", stdout);
+        print_json_lines(f->fix);
+        putchar('}');
+    }
+    fputs("], \"not_checked\": [", stdout);
+    for (int i = 0; i < d->unseen_count; i++) {
+        printf("%s{\"check\": \"%s\", \"why\": ", i ? ", " : "", d->unseen[i].check);
+        cli_json_text(stdout, d->unseen[i].why);
+        putchar('}');
+    }
+    puts("]}");
+}
+
+static int list_checks(pc_job job)
+{
+    const char *name, *title;
+    int jobs;
+    for (int i = 0; pc_doctor_check(i, &name, &title, &jobs); i++)
+        if (job == PC_JOB_ANY || jobs & (int)job)
+            printf("%-18s %s\n", name, title);
+    return CLI_FINE;
+}
+
+static int examine(const cli_call *call, pc_machine *m)
+{
+    const doctor_settings *settings = call->settings;
+    pc_doctor_options options = {.job = job_of(settings->job)};
+    char why[REASON_MAX] = "", peers[PEERS_TEXT] = "";
+    bool nvidia = false;
+    for (int i = 0; i < m->device_count; i++)
+        nvidia |= m->devices[i].nvidia;
+    if (m->live && nvidia && !m->hung) { /* what hangs must not be touched by this process */
+        options.cuda_reason = pc_device_unavailable_reason(PC_CUDA, why, sizeof why);
+        if (settings->peers && (options.job == PC_JOB_ANY || options.job == PC_JOB_TRAIN))
+            copy_between_gpus(peers, sizeof peers);
+        options.peers = peers;
+    }
+    pc_diagnosis *d = pc_doctor(m, options);
+    if (!d)
+        return cli_failed(call->command);
+    int status = d->wrong_count ? CLI_FAILED : CLI_FINE;
+    if (settings->record && pc_machine_record(m, settings->record) != PC_OK)
+        status = cli_failed(call->command);
+    else if (settings->json)
+        print_json(d);
+    else
+        print_text(m, d);
+    pc_diagnosis_free(d);
+    return status;
+}
+
+static int run(const cli_call *call)
+{
+    const doctor_settings *settings = call->settings;
+    if (settings->list)
+        return list_checks(job_of(settings->job));
+    pc_machine *machine = pc_machine_probe(&(pc_probe_options){
+        .root = settings->root, .timeout_ms = settings->timeout, .recording = settings->record != NULL});
+    if (!machine)
+        return cli_failed(call->command);
+    int status = examine(call, machine);
+    pc_machine_free(machine);
+    return status;
+}
+
+static const cli_choice jobs[] = {
+    {"train", "training on one GPU or several"}, {"serve", "predicting"}, {"build", "compiling CUDA programs"}, {0}};
+
+static const cli_option options[] = {
+    {"for", 0, CLI_CHOICE, offsetof(doctor_settings, job), NULL, "JOB", .help = "Only the checks that matter for this",
+     .choices = jobs},
+    {"json", 0, CLI_FLAG, offsetof(doctor_settings, json), NULL, NULL, .help = "Print JSON, for fleets"},
+    {"peers", 0, CLI_FLAG, offsetof(doctor_settings, peers), "on", NULL,
+     .help = "Copy between each two GPUs and compare what arrives"},
+    {"list", 0, CLI_FLAG, offsetof(doctor_settings, list), NULL, NULL, .help = "List the checks, and make none"},
+    {"root", 0, CLI_PATH, offsetof(doctor_settings, root), NULL, "PATH",
+     .help = "Examine the machine in this folder or recording instead of this one", .group = "Where from"},
+    {"record", 0, CLI_PATH, offsetof(doctor_settings, record), NULL, "FILE",
+     .help = "Also write what is read of this machine to a file, for --root somewhere else"},
+    {"timeout", 0, CLI_INT, offsetof(doctor_settings, timeout), "3000", "MS",
+     .help = "How long the driver may take to answer one call", .min = 10, .max = 600000},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord doctor", "What is wrong with this machine, and what mends it"},
+    {"paracord doctor --for train && paracord train DIR", "Train only where all is well"},
+    {"paracord doctor --json | jq '.findings[].check'", "For a fleet"},
+    {0},
+};
+
+const cli_command cli_doctor = {
+    .name = "doctor",
+    .summary = "Say what is wrong with this machine, and what mends it",
+    .description = "Checks driver, device files, container, toolkit, PCIe, memory, clocks, kernel log and what several "
+                   "GPUs need. For each check that fails it prints what is wrong, how that is known, and the commands "
+                   "that mend it on this distribution. It changes nothing and needs no root; what root would show "
+                   "besides is named.\n"
+                   "The exit status is 0 when nothing is wrong, 1 when something is. Advice alone leaves it 0.",
+    .options = options,
+    .examples = examples,
+    .settings_size = sizeof(doctor_settings),
+    .run = run,
+};

@@ -1,0 +1,199 @@
+/* doctor_driver.c: is there a driver, is it the one in use, do its parts fit together? */
+#include "probe/doctor.h"
+
+static bool driver_on_disk(const pc__exam *e)
+{
+    return e->machine->driver_library.known;
+}
+
+static bool module_on_disk(const pc__exam *e)
+{
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
+        if (d->modules.known)
+            for (const char *word = d->modules.text; word; word = strchr(word, ' '), word += word != NULL)
+                if (!strncmp(word, "nvidia", 6) && (word[6] == 0 || word[6] == ' '))
+                    return true;
+    return false;
+}
+
+/* The commands that install a driver here. */
+static void fix_by_install(pc__exam *e, pc_finding *f)
+{
+    switch (e->packages) {
+    case PC__APT_UBUNTU:
+        pc__fix(e, f, "sudo apt update && sudo ubuntu-drivers install --gpgpu");
+        pc__fix(e, f, "sudo reboot");
+        return;
+    case PC__APT:
+        pc__fix(e, f, "# in /etc/apt/sources.list: add contrib non-free non-free-firmware to the lines of deb");
+        pc__fix(e, f, "sudo apt update && sudo apt install linux-headers-$(uname -r) nvidia-driver");
+        break;
+    case PC__DNF_FEDORA:
+        pc__fix(e, f,
+                "sudo dnf install "
+                "https://mirrors.rpmfusion.org/nonfree/fedora/rpmfusion-nonfree-release-$(rpm -E %%fedora).noarch.rpm");
+        pc__fix(e, f, "sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda");
+        break;
+    case PC__DNF:
+        pc__fix(
+            e, f,
+            "sudo dnf config-manager --add-repo "
+            "https://developer.download.nvidia.com/compute/cuda/repos/rhel$(rpm -E %%rhel)/x86_64/cuda-rhel$(rpm -E "
+            "%%rhel).repo");
+        pc__fix(e, f, "sudo dnf install kernel-devel-$(uname -r) nvidia-open");
+        break;
+    case PC__ZYPPER:
+        pc__fix(e, f, "sudo zypper install nvidia-open-driver-G06-signed-kmp-default nvidia-compute-utils-G06");
+        break;
+    case PC__PACMAN:
+        pc__fix(e, f, "sudo pacman -S nvidia-open nvidia-utils");
+        break;
+    default:
+        pc__fix(e, f, "# install NVIDIA's driver: https://www.nvidia.com/drivers");
+        break;
+    }
+    pc__fix(e, f, "sudo reboot");
+}
+
+void pc__check_driver_missing(pc__exam *e)
+{
+    int i = 0;
+    const pc_probe_device *d = pc__next_gpu(e, &i);
+    if (!d || e->container || e->machine->driver.known || driver_on_disk(e) || module_on_disk(e))
+        return;
+    if (d->module.known && !strncmp(d->module.text, "vfio", 4)) {
+        pc_finding *f = pc__found(e, PC_ADVICE, d);
+        pc__what(e, f, "The GPU is set aside for virtual machines.");
+        pc__how(e, f, "The module %s has it.", d->module.text);
+        pc__fix(e, f, "# nothing, if that is meant; otherwise take its id out of the vfio-pci options");
+        return;
+    }
+    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc__what(e, f, "There is an NVIDIA GPU, but no NVIDIA driver.");
+    pc__how(e, f, "%s at %s; no /proc/driver/nvidia, no libnvidia-ml.so, no module nvidia for kernel %s.",
+            d->model.known ? d->model.text : "An NVIDIA device", d->address.text,
+            e->machine->kernel.known ? e->machine->kernel.text : "(unknown)");
+    fix_by_install(e, f);
+}
+
+void pc__check_nouveau(pc__exam *e)
+{
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        if (!d->module.known || strcmp(d->module.text, "nouveau"))
+            continue;
+        pc_finding *f = pc__found(e, PC_WRONG, d);
+        pc__what(e, f,
+                 "The kernel's own module nouveau holds the GPU: it shows pictures, and cannot compute with CUDA.");
+        pc__how(e, f, "/sys/bus/pci/devices/%s/driver is nouveau.", d->address.text);
+        pc__fix(e, f,
+                "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "
+                "/etc/modprobe.d/blacklist-nouveau.conf");
+        pc__fix(e, f, "%s",
+                e->packages == PC__APT || e->packages == PC__APT_UBUNTU ? "sudo update-initramfs -u"
+                : e->packages == PC__PACMAN                             ? "sudo mkinitcpio -P"
+                                                                        : "sudo dracut --force");
+        if (driver_on_disk(e) || module_on_disk(e))
+            pc__fix(e, f, "sudo reboot");
+        return; /* one way out for all of them; without a driver driver-missing says how to install one */
+    }
+}
+
+void pc__check_module_unloaded(pc__exam *e)
+{
+    int i = 0;
+    const pc_probe_device *d = pc__next_gpu(e, &i);
+    if (!d || d->module.known || e->container || e->machine->driver.known)
+        return;
+    for (int j = 0; j < e->diagnosis->finding_count; j++) /* a check before this one knows why */
+        if (e->diagnosis->findings[j].severity == PC_WRONG)
+            return;
+    if (!module_on_disk(e) && !driver_on_disk(e))
+        return;
+    pc_finding *f = pc__found(e, PC_WRONG, d);
+    if (module_on_disk(e)) {
+        pc__what(e, f, "The NVIDIA driver is installed, and its kernel module is not loaded.");
+        pc__how(e, f, "modules.alias of kernel %s has nvidia for %s; no module has the device.",
+                e->machine->kernel.text, d->address.text);
+        pc__fix(e, f, "sudo modprobe nvidia");
+        pc__fix(e, f, "sudo dmesg | grep -iE 'nvidia|nvrm' | tail # if that fails: why");
+        return;
+    }
+    pc__what(e, f,
+             "The NVIDIA driver's libraries are installed, and there is no kernel module for the running kernel.");
+    pc__how(e, f, "libnvidia-ml.so.%s is there; /lib/modules/%s/modules.alias has no nvidia.",
+            e->machine->driver_library.text, e->machine->kernel.known ? e->machine->kernel.text : "(unknown)");
+    if (e->packages == PC__APT_UBUNTU || e->packages == PC__APT)
+        pc__fix(e, f, "sudo apt install linux-headers-$(uname -r) && sudo dkms autoinstall");
+    else if (e->packages == PC__DNF_FEDORA)
+        pc__fix(e, f, "sudo akmods --force");
+    else
+        pc__fix(e, f, "sudo dkms autoinstall");
+    pc__fix(e, f, "sudo modprobe nvidia");
+}
+
+void pc__check_version_mismatch(pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    bool nvml_says = !m->nvml.known && m->nvml.why && strstr(m->nvml.why, "mismatch");
+    bool files_say = m->driver.known && m->driver_library.known && strcmp(m->driver.text, m->driver_library.text);
+    if (!nvml_says && !(files_say && !m->nvml.known))
+        return;
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc__what(e, f,
+             "The driver in the kernel and its libraries are of different versions: it was upgraded, and the old "
+             "module is still loaded.");
+    pc__how(e, f, "The kernel has %s (/proc/driver/nvidia/version), the libraries are %s.",
+            m->driver.known ? m->driver.text : "another one",
+            m->driver_library.known ? m->driver_library.text : "of another version");
+    if (nvml_says)
+        pc__how(e, f, "NVML says: %s", m->nvml.why);
+    if (e->container) {
+        pc__fix(e, f, "# the host's driver changed while the container ran: start the container again");
+        return;
+    }
+    pc__fix(e, f, "sudo reboot");
+    pc__fix(e, f, "# or, with nothing using the GPUs (sudo fuser -v /dev/nvidia* shows who does):");
+    pc__fix(e, f, "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia");
+    if (e->packages == PC__APT_UBUNTU)
+        pc__fix(e, f, "# so that it does not come back by itself: sudo apt-mark hold 'nvidia-*'");
+}
+
+void pc__check_driver_too_old(pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    if (!m->cuda_driver.known || !m->toolkit_count)
+        return;
+    /* programs of one major version run on any driver of it, but for code that the driver must compile (PTX) */
+    const pc_probe_toolkit *used = &m->toolkits[0];
+    for (int i = m->toolkit_count; i-- > 0;)
+        if (m->toolkits[i].on_path)
+            used = &m->toolkits[i];
+    int driver = pc__version_number(m->cuda_driver.text), toolkit = pc__version_number(used->version);
+    if (driver < 0 || toolkit <= driver)
+        return;
+    bool major = toolkit / 100 > driver / 100;
+    pc_finding *f = pc__found(e, major ? PC_WRONG : PC_ADVICE, NULL);
+    if (major)
+        pc__what(e, f, "The driver is too old for the CUDA toolkit: programs that it builds do not start.");
+    else
+        pc__what(e, f,
+                 "The driver is a little older than the CUDA toolkit: programs run, but PTX of that toolkit does not.");
+    pc__how(e, f, "Three versions: the driver is %s; the newest CUDA that it runs is %s; the toolkit in %s is CUDA %s.",
+            m->driver.known ? m->driver.text : "unknown", m->cuda_driver.text, used->path, used->version);
+    fix_by_install(e, f);
+    pc__fix(e, f, "# or build with a toolkit of CUDA %s or older", m->cuda_driver.text);
+}
+
+void pc__check_driver_hangs(pc__exam *e)
+{
+    if (!e->machine->hung)
+        return;
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc__what(e, f, "The driver does not answer: a GPU hangs, or is failing.");
+    pc__how(e, f, "The call %s did not come back in time.", e->machine->hung);
+    pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20");
+    pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i 0 # the GPU that the log names; nothing may use it");
+    pc__fix(e, f, "sudo reboot # if the reset hangs too");
+}

@@ -1,0 +1,83 @@
+/* kernel_log.c: what the kernel said about GPUs: from the kernel itself where that is allowed, else from log files. */
+#include "probe/doctor.h"
+
+#include <sys/klog.h>
+
+#define LOG_MAX (4 << 20)
+enum { READ_ALL = 3, SIZE = 10 }; /* of klogctl */
+
+/* Lines that say something of GPUs or of modules that were refused; the rest is nobody's business. */
+static bool concerns(const char *line)
+{
+    static const char *const words[] = {"NVRM",
+                                        "nvidia",
+                                        "nouveau",
+                                        "Xid",
+                                        "amdgpu",
+                                        "unsigned",
+                                        "module verification",
+                                        "Key was rejected",
+                                        "key is rejected",
+                                        "Lockdown",
+                                        "AER:"};
+    for (int i = 0; i < PC__COUNT(words); i++)
+        if (strstr(line, words[i]))
+            return true;
+    return false;
+}
+
+static void filter(char *text)
+{
+    static const char start[] = "Linux version "; /* log files go back further than this start of the kernel */
+    char *to = text, *begin = text;
+    for (char *at = text; (at = strstr(at, start)); at++)
+        begin = at;
+    for (char *line = begin, *end; *line; line = end) {
+        end = strchr(line, '\n');
+        char *next = end ? end + 1 : line + strlen(line);
+        if (end)
+            *end = 0;
+        size_t n = strlen(line);
+        if (concerns(line)) {
+            memmove(to, line, n);
+            to += n;
+            *to++ = '\n';
+        }
+        end = next;
+    }
+    *to = 0;
+}
+
+static char *from_kernel(void)
+{
+    int size = klogctl(SIZE, NULL, 0);
+    if (size <= 0)
+        return NULL;
+    size = PC__MIN(size, LOG_MAX);
+    char *text = pc__try_alloc_aligned((size_t)size + 2, 16);
+    int n = text ? klogctl(READ_ALL, text, size) : -1;
+    if (n < 0) {
+        pc__free(text);
+        return NULL;
+    }
+    text[n] = 0;
+    return text;
+}
+
+char *pc__kernel_log(pc__machine *m)
+{
+    static const char *const files[] = {"var/log/kern.log", "var/log/messages", "var/log/dmesg"};
+    if (!pc__root_live(m->root)) {
+        char *text = pc__root_text(m->root, "answers/kernel-log", LOG_MAX, true);
+        if (text)
+            return text;
+    }
+    char *text = pc__root_live(m->root) ? from_kernel() : NULL;
+    for (int i = 0; !text && i < PC__COUNT(files); i++)
+        text = pc__root_whole(m->root, files[i], LOG_MAX);
+    if (!text)
+        return NULL;
+    filter(text);
+    pc__root_note(m->root, "answers/kernel-log", text);
+    return text;
+}

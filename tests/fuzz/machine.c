@@ -1,0 +1,14 @@
+/* Fuzz target: recorded machines of any bytes, probed and examined. */
+#include "fuzz/fuzz.h"
+
+#include <paracord/doctor.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    pc_machine *machine = pc_machine_probe(&(pc_probe_options){.root = pc__fuzz_file(bytes, n)});
+    if (machine)
+        pc_diagnosis_free(pc_doctor(machine, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY)));
+    pc_machine_free(machine);
+    pc_error_clear();
+    return 0;
+}

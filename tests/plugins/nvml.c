@@ -1,0 +1,148 @@
+/* nvml.c: a library that answers as NVIDIA's management library does, for one GPU that is not there. FAKE_NVML says how
+ * it behaves: "hang" (one call never comes back), "crash" (one ends the process), "mismatch" (it does not start). */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static int behaves(const char *how)
+{
+    const char *asked = getenv("FAKE_NVML");
+    return asked && !strcmp(asked, how);
+}
+
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char address[32];
+};
+
+struct memory {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+
+struct process {
+    unsigned pid;
+    unsigned long long memory;
+    unsigned gpu_instance, compute_instance;
+};
+
+static int temperature = 40;
+
+EXPORT const char *nvmlErrorString(int code);
+EXPORT const char *nvmlErrorString(int code)
+{
+    return code == 18 ? "Driver/library version mismatch" : code == 3 ? "Not Supported" : "Unknown Error";
+}
+
+EXPORT int nvmlInit_v2(void);
+EXPORT int nvmlInit_v2(void)
+{
+    return behaves("mismatch") ? 18 : 0;
+}
+
+EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned n);
+EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned n)
+{
+    snprintf(text, n, "999.1");
+    return 0;
+}
+
+EXPORT int nvmlSystemGetNVMLVersion(char *text, unsigned n);
+EXPORT int nvmlSystemGetNVMLVersion(char *text, unsigned n)
+{
+    snprintf(text, n, "1.999.1");
+    return 0;
+}
+
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    *version = 14020;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
+EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = 1;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+    *device = &temperature;
+    return index == 0 ? 0 : 2;
+}
+
+EXPORT int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);
+EXPORT int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
+{
+    (void)device;
+    memset(pci, 0, sizeof *pci);
+    snprintf(pci->address, sizeof pci->address, "00007777:01:00.0");
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetName(void *device, char *text, unsigned n);
+EXPORT int nvmlDeviceGetName(void *device, char *text, unsigned n)
+{
+    (void)device;
+    snprintf(text, n, "Fake GPU");
+    return 0;
+}
+
+/* Rises with every question, so that samples differ. */
+EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *value);
+EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *value)
+{
+    (void)device;
+    *value = (unsigned)(sensor == 0 ? ++temperature : 0);
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
+EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
+{
+    (void)device;
+    if (behaves("hang"))
+        for (;;)
+            pause();
+    if (behaves("crash"))
+        raise(SIGKILL);
+    *milliwatts = 123400;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory *memory);
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory *memory)
+{
+    (void)device;
+    if (memory->version != (sizeof *memory | 2u << 24))
+        return 25;
+    *memory = (struct memory){memory->version, 1000, 100, 600, 300};
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetFanSpeed(void *device, unsigned *percent);
+EXPORT int nvmlDeviceGetFanSpeed(void *device, unsigned *percent)
+{
+    (void)device;
+    (void)percent;
+    return 3;
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *processes);
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *processes)
+{
+    (void)device;
+    processes[0] = (struct process){1, 200, ~0u, ~0u};
+    processes[1] = (struct process){999999999, ~0ull, ~0u, ~0u};
+    *count = 2;
+    return 0;
+}

@@ -1,0 +1,176 @@
+/* The doctor on machines that are broken in known ways, and on healthy ones: each recording in golden/machines says in
+ * its comments what was broken ("# broken: ecc xid") and what is worth a word ("# advice: ..."); nothing else may be
+ * found. */
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <paracord/doctor.h>
+#include <paracord/memory.h>
+
+#include "support.h"
+
+#define MACHINES PC_TEST_GOLDEN "/machines"
+
+typedef struct expected {
+    char broken[256], advice[256], job[32];
+} expected;
+
+static void read_comment(const char *line, const char *key, char *value, size_t n)
+{
+    if (!strncmp(line, key, strlen(key)))
+        snprintf(value, n, "%.*s", (int)strcspn(line + strlen(key), "\n"), line + strlen(key));
+}
+
+static expected read_expected(const char *path)
+{
+    expected e = {0};
+    char line[65536];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        read_comment(line, "# broken: ", e.broken, sizeof e.broken);
+        read_comment(line, "# advice: ", e.advice, sizeof e.advice);
+        read_comment(line, "# for: ", e.job, sizeof e.job);
+    }
+    fclose(file);
+    return e;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at++)
+        if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+            return true;
+    return false;
+}
+
+static bool was_found(const pc_diagnosis *d, const char *check, pc_severity severity)
+{
+    for (int i = 0; i < d->finding_count; i++)
+        if (!strcmp(d->findings[i].check, check) && d->findings[i].severity == severity)
+            return true;
+    return false;
+}
+
+static void check_all_expected(const char *name, const pc_diagnosis *d, const char *words, pc_severity severity)
+{
+    char copy[256], *rest;
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (!was_found(d, word, severity))
+            fail_msg("%s: the doctor did not find %s", name, word);
+}
+
+static void check_machine(const char *name)
+{
+    char path[1024];
+    snprintf(path, sizeof path, MACHINES "/%s", name);
+    expected e = read_expected(path);
+    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = path});
+    assert_not_null_ok(m);
+    pc_job job = !strcmp(e.job, "build") ? PC_JOB_BUILD : !strcmp(e.job, "train") ? PC_JOB_TRAIN : PC_JOB_ANY;
+    pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = job));
+    assert_not_null_ok(d);
+    for (int i = 0; i < d->finding_count; i++) {
+        const pc_finding *f = &d->findings[i];
+        if (!has_word(f->severity == PC_WRONG ? e.broken : e.advice, f->check))
+            fail_msg("%s: false alarm: %s: %s", name, f->check, f->what);
+        if (!f->what[0] || !f->how[0] || !f->fix[0])
+            fail_msg("%s: %s does not say what, how and what to do", name, f->check);
+    }
+    check_all_expected(name, d, e.broken, PC_WRONG);
+    check_all_expected(name, d, e.advice, PC_ADVICE);
+    assert_int_equal(d->wrong_count > 0, e.broken[0] != 0);
+    if (!strncmp(name, "healthy", 7))
+        assert_int_equal(d->finding_count, 0);
+    pc_diagnosis_free(d);
+    pc_machine_free(m);
+}
+
+static void every_machine_is_diagnosed(void **state)
+{
+    (void)state;
+    DIR *folder = opendir(MACHINES);
+    assert_non_null(folder);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (entry->d_name[0] != '.') {
+            check_machine(entry->d_name);
+            count++;
+        }
+    closedir(folder);
+    assert_in_range(count, 25, 1000);
+    assert_int_equal(pc_live_allocations(), 0);
+}
+
+/* Each check has a machine on which it finds something: otherwise nobody would notice if it found nothing any more. */
+static void every_check_has_its_machine(void **state)
+{
+    (void)state;
+    const char *name, *title;
+    int jobs;
+    for (int i = 0; pc_doctor_check(i, &name, &title, &jobs); i++) {
+        char line[256];
+        snprintf(line, sizeof line, "grep -qE '^# (broken|advice): (.* )?%s( |$)' " MACHINES "/*.txt", name);
+        if (system(line))
+            fail_msg("no machine in golden/machines is broken in a way that %s finds", name);
+        assert_true(title[0] && jobs);
+    }
+}
+
+static const pc_finding *first(const char *machine, pc_machine **m, pc_diagnosis **d)
+{
+    char path[1024];
+    snprintf(path, sizeof path, MACHINES "/%s", machine);
+    *m = pc_machine_probe(&(pc_probe_options){.root = path});
+    assert_not_null_ok(*m);
+    *d = pc_doctor(*m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY));
+    assert_not_null_ok(*d);
+    assert_true((*d)->finding_count > 0);
+    return (*d)->findings;
+}
+
+static void assert_says(const char *machine, const char *what, const char *how, const char *fix)
+{
+    pc_machine *m;
+    pc_diagnosis *d;
+    const pc_finding *f = first(machine, &m, &d);
+    if (!strstr(f->what, what) || !strstr(f->how, how) || !strstr(f->fix, fix))
+        fail_msg("%s: got\n%s\n%s\n%s", machine, f->what, f->how, f->fix);
+    pc_diagnosis_free(d);
+    pc_machine_free(m);
+}
+
+/* The words that users look for: all versions, the command of this distribution. */
+static void findings_name_versions_and_commands(void **state)
+{
+    (void)state;
+    assert_says("no-driver-ubuntu.txt", "no NVIDIA driver", "0000:01:00.0", "ubuntu-drivers install");
+    assert_says("no-driver-fedora.txt", "no NVIDIA driver", "6.8.0-60-generic", "akmod-nvidia");
+    assert_says("version-mismatch.txt", "different versions", "580.65.06", "reboot");
+    assert_says("version-mismatch.txt", "different versions", "580.82.07", "rmmod");
+    assert_says(
+        "driver-too-old.txt", "too old for the CUDA toolkit",
+        "the driver is 535.183.01; the newest CUDA that it runs is 12.2; the toolkit in /usr/local/cuda-13.0 is "
+        "CUDA 13.0.1",
+        "ubuntu-drivers");
+    assert_says("toolkit-not-on-path.txt", "13.0.1", "/usr/local/cuda-13.0",
+                "echo 'export PATH=/usr/local/cuda-13.0/bin:$PATH' >> ~/.bashrc\n"
+                "echo 'export LD_LIBRARY_PATH=/usr/local/cuda-13.0/lib64:$LD_LIBRARY_PATH' >> ~/.bashrc");
+    assert_says("fabric-manager.txt", "fabric manager", "4 NVSwitches", "nvidia-fabricmanager-580");
+    assert_says("narrow-link.txt", "narrower", "x8, and could at x16", "seat the card");
+    assert_says("driver-hangs.txt", "does not answer", "nvmlDeviceGetMemoryInfo_v2 for 0000:01:00.0", "dmesg");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_machine_is_diagnosed),
+        cmocka_unit_test(every_check_has_its_machine),
+        cmocka_unit_test(findings_name_versions_and_commands),
+    };
+    return cmocka_run_group_tests_name("probe.doctor", tests, NULL, NULL);
+}
