@@ -19,7 +19,7 @@ static void print_json(const pc_machine *machine, bool timed)
     fputs("\"machine\": ", stdout);
     if (pc_machine_json(machine, stdout) != PC_OK)
         pc_error_clear(); /* cli_finish says that the output cannot be written */
-    if (machine->live && !timed) {
+    if (machine->live && !timed && !machine->hung) {
         fputs(", \"compute\": ", stdout);
         cli_compute_json();
     }
@@ -35,7 +35,7 @@ static void print_once(const devices_settings *settings, const pc_machine *machi
         cli_devices_csv(machine);
     } else {
         cli_devices_text(machine, settings->all);
-        if (machine->live)
+        if (machine->live && !machine->hung) /* what hangs must not be touched by this process */
             cli_compute_text();
     }
 }

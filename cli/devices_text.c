@@ -215,13 +215,13 @@ static void print_all(const char *title, const pc_fact_row *(*row)(int), const v
     for (int i = 0; row(i); i++) {
         const pc_fact *fact = pc_fact_of(row(i), owner);
         printf("  %s", row(i)->label);
-        int at = cli_pad(stdout, 2 + (int)strlen(row(i)->label), 37);
+        int at = cli_pad(stdout, 2 + (int)strlen(row(i)->label), 38);
         pc_fact_text(row(i), fact, text, sizeof text);
         if (!fact->known && fact->why)
             snprintf(text, sizeof text, "unknown: %s", fact->why);
         for (char *c = text; *c; c++)
             *c = (unsigned char)*c < ' ' ? '?' : *c;
-        cli_wrap(stdout, text, at, 39, width);
+        cli_wrap(stdout, text, at, 40, width);
         putchar('\n');
     }
 }

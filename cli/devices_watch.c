@@ -87,6 +87,12 @@ static void write_value(const pc_probe_device *d, int row, char *text, size_t n)
         snprintf(text, n, "%.0f C", d->temperature.number);
 }
 
+/* A driver says what the device does. */
+static bool tells(const pc_probe_device *d)
+{
+    return d->nvml || d->utilization_gpu.known || d->memory_used.known || d->power.known;
+}
+
 /* End of a line: whatever an earlier frame left there goes away. */
 static void end_line(const view *v)
 {
@@ -105,7 +111,7 @@ static void draw_device(const view *v, int i, int width)
     if (d->index_cuda.known)
         printf("  cuda:%.0f", d->index_cuda.number);
     end_line(v);
-    if (!d->nvml) {
+    if (!tells(d)) {
         fputs("   nothing to watch: no driver that tells", stdout);
         end_line(v);
         return;
@@ -143,9 +149,9 @@ static void draw_line(const view *v, int i, int width)
         write_value(d, row, value[row], sizeof value[row]);
     int at = printf("%-3d%.24s", i, d->model.known ? d->model.text : d->vendor.known ? d->vendor.text : "unknown");
     cli_pad(stdout, at, 28);
-    if (d->nvml)
+    if (tells(d))
         printf("%6s  %18s  %12s  %5s  ", value[LOAD], value[MEMORY], value[POWER], value[TEMPERATURE]);
-    if (d->nvml)
+    if (tells(d))
         draw_history(&v->histories[i], LOAD, width > 90 ? width - 78 : 10);
     end_line(v);
 }
@@ -162,7 +168,7 @@ static int lines_of(const view *v)
     int lines = 2;
     for (int i = 0; i < v->machine->device_count; i++) {
         const pc_probe_device *d = &v->machine->devices[i];
-        lines += d->nvml ? ROWS + 2 + (d->process_count < SHOWN ? d->process_count : SHOWN) : 2;
+        lines += tells(d) ? ROWS + 2 + (d->process_count < SHOWN ? d->process_count : SHOWN) : 2;
     }
     return lines;
 }

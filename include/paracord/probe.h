@@ -229,10 +229,10 @@ PC_API void pc_machine_free(pc_machine *machine);
 /* Ask again for the facts that change. Pointers into the machine's arrays of processes become invalid. */
 PC_API PC_MUST_USE pc_status pc_machine_sample(pc_machine *machine);
 
-/* Write what the probe of this machine read into a file, from which the machine can be probed again anywhere. Serial
+/* Write what probe and doctor read of this machine into a file, from which it can be examined again anywhere. Serial
  * numbers, UUIDs and names of processes are in it, host names, users' files and environment variables but for a few
  * paths are not. PC_ERR_STATE when it was probed without .recording. */
-PC_API PC_MUST_USE pc_status pc_machine_record(const pc_machine *machine, const char *path);
+PC_API PC_MUST_USE pc_status pc_machine_record(pc_machine *machine, const char *path);
 
 /* The facts one by one, in the order of the lists above. NULL behind the last. */
 typedef struct pc_fact_row {

@@ -90,26 +90,24 @@ __device__ void shift_and_brighten(const pc__cuda_augment &a, const job &j)
     }
 }
 
-/* Where the batch begins in the epoch. The first thread of a block counts that the block has read it. */
-__device__ int64_t begin(const pc__cuda_augment &a, unsigned &readers)
+/* Where the batch begins in the epoch; false: it does not fit. All threads have the place before the barrier opens, so
+ * the first one of the block can count that the block has read it. */
+__device__ bool begin(const pc__cuda_augment &a, int64_t &first, unsigned &readers)
 {
-    int64_t first = a.at;
+    first = a.at;
     if (first < 0)
         first = __ldcg(reinterpret_cast<const long long *>(a.place));
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        readers = atomicAdd(a.counter, 1u) + 1;
-    }
-    return first;
+    const bool beyond = __syncthreads_or(first < 0 || first > a.length - a.n);
+    if (threadIdx.x == 0)
+        readers = atomicAdd(a.counter, 1u);
+    return !beyond;
 }
 
 /* Whoever was the last to read it sets it behind the batch. */
 __device__ void step_on(const pc__cuda_augment &a, int64_t first, unsigned readers)
 {
-    if (threadIdx.x != 0 || readers != gridDim.x)
+    if (threadIdx.x != 0 || readers != gridDim.x - 1)
         return;
-    __threadfence();
     *a.counter = 0;
     *a.place = first + a.n;
 }
@@ -165,9 +163,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     augment_kernel(const __grid_constant__ pc__cuda_augment a, const __grid_constant__ cut c)
 {
     const int64_t i = blockIdx.x / c.tiles;
+    int64_t first = 0;
     unsigned readers = 0;
-    const int64_t first = a.place ? begin(a, readers) : 0;
-    if (!a.place || (first >= 0 && first <= a.length - a.n))
+    if (!a.place || begin(a, first, readers))
         make_tile(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
     else if (blockIdx.x == 0 && threadIdx.x == 0)
         pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);

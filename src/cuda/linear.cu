@@ -12,11 +12,11 @@ namespace
 {
 
 /* 32 x 16 of a result, the warps taking turns along k; and 32 x 64. */
-typedef layout<1, 1, 8, 2, 192> narrow;
-typedef layout<1, 4, 2, 2, 64> flat;
+typedef layout<1, 1, 8, 2, 192, false> narrow;
+typedef layout<1, 4, 2, 2, 64, true> flat;
 
 struct nothing {
-    __device__ void operator()(const float *, int) const
+    __device__ void operator()(const float *, strides, int) const
     {
     }
 };
@@ -26,14 +26,16 @@ __host__ __device__ inline int parts_of(int n, int size)
     return (n + size - 1) / size;
 }
 
-__host__ __device__ inline stored rows_of(const float *data, int64_t row, int slows, int fasts)
+/* Rows of `data`, `row` elements apart. */
+__device__ inline source rows_of(const float *data, const float *value, int row, int outers, bool along_k)
 {
-    return {data, row, slows, fasts, row % 4 == 0 && reinterpret_cast<uintptr_t>(data) % 16 == 0};
+    const uintptr_t places = reinterpret_cast<uintptr_t>(data) | reinterpret_cast<uintptr_t>(value);
+    return {data, value, row, outers, along_k, row % 4 == 0 && places % 16 == 0};
 }
 
-__device__ inline void finish(const pc__cuda_linear &l, int row, int column, float value)
+__device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
 {
-    l.y[static_cast<int64_t>(row) * l.n + column] = activated(l.activation, value + (l.bias ? l.bias[column] : 0.0f));
+    l.y[row * l.n + column] = activated(l.activation, value + (l.bias ? l.bias[column] : 0.0f));
 }
 
 /* True in the block that comes last of `count`; what the others wrote before is there to be read. */
@@ -83,16 +85,14 @@ template <class L>
 __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
 {
-    typedef operand<true, L::ROWS, L::DEPTH> A;
-    typedef operand<true, L::COLUMNS, L::DEPTH> B;
-    typedef tile<L, A, B> product;
-    __shared__ alignas(16) float shared[product::PLAIN];
+    __shared__ alignas(16) float shared[tile<L>::PLAIN];
     const int at = blockIdx.x / splits, split = blockIdx.x % splits, across = parts_of(l.n, L::COLUMNS);
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const stored x = rows_of(l.x, l.x_row, l.m, l.k), weight = rows_of(l.weight, l.k, l.n, l.k);
-    float *parts = l.scratch + static_cast<int64_t>(at) * splits * L::TILE;
+    const source x = rows_of(l.x, nullptr, static_cast<int>(l.x_row), l.m, true);
+    const source weight = rows_of(l.weight, nullptr, l.k, l.n, true);
+    float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
-    product::run(x, weight, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
+    tile<L>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
                  [&](int r, int c, int i, float value) {
                      if (splits > 1)
                          parts[split * L::TILE + i] = value;
@@ -104,65 +104,46 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Sums along k of the rows of a tile, a row to a thread, as the operand passes through shared memory. */
-template <class A, int ROWS> struct summing {
+template <class L> struct summing {
     double *sum;
 
-    __device__ void operator()(const float *shared, int deep) const
+    __device__ void operator()(const float *shared, strides of, int deep) const
     {
-        if (!sum || threadIdx.x >= ROWS)
+        if (!sum || threadIdx.x >= L::ROWS)
             return;
         float s = 0;
 #pragma unroll 8
         for (int k = 0; k < deep; k++)
-            s += A::get(shared, threadIdx.x, k);
+            s += shared[threadIdx.x * of.outers + k * of.ks];
         *sum += s;
     }
 };
 
-template <class L>
-__device__ inline void weight_tile(const pc__cuda_linear &l, const gradient &g, const stored &x, int at, float *shared)
-{
-    typedef operand<false, L::ROWS, L::DEPTH> A;
-    typedef operand<false, L::COLUMNS, L::DEPTH> B;
-    const int across = parts_of(l.k, L::COLUMNS), row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const int n = row + static_cast<int>(threadIdx.x);
-    double sum = 0;
-    const summing<A, L::ROWS> sums = {l.db && column == 0 ? &sum : nullptr};
-    tile<L, A, B>::run(g, x, row, column, 0, l.m, shared, sums,
-                       [&](int r, int c, int, float value) { l.dweight[static_cast<int64_t>(r) * l.k + c] = value; });
-    if (l.db && column == 0 && threadIdx.x < L::ROWS && n < l.n)
-        l.db[n] = static_cast<float>(sum);
-}
-
-template <class L>
-__device__ inline void input_tile(const pc__cuda_linear &l, const gradient &g, const stored &weight, int at,
-                                  float *shared)
-{
-    typedef operand<true, L::ROWS, L::DEPTH> A;
-    typedef operand<false, L::COLUMNS, L::DEPTH> B;
-    const int across = parts_of(l.k, L::COLUMNS), row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    tile<L, A, B>::run(g, weight, row, column, 0, l.n, shared, nothing(),
-                       [&](int r, int c, int, float value) { l.dx[static_cast<int64_t>(r) * l.k + c] = value; });
-}
-
 template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_linear &l)
 {
-    return l.dweight ? parts_of(l.n, L::ROWS) * parts_of(l.k, L::COLUMNS) : 0;
+    return parts_of(l.n, L::ROWS) * parts_of(l.k, L::COLUMNS);
 }
 
+/* Tiles of dweight = g^T x, whose k is the rows of x, and of dx = g weight. The gradient g is read through the
+ * activation either way, along its columns or its rows. */
 template <class L> __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
-    typedef operand<false, L::COLUMNS, L::DEPTH> B;
-    constexpr int ONE = tile<L, operand<true, L::ROWS, L::DEPTH>, B>::GRADIENT,
-                  TWO = tile<L, operand<false, L::ROWS, L::DEPTH>, B>::GRADIENT;
-    __shared__ alignas(16) float shared[ONE > TWO ? ONE : TWO];
-    const gradient g = {rows_of(l.dy, l.n, l.m, l.n), rows_of(l.y, l.n, l.m, l.n), l.activation};
-    const int at = blockIdx.x, first = weight_tiles<L>(l);
+    __shared__ alignas(16) float shared[tile<L>::GRADIENT];
+    const int first = weight_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
+    const bool weights = blockIdx.x < first;
+    const int at = weights ? blockIdx.x : blockIdx.x - first;
+    const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
+    const source g = rows_of(l.dy, l.activation ? l.y : nullptr, l.n, weights ? l.n : l.m, !weights);
+    const source other = weights ? rows_of(l.x, nullptr, static_cast<int>(l.x_row), l.k, false)
+                                 : rows_of(l.weight, nullptr, l.k, l.k, false);
+    float *to = weights ? l.dweight : l.dx;
+    double sum = 0;
+    const bool sums = weights && column == 0 && l.db;
     pc::wait_for_earlier();
-    if (at < first)
-        weight_tile<L>(l, g, rows_of(l.x, l.x_row, l.m, l.k), at, shared);
-    else
-        input_tile<L>(l, g, rows_of(l.weight, l.k, l.n, l.k), at - first, shared);
+    tile<L>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared, summing<L>{sums ? &sum : nullptr},
+                 [&](int r, int c, int, float value) { to[r * l.k + c] = value; });
+    if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
+        l.db[row + threadIdx.x] = static_cast<float>(sum);
 }
 
 /* Blocks to a tile, and of k to each of them. */

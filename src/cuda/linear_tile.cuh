@@ -22,51 +22,41 @@ namespace
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 constexpr int EXACT = 64; /* of k, after which sums leave the matrix units, which cut them short */
 
-/* A matrix in global memory: elements (slow, fast) at data[slow * row + fast]. */
-struct stored {
-    const float *data;
-    int64_t row;
-    int slows, fasts;
-    bool wide; /* sixteen bytes may be read at once */
-
-    __device__ float at(int slow, int fast) const
-    {
-        return data[slow * row + fast];
-    }
-};
-
-/* The gradient before the activation, from dy and the value y behind it, which lie alike. */
-struct gradient {
-    stored dy, y;
-    int activation;
-
-    __device__ float at(int slow, int fast) const
-    {
-        const float g = dy.at(slow, fast);
-        return activation ? activation_gradient(activation, g, y.at(slow, fast)) : g;
-    }
-};
-
-/* Four elements to shared memory, those beyond the ends as zeros. Without matrix units there is no such engine either.
+/* An operand in global memory, OUTER (rows of a, columns of b) by k: element (slow, fast) at data[slow * row + fast].
  */
-__device__ inline void send_four(float *to, const stored &from, int slow, int fast, int slow_end, int fast_end)
+struct source {
+    const float *data;
+    const float *value; /* of a gradient: what is behind the activation, which it goes through; else NULL */
+    int row, outers;
+    bool along_k; /* k is the fast index; else the slow one */
+    bool wide;    /* sixteen bytes may be read at once */
+};
+
+__device__ inline float element(const source &s, int activation, int outer, int k)
 {
-    const int there = slow < slow_end ? max(0, min(4, fast_end - fast)) : 0;
-    const float *at = there ? from.data + slow * from.row + fast : from.data;
+    const int at = s.along_k ? outer * s.row + k : k * s.row + outer;
+    return s.value ? activation_gradient(activation, s.data[at], s.value[at]) : s.data[at];
+}
+
+/* Four elements to shared memory, of which `there` exist and the others are zero. Without matrix units there is no such
+ * engine either. */
+__device__ inline void send_four(float *to, const float *from, int there, bool wide)
+{
 #if TENSOR_UNITS
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
-    if (from.wide) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(at), "r"(4 * there) : "memory");
+    if (wide) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(4 * there)
+                     : "memory");
         return;
     }
 #pragma unroll 1
     for (int j = 0; j < 4; j++)
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place + 4 * j),
-                     "l"(j < there ? at + j : from.data), "r"(j < there ? 4 : 0)
+                     "l"(from + (j < there ? j : 0)), "r"(j < there ? 4 : 0)
                      : "memory");
 #else
     for (int j = 0; j < 4; j++)
-        to[j] = j < there ? at[j] : 0.0f;
+        to[j] = j < there ? from[j] : 0.0f;
 #endif
 }
 
@@ -80,90 +70,43 @@ template <int LATER> __device__ inline void wait_sent()
 }
 #endif
 
-/* OUTER x DEPTH of an operand; ALONG_K: k is the fast index in memory. */
-template <bool ALONG_K, int OUTER, int DEPTH> struct operand {
-    static constexpr int FAST = ALONG_K ? DEPTH : OUTER, SLOW = ALONG_K ? OUTER : DEPTH;
-    static constexpr int ROW = FAST + (ALONG_K ? 4 : 8);
-    static constexpr int FOURS = OUTER * DEPTH / 4;
-    static constexpr int FLOATS = SLOW * ROW;
-
-    /* k in [k, k + deep); from `last` on they count as zero */
-    static __device__ void bring(float *to, const stored &from, int outer, int k, int deep, int last)
-    {
-        const int slow_end = ALONG_K ? from.slows : last, fast_end = ALONG_K ? last : from.fasts;
-#pragma unroll 2
-        for (int i = threadIdx.x; i < FOURS; i += THREADS) {
-            const int slow = i / (FAST / 4), fast = i % (FAST / 4) * 4;
-            if ((ALONG_K ? fast : slow) >= deep)
-                continue;
-            send_four(to + slow * ROW + fast, from, slow + (ALONG_K ? outer : k), fast + (ALONG_K ? k : outer),
-                      slow_end, fast_end);
-        }
-    }
-
-    /* dy in shared memory becomes the gradient, each thread doing what it sent. */
-    static __device__ void through(float *dy, const float *y, int activation, int deep)
-    {
-#pragma unroll 1
-        for (int i = threadIdx.x; i < FOURS; i += THREADS) {
-            const int slow = i / (FAST / 4), fast = i % (FAST / 4) * 4, at = slow * ROW + fast;
-            if ((ALONG_K ? fast : slow) >= deep)
-                continue;
-#pragma unroll 1
-            for (int j = 0; j < 4; j++)
-                dy[at + j] = activation_gradient(activation, dy[at + j], y[at + j]);
-        }
-    }
-
-    static __device__ float get(const float *shared, int outer, int k)
-    {
-        return ALONG_K ? shared[outer * ROW + k] : shared[k * ROW + outer];
-    }
-
-    template <class From> static __device__ float again(const From &from, int outer, int k)
-    {
-        return ALONG_K ? from.at(outer, k) : from.at(k, outer);
-    }
-
-    static __device__ int outers(const stored &from)
-    {
-        return ALONG_K ? from.slows : from.fasts;
-    }
-
-    static __device__ int outers(const gradient &from)
-    {
-        return outers(from.dy);
-    }
-};
-
 /* How the eight warps share a tile: WR x WC beside each other, WK along k. */
-template <int WR_, int WC_, int WK_, int N_, int DEPTH_> struct layout {
+template <int WR_, int WC_, int WK_, int N_, int DEPTH_, bool TURNS_> struct layout {
     static constexpr int WR = WR_, WC = WC_, WK = WK_, N = N_, DEPTH = DEPTH_;
-    static constexpr int GROUP = 8 * WK; /* of k, that the warps take at once */
+    static constexpr bool TURNS = TURNS_; /* operands may lie across k */
+    static constexpr int GROUP = 8 * WK;  /* of k, that the warps take at once */
     static constexpr int ROWS = 32 * WR, COLUMNS = 8 * N * WC;
     static constexpr int TILE = ROWS * COLUMNS;
     static_assert(WR * WC * WK * 32 == THREADS, "all warps");
 };
 
+/* Where an operand's element (outer, k) lies in shared memory: outer * outers + k * ks. */
+struct strides {
+    int outers, ks;
+};
+
 /* One step of 8 along k, from shared memory at a and b. */
-template <class L, class A, class B>
-__device__ inline void step8(float (&sum)[2][L::N][4], const float *a, const float *b, int k)
+template <class L>
+__device__ inline void step8(float (&sum)[2][L::N][4], const float *a, strides of_a, const float *b, strides of_b)
 {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp = threadIdx.x / 32 / L::WK;
-    const int row = warp / L::WC * 32, column = warp % L::WC * 8 * L::N;
+    a += warp / L::WC * 32 * of_a.outers;
+    b += warp % L::WC * 8 * L::N * of_b.outers;
 #if TENSOR_UNITS
+    a += g * of_a.outers + t * of_a.ks;
+    b += g * of_b.outers + t * of_b.ks;
     halves<4> left[2];
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            left[h].take(i, A::get(a, row + h * 16 + i % 2 * 8 + g, k + i / 2 * 4 + t));
+            left[h].take(i, a[(h * 16 + i % 2 * 8) * of_a.outers + i / 2 * 4 * of_a.ks]);
     halves<2> right[L::N];
 #pragma unroll
     for (int n = 0; n < L::N; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            right[n].take(i, B::get(b, column + n * 8 + g, k + i * 4 + t));
+            right[n].take(i, b[n * 8 * of_b.outers + i * 4 * of_b.ks]);
 #pragma unroll
     for (int pass = 0; pass < 3; pass++)
 #pragma unroll
@@ -176,39 +119,55 @@ __device__ inline void step8(float (&sum)[2][L::N][4], const float *a, const flo
         for (int h = 0; h < 2; h++)
             for (int n = 0; n < L::N; n++)
                 for (int i = 0; i < 4; i++)
-                    sum[h][n][i] += A::get(a, row + h * 16 + i / 2 * 8 + g, k + d) *
-                                    B::get(b, column + n * 8 + t * 2 + i % 2, k + d);
+                    sum[h][n][i] += a[(h * 16 + i / 2 * 8 + g) * of_a.outers + d * of_a.ks] *
+                                    b[(n * 8 + t * 2 + i % 2) * of_b.outers + d * of_b.ks];
 #endif
 }
 
-template <class L, class A, class B> struct tile {
-    static constexpr int shared(int operands)
+template <class L> struct tile {
+    static constexpr int most(int x, int y)
     {
-        return operands > L::TILE * L::WK ? operands : L::TILE * L::WK;
+        return x > y ? x : y;
     }
-    static constexpr int PLAIN = shared(A::FLOATS + B::FLOATS), GRADIENT = shared(2 * A::FLOATS + B::FLOATS);
+    static constexpr int room(int outers)
+    {
+        return most(outers * (L::DEPTH + 4), L::TURNS ? L::DEPTH * (outers + 8) : 0);
+    }
+    static constexpr int A = room(L::ROWS), B = room(L::COLUMNS);
+    static constexpr int PLAIN = most(A + B, L::TILE *L::WK), GRADIENT = most(2 * A + B, L::TILE *L::WK);
 
     /* The tile at (row, column), over k in [from, to): give(r, c, i, value) for each of its elements, of which (r, c)
-     * is number i. PLAIN or GRADIENT floats at `memory`. Each thread calls also(at, deep) for every part of a in shared
-     * memory, `deep` of k. */
-    template <class FromA, class Also, class Give>
-    static __device__ void run(const FromA &a, const stored &b, int row, int column, int from, int to, float *memory,
-                               const Also &also, const Give &give)
+     * is number i. PLAIN floats at `memory`, or GRADIENT where a goes through an activation. Each thread calls
+     * also(at, of, deep) for every part of a in shared memory, `deep` of k. */
+    template <class Also, class Give>
+    static __device__ void run(const source &a, const source &b, int activation, int row, int column, int from, int to,
+                               float *memory, const Also &also, const Give &give)
     {
         float sum[2][L::N][4] = {}, total[2][L::N][4] = {};
+        const strides of_a = strides_of(a, L::ROWS), of_b = strides_of(b, L::COLUMNS);
 #pragma unroll 1
         for (int k = from; k < to; k += L::DEPTH) {
             const int deep = min(L::DEPTH, (to - k + L::GROUP - 1) / L::GROUP * L::GROUP);
-            bring(memory, a, row, k, deep, to);
-            B::bring(memory + A::FLOATS, b, column, k, deep, to);
+#pragma unroll 1
+            for (int part = 0; part < (a.value ? 3 : 2); part++) {
+                const bool left = part != 1;
+                source s = a;
+                if (!left)
+                    s = b;
+                bring(memory + (part == 0   ? 0
+                                : part == 1 ? A
+                                            : A + B),
+                      part == 2 ? s.value : s.data, s, left ? row : column, left ? L::ROWS : L::COLUMNS, k, deep, to);
+            }
             sent();
             wait_sent<0>();
-            prepare(a, memory, deep);
+            if (a.value)
+                through(memory, memory + A + B, a, activation, deep);
             __syncthreads();
-            also(memory, deep);
+            also(memory, of_a, deep);
 #pragma unroll 1
-            for (int d = 0; d < deep; d += L::GROUP) {
-                step8<L, A, B>(sum, memory, memory + A::FLOATS, d + threadIdx.x / 32 % L::WK * 8);
+            for (int d = threadIdx.x / 32 % L::WK * 8; d < deep; d += L::GROUP) {
+                step8<L>(sum, memory + d * of_a.ks, of_a, memory + A + d * of_b.ks, of_b);
                 if ((d / L::GROUP + 1) % (EXACT / 8) == 0)
                     collect(sum, total);
             }
@@ -224,35 +183,56 @@ template <class L, class A, class B> struct tile {
 #pragma unroll
             for (int w = 1; w < L::WK; w++)
                 value += memory[w * L::TILE + i];
-            if (r >= A::outers(a) || c >= B::outers(b))
+            if (r >= a.outers || c >= b.outers)
                 continue;
             if (value != value)
-                value = again(a, b, r, c, from, to);
+                value = again(a, b, activation, r, c, from, to);
             give(r, c, i, value);
         }
     }
 
   private:
-    static __device__ void bring(float *at, const stored &a, int row, int k, int deep, int to)
+    static __device__ strides strides_of(const source &s, int outers)
     {
-        A::bring(at, a, row, k, deep, to);
+        return s.along_k ? strides{L::DEPTH + 4, 1} : strides{1, outers + 8};
     }
 
-    static __device__ void bring(float *at, const gradient &a, int row, int k, int deep, int to)
+    /* `deep` of k from `k` on, of `count` rows or columns; beyond the ends there are zeros. Eight threads read 128
+     * bytes side by side. */
+    static __device__ void bring(float *to, const float *data, source s, int outer, int count, int k, int deep,
+                                 int k_end)
     {
-        A::bring(at, a.dy, row, k, deep, to);
-        if (a.activation)
-            A::bring(at + A::FLOATS + B::FLOATS, a.y, row, k, deep, to);
+        const int slows = s.along_k ? count : deep, fasts = s.along_k ? deep : count;
+        const int slow0 = s.along_k ? outer : k, fast0 = s.along_k ? k : outer;
+        const int slow_end = s.along_k ? s.outers : k_end, fast_end = s.along_k ? k_end : s.outers;
+        const int to_row = s.along_k ? L::DEPTH + 4 : count + 8;
+#pragma unroll 1
+        for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8)
+#pragma unroll 1
+            for (int fast = threadIdx.x % 8 * 4; fast < fasts; fast += 32) {
+                const int there = slow0 + slow < slow_end ? max(0, min(4, fast_end - fast0 - fast)) : 0;
+                send_four(to + slow * to_row + fast, data + (there ? (slow0 + slow) * s.row + fast0 + fast : 0), there,
+                          s.wide);
+            }
     }
 
-    static __device__ void prepare(const stored &, float *, int)
+    /* dy in shared memory becomes the gradient, each thread doing what it sent. */
+    static __device__ void through(float *dy, const float *value, source s, int activation, int deep)
     {
-    }
-
-    static __device__ void prepare(const gradient &a, float *at, int deep)
-    {
-        if (a.activation)
-            A::through(at, at + A::FLOATS + B::FLOATS, a.activation, deep);
+        const int slows = s.along_k ? L::ROWS : deep, fasts = s.along_k ? deep : L::ROWS;
+        const int row = s.along_k ? L::DEPTH + 4 : L::ROWS + 8;
+#pragma unroll 1
+        for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8)
+#pragma unroll 1
+            for (int fast = threadIdx.x % 8 * 4; fast < fasts; fast += 32) {
+                float4 *g = reinterpret_cast<float4 *>(dy + slow * row + fast);
+                float4 x = *g, y = *reinterpret_cast<const float4 *>(value + slow * row + fast);
+                x.x = activation_gradient(activation, x.x, y.x);
+                x.y = activation_gradient(activation, x.y, y.y);
+                x.z = activation_gradient(activation, x.z, y.z);
+                x.w = activation_gradient(activation, x.w, y.w);
+                *g = x;
+            }
     }
 
     static __device__ void collect(float (&sum)[2][L::N][4], float (&total)[2][L::N][4])
@@ -279,13 +259,13 @@ template <class L, class A, class B> struct tile {
                     to[(h * 16 + i / 2 * 8) * L::COLUMNS + n * 8 + i % 2] = total[h][n][i];
     }
 
-    template <class FromA>
-    static __device__ float again(const FromA &a, const stored &b, int row, int column, int from, int to)
+    static __device__ float again(const source &a, const source &b, int activation, int row, int column, int from,
+                                  int to)
     {
         float value = 0;
 #pragma unroll 1
         for (int k = from; k < to; k++)
-            value += A::again(a, row, k) * B::again(b, column, k);
+            value += element(a, activation, row, k) * element(b, 0, column, k);
         return value;
     }
 };

@@ -47,7 +47,7 @@ static bool plan_long(pc__cuda_reduction *r)
 /* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. */
 static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
 {
-    enum { SHORT = 256, MANY = 65536, BLOCKS = 2048 };
+    enum { SHORT = 256, MANY = 65536, BLOCKS = 2048, ONE_PASS = 1024 }; /* a pass costs what 500 rows do */
     const int64_t columns = r->inner / r->pack;
     if (r->outer * columns >= MANY && r->reduced <= SHORT) {
         r->layout = PC__REDUCE_SINGLES;
@@ -59,7 +59,7 @@ static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_p
     while (r->lanes < columns && r->lanes * r->pack * (int)element_bytes < 128)
         r->lanes *= 2;
     const int64_t blocks = r->outer * divide_up(columns, r->lanes);
-    cut(r, two_passes ? PC__MIN(COLUMN_PARTS, BLOCKS / blocks) : 1, THREADS / r->lanes * 8);
+    cut(r, two_passes && r->reduced > ONE_PASS ? PC__MIN(COLUMN_PARTS, BLOCKS / blocks) : 1, THREADS / r->lanes * 8);
 }
 
 /* How to go over [outer, reduced, inner] at `in`; `two_passes` allows several parts. */

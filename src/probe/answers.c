@@ -214,6 +214,8 @@ static bool ask(pc__machine *m, reader *r, bool again)
     if (!done) {
         m->public.hung = pc__keep(m, hung[0] ? hung : "the driver's library");
         pc__text_add(&t.kept, "hang %s\n", m->public.hung);
+    }
+    if (!done || !again) { /* only who takes samples keeps the child */
         pc__asker_end(m->asker);
         m->asker = NULL;
     }
@@ -232,7 +234,7 @@ static void explain(pc__machine *m, const reader *r, const char *why_none)
     nvml = cut ? cut : nvml ? nvml : why_none;
     for (int i = 0; i < machine->device_count; i++) {
         pc_probe_device *d = &machine->devices[i];
-        const char *why = d->nvidia ? nvml : "only NVIDIA's driver is asked for it";
+        const char *why = d->nvidia ? nvml : "its driver does not tell, or is not asked";
         if (d->nvidia && !d->index_cuda.known && r->cuda)
             pc__fact_unknown(m, &d->index_cuda, "CUDA does not see it in this environment (CUDA_VISIBLE_DEVICES)");
         else if (d->nvidia && !d->index_cuda.known && machine->cuda_init.known)
@@ -267,6 +269,7 @@ static void forget(pc__machine *m, pc_probe_device *d)
         if (pc_device_fact(i)->changes)
             pc__fact_unknown(m, (pc_fact *)((char *)d + pc_device_fact(i)->offset), "the driver did not say");
     d->process_count = 0;
+    pc__fact_unknown(m, &d->processes_known, "the driver did not say");
 }
 
 pc_status pc_machine_sample(pc_machine *machine)
@@ -276,6 +279,7 @@ pc_status pc_machine_sample(pc_machine *machine)
     int64_t total, free_bytes;
     if (pc__root_space(m->root, "dev/shm", &total, &free_bytes))
         pc__fact_number(&machine->shared_memory_free, (double)free_bytes);
+    pc__probe_amd(m);
     if (!pc__root_live(m->root) || m->options.without_driver || !worth_asking(m))
         return PC_OK;
     for (int i = 0; i < machine->device_count; i++)

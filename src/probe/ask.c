@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,16 +42,29 @@ void pc__say(pc__answer *answer, const char *format, ...)
     }
 }
 
-/* The child: 'a' asks for everything, 's' for what changes. It leaves without the exit handlers of the program that it
- * is a copy of. */
+/* The child keeps nothing of the program that it is a copy of: neither files and sockets that others wait to see
+ * closed, nor what it does at Ctrl-C, which reaches the child too. Returns the socket's new number. */
+static int forget_program(int socket)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    if (socket != 3 && dup2(socket, 3) == 3)
+        socket = 3;
+#ifdef SYS_close_range
+    if (socket == 3)
+        syscall(SYS_close_range, 4u, ~0u, 0u);
+#endif
+    return socket;
+}
+
+/* 'a' asks for everything, 's' for what changes. Leaves without the exit handlers of the program. */
 static void serve(int socket, const char *library)
 {
-    pc__answer answer = {socket};
-    pc__nvml *nvml = NULL;
+    pc__answer answer = {socket = forget_program(socket)};
     char command;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (read(socket, &command, 1) == 1) {
-        pc__ask_nvml(&answer, &nvml, library, command == 's');
+        pc__ask_nvml(&answer, library, command == 's');
         if (command == 'a')
             pc__ask_cuda(&answer);
         pc__say(&answer, "done");

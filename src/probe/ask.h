@@ -27,10 +27,8 @@ typedef struct pc__answer {
 
 void pc__say(pc__answer *answer, const char *format, ...) PC_PRINTF(2, 3);
 
-/* ask_nvml.c: open the library (NULL: the usual one) and ask; with `again` only what changes. `state` is kept from call
- * to call. */
-typedef struct pc__nvml pc__nvml;
-void pc__ask_nvml(pc__answer *answer, pc__nvml **state, const char *library, bool again);
+/* ask_nvml.c: open the library (NULL: the usual one) and ask; with `again` only what changes. */
+void pc__ask_nvml(pc__answer *answer, const char *library, bool again);
 
 /* ask_cuda.c: the newest CUDA of the driver, and the order in which CUDA counts devices. Makes no context. */
 void pc__ask_cuda(pc__answer *answer);

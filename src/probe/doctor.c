@@ -209,6 +209,10 @@ pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
     e.nvidia = pc__gpu_count(&e) > 0;
     e.container = machine->container.known && strcmp(machine->container.text, "none") != 0;
     e.log = pc__kernel_log(m);
+    if (options.cuda_reason && options.cuda_reason[0])
+        pc__root_note(m->root, "answers/paracord-cuda", options.cuda_reason);
+    if (options.peers && options.peers[0])
+        pc__root_note(m->root, "answers/peers", options.peers);
     for (int i = 0; i < PC__COUNT(rows); i++) {
         if (options.job != PC_JOB_ANY && !(rows[i].jobs & (int)options.job))
             continue;

@@ -89,7 +89,8 @@ void pc__check_device_files(pc__exam *e)
 {
     ids who = {0};
     char file[32];
-    if (!e->machine->driver.known || !e->nvidia)
+    bool works = e->machine->cuda_init.known && !strcmp(e->machine->cuda_init.text, "works");
+    if (!e->machine->driver.known || !e->nvidia || works)
         return;
     if (e->container && !pc__root_exists(e->m->root, "dev/nvidiactl"))
         return;

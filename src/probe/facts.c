@@ -1,6 +1,7 @@
 /* facts.c: the lists of facts as rows, setting facts, and a machine's own texts. */
 #include "probe/probe.h"
 
+#include <math.h>
 #include <stdarg.h>
 
 static const pc_fact_row device_rows[] = {
@@ -45,8 +46,8 @@ char *pc_fact_text(const pc_fact_row *row, const pc_fact *fact, char *text, size
     else if (row->unit == PC_UNIT_BYTES)
         snprintf(text, n, "%.0f MiB", fact->number / (1024 * 1024));
     else
-        snprintf(text, n, "%.*f%s", row->unit == PC_UNIT_WATTS ? 1 : 0, fact->number,
-                 units[row->unit] ? units[row->unit] : "");
+        snprintf(text, n, "%.*f%s", row->unit == PC_UNIT_WATTS || fact->number != floor(fact->number) ? 1 : 0,
+                 fact->number, units[row->unit] ? units[row->unit] : "");
     return text;
 }
 

@@ -1,6 +1,8 @@
 /* machine.c: look at a machine, part by part. */
 #include "probe/probe.h"
 
+#include <paracord/doctor.h>
+
 pc_machine *pc_machine_probe(const pc_probe_options *options)
 {
     pc__machine *m = pc__calloc(1, sizeof *m);
@@ -18,6 +20,7 @@ pc_machine *pc_machine_probe(const pc_probe_options *options)
     pc__probe_pci(m);
     pc__probe_names(m);
     pc__probe_modules(m);
+    pc__probe_amd(m);
     pc__probe_displays(m);
     pc__probe_driver(m);
     pc__probe_libraries(m);
@@ -51,7 +54,13 @@ void pc_machine_free(pc_machine *machine)
     pc__free(m);
 }
 
-pc_status pc_machine_record(const pc_machine *machine, const char *path)
+/* The doctor reads what the probe does not: with its checks the recording can be examined too. */
+pc_status pc_machine_record(pc_machine *machine, const char *path)
 {
-    return pc__root_write(((const pc__machine *)machine)->root, path);
+    pc__machine *m = (pc__machine *)machine;
+    pc_diagnosis *d = m->options.recording ? pc_doctor(machine, (pc_doctor_options){0}) : NULL;
+    if (m->options.recording && !d)
+        return pc_error_last()->status;
+    pc_diagnosis_free(d);
+    return pc__root_write(m->root, path);
 }

@@ -107,6 +107,17 @@ static void read_number(pc__machine *m, pc_fact *fact, const char *address, cons
         pc__fact_unknown(m, fact, "%s", why);
 }
 
+/* Firmware of machines with one node does not say which node a device is at. */
+static void only_node(pc__machine *m, pc_fact *node)
+{
+    char line[64], *end;
+    if (node->known || !pc__root_line(m->root, "sys/devices/system/node/online", line, sizeof line))
+        return;
+    long number = strtol(line, &end, 10);
+    if (end != line && !*end && number >= 0)
+        pc__fact_number(node, (double)number);
+}
+
 /* Lines of "start end flags" in hexadecimal, one for each of its windows. */
 static void read_windows(pc__machine *m, pc_probe_device *d, const char *address)
 {
@@ -184,7 +195,8 @@ static void read_device(pc__machine *m, const char *address, long long class, lo
     else
         pc__fact_unknown(m, &d->boot_display, "it is no display device");
     read_number(m, &d->irq, address, "irq", "the kernel does not say");
-    read_number(m, &d->numa_node, address, "numa_node", "the machine has one node, or its firmware does not say");
+    read_number(m, &d->numa_node, address, "numa_node", "the firmware does not say");
+    only_node(m, &d->numa_node);
     snprintf(text, sizeof text, DEVICES "/%s/local_cpulist", address);
     char cpus[256];
     if (pc__root_line(m->root, text, cpus, sizeof cpus))

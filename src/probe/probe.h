@@ -40,6 +40,7 @@ pc_probe_device *pc__device_at(pc__machine *m, const char *address);
 void pc__probe_pci(pc__machine *m);       /* pci.c: devices, links, modules in use */
 void pc__probe_names(pc__machine *m);     /* pci_names.c: vendors and models */
 void pc__probe_modules(pc__machine *m);   /* modules.c: modules for devices */
+void pc__probe_amd(pc__machine *m);       /* amdgpu.c: what AMD's module tells */
 void pc__probe_displays(pc__machine *m);  /* drm.c: connectors */
 void pc__probe_system(pc__machine *m);    /* system.c: kernel, distribution, container, Secure Boot, shared memory */
 void pc__probe_driver(pc__machine *m);    /* driver.c: versions of the NVIDIA driver in the kernel and on disk */

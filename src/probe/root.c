@@ -1,7 +1,6 @@
 /* root.c: reading this machine, a folder that holds one, or a recording; and keeping what was read. */
-#include "probe/root.h"
+#include "probe/root_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,21 +11,6 @@
 #if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #endif
-
-#define NAMES_MAX 65536
-
-struct pc__root {
-    int folder; /* -1 for a recording */
-    bool live, recording;
-    pc__root_entry *entries; /* of a recording */
-    int count;
-    pc__text kept;  /* what was read, as a recording */
-    uint64_t *seen; /* hashes of the paths that are in it */
-    int seen_count, seen_capacity;
-    char *environment, *environment_end; /* answers/environment, once it was asked for; its lines end with 0 */
-    bool environment_read;
-    bool starved; /* memory ran out: what was not read is not missing */
-};
 
 pc__root *pc__root_open(const char *path, bool recording)
 {
@@ -75,8 +59,7 @@ bool pc__root_starved(const pc__root *root)
     return root->starved;
 }
 
-/* Links in a copy of a machine point into the copy. */
-static int open_in(pc__root *root, const char *path, int flags)
+int pc__root_open_in(pc__root *root, const char *path, int flags)
 {
     flags |= O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     if (!*path)
@@ -90,41 +73,6 @@ static int open_in(pc__root *root, const char *path, int flags)
     }
 #endif
     return openat(root->folder, path, flags);
-}
-
-/* True the first time that something is kept for this kind of question about a path. */
-static bool first_time(pc__root *root, const char *path, char question)
-{
-    uint64_t hash = 1469598103934665603u ^ (unsigned char)question;
-    for (; *path; path++)
-        hash = (hash ^ (unsigned char)*path) * 1099511628211u;
-    for (int i = 0; i < root->seen_count; i++)
-        if (root->seen[i] == hash)
-            return false;
-    if (pc__grow((void **)&root->seen, &root->seen_capacity, root->seen_count, sizeof *root->seen) != PC_OK) {
-        root->starved = true;
-        return false;
-    }
-    root->seen[root->seen_count++] = hash;
-    return true;
-}
-
-static void keep(pc__root *root, const pc__root_entry *entry, char question)
-{
-    if (root->recording && first_time(root, entry->path, question))
-        pc__recording_add(&root->kept, entry);
-}
-
-static void keep_content(pc__root *root, const char *path, const char *content, size_t n, bool link)
-{
-    pc__root_entry entry = {
-        .path = (char *)path, .content = (char *)content, .length = n, .link = link, .total = -1, .free = -1};
-    keep(root, &entry, 'c');
-}
-
-void pc__root_note(pc__root *root, const char *path, const char *content)
-{
-    keep_content(root, path, content, strlen(content), false);
 }
 
 static const pc__root_entry *entry_at(const pc__root *root, const char *path)
@@ -146,7 +94,7 @@ static ssize_t read_bytes(pc__root *root, const char *path, char *text, size_t n
         return (ssize_t)length;
     }
     struct stat status;
-    int file = open_in(root, path, O_RDONLY);
+    int file = pc__root_open_in(root, path, O_RDONLY);
     if (file < 0)
         return -1;
     size_t length = 0;
@@ -170,7 +118,7 @@ ssize_t pc__root_read(pc__root *root, const char *path, char *text, size_t n)
     ssize_t length = read_bytes(root, path, text, n - 1, false);
     text[PC__MAX(length, 0)] = 0;
     if (length >= 0)
-        keep_content(root, path, text, (size_t)length, false);
+        pc__root_keep_content(root, path, text, (size_t)length, false);
     return length;
 }
 
@@ -208,7 +156,7 @@ char *pc__root_text(pc__root *root, const char *path, size_t limit, bool tail)
 {
     char *text = read_whole(root, path, limit, tail);
     if (text)
-        keep_content(root, path, text, strlen(text), false);
+        pc__root_keep_content(root, path, text, strlen(text), false);
     return text;
 }
 
@@ -233,100 +181,8 @@ char *pc__root_lines(pc__root *root, const char *path, const char *prefix)
         return NULL;
     *to = 0;
     if (*text)
-        keep_content(root, path, text, strlen(text), false);
+        pc__root_keep_content(root, path, text, strlen(text), false);
     return text;
-}
-
-static int by_version(const void *a, const void *b)
-{
-    return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-typedef struct names {
-    char **name;
-    int count, capacity;
-    bool starved;
-} names;
-
-static void add_name(names *n, const char *name, size_t length)
-{
-    if (n->count >= NAMES_MAX)
-        return;
-    bool room = pc__grow((void **)&n->name, &n->capacity, n->count, sizeof *n->name) == PC_OK;
-    char *copy = room ? pc__alloc(length + 1) : NULL;
-    n->starved |= !copy;
-    if (!copy)
-        return;
-    memcpy(copy, name, length);
-    copy[length] = 0;
-    n->name[n->count++] = copy;
-}
-
-/* In a recording a folder is what stands before a slash. */
-static bool list_recording(pc__root *root, const char *path, names *found)
-{
-    size_t n = strlen(path);
-    bool any = false;
-    for (int i = 0; i < root->count; i++) {
-        const char *p = root->entries[i].path, *name = n ? p + n + 1 : p;
-        if (n && (strncmp(p, path, n) || p[n] != '/'))
-            continue;
-        any = true;
-        size_t length = strcspn(name, "/");
-        const char *last = found->count ? found->name[found->count - 1] : "";
-        if (length && (strncmp(last, name, length) || last[length]))
-            add_name(found, name, length);
-    }
-    return any;
-}
-
-static bool list_folder(pc__root *root, const char *path, const char *prefix, names *found)
-{
-    int file = open_in(root, path, O_RDONLY | O_DIRECTORY);
-    DIR *folder = file < 0 ? NULL : fdopendir(file);
-    if (!folder) {
-        if (file >= 0)
-            close(file);
-        return false;
-    }
-    for (struct dirent *d; (d = readdir(folder));)
-        if (strcmp(d->d_name, ".") && strcmp(d->d_name, "..") && !strncmp(d->d_name, prefix, strlen(prefix)))
-            add_name(found, d->d_name, strlen(d->d_name));
-    closedir(folder);
-    return true;
-}
-
-/* So that the folder is in a recording even if nothing in it is read. */
-static void keep_name(pc__root *root, const char *path, const char *name)
-{
-    char whole[1024];
-    snprintf(whole, sizeof whole, "%s/%s", path, name);
-    pc__root_entry entry = {.path = whole, .has_status = true, .mode = 0444, .total = -1, .free = -1};
-    keep(root, &entry, 'n');
-}
-
-int pc__root_list(pc__root *root, const char *path, const char *prefix, pc__root_each each, void *context)
-{
-    names found = {0};
-    bool there = root->folder < 0 ? list_recording(root, path, &found) : list_folder(root, path, prefix, &found);
-    int count = 0;
-    const char *last = "";
-    root->starved |= found.starved;
-    if (found.count)
-        qsort(found.name, (size_t)found.count, sizeof *found.name, by_version);
-    for (int i = 0; i < found.count; i++) {
-        if (strncmp(found.name[i], prefix, strlen(prefix)) || !strcmp(last, found.name[i]))
-            continue;
-        last = found.name[i];
-        if (root->recording)
-            keep_name(root, path, last);
-        each(context, last);
-        count++;
-    }
-    for (int i = 0; i < found.count; i++)
-        pc__free(found.name[i]);
-    pc__free(found.name);
-    return there ? count : -1;
 }
 
 bool pc__root_link(pc__root *root, const char *path, char *target, size_t n)
@@ -343,7 +199,7 @@ bool pc__root_link(pc__root *root, const char *path, char *target, size_t n)
     if (length <= 0 || (size_t)length >= n)
         return false;
     target[length] = 0;
-    keep_content(root, path, target, (size_t)length, true);
+    pc__root_keep_content(root, path, target, (size_t)length, true);
     return true;
 }
 
@@ -357,7 +213,7 @@ bool pc__root_stat(pc__root *root, const char *path, pc__root_status *status)
         return true;
     }
     struct stat found;
-    int file = open_in(root, path, O_PATH);
+    int file = pc__root_open_in(root, path, O_PATH);
     if (file < 0)
         return false;
     bool fine = !fstat(file, &found);
@@ -372,7 +228,7 @@ bool pc__root_stat(pc__root *root, const char *path, pc__root_status *status)
                             .gid = status->gid,
                             .total = -1,
                             .free = -1};
-    keep(root, &entry, 's');
+    pc__root_keep(root, &entry, 's');
     return true;
 }
 
@@ -394,7 +250,7 @@ bool pc__root_space(pc__root *root, const char *path, int64_t *total, int64_t *f
     pc__root_entry entry = {.path = (char *)path, .total = -1};
     if (root->live) {
         struct statvfs space;
-        int file = open_in(root, path, O_RDONLY | O_DIRECTORY);
+        int file = pc__root_open_in(root, path, O_RDONLY | O_DIRECTORY);
         if (file >= 0 && !fstatvfs(file, &space)) {
             entry.total = (int64_t)(space.f_blocks * space.f_frsize);
             entry.free = (int64_t)(space.f_bavail * space.f_frsize);
@@ -410,7 +266,7 @@ bool pc__root_space(pc__root *root, const char *path, int64_t *total, int64_t *f
         return false;
     *total = entry.total;
     *free_bytes = entry.free;
-    keep(root, &(pc__root_entry){.path = (char *)path, .total = entry.total, .free = entry.free}, 'v');
+    pc__root_keep(root, &(pc__root_entry){.path = (char *)path, .total = entry.total, .free = entry.free}, 'v');
     return true;
 }
 
@@ -431,27 +287,4 @@ const char *pc__root_env(pc__root *root, const char *name)
         if (!strncmp(line, name, n) && line[n] == '=')
             return line + n + 1;
     return NULL;
-}
-
-pc_status pc__root_write(const pc__root *root, const char *path)
-{
-    static const char *const variables[] = {
-        "PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "CUDA_HOME"};
-    if (!root->recording)
-        return pc__fail(PC_ERR_STATE, "the machine was probed without .recording: there is nothing to write");
-    if (root->kept.failed)
-        return pc__fail(PC_ERR_MEMORY, "no memory for the recording");
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return pc__fail_file(errno, "cannot write the recording %s", path);
-    fputs("paracord machine 1\nanswers/environment =\n", file);
-    for (int i = 0; i < PC__COUNT(variables); i++)
-        if (root->live && getenv(variables[i]))
-            fprintf(file, "|%s=%s\n", variables[i], getenv(variables[i]));
-    if (root->kept.data)
-        fwrite(root->kept.data, 1, root->kept.length, file);
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
-        return pc__fail_file(errno, "cannot write the recording %s", path);
-    return PC_OK;
 }

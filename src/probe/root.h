@@ -74,7 +74,7 @@ const char *pc__root_env(pc__root *root, const char *name);
 void pc__root_note(pc__root *root, const char *path, const char *content);
 
 /* What was read as a recording. */
-pc_status pc__root_write(const pc__root *root, const char *path);
+pc_status pc__root_write(pc__root *root, const char *path);
 
 /* root_recording.c: read a recording; the entries are sorted by path. */
 pc_status pc__recording_read(const char *path, pc__root_entry **entries, int *count);

@@ -4,18 +4,22 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* #define CUDA_VERSION 13000: what a toolkit without its version file still tells. */
+/* #define CUDA_VERSION 13000: what a toolkit without its version file still tells. Conda keeps the headers apart. */
 static bool read_header(pc__machine *m, const char *folder, char *version, size_t n)
 {
+    static const char *const headers[] = {"include/cuda.h", "targets/x86_64-linux/include/cuda.h"};
     char path[1100];
     int number = 0;
-    snprintf(path, sizeof path, "%s/include/cuda.h", folder);
-    char *lines = pc__root_lines(m->root, path, "#define CUDA_VERSION ");
-    bool found = lines && sscanf(lines, "#define CUDA_VERSION %d", &number) == 1 && number >= 1000;
-    if (found)
+    for (int i = 0; !number && i < PC__COUNT(headers); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, headers[i]);
+        char *lines = pc__root_lines(m->root, path, "#define CUDA_VERSION ");
+        if (!lines || sscanf(lines, "#define CUDA_VERSION %d", &number) != 1 || number < 1000)
+            number = 0;
+        pc__free(lines);
+    }
+    if (number)
         snprintf(version, n, "%d.%d", number / 1000, number % 1000 / 10);
-    pc__free(lines);
-    return found;
+    return number != 0;
 }
 
 /* "version": "13.0.1" of the entry "cuda" in version.json, or "CUDA Version 10.2.89" in version.txt. */
@@ -96,7 +100,9 @@ static bool is_folder(void *context, const char *folder)
     if (tail)
         *tail = 0;
     resolve(x->m, cuda, end, sizeof end);
-    if (tail && !strcmp(end, x->folder)) {
+    size_t n = strlen(x->folder);
+    bool inside = !strncmp(folder, x->folder, n) && !strncmp(folder + n, "/lib", 4);
+    if (inside || (tail && !strcmp(end, x->folder))) {
         pc__root_list(x->m->root, folder, "libcudart.so", look_runtime, &runtime);
         x->found = runtime;
     }
@@ -161,6 +167,12 @@ void pc__probe_toolkits(pc__machine *m)
     const char *home = pc__root_env(m->root, "CUDA_HOME");
     if (home && home[0] == '/' && strlen(home) < 500)
         add(m, home + 1, f.folder);
+    char *bin = strrchr(f.folder, '/'); /* a distribution's own, or an environment's */
+    if (bin && !strcmp(bin, "/bin")) {
+        char parent[512];
+        snprintf(parent, sizeof parent, "%.*s", (int)(bin - f.folder), f.folder);
+        add(m, parent, f.folder);
+    }
     if (m->public.toolkit_count)
         qsort(m->public.toolkits, (size_t)m->public.toolkit_count, sizeof *m->public.toolkits, newest_first);
 }

@@ -73,7 +73,7 @@ static void missing_devices_name_those_there(void **state)
 static void counts_say_why(void **state)
 {
     (void)state;
-    char why[256] = "unset";
+    char why[256] = "unset", reason[256] = "unset";
     assert_int_equal(pc_device_count(PC_CPU, why, sizeof why), 1);
     assert_int_equal(pc_device_count(PC_CPU, NULL, 0), 1);
     assert_true(pc_device_available(PC_CPU));
@@ -81,7 +81,10 @@ static void counts_say_why(void **state)
         int count = pc_device_count((pc_device_type)type, why, sizeof why);
         assert_true(count > 0 || strlen(why) > 10);
         assert_int_equal(pc_device_available((pc_device_type)type), count > 0);
+        assert_string_equal(pc_device_unavailable_reason((pc_device_type)type, reason, sizeof reason),
+                            count ? "" : why);
     }
+    assert_string_equal(pc_device_unavailable_reason(PC_CPU, reason, sizeof reason), "");
     assert_int_equal(pc_device_count((pc_device_type)99, why, sizeof why), 0);
     assert_non_null(strstr(why, "99"));
 }

@@ -52,6 +52,7 @@ static void samples_ask_again(void **state)
 {
     (void)state;
     pc_machine *m = probe("well", 20000);
+    assert_ok(pc_machine_sample(m));
     double before = fake(m)->temperature.number;
     assert_ok(pc_machine_sample(m));
     const pc_probe_device *d = fake(m);

@@ -128,6 +128,25 @@ static const char *link_between(const pc_machine *m, int a, int b)
     return pc_link_text(pc_machine_link(m, a, b), text);
 }
 
+static void amd_tells_in_files(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("healthy-amd.txt");
+    const pc_probe_device *d = &m->devices[1];
+    assert_text(d->model, "Navi 31 [Radeon RX 7900 XT/7900 XTX/7900M]");
+    assert_number(d->memory_total, 25753026560);
+    assert_number(d->memory_used, 1048576);
+    assert_number(d->temperature, 41);
+    assert_number(d->power, 23);
+    assert_number(d->power_limit_enforced, 327);
+    assert_number(d->clock_graphics, 52);
+    assert_false(d->fan.known);
+    assert_ok(pc_machine_sample(m));
+    assert_number(d->utilization_gpu, 3);
+    assert_number(d->pcie_width, 16);
+    pc_machine_free(m);
+}
+
 static void links_are_named_as_nvidia_smi_does(void **state)
 {
     (void)state;
@@ -237,6 +256,7 @@ int main(void)
         cmocka_unit_test(without_a_driver_pci_still_tells),
         cmocka_unit_test(what_hung_is_named),
         cmocka_unit_test(displays_belong_to_their_cards),
+        cmocka_unit_test(amd_tells_in_files),
         cmocka_unit_test(links_are_named_as_nvidia_smi_does),
         cmocka_unit_test(paths_make_the_other_kinds),
         cmocka_unit_test(facts_are_printed_with_units),
