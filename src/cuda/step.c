@@ -2,6 +2,7 @@
 #include "cuda/step.h"
 
 #include "cuda/cuda.h"
+#include "ops/power.h"
 #include "ops/scale.h"
 #include "ops/step.h"
 
@@ -48,6 +49,7 @@ pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .early = pc__cuda_early(stream),
                           .first = a->step == 1,
                           .counter = counter(call),
                           .guard = guard(call),
@@ -61,8 +63,9 @@ pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
 pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
-    const double t = a->step ? (double)a->step : 1;
+    const int64_t t = a->step ? a->step : 1;
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .early = pc__cuda_early(stream),
                           .counter = counter(call),
                           .guard = guard(call),
                           .lr = a->lr,
@@ -70,7 +73,7 @@ pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
                           .beta1 = a->beta1,
                           .beta2 = a->beta2,
                           .epsilon = a->epsilon,
-                          .step_size = a->lr / (1 - pow(a->beta1, t)),
-                          .inverse_root2 = 1 / sqrt(1 - pow(a->beta2, t))};
+                          .step_size = a->lr / (1 - pc__power(a->beta1, t)),
+                          .inverse_root2 = 1 / sqrt(1 - pc__power(a->beta2, t))};
     return over_all(stream, call, &step, pc__cuda_adam);
 }

@@ -3,7 +3,9 @@
  * much at once. In torch.optim's order of operations. */
 #include "cuda/step.h"
 
+#include "cuda/early.cuh"
 #include "cuda/real.cuh"
+#include "ops/power.h"
 
 #define THREADS 256
 
@@ -29,9 +31,10 @@ template <class T> struct moment {
 };
 
 template <class T> struct sgd {
-    static __device__ inline moment<T> at(const update<T> &u, int64_t step)
+    static __device__ inline void at(const update<T> &, int64_t step, moment<T> &now)
     {
-        return {step == 1, u.size, u.inverse_root2};
+        if (threadIdx.x == 0)
+            now.first = step == 1;
     }
 
     static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool slots, T &p, T g, T &v, T &)
@@ -46,10 +49,13 @@ template <class T> struct sgd {
 };
 
 template <class T> struct adam {
-    static __device__ inline moment<T> at(const update<T> &u, int64_t step)
+    /* Two warps work side by side. */
+    static __device__ inline void at(const update<T> &u, int64_t step, moment<T> &now)
     {
-        const double t = (double)step;
-        return {false, (T)(u.rate / (1 - pow(u.beta1, t))), (T)(1 / sqrt(1 - pow(u.beta2, t)))};
+        if (threadIdx.x == 0)
+            now.size = (T)(u.rate / (1 - pc__power(u.beta1, step)));
+        if (threadIdx.x == 32)
+            now.inverse_root2 = (T)(1 / sqrt(1 - pc__power(u.beta2, step)));
     }
 
     static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, T &p, T g, T &m, T &v)
@@ -92,12 +98,12 @@ template <class Rule, class T>
 __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
     __shared__ moment<T> counted;
+    pc::wait_for_earlier();
     if (u.guard && *u.guard != 0)
         return;
     moment<T> now = {u.first, u.size, u.inverse_root2};
     if (u.counter) {
-        if (threadIdx.x == 0)
-            counted = Rule::at(u, *u.counter);
+        Rule::at(u, *u.counter, counted);
         __syncthreads();
         now = counted;
     }
@@ -147,7 +153,7 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
         u.starts[i] = blocks;
         blocks += (unsigned)((s->of[i].count + PC__STEP_PIECE - 1) / PC__STEP_PIECE);
     }
-    step_kernel<Rule<T>, T><<<blocks, THREADS, 0, queue>>>(u);
+    (void)pc::start(step_kernel<Rule<T>, T>, blocks, THREADS, queue, s->early, u);
 }
 
 } // namespace

@@ -20,7 +20,7 @@ typedef struct pc__cuda_parameter {
 } pc__cuda_parameter;
 
 typedef struct pc__cuda_step {
-    int dtype, count;
+    int dtype, count, early;
     int first, nesterov;    /* sgd: the first step */
     const int64_t *counter; /* where the number of the step is; NULL: first, step_size and inverse_root2 say it */
     const float *guard;     /* not NULL: while this is not 0 nothing is done */

@@ -3,6 +3,7 @@
 
 #include "ops/activation.h"
 #include "ops/autocast.h"
+#include "ops/matmul.h"
 #include "ops/table.h"
 
 pc_status pc__infer_linear(pc_call *call, pc__meta *out)
@@ -101,6 +102,6 @@ pc_status pc__grad_linear(pc__grad *grad)
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc_matmul(g, grad->in[1])));
     if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, pc_matmul(pc_transpose(g, 0, 1), grad->in[0])));
-    return grad->n_in > 2 && grad->needs[2] ? pc__set_grad(grad, 2, pc_sum_dims(g, PC_SHAPE(0), false)) : PC_OK;
+        PC__TRY(pc__set_grad(grad, 1, pc__matmul_wide(pc_transpose(g, 0, 1), grad->in[0])));
+    return grad->n_in > 2 && grad->needs[2] ? pc__set_grad(grad, 2, pc__sum_wide(g, PC_SHAPE(0))) : PC_OK;
 }

@@ -109,6 +109,35 @@ static void gradients(void **state)
     assert_nothing_left();
 }
 
+/* What adds up in float32 stays so: 257 is no number of bfloat16. */
+static void sums_of_gradients_are_not_rounded(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = ones(PC_SHAPE(1, 1), PC_F32), *bias = ones(PC_SHAPE(1), PC_F32), *y = NULL;
+        assert_ok(pc_require_grad(w, true));
+        assert_ok(pc_require_grad(bias, true));
+        PC_AUTOCAST(PC_BF16)
+            y = pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_F32), w, bias, PC_NONE));
+        assert_ok(pc_backward(y));
+        assert_dtype(pc_grad(w), PC_F32);
+        assert_dtype(pc_grad(bias), PC_F32);
+        assert_close(pc_item(pc_grad(w)), 257, 0);
+        assert_close(pc_item(pc_grad(bias)), 257, 0);
+        pc_tensor *half = ones(PC_SHAPE(1, 1), PC_BF16); /* a leaf of 16 bits has a gradient of 16 bits */
+        assert_ok(pc_require_grad(half, true));
+        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), half, NULL, PC_NONE))));
+        assert_dtype(pc_grad(half), PC_BF16);
+        assert_close(pc_item(pc_grad(half)), 256, 0);
+        pc_tensor *made = pc_relu(half); /* and so has what a 16-bit op made */
+        pc_zero_grad(half);
+        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), made, NULL, PC_NONE))));
+        assert_dtype(pc_grad(half), PC_BF16);
+        assert_close(pc_item(pc_grad(half)), 256, 0);
+    }
+    assert_nothing_left();
+}
+
 /* A parameter is cast once: two uses of it are one entry of its record, and no use sees a stale one. */
 static void casts_are_kept(void **state)
 {
@@ -449,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_choose_their_dtype),
         cmocka_unit_test(gradients),
+        cmocka_unit_test(sums_of_gradients_are_not_rounded),
         cmocka_unit_test(casts_are_kept),
         cmocka_unit_test(one_cast_a_scope),
         cmocka_unit_test(learns),

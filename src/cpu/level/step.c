@@ -1,4 +1,5 @@
 /* step.c: optimiser updates: all parameters in one call, each element once through the cache. */
+#include "ops/power.h"
 #include "ops/scale.h"
 #include "ops/step.h"
 
@@ -118,8 +119,8 @@ PC__KERNEL(adam_step)
 {
     (void)stream;
     const pc__step_attributes *a = call->attributes;
-    double t = (double)number(call);
-    pieces q = {.a = a, .step_size = a->lr / (1 - pow(a->beta1, t)), .root2 = sqrt(1 - pow(a->beta2, t))};
+    const int64_t t = number(call);
+    pieces q = {.a = a, .step_size = a->lr / (1 - pc__power(a->beta1, t)), .root2 = sqrt(1 - pc__power(a->beta2, t))};
     if (!is_off(call))
         over_all(call, &q, run_adam);
     return PC_OK;
