@@ -7,6 +7,7 @@
 #include "cpu/level/compute.h"
 #include "base/parallel.h"
 
+#include <paracord/device.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,7 +27,7 @@ static const kernels all_kernels[] = {PC__EACH_LEVEL(KERNELS)};
 /* The level named (the caller knows what the CPU can run), or for NULL the widest that it can. */
 static inline const kernels *kernels_for(const char *level)
 {
-    level = level ? level : pc__cpu_level();
+    level = level ? level : pc_cpu_level();
     for (int i = 0; i < PC__COUNT(all_kernels); i++)
         if (strcmp(all_kernels[i].level, level) == 0)
             return &all_kernels[i];

@@ -74,7 +74,7 @@ void cli_help_command(FILE *out, const cli_command *command);
 extern const cli_command cli_train, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check;
 extern const cli_command cli_trace, cli_trace_view, cli_trace_summary;
 extern const cli_command cli_add, cli_saxpy, cli_matmul, cli_mandelbrot;
-extern const cli_command cli_devices, cli_topo, cli_doctor;
+extern const cli_command cli_devices, cli_topo, cli_doctor, cli_bench;
 extern const cli_command cli_cloud, cli_cloud_list, cli_cloud_pick, cli_cloud_cost, cli_cloud_update, cli_cloud_run;
 extern const cli_command cli_help, cli_man, cli_completion;
 

@@ -93,6 +93,10 @@ PC_API const pc_cloud_family *pc_cloud_family_at(const pc_cloud *cloud, int i);
 PC_API const pc_cloud_gpu *pc_cloud_gpu_at(const pc_cloud *cloud, int i);
 PC_API const char *pc_cloud_region_at(const pc_cloud *cloud, int i);
 
+/* The GPU that a driver calls `model` ("NVIDIA A100-SXM4-40GB"). NULL, without an error, where the catalogue does not
+ * have it, which goes for boards of PCIe: their rates are others. */
+PC_API const pc_cloud_gpu *pc_cloud_gpu_named(const pc_cloud *cloud, const char *model);
+
 /* By name. NULL: PC_ERR_NOT_FOUND, with a message that says which names there are. */
 PC_API PC_MUST_USE const pc_cloud_instance *pc_cloud_find(const pc_cloud *cloud, const char *name);
 PC_API PC_MUST_USE const pc_cloud_family *pc_cloud_find_family(const pc_cloud *cloud, const char *name);

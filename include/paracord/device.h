@@ -54,6 +54,10 @@ PC_API bool pc_device_available(pc_device_type type);
 PC_API pc_device pc_device_current(void);
 PC_API PC_MUST_USE pc_status pc_device_set_current(pc_device device);
 
+/* The SIMD level of the CPU's kernels: "base", "v3" (AVX2), "v4" (AVX-512); the widest that this machine has, or that
+ * the environment variable PARACORD_SIMD asks for. Static storage. */
+PC_API const char *pc_cpu_level(void);
+
 /* How the calling thread's products of float32 (matmul, linear, conv2d) are computed where a device can choose, which
  * is cuda: in float32, which is how threads start; or with their factors rounded to TF32 (10 bits of fraction, relative
  * error some 5e-4) and added in float32, several times as fast. Returns what it was. A recorded product keeps what it

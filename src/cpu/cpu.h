@@ -7,7 +7,6 @@
 /* level.c: the kernels of the widest SIMD level that this machine has. The environment variable PARACORD_SIMD (base,
  * v3, v4) asks for a narrower one. */
 const pc__kernel *pc__cpu_kernels(void);
-const char *pc__cpu_level(void);
 
 /* graph.c: recordings: lists of calls. */
 pc_status pc__cpu_graph_begin(pc_graph *graph, pc_stream *stream);

@@ -3,6 +3,7 @@
 #include "cpu/level/level.h"
 #include "ops/table.h"
 
+#include <paracord/device.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -49,7 +50,7 @@ const pc__kernel *pc__cpu_kernels(void)
     return levels[chosen].kernels;
 }
 
-const char *pc__cpu_level(void)
+const char *pc_cpu_level(void)
 {
     pthread_once(&once, choose);
     return levels[chosen].name;

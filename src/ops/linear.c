@@ -84,7 +84,8 @@ static pc_status fused(pc__grad *grad)
 {
     const pc__linear_attributes *a = grad->attributes;
     pc_tensor *x = grad->in[0], *out[PC__OUT_MAX];
-    pc_tensor *in[4] = {pc_contiguous(grad->out_grad[0]), grad->out[0], x->strides[1] == 1 ? x : pc_contiguous(x),
+    const bool near = x->strides[1] == 1 && x->strides[0] <= INT32_MAX / x->shape[0]; /* kernels count in 32 bits */
+    pc_tensor *in[4] = {pc_contiguous(grad->out_grad[0]), grad->out[0], near ? x : pc_contiguous(x),
                         grad->needs[0] ? pc_contiguous(grad->in[1]) : NULL};
     PC__TRY(pc__call_all(PC__OP_linear_backward, in, grad->needs[0] ? 4 : 3, a, sizeof *a, out));
     for (int i = 0; i < grad->n_in; i++)

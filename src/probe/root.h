@@ -48,7 +48,7 @@ bool pc__root_line(pc__root *root, const char *path, char *line, size_t n);
 char *pc__root_text(pc__root *root, const char *path, size_t limit, bool tail);
 
 /* The same, kept out of recordings. */
-char *pc__root_whole(pc__root *root, const char *path, size_t limit);
+char *pc__root_whole(pc__root *root, const char *path, size_t limit, bool tail);
 
 /* The lines of a file that begin with `prefix`, from pc__alloc; NULL when it cannot be read. Recordings hold only
  * those. */

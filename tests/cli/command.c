@@ -13,7 +13,7 @@
 static const char *const commands[] = {"train",          "eval",   "predict",    "show",          "pictures",
                                        "pictures check", "trace",  "trace view", "trace summary", "add",
                                        "saxpy",          "matmul", "mandelbrot", "devices",       "topo",
-                                       "doctor",         "help",   "man",        "completion"};
+                                       "doctor",         "bench",  "help",       "man",           "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char *binary(void)

@@ -1,0 +1,167 @@
+/* bench.c: paracord bench: how fast this machine is, beside how fast it could be. */
+#include "bench.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <limits.h>
+
+#include "text.h"
+
+typedef struct bench_settings {
+    const char *device, *svg, *disk;
+    bool json;
+} bench_settings;
+
+/* clang-format off */
+const bench_row bench_rows[] = {
+    {"copy.to-device", "host to device, pinned", BENCH_LINK, "B", 0, bench_transfer},
+    {"copy.to-host", "device to host, pinned", BENCH_LINK, "B", 1, bench_transfer},
+    {"copy.both", "both ways at once, pinned", BENCH_BOTH, "B", 0, bench_transfer},
+    {"pageable.to-device", "host to device, ordinary memory", BENCH_PAGEABLE, "B", 0, bench_transfer},
+    {"pageable.to-host", "device to host, ordinary memory", BENCH_PAGEABLE, "B", 1, bench_transfer},
+    {"copy.device", "within the device", BENCH_MEMORY, "B", 0, bench_memory},
+    {"copy.peer", "to the next device", BENCH_PEER, "B", 0, bench_peer},
+    {"add", "c = a + b", BENCH_MEMORY, "B", 1, bench_memory},
+    {"saxpy", "y = a x + y", BENCH_MEMORY, "B", 2, bench_memory},
+    {"stream.copy", "host: a plain loop, c = a", BENCH_HOST, "B", 0, bench_stream},
+    {"stream.triad", "host: a plain loop, c = a + 3 b", BENCH_HOST, "B", 1, bench_stream},
+    {"stream.one", "host: the same on one thread", BENCH_HOST, "B", 2, bench_stream},
+    {"product.f64", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F64, bench_product},
+    {"product.f32", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F32, bench_product},
+    {"product.tf32", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_TF32, bench_product},
+    {"product.f16", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F16, bench_product},
+    {"product.bf16", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_BF16, bench_product},
+    {"launch.kernel", "calling an op, not waited for", BENCH_LAUNCH, "", 0, bench_calls},
+    {"launch.graph", "an op of a recording of 500", BENCH_NODE, "", 0, bench_calls},
+    {"sync", "an op, waited for", BENCH_SYNC, "", 0, bench_calls},
+    {"overlap", "copying in beside computing", BENCH_OVERLAP, "B", 0, bench_overlap},
+    {"disk", "a file to the device", BENCH_DISK, "B", 0, bench_disk},
+};
+/* clang-format on */
+const int bench_row_count = sizeof bench_rows / sizeof *bench_rows;
+
+/* "product" is all that begins with "product.". */
+static bool is_named(const char *row, const char *word)
+{
+    const size_t n = strlen(word);
+    return !strncmp(row, word, n) && (!row[n] || row[n] == '.');
+}
+
+/* False: an error, told. */
+static bool choose(bench *b, const cli_call *call)
+{
+    const cli_line *line = call->line;
+    for (int i = 0; i < bench_row_count; i++)
+        b->chosen[i] = !line->count;
+    for (int k = 0; k < line->count; k++) {
+        bool found = false;
+        for (int i = 0; i < bench_row_count; i++)
+            if (is_named(bench_rows[i].name, line->values[k]))
+                b->chosen[i] = found = true;
+        if (!found) {
+            cli_error(
+                call->command,
+                "ROW %s: must be copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one "
+                "of theirs, such as product.f16",
+                line->values[k]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A row that fails says so and the others go on; what was broken is counted. */
+static int measure(bench *b)
+{
+    char text[CLI_FAILURE_MAX];
+    int broken = 0;
+    for (int i = 0; i < bench_row_count; i++) {
+        bench_result *r = &b->results[i];
+        if (!b->chosen[i])
+            continue;
+        if (!bench_rows[i].measure(b, &bench_rows[i], r)) {
+            snprintf(r->why, sizeof r->why, "%s", cli_failure(text));
+            pc_error_clear();
+            r->broken = true;
+        }
+        broken += r->broken;
+    }
+    return broken;
+}
+
+static int run(const cli_call *call)
+{
+    const bench_settings *settings = call->settings;
+    const char *folder = getenv("TMPDIR");
+    bench b = {.disk = settings->disk ? settings->disk : folder && *folder ? folder : "/var/tmp"};
+    const double start = cli_now();
+    if (!choose(&b, call))
+        return CLI_WRONG_USAGE;
+    if (settings->svg && !bench_may_write(call->command, settings->svg))
+        return CLI_FAILED;
+    if (!cli_program_open(&b.p, call, settings->device, settings->json))
+        return CLI_FAILED;
+    if (!cli_program_fits(&b.p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
+        return CLI_FAILED;
+    if (!bench_find_limits(&b))
+        return cli_failed(call->command);
+    const int broken = measure(&b);
+    bench_raise_limits(&b);
+    b.took = cli_now() - start;
+    if (settings->json)
+        bench_json(&b);
+    else
+        bench_print(&b);
+    if (settings->svg && !bench_roofline(&b, settings->svg))
+        return CLI_FAILED;
+    if (broken)
+        cli_error(call->command, "%d of the rows could not be measured; they say why", broken);
+    return broken ? CLI_FAILED : CLI_FINE;
+}
+
+#define AT(member) offsetof(bench_settings, member)
+
+static const cli_option options[] = {
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP},
+    {"svg", 0, CLI_PATH, AT(svg), NULL, "FILE",
+     .help = "Draw the roofline: what the device could do, and what it does"},
+    {"disk", 0, CLI_PATH, AT(disk), NULL, "DIR",
+     .help = "Folder of the disk to read from; otherwise $TMPDIR, or /var/tmp"},
+    {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"ROW",
+     "What to measure: copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one of theirs, "
+     "such "
+     "as product.f16; everything where none is named",
+     0, INT_MAX, .complete = CLI_NOTHING},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord bench", "Everything, on the fastest device"},
+    {"paracord bench product --device cpu --svg roofline.svg",
+     "Products on the CPU, and where they lie under its roof"},
+    {"paracord bench copy pageable", "How fast the way to the GPU is, and what pinned memory brings"},
+    {0},
+};
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .summary = "Measure this machine, beside what it could do",
+    .description =
+        "Measures copies, streams through memory, matrix products, calls and waits, on a device and its host. Each "
+        "result stands beside the machine's limit: its GPU's datasheet, its PCIe link or NVLinks, or, where neither is "
+        "known, what reading, copying or multiply-adds alone reach here; and a verdict says what that means. The first "
+        "call is timed apart; then come warm-up and batches between marks in the device's stream, of which the median "
+        "and the spread are told. Arrays are larger than caches.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .settings_size = sizeof(bench_settings),
+    .run = run,
+};
