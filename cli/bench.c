@@ -105,8 +105,7 @@ static int run(const cli_call *call)
         return CLI_FAILED;
     if (!cli_program_fits(&b.p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
         return CLI_FAILED;
-    if (!bench_find_limits(&b))
-        return cli_failed(call->command);
+    bench_find_limits(&b);
     const int broken = measure(&b);
     bench_raise_limits(&b);
     b.took = cli_now() - start;

@@ -119,8 +119,8 @@ int64_t bench_elements(pc_device device);
 
 /* --- bench_limits.c --- */
 
-/* Find out the machine's limits: datasheet, link, and what is measured where neither says. False: an error. */
-bool bench_find_limits(bench *b);
+/* Find out the machine's limits: datasheet, link, and what is measured where neither says. */
+void bench_find_limits(bench *b);
 
 /* A limit that was measured is no limit where a row went beyond it: then it is that row's rate. */
 void bench_raise_limits(bench *b);

@@ -139,7 +139,16 @@ static bool wanted(const bench *b, bench_kind first, bench_kind second)
     return false;
 }
 
-bool bench_find_limits(bench *b)
+/* Without the room to measure a limit it is unknown; the rows will say the same of themselves. */
+static void settle(bench_limit *limit, bool fine)
+{
+    if (fine)
+        return;
+    *limit = NO_LIMIT;
+    pc_error_clear();
+}
+
+void bench_find_limits(bench *b)
 {
     bench_limits *l = &b->limits;
     *l = (bench_limits){.memory = NO_LIMIT, .host = NO_LIMIT, .link = NO_LIMIT, .peer = NO_LIMIT};
@@ -147,16 +156,16 @@ bool bench_find_limits(bench *b)
         l->math[i] = NO_LIMIT;
     snprintf(l->simd, sizeof l->simd, "%s", pc_cpu_level());
     ask_machine(b);
-    bool fine = true;
-    if (!(l->memory.rate > 0) && (wanted(b, BENCH_MEMORY, BENCH_LAUNCH) || wanted(b, BENCH_PRODUCT, BENCH_PRODUCT)))
-        fine = measure_memory(b->p.device, &l->memory);
-    if (fine && !(l->math[BENCH_F32].rate > 0) && wanted(b, BENCH_PRODUCT, BENCH_PRODUCT))
-        fine = measure_math(b);
+    const bool products = wanted(b, BENCH_PRODUCT, BENCH_PRODUCT), streams = wanted(b, BENCH_HOST, BENCH_HOST);
+    if (!(l->memory.rate > 0) && (products || wanted(b, BENCH_MEMORY, BENCH_LAUNCH) || (b->p.local && streams)))
+        settle(&l->memory, measure_memory(b->p.device, &l->memory));
+    if (!(l->math[BENCH_F32].rate > 0) && products && !measure_math(b))
+        for (int i = 0; i < BENCH_TYPES; i++)
+            settle(&l->math[i], false);
     if (b->p.local)
         l->host = l->memory;
-    if (fine && !(l->host.rate > 0) && wanted(b, BENCH_HOST, BENCH_HOST))
-        fine = measure_memory(PC_DEVICE_CPU, &l->host);
-    return fine;
+    else if (streams)
+        settle(&l->host, measure_memory(PC_DEVICE_CPU, &l->host));
 }
 
 static bool is_measured(const bench_limit *limit)

@@ -41,12 +41,17 @@ static void on_link(words *w, const bench_result *r, const bench_limits *l, cons
         return;
     }
     say(w, "%s at %.0f%% of %s: ", verb, 100 * share, r->limit.origin);
-    const bool narrow = p->width && p->width < p->width_max, slow = p->generation && p->generation < p->generation_max;
+    const double now =
+        bench_link_rate(p->generation ? p->generation : p->generation_max, p->width ? p->width : p->width_max) /
+        bench_link_rate(p->generation_max, p->width_max);
+    const bool explains = share <= now; /* a link that sleeps when nothing is copied was looked at in its sleep */
+    const bool narrow = explains && p->width && p->width < p->width_max;
+    const bool slow = explains && p->generation && p->generation < p->generation_max;
     if (narrow && slow)
         say(w, "the link runs at PCIe %d.0 x%d", p->generation, p->width);
     else if (narrow)
         say(w, "the link runs at x%d", p->width);
-    else if (slow && share < 0.7)
+    else if (slow)
         say(w, "the link runs at PCIe %d.0", p->generation);
     else if (share >= 0.7)
         say(w, "as fast as such a link gets");

@@ -58,6 +58,10 @@ static void a_slow_link_is_named(void **state)
     assert_link((bench_link){5, 16, 5, 16}, 55e9, "copies at 87% of PCIe 5.0 x16: as fast as such a link gets");
     /* a link that was asleep when it was looked at, and woke for the copies */
     assert_link((bench_link){1, 16, 5, 16}, 55e9, "copies at 87% of PCIe 5.0 x16: as fast as such a link gets");
+    assert_link((bench_link){1, 16, 5, 16}, 20e9,
+                "copies at 32% of PCIe 5.0 x16: the link itself is whole; look for other copies, the IOMMU, or memory "
+                "of the other CPU socket");
+    assert_link((bench_link){0, 8, 5, 16}, 26.5e9, "copies at 42% of PCIe 5.0 x16: the link runs at x8");
     assert_link((bench_link){5, 16, 5, 16}, 20e9,
                 "copies at 32% of PCIe 5.0 x16: the link itself is whole; look for other copies, the IOMMU, or memory "
                 "of the other CPU socket");
