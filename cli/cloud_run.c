@@ -68,7 +68,7 @@ static const char *line_of(const run_settings *s, const pc_cloud_instance *i)
     if (s->line)
         return s->line;
     return s->folder && i->family->gpu->capability ? "paracord/bin/paracord train work --device cuda --out run"
-                                                   : "paracord/bin/paracord device";
+                                                   : "paracord/bin/paracord devices";
 }
 
 static void print_copy(const char *from, const char *to)

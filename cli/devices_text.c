@@ -178,7 +178,8 @@ static void print_links(const pc_probe_device *d)
     if (p.used)
         line("   State", "%s", p.text);
     for (int i = 0; i < d->mig_count; i++)
-        line(i ? "" : "   MIG", "%s, %.0f MiB", d->migs[i].uuid, mebi(&d->migs[i].memory));
+        line(i ? "" : "   MIG", d->migs[i].memory.known ? "%s, %.0f MiB" : "%s, memory unknown", d->migs[i].uuid,
+             mebi(&d->migs[i].memory));
 }
 
 static void print_users(const pc_probe_device *d)

@@ -95,10 +95,11 @@ static pc_status arrive(pc__node *node, int output, pc_tensor *g)
 }
 
 /* True when the gradient of input i was made for it alone: some rules pass on the gradient that arrived, or one tensor
- * to several inputs, and what a leaf takes is added to in place later. */
+ * to several inputs, and what a leaf takes is added to in place later. What arrived for a record of one input is gone
+ * when it has been passed on. */
 static bool is_fresh(const pc__node *node, pc_tensor **in_grad, int i)
 {
-    for (int k = 0; k < node->n_out; k++)
+    for (int k = 0; k < node->n_out && node->n_in > 1; k++)
         if (node->pending[k] == in_grad[i])
             return false;
     for (int k = 0; k < node->n_in; k++)
@@ -107,12 +108,25 @@ static bool is_fresh(const pc__node *node, pc_tensor **in_grad, int i)
     return true;
 }
 
+/* g in the dtype of what it is the gradient of: products of 16-bit numbers give float32 ones, which a cast takes as
+ * they are. */
+static pc_tensor *fitting(const pc__edge *edge, pc_tensor *g)
+{
+    if (edge->leaf)
+        return pc__as_dtype(g, edge->leaf->dtype);
+    bool cast = edge->node->op->gradient == pc__grad_cast;
+    return cast ? g : pc__as_dtype(g, edge->node->out_meta[edge->output].dtype);
+}
+
 static pc_status deliver(pc__node *node, pc_tensor **in_grad)
 {
     for (int i = 0; i < node->n_in; i++) {
         const pc__edge *edge = &node->edges[i];
         if (!in_grad[i])
             continue;
+        in_grad[i] = fitting(edge, in_grad[i]);
+        if (!in_grad[i])
+            return pc_error_last()->status;
         if (edge->leaf)
             PC__TRY(collect_leaf(edge->leaf, in_grad[i], is_fresh(node, in_grad, i)));
         else

@@ -131,13 +131,14 @@ pc_status pc__cloud_measure_pictures(const pc__folder *folder, int size, double 
                                      double *augment)
 {
     looking l = {.size = size, .room = pc__alloc((size_t)size * (size_t)size * 3 * sizeof(float))};
+    /* a prime that is no part of the count: through all files, without coming near where it was for long */
+    const int stride = folder->count % 37 ? 37 : folder->count % 41 ? 41 : 1;
     double begin = pc__seconds_now();
     pc_status status = l.room ? PC_OK : PC_ERR_MEMORY;
     pc_error before = pc__error_take();
     for (int i = 0; status == PC_OK && i < folder->count && (l.decoded < 3 || pc__seconds_now() - begin < seconds);
          i++) {
-        /* 37 strides through any number of files before it comes near where it was */
-        char *path = pc__folder_path(folder, (int)((int64_t)i * 37 % folder->count));
+        char *path = pc__folder_path(folder, (int)((int64_t)i * stride % folder->count));
         status = path ? look_at(&l, path, i) : PC_ERR_MEMORY;
         pc__free(path);
         if (status != PC_OK && status != PC_ERR_MEMORY && status != PC_ERR_UNSUPPORTED) {

@@ -64,6 +64,8 @@ static double price_of(const cJSON *product)
 
 static pc_status note_region(update *u, const char *region)
 {
+    if (strlen(region) >= sizeof u->found || region[strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+        return pc__fail(PC_ERR_FORMAT, "%s: \"%.40s\" is no region such as us-east-1", u->name, region);
     if (*u->found && strcmp(u->found, region) != 0)
         return pc__fail(PC_ERR_FORMAT, "%s: it has prices of %s and of %.30s; name one with --region", u->name,
                         u->found, region);

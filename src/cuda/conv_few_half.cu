@@ -30,6 +30,7 @@ template <class T> __device__ inline void take_weights(const T *weight, int outp
 template <class T>
 __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s, const cut c, const patch_data<T> d)
 {
+#if TENSOR_UNITS
     extern __shared__ __align__(128) char shared[];
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, begin = blockIdx.y * N,
               total = (int)s.n * c.bands;
@@ -40,7 +41,6 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
     const ending e = ending_of(s);
     pc::wait_for_earlier();
     pc::let_next_start();
-#if TENSOR_UNITS
     const int outputs = min(N, s.o - begin);
     for (int i = threadIdx.x; i < outputs * COLORS * TAPS; i += blockDim.x)
         weight[i] = d.weight[begin * COLORS * TAPS + i];

@@ -43,6 +43,7 @@ __device__ inline void spread_item(const pc__cuda_conv &s, const weights_data<T>
     }
 }
 
+#if TENSOR_UNITS
 /* What this lane reads of x for row m of the product under a pixel: distance in numbers. Row 27 is 1, those behind 0.
  */
 __device__ inline int row_away(const cut &c, int m)
@@ -50,11 +51,13 @@ __device__ inline int row_away(const cut &c, int m)
     const int tap = m / COLORS;
     return m < SUMS - 1 ? (tap / 3 * c.width + tap % 3) * 4 + m % COLORS : 0;
 }
+#endif
 
 template <class T>
 __global__ void __launch_bounds__(WARPS *LANES, 3)
     few_half_weights_kernel(const pc__cuda_conv s, const cut c, const weights_data<T> d)
 {
+#if TENSOR_UNITS
     extern __shared__ __align__(128) char shared[];
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, total = (int)s.n * c.bands;
     char *g = shared + (size_t)(c.height * c.width * 8 + 127) / 128 * 128;
@@ -66,7 +69,6 @@ __global__ void __launch_bounds__(WARPS *LANES, 3)
     }
     pc::wait_for_earlier();
     pc::let_next_start();
-#if TENSOR_UNITS
     const uint16_t one = T(1.0f).bits;
     const unsigned ones = one | (unsigned)one << 16;
     int away[4]; /* of rows g, g + 8, g + 16 and g + 24, from the pixels of this lane's row of a window */

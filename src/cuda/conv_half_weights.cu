@@ -15,7 +15,8 @@
 namespace
 {
 
-constexpr int EIGHT = 8, PIXELS = 32, CHANNELS = 32, OUTPUTS = 64, STAGES = 3, WARPS_MOST = 9, TABLES = 4;
+constexpr int EIGHT = 8, PIXELS = 32, CHANNELS = 32, OUTPUTS = 64, STAGES = 3, WARPS_MOST = 9;
+[[maybe_unused]] constexpr int TABLES = 4; /* not without matrix units */
 
 template <class T> struct alignas(EIGHT * sizeof(T)) eight {
     T at[EIGHT];

@@ -83,7 +83,8 @@ cut cut_for(const pc__cuda_conv *s)
     const int windows = s->pool == 2 ? 56 : 224;
     int rows = windows / s->yw;
     rows = rows < 1 ? 1 : rows < s->yh ? rows : s->yh;
-    while (rows > 1 && (s->n * over(s->yh, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+    while (rows > 1 &&
+           (s->n * over(s->yh, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
         rows--;
     return cut_of(s, rows);
 }
@@ -124,7 +125,8 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 bool pc__cuda_conv_patch_fits(const pc__cuda_conv *s)
 {
     return (s->c == 32 || s->c == 64) && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw > 1 &&
-           (double)s->n * s->yh < INT32_MAX && over(s->o, 64) < 65536 && bytes_for(s, cut_of(s, 1)) <= 110 << 10;
+           (double)s->n * s->yh < INT32_MAX && over(s->o, 64) < 65536 &&
+           s->kh * s->kw * outputs_of(s) * s->c * 2 <= WEIGHTS_MOST && bytes_for(s, cut_of(s, 1)) <= 110 << 10;
 }
 
 void pc__cuda_conv_patch_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *packed,

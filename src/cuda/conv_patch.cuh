@@ -6,6 +6,8 @@
 #include "cuda/conv_half.cuh"
 #include "cuda/conv_patch.h"
 
+#define WEIGHTS_MOST (48 << 10) /* bytes that a block keeps: more leave no room for a second block */
+
 namespace
 {
 

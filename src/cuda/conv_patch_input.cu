@@ -125,7 +125,8 @@ cut cut_for(const pc__cuda_conv *s)
 {
     int rows = 256 / s->w;
     rows = rows < 1 ? 1 : rows < s->h ? rows : s->h;
-    while (rows > 1 && (s->n * over(s->h, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
+    while (rows > 1 &&
+           (s->n * over(s->h, rows) * 4 < 3 * s->multiprocessors || bytes_for(s, cut_of(s, rows)) > 100 << 10))
         rows--;
     return cut_of(s, rows);
 }
@@ -166,7 +167,8 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *packed, co
 bool pc__cuda_conv_patch_input_fits(const pc__cuda_conv *s)
 {
     return (s->o == 32 || s->o == 64) && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw > 1 &&
-           (double)s->n * s->h < INT32_MAX && over(s->c, 32) < 65536 && bytes_for(s, cut_of(s, 1)) <= 110 << 10;
+           (double)s->n * s->h < INT32_MAX && over(s->c, 32) < 65536 &&
+           s->kh * s->kw * (s->c <= 32 ? 32 : 64) * s->o * 2 <= WEIGHTS_MOST && bytes_for(s, cut_of(s, 1)) <= 110 << 10;
 }
 
 void pc__cuda_conv_patch_input(cudaStream_t queue, const pc__cuda_conv *s, const void *packed, const void *y,

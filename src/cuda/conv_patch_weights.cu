@@ -1,6 +1,7 @@
 /* conv_patch_weights.cu: the gradients of weights and bias from a patch of x, 32 channels of it, and the gradient
  * spread over its windows, 64 outputs of it, both in shared memory. A warp keeps the sums of a tap; while a band is
- * multiplied the next one is on its way. */
+ * multiplied the next one is on its way. One block for each multiprocessor: two would have to keep registers in memory.
+ */
 #include "cuda/conv_patch.cuh"
 
 #define TAPS_MOST 9
@@ -89,7 +90,7 @@ __device__ inline void multiply(float (&sum)[2][8][4], unsigned patch, unsigned 
 }
 
 template <class T, int POOL>
-__global__ void __launch_bounds__(TAPS_MOST *LANES, 2)
+__global__ void __launch_bounds__(TAPS_MOST *LANES, 1)
     patch_weights_kernel(const pc__cuda_conv s, const cut c, const weights_data<T> d)
 {
     extern __shared__ __align__(128) char shared[];
@@ -172,8 +173,7 @@ struct plan {
 plan plan_of(const pc__cuda_conv *s)
 {
     plan p;
-    const int windows = s->pool == 2 ? 36 : 144; /* of a band: an item each for 288 threads */
-    int rows = windows / s->yw;
+    int rows = s->kh * s->kw * LANES / GC / s->yw; /* an item for each thread */
     rows = rows < 1 ? 1 : rows < s->yh ? rows : s->yh;
     p.c.bands = over(s->yh, rows);
     p.c.rows = over(s->yh, p.c.bands);
@@ -183,7 +183,7 @@ plan plan_of(const pc__cuda_conv *s)
     p.shared = (size_t)2 * (p.pixels * GC + p.c.height * p.c.width * XC) * 16 + p.pixels * sizeof(int) +
                (size_t)s->kh * s->kw * LANES * sizeof(eight<float>);
     const long long bands = s->n * p.c.bands, beside = (long long)over(s->o, GC * EIGHT) * (s->c / 32);
-    const long long blocks = over((long long)s->multiprocessors * (bands > 8 * s->multiprocessors ? 2 : 1), beside);
+    const long long blocks = over(s->multiprocessors, beside);
     p.pieces = (int)(bands < blocks ? bands : blocks);
     return p;
 }
@@ -207,7 +207,7 @@ bool pc__cuda_conv_patch_weights_fits(const pc__cuda_conv *s)
 {
     return s->c % 32 == 0 && s->sh == 1 && s->sw == 1 && s->pool <= 2 && s->kh * s->kw >= 4 &&
            s->kh * s->kw <= TAPS_MOST && (double)s->n * s->yh < INT32_MAX && s->c / 32 < 65536 &&
-           over(s->o, 64) < 65536 && plan_of(s).shared <= 110 << 10;
+           over(s->o, 64) < 65536 && s->yw * GC <= s->kh * s->kw * LANES && plan_of(s).shared <= 110 << 10;
 }
 
 int pc__cuda_conv_patch_pieces(const pc__cuda_conv *s)

@@ -66,7 +66,7 @@ template <class T> __device__ inline void product(const pc__cuda_gemm &g, long l
     }
 }
 
-template <class T> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(const pc__cuda_gemm g)
+template <class T, class O> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(const pc__cuda_gemm g)
 {
     typedef pc::math<T> M;
     const long long across = (g.n + TILE - 1) / TILE;
@@ -76,14 +76,14 @@ template <class T> __global__ void __launch_bounds__(THREADS, 2) plain_kernel(co
     for (long long batch = blockIdx.y; batch < g.batch; batch += gridDim.y) {
         M sum[4][4] = {};
         product<T>(g, batch, sum);
-        T *c = (T *)g.c + batch * g.m * g.n;
+        O *c = (O *)g.c + batch * g.m * g.n;
 #pragma unroll
         for (int i = 0; i < 4; i++)
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 if (row + i < g.m && column + j < g.n) {
                     const M bias = g.bias ? M(((const T *)g.bias)[column + j]) : M(0);
-                    c[(row + i) * g.n + column + j] = T(activated(g.activation, sum[i][j] + bias));
+                    c[(row + i) * g.n + column + j] = O(activated(g.activation, sum[i][j] + bias));
                 }
     }
 }
@@ -98,11 +98,11 @@ __global__ void __launch_bounds__(THREADS)
         c[i] = T(activated(activation, M(c[i]) + (bias ? M(bias[i - quotient(i, n) * n]) : M(0))));
 }
 
-template <class T> void plain(cudaStream_t queue, const pc__cuda_gemm *g)
+template <class T, class O = T> void plain(cudaStream_t queue, const pc__cuda_gemm *g)
 {
     const int64_t tiles = (g->m + TILE - 1) / TILE * ((g->n + TILE - 1) / TILE);
     const dim3 grid((unsigned)tiles, (unsigned)(g->batch < GRID_MOST ? g->batch : GRID_MOST));
-    plain_kernel<T><<<grid, THREADS, 0, queue>>>(*g);
+    plain_kernel<T, O><<<grid, THREADS, 0, queue>>>(*g);
 }
 
 template <class T> void finish(cudaStream_t queue, const pc__cuda_gemm *g)
@@ -118,9 +118,9 @@ void pc__cuda_gemm_plain(cudaStream_t queue, const pc__cuda_gemm *g)
 {
     switch (g->dtype) {
     case PC__CUDA_F16:
-        return plain<pc::f16>(queue, g);
+        return g->wide ? plain<pc::f16, float>(queue, g) : plain<pc::f16>(queue, g);
     case PC__CUDA_BF16:
-        return plain<pc::bf16>(queue, g);
+        return g->wide ? plain<pc::bf16, float>(queue, g) : plain<pc::bf16>(queue, g);
     case PC__CUDA_F32:
         return plain<float>(queue, g);
     default:

@@ -46,8 +46,7 @@ static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_ten
 static bool suits(const pc_tensor *x, const pc_tensor *w, const pc_tensor *y)
 {
     return y->dtype == PC_F32 && (x->strides[1] == 1 || x->shape[1] == 1) && pc__is_contiguous(w) &&
-           pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) &&
-           x->strides[0] <= INT32_MAX / x->shape[0] &&
+           pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) && x->strides[0] <= INT32_MAX / x->shape[0] &&
            pc__cuda_linear_tiles(x->shape[0], w->shape[0]) <= PC__CUDA_LINEAR_TILES;
 }
 

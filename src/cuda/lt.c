@@ -38,7 +38,8 @@ static struct library {
 /* What a plan depends on. Compared as bytes: made from zeros. */
 typedef struct shape {
     int32_t device, dtype, epilogue, transposed; /* transposed: bit 0 first operand, bit 1 second */
-    int64_t tf32;                                /* 1: factors rounded to it */
+    int32_t tf32;                                /* 1: factors rounded to it */
+    int32_t wide;                                /* 1: a float32 result of 16-bit factors */
     int64_t m, n, k, batch;                      /* of ours; m and n are exchanged in the call */
     int64_t ld1, ld2, batch1, batch2;
     uint32_t align1, align2, align_c, align_bias; /* of the pointers, up to 256 */
@@ -128,6 +129,7 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
         return false;
     s->device = device, s->dtype = g->dtype, s->epilogue = epilogue, s->transposed = first | second << 1;
     s->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision() == PC_PRECISION_TF32;
+    s->wide = g->wide != 0;
     s->m = g->m, s->n = g->n, s->k = g->k, s->batch = g->batch;
     s->batch1 = g->batch > 1 ? g->b_batch : 0, s->batch2 = g->batch > 1 ? g->a_batch : 0;
     s->align1 = alignment(g->b), s->align2 = alignment(g->a), s->align_c = alignment(g->c);
@@ -155,10 +157,11 @@ static cudaDataType_t sum_type_of(const shape *s)
     return s->dtype == PC__CUDA_F64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-static bool layout(const shape *s, cublasLtMatrixLayout_t *to, int64_t rows, int64_t columns, int64_t ld, int64_t batch)
+static bool layout(const shape *s, cudaDataType_t type, cublasLtMatrixLayout_t *to, int64_t rows, int64_t columns,
+                   int64_t ld, int64_t batch)
 {
     const int32_t count = (int32_t)s->batch;
-    if (lt.MatrixLayoutCreate(to, type_of(s), (uint64_t)rows, (uint64_t)columns, ld) != CUBLAS_STATUS_SUCCESS)
+    if (lt.MatrixLayoutCreate(to, type, (uint64_t)rows, (uint64_t)columns, ld) != CUBLAS_STATUS_SUCCESS)
         return false;
     return count == 1 || (lt.MatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) ==
                               CUBLAS_STATUS_SUCCESS &&
@@ -190,9 +193,9 @@ static bool describe(plan *p, const void *bias)
            lt.MatmulDescSetAttribute(p->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) ==
                CUBLAS_STATUS_SUCCESS &&
            (s->align_bias == 0 || set_bias(p, bias)) &&
-           layout(s, &p->first, first ? s->k : s->n, first ? s->n : s->k, s->ld1, s->batch1) &&
-           layout(s, &p->second, second ? s->m : s->k, second ? s->k : s->m, s->ld2, s->batch2) &&
-           layout(s, &p->result, s->n, s->m, s->n, s->m * s->n);
+           layout(s, type_of(s), &p->first, first ? s->k : s->n, first ? s->n : s->k, s->ld1, s->batch1) &&
+           layout(s, type_of(s), &p->second, second ? s->m : s->k, second ? s->k : s->m, s->ld2, s->batch2) &&
+           layout(s, s->wide ? CUDA_R_32F : type_of(s), &p->result, s->n, s->m, s->n, s->m * s->n);
 }
 
 /* Ask for the best way; false when there is none. Parts of a sum are never added in 16 bits. */

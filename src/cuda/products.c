@@ -58,8 +58,9 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
     if (pc__count(y->ndim, y->shape) == 0)
         return PC_OK;
     const batches l = batches_of(a, b, y);
-    const int64_t size = (int64_t)pc_dtype_size(y->dtype), m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
-    pc__cuda_gemm g = {.dtype = y->dtype,
+    const int64_t size = (int64_t)pc_dtype_size(a->dtype), m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
+    pc__cuda_gemm g = {.dtype = a->dtype,
+                       .wide = y->dtype != a->dtype,
                        .activation = PC_NONE,
                        .m = m,
                        .n = n,
@@ -71,7 +72,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
                        .b_rs = b->strides[b->ndim - 2],
                        .b_cs = b->strides[b->ndim - 1],
                        .b_batch = l.ndim ? l.b[l.ndim - 1] : 0};
-    const int64_t step = g.batch * m * n * size, count = pc__count(y->ndim, y->shape) * size / step;
+    const int64_t step = g.batch * m * n, count = pc__count(y->ndim, y->shape) / step;
     join_rows(&g);
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, at_a = 0, at_b = 0;
@@ -81,7 +82,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
         }
         g.a = (const char *)pc__data(a) + at_a * size;
         g.b = (const char *)pc__data(b) + at_b * size;
-        g.c = (char *)pc__data(y) + i * step;
+        g.c = (char *)pc__data(y) + i * step * (int64_t)pc_dtype_size(y->dtype);
         PC__TRY(pc__cuda_product(stream, call, &g));
     }
     return PC_OK;

@@ -101,7 +101,7 @@ PC__CUDA_KERNEL(sum)
         return PC_OK;
     const pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true);
     if (first.parts == 1) {
-        pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), dtype);
+        pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);
     }
     void *sums = pc__cuda_scratch(stream, (size_t)(first.outer * first.parts * first.inner) * sizeof(double));
@@ -111,7 +111,7 @@ PC__CUDA_KERNEL(sum)
     const pc__cuda_reduction second = plan(stream, &rest, sums, sizeof(double), 2, false);
     pc__cuda_sum(&first, pc__data(t), dtype, sums, between);
     PC__TRY(pc__cuda_launched(call));
-    pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), dtype);
+    pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), call->out[0]->dtype);
     return pc__cuda_launched(call);
 }
 

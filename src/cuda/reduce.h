@@ -30,7 +30,7 @@ typedef struct pc__cuda_reduction {
 enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
 
 /* Sums of float16, bfloat16 and float32 go on in float64, whose partial sums are the input of the second pass: from and
- * to are equal, or one of them is float64; int64 only to itself. */
+ * to are equal, or one of them is float64, or to is float32; int64 only to itself. */
 void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
 
 /* The first of equals; NaN is larger than everything. `places` are the positions of the inputs of a second pass, NULL

@@ -207,11 +207,13 @@ template <class T, class A, class O> void sum(const pc__cuda_reduction *r, const
         launch<T, A, O, 1>(r, static_cast<const T *>(in), static_cast<O *>(out));
 }
 
-/* From a type to itself or to float64. */
+/* From a type to itself, to float32 or to float64. */
 template <class T> void sum_real(const pc__cuda_reduction *r, const void *in, void *out, int to)
 {
     if (to == PC__CUDA_F64)
         sum<T, double, double>(r, in, out);
+    else if (to == PC__CUDA_F32)
+        sum<T, double, float>(r, in, out);
     else
         sum<T, double, T>(r, in, out);
 }

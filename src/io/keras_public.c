@@ -149,8 +149,7 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
     if (status == PC_OK && r.parameter != optimizer->count)
         status = differs(&r);
     if (status == PC_OK) {
-        optimizer->settings.step = t->iterations;
-        optimizer->guarded = false;
+        pc__optimizer_adopt(optimizer, t->iterations);
         optimizer->settings.lr = t->learning_rate;
     }
     pc__keras_free(&model);

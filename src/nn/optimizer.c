@@ -183,6 +183,13 @@ pc_status pc__optimizer_settle(pc_optimizer *o)
     return PC_OK;
 }
 
+void pc__optimizer_adopt(pc_optimizer *o, int64_t updates)
+{
+    o->settings.step = updates;
+    o->guarded = false;
+    o->counted = -1;
+}
+
 static pc_status update(pc_optimizer *o, int n, pc_tensor *numbers)
 {
     pc_stream *stream = recorded ? pc_stream_current(pc_tensor_device(o->work[0])) : NULL;

@@ -37,6 +37,9 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers);
 pc_status pc__optimizer_updates(const pc_optimizer *o, int64_t *updates);
 pc_status pc__optimizer_settle(pc_optimizer *o);
 
+/* The updates made are so many, whatever the device has counted: of an optimiser whose state comes from a file. */
+void pc__optimizer_adopt(pc_optimizer *o, int64_t updates);
+
 /* Until it is called with NULL, steps of this optimiser in this thread go into a recording of nn/step.c; those of
  * others that count their steps are refused there. */
 void pc__optimizer_record(pc_optimizer *o);

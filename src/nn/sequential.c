@@ -13,13 +13,14 @@ static int fusable_pool(const pc_module *module)
     return plain ? s->kernel[0] : 0;
 }
 
-/* True when the next thing that cares for the order of memory is a Flatten, which wants C order. */
-static bool flatten_follows(const pc_module *module, int i)
+/* True where a convolution of x had better write C order itself: the next thing that cares for the order of memory is a
+ * Flatten, which wants it. The CPU's kernels would turn their result, which the copy before Flatten does faster. */
+static bool wants_planes(const pc_module *module, int i, const pc_tensor *x)
 {
     const pc_module *child = pc_module_child(module, i);
     while (pc__activation_of(child) || pc__layer(child, &pc__dropout_class))
         child = pc_module_child(module, ++i);
-    return child && child->type == &pc__flatten_class;
+    return child && child->type == &pc__flatten_class && pc_tensor_device(x).type == PC_CUDA;
 }
 
 /* Run child i and those behind it that fuse with it; *next is the first child not run. */
@@ -42,7 +43,7 @@ static pc_tensor *run(const pc_module *module, int i, pc_tensor *x, int *next)
         return pc__linear_forward(child, x, activation);
     int pool = fusable_pool(pc_module_child(module, *next));
     *next += pool > 0;
-    return pc__conv2d_forward(child, x, activation, pool, flatten_follows(module, *next));
+    return pc__conv2d_forward(child, x, activation, pool, wants_planes(module, *next, x));
 }
 
 static pc_tensor *forward(pc_module *module, pc_tensor *x)

@@ -89,8 +89,17 @@ static kept *find(const pc_tensor *t)
     return NULL;
 }
 
+/* A recording's casts belong to its launches: it must not read one from outside, nor leave one there. */
+static bool is_recording(const pc_tensor *t)
+{
+    const pc_stream *stream = pc_stream_current(t->storage->device);
+    return stream && stream->recording;
+}
+
 static pc_tensor *cast_kept(pc_tensor *t)
 {
+    if (is_recording(t))
+        return pc__as_dtype(t, state.dtype);
     kept *k = find(t);
     if (k && k->version == version_of(t))
         return k->cast;

@@ -3,6 +3,7 @@
 
 #include "ops/activation.h"
 #include "ops/autocast.h"
+#include "ops/matmul.h"
 #include "ops/table.h"
 
 pc_status pc__infer_linear(pc_call *call, pc__meta *out)
@@ -83,7 +84,8 @@ static pc_status fused(pc__grad *grad)
 {
     const pc__linear_attributes *a = grad->attributes;
     pc_tensor *x = grad->in[0], *out[PC__OUT_MAX];
-    pc_tensor *in[4] = {pc_contiguous(grad->out_grad[0]), grad->out[0], x->strides[1] == 1 ? x : pc_contiguous(x),
+    const bool near = x->strides[1] == 1 && x->strides[0] <= INT32_MAX / x->shape[0]; /* kernels count in 32 bits */
+    pc_tensor *in[4] = {pc_contiguous(grad->out_grad[0]), grad->out[0], near ? x : pc_contiguous(x),
                         grad->needs[0] ? pc_contiguous(grad->in[1]) : NULL};
     PC__TRY(pc__call_all(PC__OP_linear_backward, in, grad->needs[0] ? 4 : 3, a, sizeof *a, out));
     for (int i = 0; i < grad->n_in; i++)
@@ -101,6 +103,6 @@ pc_status pc__grad_linear(pc__grad *grad)
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc_matmul(g, grad->in[1])));
     if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, pc_matmul(pc_transpose(g, 0, 1), grad->in[0])));
-    return grad->n_in > 2 && grad->needs[2] ? pc__set_grad(grad, 2, pc_sum_dims(g, PC_SHAPE(0), false)) : PC_OK;
+        PC__TRY(pc__set_grad(grad, 1, pc__matmul_wide(pc_transpose(g, 0, 1), grad->in[0])));
+    return grad->n_in > 2 && grad->needs[2] ? pc__set_grad(grad, 2, pc__sum_wide(g, PC_SHAPE(0))) : PC_OK;
 }

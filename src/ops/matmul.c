@@ -1,6 +1,15 @@
 /* matmul.c: matrix products, in batches too. Any strides: the kernel reads transposed views where they lie. */
+#include "ops/matmul.h"
+
 #include "ops/autocast.h"
 #include "ops/table.h"
+
+static pc_dtype result_of(const pc_call *call)
+{
+    const pc__matmul_attributes *a = call->attributes;
+    const pc_dtype dtype = call->in[0]->dtype;
+    return a && a->wide && pc__is_half(dtype) ? PC_F32 : dtype;
+}
 
 /* Shape rule for [..., m, k] x [..., k, n]; leading dimensions broadcast. */
 pc_status pc__infer_matmul(pc_call *call, pc__meta *out)
@@ -14,7 +23,7 @@ pc_status pc__infer_matmul(pc_call *call, pc__meta *out)
     PC__TRY(pc__broadcast("matmul", &lead_a, &lead_b, &ndim, shape));
     shape[ndim] = a->shape[a->ndim - 2];
     shape[ndim + 1] = b->shape[b->ndim - 1];
-    pc__meta_contiguous(&out[0], a->dtype, ndim + 2, shape);
+    pc__meta_contiguous(&out[0], result_of(call), ndim + 2, shape);
     return PC_OK;
 }
 
@@ -63,6 +72,11 @@ pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
         result = pc_keep(matmul(pc__autocast_down(a), pc__autocast_down(b)));
     }
     return result;
+}
+
+pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b)
+{
+    return PC__CALL(matmul, (&(pc__matmul_attributes){true}), a, b);
 }
 
 pc_status pc__grad_matmul(pc__grad *grad)

@@ -3,6 +3,7 @@
 #include "ops/reduce.h"
 
 #include "ops/autocast.h"
+#include "ops/matmul.h"
 #include "ops/table.h"
 #include "ops/view.h"
 #include "tensor/read.h"
@@ -67,7 +68,7 @@ static pc_tensor *arrange(pc_tensor *t, unsigned *mask)
     return pc_contiguous(pc_permute(t, order));
 }
 
-static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
+static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide)
 {
     pc__reduce_attributes want, a;
     describe(t, mask, keepdim, &want);
@@ -78,16 +79,22 @@ static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
             describe(ready, mask, keepdim, &a);
             a.ndim = want.ndim;
             memcpy(a.shape, want.shape, sizeof a.shape);
+            a.wide = wide && pc__is_half((pc_dtype)ready->dtype);
             result = pc_keep(PC__CALL(sum, &a, ready));
         }
     }
     return result;
 }
 
+static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
+{
+    return sum_as(t, mask, keepdim, false);
+}
+
 pc_status pc__infer_sum(pc_call *call, pc__meta *out)
 {
     const pc__reduce_attributes *a = call->attributes;
-    pc__meta_contiguous(&out[0], call->in[0]->dtype, a->ndim, a->shape);
+    pc__meta_contiguous(&out[0], a->wide ? PC_F32 : (pc_dtype)call->in[0]->dtype, a->ndim, a->shape);
     return PC_OK;
 }
 
@@ -118,6 +125,14 @@ pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim)
     if (!a)
         return pc__null_input("sum");
     return mask_of("sum", a, dims, &mask) ? sum(a, mask, keepdim) : NULL;
+}
+
+pc_tensor *pc__sum_wide(pc_tensor *a, pc_shape dims)
+{
+    unsigned mask;
+    if (!a)
+        return pc__null_input("sum");
+    return mask_of("sum", a, dims, &mask) ? sum_as(a, mask, false, true) : NULL;
 }
 
 static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 /* How a function of NVML is called, behind the device. */
-typedef enum shape { TEXT, TEXT_ALONE, NUMBER, NUMBER_OF, LONG, PAIR, ECC } shape;
+typedef enum shape { TEXT, TEXT_ALONE, NUMBER, NUMBER_OF, PAIR, ECC } shape;
 
 typedef struct row {
     const char *key, *function;
@@ -79,9 +79,6 @@ static void ask_row(pc__asking *a, const row *r)
     case NUMBER_OF:
         code = ((int (*)(pc__nvml_device, int, unsigned *))f)(a->device, r->argument, &first);
         break;
-    case LONG:
-        code = ((int (*)(pc__nvml_device, unsigned long long *))f)(a->device, &wide);
-        break;
     case PAIR:
         code = ((int (*)(pc__nvml_device, unsigned *, unsigned *))f)(a->device, &first, &second);
         break;
@@ -95,7 +92,7 @@ static void ask_row(pc__asking *a, const row *r)
     if (r->shape == TEXT || r->shape == TEXT_ALONE)
         pc__say(a->answer, "%s = %s", r->key, text);
     else
-        pc__say_number(a, r->key, (r->shape == LONG || r->shape == ECC ? (double)wide : (double)first) * scale);
+        pc__say_number(a, r->key, (r->shape == ECC ? (double)wide : (double)first) * scale);
     if (r->second_key)
         pc__say_number(a, r->second_key, second * scale);
 }

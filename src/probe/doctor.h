@@ -80,6 +80,9 @@ void pc__check_peers(pc__exam *e);
 void pc__check_shared_memory(pc__exam *e);
 void pc__check_placement(pc__exam *e);
 
+/* holders.c: lines of "PID NAME", of processes that have a GPU open and can be seen, from pc__alloc; NULL: none. */
+char *pc__holders(pc__exam *e);
+
 /* kernel_log.c: the end of the kernel's log, from pc__alloc; NULL when it cannot be read. */
 char *pc__kernel_log(pc__machine *m);
 

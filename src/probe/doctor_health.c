@@ -173,33 +173,47 @@ static bool orphaned(pc__exam *e, int64_t pid)
     return strstr(text, "session-") || (strstr(text, "user.slice") && !strstr(text, ".service\n"));
 }
 
+static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process)
+{
+    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc__what(e, f, "A process whose parent is gone still holds memory of the GPU: %s.",
+             process->name ? process->name : "its name is unknown");
+    if (process->memory.known)
+        pc__how(e, f, "Process %lld has %.0f MiB.", (long long)process->pid, process->memory.number / (1 << 20));
+    pc__how(e, f, "The parent of %lld is process 1, and it belongs to a session, not to a service.",
+            (long long)process->pid);
+    pc__fix(e, f, "ps -o pid,etime,cmd -p %lld # is it wanted?", (long long)process->pid);
+    pc__fix(e, f, "kill %lld", (long long)process->pid);
+}
+
+/* Memory without a process that the driver lists: mostly workers of a run that was killed have the file open. */
+static void say_hidden(pc__exam *e, const pc_probe_device *d)
+{
+    pc_finding *f = pc__found(e, PC_WRONG, d);
+    char *holders = pc__holders(e), *rest;
+    pc__what(e, f, "Memory of the GPU is held, and no process is listed for it.");
+    pc__how(e, f, "%.0f MiB are used, and the driver lists no process.", d->memory_used.number / (1 << 20));
+    for (char *line = holders ? strtok_r(holders, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
+        char *name = strchr(line, ' ');
+        pc__how(e, f, "Process %.*s (%s) has a GPU open.", (int)strcspn(line, " "), line, name ? name + 1 : "?");
+        pc__fix(e, f, "kill %.*s # if it is not wanted: %s", (int)strcspn(line, " "), line, name ? name + 1 : "?");
+    }
+    pc__fix(e, f, "sudo fuser -v /dev/nvidia* # who has the device open, other users' processes too");
+    pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # if nobody has", index_of(e, d));
+    pc__free(holders);
+}
+
 void pc__check_orphans(pc__exam *e)
 {
     int i = 0;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        for (int p = 0; !e->container && p < d->process_count; p++) {
-            const pc_probe_process *process = &d->processes[p];
-            if (!orphaned(e, process->pid))
-                continue;
-            pc_finding *f = pc__found(e, PC_WRONG, d);
-            pc__what(e, f, "A process whose parent is gone still holds memory of the GPU: %s.",
-                     process->name ? process->name : "its name is unknown");
-            pc__how(e, f,
-                    "Process %lld has %s%.0f MiB; its parent is process 1, and it belongs to a session, not to a "
-                    "service.",
-                    (long long)process->pid, process->memory.known ? "" : "an unknown amount, at least ",
-                    process->memory.known ? process->memory.number / (1 << 20) : 0);
-            pc__fix(e, f, "ps -o pid,etime,cmd -p %lld # is it wanted?", (long long)process->pid);
-            pc__fix(e, f, "kill %lld", (long long)process->pid);
-        }
-        if (d->processes_known.known && !d->process_count && !e->container && more_than(&d->memory_used, 1.5e9) &&
-            !more_than(&d->mig, 0)) {
-            pc_finding *f = pc__found(e, PC_WRONG, d);
-            pc__what(e, f, "Memory of the GPU is held, and no process is listed for it.");
-            pc__how(e, f, "%.0f MiB are used, and the driver lists no process.", d->memory_used.number / (1 << 20));
-            pc__fix(e, f,
-                    "sudo fuser -v /dev/nvidia* # who has the device open, loader workers of a killed run for one");
-            pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # if nobody has", index_of(e, d));
-        }
+        if (e->container) /* the driver's numbers of processes are the host's */
+            return;
+        for (int p = 0; p < d->process_count; p++)
+            if (orphaned(e, d->processes[p].pid))
+                say_orphan(e, d, &d->processes[p]);
+        if (d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
+            !more_than(&d->mig, 0))
+            say_hidden(e, d);
     }
 }

@@ -33,17 +33,15 @@ static void filter(char *text)
     for (char *at = text; (at = strstr(at, start)); at++)
         begin = at;
     for (char *line = begin, *end; *line; line = end) {
-        end = strchr(line, '\n');
-        char *next = end ? end + 1 : line + strlen(line);
-        if (end)
-            *end = 0;
-        size_t n = strlen(line);
-        if (concerns(line)) {
-            memmove(to, line, n);
-            to += n;
+        size_t n = strcspn(line, "\n");
+        end = line + n + (line[n] == '\n');
+        line[n] = 0;
+        if (!concerns(line))
+            continue;
+        memmove(to, line, n);
+        to += n;
+        if (end > line + n) /* else there may be no room behind it */
             *to++ = '\n';
-        }
-        end = next;
     }
     *to = 0;
 }
@@ -74,7 +72,7 @@ char *pc__kernel_log(pc__machine *m)
     }
     char *text = pc__root_live(m->root) ? from_kernel() : NULL;
     for (int i = 0; !text && i < PC__COUNT(files); i++)
-        text = pc__root_whole(m->root, files[i], LOG_MAX);
+        text = pc__root_whole(m->root, files[i], LOG_MAX, true);
     if (!text)
         return NULL;
     filter(text);

@@ -7,7 +7,6 @@ typedef struct pc__nvml_device *pc__nvml_device;
 
 enum {
     PC__NVML_FINE = 0,
-    PC__NVML_INSUFFICIENT_SIZE = 7,
     PC__NVML_LINKS = 18 /* the most NVLinks that a device has */
 };
 

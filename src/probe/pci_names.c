@@ -92,7 +92,7 @@ void pc__probe_names(pc__machine *m)
     char *ids = NULL;
     int found = 0;
     for (int i = 0; !ids && m->public.device_count && i < PC__COUNT(paths); i++)
-        ids = pc__root_whole(m->root, paths[found = i], 8 << 20);
+        ids = pc__root_whole(m->root, paths[found = i], 8 << 20, false);
     for (int i = 0; i < m->public.device_count; i++)
         if (m->public.devices[i].vendor_id.known)
             name_device(m, &m->public.devices[i], ids);

@@ -54,12 +54,12 @@ void pc__loader_folders(pc__machine *m, bool (*each)(void *context, const char *
 /* system.c: the version that follows "name=" in etc/os-release, or the like; false when it is not there. */
 bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n);
 
-/* ask.c: a child process that asks NVML and CUDA and writes lines (answers.h). */
+/* ask.c: a child process that asks NVML and CUDA and writes lines (ask.h). */
 pc__asker *pc__asker_start(const pc_probe_options *options);
 void pc__asker_end(pc__asker *asker);
 
 /* Send what it writes, up to "done", to `line`; with `again` only what changes. False when it hung or ended: then
- * *hung is the call it was in, "" when it died. */
+ * `hung` is the call it was in, and says so where that ended it; "" when it was never reached. */
 bool pc__asker_ask(pc__asker *asker, bool again, void (*line)(void *context, char *line), void *context,
                    char hung[128]);
 

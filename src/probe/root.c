@@ -160,9 +160,9 @@ char *pc__root_text(pc__root *root, const char *path, size_t limit, bool tail)
     return text;
 }
 
-char *pc__root_whole(pc__root *root, const char *path, size_t limit)
+char *pc__root_whole(pc__root *root, const char *path, size_t limit, bool tail)
 {
-    return read_whole(root, path, limit, false);
+    return read_whole(root, path, limit, tail);
 }
 
 char *pc__root_lines(pc__root *root, const char *path, const char *prefix)

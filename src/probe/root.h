@@ -48,7 +48,7 @@ bool pc__root_line(pc__root *root, const char *path, char *line, size_t n);
 char *pc__root_text(pc__root *root, const char *path, size_t limit, bool tail);
 
 /* The same, kept out of recordings. */
-char *pc__root_whole(pc__root *root, const char *path, size_t limit);
+char *pc__root_whole(pc__root *root, const char *path, size_t limit, bool tail);
 
 /* The lines of a file that begin with `prefix`, from pc__alloc; NULL when it cannot be read. Recordings hold only
  * those. */
@@ -72,6 +72,9 @@ const char *pc__root_env(pc__root *root, const char *name);
 
 /* Note for a recording what was learned otherwise (answers/nvml). */
 void pc__root_note(pc__root *root, const char *path, const char *content);
+
+/* Keep nothing of what is read from now on, or do so again. */
+void pc__root_keep_quiet(pc__root *root, bool quiet);
 
 /* What was read as a recording. */
 pc_status pc__root_write(pc__root *root, const char *path);

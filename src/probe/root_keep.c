@@ -22,7 +22,7 @@ static bool first_time(pc__root *root, const char *path, char question)
 
 void pc__root_keep(pc__root *root, const pc__root_entry *entry, char question)
 {
-    if (root->recording && first_time(root, entry->path, question))
+    if (root->recording && !root->quiet && first_time(root, entry->path, question))
         pc__recording_add(&root->kept, entry);
 }
 
@@ -31,6 +31,11 @@ void pc__root_keep_content(pc__root *root, const char *path, const char *content
     pc__root_entry entry = {
         .path = (char *)path, .content = (char *)content, .length = n, .link = link, .total = -1, .free = -1};
     pc__root_keep(root, &entry, 'c');
+}
+
+void pc__root_keep_quiet(pc__root *root, bool quiet)
+{
+    root->quiet = quiet;
 }
 
 void pc__root_note(pc__root *root, const char *path, const char *content)

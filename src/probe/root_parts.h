@@ -7,6 +7,7 @@
 struct pc__root {
     int folder; /* -1 for a recording */
     bool live, recording;
+    bool quiet;              /* keep nothing for now */
     pc__root_entry *entries; /* of a recording */
     int count;
     pc__text kept;  /* what was read, as a recording */

@@ -114,7 +114,7 @@ static void add(pc__machine *m, const char *folder, const char *nvcc)
     char end[1024], version[64], bin[1024];
     resolve(m, folder, end, sizeof end);
     for (int i = 0; i < m->public.toolkit_count; i++)
-        if (!strcmp(m->public.toolkits[i].path + 1, end))
+        if (m->failed || !strcmp(m->public.toolkits[i].path + 1, end))
             return;
     if (!read_version(m, end, version, sizeof version))
         return;

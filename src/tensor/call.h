@@ -40,14 +40,13 @@ typedef struct pc__grad {
 enum pc__op_flags {
     PC__SAVE_IN0 = 1 << 0,
     PC__SAVE_IN1 = 1 << 1,
-    PC__SAVE_IN2 = 1 << 2,
     PC__SAVE_OUT0 = 1 << 4,
     PC__SAVE_OUT1 = 1 << 5,
     PC__SAVE_CROSS = 1 << 6, /* in[0] only where in[1] wants a gradient, and in[1] where in[0] does */
     PC__VIEW = 1 << 8,       /* outputs share in[0]'s memory: no kernel */
     PC__IN_PLACE = 1 << 9,   /* writes the tensors that its wrapper put in call->out */
-    PC__TAKES_ONE = 1 << 11, /* the gradient rule is told of a gradient of one by out_grad[0] NULL */
     PC__WRITES_IN = 1 << 10, /* and its inputs: an optimiser's parameters and slots */
+    PC__TAKES_ONE = 1 << 11, /* the gradient rule is told of a gradient of one by out_grad[0] NULL */
 };
 
 struct pc__op {

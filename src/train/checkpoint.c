@@ -128,8 +128,7 @@ static void adopt(const header *h, pc__fit *fit)
                                   .seconds = h->last_seconds,
                                   .images_per_second = h->images_per_second,
                                   .has_test = h->has_test != 0};
-    fit->optimizer->settings.step = h->step;
-    fit->optimizer->guarded = false;
+    pc__optimizer_adopt(fit->optimizer, h->step);
     fit->optimizer->settings.lr = h->lr;
     pc_generator_set((pc_generator){h->seed, h->draws});
 }

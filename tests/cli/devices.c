@@ -65,6 +65,19 @@ static void devices_for_people(void **state)
     assert_prints("\"$P\" devices --root ${M}driver-hangs.txt", 0, "did not answer nvmlDeviceGetMemoryInfo_v2");
 }
 
+static void unknown_memory_is_not_zero(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    assert_prints(
+        "f=$(mktemp) && trap 'rm $f' EXIT && printf 'paracord machine 1\\n"
+        "sys/bus/pci/devices/0000:01:00.0/class = 0x030200\\nsys/bus/pci/devices/0000:01:00.0/vendor = 0x10de\\n"
+        "answers/nvml =\\n|gpu 0000:01:00.0\\n|mig MIG-1 ?\\n|mig MIG-2 1073741824\\n' >$f && "
+        "\"$P\" devices --root $f",
+        0, "MIG-1, memory unknown");
+    assert_non_null(strstr(output, "MIG-2, 1024 MiB"));
+}
+
 static int count_of(const char *text, char letter)
 {
     int count = 0;
@@ -171,15 +184,11 @@ static void refusals_name_what_is_valid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_machine_answers),
-        cmocka_unit_test(devices_for_people),
-        cmocka_unit_test(csv_has_a_cell_for_each_fact),
-        cmocka_unit_test(watching_streams_samples),
-        cmocka_unit_test(topo_prints_the_matrix),
-        cmocka_unit_test(topo_measures_on_sim),
-        cmocka_unit_test(the_doctor_leaves_with_its_finding),
-        cmocka_unit_test(recordings_come_back),
-        cmocka_unit_test(refusals_name_what_is_valid),
+        cmocka_unit_test(this_machine_answers),       cmocka_unit_test(devices_for_people),
+        cmocka_unit_test(unknown_memory_is_not_zero), cmocka_unit_test(csv_has_a_cell_for_each_fact),
+        cmocka_unit_test(watching_streams_samples),   cmocka_unit_test(topo_prints_the_matrix),
+        cmocka_unit_test(topo_measures_on_sim),       cmocka_unit_test(the_doctor_leaves_with_its_finding),
+        cmocka_unit_test(recordings_come_back),       cmocka_unit_test(refusals_name_what_is_valid),
     };
     return cmocka_run_group_tests_name("cli.devices", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "../data/pictures.h"
 
 #include "cloud/work.h"
+#include "data/folder.h"
 #include "train/arch.h"
 
 #include <math.h>
@@ -279,12 +280,36 @@ static void this_gpu_is_known_by_name(void **state)
     }
 }
 
+/* Whatever their number, not the same few: here the first of 37 is damaged. */
+static void all_pictures_have_their_turn(void **state)
+{
+    (void)state;
+    test_path many = joined(root.s, "many");
+    pc__folder folder;
+    double decode, augment;
+    put_classes(placed(many.s, "/").s, (const char *[]){"cat"}, 1, 37);
+    assert_ok(pc__folder_scan(many.s, &folder));
+    assert_int_equal(folder.count, 37);
+    char *first = pc__folder_path(&folder, 0);
+    FILE *file = fopen(first, "w");
+    assert_non_null(file);
+    fputs("damaged", file);
+    fclose(file);
+    pc__free(first);
+    assert_ok(pc__cloud_measure_pictures(&folder, 16, 0.001, &decode, &augment));
+    assert_true(decode > 0 && augment > 0);
+    pc__folder_free(&folder);
+    pc_error_clear();
+    remove_root(&many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(network_is_counted),
         cmocka_unit_test(measured_steps_are_met),
         cmocka_unit_test(job_is_counted_and_measured),
+        cmocka_unit_test(all_pictures_have_their_turn),
         cmocka_unit_test(estimates_add_up),
         cmocka_unit_test(what_cannot_be_estimated_says_why),
         cmocka_unit_test(a_known_rate_corrects),

@@ -193,6 +193,7 @@ static void wrong_lists_change_nothing(void **state)
          NULL,
          "older than the price of g5.xlarge",
          PC_ERR_STATE},
+        {{{.type = "g5.xlarge", .usd = "0.9", .region = "us|east"}}, NULL, "\"us|east\" is no region", PC_ERR_FORMAT},
     };
     pc_cloud_update_report r;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

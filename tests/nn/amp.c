@@ -1,5 +1,6 @@
 /* Mixed precision: which dtypes ops compute in, casts that are kept, and the loss scaler with infinite gradients. */
 #include "networks.h"
+#include "nn/optimizer.h"
 
 #include <paracord/amp.h>
 #include <paracord/ops.h>
@@ -109,6 +110,35 @@ static void gradients(void **state)
     assert_nothing_left();
 }
 
+/* What adds up in float32 stays so: 257 is no number of bfloat16. */
+static void sums_of_gradients_are_not_rounded(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = ones(PC_SHAPE(1, 1), PC_F32), *bias = ones(PC_SHAPE(1), PC_F32), *y = NULL;
+        assert_ok(pc_require_grad(w, true));
+        assert_ok(pc_require_grad(bias, true));
+        PC_AUTOCAST(PC_BF16)
+            y = pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_F32), w, bias, PC_NONE));
+        assert_ok(pc_backward(y));
+        assert_dtype(pc_grad(w), PC_F32);
+        assert_dtype(pc_grad(bias), PC_F32);
+        assert_close(pc_item(pc_grad(w)), 257, 0);
+        assert_close(pc_item(pc_grad(bias)), 257, 0);
+        pc_tensor *half = ones(PC_SHAPE(1, 1), PC_BF16); /* a leaf of 16 bits has a gradient of 16 bits */
+        assert_ok(pc_require_grad(half, true));
+        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), half, NULL, PC_NONE))));
+        assert_dtype(pc_grad(half), PC_BF16);
+        assert_close(pc_item(pc_grad(half)), 256, 0);
+        pc_tensor *made = pc_relu(half); /* and so has what a 16-bit op made */
+        pc_zero_grad(half);
+        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), made, NULL, PC_NONE))));
+        assert_dtype(pc_grad(half), PC_BF16);
+        assert_close(pc_item(pc_grad(half)), 256, 0);
+    }
+    assert_nothing_left();
+}
+
 /* A parameter is cast once: two uses of it are one entry of its record, and no use sees a stale one. */
 static void casts_are_kept(void **state)
 {
@@ -162,6 +192,65 @@ static void one_cast_a_scope(void **state)
             assert_true(first - second >= 256 * 256 * 2);
         }
     }
+    assert_nothing_left();
+}
+
+typedef struct two_layers {
+    pc_module *net;
+    pc_optimizer *sgd;
+    pc_tensor *x;
+} two_layers;
+
+static pc_status two_layers_step(void *user)
+{
+    const two_layers *l = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *loss = pc_sum(pc_forward(l->net, l->x));
+        status = loss ? pc_backward(loss) : pc_error_last()->status;
+        if (status == PC_OK)
+            status = pc_optimizer_step(l->sgd);
+    }
+    return status;
+}
+
+/* Steps inside one scope, each after a forward pass whose casts nobody has gone back through. */
+static void steps_in_a_scope(bool recorded, float weights[2])
+{
+    two_layers l = {.net =
+                        on_device(pc_sequential(pc_linear(1, 1, .no_bias = true), pc_linear(1, 1, .no_bias = true)))};
+    pc_parameter list[2];
+    assert_int_equal(pc_module_parameter_list(l.net, list, 2), 2);
+    for (int i = 0; i < 2; i++)
+        PC_NO_GRAD
+            assert_ok(pc_fill(list[i].tensor, 1));
+    l.sgd = pc_sgd(l.net, .lr = 0.25);
+    PC_SCOPE {
+        l.x = ones(PC_SHAPE(1, 1), PC_F32);
+        pc_step *step = recorded ? pc_step_new(two_layers_step, &l, l.sgd) : NULL;
+        PC_AUTOCAST(PC_BF16)
+            for (int i = 0; i < 4; i++) {
+                assert_dtype(pc_forward(l.net, l.x), PC_BF16);
+                assert_ok(step ? pc_step_run(step) : two_layers_step(&l));
+            }
+        if (step && pc_step_why(step))
+            fail_msg("not recorded: %s", pc_step_why(step));
+        pc_step_free(step);
+        for (int i = 0; i < 2; i++)
+            assert_ok(pc_read(list[i].tensor, &weights[i], sizeof(float)));
+    }
+    pc_optimizer_free(l.sgd);
+    pc_module_free(l.net);
+}
+
+/* Each launch casts the parameters as they are then. */
+static void recordings_cast_anew(void **state)
+{
+    (void)state;
+    float plain[2], recorded[2];
+    steps_in_a_scope(false, plain);
+    steps_in_a_scope(true, recorded);
+    assert_true(plain[0] == recorded[0] && plain[1] == recorded[1]);
     assert_nothing_left();
 }
 
@@ -330,6 +419,26 @@ static void infinite_gradients_leave_no_trace(void **state)
     assert_nothing_left();
 }
 
+/* An optimiser that has left a step out takes over a count from a file, one that its device happens to expect. */
+static void adopted_count(void **state)
+{
+    (void)state;
+    int64_t updates;
+    line l = line_new(true);
+    for (int i = 0; i < 3; i++) {
+        line_set(&l, i == 1 ? INFINITY : 1, 1);
+        assert_ok(line_step(&l));
+    }
+    assert_ok(pc__optimizer_updates(l.optimizer, &updates));
+    assert_int_equal(updates, 2);
+    pc__optimizer_adopt(l.optimizer, 3);
+    assert_ok(line_step(&l));
+    assert_ok(pc__optimizer_updates(l.optimizer, &updates));
+    assert_int_equal(updates, 4);
+    line_free(&l);
+    assert_nothing_left();
+}
+
 static void unscaled_first(void **state)
 {
     (void)state;
@@ -449,10 +558,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_choose_their_dtype),
         cmocka_unit_test(gradients),
+        cmocka_unit_test(sums_of_gradients_are_not_rounded),
         cmocka_unit_test(casts_are_kept),
         cmocka_unit_test(one_cast_a_scope),
+        cmocka_unit_test(recordings_cast_anew),
         cmocka_unit_test(learns),
         cmocka_unit_test(unscaled_first),
+        cmocka_unit_test(adopted_count),
         cmocka_unit_test(infinite_gradients_leave_no_trace),
         cmocka_unit_test(every_allocation_fails_once),
         cmocka_unit_test(bad_input),

@@ -2,6 +2,7 @@
  * batches as pc_augment_batch makes them. */
 #include "device.h"
 
+#include "data/augment.h"
 #include "ops/epoch.h"
 
 #include <paracord/augment.h>
@@ -24,22 +25,7 @@ static const pc_augment everything = {.rotation = 400,
 
 static pc__epoch_attributes attributes_of(const pc_augment *plan, uint64_t seed, uint64_t epoch, bool shuffle)
 {
-    return (pc__epoch_attributes){.plan = {.rotation = plan->rotation,
-                                           .width_shift = plan->width_shift,
-                                           .height_shift = plan->height_shift,
-                                           .shear = plan->shear,
-                                           .zoom_low = plan->zoom_low,
-                                           .zoom_high = plan->zoom_high,
-                                           .channel_shift = plan->channel_shift,
-                                           .brightness_low = plan->brightness_low,
-                                           .brightness_high = plan->brightness_high,
-                                           .flip_horizontal = plan->flip_horizontal,
-                                           .flip_vertical = plan->flip_vertical,
-                                           .height = SIDE,
-                                           .width = SIDE,
-                                           .seed = seed,
-                                           .epoch = epoch},
-                                  .shuffle = shuffle};
+    return (pc__epoch_attributes){.plan = pc__augment_plan_of(plan, seed, epoch, SIDE, SIDE), .shuffle = shuffle};
 }
 
 typedef struct epoch {

@@ -162,6 +162,8 @@ static void findings_name_versions_and_commands(void **state)
                 "echo 'export LD_LIBRARY_PATH=/usr/local/cuda-13.0/lib64:$LD_LIBRARY_PATH' >> ~/.bashrc");
     assert_says("fabric-manager.txt", "fabric manager", "4 NVSwitches", "nvidia-fabricmanager-580");
     assert_says("narrow-link.txt", "narrower", "x8, and could at x16", "seat the card");
+    assert_says("hidden-holder.txt", "no process is listed", "Process 5150 (python3) has a GPU open", "kill 5150 #");
+    assert_says("orphan.txt", "python3", "Process 4711 has 9114 MiB", "kill 4711");
     assert_says("driver-hangs.txt", "does not answer", "nvmlDeviceGetMemoryInfo_v2 for 0000:01:00.0", "dmesg");
 }
 

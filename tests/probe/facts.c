@@ -128,6 +128,28 @@ static const char *link_between(const pc_machine *m, int a, int b)
     return pc_link_text(pc_machine_link(m, a, b), text);
 }
 
+/* A recording of a real machine, whose nvidia-smi said the same. */
+static void a_recorded_machine(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("healthy-2xh200-virtual.txt");
+    assert_int_equal(m->device_count, 2);
+    assert_text(m->container, "docker");
+    assert_text(m->driver, "580.159.04");
+    const pc_probe_device *d = &m->devices[1];
+    assert_number(d->memory_reserved, 644939776);
+    assert_number(d->numa_node, 0); /* the firmware does not say, and there is but one */
+    assert_number(d->nvlinks_active, 18);
+    assert_number(d->nvlink_version, 4);
+    assert_text(d->fabric_state, "completed");
+    assert_text(d->clock_reasons, "idle");
+    assert_number(d->bar_largest, 274877906944);
+    assert_false(d->pcie_width_host.known);
+    assert_number(d->pcie_width_max, 16);
+    assert_string_equal(link_between(m, 0, 1), "NV18");
+    pc_machine_free(m);
+}
+
 static void amd_tells_in_files(void **state)
 {
     (void)state;
@@ -256,6 +278,7 @@ int main(void)
         cmocka_unit_test(without_a_driver_pci_still_tells),
         cmocka_unit_test(what_hung_is_named),
         cmocka_unit_test(displays_belong_to_their_cards),
+        cmocka_unit_test(a_recorded_machine),
         cmocka_unit_test(amd_tells_in_files),
         cmocka_unit_test(links_are_named_as_nvidia_smi_does),
         cmocka_unit_test(paths_make_the_other_kinds),

@@ -113,6 +113,25 @@ static void links_stay_inside(void **state)
     pc_machine_free(m);
 }
 
+/* A log of more than is read: its end counts, and its last line may have no end. */
+static void a_long_kernel_log(void **state)
+{
+    (void)state;
+    shell("mkdir -p " GPU " var/log && echo 0x030200 >" GPU "/class && echo 0x10de >" GPU "/vendor && "
+          "yes 'NVRM: nothing to tell' | head -c 5000000 >var/log/kern.log && "
+          "printf '\nNVRM: Xid (PCI:0000:01:00): 79, pid=1' >>var/log/kern.log");
+    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = folder});
+    assert_not_null_ok(m);
+    pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY));
+    assert_not_null_ok(d);
+    bool told = false;
+    for (int i = 0; i < d->finding_count; i++)
+        told |= strstr(d->findings[i].what, "Xid 79") != NULL;
+    assert_true(told);
+    pc_diagnosis_free(d);
+    pc_machine_free(m);
+}
+
 static void write_recording(char path[64], const char *text, size_t n)
 {
     strcpy(path, "/tmp/paracord-odd-file-XXXXXX");
@@ -305,6 +324,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(numbers_that_are_none, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_that_never_end, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(links_stay_inside, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_long_kernel_log, make_folder, remove_folder),
         cmocka_unit_test(recordings_that_are_none),
         cmocka_unit_test(recordings_that_take_over_one_another),
         cmocka_unit_test(damaged_recordings),

@@ -1,0 +1,16 @@
+/* matmul.h: attributes of products, and products whose sums are kept as they are. */
+#ifndef PC__OP_MATMUL_H
+#define PC__OP_MATMUL_H
+
+#include "tensor/tensor.h"
+
+typedef struct pc__matmul_attributes {
+    bool wide; /* the result of 16-bit factors is float32 */
+} pc__matmul_attributes;
+
+/* a b, of matrices, for gradients: products and sums of 16-bit numbers stay in the float32 that they are added up in.
+ */
+pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b);
+pc_tensor *pc__sum_wide(pc_tensor *a, pc_shape dims);
+
+#endif
