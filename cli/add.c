@@ -174,10 +174,7 @@ static int report(addition *s)
                wrong ? "WRONG" : "equal");
         cli_program_report(&s->p);
     }
-    if (!wrong)
-        return CLI_FINE;
-    cli_error(s->p.command, "%lld of %lld elements are not those of a plain loop", (long long)wrong, (long long)s->n);
-    return CLI_FAILED;
+    return cli_program_verdict(&s->p, wrong, s->n);
 }
 
 static int run(const cli_call *call)

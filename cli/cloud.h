@@ -77,6 +77,9 @@ extern const cli_choice cli_cloud_uses[], cli_cloud_vendors[], cli_cloud_archs[]
 pc_cloud *cli_cloud_open(const cli_call *call);
 pc_cloud_use cli_cloud_use(const char *name);
 
+/* What the common options ask for; which machines are left out is the caller's. */
+pc_cloud_wish cli_cloud_wish(const cli_cloud_settings *s);
+
 /* "4 x L40S", "1/8 of an L4" */
 #define CLI_CLOUD_TEXT_MAX 64
 char *cli_cloud_gpus(const pc_cloud_instance *instance, char text[CLI_CLOUD_TEXT_MAX]);

@@ -145,16 +145,8 @@ static int run(const cli_call *call)
     pc_cloud *cloud = cli_cloud_open(call);
     if (!cloud)
         return CLI_FAILED;
-    pc_cloud_wish wish = {.use = cli_cloud_use(s->use),
-                          .memory_gb = s->memory,
-                          .gpus = s->gpus,
-                          .vcpus = s->vcpus,
-                          .budget = s->budget,
-                          .region = s->region,
-                          .vendor = s->vendor,
-                          .arch = s->arch,
-                          .fractions = true,
-                          .old = true};
+    pc_cloud_wish wish = cli_cloud_wish(s);
+    wish.fractions = wish.old = true;
     pc_cloud_offer *offers = NULL;
     int count, status = CLI_FAILED;
     if (check_names(call, cloud)) {

@@ -200,19 +200,12 @@ static int run(const cli_call *call)
     pc_cloud *cloud = cli_cloud_open(call);
     if (!cloud)
         return CLI_FAILED;
-    pc_cloud_wish wish = {.use = cli_cloud_use(s->use),
-                          .memory_gb = s->memory,
-                          .gpus = s->gpus,
-                          .vcpus = s->vcpus,
-                          .budget = s->budget,
-                          .region = s->region,
-                          .vendor = s->vendor,
-                          .arch = s->arch,
-                          .fractions = s->fractions,
-                          .old = s->old,
-                          .order = !strcmp(s->order, "fastest") ? PC_CLOUD_FASTEST
-                                   : !strcmp(s->order, "value") ? PC_CLOUD_VALUE
-                                                                : PC_CLOUD_CHEAPEST};
+    pc_cloud_wish wish = cli_cloud_wish(s);
+    wish.fractions = s->fractions;
+    wish.old = s->old;
+    wish.order = !strcmp(s->order, "fastest") ? PC_CLOUD_FASTEST
+                 : !strcmp(s->order, "value") ? PC_CLOUD_VALUE
+                                              : PC_CLOUD_CHEAPEST;
     pc_cloud_offer *offers;
     int count, status = CLI_FINE;
     if (pc_cloud_pick(cloud, &wish, &offers, &count) != PC_OK)

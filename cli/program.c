@@ -262,3 +262,11 @@ void cli_program_report(const cli_program *p)
     else
         print_text(p);
 }
+
+int cli_program_verdict(const cli_program *p, int64_t wrong, int64_t n)
+{
+    if (!wrong)
+        return CLI_FINE;
+    cli_error(p->command, "%lld of %lld elements are not those of a plain loop", (long long)wrong, (long long)n);
+    return CLI_FAILED;
+}

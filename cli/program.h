@@ -51,6 +51,9 @@ bool cli_program_steady(pc_device device, cli_body body, void *context, double *
 /* Print where the time went; or, for JSON, those members of an object, the last without a comma behind it. */
 void cli_program_report(const cli_program *p);
 
+/* The exit status: CLI_FINE, or an error that says how many of n elements differ from the plain loop's. */
+int cli_program_verdict(const cli_program *p, int64_t wrong, int64_t n);
+
 /* "12.3 us", and "4.35 TB/s" of an amount in `unit`. */
 char *cli_seconds(double seconds, char text[32]);
 char *cli_rate(double amount, double seconds, const char *unit, char text[32]);

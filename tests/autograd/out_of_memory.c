@@ -1,45 +1,10 @@
 /* Every single allocation of forward and backward fails once: an error, no crash, nothing left behind. */
+#include "failing.h"
 #include "support.h"
 
 #include <paracord/autograd.h>
-#include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
-#include <stdlib.h>
-
-static int countdown;  /* allocations until one fails; < 0: none */
-static bool and_later; /* those after it fail too */
-
-static bool fails(void)
-{
-    if (countdown < 0)
-        return false;
-    if (countdown > 0) {
-        countdown--;
-        return false;
-    }
-    countdown = and_later ? 0 : -1;
-    return true;
-}
-
-static void *failing_alloc(void *context, size_t bytes, size_t alignment)
-{
-    (void)context;
-    void *block = NULL;
-    return !fails() && posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
-}
-
-static void *failing_resize(void *context, void *block, size_t bytes)
-{
-    (void)context;
-    return fails() ? NULL : realloc(block, bytes);
-}
-
-static void failing_free(void *context, void *block)
-{
-    (void)context;
-    free(block);
-}
 
 /* A fused network from picture to loss, its gradients, and a step. */
 static bool network(void)
@@ -129,10 +94,9 @@ static bool by_hand(void)
  * that follow fail too. */
 static void sweep(bool (*work)(void), bool scope, bool later)
 {
-    const pc_allocator allocator = {failing_alloc, failing_resize, failing_free, NULL};
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
     assert_int_equal(pc_live_allocations(), 0);
-    assert_ok(pc_set_allocator(&allocator));
+    assert_ok(pc_set_allocator(&failing));
     int n = 0;
     for (bool done = false; !done; n++) {
         assert_true(n < 3000);

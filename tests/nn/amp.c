@@ -1,4 +1,5 @@
 /* Mixed precision: which dtypes ops compute in, casts that are kept, and the loss scaler with infinite gradients. */
+#include "failing.h"
 #include "networks.h"
 #include "nn/optimizer.h"
 
@@ -464,32 +465,6 @@ static void unscaled_first(void **state)
 
 /* --- every allocation of a step fails once --- */
 
-static int countdown = -1; /* allocations until one fails */
-
-static bool fails(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-static void *failing_alloc(void *context, size_t bytes, size_t alignment)
-{
-    (void)context;
-    void *block = NULL;
-    return !fails() && posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
-}
-
-static void *failing_resize(void *context, void *block, size_t bytes)
-{
-    (void)context;
-    return fails() ? NULL : realloc(block, bytes);
-}
-
-static void failing_free(void *context, void *block)
-{
-    (void)context;
-    free(block);
-}
-
 static bool train_a_little(void)
 {
     pc_module *net =
@@ -516,7 +491,7 @@ static void every_allocation_fails_once(void **state)
     (void)state;
     only_on_the_cpu();
     assert_nothing_left();
-    assert_ok(pc_set_allocator(&(pc_allocator){failing_alloc, failing_resize, failing_free, NULL}));
+    assert_ok(pc_set_allocator(&failing));
     bool reached = true;
     for (int i = 0; reached; i++) {
         pc_error_clear();

@@ -1,4 +1,5 @@
 /* Chains that run as one kernel give what their layers give one by one: results and gradients. */
+#include "failing.h"
 #include "nn/networks.h"
 
 /* The layers one after another, none of them fused. */
@@ -104,32 +105,6 @@ static void whole_networks(void **state)
 
 /* Every single allocation fails once, while a network is made, run, differentiated and stepped. Only where nothing else
  * is alive is the allocator exchanged. */
-static int countdown;
-
-static bool fails(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-static void *failing_alloc(void *context, size_t bytes, size_t alignment)
-{
-    (void)context;
-    void *block = NULL;
-    return !fails() && posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;
-}
-
-static void *failing_resize(void *context, void *block, size_t bytes)
-{
-    (void)context;
-    return fails() ? NULL : realloc(block, bytes);
-}
-
-static void failing_free(void *context, void *block)
-{
-    (void)context;
-    free(block);
-}
-
 static bool train_a_little(void)
 {
     pc_module *net = pc_sequential(pc_conv2d(1, 2, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
@@ -158,7 +133,7 @@ static void every_allocation_fails_once(void **state)
     (void)state;
     only_on_the_cpu();
     assert_nothing_left();
-    assert_ok(pc_set_allocator(&(pc_allocator){failing_alloc, failing_resize, failing_free, NULL}));
+    assert_ok(pc_set_allocator(&failing));
     for (int i = 0;; i++) {
         pc_error_clear();
         countdown = i;
