@@ -5,12 +5,13 @@
 #include <paracord/probe.h>
 
 #include "command.h"
+#include "machine.h"
 
 typedef struct devices_settings {
     bool json, csv, all, watch;
     double interval;
-    int count, timeout;
-    const char *root, *record;
+    int count;
+    cli_machine_from from;
 } devices_settings;
 
 /* devices_text.c: for people; with `all` every fact, and of unknown ones the reason. */
