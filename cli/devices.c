@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 #include "signals.h"
 #include "text.h"
@@ -48,9 +47,7 @@ static int stream(const cli_call *call, pc_machine *machine)
     if (settings->csv)
         cli_devices_csv_head();
     for (int i = 0; (settings->count == 0 || i < settings->count) && !cli_signal(); i++) {
-        struct timespec pause = {(time_t)settings->interval,
-                                 (long)((settings->interval - (double)(time_t)settings->interval) * 1e9)};
-        if (i && (nanosleep(&pause, NULL) || cli_signal()))
+        if (i && !cli_devices_pause(settings->interval))
             break;
         if (i && pc_machine_sample(machine) != PC_OK)
             return cli_failed(call->command);
