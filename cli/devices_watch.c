@@ -66,16 +66,18 @@ static void print_lines(const pc_machine *m, int sample)
     now[19] = 0;
     int every = HEAD_EVERY / (m->device_count ? m->device_count : 1);
     if (sample % (every ? every : 1) == 0)
-        printf("%-19s  %-3s %-28s %6s %20s %13s %5s\n", "time (UTC)", "", "device", "load", "memory", "power", "heat");
+        printf("%-19s  %-3s%-28s %7s %20s %13s %5s\n", "time (UTC)", "", "device", "load", "memory", "power", "heat");
     if (m->hung)
         printf("%s  the driver did not answer %s in time\n", now, m->hung);
     for (int i = 0; i < m->device_count; i++) {
         const pc_probe_device *d = &m->devices[i];
-        const char *name = d->model.known ? d->model.text : d->vendor.known ? d->vendor.text : "unknown device";
-        printf("%s  %-3d ", now, i);
+        const char *whose = d->model.known ? d->model.text : d->vendor.known ? d->vendor.text : "unknown device";
+        char name[29];
+        snprintf(name, sizeof name, "%s", whose + (strncmp(whose, "NVIDIA ", 7) ? 0 : 7));
+        printf("%s  %-3d", now, i);
         cli_print_safe(stdout, name);
         cli_pad(stdout, cli_columns(name), 28);
-        printf(" %6s", cli_watch_value(d, WATCH_LOAD, false, value));
+        printf(" %7s", cli_watch_value(d, WATCH_LOAD, false, value));
         printf(" %20s", cli_watch_value(d, WATCH_MEMORY, false, value));
         printf(" %13s", cli_watch_value(d, WATCH_POWER, false, value));
         printf(" %5s\n", cli_watch_value(d, WATCH_HEAT, true, value));

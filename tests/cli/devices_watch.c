@@ -8,19 +8,20 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <utmp.h>
 
 #include "shell.h"
 
 #define MACHINES PC_TEST_GOLDEN "/machines/"
-#define PATIENCE_MS 60000 /* until a test that waits in vain gives up */
+#define PATIENCE 60 /* seconds until a test that waits in vain gives up */
 
 typedef struct job {
     int terminal, changes; /* what it draws and what is typed; its changes of state, as waitpid tells them */
     pid_t shell, pid;
     struct termios before;
     char drawn[OUTPUT_MAX];
-    size_t length;
+    size_t length, seen;
 } job;
 
 static job j;
@@ -78,21 +79,25 @@ static void start(const char *machine, int lines, int columns, const char *kind)
     assert_int_equal(read(j.changes, &j.pid, sizeof j.pid), sizeof j.pid);
 }
 
-/* Read what it draws until the words come; false when it ended before. */
+/* Read what it draws until the words come, behind those that came last; false when it ended before. */
 static bool draws(const char *words)
 {
-    size_t from = j.length;
+    time_t since = time(NULL);
     for (;;) {
         j.drawn[j.length] = 0;
-        if (strstr(j.drawn + from, words))
+        char *found = strstr(j.drawn + j.seen, words);
+        if (found) {
+            j.seen = (size_t)(found - j.drawn) + strlen(words);
             return true;
+        }
         struct pollfd one = {.fd = j.terminal, .events = POLLIN};
-        if (poll(&one, 1, PATIENCE_MS) <= 0)
-            fail_msg("waited in vain for \"%s\" behind\n%s", words, j.drawn + from);
+        if (poll(&one, 1, PATIENCE * 1000) <= 0 || time(NULL) - since > PATIENCE)
+            fail_msg("waited in vain for \"%s\" behind\n%s", words, j.drawn + j.seen);
         if (j.length > sizeof j.drawn / 2) { /* keep what may be the beginning of the words */
-            memmove(j.drawn, j.drawn + j.length - 1000, 1000);
+            size_t gone = j.length - 1000;
+            memmove(j.drawn, j.drawn + gone, 1000);
             j.length = 1000;
-            from = 0;
+            j.seen = j.seen > gone ? j.seen - gone : 0;
         }
         ssize_t n = read(j.terminal, j.drawn + j.length, sizeof j.drawn - 1 - j.length);
         if (n <= 0)
@@ -111,7 +116,7 @@ static int change(void)
 {
     int status = -1;
     struct pollfd both[] = {{.fd = j.changes, .events = POLLIN}, {.fd = j.terminal, .events = POLLIN}};
-    while (poll(both, 2, PATIENCE_MS) > 0 && !(both[0].revents & (POLLIN | POLLHUP))) {
+    while (poll(both, 2, PATIENCE * 1000) > 0 && !(both[0].revents & (POLLIN | POLLHUP))) {
         char rest[4096]; /* else it waits for somebody to read */
         ssize_t n = read(j.terminal, rest, sizeof rest);
         if (n > 0 && j.length + (size_t)n < sizeof j.drawn) {
@@ -215,7 +220,6 @@ static void suspended_it_leaves_the_terminal(void **state)
     type("\032");
     assert_true(WIFSTOPPED(change()));
     assert_terminal_is_as_before();
-    j.length = 0;
     kill(j.pid, SIGCONT);
     assert_true(draws("\033[?1049h"));
     assert_true(draws("44 of 300 W")); /* the whole page again */
@@ -230,7 +234,7 @@ static void it_follows_the_size(void **state)
     start("healthy-8xh100.txt", 5, 30, "xterm");
     assert_true(draws("down shows 5 more"));
     for (int i = 0; i < 5; i++)
-        type("\033OB"); /* the key down, as this terminal has it */
+        type("\033OB");          /* the key down, as this terminal has it */
     assert_true(draws("every")); /* the last devices are shown */
     struct winsize size = {.ws_row = 40, .ws_col = 120};
     assert_int_equal(ioctl(j.terminal, TIOCSWINSZ, &size), 0);
