@@ -134,6 +134,17 @@ void pc__check_container(pc__exam *e)
     }
 }
 
+/* Every GPU that the driver lists is cut up by MIG, into nothing. */
+static bool without_instances(const pc__exam *e)
+{
+    int i = 0, listed = 0, empty = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        listed += d->nvml;
+        empty += d->nvml && d->mig.known && d->mig.number != 0 && !d->mig_count;
+    }
+    return listed && empty == listed;
+}
+
 /* What the errors of cuInit that machines have really mean; others speak for themselves. */
 void pc__check_cuda_start(pc__exam *e)
 {
@@ -144,6 +155,9 @@ void pc__check_cuda_start(pc__exam *e)
     for (int i = 0; i < e->diagnosis->finding_count; i++) /* whose consequence it is */
         if (e->diagnosis->findings[i].severity == PC_WRONG)
             return;
+    if (code == 100 &&
+        !e->machine->driver.known) /* no device where no driver is loaded: others say why, or it is meant */
+        return;
     const char *visible = pc__root_env(e->m->root, "CUDA_VISIBLE_DEVICES");
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     pc__how(e, f, "cuInit says: %s", start->text);
@@ -151,6 +165,11 @@ void pc__check_cuda_start(pc__exam *e)
         pc__what(e, f, "CUDA_VISIBLE_DEVICES hides every GPU.");
         pc__how(e, f, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
         pc__fix(e, f, "unset CUDA_VISIBLE_DEVICES");
+    } else if (code == 100 && without_instances(e)) {
+        pc__what(e, f, "MIG is on, and no instance of a GPU was made: CUDA has nothing to run on.");
+        pc__fix(e, f, "sudo nvidia-smi mig -lgip # the kinds of instances that there are");
+        pc__fix(e, f, "sudo nvidia-smi mig -cgi PROFILE -C # makes one");
+        pc__fix(e, f, "sudo nvidia-smi -mig 0 # or the whole GPU at once, without MIG");
     } else if (code == 804) {
         pc__what(e, f, "A CUDA compatibility library comes before the driver's own, and this GPU does not take it.");
         pc__fix(e, f, "echo $LD_LIBRARY_PATH # take the folder named compat out of it");
