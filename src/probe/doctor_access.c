@@ -84,13 +84,21 @@ static bool look_at(pc__exam *e, const ids *who, const char *file)
     return true;
 }
 
+/* Those of systems on a chip have files of other names. */
+static bool integrated(const pc__exam *e)
+{
+    int i = 0;
+    const pc_probe_device *d = pc__next_gpu(e, &i);
+    return d && d->integrated;
+}
+
 /* Inside a container without GPUs there is a driver (of the host) and no file at all: pc__check_container says so. */
 void pc__check_device_files(pc__exam *e)
 {
     ids who = {0};
     char file[32];
     bool works = e->machine->cuda_init.known && !strcmp(e->machine->cuda_init.text, "works");
-    if (!e->machine->driver.known || !e->nvidia || works)
+    if (!e->machine->driver.known || !e->nvidia || works || integrated(e))
         return;
     if (e->container && !pc__root_exists(e->m->root, "dev/nvidiactl"))
         return;
@@ -111,7 +119,7 @@ void pc__check_device_files(pc__exam *e)
 void pc__check_container(pc__exam *e)
 {
     if (!e->container || !e->nvidia || pc__root_exists(e->m->root, "dev/nvidiactl") ||
-        pc__root_exists(e->m->root, "dev/nvidia0"))
+        pc__root_exists(e->m->root, "dev/nvidia0") || integrated(e))
         return;
     const char *visible = pc__root_env(e->m->root, "NVIDIA_VISIBLE_DEVICES");
     pc_finding *f = pc__found(e, PC_WRONG, NULL);

@@ -198,6 +198,11 @@ void pc__check_driver_too_old(pc__exam *e)
 
 void pc__check_driver_hangs(pc__exam *e)
 {
+    int i = 0, asleep = 0, gpus = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i)); gpus++)
+        asleep += d->asleep;
+    if (gpus && asleep == gpus)
+        pc__unseen(e, "the GPU sleeps to save power; --wake asks it, and wakes it");
     if (!e->machine->hung)
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);

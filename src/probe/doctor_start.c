@@ -142,6 +142,10 @@ void pc__check_driver_libraries(pc__exam *e)
     const pc_machine *m = e->machine;
     bool nvml = !m->nvml.known && m->nvml.why && strstr(m->nvml.why, "cannot open shared object");
     bool cuda = !m->cuda_init.known && m->cuda_init.why && strstr(m->cuda_init.why, "cannot open shared object");
+    int i = 0;
+    const pc_probe_device *d = pc__next_gpu(e, &i);
+    if (d && d->integrated) /* most releases have no NVML for them */
+        nvml = false;
     if (!m->driver.known || m->hung || !(nvml || cuda) || any_wrong(e))
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
