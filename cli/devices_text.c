@@ -100,6 +100,8 @@ static void print_kernel(const pc_probe_device *d)
     add(&p, "%s", d->class_name.text);
     if (d->model.known && d->vendor.known && strncmp(d->model.text, "NVIDIA", 6))
         add(&p, " of %s", d->vendor.text);
+    if (d->board_vendor.known && d->vendor.known && strcmp(d->board_vendor.text, d->vendor.text))
+        add(&p, ", card by %s", d->board_vendor.text);
     if (d->module.known)
         add(&p, ", used by the module %s", d->module.text);
     else

@@ -50,10 +50,12 @@ typedef struct pc_fact {
     X(device_id, TEXT, false, "Device id")                                                                             \
     X(subsystem_id, TEXT, false, "Subsystem id")                                                                       \
     X(class_id, TEXT, false, "Class id")                                                                               \
+    X(board_vendor, TEXT, false, "Maker of the board")                                                                 \
     X(revision, TEXT, false, "Revision")                                                                               \
     X(module, TEXT, false, "Kernel module in use")                                                                     \
     X(modules, TEXT, false, "Kernel modules for it")                                                                   \
     X(boot_display, YES_NO, false, "Shows the console")                                                                \
+    X(device_files, TEXT, false, "Device files")                                                                       \
     X(bar_largest, BYTES, false, "Largest memory window")                                                              \
     X(irq, NUMBER, false, "Interrupt")                                                                                 \
     X(numa_node, NUMBER, false, "NUMA node")                                                                           \

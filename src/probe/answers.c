@@ -260,6 +260,12 @@ static void explain(pc__machine *m, const reader *r, const char *why_none)
             pc__fact_unknown(m, &d->index_cuda, "CUDA does not see it in this environment (CUDA_VISIBLE_DEVICES)");
         else if (d->nvidia && !d->index_cuda.known && machine->cuda_init.known)
             pc__fact_unknown(m, &d->index_cuda, "CUDA does not start: %s", machine->cuda_init.text);
+        if (d->minor.known) /* NVIDIA's own file, beside those of /dev/dri */
+            pc__fact_text(m, &d->device_files,
+                          pc__keepf(m, "/dev/nvidia%.0f%s%s", d->minor.number, d->device_files.known ? " " : "",
+                                    d->device_files.known ? d->device_files.text : ""));
+        else if (!d->device_files.known)
+            pc__fact_unknown(m, &d->device_files, "it has none in /dev/dri, and no driver says another");
         pc__facts_default(m, pc_device_fact, d, why);
         if (!d->processes_known.known && !d->processes_known.why)
             d->processes_known.why = why;

@@ -33,12 +33,24 @@ static const char *largest_mode(pc__machine *m, const char *connector)
     return found ? pc__keep(m, mode) : NULL;
 }
 
+/* card0 and renderD128 are files of /dev/dri. */
+static void add_file(pc__machine *m, const char *name)
+{
+    pc_probe_device *d = owner_of(m, name);
+    if (d)
+        pc__fact_text(m, &d->device_files,
+                      pc__keepf(m, "%s%s/dev/dri/%s", d->device_files.known ? d->device_files.text : "",
+                                d->device_files.known ? " " : "", name));
+}
+
 /* card0-HDMI-A-1 */
 static void look(void *context, const char *name)
 {
     pc__machine *m = context;
     char card[64], path[256], line[64];
     const char *dash = strchr(name, '-');
+    if (!dash)
+        add_file(m, name);
     if (!dash || dash - name >= (int)sizeof card || strlen(name) > 128)
         return;
     snprintf(card, sizeof card, "%.*s", (int)(dash - name), name);
@@ -59,5 +71,5 @@ static void look(void *context, const char *name)
 void pc__probe_displays(pc__machine *m)
 {
     if (m->public.device_count)
-        pc__root_list(m->root, "sys/class/drm", "card", look, m);
+        pc__root_list(m->root, "sys/class/drm", "", look, m);
 }

@@ -63,6 +63,21 @@ static void name_device(pc__machine *m, pc_probe_device *d, const char *ids)
                          d->device_id.known ? d->device_id.text : "it");
 }
 
+/* Who built the card around the chip. */
+static void name_board(pc__machine *m, pc_probe_device *d, const char *ids)
+{
+    char key[32], name[256];
+    snprintf(key, sizeof key, "\n%.4s  ", d->subsystem_id.known ? d->subsystem_id.text : "?");
+    if (!d->subsystem_id.known)
+        pc__fact_unknown(m, &d->board_vendor, "its subsystem id is unknown");
+    else if (ids && find_name(ids, NULL, key, name, sizeof name))
+        pc__fact_text(m, &d->board_vendor, name);
+    else
+        pc__fact_unknown(m, &d->board_vendor,
+                         ids ? "the PCI ids file does not know %.4s" : "no PCI ids file; vendor id %.4s",
+                         d->subsystem_id.text);
+}
+
 /* A recording holds the names of this machine's devices alone: the file is large. */
 static void note_names(pc__machine *m, const char *path)
 {
@@ -80,6 +95,15 @@ static void note_names(pc__machine *m, const char *path)
             if (devices[j].vendor_id.text == devices[i].vendor_id.text && devices[j].model.known)
                 pc__text_add(&kept, "\t%s  %s\n", devices[j].device_id.text, devices[j].model.text);
     }
+    for (int i = 0; i < count; i++) {
+        bool there = !devices[i].board_vendor.known;
+        for (int j = 0; j < count && !there; j++)
+            there =
+                (devices[j].vendor_id.known && !strncmp(devices[j].vendor_id.text, devices[i].subsystem_id.text, 4)) ||
+                (j < i && devices[j].board_vendor.text == devices[i].board_vendor.text);
+        if (!there)
+            pc__text_add(&kept, "\n%.4s  %s\n", devices[i].subsystem_id.text, devices[i].board_vendor.text);
+    }
     if (kept.data)
         pc__root_note(m->root, path, kept.data);
     pc__text_free(&kept);
@@ -94,8 +118,10 @@ void pc__probe_names(pc__machine *m)
     for (int i = 0; !ids && m->public.device_count && i < PC__COUNT(paths); i++)
         ids = pc__root_whole(m->root, paths[found = i], 8 << 20, false);
     for (int i = 0; i < m->public.device_count; i++)
-        if (m->public.devices[i].vendor_id.known)
+        if (m->public.devices[i].vendor_id.known) {
             name_device(m, &m->public.devices[i], ids);
+            name_board(m, &m->public.devices[i], ids);
+        }
     if (ids && m->options.recording)
         note_names(m, paths[found]);
     pc__free(ids);

@@ -270,6 +270,19 @@ static void a_folder_is_read_like_a_recording(void **state)
     assert_int_equal(system(line), 0);
 }
 
+static void who_made_the_card_and_which_files_lead_to_it(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("healthy-desktop-open.txt");
+    assert_text(m->devices[0].board_vendor, "ASUSTeK Computer Inc.");
+    assert_text(m->devices[0].device_files, "/dev/nvidia0 /dev/dri/card1 /dev/dri/renderD128");
+    pc_machine_free(m);
+    m = probe("healthy-nixos.txt");
+    assert_false(m->devices[0].board_vendor.known);
+    assert_non_null(strstr(m->devices[0].board_vendor.why, "subsystem id is unknown"));
+    pc_machine_free(m);
+}
+
 /* Nothing is asked of a GPU that sleeps to save power, unless its waking is wanted. */
 static void who_sleeps_is_left_asleep(void **state)
 {
@@ -323,6 +336,7 @@ int main(void)
         cmocka_unit_test(facts_are_printed_with_units),
         cmocka_unit_test(json_has_values_and_reasons),
         cmocka_unit_test(a_folder_is_read_like_a_recording),
+        cmocka_unit_test(who_made_the_card_and_which_files_lead_to_it),
         cmocka_unit_test(who_sleeps_is_left_asleep),
         cmocka_unit_test(an_integrated_gpu),
     };
