@@ -84,6 +84,10 @@ static int run(const cli_call *call)
         cli_error(call->command, "--json and --csv exclude each other");
         return CLI_WRONG_USAGE;
     }
+    if (!settings->watch && (settings->count != 0 || settings->interval != 1)) {
+        cli_error(call->command, "--interval and --count are of --watch: add it");
+        return CLI_WRONG_USAGE;
+    }
     return cli_with_machine(call, &settings->from, show);
 }
 

@@ -144,11 +144,16 @@ static void refusals_name_what_is_valid(void **state)
     assert_prints("\"$P\" devices --record /nonexistent/x 2>&1", 1, "cannot write the recording /nonexistent/x");
     assert_prints("\"$P\" doctor --for rent 2>&1", 2, "train, serve or build");
     assert_prints("\"$P\" devices --interval 0 2>&1", 2, "--interval 0: must be 0.05");
+    assert_prints("\"$P\" devices --watch --interval soon 2>&1", 2, "--interval soon: must be a number, 0.05 to 86400");
+    assert_prints("\"$P\" devices --watch --count -1 2>&1", 2, "--count -1: must be 0 to");
+    assert_prints("\"$P\" devices --csv --count 3 2>&1", 2, "--interval and --count are of --watch");
     assert_prints("\"$P\" topo --measure --root ${M}healthy-2xa100.txt 2>&1", 2, "leave out --root");
     assert_prints("\"$P\" doctor --root \"$P\" 2>&1", 1, "is no recording of a machine");
     if (!access("/dev/full", W_OK)) {
         assert_prints("\"$P\" devices 2>&1 >/dev/full", 1, "cannot write the output");
         assert_prints("\"$P\" devices --json 2>&1 >/dev/full", 1, "cannot write the output");
+        assert_prints("\"$P\" devices --csv --watch 2>&1 >/dev/full", 1, "cannot write the output");
+        assert_prints("\"$P\" devices --json --watch 2>&1 >/dev/full", 1, "cannot write the output");
     }
 }
 
