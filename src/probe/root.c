@@ -41,6 +41,10 @@ void pc__root_close(pc__root *root)
     pc__recording_free(root->entries, root->count);
     pc__text_free(&root->kept);
     pc__free(root->seen);
+    for (int i = 0; i < root->listing_count; i++) {
+        pc__free(root->listings[i].path);
+        pc__text_free(&root->listings[i].names);
+    }
     pc__free(root->environment);
     pc__free(root);
 }

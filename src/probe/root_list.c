@@ -51,7 +51,8 @@ static bool list_recording(pc__root *root, const char *path, names *found)
     return any;
 }
 
-static bool list_folder(pc__root *root, const char *path, const char *prefix, names *found)
+/* Each name of a folder with its 0; false when there is no such folder. */
+static bool read_names(pc__root *root, const char *path, pc__text *all)
 {
     int file = pc__root_open_in(root, path, O_RDONLY | O_DIRECTORY);
     DIR *folder = file < 0 ? NULL : fdopendir(file);
@@ -61,10 +62,40 @@ static bool list_folder(pc__root *root, const char *path, const char *prefix, na
         return false;
     }
     for (struct dirent *d; (d = readdir(folder));)
-        if (strcmp(d->d_name, ".") && strcmp(d->d_name, "..") && !strncmp(d->d_name, prefix, strlen(prefix)))
-            add_name(found, d->d_name, strlen(d->d_name));
+        if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+            pc__text_add(all, "%s%c", d->d_name, 0);
     closedir(folder);
+    root->starved |= all->failed;
     return true;
+}
+
+static void add_matching(names *found, const pc__text *all, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    for (const char *name = all->data; name && name < all->data + all->length; name += strlen(name) + 1)
+        if (!strncmp(name, prefix, n))
+            add_name(found, name, strlen(name));
+}
+
+/* Whoever looks for a prefix comes again for another one. */
+static bool list_folder(pc__root *root, const char *path, const char *prefix, names *found)
+{
+    pc__text all = {0};
+    for (int i = 0; i < root->listing_count; i++)
+        if (!strcmp(root->listings[i].path, path)) {
+            add_matching(found, &root->listings[i].names, prefix);
+            return true;
+        }
+    bool there = read_names(root, path, &all);
+    add_matching(found, &all, prefix);
+    bool keep = there && *prefix && root->listing_count < PC__COUNT(root->listings);
+    char *copy = keep ? pc__strdup(path) : NULL;
+    root->starved |= keep && !copy;
+    if (copy)
+        root->listings[root->listing_count++] = (pc__root_listing){copy, all};
+    else
+        pc__text_free(&all);
+    return there;
 }
 
 /* So that the folder is in a recording even if nothing in it is read. */

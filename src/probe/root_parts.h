@@ -4,6 +4,13 @@
 
 #include "probe/root.h"
 
+/* The names in a folder, each ended by 0, which were read once: folders of libraries are looked through again and
+ * again. */
+typedef struct pc__root_listing {
+    char *path;
+    pc__text names;
+} pc__root_listing;
+
 struct pc__root {
     int folder; /* -1 for a recording */
     bool live, recording;
@@ -13,6 +20,8 @@ struct pc__root {
     pc__text kept;  /* what was read, as a recording */
     uint64_t *seen; /* hashes of the paths that are in it */
     int seen_count, seen_capacity;
+    pc__root_listing listings[32];
+    int listing_count;
     char *environment, *environment_end; /* answers/environment, once it was asked for; its lines end with 0 */
     bool environment_read;
     bool starved; /* memory ran out: what was not read is not missing */
