@@ -202,7 +202,13 @@ static void print_users(const pc_probe_device *d)
             off++;
             continue;
         }
-        line("   Display", "%s %s%s%s%s", c->name, c->status, c->mode ? ", " : "", c->mode ? c->mode : "",
+        line("   Display", "%s %s%s%s%s", c->name, c->status,
+             c->now    ? ", "
+             : c->mode ? ", at most "
+                       : "",
+             c->now    ? c->now
+             : c->mode ? c->mode
+                       : "",
              c->in_use ? ", in use" : "");
     }
     if (off)

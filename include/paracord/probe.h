@@ -156,6 +156,7 @@ typedef struct pc_probe_connector {
     const char *name;   /* "HDMI-A-1" */
     const char *status; /* "connected", "disconnected", "unknown" */
     const char *mode;   /* the largest it offers, "1920x1080"; NULL: none */
+    const char *now;    /* the one in use, "1920x1080 at 60 Hz"; NULL: none, or unknown without root (debugfs) */
     bool in_use;
 } pc_probe_connector;
 

@@ -33,6 +33,40 @@ static const char *largest_mode(pc__machine *m, const char *connector)
     return found ? pc__keep(m, mode) : NULL;
 }
 
+/* "	mode: "2560x1600": 60 268500 2560 ..." behind "crtc[61]: pipe A" of debugfs, which root alone may read. */
+static const char *mode_of(pc__machine *m, const char *state, const char *crtc)
+{
+    char line[96], size[32];
+    int hertz;
+    snprintf(line, sizeof line, "]: %.64s\n", crtc);
+    const char *at = strstr(state, line), *next = at ? strstr(at, "\ncrtc[") : NULL;
+    at = at ? strstr(at, "mode: \"") : NULL;
+    if (!at || (next && at > next))
+        return NULL;
+    at += strlen("mode: \"");
+    size_t n = strcspn(at, "\"\n");
+    if (n == 0 || n >= sizeof size || at[n] != '"' || (hertz = atoi(at + n + 1 + (at[n + 1] == ':'))) <= 0)
+        return NULL;
+    return pc__keepf(m, "%.*s at %d Hz", (int)n, at, hertz);
+}
+
+/* "connector[77]: eDP-1" is followed by "	crtc=pipe A" in the file of its card. */
+static const char *mode_now(pc__machine *m, const char *card, const char *connector)
+{
+    char path[128], line[128], crtc[65] = "";
+    snprintf(path, sizeof path, "sys/kernel/debug/dri/%.32s/state", card + strlen("card"));
+    char *state = pc__root_text(m->root, path, 1 << 20, false);
+    snprintf(line, sizeof line, "]: %.64s\n\tcrtc=", connector);
+    const char *at = state ? strstr(state, line) : NULL, *found = NULL;
+    if (at) {
+        at += strlen(line);
+        snprintf(crtc, sizeof crtc, "%.*s", (int)PC__MIN(strcspn(at, "\n"), sizeof crtc - 1), at);
+        found = strcmp(crtc, "(null)") ? mode_of(m, state, crtc) : NULL;
+    }
+    pc__free(state);
+    return found;
+}
+
 /* card0 and renderD128 are files of /dev/dri. */
 static void add_file(pc__machine *m, const char *name)
 {
@@ -66,6 +100,7 @@ static void look(void *context, const char *name)
     snprintf(path, sizeof path, "sys/class/drm/%s/enabled", name);
     c->in_use = pc__root_line(m->root, path, line, sizeof line) && !strcmp(line, "enabled");
     c->mode = largest_mode(m, name);
+    c->now = d->asleep ? NULL : mode_now(m, card, c->name);
 }
 
 void pc__probe_displays(pc__machine *m)

@@ -80,6 +80,8 @@ static void add_device(pc__text *out, const pc_probe_device *d)
         add_string(out, c->status);
         pc__text_add(out, ", \"in_use\": %s, \"mode\": ", c->in_use ? "true" : "false");
         add_string(out, c->mode);
+        pc__text_add(out, ", \"mode_now\": ");
+        add_string(out, c->now);
         pc__text_add(out, "}");
     }
     pc__text_add(out, "], \"mig_devices\": [");

@@ -276,6 +276,16 @@ static void who_made_the_card_and_which_files_lead_to_it(void **state)
     pc_machine *m = probe("healthy-desktop-open.txt");
     assert_text(m->devices[0].board_vendor, "ASUSTeK Computer Inc.");
     assert_text(m->devices[0].device_files, "/dev/nvidia0 /dev/dri/card1 /dev/dri/renderD128");
+    assert_int_equal(m->devices[0].connector_count, 2);
+    for (int i = 0; i < 2; i++) {
+        const pc_probe_connector *c = &m->devices[0].connectors[i];
+        if (!strcmp(c->name, "DP-1")) {
+            assert_string_equal(c->mode, "3840x2160");
+            assert_string_equal(c->now, "2560x1440 at 144 Hz"); /* not the largest */
+        } else {
+            assert_null(c->now);
+        }
+    }
     pc_machine_free(m);
     m = probe("healthy-nixos.txt");
     assert_false(m->devices[0].board_vendor.known);
