@@ -158,6 +158,8 @@ static void print_links(const pc_probe_device *d)
     if (d->pcie_width_max.known && d->pcie_generation_max.known)
         add(&p, "%sat most generation %.0f x%.0f", p.used ? ", " : "", d->pcie_generation_max.number,
             d->pcie_width_max.number);
+    if (d->numa_node.known && !p.used)
+        add(&p, "link unknown");
     if (d->numa_node.known)
         add(&p, "%sNUMA node %.0f", joint(&p), d->numa_node.number);
     if (p.used)

@@ -122,8 +122,14 @@ static pc_probe_device *add_device(pc__machine *m, const char *address)
         pc__more(m, &m->public.devices, &m->public.device_count, &m->device_capacity, sizeof *m->public.devices);
     if (!d)
         return NULL;
+    unsigned p[4];
     d->nvidia = true;
-    pc__fact_text(m, &d->address, address);
+    if (sscanf(address, "%x:%x:%x.%x", &p[0], &p[1], &p[2], &p[3]) == 4) /* as /sys would write it */
+        pc__fact_text(m, &d->address, pc__keepf(m, "%04x:%02x:%02x.%x", p[0], p[1], p[2], p[3]));
+    else
+        pc__fact_text(m, &d->address, address);
+    if (pc__root_exists(m->root, "dev/dxg"))
+        pc__fact_text(m, &d->module, "dxgkrnl");
     pc__fact_text(m, &d->vendor, "NVIDIA Corporation");
     pc__fact_text(m, &d->class_name, "GPU");
     return d;

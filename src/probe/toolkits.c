@@ -23,6 +23,17 @@ static bool read_header(pc__machine *m, const char *folder, char *version, size_
     return number != 0;
 }
 
+/* cuda_nvcc-12.8.93: where parts of a toolkit lie apart, the folder's name has it. */
+static bool read_name(const char *folder, char *version, size_t n)
+{
+    const char *dash = strrchr(folder, '-');
+    size_t length = dash ? strspn(dash + 1, "0123456789.") : 0;
+    if (!length || dash[1 + length] || !memchr(dash, '.', length) || length >= n)
+        return false;
+    snprintf(version, n, "%s", dash + 1);
+    return true;
+}
+
 /* "version": "13.0.1" of the entry "cuda" in version.json, or "CUDA Version 10.2.89" in version.txt. */
 static bool read_version(pc__machine *m, const char *folder, char *version, size_t n)
 {
@@ -42,7 +53,7 @@ static bool read_version(pc__machine *m, const char *folder, char *version, size
     if (length && length < n)
         snprintf(version, n, "%.*s", (int)length, found);
     pc__free(text);
-    return (length && length < n) || read_header(m, folder, version, n);
+    return (length && length < n) || read_header(m, folder, version, n) || read_name(folder, version, n);
 }
 
 typedef struct first {
