@@ -175,7 +175,9 @@ static bool orphaned(pc__exam *e, int64_t pid)
 
 static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    bool busy =
+        more_than(&d->utilization_gpu, 5); /* one that was left to run on computes, one that was forgotten does not */
+    pc_finding *f = pc__found(e, busy ? PC_ADVICE : PC_WRONG, d);
     pc__what(e, f, "A process whose parent is gone still holds memory of the GPU: %s.",
              process->name ? process->name : "its name is unknown");
     if (process->memory.known)
@@ -203,6 +205,22 @@ static void say_hidden(pc__exam *e, const pc_probe_device *d)
     pc__free(holders);
 }
 
+/* The GPU's memory is the system's too (Grace Hopper): nodes with memory and without CPUs. */
+static bool memory_is_shared(pc__exam *e)
+{
+    char memory[256], cpus[256];
+    return pc__root_line(e->m->root, "sys/devices/system/node/has_memory", memory, sizeof memory) &&
+           pc__root_line(e->m->root, "sys/devices/system/node/has_cpu", cpus, sizeof cpus) && strcmp(memory, cpus) != 0;
+}
+
+/* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself. */
+static bool may_be_hidden(pc__exam *e, const pc_probe_device *d)
+{
+    bool slice = !d->temperature.known && !d->power.known;
+    return d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
+           !more_than(&d->mig, 0) && !slice && !memory_is_shared(e);
+}
+
 void pc__check_orphans(pc__exam *e)
 {
     int i = 0;
@@ -212,8 +230,7 @@ void pc__check_orphans(pc__exam *e)
         for (int p = 0; p < d->process_count; p++)
             if (orphaned(e, d->processes[p].pid))
                 say_orphan(e, d, &d->processes[p]);
-        if (d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
-            !more_than(&d->mig, 0))
+        if (may_be_hidden(e, d))
             say_hidden(e, d);
     }
 }

@@ -93,8 +93,12 @@ void pc__check_refused(pc__exam *e)
     const pc_machine *m = e->machine;
     const char *at = NULL, *log = e->log;
     char branch[16] = "";
+    int i = 0;
+    pc_severity others = PC_WRONG; /* an old card beside one that computes may be there for the screen */
     if (e->container || !any_left_out(e))
         return;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
+        others = d->nvml ? PC_ADVICE : others;
     if (!log) {
         refused_by_generation(e);
     } else if ((at = strstr(log, "requires use of the NVIDIA open kernel modules"))) {
@@ -104,14 +108,14 @@ void pc__check_refused(pc__exam *e)
         pc__how(e, f, "The kernel log: \"installed in this system requires use of the NVIDIA open kernel modules\".");
         fix_flavour(e, f, true);
     } else if ((at = strstr(log, "is not supported by open"))) {
-        pc_finding *f = pc__found(e, PC_WRONG, told_of(e, at));
+        pc_finding *f = pc__found(e, others, told_of(e, at));
         pc__what(e, f, "NVIDIA's open kernel modules do not drive this GPU: it is older than Turing.");
         pc__how(e, f,
                 "The kernel log: \"not supported by open nvidia.ko because it does not include the required GPU "
                 "System Processor (GSP)\".");
         fix_flavour(e, f, false);
     } else if ((at = strstr(log, "supported through the NVIDIA "))) {
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc_finding *f = pc__found(e, others, NULL);
         sscanf(at, "supported through the NVIDIA %15s", branch);
         pc__what(e, f, "The installed driver no longer drives a GPU of this machine: it takes the older branch %s.",
                  branch);
@@ -146,6 +150,8 @@ void pc__check_driver_libraries(pc__exam *e)
     const pc_probe_device *d = pc__next_gpu(e, &i);
     if (d && d->integrated) /* most releases have no NVML for them */
         nvml = false;
+    if (pc__root_exists(e->m->root, "sys/module/nvidia_vgpu_vfio")) /* a host of virtual GPUs computes nothing itself */
+        cuda = false;
     if (!m->driver.known || m->hung || !(nvml || cuda) || any_wrong(e))
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
