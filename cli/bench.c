@@ -7,10 +7,11 @@
 
 #include <limits.h>
 
+#include "bench_plot.h"
 #include "text.h"
 
 typedef struct bench_settings {
-    const char *device, *svg, *disk;
+    const char *device, *svg, *png, *disk;
     bool json;
 } bench_settings;
 
@@ -99,7 +100,8 @@ static int run(const cli_call *call)
     const double start = cli_now();
     if (!choose(&b, call))
         return CLI_WRONG_USAGE;
-    if (settings->svg && !bench_may_write(call->command, settings->svg))
+    if ((settings->svg && !bench_may_write(call->command, settings->svg)) ||
+        (settings->png && !bench_may_write(call->command, settings->png)))
         return CLI_FAILED;
     if (!cli_program_open(&b.p, call, settings->device, settings->json))
         return CLI_FAILED;
@@ -113,7 +115,8 @@ static int run(const cli_call *call)
         bench_json(&b);
     else
         bench_print(&b);
-    if (settings->svg && !bench_roofline(&b, settings->svg))
+    if ((settings->svg && !bench_roofline(&b, settings->svg, bench_write_svg)) ||
+        (settings->png && !bench_roofline(&b, settings->png, bench_write_png)))
         return CLI_FAILED;
     if (broken)
         cli_error(call->command, "%d of the rows could not be measured; they say why", broken);
@@ -126,6 +129,7 @@ static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP},
     {"svg", 0, CLI_PATH, AT(svg), NULL, "FILE",
      .help = "Draw the roofline: what the device could do, and what it does"},
+    {"png", 0, CLI_PATH, AT(png), NULL, "FILE", .help = "The same as a picture of pixels"},
     {"disk", 0, CLI_PATH, AT(disk), NULL, "DIR",
      .help = "Folder of the disk to read from; otherwise $TMPDIR, or /var/tmp"},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
