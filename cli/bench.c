@@ -43,6 +43,29 @@ const bench_row bench_rows[] = {
 /* clang-format on */
 const int bench_row_count = sizeof bench_rows / sizeof *bench_rows;
 
+#define GROUPS                                                                                                         \
+    "copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one of theirs, such as product.f16"
+
+/* The names of groups and rows, for shells: "copy", "copy.to-device", ... */
+static const char *offer(int i)
+{
+    static char group[32];
+    for (int row = 0; row < bench_row_count; row++) {
+        const char *name = bench_rows[row].name;
+        const size_t n = strcspn(name, ".");
+        bool first = name[n] != 0;
+        for (int k = 0; k < row && first; k++)
+            first = strncmp(bench_rows[k].name, name, n + 1) != 0;
+        if (first && i-- == 0) {
+            snprintf(group, sizeof group, "%.*s", (int)n, name);
+            return group;
+        }
+        if (i-- == 0)
+            return name;
+    }
+    return NULL;
+}
+
 /* "product" is all that begins with "product.". */
 static bool is_named(const char *row, const char *word)
 {
@@ -62,11 +85,7 @@ static bool choose(bench *b, const cli_call *call)
             if (is_named(bench_rows[i].name, line->values[k]))
                 b->chosen[i] = found = true;
         if (!found) {
-            cli_error(
-                call->command,
-                "ROW %s: must be copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one "
-                "of theirs, such as product.f16",
-                line->values[k]);
+            cli_error(call->command, "ROW %s: must be " GROUPS, line->values[k]);
             return false;
         }
     }
@@ -126,7 +145,7 @@ static int run(const cli_call *call)
 #define AT(member) offsetof(bench_settings, member)
 
 static const cli_option options[] = {
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     {"svg", 0, CLI_PATH, AT(svg), NULL, "FILE",
      .help = "Draw the roofline: what the device could do, and what it does"},
     {"png", 0, CLI_PATH, AT(png), NULL, "FILE", .help = "The same as a picture of pixels"},
@@ -137,11 +156,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"ROW",
-     "What to measure: copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one of theirs, "
-     "such "
-     "as product.f16; everything where none is named",
-     0, INT_MAX, .complete = CLI_NOTHING},
+    {"ROW", "What to measure: " GROUPS "; everything where none is named", 0, INT_MAX, .offer = offer},
     {0},
 };
 

@@ -12,6 +12,8 @@
 
 #include "text.h"
 
+const cli_choice cli_program_devices[] = {{"auto", NULL}, {"cpu", NULL}, {"cuda", NULL}, {"sim", NULL}, {0}};
+
 double cli_now(void)
 {
     struct timespec t;
