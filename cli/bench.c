@@ -111,35 +111,53 @@ static int measure(bench *b)
     return broken;
 }
 
+/* What the machine says of its GPUs. It has to be asked before the program itself starts CUDA: a child process does
+ * that, and in the child of a program that has done so CUDA does not start. NULL: no GPU is meant, or nothing is known.
+ */
+static pc_machine *ask_machine(const char *device)
+{
+    const bool other = !strcmp(device, "cpu") || !strncmp(device, "sim", 3);
+    pc_machine *machine = other ? NULL : pc_machine_probe(&(pc_probe_options){0});
+    pc_error_clear();
+    return machine;
+}
+
+static int run_rows(bench *b, const pc_machine *machine, const bench_settings *settings)
+{
+    const double start = cli_now();
+    if (!cli_program_fits(&b->p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
+        return CLI_FAILED;
+    bench_find_limits(b, machine);
+    const int broken = measure(b);
+    bench_raise_limits(b);
+    b->took = cli_now() - start;
+    if (settings->json)
+        bench_json(b);
+    else
+        bench_print(b);
+    if ((settings->svg && !bench_roofline(b, settings->svg, bench_write_svg)) ||
+        (settings->png && !bench_roofline(b, settings->png, bench_write_png)))
+        return CLI_FAILED;
+    if (broken)
+        cli_error(b->p.command, "%d of the rows could not be measured; they say why", broken);
+    return broken ? CLI_FAILED : CLI_FINE;
+}
+
 static int run(const cli_call *call)
 {
     const bench_settings *settings = call->settings;
     const char *folder = getenv("TMPDIR");
     bench b = {.disk = settings->disk ? settings->disk : folder && *folder ? folder : "/var/tmp"};
-    const double start = cli_now();
     if (!choose(&b, call))
         return CLI_WRONG_USAGE;
     if ((settings->svg && !bench_may_write(call->command, settings->svg)) ||
         (settings->png && !bench_may_write(call->command, settings->png)))
         return CLI_FAILED;
-    if (!cli_program_open(&b.p, call, settings->device, settings->json))
-        return CLI_FAILED;
-    if (!cli_program_fits(&b.p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
-        return CLI_FAILED;
-    bench_find_limits(&b);
-    const int broken = measure(&b);
-    bench_raise_limits(&b);
-    b.took = cli_now() - start;
-    if (settings->json)
-        bench_json(&b);
-    else
-        bench_print(&b);
-    if ((settings->svg && !bench_roofline(&b, settings->svg, bench_write_svg)) ||
-        (settings->png && !bench_roofline(&b, settings->png, bench_write_png)))
-        return CLI_FAILED;
-    if (broken)
-        cli_error(call->command, "%d of the rows could not be measured; they say why", broken);
-    return broken ? CLI_FAILED : CLI_FINE;
+    pc_machine *machine = ask_machine(settings->device);
+    const int status =
+        cli_program_open(&b.p, call, settings->device, settings->json) ? run_rows(&b, machine, settings) : CLI_FAILED;
+    pc_machine_free(machine);
+    return status;
 }
 
 #define AT(member) offsetof(bench_settings, member)

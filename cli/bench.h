@@ -119,12 +119,12 @@ int64_t bench_elements(pc_device device);
 
 /* --- bench_limits.c --- */
 
-/* What is known without measuring of the GPU that CUDA counts so (-1: none): by the machine's own answers, or those of
- * a recording (root; see paracord/probe.h). The limits' texts may point into *limits. */
-void bench_known_limits(bench_limits *limits, int cuda_index, const char *root);
+/* What the machine (may be NULL) says without measuring of the GPU that CUDA counts so (-1: none). The limits' texts
+ * may point into *limits. */
+void bench_known_limits(bench_limits *limits, const pc_machine *machine, int cuda_index);
 
 /* Find out the machine's limits: datasheet, link, and what is measured where neither says. */
-void bench_find_limits(bench *b);
+void bench_find_limits(bench *b, const pc_machine *machine);
 
 /* A limit that was measured is no limit where a row went beyond it: then it is that row's rate. */
 void bench_raise_limits(bench *b);

@@ -17,11 +17,19 @@
             fail_msg("%s is %g, want %g", #value, (double)(value), (double)(wanted));                                  \
     } while (0)
 
+static void ask(bench_limits *l, int index, const char *recording)
+{
+    pc_machine *machine = pc_machine_probe(&(pc_probe_options){.root = recording});
+    assert_non_null(machine);
+    bench_known_limits(l, machine, index);
+    pc_machine_free(machine);
+}
+
 static void a_known_gpu_has_its_datasheet(void **state)
 {
     (void)state;
     bench_limits l;
-    bench_known_limits(&l, 0, MACHINE("healthy-h200"));
+    ask(&l, 0, MACHINE("healthy-h200"));
     assert_string_equal(l.model, "NVIDIA H200");
     assert_string_equal(l.memory.origin, "datasheet of H200");
     assert_near(l.memory.rate, 4.8e12);
@@ -37,14 +45,14 @@ static void links_are_looked_up(void **state)
 {
     (void)state;
     bench_limits l;
-    bench_known_limits(&l, 1, MACHINE("narrow-link"));
+    ask(&l, 1, MACHINE("narrow-link"));
     assert_int_equal(l.pcie.width, 8);
     assert_int_equal(l.pcie.width_max, 16);
     assert_string_equal(l.link.origin, "PCIe 4.0 x16");
     assert_near(l.link.rate, 31.5e9);
-    bench_known_limits(&l, 0, MACHINE("narrow-link"));
+    ask(&l, 0, MACHINE("narrow-link"));
     assert_int_equal(l.pcie.width, 16); /* its neighbour sits well */
-    bench_known_limits(&l, 0, MACHINE("healthy-8xh100"));
+    ask(&l, 0, MACHINE("healthy-8xh100"));
     assert_string_equal(l.peer.origin, "its NVLinks");
     assert_near(l.peer.rate, 450e9);
 }
@@ -55,7 +63,7 @@ static void what_nobody_knows_is_unknown(void **state)
     bench_limits l;
     const int nobody[] = {-1, 17};
     for (int i = 0; i < 2; i++) {
-        bench_known_limits(&l, nobody[i], MACHINE("healthy-h200"));
+        ask(&l, nobody[i], MACHINE("healthy-h200"));
         assert_true(isnan(l.memory.rate) && isnan(l.link.rate) && isnan(l.peer.rate) && isnan(l.math[BENCH_F32].rate));
         assert_string_equal(l.model, "");
     }
@@ -99,7 +107,7 @@ static void place(bench *b, const char *name, double flops, double bytes, double
 static void place_h200(bench *b)
 {
     const double side = 8192, flops = 2 * side * side * side, pairs = 3 * side * side;
-    bench_known_limits(&b->limits, 0, MACHINE("healthy-h200"));
+    ask(&b->limits, 0, MACHINE("healthy-h200"));
     place(b, "add", 1 << 27, 12.0 * (1 << 27), 0.39e-3);
     place(b, "saxpy", 2.0 * (1 << 27), 12.0 * (1 << 27), 0.38e-3);
     place(b, "product.f64", flops, 8 * pairs, 18.6e-3);
@@ -197,7 +205,7 @@ static void labels_never_meet(void **state)
     static const char *const names[] = {"product.f64", "product.f32", "product.tf32", "product.f16", "product.bf16"};
     uint32_t random = 1;
     for (int round = 0; round < 2000; round++) {
-        bench_known_limits(&b.limits, -1, NULL);
+        bench_known_limits(&b.limits, NULL, -1);
         b.limits.memory = (bench_limit){25e9, "measured"};
         for (int i = 0; i < 5; i++) {
             random = random * 1664525u + 1013904223u;
