@@ -79,7 +79,23 @@ static void pick_says_why(void **state)
     run(&e, "cloud", "pick", "--gpus", "4", "--budget", "1");
     assert_refused(&e, 1, "4 GPUs", "$1 an hour", "the cheapest that has the rest is g4dn.12xlarge at $");
     run(&e, "cloud", "pick", "--memory", "1000");
-    assert_refused(&e, 1, "1 GPU of 1000 GB", "cloud list");
+    assert_refused(&e, 1, "1 GPU of 1000 GB", "nearest is p6-b300.48xlarge: 8 x B300 with 270 GB each");
+    static const char *const nearest[][4] = {
+        {"--gpus", "100", "nearest is g4dn.metal: 8 x T4", "100 GPUs"},
+        {"--vcpus", "500", "nearest is g6.48xlarge", "192 vCPUs"},
+        {"--vendor", "intel", "nearest is dl1.24xlarge", "(--old takes it)"},
+        {"--budget", "0.1", "the cheapest that has the rest is g4dn.xlarge", "$0.1 an hour"},
+    };
+    for (size_t i = 0; i < sizeof nearest / sizeof *nearest; i++) {
+        run(&e, "cloud", "pick", nearest[i][0], nearest[i][1]);
+        assert_refused(&e, 1, nearest[i][2], nearest[i][3]);
+    }
+    run(&e, "cloud", "pick", "--vendor", "amd", "--for", "train");
+    assert_refused(&e, 1, "from amd, for train", "nearest is g4dn.xlarge", "(--vendor nvidia takes it)");
+    run(&e, "cloud", "pick", "--arch", "arm64", "--for", "train");
+    assert_refused(&e, 1, "on arm64", "nearest is p6e-gb200.36xlarge", "its price unknown");
+    run(&e, "cloud", "pick", "--gpus", "9", "--memory", "300");
+    assert_refused(&e, 1, "9 GPUs of 300 GB", "nearest is p6-b300.48xlarge");
 }
 
 static void cost_adds_up(void **state)
@@ -112,7 +128,7 @@ static void wrong_words_are_named(void **state)
     static const char *const wrong[][5] = {
         {"cloud", "rent", NULL, NULL, "must be list, pick, cost, update or run"},
         {"cloud", NULL, NULL, NULL, "ACTION is missing"},
-        {"cloud", "list", "g9", NULL, "there are p3, p3dn"},
+        {"cloud", "list", "g9", NULL, "there are p2, p3, p3dn"},
         {"cloud", "run", "g6.huge", NULL, "there are g6.xlarge, g6.2xlarge"},
         {"cloud", "list", "--region", "mars-1", "only of us-east-1"},
         {"cloud", "pick", "--region", "mars-1", "only of us-east-1"},
@@ -122,9 +138,11 @@ static void wrong_words_are_named(void **state)
         {"cloud", "pick", "--memory", "nan", "a number"},
         {"cloud", "pick", "--budget", "1e99", "at most 100000"},
         {"cloud", "pick", "--for", "fun", "train, infer or graphics"},
-        {"cloud", "pick", "--vendor", "intel", "nvidia, amd, aws or any"},
+        {"cloud", "pick", "--vendor", "acme", "nvidia, amd, aws, intel or any"},
         {"cloud", "update", "--region", "Mars", "such as us-east-1"},
         {"cloud", "update", "/none.json", NULL, "No such file"},
+        {"cloud", "update", "/", NULL, "Is a directory"},
+        {"cloud", "update", "--timeout", "0", "more than 0"},
         {"cloud", "list", "--catalogue", "/none.txt", "/none.txt"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -317,6 +335,50 @@ static void update_runs_the_users_aws(void **state)
     assert_false(exists(root.s, "paracord/cloud.txt"));
 }
 
+/* The number of the process that wrote the file; 0 where it has not yet. */
+static pid_t process_in(const char *file)
+{
+    size_t n;
+    char *text = exists(root.s, file) ? content(root.s, file, &n) : strdup("");
+    pid_t process = strchr(text, '\n') ? (pid_t)atoi(text) : 0;
+    free(text);
+    return process;
+}
+
+static void assert_ended(pid_t process)
+{
+    if (process && kill(process, 0) == 0)
+        fail_msg("aws is still there, as process %d", (int)process);
+}
+
+/* An aws that waits for ever is ended by the clock, also one that is deaf to being asked; and by a signal. */
+static void a_hanging_aws_is_ended(void **state)
+{
+    (void)state;
+    char *path = strdup(getenv("PATH")), script[2 * PATH_MAX];
+    static const char *const deaf[] = {"", "trap '' TERM\n"};
+    for (int i = 0; i < 2; i++) {
+        unlink(joined(root.s, "process").s);
+        snprintf(script, sizeof script,
+                 "#!/bin/sh\n%secho 'still asking' >&2\necho $$ >%s/process\nwhile :; do /bin/sleep 0.1; done\n",
+                 deaf[i], root.s);
+        put_aws(script);
+        run(&e, "cloud", "update", "--timeout", "0.5");
+        assert_refused(&e, 1, "aws took longer than 0.5 s", "--timeout", process_in("process") ? "still asking" : "");
+        assert_ended(process_in("process"));
+    }
+    unlink(joined(root.s, "process").s);
+    pid_t child = start_quietly(ARGUMENTS("cloud", "update"));
+    while (!process_in("process"))
+        usleep(10000);
+    kill(child, SIGTERM);
+    assert_int_equal(wait_for(child), 128 + SIGTERM);
+    assert_ended(process_in("process"));
+    assert_false(exists(root.s, "paracord/cloud.txt"));
+    setenv("PATH", path, 1);
+    free(path);
+}
+
 static cJSON *parsed(void)
 {
     cJSON *json = cJSON_Parse(e.out);
@@ -388,6 +450,7 @@ int main(void)
 #if PC_HAVE_CJSON
         cmocka_unit_test(update_takes_prices),
         cmocka_unit_test(update_runs_the_users_aws),
+        cmocka_unit_test(a_hanging_aws_is_ended),
         cmocka_unit_test(json_is_json),
 #endif
     };
