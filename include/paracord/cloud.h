@@ -211,6 +211,9 @@ typedef struct pc_cloud_model {
 } pc_cloud_model;
 PC_API pc_cloud_model pc_cloud_estimate_model(void);
 
+/* Whether Paracord has code for it: NVIDIA's from compute capability 7.5 on. */
+PC_API bool pc_cloud_gpu_runs(const pc_cloud_gpu *gpu);
+
 /* Why there is no estimate for an instance. */
 typedef enum pc_cloud_reason {
     PC_CLOUD_ESTIMATED,
@@ -248,8 +251,8 @@ typedef struct pc_cloud_update_report {
 /* Take the prices of one region from what `aws pricing get-products --service-code AmazonEC2 ...` printed: Linux,
  * shared hardware, on demand; each with the day the list was published. All of them, or (on failure) none:
  * PC_ERR_FORMAT when it is no price list, lacks its last page, has no price of any instance of the catalogue, has two
- * prices for one instance, or (region NULL) has several regions; PC_ERR_STATE when it is older than what it would replace;
- * PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` is used in messages. */
+ * prices for one instance, or (region NULL) has several regions; PC_ERR_STATE when it is older than what it would
+ * replace; PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` is used in messages. */
 PC_API PC_MUST_USE pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name,
                                              const char *region, pc_cloud_update_report *report);
 

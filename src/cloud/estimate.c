@@ -23,6 +23,11 @@ pc_cloud_model pc_cloud_estimate_model(void)
     return pc__cloud_model;
 }
 
+bool pc_cloud_gpu_runs(const pc_cloud_gpu *gpu)
+{
+    return gpu->capability >= LOWEST_CAPABILITY;
+}
+
 static double step_time(double flops, double narrow, double bytes, int passes, const pc_cloud_gpu *gpu)
 {
     const pc_cloud_model *m = &pc__cloud_model;
@@ -47,7 +52,7 @@ static pc_cloud_reason reason_for(const pc_cloud_job *job, const pc_cloud_instan
 {
     const pc_cloud_gpu *gpu = instance->family->gpu;
     double need = 2 * job->batch * job->work.resident_bytes + 16.0 * (double)job->work.parameters;
-    if (gpu->capability < LOWEST_CAPABILITY)
+    if (!pc_cloud_gpu_runs(gpu))
         return PC_CLOUD_NO_CUDA;
     if (strcmp(instance->family->arch, "x86_64") != 0)
         return PC_CLOUD_OTHER_ARCH;

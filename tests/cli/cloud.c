@@ -170,15 +170,42 @@ static void run_prints_and_runs_nothing(void **state)
     char line[PATH_MAX + 16];
     snprintf(line, sizeof line, "sh -n %s", script.s);
     assert_int_equal(system(line), 0);
-    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--data", "faces", "--command", "one\ntwo", "--spot");
-    assert_went_well(&e);
+    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--spot");
+    assert_refused(&e, 1, "p5e.48xlarge is for hire by the block of days only");
+    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--data", "faces", "--command", "one\ntwo");
     assert_prints("No price by the hour is known");
+    assert_prints("specific_reservations");
+    assert_prints("  autostop:\n    idle_minutes: 10\n    down: true\n");
     assert_prints("  infra: \"aws/us-east-1\"\n  instance_type: \"p5e.48xlarge\"\n");
-    assert_prints("  use_spot: true\n");
+    assert_prints("  use_spot: false\n");
     assert_prints("  ~/work: \"faces\"\n");
     assert_prints("run: |\n  cd\n  one\n  two\n");
-    run(&e, "cloud", "run", "inf2.xlarge");
-    assert_prints("/aws/service/neuron/");
+    run(&e, "cloud", "run", "g6.xlarge", "--form", "sky", "--spot");
+    assert_prints("  use_spot: true\n");
+    run(&e, "cloud", "run", "trn2.48xlarge"); /* the block that was bought is the script's argument */
+    assert_prints("reservation=${1:?");
+    assert_prints("MarketType=capacity-block");
+    assert_prints("\"CapacityReservationTarget={CapacityReservationId=$reservation}\"");
+    static const char *const odd[][2] = {{"-e sh", "rsync -az './-e sh/' \"$host:work/\""},
+                                         {"far:away", "rsync -az ./far:away/ \"$host:work/\""},
+                                         {"a/b:c", "rsync -az a/b:c/ \"$host:work/\""},
+                                         {"$(reboot)`id`", "rsync -az '$(reboot)`id`/' \"$host:work/\""}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        run(&e, "cloud", "run", "g6.xlarge", "--data", odd[i][0]);
+        assert_went_well(&e);
+        assert_prints(odd[i][1]);
+    }
+    static const char *const images[][2] = {{"inf2.xlarge", "ssm:/aws/service/neuron/"},
+                                            {"g5g.xlarge", "ssm:/aws/service/deeplearning/ami/arm64/"},
+                                            {"g5.xlarge", "ssm:/aws/service/deeplearning/ami/x86_64/"},
+                                            {"g6f.large", "The image has no driver for it"},
+                                            {"p3.2xlarge", "The image has no driver for it"},
+                                            {"inf1.xlarge", "The image has no driver for it"},
+                                            {"g4ad.xlarge", "The image has no driver for it"}};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        run(&e, "cloud", "run", images[i][0]);
+        assert_prints(images[i][1]);
+    }
 }
 
 static void put_program(const char *folder, const char *name, const char *script)
