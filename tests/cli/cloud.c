@@ -127,7 +127,7 @@ static void wrong_words_are_named(void **state)
     (void)state;
     static const char *const wrong[][5] = {
         {"cloud", "rent", NULL, NULL, "must be list, pick, cost, update or run"},
-        {"cloud", NULL, NULL, NULL, "ACTION is missing"},
+        {"cloud", NULL, NULL, NULL, "ACTION is missing: list, pick, cost, update, run"},
         {"cloud", "list", "g9", NULL, "there are p2, p3, p3dn"},
         {"cloud", "run", "g6.huge", NULL, "there are g6.xlarge, g6.2xlarge"},
         {"cloud", "list", "--region", "mars-1", "only of us-east-1"},
