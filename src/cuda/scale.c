@@ -43,8 +43,6 @@ pc_status pc__cuda_op_count_clean(pc_stream *stream, const pc_call *call)
 
 pc_status pc__cuda_op_scale_update(pc_stream *stream, const pc_call *call)
 {
-    const pc__scale_attributes *a = call->attributes;
-    pc__cuda_scale_update(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->out[0]), a->growth, a->backoff,
-                          a->interval);
+    pc__cuda_scale_update(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->out[0]), call->attributes);
     return pc__cuda_launched(call);
 }

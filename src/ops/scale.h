@@ -2,14 +2,8 @@
 #ifndef PC__OP_SCALE_H
 #define PC__OP_SCALE_H
 
+#include "ops/scale_next.h"
 #include "tensor/tensor.h"
-
-enum { PC__SCALER_SCALE, PC__SCALER_CLEAN, PC__SCALER_FOUND, PC__SCALER_NUMBERS };
-/* the scale; steps without an infinite gradient since it last changed; 1 once one was found, until the update */
-
-typedef struct pc__scale_attributes {
-    float growth, backoff, interval;
-} pc__scale_attributes;
 
 /* Divide n gradients by the scale and note what is infinite or NaN. */
 pc_status pc__unscale(pc_tensor *numbers, pc_tensor **gradients, int n);
