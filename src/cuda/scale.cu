@@ -38,12 +38,6 @@ __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant_
         g.numbers[PC__SCALER_FOUND] = 1;
 }
 
-__global__ void count_clean_kernel(const float *numbers, int64_t *counter)
-{
-    pc::wait_for_earlier();
-    *counter += numbers[PC__SCALER_FOUND] == 0;
-}
-
 __global__ void scale_update_kernel(float *numbers, pc__scale_attributes rules)
 {
     pc::wait_for_earlier();
@@ -70,11 +64,6 @@ void pc__cuda_unscale(cudaStream_t queue, int early, const pc__cuda_gradients *g
     default:
         return unscale<double>(queue, early, g, blocks);
     }
-}
-
-void pc__cuda_count_clean(cudaStream_t queue, int early, const float *numbers, int64_t *counter)
-{
-    (void)pc::start(count_clean_kernel, 1, 1, queue, early, numbers, counter);
 }
 
 void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, const pc__scale_attributes *rules)

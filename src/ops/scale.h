@@ -8,9 +8,6 @@
 /* Divide n gradients by the scale and note what is infinite or NaN. */
 pc_status pc__unscale(pc_tensor *numbers, pc_tensor **gradients, int n);
 
-/* counter, int64 [1], + 1 unless something was found. */
-pc_status pc__count_clean(pc_tensor *counter, pc_tensor *numbers);
-
 /* The next scale; nothing is found any more. */
 pc_status pc__scale_update(pc_tensor *numbers, const pc__scale_attributes *attributes);
 

@@ -471,6 +471,30 @@ static void the_scale_has_a_floor(void **state)
     assert_nothing_left();
 }
 
+static pc_status refuse(pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    (void)tensors, (void)n, (void)attributes;
+    return pc__fail(PC_ERR_BACKEND, "refused");
+}
+
+/* A step that could not be queued is not counted. */
+static void failed_step_is_not_counted(void **state)
+{
+    (void)state;
+    int64_t updates;
+    line l = line_new(true);
+    line_set(&l, 1, 1);
+    assert_ok(line_step(&l));
+    pc_status (*step)(pc_tensor **, int, const pc__step_attributes *) = l.optimizer->step;
+    l.optimizer->step = refuse;
+    assert_fails(line_step(&l) == PC_OK, PC_ERR_BACKEND, "refused");
+    l.optimizer->step = step;
+    assert_ok(pc__optimizer_updates(l.optimizer, &updates));
+    assert_int_equal(updates, 1);
+    line_free(&l);
+    assert_nothing_left();
+}
+
 static void unscaled_first(void **state)
 {
     (void)state;
@@ -571,6 +595,7 @@ int main(void)
         cmocka_unit_test(recordings_cast_anew),
         cmocka_unit_test(learns),
         cmocka_unit_test(the_scale_has_a_floor),
+        cmocka_unit_test(failed_step_is_not_counted),
         cmocka_unit_test(unscaled_first),
         cmocka_unit_test(adopted_count),
         cmocka_unit_test(infinite_gradients_leave_no_trace),

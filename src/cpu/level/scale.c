@@ -45,14 +45,6 @@ PC__KERNEL(unscale)
     return PC_OK;
 }
 
-PC__KERNEL(count_clean)
-{
-    (void)stream;
-    const float *numbers = pc__data(call->in[0]);
-    *(int64_t *)pc__data(call->out[0]) += numbers[PC__SCALER_FOUND] == 0;
-    return PC_OK;
-}
-
 PC__KERNEL(scale_update)
 {
     (void)stream;
