@@ -92,6 +92,13 @@ static bool choose(bench *b, const cli_call *call)
     return true;
 }
 
+/* On a terminal, what is under way; NULL clears the line. */
+static void tell(const char *row)
+{
+    if (cli_is_terminal(stderr))
+        fprintf(stderr, row ? "\r\033[Kmeasuring %s" : "\r\033[K", row);
+}
+
 /* A row that fails says so and the others go on; what was broken is counted. */
 static int measure(bench *b)
 {
@@ -101,6 +108,7 @@ static int measure(bench *b)
         bench_result *r = &b->results[i];
         if (!b->chosen[i])
             continue;
+        tell(bench_rows[i].name);
         if (!bench_rows[i].measure(b, &bench_rows[i], r)) {
             snprintf(r->why, sizeof r->why, "%s", cli_failure(text));
             pc_error_clear();
@@ -108,6 +116,7 @@ static int measure(bench *b)
         }
         broken += r->broken;
     }
+    tell(NULL);
     return broken;
 }
 
@@ -127,6 +136,7 @@ static int run_rows(bench *b, const pc_machine *machine, const bench_settings *s
     const double start = cli_now();
     if (!cli_program_fits(&b->p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
         return CLI_FAILED;
+    tell("the machine's limits");
     bench_find_limits(b, machine);
     const int broken = measure(b);
     bench_raise_limits(b);

@@ -153,9 +153,10 @@ static void print_json(const cli_fractal *m, const char *file)
 static void print_text(const cli_fractal *m)
 {
     char pixels[32];
-    printf("%s points, x %.10g to %.10g, y %.10g to %.10g, %d iterations in float64; ",
-           cli_thousands((int64_t)m->width * m->height, pixels), m->spec.x_min, m->spec.x_max, m->spec.y_min,
-           m->spec.y_max, m->spec.iterations);
+    const int64_t n = (int64_t)m->width * m->height;
+    printf("%s point%s, x %.10g to %.10g, y %.10g to %.10g, %d iteration%s in float64; ", cli_thousands(n, pixels),
+           n == 1 ? "" : "s", m->spec.x_min, m->spec.x_max, m->spec.y_min, m->spec.y_max, m->spec.iterations,
+           m->spec.iterations == 1 ? "" : "s");
     if (m->rows_checked == m->height)
         printf("all");
     else
