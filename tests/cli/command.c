@@ -1,14 +1,7 @@
-/* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command.
- * PC_TEST_COMMAND is its path; $PARACORD_BIN overrides it. */
+/* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command. */
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "support.h"
-
-#define OUTPUT_MAX 65536
+#include "shell.h"
 
 static const char *const commands[] = {
     "train",        "eval",          "predict", "show",  "pictures",   "pictures check", "trace",
@@ -17,37 +10,12 @@ static const char *const commands[] = {
     "cloud update", "cloud run",     "help",    "man",   "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static const char *binary(void)
-{
-    const char *path = getenv("PARACORD_BIN");
-    return path ? path : PC_TEST_COMMAND;
-}
-
-/* Run a shell line in which $P is the command; what it prints and its exit status (-1: it did not exit). */
-static int shell(char output[OUTPUT_MAX], const char *line)
-{
-    setenv("P", binary(), 1);
-    FILE *pipe = popen(line, "r");
-    assert_non_null(pipe);
-    size_t n = fread(output, 1, OUTPUT_MAX - 1, pipe);
-    output[n] = 0;
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static bool installed(const char *program)
 {
     char line[128], output[OUTPUT_MAX];
     snprintf(line, sizeof line, "command -v %s", program);
     return shell(output, line) == 0;
 }
-
-/* Leave the test when there is no command to run. */
-#define NEED_BINARY()                                                                                                  \
-    do {                                                                                                               \
-        if (access(binary(), X_OK))                                                                                    \
-            skip();                                                                                                    \
-    } while (0)
 
 /* The line fails with `status` and one line on stderr that begins so; nothing on stdout. */
 static void assert_refused(const char *words, int status, const char *begins)
