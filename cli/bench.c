@@ -9,6 +9,7 @@
 
 #include "bench_plot.h"
 #include "text.h"
+#include "whole.h"
 
 typedef struct bench_settings {
     const char *device, *svg, *png, *disk;
@@ -131,6 +132,14 @@ static pc_machine *ask_machine(const char *device)
     return machine;
 }
 
+static bool write_pictures(const bench *b, const bench_settings *settings)
+{
+    static bench_plot plot;
+    bench_draw(b, &plot);
+    return (!settings->svg || cli_write_whole(b->p.command, settings->svg, bench_write_svg, &plot)) &&
+           (!settings->png || cli_write_whole(b->p.command, settings->png, bench_write_png, &plot));
+}
+
 static int run_rows(bench *b, const pc_machine *machine, const bench_settings *settings)
 {
     const double start = cli_now();
@@ -145,8 +154,7 @@ static int run_rows(bench *b, const pc_machine *machine, const bench_settings *s
         bench_json(b);
     else
         bench_print(b);
-    if ((settings->svg && !bench_roofline(b, settings->svg, bench_write_svg)) ||
-        (settings->png && !bench_roofline(b, settings->png, bench_write_png)))
+    if (!write_pictures(b, settings))
         return CLI_FAILED;
     if (broken)
         cli_error(b->p.command, "%d of the rows could not be measured; they say why", broken);
@@ -160,8 +168,8 @@ static int run(const cli_call *call)
     bench b = {.disk = settings->disk ? settings->disk : folder && *folder ? folder : "/var/tmp"};
     if (!choose(&b, call))
         return CLI_WRONG_USAGE;
-    if ((settings->svg && !bench_may_write(call->command, settings->svg)) ||
-        (settings->png && !bench_may_write(call->command, settings->png)))
+    if ((settings->svg && !cli_may_write(call->command, settings->svg)) ||
+        (settings->png && !cli_may_write(call->command, settings->png)))
         return CLI_FAILED;
     pc_machine *machine = ask_machine(settings->device);
     const int status =
