@@ -34,6 +34,13 @@ static void assert_prints(const char *words)
         fail_msg("no \"%s\" in:\n%s", words, e.out);
 }
 
+static void assert_no_wide_line(void)
+{
+    for (const char *line = e.out; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strcspn(line, "\n") > 80)
+            fail_msg("wider than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+}
+
 /* Every price has its region, date and source below it; unknown is a word. */
 static void list_shows_what_there_is(void **state)
 {
@@ -47,6 +54,7 @@ static void list_shows_what_there_is(void **state)
         assert_prints(names[i]);
     assert_prints("us-east-1, of 20");
     assert_prints("; from ");
+    assert_no_wide_line();
     assert_null(strstr(e.out, " 0.000"));
     assert_null(strstr(e.out, "nan"));
     run(&e, "cloud", "list", "p5e");
@@ -56,9 +64,6 @@ static void list_shows_what_there_is(void **state)
     assert_went_well(&e);
     assert_prints("p4d.24xlarge");
     assert_null(strstr(e.out, "p4de.24xlarge"));
-    for (char *line = strtok(e.out, "\n"); line; line = strtok(NULL, "\n"))
-        if (strlen(line) > 80)
-            fail_msg("wider than 80 columns: %s", line);
 }
 
 static void pick_says_why(void **state)
@@ -108,6 +113,9 @@ static void cost_adds_up(void **state)
     assert_prints("Fastest first");
     assert_prints("g4dn.xlarge      T4 ");
     assert_prints("Left out");
+    run(&e, "cloud", "cost", "article", data.s, "--device", "cpu", "--all");
+    assert_prints("RTX PRO 6000, 1 of 8");
+    assert_no_wide_line();
     run(&e, "cloud", "cost", "resnet", data.s);
     assert_refused(&e, 1, "resnet", "article, two-conv, mlp and lenet");
     run(&e, "cloud", "cost", "gone.h5", data.s);
