@@ -44,6 +44,14 @@ const char *pc__cudnn_missing(void)
     return missing[0] ? missing : NULL;
 }
 
+void pc__cudnn_words(char *words, size_t n)
+{
+    words[0] = 0;
+    pc__cudnn.GetLastErrorString(words, n);
+    words[n - 1] = 0;
+    words[strcspn(words, "\n")] = 0;
+}
+
 #else
 
 const char *pc__cudnn_missing(void)

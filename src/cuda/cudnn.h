@@ -41,6 +41,9 @@ typedef struct pc__cudnn_functions {
 /* To be used once pc__cudnn_missing has said NULL. */
 extern pc__cudnn_functions pc__cudnn;
 
+/* The first line of what cuDNN says about the calling thread's last failure. */
+void pc__cudnn_words(char *words, size_t n);
+
 /* What plans are for: an open device, or (from cuDNN 9.8 on) a description of one, which need not be there; the other
  * one is NULL. */
 typedef struct pc__cudnn_target {

@@ -138,7 +138,7 @@ static void planned(const pc__cudnn_target *target, pc__conv_shape s)
     char words[512] = "";
     const int count = pc__cudnn_plans(target, &s, plans, PC__CONV_WAYS);
     if (count == 0) {
-        pc__cudnn.GetLastErrorString(words, sizeof words);
+        pc__cudnn_words(words, sizeof words);
         fail_msg("no plan for direction %d, dtype %d, tf32 %d, bias %d, relu %d, %d -> %d, %d x %d, stride %d: %s",
                  s.direction, s.dtype, s.tf32, s.bias, s.relu, s.c, s.o, s.kh, s.kw, s.sh, words);
     }
