@@ -132,7 +132,8 @@ static void is_exact(const pc__cudnn_plan *plan, bool units)
     (void)pc__cudnn.BackendDestroyDescriptor(engine);
 }
 
-static void planned(const pc__cudnn_target *target, pc__conv_shape s)
+/* There are plans, and asked `twice` they are the same, in the same order. */
+static void planned(const pc__cudnn_target *target, pc__conv_shape s, bool twice)
 {
     pc__cudnn_plan plans[PC__CONV_WAYS], again[PC__CONV_WAYS];
     char words[512] = "";
@@ -148,11 +149,13 @@ static void planned(const pc__cudnn_target *target, pc__conv_shape s)
         assert_true(!plans[i].bare || (s.direction == PC__CONV_FORWARD && (s.bias || s.relu)));
         assert_false(plans[i].bare && s.bias && s.dtype != PC_F32); /* it would be rounded twice */
     }
-    assert_int_equal(pc__cudnn_plans(target, &s, again, PC__CONV_WAYS), count); /* and the same, in the same order */
+    if (twice)
+        assert_int_equal(pc__cudnn_plans(target, &s, again, PC__CONV_WAYS), count);
     for (int i = 0; i < count; i++) {
-        assert_int_equal(plans[i].workspace, again[i].workspace);
+        assert_true(!twice || plans[i].workspace == again[i].workspace);
         pc__cudnn_plan_free(&plans[i]);
-        pc__cudnn_plan_free(&again[i]);
+        if (twice)
+            pc__cudnn_plan_free(&again[i]);
     }
 }
 
@@ -163,18 +166,18 @@ static void plans_for_a_described_gpu(void **state)
         pc_dtype dtype;
         bool tf32;
     } kinds[] = {{PC_F32, false}, {PC_F32, true}, {PC_F16, false}, {PC_BF16, false}};
-    static const int sizes[][4] = {{128, 128, 3, 1}, {64, 256, 1, 1}, {64, 128, 3, 2}, {32, 64, 5, 1}};
+    static const int sizes[][4] = {{128, 128, 3, 1}, {64, 256, 1, 1}, {64, 128, 3, 2}};
     pc__cudnn_target target;
     if (!describe(&target))
         skip();
     for (int kind = 0; kind < PC__COUNT(kinds); kind++)
         for (int i = 0; i < PC__COUNT(sizes); i++)
             for (int direction = 0; direction < PC__CONV_DIRECTIONS; direction++)
-                for (int around = 0; around < (direction == PC__CONV_FORWARD ? 4 : 1); around++) {
+                for (int around = 0; around < (i == 0 && direction == PC__CONV_FORWARD ? 4 : 1); around++) {
                     pc__conv_shape s = shape(direction, kinds[kind].dtype, kinds[kind].tf32, sizes[i][0], sizes[i][1],
                                              sizes[i][2], sizes[i][3]);
                     s.bias = around & 1, s.relu = around >> 1;
-                    planned(&target, s);
+                    planned(&target, s, i == 0 && around == 0);
                 }
     (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
 }
