@@ -3,6 +3,8 @@
  * version costs a measurement and nothing else. */
 #include "cuda/conv_choice.h"
 
+#include "cuda/hash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <paracord/tensor.h>
@@ -51,20 +53,12 @@ bool pc__conv_file(char path[PATH_MAX])
     return n > 0 && n < PATH_MAX;
 }
 
-static unsigned check_of(const char *text, size_t n)
-{
-    unsigned h = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)text[i]) * 16777619u;
-    return h;
-}
-
 /* Returns its length. */
 static size_t make_row(char row[ROW], const char *text, int way)
 {
     const int start = snprintf(row, ROW, FORMAT);
     const int n = snprintf(row + start, ROW - (size_t)start, "%.*s = %d", PC__CONV_TEXT - 1, text, way);
-    const unsigned check = check_of(row + start, (size_t)n);
+    const unsigned check = pc__cuda_hash(row + start, (size_t)n);
     return (size_t)(start + n + snprintf(row + start + n, ROW - (size_t)(start + n), " %08x\n", check));
 }
 

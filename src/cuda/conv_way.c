@@ -1,6 +1,7 @@
 /* conv_way.c: who does a product of a convolution, and the table of what was chosen. What cuDNN plans is never thrown
  * away: recordings may hold its kernels. */
 #include "cuda/conv_cudnn.h"
+#include "cuda/hash.h"
 
 #include <paracord/ops.h>
 #include <stdio.h>
@@ -44,19 +45,10 @@ static bool used[PLACES];
 static int count;
 static cudnnHandle_t handles[PC__DEVICES_MAX];
 
-static unsigned hash(const pc__conv_shape *s)
-{
-    const unsigned char *byte = (const unsigned char *)s;
-    unsigned h = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < sizeof *s; i++)
-        h = (h ^ byte[i]) * 16777619u;
-    return h ^ h >> 16;
-}
-
 /* The place of a shape, *found saying whether it is taken already; NULL where the table is full. */
 static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool measured, bool *found)
 {
-    unsigned at = hash(shape) % PLACES;
+    unsigned at = pc__cuda_hash(shape, sizeof *shape) % PLACES;
     for (; used[at]; at = (at + 1) % PLACES) {
         pc__conv_way *w = &table[at];
         *found = w->device == device && w->measured == measured && memcmp(&w->shape, shape, sizeof *shape) == 0;

@@ -179,20 +179,6 @@ int main(void)
     return cmocka_run_group_tests_name("device.conv_host", tests, NULL, NULL);
 }
 
-#else /* a build without the plug-in, or without cuDNN's headers, has none of it */
-
-#include "support.h"
-
-static void no_plug_in(void **state)
-{
-    (void)state;
-    skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_plug_in)};
-    return cmocka_run_group_tests_name("device.conv_host", tests, NULL, NULL);
-}
-
+#else
+#include "no_plug_in.h"
 #endif

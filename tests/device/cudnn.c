@@ -1,40 +1,20 @@
 /* cuDNN without a GPU: the words where it cannot be used, each in this program again, since the loader reads its path
  * at the start; and, where a real one is installed, its plans for an H200 that is only described to it. */
-#include "support.h"
-
 #ifdef PC_TEST_CUDA
+
+#include "again.h"
 
 #include "base/base.h"
 #include "cuda/cudnn.h"
 
 #include <paracord/tensor.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* What is said with `folder` in front of where libraries are looked for. */
 static void says(const char *folder, const char *version, const char *words)
 {
-    int ends[2], status;
     char said[512];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        setenv("LD_LIBRARY_PATH", folder, 1);
-        setenv("FAKE_CUDNN", version, 1);
-        execl("/proc/self/exe", "test.device.cudnn", "ask", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    ssize_t n = read(ends[0], said, sizeof said - 1);
-    said[n > 0 ? n : 0] = 0;
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    ask_again(folder, (const char *const[]){"FAKE_CUDNN", version, NULL}, said, sizeof said);
     if (!strstr(said, words))
         fail_msg("version %s in %s: no \"%s\" in \"%s\"", version, folder, words, said);
 }
@@ -215,18 +195,6 @@ int main(int argc, char **argv)
     return cmocka_run_group_tests_name("device.cudnn", tests, NULL, NULL);
 }
 
-#else /* a build without the plug-in has none of it */
-
-static void no_plug_in(void **state)
-{
-    (void)state;
-    skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_plug_in)};
-    return cmocka_run_group_tests_name("device.cudnn", tests, NULL, NULL);
-}
-
+#else
+#include "no_plug_in.h"
 #endif
