@@ -1,5 +1,7 @@
-/* bench_file.c: the picture's file, whole or not at all. */
+/* bench_file.c: a picture's file, whole or not at all. */
 #include "bench.h"
+
+#include "bench_plot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,19 +48,24 @@ bool bench_may_write(const cli_command *command, const char *path)
     return true;
 }
 
-bool bench_roofline(const bench *b, const char *path)
+bool bench_roofline(const bench *b, const char *path, bool (*write)(const bench_plot *plot, FILE *out))
 {
     char temporary[4096];
+    bench_plot plot;
     FILE *out = open_beside(path, temporary, sizeof temporary);
     if (!out)
         return failed(b->p.command, path);
-    bench_draw(b, out);
-    bool fine = !fflush(out) && !ferror(out) && !fsync(fileno(out));
-    fine = !fclose(out) && fine && !rename(temporary, path);
+    bench_draw(b, &plot);
+    const bool drawn = write(&plot, out);
+    bool fine = drawn && !fflush(out) && !ferror(out) && !fsync(fileno(out));
+    int number = errno;
+    if (fclose(out) && fine)
+        fine = false, number = errno;
+    if (fine && rename(temporary, path))
+        fine = false, number = errno;
     if (fine)
         return true;
-    const int number = errno;
     remove(temporary);
     errno = number;
-    return failed(b->p.command, path);
+    return drawn ? failed(b->p.command, path) : !cli_failed(b->p.command);
 }

@@ -130,7 +130,8 @@ static int run(const cli_call *call)
 static const cli_option options[] = {
     {"size", 's', CLI_INT, AT(size), "16777216", "N", .help = "Elements of x and y", .min = 0, .max = 2147483647},
     {"factor", 'a', CLI_FLOAT, AT(a), "2", "A", .help = "The factor a", .min = -1e6, .max = 1e6},
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .group = "Running"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices,
+     .group = "Running"},
     {"pinned", 0, CLI_FLAG, AT(pinned), NULL, NULL, .help = CLI_PINNED_HELP},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},

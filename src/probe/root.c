@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-#if __has_include(<linux/openat2.h>)
-#include <linux/openat2.h>
-#endif
 
 pc__root *pc__root_open(const char *path, bool recording)
 {
@@ -57,22 +53,6 @@ bool pc__root_live(const pc__root *root)
 bool pc__root_starved(const pc__root *root)
 {
     return root->starved;
-}
-
-int pc__root_open_in(pc__root *root, const char *path, int flags)
-{
-    flags |= O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    if (!*path)
-        path = ".";
-#ifdef SYS_openat2
-    if (!root->live) {
-        struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT};
-        long file = syscall(SYS_openat2, root->folder, path, &how, sizeof how);
-        if (file >= 0 || errno != ENOSYS)
-            return (int)file;
-    }
-#endif
-    return openat(root->folder, path, flags);
 }
 
 static const pc__root_entry *entry_at(const pc__root *root, const char *path)
@@ -193,8 +173,7 @@ bool pc__root_link(pc__root *root, const char *path, char *target, size_t n)
         if (entry && entry->link)
             length = snprintf(target, n, "%s", entry->content);
     } else {
-        /* the last part is a link that is not to be followed; the parts before it lie in the root */
-        length = readlinkat(root->folder, path, target, n);
+        length = pc__root_link_in(root, path, target, n);
     }
     if (length <= 0 || (size_t)length >= n)
         return false;

@@ -117,6 +117,12 @@ static void ladders_have_their_rungs(void **state)
     run(&e, "matmul", "--ladder", "--json", "--size", "128", ON);
     assert_went_well(&e);
     assert_json_has(e.out, "\"rungs\": [{", "\"rung\": \"the library\"", "\"share\": ", "\"why\": ");
+    run(&e, "matmul", "--ladder", "--size", "640", ON); /* a rung is too slow for that */
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, test_device().type == PC_CUDA ? "shared memory" : "512 rows and columns)"));
+    const bool host = test_device().type == PC_CPU; /* where OpenBLAS is installed, or what would install it */
+    assert_true(host == (strstr(e.out, "\nBLAS ") != NULL));
+    assert_true(host == (strstr(e.out, "cblas_sgemm on ") || strstr(e.out, "apt install libopenblas0")));
 }
 
 static pc_image read_picture(const char *path)

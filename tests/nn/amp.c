@@ -440,6 +440,61 @@ static void adopted_count(void **state)
     assert_nothing_left();
 }
 
+/* However many steps in a row are infinite, the scale stays a number whose inverse is one, and weights stay. */
+static void the_scale_has_a_floor(void **state)
+{
+    (void)state;
+    line l = line_new(false);
+    line_set(&l, INFINITY, 1);
+    for (int i = 0; i < 200; i++)
+        assert_ok(line_step(&l));
+    assert_weight(&l, (float[]){1, 1});
+    assert_close(pc_scaler_value(l.scaler), 0x1p-24, 0);
+    line_set(&l, 1e38f, 1);
+    PC_SCOPE { /* a gradient of 1e39 is infinite once it is divided by the scale */
+        assert_ok(pc_backward(pc_scaler_scale(l.scaler, pc_mul_scalar(pc_forward(l.net, l.x), 10))));
+        assert_ok(pc_scaler_step(l.scaler, l.optimizer));
+        assert_ok(pc_scaler_update(l.scaler));
+    }
+    assert_weight(&l, (float[]){1, 1});
+    line_set(&l, 2, -1);
+    for (int i = 0; i < 3; i++)
+        assert_ok(line_step(&l));
+    float v = 2, w = 1 - 0.1f * v; /* as without a scaler */
+    v = 0.9f * v + 2, w -= 0.1f * v;
+    v = 0.9f * v + 2, w -= 0.1f * v;
+    float got[2];
+    assert_ok(pc_read(l.weight, got, sizeof got));
+    assert_close(got[0], w, 1e-6);
+    assert_close(pc_scaler_value(l.scaler), 0x1p-23, 0);
+    line_free(&l);
+    assert_nothing_left();
+}
+
+static pc_status refuse(pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    (void)tensors, (void)n, (void)attributes;
+    return pc__fail(PC_ERR_BACKEND, "refused");
+}
+
+/* A step that could not be queued is not counted. */
+static void failed_step_is_not_counted(void **state)
+{
+    (void)state;
+    int64_t updates;
+    line l = line_new(true);
+    line_set(&l, 1, 1);
+    assert_ok(line_step(&l));
+    pc_status (*step)(pc_tensor **, int, const pc__step_attributes *) = l.optimizer->step;
+    l.optimizer->step = refuse;
+    assert_fails(line_step(&l) == PC_OK, PC_ERR_BACKEND, "refused");
+    l.optimizer->step = step;
+    assert_ok(pc__optimizer_updates(l.optimizer, &updates));
+    assert_int_equal(updates, 1);
+    line_free(&l);
+    assert_nothing_left();
+}
+
 static void unscaled_first(void **state)
 {
     (void)state;
@@ -517,6 +572,7 @@ static void bad_input(void **state)
     assert_fails(pc_scaler(test_device(), .growth = 0.5), PC_ERR_ARGUMENT, "grows by 0.5");
     assert_fails(pc_scaler(test_device(), .backoff = 1), PC_ERR_ARGUMENT, "backs off by 1");
     assert_fails(pc_scaler(test_device(), .initial = -1), PC_ERR_ARGUMENT, "scale of -1");
+    assert_fails(pc_scaler(test_device(), .initial = 1e-40), PC_ERR_ARGUMENT, "at least 6e-08");
     assert_fails(pc_scaler(test_device(), .interval = -1), PC_ERR_ARGUMENT, "-1 steps");
     assert_fails(pc_scaler(nowhere), PC_ERR_DEVICE, "device");
     assert_fails(pc_scaler_scale(NULL, NULL), PC_ERR_ARGUMENT, "pc_scaler_scale");
@@ -538,6 +594,8 @@ int main(void)
         cmocka_unit_test(one_cast_a_scope),
         cmocka_unit_test(recordings_cast_anew),
         cmocka_unit_test(learns),
+        cmocka_unit_test(the_scale_has_a_floor),
+        cmocka_unit_test(failed_step_is_not_counted),
         cmocka_unit_test(unscaled_first),
         cmocka_unit_test(adopted_count),
         cmocka_unit_test(infinite_gradients_leave_no_trace),
