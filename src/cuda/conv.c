@@ -115,6 +115,12 @@ static void *try_scratch(pc_stream *stream, size_t bytes)
 static pc_status by_cudnn(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces, pc__conv_way *const *ways,
                           int count, bool *enough)
 {
+    static const char *const notes[1 << PC__CONV_DIRECTIONS] = {
+        [1 << PC__CONV_FORWARD] = "by cuDNN",
+        [1 << PC__CONV_INPUT] = "the input's gradient by cuDNN",
+        [1 << PC__CONV_WEIGHTS] = "the weights' gradient by cuDNN",
+        [1 << PC__CONV_INPUT | 1 << PC__CONV_WEIGHTS] = "both gradients by cuDNN"};
+    int made = 0; /* bits by direction */
     const bool shared = count == 2 && ways[0] && ways[1] && pieces[0].s.activation == PC_RELU;
     const pc__cuda_conv *s = &pieces[0].s;
     const size_t gradient = (size_t)s->n * (size_t)s->oh * (size_t)s->ow * (size_t)s->o;
@@ -133,7 +139,9 @@ static pc_status by_cudnn(pc_stream *stream, const pc_call *call, pc__conv_piece
             PC__TRY(pc__conv_cudnn(stream, call, &pieces[i], ways[i], scratch + front, &done));
         if (!done)
             pc__conv_own(pc__cuda_queue(stream), &pieces[i], scratch + front);
+        made |= done << pieces[i].direction;
     }
+    ((pc__cuda_stream *)stream->implementation)->note = notes[made];
     return pc__cuda_launched(call);
 }
 

@@ -144,6 +144,7 @@ static pc_status measured_way(pc_stream *stream, const pc_call *call, const pc__
 /* Nothing is made or measured while a stream is captured: what a recording meets first is ours, and stays it. */
 static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *w)
 {
+    static bool said;
     pc__cudnn_plan plans[PC__CONV_WAYS];
     char text[PC__CONV_TEXT], words[160] = "";
     int there = 0, way = 0;
@@ -154,7 +155,9 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
         return PC_OK;
     }
     if (!has_handle(stream->device.index)) {
-        pc__log(PC_LOG_WARNING, "conv2d: %s: our kernels, cuDNN does not start", text);
+        pc__cudnn_words(words, sizeof words);
+        pc__log(said ? PC_LOG_DEBUG : PC_LOG_WARNING, "conv2d: our kernels alone: cuDNN does not start: %s", words);
+        said = true;
         return PC_OK;
     }
     const pc__cudnn_target target = {.handle = handles[stream->device.index]};

@@ -281,8 +281,8 @@ static int plans_of(const pc__cudnn_target *target, const pc__conv_shape *shape,
     return count;
 }
 
-/* There is nothing fused for float32 in full, nor a ReLU without a bias. In 16 bits a sum without its bias would be
- * rounded once too often. */
+/* cuDNN 9.19 fuses a bias, with a ReLU or without, and no ReLU without a bias: that is for our kernels behind the bare
+ * product. So is a bias in float32 where there is no way with it; in 16 bits it would round once too often. */
 int pc__cudnn_plans(const pc__cudnn_target *target, const pc__conv_shape *shape, pc__cudnn_plan *plans, int most)
 {
     pc__conv_shape bare = *shape;
