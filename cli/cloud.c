@@ -9,7 +9,8 @@
 const cli_choice cli_cloud_uses[] = {
     {"train", "training networks"}, {"infer", "asking them"}, {"graphics", "rendering, desktops, games"}, {0}};
 const cli_choice cli_cloud_vendors[] = {
-    {"nvidia", "CUDA"}, {"amd", "no CUDA"}, {"aws", "Inferentia and Trainium: no CUDA"}, {"any", "all of them"}, {0}};
+    {"nvidia", "CUDA"},          {"amd", "no CUDA"},     {"aws", "Inferentia and Trainium: no CUDA"},
+    {"intel", "Gaudi: no CUDA"}, {"any", "all of them"}, {0}};
 const cli_choice cli_cloud_archs[] = {
     {"x86_64", "what most programs are built for"}, {"arm64", "Graviton"}, {"any", "both"}, {0}};
 

@@ -107,6 +107,13 @@ void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);
 const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price); /* "", "a", "b" */
 void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud);
 
+/* The option of cloud pick that takes what was left out: "--vendor amd"; "" where there is none. */
+const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX]);
+
+/* The error of a wish that no machine meets: what comes nearest to it. The status of the command. */
+int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_wish *wish,
+                      const pc_cloud_offer *offers, int count);
+
 /* JSON: members of an object, without its braces. */
 void cli_cloud_json(const pc_cloud_instance *instance, const pc_cloud_price *price);
 void cli_cloud_json_catalogue(const pc_cloud *cloud);

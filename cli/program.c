@@ -12,6 +12,8 @@
 
 #include "text.h"
 
+const cli_choice cli_program_devices[] = {{"auto", NULL}, {"cpu", NULL}, {"cuda", NULL}, {"sim", NULL}, {0}};
+
 double cli_now(void)
 {
     struct timespec t;
@@ -132,15 +134,18 @@ bool cli_program_steady(pc_device device, cli_body body, void *context, double *
     double times[BATCHES];
     if (!batch(device, body, context, 1, &times[0]))
         return false;
+    if (times[0] > 1) { /* long enough by itself */
+        *seconds = times[0];
+        return true;
+    }
     const int calls = times[0] > 0 ? (int)fmin(MOST, ceil(enough / times[0])) : MOST;
-    const int batches = times[0] > 1 ? 1 : BATCHES; /* long enough by itself */
-    for (int i = 0; i < batches; i++) {
+    for (int i = 0; i < BATCHES; i++) {
         if (!batch(device, body, context, calls, &times[i]))
             return false;
         times[i] /= calls;
     }
-    qsort(times, (size_t)batches, sizeof *times, by_size);
-    *seconds = times[batches / 2];
+    qsort(times, BATCHES, sizeof *times, by_size);
+    *seconds = times[BATCHES / 2];
     return true;
 }
 

@@ -62,9 +62,9 @@ struct pc_optimizer;
 
 typedef struct pc_scaler_options {
     int reserved_;
-    double initial; /* the first scale; 0 means 65536 */
+    double initial; /* the first scale, at least 2^-24; 0 means 65536 */
     double growth;  /* factor after `interval` steps without an infinite gradient; 0 means 2 */
-    double backoff; /* factor after one with; 0 means 0.5 */
+    double backoff; /* factor after one with, down to 2^-24; 0 means 0.5 */
     int interval;   /* 0 means 2000 */
 } pc_scaler_options;
 

@@ -35,16 +35,8 @@ pc_status pc__cuda_op_unscale(pc_stream *stream, const pc_call *call)
     return call->n_in ? launch(stream, call, &g, call->in[call->n_in - 1]->dtype, blocks) : PC_OK;
 }
 
-pc_status pc__cuda_op_count_clean(pc_stream *stream, const pc_call *call)
-{
-    pc__cuda_count_clean(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->in[0]), pc__data(call->out[0]));
-    return pc__cuda_launched(call);
-}
-
 pc_status pc__cuda_op_scale_update(pc_stream *stream, const pc_call *call)
 {
-    const pc__scale_attributes *a = call->attributes;
-    pc__cuda_scale_update(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->out[0]), a->growth, a->backoff,
-                          a->interval);
+    pc__cuda_scale_update(pc__cuda_queue(stream), pc__cuda_early(stream), pc__data(call->out[0]), call->attributes);
     return pc__cuda_launched(call);
 }

@@ -10,8 +10,6 @@
 namespace
 {
 
-enum { SCALE, CLEAN, FOUND }; /* as in ops/scale.h */
-
 template <class T>
 __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant__ pc__cuda_gradients g)
 {
@@ -28,33 +26,22 @@ __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant_
     const int64_t from = (int64_t)(blockIdx.x - g.starts[low]) * PC__UNSCALE_PIECE;
     const int64_t to = from + PC__UNSCALE_PIECE < g.n[low] ? from + PC__UNSCALE_PIECE : g.n[low];
     pc::wait_for_earlier();
-    const M inverse = M(1 / g.numbers[SCALE]);
+    const M inverse = M(1 / g.numbers[PC__SCALER_SCALE]);
     bool found = false;
 #pragma unroll 4
     for (int64_t i = from + threadIdx.x; i < to; i += THREADS) {
-        const M value = x[i];
-        found |= !(value - value == 0);
-        x[i] = T(value * inverse);
+        const T value = T(M(x[i]) * inverse);
+        found |= !(M(value) - M(value) == 0);
+        x[i] = value;
     }
     if (found)
-        g.numbers[FOUND] = 1;
+        g.numbers[PC__SCALER_FOUND] = 1;
 }
 
-__global__ void count_clean_kernel(const float *numbers, int64_t *counter)
+__global__ void scale_update_kernel(float *numbers, pc__scale_attributes rules)
 {
     pc::wait_for_earlier();
-    *counter += numbers[FOUND] == 0;
-}
-
-__global__ void scale_update_kernel(float *numbers, float growth, float backoff, float interval)
-{
-    pc::wait_for_earlier();
-    const float clean = numbers[CLEAN] + 1;
-    const bool found = numbers[FOUND] != 0, grows = !found && clean >= interval;
-    const float next = numbers[SCALE] * (found ? backoff : grows ? growth : 1);
-    numbers[SCALE] = next - next == 0 ? next : numbers[SCALE];
-    numbers[CLEAN] = found || grows ? 0 : clean;
-    numbers[FOUND] = 0;
+    pc__scale_next(numbers, rules);
 }
 
 template <class T> void unscale(cudaStream_t queue, int early, const pc__cuda_gradients *g, unsigned blocks)
@@ -79,12 +66,7 @@ void pc__cuda_unscale(cudaStream_t queue, int early, const pc__cuda_gradients *g
     }
 }
 
-void pc__cuda_count_clean(cudaStream_t queue, int early, const float *numbers, int64_t *counter)
+void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, const pc__scale_attributes *rules)
 {
-    (void)pc::start(count_clean_kernel, 1, 1, queue, early, numbers, counter);
-}
-
-void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, float growth, float backoff, float interval)
-{
-    (void)pc::start(scale_update_kernel, 1, 1, queue, early, numbers, growth, backoff, interval);
+    (void)pc::start(scale_update_kernel, 1, 1, queue, early, numbers, *rules);
 }

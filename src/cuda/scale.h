@@ -3,6 +3,7 @@
 #define PC__CUDA_SCALE_H
 
 #include "cuda/view.h"
+#include "ops/scale_next.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,8 +22,7 @@ typedef struct pc__cuda_gradients {
 
 /* All of one dtype, in `blocks` blocks. early: see early.cuh. */
 void pc__cuda_unscale(cudaStream_t queue, int early, const pc__cuda_gradients *gradients, int dtype, unsigned blocks);
-void pc__cuda_count_clean(cudaStream_t queue, int early, const float *numbers, int64_t *counter);
-void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, float growth, float backoff, float interval);
+void pc__cuda_scale_update(cudaStream_t queue, int early, float *numbers, const pc__scale_attributes *rules);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 
 typedef void (*launcher)(cudaStream_t queue, const pc__cuda_step *step);
 
-static const int64_t *counter(const pc_call *call)
+static int64_t *counter(const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
     return a->step ? NULL : pc__data(call->in[call->n_in - 1]);
@@ -31,6 +31,10 @@ static void *slot(const pc_call *call, int count, int i, int k)
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
 {
     const int count = ((const pc__step_attributes *)call->attributes)->count;
+    if (step->counter) {
+        pc__cuda_count_step(pc__cuda_queue(stream), step);
+        PC__TRY(pc__cuda_launched(call));
+    }
     for (int i = 0; i < count; i++) {
         const int64_t n = pc__count(call->in[i]->ndim, call->in[i]->shape);
         if (n > 0)

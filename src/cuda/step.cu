@@ -126,6 +126,12 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
         run<Rule, T, 1>(u, now, q, from, to);
 }
 
+__global__ void count_kernel(const float *guard, int64_t *counter)
+{
+    pc::wait_for_earlier();
+    *counter += !guard || *guard == 0;
+}
+
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
@@ -157,6 +163,11 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
 }
 
 } // namespace
+
+void pc__cuda_count_step(cudaStream_t queue, const pc__cuda_step *step)
+{
+    (void)pc::start(count_kernel, 1, 1, queue, step->early, step->guard, step->counter);
+}
 
 void pc__cuda_sgd(cudaStream_t queue, const pc__cuda_step *step)
 {

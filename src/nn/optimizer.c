@@ -124,13 +124,12 @@ pc_status pc__optimizer_counter(pc_optimizer *o)
     return PC_OK;
 }
 
-/* In a recording the device raises its counter and takes the number of the step from there. */
+/* In a recording the device counts the steps. */
 static pc_status record_update(pc_optimizer *o, int n)
 {
     pc__step_attributes settings = o->settings;
     settings.step = 0;
     o->work[n] = o->counter;
-    PC__TRY(pc_saxpy(o->counter, 1, o->one));
     PC__TRY(o->step(o->work, n + 1, &settings));
     o->raises++;
     return PC_OK;
@@ -156,7 +155,6 @@ static pc_status guarded_update(pc_optimizer *o, int n, pc_tensor *numbers)
     o->guarded = true;
     o->work[n] = numbers;
     o->work[n + 1] = o->counter;
-    PC__TRY(pc__count_clean(o->counter, numbers));
     PC__TRY(o->step(o->work, n + 2, &settings));
     if (recorded == o) {
         o->raises++;

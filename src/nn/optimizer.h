@@ -15,8 +15,8 @@ struct pc_optimizer {
     pc_tensor **state;      /* slots * count: slot 0 of every parameter, then slot 1 */
     pc_tensor **work;       /* (2 + slots) * count + 2, for the call */
 
-    /* For recordings, made by the first: settings.step where the device counts it, int64 [1], and what it is raised by.
-     */
+    /* For recordings, made by the first: settings.step where the device counts it, int64 [1], and a 1 to raise numbers
+     * by. */
     pc_tensor *counter, *one;
     int64_t counted; /* what the counter has when all that is queued is done; -1: nobody knows */
     int raises;      /* steps that the recording under way has by now */

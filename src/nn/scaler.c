@@ -18,12 +18,12 @@ pc_scaler *pc_scaler_new(pc_device device, pc_scaler_options options)
     double initial = options.initial != 0 ? options.initial : 65536;
     double growth = options.growth != 0 ? options.growth : 2, backoff = options.backoff != 0 ? options.backoff : 0.5;
     int interval = options.interval ? options.interval : 2000;
-    if (!(initial > 0) || !isfinite((float)initial) || !(growth > 1) || !(backoff > 0 && backoff < 1) || interval < 1)
-        return pc__null(
-            PC_ERR_ARGUMENT,
-            "pc_scaler: a scale of %g that grows by %g every %d steps and backs off by %g: it must be above "
-            "0, the factors above 1 and in (0, 1), the interval at least 1",
-            initial, growth, interval, backoff);
+    if (!(initial >= PC__SCALE_LEAST) || !isfinite((float)initial) || !(growth > 1) || !(backoff > 0 && backoff < 1) ||
+        interval < 1)
+        return pc__null(PC_ERR_ARGUMENT,
+                        "pc_scaler: a scale of %g that grows by %g every %d steps and backs off by %g: it must be at "
+                        "least %.1g, the factors above 1 and in (0, 1), the interval at least 1",
+                        initial, growth, interval, backoff, (double)PC__SCALE_LEAST);
     pc_scaler *s = pc__calloc(1, sizeof *s);
     if (!s)
         return NULL;

@@ -3,10 +3,11 @@
 
 #include "shell.h"
 
-static const char *const commands[] = {"train",          "eval",   "predict",    "show",          "pictures",
-                                       "pictures check", "trace",  "trace view", "trace summary", "add",
-                                       "saxpy",          "matmul", "mandelbrot", "devices",       "topo",
-                                       "doctor",         "bench",  "help",       "man",           "completion"};
+static const char *const commands[] = {
+    "train",        "eval",          "predict", "show",  "pictures",   "pictures check", "trace",
+    "trace view",   "trace summary", "add",     "saxpy", "matmul",     "mandelbrot",     "devices",
+    "topo",         "doctor",        "bench",   "cloud", "cloud list", "cloud pick",     "cloud cost",
+    "cloud update", "cloud run",     "help",    "man",   "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static bool installed(const char *program)
@@ -228,6 +229,30 @@ static void bash_completes(void **state)
     assert_offers("train --epochs \"\"", "");
     assert_offers("pictures check --j", "--json");
     assert_offers("completion z", "zsh");
+    assert_offers("bench cop", "copy copy.to-device copy.to-host copy.both copy.device copy.peer");
+    assert_offers("bench sync product.b", "product.bf16");
+    assert_offers("matmul --device c", "cpu cuda");
+    assert_offers("mandelbrot -p \"\"", "fire ocean forest rainbow grey");
+}
+
+static void fish_completes(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    if (!installed("fish"))
+        skip();
+    static const char *const lines[][2] = {{"bench launch.", "launch.graph launch.kernel "},
+                                           {"matmul --device c", "cpu cuda "},
+                                           {"mandelbrot --palette fo", "forest "}};
+    char output[OUTPUT_MAX], line[512];
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line,
+                 "fish -N -c '$P completion fish | source; complete -C \"paracord %s\"' 2>/dev/null | cut -f1 | sort | "
+                 "tr '\\n' ' '",
+                 lines[i][0]);
+        shell(output, line);
+        assert_string_equal(output, lines[i][1]);
+    }
 }
 
 int main(void)
@@ -243,6 +268,7 @@ int main(void)
         cmocka_unit_test(man_pages_render_without_warnings),
         cmocka_unit_test(completion_scripts_parse),
         cmocka_unit_test(bash_completes),
+        cmocka_unit_test(fish_completes),
     };
     return cmocka_run_group_tests_name("cli.command", tests, NULL, NULL);
 }

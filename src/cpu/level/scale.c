@@ -3,8 +3,6 @@
 
 #include "cpu/level/kernels.h"
 
-#include <math.h>
-
 #define RUN 16384
 
 typedef struct dividing {
@@ -14,7 +12,7 @@ typedef struct dividing {
     atomic_bool *found;
 } dividing;
 
-/* x - x is 0 for all that is finite. */
+/* x - x is 0 for all that is finite. A gradient that only its scale kept so is found too. */
 #define DIVIDE(T)                                                                                                      \
     static void divide_##T(void *context, int64_t run)                                                                 \
     {                                                                                                                  \
@@ -22,8 +20,8 @@ typedef struct dividing {
         T *x = (T *)d->data + run * RUN, odd = 0;                                                                      \
         int64_t n = PC__MIN(RUN, d->n - run * RUN);                                                                    \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            odd += x[i] - x[i];                                                                                        \
             x[i] *= (T)d->inverse;                                                                                     \
+            odd += x[i] - x[i];                                                                                        \
         }                                                                                                              \
         if (odd != 0) /* NaN */                                                                                        \
             atomic_store_explicit(d->found, true, memory_order_relaxed);                                               \
@@ -47,23 +45,9 @@ PC__KERNEL(unscale)
     return PC_OK;
 }
 
-PC__KERNEL(count_clean)
-{
-    (void)stream;
-    const float *numbers = pc__data(call->in[0]);
-    *(int64_t *)pc__data(call->out[0]) += numbers[PC__SCALER_FOUND] == 0;
-    return PC_OK;
-}
-
 PC__KERNEL(scale_update)
 {
     (void)stream;
-    const pc__scale_attributes *a = call->attributes;
-    float *numbers = pc__data(call->out[0]), clean = numbers[PC__SCALER_CLEAN] + 1;
-    bool found = numbers[PC__SCALER_FOUND] != 0, grows = !found && clean >= a->interval;
-    float next = numbers[PC__SCALER_SCALE] * (found ? a->backoff : grows ? a->growth : 1);
-    numbers[PC__SCALER_SCALE] = isfinite(next) ? next : numbers[PC__SCALER_SCALE];
-    numbers[PC__SCALER_CLEAN] = found || grows ? 0 : clean;
-    numbers[PC__SCALER_FOUND] = 0;
+    pc__scale_next(pc__data(call->out[0]), *(const pc__scale_attributes *)call->attributes);
     return PC_OK;
 }

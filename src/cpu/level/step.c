@@ -104,7 +104,7 @@ static bool is_off(const pc_call *call)
 static int64_t number(const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
-    return a->step ? a->step : *(const int64_t *)pc__data(call->in[call->n_in - 1]);
+    return a->step ? a->step : ++*(int64_t *)pc__data(call->in[call->n_in - 1]);
 }
 
 PC__KERNEL(sgd_step)
@@ -119,9 +119,10 @@ PC__KERNEL(adam_step)
 {
     (void)stream;
     const pc__step_attributes *a = call->attributes;
+    if (is_off(call))
+        return PC_OK;
     const int64_t t = number(call);
     pieces q = {.a = a, .step_size = a->lr / (1 - pc__power(a->beta1, t)), .root2 = sqrt(1 - pc__power(a->beta2, t))};
-    if (!is_off(call))
-        over_all(call, &q, run_adam);
+    over_all(call, &q, run_adam);
     return PC_OK;
 }
