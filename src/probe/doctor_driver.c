@@ -206,8 +206,14 @@ void pc__check_driver_hangs(pc__exam *e)
     if (!e->machine->hung)
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
-    pc__what(e, f, "The driver does not answer: a GPU hangs, or is failing.");
-    pc__how(e, f, "The call %s did not come back in time.", e->machine->hung);
+    if (strstr(e->machine->hung, "(which ended")) {
+        pc__what(e, f,
+                 "The driver's library crashes: it is damaged or mixed with another version, or a GPU is failing.");
+        pc__how(e, f, "It was in the call %s.", e->machine->hung);
+    } else {
+        pc__what(e, f, "The driver does not answer: a GPU hangs, or is failing.");
+        pc__how(e, f, "The call %s did not come back in time.", e->machine->hung);
+    }
     pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20");
     pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i 0 # the GPU that the log names; nothing may use it");
     pc__fix(e, f, "sudo reboot # if the reset hangs too");

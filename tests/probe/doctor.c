@@ -174,6 +174,7 @@ static void findings_name_versions_and_commands(void **state)
     assert_says("podman-selinux.txt", "may not use", "Insufficient Permissions", "podman run --security-opt");
     assert_says("mig-without-instances.txt", "MIG is on", "error 100", "nvidia-smi mig -cgi");
     assert_says("passthrough-host.txt", "set aside for virtual machines", "vfio-pci", "vfio-pci");
+    assert_says("driver-crashes.txt", "library crashes", "nvmlDeviceGetMemoryInfo_v2", "dmesg");
     assert_says("driver-hangs.txt", "does not answer", "nvmlDeviceGetMemoryInfo_v2 for 0000:01:00.0", "dmesg");
 }
 
