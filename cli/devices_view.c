@@ -119,6 +119,22 @@ static void draw_clocks(const pc_probe_device *d, int line)
     cli_screen_put(line, at, 0, worse ? CLI_INK_RED : CLI_INK_PLAIN, text);
 }
 
+/* The one that has more memory than all but n others; unknown memory comes last. */
+static const pc_probe_process *nth_largest(const pc_probe_device *d, int n)
+{
+    for (int i = 0; i < d->process_count; i++) {
+        int before = 0;
+        double mine = d->processes[i].memory.known ? d->processes[i].memory.number : -1;
+        for (int j = 0; j < d->process_count; j++) {
+            double other = d->processes[j].memory.known ? d->processes[j].memory.number : -1;
+            before += other > mine || (other == mine && j < i);
+        }
+        if (before == n)
+            return &d->processes[i];
+    }
+    return &d->processes[0];
+}
+
 static void draw_process(const pc_probe_process *p, int line, bool first)
 {
     char text[96];
@@ -153,7 +169,7 @@ static int draw_block(const watch *w, int i, int line, const plan *p)
     line += WATCH_ROWS / p->beside * p->tall;
     draw_clocks(d, line++);
     for (int n = 0; line < bottom; n++, line++)
-        draw_process(&d->processes[n], line, n == 0);
+        draw_process(nth_largest(d, n), line, n == 0);
     return bottom;
 }
 

@@ -90,7 +90,7 @@ static void ask_rows_of_memory(pc__asking *a)
 
 static void ask_processes(pc__asking *a, const char *kind, const char *name, const char *older)
 {
-    pc__nvml_process processes[128];
+    static pc__nvml_process processes[2048]; /* a fork of a program with threads had better not allocate */
     unsigned count = PC__COUNT(processes);
     int (*f)(pc__nvml_device, unsigned *, pc__nvml_process *) = dlsym(a->nvml->library, name);
     pc__say(a->answer, "call %s for %s", name, a->nvml->address[a->index]);
