@@ -316,6 +316,7 @@ pc_status pc_machine_sample(pc_machine *machine)
     if (pc__root_space(m->root, "dev/shm", &total, &free_bytes))
         pc__fact_number(&machine->shared_memory_free, (double)free_bytes);
     pc__probe_amd(m);
+    pc__sample_tegra(m);
     for (int i = 0; i < machine->device_count; i++) /* it may have been woken, or gone to sleep */
         machine->devices[i].asleep = machine->devices[i].asleep && pc__asleep(m, &machine->devices[i]);
     if (!pc__root_live(m->root) || m->options.without_driver || all_asleep(m) || !worth_asking(m))

@@ -39,6 +39,7 @@ pc_probe_device *pc__device_at(pc__machine *m, const char *address);
 /* Each fills in its part of the machine. */
 void pc__probe_pci(pc__machine *m);       /* pci.c: devices, links, modules in use */
 void pc__probe_tegra(pc__machine *m);     /* tegra.c: the GPU of a system on a chip */
+void pc__sample_tegra(pc__machine *m);    /* its load, which changes */
 void pc__probe_names(pc__machine *m);     /* pci_names.c: vendors and models */
 void pc__probe_modules(pc__machine *m);   /* modules.c: modules for devices */
 void pc__probe_amd(pc__machine *m);       /* amdgpu.c: what AMD's module tells */

@@ -6,11 +6,26 @@
 
 #define DRIVER "sys/bus/platform/drivers/gk20a" /* the name of the first one that the module drove */
 
+void pc__sample_tegra(pc__machine *m)
+{
+    char path[256], line[32];
+    for (int i = 0; i < m->public.device_count; i++) {
+        pc_probe_device *d = &m->public.devices[i];
+        snprintf(path, sizeof path, DRIVER "/%.32s/load", d->address.text);
+        if (!d->integrated)
+            continue;
+        if (pc__root_line(m->root, path, line, sizeof line) && isdigit((unsigned char)line[0]))
+            pc__fact_number(&d->utilization_gpu, atoi(line) / 10.0); /* in parts of a thousand */
+        else
+            pc__fact_unknown(m, &d->utilization_gpu, "nvgpu does not say (/%s)", path);
+    }
+}
+
 /* "17000000.gpu" beside bind, module, uevent and unbind. */
 static void look(void *context, const char *name)
 {
     pc__machine *m = context;
-    char path[256], line[128], model[160];
+    char line[128], model[160];
     if (!isxdigit((unsigned char)name[0]) || !strchr(name, '.') || strlen(name) > 32)
         return;
     pc_probe_device *d =
@@ -28,12 +43,10 @@ static void look(void *context, const char *name)
         snprintf(model, sizeof model, "GPU of a Tegra");
     pc__fact_text(m, &d->model, model);
     pc__fact_unknown(m, &d->memory_total, "it computes in the machine's own memory");
-    snprintf(path, sizeof path, DRIVER "/%s/load", name);
-    if (pc__root_line(m->root, path, line, sizeof line) && isdigit((unsigned char)line[0]))
-        pc__fact_number(&d->utilization_gpu, atoi(line) / 10.0); /* in parts of a thousand */
 }
 
 void pc__probe_tegra(pc__machine *m)
 {
     pc__root_list(m->root, DRIVER, "", look, m);
+    pc__sample_tegra(m);
 }
