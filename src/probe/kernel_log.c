@@ -32,9 +32,11 @@ static void filter(char *text)
     char *to = text, *begin = text;
     for (char *at = text; (at = strstr(at, start)); at++)
         begin = at;
-    for (char *line = begin, *end; *line; line = end) {
-        size_t n = strcspn(line, "\n");
-        end = line + n + (line[n] == '\n');
+    char *last = begin + strlen(begin);
+    for (char *line = begin, *end; line < last; line = end) {
+        char *newline = memchr(line, '\n', (size_t)(last - line));
+        size_t n = (size_t)((newline ? newline : last) - line);
+        end = newline ? newline + 1 : last;
         line[n] = 0;
         if (!concerns(line))
             continue;
