@@ -43,8 +43,11 @@ static pc_cloud_wish without(const pc_cloud_wish *wish, int way)
     return less;
 }
 
+/* More is nearer. Where prices are unknown, the smallest machine is. */
 static double amount(const pc_cloud_instance *i, int way)
 {
+    if (way == PRICE)
+        return -i->memory_gb * i->gpus - i->vcpus / 1e3;
     return way == GPUS ? i->gpus : way == VCPUS ? i->vcpus : i->memory_gb;
 }
 
@@ -52,7 +55,7 @@ static double amount(const pc_cloud_instance *i, int way)
 static const pc_cloud_offer *best_of(const pc_cloud_offer *offers, int count, int way)
 {
     const pc_cloud_offer *best = count && !offers[0].misfit ? &offers[0] : NULL;
-    for (int i = 1; best && way >= MEMORY && i < count && !offers[i].misfit; i++)
+    for (int i = 1; best && (way >= MEMORY || way == PRICE) && i < count && !offers[i].misfit; i++)
         if (amount(offers[i].instance, way) > amount(best->instance, way))
             best = &offers[i];
     return best;

@@ -20,17 +20,20 @@ const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *fami
     return text;
 }
 
+/* It could be rented by the hour, if only its price were known here. */
+static bool is_unpriced(const pc_cloud_offer *offer)
+{
+    return offer->misfit == PC_CLOUD_NO_PRICE && !offer->instance->family->blocks;
+}
+
 /* Why it was left out, and the option that takes it. */
 static const char *reason(const pc_cloud_offer *offer, char text[512])
 {
     char option[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_family *f = offer->instance->family;
     bool any = *cli_cloud_option(offer->misfit, f, option);
-    snprintf(text, 512, "%s%s%s%s",
-             f->trap ? f->trap
-             : any   ? ""
-                     : "its price is unknown",
-             any ? " (" : "", option, any ? " takes it)" : "");
+    const char *why = is_unpriced(offer) ? "its price is unknown" : f->trap ? f->trap : "";
+    snprintf(text, 512, "%s%s%s%s", why, any ? " (" : "", option, any ? " takes it)" : "");
     return text;
 }
 
@@ -102,15 +105,23 @@ static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cl
     const pc_cloud_offer *offer;
     int at = 0;
     bool any = false;
+    char unpriced[512] = "";
     while ((offer = next_left_out(offers, count, offers[0].price.usd, &at))) {
         char lead[CLI_CLOUD_TEXT_MAX * 2], usd[CLI_CLOUD_TEXT_MAX], why[512];
         if (!any)
             cli_cloud_heading("\nLeft out: cheaper or without a price, but");
         any = true;
+        if (is_unpriced(offer)) {
+            size_t n = strlen(unpriced);
+            snprintf(unpriced + n, sizeof unpriced - n, "%s%s", n ? ", " : "", offer->instance->family->name);
+            continue;
+        }
         snprintf(lead, sizeof lead, "  %-18s %8s%s  ", offer->instance->name, cli_cloud_dollars(offer->price.usd, usd),
                  cli_cloud_mark(prices, &offer->price));
         cli_cloud_note(lead, reason(offer, why));
     }
+    if (unpriced[0])
+        cli_cloud_note("  Prices unknown here of sizes of ", unpriced);
 }
 
 static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const char *order)

@@ -60,7 +60,8 @@ static bool read_file(const cli_call *call, const char *path, cli_bytes *output)
     if (errno)
         cli_error(call->command, "cannot read %s: %s", standard ? "standard input" : path, strerror(errno));
     else if (output->full)
-        cli_error(call->command, "%s is no price list: it has more than %d MB", path, CLI_BYTES_MOST >> 20);
+        cli_error(call->command, "%s is no price list: it has more than %d MB", standard ? "standard input" : path,
+                  CLI_BYTES_MOST >> 20);
     bool fine = !errno && !output->full;
     if (file && !standard)
         fclose(file);

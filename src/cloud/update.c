@@ -13,7 +13,8 @@ typedef struct update {
     const char *name;   /* of the list, for messages */
     const char *region; /* wanted; NULL: the only one there is */
     char found[40], date[16];
-    double *usd; /* by instance; 0: none yet */
+    char other[40]; /* the first region that is not wanted */
+    double *usd;    /* by instance; 0: none yet */
     int products, priced, zero;
     pc__text strangers;
 } update;
@@ -90,8 +91,13 @@ static pc_status take(update *u, const cJSON *product)
     if (!attributes)
         return wrong(u, "a product without attributes");
     u->products++;
-    if (!*type || !*region || !is_plain(attributes) || (u->region && strcmp(u->region, region) != 0))
+    if (!*type || !*region || !is_plain(attributes))
         return PC_OK;
+    if (u->region && strcmp(u->region, region) != 0) {
+        if (!*u->other && pc_cloud_is_region(region))
+            snprintf(u->other, sizeof u->other, "%s", region);
+        return PC_OK;
+    }
     double usd = price_of(product);
     const pc_cloud_instance *instance = pc__cloud_instance(u->cloud, type, strlen(type));
     if (!instance || isnan(usd)) {
@@ -162,8 +168,9 @@ static pc_status take_pages(update *u, const char *json, size_t n)
     if (more)
         return wrong(u, "it is one page of several, and the next is missing (NextToken)");
     if (!u->priced)
-        return pc__fail(PC_ERR_FORMAT, "%s: no price of an instance of the catalogue%s%s in its %d products", u->name,
-                        u->region ? " in " : "", u->region ? u->region : "", u->products);
+        return pc__fail(PC_ERR_FORMAT, "%s: no price of an instance of the catalogue%s%s in its %d products%s%s%s",
+                        u->name, u->region ? " in " : "", u->region ? u->region : "", u->products,
+                        *u->other ? "; it has prices of " : "", u->other, *u->other ? " (--region)" : "");
     return u->strangers.failed ? PC_ERR_MEMORY : PC_OK;
 }
 

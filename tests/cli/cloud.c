@@ -34,6 +34,13 @@ static void assert_prints(const char *words)
         fail_msg("no \"%s\" in:\n%s", words, e.out);
 }
 
+static void assert_no_wide_line(void)
+{
+    for (const char *line = e.out; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strcspn(line, "\n") > 80)
+            fail_msg("wider than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+}
+
 /* Every price has its region, date and source below it; unknown is a word. */
 static void list_shows_what_there_is(void **state)
 {
@@ -47,6 +54,7 @@ static void list_shows_what_there_is(void **state)
         assert_prints(names[i]);
     assert_prints("us-east-1, of 20");
     assert_prints("; from ");
+    assert_no_wide_line();
     assert_null(strstr(e.out, " 0.000"));
     assert_null(strstr(e.out, "nan"));
     run(&e, "cloud", "list", "p5e");
@@ -56,9 +64,6 @@ static void list_shows_what_there_is(void **state)
     assert_went_well(&e);
     assert_prints("p4d.24xlarge");
     assert_null(strstr(e.out, "p4de.24xlarge"));
-    for (char *line = strtok(e.out, "\n"); line; line = strtok(NULL, "\n"))
-        if (strlen(line) > 80)
-            fail_msg("wider than 80 columns: %s", line);
 }
 
 static void pick_says_why(void **state)
@@ -108,6 +113,9 @@ static void cost_adds_up(void **state)
     assert_prints("Fastest first");
     assert_prints("g4dn.xlarge      T4 ");
     assert_prints("Left out");
+    run(&e, "cloud", "cost", "article", data.s, "--device", "cpu", "--all");
+    assert_prints("RTX PRO 6000, 1 of 8");
+    assert_no_wide_line();
     run(&e, "cloud", "cost", "resnet", data.s);
     assert_refused(&e, 1, "resnet", "article, two-conv, mlp and lenet");
     run(&e, "cloud", "cost", "gone.h5", data.s);
@@ -259,11 +267,13 @@ static void the_script_ends_the_machine(void **state)
 
 #if PC_HAVE_CJSON
 
-static const char list_json[] =
-    "{\"PriceList\": [{\"product\": {\"attributes\": {\"instanceType\": \"g6.xlarge\", \"regionCode\": \"us-east-1\", "
-    "\"operatingSystem\": \"Linux\", \"tenancy\": \"Shared\"}}, \"publicationDate\": \"2031-02-03T00:00:00Z\", "
-    "\"terms\": {\"OnDemand\": {\"a\": {\"priceDimensions\": {\"b\": {\"unit\": \"Hrs\", "
-    "\"pricePerUnit\": {\"USD\": \"0.7770000000\"}}}}}}}]}";
+#define LIST_JSON(type, region, usd)                                                                                   \
+    "{\"PriceList\": [{\"product\": {\"attributes\": {\"instanceType\": \"" type "\", \"regionCode\": \"" region       \
+    "\", \"operatingSystem\": \"Linux\", \"tenancy\": \"Shared\"}}, \"publicationDate\": \"2031-02-03T00:00:00Z\", "   \
+    "\"terms\": {\"OnDemand\": {\"a\": {\"priceDimensions\": {\"b\": {\"unit\": \"Hrs\", \"pricePerUnit\": {\"USD\": " \
+    "\"" usd "\"}}}}}}}]}"
+static const char list_json[] = LIST_JSON("g6.xlarge", "us-east-1", "0.7770000000");
+static const char far_json[] = LIST_JSON("g5.xlarge", "eu-central-1", "1.2580000000");
 
 /* A command called aws, first on PATH, that does what the script says. */
 static void put_aws(const char *script)
@@ -295,6 +305,18 @@ static void update_takes_prices(void **state)
     assert_prints("0.978b ml.g6.2xlarge");
     assert_prints("a: US dollars");
     assert_prints("b: US dollars");
+
+    put_bytes(root.s, "far.json", far_json, sizeof far_json - 1); /* a region with a single known price */
+    run(&e, "cloud", "update", joined(root.s, "far.json").s);
+    assert_refused(&e, 1, "in us-east-1 in its 1 products; it has prices of eu-central-1 (--region)");
+    run(&e, "cloud", "update", joined(root.s, "far.json").s, "--region", "eu-central-1");
+    assert_went_well(&e);
+    run(&e, "cloud", "pick", "--region", "eu-central-1", "--for", "infer");
+    assert_int_equal(strncmp(e.out, "g5.xlarge  $1.258", 17), 0);
+    assert_prints("  Prices unknown here of sizes of p6-b200,");
+    assert_no_wide_line();
+    run(&e, "cloud", "pick", "--region", "eu-central-1", "--memory", "40", "--for", "train");
+    assert_refused(&e, 1, "nearest is g6e.xlarge: 1 x L40S", "its price unknown");
 
     size_t n, m; /* what fails leaves the copy as it was */
     char *before = content("", own.s, &n);

@@ -179,7 +179,7 @@ static void wrong_lists_change_nothing(void **state)
          PC_ERR_FORMAT},
         {{{.type = "g5.xlarge", .usd = "0.9"}},
          "eu-west-1",
-         "no price of an instance of the catalogue in eu-west-1",
+         "no price of an instance of the catalogue in eu-west-1 in its 1 products; it has prices of us-east-1",
          PC_ERR_FORMAT},
         {{{.type = "m5.large", .usd = "0.9"}}, NULL, "no price of an instance", PC_ERR_FORMAT},
         {{{.type = "g5.xlarge", .usd = "0.0000"}}, NULL, "no price of an instance", PC_ERR_FORMAT},
