@@ -96,8 +96,11 @@ static bool choose(bench *b, const cli_call *call)
 /* On a terminal, what is under way; NULL clears the line. */
 static void tell(const char *row)
 {
-    if (cli_is_terminal(stderr))
-        fprintf(stderr, row ? "\r\033[Kmeasuring %s" : "\r\033[K", row);
+    if (!cli_is_terminal(stderr))
+        return;
+    fputs("\r\033[K", stderr);
+    if (row)
+        fprintf(stderr, "measuring %s", row);
 }
 
 /* A row that fails says so and the others go on; what was broken is counted. */
