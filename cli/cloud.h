@@ -100,7 +100,7 @@ void cli_cloud_heading(const char *text);
 /* The distinct lists that printed prices are from, each with the letter that its prices carry where there are several.
  */
 typedef struct cli_cloud_prices {
-    pc_cloud_price lists[8];
+    pc_cloud_price lists[26];
     int count;
 } cli_cloud_prices;
 void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);
