@@ -204,8 +204,8 @@ static int run(const cli_call *call)
 static const cli_choice dtypes[] = {{"int32", NULL}, {"float32", NULL}, {"float64", NULL}, {0}};
 
 static const cli_option options[] = {
-    {"size", 's', CLI_INT, AT(size), "6", "N", .help = "Elements of each array; with --ladder 0 takes a fitting number",
-     .min = 0, .max = 2147483647},
+    {"size", 's', CLI_INT, AT(size), "6", "N",
+     .help = "Elements of each array; --ladder takes a fitting number for 6 or fewer", .min = 0, .max = 2147483647},
     {"dtype", 't', CLI_CHOICE, AT(dtype), "int32", "TYPE", .help = "What the elements are", .choices = dtypes},
     {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,
      .help = "Climb from the simplest kernel to the library's, a rung at a time, in float32"},

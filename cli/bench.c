@@ -9,6 +9,7 @@
 
 #include "bench_plot.h"
 #include "text.h"
+#include "whole.h"
 
 typedef struct bench_settings {
     const char *device, *svg, *png, *disk;
@@ -92,6 +93,13 @@ static bool choose(bench *b, const cli_call *call)
     return true;
 }
 
+/* On a terminal, what is under way; NULL clears the line. */
+static void tell(const char *row)
+{
+    if (cli_is_terminal(stderr))
+        fprintf(stderr, row ? "\r\033[Kmeasuring %s" : "\r\033[K", row);
+}
+
 /* A row that fails says so and the others go on; what was broken is counted. */
 static int measure(bench *b)
 {
@@ -101,6 +109,7 @@ static int measure(bench *b)
         bench_result *r = &b->results[i];
         if (!b->chosen[i])
             continue;
+        tell(bench_rows[i].name);
         if (!bench_rows[i].measure(b, &bench_rows[i], r)) {
             snprintf(r->why, sizeof r->why, "%s", cli_failure(text));
             pc_error_clear();
@@ -108,6 +117,7 @@ static int measure(bench *b)
         }
         broken += r->broken;
     }
+    tell(NULL);
     return broken;
 }
 
@@ -122,11 +132,20 @@ static pc_machine *ask_machine(const char *device)
     return machine;
 }
 
+static bool write_pictures(const bench *b, const bench_settings *settings)
+{
+    static bench_plot plot;
+    bench_draw(b, &plot);
+    return (!settings->svg || cli_write_whole(b->p.command, settings->svg, bench_write_svg, &plot)) &&
+           (!settings->png || cli_write_whole(b->p.command, settings->png, bench_write_png, &plot));
+}
+
 static int run_rows(bench *b, const pc_machine *machine, const bench_settings *settings)
 {
     const double start = cli_now();
     if (!cli_program_fits(&b->p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
         return CLI_FAILED;
+    tell("the machine's limits");
     bench_find_limits(b, machine);
     const int broken = measure(b);
     bench_raise_limits(b);
@@ -135,8 +154,7 @@ static int run_rows(bench *b, const pc_machine *machine, const bench_settings *s
         bench_json(b);
     else
         bench_print(b);
-    if ((settings->svg && !bench_roofline(b, settings->svg, bench_write_svg)) ||
-        (settings->png && !bench_roofline(b, settings->png, bench_write_png)))
+    if (!write_pictures(b, settings))
         return CLI_FAILED;
     if (broken)
         cli_error(b->p.command, "%d of the rows could not be measured; they say why", broken);
@@ -150,8 +168,8 @@ static int run(const cli_call *call)
     bench b = {.disk = settings->disk ? settings->disk : folder && *folder ? folder : "/var/tmp"};
     if (!choose(&b, call))
         return CLI_WRONG_USAGE;
-    if ((settings->svg && !bench_may_write(call->command, settings->svg)) ||
-        (settings->png && !bench_may_write(call->command, settings->png)))
+    if ((settings->svg && !cli_may_write(call->command, settings->svg)) ||
+        (settings->png && !cli_may_write(call->command, settings->png)))
         return CLI_FAILED;
     pc_machine *machine = ask_machine(settings->device);
     const int status =

@@ -134,7 +134,7 @@ void bench_raise_limits(bench *b);
 /* What a result means, in words: `text`, "" where there is nothing to say. */
 char *bench_verdict(const bench_row *row, const bench_result *r, const bench_limits *limits, char *text, size_t n);
 
-/* --- bench_text.c, bench_roofline.c, bench_file.c --- */
+/* --- bench_text.c, bench_roofline.c --- */
 
 void bench_print(const bench *b);
 void bench_json(const bench *b);
@@ -142,9 +142,5 @@ void bench_json(const bench *b);
 /* The roofline, to be written as SVG or PNG (bench_plot.h). */
 struct bench_plot;
 void bench_draw(const bench *b, struct bench_plot *plot);
-
-/* Whether a picture can be written there; and write it, whole or not at all. False: an error, told. */
-bool bench_may_write(const cli_command *command, const char *path);
-bool bench_roofline(const bench *b, const char *path, bool (*write)(const struct bench_plot *plot, FILE *out));
 
 #endif

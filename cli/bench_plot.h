@@ -62,8 +62,8 @@ typedef struct bench_plot {
 
 /* As text, for light and dark; and as pixels, twice as many each way, for light. False: an error of the library, not
  * told; what went wrong with `out` its caller sees. */
-bool bench_write_svg(const bench_plot *p, FILE *out);
-bool bench_write_png(const bench_plot *p, FILE *out);
+bool bench_write_svg(const void *plot, FILE *out);
+bool bench_write_png(const void *plot, FILE *out);
 
 /* The strokes of a letter, as bench_letters.c explains them; its width in units without the gap behind it. */
 const char *bench_letter(char letter, int *width);

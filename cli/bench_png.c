@@ -138,8 +138,9 @@ static void words(pc_image *image, const bench_words *w)
     }
 }
 
-bool bench_write_png(const bench_plot *p, FILE *out)
+bool bench_write_png(const void *plot, FILE *out)
 {
+    const bench_plot *p = plot;
     pc_image image;
     uint8_t *bytes;
     size_t n;

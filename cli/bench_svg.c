@@ -61,8 +61,9 @@ static void words(const bench_words *w, FILE *out)
     fputs("</text>\n", out);
 }
 
-bool bench_write_svg(const bench_plot *p, FILE *out)
+bool bench_write_svg(const void *plot, FILE *out)
 {
+    const bench_plot *p = plot;
     head(p, out);
     for (int i = 0; i < p->line_count; i++) {
         const bench_line *l = &p->lines[i];

@@ -18,7 +18,7 @@ static void print_json(const pc_machine *machine, bool timed)
     fputs("\"machine\": ", stdout);
     if (pc_machine_json(machine, stdout) != PC_OK)
         pc_error_clear(); /* cli_finish says that the output cannot be written */
-    if (machine->live && !timed && !machine->hung) {
+    if (machine->live && !timed && cli_machine_awake(machine)) {
         fputs(", \"compute\": ", stdout);
         cli_compute_json();
     }
@@ -34,7 +34,7 @@ static void print_once(const devices_settings *settings, const pc_machine *machi
         cli_devices_csv(machine);
     } else {
         cli_devices_text(machine, settings->all);
-        if (machine->live && !machine->hung) /* what hangs must not be touched by this process */
+        if (machine->live && cli_machine_awake(machine))
             cli_compute_text();
     }
 }
@@ -102,6 +102,7 @@ static const cli_option options[] = {
     CLI_MACHINE_ROOT(devices_settings),
     {"record", 0, CLI_PATH, offsetof(devices_settings, from.record), NULL, "FILE",
      .help = "Write what is read of this machine to a file, for --root somewhere else"},
+    CLI_MACHINE_WAKE(devices_settings),
     CLI_MACHINE_TIMEOUT(devices_settings),
     {0},
 };

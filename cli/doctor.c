@@ -166,7 +166,7 @@ static int examine(const cli_call *call, pc_machine *m)
     bool nvidia = false;
     for (int i = 0; i < m->device_count; i++)
         nvidia |= m->devices[i].nvidia;
-    if (m->live && nvidia && !m->hung) { /* what hangs must not be touched by this process */
+    if (m->live && nvidia && cli_machine_awake(m)) {
         options.cuda_reason = pc_device_unavailable_reason(PC_CUDA, why, sizeof why);
         if (settings->peers && (options.job == PC_JOB_ANY || options.job == PC_JOB_TRAIN))
             copy_between_gpus(peers, sizeof peers);
@@ -207,6 +207,7 @@ static const cli_option options[] = {
     CLI_MACHINE_ROOT(doctor_settings),
     {"record", 0, CLI_PATH, offsetof(doctor_settings, from.record), NULL, "FILE",
      .help = "Also write what is read of this machine to a file, for --root somewhere else"},
+    CLI_MACHINE_WAKE(doctor_settings),
     CLI_MACHINE_TIMEOUT(doctor_settings),
     {0},
 };

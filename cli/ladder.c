@@ -186,7 +186,12 @@ static bool run_library(ladder *l)
     const bool tensor_units = l->which == PC_LADDER_MATMUL && l->p->device.type == PC_CUDA;
     if (!cli_program_steady(l->p->device, library, l, &seconds))
         return false;
-    keep(l, l->c, "the library", l->which == PC_LADDER_ADD ? "what pc_add does" : "what pc_matmul does", seconds, 0);
+    keep(l, l->c, "the library",
+         l->which == PC_LADDER_MATMUL ? "what pc_matmul does"
+         : l->p->device.type == PC_CUDA
+             ? "what pc_add does"
+             : "what pc_add does: its result goes through the caches, for whoever reads it next",
+         seconds, 0);
     if (!tensor_units)
         return true;
     const pc_precision before = pc_matmul_precision_set(PC_PRECISION_TF32);

@@ -138,7 +138,8 @@ static const cli_option options[] = {
 };
 
 static const cli_example examples[] = {
-    {"paracord saxpy --device cuda --pinned", "The same with faster copies"},
+    {"paracord saxpy", "On the fastest device"},
+    {"paracord saxpy --device cuda --pinned", "On a GPU, with the copies as fast as they get"},
     {0},
 };
 

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -45,6 +46,7 @@ char *tigetstr(const char *name); /* of term.h, whose macros take half of all sh
     X(wattr_set)                                                                                                       \
     X(waddnwstr)                                                                                                       \
     X(wrefresh)                                                                                                        \
+    X(resizeterm)                                                                                                      \
     X(getmaxx)                                                                                                         \
     X(getmaxy)
 
@@ -59,7 +61,7 @@ static struct {
     bool keys, styles, colours;
     struct termios before;
     char farewell[128]; /* gives the terminal back where no function may be called */
-    volatile sig_atomic_t stopped;
+    volatile sig_atomic_t stopped, suspended;
 } screen;
 
 static bool open_library(char *why, int n)
@@ -91,7 +93,27 @@ static void handle(int number)
     screen.stopped = number;
 }
 
-/* Suspending and changes of size are ncurses' matter. */
+static void handle_suspend(int number)
+{
+    screen.suspended = number;
+}
+
+/* ncurses would give the terminal back in its own handler, in the middle of whatever it was drawing. */
+static void suspend(void)
+{
+    struct sigaction action = {.sa_handler = handle_suspend};
+    struct winsize size;
+    curses.endwin();
+    signal(SIGTSTP, SIG_DFL);
+    raise(SIGTSTP); /* comes back when the program goes on */
+    screen.suspended = 0;
+    sigaction(SIGTSTP, &action, NULL);
+    if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col)
+        curses.resizeterm(size.ws_row, size.ws_col);
+    curses.wrefresh(screen.page); /* takes the terminal again */
+}
+
+/* Changes of size are ncurses' matter. */
 static void catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
@@ -100,6 +122,8 @@ static void catch_signals(void)
     screen.stopped = 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
+    action.sa_handler = handle_suspend;
+    sigaction(SIGTSTP, &action, NULL);
 }
 
 static void choose_colours(void)
@@ -217,6 +241,10 @@ int cli_screen_key(int64_t milliseconds)
     bool any = poll(&keyboard, 1, (int)(milliseconds > 60000 ? 60000 : milliseconds)) > 0;
     if (screen.stopped || (any && keyboard.revents & (POLLHUP | POLLERR | POLLNVAL)))
         return CLI_KEY_STOP;
+    if (screen.suspended) {
+        suspend();
+        return CLI_KEY_RESIZED;
+    }
     int key = curses.wgetch(screen.page); /* also learns there of another size */
     return key == ERR          ? CLI_KEY_NONE
            : key == KEY_RESIZE ? CLI_KEY_RESIZED

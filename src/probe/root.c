@@ -148,11 +148,12 @@ char *pc__root_whole(pc__root *root, const char *path, size_t limit, bool tail)
 char *pc__root_lines(pc__root *root, const char *path, const char *prefix)
 {
     char *text = read_whole(root, path, 16 << 20, false), *to = text;
+    char *last = text ? text + strlen(text) : NULL;
     size_t n = strlen(prefix);
-    for (char *line = text, *end; line && *line; line = end) {
-        end = strchr(line, '\n');
-        end = end ? end + 1 : line + strlen(line);
-        if (strncmp(line, prefix, n))
+    for (char *line = text, *end; line < last; line = end) {
+        end = memchr(line, '\n', (size_t)(last - line));
+        end = end ? end + 1 : last;
+        if ((size_t)(end - line) < n || memcmp(line, prefix, n))
             continue;
         memmove(to, line, (size_t)(end - line));
         to += end - line;

@@ -163,12 +163,7 @@ static void the_roofline_is_whole(void **state)
             fail_msg("no %s in %s", parts[i], svg);
     assert_null(strstr(svg, "nan"));
     assert_null(strstr(svg, "inf"));
-    DIR *dir = opendir(root.s);
-    assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        if (!strncmp(entry->d_name, "roof.svg.", 9) || !strncmp(entry->d_name, "roof.png.", 9))
-            fail_msg("%s is left", entry->d_name);
-    closedir(dir);
+    assert_no_temporaries(root.s);
 }
 
 /* Rows without a place in it: axes, and nothing that is no number. */

@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "bench_plot.h"
+#include "whole.h"
 
 #include <paracord/cloud.h>
 #include <paracord/image.h>
@@ -124,6 +125,13 @@ static test_path picture_path(const test_path *root, const char *name)
     return joined(keep ? keep : root->s, name);
 }
 
+static void write_picture(const bench *b, const char *path, bool (*write)(const void *plot, FILE *out))
+{
+    static bench_plot plot;
+    bench_draw(b, &plot);
+    assert_true(cli_write_whole(NULL, path, write, &plot));
+}
+
 /* Each type has its roof and its dot. */
 static void a_gpu_has_five_roofs(void **state)
 {
@@ -131,7 +139,7 @@ static void a_gpu_has_five_roofs(void **state)
     static bench b;
     place_h200(&b);
     test_path root = folder_in_memory(), path = picture_path(&root, "roof.svg");
-    assert_true(bench_roofline(&b, path.s, bench_write_svg));
+    write_picture(&b, path.s, bench_write_svg);
     static char svg[32768];
     FILE *file = fopen(path.s, "r");
     assert_non_null(file);
@@ -165,7 +173,7 @@ static void pixels_show_the_same(void **state)
     pc_image picture;
     place_h200(&b);
     test_path root = folder_in_memory(), path = picture_path(&root, "roof.png");
-    assert_true(bench_roofline(&b, path.s, bench_write_png));
+    write_picture(&b, path.s, bench_write_png);
     assert_ok(pc_image_read(path.s, PC_OPTIONS(pc_image_options, .channels = 3), &picture));
     assert_true(picture.width >= 1600 && picture.height >= 900);
     for (bench_ink ink = INK_PAPER; ink < INKS; ink++)
