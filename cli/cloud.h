@@ -77,6 +77,10 @@ extern const cli_choice cli_cloud_uses[], cli_cloud_vendors[], cli_cloud_archs[]
 pc_cloud *cli_cloud_open(const cli_call *call);
 pc_cloud_use cli_cloud_use(const char *name);
 
+/* What a shell offers: the built-in machines; families before them. */
+const char *cli_cloud_offer_machine(int i);
+const char *cli_cloud_offer_name(int i);
+
 /* What the common options ask for; which machines are left out is the caller's. */
 pc_cloud_wish cli_cloud_wish(const cli_cloud_settings *s);
 
