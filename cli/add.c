@@ -170,8 +170,8 @@ static int report(addition *s)
         puts("}");
     } else {
         print_sums(s, false);
-        printf("%s elements of %s, all compared with a plain loop: %s\n\n", cli_thousands(s->n, n), s->kind->name,
-               wrong ? "WRONG" : "equal");
+        printf("%s element%s of %s, all compared with a plain loop: %s\n\n", cli_thousands(s->n, n),
+               s->n == 1 ? "" : "s", s->kind->name, wrong ? "WRONG" : "equal");
         cli_program_report(&s->p);
     }
     return cli_program_verdict(&s->p, wrong, s->n);

@@ -27,9 +27,9 @@ const bench_row bench_rows[] = {
     {"copy.peer", "to the next device", BENCH_PEER, "B", 0, bench_peer},
     {"add", "c = a + b", BENCH_MEMORY, "B", 1, bench_memory},
     {"saxpy", "y = a x + y", BENCH_MEMORY, "B", 2, bench_memory},
-    {"stream.copy", "host: a plain loop, c = a", BENCH_HOST, "B", 0, bench_stream},
-    {"stream.triad", "host: a plain loop, c = a + 3 b", BENCH_HOST, "B", 1, bench_stream},
-    {"stream.one", "host: the same on one thread", BENCH_HOST, "B", 2, bench_stream},
+    {"stream.copy", "host: a plain loop, c = a", BENCH_HOST, "B", BENCH_COPY, bench_stream},
+    {"stream.triad", "host: a plain loop, c = a + 3 b", BENCH_HOST, "B", BENCH_TRIAD, bench_stream},
+    {"stream.one", "host: the same on one thread", BENCH_HOST, "B", BENCH_ONE_THREAD, bench_stream},
     {"product.f64", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F64, bench_product},
     {"product.f32", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F32, bench_product},
     {"product.tf32", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_TF32, bench_product},
@@ -96,8 +96,11 @@ static bool choose(bench *b, const cli_call *call)
 /* On a terminal, what is under way; NULL clears the line. */
 static void tell(const char *row)
 {
-    if (cli_is_terminal(stderr))
-        fprintf(stderr, row ? "\r\033[Kmeasuring %s" : "\r\033[K", row);
+    if (!cli_is_terminal(stderr))
+        return;
+    fputs("\r\033[K", stderr);
+    if (row)
+        fprintf(stderr, "measuring %s", row);
 }
 
 /* A row that fails says so and the others go on; what was broken is counted. */

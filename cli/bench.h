@@ -39,6 +39,8 @@ typedef struct bench_limit {
 
 enum { BENCH_F64, BENCH_F32, BENCH_TF32, BENCH_F16, BENCH_BF16, BENCH_TYPES };
 
+enum { BENCH_COPY, BENCH_TRIAD, BENCH_ONE_THREAD }; /* rows of the host's memory */
+
 typedef struct bench_limits {
     bench_limit memory, host, link, peer, math[BENCH_TYPES];
     bench_link pcie;

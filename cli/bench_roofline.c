@@ -243,4 +243,7 @@ void bench_draw(const bench *b, bench_plot *plot)
         if (has_place(b, i))
             point(p, i);
     draw_labels(p);
+    if (!plot->dot_count)
+        say(p, (bench_words){(LEFT + RIGHT) / 2.0, (TOP + BOTTOM) / 2.0, .align = ALIGN_MIDDLE, .ink = INK_SOFT},
+            "nothing that was measured has a place here; add, saxpy and product have");
 }

@@ -77,6 +77,10 @@ extern const cli_choice cli_cloud_uses[], cli_cloud_vendors[], cli_cloud_archs[]
 pc_cloud *cli_cloud_open(const cli_call *call);
 pc_cloud_use cli_cloud_use(const char *name);
 
+/* What a shell offers: the built-in machines; families before them. */
+const char *cli_cloud_offer_machine(int i);
+const char *cli_cloud_offer_name(int i);
+
 /* What the common options ask for; which machines are left out is the caller's. */
 pc_cloud_wish cli_cloud_wish(const cli_cloud_settings *s);
 
@@ -100,7 +104,7 @@ void cli_cloud_heading(const char *text);
 /* The distinct lists that printed prices are from, each with the letter that its prices carry where there are several.
  */
 typedef struct cli_cloud_prices {
-    pc_cloud_price lists[8];
+    pc_cloud_price lists[26];
     int count;
 } cli_cloud_prices;
 void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);

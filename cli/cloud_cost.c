@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cloud.h"
+#include "program.h"
 #include "text.h"
 
 typedef struct cost_settings {
@@ -302,8 +303,8 @@ static const cli_option options[] = {
     {"budget", 0, CLI_FLOAT, offsetof(cost_settings, cloud.budget), NULL, "DOLLARS",
      .help = "US dollars an hour, at most", .min = 0, .max = 100000, .above = true},
     {"all", 0, CLI_FLAG, offsetof(cost_settings, all), NULL, NULL, .help = "Show every machine, not five"},
-    {"device", 0, CLI_TEXT, offsetof(cost_settings, device), "auto", "NAME", .help = "What to measure on",
-     .group = "Measuring here"},
+    {"device", 0, CLI_TEXT, offsetof(cost_settings, device), "auto", "DEVICE", .help = "What to measure on",
+     .choices = cli_program_devices, .group = "Measuring here"},
     {"rate", 0, CLI_FLOAT, offsetof(cost_settings, known_rate), NULL, "N",
      .help = "Pictures a second that you have measured, training on the GPU that --on names", .min = 0, .max = 1e12,
      .above = true},

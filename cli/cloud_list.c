@@ -173,7 +173,7 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"NAME", "A family (g6), an instance (g6.xlarge) or an accelerator (L4); all without one", 0, INT_MAX,
-     .complete = CLI_NOTHING},
+     .offer = cli_cloud_offer_name},
     {0},
 };
 

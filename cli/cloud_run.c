@@ -237,7 +237,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"INSTANCE", "Its name, such as g6.xlarge", 1, 1, .complete = CLI_NOTHING},
+    {"INSTANCE", "Its name, such as g6.xlarge", 1, 1, .offer = cli_cloud_offer_machine},
     {0},
 };
 

@@ -192,10 +192,11 @@ const cli_command cli_cloud_update = {
     .summary = "Renew the prices from AWS's price list",
     .description =
         "Runs `aws pricing get-products` with your account (pricing:GetProducts is the right it needs), or reads what "
-        "it "
-        "wrote, and puts the prices of one region into a catalogue of your own, in $XDG_DATA_HOME/paracord/cloud.txt "
-        "(~/.local/share/...). It is written whole or not at all. That catalogue counts from then on, until a Paracord "
-        "with newer prices is installed. A price that the list does not have stays as it was, with its date.",
+        "it wrote, and puts the prices of one region into a catalogue of your own, in "
+        "$XDG_DATA_HOME/paracord/cloud.txt "
+        "(~/.local/share/...). It is written whole or not at all. Of each price the newer counts from then on, that "
+        "one "
+        "or the built-in one. A price that the list does not have stays as it was, with its date.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

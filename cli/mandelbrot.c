@@ -167,10 +167,7 @@ static void print_text(const cli_fractal *m)
 static bool prepare(cli_fractal *m, const cli_fractal_settings *s)
 {
     const double bytes = (double)s->width * s->height * 12; /* counts, fractions, colours */
-    m->width = s->width;
-    m->height = s->height;
-    if (!find_region(m, s) || !is_fine_enough(m) ||
-        !cli_program_fits(&m->p, bytes, "take a smaller --width or --height"))
+    if (!cli_program_fits(&m->p, bytes, "take a smaller --width or --height"))
         return false;
     const pc_dtype dtype = s->iterations <= UINT8_MAX ? PC_U8 : PC_I32;
     m->host = cli_program_host(&m->p, PC_SHAPE(m->height, m->width), dtype, s->pinned);
@@ -206,12 +203,14 @@ static int run_all(cli_fractal *m, const cli_fractal_settings *s)
 static int run(const cli_call *call)
 {
     const cli_fractal_settings *s = call->settings;
-    cli_fractal m = {0};
+    cli_fractal m = {.p.command = call->command, .width = s->width, .height = s->height};
     if (s->frames > 0 && (!s->out || s->zoom <= 1)) {
         cli_error(call->command, "--frames %d: needs --out FILE for their names, and --zoom for where they lead",
                   s->frames);
         return CLI_WRONG_USAGE;
     }
+    if (!find_region(&m, s) || !is_fine_enough(&m))
+        return CLI_WRONG_USAGE;
     if (!cli_program_open(&m.p, call, s->device, s->json))
         return CLI_FAILED;
     const int status = run_all(&m, s);

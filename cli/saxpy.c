@@ -99,8 +99,8 @@ static int report(saxpy *s)
         cli_program_report(&s->p);
         puts("}");
     } else {
-        printf("y = %g x + y, %s elements of float32, all compared with a plain loop: %s\n\n", s->a,
-               cli_thousands(s->n, n), wrong ? "WRONG" : "equal but for rounding");
+        printf("y = %g x + y, %s element%s of float32, all compared with a plain loop: %s\n\n", s->a,
+               cli_thousands(s->n, n), s->n == 1 ? "" : "s", wrong ? "WRONG" : "equal but for rounding");
         cli_program_report(&s->p);
     }
     return cli_program_verdict(&s->p, wrong, s->n);

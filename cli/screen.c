@@ -101,16 +101,23 @@ static void handle_suspend(int number)
     screen.suspended = number;
 }
 
-/* ncurses would give the terminal back in its own handler, in the middle of whatever it was drawing. */
+/* ncurses would give the terminal back in its own handler, in the middle of whatever it was drawing, and would ignore
+ * the signal while it draws. It leaves a handler alone that is there before it begins. */
+static void catch_suspend(void)
+{
+    struct sigaction action = {.sa_handler = handle_suspend, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTSTP, &action, NULL);
+}
+
 static void suspend(void)
 {
-    struct sigaction action = {.sa_handler = handle_suspend};
     struct winsize size;
     curses.endwin();
     signal(SIGTSTP, SIG_DFL);
     raise(SIGTSTP); /* comes back when the program goes on */
     screen.suspended = 0;
-    sigaction(SIGTSTP, &action, NULL);
+    catch_suspend();
     if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col)
         curses.resizeterm(size.ws_row, size.ws_col);
     curses.wrefresh(screen.page); /* takes the terminal again */
@@ -125,8 +132,6 @@ static void catch_signals(void)
     screen.stopped = 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
-    action.sa_handler = handle_suspend;
-    sigaction(SIGTSTP, &action, NULL);
 }
 
 /* Ctrl-Z comes as a key: ncurses ignores the signal as long as it draws. */
@@ -176,11 +181,13 @@ bool cli_screen_begin(char *why, int n)
     if (!open_library(why, n))
         return false;
     screen.keys = tcgetattr(STDIN_FILENO, &screen.before) == 0;
+    catch_suspend();
     screen.terminal = curses.newterm(NULL, stdout, stdin);
     const char *move = screen.terminal ? curses.tigetstr("cup") : NULL;
     screen.page = move && move != (char *)-1 ? curses.newwin(0, 0, 0, 0) : NULL;
     if (!screen.page) {
         cli_screen_end();
+        signal(SIGTSTP, SIG_DFL);
         snprintf(why, (size_t)n, "ncurses cannot draw on a terminal of the kind \"%s\" (TERM)", name ? name : "");
         return false;
     }

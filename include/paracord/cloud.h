@@ -77,14 +77,15 @@ typedef struct pc_cloud_price {
     const pc_cloud_source *source;
 } pc_cloud_price;
 
-/* Read a catalogue: `path`, or (NULL) the user's own copy, which pc_cloud_update and pc_cloud_save made, or the one
- * that is built in where there is no such copy or it is older. NULL: PC_ERR_FILE, PC_ERR_FORMAT (the message names
+/* Read a catalogue: `path`, or (NULL) the one that is built in, with the prices of the user's own copy, which
+ * pc_cloud_update and pc_cloud_save made, where they are not older. NULL: PC_ERR_FILE, PC_ERR_FORMAT (the message names
  * file, line and fault), PC_ERR_MEMORY. The caller frees it. */
 PC_API PC_MUST_USE pc_cloud *pc_cloud_open(const char *path);
 PC_API PC_MUST_USE pc_cloud *pc_cloud_open_builtin(void);
 PC_API void pc_cloud_free(pc_cloud *cloud);
 
-/* "built in", or its file; the date of its newest prices. They live as long as the catalogue. */
+/* "built in", or its file, or the user's copy where a price is from that; the date of its newest prices. They live as
+ * long as the catalogue. */
 PC_API const char *pc_cloud_path(const pc_cloud *cloud);
 PC_API const char *pc_cloud_date(const pc_cloud *cloud);
 

@@ -47,6 +47,12 @@ const char *pc__cloud_price_fault(double usd, const pc_cloud_instance *instance)
 /* Note a price; regions are listed in order of their first. Strings are borrowed. */
 pc_status pc__cloud_add_price(pc_cloud *cloud, const pc_cloud_instance *instance, pc_cloud_price price);
 
+/* The row of an instance's price in a region, or NULL. */
+pc__cloud_price *pc__cloud_row(pc_cloud *cloud, const pc_cloud_instance *instance, const char *region);
+
+/* Of each price of `other` that is known and not older, the same here; *taken says how many. Texts are copied. */
+pc_status pc__cloud_merge(pc_cloud *cloud, const pc_cloud *other, int *taken);
+
 /* A copy of a text that lives as long as the catalogue. */
 const char *pc__cloud_keep(pc_cloud *cloud, const char *text);
 

@@ -195,18 +195,10 @@ static pc_status put_source(update *u, const pc_cloud_source **source)
     return PC_OK;
 }
 
-static pc__cloud_price *row_of(pc_cloud *c, const pc_cloud_instance *instance, const char *region)
-{
-    for (int i = 0; i < c->price_count; i++)
-        if (c->prices[i].instance == instance && !strcmp(c->prices[i].price.region, region))
-            return &c->prices[i];
-    return NULL;
-}
-
 static pc_status check_age(update *u)
 {
     for (int i = 0; i < u->cloud->instance_count; i++) {
-        const pc__cloud_price *row = row_of(u->cloud, &u->cloud->instances[i], u->found);
+        const pc__cloud_price *row = pc__cloud_row(u->cloud, &u->cloud->instances[i], u->found);
         if (u->usd[i] > 0 && row && strcmp(row->price.date, u->date) > 0)
             return pc__fail(PC_ERR_STATE, "%s is of %s, older than the price of %s in the catalogue, which is of %s",
                             u->name, u->date, u->cloud->instances[i].name, row->price.date);
@@ -221,7 +213,7 @@ static pc_status make_rows(update *u, const char *region)
     int prices = c->price_count, regions = c->region_count;
     for (int i = 0; i < c->instance_count; i++) {
         pc_cloud_price unknown = {.usd = NAN, .region = region, .date = c->date, .source = &c->sources[0]};
-        if (u->usd[i] == 0 || row_of(c, &c->instances[i], region) ||
+        if (u->usd[i] == 0 || pc__cloud_row(c, &c->instances[i], region) ||
             pc__cloud_add_price(c, &c->instances[i], unknown) == PC_OK)
             continue;
         c->price_count = prices, c->region_count = regions;
@@ -245,7 +237,7 @@ static pc_status commit(update *u, pc_cloud_update_report *report)
     *report = (pc_cloud_update_report){
         .region = region, .date = source->date, .products = u->products, .zero = u->zero, .strangers = strangers};
     for (int i = 0; i < c->instance_count; i++) {
-        pc__cloud_price *row = row_of(c, &c->instances[i], region);
+        pc__cloud_price *row = pc__cloud_row(c, &c->instances[i], region);
         if (u->usd[i] == 0) {
             report->kept++;
             continue;

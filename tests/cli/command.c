@@ -232,6 +232,13 @@ static void bash_completes(void **state)
     assert_offers("bench cop", "copy copy.to-device copy.to-host copy.both copy.device copy.peer");
     assert_offers("bench sync product.b", "product.bf16");
     assert_offers("matmul --device c", "cpu cuda");
+    assert_offers("train --device c", "cpu cuda");
+    assert_offers("cloud cost --device c", "cpu cuda");
+    assert_offers("cloud run g6f.", "g6f.large g6f.xlarge g6f.2xlarge g6f.4xlarge");
+    assert_offers("cloud list g6",
+                  "g6 g6e g6f g6.xlarge g6.2xlarge g6.4xlarge g6.8xlarge g6.12xlarge g6.16xlarge "
+                  "g6.24xlarge g6.48xlarge g6e.xlarge g6e.2xlarge g6e.4xlarge g6e.8xlarge g6e.12xlarge "
+                  "g6e.16xlarge g6e.24xlarge g6e.48xlarge g6f.large g6f.xlarge g6f.2xlarge g6f.4xlarge");
     assert_offers("mandelbrot -p \"\"", "fire ocean forest rainbow grey");
 }
 

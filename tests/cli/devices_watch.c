@@ -115,6 +115,7 @@ static void type(const char *keys)
 static int change(void)
 {
     int status = -1;
+    time_t since = time(NULL);
     struct pollfd both[] = {{.fd = j.changes, .events = POLLIN}, {.fd = j.terminal, .events = POLLIN}};
     while (poll(both, 2, PATIENCE * 1000) > 0 && !(both[0].revents & (POLLIN | POLLHUP))) {
         char rest[4096]; /* else it waits for somebody to read */
@@ -125,6 +126,8 @@ static int change(void)
             j.drawn[j.length] = 0;
         }
         both[1].fd = n > 0 ? j.terminal : -1;
+        if (time(NULL) - since > PATIENCE)
+            fail_msg("it goes on and draws\n%s", j.drawn + j.seen);
     }
     assert_int_equal(read(j.changes, &status, sizeof status), sizeof status);
     return status;

@@ -165,6 +165,47 @@ static void own_copy(void **state)
 #define MACHINE "instance | g4dn.xlarge | 1 | 16384 | 4 | 16384 | training\n"
 #define PRICE "price | us-east-1 | g4dn.xlarge | 0.526 | 2026-07-20 | s\n"
 
+/* A copy that an older Paracord wrote: its prices count where they are newer, and the machines are all there. */
+static void older_copy_is_merged(void **state)
+{
+    (void)state;
+    static const char text[] = "catalogue | 1 | 2026-09-09\nsource | mine | 2026-09-09 | a list of mine\n"
+                               "gpu | T4 | nvidia | 7.5 | 16 | 8.1 | - | 65 | 320 | mine\n" FAMILY MACHINE
+                               "instance | g4dn.2xlarge | 1 | 16384 | 8 | 32768 | -\n"
+                               "instance | g4dn.4xlarge | 1 | 16384 | 16 | 65536 | -\n"
+                               "price | us-east-1 | g4dn.xlarge | 0.777 | 2026-09-09 | mine\n"
+                               "price | us-east-1 | g4dn.2xlarge | 0.888 | 2026-01-01 | mine\n"
+                               "price | us-east-1 | g4dn.4xlarge | ? | 2026-09-09 | mine\n"
+                               "price | eu-west-1 | g4dn.xlarge | 0.999 | 2026-01-01 | mine\n";
+    char *path = pc_cloud_user_path();
+    pc_cloud *builtin = pc_cloud_open_builtin(), *cloud;
+    assert_not_null_ok(builtin);
+    put_bytes(root.s, "paracord/cloud.txt", text, sizeof text - 1);
+    assert_not_null_ok(cloud = pc_cloud_open(NULL));
+    assert_string_equal(pc_cloud_path(cloud), path);
+    assert_string_equal(pc_cloud_date(cloud), "2026-09-09");
+    assert_int_equal(cloud->instance_count, builtin->instance_count);
+    for (int again = 0; again < 2; again++) { /* as it is written, too */
+        pc_cloud_price price = pc_cloud_price_of(cloud, pc_cloud_find(cloud, "g4dn.xlarge"), NULL);
+        assert_true(price.usd == 0.777);
+        assert_string_equal(price.date, "2026-09-09");
+        assert_string_equal(price.source->text, "a list of mine");
+        assert_true(pc_cloud_price_of(cloud, pc_cloud_find(cloud, "g4dn.2xlarge"), NULL).usd == 0.752);
+        assert_true(pc_cloud_price_of(cloud, pc_cloud_find(cloud, "g4dn.4xlarge"), NULL).usd == 1.204);
+        assert_true(pc_cloud_price_of(cloud, pc_cloud_find(cloud, "g4dn.xlarge"), "eu-west-1").usd == 0.999);
+        assert_string_equal(pc_cloud_region_at(cloud, 0), "us-east-1");
+        assert_string_equal(pc_cloud_region_at(cloud, 1), "eu-west-1");
+        assert_null(pc_cloud_region_at(cloud, 2));
+        assert_ok(pc_cloud_save(cloud, NULL));
+        pc_cloud_free(cloud);
+        assert_not_null_ok(cloud = pc_cloud_open(NULL));
+    }
+    pc_cloud_free(cloud);
+    pc_cloud_free(builtin);
+    assert_int_equal(unlink(path), 0);
+    pc_cloud_text_free(path);
+}
+
 static void small_one_is_read(void **state)
 {
     (void)state;
@@ -283,9 +324,13 @@ static void damage_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builtin_is_whole), cmocka_unit_test(builtin_has_known_rows),
-        cmocka_unit_test(own_copy),         cmocka_unit_test(small_one_is_read),
-        cmocka_unit_test(faults_are_named), cmocka_unit_test(damage_is_survived),
+        cmocka_unit_test(builtin_is_whole),
+        cmocka_unit_test(builtin_has_known_rows),
+        cmocka_unit_test(own_copy),
+        cmocka_unit_test(small_one_is_read),
+        cmocka_unit_test(older_copy_is_merged),
+        cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(damage_is_survived),
     };
     return cmocka_run_group_tests_name("cloud.catalogue", tests, prepare, tidy);
 }

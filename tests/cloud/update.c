@@ -295,6 +295,8 @@ static void memory_may_run_out(void **state)
     swept = strdup(list);
     pc__free(list);
     fail_each("open, update, save", open_update_save, NULL, false);
+    assert_int_equal(access(own.s, F_OK), 0);
+    fail_each("open with an own copy, update, save", open_update_save, NULL, false);
     free(swept);
     unlink(own.s);
 }
