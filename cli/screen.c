@@ -24,8 +24,6 @@
 
 char *tigetstr(const char *name); /* of term.h, whose macros take half of all short names */
 
-#define CTRL_Z 26
-
 #define FUNCTIONS(X)                                                                                                   \
     X(newterm)                                                                                                         \
     X(endwin)                                                                                                          \
@@ -35,7 +33,6 @@ char *tigetstr(const char *name); /* of term.h, whose macros take half of all sh
     X(cbreak)                                                                                                          \
     X(noecho)                                                                                                          \
     X(keypad)                                                                                                          \
-    X(def_prog_mode)                                                                                                   \
     X(nodelay)                                                                                                         \
     X(curs_set)                                                                                                        \
     X(has_colors)                                                                                                      \
@@ -134,17 +131,6 @@ static void catch_signals(void)
         sigaction(numbers[i], &action, NULL);
 }
 
-/* Ctrl-Z comes as a key: ncurses ignores the signal as long as it draws. */
-static void suspend_by_key(void)
-{
-    struct termios mode;
-    if (!screen.keys || tcgetattr(STDIN_FILENO, &mode))
-        return;
-    mode.c_cc[VSUSP] = _POSIX_VDISABLE;
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
-    curses.def_prog_mode();
-}
-
 static void choose_colours(void)
 {
     static const short inks[CLI_INKS] = {[CLI_INK_GREEN] = COLOR_GREEN,
@@ -193,7 +179,6 @@ bool cli_screen_begin(char *why, int n)
     }
     curses.cbreak();
     curses.noecho();
-    suspend_by_key();
     curses.curs_set(0);
     curses.keypad(screen.page, TRUE);
     curses.nodelay(screen.page, TRUE);
@@ -263,11 +248,11 @@ int cli_screen_key(int64_t milliseconds)
     bool any = poll(&keyboard, 1, (int)(milliseconds > 60000 ? 60000 : milliseconds)) > 0;
     if (screen.stopped || (any && keyboard.revents & (POLLHUP | POLLERR | POLLNVAL)))
         return CLI_KEY_STOP;
-    int key = screen.suspended ? CTRL_Z : curses.wgetch(screen.page); /* also learns there of another size */
-    if (key == CTRL_Z) {
+    if (screen.suspended) {
         suspend();
         return CLI_KEY_RESIZED;
     }
+    int key = curses.wgetch(screen.page); /* also learns there of another size */
     return key == ERR          ? CLI_KEY_NONE
            : key == KEY_RESIZE ? CLI_KEY_RESIZED
            : key == KEY_UP     ? CLI_KEY_UP
