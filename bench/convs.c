@@ -1,7 +1,8 @@
 /* convs: convolutions of an accelerator, piece by piece: forward, the gradients of the weights and of the input, for
  * the layers of `article` and `two-conv` and some others. Usage: convs [device, cuda:0 unless given] [only pieces whose
  * names contain this] One JSON line a piece: microseconds, the median of replays of a graph of the same call, ten
- * times. Peer: bench/peers/convs.py. */
+ * times; by our kernels and, where cuDNN takes the piece, by our call of it (NAME.cudnn), with all that is around it
+ * either way. Peer: bench/peers/convs.py. */
 #include <paracord.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum { ROUNDS = 15, CALLS = 10 };
 static pc_device device;
 static pc_stream *stream;
 static const char *wanted = "";
+static bool by_cudnn; /* cuDNN was chosen since this was set to false */
 
 static void check(bool fine)
 {
@@ -86,6 +88,26 @@ static double microseconds(void (*body)(layer *l), layer *l)
     return times[ROUNDS / 2];
 }
 
+static void listen(void *context, pc_log_level level, const char *line)
+{
+    (void)context, (void)level;
+    by_cudnn |= strstr(line, ": cuDNN's way ") != NULL;
+}
+
+/* The choice comes with the first call, so only what cuDNN does is told under its name. */
+static void tell(const char *name, void (*body)(layer *l), layer *l)
+{
+    printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name, microseconds(body, l));
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    by_cudnn = false;
+    PC_SCOPE
+        body(l);
+    if (by_cudnn)
+        printf("{\"bench\": \"convs.%s.cudnn\", \"value\": %.5g, \"unit\": \"us\"}\n", name, microseconds(body, l));
+    (void)pc_conv_choice_set(PC_CONV_OWN);
+    fflush(stdout);
+}
+
 static const struct shape {
     const char *name;
     int side, in, out, kernel, stride, padding, pool;
@@ -97,6 +119,11 @@ static const struct shape {
     {"two-conv.2", 31, 32, 64, 3, 1, 0, 2, true, true, {32, 512}},
     {"plain-3x3", 56, 128, 128, 3, 1, 1, 1, false, true, {32, 0}},
     {"plain-1x1", 56, 64, 256, 1, 1, 0, 1, false, true, {32, 0}},
+    {"plain-64", 56, 64, 64, 3, 1, 1, 1, false, true, {4, 32}},
+    {"plain-down", 56, 64, 128, 3, 2, 1, 1, false, true, {32, 0}},
+    {"plain-256", 14, 256, 256, 3, 1, 1, 1, false, true, {4, 32}},
+    {"plain-512", 7, 512, 512, 3, 1, 1, 1, false, true, {32, 0}},
+    {"plain-1x1-1024", 14, 1024, 256, 1, 1, 0, 1, false, true, {32, 0}},
     {"plain-5x5", 28, 32, 64, 5, 1, 2, 1, false, true, {32, 0}},
     {"first-7x7", 224, 3, 64, 7, 2, 3, 1, false, false, {32, 0}},
     {"narrow-3x3", 28, 1, 32, 3, 1, 0, 2, false, false, {128, 0}},
@@ -137,9 +164,7 @@ static void measure(const struct shape *s, int batch, pc_dtype dtype, const char
                 snprintf(name, sizeof name, "%s.%d.%s.%s", s->name, batch, pieces[i].name, kind);
                 if (!strstr(name, wanted))
                     continue;
-                printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name,
-                       microseconds(pieces[i].body, &l));
-                fflush(stdout);
+                tell(name, pieces[i].body, &l);
             }
         }
 }
@@ -208,6 +233,8 @@ int main(int argc, char **argv)
     wanted = argc > 2 ? argv[2] : "";
     stream = pc_stream_new(device);
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
+    pc_set_log(listen, NULL, PC_LOG_DEBUG);
+    (void)pc_conv_choice_set(PC_CONV_OWN);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)
             for (int k = 0; k < 3; k++) {

@@ -170,8 +170,8 @@ static int report(addition *s)
         puts("}");
     } else {
         print_sums(s, false);
-        printf("%s elements of %s, all compared with a plain loop: %s\n\n", cli_thousands(s->n, n), s->kind->name,
-               wrong ? "WRONG" : "equal");
+        printf("%s element%s of %s, all compared with a plain loop: %s\n\n", cli_thousands(s->n, n),
+               s->n == 1 ? "" : "s", s->kind->name, wrong ? "WRONG" : "equal");
         cli_program_report(&s->p);
     }
     return cli_program_verdict(&s->p, wrong, s->n);
@@ -204,12 +204,13 @@ static int run(const cli_call *call)
 static const cli_choice dtypes[] = {{"int32", NULL}, {"float32", NULL}, {"float64", NULL}, {0}};
 
 static const cli_option options[] = {
-    {"size", 's', CLI_INT, AT(size), "6", "N", .help = "Elements of each array; with --ladder 0 takes a fitting number",
-     .min = 0, .max = 2147483647},
+    {"size", 's', CLI_INT, AT(size), "6", "N",
+     .help = "Elements of each array; --ladder takes a fitting number for 6 or fewer", .min = 0, .max = 2147483647},
     {"dtype", 't', CLI_CHOICE, AT(dtype), "int32", "TYPE", .help = "What the elements are", .choices = dtypes},
     {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,
      .help = "Climb from the simplest kernel to the library's, a rung at a time, in float32"},
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .group = "Running"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices,
+     .group = "Running"},
     {"pinned", 0, CLI_FLAG, AT(pinned), NULL, NULL, .help = CLI_PINNED_HELP},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},

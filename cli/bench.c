@@ -7,10 +7,12 @@
 
 #include <limits.h>
 
+#include "bench_plot.h"
 #include "text.h"
+#include "whole.h"
 
 typedef struct bench_settings {
-    const char *device, *svg, *disk;
+    const char *device, *svg, *png, *disk;
     bool json;
 } bench_settings;
 
@@ -25,9 +27,9 @@ const bench_row bench_rows[] = {
     {"copy.peer", "to the next device", BENCH_PEER, "B", 0, bench_peer},
     {"add", "c = a + b", BENCH_MEMORY, "B", 1, bench_memory},
     {"saxpy", "y = a x + y", BENCH_MEMORY, "B", 2, bench_memory},
-    {"stream.copy", "host: a plain loop, c = a", BENCH_HOST, "B", 0, bench_stream},
-    {"stream.triad", "host: a plain loop, c = a + 3 b", BENCH_HOST, "B", 1, bench_stream},
-    {"stream.one", "host: the same on one thread", BENCH_HOST, "B", 2, bench_stream},
+    {"stream.copy", "host: a plain loop, c = a", BENCH_HOST, "B", BENCH_COPY, bench_stream},
+    {"stream.triad", "host: a plain loop, c = a + 3 b", BENCH_HOST, "B", BENCH_TRIAD, bench_stream},
+    {"stream.one", "host: the same on one thread", BENCH_HOST, "B", BENCH_ONE_THREAD, bench_stream},
     {"product.f64", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F64, bench_product},
     {"product.f32", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_F32, bench_product},
     {"product.tf32", "matrix product", BENCH_PRODUCT, "FLOP", BENCH_TF32, bench_product},
@@ -41,6 +43,29 @@ const bench_row bench_rows[] = {
 };
 /* clang-format on */
 const int bench_row_count = sizeof bench_rows / sizeof *bench_rows;
+
+#define GROUPS                                                                                                         \
+    "copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one of theirs, such as product.f16"
+
+/* The names of groups and rows, for shells: "copy", "copy.to-device", ... */
+static const char *offer(int i)
+{
+    static char group[32];
+    for (int row = 0; row < bench_row_count; row++) {
+        const char *name = bench_rows[row].name;
+        const size_t n = strcspn(name, ".");
+        bool first = name[n] != 0;
+        for (int k = 0; k < row && first; k++)
+            first = strncmp(bench_rows[k].name, name, n + 1) != 0;
+        if (first && i-- == 0) {
+            snprintf(group, sizeof group, "%.*s", (int)n, name);
+            return group;
+        }
+        if (i-- == 0)
+            return name;
+    }
+    return NULL;
+}
 
 /* "product" is all that begins with "product.". */
 static bool is_named(const char *row, const char *word)
@@ -61,15 +86,21 @@ static bool choose(bench *b, const cli_call *call)
             if (is_named(bench_rows[i].name, line->values[k]))
                 b->chosen[i] = found = true;
         if (!found) {
-            cli_error(
-                call->command,
-                "ROW %s: must be copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one "
-                "of theirs, such as product.f16",
-                line->values[k]);
+            cli_error(call->command, "ROW %s: must be " GROUPS, line->values[k]);
             return false;
         }
     }
     return true;
+}
+
+/* On a terminal, what is under way; NULL clears the line. */
+static void tell(const char *row)
+{
+    if (!cli_is_terminal(stderr))
+        return;
+    fputs("\r\033[K", stderr);
+    if (row)
+        fprintf(stderr, "measuring %s", row);
 }
 
 /* A row that fails says so and the others go on; what was broken is counted. */
@@ -81,6 +112,7 @@ static int measure(bench *b)
         bench_result *r = &b->results[i];
         if (!b->chosen[i])
             continue;
+        tell(bench_rows[i].name);
         if (!bench_rows[i].measure(b, &bench_rows[i], r)) {
             snprintf(r->why, sizeof r->why, "%s", cli_failure(text));
             pc_error_clear();
@@ -88,7 +120,48 @@ static int measure(bench *b)
         }
         broken += r->broken;
     }
+    tell(NULL);
     return broken;
+}
+
+/* What the machine says of its GPUs. It has to be asked before the program itself starts CUDA: a child process does
+ * that, and in the child of a program that has done so CUDA does not start. NULL: no GPU is meant, or nothing is known.
+ */
+static pc_machine *ask_machine(const char *device)
+{
+    const bool other = !strcmp(device, "cpu") || !strncmp(device, "sim", 3);
+    pc_machine *machine = other ? NULL : pc_machine_probe(&(pc_probe_options){0});
+    pc_error_clear();
+    return machine;
+}
+
+static bool write_pictures(const bench *b, const bench_settings *settings)
+{
+    static bench_plot plot;
+    bench_draw(b, &plot);
+    return (!settings->svg || cli_write_whole(b->p.command, settings->svg, bench_write_svg, &plot)) &&
+           (!settings->png || cli_write_whole(b->p.command, settings->png, bench_write_png, &plot));
+}
+
+static int run_rows(bench *b, const pc_machine *machine, const bench_settings *settings)
+{
+    const double start = cli_now();
+    if (!cli_program_fits(&b->p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
+        return CLI_FAILED;
+    tell("the machine's limits");
+    bench_find_limits(b, machine);
+    const int broken = measure(b);
+    bench_raise_limits(b);
+    b->took = cli_now() - start;
+    if (settings->json)
+        bench_json(b);
+    else
+        bench_print(b);
+    if (!write_pictures(b, settings))
+        return CLI_FAILED;
+    if (broken)
+        cli_error(b->p.command, "%d of the rows could not be measured; they say why", broken);
+    return broken ? CLI_FAILED : CLI_FINE;
 }
 
 static int run(const cli_call *call)
@@ -96,36 +169,25 @@ static int run(const cli_call *call)
     const bench_settings *settings = call->settings;
     const char *folder = getenv("TMPDIR");
     bench b = {.disk = settings->disk ? settings->disk : folder && *folder ? folder : "/var/tmp"};
-    const double start = cli_now();
     if (!choose(&b, call))
         return CLI_WRONG_USAGE;
-    if (settings->svg && !bench_may_write(call->command, settings->svg))
+    if ((settings->svg && !cli_may_write(call->command, settings->svg)) ||
+        (settings->png && !cli_may_write(call->command, settings->png)))
         return CLI_FAILED;
-    if (!cli_program_open(&b.p, call, settings->device, settings->json))
-        return CLI_FAILED;
-    if (!cli_program_fits(&b.p, 20.0 * (double)bench_elements(PC_DEVICE_CPU), "end what else runs"))
-        return CLI_FAILED;
-    bench_find_limits(&b);
-    const int broken = measure(&b);
-    bench_raise_limits(&b);
-    b.took = cli_now() - start;
-    if (settings->json)
-        bench_json(&b);
-    else
-        bench_print(&b);
-    if (settings->svg && !bench_roofline(&b, settings->svg))
-        return CLI_FAILED;
-    if (broken)
-        cli_error(call->command, "%d of the rows could not be measured; they say why", broken);
-    return broken ? CLI_FAILED : CLI_FINE;
+    pc_machine *machine = ask_machine(settings->device);
+    const int status =
+        cli_program_open(&b.p, call, settings->device, settings->json) ? run_rows(&b, machine, settings) : CLI_FAILED;
+    pc_machine_free(machine);
+    return status;
 }
 
 #define AT(member) offsetof(bench_settings, member)
 
 static const cli_option options[] = {
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     {"svg", 0, CLI_PATH, AT(svg), NULL, "FILE",
      .help = "Draw the roofline: what the device could do, and what it does"},
+    {"png", 0, CLI_PATH, AT(png), NULL, "FILE", .help = "The same as a picture of pixels"},
     {"disk", 0, CLI_PATH, AT(disk), NULL, "DIR",
      .help = "Folder of the disk to read from; otherwise $TMPDIR, or /var/tmp"},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
@@ -133,11 +195,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"ROW",
-     "What to measure: copy, pageable, add, saxpy, stream, product, launch, sync, overlap, disk, or one of theirs, "
-     "such "
-     "as product.f16; everything where none is named",
-     0, INT_MAX, .complete = CLI_NOTHING},
+    {"ROW", "What to measure: " GROUPS "; everything where none is named", 0, INT_MAX, .offer = offer},
     {0},
 };
 

@@ -39,6 +39,8 @@ typedef struct bench_limit {
 
 enum { BENCH_F64, BENCH_F32, BENCH_TF32, BENCH_F16, BENCH_BF16, BENCH_TYPES };
 
+enum { BENCH_COPY, BENCH_TRIAD, BENCH_ONE_THREAD }; /* rows of the host's memory */
+
 typedef struct bench_limits {
     bench_limit memory, host, link, peer, math[BENCH_TYPES];
     bench_link pcie;
@@ -119,12 +121,12 @@ int64_t bench_elements(pc_device device);
 
 /* --- bench_limits.c --- */
 
-/* What is known without measuring of the GPU that CUDA counts so (-1: none): by the machine's own answers, or those of
- * a recording (root; see paracord/probe.h). The limits' texts may point into *limits. */
-void bench_known_limits(bench_limits *limits, int cuda_index, const char *root);
+/* What the machine (may be NULL) says without measuring of the GPU that CUDA counts so (-1: none). The limits' texts
+ * may point into *limits. */
+void bench_known_limits(bench_limits *limits, const pc_machine *machine, int cuda_index);
 
 /* Find out the machine's limits: datasheet, link, and what is measured where neither says. */
-void bench_find_limits(bench *b);
+void bench_find_limits(bench *b, const pc_machine *machine);
 
 /* A limit that was measured is no limit where a row went beyond it: then it is that row's rate. */
 void bench_raise_limits(bench *b);
@@ -134,16 +136,13 @@ void bench_raise_limits(bench *b);
 /* What a result means, in words: `text`, "" where there is nothing to say. */
 char *bench_verdict(const bench_row *row, const bench_result *r, const bench_limits *limits, char *text, size_t n);
 
-/* --- bench_text.c, bench_roofline.c, bench_file.c --- */
+/* --- bench_text.c, bench_roofline.c --- */
 
 void bench_print(const bench *b);
 void bench_json(const bench *b);
 
-/* The roofline as an SVG. */
-void bench_draw(const bench *b, FILE *out);
-
-/* Whether a picture can be written there; and write it, whole or not at all. False: an error, told. */
-bool bench_may_write(const cli_command *command, const char *path);
-bool bench_roofline(const bench *b, const char *path);
+/* The roofline, to be written as SVG or PNG (bench_plot.h). */
+struct bench_plot;
+void bench_draw(const bench *b, struct bench_plot *plot);
 
 #endif

@@ -53,10 +53,8 @@ static void take_links(bench_limits *l, const pc_probe_device *d)
     l->peer = links ? (bench_limit){links * (number(&d->nvlink_version) >= 5 ? 50e9 : 25e9), "its NVLinks"} : l->link;
 }
 
-void bench_known_limits(bench_limits *l, int cuda_index, const char *root)
+void bench_known_limits(bench_limits *l, const pc_machine *m, int cuda_index)
 {
-    const pc_probe_options options = {.root = root};
-    pc_machine *m = cuda_index >= 0 ? pc_machine_probe(&options) : NULL;
     *l = (bench_limits){.memory = NO_LIMIT, .host = NO_LIMIT, .link = NO_LIMIT, .peer = NO_LIMIT};
     for (int i = 0; i < BENCH_TYPES; i++)
         l->math[i] = NO_LIMIT;
@@ -72,7 +70,6 @@ void bench_known_limits(bench_limits *l, int cuda_index, const char *root)
             take_datasheet(l, d->model.text);
         }
     }
-    pc_machine_free(m);
     pc_error_clear(); /* what is unknown stays so */
 }
 
@@ -150,10 +147,10 @@ static void settle(bench_limit *limit, bool fine)
     pc_error_clear();
 }
 
-void bench_find_limits(bench *b)
+void bench_find_limits(bench *b, const pc_machine *machine)
 {
     bench_limits *l = &b->limits;
-    bench_known_limits(l, b->p.device.type == PC_CUDA ? b->p.device.index : -1, NULL);
+    bench_known_limits(l, machine, b->p.device.type == PC_CUDA ? b->p.device.index : -1);
     snprintf(l->simd, sizeof l->simd, "%s", pc_cpu_level());
     const bool products = wanted(b, BENCH_PRODUCT, BENCH_PRODUCT), streams = wanted(b, BENCH_HOST, BENCH_HOST);
     if (!(l->memory.rate > 0) && (products || wanted(b, BENCH_MEMORY, BENCH_LAUNCH) || (b->p.local && streams)))

@@ -113,7 +113,7 @@ static bool walk_together(void *context)
 
 bool bench_stream(bench *b, const bench_row *row, bench_result *r)
 {
-    const bool triad = row->which != 0, alone = row->which == 2;
+    const bool triad = row->which != BENCH_COPY, alone = row->which == BENCH_ONE_THREAD;
     const int64_t n = bench_elements(PC_DEVICE_CPU) / 2;
     pc_tensor *t[3];
     double *at[3];

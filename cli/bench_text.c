@@ -68,9 +68,8 @@ static void print_absent(const bench *b)
     }
 }
 
-void bench_print(const bench *b)
+static void print_table(const bench *b)
 {
-    print_head(b);
     cli_set_style(stdout, CLI_BOLD);
     printf("%-*s%*s%*s%*s%*s%*s", NAME, "row", TIME, "median", SPREAD, "spread", RATE, "rate", SHARE, "of limit",
            TIME + 1, "first call");
@@ -80,8 +79,18 @@ void bench_print(const bench *b)
         if (b->chosen[i] && !*b->results[i].why)
             print_row(b, i);
     putchar('\n');
+}
+
+void bench_print(const bench *b)
+{
+    bool any = false;
+    for (int i = 0; i < bench_row_count; i++)
+        any = any || (b->chosen[i] && !*b->results[i].why);
+    print_head(b);
+    if (any)
+        print_table(b);
     print_absent(b);
-    printf("%.1f s; spread: of the middle half of the times\n", b->took);
+    printf("%.1f s%s\n", b->took, any ? "; spread: of the middle half of the times" : "");
 }
 
 /* --- JSON --- */

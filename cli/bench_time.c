@@ -92,5 +92,5 @@ double bench_rate(const bench_result *r)
 
 double bench_share(const bench_result *r)
 {
-    return bench_rate(r) / r->limit.rate;
+    return r->limit.rate > 0 ? bench_rate(r) / r->limit.rate : NAN;
 }

@@ -83,6 +83,13 @@ static void on_memory(words *w, const bench_result *r, const char *whose)
         say(w, "far below what %s memory gives", whose);
 }
 
+/* One thread is not meant to fill a memory. */
+static void on_thread(words *w, const bench_result *r)
+{
+    if (bench_share(r) > 0)
+        say(w, "one thread gets %.0f%% of what the host's memory gives", 100 * bench_share(r));
+}
+
 static void on_product(words *w, const bench_result *r, const bench_limits *l)
 {
     const double share = bench_share(r);
@@ -172,7 +179,10 @@ char *bench_verdict(const bench_row *row, const bench_result *r, const bench_lim
         on_memory(&w, r, "this device's");
         break;
     case BENCH_HOST:
-        on_memory(&w, r, "the host's");
+        if (row->which == BENCH_ONE_THREAD)
+            on_thread(&w, r);
+        else
+            on_memory(&w, r, "the host's");
         break;
     case BENCH_PRODUCT:
         on_product(&w, r, l);

@@ -9,7 +9,8 @@
 const cli_choice cli_cloud_uses[] = {
     {"train", "training networks"}, {"infer", "asking them"}, {"graphics", "rendering, desktops, games"}, {0}};
 const cli_choice cli_cloud_vendors[] = {
-    {"nvidia", "CUDA"}, {"amd", "no CUDA"}, {"aws", "Inferentia and Trainium: no CUDA"}, {"any", "all of them"}, {0}};
+    {"nvidia", "CUDA"},          {"amd", "no CUDA"},     {"aws", "Inferentia and Trainium: no CUDA"},
+    {"intel", "Gaudi: no CUDA"}, {"any", "all of them"}, {0}};
 const cli_choice cli_cloud_archs[] = {
     {"x86_64", "what most programs are built for"}, {"arm64", "Graviton"}, {"any", "both"}, {0}};
 
@@ -41,6 +42,33 @@ pc_cloud *cli_cloud_open(const cli_call *call)
     pc_cloud_free(cloud);
     cli_failed(call->command);
     return NULL;
+}
+
+/* The i-th word; `families` of them first. The catalogue stays open until the last one was asked for. */
+static const char *offer(int i, bool families)
+{
+    static pc_cloud *cloud;
+    const pc_cloud_family *family = NULL;
+    cloud = cloud ? cloud : pc_cloud_open_builtin();
+    for (int k = 0; cloud && families && (family = pc_cloud_family_at(cloud, k)); k++)
+        if (i-- == 0)
+            return family->name;
+    const pc_cloud_instance *machine = cloud ? pc_cloud_instance_at(cloud, i) : NULL;
+    if (machine)
+        return machine->name;
+    pc_cloud_free(cloud);
+    cloud = NULL;
+    return NULL;
+}
+
+const char *cli_cloud_offer_machine(int i)
+{
+    return offer(i, false);
+}
+
+const char *cli_cloud_offer_name(int i)
+{
+    return offer(i, true);
 }
 
 /* Reached only where the words behind "cloud" are no sub-command's name. */

@@ -77,6 +77,10 @@ extern const cli_choice cli_cloud_uses[], cli_cloud_vendors[], cli_cloud_archs[]
 pc_cloud *cli_cloud_open(const cli_call *call);
 pc_cloud_use cli_cloud_use(const char *name);
 
+/* What a shell offers: the built-in machines; families before them. */
+const char *cli_cloud_offer_machine(int i);
+const char *cli_cloud_offer_name(int i);
+
 /* What the common options ask for; which machines are left out is the caller's. */
 pc_cloud_wish cli_cloud_wish(const cli_cloud_settings *s);
 
@@ -100,12 +104,19 @@ void cli_cloud_heading(const char *text);
 /* The distinct lists that printed prices are from, each with the letter that its prices carry where there are several.
  */
 typedef struct cli_cloud_prices {
-    pc_cloud_price lists[8];
+    pc_cloud_price lists[26];
     int count;
 } cli_cloud_prices;
 void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price);
 const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price); /* "", "a", "b" */
 void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud);
+
+/* The option of cloud pick that takes what was left out: "--vendor amd"; "" where there is none. */
+const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX]);
+
+/* The error of a wish that no machine meets: what comes nearest to it. The status of the command. */
+int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_wish *wish,
+                      const pc_cloud_offer *offers, int count);
 
 /* JSON: members of an object, without its braces. */
 void cli_cloud_json(const pc_cloud_instance *instance, const pc_cloud_price *price);

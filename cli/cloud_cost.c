@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cloud.h"
+#include "program.h"
 #include "text.h"
 
 typedef struct cost_settings {
@@ -94,7 +95,7 @@ static void print_rows(const char *heading, const candidate *all, int count, int
 {
     cli_cloud_heading(heading);
     cli_set_style(stdout, CLI_DIM);
-    printf("  %-16s %-18s %8s %9s %11s %8s\n", "instance", "GPU it uses", "time", "dollars", "pictures/s", "$/hour");
+    printf("  %-16s %-20s %8s %9s %11s %8s\n", "instance", "GPU it uses", "time", "dollars", "pictures/s", "$/hour");
     cli_set_style(stdout, CLI_PLAIN);
     for (int i = 0; i < count && i < shown; i++) {
         char time[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], hour[CLI_CLOUD_TEXT_MAX], rate[32], gpu[80];
@@ -102,7 +103,7 @@ static void print_rows(const char *heading, const candidate *all, int count, int
         const pc_cloud_gpu *g = c->instance->family->gpu;
         snprintf(gpu, sizeof gpu, c->instance->gpus > 1 ? "%s, 1 of %d" : "%s", g->name, c->instance->gpus);
         cli_cloud_dollars(c->estimate.usd, usd);
-        printf("  %-16s %-18s %8s %9s %11s %8s%s\n", c->instance->name, gpu, cli_cloud_time(c->estimate.seconds, time),
+        printf("  %-16s %-20s %8s %9s %11s %8s%s\n", c->instance->name, gpu, cli_cloud_time(c->estimate.seconds, time),
                usd, cli_thousands((int64_t)(c->estimate.pictures_per_second + 0.5), rate),
                cli_cloud_dollars(c->price.usd, hour), cli_cloud_mark(prices, &c->price));
     }
@@ -131,19 +132,29 @@ static void print_left_out(const pc_cloud *cloud, const pc_cloud_job *job, const
     }
 }
 
-static const char how[] =
-    "6.5 us for each pass of a layer, plus flops at 78% of the GPU's float32 rate (7.5% in convolutions to fewer than "
-    "32 "
-    "channels), plus bytes at 78% of its bandwidth, plus 0.4 us of the host for a picture: what fits an H200, within "
-    "29%, "
-    "and is assumed of the others. All vCPUs decode every picture once, each as fast as a thread here. One GPU "
-    "computes: "
-    "Paracord trains on one. A minute at least is billed; starting the machine and copying the pictures come on top.";
+#define HOW_MAX 640
+
+/* What the estimates are made of, with the numbers that the library computes with. */
+static char *how(char text[HOW_MAX])
+{
+    pc_cloud_model m = pc_cloud_estimate_model();
+    snprintf(
+        text, HOW_MAX,
+        "%g us for each pass of a layer, plus flops at %.2g%% of the GPU's float32 rate (%.2g%% in convolutions to "
+        "fewer than %d channels), plus bytes at %.2g%% of its bandwidth, plus %.2g us of the host for a picture: "
+        "what fits an H200, within %.2g%%, and is assumed of the others. All vCPUs decode every picture once, "
+        "each as fast as a thread here. One GPU computes: Paracord trains on one. %.0f seconds at least are billed; "
+        "starting the machine and copying the pictures come on top.",
+        m.pass_seconds * 1e6, m.flops_share * 100, m.narrow_share * 100, m.narrow_channels, m.bytes_share * 100,
+        m.host_seconds * 1e6, m.worst * 100, m.billed_seconds);
+    return text;
+}
 
 static void print_text(const cli_call *call, const pc_cloud *cloud, const pc_cloud_job *job, candidate *all, int count)
 {
     const cost_settings *s = call->settings;
     cli_cloud_prices prices = {.count = 0};
+    char text[HOW_MAX];
     int shown = s->all ? count : SHOWN;
     for (int i = 0; i < count; i++)
         cli_cloud_add_price(&prices, &all[i].price);
@@ -156,7 +167,7 @@ static void print_text(const cli_call *call, const pc_cloud *cloud, const pc_clo
     qsort(all, (size_t)count, sizeof *all, by_time);
     print_rows("Fastest first", all, count, shown, &prices);
     putchar('\n');
-    cli_cloud_note("Model     ", how);
+    cli_cloud_note("Model     ", how(text));
     print_left_out(cloud, job, s->cloud.region);
     cli_cloud_print_prices(&prices, cloud);
 }
@@ -171,6 +182,7 @@ static void number(const char *key, double value)
 static void print_job(const pc_cloud_job *job, const char *model)
 {
     pc_cloud_estimate here = pc_cloud_estimate_here(job);
+    char text[HOW_MAX];
     fputs(",\n\"job\": {\"model\": ", stdout);
     cli_json_text(stdout, model);
     printf(", \"size\": %d, \"batch\": %d, \"epochs\": %d, \"train_pictures\": %lld, \"test_pictures\": %lld, ",
@@ -193,7 +205,7 @@ static void print_job(const pc_cloud_job *job, const char *model)
     fputs(", \"correction\": ", stdout);
     cli_json_number(stdout, job->correction);
     fputs("},\n\"computed\": ", stdout);
-    cli_json_text(stdout, how);
+    cli_json_text(stdout, how(text));
 }
 
 static void print_json(const cli_call *call, const pc_cloud *cloud, const pc_cloud_job *job, candidate *all, int count)
@@ -291,8 +303,8 @@ static const cli_option options[] = {
     {"budget", 0, CLI_FLOAT, offsetof(cost_settings, cloud.budget), NULL, "DOLLARS",
      .help = "US dollars an hour, at most", .min = 0, .max = 100000, .above = true},
     {"all", 0, CLI_FLAG, offsetof(cost_settings, all), NULL, NULL, .help = "Show every machine, not five"},
-    {"device", 0, CLI_TEXT, offsetof(cost_settings, device), "auto", "NAME", .help = "What to measure on",
-     .group = "Measuring here"},
+    {"device", 0, CLI_TEXT, offsetof(cost_settings, device), "auto", "DEVICE", .help = "What to measure on",
+     .choices = cli_program_devices, .group = "Measuring here"},
     {"rate", 0, CLI_FLOAT, offsetof(cost_settings, known_rate), NULL, "N",
      .help = "Pictures a second that you have measured, training on the GPU that --on names", .min = 0, .max = 1e12,
      .above = true},

@@ -59,16 +59,17 @@ static void print_family(const pc_cloud_family *f)
     cli_set_style(stdout, CLI_BOLD);
     int at = printf("%s", f->name);
     cli_set_style(stdout, CLI_PLAIN);
-    cli_pad(stdout, at, 9);
+    cli_pad(stdout, at, 11);
     snprintf(line, sizeof line, "%s%s%s%s",
-             !strcmp(g->vendor, "amd")   ? "AMD "
-             : !strcmp(g->vendor, "aws") ? "AWS "
-                                         : "",
+             !strcmp(g->vendor, "amd")     ? "AMD "
+             : !strcmp(g->vendor, "aws")   ? "AWS "
+             : !strcmp(g->vendor, "intel") ? "Intel "
+                                           : "",
              g->name, !strcmp(f->arch, "arm64") ? ", Arm CPU" : "", f->old ? ", on its way out" : "");
     printf("%s: %s\n", line, cli_cloud_use_names(f->uses, uses));
-    cli_cloud_note("         ", f->about);
+    cli_cloud_note("           ", f->about);
     if (f->trap)
-        cli_cloud_note("       ! ", f->trap);
+        cli_cloud_note("         ! ", f->trap);
 }
 
 static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *prices)
@@ -76,7 +77,7 @@ static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *price
     char gpus[16], usd[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_instance *i = offer->instance;
     snprintf(gpus, sizeof gpus, i->parts > 1 ? "1/%d" : "%d", i->parts > 1 ? i->parts : i->gpus);
-    printf("  %-16s %4s %4g GB %5d %5.0f GB %8s%-1s %s%s\n", i->name, gpus, i->memory_gb, i->vcpus,
+    printf("  %-18s %4s %4g GB %5d %5.0f GB %8s%-1s %s%s\n", i->name, gpus, i->memory_gb, i->vcpus,
            (double)i->host_mib / 1024, cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price),
            i->sagemaker ? "ml." : "-", i->sagemaker ? i->name : "");
 }
@@ -94,7 +95,7 @@ static void print_text(const pc_cloud *cloud, pc_cloud_offer *const *rows, int c
             family = rows[i]->instance->family;
             print_family(family);
             cli_set_style(stdout, CLI_DIM);
-            printf("  %-16s %4s %7s %5s %8s %8s  %s\n", "instance", "GPUs", "memory", "vCPUs", "host", "$/hour",
+            printf("  %-18s %4s %7s %5s %8s %8s  %s\n", "instance", "GPUs", "memory", "vCPUs", "host", "$/hour",
                    "SageMaker");
             cli_set_style(stdout, CLI_PLAIN);
         }
@@ -172,7 +173,7 @@ static const cli_option options[] = {
 
 static const cli_argument arguments[] = {
     {"NAME", "A family (g6), an instance (g6.xlarge) or an accelerator (L4); all without one", 0, INT_MAX,
-     .complete = CLI_NOTHING},
+     .offer = cli_cloud_offer_name},
     {0},
 };
 

@@ -8,23 +8,32 @@
 
 #define OTHERS 5
 
-/* Why it was left out, and the option that takes it. */
-static const char *reason(const pc_cloud_offer *offer)
+const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX])
 {
-    static char text[512];
+    const char *option = misfit == PC_CLOUD_VENDOR     ? "--vendor "
+                         : misfit == PC_CLOUD_ARCH     ? "--arch "
+                         : misfit == PC_CLOUD_FRACTION ? "--fractions"
+                         : misfit == PC_CLOUD_OLD      ? "--old"
+                                                       : "";
+    const char *value = misfit == PC_CLOUD_VENDOR ? family->gpu->vendor : misfit == PC_CLOUD_ARCH ? family->arch : "";
+    snprintf(text, CLI_CLOUD_TEXT_MAX, "%s%s", option, value);
+    return text;
+}
+
+/* It could be rented by the hour, if only its price were known here. */
+static bool is_unpriced(const pc_cloud_offer *offer)
+{
+    return offer->misfit == PC_CLOUD_NO_PRICE && !offer->instance->family->blocks;
+}
+
+/* Why it was left out, and the option that takes it. */
+static const char *reason(const pc_cloud_offer *offer, char text[512])
+{
+    char option[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_family *f = offer->instance->family;
-    const char *option = "", *why = f->trap ? f->trap : "";
-    if (offer->misfit == PC_CLOUD_VENDOR)
-        option = !strcmp(f->gpu->vendor, "amd") ? " (--vendor amd takes it)" : " (--vendor aws takes it)";
-    else if (offer->misfit == PC_CLOUD_ARCH)
-        option = " (--arch arm64 takes it)";
-    else if (offer->misfit == PC_CLOUD_FRACTION)
-        option = " (--fractions takes it)";
-    else if (offer->misfit == PC_CLOUD_OLD)
-        option = " (--old takes it)";
-    else if (offer->misfit == PC_CLOUD_NO_PRICE && !why[0])
-        why = "its price is unknown";
-    snprintf(text, sizeof text, "%s%s", why, option);
+    bool any = *cli_cloud_option(offer->misfit, f, option);
+    const char *why = is_unpriced(offer) ? "its price is unknown" : f->trap ? f->trap : "";
+    snprintf(text, 512, "%s%s%s%s", why, any ? " (" : "", option, any ? " takes it)" : "");
     return text;
 }
 
@@ -32,7 +41,7 @@ static bool is_left_out(const pc_cloud_offer *offer, double limit)
 {
     if (offer->misfit == PC_CLOUD_NO_PRICE)
         return true;
-    return offer->misfit >= PC_CLOUD_VENDOR && offer->misfit < PC_CLOUD_NO_PRICE && !(offer->price.usd >= limit);
+    return offer->misfit >= PC_CLOUD_VENDOR && offer->misfit < PC_CLOUD_NO_PRICE && offer->price.usd < limit;
 }
 
 /* The next one that was left out and would be cheaper than `limit`, or has no price: the first of each family. */
@@ -50,6 +59,15 @@ static const pc_cloud_offer *next_left_out(const pc_cloud_offer *offers, int cou
     return NULL;
 }
 
+static const char *link_name(const char *link)
+{
+    return !strcmp(link, "nvlink")       ? "NVLink"
+           : !strcmp(link, "pcie")       ? "PCIe"
+           : !strcmp(link, "neuronlink") ? "NeuronLink"
+           : !strcmp(link, "ethernet")   ? "Ethernet"
+                                         : link;
+}
+
 static void print_choice(const pc_cloud_offer *offer)
 {
     char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], line[256];
@@ -64,11 +82,7 @@ static void print_choice(const pc_cloud_offer *offer)
         printf("  $%s an hour\n", cli_cloud_dollars(offer->price.usd, usd));
     snprintf(line, sizeof line, "%s with %g GB%s%s%s; %d vCPUs; %.0f GB of host memory", cli_cloud_gpus(i, gpus),
              i->memory_gb, i->gpus > 1 ? " each" : "", i->gpus > 1 && f->link ? ", joined by " : "",
-             i->gpus <= 1 || !f->link     ? ""
-             : !strcmp(f->link, "nvlink") ? "NVLink"
-             : !strcmp(f->link, "pcie")   ? "PCIe"
-                                          : "NeuronLink",
-             i->vcpus, (double)i->host_mib / 1024);
+             i->gpus > 1 && f->link ? link_name(f->link) : "", i->vcpus, (double)i->host_mib / 1024);
     cli_cloud_note("  ", line);
     cli_cloud_note("  ", f->about);
     if (f->trap)
@@ -82,7 +96,7 @@ static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *price
 {
     char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_instance *i = offer->instance;
-    printf("  %-17s %16s  %4g GB  %3d vCPUs  %8s%s\n", i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus,
+    printf("  %-18s %16s  %4g GB  %3d vCPUs  %8s%s\n", i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus,
            cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price));
 }
 
@@ -91,15 +105,23 @@ static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cl
     const pc_cloud_offer *offer;
     int at = 0;
     bool any = false;
+    char unpriced[512] = "";
     while ((offer = next_left_out(offers, count, offers[0].price.usd, &at))) {
-        char lead[CLI_CLOUD_TEXT_MAX * 2], usd[CLI_CLOUD_TEXT_MAX];
+        char lead[CLI_CLOUD_TEXT_MAX * 2], usd[CLI_CLOUD_TEXT_MAX], why[512];
         if (!any)
             cli_cloud_heading("\nLeft out: cheaper or without a price, but");
         any = true;
-        snprintf(lead, sizeof lead, "  %-17s %8s%s  ", offer->instance->name, cli_cloud_dollars(offer->price.usd, usd),
+        if (is_unpriced(offer)) {
+            size_t n = strlen(unpriced);
+            snprintf(unpriced + n, sizeof unpriced - n, "%s%s", n ? ", " : "", offer->instance->family->name);
+            continue;
+        }
+        snprintf(lead, sizeof lead, "  %-18s %8s%s  ", offer->instance->name, cli_cloud_dollars(offer->price.usd, usd),
                  cli_cloud_mark(prices, &offer->price));
-        cli_cloud_note(lead, reason(offer));
+        cli_cloud_note(lead, reason(offer, why));
     }
+    if (unpriced[0])
+        cli_cloud_note("  Prices unknown here of sizes of ", unpriced);
 }
 
 static void print_text(const pc_cloud *cloud, const pc_cloud_offer *offers, int count, const char *order)
@@ -149,49 +171,16 @@ static void print_json(const pc_cloud *cloud, const pc_cloud_offer *offers, int 
     }
     fputs("],\n\"left_out\": [", stdout);
     const pc_cloud_offer *offer;
+    char why[512];
     const char *joint = "\n  ";
     for (int at = 0; (offer = next_left_out(offers, count, offers[0].price.usd, &at)); joint = ",\n  ") {
         printf("%s{\"why\": ", joint);
-        cli_json_text(stdout, reason(offer));
+        cli_json_text(stdout, reason(offer, why));
         fputs(", ", stdout);
         cli_cloud_json(offer->instance, &offer->price);
         putchar('}');
     }
     puts("]}");
-}
-
-/* "train, 4 GPUs of 40 GB, $5 an hour" */
-static void describe(const cli_cloud_settings *s, char *text, size_t n)
-{
-    size_t length = (size_t)snprintf(text, n, "%d GPU%s", s->gpus ? s->gpus : 1, s->gpus > 1 ? "s" : "");
-    if (s->memory > 0 && length < n)
-        length += (size_t)snprintf(text + length, n - length, " of %g GB", s->memory);
-    if (s->vcpus && length < n)
-        length += (size_t)snprintf(text + length, n - length, ", %d vCPUs", s->vcpus);
-    if (s->use && length < n)
-        length += (size_t)snprintf(text + length, n - length, ", for %s", s->use);
-    if (s->budget > 0 && length < n)
-        snprintf(text + length, n - length, ", for at most $%g an hour", s->budget);
-}
-
-static int nothing_fits(const cli_call *call, const pc_cloud_offer *offers, int count)
-{
-    char wish[160], usd[CLI_CLOUD_TEXT_MAX];
-    describe(call->settings, wish, sizeof wish);
-    for (int i = 0; i < count; i++) /* the others are sorted by price */
-        if (offers[i].misfit == PC_CLOUD_TOO_DEAR) {
-            cli_error(call->command, "nothing has %s; the cheapest that has the rest is %s at $%s", wish,
-                      offers[i].instance->name, cli_cloud_dollars(offers[i].price.usd, usd));
-            return CLI_FAILED;
-        }
-    for (int i = 0; i < count; i++)
-        if (offers[i].misfit >= PC_CLOUD_VENDOR) {
-            cli_error(call->command, "nothing has %s but %s, which was left out: %s", wish, offers[i].instance->name,
-                      reason(&offers[i]));
-            return CLI_FAILED;
-        }
-    cli_error(call->command, "nothing has %s; paracord cloud list shows what there is", wish);
-    return CLI_FAILED;
 }
 
 static int run(const cli_call *call)
@@ -211,7 +200,7 @@ static int run(const cli_call *call)
     if (pc_cloud_pick(cloud, &wish, &offers, &count) != PC_OK)
         status = cli_failed(call->command);
     else if (!count || offers[0].misfit)
-        status = nothing_fits(call, offers, count);
+        status = cli_cloud_nothing(call, cloud, &wish, offers, count);
     else if (s->json)
         print_json(cloud, offers, count, s->use);
     else

@@ -16,16 +16,25 @@ typedef struct run_settings {
     bool spot;
 } run_settings;
 
-/* Machine images with drivers, by the parameter that AWS keeps the newest one's number in. */
-static const char *image_of(const pc_cloud_family *f)
+/* Machine images with drivers, by the parameter that AWS keeps the newest one's number in; NULL where there is none.
+ * The open driver in NVIDIA's begins with Turing, and parts of a GPU need another one; Neuron's have left Inferentia 1.
+ */
+static const char *driver_image(const pc_cloud_instance *i)
 {
-    if (!strcmp(f->gpu->vendor, "aws"))
+    const pc_cloud_family *f = i->family;
+    if (!strcmp(f->gpu->vendor, "aws") && strcmp(f->name, "inf1") != 0)
         return "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id";
-    if (!strcmp(f->gpu->vendor, "amd"))
-        return "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id";
+    if (!pc_cloud_gpu_runs(f->gpu) || i->parts > 1)
+        return NULL;
     if (!strcmp(f->arch, "arm64"))
         return "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id";
     return "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id";
+}
+
+static const char *image_of(const pc_cloud_instance *i)
+{
+    const char *image = driver_image(i);
+    return image ? image : "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id";
 }
 
 /* Lines that both forms begin with. */
@@ -34,15 +43,19 @@ static void print_head(const pc_cloud_instance *i, const pc_cloud_price *price)
     char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX];
     printf("# %s: %s with %g GB, %d vCPUs\n", i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus);
     if (isnan(price->usd))
-        printf(
-            "# No price by the hour is known (%s, %s). Blocks of time: aws ec2 describe-capacity-block-offerings \\\n"
-            "#     --region %s --instance-type %s --instance-count 1 --capacity-duration-hours 24\n",
-            price->region, price->date, price->region, i->name);
+        printf("# No price by the hour is known (%s, %s)\n", price->region, price->date);
     else
         printf("# $%s an hour, Linux, on demand, %s, of %s; storage and traffic on top\n",
                cli_cloud_dollars(price->usd, usd), price->region, price->date);
     if (i->family->trap)
         printf("# %s\n", i->family->trap);
+    if (i->family->blocks)
+        printf("# Buy a block of days first:\n"
+               "#   aws ec2 describe-capacity-block-offerings --region %s --instance-type %s \\\n"
+               "#       --instance-count 1 --capacity-duration-hours 24\n"
+               "#   aws ec2 purchase-capacity-block --region %s --instance-platform Linux/UNIX \\\n"
+               "#       --capacity-block-offering-id cb-...   (it is paid for at once, used or not)\n",
+               price->region, i->name, price->region);
 }
 
 static void print_option(const char *name, const char *value)
@@ -67,14 +80,23 @@ static const char *line_of(const run_settings *s, const pc_cloud_instance *i)
 {
     if (s->line)
         return s->line;
-    return s->folder && i->family->gpu->capability ? "paracord/bin/paracord train work --device cuda --out run"
-                                                   : "paracord/bin/paracord devices";
+    return s->folder && pc_cloud_gpu_runs(i->family->gpu) ? "paracord/bin/paracord train work --device cuda --out run"
+                                                          : "paracord/bin/paracord devices";
+}
+
+/* A file or folder here, also one whose name looks like an option or another host's. */
+static const char *local(const char *path, char text[PATH_MAX])
+{
+    bool plain = path[0] != '-' && !memchr(path, ':', strcspn(path, "/"));
+    snprintf(text, PATH_MAX, "%s%s", plain ? "" : "./", path);
+    return text;
 }
 
 static void print_copy(const char *from, const char *to)
 {
+    char text[PATH_MAX];
     fputs("rsync -az ", stdout);
-    cli_print_shell(stdout, from);
+    cli_print_shell(stdout, local(from, text));
     printf(" \"$host:%s\"\n", to);
 }
 
@@ -83,16 +105,26 @@ static void print_aws(const run_settings *s, const pc_cloud_instance *i, const p
     char text[PATH_MAX];
     puts("#!/bin/sh\n# Start a machine at AWS, do the work, end the machine. Read it, then run it: it costs money.");
     print_head(i, price);
-    puts("set -eu\n\nid=$(aws ec2 run-instances \\");
+    if (!driver_image(i))
+        puts("# The image has no driver for it: the work has to install one first");
+    puts("set -eu\n");
+    if (i->family->blocks)
+        puts("reservation=${1:?the capacity block: sh start.sh cr-...}\n");
+    puts("id=$(aws ec2 run-instances \\");
     print_option("--region", price->region);
     print_option("--instance-type", i->name);
-    snprintf(text, sizeof text, "resolve:ssm:%s", image_of(i->family));
+    snprintf(text, sizeof text, "resolve:ssm:%s", image_of(i));
     print_option("--image-id", text);
     print_option("--key-name", s->key);
     snprintf(text, sizeof text, "DeviceName=/dev/sda1,Ebs={VolumeSize=%d,VolumeType=gp3}", s->disk);
     print_option("--block-device-mappings", text);
     if (s->spot)
         print_option("--instance-market-options", "MarketType=spot");
+    if (i->family->blocks) {
+        print_option("--instance-market-options", "MarketType=capacity-block");
+        puts("    --capacity-reservation-specification \\\n"
+             "    \"CapacityReservationTarget={CapacityReservationId=$reservation}\" \\");
+    }
     print_option("--instance-initiated-shutdown-behavior", "terminate");
     print_option("--tag-specifications", "ResourceType=instance,Tags=[{Key=Name,Value=paracord}]");
     puts("    --query 'Instances[0].InstanceId' --output text)");
@@ -129,17 +161,22 @@ static void print_yaml(const char *key, const char *value)
 static void print_sky(const run_settings *s, const pc_cloud_instance *i, const pc_cloud_price *price)
 {
     char text[PATH_MAX];
-    puts("# A SkyPilot task:  sky launch -c paracord -i 10 --down FILE   (ten idle minutes end the machine)\n"
+    puts("# A SkyPilot task:  sky launch -c paracord FILE   (ten idle minutes end the machine)\n"
          "# Its results:      rsync -az paracord:run/ run/");
     print_head(i, price);
+    if (i->family->blocks)
+        puts("# and name it in ~/.sky/config.yaml:  aws: {specific_reservations: [cr-...]}");
+    if (!driver_image(i) && !strcmp(i->family->gpu->vendor, "amd"))
+        puts("# SkyPilot's image has no driver for it: the work has to install one first");
     snprintf(text, sizeof text, "aws/%s", price->region);
     puts("name: paracord\n\nresources:");
     print_yaml("  infra: ", text);
     print_yaml("  instance_type: ", i->name);
-    printf("  disk_size: %d\n  use_spot: %s\n\nfile_mounts:\n", s->disk, s->spot ? "true" : "false");
+    printf("  disk_size: %d\n  use_spot: %s\n  autostop:\n    idle_minutes: 10\n    down: true\n\nfile_mounts:\n",
+           s->disk, s->spot ? "true" : "false");
     print_yaml("  ~/paracord.tar.gz: ", package_of(i, text));
     if (s->folder)
-        print_yaml("  ~/work: ", s->folder);
+        print_yaml("  ~/work: ", local(s->folder, text));
     puts("\nsetup: |\n  cd && mkdir -p paracord run\n  " UNPACK "\n\nrun: |\n  cd");
     for (const char *line = line_of(s, i); *line; line += strcspn(line, "\n"), line += *line == '\n')
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
@@ -152,8 +189,10 @@ static void print_json(const run_settings *s, const pc_cloud_instance *i, const 
     cli_cloud_json_catalogue(cloud);
     fputs(", ", stdout);
     cli_cloud_json(i, price);
-    printf(", \"image_parameter\": \"%s\", \"disk_gb\": %d, \"spot\": %s, \"command\": ", image_of(i->family), s->disk,
-           s->spot ? "true" : "false");
+    printf(", \"image_parameter\": \"%s\", \"image_has_driver\": %s, \"disk_gb\": %d, \"spot\": %s, "
+           "\"capacity_block\": %s, \"command\": ",
+           image_of(i), driver_image(i) ? "true" : "false", s->disk, s->spot ? "true" : "false",
+           i->family->blocks ? "true" : "false");
     cli_json_text(stdout, line_of(s, i));
     puts("}");
 }
@@ -165,7 +204,12 @@ static int run(const cli_call *call)
     if (!cloud)
         return CLI_FAILED;
     const pc_cloud_instance *i = pc_cloud_find(cloud, call->line->values[0]);
-    if (i) {
+    int status = i ? CLI_FINE : cli_failed(call->command);
+    if (i && i->family->blocks && s->spot) {
+        cli_error(call->command, "--spot: %s is for hire by the block of days only", i->name);
+        status = CLI_FAILED;
+    }
+    if (status == CLI_FINE) {
         pc_cloud_price price = pc_cloud_price_of(cloud, i, s->cloud.region);
         if (s->cloud.json)
             print_json(s, i, &price, cloud);
@@ -173,7 +217,7 @@ static int run(const cli_call *call)
             (!strcmp(s->form, "sky") ? print_sky : print_aws)(s, i, &price);
     }
     pc_cloud_free(cloud);
-    return i ? CLI_FINE : cli_failed(call->command);
+    return status;
 }
 
 static const cli_choice forms[] = {
@@ -193,7 +237,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"INSTANCE", "Its name, such as g6.xlarge", 1, 1, .complete = CLI_NOTHING},
+    {"INSTANCE", "Its name, such as g6.xlarge", 1, 1, .offer = cli_cloud_offer_machine},
     {0},
 };
 

@@ -88,10 +88,10 @@ void cli_cloud_add_price(cli_cloud_prices *prices, const pc_cloud_price *price)
 
 const char *cli_cloud_mark(const cli_cloud_prices *prices, const pc_cloud_price *price)
 {
-    static const char *const marks[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    static const char marks[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
     for (int i = 0; prices->count > 1 && i < prices->count; i++)
         if (same_list(&prices->lists[i], price))
-            return marks[i];
+            return marks + (size_t)2 * (size_t)i;
     return "";
 }
 
@@ -105,14 +105,16 @@ static int age_in_days(const char *date)
 void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *cloud)
 {
     char line[512];
+    bool old = false;
     for (int i = 0; i < prices->count; i++) {
         const pc_cloud_price *list = &prices->lists[i];
         int age = age_in_days(list->date);
+        old = old || age > 30;
         const char *mark = cli_cloud_mark(prices, list);
         snprintf(line, sizeof line, "%s%sUS dollars an hour, Linux, on demand, %s, of %s%s; from %s.%s", mark,
                  *mark ? ": " : "", list->region, list->date, age > 30 ? " and older than a month" : "",
                  list->source ? list->source->text : "the catalogue",
-                 age > 30 && i == prices->count - 1 ? " Prices move: paracord cloud update." : "");
+                 old && i == prices->count - 1 ? " Prices move: paracord cloud update." : "");
         cli_cloud_note(i ? "        " : "Prices  ", line);
     }
     if (strcmp(pc_cloud_path(cloud), "built in") != 0) {

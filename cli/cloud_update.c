@@ -1,29 +1,18 @@
 /* cloud_update.c: paracord cloud update [FILE]: prices from a file, from standard input, or from the user's own aws. */
 #include <errno.h>
-#include <poll.h>
-#include <spawn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cloud.h"
+#include "cloud_aws.h"
 #include "text.h"
-
-#define MOST ((size_t)1 << 30) /* bytes of a price list: no region has a hundredth */
-
-extern char **environ;
 
 typedef struct update_settings {
     cli_cloud_settings cloud;
+    double limit;
     bool show, dry;
 } update_settings;
-
-typedef struct bytes {
-    char *data;
-    size_t n, room;
-} bytes;
 
 /* The price list API has no server in most regions; us-east-1 answers for all. */
 #define FILTER(field, value) "Type=TERM_MATCH,Field=" field ",Value=" value
@@ -61,108 +50,19 @@ static void print_command(const char *const *words)
     putchar('\n');
 }
 
-/* What is there to read now; false at the end or on failure. */
-static bool read_some(int fd, bytes *to)
-{
-    if (to->n + 65536 > to->room) {
-        size_t room = to->room ? 2 * to->room : 1 << 20;
-        char *data = room <= MOST ? realloc(to->data, room) : NULL;
-        if (!data)
-            return false;
-        to->data = data, to->room = room;
-    }
-    ssize_t got;
-    do
-        got = read(fd, to->data + to->n, to->room - to->n - 1);
-    while (got < 0 && errno == EINTR);
-    if (got <= 0)
-        return false;
-    to->n += (size_t)got;
-    to->data[to->n] = 0;
-    return true;
-}
-
-/* Both pipes until both have ended: who reads one alone may wait for a writer that waits on the other. */
-static void read_both(int out, int err, bytes *output, bytes *said)
-{
-    struct pollfd ends[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
-    while ((ends[0].fd >= 0 || ends[1].fd >= 0) && (poll(ends, 2, -1) >= 0 || errno == EINTR))
-        for (int i = 0; i < 2; i++)
-            if (ends[i].fd >= 0 && ends[i].revents && !read_some(ends[i].fd, i ? said : output))
-                ends[i].fd = -1;
-}
-
-/* Start it with its output and its words in pipes; 0, or errno. */
-static int start(const char *const *words, pid_t *child, int out[2], int err[2])
-{
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", 0, 0);
-    posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, err[1], STDERR_FILENO);
-    for (int i = 0; i < 2; i++) {
-        posix_spawn_file_actions_addclose(&files, out[i]);
-        posix_spawn_file_actions_addclose(&files, err[i]);
-    }
-    int problem = posix_spawnp(child, words[0], &files, NULL, (char *const *)words, environ);
-    posix_spawn_file_actions_destroy(&files);
-    close(out[1]);
-    close(err[1]);
-    return problem;
-}
-
-/* The last line that has words in it. */
-static char *last_line(bytes *said)
-{
-    char *text = said->data ? said->data : (char[]){0};
-    while (said->n && (text[said->n - 1] == '\n' || text[said->n - 1] == ' '))
-        text[--said->n] = 0;
-    char *line = said->n ? strrchr(text, '\n') : NULL;
-    return line ? line + 1 : said->n ? text : "it said nothing";
-}
-
-static bool run_aws(const cli_call *call, const char *const *words, bytes *output)
-{
-    int out[2], err[2], status = 0;
-    pid_t child;
-    bytes said = {0};
-    if (pipe(out) != 0 || pipe(err) != 0) {
-        cli_error(call->command, "cannot make a pipe: %s", strerror(errno));
-        return false;
-    }
-    int problem = start(words, &child, out, err);
-    if (!problem) {
-        read_both(out[0], err[0], output, &said);
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            ;
-    }
-    close(out[0]);
-    close(err[0]);
-    bool fine = !problem && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (problem == ENOENT)
-        cli_error(call->command,
-                  "there is no aws command on PATH: install AWS's command line, or run what --print shows "
-                  "where there is one and name the file that it wrote");
-    else if (problem)
-        cli_error(call->command, "cannot start aws: %s", strerror(problem));
-    else if (!fine)
-        cli_error(call->command, "aws failed: %s", last_line(&said));
-    free(said.data);
-    return fine;
-}
-
-static bool read_file(const cli_call *call, const char *path, bytes *output)
+static bool read_file(const cli_call *call, const char *path, cli_bytes *output)
 {
     bool standard = !strcmp(path, "-");
     FILE *file = standard ? stdin : fopen(path, "re");
     errno = file ? 0 : errno;
-    while (file && read_some(fileno(file), output))
+    while (file && cli_read_some(fileno(file), output))
         ;
     if (errno)
         cli_error(call->command, "cannot read %s: %s", standard ? "standard input" : path, strerror(errno));
-    else if (output->n && output->n + 65536 > MOST)
-        cli_error(call->command, "%s is no price list: it has more than a gigabyte", path);
-    bool fine = !errno;
+    else if (output->full)
+        cli_error(call->command, "%s is no price list: it has more than %d MB", standard ? "standard input" : path,
+                  CLI_BYTES_MOST >> 20);
+    bool fine = !errno && !output->full;
     if (file && !standard)
         fclose(file);
     return fine;
@@ -202,7 +102,7 @@ static void report_json(const pc_cloud_update_report *r, const char *path)
 }
 
 /* Into the catalogue and to the disk. */
-static int take(const cli_call *call, pc_cloud *cloud, const bytes *list, const char *name)
+static int take(const cli_call *call, pc_cloud *cloud, const cli_bytes *list, const char *name)
 {
     const update_settings *s = call->settings;
     pc_cloud_update_report r;
@@ -233,18 +133,12 @@ static pc_cloud *open_to_update(const cli_call *call)
     return cloud;
 }
 
-static bool is_region(const char *name)
-{
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return !name[n] && n > 6 && n < 32 && strchr(name, '-') && name[n - 1] >= '1' && name[n - 1] <= '9';
-}
-
 static int run(const cli_call *call)
 {
     const update_settings *s = call->settings;
     const char *file = call->line->values[0], *words[COMMAND_WORDS];
     char filter[128];
-    if (!is_region(s->cloud.region)) {
+    if (!pc_cloud_is_region(s->cloud.region)) {
         cli_error(call->command, "--region %s: must be a region of AWS, such as us-east-1 or eu-central-1",
                   s->cloud.region);
         return CLI_WRONG_USAGE;
@@ -255,9 +149,13 @@ static int run(const cli_call *call)
         return CLI_FINE;
     }
     pc_cloud *cloud = open_to_update(call);
-    bytes list = {0};
+    cli_bytes list = {0};
     int status = CLI_FAILED;
-    if (cloud && (file ? read_file(call, file, &list) : run_aws(call, words, &list)))
+    if (cloud && file)
+        status = read_file(call, file, &list) ? CLI_FINE : CLI_FAILED;
+    else if (cloud)
+        status = cli_run_aws(call, words, s->limit, &list);
+    if (status == CLI_FINE)
         status = take(call, cloud, &list, !file ? "aws" : !strcmp(file, "-") ? "standard input" : file);
     free(list.data);
     pc_cloud_free(cloud);
@@ -269,6 +167,8 @@ static const cli_option options[] = {
      .help = "Print the aws command that gets the list, and run nothing"},
     {"dry-run", 'n', CLI_FLAG, offsetof(update_settings, dry), NULL, NULL,
      .help = "Say what would change, write nothing"},
+    {"timeout", 0, CLI_FLOAT, offsetof(update_settings, limit), "300", "S", .help = "How long aws may take", .min = 0,
+     .max = 86400, .above = true},
     CLI_CLOUD_SHARED,
     {0},
 };
@@ -292,10 +192,11 @@ const cli_command cli_cloud_update = {
     .summary = "Renew the prices from AWS's price list",
     .description =
         "Runs `aws pricing get-products` with your account (pricing:GetProducts is the right it needs), or reads what "
-        "it "
-        "wrote, and puts the prices of one region into a catalogue of your own, in $XDG_DATA_HOME/paracord/cloud.txt "
-        "(~/.local/share/...). It is written whole or not at all. That catalogue counts from then on, until a Paracord "
-        "with newer prices is installed. A price that the list does not have stays as it was, with its date.",
+        "it wrote, and puts the prices of one region into a catalogue of your own, in "
+        "$XDG_DATA_HOME/paracord/cloud.txt "
+        "(~/.local/share/...). It is written whole or not at all. Of each price the newer counts from then on, that "
+        "one "
+        "or the built-in one. A price that the list does not have stays as it was, with its date.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -106,14 +106,29 @@ int cli_finish(const cli_command *command, int status)
     return status ? status : CLI_FAILED;
 }
 
+/* ": list, pick, cost" where others have its name and one more word; else "". */
+static char *sub_commands(const cli_command *command, char *text, size_t n)
+{
+    size_t length = 0, name = strlen(command->name);
+    text[0] = 0;
+    for (int i = 0; cli_commands[i] && length < n; i++)
+        if (!strncmp(cli_commands[i]->name, command->name, name) && cli_commands[i]->name[name] == ' ')
+            length += (size_t)snprintf(text + length, n - length, "%s%s", length ? ", " : ": ",
+                                       cli_commands[i]->name + name + 1);
+    return text;
+}
+
 static int parse_and_run(const cli_command *command, int argc, char **argv, void *settings, cli_line *line)
 {
     char message[CLI_MESSAGE_MAX];
     if (!cli_parse(command->options, command->arguments, argc, argv, settings, line, message)) {
-        char usage[256] = "";
-        if (line->miscounted)
+        char usage[256] = "", names[256] = "";
+        if (line->miscounted) {
             cli_usage(command, usage, sizeof usage);
-        cli_error(command, "%s%s%s", message, usage[0] ? "; usage: paracord " : "", usage);
+            if (!line->count && !command->settings_size)
+                sub_commands(command, names, sizeof names);
+        }
+        cli_error(command, "%s%s%s%s", message, names, usage[0] ? "; usage: paracord " : "", usage);
         return CLI_WRONG_USAGE;
     }
     if (line->help) {

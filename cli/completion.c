@@ -3,6 +3,33 @@
 
 #include <string.h>
 
+static int word(int count, const char *text)
+{
+    printf("%s%s", count ? " " : "", text);
+    return count + 1;
+}
+
+int cli_complete_argument(const cli_argument *argument)
+{
+    int count = 0;
+    for (const cli_choice *c = argument->choices; c && c->name; c++)
+        count = word(count, c->name);
+    for (int i = 0; argument->offer && argument->offer(i); i++)
+        count = word(count, argument->offer(i));
+    for (int i = 0; argument->complete == CLI_COMMANDS && cli_commands[i]; i++)
+        if (!strchr(cli_commands[i]->name, ' '))
+            count = word(count, cli_commands[i]->name);
+    return count;
+}
+
+int cli_complete_value(const cli_option *option)
+{
+    int count = 0;
+    for (const cli_choice *c = option->choices; c && c->name; c++)
+        count = word(count, c->name);
+    return count;
+}
+
 static int run(const cli_call *call)
 {
     static const struct {

@@ -43,10 +43,9 @@ static void value_case(const cli_command *command, const cli_option *o)
     fputs(") ", stdout);
     if (o->kind == CLI_PATH)
         fputs("_paracord_files -f; ", stdout);
-    if (o->kind == CLI_CHOICE) {
+    if (o->choices) {
         fputs("COMPREPLY=($(compgen -W \"", stdout);
-        for (const cli_choice *c = o->choices; c->name; c++)
-            printf("%s%s", c == o->choices ? "" : " ", c->name);
+        cli_complete_value(o);
         fputs("\" -- \"$cur\")); ", stdout);
     }
     puts("return ;;");
@@ -65,10 +64,8 @@ static void argument_words(const cli_command *command)
     const cli_argument *last = NULL;
     for (const cli_argument *a = command->arguments; a && a->metavar; a++) {
         last = a;
-        for (const cli_choice *c = a->choices; c && c->name; c++)
-            printf("%s ", c->name);
-        if (a->complete == CLI_COMMANDS)
-            command_names();
+        if (cli_complete_argument(a))
+            putchar(' ');
     }
     if (last && (last->complete == CLI_FILES || last->complete == CLI_FOLDERS))
         fputs(last == command->arguments && last->complete == CLI_FOLDERS ? "*folders" : "*files", stdout);

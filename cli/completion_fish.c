@@ -20,23 +20,17 @@ static void begin(const cli_command *command)
     printf("complete -c paracord -n '__paracord_is \"%s\"'", command->name);
 }
 
-static void words(const cli_choice *c)
-{
-    fputs(" -x -a '", stdout);
-    for (const char *joint = ""; c->name; c++, joint = " ")
-        printf("%s%s", joint, c->name);
-    fputc('\'', stdout);
-}
-
 static void option(const cli_command *command, const cli_option *o)
 {
     begin(command);
     printf(" -l %s", o->name);
     if (o->letter)
         printf(" -s %c", o->letter);
-    if (o->kind == CLI_CHOICE)
-        words(o->choices);
-    else if (o->kind != CLI_FLAG)
+    if (o->choices) {
+        fputs(" -x -a '", stdout);
+        cli_complete_value(o);
+        fputc('\'', stdout);
+    } else if (o->kind != CLI_FLAG)
         fputs(o->kind == CLI_PATH ? " -r -F" : " -x", stdout);
     fputs(" -d ", stdout);
     quoted(o->help);
@@ -52,15 +46,11 @@ static void argument(const cli_command *command, const cli_argument *a)
     begin(command);
     if (a->complete == CLI_FILES || a->complete == CLI_FOLDERS)
         fputs(" -F", stdout);
-    if (a->complete == CLI_COMMANDS) {
+    if (a->complete == CLI_COMMANDS || a->choices || a->offer) {
         fputs(" -x -a '", stdout);
-        for (int i = 0; cli_commands[i]; i++)
-            if (!strchr(cli_commands[i]->name, ' '))
-                printf("%s%s", i ? " " : "", cli_commands[i]->name);
+        cli_complete_argument(a);
         fputc('\'', stdout);
     }
-    if (a->choices)
-        words(a->choices);
     fputc('\n', stdout);
 }
 

@@ -13,23 +13,6 @@ static void quoted(const char *text)
     }
 }
 
-static void choices(const cli_choice *c)
-{
-    fputc('(', stdout);
-    for (const char *joint = ""; c->name; c++, joint = " ")
-        printf("%s%s", joint, c->name);
-    fputc(')', stdout);
-}
-
-static void commands(void)
-{
-    fputc('(', stdout);
-    for (int i = 0; cli_commands[i]; i++)
-        if (!strchr(cli_commands[i]->name, ' '))
-            printf("%s%s", i ? " " : "", cli_commands[i]->name);
-    fputc(')', stdout);
-}
-
 /* One spelling: '(-e --epochs)--epochs=[Passes over the pictures]:N:' */
 static void option_spec(const cli_option *o, const char *spelling)
 {
@@ -43,8 +26,11 @@ static void option_spec(const cli_option *o, const char *spelling)
         printf(":%s:", o->metavar);
         if (o->kind == CLI_PATH)
             fputs("_files", stdout);
-        if (o->kind == CLI_CHOICE)
-            choices(o->choices);
+        if (o->choices) {
+            putchar('(');
+            cli_complete_value(o);
+            putchar(')');
+        }
     }
     fputc('\'', stdout);
 }
@@ -73,10 +59,11 @@ static void argument_spec(const cli_argument *a)
         fputs("_files", stdout);
     if (a->complete == CLI_FOLDERS)
         fputs("_files -/", stdout);
-    if (a->complete == CLI_COMMANDS)
-        commands();
-    if (a->choices)
-        choices(a->choices);
+    if (a->complete == CLI_COMMANDS || a->choices || a->offer) {
+        putchar('(');
+        cli_complete_argument(a);
+        putchar(')');
+    }
     fputc('\'', stdout);
 }
 

@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 #include "signals.h"
 #include "text.h"
@@ -19,7 +18,7 @@ static void print_json(const pc_machine *machine, bool timed)
     fputs("\"machine\": ", stdout);
     if (pc_machine_json(machine, stdout) != PC_OK)
         pc_error_clear(); /* cli_finish says that the output cannot be written */
-    if (machine->live && !timed && !machine->hung) {
+    if (machine->live && !timed && cli_machine_awake(machine)) {
         fputs(", \"compute\": ", stdout);
         cli_compute_json();
     }
@@ -35,7 +34,7 @@ static void print_once(const devices_settings *settings, const pc_machine *machi
         cli_devices_csv(machine);
     } else {
         cli_devices_text(machine, settings->all);
-        if (machine->live && !machine->hung) /* what hangs must not be touched by this process */
+        if (machine->live && cli_machine_awake(machine))
             cli_compute_text();
     }
 }
@@ -48,9 +47,7 @@ static int stream(const cli_call *call, pc_machine *machine)
     if (settings->csv)
         cli_devices_csv_head();
     for (int i = 0; (settings->count == 0 || i < settings->count) && !cli_signal(); i++) {
-        struct timespec pause = {(time_t)settings->interval,
-                                 (long)((settings->interval - (double)(time_t)settings->interval) * 1e9)};
-        if (i && (nanosleep(&pause, NULL) || cli_signal()))
+        if (i && !cli_devices_pause(settings->interval))
             break;
         if (i && pc_machine_sample(machine) != PC_OK)
             return cli_failed(call->command);
@@ -67,10 +64,10 @@ static int stream(const cli_call *call, pc_machine *machine)
 static int show(const cli_call *call, pc_machine *machine)
 {
     const devices_settings *settings = call->settings;
-    if (settings->record) {
-        if (pc_machine_record(machine, settings->record) != PC_OK)
+    if (settings->from.record) {
+        if (pc_machine_record(machine, settings->from.record) != PC_OK)
             return cli_failed(call->command);
-        printf("What the probe read of this machine is in %s\n", settings->record);
+        printf("What the probe read of this machine is in %s\n", settings->from.record);
         return CLI_FINE;
     }
     if (!settings->watch) {
@@ -87,13 +84,7 @@ static int run(const cli_call *call)
         cli_error(call->command, "--json and --csv exclude each other");
         return CLI_WRONG_USAGE;
     }
-    pc_machine *machine = pc_machine_probe(&(pc_probe_options){
-        .root = settings->root, .timeout_ms = settings->timeout, .recording = settings->record != NULL});
-    if (!machine)
-        return cli_failed(call->command);
-    int status = show(call, machine);
-    pc_machine_free(machine);
-    return status;
+    return cli_with_machine(call, &settings->from, show);
 }
 
 static const cli_option options[] = {
@@ -108,12 +99,11 @@ static const cli_option options[] = {
      .min = 0.05, .max = 86400},
     {"count", 'n', CLI_INT, offsetof(devices_settings, count), "0", "N", .help = "Samples to take; 0: until Ctrl-C",
      .max = 1e9},
-    {"root", 0, CLI_PATH, offsetof(devices_settings, root), NULL, "PATH",
-     .help = "Look at the machine in this folder or recording instead of this one", .group = "Where from"},
-    {"record", 0, CLI_PATH, offsetof(devices_settings, record), NULL, "FILE",
+    CLI_MACHINE_ROOT(devices_settings),
+    {"record", 0, CLI_PATH, offsetof(devices_settings, from.record), NULL, "FILE",
      .help = "Write what is read of this machine to a file, for --root somewhere else"},
-    {"timeout", 0, CLI_INT, offsetof(devices_settings, timeout), "3000", "MS",
-     .help = "How long the driver may take to answer one call", .min = 10, .max = 600000},
+    CLI_MACHINE_WAKE(devices_settings),
+    CLI_MACHINE_TIMEOUT(devices_settings),
     {0},
 };
 

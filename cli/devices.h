@@ -5,12 +5,13 @@
 #include <paracord/probe.h>
 
 #include "command.h"
+#include "machine.h"
 
 typedef struct devices_settings {
     bool json, csv, all, watch;
     double interval;
-    int count, timeout;
-    const char *root, *record;
+    int count;
+    cli_machine_from from;
 } devices_settings;
 
 /* devices_text.c: for people; with `all` every fact, and of unknown ones the reason. */
@@ -24,6 +25,9 @@ void cli_compute_json(void);
 void cli_devices_csv_head(void);
 void cli_devices_csv(const pc_machine *machine);
 void cli_devices_time(char text[32]);
+
+/* devices_watch.c: wait for the next sample; false when a signal came. */
+bool cli_devices_pause(double seconds);
 
 /* devices_watch.c: the live view, until Ctrl-C or q, or for `count` samples (0: for ever); the exit status. */
 int cli_devices_watch(const cli_call *call, pc_machine *machine);

@@ -108,6 +108,8 @@ static void print_kernel(const pc_probe_device *d)
         add(&p, " (for it: %s)", d->modules.text);
     if (d->boot_display.known && d->boot_display.number != 0)
         add(&p, ", shows the console");
+    if (d->asleep)
+        add(&p, ", sleeps to save power (%s): --wake asks it all the same", text_or(&d->power_state, "suspended"));
     line("   Device", "%s", p.text);
     if (d->compute_capability.known)
         line("   Compute", "capability %s (%s)%s%s", d->compute_capability.text, text_or(&d->architecture, "?"),

@@ -5,13 +5,14 @@
 #include <paracord/doctor.h>
 
 #include "command.h"
+#include "machine.h"
 #include "peers.h"
 #include "text.h"
 
 typedef struct doctor_settings {
     bool json, peers, list;
-    const char *job, *root, *record;
-    int timeout;
+    const char *job;
+    cli_machine_from from;
 } doctor_settings;
 
 enum { PEERS_TEXT = 8192, REASON_MAX = 512 };
@@ -165,7 +166,7 @@ static int examine(const cli_call *call, pc_machine *m)
     bool nvidia = false;
     for (int i = 0; i < m->device_count; i++)
         nvidia |= m->devices[i].nvidia;
-    if (m->live && nvidia && !m->hung) { /* what hangs must not be touched by this process */
+    if (m->live && nvidia && cli_machine_awake(m)) {
         options.cuda_reason = pc_device_unavailable_reason(PC_CUDA, why, sizeof why);
         if (settings->peers && (options.job == PC_JOB_ANY || options.job == PC_JOB_TRAIN))
             copy_between_gpus(peers, sizeof peers);
@@ -175,7 +176,7 @@ static int examine(const cli_call *call, pc_machine *m)
     if (!d)
         return cli_failed(call->command);
     int status = d->wrong_count ? CLI_FAILED : CLI_FINE;
-    if (settings->record && pc_machine_record(m, settings->record) != PC_OK)
+    if (settings->from.record && pc_machine_record(m, settings->from.record) != PC_OK)
         status = cli_failed(call->command);
     else if (settings->json)
         print_json(d);
@@ -190,13 +191,7 @@ static int run(const cli_call *call)
     const doctor_settings *settings = call->settings;
     if (settings->list)
         return list_checks(job_of(settings->job));
-    pc_machine *machine = pc_machine_probe(&(pc_probe_options){
-        .root = settings->root, .timeout_ms = settings->timeout, .recording = settings->record != NULL});
-    if (!machine)
-        return cli_failed(call->command);
-    int status = examine(call, machine);
-    pc_machine_free(machine);
-    return status;
+    return cli_with_machine(call, &settings->from, examine);
 }
 
 static const cli_choice jobs[] = {
@@ -209,12 +204,11 @@ static const cli_option options[] = {
     {"peers", 0, CLI_FLAG, offsetof(doctor_settings, peers), "on", NULL,
      .help = "Copy between each two GPUs and compare what arrives"},
     {"list", 0, CLI_FLAG, offsetof(doctor_settings, list), NULL, NULL, .help = "List the checks, and make none"},
-    {"root", 0, CLI_PATH, offsetof(doctor_settings, root), NULL, "PATH",
-     .help = "Examine the machine in this folder or recording instead of this one", .group = "Where from"},
-    {"record", 0, CLI_PATH, offsetof(doctor_settings, record), NULL, "FILE",
+    CLI_MACHINE_ROOT(doctor_settings),
+    {"record", 0, CLI_PATH, offsetof(doctor_settings, from.record), NULL, "FILE",
      .help = "Also write what is read of this machine to a file, for --root somewhere else"},
-    {"timeout", 0, CLI_INT, offsetof(doctor_settings, timeout), "3000", "MS",
-     .help = "How long the driver may take to answer one call", .min = 10, .max = 600000},
+    CLI_MACHINE_WAKE(doctor_settings),
+    CLI_MACHINE_TIMEOUT(doctor_settings),
     {0},
 };
 

@@ -4,7 +4,7 @@
 
 #include <paracord/train.h>
 
-#include "command.h"
+#include "program.h"
 #include "signals.h"
 #include "text.h"
 #include "watch.h"
@@ -120,8 +120,8 @@ static int run(const cli_call *call)
 static const cli_option options[] = {
     {"batch", 'b', CLI_INT, offsetof(eval_settings, batch), "32", "N", .help = "Pictures per step", .min = 1,
      .max = 65536},
-    {"device", 'd', CLI_TEXT, offsetof(eval_settings, device), "auto", "DEVICE",
-     .help = "Where to compute: cpu, cuda, cuda:1; auto takes the fastest there is"},
+    {"device", 'd', CLI_TEXT, offsetof(eval_settings, device), "auto", "DEVICE", .help = CLI_DEVICE_HELP,
+     .choices = cli_program_devices},
     {"json", 0, CLI_FLAG, offsetof(eval_settings, json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},
 };

@@ -1,6 +1,8 @@
 /* ladder.c: add --ladder and matmul --ladder: every rung timed, compared with the library's result, and explained. */
 #include "ladder.h"
 
+#include "ladder_blas.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -9,14 +11,25 @@
 
 #include "text.h"
 
+enum { RUNGS_MAX = 16 };
+
+typedef struct result {
+    char name[48], why[160];
+    double seconds; /* NaN: not there; `why` says why */
+    double work, apart;
+    int64_t size;
+} result;
+
 typedef struct ladder {
     cli_program *p;
     pc_ladder which;
     int rung;
     pc_tensor *a, *b, *c, *best; /* best: the library's result */
     double limit;                /* of the device, in units of work a second */
-    const char *unit;
-    int printed;
+    const char *unit, *origin;   /* where the limit is from */
+    result results[RUNGS_MAX];
+    int count;
+    cli_blas blas;
 } ladder;
 
 static bool climb(void *context)
@@ -41,6 +54,13 @@ static bool copy(void *context)
     return pc_copy(l->c, l->a) == PC_OK;
 }
 
+static bool read_all(void *context)
+{
+    pc_tensor *sum = pc_sum(((ladder *)context)->a);
+    pc_tensor_free(sum);
+    return sum != NULL;
+}
+
 static bool multiply_adds(void *context)
 {
     return pc_ladder_fma(context, 4096) == PC_OK;
@@ -59,13 +79,15 @@ static bool best_time(const ladder *l, cli_body body, void *context, double *bes
     return true;
 }
 
-/* The sum's limit: bytes a second of a copy. */
-static bool copy_rate(ladder *l)
+/* The sum's limit: bytes a second of a copy, or of reading alone. */
+static bool memory_rate(ladder *l)
 {
-    double seconds;
-    if (!best_time(l, copy, l, &seconds))
+    double copying, reading;
+    if (!best_time(l, copy, l, &copying) || !best_time(l, read_all, l, &reading))
         return false;
-    l->limit = 8 * (double)pc_tensor_count(l->a) / seconds;
+    const double n = (double)pc_tensor_count(l->a);
+    l->limit = fmax(8 * n / copying, 4 * n / reading);
+    l->origin = 2 * reading > copying ? "what a copy reaches here" : "what reading reaches here";
     return true;
 }
 
@@ -78,6 +100,7 @@ static bool fma_rate(ladder *l)
     const bool fine = x && multiply_adds(x) && best_time(l, multiply_adds, x, &seconds);
     pc_tensor_free(x);
     l->limit = 2.0 * 4096 * (double)n / seconds;
+    l->origin = "what multiply-adds alone reach here";
     return fine;
 }
 
@@ -100,32 +123,13 @@ static double difference(pc_tensor *a, pc_tensor *b)
     return apart;
 }
 
-static void print_rung(ladder *l, const char *name, const char *why, double seconds, double apart)
+static void keep(ladder *l, const pc_tensor *c, const char *name, const char *why, double seconds, double apart)
 {
-    char time[32], rate[32];
-    const double share = work_of(l, l->c) / seconds / l->limit;
-    if (l->p->json) {
-        printf("%s{\"rung\": ", l->printed++ ? ", " : "");
-        cli_json_text(stdout, name);
-        fputs(", \"seconds\": ", stdout);
-        cli_json_number(stdout, seconds);
-        printf(", \"size\": %lld, \"rate\": ",
-               (long long)(l->which == PC_LADDER_ADD ? pc_tensor_count(l->c) : pc_tensor_size(l->c, 0)));
-        cli_json_number(stdout, work_of(l, l->c) / seconds);
-        fputs(", \"share\": ", stdout);
-        cli_json_number(stdout, share);
-        fputs(", \"difference\": ", stdout);
-        cli_json_number(stdout, apart);
-        fputs(", \"why\": ", stdout);
-        cli_json_text(stdout, why);
-        putchar('}');
-        return;
-    }
-    printf("%-24s %10s %14s %6.1f%%\n    ", name, cli_seconds(seconds, time),
-           cli_rate(work_of(l, l->c), seconds, l->unit, rate), 100 * share);
-    cli_wrap(stdout, why, 4, 4, cli_width(stdout));
-    putchar('\n');
-    fflush(stdout);
+    result *r = &l->results[l->count < RUNGS_MAX - 1 ? l->count++ : l->count];
+    *r = (result){.seconds = seconds, .work = work_of(l, c), .apart = apart};
+    r->size = l->which == PC_LADDER_ADD ? pc_tensor_count(c) : pc_tensor_size(c, 0);
+    snprintf(r->name, sizeof r->name, "%s", name);
+    snprintf(r->why, sizeof r->why, "%s", why);
 }
 
 /* Tensors for a size; the library's result for it. */
@@ -147,29 +151,33 @@ static void drop(ladder *l)
     l->a = l->b = l->c = l->best = NULL;
 }
 
+/* The device's time for `body`, which computes l->c; kept when its result is the library's. */
+static bool run_body(ladder *l, cli_body body, const char *name, const char *why)
+{
+    double seconds;
+    if (pc_fill(l->c, NAN) != PC_OK || !body(l) || !cli_program_steady(l->p->device, body, l, &seconds))
+        return false;
+    const double apart = difference(l->best, l->c);
+    if (!(apart < 1e-5) && !pc_failed())
+        return pc_fail(PC_ERR_STATE, "the rung \"%s\" computes something else than the library", name) == PC_OK;
+    keep(l, l->c, name, why, seconds, apart);
+    return !pc_failed();
+}
+
 /* A rung that is too slow for `size` gets a smaller one: rates can be compared all the same. */
 static bool run_rung(ladder *l, const pc_rung *rung, int64_t size)
 {
-    double seconds, apart = NAN;
-    ladder small = *l; /* with tensors of its own where it shrinks */
-    const bool shrink = rung->most && size > rung->most;
-    if (shrink)
-        small.a = small.b = small.c = small.best = NULL;
-    if (shrink && !make(&small, rung->most)) {
-        drop(&small);
-        return false;
-    }
-    bool fine = pc_fill(small.c, NAN) == PC_OK && climb(&small);
-    fine = fine && cli_program_steady(l->p->device, climb, &small, &seconds);
-    apart = fine ? difference(small.best, small.c) : NAN;
-    if (fine && !(apart < 1e-5))
-        fine = pc_fail(PC_ERR_STATE, "the rung \"%s\" computes something else than the library", rung->name) == PC_OK;
-    if (fine)
-        print_rung(&small, rung->name, rung->why, seconds, apart);
-    l->printed = small.printed;
-    if (shrink)
-        drop(&small);
-    return fine && !pc_failed();
+    if (!rung->most || size <= rung->most)
+        return run_body(l, climb, rung->name, rung->why);
+    ladder large = *l;
+    l->a = l->b = l->c = l->best = NULL;
+    const bool fine = make(l, rung->most) && run_body(l, climb, rung->name, rung->why);
+    drop(l);
+    l->a = large.a;
+    l->b = large.b;
+    l->c = large.c;
+    l->best = large.best;
+    return fine;
 }
 
 static bool run_library(ladder *l)
@@ -178,55 +186,139 @@ static bool run_library(ladder *l)
     const bool tensor_units = l->which == PC_LADDER_MATMUL && l->p->device.type == PC_CUDA;
     if (!cli_program_steady(l->p->device, library, l, &seconds))
         return false;
-    print_rung(l, "the library", l->which == PC_LADDER_ADD ? "what pc_add does" : "what pc_matmul does", seconds, 0);
+    keep(l, l->c, "the library",
+         l->which == PC_LADDER_MATMUL ? "what pc_matmul does"
+         : l->p->device.type == PC_CUDA
+             ? "what pc_add does"
+             : "what pc_add does: its result goes through the caches, for whoever reads it next",
+         seconds, 0);
     if (!tensor_units)
         return true;
     const pc_precision before = pc_matmul_precision_set(PC_PRECISION_TF32);
     const bool fine = library(l) && cli_program_steady(l->p->device, library, l, &seconds);
     (void)pc_matmul_precision_set(before);
     if (fine)
-        print_rung(l, "the library in TF32", "matrix units, which take factors of three digits", seconds, NAN);
+        keep(l, l->c, "the library in TF32", "matrix units, which take factors of three digits", seconds, NAN);
     return fine;
 }
 
-static void print_head(const ladder *l, int64_t size, const char *limit)
+static bool multiply_by_blas(void *context)
+{
+    ladder *l = context;
+    const float *a = pc_data(l->a), *b = pc_data(l->b);
+    float *c = pc_data(l->c);
+    if (!a || !b || !c)
+        return false;
+    cli_blas_multiply(&l->blas, (int)pc_tensor_size(l->c, 0), a, b, c);
+    return true;
+}
+
+/* Beside the library, another one, where it is installed; the last, since its threads go on waiting for work. */
+static bool run_blas(ladder *l)
+{
+    if (l->which != PC_LADDER_MATMUL || l->p->device.type != PC_CPU)
+        return true;
+    if (!l->best || !cli_blas_open(&l->blas)) {
+        keep(l, l->c, "BLAS", CLI_BLAS_MISSING, NAN, NAN);
+        return true;
+    }
+    return run_body(l, multiply_by_blas, "BLAS", l->blas.name);
+}
+
+/* --- the report --- */
+
+static void print_json(const ladder *l)
+{
+    char name[PC_DEVICE_NAME_MAX];
+    printf("{\"program\": \"%s\", \"device\": \"%s\", \"size\": %lld, \"limit\": ",
+           l->which == PC_LADDER_ADD ? "add" : "matmul", pc_device_name(l->p->device, name),
+           (long long)(l->which == PC_LADDER_ADD ? pc_tensor_count(l->c) : pc_tensor_size(l->c, 0)));
+    cli_json_number(stdout, l->limit);
+    fputs(", \"limit_origin\": ", stdout);
+    cli_json_text(stdout, l->origin);
+    fputs(", \"rungs\": [", stdout);
+    for (int i = 0; i < l->count; i++) {
+        const result *r = &l->results[i];
+        printf("%s{\"rung\": ", i ? ", " : "");
+        cli_json_text(stdout, r->name);
+        fputs(", \"seconds\": ", stdout);
+        cli_json_number(stdout, r->seconds);
+        printf(", \"size\": %lld, \"rate\": ", (long long)r->size);
+        cli_json_number(stdout, r->work / r->seconds);
+        fputs(", \"share\": ", stdout);
+        cli_json_number(stdout, r->work / r->seconds / l->limit);
+        fputs(", \"difference\": ", stdout);
+        cli_json_number(stdout, r->apart);
+        fputs(", \"why\": ", stdout);
+        cli_json_text(stdout, r->why);
+        putchar('}');
+    }
+    puts("]}");
+}
+
+static void print_rung(const ladder *l, const result *r, int64_t size)
+{
+    char time[32], rate[32];
+    if (isnan(r->seconds))
+        printf("%-24s %10s", r->name, "-");
+    else
+        printf("%-24s %10s %14s %6.1f%%", r->name, cli_seconds(r->seconds, time),
+               cli_rate(r->work, r->seconds, l->unit, rate), 100 * r->work / r->seconds / l->limit);
+    char why[256];
+    if (r->size == size)
+        snprintf(why, sizeof why, "%s", r->why);
+    else
+        snprintf(why, sizeof why, "%s (so slow that it got %lld %s)", r->why, (long long)r->size,
+                 l->which == PC_LADDER_ADD ? "elements" : "rows and columns");
+    printf("\n    ");
+    cli_wrap(stdout, why, 4, 4, cli_width(stdout));
+    putchar('\n');
+}
+
+static void print_text(const ladder *l)
 {
     char name[PC_DEVICE_NAME_MAX], rate[32], n[32];
+    const int64_t size = pc_tensor_size(l->c, 0);
     pc_device_name(l->p->device, name);
-    cli_rate(l->limit, 1, l->unit, rate);
-    if (l->p->json) {
-        printf("{\"program\": \"%s\", \"device\": \"%s\", \"size\": %lld, \"limit\": ",
-               l->which == PC_LADDER_ADD ? "add" : "matmul", name, (long long)size);
-        cli_json_number(stdout, l->limit);
-        fputs(", \"rungs\": [", stdout);
-        return;
-    }
     if (l->which == PC_LADDER_ADD)
         printf("%s sums of float32 on %s", cli_thousands(size, n), name);
     else
         printf("%lld x %lld times %lld x %lld in float32 on %s", (long long)size, (long long)size, (long long)size,
                (long long)size, name);
-    printf("; share: of %s, %s\n\n", rate, limit);
+    printf("; share: of %s, %s\n\n", cli_rate(l->limit, 1, l->unit, rate), l->origin);
+    for (int i = 0; i < l->count; i++)
+        print_rung(l, &l->results[i], size);
 }
 
-static int finish(ladder *l, bool fine)
+/* What was measured is no limit where a rung in float32 goes beyond it. */
+static void raise_limit(ladder *l)
 {
-    drop(l);
-    if (fine && l->p->json)
-        puts("]}");
-    return fine ? CLI_FINE : cli_failed(l->p->command);
+    for (int i = 0; i < l->count; i++) {
+        const double rate = l->results[i].work / l->results[i].seconds;
+        if (rate > l->limit && !isnan(l->results[i].apart)) {
+            l->limit = rate;
+            l->origin = "the best here";
+        }
+    }
 }
 
-static int run(ladder *l, int64_t size, const char *limit, bool (*measure)(ladder *))
+static int run(ladder *l, int64_t size, bool (*measure)(ladder *))
 {
     const pc_rung *rungs;
     const int count = pc_ladder_rungs(l->which, l->p->device, &rungs);
     bool fine = make(l, size) && measure(l);
-    if (fine)
-        print_head(l, size, limit);
     for (l->rung = 0; fine && l->rung < count; l->rung++)
         fine = run_rung(l, &rungs[l->rung], size);
-    return finish(l, fine && run_library(l));
+    fine = fine && run_library(l) && run_blas(l);
+    if (fine) {
+        raise_limit(l);
+        if (l->p->json)
+            print_json(l);
+        else
+            print_text(l);
+    }
+    drop(l);
+    return fine ? CLI_FINE : cli_failed(l->p->command);
 }
 
 int cli_ladder_add(cli_program *p, int64_t size)
@@ -236,7 +328,7 @@ int cli_ladder_add(cli_program *p, int64_t size)
     size = size > 6 ? size : fitting;
     if (p->device.type != PC_CUDA && !cli_program_fits(p, 24 * (double)size, "take a smaller --size"))
         return CLI_FAILED;
-    return run(&l, size, "what a copy reaches here", copy_rate);
+    return run(&l, size, memory_rate);
 }
 
 int cli_ladder_matmul(cli_program *p, int64_t size)
@@ -245,5 +337,5 @@ int cli_ladder_matmul(cli_program *p, int64_t size)
     size = (size + 127) / 128 * 128;
     if (p->device.type != PC_CUDA && !cli_program_fits(p, 24 * (double)size * (double)size, "take a smaller --size"))
         return CLI_FAILED;
-    return run(&l, size, "what multiply-adds alone reach here", fma_rate);
+    return run(&l, size, fma_rate);
 }

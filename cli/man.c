@@ -198,7 +198,7 @@ static void overview_page(void)
 {
     char usage[256];
     title(NULL);
-    puts("paracord \\- train picture classifiers and see what there is to compute on\n"
+    puts("paracord \\- a GPU survival toolkit, and a trainer of picture classifiers\n"
          ".SH SYNOPSIS\n.B paracord\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n.SH DESCRIPTION");
     line(cli_about);
     puts(".SH COMMANDS");

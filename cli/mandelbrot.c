@@ -12,10 +12,9 @@
 /* The region that the options name. False: they contradict each other, told. */
 static bool find_region(cli_fractal *m, const cli_fractal_settings *s)
 {
-    const bool centred = s->centre[0] != 0 || s->centre[1] != 0 || s->zoom != 1;
-    const bool bounded = s->x[0] != s->x[1] || s->y[0] != s->y[1];
-    const double *x = bounded && s->x[0] != s->x[1] ? s->x : (const double[]){-2, 1};
-    const double *y = bounded && s->y[0] != s->y[1] ? s->y : (const double[]){-1, 1};
+    const double *x = s->x, *y = s->y;
+    const bool centred = s->centre[0] != -0.5 || s->centre[1] != 0 || s->zoom != 1;
+    const bool bounded = x[0] != -2 || x[1] != 1 || y[0] != -1 || y[1] != 1;
     if (centred && bounded) {
         cli_error(m->p.command, "--x and --y say where, and so do --centre and --zoom: give one or the other");
         return false;
@@ -153,9 +152,10 @@ static void print_json(const cli_fractal *m, const char *file)
 static void print_text(const cli_fractal *m)
 {
     char pixels[32];
-    printf("%s points, x %.10g to %.10g, y %.10g to %.10g, %d iterations in float64; ",
-           cli_thousands((int64_t)m->width * m->height, pixels), m->spec.x_min, m->spec.x_max, m->spec.y_min,
-           m->spec.y_max, m->spec.iterations);
+    const int64_t n = (int64_t)m->width * m->height;
+    printf("%s point%s, x %.10g to %.10g, y %.10g to %.10g, %d iteration%s in float64; ", cli_thousands(n, pixels),
+           n == 1 ? "" : "s", m->spec.x_min, m->spec.x_max, m->spec.y_min, m->spec.y_max, m->spec.iterations,
+           m->spec.iterations == 1 ? "" : "s");
     if (m->rows_checked == m->height)
         printf("all");
     else
@@ -167,10 +167,7 @@ static void print_text(const cli_fractal *m)
 static bool prepare(cli_fractal *m, const cli_fractal_settings *s)
 {
     const double bytes = (double)s->width * s->height * 12; /* counts, fractions, colours */
-    m->width = s->width;
-    m->height = s->height;
-    if (!find_region(m, s) || !is_fine_enough(m) ||
-        !cli_program_fits(&m->p, bytes, "take a smaller --width or --height"))
+    if (!cli_program_fits(&m->p, bytes, "take a smaller --width or --height"))
         return false;
     const pc_dtype dtype = s->iterations <= UINT8_MAX ? PC_U8 : PC_I32;
     m->host = cli_program_host(&m->p, PC_SHAPE(m->height, m->width), dtype, s->pinned);
@@ -187,6 +184,8 @@ static int run_all(cli_fractal *m, const cli_fractal_settings *s)
         return CLI_FAILED;
     if (s->frames > 0)
         return cli_mandelbrot_frames(m, s);
+    if (s->out && !cli_picture_may_write(m->p.command, s->out))
+        return CLI_FAILED;
     if (!work(m) || !check(m))
         return cli_failed(m->p.command);
     if ((s->out || s->view) && !cli_mandelbrot_picture(m, s, s->out))
@@ -204,12 +203,14 @@ static int run_all(cli_fractal *m, const cli_fractal_settings *s)
 static int run(const cli_call *call)
 {
     const cli_fractal_settings *s = call->settings;
-    cli_fractal m = {0};
+    cli_fractal m = {.p.command = call->command, .width = s->width, .height = s->height};
     if (s->frames > 0 && (!s->out || s->zoom <= 1)) {
         cli_error(call->command, "--frames %d: needs --out FILE for their names, and --zoom for where they lead",
                   s->frames);
         return CLI_WRONG_USAGE;
     }
+    if (!find_region(&m, s) || !is_fine_enough(&m))
+        return CLI_WRONG_USAGE;
     if (!cli_program_open(&m.p, call, s->device, s->json))
         return CLI_FAILED;
     const int status = run_all(&m, s);
@@ -225,20 +226,21 @@ static const cli_option options[] = {
     {"height", 'H', CLI_INT, AT(height), "1024", "PIXELS", .help = "Rows", .min = 1, .max = 65535},
     {"iterations", 'n', CLI_INT, AT(iterations), "20", "N",
      .help = "Steps after which a point counts as one of the set", .min = 1, .max = 1000000000},
-    {"x", 'x', CLI_PAIR, AT(x), NULL, "A,B", .help = "From where to where; -2,1 unless given", .min = -1e6, .max = 1e6},
-    {"y", 'y', CLI_PAIR, AT(y), NULL, "A,B", .help = "And upright; -1,1 unless given", .min = -1e6, .max = 1e6},
-    {"centre", 'c', CLI_PAIR, AT(centre), NULL, "X,Y", .help = "Instead: the point in the middle", .min = -1e6,
-     .max = 1e6},
-    {"zoom", 'z', CLI_FLOAT, AT(zoom), "1", "FACTOR", .help = "And how much larger than a width of 3", .min = 0,
+    {"x", 'x', CLI_PAIR, AT(x), "-2,1", "A,B", .help = "The plane from left to right", .min = -1e6, .max = 1e6},
+    {"y", 'y', CLI_PAIR, AT(y), "-1,1", "A,B", .help = "And from the top row down", .min = -1e6, .max = 1e6},
+    {"centre", 'c', CLI_PAIR, AT(centre), "-0.5,0", "X,Y", .help = "Instead of both: the point in the middle",
+     .min = -1e6, .max = 1e6},
+    {"zoom", 'z', CLI_FLOAT, AT(zoom), "1", "FACTOR", .help = "And how many times closer than a width of 3", .min = 0,
      .max = 1e15, .above = true},
     {"out", 'o', CLI_PATH, AT(out), NULL, "FILE", .help = "Write the picture, PNG or JPEG by the name's end",
      .group = "The picture"},
     {"view", 'v', CLI_FLAG, AT(view), NULL, NULL, .help = "Show the picture in the terminal"},
     {"palette", 'p', CLI_CHOICE, AT(palette), "fire", "NAME", .help = "Its colours", .choices = cli_palettes},
-    {"smooth", 's', CLI_FLAG, AT(smooth), "on", NULL, .help = "Colours that go over into each other"},
+    {"smooth", 's', CLI_FLAG, AT(smooth), "on", NULL, .help = "Colours without bands"},
     {"frames", 'f', CLI_INT, AT(frames), "0", "N",
      .help = "Write N pictures on the way to --zoom, numbered: FILE-0001.png and so on", .min = 0, .max = 9999},
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .group = "Running"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices,
+     .group = "Running"},
     {"pinned", 0, CLI_FLAG, AT(pinned), NULL, NULL, .help = CLI_PINNED_HELP},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},

@@ -62,6 +62,8 @@ int cli_mandelbrot_frames(cli_fractal *m, const cli_fractal_settings *s)
     m->counts = cli_program_room(&m->p, m->host);
     if (!m->counts)
         return cli_failed(m->p.command);
+    if (!cli_picture_may_write(m->p.command, numbered(s->out, 1, path, sizeof path)))
+        return CLI_FAILED;
     cli_signals_catch();
     const double start = cli_now();
     for (int i = 0; i < s->frames && !cli_signal(); i++) {

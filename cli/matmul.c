@@ -162,6 +162,7 @@ static int run(const cli_call *call)
         return CLI_FAILED;
     if (settings->ladder)
         return cli_ladder_matmul(&s.p, settings->size);
+    s.tf32 = s.tf32 && s.p.device.type == PC_CUDA;
     s.p.work = 2 * pow((double)s.n, 3);
     s.p.unit = "FLOP";
     if (!cli_program_fits(&s.p, 20 * pow((double)s.n, 2), "take a smaller --size"))
@@ -179,12 +180,16 @@ static int run(const cli_call *call)
 #define AT(member) offsetof(matmul_settings, member)
 
 static const cli_option options[] = {
-    {"size", 's', CLI_INT, AT(size), "1024", "N", .help = "Rows and columns of the matrices", .min = 1, .max = 65536},
+    {"size", 's', CLI_INT, AT(size), "1024", "N",
+     .help = "Rows and columns of the matrices; --ladder goes up to the next multiple of 128", .min = 1, .max = 65536},
     {"tf32", 0, CLI_FLAG, AT(tf32), NULL, NULL,
-     .help = "Let a GPU round the factors to TF32 for its matrix units: three digits, several times as fast"},
+     .help =
+         "Let a GPU round the factors to TF32 for its matrix units: three digits, several times as fast; other devices "
+         "stay with float32"},
     {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,
      .help = "Climb from the simplest kernel to the library's, a rung at a time"},
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .group = "Running"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices,
+     .group = "Running"},
     {"pinned", 0, CLI_FLAG, AT(pinned), NULL, NULL, .help = CLI_PINNED_HELP},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},

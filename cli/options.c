@@ -142,7 +142,10 @@ static bool enough_arguments(const parser *p)
         wanted += row->least;
         if (p->line->count < wanted) {
             p->line->miscounted = true;
-            return cli_wrong(p->message, "%s is missing", row->metavar);
+            char names[256] = "";
+            if (row->choices)
+                cli_list_choices(row->choices, names, sizeof names);
+            return cli_wrong(p->message, "%s is missing%s%s", row->metavar, *names ? ": " : "", names);
         }
     }
     return true;

@@ -36,7 +36,7 @@ typedef struct cli_option {
     const char *group;    /* begins a new heading in the help; NULL: goes on under the last one */
     double min, max;
     bool above;                /* min itself is not allowed */
-    const cli_choice *choices; /* ended by a NULL name */
+    const cli_choice *choices; /* ended by a NULL name; of a CLI_TEXT what shells offer, and anything is taken */
 } cli_option;
 
 /* What a shell offers for an argument. */
@@ -49,6 +49,8 @@ typedef struct cli_argument {
     int least, most; /* 1, 1 for one; 0, 1 for an optional one; 1, INT_MAX for one or more */
     cli_complete complete;
     const cli_choice *choices; /* NULL: anything */
+    const char *(*offer)(
+        int i); /* what a shell offers beside anything: the i-th word, until the next call; NULL: no more */
 } cli_argument;
 
 typedef struct cli_line {

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "whole.h"
 
 /* Colours from the edge of the picture (few steps) to the rim of the set. */
 enum { STOPS = 6 };
@@ -55,6 +58,17 @@ static float nearly_most(const float *counts, int64_t n, int most)
     for (; bin > 0 && left >= bins[bin]; bin--)
         left -= bins[bin];
     return (float)(bin + 1) * (float)most / BINS;
+}
+
+bool cli_picture_may_write(const cli_command *command, const char *path)
+{
+    static const char *const ends[] = {".png", ".jpg", ".jpeg"};
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+        if (!strcasecmp(dot, ends[i]))
+            return cli_may_write(command, path);
+    cli_error(command, "cannot write %s: pictures end in .jpg, .jpeg or .png", path);
+    return false;
 }
 
 bool cli_picture_make(const float *counts, int height, int width, int most, const char *palette, pc_image *picture)

@@ -10,7 +10,7 @@ enum {
     MODE_TRUECOLOR = 0,
     MODE_INDEXED_256 = 1,
     PIXEL_RGB8 = 8,
-    SYMBOLS = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 22
+    SYMBOLS = 1 << 0 | 1 << 3 | 1 << 7 /* spaces, blocks, quarters: sixths are boxes in most terminals' fonts */
 };
 
 typedef struct chafa {

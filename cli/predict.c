@@ -4,7 +4,7 @@
 
 #include <paracord/train.h>
 
-#include "command.h"
+#include "program.h"
 #include "signals.h"
 #include "text.h"
 
@@ -75,8 +75,8 @@ static int run(const cli_call *call)
 }
 
 static const cli_option options[] = {
-    {"device", 'd', CLI_TEXT, offsetof(predict_settings, device), "auto", "DEVICE",
-     .help = "Where to compute: cpu, cuda, cuda:1; auto takes the fastest there is"},
+    {"device", 'd', CLI_TEXT, offsetof(predict_settings, device), "auto", "DEVICE", .help = CLI_DEVICE_HELP,
+     .choices = cli_program_devices},
     {"json", 0, CLI_FLAG, offsetof(predict_settings, json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},
 };

@@ -12,6 +12,8 @@
 
 #include "text.h"
 
+const cli_choice cli_program_devices[] = {{"auto", NULL}, {"cpu", NULL}, {"cuda", NULL}, {"sim", NULL}, {0}};
+
 double cli_now(void)
 {
     struct timespec t;
@@ -34,23 +36,44 @@ bool cli_program_open(cli_program *p, const cli_call *call, const char *device, 
     return fine;
 }
 
-/* Bytes that programs can still get, as the kernel estimates; infinite where it does not say. */
-static double memory_left(void)
+/* The number behind `name` at the beginning of a line of the file; of a file of one number that one. NaN: none. */
+static double number_in(const char *path, const char *name)
 {
     char line[256];
-    double kilobytes = HUGE_VAL;
-    FILE *file = fopen("/proc/meminfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %lf kB", &kilobytes) == 1)
-            break;
+    double number = NAN;
+    FILE *file = fopen(path, "re");
+    while (file && isnan(number) && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name)) && sscanf(line + strlen(name), " %lf", &number) != 1)
+            number = NAN;
     if (file)
         fclose(file);
-    return kilobytes * 1024;
+    return number;
+}
+
+/* What a container may still take, of either version of control groups: files that are only kept can go. */
+static double memory_left_in(const char *most, const char *used, const char *details, const char *kept)
+{
+    const double limit = number_in(most, ""), files = number_in(details, kept);
+    const double left = limit - number_in(used, "") + (files > 0 ? files : 0);
+    return isnan(left) ? HUGE_VAL : left;
+}
+
+/* Bytes that this program can still get, as the kernel estimates; infinite where it does not say. */
+static double memory_left(void)
+{
+    const double machine = number_in("/proc/meminfo", "MemAvailable:") * 1024;
+    const double group = fmin(memory_left_in("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
+                                             "/sys/fs/cgroup/memory.stat", "inactive_file "),
+                              memory_left_in("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                             "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+                                             "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file "));
+    return fmax(0, fmin(isnan(machine) ? HUGE_VAL : machine, group));
 }
 
 bool cli_program_fits(const cli_program *p, double bytes, const char *way_out)
 {
     const double left = memory_left();
+    bytes *= p->device.type == PC_SIM ? 1.75 : 1; /* the device's memory is the host's, too */
     if (bytes <= left)
         return true;
     cli_error(p->command, "this takes %.1f GB of memory and %.1f GB are left; %s", bytes * 1e-9, left * 1e-9, way_out);
@@ -132,15 +155,18 @@ bool cli_program_steady(pc_device device, cli_body body, void *context, double *
     double times[BATCHES];
     if (!batch(device, body, context, 1, &times[0]))
         return false;
+    if (times[0] > 1) { /* long enough by itself */
+        *seconds = times[0];
+        return true;
+    }
     const int calls = times[0] > 0 ? (int)fmin(MOST, ceil(enough / times[0])) : MOST;
-    const int batches = times[0] > 1 ? 1 : BATCHES; /* long enough by itself */
-    for (int i = 0; i < batches; i++) {
+    for (int i = 0; i < BATCHES; i++) {
         if (!batch(device, body, context, calls, &times[i]))
             return false;
         times[i] /= calls;
     }
-    qsort(times, (size_t)batches, sizeof *times, by_size);
-    *seconds = times[batches / 2];
+    qsort(times, BATCHES, sizeof *times, by_size);
+    *seconds = times[BATCHES / 2];
     return true;
 }
 

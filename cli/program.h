@@ -58,7 +58,8 @@ int cli_program_verdict(const cli_program *p, int64_t wrong, int64_t n);
 char *cli_seconds(double seconds, char text[32]);
 char *cli_rate(double amount, double seconds, const char *unit, char text[32]);
 
-/* The help of the options that all programs have. */
+/* The options that all programs have: their help, and the devices that shells offer. */
+extern const cli_choice cli_program_devices[];
 #define CLI_DEVICE_HELP "Where to compute: cpu, cuda, cuda:1, sim:0; auto takes the fastest there is"
 #define CLI_PINNED_HELP "Keep the host's side in pinned memory, which devices copy by themselves"
 

@@ -99,8 +99,8 @@ static int report(saxpy *s)
         cli_program_report(&s->p);
         puts("}");
     } else {
-        printf("y = %g x + y, %s elements of float32, all compared with a plain loop: %s\n\n", s->a,
-               cli_thousands(s->n, n), wrong ? "WRONG" : "equal but for rounding");
+        printf("y = %g x + y, %s element%s of float32, all compared with a plain loop: %s\n\n", s->a,
+               cli_thousands(s->n, n), s->n == 1 ? "" : "s", wrong ? "WRONG" : "equal but for rounding");
         cli_program_report(&s->p);
     }
     return cli_program_verdict(&s->p, wrong, s->n);
@@ -130,14 +130,16 @@ static int run(const cli_call *call)
 static const cli_option options[] = {
     {"size", 's', CLI_INT, AT(size), "16777216", "N", .help = "Elements of x and y", .min = 0, .max = 2147483647},
     {"factor", 'a', CLI_FLOAT, AT(a), "2", "A", .help = "The factor a", .min = -1e6, .max = 1e6},
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .group = "Running"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices,
+     .group = "Running"},
     {"pinned", 0, CLI_FLAG, AT(pinned), NULL, NULL, .help = CLI_PINNED_HELP},
     {"json", 0, CLI_FLAG, AT(json), NULL, NULL, .help = "Print JSON, for programs"},
     {0},
 };
 
 static const cli_example examples[] = {
-    {"paracord saxpy --device cuda --pinned", "The same with faster copies"},
+    {"paracord saxpy", "On the fastest device"},
+    {"paracord saxpy --device cuda --pinned", "On a GPU, with the copies as fast as they get"},
     {0},
 };
 

@@ -45,11 +45,17 @@ static const cli_argument arguments[] = {
     {0},
 };
 
+static const cli_example examples[] = {
+    {"paracord show run/model.h5", "Look at what paracord train made, or at a file that Keras saved"},
+    {0},
+};
+
 const cli_command cli_show = {
     .name = "show",
     .summary = "Show a network's layers, shapes, parameters and size",
     .options = options,
     .arguments = arguments,
+    .examples = examples,
     .settings_size = sizeof(show_settings),
     .run = run,
 };

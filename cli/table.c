@@ -18,7 +18,8 @@ const cli_command *const cli_commands[] = {
 /* clang-format on */
 
 const char cli_about[] =
-    "Trains picture classifiers on folders of pictures, in plain C, and shows what there is to compute on.";
+    "A GPU survival toolkit: what is in this machine, is it healthy, how fast is it, what to rent where there is none; "
+    "first programs on a GPU; and training picture classifiers on folders of pictures.";
 
 const cli_example cli_first_run[] = {
     {"paracord pictures faces", "Draw cat and dog faces to practise on"},

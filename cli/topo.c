@@ -6,13 +6,13 @@
 #include <paracord/probe.h>
 
 #include "command.h"
+#include "machine.h"
 #include "peers.h"
 #include "text.h"
 
 typedef struct topo_settings {
     bool json, measure;
-    const char *root;
-    int timeout;
+    cli_machine_from from;
 } topo_settings;
 
 enum { PEERS_MAX = 16, WIDTH = 7 };
@@ -174,7 +174,7 @@ static void print_json(const pc_machine *m, const chosen *c, const pc_device *pe
     puts("]}");
 }
 
-static int show(const cli_call *call, const pc_machine *m)
+static int show(const cli_call *call, pc_machine *m)
 {
     const topo_settings *settings = call->settings;
     pc_device peers[PEERS_MAX];
@@ -212,27 +212,19 @@ static int show(const cli_call *call, const pc_machine *m)
 static int run(const cli_call *call)
 {
     const topo_settings *settings = call->settings;
-    if (settings->root && settings->measure) {
+    if (settings->from.root && settings->measure) {
         cli_error(call->command, "--measure is for this machine: leave out --root");
         return CLI_WRONG_USAGE;
     }
-    pc_machine *machine =
-        pc_machine_probe(&(pc_probe_options){.root = settings->root, .timeout_ms = settings->timeout});
-    if (!machine)
-        return cli_failed(call->command);
-    int status = show(call, machine);
-    pc_machine_free(machine);
-    return status;
+    return cli_with_machine(call, &settings->from, show);
 }
 
 static const cli_option options[] = {
     {"measure", 'm', CLI_FLAG, offsetof(topo_settings, measure), NULL, NULL,
      .help = "Measure copies between each two GPUs (or sim devices): bandwidth, latency, and whether the bytes arrive"},
     {"json", 0, CLI_FLAG, offsetof(topo_settings, json), NULL, NULL, .help = "Print JSON, for programs"},
-    {"root", 0, CLI_PATH, offsetof(topo_settings, root), NULL, "PATH",
-     .help = "Look at the machine in this folder or recording instead of this one"},
-    {"timeout", 0, CLI_INT, offsetof(topo_settings, timeout), "3000", "MS",
-     .help = "How long the driver may take to answer one call", .min = 10, .max = 600000},
+    CLI_MACHINE_ROOT(topo_settings),
+    CLI_MACHINE_TIMEOUT(topo_settings),
     {0},
 };
 

@@ -4,7 +4,7 @@
 
 #include <paracord/train.h>
 
-#include "command.h"
+#include "program.h"
 #include "signals.h"
 #include "text.h"
 #include "watch.h"
@@ -157,8 +157,7 @@ static const cli_option options[] = {
     {"out", 'o', CLI_PATH, AT(out), "run", "FOLDER", .help = "Where the network, the checkpoint and the report go",
      .group = "Run"},
     {"resume", 'r', CLI_FLAG, AT(resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
-    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE",
-     .help = "Where to compute: cpu, cuda, cuda:1; auto takes the fastest there is"},
+    {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
     {"threads", 'j', CLI_INT, AT(threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
     {0},
 };

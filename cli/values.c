@@ -26,8 +26,7 @@ bool cli_negatable(const cli_option *option)
     return option->kind == CLI_FLAG && option->fallback && !strcmp(option->fallback, "on");
 }
 
-/* "a, b or c" */
-static char *list_choices(const cli_choice *choices, char *text, size_t n)
+char *cli_list_choices(const cli_choice *choices, char *text, size_t n)
 {
     size_t length = 0;
     text[0] = 0;
@@ -42,7 +41,7 @@ char *cli_values(const cli_option *option, char *text, size_t n)
 {
     text[0] = 0;
     if (option->kind == CLI_CHOICE)
-        return list_choices(option->choices, text, n);
+        return cli_list_choices(option->choices, text, n);
     if (option->kind == CLI_SEED)
         snprintf(text, n, "a whole number, 0 or more");
     if (option->kind != CLI_INT && option->kind != CLI_FLOAT && option->kind != CLI_PAIR)
@@ -143,7 +142,7 @@ const char *cli_find_choice(const char *what, const cli_choice *choices, const c
         meant = cli_nearer(value, meant, choices[i].name);
     }
     cli_wrong(message, "%s %s: must be %s%s%s%s", what, *value ? value : "\"\"",
-              list_choices(choices, names, sizeof names), meant ? "; did you mean " : "", meant ? meant : "",
+              cli_list_choices(choices, names, sizeof names), meant ? "; did you mean " : "", meant ? meant : "",
               meant ? "?" : "");
     return NULL;
 }

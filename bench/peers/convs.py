@@ -1,7 +1,8 @@
 """bench/convs.c in PyTorch: cuDNN's convolutions of the same layers, without what ours do besides (bias and activation
 and pooling forward, their gradients backward), in the faster memory order, cuDNN's search on, as replays of a graph.
 
-Usage: convs.py [PROGRAM]: with bench.convs it is run too, and both stand in one table (above 1: ours is better).
+Usage: convs.py [PROGRAM]: with bench.convs it is run too, and all stand in one table: our kernels, cuDNN by our call
+with what ours do besides, PyTorch. Ratios are to our kernels: above 1 these are better.
 """
 import json
 import statistics
@@ -18,6 +19,11 @@ SHAPES = [
     ("two-conv.2", 31, 32, 64, 3, 1, 0, (32, 512)),
     ("plain-3x3", 56, 128, 128, 3, 1, 1, (32,)),
     ("plain-1x1", 56, 64, 256, 1, 1, 0, (32,)),
+    ("plain-64", 56, 64, 64, 3, 1, 1, (4, 32)),
+    ("plain-down", 56, 64, 128, 3, 2, 1, (32,)),
+    ("plain-256", 14, 256, 256, 3, 1, 1, (4, 32)),
+    ("plain-512", 7, 512, 512, 3, 1, 1, (32,)),
+    ("plain-1x1-1024", 14, 1024, 256, 1, 1, 0, (32,)),
     ("plain-5x5", 28, 32, 64, 5, 1, 2, (32,)),
     ("first-7x7", 224, 3, 64, 7, 2, 3, (32,)),
     ("narrow-3x3", 28, 1, 32, 3, 1, 0, (128,)),
@@ -73,14 +79,15 @@ if len(sys.argv) > 1:
     for line in subprocess.run(sys.argv[1:2], check=True, capture_output=True, text=True).stdout.splitlines():
         row = json.loads(line)
         ours[row["bench"].removeprefix("convs.")] = row["value"]
-print(f"{'piece, us':36} {'ours':>9} {'cuDNN':>9} {'ratio':>6}")
+nan = float("nan")
+print(f"{'piece, us':36} {'ours':>9} {'cuDNN':>9} {'ratio':>6} {'PyTorch':>9} {'ratio':>6}")
 torch.backends.cudnn.benchmark = True
 for *shape, batches in SHAPES:
     for batch in batches:
         for kind in ("f32", "tf32", "bf16"):
             for piece, peer in measure(*shape, batch, kind).items():
                 key = f"{shape[0]}.{batch}.{piece}.{kind}"
-                mine = ours.get(key)
-                print(f"{key:36} {mine or float('nan'):9.2f} {peer:9.2f} {peer / mine if mine else float('nan'):6.2f}",
+                mine, called = ours.get(key, nan), ours.get(f"{key}.cudnn", nan)
+                print(f"{key:36} {mine:9.2f} {called:9.2f} {called / mine:6.2f} {peer:9.2f} {peer / mine:6.2f}",
                       flush=True)
     torch.cuda.empty_cache()

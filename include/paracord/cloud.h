@@ -36,7 +36,7 @@ typedef enum pc_cloud_use {
 
 /* An accelerator. NaN: unknown. */
 typedef struct pc_cloud_gpu {
-    const char *name, *vendor; /* vendor: "nvidia", "amd", "aws" */
+    const char *name, *vendor; /* vendor: "nvidia", "amd", "aws", "intel" */
     int capability;            /* 89 is compute capability 8.9; 0: it runs no CUDA */
     double memory_gb;          /* of the name on the box */
     double f32, tf32, half;    /* TFLOP/s of its datasheet, without sparsity; 0: it has no such units */
@@ -47,10 +47,11 @@ typedef struct pc_cloud_gpu {
 typedef struct pc_cloud_family {
     const char *name; /* "g6e" */
     const pc_cloud_gpu *gpu;
-    const char *arch;  /* "x86_64", "arm64" */
-    int uses;          /* pc_cloud_use, or'ed */
-    const char *link;  /* between the accelerators of one machine: "nvlink", "pcie", "neuronlink", or NULL */
-    bool old;          /* a generation that is on its way out */
+    const char *arch; /* "x86_64", "arm64" */
+    int uses;         /* pc_cloud_use, or'ed */
+    const char *link; /* between the accelerators of one machine: "nvlink", "pcie", "neuronlink", "ethernet", or NULL */
+    bool old;         /* a generation that is on its way out */
+    bool blocks;      /* for hire by the block of days only: it has no price by the hour */
     const char *about; /* what it is for */
     const char *trap;  /* what it is taken for and is not; NULL: nothing known */
 } pc_cloud_family;
@@ -76,14 +77,15 @@ typedef struct pc_cloud_price {
     const pc_cloud_source *source;
 } pc_cloud_price;
 
-/* Read a catalogue: `path`, or (NULL) the user's own copy, which pc_cloud_update and pc_cloud_save made, or the one
- * that is built in where there is no such copy or it is older. NULL: PC_ERR_FILE, PC_ERR_FORMAT (the message names
+/* Read a catalogue: `path`, or (NULL) the one that is built in, with the prices of the user's own copy, which
+ * pc_cloud_update and pc_cloud_save made, where they are not older. NULL: PC_ERR_FILE, PC_ERR_FORMAT (the message names
  * file, line and fault), PC_ERR_MEMORY. The caller frees it. */
 PC_API PC_MUST_USE pc_cloud *pc_cloud_open(const char *path);
 PC_API PC_MUST_USE pc_cloud *pc_cloud_open_builtin(void);
 PC_API void pc_cloud_free(pc_cloud *cloud);
 
-/* "built in", or its file; the date of its newest prices. They live as long as the catalogue. */
+/* "built in", or its file, or the user's copy where a price is from that; the date of its newest prices. They live as
+ * long as the catalogue. */
 PC_API const char *pc_cloud_path(const pc_cloud *cloud);
 PC_API const char *pc_cloud_date(const pc_cloud *cloud);
 
@@ -101,6 +103,9 @@ PC_API const pc_cloud_gpu *pc_cloud_gpu_named(const pc_cloud *cloud, const char 
 PC_API PC_MUST_USE const pc_cloud_instance *pc_cloud_find(const pc_cloud *cloud, const char *name);
 PC_API PC_MUST_USE const pc_cloud_family *pc_cloud_find_family(const pc_cloud *cloud, const char *name);
 PC_API PC_MUST_USE pc_status pc_cloud_check_region(const pc_cloud *cloud, const char *region);
+
+/* Whether it is written as AWS writes regions ("us-east-1"), in a catalogue or not. */
+PC_API bool pc_cloud_is_region(const char *name);
 
 /* What an instance costs in a region of the catalogue (NULL: its first). usd is NaN where no price is known. */
 PC_API pc_cloud_price pc_cloud_price_of(const pc_cloud *cloud, const pc_cloud_instance *instance, const char *region);
@@ -196,6 +201,20 @@ typedef struct pc_cloud_job {
  * PC_ERR_DEVICE, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job);
 
+/* What an estimate assumes of every GPU: a step takes pass_seconds for each layer's pass, plus its flops at flops_share
+ * of the rate in float32 (narrow_share of it in convolutions to fewer than narrow_channels), plus its bytes at
+ * bytes_share of the memory's bandwidth; the host adds host_seconds for a picture. That fits what was measured on an
+ * H200; the step that it fits worst is off by a share of `worst`. */
+typedef struct pc_cloud_model {
+    double pass_seconds, flops_share, narrow_share, bytes_share, host_seconds, worst;
+    double billed_seconds; /* at least */
+    int narrow_channels;
+} pc_cloud_model;
+PC_API pc_cloud_model pc_cloud_estimate_model(void);
+
+/* Whether Paracord has code for it: NVIDIA's from compute capability 7.5 on. */
+PC_API bool pc_cloud_gpu_runs(const pc_cloud_gpu *gpu);
+
 /* Why there is no estimate for an instance. */
 typedef enum pc_cloud_reason {
     PC_CLOUD_ESTIMATED,
@@ -232,9 +251,9 @@ typedef struct pc_cloud_update_report {
 
 /* Take the prices of one region from what `aws pricing get-products --service-code AmazonEC2 ...` printed: Linux,
  * shared hardware, on demand; each with the day the list was published. All of them, or (on failure) none:
- * PC_ERR_FORMAT when it is no price list, has no price of any instance of the catalogue, has two prices for one
- * instance, or (region NULL) has several regions; PC_ERR_STATE when it is older than what it would replace;
- * PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` is used in messages. */
+ * PC_ERR_FORMAT when it is no price list, lacks its last page, has no price of any instance of the catalogue, has two
+ * prices for one instance, or (region NULL) has several regions; PC_ERR_STATE when it is older than what it would
+ * replace; PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` is used in messages. */
 PC_API PC_MUST_USE pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name,
                                              const char *region, pc_cloud_update_report *report);
 

@@ -59,6 +59,7 @@ typedef struct pc_fact {
     X(numa_node, NUMBER, false, "NUMA node")                                                                           \
     X(cpu_affinity, TEXT, false, "Nearest CPUs")                                                                       \
     X(iommu_group, NUMBER, false, "IOMMU group")                                                                       \
+    X(power_state, TEXT, false, "Power state")                                                                         \
     X(index_pci, NUMBER, false, "Index in PCI order")                                                                  \
     X(index_cuda, NUMBER, false, "Index in CUDA order")                                                                \
     X(minor, NUMBER, false, "Number of its device file")                                                               \
@@ -171,8 +172,10 @@ typedef struct pc_probe_link {
 typedef struct pc_probe_device {
 #define PC_PROBE_MEMBER(member, unit, changes, label) pc_fact member;
     PC_DEVICE_FACTS(PC_PROBE_MEMBER)
-    bool nvidia;          /* made by NVIDIA */
-    bool nvml;            /* the driver's library answered for it */
+    bool nvidia;     /* made by NVIDIA */
+    bool integrated; /* part of a system on a chip (Tegra): in no PCI tree, its address is a name of the kernel's */
+    bool asleep;     /* switched off until it is used; with .wake it is asked all the same */
+    bool nvml;       /* the driver's library answered for it */
     const char *bus_path; /* the bridges above it, "pci0000:00/0000:00:01.0/0000:01:00.0"; NULL: unknown */
     pc_fact processes_known;
     pc_probe_process *processes;
@@ -218,6 +221,7 @@ typedef struct pc_probe_options {
     int timeout_ms;      /* how long the driver's libraries may take to answer one call; 0: 3000 */
     bool without_driver; /* ask neither NVML nor CUDA */
     bool recording;      /* keep what is read, for pc_machine_record */
+    bool wake;           /* ask a GPU too that sleeps to save power, which wakes it */
     int reserved_;
 } pc_probe_options;
 

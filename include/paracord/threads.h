@@ -6,7 +6,8 @@
 
 PC_BEGIN
 
-/* Set the limit for the whole process; 0 means one thread per core that the process may run on (the default). */
+/* Set the limit for the whole process; 0 means one thread per core that the process may use (the default), by its
+ * affinity mask and, in a container, the quota of its control group. */
 PC_API void pc_set_threads(int n);
 
 /* The limit in force, at least 1. */

@@ -79,7 +79,10 @@ void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);
 /* Reserve the next step of the calling thread's generator. */
 pc_generator pc__generator_next(void);
 
-/* CPU cores this process may use (affinity mask), at least 1. */
+/* CPU cores this process may use, by its affinity mask and the quota of its control groups, at least 1. */
 int pc__cpu_count(void);
+
+/* That quota in cores, which need not be whole, as the files below the folder `root` have it; 0: there is no limit. */
+double pc__cpu_quota(const char *root);
 
 #endif

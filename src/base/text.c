@@ -1,9 +1,7 @@
-/* text.c: growing text, and small facts about the process. */
+/* text.c: growing text. */
 #include "base.h"
 
-#include <sched.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 static bool reserve(pc__text *text, size_t more)
 {
@@ -68,14 +66,6 @@ int pc__utf8_length(const char *text)
         point = point << 6 | (s[i] & 0x3f);
     }
     return point >= least[n] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? n : 0;
-}
-
-int pc__cpu_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return PC__MAX(1, CPU_COUNT(&set));
-    return (int)PC__MAX(1, sysconf(_SC_NPROCESSORS_ONLN)); /* more processors than a cpu_set_t has bits */
 }
 
 const char *pc_version(void)

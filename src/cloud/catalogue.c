@@ -64,8 +64,26 @@ pc_cloud *pc_cloud_open_builtin(void)
     return open_text("built in", text);
 }
 
-/* The user's copy unless the built-in one is newer; a copy that cannot be read is an error: what it says would be
- * missed in silence. */
+/* Takes both: the built-in machines with what the user's copy knows better, under the name of what the prices are of.
+ */
+static pc_cloud *merge(pc_cloud *builtin, pc_cloud *users)
+{
+    int taken;
+    pc_status status = pc__cloud_merge(builtin, users, &taken);
+    if (status == PC_OK && taken) {
+        char *path = builtin->path;
+        builtin->path = users->path;
+        users->path = path;
+    }
+    pc_cloud_free(users);
+    if (status == PC_OK)
+        return builtin;
+    pc_cloud_free(builtin);
+    return NULL;
+}
+
+/* The built-in one, with the user's own copy; a copy that cannot be read is an error: what it says would be missed in
+ * silence. */
 static pc_cloud *open_newest(void)
 {
     pc_cloud *builtin = pc_cloud_open_builtin();
@@ -87,9 +105,10 @@ static pc_cloud *open_newest(void)
                        error.message);
     }
     pc__free(path);
-    bool newer = users && strcmp(users->date, builtin->date) >= 0;
-    pc_cloud_free(!users || newer ? builtin : users);
-    return !users || newer ? users : builtin;
+    if (users)
+        return merge(builtin, users);
+    pc_cloud_free(builtin);
+    return NULL;
 }
 
 pc_cloud *pc_cloud_open(const char *path)

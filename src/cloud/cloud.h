@@ -34,14 +34,24 @@ struct pc_cloud {
 extern const char pc__cloud_builtin[];
 extern const size_t pc__cloud_builtin_size;
 
+/* The words of a catalogue, which NULL ends; bits of an int where there may be several. */
+extern const char *const pc__cloud_vendors[], *const pc__cloud_archs[], *const pc__cloud_uses[],
+                                                                            *const pc__cloud_sagemaker[];
+
 /* Cut cloud->text into rows and check them. PC_ERR_FORMAT names cloud->path, the line and the fault. */
 pc_status pc__cloud_read(pc_cloud *cloud);
 
-/* The first fault of a price ("is 0; ..."), or NULL. The same rule for files and updates. */
-const char *pc__cloud_price_fault(double usd);
+/* The first fault of an instance's price ("is 0, ..."), or NULL. The same rule for files and updates. */
+const char *pc__cloud_price_fault(double usd, const pc_cloud_instance *instance);
 
 /* Note a price; regions are listed in order of their first. Strings are borrowed. */
 pc_status pc__cloud_add_price(pc_cloud *cloud, const pc_cloud_instance *instance, pc_cloud_price price);
+
+/* The row of an instance's price in a region, or NULL. */
+pc__cloud_price *pc__cloud_row(pc_cloud *cloud, const pc_cloud_instance *instance, const char *region);
+
+/* Of each price of `other` that is known and not older, the same here; *taken says how many. Texts are copied. */
+pc_status pc__cloud_merge(pc_cloud *cloud, const pc_cloud *other, int *taken);
 
 /* A copy of a text that lives as long as the catalogue. */
 const char *pc__cloud_keep(pc_cloud *cloud, const char *text);

@@ -1,28 +1,39 @@
-/* estimate.c: from what a training asks and what a GPU's datasheet promises to hours and dollars.
- *
- * A step takes a fixed time for each layer's pass, plus its flops at a share of the GPU's rate in float32 (a far
- * smaller one in convolutions to few channels), plus its bytes at a share of its memory's bandwidth. The four constants
- * are what fits 24 kinds of step that were measured on an NVIDIA H200 (bench/cloud.c; docs/cloud.md says how far off
- * they are); that other GPUs reach the same shares is an assumption. */
+/* estimate.c: from what a training asks and what a GPU's datasheet promises to hours and dollars. */
 #include "cloud/cloud.h"
 #include "cloud/work.h"
 
 #include <math.h>
 
-#define PASS_SECONDS 6.5e-6
-#define FLOPS_SHARE 0.78
-#define NARROW_SHARE 0.075
-#define BYTES_SHARE 0.78
+/* What fits 24 kinds of step that were measured on an NVIDIA H200 (bench/cloud.c; docs/cloud.md has the table); that
+ * other GPUs reach the same shares is an assumption. Convolutions to few channels fill a part of the kernels' tiles. */
+const pc_cloud_model pc__cloud_model = {.pass_seconds = 6.5e-6,
+                                        .flops_share = 0.78,
+                                        .narrow_share = 0.075,
+                                        .bytes_share = 0.78,
+                                        .host_seconds = 0.4e-6,
+                                        .worst = 0.29,
+                                        .billed_seconds = 60,
+                                        .narrow_channels = 32};
 
 #define LOWEST_CAPABILITY 75 /* CUDA 13 has no code for older ones */
-#define BILLED_SECONDS 60.0  /* at least */
 #define ROOM_SHARE 0.9       /* of the memory; the driver has the rest */
+
+pc_cloud_model pc_cloud_estimate_model(void)
+{
+    return pc__cloud_model;
+}
+
+bool pc_cloud_gpu_runs(const pc_cloud_gpu *gpu)
+{
+    return gpu->capability >= LOWEST_CAPABILITY;
+}
 
 static double step_time(double flops, double narrow, double bytes, int passes, const pc_cloud_gpu *gpu)
 {
+    const pc_cloud_model *m = &pc__cloud_model;
     double wide = flops - narrow;
-    return passes * PASS_SECONDS + (wide / FLOPS_SHARE + narrow / NARROW_SHARE) / (gpu->f32 * 1e12) +
-           bytes / (gpu->bandwidth * 1e9 * BYTES_SHARE);
+    return passes * m->pass_seconds + (wide / m->flops_share + narrow / m->narrow_share) / (gpu->f32 * 1e12) +
+           bytes / (gpu->bandwidth * 1e9 * m->bytes_share);
 }
 
 /* Forward, back and the optimiser: each layer twice, and what is done once a step. */
@@ -41,7 +52,7 @@ static pc_cloud_reason reason_for(const pc_cloud_job *job, const pc_cloud_instan
 {
     const pc_cloud_gpu *gpu = instance->family->gpu;
     double need = 2 * job->batch * job->work.resident_bytes + 16.0 * (double)job->work.parameters;
-    if (gpu->capability < LOWEST_CAPABILITY)
+    if (!pc_cloud_gpu_runs(gpu))
         return PC_CLOUD_NO_CUDA;
     if (strcmp(instance->family->arch, "x86_64") != 0)
         return PC_CLOUD_OTHER_ARCH;
@@ -72,9 +83,9 @@ pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_
         return e;
     double step = pc__cloud_step_time(&job->work, gpu, job->batch) * job->correction;
     double look = pc__cloud_look_time(&job->work, gpu, job->batch) * job->correction;
-    fill(job, step / job->batch + PC__CLOUD_HOST_SECONDS, look / job->batch + PC__CLOUD_HOST_SECONDS, instance->vcpus,
-         &e);
-    e.usd = price.usd * fmax(e.seconds, BILLED_SECONDS) / 3600;
+    fill(job, step / job->batch + pc__cloud_model.host_seconds, look / job->batch + pc__cloud_model.host_seconds,
+         instance->vcpus, &e);
+    e.usd = price.usd * fmax(e.seconds, pc__cloud_model.billed_seconds) / 3600;
     return e;
 }
 
@@ -82,7 +93,7 @@ pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job)
 {
     pc_cloud_estimate e = {PC_CLOUD_ESTIMATED, NAN, NAN, NAN, NAN, NAN};
     bool gpu = !strncmp(job->device, "cuda", 4);
-    double host = gpu ? PC__CLOUD_HOST_SECONDS : job->augment / job->threads;
+    double host = gpu ? pc__cloud_model.host_seconds : job->augment / job->threads;
     /* forward alone takes about the share of the flops that it has */
     double look = job->work.train_flops > 0 ? job->work.infer_flops / job->work.train_flops : 1;
     fill(job, 1 / job->here + host, look / job->here, job->threads, &e);

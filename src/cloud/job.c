@@ -134,7 +134,7 @@ static pc_status take_known(const pc_cloud *cloud, const pc_cloud_plan *plan, pc
         return pc__fail(PC_ERR_UNSUPPORTED, "what was measured on %s says nothing of others: %s", gpu->name,
                         gpu->capability ? "the catalogue does not know its rates" : "it runs no CUDA");
     /* the host's part is in it; where it would be nearly all, the rate is taken as it is */
-    double step = job->batch / plan->known_rate, host = job->batch * PC__CLOUD_HOST_SECONDS;
+    double step = job->batch / plan->known_rate, host = job->batch * pc__cloud_model.host_seconds;
     job->gpu = gpu;
     job->correction = PC__MAX(step - host, step / 4) / modelled;
     return PC_OK;

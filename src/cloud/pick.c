@@ -61,33 +61,31 @@ static int in_order(const void *left, const void *right, void *context)
     return order ? order : strcmp(a->instance->name, b->instance->name);
 }
 
-/* NULL, or what is wrong with a name, which none of the rows has. */
+/* One of `there`, or "any"; NULL asks for nothing. */
 static pc_status check_name(const char *what, const char *name, const char *const *there)
 {
     pc__text list = {0};
-    for (int i = 0; name && there[i]; i++) {
+    if (!name || !strcmp(name, "any"))
+        return PC_OK;
+    for (int i = 0; there[i]; i++) {
         if (!strcmp(name, there[i])) {
             pc__text_free(&list);
             return PC_OK;
         }
-        pc__text_add(&list, "%s%s", i ? ", " : "", there[i]);
+        pc__text_add(&list, "%s, ", there[i]);
     }
-    if (!name)
-        return PC_OK;
-    pc_status status = pc__fail(PC_ERR_ARGUMENT, "there is no %s \"%.40s\"; there are %s", what, name,
-                                list.failed ? "..." : list.data);
+    pc_status status = pc__fail(PC_ERR_ARGUMENT, "there is no %s \"%.40s\"; there are %sany", what, name,
+                                list.failed ? "..., " : list.data);
     pc__text_free(&list);
     return status;
 }
 
 static pc_status check_wish(const pc_cloud *cloud, const pc_cloud_wish *wish)
 {
-    static const char *const vendors[] = {"nvidia", "amd", "aws", "any", NULL};
-    static const char *const archs[] = {"x86_64", "arm64", "any", NULL};
     if (!(wish->memory_gb >= 0) || wish->gpus < 0 || wish->vcpus < 0 || !(wish->budget >= 0))
         return pc__fail(PC_ERR_ARGUMENT, "a wish needs memory, accelerators, vCPUs and budget of 0 or more");
-    PC__TRY(check_name("vendor", wish->vendor, vendors));
-    PC__TRY(check_name("architecture", wish->arch, archs));
+    PC__TRY(check_name("vendor", wish->vendor, pc__cloud_vendors));
+    PC__TRY(check_name("architecture", wish->arch, pc__cloud_archs));
     return pc_cloud_check_region(cloud, wish->region);
 }
 

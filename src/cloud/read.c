@@ -9,6 +9,11 @@
 
 #define FIELDS 10
 
+const char *const pc__cloud_vendors[] = {"nvidia", "amd", "aws", "intel", NULL};
+const char *const pc__cloud_archs[] = {"x86_64", "arm64", NULL};
+const char *const pc__cloud_uses[] = {"train", "infer", "graphics", NULL};
+const char *const pc__cloud_sagemaker[] = {"training", "hosting", "notebook", NULL};
+
 typedef struct reader {
     pc_cloud *cloud;
     int line;
@@ -55,13 +60,25 @@ bool pc__cloud_is_date(const char *text)
     return !text[10] && month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-const char *pc__cloud_price_fault(double usd)
+bool pc_cloud_is_region(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return !name[n] && n > 6 && n < 32 && strchr(name, '-') && name[n - 1] >= '1' && name[n - 1] <= '9';
+}
+
+/* A vCPU-hour with its share of accelerators costs 4 to 75 cents: one that costs fractions of a cent or many dollars
+ * is of a second, of a month, or in cents. */
+#define LEAST_A_VCPU 0.005
+#define MOST_A_VCPU 5.0
+
+const char *pc__cloud_price_fault(double usd, const pc_cloud_instance *instance)
 {
     if (isnan(usd))
         return NULL;
     if (usd == 0)
         return "is 0, which is no price; ? is unknown";
-    return usd < 0.001 || usd > 100000 ? "is no price of an hour in US dollars" : NULL;
+    bool other = usd < LEAST_A_VCPU * instance->vcpus || usd > MOST_A_VCPU * instance->vcpus;
+    return other ? "is no price of an hour in US dollars" : NULL;
 }
 
 /* A number from least to most; `absent` for "-", where that is allowed (not NaN); NaN for "?". */
@@ -106,6 +123,14 @@ static pc_status words(const reader *r, int field, const char *what, const char 
         at += n + strspn(at + n, " ");
     }
     return PC_OK;
+}
+
+/* A field that must be one of the words. */
+static pc_status one_of(const reader *r, int field, const char *what, const char *const *names)
+{
+    int bits;
+    PC__TRY(words(r, field, what, names, &bits));
+    return bits && !strchr(r->field[field], ' ') ? PC_OK : wrong(r, "%s is \"%.40s\"", what, r->field[field]);
 }
 
 /* Where the name stands in an array of rows that begin with their names, or -1. */
@@ -160,6 +185,7 @@ static pc_status read_gpu(reader *r)
     pc_cloud_gpu g = {r->field[0], r->field[1], 0, 0, 0, 0, 0, 0, NULL};
     double capability;
     PC__TRY(fresh(r, PLACE(c, gpu, gpus, g.name)));
+    PC__TRY(one_of(r, 1, "the maker", pc__cloud_vendors));
     PC__TRY(number(r, 2, "the compute capability", 0, &capability));
     if (isnan(capability) || (capability > 0) != !strcmp(g.vendor, "nvidia"))
         return wrong(r, "NVIDIA's GPUs have a compute capability, and only they");
@@ -176,9 +202,6 @@ static pc_status read_gpu(reader *r)
     return PC_OK;
 }
 
-static const char *const use_names[] = {"train", "infer", "graphics", NULL};
-static const char *const sagemaker_names[] = {"training", "hosting", "notebook", NULL};
-
 static pc_status read_family(reader *r)
 {
     pc_cloud *c = r->cloud;
@@ -188,13 +211,13 @@ static pc_status read_family(reader *r)
     if (gpu < 0)
         return wrong(r, "there is no accelerator %.40s above", r->field[1]);
     f.gpu = &c->gpus[gpu];
-    if (strcmp(f.arch, "x86_64") != 0 && strcmp(f.arch, "arm64") != 0)
-        return wrong(r, "the CPU is \"%.40s\"; it must be x86_64 or arm64", f.arch);
-    PC__TRY(words(r, 3, "the uses", use_names, &f.uses));
+    PC__TRY(one_of(r, 2, "the CPU", pc__cloud_archs));
+    PC__TRY(words(r, 3, "the uses", pc__cloud_uses, &f.uses));
     f.link = strcmp(r->field[4], "-") != 0 ? r->field[4] : NULL;
     f.old = !strcmp(r->field[5], "old");
-    if (!f.old && strcmp(r->field[5], "current") != 0)
-        return wrong(r, "the generation is \"%.40s\"; it must be current or old", r->field[5]);
+    f.blocks = !strcmp(r->field[5], "block");
+    if (!f.old && !f.blocks && strcmp(r->field[5], "current") != 0)
+        return wrong(r, "the generation is \"%.40s\"; it must be current, old or block", r->field[5]);
     f.trap = strcmp(r->field[7], "-") != 0 ? r->field[7] : NULL;
     c->families[c->family_count++] = f;
     return PC_OK;
@@ -234,7 +257,7 @@ static pc_status read_instance(reader *r)
     PC__TRY(whole(r, 3, "the number of vCPUs", 1 << 16, &vcpus));
     i.vcpus = (int)vcpus;
     PC__TRY(whole(r, 4, "the memory of the host", 1 << 30, &i.host_mib));
-    PC__TRY(words(r, 5, "SageMaker", sagemaker_names, &i.sagemaker));
+    PC__TRY(words(r, 5, "SageMaker", pc__cloud_sagemaker, &i.sagemaker));
     i.memory_gb = i.family->gpu->memory_gb / i.parts;
     double least = (double)i.memory_mib * 1048576e-9 / 1.1, most = (double)i.memory_mib * 1048576e-9 * 1.05;
     if (i.memory_gb < least || i.memory_gb > most)
@@ -251,11 +274,13 @@ static pc_status read_price(reader *r)
     const pc_cloud_instance *instance = pc__cloud_instance(c, r->field[1], strlen(r->field[1]));
     if (!instance)
         return wrong(r, "there is no instance %.40s above", r->field[1]);
+    if (!pc_cloud_is_region(price.region))
+        return wrong(r, "\"%.40s\" is no region such as us-east-1", price.region);
     price.usd = NAN;
     if (strcmp(r->field[2], "?") != 0 && !pc__cloud_number(r->field[2], &price.usd))
         return wrong(r, "the price of %.40s is \"%.40s\"; it must be US dollars an hour, or ? for unknown", r->field[1],
                      r->field[2]);
-    const char *fault = pc__cloud_price_fault(price.usd);
+    const char *fault = pc__cloud_price_fault(price.usd, instance);
     if (fault)
         return wrong(r, "the price of %.40s %s", r->field[1], fault);
     if (!pc__cloud_is_date(price.date))

@@ -48,20 +48,21 @@ static void add_gpus(pc__text *out, const pc_cloud *c)
 
 static void add_machines(pc__text *out, const pc_cloud *c)
 {
-    static const char *const uses[] = {"train", "infer", "graphics", NULL};
-    static const char *const sagemaker[] = {"training", "hosting", "notebook", NULL};
     for (int i = 0; i < c->family_count; i++) {
         const pc_cloud_family *f = &c->families[i];
         pc__text_add(out, "family | %s | %s | %s | ", f->name, f->gpu->name, f->arch);
-        list(out, f->uses, uses);
-        pc__text_add(out, " | %s | %s | %s | %s\n", f->link ? f->link : "-", f->old ? "old" : "current", f->about,
-                     f->trap ? f->trap : "-");
+        list(out, f->uses, pc__cloud_uses);
+        pc__text_add(out, " | %s | %s | %s | %s\n", f->link ? f->link : "-",
+                     f->old      ? "old"
+                     : f->blocks ? "block"
+                                 : "current",
+                     f->about, f->trap ? f->trap : "-");
     }
     for (int i = 0; i < c->instance_count; i++) {
         const pc_cloud_instance *m = &c->instances[i];
         pc__text_add(out, "instance | %s | %s%d | %lld | %d | %lld | ", m->name, m->parts > 1 ? "1/" : "",
                      m->parts > 1 ? m->parts : m->gpus, (long long)m->memory_mib, m->vcpus, (long long)m->host_mib);
-        list(out, m->sagemaker, sagemaker);
+        list(out, m->sagemaker, pc__cloud_sagemaker);
         pc__text_add(out, "\n");
     }
 }

@@ -13,7 +13,8 @@ typedef struct update {
     const char *name;   /* of the list, for messages */
     const char *region; /* wanted; NULL: the only one there is */
     char found[40], date[16];
-    double *usd; /* by instance; 0: none yet */
+    char other[40]; /* the first region that is not wanted */
+    double *usd;    /* by instance; 0: none yet */
     int products, priced, zero;
     pc__text strangers;
 } update;
@@ -64,7 +65,7 @@ static double price_of(const cJSON *product)
 
 static pc_status note_region(update *u, const char *region)
 {
-    if (strlen(region) >= sizeof u->found || region[strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+    if (!pc_cloud_is_region(region))
         return pc__fail(PC_ERR_FORMAT, "%s: \"%.40s\" is no region such as us-east-1", u->name, region);
     if (*u->found && strcmp(u->found, region) != 0)
         return pc__fail(PC_ERR_FORMAT, "%s: it has prices of %s and of %.30s; name one with --region", u->name,
@@ -90,8 +91,13 @@ static pc_status take(update *u, const cJSON *product)
     if (!attributes)
         return wrong(u, "a product without attributes");
     u->products++;
-    if (!*type || !*region || !is_plain(attributes) || (u->region && strcmp(u->region, region) != 0))
+    if (!*type || !*region || !is_plain(attributes))
         return PC_OK;
+    if (u->region && strcmp(u->region, region) != 0) {
+        if (!*u->other && pc_cloud_is_region(region))
+            snprintf(u->other, sizeof u->other, "%s", region);
+        return PC_OK;
+    }
     double usd = price_of(product);
     const pc_cloud_instance *instance = pc__cloud_instance(u->cloud, type, strlen(type));
     if (!instance || isnan(usd)) {
@@ -103,7 +109,7 @@ static pc_status take(update *u, const cJSON *product)
         u->zero++;
         return PC_OK;
     }
-    const char *fault = pc__cloud_price_fault(usd);
+    const char *fault = pc__cloud_price_fault(usd, instance);
     if (fault)
         return pc__fail(PC_ERR_FORMAT, "%s: the price of %s %s", u->name, instance->name, fault);
     snprintf(day, sizeof day, "%.10s", published);
@@ -135,9 +141,36 @@ static pc_status take_all(update *u, const cJSON *root)
         cJSON_Delete(product);
         PC__TRY(status);
     }
+    return PC_OK;
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && strchr(" \t\r\n", *at) && *at)
+        at++;
+    return at;
+}
+
+/* One list, or its pages one behind the other, as --no-paginate gives them; the last names no next one. */
+static pc_status take_pages(update *u, const char *json, size_t n)
+{
+    const char *end = json + n, *at = skip_space(json, end);
+    bool more = true;
+    if (at == end)
+        return wrong(u, "it is empty");
+    for (; at < end; at = skip_space(at, end)) {
+        cJSON *page = cJSON_ParseWithLengthOpts(at, (size_t)(end - at), &at, false);
+        pc_status status = page ? take_all(u, page) : wrong(u, "it is no JSON, or cut off");
+        more = *text(page, "NextToken") != 0;
+        cJSON_Delete(page);
+        PC__TRY(status);
+    }
+    if (more)
+        return wrong(u, "it is one page of several, and the next is missing (NextToken)");
     if (!u->priced)
-        return pc__fail(PC_ERR_FORMAT, "%s: no price of an instance of the catalogue%s%s in its %d products", u->name,
-                        u->region ? " in " : "", u->region ? u->region : "", u->products);
+        return pc__fail(PC_ERR_FORMAT, "%s: no price of an instance of the catalogue%s%s in its %d products%s%s%s",
+                        u->name, u->region ? " in " : "", u->region ? u->region : "", u->products,
+                        *u->other ? "; it has prices of " : "", u->other, *u->other ? " (--region)" : "");
     return u->strangers.failed ? PC_ERR_MEMORY : PC_OK;
 }
 
@@ -162,18 +195,10 @@ static pc_status put_source(update *u, const pc_cloud_source **source)
     return PC_OK;
 }
 
-static pc__cloud_price *row_of(pc_cloud *c, const pc_cloud_instance *instance, const char *region)
-{
-    for (int i = 0; i < c->price_count; i++)
-        if (c->prices[i].instance == instance && !strcmp(c->prices[i].price.region, region))
-            return &c->prices[i];
-    return NULL;
-}
-
 static pc_status check_age(update *u)
 {
     for (int i = 0; i < u->cloud->instance_count; i++) {
-        const pc__cloud_price *row = row_of(u->cloud, &u->cloud->instances[i], u->found);
+        const pc__cloud_price *row = pc__cloud_row(u->cloud, &u->cloud->instances[i], u->found);
         if (u->usd[i] > 0 && row && strcmp(row->price.date, u->date) > 0)
             return pc__fail(PC_ERR_STATE, "%s is of %s, older than the price of %s in the catalogue, which is of %s",
                             u->name, u->date, u->cloud->instances[i].name, row->price.date);
@@ -188,7 +213,7 @@ static pc_status make_rows(update *u, const char *region)
     int prices = c->price_count, regions = c->region_count;
     for (int i = 0; i < c->instance_count; i++) {
         pc_cloud_price unknown = {.usd = NAN, .region = region, .date = c->date, .source = &c->sources[0]};
-        if (u->usd[i] == 0 || row_of(c, &c->instances[i], region) ||
+        if (u->usd[i] == 0 || pc__cloud_row(c, &c->instances[i], region) ||
             pc__cloud_add_price(c, &c->instances[i], unknown) == PC_OK)
             continue;
         c->price_count = prices, c->region_count = regions;
@@ -212,7 +237,7 @@ static pc_status commit(update *u, pc_cloud_update_report *report)
     *report = (pc_cloud_update_report){
         .region = region, .date = source->date, .products = u->products, .zero = u->zero, .strangers = strangers};
     for (int i = 0; i < c->instance_count; i++) {
-        pc__cloud_price *row = row_of(c, &c->instances[i], region);
+        pc__cloud_price *row = pc__cloud_row(c, &c->instances[i], region);
         if (u->usd[i] == 0) {
             report->kept++;
             continue;
@@ -235,11 +260,9 @@ pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const cha
     u.usd = pc__calloc((size_t)cloud->instance_count + 1, sizeof *u.usd);
     if (!u.usd)
         return PC_ERR_MEMORY;
-    cJSON *root = cJSON_ParseWithLength(json, n);
-    pc_status status = root ? take_all(&u, root) : wrong(&u, n ? "it is no JSON, or cut off" : "it is empty");
+    pc_status status = take_pages(&u, json, n);
     if (status == PC_OK)
         status = commit(&u, report);
-    cJSON_Delete(root);
     pc__text_free(&u.strangers);
     pc__free(u.usd);
     return status;

@@ -4,8 +4,7 @@
 
 #include <paracord/autograd.h>
 
-#define F32 4     /* bytes of a number */
-#define NARROW 32 /* channels: convolutions to fewer fill a part of the GPU kernels' tiles */
+#define F32 4 /* bytes of a number */
 
 /* Adam reads weight, gradient and two moments and writes all but the gradient; forward and back read the weight, back
  * writes the gradient. */
@@ -33,7 +32,7 @@ static void add_layer(pc_cloud_work *work, const pc_module *layer, int64_t in, i
     work->infer_flops += flops;
     work->train_flops += flops * (first ? 2 : 3);
     const pc__conv2d_layer *conv = pc__layer(layer, &pc__conv2d_class);
-    if (conv && conv->out < NARROW) {
+    if (conv && conv->out < pc__cloud_model.narrow_channels) {
         work->infer_narrow += flops;
         work->train_narrow += flops * (first ? 2 : 3);
     }

@@ -27,7 +27,7 @@ pc_status pc__cloud_measure_pictures(const struct pc__folder *folder, int size, 
 double pc__cloud_step_time(const pc_cloud_work *work, const pc_cloud_gpu *gpu, int batch);
 double pc__cloud_look_time(const pc_cloud_work *work, const pc_cloud_gpu *gpu, int batch);
 
-#define PC__CLOUD_HOST_SECONDS 0.4e-6 /* of a picture that is trained on: its batch and its way to the GPU */
+extern const pc_cloud_model pc__cloud_model;
 
 /* The catalogue's row for the GPU of this machine, by the driver's name for it; NULL when there is none, or several
  * kinds. `proc` is where the driver tells: /proc/driver/nvidia/gpus. */

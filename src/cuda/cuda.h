@@ -11,6 +11,7 @@ typedef struct pc__cuda_stream {
     pc__cuda_fault *fault; /* of the call at hand: host memory that the device writes */
     unsigned *counters;    /* PC__CUDA_COUNTERS of them, in device memory */
     int scratch_level;     /* 1 while a kernel runs inside half.c, which holds the first scratch */
+    const char *note;      /* how the call at hand is done, for the timeline, or NULL; static storage */
 } pc__cuda_stream;
 
 #define PC__CUDA_COUNTERS 4096

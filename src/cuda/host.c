@@ -80,6 +80,11 @@ pc_precision pc_matmul_precision(void)
     return host->matmul_precision();
 }
 
+pc_conv_choice_kind pc_conv_choice(void)
+{
+    return host->conv_choice();
+}
+
 char *pc__site_text(pc__site site, char text[PC__SITE_TEXT])
 {
     return host->site_text(site, text);

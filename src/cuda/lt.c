@@ -2,6 +2,8 @@
  * and its bias, one for each row, is ours. What it advises for a shape is asked once and kept in a table. */
 #include "cuda/lt.h"
 
+#include "cuda/hash.h"
+
 #include <paracord/ops.h>
 
 #include <cublasLt.h>
@@ -244,10 +246,7 @@ static void forget(plan *p)
 
 static unsigned hash(const shape *s)
 {
-    const unsigned char *byte = (const unsigned char *)s;
-    unsigned h = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < sizeof *s; i++)
-        h = (h ^ byte[i]) * 16777619u;
+    const unsigned h = pc__cuda_hash(s, sizeof *s);
     return h ^ h >> 16;
 }
 

@@ -116,6 +116,7 @@ pc_status pc__cuda_queue_begin(pc__cuda_queuing *q)
 {
     PC__TRY(pc__cuda_enter(q->stream->device.index));
     PC__TRY(name_work(q));
+    pc__cuda_state_of(q->stream)->face.note = NULL;
     if (pc__cuda_tracing() && !q->stream->recording)
         PC__TRY(pc__cuda_timed_begin(q));
     if (pc__cuda_nvtx)

@@ -50,6 +50,8 @@ void pc__cuda_timed_end(const pc__cuda_queuing *q)
 {
     pc__cuda_state *s = q->stream->implementation;
     cudaEvent_t end = NULL;
+    pc__work work = *q->work;
+    work.note = s->face.note ? s->face.note : work.note;
     pc_error before = pc__error_take(); /* a hole in the timeline is nobody's error */
     pthread_mutex_lock(&s->lock);
     pc_status status = pc__grow((void **)&s->timed, &s->timed_room, s->timed_count, sizeof *s->timed);
@@ -58,7 +60,7 @@ void pc__cuda_timed_end(const pc__cuda_queuing *q)
     if (status == PC_OK)
         status = pc__cuda_check(cudaEventRecord(end, s->own), "an event of the timeline");
     if (status == PC_OK)
-        s->timed[s->timed_count++] = (pc__cuda_timed){*q->work, q->engine, q->bytes, q->start, end};
+        s->timed[s->timed_count++] = (pc__cuda_timed){work, q->engine, q->bytes, q->start, end};
     else {
         give_event(s, q->start);
         give_event(s, end);

@@ -199,7 +199,9 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
         storage = from_device(like, rounded);
         storage = storage ? hand_out(pool, storage) : scrape(pool, class, rounded, stream, like, &busy);
     }
-    if (!storage)
+    if (storage)
+        storage->maker = who; /* the report of another thread reads it under this lock */
+    else
         pc__pool_report(pool, like->device, bytes, who);
     pthread_mutex_unlock(&pool->lock);
     if (busy && wait_for_users(storage, stream, who) != PC_OK) {

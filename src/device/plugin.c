@@ -44,6 +44,7 @@ static const pc__host_api host = {
     .trace_work_done = pc__trace_work_done,
     .now = pc__now,
     .matmul_precision = pc_matmul_precision,
+    .conv_choice = pc_conv_choice,
     .trace_ranges_set = pc__trace_ranges_set,
 };
 

@@ -25,6 +25,7 @@ typedef struct pc__host_api {
     void (*trace_work_done)(const pc__trace_work *work);
     int64_t (*now)(void);
     pc_precision (*matmul_precision)(void);
+    pc_conv_choice_kind (*conv_choice)(void);
     void (*trace_ranges_set)(const pc__trace_ranges *ranges);
 } pc__host_api;
 

@@ -1,7 +1,13 @@
-/* precision.c: how exact the calling thread wants its products. */
+/* precision.c: how exact the calling thread wants its products, and who is to do its convolutions. */
 #include "device/backend.h"
 
+#include <stdlib.h>
+
 static _Thread_local pc_precision precision;
+static _Thread_local int conv = -1; /* -1: as the environment says */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pc_conv_choice_kind asked;
 
 pc_precision pc_matmul_precision_set(pc_precision wanted)
 {
@@ -13,4 +19,26 @@ pc_precision pc_matmul_precision_set(pc_precision wanted)
 pc_precision pc_matmul_precision(void)
 {
     return precision;
+}
+
+static void ask(void)
+{
+    static const char *const names[] = {"own", "rule", "measured", "cudnn"};
+    const char *said = getenv("PARACORD_CONV");
+    for (int i = 0; said && i < PC__COUNT(names); i++)
+        if (strcmp(said, names[i]) == 0)
+            asked = (pc_conv_choice_kind)i;
+}
+
+pc_conv_choice_kind pc_conv_choice(void)
+{
+    pthread_once(&once, ask);
+    return conv < 0 ? asked : (pc_conv_choice_kind)conv;
+}
+
+pc_conv_choice_kind pc_conv_choice_set(pc_conv_choice_kind wanted)
+{
+    const pc_conv_choice_kind before = pc_conv_choice();
+    conv = (unsigned)wanted <= PC_CONV_CUDNN ? (int)wanted : PC_CONV_OWN;
+    return before;
 }

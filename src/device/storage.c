@@ -5,7 +5,7 @@
 #include "device/check.h"
 #include "device/order.h"
 
-static pc__storage *start(pc__storage *storage, size_t bytes, const char *maker)
+static pc__storage *start(pc__storage *storage, size_t bytes)
 {
     if (!storage)
         return NULL;
@@ -14,7 +14,6 @@ static pc__storage *start(pc__storage *storage, size_t bytes, const char *maker)
     atomic_store_explicit(&storage->exposed, false, memory_order_relaxed);
     atomic_store_explicit(&storage->mapped, 0, memory_order_relaxed);
     storage->bytes = bytes;
-    storage->maker = maker;
     storage->order.born = PC__MAX(atomic_load_explicit(&storage->order.wrote, memory_order_relaxed),
                                   atomic_load_explicit(&storage->order.read, memory_order_relaxed));
     if (pc__checking())
@@ -24,19 +23,20 @@ static pc__storage *start(pc__storage *storage, size_t bytes, const char *maker)
 
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 {
-    return start(pc__cache_take(stream, bytes, maker), bytes, maker);
+    return start(pc__cache_take(stream, bytes, maker), bytes);
 }
 
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker)
 {
-    return start(pc__cache_take_pinned(type, bytes, maker), bytes, maker);
+    return start(pc__cache_take_pinned(type, bytes, maker), bytes);
 }
 
 pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (*release)(void *), void *context)
 {
     pc__storage *storage = pc__calloc(1, sizeof *storage);
-    if (!start(storage, bytes, "pc_from_memory"))
+    if (!start(storage, bytes))
         return NULL;
+    storage->maker = "pc_from_memory";
     storage->device = device;
     storage->data = data;
     storage->capacity = bytes;

@@ -21,8 +21,8 @@ static const pc_rung cuda_add[] = {
 };
 
 static const pc_rung cpu_matmul[] = {
-    [PC__CPU_MATMUL_LOOPS] = {"three loops", "i, j, k: walks down a column of b, a cache line for each number", 1024},
-    [PC__CPU_MATMUL_ORDER] = {"other order", "i, k, j: walks along rows, so SIMD and the prefetcher work", 2048},
+    [PC__CPU_MATMUL_LOOPS] = {"three loops", "i, j, k: walks down a column of b, a cache line for each number", 512},
+    [PC__CPU_MATMUL_ORDER] = {"other order", "i, k, j: walks along rows, so SIMD and the prefetcher work", 1024},
     [PC__CPU_MATMUL_BLOCKS] = {"cache blocks", "a piece of b is used for many rows while it is in the cache", 4096},
     [PC__CPU_MATMUL_REGISTERS] = {"register tiles", "sums stay in registers: a load feeds several multiply-adds", 4096},
     [PC__CPU_MATMUL_CORES] = {"all cores", "each core takes its own rows", 0},

@@ -106,6 +106,15 @@ static void read_mig(reader *r, const char *words)
         pc__fact_number(&mig->memory, strtod(memory, NULL));
 }
 
+/* Where the driver's libraries speak of an integrated GPU, they say so. */
+static pc_probe_device *device_at(pc__machine *m, const char *address)
+{
+    pc_probe_device *d = pc__device_at(m, address);
+    for (int i = 0; !d && !strcmp(address, PC__ADDRESS_INTEGRATED) && i < m->public.device_count; i++)
+        d = m->public.devices[i].integrated ? &m->public.devices[i] : NULL;
+    return d;
+}
+
 /* A GPU of the driver's that /sys does not show, as in WSL. */
 static pc_probe_device *add_device(pc__machine *m, const char *address)
 {
@@ -122,7 +131,7 @@ static pc_probe_device *add_device(pc__machine *m, const char *address)
 
 static void begin_device(reader *r, const char *address)
 {
-    r->device = pc__device_at(r->m, address);
+    r->device = device_at(r->m, address);
     if (!r->device)
         r->device = add_device(r->m, address);
     if (!r->device)
@@ -157,7 +166,7 @@ static void read_line(void *context, char *line)
     } else if (!strcmp(line, "hang")) {
         snprintf(r->hung, sizeof r->hung, "%.127s", words);
     } else if (!strcmp(line, "cuda") && sscanf(words, "%d %47s", &index, address) == 2) {
-        pc_probe_device *d = pc__device_at(r->m, address);
+        pc_probe_device *d = device_at(r->m, address);
         r->cuda = true;
         if (d)
             pc__fact_number(&d->index_cuda, index);
@@ -190,6 +199,18 @@ static void read_and_keep(void *context, char *line)
     tee *t = context;
     pc__text_add(&t->kept, "%s\n", line);
     read_line(t->reader, line);
+}
+
+/* All GPUs of NVIDIA's sleep, and asking would wake them. */
+static bool all_asleep(const pc__machine *m)
+{
+    bool any = false;
+    for (int i = 0; i < m->public.device_count; i++) {
+        any |= m->public.devices[i].nvidia;
+        if (m->public.devices[i].nvidia && !m->public.devices[i].asleep)
+            return false;
+    }
+    return any && !m->options.nvml;
 }
 
 /* Whoever looks at a machine without a trace of an NVIDIA driver need not wait for a child. */
@@ -248,13 +269,16 @@ static void explain(pc__machine *m, const reader *r, const char *why_none)
 
 void pc__probe_answers(pc__machine *m)
 {
+    static const char asleep[] = "the GPU sleeps to save power, and asking would wake it (--wake)";
     const char *why = "there is no NVIDIA device and no NVIDIA driver";
     reader r = {.m = m};
     if (m->options.without_driver)
         why = "the driver was not asked";
     else if (!pc__root_live(m->root)) {
-        why = "the recording has no answer of it (answers/nvml)";
+        why = all_asleep(m) ? asleep : "the recording has no answer of it (answers/nvml)";
         read_recorded(m, &r);
+    } else if (all_asleep(m)) {
+        why = asleep;
     } else if (worth_asking(m)) {
         why = "the driver did not say";
         ask(m, &r, false);
@@ -280,7 +304,9 @@ pc_status pc_machine_sample(pc_machine *machine)
     if (pc__root_space(m->root, "dev/shm", &total, &free_bytes))
         pc__fact_number(&machine->shared_memory_free, (double)free_bytes);
     pc__probe_amd(m);
-    if (!pc__root_live(m->root) || m->options.without_driver || !worth_asking(m))
+    for (int i = 0; i < machine->device_count; i++) /* it may have been woken, or gone to sleep */
+        machine->devices[i].asleep = machine->devices[i].asleep && pc__asleep(m, &machine->devices[i]);
+    if (!pc__root_live(m->root) || m->options.without_driver || all_asleep(m) || !worth_asking(m))
         return PC_OK;
     for (int i = 0; i < machine->device_count; i++)
         if (machine->devices[i].nvml)

@@ -4,10 +4,12 @@
 #include "probe/probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,10 +45,15 @@ void pc__say(pc__answer *answer, const char *format, ...)
 }
 
 /* The child keeps nothing of the program that it is a copy of: neither files and sockets that others wait to see
- * closed, nor what it does at Ctrl-C, which reaches the child too. Returns the socket's new number. */
+ * closed, nor what it does at Ctrl-C, which reaches the child too. What the driver's libraries print would come between
+ * the program's own output, and what they leave when they crash is nobody's. Returns the socket's new number. */
 static int forget_program(int socket)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    int nowhere = open("/dev/null", O_RDWR);
+    for (int file = 0; nowhere >= 0 && file < 3; file++)
+        dup2(nowhere, file);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
     if (socket != 3 && dup2(socket, 3) == 3)

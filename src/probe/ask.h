@@ -20,6 +20,9 @@
 
 #include "base/base.h"
 
+/* CUDA's address of a GPU that is in no PCI tree. */
+#define PC__ADDRESS_INTEGRATED "0000:00:00.0"
+
 /* The child's side: where it writes. */
 typedef struct pc__answer {
     int to;

@@ -95,6 +95,10 @@ static bool open_nvml(pc__asking *a, const char *library)
         code = get(i, &nvml->devices[i]);
         if (!code)
             code = pci(nvml->devices[i], &info);
+        if (code == PC__NVML_NOT_SUPPORTED && nvml->devices[i]) { /* an integrated one */
+            snprintf(info.address, sizeof info.address, PC__ADDRESS_INTEGRATED);
+            code = 0;
+        }
         if (code) {
             nvml->devices[i] = NULL;
             pc__say(a->answer, "lost %u: %s", i, pc__nvml_words(nvml, code));

@@ -42,6 +42,9 @@ void pc__unseen(pc__exam *e, const char *format, ...) PC_PRINTF(2, 3);
 /* The package's name on this kind of machine decides: "sudo apt install X". */
 const char *pc__install(pc__exam *e, const char *apt, const char *dnf, const char *zypper, const char *pacman);
 
+/* doctor_driver.c: the commands that install a driver here. */
+void pc__fix_by_install(pc__exam *e, pc_finding *f);
+
 /* The next NVIDIA GPU from *i on, or NULL. */
 const pc_probe_device *pc__next_gpu(const pc__exam *e, int *i);
 
@@ -59,6 +62,10 @@ void pc__check_module_unloaded(pc__exam *e);
 void pc__check_version_mismatch(pc__exam *e);
 void pc__check_driver_too_old(pc__exam *e);
 void pc__check_driver_hangs(pc__exam *e);
+void pc__check_refused(pc__exam *e); /* doctor_start.c */
+void pc__check_driver_libraries(pc__exam *e);
+void pc__check_nvml_start(pc__exam *e);
+void pc__check_wsl(pc__exam *e);
 void pc__check_device_files(pc__exam *e); /* doctor_access.c */
 void pc__check_container(pc__exam *e);
 void pc__check_cuda_start(pc__exam *e);

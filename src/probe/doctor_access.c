@@ -84,13 +84,21 @@ static bool look_at(pc__exam *e, const ids *who, const char *file)
     return true;
 }
 
+/* Those of systems on a chip have files of other names. */
+static bool integrated(const pc__exam *e)
+{
+    int i = 0;
+    const pc_probe_device *d = pc__next_gpu(e, &i);
+    return d && d->integrated;
+}
+
 /* Inside a container without GPUs there is a driver (of the host) and no file at all: pc__check_container says so. */
 void pc__check_device_files(pc__exam *e)
 {
     ids who = {0};
     char file[32];
     bool works = e->machine->cuda_init.known && !strcmp(e->machine->cuda_init.text, "works");
-    if (!e->machine->driver.known || !e->nvidia || works)
+    if (!e->machine->driver.known || !e->nvidia || works || integrated(e))
         return;
     if (e->container && !pc__root_exists(e->m->root, "dev/nvidiactl"))
         return;
@@ -111,7 +119,7 @@ void pc__check_device_files(pc__exam *e)
 void pc__check_container(pc__exam *e)
 {
     if (!e->container || !e->nvidia || pc__root_exists(e->m->root, "dev/nvidiactl") ||
-        pc__root_exists(e->m->root, "dev/nvidia0"))
+        pc__root_exists(e->m->root, "dev/nvidia0") || integrated(e))
         return;
     const char *visible = pc__root_env(e->m->root, "NVIDIA_VISIBLE_DEVICES");
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
@@ -134,6 +142,17 @@ void pc__check_container(pc__exam *e)
     }
 }
 
+/* Every GPU that the driver lists is cut up by MIG, into nothing. */
+static bool without_instances(const pc__exam *e)
+{
+    int i = 0, listed = 0, empty = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        listed += d->nvml;
+        empty += d->nvml && d->mig.known && d->mig.number != 0 && !d->mig_count;
+    }
+    return listed && empty == listed;
+}
+
 /* What the errors of cuInit that machines have really mean; others speak for themselves. */
 void pc__check_cuda_start(pc__exam *e)
 {
@@ -144,6 +163,9 @@ void pc__check_cuda_start(pc__exam *e)
     for (int i = 0; i < e->diagnosis->finding_count; i++) /* whose consequence it is */
         if (e->diagnosis->findings[i].severity == PC_WRONG)
             return;
+    if (code == 100 &&
+        !e->machine->driver.known) /* no device where no driver is loaded: others say why, or it is meant */
+        return;
     const char *visible = pc__root_env(e->m->root, "CUDA_VISIBLE_DEVICES");
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     pc__how(e, f, "cuInit says: %s", start->text);
@@ -151,6 +173,11 @@ void pc__check_cuda_start(pc__exam *e)
         pc__what(e, f, "CUDA_VISIBLE_DEVICES hides every GPU.");
         pc__how(e, f, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
         pc__fix(e, f, "unset CUDA_VISIBLE_DEVICES");
+    } else if (code == 100 && without_instances(e)) {
+        pc__what(e, f, "MIG is on, and no instance of a GPU was made: CUDA has nothing to run on.");
+        pc__fix(e, f, "sudo nvidia-smi mig -lgip # the kinds of instances that there are");
+        pc__fix(e, f, "sudo nvidia-smi mig -cgi PROFILE -C # makes one");
+        pc__fix(e, f, "sudo nvidia-smi -mig 0 # or the whole GPU at once, without MIG");
     } else if (code == 804) {
         pc__what(e, f, "A CUDA compatibility library comes before the driver's own, and this GPU does not take it.");
         pc__fix(e, f, "echo $LD_LIBRARY_PATH # take the folder named compat out of it");

@@ -17,8 +17,7 @@ static bool module_on_disk(const pc__exam *e)
     return false;
 }
 
-/* The commands that install a driver here. */
-static void fix_by_install(pc__exam *e, pc_finding *f)
+void pc__fix_by_install(pc__exam *e, pc_finding *f)
 {
     switch (e->packages) {
     case PC__APT_UBUNTU:
@@ -56,25 +55,36 @@ static void fix_by_install(pc__exam *e, pc_finding *f)
     pc__fix(e, f, "sudo reboot");
 }
 
+/* Every GPU of the machine is for virtual machines. */
+static bool all_set_aside(const pc__exam *e)
+{
+    int i = 0, aside = 0, gpus = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i)); gpus++)
+        aside += d->module.known && !strncmp(d->module.text, "vfio", 4);
+    return gpus && aside == gpus;
+}
+
 void pc__check_driver_missing(pc__exam *e)
 {
     int i = 0;
     const pc_probe_device *d = pc__next_gpu(e, &i);
-    if (!d || e->container || e->machine->driver.known || driver_on_disk(e) || module_on_disk(e))
+    if (!d || e->container || e->machine->driver.known)
         return;
-    if (d->module.known && !strncmp(d->module.text, "vfio", 4)) {
+    if (all_set_aside(e)) {
         pc_finding *f = pc__found(e, PC_ADVICE, d);
         pc__what(e, f, "The GPU is set aside for virtual machines.");
         pc__how(e, f, "The module %s has it.", d->module.text);
         pc__fix(e, f, "# nothing, if that is meant; otherwise take its id out of the vfio-pci options");
         return;
     }
+    if (driver_on_disk(e) || module_on_disk(e))
+        return;
     pc_finding *f = pc__found(e, PC_WRONG, d);
     pc__what(e, f, "There is an NVIDIA GPU, but no NVIDIA driver.");
     pc__how(e, f, "%s at %s; no /proc/driver/nvidia, no libnvidia-ml.so, no module nvidia for kernel %s.",
             d->model.known ? d->model.text : "An NVIDIA device", d->address.text,
             e->machine->kernel.known ? e->machine->kernel.text : "(unknown)");
-    fix_by_install(e, f);
+    pc__fix_by_install(e, f);
 }
 
 void pc__check_nouveau(pc__exam *e)
@@ -182,12 +192,17 @@ void pc__check_driver_too_old(pc__exam *e)
                  "The driver is a little older than the CUDA toolkit: programs run, but PTX of that toolkit does not.");
     pc__how(e, f, "Three versions: the driver is %s; the newest CUDA that it runs is %s; the toolkit in %s is CUDA %s.",
             m->driver.known ? m->driver.text : "unknown", m->cuda_driver.text, used->path, used->version);
-    fix_by_install(e, f);
+    pc__fix_by_install(e, f);
     pc__fix(e, f, "# or build with a toolkit of CUDA %s or older", m->cuda_driver.text);
 }
 
 void pc__check_driver_hangs(pc__exam *e)
 {
+    int i = 0, asleep = 0, gpus = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i)); gpus++)
+        asleep += d->asleep;
+    if (gpus && asleep == gpus)
+        pc__unseen(e, "the GPU sleeps to save power; --wake asks it, and wakes it");
     if (!e->machine->hung)
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);

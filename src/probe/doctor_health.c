@@ -135,7 +135,7 @@ void pc__check_lost(pc__exam *e)
     int i = 0;
     bool named = false;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        bool ones = answers_ones(e, d), xid = !d->nvml && xid_79(e, d);
+        bool ones = !d->asleep && answers_ones(e, d), xid = !d->nvml && xid_79(e, d);
         if (!ones && !xid)
             continue;
         named = true;

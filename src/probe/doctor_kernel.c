@@ -1,6 +1,7 @@
 /* doctor_kernel.c: what keeps the driver out of the kernel, and what the kernel's log says of GPUs. */
 #include "probe/doctor.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #define SHOWN_MAX 4 /* Xids of a log that are told one by one */
@@ -82,9 +83,10 @@ void pc__check_headers(pc__exam *e)
 static const char *next_xid(const char *log, char address[48], int *xid)
 {
     for (const char *at = log; (at = strstr(at, "Xid (PCI:")); at++) {
-        const char *begin = at + strlen("Xid (PCI:"), *end = strchr(begin, ')');
-        if (!end || end - begin > 40 || sscanf(end, "): %d", xid) != 1)
+        const char *begin = at + strlen("Xid (PCI:"), *end = memchr(begin, ')', strnlen(begin, 40));
+        if (!end || strncmp(end, "): ", 3) || !isdigit((unsigned char)end[3]))
             continue;
+        *xid = atoi(end + 3); /* sscanf would measure the rest of the log each time */
         snprintf(address, 48, "%.*s%s", (int)(end - begin), begin,
                  memchr(begin, '.', (size_t)(end - begin)) ? "" : ".0");
         return end;

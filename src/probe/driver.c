@@ -24,6 +24,18 @@ static bool read_proc(pc__machine *m)
     return false;
 }
 
+/* "# R36 (release), REVISION: 4.3, GCID: ...": on a Jetson the driver is of the system's release. */
+static bool read_tegra(pc__machine *m)
+{
+    char line[256], revision[32];
+    int release;
+    if (!pc__root_line(m->root, "etc/nv_tegra_release", line, sizeof line) ||
+        sscanf(line, "# R%d (release), REVISION: %31[0-9.]", &release, revision) != 2)
+        return false;
+    pc__fact_text(m, &m->public.driver, pc__keepf(m, "L4T %d.%s", release, revision));
+    return true;
+}
+
 /* libnvidia-ml.so.580.65.06 and the like carry the version in their names; the loader's first one counts. */
 typedef struct on_disk {
     pc__machine *m;
@@ -50,7 +62,9 @@ void pc__probe_driver(pc__machine *m)
     char line[64];
     pc_machine *machine = &m->public;
     if (!read_proc(m)) {
-        if (pc__root_line(m->root, "sys/module/nvidia/version", line, sizeof line))
+        if (read_tegra(m))
+            ;
+        else if (pc__root_line(m->root, "sys/module/nvidia/version", line, sizeof line))
             pc__fact_text(m, &machine->driver, line);
         else
             pc__fact_unknown(m, &machine->driver, "the module nvidia is not loaded (no /proc/driver/nvidia/version)");

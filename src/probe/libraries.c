@@ -45,7 +45,8 @@ static void read_conf(void *context, const char *name)
 void pc__loader_folders(pc__machine *m, each_folder each, void *context)
 {
     static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib/aarch64-linux-gnu:"
-                                "/usr/lib/aarch64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:/usr/lib/wsl/lib";
+                                "/usr/lib/aarch64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:/usr/lib/wsl/lib:"
+                                "/usr/lib/aarch64-linux-gnu/nvidia:/usr/lib/aarch64-linux-gnu/tegra";
     files f = {m, each, context, false};
     if (!each_of(pc__root_env(m->root, "LD_LIBRARY_PATH"), each, context))
         return;

@@ -18,6 +18,7 @@ pc_machine *pc_machine_probe(const pc_probe_options *options)
     m->public.live = pc__root_live(m->root);
     pc__probe_system(m);
     pc__probe_pci(m);
+    pc__probe_tegra(m);
     pc__probe_names(m);
     pc__probe_modules(m);
     pc__probe_amd(m);

@@ -7,6 +7,7 @@ typedef struct pc__nvml_device *pc__nvml_device;
 
 enum {
     PC__NVML_FINE = 0,
+    PC__NVML_NOT_SUPPORTED = 3,
     PC__NVML_LINKS = 18 /* the most NVLinks that a device has */
 };
 

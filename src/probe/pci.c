@@ -80,9 +80,30 @@ static void least_of(pc_fact *fact, const pc_fact *device, const pc_fact *host)
         *fact = *device;
 }
 
+bool pc__asleep(pc__machine *m, const pc_probe_device *d)
+{
+    char path[256], line[32];
+    snprintf(path, sizeof path, DEVICES "/%.32s/power/runtime_status", d->address.text);
+    return !m->options.wake && pc__root_line(m->root, path, line, sizeof line) && !strcmp(line, "suspended");
+}
+
+/* The kernel remembers what a device is; for the state of its link it would have to be switched on. */
+static void leave_asleep(pc__machine *m, pc_probe_device *d)
+{
+    pc_fact *const link[] = {&d->pcie_generation, &d->pcie_generation_device, &d->pcie_generation_max,
+                             &d->pcie_width,      &d->pcie_width_device,      &d->pcie_width_max,
+                             &d->pcie_width_host, &d->pcie_generation_host};
+    for (int i = 0; i < PC__COUNT(link); i++)
+        pc__fact_unknown(m, link[i], "the device sleeps to save power, and asking would wake it (--wake)");
+}
+
 /* Both ends of the link: the device's and that of the bridge above it. */
 static void read_pcie(pc__machine *m, pc_probe_device *d, const char *address, const char *above)
 {
+    if ((d->asleep = pc__asleep(m, d))) {
+        leave_asleep(m, d);
+        return;
+    }
     read_generation(m, &d->pcie_generation, address, "current_link_speed");
     read_generation(m, &d->pcie_generation_device, address, "max_link_speed");
     read_width(m, &d->pcie_width, address, "current_link_width");
@@ -198,13 +219,16 @@ static void read_device(pc__machine *m, const char *address, long long class, lo
     read_number(m, &d->numa_node, address, "numa_node", "the firmware does not say");
     only_node(m, &d->numa_node);
     snprintf(text, sizeof text, DEVICES "/%s/local_cpulist", address);
-    char cpus[256];
+    char cpus[256] = "";
     if (pc__root_line(m->root, text, cpus, sizeof cpus))
         pc__fact_text(m, &d->cpu_affinity, cpus);
+    snprintf(text, sizeof text, DEVICES "/%s/power_state", address);
+    if (pc__root_line(m->root, text, cpus, sizeof cpus))
+        pc__fact_text(m, &d->power_state, cpus);
     read_windows(m, d, address);
     read_links(m, d, address);
-    pc_fact *const said[] = {&d->vendor_id, &d->device_id,    &d->subsystem_id,
-                             &d->revision,  &d->cpu_affinity, &d->bar_largest};
+    pc_fact *const said[] = {&d->vendor_id,    &d->device_id,   &d->subsystem_id, &d->revision,
+                             &d->cpu_affinity, &d->bar_largest, &d->power_state};
     for (int i = 0; i < PC__COUNT(said); i++)
         if (!said[i]->known)
             pc__fact_unknown(m, said[i], "the kernel does not say");

@@ -38,6 +38,7 @@ pc_probe_device *pc__device_at(pc__machine *m, const char *address);
 
 /* Each fills in its part of the machine. */
 void pc__probe_pci(pc__machine *m);       /* pci.c: devices, links, modules in use */
+void pc__probe_tegra(pc__machine *m);     /* tegra.c: the GPU of a system on a chip */
 void pc__probe_names(pc__machine *m);     /* pci_names.c: vendors and models */
 void pc__probe_modules(pc__machine *m);   /* modules.c: modules for devices */
 void pc__probe_amd(pc__machine *m);       /* amdgpu.c: what AMD's module tells */
@@ -47,6 +48,9 @@ void pc__probe_driver(pc__machine *m);    /* driver.c: versions of the NVIDIA dr
 void pc__probe_libraries(pc__machine *m); /* libraries.c: what Paracord opens */
 void pc__probe_toolkits(pc__machine *m);  /* toolkits.c: CUDA toolkits */
 void pc__probe_answers(pc__machine *m);   /* answers.c: what NVML and CUDA say */
+
+/* pci.c: the kernel has switched the device off, and whoever asks for more than it remembers would wake it. */
+bool pc__asleep(pc__machine *m, const pc_probe_device *d);
 
 /* libraries.c: call back for each folder in which the loader looks, in its order, until `each` says false. */
 void pc__loader_folders(pc__machine *m, bool (*each)(void *context, const char *folder), void *context);

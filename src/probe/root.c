@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-#if __has_include(<linux/openat2.h>)
-#include <linux/openat2.h>
-#endif
 
 pc__root *pc__root_open(const char *path, bool recording)
 {
@@ -57,22 +53,6 @@ bool pc__root_live(const pc__root *root)
 bool pc__root_starved(const pc__root *root)
 {
     return root->starved;
-}
-
-int pc__root_open_in(pc__root *root, const char *path, int flags)
-{
-    flags |= O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    if (!*path)
-        path = ".";
-#ifdef SYS_openat2
-    if (!root->live) {
-        struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT};
-        long file = syscall(SYS_openat2, root->folder, path, &how, sizeof how);
-        if (file >= 0 || errno != ENOSYS)
-            return (int)file;
-    }
-#endif
-    return openat(root->folder, path, flags);
 }
 
 static const pc__root_entry *entry_at(const pc__root *root, const char *path)
@@ -168,11 +148,12 @@ char *pc__root_whole(pc__root *root, const char *path, size_t limit, bool tail)
 char *pc__root_lines(pc__root *root, const char *path, const char *prefix)
 {
     char *text = read_whole(root, path, 16 << 20, false), *to = text;
+    char *last = text ? text + strlen(text) : NULL;
     size_t n = strlen(prefix);
-    for (char *line = text, *end; line && *line; line = end) {
-        end = strchr(line, '\n');
-        end = end ? end + 1 : line + strlen(line);
-        if (strncmp(line, prefix, n))
+    for (char *line = text, *end; line < last; line = end) {
+        end = memchr(line, '\n', (size_t)(last - line));
+        end = end ? end + 1 : last;
+        if ((size_t)(end - line) < n || memcmp(line, prefix, n))
             continue;
         memmove(to, line, (size_t)(end - line));
         to += end - line;
@@ -193,8 +174,7 @@ bool pc__root_link(pc__root *root, const char *path, char *target, size_t n)
         if (entry && entry->link)
             length = snprintf(target, n, "%s", entry->content);
     } else {
-        /* the last part is a link that is not to be followed; the parts before it lie in the root */
-        length = readlinkat(root->folder, path, target, n);
+        length = pc__root_link_in(root, path, target, n);
     }
     if (length <= 0 || (size_t)length >= n)
         return false;

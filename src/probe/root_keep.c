@@ -45,8 +45,13 @@ void pc__root_note(pc__root *root, const char *path, const char *content)
 
 pc_status pc__root_write(pc__root *root, const char *path)
 {
-    static const char *const variables[] = {
-        "PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "CUDA_HOME"};
+    static const char *const variables[] = {"PATH",
+                                            "LD_LIBRARY_PATH",
+                                            "CUDA_VISIBLE_DEVICES",
+                                            "CUDA_DEVICE_ORDER",
+                                            "NVIDIA_VISIBLE_DEVICES",
+                                            "NVIDIA_DRIVER_CAPABILITIES",
+                                            "CUDA_HOME"};
     if (!root->recording)
         return pc__fail(PC_ERR_STATE, "the machine was probed without .recording: there is nothing to write");
     if (root->kept.failed)

@@ -18,8 +18,9 @@ struct pc__root {
     bool starved; /* memory ran out: what was not read is not missing */
 };
 
-/* root.c: open below the root; links in a copy of a machine point into the copy. */
+/* root_inside.c: open below the root, and read the link there; links in a copy of a machine point into the copy. */
 int pc__root_open_in(pc__root *root, const char *path, int flags);
+ssize_t pc__root_link_in(pc__root *root, const char *path, char *target, size_t n);
 
 /* root_keep.c: keep what was read for a recording, the first time that this kind of question is asked about the path:
  * 'c' content, 'n' name, 's' status, 'v' file system. */

@@ -7,7 +7,8 @@
 /* #define CUDA_VERSION 13000: what a toolkit without its version file still tells. Conda keeps the headers apart. */
 static bool read_header(pc__machine *m, const char *folder, char *version, size_t n)
 {
-    static const char *const headers[] = {"include/cuda.h", "targets/x86_64-linux/include/cuda.h"};
+    static const char *const headers[] = {"include/cuda.h", "targets/x86_64-linux/include/cuda.h",
+                                          "targets/sbsa-linux/include/cuda.h"};
     char path[1100];
     int number = 0;
     for (int i = 0; !number && i < PC__COUNT(headers); i++) {

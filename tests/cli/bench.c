@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include <paracord/image.h>
+
 #if PC_HAVE_CJSON
 #include <cjson/cJSON.h>
 #endif
@@ -142,9 +144,12 @@ static void json_has_every_row(void **state)
 static void the_roofline_is_whole(void **state)
 {
     (void)state;
-    test_path path = joined(root.s, "roof.svg");
-    run(&e, "bench", "saxpy", "product.f32", "--svg", path.s, ON);
+    test_path path = joined(root.s, "roof.svg"), pixels = joined(root.s, "roof.png");
+    run(&e, "bench", "saxpy", "product.f32", "--svg", path.s, "--png", pixels.s, ON);
     assert_went_well(&e);
+    pc_image picture;
+    assert_ok(pc_image_read(pixels.s, PC_OPTIONS(pc_image_options, .channels = 3), &picture));
+    pc_image_free(&picture);
     static char svg[65536];
     FILE *file = fopen(path.s, "r");
     assert_non_null(file);
@@ -152,18 +157,13 @@ static void the_roofline_is_whole(void **state)
     fclose(file);
     assert_int_equal(strncmp(svg, "<svg xmlns=", 11), 0);
     assert_string_equal(svg + strlen(svg) - 7, "</svg>\n");
-    static const char *const parts[] = {">memory: ", ">saxpy ", ">product.f32 ", "Roofline of ", "class=\"roof f32\""};
+    static const char *const parts[] = {">memory: ", ">saxpy ", ">product.f32 ", "Roofline of ", "class=\"l-f32\""};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(svg, parts[i]))
             fail_msg("no %s in %s", parts[i], svg);
     assert_null(strstr(svg, "nan"));
     assert_null(strstr(svg, "inf"));
-    DIR *dir = opendir(root.s);
-    assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        if (!strncmp(entry->d_name, "roof.svg.", 9))
-            fail_msg("%s is left", entry->d_name);
-    closedir(dir);
+    assert_no_temporaries(root.s);
 }
 
 /* Rows without a place in it: axes, and nothing that is no number. */
@@ -211,6 +211,7 @@ static void bad_input(void **state)
     REFUSED(1, "the devices are: ", "bench", "--device", "sim:60");
     REFUSED(1, "No such file or directory", "bench", "--svg", nowhere.s);
     REFUSED(1, "Is a directory", "bench", "--svg", root.s);
+    REFUSED(1, "No such file or directory", "bench", "--png", nowhere.s);
     REFUSED(1, "no ordinary file", "bench", "--svg", "/dev/null");
     REFUSED(1, "could not be measured", "bench", "disk", "--disk", "/nonexistent", "--device", "cpu");
     assert_prints("a file in /nonexistent: No such file or directory");

@@ -95,6 +95,11 @@ static void memory_and_products_have_shares(void **state)
     assert_says(BENCH_MEMORY, fast(4.2e12, 4.8e12, "datasheet of H200"), "as fast as this device's memory gets");
     assert_says(BENCH_MEMORY, fast(2.6e12, 4.8e12, "datasheet of H200"), "a part of what this device's memory gives");
     assert_says(BENCH_HOST, fast(1e9, 20e9, "measured: reading"), "far below what the host's memory gives");
+    const bench_row one = {.kind = BENCH_HOST, .which = BENCH_ONE_THREAD};
+    const bench_result third = fast(7e9, 20e9, "measured: reading");
+    char text[512];
+    assert_string_equal(bench_verdict(&one, &third, &limits, text, sizeof text),
+                        "one thread gets 35% of what the host's memory gives");
     assert_says(BENCH_MEMORY, fast(4e12, NAN, NULL), "how fast this device's memory could be is unknown");
     assert_says(BENCH_PRODUCT, fast(750e12, 989e12, "datasheet of H200"), "as fast as large products get");
     assert_says(BENCH_PRODUCT, fast(1200e12, 989e12, "datasheet of H200"),

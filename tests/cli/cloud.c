@@ -34,6 +34,13 @@ static void assert_prints(const char *words)
         fail_msg("no \"%s\" in:\n%s", words, e.out);
 }
 
+static void assert_no_wide_line(void)
+{
+    for (const char *line = e.out; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strcspn(line, "\n") > 80)
+            fail_msg("wider than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+}
+
 /* Every price has its region, date and source below it; unknown is a word. */
 static void list_shows_what_there_is(void **state)
 {
@@ -47,6 +54,7 @@ static void list_shows_what_there_is(void **state)
         assert_prints(names[i]);
     assert_prints("us-east-1, of 20");
     assert_prints("; from ");
+    assert_no_wide_line();
     assert_null(strstr(e.out, " 0.000"));
     assert_null(strstr(e.out, "nan"));
     run(&e, "cloud", "list", "p5e");
@@ -56,9 +64,6 @@ static void list_shows_what_there_is(void **state)
     assert_went_well(&e);
     assert_prints("p4d.24xlarge");
     assert_null(strstr(e.out, "p4de.24xlarge"));
-    for (char *line = strtok(e.out, "\n"); line; line = strtok(NULL, "\n"))
-        if (strlen(line) > 80)
-            fail_msg("wider than 80 columns: %s", line);
 }
 
 static void pick_says_why(void **state)
@@ -79,7 +84,23 @@ static void pick_says_why(void **state)
     run(&e, "cloud", "pick", "--gpus", "4", "--budget", "1");
     assert_refused(&e, 1, "4 GPUs", "$1 an hour", "the cheapest that has the rest is g4dn.12xlarge at $");
     run(&e, "cloud", "pick", "--memory", "1000");
-    assert_refused(&e, 1, "1 GPU of 1000 GB", "cloud list");
+    assert_refused(&e, 1, "1 GPU of 1000 GB", "nearest is p6-b300.48xlarge: 8 x B300 with 270 GB each");
+    static const char *const nearest[][4] = {
+        {"--gpus", "100", "nearest is g4dn.metal: 8 x T4", "100 GPUs"},
+        {"--vcpus", "500", "nearest is g6.48xlarge", "192 vCPUs"},
+        {"--vendor", "intel", "nearest is dl1.24xlarge", "(--old takes it)"},
+        {"--budget", "0.1", "the cheapest that has the rest is g4dn.xlarge", "$0.1 an hour"},
+    };
+    for (size_t i = 0; i < sizeof nearest / sizeof *nearest; i++) {
+        run(&e, "cloud", "pick", nearest[i][0], nearest[i][1]);
+        assert_refused(&e, 1, nearest[i][2], nearest[i][3]);
+    }
+    run(&e, "cloud", "pick", "--vendor", "amd", "--for", "train");
+    assert_refused(&e, 1, "from amd, for train", "nearest is g4dn.xlarge", "(--vendor nvidia takes it)");
+    run(&e, "cloud", "pick", "--arch", "arm64", "--for", "train");
+    assert_refused(&e, 1, "on arm64", "nearest is p6e-gb200.36xlarge", "its price unknown");
+    run(&e, "cloud", "pick", "--gpus", "9", "--memory", "300");
+    assert_refused(&e, 1, "9 GPUs of 300 GB", "nearest is p6-b300.48xlarge");
 }
 
 static void cost_adds_up(void **state)
@@ -92,6 +113,9 @@ static void cost_adds_up(void **state)
     assert_prints("Fastest first");
     assert_prints("g4dn.xlarge      T4 ");
     assert_prints("Left out");
+    run(&e, "cloud", "cost", "article", data.s, "--device", "cpu", "--all");
+    assert_prints("RTX PRO 6000, 1 of 8");
+    assert_no_wide_line();
     run(&e, "cloud", "cost", "resnet", data.s);
     assert_refused(&e, 1, "resnet", "article, two-conv, mlp and lenet");
     run(&e, "cloud", "cost", "gone.h5", data.s);
@@ -111,8 +135,8 @@ static void wrong_words_are_named(void **state)
     (void)state;
     static const char *const wrong[][5] = {
         {"cloud", "rent", NULL, NULL, "must be list, pick, cost, update or run"},
-        {"cloud", NULL, NULL, NULL, "ACTION is missing"},
-        {"cloud", "list", "g9", NULL, "there are p3, p3dn"},
+        {"cloud", NULL, NULL, NULL, "ACTION is missing: list, pick, cost, update, run"},
+        {"cloud", "list", "g9", NULL, "there are p2, p3, p3dn"},
         {"cloud", "run", "g6.huge", NULL, "there are g6.xlarge, g6.2xlarge"},
         {"cloud", "list", "--region", "mars-1", "only of us-east-1"},
         {"cloud", "pick", "--region", "mars-1", "only of us-east-1"},
@@ -122,9 +146,11 @@ static void wrong_words_are_named(void **state)
         {"cloud", "pick", "--memory", "nan", "a number"},
         {"cloud", "pick", "--budget", "1e99", "at most 100000"},
         {"cloud", "pick", "--for", "fun", "train, infer or graphics"},
-        {"cloud", "pick", "--vendor", "intel", "nvidia, amd, aws or any"},
+        {"cloud", "pick", "--vendor", "acme", "nvidia, amd, aws, intel or any"},
         {"cloud", "update", "--region", "Mars", "such as us-east-1"},
         {"cloud", "update", "/none.json", NULL, "No such file"},
+        {"cloud", "update", "/", NULL, "Is a directory"},
+        {"cloud", "update", "--timeout", "0", "more than 0"},
         {"cloud", "list", "--catalogue", "/none.txt", "/none.txt"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -152,15 +178,42 @@ static void run_prints_and_runs_nothing(void **state)
     char line[PATH_MAX + 16];
     snprintf(line, sizeof line, "sh -n %s", script.s);
     assert_int_equal(system(line), 0);
-    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--data", "faces", "--command", "one\ntwo", "--spot");
-    assert_went_well(&e);
+    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--spot");
+    assert_refused(&e, 1, "p5e.48xlarge is for hire by the block of days only");
+    run(&e, "cloud", "run", "p5e.48xlarge", "--form", "sky", "--data", "faces", "--command", "one\ntwo");
     assert_prints("No price by the hour is known");
+    assert_prints("specific_reservations");
+    assert_prints("  autostop:\n    idle_minutes: 10\n    down: true\n");
     assert_prints("  infra: \"aws/us-east-1\"\n  instance_type: \"p5e.48xlarge\"\n");
-    assert_prints("  use_spot: true\n");
+    assert_prints("  use_spot: false\n");
     assert_prints("  ~/work: \"faces\"\n");
     assert_prints("run: |\n  cd\n  one\n  two\n");
-    run(&e, "cloud", "run", "inf2.xlarge");
-    assert_prints("/aws/service/neuron/");
+    run(&e, "cloud", "run", "g6.xlarge", "--form", "sky", "--spot");
+    assert_prints("  use_spot: true\n");
+    run(&e, "cloud", "run", "trn2.48xlarge"); /* the block that was bought is the script's argument */
+    assert_prints("reservation=${1:?");
+    assert_prints("MarketType=capacity-block");
+    assert_prints("\"CapacityReservationTarget={CapacityReservationId=$reservation}\"");
+    static const char *const odd[][2] = {{"-e sh", "rsync -az './-e sh/' \"$host:work/\""},
+                                         {"far:away", "rsync -az ./far:away/ \"$host:work/\""},
+                                         {"a/b:c", "rsync -az a/b:c/ \"$host:work/\""},
+                                         {"$(reboot)`id`", "rsync -az '$(reboot)`id`/' \"$host:work/\""}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        run(&e, "cloud", "run", "g6.xlarge", "--data", odd[i][0]);
+        assert_went_well(&e);
+        assert_prints(odd[i][1]);
+    }
+    static const char *const images[][2] = {{"inf2.xlarge", "ssm:/aws/service/neuron/"},
+                                            {"g5g.xlarge", "ssm:/aws/service/deeplearning/ami/arm64/"},
+                                            {"g5.xlarge", "ssm:/aws/service/deeplearning/ami/x86_64/"},
+                                            {"g6f.large", "The image has no driver for it"},
+                                            {"p3.2xlarge", "The image has no driver for it"},
+                                            {"inf1.xlarge", "The image has no driver for it"},
+                                            {"g4ad.xlarge", "The image has no driver for it"}};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        run(&e, "cloud", "run", images[i][0]);
+        assert_prints(images[i][1]);
+    }
 }
 
 static void put_program(const char *folder, const char *name, const char *script)
@@ -214,11 +267,13 @@ static void the_script_ends_the_machine(void **state)
 
 #if PC_HAVE_CJSON
 
-static const char list_json[] =
-    "{\"PriceList\": [{\"product\": {\"attributes\": {\"instanceType\": \"g6.xlarge\", \"regionCode\": \"us-east-1\", "
-    "\"operatingSystem\": \"Linux\", \"tenancy\": \"Shared\"}}, \"publicationDate\": \"2031-02-03T00:00:00Z\", "
-    "\"terms\": {\"OnDemand\": {\"a\": {\"priceDimensions\": {\"b\": {\"unit\": \"Hrs\", "
-    "\"pricePerUnit\": {\"USD\": \"0.7770000000\"}}}}}}}]}";
+#define LIST_JSON(type, region, usd)                                                                                   \
+    "{\"PriceList\": [{\"product\": {\"attributes\": {\"instanceType\": \"" type "\", \"regionCode\": \"" region       \
+    "\", \"operatingSystem\": \"Linux\", \"tenancy\": \"Shared\"}}, \"publicationDate\": \"2031-02-03T00:00:00Z\", "   \
+    "\"terms\": {\"OnDemand\": {\"a\": {\"priceDimensions\": {\"b\": {\"unit\": \"Hrs\", \"pricePerUnit\": {\"USD\": " \
+    "\"" usd "\"}}}}}}}]}"
+static const char list_json[] = LIST_JSON("g6.xlarge", "us-east-1", "0.7770000000");
+static const char far_json[] = LIST_JSON("g5.xlarge", "eu-central-1", "1.2580000000");
 
 /* A command called aws, first on PATH, that does what the script says. */
 static void put_aws(const char *script)
@@ -250,6 +305,18 @@ static void update_takes_prices(void **state)
     assert_prints("0.978b ml.g6.2xlarge");
     assert_prints("a: US dollars");
     assert_prints("b: US dollars");
+
+    put_bytes(root.s, "far.json", far_json, sizeof far_json - 1); /* a region with a single known price */
+    run(&e, "cloud", "update", joined(root.s, "far.json").s);
+    assert_refused(&e, 1, "in us-east-1 in its 1 products; it has prices of eu-central-1 (--region)");
+    run(&e, "cloud", "update", joined(root.s, "far.json").s, "--region", "eu-central-1");
+    assert_went_well(&e);
+    run(&e, "cloud", "pick", "--region", "eu-central-1", "--for", "infer");
+    assert_int_equal(strncmp(e.out, "g5.xlarge  $1.258", 17), 0);
+    assert_prints("  Prices unknown here of sizes of p6-b200,");
+    assert_no_wide_line();
+    run(&e, "cloud", "pick", "--region", "eu-central-1", "--memory", "40", "--for", "train");
+    assert_refused(&e, 1, "nearest is g6e.xlarge: 1 x L40S", "its price unknown");
 
     size_t n, m; /* what fails leaves the copy as it was */
     char *before = content("", own.s, &n);
@@ -315,6 +382,50 @@ static void update_runs_the_users_aws(void **state)
     assert_int_equal(strncmp(e.out, "aws pricing get-products ", 25), 0);
     assert_prints("Value=eu-central-1");
     assert_false(exists(root.s, "paracord/cloud.txt"));
+}
+
+/* The number of the process that wrote the file; 0 where it has not yet. */
+static pid_t process_in(const char *file)
+{
+    size_t n;
+    char *text = exists(root.s, file) ? content(root.s, file, &n) : strdup("");
+    pid_t process = strchr(text, '\n') ? (pid_t)atoi(text) : 0;
+    free(text);
+    return process;
+}
+
+static void assert_ended(pid_t process)
+{
+    if (process && kill(process, 0) == 0)
+        fail_msg("aws is still there, as process %d", (int)process);
+}
+
+/* An aws that waits for ever is ended by the clock, also one that is deaf to being asked; and by a signal. */
+static void a_hanging_aws_is_ended(void **state)
+{
+    (void)state;
+    char *path = strdup(getenv("PATH")), script[2 * PATH_MAX];
+    static const char *const deaf[] = {"", "trap '' TERM\n"};
+    for (int i = 0; i < 2; i++) {
+        unlink(joined(root.s, "process").s);
+        snprintf(script, sizeof script,
+                 "#!/bin/sh\n%secho 'still asking' >&2\necho $$ >%s/process\nwhile :; do /bin/sleep 0.1; done\n",
+                 deaf[i], root.s);
+        put_aws(script);
+        run(&e, "cloud", "update", "--timeout", "0.5");
+        assert_refused(&e, 1, "aws took longer than 0.5 s", "--timeout", process_in("process") ? "still asking" : "");
+        assert_ended(process_in("process"));
+    }
+    unlink(joined(root.s, "process").s);
+    pid_t child = start_quietly(ARGUMENTS("cloud", "update"));
+    while (!process_in("process"))
+        usleep(10000);
+    kill(child, SIGTERM);
+    assert_int_equal(wait_for(child), 128 + SIGTERM);
+    assert_ended(process_in("process"));
+    assert_false(exists(root.s, "paracord/cloud.txt"));
+    setenv("PATH", path, 1);
+    free(path);
 }
 
 static cJSON *parsed(void)
@@ -388,6 +499,7 @@ int main(void)
 #if PC_HAVE_CJSON
         cmocka_unit_test(update_takes_prices),
         cmocka_unit_test(update_runs_the_users_aws),
+        cmocka_unit_test(a_hanging_aws_is_ended),
         cmocka_unit_test(json_is_json),
 #endif
     };

@@ -1,38 +1,14 @@
-/* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command.
- * PC_TEST_COMMAND is its path; $PARACORD_BIN overrides it. */
+/* The command from outside: exit statuses, one-line errors, help, manual pages and completion of every sub-command. */
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "support.h"
+#include "shell.h"
 
-#define OUTPUT_MAX 65536
-
-static const char *const commands[] = {"train",          "eval",   "predict",    "show",          "pictures",
-                                       "pictures check", "trace",  "trace view", "trace summary", "add",
-                                       "saxpy",          "matmul", "mandelbrot", "devices",       "topo",
-                                       "doctor",         "bench",  "help",       "man",           "completion"};
+static const char *const commands[] = {
+    "train",        "eval",          "predict", "show",  "pictures",   "pictures check", "trace",
+    "trace view",   "trace summary", "add",     "saxpy", "matmul",     "mandelbrot",     "devices",
+    "topo",         "doctor",        "bench",   "cloud", "cloud list", "cloud pick",     "cloud cost",
+    "cloud update", "cloud run",     "help",    "man",   "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-static const char *binary(void)
-{
-    const char *path = getenv("PARACORD_BIN");
-    return path ? path : PC_TEST_COMMAND;
-}
-
-/* Run a shell line in which $P is the command; what it prints and its exit status (-1: it did not exit). */
-static int shell(char output[OUTPUT_MAX], const char *line)
-{
-    setenv("P", binary(), 1);
-    FILE *pipe = popen(line, "r");
-    assert_non_null(pipe);
-    size_t n = fread(output, 1, OUTPUT_MAX - 1, pipe);
-    output[n] = 0;
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 static bool installed(const char *program)
 {
@@ -40,13 +16,6 @@ static bool installed(const char *program)
     snprintf(line, sizeof line, "command -v %s", program);
     return shell(output, line) == 0;
 }
-
-/* Leave the test when there is no command to run. */
-#define NEED_BINARY()                                                                                                  \
-    do {                                                                                                               \
-        if (access(binary(), X_OK))                                                                                    \
-            skip();                                                                                                    \
-    } while (0)
 
 /* The line fails with `status` and one line on stderr that begins so; nothing on stdout. */
 static void assert_refused(const char *words, int status, const char *begins)
@@ -260,6 +229,37 @@ static void bash_completes(void **state)
     assert_offers("train --epochs \"\"", "");
     assert_offers("pictures check --j", "--json");
     assert_offers("completion z", "zsh");
+    assert_offers("bench cop", "copy copy.to-device copy.to-host copy.both copy.device copy.peer");
+    assert_offers("bench sync product.b", "product.bf16");
+    assert_offers("matmul --device c", "cpu cuda");
+    assert_offers("train --device c", "cpu cuda");
+    assert_offers("cloud cost --device c", "cpu cuda");
+    assert_offers("cloud run g6f.", "g6f.large g6f.xlarge g6f.2xlarge g6f.4xlarge");
+    assert_offers("cloud list g6",
+                  "g6 g6e g6f g6.xlarge g6.2xlarge g6.4xlarge g6.8xlarge g6.12xlarge g6.16xlarge "
+                  "g6.24xlarge g6.48xlarge g6e.xlarge g6e.2xlarge g6e.4xlarge g6e.8xlarge g6e.12xlarge "
+                  "g6e.16xlarge g6e.24xlarge g6e.48xlarge g6f.large g6f.xlarge g6f.2xlarge g6f.4xlarge");
+    assert_offers("mandelbrot -p \"\"", "fire ocean forest rainbow grey");
+}
+
+static void fish_completes(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    if (!installed("fish"))
+        skip();
+    static const char *const lines[][2] = {{"bench launch.", "launch.graph launch.kernel "},
+                                           {"matmul --device c", "cpu cuda "},
+                                           {"mandelbrot --palette fo", "forest "}};
+    char output[OUTPUT_MAX], line[512];
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line,
+                 "fish -N -c '$P completion fish | source; complete -C \"paracord %s\"' 2>/dev/null | cut -f1 | sort | "
+                 "tr '\\n' ' '",
+                 lines[i][0]);
+        shell(output, line);
+        assert_string_equal(output, lines[i][1]);
+    }
 }
 
 int main(void)
@@ -275,6 +275,7 @@ int main(void)
         cmocka_unit_test(man_pages_render_without_warnings),
         cmocka_unit_test(completion_scripts_parse),
         cmocka_unit_test(bash_completes),
+        cmocka_unit_test(fish_completes),
     };
     return cmocka_run_group_tests_name("cli.command", tests, NULL, NULL);
 }

@@ -1,45 +1,16 @@
 /* paracord devices, topo and doctor from outside: exit statuses, formats, watching, refusals. */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "shell.h"
 
-#include "support.h"
-
-#define OUTPUT_MAX 262144
 #define MACHINES PC_TEST_GOLDEN "/machines/"
 
 static char output[OUTPUT_MAX];
 
-/* Run a shell line in which $P is the command and $M the folder of machines; the exit status. */
-static int shell(const char *line)
-{
-    const char *path = getenv("PARACORD_BIN");
-    setenv("P", path ? path : PC_TEST_COMMAND, 1);
-    setenv("M", MACHINES, 1);
-    setenv("COLUMNS", "100", 1);
-    FILE *pipe = popen(line, "r");
-    assert_non_null(pipe);
-    size_t n = fread(output, 1, OUTPUT_MAX - 1, pipe);
-    output[n] = 0;
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void assert_prints(const char *line, int status, const char *words)
 {
-    int got = shell(line);
+    int got = shell(output, line);
     if (got != status || !strstr(output, words))
         fail_msg("%s: exit status %d, want %d; want \"%s\" in\n%s", line, got, status, words, output);
 }
-
-#define NEED_BINARY()                                                                                                  \
-    do {                                                                                                               \
-        const char *bin_ = getenv("PARACORD_BIN");                                                                     \
-        if (access(bin_ ? bin_ : PC_TEST_COMMAND, X_OK))                                                               \
-            skip();                                                                                                    \
-    } while (0)
 
 static void this_machine_answers(void **state)
 {
@@ -48,7 +19,7 @@ static void this_machine_answers(void **state)
     assert_prints("\"$P\" devices 2>&1", 0, "Compute on    cpu");
     assert_prints("\"$P\" device --json 2>&1", 0, "\"compute\": {\"current\": \"");
     assert_prints("\"$P\" topo 2>&1", 0, "evice");
-    assert_int_not_equal(shell("\"$P\" doctor 2>&1"), 2);
+    assert_int_not_equal(shell(output, "\"$P\" doctor 2>&1"), 2);
 }
 
 static void devices_for_people(void **state)
@@ -90,7 +61,7 @@ static void csv_has_a_cell_for_each_fact(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_int_equal(shell("\"$P\" devices --csv --root ${M}healthy-2xa100.txt"), 0);
+    assert_int_equal(shell(output, "\"$P\" devices --csv --root ${M}healthy-2xa100.txt"), 0);
     assert_int_equal(count_of(output, '\n'), 3);
     char *second = strchr(output, '\n') + 1, *third = strchr(second, '\n') + 1;
     int cells = count_of(output, ',');
@@ -106,9 +77,9 @@ static void watching_streams_samples(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_int_equal(shell("\"$P\" devices --csv --watch -n 3 -i 0.05 --root ${M}healthy-2xa100.txt"), 0);
+    assert_int_equal(shell(output, "\"$P\" devices --csv --watch -n 3 -i 0.05 --root ${M}healthy-2xa100.txt"), 0);
     assert_int_equal(count_of(output, '\n'), 7);
-    assert_int_equal(shell("\"$P\" devices --json --watch -n 2 -i 0.05 --root ${M}healthy-2xa100.txt"), 0);
+    assert_int_equal(shell(output, "\"$P\" devices --json --watch -n 2 -i 0.05 --root ${M}healthy-2xa100.txt"), 0);
     assert_int_equal(count_of(output, '\n'), 2);
     assert_int_equal(strncmp(output, "{\"time\": \"20", 12), 0);
     assert_prints("\"$P\" devices --watch -n 2 -i 0.05 --root ${M}healthy-2xa100.txt", 0, "44 of 300 W");
@@ -143,7 +114,7 @@ static void the_doctor_leaves_with_its_finding(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (26 checks, 8 NVIDIA GPUs)");
+    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (30 checks, 8 NVIDIA GPUs)");
     assert_prints("\"$P\" doctor --root ${M}healthy-no-gpu.txt", 0, "No NVIDIA GPU is visible here");
     assert_prints("\"$P\" doctor --root ${M}nouveau-debian.txt", 1, "2 things are wrong");
     assert_prints("\"$P\" doctor --root ${M}program-fault.txt", 0, "Nothing is wrong, 1 could be better");
@@ -183,6 +154,8 @@ static void refusals_name_what_is_valid(void **state)
 
 int main(void)
 {
+    setenv("M", MACHINES, 1); /* $M in the lines of the shell */
+    setenv("COLUMNS", "100", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_machine_answers),       cmocka_unit_test(devices_for_people),
         cmocka_unit_test(unknown_memory_is_not_zero), cmocka_unit_test(csv_has_a_cell_for_each_fact),

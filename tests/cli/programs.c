@@ -117,6 +117,12 @@ static void ladders_have_their_rungs(void **state)
     run(&e, "matmul", "--ladder", "--json", "--size", "128", ON);
     assert_went_well(&e);
     assert_json_has(e.out, "\"rungs\": [{", "\"rung\": \"the library\"", "\"share\": ", "\"why\": ");
+    run(&e, "matmul", "--ladder", "--size", "640", ON); /* a rung is too slow for that */
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, test_device().type == PC_CUDA ? "shared memory" : "512 rows and columns)"));
+    const bool host = test_device().type == PC_CPU; /* where OpenBLAS is installed, or what would install it */
+    assert_true(host == (strstr(e.out, "\nBLAS ") != NULL));
+    assert_true(host == (strstr(e.out, "cblas_sgemm on ") || strstr(e.out, "apt install libopenblas0")));
 }
 
 static pc_image read_picture(const char *path)
@@ -167,6 +173,73 @@ static void a_zoom_is_numbered_pictures(void **state)
     assert_non_null(strstr(e.out, "3 pictures"));
 }
 
+/* What the command prints on a terminal. */
+static void on_terminal(char *text, size_t room, const char *const *arguments)
+{
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+    assert_true(terminal >= 0);
+    const pid_t child = start(arguments, (job_limits){0}, terminal, open("/dev/null", O_WRONLY));
+    size_t n = 0;
+    for (ssize_t more; n + 1 < room && (more = read(master, text + n, room - 1 - n)) > 0;) /* until nobody writes */
+        n += (size_t)more;
+    text[n] = 0;
+    assert_int_equal(wait_for(child), 0);
+    close(master);
+}
+
+/* By libchafa or without it: colours and blocks; letters for those who want no colours. */
+static void a_terminal_shows_colours(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
+    const char *const arguments[] = {"mandelbrot", "--view",           "-W", "60", "-H", "40",
+                                     "--device",   test_device_name(), NULL};
+    setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("COLORTERM", "truecolor", 1);
+    unsetenv("NO_COLOR");
+    on_terminal(text, sizeof text, arguments);
+    assert_non_null(strstr(text, "\033[")); /* the first bytes of a colour, and of a block */
+    assert_non_null(strstr(text, "8;2;"));
+    assert_non_null(strstr(text, "\342\226"));
+    setenv("NO_COLOR", "1", 1);
+    on_terminal(text, sizeof text, arguments);
+    assert_null(strstr(text, "8;2;"));
+    assert_non_null(strstr(text, "::"));
+}
+
+/* Killed while it writes: what is there can be read, and a temporary at most is left, which the next run takes. */
+static void a_killed_zoom_leaves_whole_pictures(void **state)
+{
+    (void)state;
+    test_path folder = joined(root.s, "killed"), out = joined(folder.s, "z.png");
+    assert_int_equal(mkdir(folder.s, 0777), 0);
+    const char *const arguments[] = {
+        "mandelbrot",       "-W", "400", "-H", "300", "-n", "100", "-z", "1000", "-f", "9999", "-o", out.s, "--device",
+        test_device_name(), NULL};
+    pid_t child = start_quietly(arguments);
+    while (!exists(folder.s, "z-0003.png") && waitpid(child, NULL, WNOHANG) == 0)
+        sleep_for(0.01);
+    kill(child, SIGKILL);
+    assert_int_equal(wait_for(child), -SIGKILL);
+    int pictures = 0, others = 0;
+    DIR *dir = opendir(folder.s);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        const size_t n = strlen(entry->d_name);
+        if (n > 4 && !strcmp(entry->d_name + n - 4, ".png")) {
+            pc_image picture = read_picture(joined(folder.s, entry->d_name).s);
+            assert_int_equal(picture.width, 400);
+            pc_image_free(&picture);
+            pictures++;
+        } else
+            others += entry->d_name[0] != '.';
+    }
+    closedir(dir);
+    assert_true(pictures >= 3 && others <= 1);
+}
+
 #define REFUSED(status, words, ...)                                                                                    \
     do {                                                                                                               \
         run(&e, __VA_ARGS__);                                                                                          \
@@ -185,9 +258,11 @@ static void bad_input(void **state)
     REFUSED(1, "write auto, cpu, sim:N or cuda:N", "saxpy", "--device", "gpu");
     REFUSED(1, "the devices are: ", "saxpy", "--device", "sim:60");
     REFUSED(2, "fire, ocean, forest, rainbow or grey", "mandelbrot", "--palette", "blue");
-    REFUSED(1, "the first must be less", "mandelbrot", "--x", "1,-2");
-    REFUSED(1, "give one or the other", "mandelbrot", "--x", "0,1", "--centre", "0,1");
-    REFUSED(1, "too close for float64", "mandelbrot", "--centre", "0.1,0.7", "--zoom", "1e15");
+    REFUSED(2, "the first must be less", "mandelbrot", "--x", "1,-2");
+    REFUSED(2, "the first must be less", "mandelbrot", "--y", "1,1");
+    REFUSED(2, "give one or the other", "mandelbrot", "--x", "0,1", "--centre", "0,0");
+    REFUSED(1, "cannot write", "mandelbrot", "-n", "1000000000", "-o", nowhere.s); /* before it computes */
+    REFUSED(2, "too close for float64", "mandelbrot", "--centre", "0.1,0.7", "--zoom", "1e15");
     REFUSED(2, "--out FILE", "mandelbrot", "--frames", "3");
     REFUSED(1, ".jpg, .jpeg or .png", "mandelbrot", "-W", "6", "-H", "4", "-o", gif.s);
     REFUSED(1, "cannot write", "mandelbrot", "-W", "6", "-H", "4", "-o", nowhere.s);
@@ -196,10 +271,16 @@ static void bad_input(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(add_prints_the_sums),         cmocka_unit_test(add_is_right_for_every_size),
-    cmocka_unit_test(add_is_right_for_many),       cmocka_unit_test(saxpy_and_matmul_are_right),
-    cmocka_unit_test(ladders_have_their_rungs),    cmocka_unit_test(mandelbrot_draws),
-    cmocka_unit_test(a_zoom_is_numbered_pictures), cmocka_unit_test(bad_input),
+    cmocka_unit_test(add_prints_the_sums),
+    cmocka_unit_test(add_is_right_for_every_size),
+    cmocka_unit_test(add_is_right_for_many),
+    cmocka_unit_test(saxpy_and_matmul_are_right),
+    cmocka_unit_test(ladders_have_their_rungs),
+    cmocka_unit_test(mandelbrot_draws),
+    cmocka_unit_test(a_zoom_is_numbered_pictures),
+    cmocka_unit_test(a_terminal_shows_colours),
+    cmocka_unit_test(a_killed_zoom_leaves_whole_pictures),
+    cmocka_unit_test(bad_input),
 };
 
 int main(void)

@@ -297,7 +297,7 @@ static void what_is_no_timeline(void **state)
     run(&e, "trace", "view", path.s, "--range", "epoch");
     assert_refused(&e, 1, "--range is for pictures");
     run(&e, "trace");
-    assert_refused(&e, 2, "ACTION is missing");
+    assert_refused(&e, 2, "ACTION is missing: view, summary");
     run(&e, "trace", "vew");
     assert_refused(&e, 2, "must be view or summary");
     run(&e, "trace", "view");

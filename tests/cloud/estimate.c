@@ -136,7 +136,7 @@ static void estimates_add_up(void **state)
     pc_cloud_price unknown = {.usd = NAN};
     assert_true(isnan(pc_cloud_estimate_job(&job, t4, unknown).usd));
     job.correction = 3; /* of what the GPU does, not of what the host takes for a picture */
-    double host = 1e6 * (20 + 8) * PC__CLOUD_HOST_SECONDS;
+    double host = 1e6 * (20 + 8) * pc__cloud_model.host_seconds;
     assert_close((pc_cloud_estimate_job(&job, t4, price).train - host) / (a.train - host), 3, 1e-9);
 }
 
@@ -242,7 +242,7 @@ static void a_known_rate_corrects(void **state)
     assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_NOT_FOUND, "T4, T4G, A10G");
     plan.known_gpu = "Trainium";
     assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "no CUDA");
-    plan.known_gpu = "B300";
+    plan.known_gpu = "RTX PRO 4500";
     assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "does not know its rates");
     plan.known_gpu = NULL;
     assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_ARGUMENT, "needs both");

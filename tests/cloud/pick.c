@@ -62,7 +62,7 @@ static const struct question {
      {.use = PC_CLOUD_GRAPHICS, .fractions = true}},
     {"Streaming Android games: Arm and a GPU?",
      "g5g.xlarge",
-     "the only one with an Arm CPU",
+     "the only one for graphics that has an Arm CPU",
      {.use = PC_CLOUD_GRAPHICS, .arch = "arm64"}},
     {"140 GB on each GPU, with a price by the hour?",
      "p5en.48xlarge",
@@ -76,6 +76,14 @@ static const struct question {
      "g7e.2xlarge",
      "p5.4xlarge has 80",
      {.use = PC_CLOUD_INFER, .memory_gb = 96}},
+    {"A part of a GPU with 10 GB for a desktop?",
+     "g4dn.xlarge",
+     "a whole T4 costs less than half an L4",
+     {.use = PC_CLOUD_GRAPHICS, .memory_gb = 10, .fractions = true}},
+    {"The most training speed in one machine, at any price?",
+     "p6-b200.48xlarge",
+     "p6-b300 is as fast in half precision and dearer",
+     {.use = PC_CLOUD_TRAIN, .order = PC_CLOUD_FASTEST}},
     {"Four of the cheapest GPUs to learn data-parallel training?",
      "g4dn.12xlarge",
      "four T4",
@@ -169,8 +177,8 @@ static void nonsense_is_refused(void **state)
         assert_fails(pc_cloud_pick(cloud, &wishes[i], &offers, &count), PC_ERR_ARGUMENT, "0 or more");
     assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.region = "moon-1"}, &offers, &count), PC_ERR_NOT_FOUND,
                  "only of us-east-1");
-    assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.vendor = "intel"}, &offers, &count), PC_ERR_ARGUMENT,
-                 "nvidia, amd, aws, any");
+    assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.vendor = "acme"}, &offers, &count), PC_ERR_ARGUMENT,
+                 "nvidia, amd, aws, intel, any");
     assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.arch = "mips"}, &offers, &count), PC_ERR_ARGUMENT, "x86_64");
     assert_ok(pc_cloud_pick(cloud, &(pc_cloud_wish){.memory_gb = 1e6}, &offers, &count));
     assert_int_not_equal(offers[0].misfit, PC_CLOUD_FITS);

@@ -179,7 +179,7 @@ static void wrong_lists_change_nothing(void **state)
          PC_ERR_FORMAT},
         {{{.type = "g5.xlarge", .usd = "0.9"}},
          "eu-west-1",
-         "no price of an instance of the catalogue in eu-west-1",
+         "no price of an instance of the catalogue in eu-west-1 in its 1 products; it has prices of us-east-1",
          PC_ERR_FORMAT},
         {{{.type = "m5.large", .usd = "0.9"}}, NULL, "no price of an instance", PC_ERR_FORMAT},
         {{{.type = "g5.xlarge", .usd = "0.0000"}}, NULL, "no price of an instance", PC_ERR_FORMAT},
@@ -222,6 +222,11 @@ static void what_is_no_list_is_refused(void **state)
         {"{\"PriceList\": [\"{\"]}", "no JSON"},
         {"{\"PriceList\": [3]}", "without attributes"},
         {"{\"PriceList\": []}", "no price of an instance"},
+        {" \n\t ", "it is empty"},
+        {"{\"PriceList\": []} rest", "no JSON"},
+        {"{\"PriceList\": []} []", "no PriceList"},
+        {"{\"PriceList\": [], \"NextToken\": \"a\"}", "the next is missing"},
+        {"{\"PriceList\": [], \"NextToken\": \"a\"}\n{\"PriceList\": [], \"NextToken\": \"b\"}", "the next is missing"},
         {"{\"offerCode\": \"AmazonEC2\", \"products\": {}}", "whole offer file"},
         {"{\"PriceList\": [\"{\\\"product\\\": {\\\"attributes\\\": 3}}\"]}", "no price of an instance"},
     };
@@ -236,6 +241,30 @@ static void what_is_no_list_is_refused(void **state)
         assert_fails(pc_cloud_update(cloud, list, n, "list.json", NULL, &r), PC_ERR_FORMAT, "list.json");
     assert_true(price_of(cloud, "g5.xlarge", NULL).usd == 1.006);
     pc__free(list);
+    pc_cloud_free(cloud);
+}
+
+/* As --no-paginate gives them: the first names a next one, the last does not. */
+static void pages_are_one_list(void **state)
+{
+    (void)state;
+    char *first = list_of((product[]){{.type = "g5.xlarge", .usd = "0.9"}, {0}});
+    char *last = list_of((product[]){{.type = "g6.xlarge", .usd = "0.7"}, {0}});
+    pc__text pages = {0};
+    pc_cloud *cloud = pc_cloud_open_builtin();
+    pc_cloud_update_report r;
+    assert_not_null_ok(cloud);
+    pc__text_add(&pages, "%.*s, \"NextToken\": \"abc\"}\n", (int)strlen(first) - 1, first);
+    size_t one = pages.length;
+    pc__text_add(&pages, "%s\n", last);
+    assert_fails(pc_cloud_update(cloud, pages.data, one, "list.json", NULL, &r), PC_ERR_FORMAT, "the next is missing");
+    assert_true(price_of(cloud, "g5.xlarge", NULL).usd == 1.006);
+    assert_ok(pc_cloud_update(cloud, pages.data, pages.length, "list.json", NULL, &r));
+    assert_true(r.products == 2 && r.changed == 2);
+    assert_true(price_of(cloud, "g5.xlarge", NULL).usd == 0.9 && price_of(cloud, "g6.xlarge", NULL).usd == 0.7);
+    pc__text_free(&pages);
+    pc__free(first);
+    pc__free(last);
     pc_cloud_free(cloud);
 }
 
@@ -266,6 +295,8 @@ static void memory_may_run_out(void **state)
     swept = strdup(list);
     pc__free(list);
     fail_each("open, update, save", open_update_save, NULL, false);
+    assert_int_equal(access(own.s, F_OK), 0);
+    fail_each("open with an own copy, update, save", open_update_save, NULL, false);
     free(swept);
     unlink(own.s);
 }
@@ -292,6 +323,7 @@ int main(void)
         cmocka_unit_test(another_region_is_added),
         cmocka_unit_test(wrong_lists_change_nothing),
         cmocka_unit_test(what_is_no_list_is_refused),
+        cmocka_unit_test(pages_are_one_list),
         cmocka_unit_test(memory_may_run_out),
 #else
         cmocka_unit_test(needs_cjson),

@@ -10,7 +10,6 @@
 #include <paracord/sim.h>
 #include <paracord/stream.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #define TWO ((const char *[]){"cat", "dog"})
 #define THREE ((const char *[]){"ant", "bee", "cow"})
@@ -205,46 +204,6 @@ static void the_program_may_run_ahead(void **state)
         }
         assert_nothing_left();
     }
-    assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)));
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Copying a batch takes as long as computing on it (32 ms each); one after the other would be twice the time. */
-static void copies_go_beside_the_work(void **state)
-{
-    (void)state;
-    enum { STEPS = 40 };
-    const double each = 0.032;
-    const double bytes = BATCH * (PIXELS + 64 + 4) * 18.0 / (BATCH * BATCHES); /* the last batch is half full */
-    assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20, .bandwidth = bytes / each,
-                                          .kernel_time = each / 3)));
-    pc_loader *loader = open_on(sim, 0);
-    assert_not_null_ok(loader);
-    pc_batch batch;
-    double start = 0;
-    for (int step = -2; step < STEPS; step++) {
-        if (step == 0) {
-            assert_ok(pc_device_synchronize(sim));
-            start = now();
-        }
-        while (!pc_loader_next(loader, &batch)) /* two kernels: pictures, labels */
-            assert_false(pc_failed());
-        PC_SCOPE {
-            assert_non_null(pc_neg(batch.x)); /* the training: a third */
-        }
-    }
-    assert_ok(pc_stream_synchronize(pc_stream_current(sim)));
-    const double took = now() - start;
-    print_message("%d steps of %.0f ms copying and %.0f ms computing: %.0f ms, %.2f of either\n", STEPS, each * 1e3,
-                  each * 1e3, took * 1e3, took / (STEPS * each));
-    pc_loader_free(loader);
-    assert_true(took < 1.3 * STEPS * each);
     assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)));
 }
 
@@ -444,14 +403,13 @@ static void three_classes_have_whole_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_THE_DEVICE(the_same_as_on_the_cpu),         ON_THE_HOST(the_same_as_on_the_cpu),
-        ON_THE_DEVICE(the_program_may_run_ahead),      ON_THE_HOST(the_program_may_run_ahead),
-        ON_THE_HOST(copies_go_beside_the_work),        ON_THE_DEVICE(every_operation_may_fail),
-        ON_THE_HOST(every_operation_may_fail),         ON_THE_DEVICE(every_allocation_may_fail),
-        ON_THE_HOST(every_allocation_may_fail),        ON_THE_DEVICE(device_memory_may_run_out),
-        ON_THE_HOST(device_memory_may_run_out),        ON_THE_DEVICE(three_classes_have_whole_numbers),
-        ON_THE_HOST(three_classes_have_whole_numbers), cmocka_unit_test(pictures_live_where_they_fit),
-        ON_THE_DEVICE(passed_batches_are_the_same),
+        ON_THE_DEVICE(the_same_as_on_the_cpu),           ON_THE_HOST(the_same_as_on_the_cpu),
+        ON_THE_DEVICE(the_program_may_run_ahead),        ON_THE_HOST(the_program_may_run_ahead),
+        ON_THE_DEVICE(every_operation_may_fail),         ON_THE_HOST(every_operation_may_fail),
+        ON_THE_DEVICE(every_allocation_may_fail),        ON_THE_HOST(every_allocation_may_fail),
+        ON_THE_DEVICE(device_memory_may_run_out),        ON_THE_HOST(device_memory_may_run_out),
+        ON_THE_DEVICE(three_classes_have_whole_numbers), ON_THE_HOST(three_classes_have_whole_numbers),
+        cmocka_unit_test(pictures_live_where_they_fit),  ON_THE_DEVICE(passed_batches_are_the_same),
     };
     return cmocka_run_group_tests_name("data.device_batch", tests, set_up, tear_down);
 }

@@ -172,8 +172,8 @@ static int loader_threads(void)
     return found;
 }
 
-/* Whether no loader's thread is left. The kernel tells a join that a thread has ended shortly before it takes the thread
- * off the list, so that one which has just been joined may be listed for a moment more. */
+/* Whether no loader's thread is left. The kernel tells a join that a thread has ended shortly before it takes the
+ * thread off the list, so that one which has just been joined may be listed for a moment more. */
 static bool loader_threads_are_gone(void)
 {
     enum { PAUSE_US = 1000, PAUSES = 20000 };

@@ -324,7 +324,7 @@ static void timing_without_waiting(void **state)
         assert_ok(pc_event_elapsed(start, end, &ms)); /* waits by itself */
         double waited = now_ms() - before;
         print_message("10 kernels of 20 ms: the host's clock says %.2f ms, the events %.2f ms\n", queued, ms);
-        assert_true(queued < 100);
+        assert_true(queued < ms);
         assert_true(ms >= 200 && ms <= waited);
         assert_close(pc_item(pc_max(x)), 1024, 0);
     }

@@ -1,13 +1,10 @@
 /* Drivers that do not work, played by a libcuda.so.1 of ours in front of the real one: the CUDA plug-in opens, gives no
  * device, and says why and what to do. Each case is this program again, since the loader reads its path at the start.
  */
-#include "support.h"
+#include "again.h"
 
 #include <paracord/device.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static int ask(void)
 {
@@ -23,30 +20,12 @@ static int ask(void)
 
 static void none(const char *driver, const char *visible, const char *const *words)
 {
-    int ends[2], status;
     char said[1024];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        setenv("LD_LIBRARY_PATH", PC_TEST_PLUGINS, 1);
-        setenv("FAKE_DRIVER", driver, 1);
-        unsetenv("CUDA_VISIBLE_DEVICES");
-        if (visible)
-            setenv("CUDA_VISIBLE_DEVICES", visible, 1);
-        execl("/proc/self/exe", "test.device.driver", "ask", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    ssize_t n = read(ends[0], said, sizeof said - 1);
-    said[n > 0 ? n : 0] = 0;
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    const char *const environment[] = {"FAKE_DRIVER", driver, "CUDA_VISIBLE_DEVICES", visible, NULL};
+    ask_again(PC_TEST_PLUGINS, environment, said, sizeof said);
     for (; *words; words++)
         if (!strstr(said, *words))
             fail_msg("driver %s: no \"%s\" in \"%s\"", driver, *words, said);
-    assert_int_equal(status, 0);
 }
 #define NONE(driver, visible, ...) none((driver), (visible), (const char *const[]){__VA_ARGS__, NULL})
 

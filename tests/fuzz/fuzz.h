@@ -1,5 +1,5 @@
-/* fuzz.h: what every fuzz target shares. Targets are built with clang by -DPARACORD_FUZZ=ON and run by hand or by
- * ./dev fuzz; seeds are the golden files. */
+/* fuzz.h: what every fuzz target shares. Targets are built with clang by -DPARACORD_FUZZ=ON and run by hand; seeds are
+ * the golden files. */
 #ifndef PC_TEST_FUZZ_H
 #define PC_TEST_FUZZ_H
 

@@ -13,7 +13,8 @@ house_test(headers.c ${house}/headers ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_CO
 house_test(headers.cxx ${house}/headers ${PROJECT_SOURCE_DIR}/include ${PARACORD_CXX} -x c++ -std=c++20)
 house_test(pages ${house}/pages $<TARGET_FILE:paracord_cli> ${PROJECT_SOURCE_DIR})
 house_test(lessons ${house}/lessons ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
-house_test(cloud ${house}/cloud ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
+house_test(cloud ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli> docs/cloud.md)
+house_test(readme ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli> README.md)
 house_test(programs ${house}/programs ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(installed ${CMAKE_CURRENT_SOURCE_DIR}/installed/check ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
   ${CMAKE_INSTALL_LIBDIR} ${CMAKE_C_COMPILER} ${PARACORD_CXX})

@@ -92,11 +92,36 @@ static void to_converts_on_the_way(void **state)
     assert_no_leak();
 }
 
+/* What is copied in pieces arrives whole, the last, smaller piece too; what overlaps as if it did not. */
+static void large_ones_arrive_whole(void **state)
+{
+    (void)state;
+    enum { N = (5 << 18) + 3, SHIFT = 100 };
+    int32_t *got = malloc(N * sizeof *got);
+    assert_non_null(got);
+    PC_SCOPE {
+        pc_tensor *a = pc_arange(0, N, 1, PC_I32, test_device()), *b = pc_zeros(PC_SHAPE(N), PC_I32, test_device());
+        assert_ok(pc_copy(b, a));
+        assert_ok(pc_read(b, got, N * sizeof *got));
+        for (int i = 0; i < N; i++)
+            assert_int_equal(got[i], i);
+        if (test_device().type == PC_CPU) {
+            assert_ok(pc_copy(pc_slice(b, 0, SHIFT, PC_END_OF_DIM, 1), pc_slice(b, 0, 0, N - SHIFT, 1)));
+            assert_ok(pc_read(b, got, N * sizeof *got));
+            for (int i = 0; i < N; i++)
+                assert_int_equal(got[i], i < SHIFT ? i : i - SHIFT);
+        }
+    }
+    free(got);
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(nothing_to_change_is_the_tensor_itself),
     cmocka_unit_test(clone_keeps_the_memory_order),
     cmocka_unit_test(to_converts_on_the_way),
+    cmocka_unit_test(large_ones_arrive_whole),
 };
 
 int main(void)

@@ -36,6 +36,8 @@ static const pc_mandelbrot_spec regions[] = {
     {.x_min = -30, .x_max = 30, .y_min = -30, .y_max = 30},
     {.x_min = -0.752, .x_max = -0.748, .y_min = -0.002, .y_max = 0.002}, /* between heart and disc */
     {.x_min = -1e300, .x_max = 1e300, .y_min = -1e300, .y_max = 1e300},  /* infinities on the way */
+    {.x_min = 2, .x_max = 3, .y_min = 2, .y_max = 3},                    /* nothing of the set */
+    {.x_min = -0.1, .x_max = 0.1, .y_min = -0.1, .y_max = 0.1},          /* nothing else */
 };
 
 static void compare(pc_mandelbrot_spec spec, int height, int width, pc_dtype dtype)
@@ -75,11 +77,17 @@ static void counts_are_those_of_a_plain_loop(void **state)
     assert_no_leak();
 }
 
+static void the_usual_picture(void **state)
+{
+    (void)state;
+    compare((pc_mandelbrot_spec){0}, 1024, 1536, PC_U8);
+}
+
 /* Long enough for exact cycles, and for the rims of heart and disc to leak if they could. */
 static void long_ways(void **state)
 {
     (void)state;
-    static const int deep[] = {0, 4, 6, 7, 10};
+    static const int deep[] = {0, 1, 4, 5, 6, 7, 10};
     for (size_t r = 0; r < sizeof deep / sizeof *deep; r++) {
         pc_mandelbrot_spec spec = regions[deep[r]];
         spec.iterations = 20000;
@@ -161,6 +169,7 @@ static void bad_input(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(counts_are_those_of_a_plain_loop),
+    cmocka_unit_test(the_usual_picture),
     cmocka_unit_test(long_ways),
     cmocka_unit_test(every_size_and_dtype),
     cmocka_unit_test(fractions),

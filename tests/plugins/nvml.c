@@ -1,5 +1,6 @@
 /* nvml.c: a library that answers as NVIDIA's management library does, for one GPU that is not there. FAKE_NVML says how
- * it behaves: "hang" (one call never comes back), "crash" (one ends the process), "mismatch" (it does not start). */
+ * it behaves: "hang" (one call never comes back), "hang-init" (the first one does not), "hang-deaf" (nor does it hear
+ * signals), "crash", "kill", "exit" (one ends the process), "chatter" (it prints), "mismatch" (it does not start). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,12 @@ static int behaves(const char *how)
 {
     const char *asked = getenv("FAKE_NVML");
     return asked && !strcmp(asked, how);
+}
+
+static void hang(void)
+{
+    for (;;)
+        pause();
 }
 
 struct pci {
@@ -42,6 +49,13 @@ EXPORT const char *nvmlErrorString(int code)
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlInit_v2(void)
 {
+    if (behaves("hang-init"))
+        hang();
+    if (behaves("chatter")) {
+        puts("noise on stdout");
+        fputs("noise on stderr\n", stderr);
+        fflush(stdout);
+    }
     return behaves("mismatch") ? 18 : 0;
 }
 
@@ -110,11 +124,20 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
 {
     (void)device;
-    if (behaves("hang"))
-        for (;;)
-            pause();
+    if (behaves("hang-deaf")) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        signal(SIGTERM, SIG_IGN);
+    }
+    if (behaves("hang") || behaves("hang-deaf"))
+        hang();
     if (behaves("crash"))
+        signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
+    if (behaves("kill"))
         raise(SIGKILL);
+    if (behaves("exit"))
+        exit(0);
     *milliwatts = 123400;
     return 0;
 }

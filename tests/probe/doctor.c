@@ -164,6 +164,16 @@ static void findings_name_versions_and_commands(void **state)
     assert_says("narrow-link.txt", "narrower", "x8, and could at x16", "seat the card");
     assert_says("hidden-holder.txt", "no process is listed", "Process 5150 (python3) has a GPU open", "kill 5150 #");
     assert_says("orphan.txt", "python3", "Process 4711 has 9114 MiB", "kill 4711");
+    assert_says("blackwell-proprietary.txt", "open kernel modules only", "requires use of", "nvidia-driver-580-open");
+    assert_says("pascal-open.txt", "older than Turing", "GSP", "_without_kmod_nvidia_open");
+    assert_says("pascal-legacy.txt", "580.xx", "Legacy", "nvidia-driver-580\n");
+    assert_says("b200-old-driver.txt", "does not know this GPU", "550.54.15", "ubuntu-drivers");
+    assert_says("wsl-linux-driver.txt", "hides the driver of Windows", "/dev/dxg", "apt purge");
+    assert_says("nixos-libraries.txt", "not found", "libnvidia-ml.so.1: cannot open", "/run/opengl-driver/lib");
+    assert_says("container-utility-only.txt", "libcuda.so.1", "\"utility\"", "compute,utility");
+    assert_says("podman-selinux.txt", "may not use", "Insufficient Permissions", "podman run --security-opt");
+    assert_says("mig-without-instances.txt", "MIG is on", "error 100", "nvidia-smi mig -cgi");
+    assert_says("passthrough-host.txt", "set aside for virtual machines", "vfio-pci", "vfio-pci");
     assert_says("driver-hangs.txt", "does not answer", "nvmlDeviceGetMemoryInfo_v2 for 0000:01:00.0", "dmesg");
 }
 

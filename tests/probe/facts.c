@@ -270,6 +270,44 @@ static void a_folder_is_read_like_a_recording(void **state)
     assert_int_equal(system(line), 0);
 }
 
+/* Nothing is asked of a GPU that sleeps to save power, unless its waking is wanted. */
+static void who_sleeps_is_left_asleep(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("healthy-laptop-asleep.txt");
+    const pc_probe_device *d = &m->devices[1];
+    assert_true(d->asleep);
+    assert_false(m->devices[0].asleep);
+    assert_text(d->power_state, "D3cold");
+    const pc_fact *const unknown[] = {&d->pcie_width, &d->pcie_generation_max, &d->temperature, &m->cuda_driver};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        assert_false(unknown[i]->known);
+        assert_non_null(strstr(unknown[i]->why, "would wake it"));
+    }
+    pc_machine_free(m);
+    m = pc_machine_probe(&(pc_probe_options){.root = MACHINES "healthy-laptop-asleep.txt", .wake = true});
+    assert_not_null_ok(m);
+    assert_false(m->devices[1].asleep);
+    assert_null(strstr(m->devices[1].temperature.why, "would wake it"));
+    pc_machine_free(m);
+}
+
+/* A GPU in no PCI tree is a device like others, also for CUDA. */
+static void an_integrated_gpu(void **state)
+{
+    (void)state;
+    pc_machine *m = probe("healthy-jetson.txt");
+    assert_int_equal(m->device_count, 1);
+    const pc_probe_device *d = &m->devices[0];
+    assert_true(d->nvidia && d->integrated);
+    assert_text(d->address, "17000000.gpu");
+    assert_text(d->module, "nvgpu");
+    assert_text(m->driver, "L4T 36.4.3");
+    assert_number(d->utilization_gpu, 12.5);
+    assert_number(d->index_cuda, 0);
+    pc_machine_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +323,8 @@ int main(void)
         cmocka_unit_test(facts_are_printed_with_units),
         cmocka_unit_test(json_has_values_and_reasons),
         cmocka_unit_test(a_folder_is_read_like_a_recording),
+        cmocka_unit_test(who_sleeps_is_left_asleep),
+        cmocka_unit_test(an_integrated_gpu),
     };
     return cmocka_run_group_tests_name("probe.facts", tests, NULL, NULL);
 }

@@ -102,15 +102,36 @@ static void files_that_never_end(void **state)
     look_at(folder);
 }
 
-/* A link in the copy of a machine points into the copy, not into this machine. */
+/* A link in the copy of a machine points into the copy, not into this machine: at the end of a path, on the way, and
+ * where links are read rather than followed. "outside" lies beside the copy, in the same folder. */
 static void links_stay_inside(void **state)
 {
     (void)state;
-    shell("mkdir -p proc/sys/kernel && ln -s /etc/passwd proc/sys/kernel/osrelease");
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = folder});
+    char copy[64];
+    shell("mkdir -p copy/proc/sys copy/inside outside/kernel outside/0000:01:00.0 && echo 6.6.6-outside "
+          ">outside/kernel/osrelease && "
+          "echo 1.2.3-inside >copy/inside/osrelease && ln -s $PWD/outside/kernel copy/proc/sys/kernel && "
+          "mkdir -p copy/sys/bus/pci copy/sys/devices && ln -s ../../../../outside copy/sys/bus/pci/devices && "
+          "echo 0x030200 >outside/0000:01:00.0/class && ln -s ../outside/driver outside/0000:01:00.0/driver");
+    snprintf(copy, sizeof copy, "%s/copy", folder);
+    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = copy});
     assert_not_null_ok(m);
     assert_false(m->kernel.known);
+    assert_int_equal(m->device_count, 0);
     pc_machine_free(m);
+    shell("rm copy/proc/sys/kernel copy/sys/bus/pci/devices && ln -s /inside copy/proc/sys/kernel && "
+          "mkdir -p copy/real/0000:01:00.0 && ln -s /real copy/sys/bus/pci/devices && "
+          "echo 0x030200 >copy/real/0000:01:00.0/class && ln -s /drivers/nouveau copy/real/0000:01:00.0/driver");
+    m = pc_machine_probe(&(pc_probe_options){.root = copy});
+    assert_not_null_ok(m);
+    assert_true(m->kernel.known);
+    assert_string_equal(m->kernel.text, "1.2.3-inside");
+    assert_int_equal(m->device_count, 1);
+    assert_true(m->devices[0].module.known);
+    assert_string_equal(m->devices[0].module.text, "nouveau");
+    pc_machine_free(m);
+    shell("ln -sfn /proc/sys/kernel/osrelease copy/inside/osrelease"); /* leads in a circle */
+    look_at(copy);
 }
 
 /* A log of more than is read: its end counts, and its last line may have no end. */

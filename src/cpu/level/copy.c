@@ -46,11 +46,34 @@ static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8),  ROW(u
 
 PC__RUN1(move_16, uint16_t, uint16_t, a)
 
+typedef struct bytes {
+    char *to;
+    const char *from;
+    size_t n;
+} bytes;
+
+#define PIECE ((size_t)1 << 20) /* bytes that a core takes at a time */
+
+static void move_piece(void *context, int64_t piece)
+{
+    const bytes *b = context;
+    const size_t from = (size_t)piece * PIECE;
+    memcpy(b->to + from, b->from + from, PC__MIN(PIECE, b->n - from));
+}
+
+/* One core cannot fill a server's memory. Two views of one storage may overlap, and go as a whole. */
+static void move(bytes b)
+{
+    if (b.n <= PIECE || (b.from < b.to + b.n && b.to < b.from + b.n))
+        memmove(b.to, b.from, b.n);
+    else
+        pc__parallel(pc__threads((int64_t)b.n), (int64_t)((b.n + PIECE - 1) / PIECE), move_piece, &b);
+}
+
 static pc_status convert(pc_tensor *to, pc_tensor *from)
 {
     if (to->dtype == from->dtype && pc__is_contiguous(to) && pc__is_contiguous(from) && pc__same_shape(to, from)) {
-        /* two views of one storage may overlap */
-        memmove(pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype));
+        move((bytes){pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype)});
         return PC_OK;
     }
     pc__loop loop;

@@ -1,14 +1,12 @@
-/* bench_file.c: the picture's file, whole or not at all. */
-#include "bench.h"
+/* whole.c: see whole.h. */
+#include "whole.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file beside the target, so that it can be put in its place as a whole. NULL: errno. */
 static FILE *open_beside(const char *path, char *temporary, size_t n)
 {
     struct stat there;
@@ -16,17 +14,11 @@ static FILE *open_beside(const char *path, char *temporary, size_t n)
         errno = S_ISDIR(there.st_mode) ? EISDIR : EINVAL;
         return NULL;
     }
-    if (snprintf(temporary, n, "%s.XXXXXX", path) >= (int)n) {
+    if (snprintf(temporary, n, "%s.tmp", path) >= (int)n) {
         errno = ENAMETOOLONG;
         return NULL;
     }
-    const int file = mkostemp(temporary, O_CLOEXEC);
-    if (file < 0)
-        return NULL;
-    const mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(file, 0666 & ~mask);
-    return fdopen(file, "w");
+    return fopen(temporary, "we");
 }
 
 static bool failed(const cli_command *command, const char *path)
@@ -35,9 +27,9 @@ static bool failed(const cli_command *command, const char *path)
     return false;
 }
 
-bool bench_may_write(const cli_command *command, const char *path)
+bool cli_may_write(const cli_command *command, const char *path)
 {
-    char temporary[4096];
+    char temporary[PATH_MAX];
     FILE *file = open_beside(path, temporary, sizeof temporary);
     if (!file)
         return failed(command, path);
@@ -46,19 +38,23 @@ bool bench_may_write(const cli_command *command, const char *path)
     return true;
 }
 
-bool bench_roofline(const bench *b, const char *path)
+bool cli_write_whole(const cli_command *command, const char *path, bool (*write)(const void *context, FILE *out),
+                     const void *context)
 {
-    char temporary[4096];
+    char temporary[PATH_MAX];
     FILE *out = open_beside(path, temporary, sizeof temporary);
     if (!out)
-        return failed(b->p.command, path);
-    bench_draw(b, out);
-    bool fine = !fflush(out) && !ferror(out) && !fsync(fileno(out));
-    fine = !fclose(out) && fine && !rename(temporary, path);
+        return failed(command, path);
+    const bool made = write(context, out);
+    bool fine = made && !fflush(out) && !ferror(out) && !fsync(fileno(out));
+    int number = errno;
+    if (fclose(out) && fine)
+        fine = false, number = errno;
+    if (fine && rename(temporary, path))
+        fine = false, number = errno;
     if (fine)
         return true;
-    const int number = errno;
     remove(temporary);
     errno = number;
-    return failed(b->p.command, path);
+    return made ? failed(command, path) : !cli_failed(command);
 }

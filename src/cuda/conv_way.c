@@ -1,0 +1,217 @@
+/* conv_way.c: who does a product of a convolution, and the table of what was chosen. What cuDNN plans is never thrown
+ * away: recordings may hold its kernels. */
+#include "cuda/conv_cudnn.h"
+#include "cuda/hash.h"
+
+#include <paracord/ops.h>
+#include <stdio.h>
+
+static bool on_16_bytes(const void *pointer)
+{
+    return (uintptr_t)pointer % 16 == 0;
+}
+
+/* False: what is left to our kernels. cuDNN's ways read and write whole channels-last pictures, in front of no pooling.
+ */
+static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_shape *shape)
+{
+    const pc__cuda_conv *s = &p->s;
+    const pc__cuda_stream *face = stream->implementation;
+    memset(shape, 0, sizeof *shape);
+    if (s->pool != 1 || s->planes || s->dtype == PC_F64 || (s->activation != PC_NONE && s->activation != PC_RELU) ||
+        s->n > INT32_MAX || !p->result || face->scratch_level != 0)
+        return false;
+    if (!on_16_bytes(p->x) || !on_16_bytes(p->weight) || !on_16_bytes(p->bias) || !on_16_bytes(p->dy) ||
+        !on_16_bytes(p->result))
+        return false;
+    shape->n = s->n, shape->h = s->h, shape->w = s->w, shape->c = s->c;
+    shape->o = s->o, shape->kh = s->kh, shape->kw = s->kw, shape->oh = s->oh, shape->ow = s->ow;
+    shape->sh = s->sh, shape->sw = s->sw, shape->ph = s->ph, shape->pw = s->pw;
+    shape->direction = p->direction;
+    shape->dtype = s->dtype;
+    shape->tf32 = s->tf32 && s->dtype == PC_F32;
+    shape->relu = s->activation == PC_RELU;
+    shape->bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
+    return true;
+}
+
+#if PC__HAVE_CUDNN
+
+enum { PLACES = 1024, MOST = PLACES / 4 * 3 }; /* of the table; a power of two; shapes after these are ours */
+
+static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER; /* over all of this */
+static pc__conv_way table[PLACES];
+static bool used[PLACES];
+static int count;
+static cudnnHandle_t handles[PC__DEVICES_MAX];
+
+/* The place of a shape, *found saying whether it is taken already; NULL where the table is full. */
+static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool measured, bool *found)
+{
+    unsigned at = pc__cuda_hash(shape, sizeof *shape) % PLACES;
+    for (; used[at]; at = (at + 1) % PLACES) {
+        pc__conv_way *w = &table[at];
+        *found = w->device == device && w->measured == measured && memcmp(&w->shape, shape, sizeof *shape) == 0;
+        if (*found)
+            return w;
+    }
+    *found = false;
+    if (count == MOST)
+        return NULL;
+    count++;
+    used[at] = true;
+    table[at].device = device;
+    table[at].measured = measured;
+    table[at].shape = *shape;
+    atomic_store(&table[at].refused, true);
+    return &table[at];
+}
+
+cudnnHandle_t pc__conv_handle(int device)
+{
+    return handles[device];
+}
+
+static bool has_handle(int device)
+{
+    if (!handles[device] && pc__cudnn.Create(&handles[device]) != CUDNN_STATUS_SUCCESS)
+        handles[device] = NULL;
+    return handles[device] != NULL;
+}
+
+static void name_of(char text[PC__CONV_TEXT], const pc_stream *stream, const pc__conv_shape *shape)
+{
+    struct cudaDeviceProp device;
+    if (cudaGetDeviceProperties(&device, stream->device.index) != cudaSuccess)
+        (void)cudaGetLastError(), device.name[0] = 0;
+    pc__conv_text(text, device.name, pc__cuda_multiprocessors(stream), pc__cudnn.GetVersion(), shape);
+}
+
+/* The last of `there` plans becomes the place's, the others go. */
+static void take(pc__conv_way *w, pc__cudnn_plan *plans, int there, int wanted)
+{
+    for (int i = 0; i < there; i++)
+        if (i + 1 != wanted)
+            pc__cudnn_plan_free(&plans[i]);
+    if (wanted < 1 || wanted > there)
+        return;
+    w->plan = plans[wanted - 1];
+    atomic_store(&w->refused, false);
+}
+
+static void tell_times(const char *text, const double *times, int there)
+{
+    char list[32 * PC__CONV_WAYS] = "";
+    size_t n = 0;
+    for (int i = 1; i <= there && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, " %.1f", times[i]);
+    pc__log(PC_LOG_DEBUG, "conv2d: %s: ours %.1f us, cuDNN%s us", text, times[0], list);
+}
+
+/* As the file says, or by measuring, which the file learns. Returns the way, 0 for ours. */
+static pc_status measured_way(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const char *text,
+                              pc__cudnn_plan *plans, int *there, int *way)
+{
+    const pc__cudnn_target target = {.handle = handles[stream->device.index]};
+    pc__conv_way trial[PC__CONV_WAYS];
+    pc__conv_shape shape;
+    double times[PC__CONV_WAYS + 1];
+    char path[PATH_MAX];
+    const bool file = pc__conv_file(path);
+    *way = file ? pc__conv_recall(path, text) : -1;
+    if (*way == 0)
+        return PC_OK;
+    (void)shape_of(stream, p, &shape);
+    *there = pc__cudnn_plans(&target, &shape, plans, *way > 0 ? *way : PC__CONV_WAYS);
+    if (*way > 0 && *there == *way)
+        return PC_OK;
+    for (int i = 0; i < *there; i++) {
+        trial[i] = (pc__conv_way){.device = stream->device.index, .shape = shape, .plan = plans[i]};
+        atomic_init(&trial[i].refused, false);
+    }
+    *way = 0;
+    if (*there == 0)
+        return PC_OK;
+    PC__TRY(pc__conv_measure(stream, call, p, trial, *there, way, times));
+    if (*way < 0)
+        return PC_OK;
+    tell_times(text, times, *there);
+    if (file)
+        pc__conv_note(path, text, *way);
+    return PC_OK;
+}
+
+/* Nothing is made or measured while a stream is captured: what a recording meets first is ours, and stays it. */
+static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *w)
+{
+    static bool said;
+    pc__cudnn_plan plans[PC__CONV_WAYS];
+    char text[PC__CONV_TEXT], words[160] = "";
+    int there = 0, way = 0;
+    pc_status status = PC_OK;
+    name_of(text, stream, &w->shape);
+    if (stream->recording) {
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels, a recording met it first", text);
+        return PC_OK;
+    }
+    if (!has_handle(stream->device.index)) {
+        pc__cudnn_words(words, sizeof words);
+        pc__log(said ? PC_LOG_DEBUG : PC_LOG_WARNING, "conv2d: our kernels alone: cuDNN does not start: %s", words);
+        said = true;
+        return PC_OK;
+    }
+    const pc__cudnn_target target = {.handle = handles[stream->device.index]};
+    if (w->measured)
+        status = measured_way(stream, call, p, text, plans, &there, &way);
+    else
+        way = there = pc__cudnn_plans(&target, &w->shape, plans, 1);
+    if (!there && way >= 0)
+        pc__cudnn_words(words, sizeof words);
+    take(w, plans, there, status == PC_OK ? way : 0);
+    if (way > 0)
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: cuDNN's way %d", text, way);
+    else
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels%s%s", text, words[0] ? ", cuDNN says " : "", words);
+    return status;
+}
+
+/* cuDNN's way for a shape that it may have. */
+static pc_status look_up(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_shape *shape,
+                         bool measured, pc__conv_way **way)
+{
+    bool found = false;
+    pthread_mutex_lock(&choosing);
+    pc__conv_way *w = place_of(shape, stream->device.index, measured, &found);
+    const pc_status status = w && !found ? decide(stream, call, p, w) : PC_OK;
+    if (w && !atomic_load(&w->refused))
+        *way = w;
+    pthread_mutex_unlock(&choosing);
+    return status;
+}
+
+#endif
+
+static void tell_missing(void)
+{
+    pc__log(PC_LOG_WARNING, "conv2d: our kernels alone: %s", pc__cudnn_missing());
+}
+
+pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
+{
+    static pthread_once_t told = PTHREAD_ONCE_INIT;
+    const pc_conv_choice_kind choice = pc_conv_choice();
+    pc__conv_shape shape;
+    *way = NULL;
+    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape) || (choice == PC_CONV_RULE && !pc__conv_rule(&shape)))
+        return PC_OK;
+    if (pc__cudnn_missing()) {
+        pthread_once(&told, tell_missing);
+        return PC_OK;
+    }
+#if PC__HAVE_CUDNN
+    return look_up(stream, call, p, &shape, choice == PC_CONV_MEASURED, way);
+#else
+    (void)call;
+    return PC_OK;
+#endif
+}

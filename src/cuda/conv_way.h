@@ -1,0 +1,41 @@
+/* conv_way.h: a convolution as its three products, each by our kernels or by cuDNN. */
+#ifndef PC__CUDA_CONV_WAY_H
+#define PC__CUDA_CONV_WAY_H
+
+#include "cuda/conv.h"
+#include "cuda/conv_choice.h"
+#include "cuda/cuda.h"
+
+/* One product with all that belongs to it: bias and activation forward; backward the way through the activation, and
+ * the gradient of the bias beside that of the weights. */
+typedef struct pc__conv_piece {
+    pc__cuda_conv s;
+    int direction; /* pc__conv_direction */
+    const void *x, *weight, *bias, *y, *dy;
+    const uint8_t *argmax;
+    void *result; /* y, dx or dweight */
+    void *dbias;
+    uint8_t *places; /* forward: argmax to be written */
+} pc__conv_piece;
+
+/* One of cuDNN's ways for a shape. Those that were chosen stay as long as the process. */
+typedef struct pc__conv_way pc__conv_way;
+
+/* conv.c: by our kernels; scratch has so many bytes. */
+size_t pc__conv_own_scratch(const pc__conv_piece *piece);
+void pc__conv_own(cudaStream_t queue, const pc__conv_piece *piece, void *scratch);
+
+/* conv_way.c: cuDNN's way for a piece that our kernels can do; NULL where they do it, because they were chosen, cuDNN
+ * cannot do it, or there is none. May wait for the stream, to measure. */
+pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way **way);
+
+/* conv_cudnn.c: by that way; scratch has so many bytes. *done is false where cuDNN turned out to refuse it, now and
+ * from then on. */
+size_t pc__conv_cudnn_scratch(const pc__conv_piece *piece, const pc__conv_way *way);
+pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *way,
+                         void *scratch, bool *done);
+
+/* dy as it is in front of the ReLU, into `to`: for two pieces that both want it. */
+pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, void *to);
+
+#endif

@@ -1,0 +1,227 @@
+/* doctor_start.c: a driver is there: why does it not take the GPU, or cannot be asked? */
+#include "probe/doctor.h"
+
+#include <stdlib.h>
+
+#define BLACKWELL 0x2900 /* device ids from here on are of GPUs that only the open modules drive */
+
+static bool any_wrong(const pc__exam *e)
+{
+    for (int i = 0; i < e->diagnosis->finding_count; i++)
+        if (e->diagnosis->findings[i].severity == PC_WRONG)
+            return true;
+    return false;
+}
+
+/* "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: ..." is the line before what is said of it. */
+static const pc_probe_device *told_of(pc__exam *e, const char *at)
+{
+    static const char words[] = "The NVIDIA GPU ";
+    char address[48];
+    const char *found = NULL;
+    for (const char *one = e->log; (one = strstr(one, words)) && one < at; one++)
+        found = one;
+    return found && sscanf(found + sizeof words - 1, "%47s", address) == 1 ? pc__device_at(e->m, address) : NULL;
+}
+
+static int branch_of(const pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    return m->driver.known ? atoi(m->driver.text) : m->driver_library.known ? atoi(m->driver_library.text) : 580;
+}
+
+static void fix_flavour(pc__exam *e, pc_finding *f, bool open)
+{
+    int branch = branch_of(e);
+    switch (e->packages) {
+    case PC__APT_UBUNTU:
+        pc__fix(e, f, "sudo apt install nvidia-driver-%d%s", branch, open ? "-open" : "");
+        break;
+    case PC__APT:
+        pc__fix(e, f, "sudo apt install %s", open ? "nvidia-open-kernel-dkms" : "nvidia-kernel-dkms");
+        break;
+    case PC__DNF_FEDORA:
+        pc__fix(e, f, "echo '%%_with%s_kmod_nvidia_open 1' | sudo tee /etc/rpm/macros.nvidia-kmod", open ? "" : "out");
+        pc__fix(e, f, "sudo akmods --force --rebuild");
+        break;
+    case PC__DNF:
+        pc__fix(e, f, "sudo dnf install %s --allowerasing", open ? "nvidia-open" : "cuda-drivers");
+        break;
+    case PC__ZYPPER:
+        pc__fix(e, f, "sudo zypper install nvidia-%sdriver-G06-kmp-default", open ? "open-" : "");
+        break;
+    case PC__PACMAN:
+        pc__fix(e, f, "sudo pacman -S %s", open ? "nvidia-open" : "nvidia-dkms");
+        break;
+    default:
+        pc__fix(e, f, "# install NVIDIA's driver with its %s kernel modules", open ? "open" : "proprietary");
+    }
+    pc__fix(e, f, "sudo reboot");
+}
+
+/* The kernel log cannot be read: the GPU's generation and the flavour of the modules say it too. */
+static void refused_by_generation(pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    int i = 0;
+    if (!m->driver_kind.known || strcmp(m->driver_kind.text, "proprietary") || !m->nvml.known)
+        return;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        if (d->nvml || !d->device_id.known || strtol(d->device_id.text, NULL, 16) < BLACKWELL)
+            continue;
+        pc_finding *f = pc__found(e, PC_WRONG, d);
+        pc__what(e, f, "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are loaded.");
+        pc__how(e, f, "Its device id is %s (Blackwell or newer), and the driver %s does not list it.",
+                d->device_id.text, m->driver.known ? m->driver.text : "");
+        fix_flavour(e, f, true);
+        return;
+    }
+}
+
+/* A GPU that the driver should have, and has not; the log may be of a driver that is gone since. */
+static bool any_left_out(const pc__exam *e)
+{
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
+        if (!d->nvml && !(d->module.known && !strncmp(d->module.text, "vfio", 4)))
+            return true;
+    return false;
+}
+
+void pc__check_refused(pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    const char *at = NULL, *log = e->log;
+    char branch[16] = "";
+    if (e->container || !any_left_out(e))
+        return;
+    if (!log) {
+        refused_by_generation(e);
+    } else if ((at = strstr(log, "requires use of the NVIDIA open kernel modules"))) {
+        pc_finding *f = pc__found(e, PC_WRONG, told_of(e, at));
+        pc__what(e, f,
+                 "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are installed.");
+        pc__how(e, f, "The kernel log: \"installed in this system requires use of the NVIDIA open kernel modules\".");
+        fix_flavour(e, f, true);
+    } else if ((at = strstr(log, "is not supported by open"))) {
+        pc_finding *f = pc__found(e, PC_WRONG, told_of(e, at));
+        pc__what(e, f, "NVIDIA's open kernel modules do not drive this GPU: it is older than Turing.");
+        pc__how(e, f,
+                "The kernel log: \"not supported by open nvidia.ko because it does not include the required GPU "
+                "System Processor (GSP)\".");
+        fix_flavour(e, f, false);
+    } else if ((at = strstr(log, "supported through the NVIDIA "))) {
+        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        sscanf(at, "supported through the NVIDIA %15s", branch);
+        pc__what(e, f, "The installed driver no longer drives a GPU of this machine: it takes the older branch %s.",
+                 branch);
+        pc__how(e, f, "The kernel log: \"supported through the NVIDIA %s Legacy drivers\".", branch);
+        if (e->packages == PC__APT_UBUNTU)
+            pc__fix(e, f, "sudo apt install nvidia-driver-%d", atoi(branch));
+        else
+            pc__fix(e, f, "# install NVIDIA's driver of the branch %s: https://www.nvidia.com/drivers", branch);
+        pc__fix(e, f, "sudo reboot");
+    } else if ((at = strstr(log, "installed in this system is not supported by the"))) {
+        pc_finding *f = pc__found(e, PC_WRONG, told_of(e, at));
+        pc__what(e, f, "The installed driver does not know this GPU: it is older than the GPU, or not for it.");
+        pc__how(e, f,
+                "The kernel log: \"installed in this system is not supported by the NVIDIA driver release\"; the "
+                "driver is %s.",
+                m->driver.known           ? m->driver.text
+                : m->driver_library.known ? m->driver_library.text
+                                          : "of an unknown version");
+        pc__fix_by_install(e, f);
+    }
+}
+
+/* Where libraries lie that the loader does not look at: NixOS has them there. */
+#define NIX_LIBRARIES "run/opengl-driver/lib"
+
+void pc__check_driver_libraries(pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    bool nvml = !m->nvml.known && m->nvml.why && strstr(m->nvml.why, "cannot open shared object");
+    bool cuda = !m->cuda_init.known && m->cuda_init.why && strstr(m->cuda_init.why, "cannot open shared object");
+    int i = 0;
+    const pc_probe_device *d = pc__next_gpu(e, &i);
+    if (d && d->integrated) /* most releases have no NVML for them */
+        nvml = false;
+    if (!m->driver.known || m->hung || !(nvml || cuda) || any_wrong(e))
+        return;
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    const char *missing = nvml && cuda ? "libnvidia-ml.so.1 and libcuda.so.1"
+                          : nvml       ? "libnvidia-ml.so.1"
+                                       : "libcuda.so.1";
+    pc__what(e, f, "The driver runs in the kernel, and its libraries are not found: %s.", missing);
+    pc__how(e, f, "The loader: %s.", nvml ? m->nvml.why : m->cuda_init.why);
+    const char *wanted = pc__root_env(e->m->root, "NVIDIA_DRIVER_CAPABILITIES");
+    if (e->container) {
+        pc__how(e, f, "NVIDIA_DRIVER_CAPABILITIES is %s%s%s.", wanted ? "\"" : "not set", wanted ? wanted : "",
+                wanted ? "\"" : "");
+        pc__fix(e, f, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...");
+    } else if (pc__root_exists(e->m->root, NIX_LIBRARIES "/libcuda.so.1")) {
+        pc__how(e, f, "They are in /" NIX_LIBRARIES ", where programs of NixOS look.");
+        pc__fix(e, f, "export LD_LIBRARY_PATH=/" NIX_LIBRARIES ":$LD_LIBRARY_PATH");
+    } else if (e->packages == PC__APT_UBUNTU) {
+        pc__fix(e, f, "sudo apt install nvidia-utils-%d libnvidia-compute-%d", branch_of(e), branch_of(e));
+    } else if (e->packages == PC__DNF_FEDORA) {
+        pc__fix(e, f, "sudo dnf install xorg-x11-drv-nvidia-cuda");
+    } else {
+        pc__fix(
+            e, f, "%s",
+            pc__install(e, "libnvidia-ml1 libcuda1", "nvidia-driver-cuda", "nvidia-compute-utils-G06", "nvidia-utils"));
+    }
+}
+
+/* NVML is there, and does not start for a reason that no check before this one knows. */
+void pc__check_nvml_start(pc__exam *e)
+{
+    const pc_machine *m = e->machine;
+    int code;
+    const char *at = !m->nvml.known && m->nvml.why ? strstr(m->nvml.why, "nvmlInit_v2: error ") : NULL;
+    if (!at || sscanf(at, "nvmlInit_v2: error %d", &code) != 1 || any_wrong(e))
+        return;
+    if (code == 9 && !m->driver.known) /* no driver is loaded: others say why, or it is meant */
+        return;
+    const char *kind = e->container ? m->container.text : "";
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc__how(e, f, "NVML says: %s", m->nvml.why);
+    if (code == 4 && e->container) {
+        pc__what(e, f, "This container may not use the GPU's device files, though their modes allow it.");
+        pc__how(e, f, "Mostly it is SELinux, or the container's list of devices (cgroups).");
+        pc__fix(e, f, "%s run --security-opt=label=disable ...", strcmp(kind, "podman") ? "docker" : "podman");
+        pc__fix(e, f, "# or, on the host, for good: sudo setsebool -P container_use_devices on");
+    } else if (code == 999 && e->container) {
+        pc__what(e, f, "This container lost its GPUs while it ran: the host's systemd renewed the list of devices.");
+        pc__how(e, f, "That happens at systemctl daemon-reload on the host, with the cgroup driver systemd.");
+        pc__fix(e, f,
+                "# start the container again, with the device files named: docker run --gpus all "
+                "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0 ...");
+    } else {
+        pc__what(e, f, "The driver's management library (NVML) does not start.");
+        pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|nvidia|apparmor|avc' | tail -n 20 # why");
+    }
+}
+
+/* In the Windows Subsystem for Linux the driver is Windows' own; one that is installed inside hides it. */
+void pc__check_wsl(pc__exam *e)
+{
+    if (!pc__root_exists(e->m->root, "dev/dxg"))
+        return;
+    for (int i = 0; i < e->machine->library_count; i++) {
+        const pc_probe_library *l = &e->machine->libraries[i];
+        if (strcmp(l->name, "CUDA driver") || !l->path || strstr(l->path, "/wsl/") || e->container)
+            continue;
+        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc__what(e, f,
+                 "A Linux driver is installed inside WSL, and hides the driver of Windows, which is the one that "
+                 "works here.");
+        pc__how(e, f, "/dev/dxg is there, and the loader finds %s before /usr/lib/wsl/lib.", l->path);
+        if (e->packages == PC__APT_UBUNTU || e->packages == PC__APT)
+            pc__fix(e, f, "sudo apt purge 'nvidia-driver-*' 'libnvidia-*' 'nvidia-utils-*' && sudo ldconfig");
+        else
+            pc__fix(e, f, "# remove the packages of NVIDIA's driver (not those of the toolkit), then: sudo ldconfig");
+        pc__fix(e, f, "# in Windows: wsl --shutdown, and start it again");
+        return;
+    }
+}

@@ -1,0 +1,126 @@
+/* The cores that a process may use: quotas of control groups, as containers have them. */
+#include "support.h"
+
+#include "base/base.h"
+
+#include <paracord/threads.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/paracord-cpus-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+    char path[512];
+    assert_true(snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path);
+    for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); *p++ = '/') {
+        *p = 0;
+        mkdir(path, 0777);
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int new_machine(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/paracord-cpus-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int end_machine(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+static void assert_quota(double want)
+{
+    assert_close(pc__cpu_quota(root), want, 1e-12);
+}
+
+static void without_groups_there_is_no_quota(void **state)
+{
+    (void)state;
+    assert_quota(0);
+    put("proc/self/cgroup", "");
+    assert_quota(0);
+    put("proc/self/cgroup", "0::/\n");
+    assert_quota(0);
+    put("proc/self/cgroup", "nonsense\n0:\n::\n");
+    assert_quota(0);
+}
+
+static void a_container_of_version_2(void **state)
+{
+    (void)state;
+    put("proc/self/cgroup", "0::/\n");
+    put("sys/fs/cgroup/cpu.max", "max 100000\n");
+    assert_quota(0);
+    put("sys/fs/cgroup/cpu.max", "150000 100000\n");
+    assert_quota(1.5);
+    for (const char *const *bad = (const char *const[]){"", "150000", "-1 100000", "150000 0", "x y", NULL}; *bad;
+         bad++) {
+        put("sys/fs/cgroup/cpu.max", *bad);
+        assert_quota(0);
+    }
+}
+
+static void the_least_of_all_levels_counts(void **state)
+{
+    (void)state;
+    put("proc/self/cgroup", "0::/user.slice/job/step\n");
+    put("sys/fs/cgroup/user.slice/job/step/cpu.max", "800000 100000\n");
+    assert_quota(8);
+    put("sys/fs/cgroup/user.slice/job/cpu.max", "200000 50000\n");
+    assert_quota(4);
+    put("sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
+    assert_quota(4);
+    put("sys/fs/cgroup/cpu.max", "300000 100000\n");
+    assert_quota(3);
+    put("sys/fs/cgroup/user.slice/other/cpu.max", "100000 100000\n"); /* not ours */
+    assert_quota(3);
+}
+
+static void version_1_and_paths_of_the_host(void **state)
+{
+    (void)state;
+    put("proc/self/cgroup", "11:cpuset:/docker/1f0e\n4:cpu,cpuacct:/docker/1f0e\n1:name=systemd:/x\n0::/y\n");
+    put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+    assert_quota(0);
+    put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n"); /* the container's group is what is mounted */
+    assert_quota(2.5);
+    put("sys/fs/cgroup/cpuset/docker/1f0e/cpu.cfs_quota_us", "100000\n"); /* another controller's */
+    put("sys/fs/cgroup/cpuset/docker/1f0e/cpu.cfs_period_us", "100000\n");
+    assert_quota(2.5);
+    put("proc/self/cgroup", "3:cpuacct,cpu:/a\n");
+    put("sys/fs/cgroup/cpuacct,cpu/a/cpu.cfs_quota_us", "100000\n");
+    put("sys/fs/cgroup/cpuacct,cpu/a/cpu.cfs_period_us", "50000\n");
+    assert_quota(2);
+}
+
+static void there_is_always_a_thread(void **state)
+{
+    (void)state;
+    assert_true(pc__cpu_count() >= 1);
+    assert_true(pc_get_threads() >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(without_groups_there_is_no_quota, new_machine, end_machine),
+        cmocka_unit_test_setup_teardown(a_container_of_version_2, new_machine, end_machine),
+        cmocka_unit_test_setup_teardown(the_least_of_all_levels_counts, new_machine, end_machine),
+        cmocka_unit_test_setup_teardown(version_1_and_paths_of_the_host, new_machine, end_machine),
+        cmocka_unit_test(there_is_always_a_thread),
+    };
+    return cmocka_run_group_tests_name("base.cpus", tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* Who does a convolution: the rule, the names that measurements have, and the thread's setting. */
+#include "support.h"
+
+#include "cuda/conv_choice.h"
+
+#include <paracord/device.h>
+#include <paracord/tensor.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pc__conv_shape plain(int direction, pc_dtype dtype, bool tf32, int n, int side, int c, int o, int kernel)
+{
+    pc__conv_shape s;
+    memset(&s, 0, sizeof s);
+    s.n = n, s.h = s.w = s.oh = s.ow = side, s.c = c, s.o = o, s.kh = s.kw = kernel, s.sh = s.sw = 1;
+    s.ph = s.pw = kernel / 2, s.direction = direction, s.dtype = dtype, s.tf32 = tf32;
+    return s;
+}
+
+/* --- the rule --- */
+
+static bool rule(int direction, pc_dtype dtype, bool tf32, int n, int side, int c, int o, int kernel)
+{
+    const pc__conv_shape s = plain(direction, dtype, tf32, n, side, c, o, kernel);
+    return pc__conv_rule(&s);
+}
+
+static void the_rule_follows_what_was_measured(void **state)
+{
+    (void)state;
+    for (int direction = 0; direction < PC__CONV_DIRECTIONS; direction++) {
+        for (pc_dtype dtype = PC_F16; dtype <= PC_BF16; dtype++) {
+            assert_true(rule(direction, dtype, false, 32, 56, 128, 128, 3));
+            assert_true(rule(direction, dtype, false, 32, 56, 64, 256, 1));
+            assert_false(rule(direction, dtype, false, 1, 4, 128, 128, 3)); /* little work */
+            assert_false(rule(direction, dtype, false, 512, 62, 3, 32, 3)); /* first layers */
+            assert_false(rule(direction, dtype, false, 512, 31, 32, 64, 3));
+            assert_false(rule(direction, dtype, false, 512, 31, 68, 64, 3)); /* not in eights */
+        }
+        assert_true(rule(direction, PC_F32, true, 32, 56, 128, 128, 3));
+        assert_false(rule(direction, PC_F32, false, 32, 56, 128, 128, 3));
+        assert_false(rule(direction, PC_F64, false, 32, 56, 128, 128, 3));
+    }
+}
+
+/* Every member makes another name, so that no measurement is taken for another's. */
+static void names_tell_shapes_apart(void **state)
+{
+    (void)state;
+    static char texts[32][PC__CONV_TEXT];
+    int count = 0;
+    const pc__conv_shape s = plain(PC__CONV_INPUT, PC_F32, false, 32, 56, 128, 64, 3);
+    pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &s);
+    assert_string_equal(texts[0], "NVIDIA H200/132 cudnn 91900 input float32 x 32 128 56 56 w 64 3 3 stride 1 1 "
+                                  "padding 1 1");
+    pc__conv_text(texts[count++], "NVIDIA H100", 132, 91900, &s);
+    pc__conv_text(texts[count++], "NVIDIA H200", 131, 91900, &s);
+    pc__conv_text(texts[count++], "NVIDIA H200", 132, 91901, &s);
+    pc__conv_shape other = s;
+    other.n = 33;
+    pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &other);
+    int32_t pc__conv_shape_members[] = {
+        offsetof(pc__conv_shape, h),   offsetof(pc__conv_shape, w),    offsetof(pc__conv_shape, c),
+        offsetof(pc__conv_shape, o),   offsetof(pc__conv_shape, kh),   offsetof(pc__conv_shape, kw),
+        offsetof(pc__conv_shape, sh),  offsetof(pc__conv_shape, sw),   offsetof(pc__conv_shape, ph),
+        offsetof(pc__conv_shape, pw),  offsetof(pc__conv_shape, tf32), offsetof(pc__conv_shape, relu),
+        offsetof(pc__conv_shape, bias)};
+    for (size_t i = 0; i < sizeof pc__conv_shape_members / sizeof *pc__conv_shape_members; i++) {
+        other = s;
+        ++*(int32_t *)(void *)((char *)&other + pc__conv_shape_members[i]);
+        pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &other);
+    }
+    for (int direction = PC__CONV_FORWARD; direction <= PC__CONV_WEIGHTS; direction += 2) {
+        other = s, other.direction = direction;
+        pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &other);
+    }
+    for (pc_dtype dtype = PC_F16; dtype <= PC_BF16; dtype++) {
+        other = s, other.dtype = dtype;
+        pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &other);
+    }
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(texts[i], texts[k]);
+}
+
+/* The longest name fits, and no name makes two lines of one. */
+static void any_name_is_one_row(void **state)
+{
+    (void)state;
+    char gpu[256], text[PC__CONV_TEXT];
+    memset(gpu, 'G', sizeof gpu - 1);
+    gpu[sizeof gpu - 1] = 0;
+    memcpy(gpu, "a\nb=\t", 5);
+    pc__conv_shape s;
+    memset(&s, 0x7f, sizeof s);
+    s.direction = PC__CONV_WEIGHTS, s.dtype = PC_BF16, s.bias = s.relu = s.tf32 = 1;
+    pc__conv_text(text, gpu, INT_MAX, SIZE_MAX, &s);
+    assert_true(strlen(text) < PC__CONV_TEXT - 1);
+    assert_non_null(strstr(text, " bias relu"));
+    assert_null(strpbrk(text, "\n=\t"));
+}
+
+/* --- the setting --- */
+
+static void *in_a_thread(void *context)
+{
+    (void)context;
+    return (void *)(uintptr_t)(pc_conv_choice() == PC_CONV_OWN && pc_conv_choice_set(PC_CONV_CUDNN) == PC_CONV_OWN);
+}
+
+static void threads_choose_for_themselves(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *fine = NULL;
+    assert_int_equal(pc_conv_choice(), PC_CONV_OWN);
+    assert_int_equal(pc_conv_choice_set(PC_CONV_MEASURED), PC_CONV_OWN);
+    assert_int_equal(pc_conv_choice_set(PC_CONV_RULE), PC_CONV_MEASURED);
+    assert_int_equal(pthread_create(&thread, NULL, in_a_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, &fine), 0);
+    assert_non_null(fine);
+    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)77), PC_CONV_RULE); /* no such choice: our own */
+    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)-1), PC_CONV_OWN);
+    assert_int_equal(pc_conv_choice(), PC_CONV_OWN);
+}
+
+/* The environment is asked once, so each case is this program again. */
+static int said_to_a_child(const char *said)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("PARACORD_CONV", said, 1);
+        execl("/proc/self/exe", "test.device.conv_choice", "ask", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void the_environment_is_where_threads_start(void **state)
+{
+    (void)state;
+    assert_int_equal(said_to_a_child("own"), PC_CONV_OWN);
+    assert_int_equal(said_to_a_child("rule"), PC_CONV_RULE);
+    assert_int_equal(said_to_a_child("measured"), PC_CONV_MEASURED);
+    assert_int_equal(said_to_a_child("cudnn"), PC_CONV_CUDNN);
+    assert_int_equal(said_to_a_child(""), PC_CONV_OWN);
+    assert_int_equal(said_to_a_child("faster"), PC_CONV_OWN);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "ask"))
+        return (int)pc_conv_choice();
+    unsetenv("PARACORD_CONV");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rule_follows_what_was_measured),
+        cmocka_unit_test(names_tell_shapes_apart),
+        cmocka_unit_test(any_name_is_one_row),
+        cmocka_unit_test(threads_choose_for_themselves),
+        cmocka_unit_test(the_environment_is_where_threads_start),
+    };
+    return cmocka_run_group_tests_name("device.conv_choice", tests, NULL, NULL);
+}

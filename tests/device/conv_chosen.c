@@ -1,0 +1,139 @@
+/* Who does a convolution on cuda is as it was chosen, with the GPU and cuDNN played by loops (conv_play.h). */
+#ifdef PC_TEST_CUDA
+#include "cuda/cudnn.h"
+#endif
+#if defined(PC_TEST_CUDA) && PC__HAVE_CUDNN
+
+#include "conv_calls.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void a_recording_meets_it_first(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    const layer l = plain(700), other = plain(701);
+    is_right(&other);
+    atomic_store(&stream.recording, (pc_graph *)(void *)&play);
+    is_right(&l);
+    is_right(&other); /* what is known is recorded */
+    atomic_store(&stream.recording, NULL);
+    by(1, 2);
+    is_right(&l); /* the same bits as in the recording */
+    by(2, 2);
+}
+
+static void the_rule(void **state)
+{
+    (void)state;
+    play_again();
+    play.missing = "nobody may ask";
+    (void)pc_conv_choice_set(PC_CONV_RULE);
+    const layer l = plain(800); /* little work, few channels */
+    is_right(&l);
+    by(1, 0);
+    assert_int_equal(play.opened + play.planned + play.measured, 0);
+}
+
+static int warnings;
+static char warned[256];
+
+static void listen(void *context, pc_log_level level, const char *line)
+{
+    (void)context;
+    if (level == PC_LOG_WARNING)
+        snprintf(warned, sizeof warned, "%s", line), warnings++;
+}
+
+static void no_cudnn(void **state)
+{
+    (void)state;
+    play_again();
+    play.missing = "cuDNN is of version 8, this build needs 9";
+    pc_set_log(listen, NULL, PC_LOG_WARNING);
+    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    const layer l = plain(900);
+    is_right(&l);
+    is_right(&l);
+    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    by(2, 0);
+    assert_int_equal(warnings, 1);
+    assert_string_equal(warned, "conv2d: our kernels alone: cuDNN is of version 8, this build needs 9");
+}
+
+static int chosen_in_a_process(const layer *l, int best, pc_status failure)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        play_again();
+        play.best = best, play.failure = failure;
+        PC_SCOPE {
+            pc_tensor *y;
+            const known k = know(l);
+            last_way = 0;
+            for (int i = 0; i < 2; i++) {
+                const pc_status made = forward(l, &k, &y);
+                if ((made != PC_OK) != (i == 0 && failure != PC_OK)) /* it fails once */
+                    _exit(100);
+                pc_error_clear();
+            }
+            near(y, k.y);
+        }
+        if (play.measured > 1 || play.planned - play.freed > play.planned)
+            _exit(101);
+        _exit(play.measured * 10 + last_way);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void measured_once_and_remembered(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/paracord-conv-XXXXXX", path[PATH_MAX], command[64];
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    layer l = plain(1);
+    assert_int_equal(chosen_in_a_process(&l, 3, PC_OK), 13); /* measured, the third */
+    assert_int_equal(chosen_in_a_process(&l, 2, PC_OK), 3);  /* the same, not measured again */
+    l.n = 2;
+    assert_int_equal(chosen_in_a_process(&l, 0, PC_OK), 10); /* ours */
+    assert_int_equal(chosen_in_a_process(&l, 2, PC_OK), 0);
+    l.n = 3;
+    assert_int_equal(chosen_in_a_process(&l, -1, PC_OK), 10); /* too little memory to measure: nothing is known */
+    assert_int_equal(chosen_in_a_process(&l, 2, PC_ERR_LOST), 10);
+    assert_int_equal(chosen_in_a_process(&l, 1, PC_OK), 11);
+    assert_true(pc__conv_file(path));
+    FILE *file = fopen(path, "w"); /* broken: anew */
+    assert_non_null(file);
+    fputs("nonsense\n", file);
+    fclose(file);
+    assert_int_equal(chosen_in_a_process(&l, 4, PC_OK), 14);
+    assert_int_equal(chosen_in_a_process(&l, 5, PC_OK), 4);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME"); /* nowhere to remember it */
+    assert_int_equal(chosen_in_a_process(&l, 5, PC_OK), 15);
+    assert_int_equal(chosen_in_a_process(&l, 6, PC_OK), 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recording_meets_it_first),
+        cmocka_unit_test(the_rule),
+        cmocka_unit_test(no_cudnn),
+        cmocka_unit_test(measured_once_and_remembered),
+    };
+    return cmocka_run_group_tests_name("device.conv_chosen", tests, NULL, NULL);
+}
+
+#else
+#include "no_plug_in.h"
+#endif

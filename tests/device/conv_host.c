@@ -1,0 +1,190 @@
+/* The host side of convolutions on cuda, where the GPU and cuDNN are played by loops (conv_play.h): whoever does a
+ * product, its result is the CPU's. */
+#ifdef PC_TEST_CUDA
+#include "cuda/cudnn.h"
+#endif
+#if defined(PC_TEST_CUDA) && PC__HAVE_CUDNN
+
+#include "conv_calls.h"
+
+static const layer many[] = {
+    {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_RELU, true}, {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_RELU, false},
+    {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_NONE, true}, {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_NONE, false},
+    {2, 5, 4, 4, 3, 1, 1, 1, 0, 1, PC_RELU, true}, {2, 1, 7, 6, 3, 3, 2, 2, 1, 1, PC_RELU, true},
+    {2, 4, 7, 6, 1, 2, 3, 1, 0, 1, PC_RELU, true},
+};
+
+static void whoever_does_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < PC__COUNT(many); i++)
+        for (int kind = 0; kind < 4; kind++) { /* each shape is planned once */
+            play_again();
+            (void)pc_conv_choice_set(kind ? PC_CONV_CUDNN : PC_CONV_OWN);
+            layer l = many[i];
+            l.n = 1 + 4 * i + kind;
+            play.bare = kind == 2;
+            play.workspace = kind == 3 ? 0 : 1000;
+            is_right(&l);
+            by(kind == 0, kind > 0);
+            assert_int_equal(play.planned, kind ? 3 : 0);
+            is_right(&l);
+            assert_int_equal(play.planned, kind ? 3 : 0); /* no more */
+        }
+}
+
+static void only_what_is_wanted(void **state)
+{
+    (void)state;
+    const layer l = plain(100);
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    for (int needs = 1; needs < 8; needs++)
+        PC_SCOPE {
+            pc_tensor *out[3];
+            const known k = know(&l);
+            play_again();
+            face.note = NULL; /* as where work is queued */
+            assert_ok(backward(&l, &k, needs, out));
+            static const char *const notes[4] = {NULL, "the input's gradient by cuDNN",
+                                                 "the weights' gradient by cuDNN", "both gradients by cuDNN"};
+            assert_int_equal(face.note == NULL, notes[needs & 3] == NULL);
+            if (face.note)
+                assert_string_equal(face.note, notes[needs & 3]);
+            near(out[0], needs & 1 ? k.dx : pc_mul_scalar(k.dx, 0));
+            near(out[1], needs & 2 ? k.dweight : pc_mul_scalar(k.dweight, 0));
+            near(out[2], needs & 4 ? k.dbias : pc_mul_scalar(k.dbias, 0));
+            assert_int_equal(play.cudnn[PC__CONV_INPUT], needs & 1);
+            assert_int_equal(play.cudnn[PC__CONV_WEIGHTS], needs >> 1 & 1);
+            assert_int_equal(play.own[PC__CONV_WEIGHTS], needs >> 1 == 2); /* a bias's gradient alone */
+        }
+}
+
+static void what_cudnn_cannot(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    layer l = plain(200);
+    l.activation = PC_TANH;
+    PC_SCOPE {
+        pc_tensor *y;
+        const known k = know(&l);
+        assert_ok(forward(&l, &k, &y));
+    }
+    l.activation = PC_RELU;
+    face.scratch_level = 1; /* inside a conversion */
+    is_right(&l);
+    face.scratch_level = 0;
+    PC_SCOPE {
+        pc_tensor *y;
+        known k = know(&l);
+        pc_tensor *more = pc_zeros(PC_SHAPE(l.o + 1), PC_F32, PC_DEVICE_CPU);
+        k.bias = pc_slice(more, 0, 1, l.o + 1, 1); /* not on 16 bytes */
+        assert_ok(forward(&l, &k, &y));
+    }
+    assert_int_equal(play.planned, 0);
+    assert_int_equal(play.own[PC__CONV_FORWARD], 3);
+}
+
+static void no_way_for_a_shape(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    play.ways = 0;
+    const layer l = plain(300);
+    is_right(&l);
+    by(1, 0);
+    assert_int_equal(play.planned, 3);
+    play.ways = PC__CONV_WAYS;
+    is_right(&l); /* it is not asked again */
+    by(2, 0);
+    assert_int_equal(play.planned, 3);
+}
+
+static void refused_when_run(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    play.status = CUDNN_STATUS_NOT_SUPPORTED;
+    const layer l = plain(400);
+    is_right(&l);
+    by(1, 0);
+    play.status = CUDNN_STATUS_SUCCESS;
+    is_right(&l);
+    by(2, 0);
+}
+
+static void failed_when_run(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    play.status = CUDNN_STATUS_EXECUTION_FAILED;
+    const layer l = plain(500);
+    PC_SCOPE {
+        pc_tensor *y;
+        const known k = know(&l);
+        assert_fails(forward(&l, &k, &y) == PC_OK, PC_ERR_BACKEND, "PARACORD_CONV=own does without");
+    }
+    play.status = CUDNN_STATUS_SUCCESS;
+    is_right(&l);
+    by(0, 1);
+}
+
+static void too_little_memory(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    play.memory = 500; /* enough for our kernels */
+    const layer l = plain(600);
+    is_right(&l);
+    by(1, 0);
+    assert_false(pc_failed());
+    play.memory = SIZE_MAX;
+    is_right(&l);
+    by(1, 1);
+    play.memory = 10;
+    PC_SCOPE {
+        pc_tensor *y;
+        const known k = know(&l);
+        assert_fails(forward(&l, &k, &y) == PC_OK, PC_ERR_MEMORY, "too little memory");
+    }
+}
+
+/* The table has an end. What comes after it is ours, and right. */
+static void more_shapes_than_the_table_has(void **state)
+{
+    (void)state;
+    play_again();
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    for (int w = 3; w < 1300; w++)
+        PC_SCOPE {
+            const layer l = {1, 1, 1, w, 1, 1, 3, 1, 0, 1, PC_NONE, false};
+            pc_tensor *y;
+            known k = {.x = channels_last(pc_ones(PC_SHAPE(1, 1, 1, w), PC_F32, PC_DEVICE_CPU)),
+                       .weight = pc_ones(PC_SHAPE(1, 1, 1, 3), PC_F32, PC_DEVICE_CPU),
+                       .y = pc_zeros(PC_SHAPE(1, 1, 1, w - 2), PC_F32, PC_DEVICE_CPU)};
+            assert_ok(forward(&l, &k, &y));
+            assert_close(pc_item(pc_sum(y)), 3.0 * (w - 2), 1e-3);
+        }
+    assert_true(play.cudnn[PC__CONV_FORWARD] > 500);
+    assert_true(play.own[PC__CONV_FORWARD] > 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_does_it),   cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(what_cudnn_cannot), cmocka_unit_test(no_way_for_a_shape),
+        cmocka_unit_test(refused_when_run),  cmocka_unit_test(failed_when_run),
+        cmocka_unit_test(too_little_memory), cmocka_unit_test(more_shapes_than_the_table_has),
+    };
+    return cmocka_run_group_tests_name("device.conv_host", tests, NULL, NULL);
+}
+
+#else
+#include "no_plug_in.h"
+#endif

@@ -1,0 +1,389 @@
+/* conv_play.h: a GPU played by loops over host memory, as far as the host side of convolutions calls one: our kernels,
+ * cuDNN, measuring. What was called is counted, and answers can be set. float32 only. */
+#ifndef PC_TEST_CONV_PLAY_H
+#define PC_TEST_CONV_PLAY_H
+
+#include "support.h"
+
+#include "cuda/conv_cudnn.h"
+#include "cuda/conv_half.h"
+#include "cuda/each.h"
+#include "cuda/elementwise.h"
+#include "cuda/gemm.h"
+#include "ops/conv2d.h"
+#include "ops/reduce.h"
+
+#include <stdlib.h>
+
+static struct play {
+    int own[PC__CONV_DIRECTIONS], cudnn[PC__CONV_DIRECTIONS]; /* products made */
+    int opened, planned, freed, measured, told;
+    const char *missing;  /* why there is no cuDNN */
+    int ways;             /* of cuDNN's, for every shape */
+    bool bare;            /* forward they leave bias and ReLU to be done */
+    int64_t workspace;    /* bytes of each */
+    cudnnStatus_t status; /* of running one */
+    int best;             /* what measuring finds */
+    pc_status failure;    /* of measuring */
+    size_t memory;        /* most scratch memory that there is */
+} play;
+
+static void play_again(void)
+{
+    play = (struct play){.ways = PC__CONV_WAYS, .workspace = 1000, .memory = SIZE_MAX};
+}
+
+/* --- products --- */
+
+typedef struct order {
+    int64_t o, c, h, w; /* distances of the weights */
+} order;
+
+/* All three are this loop, and differ in what is added to. */
+static void product(int direction, const pc__cuda_conv *s, const float *x, const float *w, const float *y, float *to,
+                    order at)
+{
+    for (int64_t n = 0; n < s->n; n++)
+        for (int i = 0; i < s->oh; i++)
+            for (int j = 0; j < s->ow; j++)
+                for (int o = 0; o < s->o; o++)
+                    for (int r = 0; r < s->kh; r++)
+                        for (int q = 0; q < s->kw; q++)
+                            for (int c = 0; c < s->c; c++) {
+                                const int row = i * s->sh - s->ph + r, column = j * s->sw - s->pw + q;
+                                if (row < 0 || row >= s->h || column < 0 || column >= s->w)
+                                    continue;
+                                const int64_t in = ((n * s->h + row) * s->w + column) * s->c + c;
+                                const int64_t out = ((n * s->oh + i) * s->ow + j) * s->o + o;
+                                const int64_t tap = o * at.o + c * at.c + r * at.h + q * at.w;
+                                if (direction == PC__CONV_FORWARD)
+                                    to[out] += x[in] * w[tap];
+                                else if (direction == PC__CONV_INPUT)
+                                    to[in] += y[out] * w[tap];
+                                else
+                                    to[tap] += x[in] * y[out];
+                            }
+}
+
+static int64_t results(const pc__cuda_conv *s)
+{
+    return s->n * s->oh * s->ow * s->o;
+}
+
+static void finish(float *y, int64_t count, int o, const float *bias, int activation)
+{
+    for (int64_t i = 0; i < count; i++) {
+        y[i] += bias ? bias[i % o] : 0;
+        y[i] = activation == PC_RELU && y[i] < 0 ? 0 : y[i];
+    }
+}
+
+static void *zeros_of(void *to, int64_t count)
+{
+    return memset(to, 0, (size_t)count * sizeof(float));
+}
+
+/* --- our kernels --- */
+
+static order ours_of(const pc__cuda_conv *s)
+{
+    return (order){(int64_t)s->c * s->kh * s->kw, s->kh * s->kw, s->kw, 1};
+}
+
+/* dy in front of the activation; to be freed. */
+static float *through(const pc__cuda_conv *s, const void *y, const void *dy)
+{
+    float *g = malloc((size_t)results(s) * sizeof *g);
+    assert_non_null(g);
+    for (int64_t i = 0; i < results(s); i++)
+        g[i] = s->activation == PC_RELU && ((const float *)y)[i] <= 0 ? 0 : ((const float *)dy)[i];
+    return g;
+}
+
+void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                           const void *bias, void *y, uint8_t *argmax, void *scratch)
+{
+    (void)queue, (void)argmax, (void)scratch;
+    play.own[PC__CONV_FORWARD]++;
+    product(PC__CONV_FORWARD, s, x, weight, NULL, zeros_of(y, results(s)), ours_of(s));
+    finish(y, results(s), s->o, bias, s->activation);
+}
+
+void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                         const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+{
+    (void)queue, (void)argmax, (void)scratch;
+    play.own[PC__CONV_INPUT]++;
+    float *g = through(s, y, dy);
+    product(PC__CONV_INPUT, s, NULL, weight, g, zeros_of(dx, s->n * s->h * s->w * s->c), ours_of(s));
+    free(g);
+}
+
+void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                           const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
+{
+    (void)queue, (void)argmax, (void)scratch;
+    play.own[PC__CONV_WEIGHTS]++;
+    float *g = through(s, y, dy);
+    if (dweight)
+        product(PC__CONV_WEIGHTS, s, x, NULL, g, zeros_of(dweight, s->o * ours_of(s).o), ours_of(s));
+    if (dbias)
+        zeros_of(dbias, s->o);
+    for (int64_t i = 0; dbias && i < results(s); i++)
+        ((float *)dbias)[i % s->o] += g[i];
+    free(g);
+}
+
+size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
+{
+    return s->pool > 0 ? 100 : 0;
+}
+
+size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
+{
+    return pc__cuda_conv_scratch(s);
+}
+
+size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
+{
+    return pc__cuda_conv_scratch(s);
+}
+
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
+{
+    return s && x;
+}
+
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
+{
+    return s && x && dy && (input || weights);
+}
+
+size_t pc__cuda_conv_half_backward_scratch(const pc__cuda_conv *s, bool input, bool weights)
+{
+    (void)s, (void)input, (void)weights;
+    fail_msg("there are no 16-bit numbers here");
+    return 0;
+}
+
+void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                                 const void *y, const uint8_t *argmax, const void *dy, void *dx, void *dweight,
+                                 void *dbias, void *scratch)
+{
+    (void)queue, (void)s, (void)x, (void)weight, (void)y, (void)argmax, (void)dy, (void)dx, (void)dweight;
+    (void)dbias, (void)scratch;
+    fail_msg("there are no 16-bit numbers here");
+}
+
+pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel kernel)
+{
+    (void)stream, (void)call, (void)kernel;
+    fail_msg("there are no 16-bit numbers here");
+    return PC_ERR_DTYPE;
+}
+
+/* --- what stands around a product --- */
+
+void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)
+{
+    (void)queue;
+    finish(g->c, g->m * g->n, (int)g->n, g->bias, g->activation);
+}
+
+void pc__cuda_binary(const pc__cuda_launch *launch, int op, int dtype)
+{
+    float *to = (float *)launch->walk.data[0];
+    const float *dy = (const float *)launch->walk.data[1], *y = (const float *)launch->walk.data[2];
+    assert_int_equal(op, PC__BINARY_RELU_BACKWARD);
+    assert_int_equal(dtype, PC_F32);
+    for (uint32_t i = 0; i < launch->walk.count; i++)
+        to[i] = y[i] <= 0 ? 0 : dy[i];
+}
+
+pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_tensor *const *operands,
+                        pc__cuda_launcher launcher, const void *context)
+{
+    (void)stream, (void)call;
+    pc__cuda_launch launch = {.walk = {.count = (uint32_t)pc__count(operands[0]->ndim, operands[0]->shape)}};
+    for (int i = 0; i < count; i++)
+        launch.walk.data[i] = pc__data(operands[i]);
+    launcher(&launch, context);
+    return PC_OK;
+}
+
+pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor *to, pc_tensor *from)
+{
+    (void)stream, (void)call;
+    int64_t at[4] = {0};
+    for (int64_t i = 0; i < pc__count(4, to->shape); i++) {
+        int64_t rest = i, there = 0, here = 0;
+        for (int d = 3; d >= 0; d--) {
+            at[d] = rest % to->shape[d], rest /= to->shape[d];
+            there += at[d] * to->strides[d], here += at[d] * from->strides[d];
+        }
+        ((float *)pc__data(to))[there] = ((const float *)pc__data(from))[here];
+    }
+    return PC_OK;
+}
+
+/* Its scratch memory must not be the product's. */
+pc_status pc__cuda_op_sum(pc_stream *stream, const pc_call *call)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    const float *from = pc__data(call->in[0]);
+    float *to = zeros_of(pc__data(call->out[0]), a->inner);
+    assert_int_equal(((pc__cuda_stream *)stream->implementation)->scratch_level, 1);
+    for (int64_t i = 0; i < a->reduced * a->inner; i++)
+        to[i % a->inner] += from[i];
+    return PC_OK;
+}
+
+void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
+{
+    static void *memory;
+    (void)stream;
+    if (bytes > play.memory)
+        return pc__null(PC_ERR_MEMORY, "the GPU has too little memory left");
+    free(memory);
+    memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    memset(memory, 0xff, bytes); /* NaN */
+    return memory;
+}
+
+int pc__cuda_multiprocessors(const pc_stream *stream)
+{
+    (void)stream;
+    return 132;
+}
+
+bool pc__cuda_early(const pc_stream *stream)
+{
+    (void)stream;
+    return false;
+}
+
+pc_status pc__cuda_launched(const pc_call *call)
+{
+    return call->n_in ? PC_OK : PC_ERR_BACKEND;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)attribute, (void)device;
+    *value = 9;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *device, int index)
+{
+    (void)index;
+    memset(device, 0, sizeof *device);
+    memcpy(device->name, "Played", sizeof "Played");
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+/* --- cuDNN --- */
+
+static size_t play_version(void)
+{
+    return 91900;
+}
+
+static cudnnStatus_t play_create(cudnnHandle_t *handle)
+{
+    play.opened++;
+    *handle = (cudnnHandle_t)(void *)&play;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t play_stream(cudnnHandle_t handle, cudaStream_t queue)
+{
+    (void)queue;
+    return (void *)handle == (void *)&play ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+pc__cudnn_functions pc__cudnn = {.GetVersion = play_version, .Create = play_create, .SetStream = play_stream};
+
+const char *pc__cudnn_missing(void)
+{
+    return play.missing;
+}
+
+void pc__cudnn_words(char *words, size_t n)
+{
+    snprintf(words, n, "cuDNN's words");
+}
+
+int pc__cudnn_plans(const pc__cudnn_target *target, const pc__conv_shape *shape, pc__cudnn_plan *plans, int most)
+{
+    assert_non_null(target->handle);
+    const int count = most < play.ways ? most : play.ways;
+    play.planned++;
+    for (int i = 0; i < count; i++)
+        plans[i] = (pc__cudnn_plan){.plan = (void *)(uintptr_t)(i + 1),
+                                    .workspace = play.workspace,
+                                    .bare = play.bare && shape->direction == PC__CONV_FORWARD};
+    return count;
+}
+
+void pc__cudnn_plan_free(pc__cudnn_plan *plan)
+{
+    assert_non_null(plan->plan);
+    play.freed++;
+    *plan = (pc__cudnn_plan){0};
+}
+
+/* The way that was run last. */
+static int last_way;
+
+cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, const pc__conv_shape *s,
+                            const pc__cudnn_operands *o)
+{
+    pc__cuda_conv g = {.n = s->n,
+                       .h = s->h,
+                       .w = s->w,
+                       .c = s->c,
+                       .o = s->o,
+                       .kh = s->kh,
+                       .kw = s->kw,
+                       .sh = s->sh,
+                       .sw = s->sw,
+                       .ph = s->ph,
+                       .pw = s->pw,
+                       .oh = s->oh,
+                       .ow = s->ow};
+    const order theirs = {(int64_t)s->kh * s->kw * s->c, 1, s->kw * s->c, s->c};
+    const int64_t made = s->direction == PC__CONV_FORWARD   ? results(&g)
+                         : s->direction == PC__CONV_WEIGHTS ? s->o * theirs.o
+                                                            : s->n * s->h * s->w * s->c;
+    (void)handle;
+    if (play.status != CUDNN_STATUS_SUCCESS)
+        return play.status;
+    play.cudnn[s->direction]++;
+    last_way = (int)(uintptr_t)plan->plan;
+    assert_true((plan->workspace > 0) == (o->workspace != NULL));
+    if (o->workspace)
+        memset(o->workspace, 0xff, (size_t)plan->workspace); /* over nothing that is wanted */
+    product(s->direction, &g, o->x, o->weight, o->dy, zeros_of(o->result, made), theirs);
+    if (s->direction == PC__CONV_FORWARD && !plan->bare)
+        finish(o->result, made, s->o, s->bias ? o->bias : NULL, s->relu ? PC_RELU : PC_NONE);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *ways,
+                           int count, int *best, double *told)
+{
+    (void)stream, (void)call, (void)piece, (void)ways;
+    play.measured++;
+    for (int i = 0; i <= count; i++)
+        told[i] = i == play.best ? 1 : 2;
+    *best = play.best <= count ? play.best : 0;
+    return play.failure ? pc__fail(play.failure, "measuring failed") : PC_OK;
+}
+
+#endif
