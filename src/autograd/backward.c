@@ -1,6 +1,7 @@
 /* backward.c: the walk over the tape, newest record first, and the gradients of leaves. */
 #include "autograd/tape.h"
 
+#include "device/graph.h"
 #include "ops/autocast.h"
 #include "ops/table.h"
 #include "tensor/node.h"
@@ -66,14 +67,21 @@ static pc_status check_versions(const pc__node *node)
     return PC_OK;
 }
 
+/* Nobody else can see it. A recording, which holds its memory, would repeat the copy in every launch. */
+static bool is_alone(const pc_tensor *g)
+{
+    const pc_stream *stream = pc_stream_current(g->storage->device);
+    const int holders = 1 + (stream && pc__graph_holds(stream, g->storage));
+    return atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == holders;
+}
+
 /* Add g to what a leaf has collected. The first one is taken as it is where the caller says that it is `fresh` (nobody
  * uses it after this) and nobody else can see it. */
 static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
     if (leaf->grad)
         return pc_saxpy(leaf->grad, 1, g);
-    bool alone = fresh && atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == 1;
-    pc_tensor *own = alone && pc__is_contiguous(g) ? g : NULL;
+    pc_tensor *own = fresh && pc__is_contiguous(g) && is_alone(g) ? g : NULL;
     if (!own) {
         own = pc_empty(pc_tensor_shape(g), g->dtype, g->storage->device);
         if (!own || pc_copy(own, g) != PC_OK)

@@ -97,13 +97,18 @@ static void make(loop *l, int count, pc_tensor *const *operands)
     merge_dims(l);
 }
 
+static int64_t pack_for(size_t widest)
+{
+    return PC__MIN((int64_t)(16 / widest), PC__CUDA_PACK);
+}
+
 /* How many elements make a pack, or 1 where 16-byte accesses would cross rows or be misaligned. */
 static int64_t pack_of(const loop *l)
 {
     size_t widest = 1;
     for (int k = 0; k < l->operands; k++)
         widest = PC__MAX(widest, l->size[k]);
-    const int64_t n = PC__MIN((int64_t)(16 / widest), PC__CUDA_PACK);
+    const int64_t n = pack_for(widest);
     const int last = l->ndim - 1;
     if (l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) || l->strides[0][last] != 1)
         return 1;
@@ -204,19 +209,48 @@ static void launch_pieces(const loop *l, const launching *a)
     launch_pieces(&part, a);
 }
 
+/* What most calls are, planned without a loop: operands of one shape in C order, packs that lie where they must. */
+static bool is_line(int count, pc_tensor *const *operands, int64_t elements, pc__cuda_launch *launch)
+{
+    pc__cuda_walk *w = &launch->walk;
+    size_t size[PC__CUDA_OPERANDS], widest = 1;
+    for (int k = 0; k < count; k++) {
+        if ((k > 0 && !pc__same_shape(operands[k], operands[0])) || !pc__is_contiguous(operands[k]))
+            return false;
+        size[k] = pc_dtype_size(operands[k]->dtype);
+        widest = PC__MAX(widest, size[k]);
+        w->data[k] = pc__data(operands[k]);
+    }
+    const int64_t n = pack_for(widest);
+    if (elements < n || elements > INT32_MAX / 2)
+        return false;
+    for (int k = 0; k < count; k++)
+        if ((uintptr_t)w->data[k] % ((size_t)n * size[k]))
+            return false;
+    w->count = (uint32_t)(elements / n);
+    w->tail = (uint32_t)(elements % n);
+    launch->packed = launch->flat = true;
+    return true;
+}
+
 pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_tensor *const *operands,
                         pc__cuda_launcher launcher, const void *context)
 {
-    if (pc__count(operands[0]->ndim, operands[0]->shape) == 0)
+    const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape);
+    if (elements == 0)
         return PC_OK;
-    loop l;
-    make(&l, count, operands);
     pc__cuda_launch launch;
     launch.queue = pc__cuda_queue(stream);
     launch.multiprocessors = pc__cuda_multiprocessors(stream);
     launch.early = pc__cuda_early(stream);
     cudaError_t launched = cudaSuccess;
     launch.status = &launched;
-    launch_pieces(&l, &(launching){launcher, context, &launch});
+    if (is_line(count, operands, elements, &launch)) {
+        launcher(&launch, context);
+    } else {
+        loop l;
+        make(&l, count, operands);
+        launch_pieces(&l, &(launching){launcher, context, &launch});
+    }
     return launched == cudaSuccess ? PC_OK : pc__cuda_check(launched, call->op->name);
 }

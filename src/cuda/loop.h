@@ -32,7 +32,7 @@ typedef struct pc__cuda_walk {
 typedef struct pc__cuda_launch {
     pc__cuda_walk walk;
     int packed; /* items are packs */
-    int flat;   /* packs of dense operands, none of which repeats: item i is the i-th pack of each */
+    int flat;   /* packs of dense operands: item i is the i-th of each; of the walk only data, count and tail are set */
     int multiprocessors;
     int early; /* kernels may be started before the work in front of them is done: see early.cuh */
     cudaStream_t queue;

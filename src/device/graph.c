@@ -93,6 +93,12 @@ pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write)
     return PC_OK;
 }
 
+bool pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
+{
+    const pc_graph *graph = stream->recording;
+    return graph && graph->use_count && graph->uses[place_of(graph->uses, graph->use_room, storage)].storage;
+}
+
 pc_status pc_graph_begin(pc_stream *stream)
 {
     if (!stream)

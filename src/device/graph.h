@@ -31,6 +31,9 @@ pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, 
 /* Work that is being recorded on `stream` uses the storage: the graph keeps it. */
 pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write);
 
+/* Work that was recorded on `stream` uses the storage: one of its references is the recording's. */
+bool pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
+
 /* Drop the recording of the stream, if there is one. */
 void pc__graph_abandon(pc_stream *stream);
 

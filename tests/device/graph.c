@@ -50,6 +50,36 @@ static void step(const fit *f)
     }
 }
 
+static int64_t requests(void)
+{
+    pc_memory_stats stats;
+    assert_ok(pc_memory_get_stats(test_device(), &stats));
+    return (int64_t)stats.requests;
+}
+
+/* Gradients are taken as they are, though the recording holds their memory too: no tensor more than in a plain step. */
+static void recorded_steps_copy_no_gradients(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        fit f = fit_new();
+        step(&f);
+        int64_t before = requests();
+        step(&f);
+        int64_t plain = requests() - before;
+        before = requests();
+        assert_ok(pc_graph_begin(pc_stream_current(test_device())));
+        step(&f);
+        int64_t recorded = requests() - before;
+        pc_graph *graph = pc_graph_end(pc_stream_current(test_device()));
+        assert_not_null_ok(graph);
+        assert_true(plain > 0);
+        assert_int_equal(recorded, plain);
+        assert_ok(pc_graph_launch(graph, NULL));
+        pc_graph_free(graph);
+    }
+}
+
 static void launches_repeat_the_step(void **state)
 {
     (void)state;
@@ -210,9 +240,13 @@ static void graphs_outlive_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_repeat_the_step),    cmocka_unit_test(inputs_change_between_launches),
-        cmocka_unit_test(errors_while_recording),      cmocka_unit_test(errors_in_a_launch),
-        cmocka_unit_test(memory_goes_while_recording), cmocka_unit_test(graphs_outlive_streams),
+        cmocka_unit_test(recorded_steps_copy_no_gradients),
+        cmocka_unit_test(launches_repeat_the_step),
+        cmocka_unit_test(inputs_change_between_launches),
+        cmocka_unit_test(errors_while_recording),
+        cmocka_unit_test(errors_in_a_launch),
+        cmocka_unit_test(memory_goes_while_recording),
+        cmocka_unit_test(graphs_outlive_streams),
     };
     return cmocka_run_group_tests_name("device.graph", tests, NULL, NULL);
 }
