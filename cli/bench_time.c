@@ -2,49 +2,14 @@
 #include "bench.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES = 31, LEAST = 5, MOST_GOES = 4000 };
 static const double batch_seconds = 4e-3, row_seconds = 0.3;
 
-static bool goes(cli_body body, void *context, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!body(context))
-            return false;
-    return true;
-}
-
-static bool by_clock(pc_device device, cli_body body, void *context, int count, double *seconds)
-{
-    const double start = cli_now();
-    const bool fine = goes(body, context, count) && pc_device_synchronize(device) == PC_OK;
-    *seconds = (cli_now() - start) / count;
-    return fine;
-}
-
-static bool by_marks(pc_device device, cli_body body, void *context, int count, double *seconds)
-{
-    double ms = 0;
-    pc_event *start = pc_event_new(device), *end = pc_event_new(device);
-    const bool fine = start && end && pc_event_record(start, NULL) == PC_OK && goes(body, context, count) &&
-                      pc_event_record(end, NULL) == PC_OK && pc_event_elapsed(start, end, &ms) == PC_OK;
-    pc_event_free(start);
-    pc_event_free(end);
-    *seconds = ms * 1e-3 / count;
-    return fine;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void bench_settle(double *times, int n, bench_result *r)
 {
-    qsort(times, (size_t)n, sizeof *times, by_size);
+    cli_sort(times, n);
     r->samples = n;
     r->best = times[0];
     r->median = n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
@@ -54,9 +19,10 @@ void bench_settle(double *times, int n, bench_result *r)
 
 bool bench_time(pc_device device, bool host, cli_body body, void *context, bench_result *r)
 {
-    bool (*take)(pc_device, cli_body, void *, int, double *) = host || device.type == PC_CPU ? by_clock : by_marks;
+    bool (*take)(pc_device, cli_body, void *, int, double *) =
+        host || device.type == PC_CPU ? cli_by_clock : cli_by_marks;
     double times[SAMPLES], second;
-    if (pc_device_synchronize(device) != PC_OK || !by_clock(device, body, context, 1, &r->first) ||
+    if (pc_device_synchronize(device) != PC_OK || !cli_by_clock(device, body, context, 1, &r->first) ||
         !take(device, body, context, 1, &second))
         return false;
     r->goes = second > 0 ? (int)fmin(MOST_GOES, ceil(batch_seconds / second)) : MOST_GOES;

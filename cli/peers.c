@@ -3,26 +3,20 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <paracord/scope.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 
+#include "clock.h"
+
 #define LARGE 8  /* copies of a measurement */
 #define SMALL 41 /* the median of so many */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* `count` copies queued one behind the other, then one wait; NULL clears nothing. */
 static pc_status copy(pc_tensor *from, pc_device to, int count, double *seconds)
 {
-    double begin = now();
+    double begin = cli_now();
     for (int i = 0; i < count; i++)
         PC_SCOPE {
             if (!pc_to(from, to, pc_tensor_dtype(from), true))
@@ -30,14 +24,8 @@ static pc_status copy(pc_tensor *from, pc_device to, int count, double *seconds)
         }
     if (pc_device_synchronize(to) != PC_OK || pc_device_synchronize(pc_tensor_device(from)) != PC_OK)
         return pc_error_last()->status;
-    *seconds = (now() - begin) / count;
+    *seconds = (cli_now() - begin) / count;
     return PC_OK;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Numbers that name their place, so that a byte out of its place shows. */
@@ -75,7 +63,7 @@ pc_status cli_peer_measure(pc_device from, pc_device to, int64_t bytes, cli_peer
         for (int i = 0; status == PC_OK && i < SMALL; i++)
             status = copy(little, to, 1, &small[i]);
     }
-    qsort(small, SMALL, sizeof *small, by_size);
+    cli_sort(small, SMALL);
     result->bandwidth = seconds > 0 ? (double)bytes / seconds : 0;
     result->latency = small[SMALL / 2];
     return status;

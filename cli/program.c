@@ -2,9 +2,7 @@
 #include "program.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <paracord/memory.h>
 #include <paracord/ops.h>
@@ -13,13 +11,6 @@
 #include "text.h"
 
 const cli_choice cli_program_devices[] = {{"auto", NULL}, {"cpu", NULL}, {"cuda", NULL}, {"sim", NULL}, {0}};
-
-double cli_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 bool cli_program_open(cli_program *p, const cli_call *call, const char *device, bool json)
 {
@@ -117,29 +108,6 @@ bool cli_program_copy(cli_program *p, pc_tensor *to, pc_tensor *from)
     return true;
 }
 
-/* Seconds of `times` calls: by marks on devices that work later, so that the host's share does not count. */
-static bool batch(pc_device device, cli_body body, void *context, int times, double *seconds)
-{
-    double ms = 0;
-    pc_event *start = pc_event_new(device), *end = pc_event_new(device);
-    bool fine = start && end && pc_event_record(start, NULL) == PC_OK;
-    const double began = cli_now();
-    for (int i = 0; i < times && fine; i++)
-        fine = body(context);
-    const double took = cli_now() - began;
-    fine = fine && pc_event_record(end, NULL) == PC_OK && pc_event_elapsed(start, end, &ms) == PC_OK;
-    pc_event_free(start);
-    pc_event_free(end);
-    *seconds = device.type == PC_CPU ? took : ms * 1e-3;
-    return fine;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool cli_program_first(cli_program *p, cli_body body, void *context)
 {
     const double start = cli_now();
@@ -153,6 +121,7 @@ bool cli_program_steady(pc_device device, cli_body body, void *context, double *
     enum { BATCHES = 7, MOST = 1000 };
     const double enough = 2e-3; /* seconds of a batch: marks and clocks do not count any more */
     double times[BATCHES];
+    bool (*batch)(pc_device, cli_body, void *, int, double *) = device.type == PC_CPU ? cli_by_clock : cli_by_marks;
     if (!batch(device, body, context, 1, &times[0]))
         return false;
     if (times[0] > 1) { /* long enough by itself */
@@ -160,12 +129,10 @@ bool cli_program_steady(pc_device device, cli_body body, void *context, double *
         return true;
     }
     const int calls = times[0] > 0 ? (int)fmin(MOST, ceil(enough / times[0])) : MOST;
-    for (int i = 0; i < BATCHES; i++) {
+    for (int i = 0; i < BATCHES; i++)
         if (!batch(device, body, context, calls, &times[i]))
             return false;
-        times[i] /= calls;
-    }
-    qsort(times, BATCHES, sizeof *times, by_size);
+    cli_sort(times, BATCHES);
     *seconds = times[BATCHES / 2];
     return true;
 }

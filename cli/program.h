@@ -8,6 +8,7 @@
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
 
+#include "clock.h"
 #include "command.h"
 
 typedef struct cli_program {
@@ -25,8 +26,6 @@ typedef struct cli_program {
     const char *unit; /* of the work: "B", "FLOP" */
 } cli_program;
 
-double cli_now(void);
-
 /* Find the device, and wait until it answers. False: an error, told. */
 bool cli_program_open(cli_program *p, const cli_call *call, const char *device, bool json);
 
@@ -40,9 +39,6 @@ pc_tensor *cli_program_host(cli_program *p, pc_shape shape, pc_dtype dtype, bool
  * They add up their times. NULL, false: an error, not told yet. */
 pc_tensor *cli_program_room(cli_program *p, pc_tensor *host);
 bool cli_program_copy(cli_program *p, pc_tensor *to, pc_tensor *from);
-
-/* Queues the work once; false: an error. */
-typedef bool (*cli_body)(void *context);
 
 /* The time of the first call, waited for; and of later ones: the median of several batches. */
 bool cli_program_first(cli_program *p, cli_body body, void *context);

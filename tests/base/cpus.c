@@ -1,48 +1,34 @@
 /* The cores that a process may use: quotas of control groups, as containers have them. */
-#include "support.h"
+#include "../data/pictures.h"
 
 #include "base/base.h"
 
 #include <paracord/threads.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static char root[] = "/tmp/paracord-cpus-XXXXXX";
+static test_path root;
 
 static void put(const char *name, const char *text)
 {
-    char path[512];
-    assert_true(snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path);
-    for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); *p++ = '/') {
-        *p = 0;
-        mkdir(path, 0777);
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    put_bytes(root.s, name, text, strlen(text));
 }
 
 static int new_machine(void **state)
 {
     (void)state;
-    strcpy(root, "/tmp/paracord-cpus-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+    root = new_root();
+    return 0;
 }
 
 static int end_machine(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return system(command);
+    remove_root(&root);
+    return 0;
 }
 
 static void assert_quota(double want)
 {
-    assert_close(pc__cpu_quota(root), want, 1e-12);
+    assert_close(pc__cpu_quota(root.s), want, 1e-12);
 }
 
 static void without_groups_there_is_no_quota(void **state)
