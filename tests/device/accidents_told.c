@@ -50,7 +50,7 @@ static void trace_off(const char *a, const char *b, char row[4096])
 
 /* --- a copy from pageable memory --- */
 
-/* 4 MiB take 500 ms: the host is back long before, and the timeline says what was done. */
+/* The host is back while the stream has not even begun, and the timeline says what was done. 4 MiB take 500 ms. */
 static void pageable_does_not_block(void **state)
 {
     (void)state;
@@ -63,18 +63,17 @@ static void pageable_does_not_block(void **state)
     PC_SCOPE {
         pc_tensor *batch = pc_from_memory(mine, PC_SHAPE(n), PC_F32, NULL, NULL);
         trace_on();
+        stop_stream(usual(0));
         assert_ok(pc_event_record(start, NULL));
-        double before = now_ms();
         pc_tensor *x = pc_to(batch, sim(0), PC_F32, true);
         line = __LINE__ - 1;
-        double queued = now_ms() - before;
+        assert_false(is_done(usual(0)));
         assert_ok(pc_event_record(end, NULL));
+        let_go();
         assert_ok(pc_event_elapsed(start, end, &ms));
         trace_off("\"copy to device\"", "staged: the source is pageable", row);
         assert_names(row, HERE, line);
-        print_message("a copy of 4 MiB takes %.1f ms, queuing it %.1f ms\n", ms, queued);
         assert_true(ms >= 500);
-        assert_true(queued < 250);
         assert_close(pc_item(pc_sum(x)), 0, 0);
     }
     pc_event_free(start);
@@ -207,7 +206,7 @@ static void waits_are_rows(void **state)
     char row[4096];
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
-        hold_up(usual(0), 100);
+        hold_up(usual(0), 400);
         pc_tensor *sum = pc_sum(x);
         trace_on();
         double value = pc_item(sum);
@@ -240,13 +239,14 @@ static void a_wrong_label_is_blamed_on_its_line(void **state)
         pc_tensor *x = pc_zeros(PC_SHAPE(4, 10), PC_F32, sim(0));
         assert_ok(pc_require_grad(x, true));
         pc_tensor *labels = pc_from_data((int64_t[]){3, 9, 12, 0}, PC_SHAPE(4), PC_I64, sim(0));
-        hold_up(usual(0), 100);
+        stop_stream(usual(0));
         pc_tensor *loss = pc_cross_entropy(x, labels);
         int line = __LINE__ - 1;
         assert_not_null_ok(loss); /* nothing is known yet */
         assert_ok(pc_backward(loss));
         pc_tensor *later = pc_exp(pc_add_scalar(loss, 1));
         assert_not_null_ok(later);
+        let_go();
         assert_true(pc_item(later) != pc_item(later)); /* and only here it comes out */
         assert_blamed("cross_entropy", "row 2 is 12", line);
         pc_zero_grad(x);
@@ -264,11 +264,12 @@ static void a_wrong_index_is_blamed_on_its_line(void **state)
     PC_SCOPE {
         pc_tensor *x = pc_arange(0, 6, 1, PC_F32, sim(0)), *kept = pc_neg(x);
         pc_tensor *index = pc_from_data((int64_t[]){0, 5, 6}, PC_SHAPE(3), PC_I64, sim(0));
-        hold_up(usual(0), 100);
+        stop_stream(usual(0));
         pc_tensor *picked = pc_index_select(x, 0, index);
         int line = __LINE__ - 1;
         pc_tensor *other = pc_stream_current(sim(0)) ? pc_mul_scalar(picked, 2) : NULL;
         assert_not_null_ok(other);
+        let_go();
         assert_int_not_equal(pc_stream_synchronize(usual(0)), PC_OK);
         assert_blamed("index_select", "entry 2 of the index is 6", line);
         assert_close(pc_item(pc_sum(kept)), -15, 0);
@@ -285,13 +286,14 @@ static void a_failure_travels_with_the_data(void **state)
         pc_tensor *picked = NULL, *next = NULL;
         int line = 0;
         PC_WITH_STREAM(a) {
-            hold_up(a, 100);
+            stop_stream(a);
             picked = pc_index_select(x, 0, index);
             line = __LINE__ - 1;
         }
         PC_WITH_STREAM(b) {
             next = pc_add_scalar(picked, 1);
         }
+        let_go();
         (void)pc_item(next);
         assert_blamed("index_select", "is -1", line);
         bool done;
@@ -316,15 +318,16 @@ static void timing_without_waiting(void **state)
         assert_ok(pc_stream_synchronize(usual(0)));
         double before = now_ms();
         assert_ok(pc_event_record(start, NULL));
+        stop_stream(usual(0));
         for (int i = 0; i < 10; i++)
             assert_ok(pc_saxpy(x, 1, x));
         assert_ok(pc_event_record(end, NULL));
         double queued = now_ms() - before; /* the accident: this is how long queuing takes */
         assert_false(is_done(usual(0)));
+        let_go();
         assert_ok(pc_event_elapsed(start, end, &ms)); /* waits by itself */
         double waited = now_ms() - before;
         print_message("10 kernels of 20 ms: the host's clock says %.2f ms, the events %.2f ms\n", queued, ms);
-        assert_true(queued < ms);
         assert_true(ms >= 200 && ms <= waited);
         assert_close(pc_item(pc_max(x)), 1024, 0);
     }

@@ -1,8 +1,9 @@
 /* Copies beside kernels, kernels beside kernels, device beside device: on sim devices whose copies and kernels take a
- * known time, most of it asleep, so that a loaded machine changes little. The best of several runs counts. */
+ * known time, most of it asleep. Their timeline tells what was side by side: nothing, where one waits for the other. */
 #include "sim_support.h"
+#include "timeline.h"
 
-enum { N = 1 << 17, BATCHES = 20, RUNS = 12 }; /* floats: 512 KiB */
+enum { N = 1 << 17, BATCHES = 20, BUFFERS = 3 }; /* floats: 512 KiB */
 static const double piece_ms = 40;
 
 static int slow(void **state)
@@ -13,131 +14,78 @@ static int slow(void **state)
            PC_OK;
 }
 
-/* Milliseconds on the device from `start` to the end of both streams. */
-typedef struct stopwatch {
-    pc_event *start, *end;
-} stopwatch;
-
-static stopwatch stopwatch_start(pc_stream *stream)
+/* How much of the shorter work is hidden behind the longer one; a loaded machine hides less than all of it. */
+static void assert_side_by_side(const char *what, double one_ms, double other_ms, double busy_ms)
 {
-    stopwatch w = {pc_event_new(pc_stream_device(stream)), pc_event_new(pc_stream_device(stream))};
-    assert_non_null(w.start);
-    assert_non_null(w.end);
-    assert_ok(pc_event_record(w.start, stream));
-    return w;
-}
-
-static double stopwatch_stop(stopwatch *w, pc_stream *const *streams, int n)
-{
-    double most = 0, ms;
-    for (int i = 0; i < n; i++) {
-        assert_ok(pc_event_record(w->end, streams[i]));
-        assert_ok(pc_event_elapsed(w->start, w->end, &ms));
-        most = ms > most ? ms : most;
-    }
-    pc_event_free(w->start);
-    pc_event_free(w->end);
-    return most;
-}
-
-typedef double run_fn(void);
-
-static double best_of_runs(run_fn *run, double good_enough)
-{
-    double best = run();
-    for (int i = 1; i < RUNS && best > good_enough; i++) {
-        double ms = run();
-        best = ms < best ? ms : best;
-    }
-    return best;
+    const double shorter = one_ms < other_ms ? one_ms : other_ms, both = one_ms + other_ms - busy_ms;
+    print_message("%s: %.0f ms and %.0f ms, %.0f ms of it side by side\n", what, one_ms, other_ms, both);
+    assert_true(both > 0.5 * shorter);
 }
 
 /* --- the two-stream pipeline, as the articles draw it, without an event in it --- */
 
-enum { BUFFERS = 3 };
-static pc_stream *copies, *compute;
-static bool with_copies, with_compute;
-
-static pc_tensor *next_batch(pc_tensor *const *buffers, pc_tensor *there, int i)
+static void copies_hide_behind_compute(void **state)
 {
-    if (!with_copies)
-        return there;
-    pc_tensor *buffer = buffers[i % BUFFERS], *x = NULL;
-    float *p = pc_map(buffer, PC_MAP_WRITE); /* waits until the copy before the last one has read it */
-    assert_non_null(p);
-    p[0] = p[N - 1] = (float)i;
-    assert_ok(pc_unmap(buffer));
-    PC_WITH_STREAM(copies) {
-        x = pc_to(buffer, sim(0), PC_F32, true);
-    }
-    assert_not_null_ok(x);
-    return x;
-}
-
-static double pipeline(void)
-{
-    double ms = 0;
+    (void)state;
+    pc_stream *copies = pc_stream_new(sim(0)), *compute = pc_stream_new(sim(0));
     PC_SCOPE {
-        pc_tensor *buffers[BUFFERS], *there = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
+        pc_tensor *buffers[BUFFERS], *total = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *x = NULL;
         for (int i = 0; i < BUFFERS; i++) {
             buffers[i] = pc_empty_pinned(PC_SHAPE(N), PC_F32, sim(0));
             assert_ok(pc_fill(buffers[i], 0));
         }
-        pc_tensor *total = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_device_synchronize(sim(0)));
-        stopwatch w = stopwatch_start(with_copies ? copies : compute);
+        start_timeline();
         for (int i = 0; i < BATCHES; i++)
             PC_SCOPE {
-                pc_tensor *x = next_batch(buffers, there, i);
-                if (with_compute)
-                    PC_WITH_STREAM(compute) {
-                        assert_ok(pc_saxpy(total, 1, x));
-                    }
+                float *p = pc_map(buffers[i % BUFFERS], PC_MAP_WRITE); /* waits for the copy that reads it */
+                assert_non_null(p);
+                p[0] = p[N - 1] = (float)i;
+                assert_ok(pc_unmap(buffers[i % BUFFERS]));
+                PC_WITH_STREAM(copies) {
+                    x = pc_to(buffers[i % BUFFERS], sim(0), PC_F32, true);
+                }
+                assert_not_null_ok(x);
+                PC_WITH_STREAM(compute) {
+                    assert_ok(pc_saxpy(total, 1, x));
+                }
             }
-        ms = stopwatch_stop(&w, (pc_stream *[]){copies, compute}, 2);
-        double want = with_copies && with_compute ? BATCHES * (BATCHES - 1) / 2 : 0;
+        assert_ok(pc_device_synchronize(sim(0)));
+        const timeline *t = stop_timeline();
+        const double copying = ms_of(t, true), computing = ms_of(t, false);
+        assert_true(copying >= 0.99 * BATCHES * piece_ms); /* or the device is not slow, and this shows nothing */
+        assert_true(computing >= 0.99 * BATCHES * piece_ms);
+        assert_side_by_side("copies and kernels", copying, computing, ms_busy(t));
+        const double want = BATCHES * (BATCHES - 1) / 2;
         assert_close(pc_item(pc_max(total)), want, 0);
         assert_close(pc_item(pc_sum(total)), 2 * want, 0);
     }
-    return ms;
-}
-
-static double part(bool do_copies, bool do_compute, double good_enough)
-{
-    with_copies = do_copies;
-    with_compute = do_compute;
-    return best_of_runs(pipeline, good_enough);
-}
-
-static void copies_hide_behind_compute(void **state)
-{
-    (void)state;
-    copies = pc_stream_new(sim(0));
-    compute = pc_stream_new(sim(0));
-    double copy = part(true, false, 1.02 * BATCHES * piece_ms), work = part(false, true, 1.02 * BATCHES * piece_ms);
-    double most = copy > work ? copy : work;
-    assert_true(most >= BATCHES * piece_ms * 0.99); /* or the device is not slow, and this shows nothing */
-    double limit = 1.1 * most, both = part(true, true, 0.98 * limit); /* the first copy is 1 / BATCHES of it */
-    print_message("%d batches: copies %.1f ms, compute %.1f ms, both %.1f ms: %.3f of the longer\n", BATCHES, copy,
-                  work, both, both / most);
-    if (both > limit)
-        fail_msg("copies and compute take %.1f ms; %.1f ms alone, %.1f ms alone", both, copy, work);
     pc_stream_free(copies);
     pc_stream_free(compute);
 }
 
 /* --- two of a kind --- */
 
-static double kernels_on(pc_device a_device, pc_device b_device)
+enum { PIECES = 5 }; /* of each */
+
+/* Half of all work is each one's. */
+static void stop_and_assert(const char *what)
 {
-    double ms = 0;
+    const timeline *t = stop_timeline();
+    const double all = ms_of(t, true) + ms_of(t, false);
+    assert_true(all >= 0.99 * 2 * PIECES * piece_ms);
+    assert_side_by_side(what, all / 2, all / 2, ms_busy(t));
+}
+
+static void kernels_on(const char *what, pc_device a_device, pc_device b_device)
+{
     pc_stream *a = pc_stream_new(a_device), *b = pc_stream_new(b_device);
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(100), PC_F32, a_device), *y = pc_zeros(PC_SHAPE(100), PC_F32, b_device);
         assert_ok(pc_device_synchronize(a_device));
         assert_ok(pc_device_synchronize(b_device));
-        double start = now_ms();
-        for (int i = 0; i < 5; i++) {
+        start_timeline();
+        for (int i = 0; i < PIECES; i++) {
             PC_WITH_STREAM(a) {
                 assert_ok(pc_fill(x, i));
             }
@@ -147,26 +95,22 @@ static double kernels_on(pc_device a_device, pc_device b_device)
         }
         assert_ok(pc_stream_synchronize(a));
         assert_ok(pc_stream_synchronize(b));
-        ms = now_ms() - start;
+        stop_and_assert(what);
     }
     pc_stream_free(a);
     pc_stream_free(b);
-    return ms;
 }
 
-static double kernels_on_one(void)
+static void kernels_go_side_by_side(void **state)
 {
-    return kernels_on(sim(0), sim(0));
+    (void)state;
+    kernels_on("kernels on two streams", sim(0), sim(0));
+    kernels_on("kernels on two devices", sim(0), sim(1));
 }
 
-static double kernels_on_two(void)
+static void copies_go_both_ways(void **state)
 {
-    return kernels_on(sim(0), sim(1));
-}
-
-static double copies_both_ways(void)
-{
-    double ms = 0;
+    (void)state;
     pc_stream *in = pc_stream_new(sim(0)), *out = pc_stream_new(sim(0));
     PC_SCOPE {
         pc_tensor *a = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *b = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
@@ -174,8 +118,8 @@ static double copies_both_ways(void)
                   *to = pc_empty_pinned(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_fill(from, 3));
         assert_ok(pc_device_synchronize(sim(0)));
-        stopwatch w = stopwatch_start(in);
-        for (int i = 0; i < 5; i++) {
+        start_timeline();
+        for (int i = 0; i < PIECES; i++) {
             PC_WITH_STREAM(in) {
                 assert_ok(pc_copy(a, from));
             }
@@ -183,37 +127,21 @@ static double copies_both_ways(void)
                 assert_ok(pc_copy(to, b));
             }
         }
-        ms = stopwatch_stop(&w, (pc_stream *[]){in, out}, 2);
+        assert_ok(pc_device_synchronize(sim(0)));
+        stop_and_assert("copies in both directions");
         assert_close(pc_item(pc_max(a)), 3, 0);
         assert_close(pc_item(pc_max(to)), 1, 0);
     }
     pc_stream_free(in);
     pc_stream_free(out);
-    return ms;
-}
-
-/* Ten pieces in the time of five, or not much more. */
-static void side_by_side(run_fn *run, const char *what)
-{
-    double alone = 5 * piece_ms, ms = best_of_runs(run, 1.1 * alone);
-    print_message("%s: 2 x %.0f ms take %.1f ms\n", what, alone, ms);
-    assert_true(ms >= 0.99 * alone);
-    assert_true(ms <= 1.3 * alone);
-}
-
-static void streams_overlap(void **state)
-{
-    (void)state;
-    side_by_side(kernels_on_one, "kernels on two streams");
-    side_by_side(copies_both_ways, "copies in both directions");
-    side_by_side(kernels_on_two, "kernels on two devices");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(copies_hide_behind_compute, slow),
-        cmocka_unit_test_setup(streams_overlap, slow),
+        cmocka_unit_test_setup(kernels_go_side_by_side, slow),
+        cmocka_unit_test_setup(copies_go_both_ways, slow),
     };
     return cmocka_run_group_tests_name("device.pipeline", tests, NULL, NULL);
 }

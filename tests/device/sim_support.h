@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <paracord.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static inline pc_device sim(int i)
@@ -30,7 +31,7 @@ static inline void hold(void *ms)
     sleep_ms(*(const double *)ms);
 }
 
-/* The stream does nothing for that long, so that what is queued next has surely not begun when the host goes on. */
+/* The stream does nothing for that long, so that what does not wait for it goes wrong. */
 static inline void hold_up(pc_stream *stream, double ms)
 {
     static double kept[64];
@@ -38,6 +39,30 @@ static inline void hold_up(pc_stream *stream, double ms)
     kept[next] = ms;
     assert_ok(pc_stream_call(stream, hold, &kept[next]));
     next = (next + 1) % 64;
+}
+
+/* The stream stops there until it is let go: however late the host is, what is queued behind has not begun. One at a
+ * time. */
+static atomic_bool gate_reached, gate_open;
+
+static inline void wait_at_gate(void *unused)
+{
+    (void)unused;
+    atomic_store(&gate_reached, true);
+    while (!atomic_load(&gate_open))
+        sleep_ms(0.2);
+}
+
+static inline void stop_stream(pc_stream *stream)
+{
+    atomic_store(&gate_reached, false);
+    atomic_store(&gate_open, false);
+    assert_ok(pc_stream_call(stream, wait_at_gate, NULL));
+}
+
+static inline void let_go(void)
+{
+    atomic_store(&gate_open, true);
 }
 
 static inline bool is_done(pc_stream *stream)
