@@ -4,12 +4,11 @@
 #include "fiber.h"
 #include "trap.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <random>
-#include <string>
+#include <utility>
 #include <vector>
 
 uint3 threadIdx, blockIdx;
@@ -27,7 +26,7 @@ enum state { READY, AT_BLOCK, AT_WARP, DONE };
 
 struct thread {
     fiber context;
-    state now;
+    state now = DONE;
     uint3 index;
     unsigned mask; // whom it waits for at AT_WARP, and for what
     together work;
@@ -115,12 +114,14 @@ void begin_block(int count)
     block.waiting = 0;
     block.any[0] = block.any[1] = false;
     forget_copies(count);
+    for (int i = count; i % LANES; i++) // lanes that the last warp lacks
+        block.threads[i].now = DONE;
     for (int i = 0; i < count; i++) {
         thread &t = block.threads[i];
         unsigned place = static_cast<unsigned>(i);
         t.now = READY;
         t.index = {place % blockDim.x, place / blockDim.x % blockDim.y, place / blockDim.x / blockDim.y};
-        start_fiber(t.context, enter);
+        start_fiber(t.context, enter, i % LANES);
         warp &w = block.warps[i / LANES];
         if (i % LANES == 0)
             w.arrived = w.alive = 0;
@@ -154,21 +155,59 @@ order chosen_order()
          block.count, block.waiting, at_warp, block.count - block.alive);
 }
 
-/* Until all threads have ended: each goes on to where it must wait. */
-void run_block(std::vector<int> &turns, order by, std::mt19937 &dice)
+/* Who goes on after whom: warps, and the lanes of each. */
+struct turns {
+    order by;
+    std::vector<int> warps, lanes;
+    uint64_t dice = 1; // the same order in each launch
+
+    void shuffle(std::vector<int> &who)
+    {
+        if (by != SHUFFLED)
+            return;
+        for (size_t left = who.size(); left > 1; left--) {
+            dice = dice * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
+            std::swap(who[left - 1], who[(dice >> 32) * left >> 32]);
+        }
+    }
+};
+
+std::vector<int> in_order(order by, int count)
+{
+    std::vector<int> who(count);
+    for (int i = 0; i < count; i++)
+        who[i] = by == BACKWARD ? count - 1 - i : i;
+    return who;
+}
+
+/* A warp goes on until the block must be waited for, which keeps its stacks in the cache. */
+bool run_warp(int number, turns &next)
+{
+    bool moved = false;
+    for (bool again = true; again;) {
+        again = false;
+        next.shuffle(next.lanes);
+        for (int lane : next.lanes) {
+            thread &t = block.threads[number * LANES + lane];
+            if (t.now != READY)
+                continue;
+            moved = again = true;
+            block.current = number * LANES + lane;
+            threadIdx = t.index;
+            switch_fiber(block.scheduler, t.context);
+        }
+    }
+    return moved;
+}
+
+void run_block(turns &next)
 {
     while (block.alive > 0) {
         bool moved = false;
-        if (by == SHUFFLED)
-            std::shuffle(turns.begin(), turns.end(), dice);
-        for (int i : turns) {
-            if (block.threads[i].now != READY)
-                continue;
-            moved = true;
-            block.current = i;
-            threadIdx = block.threads[i].index;
-            switch_fiber(block.scheduler, block.threads[i].context);
-        }
+        next.shuffle(next.warps);
+        for (int warp : next.warps)
+            if (run_warp(warp, next))
+                moved = true;
         if (!moved)
             stuck();
     }
@@ -221,10 +260,8 @@ void run_grid(dim3 grid, dim3 threads, size_t shared, const std::function<void()
     static std::mutex one_launch;
     std::lock_guard<std::mutex> hold(one_launch);
     static const order by = chosen_order();
-    std::mt19937 dice(1); // the same order each time
-    std::vector<int> turns(threads.x * threads.y * threads.z);
-    for (size_t i = 0; i < turns.size(); i++)
-        turns[i] = static_cast<int>(by == BACKWARD ? turns.size() - 1 - i : i);
+    int count = static_cast<int>(threads.x * threads.y * threads.z);
+    turns next = {by, in_order(by, (count + LANES - 1) / LANES), in_order(by, LANES)};
     gridDim = grid;
     blockDim = threads;
     block.body = &body;
@@ -235,8 +272,8 @@ void run_grid(dim3 grid, dim3 threads, size_t shared, const std::function<void()
         blockIdx = {static_cast<unsigned>(place % grid.x), static_cast<unsigned>(place / grid.x % grid.y),
                     static_cast<unsigned>(place / grid.x / grid.y)};
         open_shared(shared);
-        begin_block(static_cast<int>(turns.size()));
-        run_block(turns, by, dice);
+        begin_block(count);
+        run_block(next);
         close_shared();
     }
     stop_watching();

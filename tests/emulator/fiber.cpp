@@ -38,7 +38,7 @@ pc_emulator_switch:
 
 constexpr int SAVED = 6; // registers that the switch keeps
 
-void start_fiber(fiber &f, void (*entry)())
+void start_fiber(fiber &f, void (*entry)(), int colour)
 {
     if (!f.stack) {
         void *room =
@@ -47,7 +47,7 @@ void start_fiber(fiber &f, void (*entry)())
             fail("no memory for the stack of a thread");
         f.stack = static_cast<char *>(room) + PAGE;
     }
-    void **top = reinterpret_cast<void **>(f.stack + STACK);
+    void **top = reinterpret_cast<void **>(f.stack + STACK - 128 * colour);
     *--top = nullptr; // where entry would return to: the stack is aligned as after a call
     *--top = reinterpret_cast<void *>(entry);
     for (int i = 0; i < SAVED; i++)

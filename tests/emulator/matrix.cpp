@@ -111,18 +111,20 @@ template <bool TURNED> void load(slot *slots, unsigned lanes)
 
 void product(together work, float *const (&c)[4], const fragments &own)
 {
-    memcpy(own_slot().bytes, &own, sizeof own);
+    slot &shared = own_slot();
+    memcpy(shared.bytes, &own, sizeof own);
     meet_warp(ALL_LANES, work);
     for (int i = 0; i < 4; i++)
-        memcpy(c[i], own_slot().bytes + sizeof(float) * i, sizeof(float));
+        memcpy(c[i], shared.bytes + sizeof(float) * i, sizeof(float));
 }
 
 void squares(together work, unsigned *const (&to)[4], unsigned at)
 {
-    memcpy(own_slot().bytes, &at, sizeof at);
+    slot &shared = own_slot();
+    memcpy(shared.bytes, &at, sizeof at);
     meet_warp(ALL_LANES, work);
     for (int i = 0; i < 4; i++)
-        memcpy(to[i], own_slot().bytes + sizeof(unsigned) * i, sizeof(unsigned));
+        memcpy(to[i], shared.bytes + sizeof(unsigned) * i, sizeof(unsigned));
 }
 
 } // namespace
