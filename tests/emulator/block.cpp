@@ -3,12 +3,9 @@
 
 #include "fiber.h"
 #include "trap.h"
+#include "turns.h"
 
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 uint3 threadIdx, blockIdx;
@@ -129,20 +126,6 @@ void begin_block(int count)
     }
 }
 
-enum order { SHUFFLED, FORWARD, BACKWARD };
-
-order chosen_order()
-{
-    const char *word = getenv("PARACORD_EMULATOR_ORDER");
-    if (!word || !strcmp(word, "shuffled"))
-        return SHUFFLED;
-    if (!strcmp(word, "forward"))
-        return FORWARD;
-    if (!strcmp(word, "backward"))
-        return BACKWARD;
-    fail("PARACORD_EMULATOR_ORDER=%s: there are shuffled, forward and backward", word);
-}
-
 [[noreturn]] void stuck()
 {
     int at_warp = 0;
@@ -155,39 +138,13 @@ order chosen_order()
          block.count, block.waiting, at_warp, block.count - block.alive);
 }
 
-/* Who goes on after whom: warps, and the lanes of each. */
-struct turns {
-    order by;
-    std::vector<int> warps, lanes;
-    uint64_t dice = 1; // the same order in each launch
-
-    void shuffle(std::vector<int> &who)
-    {
-        if (by != SHUFFLED)
-            return;
-        for (size_t left = who.size(); left > 1; left--) {
-            dice = dice * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX
-            std::swap(who[left - 1], who[(dice >> 32) * left >> 32]);
-        }
-    }
-};
-
-std::vector<int> in_order(order by, int count)
-{
-    std::vector<int> who(count);
-    for (int i = 0; i < count; i++)
-        who[i] = by == BACKWARD ? count - 1 - i : i;
-    return who;
-}
-
 /* A warp goes on until the block must be waited for, which keeps its stacks in the cache. */
-bool run_warp(int number, turns &next)
+bool run_warp(int number, turns &order)
 {
     bool moved = false;
     for (bool again = true; again;) {
         again = false;
-        next.shuffle(next.lanes);
-        for (int lane : next.lanes) {
+        for (int lane : order.next_lanes()) {
             thread &t = block.threads[number * LANES + lane];
             if (t.now != READY)
                 continue;
@@ -200,13 +157,12 @@ bool run_warp(int number, turns &next)
     return moved;
 }
 
-void run_block(turns &next)
+void run_block(turns &order)
 {
     while (block.alive > 0) {
         bool moved = false;
-        next.shuffle(next.warps);
-        for (int warp : next.warps)
-            if (run_warp(warp, next))
+        for (int warp : order.next_warps())
+            if (run_warp(warp, order))
                 moved = true;
         if (!moved)
             stuck();
@@ -259,21 +215,20 @@ void run_grid(dim3 grid, dim3 threads, size_t shared, const std::function<void()
 {
     static std::mutex one_launch;
     std::lock_guard<std::mutex> hold(one_launch);
-    static const order by = chosen_order();
     int count = static_cast<int>(threads.x * threads.y * threads.z);
-    turns next = {by, in_order(by, (count + LANES - 1) / LANES), in_order(by, LANES)};
+    turns order((count + LANES - 1) / LANES);
     gridDim = grid;
     blockDim = threads;
     block.body = &body;
     watch_for_traps();
     unsigned long blocks = 1ul * grid.x * grid.y * grid.z;
     for (unsigned long i = 0; i < blocks; i++) {
-        unsigned long place = by == BACKWARD ? blocks - 1 - i : i;
+        unsigned long place = order.backward() ? blocks - 1 - i : i;
         blockIdx = {static_cast<unsigned>(place % grid.x), static_cast<unsigned>(place / grid.x % grid.y),
                     static_cast<unsigned>(place / grid.x / grid.y)};
         open_shared(shared);
         begin_block(count);
-        run_block(next);
+        run_block(order);
         close_shared();
     }
     stop_watching();

@@ -1,10 +1,7 @@
-/* runtime.cpp: the CUDA runtime of one device that does everything when it is told: the functions that the plug-in
- * calls. A stream that is captured keeps its work, a graph is that list. What is asked for is granted as a GPU would.
- */
+/* runtime.cpp: the CUDA runtime of a device that does everything when it is told: memory, streams, events, graphs, as
+ * far as the plug-in calls them. A stream that is captured keeps its work; a graph is that list. */
+#include "device.h"
 #include "language.h"
-
-#undef cudaFuncGetAttributes
-#undef cudaFuncSetAttribute
 
 #include <ctime>
 #include <vector>
@@ -27,18 +24,7 @@ struct CUevent_st {
 namespace
 {
 
-constexpr size_t MEMORY = static_cast<size_t>(8) << 30;
 constexpr size_t POISONED = static_cast<size_t>(16) << 20; // of an allocation: NaN, so that nobody counts on zeros
-constexpr int MULTIPROCESSORS = 132, VERSION = 13000;
-
-thread_local cudaError_t last_error;
-
-cudaError_t told(cudaError_t error)
-{
-    if (error != cudaSuccess)
-        last_error = error;
-    return error;
-}
 
 cudaError_t submit(cudaStream_t queue, work w)
 {
@@ -63,7 +49,7 @@ void emulator::submit_kernel(const shape &how, std::function<void()> body)
     const dim3 &g = how.grid, &b = how.block;
     bool empty = !g.x || !g.y || !g.z || !b.x || !b.y || !b.z;
     if (empty || 1ul * b.x * b.y * b.z > MOST_THREADS || g.y > 65535 || g.z > 65535 || how.shared > MOST_SHARED) {
-        told(cudaErrorInvalidConfiguration);
+        emulator::told(cudaErrorInvalidConfiguration);
         return;
     }
     submit(how.queue, [how, body] { run_grid(how.grid, how.block, how.shared, body); });
@@ -71,109 +57,14 @@ void emulator::submit_kernel(const shape &how, std::function<void()> body)
 
 extern "C" {
 
-cudaError_t cudaGetLastError(void)
-{
-    cudaError_t error = last_error;
-    last_error = cudaSuccess;
-    return error;
-}
-cudaError_t cudaPeekAtLastError(void)
-{
-    return last_error;
-}
-const char *cudaGetErrorString(cudaError_t error)
-{
-    return error == cudaSuccess ? "no error" : "an error of the emulated device";
-}
-const char *cudaGetErrorName(cudaError_t error)
-{
-    return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorEmulated";
-}
-
-/* The device, of the generation whose kernels are the most. */
-
-cudaError_t cudaGetDeviceCount(int *count)
-{
-    *count = 1;
-    return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int)
-{
-    return cudaSuccess;
-}
-cudaError_t cudaDriverGetVersion(int *version)
-{
-    *version = VERSION;
-    return cudaSuccess;
-}
-cudaError_t cudaRuntimeGetVersion(int *version)
-{
-    *version = VERSION;
-    return cudaSuccess;
-}
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
-{
-    *p = {};
-    strcpy(p->name, "Emulated");
-    p->totalGlobalMem = MEMORY;
-    p->major = 9;
-    p->multiProcessorCount = MULTIPROCESSORS;
-    p->warpSize = emulator::LANES;
-    p->maxThreadsPerBlock = emulator::MOST_THREADS;
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
-{
-    switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor:
-        *value = 9;
-        break;
-    case cudaDevAttrComputeCapabilityMinor:
-        *value = 0;
-        break;
-    case cudaDevAttrMultiProcessorCount:
-        *value = MULTIPROCESSORS;
-        break;
-    default:
-        *value = 1; // it can
-    }
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-    *least = 0;
-    *greatest = -5;
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
-{
-    *can = 0;
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
-{
-    return told(cudaErrorPeerAccessUnsupported);
-}
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
-{
-    return cudaSuccess;
-}
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
-{
-    *attributes = {};
-    attributes->binaryVersion = attributes->ptxVersion = 90;
-    attributes->maxThreadsPerBlock = emulator::MOST_THREADS;
-    return cudaSuccess;
-}
-
 /* Memory. */
 
 cudaError_t cudaMalloc(void **p, size_t n)
 {
     constexpr size_t ALIGNED = 512;
-    *p = n > MEMORY ? nullptr : aligned_alloc(ALIGNED, (n + ALIGNED - 1) / ALIGNED * ALIGNED);
+    *p = n > emulator::MEMORY ? nullptr : aligned_alloc(ALIGNED, (n + ALIGNED - 1) / ALIGNED * ALIGNED);
     if (!*p)
-        return told(cudaErrorMemoryAllocation);
+        return emulator::told(cudaErrorMemoryAllocation);
     memset(*p, 0xff, n < POISONED ? n : POISONED);
     return cudaSuccess;
 }
@@ -192,7 +83,7 @@ cudaError_t cudaFreeHost(void *p)
 }
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
 {
-    *left = *total = MEMORY;
+    *left = *total = emulator::MEMORY;
     return cudaSuccess;
 }
 
