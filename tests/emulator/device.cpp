@@ -115,4 +115,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
     attributes->maxThreadsPerBlock = emulator::MOST_THREADS;
     return cudaSuccess;
 }
+
+/* The linker puts this before the plug-in's calls of dlopen. NVIDIA's libraries would look for a real GPU, and find one
+ * where there is one, which knows nothing of this device's memory. */
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    bool of_nvidia = name && (strstr(name, "cublas") || strstr(name, "cudnn"));
+    return __real_dlopen(of_nvidia ? "/not on the emulated device" : name, flags);
+}
 }
