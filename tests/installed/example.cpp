@@ -42,8 +42,7 @@ static bool learns()
 static bool numbers()
 {
     bool fine = false;
-    PC_NO_GRAD
-    {
+    PC_NO_GRAD {
         PC_SCOPE {
             pc_tensor *a = pc_reshape(pc_arange(0, 6, 1, PC_F64, PC_DEVICE_CPU), PC_SHAPE(2, -1));
             pc_tensor *zero_dim = pc_full(PC_SHAPE_SCALAR, 2, PC_F64, PC_DEVICE_CPU);

@@ -1,0 +1,84 @@
+/* copies.cpp: asynchronous copies to shared memory. They arrive as late as a GPU may let them, at the wait for their
+ * group: who reads before finds what was there. */
+#include "ptx.h"
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace emulator
+{
+namespace
+{
+
+struct copy {
+    char *to;
+    const void *from;
+    int bytes, there;
+};
+
+struct queue {
+    std::vector<copy> copies;
+    std::vector<size_t> groups; // how many copies there were when each was closed
+};
+
+std::vector<queue> queues(MOST_THREADS);
+
+void add(unsigned to, const void *from, int bytes, int there)
+{
+    if (there < 0 || there > bytes)
+        fail("cp.async of %d of %d bytes", there, bytes);
+    if (there && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes))
+        fail("cp.async of %d bytes from memory that is not aligned", bytes);
+    queues[thread_in_block()].copies.push_back({shared_at(to, bytes, "cp.async"), from, bytes, there});
+}
+
+} // namespace
+
+void forget_copies(int threads)
+{
+    for (int i = 0; i < threads; i++) {
+        queues[i].copies.clear();
+        queues[i].groups.clear();
+    }
+}
+
+namespace ptx
+{
+
+void cp_async_ca_shared_global(unsigned to, const void *from, int bytes, int there)
+{
+    add(to, from, bytes, there);
+}
+
+void cp_async_cg_shared_global(unsigned to, const void *from, int bytes, int there)
+{
+    add(to, from, bytes, there);
+}
+
+void cp_async_commit_group()
+{
+    queue &own = queues[thread_in_block()];
+    own.groups.push_back(own.copies.size());
+}
+
+void cp_async_wait_group(int later)
+{
+    queue &own = queues[thread_in_block()];
+    if (own.groups.size() <= static_cast<size_t>(later))
+        return;
+    size_t arriving = own.groups.size() - later, count = own.groups[arriving - 1];
+    for (size_t i = 0; i < count; i++) {
+        const copy &c = own.copies[i];
+        memset(c.to, 0, c.bytes);
+        if (c.there)
+            memcpy(c.to, c.from, c.there);
+    }
+    own.copies.erase(own.copies.begin(), own.copies.begin() + count);
+    own.groups.erase(own.groups.begin(), own.groups.begin() + arriving);
+    for (size_t &group : own.groups)
+        group -= count;
+}
+
+} // namespace ptx
+} // namespace emulator

@@ -1,0 +1,59 @@
+/* ptx.h: the instructions that kernels write as inline PTX, each a function of its name. */
+#ifndef PC_EMULATOR_PTX_H
+#define PC_EMULATOR_PTX_H
+
+#include "block.h"
+
+namespace emulator::ptx
+{
+
+/* Launches never overlap here. */
+inline void griddepcontrol_wait()
+{
+}
+inline void griddepcontrol_launch_dependents()
+{
+}
+
+/* copies.cpp: `there` bytes from `from`, then zeros, `bytes` in all. */
+void cp_async_ca_shared_global(unsigned to, const void *from, int bytes, int there);
+void cp_async_cg_shared_global(unsigned to, const void *from, int bytes, int there);
+void cp_async_commit_group();
+void cp_async_wait_group(int later);
+
+/* matrix.cpp */
+void mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(float &c0, float &c1, float &c2, float &c3, unsigned a0,
+                                                        unsigned a1, unsigned a2, unsigned a3, unsigned b0,
+                                                        unsigned b1);
+void mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(float &c0, float &c1, float &c2, float &c3, unsigned a0,
+                                                         unsigned a1, unsigned a2, unsigned a3, unsigned b0,
+                                                         unsigned b1);
+void mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(float &c0, float &c1, float &c2, float &c3, unsigned a0,
+                                                       unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1);
+void ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned &to0, unsigned &to1, unsigned &to2, unsigned &to3, unsigned at);
+void ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned &to0, unsigned &to1, unsigned &to2, unsigned &to3,
+                                                    unsigned at);
+
+/* Four bytes of the eight of b:a, as the nibbles of `selection` say; a nibble of 8 or more repeats the byte's sign. */
+inline void prmt_b32(unsigned &to, unsigned a, unsigned b, unsigned selection)
+{
+    unsigned long long bytes = static_cast<unsigned long long>(b) << 32 | a;
+    unsigned result = 0;
+    for (int i = 0; i < 4; i++) {
+        unsigned nibble = selection >> 4 * i & 15;
+        unsigned byte = bytes >> 8 * (nibble & 7) & 255;
+        if (nibble & 8)
+            byte = byte & 128 ? 255 : 0;
+        result |= byte << 8 * i;
+    }
+    to = result;
+}
+
+inline void max_NaN_f32(float &larger, float a, float b)
+{
+    larger = a != a || a > b ? a : b;
+}
+
+} // namespace emulator::ptx
+
+#endif
