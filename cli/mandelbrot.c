@@ -249,8 +249,8 @@ static const cli_option options[] = {
 static const cli_example examples[] = {
     {"paracord mandelbrot -o set.png", "The whole set"},
     {"paracord mandelbrot --view -n 200", "In the terminal"},
-    {"paracord mandelbrot -c -0.7436439,0.1318259 -z 3000 -n 2000 -p ocean -o seahorse.png", "A valley of it"},
-    {"paracord mandelbrot -c -0.7436439,0.1318259 -z 3000 -n 2000 -f 100 -o zoom.png", "The way there"},
+    {"paracord mandelbrot -c -0.74364,0.13183 -z 3000 -n 999 -p ocean -o sea.png", "A valley of it"},
+    {"paracord mandelbrot -c -0.74364,0.13183 -z 3000 -n 999 -f 100 -o zoom.png", "The way there"},
     {0},
 };
 

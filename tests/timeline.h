@@ -22,11 +22,14 @@ typedef struct timeline {
     int count;
 } timeline;
 
-static inline double number_after(const char *line, const char *key)
+/* The number of a key in a line of a trace. */
+static inline double number_in(const char *line, const char *key)
 {
-    const char *at = strstr(line, key);
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    const char *at = strstr(line, quoted);
     assert_non_null(at);
-    return strtod(at + strlen(key), NULL);
+    return strtod(at + strlen(quoted), NULL);
 }
 
 static inline int by_start(const void *a, const void *b)
@@ -58,9 +61,8 @@ static inline const timeline *stop_timeline(void)
         if (!strstr(line, "\"cat\":\"engine\"") || strstr(line, " on host\""))
             continue;
         assert_true(t.count < MOST_BARS);
-        const double start = number_after(line, "\"ts\":");
-        t.bars[t.count++] =
-            (bar){strstr(line, "\"name\":\"copy ") != NULL, start, start + number_after(line, "\"dur\":")};
+        const double start = number_in(line, "ts");
+        t.bars[t.count++] = (bar){strstr(line, "\"name\":\"copy ") != NULL, start, start + number_in(line, "dur")};
     }
     fclose(file);
     unlink(timeline_path);

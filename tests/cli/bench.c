@@ -1,6 +1,7 @@
 /* paracord bench as a user runs it, on PARACORD_TEST_DEVICE: the rows asked for and no others, whole JSON, a whole
  * picture or none, errors that name what would be right. What a time is, no test can know. */
 #include "job.h"
+#include "root.h"
 
 #include "device.h"
 
@@ -12,22 +13,7 @@
 #include <cjson/cJSON.h>
 #endif
 
-static test_path root;
 static job_end e;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = folder_in_memory();
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    return 0;
-}
 
 #define ON "--device", test_device_name()
 
@@ -232,5 +218,5 @@ static const struct CMUnitTest tests[] = {
 int main(void)
 {
     (void)test_device(); /* skipped where it is not there */
-    return cmocka_run_group_tests_name("cli.bench", tests, prepare, tidy);
+    return cmocka_run_group_tests_name("cli.bench", tests, make_root, drop_root);
 }

@@ -1,27 +1,13 @@
 /* add, saxpy, matmul and mandelbrot as a user runs them, on PARACORD_TEST_DEVICE: right results, whole files, errors
  * that name what would be right. */
 #include "job.h"
+#include "root.h"
 
 #include "device.h"
 
 #include <paracord/image.h>
 
-static test_path root;
 static job_end e;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = folder_in_memory();
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    return 0;
-}
 
 #define ON "--device", test_device_name()
 
@@ -286,5 +272,5 @@ static const struct CMUnitTest tests[] = {
 int main(void)
 {
     (void)test_device(); /* skipped where it is not there */
-    return cmocka_run_group_tests_name("cli.programs", tests, prepare, tidy);
+    return cmocka_run_group_tests_name("cli.programs", tests, make_root, drop_root);
 }

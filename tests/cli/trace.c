@@ -1,24 +1,9 @@
 /* paracord trace: what a timeline is bound by, known from how it was made; files that are none; every allocation
  * failing. */
+#include "root.h"
 #include "trace.h"
 
 #include <paracord/memory.h>
-
-static test_path root;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = folder_in_memory();
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    return 0;
-}
 
 /* The summary of the file says this, on both ways out of the command too. */
 static void assert_bound(const char *path, const char *verdict, const char *words)
@@ -386,5 +371,5 @@ int main(void)
         cmocka_unit_test(senseless_numbers),
         cmocka_unit_test(what_is_no_timeline),
     };
-    return cmocka_run_group_tests_name("cli.trace", tests, prepare, tidy);
+    return cmocka_run_group_tests_name("cli.trace", tests, make_root, drop_root);
 }

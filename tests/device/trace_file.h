@@ -3,14 +3,12 @@
 #define PC_TEST_TRACE_FILE_H
 
 #include "support.h"
+#include "timeline.h"
 
 #include "base/base.h"
 #include "device/trace.h"
 
-#include <paracord/trace.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #if PC_HAVE_CJSON
 #include <cjson/cJSON.h>
 #endif
@@ -117,15 +115,6 @@ static inline int lines_with(const char *text, char found[1024], ...)
         if (lines_with(text, NULL, __VA_ARGS__, NULL) != 1)                                                            \
             fail_msg("%d lines with %s in\n%.3000s", lines_with(text, NULL, __VA_ARGS__, NULL), #__VA_ARGS__, text);   \
     } while (0)
-
-static inline double number_in(const char *line, const char *key)
-{
-    char quoted[32];
-    snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char *at = strstr(line, quoted);
-    assert_non_null(at);
-    return strtod(at + strlen(quoted), NULL);
-}
 
 static inline void do_work(const char *name, pc_device device, uint32_t stream, uint64_t ticket, const char *engine,
                            int lane, int64_t started, int64_t ended)
