@@ -13,7 +13,8 @@ PC__CUDA_KERNEL(mandelbrot)
                                          .counts = pc__data(out),
                                          .height = (int)out->shape[0],
                                          .width = (int)out->shape[1],
-                                         .dtype = out->dtype};
-    pc__cuda_mandelbrot_run(&picture, pc__cuda_queue(stream));
-    return pc__cuda_launched(call);
+                                         .dtype = out->dtype,
+                                         .early = pc__cuda_early(stream)};
+    const cudaError_t status = pc__cuda_mandelbrot_run(&picture, pc__cuda_queue(stream));
+    return status == cudaSuccess ? PC_OK : pc__cuda_check(status, call->op->name);
 }

@@ -6,6 +6,7 @@
  * as an integer; a step that is not looked at takes 6. A warp works until its last point is done: points of a warp lie
  * in a rectangle of 8 x 4, where counts differ least. */
 #include "cuda/mandelbrot.h"
+#include "cuda/early.cuh"
 
 #include <type_traits>
 
@@ -14,7 +15,7 @@ namespace
 
 constexpr int TILE_WIDTH = 8, TILE_HEIGHT = 4; /* a warp */
 constexpr int ACROSS = 4, DOWN = 1;            /* warps of a block */
-constexpr int ROWS = 2;                        /* of a thread, where no point takes long */
+constexpr int FEW = 2;                         /* points of a thread, where none takes long */
 constexpr int LOOK = 4;                        /* steps between two looks at whether to go on */
 constexpr int COUNTED = 32;                    /* steps that are counted one by one */
 constexpr int BLOCK = 8;                       /* steps at once after that */
@@ -47,24 +48,25 @@ __device__ __forceinline__ bool is_inside(float r, float i)
     return bool((q * (q + x) < 0.25f * yy) | (fmaf(left, left, i * i) < float(PC__MANDELBROT_DISC)));
 }
 
-/* Up to `looks` times LOOK steps, once at least, counted until z leaves. */
-__device__ __forceinline__ int count(complex &z, const complex c, int looks)
+/* Up to `looks` times LOOK steps, once at least, of several points side by side; n counts those of a point until it
+ * leaves. `goes`: whether it has not. */
+template <int N>
+__device__ __forceinline__ void count(complex (&z)[N], const complex (&c)[N], bool (&goes)[N], int (&n)[N], int looks)
 {
-    int n = 0;
+    bool any;
     do {
-        bool stays[LOOK];
+        any = false;
 #pragma unroll
         for (int k = 0; k < LOOK; k++)
-            stays[k] = is_near(step(z, c)) && (k == 0 || stays[k - 1]);
-        if (!stays[LOOK - 1]) {
 #pragma unroll
-            for (int k = 0; k < LOOK - 1; k++)
-                n += stays[k];
-            return n;
-        }
-        n += LOOK;
-    } while (--looks > 0);
-    return n;
+            for (int p = 0; p < N; p++) {
+                goes[p] = is_near(step(z[p], c[p])) && goes[p];
+                n[p] += goes[p];
+            }
+#pragma unroll
+        for (int p = 0; p < N; p++)
+            any = any || goes[p];
+    } while (any && --looks > 0);
 }
 
 __host__ __device__ __forceinline__ int looks_for(int steps)
@@ -95,17 +97,38 @@ __device__ int go_on(complex z, const complex c, int iterations)
             }
         }
     }
-    return n < iterations ? n + count(z, c, looks_for(iterations - n)) : n;
+    complex at[1] = {z};
+    const complex of[1] = {c};
+    bool goes[1] = {true};
+    int more[1] = {0};
+    if (n < iterations)
+        count(at, of, goes, more, looks_for(iterations - n));
+    return n + more[0];
 }
 
-/* DEEP: there are more than COUNTED iterations, and `looks` is what COUNTED needs; else what all need. */
-template <bool DEEP> __device__ __forceinline__ int count_all(const complex c, int looks, int iterations)
+/* The counts of several points. DEEP: there are more than COUNTED iterations, and `looks` is what COUNTED needs; else
+ * what all need. */
+template <bool DEEP, int N>
+__device__ __forceinline__ void count_all(const complex (&c)[N], const bool (&inside)[N], int looks, int iterations,
+                                          int (&n)[N])
 {
-    complex z = c;
-    int n = count(z, c, looks);
-    if (DEEP && n == COUNTED)
-        n = go_on(z, c, iterations);
-    return min(n, iterations); /* the last look may go beyond */
+    complex z[N];
+    bool goes[N], any = false;
+#pragma unroll
+    for (int p = 0; p < N; p++) {
+        z[p] = c[p];
+        goes[p] = !inside[p];
+        any = any || goes[p];
+        n[p] = 0;
+    }
+    if (any)
+        count(z, c, goes, n, looks);
+#pragma unroll
+    for (int p = 0; p < N; p++) {
+        if (DEEP && goes[p])
+            n[p] = go_on(z[p], c[p], iterations);
+        n[p] = inside[p] ? iterations : min(n[p], iterations); /* the last look may go beyond */
+    }
 }
 
 /* How far out the point has got with a few steps more, as a fraction of a step. */
@@ -119,85 +142,102 @@ __device__ float fraction(const complex c, int n)
     return float(steps > 0 ? steps : 0);
 }
 
-/* What a launch does. The rows to count (PC__MANDELBROT_ROW) are cut into as many parts as a thread takes rows: it
- * takes one of each, so that no warp gets only what is slow. */
+/* What a launch does. */
 struct job {
     pc__mandelbrot_attributes a;
     float x_min, y_min, dx, dy; /* of a */
     void *counts;
     int height, width;
-    int mirror, rows; /* to count */
-    int apart;        /* how many rows a part has */
-    int first;        /* of a part: where this launch begins */
+    int mirror, rows; /* to count (PC__MANDELBROT_ROW); the first of this launch */
+    int first;
     int looks;
 };
 
-template <class T, bool DEEP> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
+__device__ __forceinline__ complex point(const job &j, double cr, int row)
 {
+    return {cr, __dadd_rn(j.a.y_min, __dmul_rn(double(row), j.a.dy))};
+}
+
+template <class T> __device__ __forceinline__ void put(const job &j, int row, int column, const complex c, int n)
+{
+    T value = T(n);
+    if constexpr (std::is_same_v<T, float>)
+        value = n == j.a.iterations ? float(n) : fraction(c, n);
+    static_cast<T *>(j.counts)[uint64_t(unsigned(row)) * unsigned(j.width) + unsigned(column)] = value;
+}
+
+/* POINTS of a thread are one above the other: neighbours take about as long. */
+template <class T, bool DEEP, int POINTS> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
+{
+    pc::wait_for_earlier();
+    pc::let_next_start();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int column = (blockIdx.x * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
-    int i = j.first + (blockIdx.y * DOWN + warp / ACROSS) * TILE_HEIGHT + lane / TILE_WIDTH;
-    if (column >= j.width || i >= j.apart)
+    const int first = j.first + (blockIdx.y * DOWN + warp / ACROSS) * (TILE_HEIGHT * POINTS) + lane / TILE_WIDTH;
+    if (column >= j.width || first >= j.rows)
         return;
     const double cr = __dadd_rn(j.a.x_min, __dmul_rn(double(column), j.a.dx));
     const float r = fmaf(float(column), j.dx, j.x_min);
-    for (; i < j.rows; i += j.apart) {
-        int row = PC__MANDELBROT_ROW(j.mirror, i);
-        double before = 0;
-        T n = 0;
-#pragma unroll 1
-        for (bool again = false;; again = true) { /* this row, and its mirror image */
-            const complex c = {cr, __dadd_rn(j.a.y_min, __dmul_rn(double(row), j.a.dy))};
-            if (!again || c.i != -before) {
-                const bool inside = is_inside(r, fmaf(float(row), j.dy, j.y_min));
-                const int count = inside ? j.a.iterations : count_all<DEEP>(c, j.looks, j.a.iterations);
-                if constexpr (std::is_same_v<T, float>)
-                    n = count == j.a.iterations ? float(count) : fraction(c, count);
-                else
-                    n = T(count);
-            }
-            static_cast<T *>(j.counts)[uint64_t(unsigned(row)) * unsigned(j.width) + unsigned(column)] = n;
-            before = c.i;
-            const int other = j.mirror - row;
-            if (again || other <= row || other >= j.height)
-                break;
-            row = other;
+    complex c[POINTS];
+    bool inside[POINTS];
+    int row[POINTS], n[POINTS];
+#pragma unroll
+    for (int p = 0; p < POINTS; p++) { /* beyond the last row: the last one again */
+        const int i = min(first + p * TILE_HEIGHT, j.rows - 1);
+        row[p] = PC__MANDELBROT_ROW(j.mirror, i);
+        c[p] = point(j, cr, row[p]);
+        inside[p] = is_inside(r, fmaf(float(row[p]), j.dy, j.y_min));
+    }
+    count_all<DEEP>(c, inside, j.looks, j.a.iterations, n);
+#pragma unroll
+    for (int p = 0; p < POINTS; p++) {
+        put<T>(j, row[p], column, c[p], n[p]);
+        const int other = j.mirror - row[p];
+        if (other <= row[p] || other >= j.height)
+            continue;
+        const complex image[1] = {point(j, cr, other)};
+        int count[1] = {n[p]};
+        if (image[0].i != -c[p].i) {
+            const bool within[1] = {is_inside(r, fmaf(float(other), j.dy, j.y_min))};
+            count_all<DEEP>(image, within, j.looks, j.a.iterations, count);
         }
+        put<T>(j, other, column, image[0], count[0]);
     }
 }
 
-template <class T, bool DEEP> void launch(job j, int parts, cudaStream_t queue)
+template <class T, bool DEEP, int POINTS> cudaError_t launch(job j, cudaStream_t queue, int early)
 {
-    constexpr int HEIGHT = DOWN * TILE_HEIGHT, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
-    j.apart = (j.rows + parts - 1) / parts;
+    constexpr int HEIGHT = DOWN * TILE_HEIGHT * POINTS, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
     j.looks = looks_for(DEEP ? COUNTED : j.a.iterations);
-    for (; j.first < j.apart; j.first += BAND) { /* as many rows as a grid can have */
-        const int rows = j.apart - j.first < BAND ? j.apart - j.first : BAND;
+    for (; j.first < j.rows; j.first += BAND) { /* as many rows as a grid can have */
+        const int rows = j.rows - j.first < BAND ? j.rows - j.first : BAND;
         const dim3 grid(unsigned(j.width / WIDTH + (j.width % WIDTH != 0)), unsigned((rows + HEIGHT - 1) / HEIGHT));
-        picture<T, DEEP><<<grid, 32 * ACROSS * DOWN, 0, queue>>>(j);
+        const cudaError_t status =
+            pc::start_grid(picture<T, DEEP, POINTS>, grid, dim3(32 * ACROSS * DOWN), 0, queue, early, j);
+        if (status != cudaSuccess)
+            return status;
     }
+    return cudaSuccess;
 }
 
-template <class T> void run(const pc__cuda_mandelbrot *p, cudaStream_t queue)
+template <class T> cudaError_t run(const pc__cuda_mandelbrot *p, cudaStream_t queue)
 {
     const int64_t mirror = pc__mandelbrot_mirror(&p->a, p->height);
     const job j = {
         p->a,      float(p->a.x_min), float(p->a.y_min), float(p->a.dx), float(p->a.dy),
         p->counts, p->height,         p->width,          int(mirror),    int(pc__mandelbrot_rows(mirror, p->height))};
     if (p->a.iterations > COUNTED)
-        launch<T, true>(j, 1, queue);
-    else
-        launch<T, false>(j, ROWS, queue);
+        return launch<T, true, 1>(j, queue, p->early);
+    return launch<T, false, FEW>(j, queue, p->early);
 }
 
 } // namespace
 
-void pc__cuda_mandelbrot_run(const pc__cuda_mandelbrot *p, cudaStream_t queue)
+cudaError_t pc__cuda_mandelbrot_run(const pc__cuda_mandelbrot *p, cudaStream_t queue)
 {
     if (p->dtype == PC__CUDA_U8)
-        run<uint8_t>(p, queue);
-    else if (p->dtype == PC__CUDA_I32)
-        run<int32_t>(p, queue);
-    else
-        run<float>(p, queue);
+        return run<uint8_t>(p, queue);
+    if (p->dtype == PC__CUDA_I32)
+        return run<int32_t>(p, queue);
+    return run<float>(p, queue);
 }

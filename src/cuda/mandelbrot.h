@@ -13,9 +13,10 @@ typedef struct pc__cuda_mandelbrot {
     pc__mandelbrot_attributes a;
     void *counts; /* [height, width] */
     int height, width, dtype;
+    int early; /* as pc__cuda_early */
 } pc__cuda_mandelbrot;
 
-void pc__cuda_mandelbrot_run(const pc__cuda_mandelbrot *picture, cudaStream_t queue);
+cudaError_t pc__cuda_mandelbrot_run(const pc__cuda_mandelbrot *picture, cudaStream_t queue);
 
 #ifdef __cplusplus
 }
