@@ -57,16 +57,22 @@ __device__ void bring_out(const float *from, float *to, int n, bool vectors)
 }
 
 /* Output pixels [first, end). */
-__device__ void warp_pixels(const pc__cuda_augment &a, const job &j, int first, int end, float *results)
+template <int CHANNELS>
+__device__ __forceinline__ void warp_pixels(const pc__cuda_augment &a, const job &j, const uint8_t *bytes, int first,
+                                            int end, float *results)
 {
+    const int channels = CHANNELS ? CHANNELS : a.channels;
     const bool vectors = reinterpret_cast<uintptr_t>(j.out) % 16 == 0;
+    const int rows = THREADS / a.width, columns = THREADS - rows * a.width; /* of a round */
+    int row = (first + static_cast<int>(threadIdx.x)) / a.width;
+    int column = first + static_cast<int>(threadIdx.x) - row * a.width;
     for (int from = first; from < end; from += THREADS) {
-        const int pixel = from + static_cast<int>(threadIdx.x);
-        if (pixel < end)
-            warp_pixel(a, j, pixel, results + threadIdx.x * a.channels);
+        if (from + static_cast<int>(threadIdx.x) < end)
+            warp_pixel<CHANNELS>(a, j, bytes, row, column, results + threadIdx.x * channels);
+        row += rows + (column + columns >= a.width);
+        column += columns - (column + columns >= a.width ? a.width : 0);
         __syncthreads();
-        bring_out(results, j.out + static_cast<int64_t>(from) * a.channels, min(THREADS, end - from) * a.channels,
-                  vectors);
+        bring_out(results, j.out + static_cast<int64_t>(from) * channels, min(THREADS, end - from) * channels, vectors);
         __syncthreads();
     }
 }
@@ -122,7 +128,9 @@ __device__ void copy_label(const pc__cuda_augment &a, int64_t i, int64_t picture
         static_cast<uint8_t *>(a.y)[i] = static_cast<const uint8_t *>(a.labels)[picture];
 }
 
-/* This block's part of output picture i: entry `entry` of table and index. */
+/* This block's part of output picture i: entry `entry` of table and index. HELD: by way of shared memory, which the
+ * compiler is to know, for addresses half as long. */
+template <int CHANNELS, bool HELD>
 __device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t entry, int tile)
 {
     extern __shared__ uint4 room[]; /* the picture, where it is held, then a round's results */
@@ -134,31 +142,28 @@ __device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t e
             pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);
         return;
     }
-    const uint8_t *bytes = a.pictures + picture * size;
-    for (int k = threadIdx.x; k < c.held / 16; k += THREADS)
-        room[k] = reinterpret_cast<const uint4 *>(bytes)[k];
+    const uint8_t *there = a.pictures + picture * size;
+    for (int k = threadIdx.x; HELD && k < c.held / 16; k += THREADS)
+        room[k] = reinterpret_cast<const uint4 *>(there)[k];
     if (a.place && tile == 0 && threadIdx.x == 0)
         copy_label(a, i, picture);
     const double *t = a.table + entry * 8;
     const bool two_steps = t[6] != 0 || t[7] >= 0;
-    const job j = {c.held ? reinterpret_cast<const uint8_t *>(room) : bytes,
-                   {t[0], t[1], t[2]},
-                   {t[3], t[4], t[5]},
-                   static_cast<float>(t[6]),
-                   static_cast<float>(t[7]),
-                   two_steps ? 1 : a.scale,
-                   a.out + i * size};
-    float *results = reinterpret_cast<float *>(room + c.held / 16);
+    const job j = {{t[0], t[1], t[2]},       {t[3], t[4], t[5]},      static_cast<float>(t[6]),
+                   static_cast<float>(t[7]), two_steps ? 1 : a.scale, a.out + i * size};
+    float *results = reinterpret_cast<float *>(room + (HELD ? c.held / 16 : 0));
+    const uint8_t *bytes = HELD ? reinterpret_cast<const uint8_t *>(room) : there;
     __syncthreads();
-    if (!two_steps) {
-        warp_pixels(a, j, tile * whole, min((tile + 1) * whole, pixels), results);
-    } else if (tile == 0) {
-        warp_pixels(a, j, 0, pixels, results);
+    if (two_steps && tile > 0)
+        return;
+    const int first = tile * whole, end = two_steps ? pixels : min(first + whole, pixels);
+    warp_pixels<CHANNELS>(a, j, bytes, first, end, results);
+    if (two_steps)
         shift_and_brighten(a, j);
-    }
 }
 
 /* Blocks of picture i come in a row, one for each tile. */
+template <int CHANNELS, bool HELD>
 __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     augment_kernel(const __grid_constant__ pc__cuda_augment a, const __grid_constant__ cut c)
 {
@@ -166,7 +171,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     int64_t first = 0;
     unsigned readers = 0;
     if (!a.place || begin(a, first, readers))
-        make_tile(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
+        make_tile<CHANNELS, HELD>(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
     else if (blockIdx.x == 0 && threadIdx.x == 0)
         pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);
     if (a.place)
@@ -181,7 +186,8 @@ cut cut_of(const pc__cuda_augment *a)
     const int most = (a->height * a->width + THREADS - 1) / THREADS;
     const int64_t wanted = (static_cast<int64_t>(a->multiprocessors) * BLOCKS_EACH + a->n - 1) / a->n;
     const int tiles = wanted < most ? static_cast<int>(wanted) : most, rounds = (most + tiles - 1) / tiles;
-    const bool held = size % 16 == 0 && size <= PICTURE_MOST && reinterpret_cast<uintptr_t>(a->pictures) % 16 == 0;
+    const bool held = a->channels == 3 && size % 16 == 0 && size <= PICTURE_MOST &&
+                      reinterpret_cast<uintptr_t>(a->pictures) % 16 == 0;
     return {(most + rounds - 1) / rounds, rounds, held ? static_cast<int>(size) : 0};
 }
 
@@ -191,5 +197,9 @@ void pc__cuda_augment_run(const pc__cuda_augment *a, cudaStream_t queue)
 {
     const cut c = cut_of(a);
     const size_t room = static_cast<size_t>(c.held) + sizeof(float) * THREADS * static_cast<size_t>(a->channels);
-    augment_kernel<<<static_cast<unsigned>(a->n * c.tiles), THREADS, room, queue>>>(*a, c);
+    const unsigned blocks = static_cast<unsigned>(a->n * c.tiles);
+    if (c.held)
+        augment_kernel<3, true><<<blocks, THREADS, room, queue>>>(*a, c);
+    else
+        augment_kernel<0, false><<<blocks, THREADS, room, queue>>>(*a, c);
 }

@@ -7,9 +7,10 @@
 namespace
 {
 
+/* Kernels are made for CHANNELS of 3, and 0: any number. */
+
 /* One picture. */
 struct job {
-    const uint8_t *pixels;
     double rows[3], columns[3];
     float shift, brightness; /* 0, negative: none */
     float scale;             /* of the first step, which is all where there is no second */
@@ -44,41 +45,19 @@ struct corners {
     float right, down;
 };
 
-/* Conversions between int and double by way of 2^52, whose last bit is worth 1: additions run four times as fast as the
- * instructions for it. For numbers from 0 to 2^31. */
-__device__ __forceinline__ double as_double(int n)
-{
-    return __hiloint2double(0x43300000, n) - 0x1p52;
-}
-
-struct whole {
-    int n;
-    double d; /* the same */
-};
-
-__device__ __forceinline__ whole floor_of(double x, int most)
-{
-    const double up = __dadd_rd(x, 0x1p52);
-    const int n = __double2loint(up);
-    return n > most ? whole{most, as_double(most)} : whole{n, up - 0x1p52};
-}
-
 /* Inside the picture: the last row and column are reached from the ones before them with a distance of 1. */
-__device__ corners inside_corners(const pc__cuda_augment &a, double y, double x)
+template <int CHANNELS> __device__ corners inside_corners(const pc__cuda_augment &a, double y, double x)
 {
+    const int channels = CHANNELS ? CHANNELS : a.channels;
     const double y_end = a.height - 1, x_end = a.width - 1;
     y = y < 0 ? 0 : y;
     y = y > y_end ? y_end : y;
     x = x < 0 ? 0 : x;
     x = x > x_end ? x_end : x;
-    const whole top = floor_of(y, a.height - 2), left = floor_of(x, a.width - 2);
-    const int first = (top.n * a.width + left.n) * a.channels, below = first + a.width * a.channels;
-    return {first,
-            first + a.channels,
-            below,
-            below + a.channels,
-            static_cast<float>(x - left.d),
-            static_cast<float>(y - top.d)};
+    const int top = min(static_cast<int>(y), a.height - 2), left = min(static_cast<int>(x), a.width - 2);
+    const int first = (top * a.width + left) * channels, below = first + a.width * channels;
+    return {
+        first, first + channels, below, below + channels, static_cast<float>(x - left), static_cast<float>(y - top)};
 }
 
 /* Anywhere: neighbours beyond the edge are the ones at it. */
@@ -93,27 +72,27 @@ __device__ corners edge_corners(const pc__cuda_augment &a, double y, double x)
             (y1 + x1) * a.channels, static_cast<float>(x - left), static_cast<float>(y - top)};
 }
 
-/* All channels of output pixel `pixel` to `out`. */
-__device__ void warp_pixel(const pc__cuda_augment &a, const job &j, int pixel, float *out)
+/* All channels of the output pixel at (row, column) of the picture whose bytes are at `bytes`, to `out`. */
+template <int CHANNELS>
+__device__ __forceinline__ void warp_pixel(const pc__cuda_augment &a, const job &j, const uint8_t *bytes, int row,
+                                           int column, float *out)
 {
-    const int row = static_cast<int>(static_cast<unsigned>(pixel) / static_cast<unsigned>(a.width));
-    const double r = as_double(row), c = as_double(pixel - row * a.width);
-    const double y = (j.rows[0] * r + j.rows[2]) + j.rows[1] * c;
-    const double x = (j.columns[0] * r + j.columns[2]) + j.columns[1] * c;
-    const bool outside = y < 0 || y > a.height - 1 || x < 0 || x > a.width - 1;
-    const bool tiny = a.height < 2 || a.width < 2;
+    const int channels = CHANNELS ? CHANNELS : a.channels;
+    const double y = (j.rows[0] * row + j.rows[2]) + j.rows[1] * column;
+    const double x = (j.columns[0] * row + j.columns[2]) + j.columns[1] * column;
+    const bool nearest = a.edge == PC__CUDA_NEAREST, tiny = a.height < 2 || a.width < 2;
+    const bool outside = !nearest && (y < 0 || y > a.height - 1 || x < 0 || x > a.width - 1);
     if (outside && a.edge == PC__CUDA_CONSTANT) {
-        for (int k = 0; k < a.channels; k++)
-            out[k] = a.cval * j.scale;
+        for (int c = 0; c < channels; c++)
+            out[c] = a.cval * j.scale;
         return;
     }
-    const corners k =
-        !tiny && (a.edge == PC__CUDA_NEAREST || !outside) ? inside_corners(a, y, x) : edge_corners(a, y, x);
+    const corners k = !tiny && !outside ? inside_corners<CHANNELS>(a, y, x) : edge_corners(a, y, x);
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (i < a.channels)
-            out[i] = j.scale * blend(j.pixels[k.tl + i], j.pixels[k.tr + i], j.pixels[k.bl + i], j.pixels[k.br + i],
-                                     k.right, k.down);
+    for (int c = 0; c < (CHANNELS ? CHANNELS : 4); c++)
+        if (c < channels)
+            out[c] =
+                j.scale * blend(bytes[k.tl + c], bytes[k.tr + c], bytes[k.bl + c], bytes[k.br + c], k.right, k.down);
 }
 
 /* Channel shift; low and high are the whole picture's. */

@@ -10,6 +10,9 @@
 
 enum { SIDE = 36, PIXELS = SIDE * SIDE * 3 }; /* several tiles */
 
+/* Of the pictures at hand: SIDE, or one less, whose pictures begin at any byte. */
+static int side = SIDE;
+
 static const pc_augment everything = {.rotation = 400,
                                       .width_shift = 0.3,
                                       .height_shift = 2,
@@ -25,7 +28,7 @@ static const pc_augment everything = {.rotation = 400,
 
 static pc__epoch_attributes attributes_of(const pc_augment *plan, uint64_t seed, uint64_t epoch, bool shuffle)
 {
-    return (pc__epoch_attributes){.plan = pc__augment_plan_of(plan, seed, epoch, SIDE, SIDE), .shuffle = shuffle};
+    return (pc__epoch_attributes){.plan = pc__augment_plan_of(plan, seed, epoch, side, side), .shuffle = shuffle};
 }
 
 typedef struct epoch {
@@ -161,12 +164,12 @@ static set set_of(const pc_augment *plan, pc_dtype labels, int64_t n)
     for (int i = 0; i < TOTAL * PIXELS; i++)
         bytes[i] = (uint8_t)(pc_uniform(1, 2, (uint64_t)i) * 256);
     set s = {.e = epoch_of(TOTAL)};
-    s.on = (pc__epoch_tensors){pc_from_data(bytes, PC_SHAPE(TOTAL, SIDE, SIDE, 3), PC_U8, device),
+    s.on = (pc__epoch_tensors){pc_from_data(bytes, PC_SHAPE(TOTAL, side, side, 3), PC_U8, device),
                                pc_to(pc_arange(0, TOTAL, 1, PC_I64, device), device, labels, false), s.e.order,
                                s.e.table, pc_full(PC_SHAPE(1), 0, PC_I64, device)};
     s.batch.augment = (pc__augment_attributes){(pc__edge)plan->fill, (float)plan->cval, 1 / 255.0f};
     s.batch.at = -1;
-    s.x = pc_permute(pc_empty(PC_SHAPE(n, SIDE, SIDE, 3), PC_F32, device), PC_SHAPE(0, 3, 1, 2));
+    s.x = pc_permute(pc_empty(PC_SHAPE(n, side, side, 3), PC_F32, device), PC_SHAPE(0, 3, 1, 2));
     s.y = pc_empty(PC_SHAPE(n, 1), labels, device);
     const pc__epoch_attributes attributes = attributes_of(plan, 3, 4, true);
     assert_ok(pc__epoch(s.e.order, s.e.keys, s.e.table, &attributes));
@@ -178,6 +181,7 @@ static void assert_is_batch(const set *s, const pc_augment *plan, int64_t first,
 {
     int64_t *order = contents(s->e.order, sizeof *order);
     uint8_t *pictures = contents(s->on.pictures, 1);
+    const int64_t size = (int64_t)side * side * 3;
     pc_augment scaled = *plan;
     scaled.rescale = 1 / 255.0;
     PC_SCOPE {
@@ -185,9 +189,9 @@ static void assert_is_batch(const set *s, const pc_augment *plan, int64_t first,
         float *y = contents(pc_to(s->y, test_device(), PC_F32, false), sizeof *y);
         for (int64_t i = 0; i < n; i++) {
             const int64_t sample = order[first + i];
-            const pc_augment_values values = pc_augment_draw(&scaled, 3, 4, (uint64_t)sample, SIDE, SIDE);
-            assert_ok(pc_augment_apply(&scaled, &values, pictures + sample * PIXELS, SIDE, SIDE, 3, expected));
-            assert_memory_equal(x + i * PIXELS, expected, sizeof expected);
+            const pc_augment_values values = pc_augment_draw(&scaled, 3, 4, (uint64_t)sample, side, side);
+            assert_ok(pc_augment_apply(&scaled, &values, pictures + sample * size, side, side, 3, expected));
+            assert_memory_equal(x + i * size, expected, (size_t)size * sizeof *x);
             assert_true(y[i] == (float)sample);
         }
         free(x);
@@ -203,8 +207,10 @@ static void batches_are_augmented_ones(void **state)
     const pc_augment plans[] = {
         {.reserved_ = 0}, {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true}, everything};
     const pc_dtype labels[] = {PC_F32, PC_I64, PC_U8};
-    for (int i = 0; i < 3; i++)
+    for (int k = 0; k < 6; k++)
         PC_SCOPE {
+            const int i = k % 3;
+            side = SIDE - k / 3;
             set s = set_of(&plans[i], labels[i], BATCH);
             for (int64_t first = 0; first + BATCH <= TOTAL; first += BATCH) {
                 assert_ok(pc__epoch_batch(&s.on, s.x, s.y, &s.batch));
@@ -217,6 +223,7 @@ static void batches_are_augmented_ones(void **state)
             assert_ok(pc__epoch_batch(&s.on, s.x, s.y, &s.batch));
             assert_is_batch(&s, &plans[i], 7 + BATCH, BATCH);
         }
+    side = SIDE;
     assert_no_leak();
 }
 
