@@ -31,16 +31,14 @@ static void *slot(const pc_call *call, int count, int i, int k)
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
 {
     const int count = ((const pc__step_attributes *)call->attributes)->count;
-    if (step->counter) {
-        pc__cuda_count_step(pc__cuda_queue(stream), step);
-        PC__TRY(pc__cuda_launched(call));
-    }
     for (int i = 0; i < count; i++) {
         const int64_t n = pc__count(call->in[i]->ndim, call->in[i]->shape);
         if (n > 0)
             step->of[step->count++] = (pc__cuda_parameter){pc__data(call->in[i]), slot(call, count, i, 1),
                                                            slot(call, count, i, 2), slot(call, count, i, 3), n};
-        if (step->count == PC__STEP_MOST || (i == count - 1 && step->count > 0)) {
+        const bool last = i == count - 1;
+        if (step->count == PC__STEP_MOST || (last && (step->count > 0 || step->counter))) {
+            step->readers = last && step->counter ? pc__cuda_counters(stream) : NULL;
             launch(pc__cuda_queue(stream), step);
             PC__TRY(pc__cuda_launched(call));
             step->count = 0;

@@ -17,7 +17,8 @@ template <class T> struct update {
     int count;
     bool first, nesterov;
     T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
-    const int64_t *counter;
+    int64_t *counter;
+    unsigned *readers;
     const float *guard;
     double rate, beta1, beta2; /* for the counter's number */
     pc__cuda_parameter of[PC__STEP_MOST];
@@ -102,10 +103,13 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
     if (u.guard && *u.guard != 0)
         return;
     moment<T> now = {u.first, u.size, u.inverse_root2};
+    unsigned readers = 0;
     if (u.counter) {
-        Rule::at(u, *u.counter, counted);
+        Rule::at(u, *u.counter + 1, counted);
         __syncthreads();
         now = counted;
+        if (u.readers && threadIdx.x == 0)
+            readers = atomicAdd(u.readers, 1u);
     }
     int low = 0, high = u.count - 1; /* the last parameter that starts at or before this block */
     while (low < high) {
@@ -124,12 +128,10 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
         run<Rule, T, W>(u, now, q, from, to);
     else
         run<Rule, T, 1>(u, now, q, from, to);
-}
-
-__global__ void count_kernel(const float *guard, int64_t *counter)
-{
-    pc::wait_for_earlier();
-    *counter += !guard || *guard == 0;
+    if (u.readers && threadIdx.x == 0 && readers == gridDim.x - 1) { /* who read it last raises it */
+        *u.readers = 0;
+        ++*u.counter;
+    }
 }
 
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
@@ -149,6 +151,7 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
                    (T)s->step_size,
                    (T)s->inverse_root2,
                    s->counter,
+                   s->readers,
                    s->guard,
                    s->lr,
                    s->beta1,
@@ -159,15 +162,10 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
         u.starts[i] = blocks;
         blocks += (unsigned)((s->of[i].count + PC__STEP_PIECE - 1) / PC__STEP_PIECE);
     }
-    (void)pc::start(step_kernel<Rule<T>, T>, blocks, THREADS, queue, s->early, u);
+    (void)pc::start(step_kernel<Rule<T>, T>, blocks ? blocks : 1, THREADS, queue, s->early, u);
 }
 
 } // namespace
-
-void pc__cuda_count_step(cudaStream_t queue, const pc__cuda_step *step)
-{
-    (void)pc::start(count_kernel, 1, 1, queue, step->early, step->guard, step->counter);
-}
 
 void pc__cuda_sgd(cudaStream_t queue, const pc__cuda_step *step)
 {

@@ -22,15 +22,15 @@ typedef struct pc__cuda_parameter {
 typedef struct pc__cuda_step {
     int dtype, count, early;
     int first, nesterov; /* sgd: the first step */
-    int64_t *counter;    /* where the number of the step is; NULL: first, step_size and inverse_root2 say it */
+    int64_t *counter;    /* of the steps made before; NULL: first, step_size and inverse_root2 say which this one is */
+    unsigned *readers;   /* a zero in device memory, in the launch that raises the counter; else NULL */
     const float *guard;  /* not NULL: while this is not 0 nothing is done */
     double lr, momentum, decay;
     double beta1, beta2, epsilon, step_size, inverse_root2; /* adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
     pc__cuda_parameter of[PC__STEP_MOST];
 } pc__cuda_step;
 
-/* One more step, unless the guard says no. */
-void pc__cuda_count_step(cudaStream_t queue, const pc__cuda_step *step);
+/* Without parameters a launch still raises the counter. */
 void pc__cuda_sgd(cudaStream_t queue, const pc__cuda_step *step);
 void pc__cuda_adam(cudaStream_t queue, const pc__cuda_step *step);
 
