@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(THREADS)
     const source weight = rows_of(l.weight, nullptr, l.k, l.n, true);
     float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
+    pc::let_next_start();
     tile<L>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
                  [&](int r, int c, int i, float value) {
                      if (splits > 1)
@@ -140,6 +141,7 @@ template <class L> __global__ void __launch_bounds__(THREADS) backward_kernel(co
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
     pc::wait_for_earlier();
+    pc::let_next_start();
     tile<L>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared, summing<L>{sums ? &sum : nullptr},
                  [&](int r, int c, int, float value) { to[r * l.k + c] = value; });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)

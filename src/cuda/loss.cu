@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(THREADS)
     double sum = 0;
     typedef pc::math<T> M;
     pc::wait_for_earlier();
+    pc::let_next_start();
     for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
         const M a = x[i], b = y[i];
         sum += lost<KIND>(a, b);
