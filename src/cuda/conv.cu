@@ -117,6 +117,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= count)
         return;
     const long long pixel = quotient(i, s.o), line = quotient(pixel, s.yw), image = quotient(line, s.yh);

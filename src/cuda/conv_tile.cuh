@@ -379,6 +379,7 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ fro
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= taps * inner * outputs)
         return;
     const int rest = i / outputs;

@@ -51,6 +51,7 @@ __global__ void __launch_bounds__(THREADS) max_kernel(const pc__cuda_pool s, con
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
@@ -77,6 +78,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
@@ -101,6 +103,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
@@ -119,6 +122,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
