@@ -30,8 +30,8 @@ pc_status pc__cuda_op_cross_entropy(pc_stream *stream, const pc_call *call)
     double *scratch = pc__cuda_scratch(stream, PC__LOSS_SCRATCH);
     if (!scratch)
         return PC_ERR_MEMORY;
-    pc__cuda_cross_entropy(pc__cuda_queue(stream), &x, pc__data(call->in[1]), pc__data(call->out[0]),
-                           pc__data(call->out[1]), scratch, pc__cuda_fault_of(stream));
+    pc__cuda_cross_entropy(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
+                           pc__data(call->out[0]), pc__data(call->out[1]), scratch, pc__cuda_fault_of(stream));
     return pc__cuda_launched(call);
 }
 
@@ -40,7 +40,7 @@ pc_status pc__cuda_op_cross_entropy_backward(pc_stream *stream, const pc_call *c
     const pc__view p = pc__cuda_view(call->in[0]);
     if (p.count == 0)
         return PC_OK;
-    pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), &p, pc__data(call->in[1]), pc__data(call->in[2]),
-                                    pc__data(call->out[0]));
+    pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), pc__cuda_early(stream), &p, pc__data(call->in[1]),
+                                    pc__data(call->in[2]), pc__data(call->out[0]));
     return pc__cuda_launched(call);
 }

@@ -59,6 +59,8 @@ template <class T>
 __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int blocks, double n, T *mean)
 {
     double sum = 0;
+    pc::wait_for_earlier();
+    pc::let_next_start();
     for (int i = threadIdx.x; i < blocks; i += THREADS)
         sum += sums[i];
     give(sum, n, (double *)NULL, mean);
@@ -84,6 +86,8 @@ __global__ void __launch_bounds__(THREADS)
     typedef pc::math<T> M;
     const int lane = threadIdx.x % 32;
     double loss = 0;
+    pc::wait_for_earlier();
+    pc::let_next_start();
     for (long long r = (long long)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += (long long)gridDim.x * WARPS) {
         const T *row = x + r * classes;
         M most = M(-CUDART_INF), sum = 0;
@@ -113,6 +117,8 @@ __global__ void __launch_bounds__(THREADS)
 {
     typedef pc::math<T> M;
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
+    pc::let_next_start();
     if (i >= rows * classes)
         return;
     const long long row = quotient(i, classes);
@@ -133,19 +139,20 @@ void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view 
     (void)pc::start(pair_kernel<KIND, T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
                     (const T *)y->data, (long long)x->count, scratch, loss, dx);
     if (blocks > 1)
-        mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)x->count, loss);
+        (void)pc::start(mean_kernel<T>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)x->count,
+                        loss);
 }
 
 template <class T>
-void cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, T *loss, T *probabilities,
+void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, T *loss, T *probabilities,
                    double *scratch, pc__cuda_fault *fault)
 {
     const long long rows = x->shape[0], classes = x->shape[1];
     const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
-    cross_entropy_kernel<T>
-        <<<blocks, THREADS, 0, queue>>>((const T *)x->data, labels, probabilities, rows, classes, scratch, loss, fault);
+    (void)pc::start(cross_entropy_kernel<T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data, labels,
+                    probabilities, rows, classes, scratch, loss, fault);
     if (blocks > 1)
-        mean_kernel<T><<<1, THREADS, 0, queue>>>(scratch, blocks, (double)rows, loss);
+        (void)pc::start(mean_kernel<T>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)rows, loss);
 }
 
 unsigned grid_for(long long count)
@@ -163,16 +170,17 @@ template <class T> struct losses {
             pair_loss<PC__LOSS_MSE>(queue, early, x, y, (T *)loss, (T *)nullptr, scratch);
     }
 
-    static void cross(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss, void *probabilities,
-                      double *scratch, pc__cuda_fault *fault)
+    static void cross(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
+                      void *probabilities, double *scratch, pc__cuda_fault *fault)
     {
-        cross_entropy(queue, x, labels, (T *)loss, (T *)probabilities, scratch, fault);
+        cross_entropy(queue, early, x, labels, (T *)loss, (T *)probabilities, scratch, fault);
     }
 
-    static void cross_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g, void *dx)
+    static void cross_backward(cudaStream_t queue, int early, const pc__view *p, const int64_t *labels, const void *g,
+                               void *dx)
     {
-        cross_entropy_backward_kernel<<<grid_for(p->count), THREADS, 0, queue>>>(
-            (const T *)p->data, labels, (const T *)g, (T *)dx, p->shape[0], p->shape[1]);
+        (void)pc::start(cross_entropy_backward_kernel<T>, grid_for(p->count), THREADS, queue, early, (const T *)p->data,
+                        labels, (const T *)g, (T *)dx, (long long)p->shape[0], (long long)p->shape[1]);
     }
 };
 
@@ -196,14 +204,14 @@ void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss k
     BY_DTYPE(x, pair(queue, early, kind, x, y, loss, dx, scratch))
 }
 
-void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,
+void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
                             void *probabilities, double *scratch, pc__cuda_fault *fault)
 {
-    BY_DTYPE(x, cross(queue, x, labels, loss, probabilities, scratch, fault))
+    BY_DTYPE(x, cross(queue, early, x, labels, loss, probabilities, scratch, fault))
 }
 
-void pc__cuda_cross_entropy_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g,
-                                     void *dx)
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *p, const int64_t *labels,
+                                     const void *g, void *dx)
 {
-    BY_DTYPE(p, cross_backward(queue, p, labels, g, dx))
+    BY_DTYPE(p, cross_backward(queue, early, p, labels, g, dx))
 }

@@ -20,12 +20,12 @@ void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss k
 
 /* x[rows][classes]: probabilities = softmax(x), *loss = the mean of -log probabilities[r][labels[r]]. A label out of
  * range goes into fault. */
-void pc__cuda_cross_entropy(cudaStream_t queue, const pc__view *x, const int64_t *labels, void *loss,
+void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
                             void *probabilities, double *scratch, pc__cuda_fault *fault);
 
 /* dx = (p - onehot) g / rows */
-void pc__cuda_cross_entropy_backward(cudaStream_t queue, const pc__view *p, const int64_t *labels, const void *g,
-                                     void *dx);
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *p, const int64_t *labels,
+                                     const void *g, void *dx);
 
 #ifdef __cplusplus
 }
