@@ -25,6 +25,7 @@ PC__CUDA_KERNEL(augment)
                                       .cval = a->cval,
                                       .scale = a->scale,
                                       .multiprocessors = pc__cuda_multiprocessors(stream),
+                                      .early = pc__cuda_early(stream),
                                       .fault = pc__cuda_fault_of(stream)};
     if (augment.n == 0)
         return PC_OK;
@@ -56,6 +57,7 @@ PC__CUDA_KERNEL(epoch_batch)
                                       .cval = a->augment.cval,
                                       .scale = a->augment.scale,
                                       .multiprocessors = pc__cuda_multiprocessors(stream),
+                                      .early = pc__cuda_early(stream),
                                       .fault = pc__cuda_fault_of(stream)};
     if (augment.n == 0)
         return PC_OK;

@@ -9,6 +9,7 @@
  * Of an epoch, a batch is gathered by the order, whose place in it is counted in device memory: one launch of a
  * recording after the other makes one batch after the other. */
 #include "cuda/augment_pixel.cuh"
+#include "cuda/early.cuh"
 #include "cuda/fault.cuh"
 
 namespace
@@ -135,8 +136,12 @@ __device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t e
 {
     extern __shared__ uint4 room[]; /* the picture, where it is held, then a round's results */
     const int64_t picture = a.index ? a.index[entry] : entry;
+    const double *t = a.table + entry * 8; /* on its way together with the index: the picture must wait for that */
+    const bool two_steps = t[6] != 0 || t[7] >= 0;
     const int pixels = a.height * a.width, whole = c.rounds * THREADS;
     const int64_t size = static_cast<int64_t>(pixels) * a.channels;
+    const job j = {{t[0], t[1], t[2]},       {t[3], t[4], t[5]},      static_cast<float>(t[6]),
+                   static_cast<float>(t[7]), two_steps ? 1 : a.scale, a.out + i * size};
     if (picture < 0 || picture >= a.total) {
         if (tile == 0 && threadIdx.x == 0)
             pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);
@@ -147,10 +152,6 @@ __device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t e
         room[k] = reinterpret_cast<const uint4 *>(there)[k];
     if (a.place && tile == 0 && threadIdx.x == 0)
         copy_label(a, i, picture);
-    const double *t = a.table + entry * 8;
-    const bool two_steps = t[6] != 0 || t[7] >= 0;
-    const job j = {{t[0], t[1], t[2]},       {t[3], t[4], t[5]},      static_cast<float>(t[6]),
-                   static_cast<float>(t[7]), two_steps ? 1 : a.scale, a.out + i * size};
     float *results = reinterpret_cast<float *>(room + (HELD ? c.held / 16 : 0));
     const uint8_t *bytes = HELD ? reinterpret_cast<const uint8_t *>(room) : there;
     __syncthreads();
@@ -168,6 +169,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     augment_kernel(const __grid_constant__ pc__cuda_augment a, const __grid_constant__ cut c)
 {
     const int64_t i = blockIdx.x / c.tiles;
+    pc::wait_for_earlier();
+    pc::let_next_start();
     int64_t first = 0;
     unsigned readers = 0;
     if (!a.place || begin(a, first, readers))
@@ -198,8 +201,6 @@ void pc__cuda_augment_run(const pc__cuda_augment *a, cudaStream_t queue)
     const cut c = cut_of(a);
     const size_t room = static_cast<size_t>(c.held) + sizeof(float) * THREADS * static_cast<size_t>(a->channels);
     const unsigned blocks = static_cast<unsigned>(a->n * c.tiles);
-    if (c.held)
-        augment_kernel<3, true><<<blocks, THREADS, room, queue>>>(*a, c);
-    else
-        augment_kernel<0, false><<<blocks, THREADS, room, queue>>>(*a, c);
+    (void)pc::start_grid(c.held ? augment_kernel<3, true> : augment_kernel<0, false>, dim3(blocks), dim3(THREADS), room,
+                         queue, a->early, *a, c);
 }

@@ -27,7 +27,7 @@ typedef struct pc__cuda_augment {
     int label_bytes;
     int height, width, channels, edge;
     float cval, scale;
-    int multiprocessors;
+    int multiprocessors, early;
     pc__cuda_fault *fault;
 } pc__cuda_augment;
 
