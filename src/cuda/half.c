@@ -44,6 +44,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_unscale] = true,
     [PC__OP_matmul] = true,
     [PC__OP_linear] = true,
+    [PC__OP_linear_backward] = true,
     [PC__OP_sum] = true,
     [PC__OP_max] = true,
     [PC__OP_softmax] = true,

@@ -32,7 +32,8 @@ static pc_status as_product(pc_stream *stream, const pc_call *call)
 /* From x [m, k], and y or its gradient [m, n]. */
 static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_tensor *y)
 {
-    return (pc__cuda_linear){.m = (int)x->shape[0],
+    return (pc__cuda_linear){.dtype = y->dtype,
+                             .m = (int)x->shape[0],
                              .n = (int)y->shape[1],
                              .k = (int)x->shape[1],
                              .x_row = x->strides[0],
@@ -45,7 +46,7 @@ static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_ten
 
 static bool suits(const pc_tensor *x, const pc_tensor *w, const pc_tensor *y)
 {
-    return y->dtype == PC_F32 && (x->strides[1] == 1 || x->shape[1] == 1) && pc__is_contiguous(w) &&
+    return y->dtype != PC_F64 && (x->strides[1] == 1 || x->shape[1] == 1) && pc__is_contiguous(w) &&
            pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) && x->strides[0] <= INT32_MAX / x->shape[0] &&
            pc__cuda_linear_tiles(x->shape[0], w->shape[0]) <= PC__CUDA_LINEAR_TILES;
 }

@@ -27,15 +27,22 @@ __host__ __device__ inline int parts_of(int n, int size)
 }
 
 /* Rows of `data`, `row` elements apart. */
-__device__ inline source rows_of(const float *data, const float *value, int row, int outers, bool along_k)
+template <class T>
+__device__ inline source<T> rows_of(const void *data, const void *value, int row, int outers, bool along_k)
 {
     const uintptr_t places = reinterpret_cast<uintptr_t>(data) | reinterpret_cast<uintptr_t>(value);
-    return {data, value, row, outers, along_k, row % 4 == 0 && places % 16 == 0};
+    return {static_cast<const T *>(data),
+            static_cast<const T *>(value),
+            row,
+            outers,
+            along_k,
+            row % 4 == 0 && places % (4 * sizeof(T)) == 0};
 }
 
-__device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
+template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
 {
-    l.y[row * l.n + column] = activated(l.activation, value + (l.bias ? l.bias[column] : 0.0f));
+    const float bias = l.bias ? float(static_cast<const T *>(l.bias)[column]) : 0.0f;
+    static_cast<T *>(l.y)[row * l.n + column] = T(activated(l.activation, value + bias));
 }
 
 /* True in the block that comes last of `count`; what the others wrote before is there to be read. */
@@ -55,7 +62,7 @@ __device__ inline bool comes_last(unsigned *counter, unsigned count)
 }
 
 /* Add up the parts of a tile: SHARES groups of threads each a share of them, four neighbours to a thread. */
-template <class L>
+template <class L, class T>
 __device__ inline void join(const pc__cuda_linear &l, int row, int column, const float *parts, int splits,
                             float *shared)
 {
@@ -77,31 +84,31 @@ __device__ inline void join(const pc__cuda_linear &l, int row, int column, const
         for (int k = 1; k < SHARES; k++)
             value += shared[k * L::TILE + i];
         if (r < l.m && c < l.n)
-            finish(l, r, c, value);
+            finish<T>(l, r, c, value);
     }
 }
 
-template <class L>
+template <class L, class T>
 __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
 {
-    __shared__ alignas(16) float shared[tile<L>::PLAIN];
+    __shared__ alignas(16) float shared[tile<L, T>::PLAIN];
     const int at = blockIdx.x / splits, split = blockIdx.x % splits, across = parts_of(l.n, L::COLUMNS);
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const source x = rows_of(l.x, nullptr, static_cast<int>(l.x_row), l.m, true);
-    const source weight = rows_of(l.weight, nullptr, l.k, l.n, true);
+    const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.m, true);
+    const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.n, true);
     float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
     pc::let_next_start();
-    tile<L>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
-                 [&](int r, int c, int i, float value) {
-                     if (splits > 1)
-                         parts[split * L::TILE + i] = value;
-                     else
-                         finish(l, r, c, value);
-                 });
+    tile<L, T>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
+                    [&](int r, int c, int i, float value) {
+                        if (splits > 1)
+                            parts[split * L::TILE + i] = value;
+                        else
+                            finish<T>(l, r, c, value);
+                    });
     if (splits > 1 && comes_last(l.counters + at, splits))
-        join<L>(l, row, column, parts, splits, shared);
+        join<L, T>(l, row, column, parts, splits, shared);
 }
 
 /* Sums along k of the rows of a tile, a row to a thread, as the operand passes through shared memory. */
@@ -127,23 +134,28 @@ template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_li
 
 /* Tiles of dweight = g^T x, whose k is the rows of x, and of dx = g weight. The gradient g is read through the
  * activation either way, along its columns or its rows. */
-template <class L> __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+template <class L, class T>
+__global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
-    __shared__ alignas(16) float shared[tile<L>::GRADIENT];
+    __shared__ alignas(16) float shared[tile<L, T>::GRADIENT];
     const int first = weight_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
     const bool weights = blockIdx.x < first;
     const int at = weights ? blockIdx.x : blockIdx.x - first;
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const source g = rows_of(l.dy, l.activation ? l.y : nullptr, l.n, weights ? l.n : l.m, !weights);
-    const source other = weights ? rows_of(l.x, nullptr, static_cast<int>(l.x_row), l.k, false)
-                                 : rows_of(l.weight, nullptr, l.k, l.k, false);
-    float *to = weights ? l.dweight : l.dx;
+    const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, weights ? l.n : l.m, !weights);
+    const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, false)
+                                    : rows_of<T>(l.weight, nullptr, l.k, l.k, false);
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
     pc::wait_for_earlier();
     pc::let_next_start();
-    tile<L>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared, summing<L>{sums ? &sum : nullptr},
-                 [&](int r, int c, int, float value) { to[r * l.k + c] = value; });
+    tile<L, T>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared,
+                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float value) {
+                        if (weights)
+                            l.dweight[r * l.k + c] = value;
+                        else
+                            static_cast<T *>(l.dx)[r * l.k + c] = T(value);
+                    });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
         l.db[row + threadIdx.x] = static_cast<float>(sum);
 }
@@ -156,6 +168,21 @@ template <class L> int cut(const pc__cuda_linear *l, int *each)
     const int splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
     *each = parts_of(parts_of(l->k, splits), L::GROUP) * L::GROUP;
     return parts_of(l->k, *each);
+}
+
+template <class T> cudaError_t forward(const pc__cuda_linear *l)
+{
+    typedef narrow L;
+    int each;
+    const int splits = cut<L>(l, &each), tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    return pc::start(forward_kernel<L, T>, tiles * splits, THREADS, l->queue, l->early, *l, splits, each);
+}
+
+template <class T> cudaError_t backward(const pc__cuda_linear *l)
+{
+    typedef flat L;
+    const int inputs = l->dx ? parts_of(l->m, L::ROWS) * parts_of(l->k, L::COLUMNS) : 0;
+    return pc::start(backward_kernel<L, T>, weight_tiles<L>(*l) + inputs, THREADS, l->queue, l->early, *l);
 }
 
 } // namespace
@@ -176,15 +203,14 @@ size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
 
 cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
 {
-    typedef narrow L;
-    int each;
-    const int splits = cut<L>(l, &each), tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
-    return pc::start(forward_kernel<L>, tiles * splits, THREADS, l->queue, l->early, *l, splits, each);
+    return l->dtype == PC__CUDA_F32   ? forward<float>(l)
+           : l->dtype == PC__CUDA_F16 ? forward<pc::f16>(l)
+                                      : forward<pc::bf16>(l);
 }
 
 cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
 {
-    typedef flat L;
-    const int inputs = l->dx ? parts_of(l->m, L::ROWS) * parts_of(l->k, L::COLUMNS) : 0;
-    return pc::start(backward_kernel<L>, weight_tiles<L>(*l) + inputs, THREADS, l->queue, l->early, *l);
+    return l->dtype == PC__CUDA_F32   ? backward<float>(l)
+           : l->dtype == PC__CUDA_F16 ? backward<pc::f16>(l)
+                                      : backward<pc::bf16>(l);
 }

@@ -1,4 +1,4 @@
-/* linear.h: linear layers of floats in a launch each way. */
+/* linear.h: linear layers of floats or 16-bit numbers in a launch each way. */
 #ifndef PC__CUDA_LINEAR_H
 #define PC__CUDA_LINEAR_H
 
@@ -11,15 +11,17 @@ extern "C" {
 /* y[m][n] = activation(x[m][k] weight[n][k]^T + bias[n]); rows of x are x_row elements apart, everything else is dense.
  */
 typedef struct pc__cuda_linear {
+    int dtype;      /* PC__CUDA_F32, F16 or BF16: of all but dweight and db, which are floats */
     int activation; /* as pc_activation_kind */
     int m, n, k;
     int64_t x_row;
-    const float *x, *weight, *bias; /* bias: NULL for none */
-    float *y;
-    const float *dy;          /* backward: the gradient at y; then y is read */
-    float *dx, *dweight, *db; /* each NULL where it is not wanted */
-    float *scratch;           /* as many bytes as the call below says */
-    unsigned *counters;       /* PC__CUDA_LINEAR_TILES zeros, which are left as they were */
+    const void *x, *weight, *bias; /* bias: NULL for none */
+    void *y;
+    const void *dy; /* backward: the gradient at y; then y is read */
+    void *dx;       /* NULL where it is not wanted, as the next two */
+    float *dweight, *db;
+    float *scratch;     /* as many bytes as the call below says */
+    unsigned *counters; /* PC__CUDA_LINEAR_TILES zeros, which are left as they were */
     int multiprocessors, early;
     cudaStream_t queue;
 } pc__cuda_linear;

@@ -1,9 +1,13 @@
-/* linear_tile.cuh: a tile of a product of floats, c[row][column] = sum over k of a[row][k] b[k][column], by a block.
+/* linear_tile.cuh: a tile of a product of floats or 16-bit numbers, c[row][column] = sum over k of a[row][k]
+ * b[k][column], by a block.
  *
  * A warp makes 32 rows x 8 N columns on matrix units (tensor.cuh); warps lie side by side in the tile, or share it and
  * take turns along k. Operands are sent to shared memory, up to DEPTH of k in one go: what takes time here is one wait
  * after the other. Each lies there as in global memory, side by side along k or across it, with rows padded so that the
  * eight or four rows that a warp reads together fall into different banks.
+ *
+ * 16-bit numbers become floats on their way there, by registers; matrix units read such floats whole, so that one
+ * product does for three, and two where a gradient comes through an activation.
  *
  * What matrix units make NaN, because a factor is infinite or too large to be halved, is computed again in floats.
  *
@@ -24,18 +28,35 @@ constexpr int EXACT = 64; /* of k, after which sums leave the matrix units, whic
 
 /* An operand in global memory, OUTER (rows of a, columns of b) by k: element (slow, fast) at data[slow * row + fast].
  */
-struct source {
-    const float *data;
-    const float *value; /* of a gradient: what is behind the activation, which it goes through; else NULL */
+template <class T> struct source {
+    const T *data;
+    const T *value; /* of a gradient: what is behind the activation, which it goes through; else NULL */
     int row, outers;
     bool along_k; /* k is the fast index; else the slow one */
-    bool wide;    /* sixteen bytes may be read at once */
+    bool wide;    /* four elements may be read at once */
 };
 
-__device__ inline float element(const source &s, int activation, int outer, int k)
+template <class T> __device__ inline float element(const source<T> &s, int activation, int outer, int k)
 {
     const int at = s.along_k ? outer * s.row + k : k * s.row + outer;
-    return s.value ? activation_gradient(activation, s.data[at], s.value[at]) : s.data[at];
+    const float x = s.data[at];
+    return s.value ? activation_gradient(activation, x, float(s.value[at])) : x;
+}
+
+/* Four 16-bit numbers; zeros beyond those that are there. */
+template <class T> struct alignas(8) quad {
+    T v[4];
+};
+
+template <class T> __device__ inline quad<T> read_four(const T *from, int there, bool wide)
+{
+    if (wide && there >= 4)
+        return *reinterpret_cast<const quad<T> *>(from);
+    quad<T> q;
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        q.v[j] = j < there ? from[j] : T(0.0f);
+    return q;
 }
 
 /* Four elements to shared memory, of which `there` exist and the others are zero. Without matrix units there is no such
@@ -85,8 +106,9 @@ struct strides {
     int outers, ks;
 };
 
-/* One step of 8 along k, from shared memory at a and b. */
-template <class L>
+/* One step of 8 along k, from shared memory at a and b. Without EXACT their numbers have 11 bits at most, but for
+ * gradients, which come through an activation. */
+template <class L, bool EXACT>
 __device__ inline void step8(float (&sum)[2][L::N][4], const float *a, strides of_a, const float *b, strides of_b)
 {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp = threadIdx.x / 32 / L::WK;
@@ -108,7 +130,7 @@ __device__ inline void step8(float (&sum)[2][L::N][4], const float *a, strides o
         for (int i = 0; i < 2; i++)
             right[n].take(i, b[n * 8 * of_b.outers + i * 4 * of_b.ks]);
 #pragma unroll
-    for (int pass = 0; pass < 3; pass++)
+    for (int pass = EXACT || L::TURNS ? 0 : 2; pass < 3; pass += EXACT ? 1 : 2)
 #pragma unroll
         for (int n = 0; n < L::N; n++)
 #pragma unroll
@@ -124,7 +146,7 @@ __device__ inline void step8(float (&sum)[2][L::N][4], const float *a, strides o
 #endif
 }
 
-template <class L> struct tile {
+template <class L, class T> struct tile {
     static constexpr int most(int x, int y)
     {
         return x > y ? x : y;
@@ -140,8 +162,8 @@ template <class L> struct tile {
      * is number i. PLAIN floats at `memory`, or GRADIENT where a goes through an activation. Each thread calls
      * also(at, of, deep) for every part of a in shared memory, `deep` of k. */
     template <class Also, class Give>
-    static __device__ void run(const source &a, const source &b, int activation, int row, int column, int from, int to,
-                               float *memory, const Also &also, const Give &give)
+    static __device__ void run(const source<T> &a, const source<T> &b, int activation, int row, int column, int from,
+                               int to, float *memory, const Also &also, const Give &give)
     {
         float sum[2][L::N][4] = {}, total[2][L::N][4] = {};
         const strides of_a = strides_of(a, L::ROWS), of_b = strides_of(b, L::COLUMNS);
@@ -151,7 +173,7 @@ template <class L> struct tile {
 #pragma unroll 1
             for (int part = 0; part < (a.value ? 3 : 2); part++) {
                 const bool left = part != 1;
-                source s = a;
+                source<T> s = a;
                 if (!left)
                     s = b;
                 bring(memory + (part == 0   ? 0
@@ -167,7 +189,7 @@ template <class L> struct tile {
             also(memory, of_a, deep);
 #pragma unroll 1
             for (int d = threadIdx.x / 32 % L::WK * 8; d < deep; d += L::GROUP) {
-                step8<L>(sum, memory + d * of_a.ks, of_a, memory + A + d * of_b.ks, of_b);
+                step8<L, IS_FLOAT>(sum, memory + d * of_a.ks, of_a, memory + A + d * of_b.ks, of_b);
                 if ((d / L::GROUP + 1) % (EXACT / 8) == 0)
                     collect(sum, total);
             }
@@ -192,32 +214,52 @@ template <class L> struct tile {
     }
 
   private:
-    static __device__ strides strides_of(const source &s, int outers)
+    static constexpr bool IS_FLOAT = sizeof(T) == sizeof(float);
+
+    static __device__ strides strides_of(const source<T> &s, int outers)
     {
         return s.along_k ? strides{L::DEPTH + 4, 1} : strides{1, outers + 8};
     }
 
     /* `deep` of k from `k` on, of `count` rows or columns; beyond the ends there are zeros. Eight threads read 128
-     * bytes side by side. */
-    static __device__ void bring(float *to, const float *data, source s, int outer, int count, int k, int deep,
+     * bytes side by side; of 16-bit numbers 64, all of a row before the first is stored. */
+    static __device__ void bring(float *to, const T *data, source<T> s, int outer, int count, int k, int deep,
                                  int k_end)
     {
         const int slows = s.along_k ? count : deep, fasts = s.along_k ? deep : count;
         const int slow0 = s.along_k ? outer : k, fast0 = s.along_k ? k : outer;
         const int slow_end = s.along_k ? s.outers : k_end, fast_end = s.along_k ? k_end : s.outers;
         const int to_row = s.along_k ? L::DEPTH + 4 : count + 8;
+        if constexpr (IS_FLOAT) {
 #pragma unroll 1
-        for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8)
+            for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8)
 #pragma unroll 1
-            for (int fast = threadIdx.x % 8 * 4; fast < fasts; fast += 32) {
-                const int there = slow0 + slow < slow_end ? max(0, min(4, fast_end - fast0 - fast)) : 0;
-                send_four(to + slow * to_row + fast, data + (there ? (slow0 + slow) * s.row + fast0 + fast : 0), there,
-                          s.wide);
+                for (int fast = threadIdx.x % 8 * 4; fast < fasts; fast += 32) {
+                    const int there = slow0 + slow < slow_end ? max(0, min(4, fast_end - fast0 - fast)) : 0;
+                    send_four(to + slow * to_row + fast, data + (there ? (slow0 + slow) * s.row + fast0 + fast : 0),
+                              there, s.wide);
+                }
+        } else {
+            constexpr int MOST = most(L::DEPTH, most(L::ROWS, L::COLUMNS)) / 32;
+#pragma unroll 1
+            for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8) {
+                const int room = slow0 + slow < slow_end ? fast_end - fast0 : 0;
+                const T *from = data + (slow0 + slow) * s.row + fast0;
+                quad<T> q[MOST];
+#pragma unroll
+                for (int i = 0, fast = threadIdx.x % 8 * 4; i < MOST; i++, fast += 32)
+                    q[i] = read_four(from + fast, fast < fasts ? room - fast : 0, s.wide);
+#pragma unroll
+                for (int i = 0, fast = threadIdx.x % 8 * 4; i < MOST; i++, fast += 32)
+                    if (fast < fasts)
+                        *reinterpret_cast<float4 *>(to + slow * to_row + fast) =
+                            make_float4(q[i].v[0], q[i].v[1], q[i].v[2], q[i].v[3]);
             }
+        }
     }
 
     /* dy in shared memory becomes the gradient, each thread doing what it sent. */
-    static __device__ void through(float *dy, const float *value, source s, int activation, int deep)
+    static __device__ void through(float *dy, const float *value, const source<T> &s, int activation, int deep)
     {
         const int slows = s.along_k ? L::ROWS : deep, fasts = s.along_k ? deep : L::ROWS;
         const int row = s.along_k ? L::DEPTH + 4 : L::ROWS + 8;
@@ -259,7 +301,7 @@ template <class L> struct tile {
                     to[(h * 16 + i / 2 * 8) * L::COLUMNS + n * 8 + i % 2] = total[h][n][i];
     }
 
-    static __device__ float again(const source &a, const source &b, int activation, int row, int column, int from,
+    static __device__ float again(const source<T> &a, const source<T> &b, int activation, int row, int column, int from,
                                   int to)
     {
         float value = 0;

@@ -67,16 +67,17 @@ pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_act
 pc_status pc__infer_linear_backward(pc_call *call, pc__meta *out)
 {
     const pc_tensor *dy = call->in[0], *x = call->in[2];
+    pc_dtype wide = pc__is_half((pc_dtype)x->dtype) ? PC_F32 : x->dtype;
     pc__meta_contiguous(&out[0], x->dtype, 2, call->n_in > 3 ? x->shape : (int64_t[]){0, 0});
-    pc__meta_contiguous(&out[1], x->dtype, 2, (int64_t[]){dy->shape[1], x->shape[1]});
-    pc__meta_contiguous(&out[2], x->dtype, 1, &dy->shape[1]);
+    pc__meta_contiguous(&out[1], wide, 2, (int64_t[]){dy->shape[1], x->shape[1]});
+    pc__meta_contiguous(&out[2], wide, 1, &dy->shape[1]);
     return PC_OK;
 }
 
 static bool is_fused(const pc__grad *grad)
 {
     const int64_t *x = grad->in_meta[0].shape;
-    return grad->needs[1] && grad->in_meta[0].dtype == PC_F32 &&
+    return grad->needs[1] && grad->in_meta[0].dtype != PC_F64 &&
            pc__linear_is_small(x[0], grad->in_meta[1].shape[0], x[1]);
 }
 

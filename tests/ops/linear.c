@@ -1,6 +1,8 @@
 /* activation(x w^T + bias). */
 #include "ops/golden.h"
 
+#include <paracord/amp.h>
+
 static void run_linear(const golden *g, pc_tensor **in, pc_tensor **out)
 {
     out[0] = pc_fn_linear(in[0], in[1], g->n_in > 2 ? in[2] : NULL, (pc_activation_kind)g->args[0]);
@@ -54,6 +56,8 @@ static void relu_keeps_nan(void **state)
 typedef struct layer_case {
     int m, n, k;
     pc_activation_kind activation;
+    pc_dtype dtype;   /* that autocast computes in; PC_F32: none */
+    double tolerance; /* of results in that dtype */
 } layer_case;
 
 static double activated(pc_activation_kind kind, double x)
@@ -87,7 +91,7 @@ static void check_forward(const layer_case *c, const float *x, const float *w, c
             double sum = (double)b[j];
             for (int l = 0; l < c->k; l++)
                 sum += (double)x[i * c->k + l] * (double)w[j * c->k + l];
-            assert_close((double)y[i * c->n + j], activated(c->activation, sum), 2e-4);
+            assert_close((double)y[i * c->n + j], activated(c->activation, sum), c->tolerance);
         }
 }
 
@@ -100,7 +104,7 @@ static void check_backward(const layer_case *c, const float *x, const float *w, 
             double sum = 0;
             for (int j = 0; j < c->n; j++)
                 sum += g[i * c->n + j] * (double)w[j * c->k + l];
-            assert_close((double)dx[i * c->k + l], sum, 2e-4);
+            assert_close((double)dx[i * c->k + l], sum, c->tolerance);
         }
         for (int j = 0; j < c->n; j++) {
             double sum = 0;
@@ -123,15 +127,23 @@ static pc_tensor *leaf(pc_tensor *t)
     return t;
 }
 
+/* Numbers that the case's dtype has. */
+static pc_tensor *numbers(const layer_case *c, pc_shape shape, double scale)
+{
+    pc_tensor *t = pc_mul_scalar(pc_randn(shape, PC_F32, test_device()), scale);
+    return c->dtype == PC_F32 ? t : pc_cast(pc_cast(t, c->dtype), PC_F32);
+}
+
 static void check_layer(const layer_case *c)
 {
     PC_SCOPE {
-        const double share = 1 / sqrt((double)c->k);
-        pc_tensor *x = leaf(pc_randn(PC_SHAPE(c->m, c->k), PC_F32, test_device()));
-        pc_tensor *w = leaf(pc_mul_scalar(pc_randn(PC_SHAPE(c->n, c->k), PC_F32, test_device()), share));
-        pc_tensor *b = leaf(pc_randn(PC_SHAPE(c->n), PC_F32, test_device()));
-        pc_tensor *dy = pc_randn(PC_SHAPE(c->m, c->n), PC_F32, test_device());
-        pc_tensor *y = pc_fn_linear(x, w, b, c->activation);
+        pc_tensor *x = leaf(numbers(c, PC_SHAPE(c->m, c->k), 1)), *y = NULL;
+        pc_tensor *w = leaf(numbers(c, PC_SHAPE(c->n, c->k), 1 / sqrt((double)c->k)));
+        pc_tensor *b = leaf(numbers(c, PC_SHAPE(c->n), 1)), *dy = numbers(c, PC_SHAPE(c->m, c->n), 1);
+        PC_AUTOCAST(c->dtype)
+            y = pc_fn_linear(x, w, b, c->activation);
+        assert_int_equal(pc_tensor_dtype(y), c->dtype);
+        y = c->dtype == PC_F32 ? y : pc_cast(y, PC_F32);
         assert_ok(pc_backward_with(y, dy));
         float *hx = read_all(x), *hw = read_all(w), *hb = read_all(b), *hy = read_all(y), *hdy = read_all(dy);
         float *dx = read_all(pc_grad(x)), *dw = read_all(pc_grad(w)), *db = read_all(pc_grad(b));
@@ -149,12 +161,24 @@ static void check_layer(const layer_case *c)
 static void sizes(void **state)
 {
     (void)state;
-    static const layer_case cases[] = {{32, 128, 3200, PC_RELU}, {32, 1, 128, PC_NONE},    {1, 1, 1, PC_NONE},
-                                       {7, 3, 5, PC_TANH},       {33, 17, 65, PC_RELU},    {64, 64, 64, PC_SIGMOID},
-                                       {65, 130, 129, PC_RELU},  {200, 128, 640, PC_RELU}, {3, 10, 1000, PC_NONE},
-                                       {100, 2, 70, PC_RELU},    {31, 33, 4, PC_TANH},     {130, 70, 2, PC_NONE}};
+    static const layer_case cases[] = {
+        {.m = 32, .n = 128, .k = 3200, .activation = PC_RELU}, {.m = 32, .n = 1, .k = 128, .activation = PC_NONE},
+        {.m = 1, .n = 1, .k = 1, .activation = PC_NONE},       {.m = 7, .n = 3, .k = 5, .activation = PC_TANH},
+        {.m = 33, .n = 17, .k = 65, .activation = PC_RELU},    {.m = 64, .n = 64, .k = 64, .activation = PC_SIGMOID},
+        {.m = 65, .n = 130, .k = 129, .activation = PC_RELU},  {.m = 200, .n = 128, .k = 640, .activation = PC_RELU},
+        {.m = 3, .n = 10, .k = 1000, .activation = PC_NONE},   {.m = 100, .n = 2, .k = 70, .activation = PC_RELU},
+        {.m = 31, .n = 33, .k = 4, .activation = PC_TANH},     {.m = 130, .n = 70, .k = 2, .activation = PC_NONE}};
+    static const struct {
+        pc_dtype dtype;
+        double tolerance;
+    } ways[] = {{PC_F32, 2e-4}, {PC_F16, 4e-3}, {PC_BF16, 3e-2}};
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
-        check_layer(&cases[i]);
+        for (int w = 0; w < (cases[i].m <= 64 ? 3 : 1); w++) {
+            layer_case c = cases[i];
+            c.dtype = ways[w].dtype;
+            c.tolerance = ways[w].tolerance;
+            check_layer(&c);
+        }
     assert_no_leak();
 }
 
