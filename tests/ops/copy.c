@@ -1,6 +1,8 @@
 /* Copies and conversions. */
 #include "ops/golden.h"
 
+#include <paracord/random.h>
+
 static void run_contiguous(const golden *g, pc_tensor **in, pc_tensor **out)
 {
     (void)g;
@@ -116,12 +118,39 @@ static void large_ones_arrive_whole(void **state)
     assert_no_leak();
 }
 
+/* The memory order turned round, with sides that are no multiples of a tile's. */
+static void turned_ones_are_the_same(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_U8, PC_BF16, PC_F32, PC_I64}; /* 1, 2, 4, 8 bytes */
+    static const int orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+    enum { A = 35, B = 18, C = 50, N = A * B * C };
+    static const int sides[] = {A, B, C}, steps[] = {B * C, C, 1};
+    static int32_t numbers[N], got[N];
+    for (int i = 0; i < N; i++)
+        numbers[i] = (int32_t)(pc_uniform(1, 2, (uint64_t)i) * 200);
+    for (int i = 0; i < 16; i++)
+        PC_SCOPE {
+            const int *to = orders[i / 4];
+            pc_tensor *x = pc_cast(pc_from_data(numbers, PC_SHAPE(A, B, C), PC_I32, test_device()), dtypes[i % 4]);
+            pc_tensor *turned = pc_contiguous(pc_permute(x, PC_SHAPE(to[0], to[1], to[2])));
+            assert_ok(pc_read(pc_cast(turned, PC_I32), got, sizeof got));
+            const int32_t *at = got;
+            for (int a = 0; a < sides[to[0]]; a++)
+                for (int b = 0; b < sides[to[1]]; b++)
+                    for (int c = 0; c < sides[to[2]]; c++)
+                        assert_int_equal(*at++, numbers[a * steps[to[0]] + b * steps[to[1]] + c * steps[to[2]]]);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(nothing_to_change_is_the_tensor_itself),
     cmocka_unit_test(clone_keeps_the_memory_order),
     cmocka_unit_test(to_converts_on_the_way),
     cmocka_unit_test(large_ones_arrive_whole),
+    cmocka_unit_test(turned_ones_are_the_same),
 };
 
 int main(void)

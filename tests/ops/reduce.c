@@ -1,6 +1,11 @@
 /* Sums, means and maxima. */
 #include "ops/golden.h"
 
+#include "base/base.h"
+
+#include <math.h>
+#include <paracord/random.h>
+
 static pc_shape dims_of(const golden *g)
 {
     pc_shape dims = {.ndim = g->n_args - 1};
@@ -123,10 +128,49 @@ static void max_dim_keeps_what_was_asked_for(void **state)
     assert_no_leak();
 }
 
+enum { MOST_ROWS = 66, LONGEST = 20000 };
+static float numbers[MOST_ROWS * LONGEST]; /* small and whole, so that sums are exact in any order */
+
+static void assert_rows(pc_tensor *sums, pc_tensor *most, int count, int length)
+{
+    float sum[MOST_ROWS], highest[MOST_ROWS];
+    assert_ok(pc_read(sums, sum, (size_t)count * sizeof *sum));
+    assert_ok(pc_read(most, highest, (size_t)count * sizeof *highest));
+    for (int r = 0; r < count; r++) {
+        double all = 0, best = -INFINITY;
+        for (const float *x = numbers + r * length; x < numbers + (r + 1) * length; x++) {
+            all += (double)*x;
+            best = fmax(best, (double)*x);
+        }
+        assert_close((double)sum[r], all, 0);
+        assert_close((double)highest[r], best, 0);
+    }
+}
+
+/* Rows and columns of lengths that a device goes over in different ways. */
+static void every_length_is_whole(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1, 2, 31, 33, 128, 129, 255, 1000, 1025, 4099, LONGEST};
+    static const int counts[] = {1, 3, MOST_ROWS};
+    for (int i = 0; i < MOST_ROWS * LONGEST; i++)
+        numbers[i] = (float)((int)(pc_uniform(1, 2, (uint64_t)i) * 19) - 9);
+    for (int i = 0; i < PC__COUNT(lengths) * PC__COUNT(counts); i++)
+        PC_SCOPE {
+            const int length = lengths[i / PC__COUNT(counts)], count = counts[i % PC__COUNT(counts)];
+            pc_tensor *rows = pc_from_data(numbers, PC_SHAPE(count, length), PC_F32, test_device());
+            pc_tensor *columns = pc_contiguous(pc_transpose(rows, 0, 1));
+            assert_rows(pc_sum_dims(rows, PC_SHAPE(1), false), pc_max_dim(rows, 1, false, NULL), count, length);
+            assert_rows(pc_sum_dims(columns, PC_SHAPE(0), false), pc_max_dim(columns, 0, false, NULL), count, length);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(null_flows),
     cmocka_unit_test(long_sums_are_exact_enough),
+    cmocka_unit_test(every_length_is_whole),
     cmocka_unit_test(max_dim_keeps_what_was_asked_for),
 };
 
