@@ -17,7 +17,8 @@ constexpr int THREADS = 256, DEPTH = 16;
 /* Rows of a block: eight results of four for each thread, doubles half as many. */
 template <class T, int BN> constexpr int rows_of_block = (sizeof(T) == 4 ? 8192 : 4096) / BN;
 
-template <class T, int N> struct alignas(N * sizeof(T)) vector {
+/* Neighbours. Tensors lie on 16 bytes, so that GPUs with wider accesses must not be promised more. */
+template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) vector {
     T at[N];
 };
 

@@ -20,8 +20,9 @@
 namespace
 {
 
-template <class T> struct alignas(4 * sizeof(T)) four {
-    T at[4];
+/* Neighbours. Tensors lie on 16 bytes, so that GPUs with wider accesses must not be promised more. */
+template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) together {
+    T at[N];
 };
 
 template <class T> struct operands {
@@ -56,10 +57,6 @@ template <int POOL> __device__ inline window window_of(const pc__cuda_conv &s, l
     const int column = (int)(index - line * s.yw) * side + place % side;
     return {image * s.h * s.w * s.c, pixel_at(s, index), row * s.sh - s.ph, column * s.sw - s.pw, place};
 }
-
-template <class T, int N> struct alignas(N * sizeof(T)) together {
-    T at[N];
-};
 
 /* What a thread brings in of a step: of x VECTOR channels of each of its pixels. */
 template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
@@ -148,10 +145,10 @@ template <class T, int WIDE, bool EXACT> struct block_sums {
     {
 #pragma unroll
         for (int d = 0; d < DEPTH; d++) {
-            const four<T> b = *(const four<T> *)&right[d][column_of(0)];
+            const together<T, 4> b = *(const together<T, 4> *)&right[d][column_of(0)];
 #pragma unroll
             for (int i = 0; i < COUNT; i += 4) {
-                const four<T> a = *(const four<T> *)&left[d][row_of(i)];
+                const together<T, 4> a = *(const together<T, 4> *)&left[d][row_of(i)];
 #pragma unroll
                 for (int j = 0; j < 16; j++)
                     sum[i + j / 4][j % 4] += a.at[j / 4] * b.at[j % 4];
