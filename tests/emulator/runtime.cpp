@@ -1,4 +1,4 @@
-/* runtime.cpp: the CUDA runtime of a device that does everything when it is told: memory, streams, events, graphs, as
+/* runtime.cpp: the CUDA runtime of a device that does everything when it is told: streams, events, graphs, as
  * far as the plug-in calls them. A stream that is captured keeps its work; a graph is that list. */
 #include "device.h"
 #include "language.h"
@@ -23,8 +23,6 @@ struct CUevent_st {
 
 namespace
 {
-
-constexpr size_t POISONED = static_cast<size_t>(16) << 20; // of an allocation: NaN, so that nobody counts on zeros
 
 cudaError_t submit(cudaStream_t queue, work w)
 {
@@ -56,36 +54,6 @@ void emulator::submit_kernel(const shape &how, std::function<void()> body)
 }
 
 extern "C" {
-
-/* Memory. */
-
-cudaError_t cudaMalloc(void **p, size_t n)
-{
-    constexpr size_t ALIGNED = 512;
-    *p = n > emulator::MEMORY ? nullptr : aligned_alloc(ALIGNED, (n + ALIGNED - 1) / ALIGNED * ALIGNED);
-    if (!*p)
-        return emulator::told(cudaErrorMemoryAllocation);
-    memset(*p, 0xff, n < POISONED ? n : POISONED);
-    return cudaSuccess;
-}
-cudaError_t cudaFree(void *p)
-{
-    free(p);
-    return cudaSuccess;
-}
-cudaError_t cudaHostAlloc(void **p, size_t n, unsigned)
-{
-    return cudaMalloc(p, n);
-}
-cudaError_t cudaFreeHost(void *p)
-{
-    return cudaFree(p);
-}
-cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
-{
-    *left = *total = emulator::MEMORY;
-    return cudaSuccess;
-}
 
 /* Streams. */
 

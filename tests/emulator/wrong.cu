@@ -82,6 +82,12 @@ template <int AT> __global__ void write_shared(const float *in, float *out)
     out[threadIdx.x] = in[threadIdx.x];
 }
 
+/* Of memory that has one number more than there are threads. */
+template <int AT> __global__ void write_memory(const float *in, float *out)
+{
+    out[static_cast<int>(threadIdx.x) + AT] = in[threadIdx.x];
+}
+
 __global__ void outside_of_array(const float *in, float *out)
 {
     __shared__ float held[N - 1];
@@ -106,6 +112,7 @@ struct row {
     const char *name;
     void (*kernel)(const float *, float *);
     size_t shared;
+    bool freed; /* `in`, before the kernel reads it */
 };
 const row rows[] = {
     {"right", turn<true>, N * sizeof(float)},
@@ -122,6 +129,10 @@ const row rows[] = {
     {"before_shared", write_shared<-1>, N * sizeof(float)},
     {"outside_of_array", outside_of_array, 0},
     {"deep_stack", deep_stack, 0},
+    {"behind_memory", write_memory<8>, 0},
+    {"just_behind_memory", write_memory<2>, 0},
+    {"before_memory", write_memory<-1>, 0},
+    {"freed_memory", write_memory<0>, 0, true},
 };
 
 int run(const row &r)
@@ -130,16 +141,20 @@ int run(const row &r)
     float numbers[N], turned[N];
     for (int i = 0; i < N; i++)
         numbers[i] = static_cast<float>(i);
-    if (cudaMalloc(&in, 2 * sizeof numbers) != cudaSuccess || cudaMalloc(&out, sizeof numbers) != cudaSuccess)
+    if (cudaMalloc(&in, 2 * sizeof numbers) != cudaSuccess ||
+        cudaMalloc(&out, sizeof numbers + sizeof *numbers) != cudaSuccess)
         return 1;
     cudaMemcpyAsync(in, numbers, sizeof numbers, cudaMemcpyHostToDevice, nullptr);
+    if (r.freed)
+        cudaFree(in);
     void (*kernel)(const float *, float *) = r.kernel;
     kernel<<<1, N, r.shared, nullptr>>>(static_cast<const float *>(in), static_cast<float *>(out));
     cudaMemcpyAsync(turned, out, sizeof turned, cudaMemcpyDeviceToHost, nullptr);
     bool right = cudaGetLastError() == cudaSuccess;
     for (int i = 0; i < N; i++)
         right = right && turned[i] == numbers[N - 1 - i];
-    cudaFree(in);
+    if (!r.freed)
+        cudaFree(in);
     cudaFree(out);
     puts(right ? "turned" : "not turned");
     return 0;
