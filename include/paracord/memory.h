@@ -27,7 +27,9 @@ PC_API PC_MUST_USE pc_status pc_set_allocator(const pc_allocator *allocator);
 /* Blocks of the one allocator that are alive now; for leak checks. Any thread. */
 PC_API int64_t pc_live_allocations(void);
 
-/* What the caching allocator of one device holds, in bytes. */
+/* What the caching allocator of one device holds, in bytes. With PARACORD_CACHE=off in the environment it caches
+ * nothing: blocks have the size that was asked for, and go back to the device when nothing uses them any more. That is
+ * slow, and shows address sanitizers and NVIDIA's compute-sanitizer who reads behind a tensor, or one that is gone. */
 typedef struct pc_memory_stats {
     int64_t in_use;       /* handed out to storages */
     int64_t cached;       /* freed by storages, kept for reuse */

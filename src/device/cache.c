@@ -1,7 +1,10 @@
 /* cache.c: size classes, one list of free blocks each, one lock per pool.
  *
  * Classes are multiples of 64 bytes up to 512, then eight steps to each doubling: at most 12.5 % is lost to rounding,
- * and a block fits every later request of its class. */
+ * and a block fits every later request of its class.
+ *
+ * With PARACORD_CACHE=off blocks have the bytes that were asked for and go back to the device when nothing uses them:
+ * then checkers of memory see accesses behind a tensor, or after its end. */
 #include "device/cache.h"
 
 #include "device/graph.h"
@@ -9,6 +12,8 @@
 #include "device/pool.h"
 #include "device/trace.h"
 #include "device/wait.h"
+
+#include <stdlib.h>
 
 /* How many free blocks of a class are looked at for one that nobody waits for. */
 #define LOOKED_AT 16
@@ -25,6 +30,21 @@ pc__pool *pc__pool_of(pc_device device)
 static pc__pool *pool_of(const pc__storage *storage)
 {
     return storage->pinned ? &pinned_pools[storage->pinned_for] : pc__pool_of(storage->device);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool off; /* as PARACORD_CACHE says */
+
+static void ask(void)
+{
+    const char *said = getenv("PARACORD_CACHE");
+    off = said && strcmp(said, "off") == 0;
+}
+
+static bool is_off(void)
+{
+    pthread_once(&once, ask);
+    return off;
 }
 
 /* The class of a size, and *rounded, the bytes that blocks of the class have. */
@@ -110,7 +130,7 @@ static pc__storage *hand_out(pc__pool *pool, pc__storage *storage)
  * that must be waited for. The lock is held. */
 static pc__storage *find(pc__pool *pool, int class, const pc_stream *stream, bool any)
 {
-    pc__storage *storage = pool->free[class];
+    pc__storage *storage = is_off() ? NULL : pool->free[class];
     for (int i = 0; storage && i < LOOKED_AT && !any; i++, storage = storage->next) {
         if (stream && !stream->backend->immediate && pc__is_own(storage, stream))
             break;
@@ -194,6 +214,10 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
     pthread_mutex_lock(&pool->lock);
     pool->stats.requests++;
     pc__storage *storage = class < 0 ? NULL : find(pool, class, stream, false);
+    if (is_off()) {
+        rounded = PC__MAX(bytes, 1);
+        trim(pool);
+    }
     if (!storage && class >= 0) {
         pool->stats.misses++;
         storage = from_device(like, rounded);
@@ -230,9 +254,13 @@ void pc__cache_give(pc__storage *storage)
     int class = class_of(storage->capacity, &rounded);
     pthread_mutex_lock(&pool->lock);
     link_out(storage);
-    link_in(&pool->free[class], storage);
     pool->stats.in_use -= (int64_t)storage->capacity;
-    pool->stats.cached += (int64_t)storage->capacity;
+    if (is_off() && pc__is_idle(storage)) {
+        release(storage);
+    } else {
+        link_in(&pool->free[class], storage);
+        pool->stats.cached += (int64_t)storage->capacity;
+    }
     pthread_mutex_unlock(&pool->lock);
 }
 
