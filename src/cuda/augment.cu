@@ -170,7 +170,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
 {
     const int64_t i = blockIdx.x / c.tiles;
     pc::wait_for_earlier();
-    pc::let_next_start();
     int64_t first = 0;
     unsigned readers = 0;
     if (!a.place || begin(a, first, readers))

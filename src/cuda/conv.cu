@@ -95,7 +95,6 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
     __shared__ place places[tile_type::BM];
     pc::wait_for_earlier();
-    pc::let_next_start();
     const long long first = (long long)blockIdx.x * tile_type::BM;
     if (threadIdx.x < tile_type::BM)
         places[threadIdx.x] = place_of<POOL>(s, first + tile_type::row_at(threadIdx.x));
@@ -117,7 +116,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const long long pixel = quotient(i, s.o), line = quotient(pixel, s.yw), image = quotient(line, s.yh);

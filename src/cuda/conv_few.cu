@@ -83,7 +83,6 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     const int rows = min(c.rows, c.high - first), windows = rows * c.wide, begin = blockIdx.y * LANES;
     const int outputs = min(LANES, s.o - begin), o = begin + lane;
     pc::wait_for_earlier();
-    pc::let_next_start();
     load_band(s, c, d.x + (long long)image * s.h * s.w * COLORS, first * 2 * STRIDE - s.ph, band);
     for (int i = threadIdx.x; i < outputs * DEPTH; i += blockDim.x)
         weight[i] = (float)d.weight[begin * DEPTH + i];

@@ -6,6 +6,7 @@
 #include "cuda/conv_few.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/early.cuh"
+#include "cuda/pack.cuh"
 #include "cuda/tensor.cuh"
 
 namespace
@@ -46,11 +47,6 @@ inline size_t band_bytes(const cut &c)
     return (size_t)c.pitch * c.height * sizeof(float);
 }
 
-/* Four numbers of a picture. */
-template <class T> struct alignas(4 * sizeof(T)) four {
-    T at[4];
-};
-
 /* N floats of a row to shared memory; zeros where they are not inside. */
 template <int N> __device__ inline void bring(float *to, const float *from, bool inside)
 {
@@ -64,9 +60,9 @@ template <int N> __device__ inline void bring(float *to, const float *from, bool
 
 template <int N, class T> __device__ inline void bring(float *to, const T *from, bool inside)
 {
-    four<T> value = {};
+    vector<T, 4> value = {};
     if (N == 4 && inside)
-        value = *(const four<T> *)from;
+        value = *(const vector<T, 4> *)from;
     else if (inside)
         value.at[0] = *from;
 #pragma unroll

@@ -40,7 +40,6 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
     const staged<T> to = staged_at<T>(bias + N, c.rows * s.yw, N);
     const ending e = ending_of(s);
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int outputs = min(N, s.o - begin);
     for (int i = threadIdx.x; i < outputs * COLORS * TAPS; i += blockDim.x)
         weight[i] = d.weight[begin * COLORS * TAPS + i];

@@ -68,7 +68,6 @@ __global__ void __launch_bounds__(WARPS *LANES, 3)
         table[i] = i < c.rows * s.yw ? (row * 2 * s.sh * c.width + (i - row * s.yw) * 2 * s.sw) * 4 : 0;
     }
     pc::wait_for_earlier();
-    pc::let_next_start();
     const uint16_t one = T(1.0f).bits;
     const unsigned ones = one | (unsigned)one << 16;
     int away[4]; /* of rows g, g + 8, g + 16 and g + 24, from the pixels of this lane's row of a window */

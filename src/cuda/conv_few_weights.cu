@@ -78,7 +78,6 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
     const int end = min((int)(blockIdx.x + 1) * d.each, d.bands);
     float sum[SUMS] = {};
     pc::wait_for_earlier();
-    pc::let_next_start();
     for (int at = blockIdx.x * d.each; at < end; at++) {
         const span w = span_of<POOL>(s, c, at);
         load_band(s, c, d.x + (long long)w.image * s.h * s.w * COLORS, w.first * 2 * STRIDE - s.ph, band);

@@ -88,7 +88,6 @@ __global__ void __launch_bounds__(THREADS, 2)
     for (int i = threadIdx.x; i < tile::BM; i += THREADS)
         places[i] = place_of<POOL>(s, first + tile::row_at(i));
     pc::wait_for_earlier();
-    pc::let_next_start();
     float bias[EIGHT];
 #pragma unroll
     for (int j = 0; j < EIGHT; j++)

@@ -203,7 +203,6 @@ __global__ void __launch_bounds__(THREADS) pack_half_kernel(const T *__restrict_
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= taps * inner * outputs)
         return;
     const int rest = i / inner;

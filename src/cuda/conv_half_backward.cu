@@ -58,7 +58,6 @@ __global__ void __launch_bounds__(WARPS * 32) turn_kernel(const planes from, con
     __shared__ __align__(4) uint8_t places[SIDE][SIDE + 4];
     const long long picture = (long long)blockIdx.x * channels * area;
     pc::wait_for_earlier();
-    pc::let_next_start();
     turn<PAIRS, unsigned>(from.dy, to.dy, gradients, channels, area, picture);
     if (from.argmax)
         turn<PAIRS, uint16_t>(from.argmax, to.argmax, places, channels, area, picture);

@@ -22,7 +22,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * EIGHT;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const long long window = quotient(i, s.o), line = quotient(window, s.yw);
@@ -70,7 +69,6 @@ __global__ void __launch_bounds__(THREADS, 2)
     const axis right = axis_of(blockIdx.z % s.sw, s.w, s.sw, s.pw, s.kw);
     const long long first = (long long)blockIdx.x * tile::BM, rows = s.n * down.count * right.count;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (first >= rows)
         return;
     for (int i = threadIdx.x; i < tile::BM; i += THREADS) {

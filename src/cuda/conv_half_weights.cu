@@ -158,7 +158,6 @@ __global__ void __launch_bounds__(WARPS_MOST * 32, 2) half_weights_kernel(const 
     const bool busy = unit < in.units;
     const long long begin = blockIdx.z * in.piece, end = min(begin + in.piece, in.steps);
     pc::wait_for_earlier();
-    pc::let_next_start();
     for (int i = threadIdx.x; i < 3 * part::WINDOWS; i += blockDim.x)
         windows[i / part::WINDOWS][i % part::WINDOWS] = window_of<POOL>(s, begin * part::WINDOWS + i);
     __syncthreads();

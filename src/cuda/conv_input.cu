@@ -34,7 +34,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * N;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const long long window = quotient(i, s.o), line = quotient(window, s.yw);
@@ -82,7 +81,6 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     __shared__ place places[BM];
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
     pc::wait_for_earlier();
-    pc::let_next_start();
     const axis down = axis_of(blockIdx.z / s.sw, s.h, s.sh, s.ph, s.kh);
     const axis right = axis_of(blockIdx.z % s.sw, s.w, s.sw, s.pw, s.kw);
     const long long first = (long long)blockIdx.x * BM, rows = s.n * down.count * right.count;

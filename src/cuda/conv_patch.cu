@@ -26,7 +26,6 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
     const staged<T> to = staged_at<T>(bias + N, c.rows * s.yw, N);
     const ending e = ending_of(s);
     pc::wait_for_earlier();
-    pc::let_next_start();
     send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
     take_bias(s, d.bias, bias, N);
     for (int band = blockIdx.x; band < total; band += gridDim.x) {

@@ -61,7 +61,6 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
     const int total = (int)s.n * c.bands;
     char *weights = shared, *patch = shared + taps * N * NC * 16;
     pc::wait_for_earlier();
-    pc::let_next_start();
     send_weights<NC, NT>(weights, d.packed, taps, s.c, begin);
     for (int band = blockIdx.x; band < total; band += gridDim.x) {
         const int image = band / c.bands, first = (band - image * c.bands) * c.rows;

@@ -109,7 +109,6 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 1)
         ((unsigned *)shared)[i] = 0;
     bias[threadIdx.x] = {};
     pc::wait_for_earlier();
-    pc::let_next_start();
     __syncthreads();
     float sum[2][8][4] = {};
     gradient_item<T, POOL> next;

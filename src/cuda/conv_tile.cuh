@@ -7,6 +7,7 @@
 
 #include "cuda/conv.h"
 #include "cuda/early.cuh"
+#include "cuda/pack.cuh"
 #include "cuda/tensor.cuh"
 
 namespace
@@ -16,11 +17,6 @@ constexpr int THREADS = 256, DEPTH = 16;
 
 /* Rows of a block: eight results of four for each thread, doubles half as many. */
 template <class T, int BN> constexpr int rows_of_block = (sizeof(T) == 4 ? 8192 : 4096) / BN;
-
-/* Neighbours. Tensors lie on 16 bytes, so that GPUs with wider accesses must not be promised more. */
-template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) vector {
-    T at[N];
-};
 
 /* Where a row of the tile reads at tap (0, 0): the first element of its picture, row and column in it. A row that is
  * not there lies outside every picture. */
@@ -380,7 +376,6 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ fro
 {
     const int i = blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= taps * inner * outputs)
         return;
     const int rest = i / outputs;

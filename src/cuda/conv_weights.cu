@@ -6,6 +6,7 @@
 #include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
 #include "cuda/early.cuh"
+#include "cuda/pack.cuh"
 #include "cuda/tensor.cuh"
 
 #define DEPTH 16 /* pixels of a step */
@@ -19,11 +20,6 @@
 
 namespace
 {
-
-/* Neighbours. Tensors lie on 16 bytes, so that GPUs with wider accesses must not be promised more. */
-template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) together {
-    T at[N];
-};
 
 template <class T> struct operands {
     const T *x, *y, *dy;
@@ -63,7 +59,7 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
     static constexpr int THREADS = block_size<WIDE>::THREADS, APART = THREADS / WIDE, PLACES = POOL == 2 ? 4 : 1;
     static constexpr int X_ACROSS = WIDE / VECTOR, X_APART = THREADS / X_ACROSS;
     static constexpr int PIXELS = DEPTH / X_APART, WINDOWS = DEPTH / PLACES / APART;
-    together<T, VECTOR> x[PIXELS];
+    vector<T, VECTOR> x[PIXELS];
     T g[WINDOWS];
     int place[WINDOWS];
 
@@ -92,7 +88,7 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
             const int row = at.row + pixel % PLACES / 2 * s.sh, column = at.column + pixel % PLACES % 2 * s.sw;
             x[i] = {u.bias ? T(1) : T(0)};
             if (u.there && (unsigned)(row + u.row) < (unsigned)s.h && (unsigned)(column + u.column) < (unsigned)s.w)
-                x[i] = *(const together<T, VECTOR> *)(in.x + at.base + (row * s.w + column) * s.c + u.offset);
+                x[i] = *(const vector<T, VECTOR> *)(in.x + at.base + (row * s.w + column) * s.c + u.offset);
         }
 #pragma unroll
         for (int i = 0; i < WINDOWS; i++) {
@@ -116,7 +112,7 @@ template <class T, int POOL, int WIDE, int VECTOR> struct step_part {
         const int side = threadIdx.x / WIDE, across = threadIdx.x % WIDE;
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
-            *(together<T, VECTOR> *)&left[threadIdx.x / X_ACROSS + i * X_APART][threadIdx.x % X_ACROSS * VECTOR] = x[i];
+            *(vector<T, VECTOR> *)&left[threadIdx.x / X_ACROSS + i * X_APART][threadIdx.x % X_ACROSS * VECTOR] = x[i];
 #pragma unroll
         for (int i = 0; i < WINDOWS; i++)
 #pragma unroll
@@ -145,10 +141,10 @@ template <class T, int WIDE, bool EXACT> struct block_sums {
     {
 #pragma unroll
         for (int d = 0; d < DEPTH; d++) {
-            const together<T, 4> b = *(const together<T, 4> *)&right[d][column_of(0)];
+            const vector<T, 4> b = *(const vector<T, 4> *)&right[d][column_of(0)];
 #pragma unroll
             for (int i = 0; i < COUNT; i += 4) {
-                const together<T, 4> a = *(const together<T, 4> *)&left[d][row_of(i)];
+                const vector<T, 4> a = *(const vector<T, 4> *)&left[d][row_of(i)];
 #pragma unroll
                 for (int j = 0; j < 16; j++)
                     sum[i + j / 4][j % 4] += a.at[j / 4] * b.at[j % 4];
@@ -215,7 +211,6 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (W
     __shared__ __align__(16) T right[2][DEPTH][sums_type::RIGHT];
     __shared__ window windows[2][WINDOWS];
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int first_k = blockIdx.x * WIDE;
     const long long begin = blockIdx.z * in.piece;
     const long long end = begin + in.piece < in.steps ? begin + in.piece : in.steps;
@@ -259,7 +254,6 @@ __global__ void __launch_bounds__(REDUCE_THREADS)
     constexpr int DOWN = REDUCE_THREADS / ACROSS, STEP = 8;
     __shared__ S parts[DOWN][ACROSS + 1];
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int down = threadIdx.x / ACROSS, across = threadIdx.x % ACROSS;
     const int count = (depth + 1) * s.o, i = blockIdx.x * ACROSS + across;
     S sum = 0;

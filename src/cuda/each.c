@@ -252,5 +252,5 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
         make(&l, count, operands);
         launch_pieces(&l, &(launching){launcher, context, &launch});
     }
-    return launched == cudaSuccess ? PC_OK : pc__cuda_check(launched, call->op->name);
+    return pc__cuda_check(launched, call->op->name);
 }

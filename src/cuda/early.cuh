@@ -8,18 +8,12 @@
 namespace pc
 {
 
+/* Then let the kernel behind this one in the queue be prepared as soon as all blocks here have come so far. It waits in
+ * turn until this one is done. */
 __device__ __forceinline__ void wait_for_earlier()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/* Let the kernel behind this one in the queue be prepared as soon as all blocks here have said so. It still waits until
- * this one is done. */
-__device__ __forceinline__ void let_next_start()
-{
-#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

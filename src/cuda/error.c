@@ -78,5 +78,5 @@ pc_status pc__cuda_check(cudaError_t status, const char *what)
 pc_status pc__cuda_launched(const pc_call *call)
 {
     cudaError_t status = cudaGetLastError();
-    return status == cudaSuccess ? PC_OK : pc__cuda_check(status, call->op->name);
+    return pc__cuda_check(status, call->op->name);
 }

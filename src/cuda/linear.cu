@@ -99,7 +99,6 @@ __global__ void __launch_bounds__(THREADS)
     const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.n, true);
     float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
-    pc::let_next_start();
     tile<L, T>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
                     [&](int r, int c, int i, float value) {
                         if (splits > 1)
@@ -148,7 +147,6 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
     pc::wait_for_earlier();
-    pc::let_next_start();
     tile<L, T>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared,
                     summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float value) {
                         if (weights)

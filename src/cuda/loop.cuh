@@ -146,7 +146,6 @@ template <class F, int N>
 __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_walk w, const F f)
 {
     wait_for_earlier();
-    let_next_start();
     const uint32_t tile = AT_ONCE * blockDim.x;
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
         if (F::inputs > 0 && N > 1 && w.splat)
@@ -206,7 +205,6 @@ template <class F> __global__ void __launch_bounds__(THREADS) flat(const __grid_
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     wait_for_earlier();
-    let_next_start();
     if (i < w.count)
         flat_item<F, F::pack>(w, f, i);
     else if (i - w.count < w.tail)

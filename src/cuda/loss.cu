@@ -44,7 +44,6 @@ __global__ void __launch_bounds__(THREADS)
     double sum = 0;
     typedef pc::math<T> M;
     pc::wait_for_earlier();
-    pc::let_next_start();
     for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
         const M a = x[i], b = y[i];
         sum += lost<KIND>(a, b);
@@ -60,7 +59,6 @@ __global__ void __launch_bounds__(THREADS) mean_kernel(const double *sums, int b
 {
     double sum = 0;
     pc::wait_for_earlier();
-    pc::let_next_start();
     for (int i = threadIdx.x; i < blocks; i += THREADS)
         sum += sums[i];
     give(sum, n, (double *)NULL, mean);
@@ -87,7 +85,6 @@ __global__ void __launch_bounds__(THREADS)
     const int lane = threadIdx.x % 32;
     double loss = 0;
     pc::wait_for_earlier();
-    pc::let_next_start();
     for (long long r = (long long)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += (long long)gridDim.x * WARPS) {
         const T *row = x + r * classes;
         M most = M(-CUDART_INF), sum = 0;
@@ -118,7 +115,6 @@ __global__ void __launch_bounds__(THREADS)
     typedef pc::math<T> M;
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= rows * classes)
         return;
     const long long row = quotient(i, classes);

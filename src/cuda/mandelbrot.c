@@ -15,6 +15,5 @@ PC__CUDA_KERNEL(mandelbrot)
                                          .width = (int)out->shape[1],
                                          .dtype = out->dtype,
                                          .early = pc__cuda_early(stream)};
-    const cudaError_t status = pc__cuda_mandelbrot_run(&picture, pc__cuda_queue(stream));
-    return status == cudaSuccess ? PC_OK : pc__cuda_check(status, call->op->name);
+    return pc__cuda_check(pc__cuda_mandelbrot_run(&picture, pc__cuda_queue(stream)), call->op->name);
 }

@@ -170,7 +170,6 @@ template <class T> __device__ __forceinline__ void put(const job &j, int row, in
 template <class T, bool DEEP, int POINTS> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int column = (blockIdx.x * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
     const int first = j.first + (blockIdx.y * DOWN + warp / ACROSS) * (TILE_HEIGHT * POINTS) + lane / TILE_WIDTH;

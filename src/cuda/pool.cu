@@ -51,7 +51,6 @@ __global__ void __launch_bounds__(THREADS) max_kernel(const pc__cuda_pool s, con
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
@@ -78,7 +77,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);
@@ -103,7 +101,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.oh, (int)s.ow, (int)s.c);
@@ -122,7 +119,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (i >= count)
         return;
     const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c);

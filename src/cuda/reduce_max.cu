@@ -52,7 +52,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ best<T> warps[THREADS / 32];
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
     const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
@@ -85,7 +84,6 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
 {
     __shared__ best<T> bests[THREADS];
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
     const int64_t column = (blockIdx.x - piece * tiles) * lanes + x, at = min(column, r.inner - 1);
@@ -113,7 +111,6 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
                                                    const int64_t *places, T *out, int64_t *out_places)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int64_t id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (id >= r.outer * r.inner)
         return;

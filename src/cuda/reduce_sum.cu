@@ -27,7 +27,6 @@ template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     __shared__ A warps[THREADS / 32];
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
@@ -92,7 +91,6 @@ __global__ void __launch_bounds__(PC__LONG_THREADS)
     const unsigned n = static_cast<unsigned>(min(piece, reduced - begin) / N);
     const pack<T, N> *x = reinterpret_cast<const pack<T, N> *>(in + row * reduced + begin);
     pc::wait_for_earlier();
-    pc::let_next_start();
     A total = 0;
     unsigned i = threadIdx.x;
     for (; i + (AT_ONCE - 1) * BLOCK < n; i += AT_ONCE * BLOCK) {
@@ -124,7 +122,6 @@ template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     __shared__ A sums[THREADS][N];
     const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
@@ -164,7 +161,6 @@ template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     const int64_t width = r.inner / N, id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (id >= r.outer * width)
         return;

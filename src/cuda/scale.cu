@@ -26,7 +26,6 @@ __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant_
     const int64_t from = (int64_t)(blockIdx.x - g.starts[low]) * PC__UNSCALE_PIECE;
     const int64_t to = from + PC__UNSCALE_PIECE < g.n[low] ? from + PC__UNSCALE_PIECE : g.n[low];
     pc::wait_for_earlier();
-    pc::let_next_start();
     const M inverse = M(1 / g.numbers[PC__SCALER_SCALE]);
     bool found = false;
 #pragma unroll 4
@@ -42,7 +41,6 @@ __global__ void __launch_bounds__(THREADS) unscale_kernel(const __grid_constant_
 __global__ void scale_update_kernel(float *numbers, pc__scale_attributes rules)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     pc__scale_next(numbers, rules);
 }
 

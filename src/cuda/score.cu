@@ -24,7 +24,6 @@ __device__ int64_t named(const float *row, int64_t width)
 __global__ void __launch_bounds__(THREADS) score_kernel(const pc__cuda_score s)
 {
     pc::wait_for_earlier();
-    pc::let_next_start();
     long long right = 0;
     for (int64_t i = threadIdx.x; i < s.n; i += THREADS) {
         const int64_t label = s.floats ? static_cast<int64_t>(static_cast<const float *>(s.labels)[i])

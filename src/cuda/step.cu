@@ -100,7 +100,6 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
 {
     __shared__ moment<T> counted;
     pc::wait_for_earlier();
-    pc::let_next_start();
     if (u.guard && *u.guard != 0)
         return;
     moment<T> now = {u.first, u.size, u.inverse_root2};
