@@ -47,14 +47,20 @@ static inline pc_module *on_device(pc_module *module)
 }
 
 /* Nothing is left behind: no memory of the test's device and, where this is the CPU, no allocation at all. */
+static inline pc_memory_stats test_memory(void)
+{
+    pc_memory_stats stats;
+    assert_ok(pc_memory_get_stats(test_device(), &stats));
+    return stats;
+}
+
 static inline void assert_no_leak(void)
 {
     pc_device device = test_device();
-    pc_memory_stats stats;
     assert_ok(pc_device_synchronize(device));
     assert_ok(pc_memory_trim(device));
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_ok(pc_memory_get_stats(device, &stats));
+    const pc_memory_stats stats = test_memory();
     assert_int_equal(stats.in_use, 0);
     assert_int_equal(stats.cached, 0);
     if (device.type == PC_CPU)

@@ -50,13 +50,6 @@ static void step(const fit *f)
     }
 }
 
-static int64_t requests(void)
-{
-    pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(test_device(), &stats));
-    return (int64_t)stats.requests;
-}
-
 /* Gradients are taken as they are, though the recording holds their memory too: no tensor more than in a plain step. */
 static void recorded_steps_copy_no_gradients(void **state)
 {
@@ -64,13 +57,13 @@ static void recorded_steps_copy_no_gradients(void **state)
     PC_SCOPE {
         fit f = fit_new();
         step(&f);
-        int64_t before = requests();
+        int64_t before = test_memory().requests;
         step(&f);
-        int64_t plain = requests() - before;
-        before = requests();
+        int64_t plain = test_memory().requests - before;
+        before = test_memory().requests;
         assert_ok(pc_graph_begin(pc_stream_current(test_device())));
         step(&f);
-        int64_t recorded = requests() - before;
+        int64_t recorded = test_memory().requests - before;
         pc_graph *graph = pc_graph_end(pc_stream_current(test_device()));
         assert_not_null_ok(graph);
         assert_true(plain > 0);
@@ -110,9 +103,7 @@ static void launches_repeat_the_step(void **state)
         pc_stream_free(stream);
     }
     assert_ok(pc_memory_trim(test_device()));
-    pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(test_device(), &stats));
-    assert_int_equal(stats.in_use, 0);
+    assert_int_equal(test_memory().in_use, 0);
 }
 
 /* New inputs are written into the tensors that the graph holds. */

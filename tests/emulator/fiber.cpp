@@ -3,13 +3,14 @@
 #include "fiber.h"
 
 #include "block.h"
+#include "trap.h"
 
 #include <sys/mman.h>
 
 namespace emulator
 {
 
-constexpr size_t PAGE = 4096, STACK = 96 << 10;
+constexpr size_t STACK = 96 << 10;
 
 extern "C" void pc_emulator_switch(void **from, void *to);
 asm(R"(

@@ -2,18 +2,22 @@
  * block does, with nothing before and behind. Freed ones are gone. So an access outside of a block is a fault. */
 #include "block.h"
 #include "device.h"
+#include "trap.h"
 
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
 
+using emulator::NOTHING;
+using emulator::PAGE;
+using emulator::untouched;
+
 namespace
 {
 
-constexpr size_t PAGE = 4096, ALIGNED = 16;                // what no kernel asks more of
+constexpr size_t ALIGNED = 16;                             // what no kernel asks more of
 constexpr size_t POISONED = static_cast<size_t>(16) << 20; // of a block: NaN, so that nobody counts on zeros
-constexpr unsigned char NOTHING = 0xff;
 
 size_t rounded(size_t n, size_t to)
 {
@@ -30,13 +34,6 @@ std::map<void *, size_t> &blocks()
 char *pages_of(void *block, size_t n)
 {
     return static_cast<char *>(block) + rounded(n, ALIGNED) - rounded(n, PAGE);
-}
-
-bool untouched(const char *from, const char *to)
-{
-    while (from < to && static_cast<unsigned char>(*from) == NOTHING)
-        from++;
-    return from == to;
 }
 
 } // namespace

@@ -18,9 +18,8 @@ namespace emulator
 namespace
 {
 
-constexpr size_t PAGE = 4096, FENCE = 256, ALIGNED = 128;
+constexpr size_t FENCE = 256, ALIGNED = 128;
 constexpr size_t ROOM = (MOST_SHARED + FENCE + PAGE - 1) / PAGE * PAGE;
-constexpr unsigned char NOTHING = 0xff;         // a NaN in all floating types, an index far outside
 constexpr unsigned SHARED_BEGINS = 0x40000000u; // what PTX calls the address of `room`
 
 /* In the plug-in's own data, because PTX's addresses have 32 bits: so it is near the static shared memory. */
@@ -57,6 +56,10 @@ void caught(int number, siginfo_t *info, void *)
     fail("%s, at address %p", cause_of(number), info->si_addr);
 }
 
+} // namespace
+
+char *dynamic_shared = room;
+
 bool untouched(const char *from, const char *to)
 {
     for (; from < to; from++)
@@ -64,10 +67,6 @@ bool untouched(const char *from, const char *to)
             return false;
     return true;
 }
-
-} // namespace
-
-char *dynamic_shared = room;
 
 void fail(const char *format, ...)
 {

@@ -7,6 +7,12 @@
 namespace emulator
 {
 
+constexpr size_t PAGE = 4096;
+constexpr unsigned char NOTHING = 0xff; // what nobody has written: a NaN in all floating types, an index far outside
+
+/* Whether [from, to) is full of NOTHING still. */
+bool untouched(const char *from, const char *to);
+
 /* From here on the signals of a fault on this thread are the kernel's. */
 void watch_for_traps();
 void stop_watching();

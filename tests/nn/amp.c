@@ -169,13 +169,6 @@ static void casts_are_kept(void **state)
     assert_nothing_left();
 }
 
-static int64_t in_use(void)
-{
-    pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(test_device(), &stats));
-    return (int64_t)stats.in_use;
-}
-
 /* The second use of a parameter takes no memory for another cast. */
 static void one_cast_a_scope(void **state)
 {
@@ -184,11 +177,11 @@ static void one_cast_a_scope(void **state)
         pc_tensor *w = ones(PC_SHAPE(256, 256), PC_F32), *x = ones(PC_SHAPE(2, 256), PC_BF16);
         assert_ok(pc_require_grad(w, true));
         PC_AUTOCAST(PC_BF16) {
-            int64_t before = in_use();
+            int64_t before = test_memory().in_use;
             assert_dtype(pc_matmul(x, w), PC_BF16);
-            int64_t first = in_use() - before;
+            int64_t first = test_memory().in_use - before;
             assert_dtype(pc_matmul(x, w), PC_BF16);
-            int64_t second = in_use() - before - first;
+            int64_t second = test_memory().in_use - before - first;
             assert_true(first - second >= 256 * 256 * 2);
         }
     }

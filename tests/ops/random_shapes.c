@@ -4,6 +4,7 @@
 #include "device.h"
 
 #include "base/base.h"
+#include "tensor/tensor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 static struct {
     uint64_t seed, drawn;
-    char text[256]; /* what it is, for messages */
+    char text[512]; /* what it is, for messages */
 } now;
 
 static int draw(int n)
@@ -57,9 +58,7 @@ static pc_shape any_shape(void)
 /* float64 on the cpu, of values that `dtype` has, up to `most`. */
 static pc_tensor *numbers(pc_shape shape, pc_dtype dtype, double most)
 {
-    int64_t count = 1;
-    for (int i = 0; i < shape.ndim; i++)
-        count *= shape.dim[i];
+    const int64_t count = pc__count(shape.ndim, shape.dim);
     double *values = malloc((size_t)PC__MAX(count, 1) * sizeof *values);
     assert_non_null(values);
     for (int64_t i = 0; i < count; i++)
@@ -72,9 +71,7 @@ static pc_tensor *numbers(pc_shape shape, pc_dtype dtype, double most)
 /* The end of a larger tensor along a dimension, whose other numbers are NaN. */
 static pc_tensor *end_of_a_larger_one(pc_tensor *t, int dim)
 {
-    pc_shape shape = {.ndim = pc_tensor_ndim(t)};
-    for (int i = 0; i < shape.ndim; i++)
-        shape.dim[i] = pc_tensor_size(t, i);
+    pc_shape shape = pc_tensor_shape(t);
     const int64_t more = 1 + draw(3);
     shape.dim[dim] += more;
     pc_tensor *end = pc_slice(pc_full(shape, NAN, pc_tensor_dtype(t), test_device()), dim, more, PC_END_OF_DIM, 1);
@@ -156,10 +153,7 @@ static void check(const case_of *c)
     assert_same("the result", want, got, tolerance);
     if (pc_tensor_count(want) == 0 || (c->delicate && tolerance > 1e-3))
         return;
-    pc_shape shape = {.ndim = pc_tensor_ndim(want)};
-    for (int i = 0; i < shape.ndim; i++)
-        shape.dim[i] = pc_tensor_size(want, i);
-    pc_tensor *dy = numbers(shape, c->dtype, 1);
+    pc_tensor *dy = numbers(pc_tensor_shape(want), c->dtype, 1);
     assert_ok(pc_backward_with(want, dy));
     assert_ok(pc_backward_with(got, placed(dy, c->dtype)));
     for (int i = 0; i < MOST_INPUTS; i++) {
@@ -258,9 +252,7 @@ static void a_reduction(void)
     const pc_shape shape = any_shape();
     const int how[] = {draw(6), draw(shape.ndim)};
     pc_tensor *x = numbers(shape, dtype, 1);
-    DESCRIBE("reduction %d of %s [%lld, %lld, %lld, %lld], %d dimensions, along %d", how[0], pc_dtype_name(dtype),
-             (long long)shape.dim[0], (long long)shape.dim[1], (long long)shape.dim[2], (long long)shape.dim[3],
-             shape.ndim, how[1]);
+    DESCRIBE("reduction %d of %s %s along %d", how[0], pc_dtype_name(dtype), PC__SHAPE_OF(x), how[1]);
     if (pc_tensor_count(x)) /* means and maxima of nothing are errors, or NaN */
         check(&(case_of){collect, how, dtype, .in = {x}, .delicate = how[0] == 5});
 }
@@ -296,9 +288,8 @@ static void an_elementwise_op(void)
         for (int i = 0; i < b.ndim; i++)
             b.dim[i] = b.dim[i + 1];
     }
-    DESCRIBE("op %d of %s [%lld, %lld, %lld, %lld], %d dimensions, and [%lld, %lld, %lld, %lld], %d", which,
-             pc_dtype_name(dtype), (long long)a.dim[0], (long long)a.dim[1], (long long)a.dim[2], (long long)a.dim[3],
-             a.ndim, (long long)b.dim[0], (long long)b.dim[1], (long long)b.dim[2], (long long)b.dim[3], b.ndim);
+    DESCRIBE("op %d of %s %s and %s", which, pc_dtype_name(dtype), pc__shape_format(a.ndim, a.dim).s,
+             pc__shape_format(b.ndim, b.dim).s);
     check(&(case_of){combine, &which, dtype, .in = {numbers(a, dtype, 1), numbers(b, dtype, 1)}, .delicate = true});
 }
 
@@ -328,14 +319,13 @@ static void a_pooling(void)
 static pc_tensor *join(pc_tensor *const *in, const void *settings)
 {
     const int *of = settings; /* how many, along which dimension */
-    pc_tensor *all = pc_cat(in, of[0], of[1]), *y = NULL;
+    pc_tensor *all = pc_cat(in, of[0], of[1]);
     assert_not_null_ok(all);
     int64_t rows[20];
     for (int i = 0; i < PC__COUNT(rows); i++)
         rows[i] = i * 7 % pc_tensor_size(all, of[1]);
     pc_tensor *index = pc_from_data(rows, PC_SHAPE(PC__COUNT(rows)), PC_I64, pc_tensor_device(all));
-    y = pc_index_select(all, of[1], index);
-    return y;
+    return pc_index_select(all, of[1], index);
 }
 
 static void a_join(void)
