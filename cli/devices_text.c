@@ -204,14 +204,12 @@ static void print_users(const pc_probe_device *d)
             off++;
             continue;
         }
+        const char *mode = c->now ? c->now : c->mode;
         line("   Display", "%s %s%s%s%s", c->name, c->status,
-             c->now    ? ", "
-             : c->mode ? ", at most "
-                       : "",
-             c->now    ? c->now
-             : c->mode ? c->mode
-                       : "",
-             c->in_use ? ", in use" : "");
+             !mode    ? ""
+             : c->now ? ", "
+                      : ", at most ",
+             mode ? mode : "", c->in_use ? ", in use" : "");
     }
     if (off)
         line("   Display", "%d connector%s with nothing connected", off, off > 1 ? "s" : "");
