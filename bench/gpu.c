@@ -283,7 +283,8 @@ typedef struct training {
     pc_module *net;
     pc_optimizer *adam;
     pc_tensor *x, *y;
-    int at_once; /* steps in a call */
+    pc_dtype dtype; /* of its products */
+    int at_once;    /* steps in a call */
 } training;
 
 static pc_status do_step(void *context)
@@ -291,7 +292,11 @@ static pc_status do_step(void *context)
     training *t = context;
     for (int i = 0; i < t->at_once; i++)
         PC_SCOPE {
-            check(pc_backward(pc_bce_with_logits(pc_forward(t->net, t->x), t->y)) == PC_OK);
+            pc_tensor *loss = NULL;
+            PC_AUTOCAST(t->dtype) {
+                loss = pc_bce_with_logits(pc_forward(t->net, t->x), t->y);
+            }
+            check(pc_backward(loss) == PC_OK);
             check(pc_optimizer_step(t->adam) == PC_OK);
         }
     return PC_OK;
@@ -333,7 +338,7 @@ static pc_module *two_conv(void)
 
 static void steps(const char *network, pc_module *net, int batch, const char *wanted)
 {
-    training t = {.net = net, .at_once = 1};
+    training t = {.net = net, .dtype = PC_F32, .at_once = 1};
     char name[32], line[64];
     snprintf(name, sizeof name, "%s.%d", network, batch);
     if (!strstr(name, wanted)) {
@@ -353,6 +358,9 @@ static void steps(const char *network, pc_module *net, int batch, const char *wa
     }
     t.at_once = 4;
     snprintf(line, sizeof line, "step.%s.graph4", name);
+    report(line, step_seconds(&t, true) * 1e6, "us");
+    t.at_once = 1, t.dtype = PC_BF16;
+    snprintf(line, sizeof line, "step.%s.bf16.graph", name);
     report(line, step_seconds(&t, true) * 1e6, "us");
     pc_optimizer_free(t.adam);
     pc_module_free(net);
