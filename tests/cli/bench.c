@@ -143,7 +143,7 @@ static void the_roofline_is_whole(void **state)
     fclose(file);
     assert_int_equal(strncmp(svg, "<svg xmlns=", 11), 0);
     assert_string_equal(svg + strlen(svg) - 7, "</svg>\n");
-    static const char *const parts[] = {">memory: ", ">saxpy ", ">product.f32 ", "Roofline of ", "class=\"l-f32\""};
+    static const char *const parts[] = {">memory: ", ">saxpy ", ">product.f32 ", "Roofline of ", "class=\"a-f32\""};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(svg, parts[i]))
             fail_msg("no %s in %s", parts[i], svg);
