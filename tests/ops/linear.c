@@ -167,7 +167,9 @@ static void sizes(void **state)
         {.m = 33, .n = 17, .k = 65, .activation = PC_RELU},    {.m = 64, .n = 64, .k = 64, .activation = PC_SIGMOID},
         {.m = 65, .n = 130, .k = 129, .activation = PC_RELU},  {.m = 200, .n = 128, .k = 640, .activation = PC_RELU},
         {.m = 3, .n = 10, .k = 1000, .activation = PC_NONE},   {.m = 100, .n = 2, .k = 70, .activation = PC_RELU},
-        {.m = 31, .n = 33, .k = 4, .activation = PC_TANH},     {.m = 130, .n = 70, .k = 2, .activation = PC_NONE}};
+        {.m = 31, .n = 33, .k = 4, .activation = PC_TANH},     {.m = 130, .n = 70, .k = 2, .activation = PC_NONE},
+        {.m = 32, .n = 128, .k = 7000, .activation = PC_RELU}, {.m = 5, .n = 132, .k = 1060, .activation = PC_TANH},
+        {.m = 29, .n = 260, .k = 2044, .activation = PC_NONE}};
     static const struct {
         pc_dtype dtype;
         double tolerance;

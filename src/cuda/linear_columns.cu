@@ -1,0 +1,339 @@
+/* linear_columns.cu: linear layers of many inputs backward, for batches of up to 32 rows. A block has some columns of x
+ * and makes both products for them, dweight[n][columns] = g^T x and dx[m][columns] = g weight, 128 outputs at a time:
+ * x, weight and both results pass once through the chip, and a block waits once for all that it reads. (In tiles of 32
+ * x 64, a block each, most of the time is such waits.)
+ *
+ * Shared memory holds floats, whatever comes; rows are padded by 8, so that the four rows and eight columns that a warp
+ * reads together lie in different banks. */
+#include "cuda/linear.h"
+
+#include "cuda/activations.cuh"
+#include "cuda/early.cuh"
+#include "cuda/pack.cuh"
+#include "cuda/tensor.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256, ROWS = 32, OUTPUTS = 128, PAD = 8;
+
+template <int COLUMNS> constexpr size_t shared_bytes()
+{
+    return sizeof(float) * (ROWS * (OUTPUTS + PAD) + (ROWS + OUTPUTS) * (COLUMNS + PAD));
+}
+
+/* A part of a matrix in global memory; rows, columns and what lies between are in fours. */
+template <class T> struct part {
+    const T *data;
+    int row, height, width; /* elements from row to row; rows and columns that exist */
+};
+
+/* What a thread has of one on its way to shared memory, HEIGHT x WIDTH there with zeros beyond its ends: through
+ * registers, so that all loads of a block are under way at once. */
+template <int HEIGHT, int WIDTH, class T> struct held {
+    static constexpr int FOURS = WIDTH / 4, COUNT = HEIGHT * FOURS / THREADS;
+    static_assert(HEIGHT * FOURS % THREADS == 0, "all threads the same");
+    vector<T, 4> at[COUNT];
+
+    __device__ __forceinline__ static int row_of(int i)
+    {
+        return (i * THREADS + threadIdx.x) / FOURS;
+    }
+
+    __device__ __forceinline__ static int column_of(int i)
+    {
+        return (i * THREADS + threadIdx.x) % FOURS * 4;
+    }
+
+    __device__ __forceinline__ void read(const part<T> &p)
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const int r = row_of(i), c = column_of(i);
+            at[i] = {};
+            if (r < p.height && c < p.width)
+                at[i] = *reinterpret_cast<const vector<T, 4> *>(p.data + static_cast<long long>(r) * p.row + c);
+        }
+    }
+
+    __device__ __forceinline__ void put(float *to) const
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            *reinterpret_cast<float4 *>(to + row_of(i) * (WIDTH + PAD) + column_of(i)) =
+                make_float4(at[i].at[0], at[i].at[1], at[i].at[2], at[i].at[3]);
+    }
+
+    /* As the gradient in front of an activation, of which `values` are the results. */
+    __device__ __forceinline__ void put_through(float *to, const held &values, int activation) const
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            float g[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                g[j] = activation_gradient(activation, float(at[i].at[j]), float(values.at[i].at[j]));
+            *reinterpret_cast<float4 *>(to + row_of(i) * (WIDTH + PAD) + column_of(i)) =
+                make_float4(g[0], g[1], g[2], g[3]);
+        }
+    }
+};
+
+/* An operand of a product in shared memory: element (outer, k) is at outer * outers + k * ks. */
+struct operand {
+    const float *data;
+    int outers, ks;
+};
+
+/* sum[16 H][8 N] += a b over `deep` of k, a multiple of 8, by a warp; the warp's tile begins at a.data and b.data.
+ * EXACT: of floats; else both have 11 bits at most, but for a's gradients. As tensor.cuh says, a thread has of 16 x 8
+ * sums rows g and g + 8, columns 2 t and behind. */
+template <int H, int N, bool EXACT>
+__device__ __forceinline__ void multiply(float (&sum)[H][N][4], operand a, operand b, int deep)
+{
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#if TENSOR_UNITS
+    a.data += g * a.outers + t * a.ks;
+    b.data += g * b.outers + t * b.ks;
+#pragma unroll 2
+    for (int k = 0; k < deep; k += 8, a.data += 8 * a.ks, b.data += 8 * b.ks) {
+        halves<4> left[H];
+        halves<2> right[N];
+#pragma unroll
+        for (int h = 0; h < H; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                left[h].take(i, a.data[(h * 16 + i % 2 * 8) * a.outers + i / 2 * 4 * a.ks]);
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                right[n].take(i, b.data[n * 8 * b.outers + i * 4 * b.ks]);
+#pragma unroll
+        for (int pass = 0; pass < 3; pass += EXACT ? 1 : 2)
+#pragma unroll
+            for (int h = 0; h < H; h++)
+#pragma unroll
+                for (int n = 0; n < N; n++)
+                    add_tensor(sum[h][n], pass == 0 ? left[h].low : left[h].high,
+                               pass == 1 ? right[n].low : right[n].high);
+    }
+#else
+    for (int k = 0; k < deep; k++)
+        for (int h = 0; h < H; h++)
+            for (int n = 0; n < N; n++)
+                for (int i = 0; i < 4; i++)
+                    sum[h][n][i] += a.data[(h * 16 + i / 2 * 8 + g) * a.outers + k * a.ks] *
+                                    b.data[(n * 8 + t * 2 + i % 2) * b.outers + k * b.ks];
+#endif
+}
+
+/* Where a factor is infinite or too large to be halved, matrix units make NaN, and floats have the last word. */
+__device__ __noinline__ float again(const float *a, int a_step, const float *b, int b_step, int count)
+{
+    float value = 0;
+#pragma unroll 1
+    for (int k = 0; k < count; k++)
+        value += a[k * a_step] * b[k * b_step];
+    return value;
+}
+
+/* dx's element from global memory. */
+template <class T> __device__ __noinline__ float dx_again(const pc__cuda_linear &l, int row, int column)
+{
+    const T *dy = static_cast<const T *>(l.dy) + row * l.n, *y = static_cast<const T *>(l.y) + row * l.n;
+    const T *weight = static_cast<const T *>(l.weight) + column;
+    float value = 0;
+#pragma unroll 1
+    for (int j = 0; j < l.n; j++)
+        value += (l.activation ? activation_gradient(l.activation, float(dy[j]), float(y[j])) : float(dy[j])) *
+                 float(weight[static_cast<long long>(j) * l.k]);
+    return value;
+}
+
+template <class T, int COLUMNS> struct columns {
+    static constexpr bool EXACT = sizeof(T) == sizeof(float);
+    static constexpr int G_ROW = OUTPUTS + PAD, X_ROW = COLUMNS + PAD;
+    static constexpr int NW = COLUMNS / 16; /* of dweight 32 x 8 NW to a warp, 4 x 2 of them */
+    static constexpr int NX = COLUMNS / 32; /* of dx 32 x 8 NX to two warps, which share k */
+
+    const pc__cuda_linear &l;
+    const int column;                        /* the first */
+    float *const g, *const x, *const weight; /* in shared memory */
+    float dx[2][NX][4];
+
+    __device__ columns(const pc__cuda_linear &layer, float *shared)
+        : l(layer), column(blockIdx.x * COLUMNS), g(shared), x(g + ROWS * G_ROW), weight(x + ROWS * X_ROW), dx()
+    {
+    }
+
+    /* x, and of `outputs` from `first` on the gradient and the weights. */
+    __device__ __forceinline__ void bring(int first, int outputs) const
+    {
+        const T *dy = static_cast<const T *>(l.dy) + first, *y = static_cast<const T *>(l.y) + first;
+        const T *w = static_cast<const T *>(l.weight) + static_cast<long long>(first) * l.k + column;
+        const T *rows = static_cast<const T *>(l.x) + column;
+        held<OUTPUTS, COLUMNS, T> some_weight;
+        held<ROWS, COLUMNS, T> some_x;
+        held<ROWS, OUTPUTS, T> some_dy, some_y;
+        const int x_row = static_cast<int>(l.x_row), width = l.k - column;
+        if (l.dx)
+            some_weight.read({w, l.k, outputs, width});
+        some_dy.read({dy, l.n, l.m, outputs});
+        if (l.activation)
+            some_y.read({y, l.n, l.m, outputs});
+        if (first == 0)
+            some_x.read({rows, x_row, l.m, width});
+        if (l.activation)
+            some_dy.put_through(g, some_y, l.activation);
+        else
+            some_dy.put(g);
+        if (first == 0)
+            some_x.put(x);
+        if (l.dx)
+            some_weight.put(weight);
+    }
+
+    __device__ __forceinline__ void make_dweight(int first, int outputs) const
+    {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, output = warp / 2 * 32,
+                  c0 = warp % 2 * (COLUMNS / 2);
+        if (output >= outputs)
+            return;
+        float sum[2][NW][4] = {};
+        multiply<2, NW, EXACT>(sum, {g + output, 1, G_ROW}, {x + c0, 1, X_ROW}, (l.m + 7) / 8 * 8);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int n = 0; n < NW; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i += 2) {
+                    const int o = output + h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2;
+                    store(o, outputs, c, sum[h][n] + i, l.dweight + static_cast<long long>(first) * l.k);
+                }
+    }
+
+    /* Two neighbours of dweight. */
+    __device__ __forceinline__ void store(int output, int outputs, int c, const float *sum, float *dweight) const
+    {
+        float two[2];
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            two[j] = sum[j] != sum[j] ? again(g + output, G_ROW, x + c + j, X_ROW, l.m) : sum[j];
+        if (output < outputs && column + c < l.k)
+            *reinterpret_cast<float2 *>(dweight + static_cast<long long>(output) * l.k + column + c) =
+                make_float2(two[0], two[1]);
+    }
+
+    /* A warp takes half of the outputs. */
+    __device__ __forceinline__ void add_dx(int outputs)
+    {
+        const int warp = threadIdx.x / 32, c0 = warp / 2 * 8 * NX, from = warp % 2 * (OUTPUTS / 2);
+        const int deep = min(OUTPUTS / 2, (outputs - from + 7) / 8 * 8);
+        float sum[2][NX][4] = {};
+        multiply<2, NX, EXACT>(sum, {g + from, G_ROW, 1}, {weight + from * X_ROW + c0, 1, X_ROW}, deep);
+#pragma unroll
+        for (int e = 0; e < 8 * NX; e++)
+            (&dx[0][0][0])[e] += (&sum[0][0][0])[e];
+    }
+
+    /* The halves of two warps together, over the weights, which nobody reads any more. */
+    __device__ __forceinline__ void finish_dx()
+    {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, c0 = warp / 2 * 8 * NX;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int n = 0; n < NX; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int r = h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2 + i % 2;
+                    float *place = weight + r * X_ROW + c;
+                    if (warp % 2)
+                        *place = dx[h][n][i];
+                }
+        __syncthreads();
+        if (warp % 2)
+            return;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int n = 0; n < NX; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int r = h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2 + i % 2;
+                    float value = dx[h][n][i] + weight[r * X_ROW + c];
+                    if (r >= l.m || column + c >= l.k)
+                        continue;
+                    if (value != value)
+                        value = dx_again<T>(l, r, column + c);
+                    static_cast<T *>(l.dx)[static_cast<long long>(r) * l.k + column + c] = T(value);
+                }
+    }
+
+    /* Of the outputs that are here, a thread each. */
+    __device__ __forceinline__ void sum_rows(int first, int outputs) const
+    {
+        if (threadIdx.x >= outputs)
+            return;
+        float sum = 0;
+#pragma unroll 8
+        for (int r = 0; r < ROWS; r++)
+            sum += g[r * G_ROW + threadIdx.x];
+        l.db[first + threadIdx.x] = sum;
+    }
+};
+
+template <class T, int COLUMNS>
+__global__ void __launch_bounds__(THREADS, 2) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+{
+    extern __shared__ float4 dynamic[];
+    columns<T, COLUMNS> here(l, reinterpret_cast<float *>(dynamic));
+    pc::wait_for_earlier();
+#pragma unroll 1
+    for (int first = 0; first < l.n; first += OUTPUTS) {
+        const int outputs = min(OUTPUTS, l.n - first);
+        here.bring(first, outputs);
+        __syncthreads();
+        here.make_dweight(first, outputs);
+        if (l.dx)
+            here.add_dx(outputs);
+        if (blockIdx.x == 0 && l.db)
+            here.sum_rows(first, outputs);
+        __syncthreads();
+    }
+    if (l.dx)
+        here.finish_dx();
+}
+
+template <class T, int COLUMNS> cudaError_t run(const pc__cuda_linear *l)
+{
+    constexpr size_t bytes = shared_bytes<COLUMNS>();
+    (void)cudaFuncSetAttribute(backward_kernel<T, COLUMNS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    return pc::start_grid(backward_kernel<T, COLUMNS>, dim3((l->k + COLUMNS - 1) / COLUMNS), dim3(THREADS), bytes,
+                          l->queue, l->early, *l);
+}
+
+/* The wider columns where they occupy the chip. */
+template <class T> cudaError_t choose(const pc__cuda_linear *l)
+{
+    return l->k > 48 * l->multiprocessors ? run<T, 64>(l) : run<T, 32>(l);
+}
+
+} // namespace
+
+int pc__cuda_linear_has_columns(const pc__cuda_linear *l)
+{
+    const uintptr_t places = reinterpret_cast<uintptr_t>(l->x) | reinterpret_cast<uintptr_t>(l->weight) |
+                             reinterpret_cast<uintptr_t>(l->y) | reinterpret_cast<uintptr_t>(l->dy) |
+                             reinterpret_cast<uintptr_t>(l->dx) | reinterpret_cast<uintptr_t>(l->dweight);
+    return l->m <= ROWS && l->k >= 8 * l->multiprocessors && places % 16 == 0 &&
+           (l->n | l->k | static_cast<int>(l->x_row)) % 4 == 0;
+}
+
+cudaError_t pc__cuda_linear_columns(const pc__cuda_linear *l)
+{
+    return l->dtype == PC__CUDA_F32   ? choose<float>(l)
+           : l->dtype == PC__CUDA_F16 ? choose<pc::f16>(l)
+                                      : choose<pc::bf16>(l);
+}
