@@ -5,6 +5,8 @@
 #ifndef PC__CUDA_EARLY_CUH
 #define PC__CUDA_EARLY_CUH
 
+#include "cuda/start.h"
+
 namespace pc
 {
 
@@ -34,7 +36,7 @@ cudaError_t start_grid(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t s
     how.attrs = &overlap;
     how.numAttrs = early ? 1 : 0;
     void *list[] = {&parameters...};
-    return cudaLaunchKernelExC(&how, reinterpret_cast<const void *>(kernel), list);
+    return pc__cuda_start(&how, reinterpret_cast<const void *>(kernel), list);
 }
 
 template <class... P>

@@ -108,6 +108,20 @@ cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
 {
     return cudaSuccess;
 }
+/* Never called: `translate` makes launches of its own. */
+cudaError_t cudaGetKernel(cudaKernel_t *, const void *)
+{
+    return emulator::told(cudaErrorNotSupported);
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **)
+{
+    return emulator::told(cudaErrorNotSupported);
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult *)
+{
+    return emulator::told(cudaErrorNotSupported);
+}
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
 {
     *attributes = {};

@@ -1,0 +1,18 @@
+/* start.h: launches of kernels, for early.cuh and what is launched without it. */
+#ifndef PC__CUDA_START_H
+#define PC__CUDA_START_H
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cudaLaunchKernelExC with at most one attribute, an early start (early.cuh), on the thread's current device; quicker
+ * after the first time of a kernel there. An error is CUDA's last one too. */
+cudaError_t pc__cuda_start(const cudaLaunchConfig_t *how, const void *kernel, void **list);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
