@@ -67,8 +67,8 @@ PC_API pc_precision pc_matmul_precision_set(pc_precision precision);
 PC_API pc_precision pc_matmul_precision(void);
 
 /* Who does the calling thread's convolutions where there is a choice, which is cuda with cuDNN 9, for what is not
- * pooled in the same op: the library's own kernels, which is how threads start; cuDNN where a rule of the shape says
- * that it is faster; whichever was faster when the shape first came, timed then (for which the host waits), and from
+ * pooled in the same op: the library's own kernels; cuDNN where a rule of the shape says that it is faster, which is
+ * how threads start; whichever was faster when the shape first came, timed then (for which the host waits), and from
  * then on the same, in later processes too ($XDG_CACHE_HOME/paracord/convolutions); cuDNN wherever it can. The
  * environment variable PARACORD_CONV says own, rule, measured or cudnn for threads that have not called this. Each way
  * gives the same bits every time; one differs from the other in the last ones. A recording keeps what it was recorded

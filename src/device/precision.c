@@ -7,7 +7,7 @@ static _Thread_local pc_precision precision;
 static _Thread_local int conv = -1; /* -1: as the environment says */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pc_conv_choice_kind asked;
+static pc_conv_choice_kind asked = PC_CONV_RULE;
 
 pc_precision pc_matmul_precision_set(pc_precision wanted)
 {
@@ -39,6 +39,6 @@ pc_conv_choice_kind pc_conv_choice(void)
 pc_conv_choice_kind pc_conv_choice_set(pc_conv_choice_kind wanted)
 {
     const pc_conv_choice_kind before = pc_conv_choice();
-    conv = (unsigned)wanted <= PC_CONV_CUDNN ? (int)wanted : PC_CONV_OWN;
+    conv = (unsigned)wanted <= PC_CONV_CUDNN ? (int)wanted : PC_CONV_RULE;
     return before;
 }

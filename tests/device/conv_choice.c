@@ -35,13 +35,19 @@ static void the_rule_follows_what_was_measured(void **state)
         for (pc_dtype dtype = PC_F16; dtype <= PC_BF16; dtype++) {
             assert_true(rule(direction, dtype, false, 32, 56, 128, 128, 3));
             assert_true(rule(direction, dtype, false, 32, 56, 64, 256, 1));
+            assert_true(rule(direction, dtype, false, 4, 56, 64, 64, 3));
+            assert_true(rule(direction, dtype, false, 32, 28, 32, 64, 5));
             assert_false(rule(direction, dtype, false, 1, 4, 128, 128, 3)); /* little work */
             assert_false(rule(direction, dtype, false, 512, 62, 3, 32, 3)); /* first layers */
             assert_false(rule(direction, dtype, false, 512, 31, 32, 64, 3));
             assert_false(rule(direction, dtype, false, 512, 31, 68, 64, 3)); /* not in eights */
         }
         assert_true(rule(direction, PC_F32, true, 32, 56, 128, 128, 3));
+        assert_true(rule(direction, PC_F32, true, 32, 112, 3, 64, 7));
+        assert_false(rule(direction, PC_F32, false, 32, 112, 3, 64, 7));
         assert_false(rule(direction, PC_F32, false, 32, 56, 128, 128, 3));
+        assert_true(rule(direction, PC_F32, false, 32, 7, 512, 512, 3)); /* few places */
+        assert_int_equal(rule(direction, PC_F32, false, 32, 14, 256, 256, 3), direction == PC__CONV_WEIGHTS);
         assert_false(rule(direction, PC_F64, false, 32, 56, 128, 128, 3));
     }
 }
@@ -108,7 +114,7 @@ static void any_name_is_one_row(void **state)
 static void *in_a_thread(void *context)
 {
     (void)context;
-    return (void *)(uintptr_t)(pc_conv_choice() == PC_CONV_OWN && pc_conv_choice_set(PC_CONV_CUDNN) == PC_CONV_OWN);
+    return (void *)(uintptr_t)(pc_conv_choice() == PC_CONV_RULE && pc_conv_choice_set(PC_CONV_CUDNN) == PC_CONV_RULE);
 }
 
 static void threads_choose_for_themselves(void **state)
@@ -116,15 +122,15 @@ static void threads_choose_for_themselves(void **state)
     (void)state;
     pthread_t thread;
     void *fine = NULL;
-    assert_int_equal(pc_conv_choice(), PC_CONV_OWN);
-    assert_int_equal(pc_conv_choice_set(PC_CONV_MEASURED), PC_CONV_OWN);
-    assert_int_equal(pc_conv_choice_set(PC_CONV_RULE), PC_CONV_MEASURED);
+    assert_int_equal(pc_conv_choice(), PC_CONV_RULE);
+    assert_int_equal(pc_conv_choice_set(PC_CONV_MEASURED), PC_CONV_RULE);
+    assert_int_equal(pc_conv_choice_set(PC_CONV_OWN), PC_CONV_MEASURED);
     assert_int_equal(pthread_create(&thread, NULL, in_a_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, &fine), 0);
     assert_non_null(fine);
-    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)77), PC_CONV_RULE); /* no such choice: our own */
-    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)-1), PC_CONV_OWN);
-    assert_int_equal(pc_conv_choice(), PC_CONV_OWN);
+    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)77), PC_CONV_OWN); /* no such choice: the rule */
+    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)-1), PC_CONV_RULE);
+    assert_int_equal(pc_conv_choice(), PC_CONV_RULE);
 }
 
 /* The environment is asked once, so each case is this program again. */
@@ -149,8 +155,8 @@ static void the_environment_is_where_threads_start(void **state)
     assert_int_equal(said_to_a_child("rule"), PC_CONV_RULE);
     assert_int_equal(said_to_a_child("measured"), PC_CONV_MEASURED);
     assert_int_equal(said_to_a_child("cudnn"), PC_CONV_CUDNN);
-    assert_int_equal(said_to_a_child(""), PC_CONV_OWN);
-    assert_int_equal(said_to_a_child("faster"), PC_CONV_OWN);
+    assert_int_equal(said_to_a_child(""), PC_CONV_RULE);
+    assert_int_equal(said_to_a_child("faster"), PC_CONV_RULE);
 }
 
 int main(int argc, char **argv)
