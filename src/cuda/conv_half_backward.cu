@@ -23,27 +23,62 @@ struct turned {
     uint8_t *argmax;
 };
 
-/* Two numbers at once, T2, where PAIRS; of each channel two pixels are read, of each pixel two channels written. */
+/* A tile of channels by pixels of a picture. */
+struct place {
+    int channels, area;
+    int channel, pixel; /* the first */
+    long long picture;
+};
+
+/* A thread's share of a tile on its way to shared memory, so that all of it is under way at once: two numbers, T2,
+ * where PAIRS, of each channel two pixels. */
+template <bool PAIRS, class T2, class T> struct share {
+    static constexpr int N = PAIRS ? 2 : 1, ACROSS = SIDE / (32 * N), COUNT = SIDE / WARPS * ACROSS;
+    T2 at[COUNT];
+
+    __device__ __forceinline__ static int channel(int j)
+    {
+        return j / ACROSS * WARPS + threadIdx.x / 32;
+    }
+
+    __device__ __forceinline__ static int pixel(int j)
+    {
+        return (j % ACROSS * 32 + threadIdx.x % 32) * N;
+    }
+
+    __device__ __forceinline__ void read(const T *from, const place &p)
+    {
+#pragma unroll
+        for (int j = 0; j < COUNT; j++) {
+            const T *source = from + p.picture + (long long)(p.channel + channel(j)) * p.area + p.pixel + pixel(j);
+            at[j] = 0;
+            if (p.channel + channel(j) < p.channels && p.pixel + pixel(j) < p.area)
+                at[j] = PAIRS ? *(const T2 *)source : (T2)*source;
+        }
+    }
+
+    __device__ __forceinline__ void put(T (&tile)[SIDE][SIDE + 4 / sizeof(T)]) const
+    {
+#pragma unroll
+        for (int j = 0; j < COUNT; j++) {
+            T *to = &tile[channel(j)][pixel(j)];
+            if (PAIRS)
+                *(T2 *)to = at[j];
+            else
+                *to = (T)at[j];
+        }
+    }
+};
+
+/* Of each pixel two channels are written. */
 template <bool PAIRS, class T2, class T>
-__device__ inline void turn(const T *from, T *to, T (&tile)[SIDE][SIDE + 4 / sizeof(T)], int channels, int area,
-                            long long picture)
+__device__ __forceinline__ void write_tile(T *to, const T (&tile)[SIDE][SIDE + 4 / sizeof(T)], const place &p)
 {
     constexpr int N = PAIRS ? 2 : 1, BITS = 8 * sizeof(T);
-    const int first = blockIdx.y * SIDE, begin = blockIdx.z * SIDE, warp = threadIdx.x / 32;
-    for (int k = warp; k < SIDE && begin + k < channels; k += WARPS)
+    for (int k = threadIdx.x / 32; k < SIDE && p.pixel + k < p.area; k += WARPS)
         for (int i = threadIdx.x % 32 * N; i < SIDE; i += 32 * N)
-            if (first + i < area) {
-                const T *at = from + picture + (long long)(begin + k) * area + first + i;
-                if (PAIRS)
-                    *(T2 *)&tile[k][i] = *(const T2 *)at;
-                else
-                    tile[k][i] = *at;
-            }
-    __syncthreads();
-    for (int k = warp; k < SIDE && first + k < area; k += WARPS)
-        for (int i = threadIdx.x % 32 * N; i < SIDE; i += 32 * N)
-            if (begin + i < channels) {
-                T *at = to + picture + (long long)(first + k) * channels + begin + i;
+            if (p.channel + i < p.channels) {
+                T *at = to + p.picture + (long long)(p.pixel + k) * p.channels + p.channel + i;
                 if (PAIRS)
                     *(T2 *)at = (T2)(tile[i][k] | (T2)tile[i + 1][k] << BITS);
                 else
@@ -56,13 +91,27 @@ __global__ void __launch_bounds__(WARPS * 32) turn_kernel(const planes from, con
 {
     __shared__ __align__(4) uint16_t gradients[SIDE][SIDE + 2], values[SIDE][SIDE + 2];
     __shared__ __align__(4) uint8_t places[SIDE][SIDE + 4];
-    const long long picture = (long long)blockIdx.x * channels * area;
+    const place p = {channels, area, (int)blockIdx.z * SIDE, (int)blockIdx.y * SIDE,
+                     (long long)blockIdx.x * channels * area};
+    share<PAIRS, unsigned, uint16_t> dy, y;
+    share<PAIRS, uint16_t, uint8_t> argmax;
     pc::wait_for_earlier();
-    turn<PAIRS, unsigned>(from.dy, to.dy, gradients, channels, area, picture);
+    dy.read(from.dy, p);
     if (from.argmax)
-        turn<PAIRS, uint16_t>(from.argmax, to.argmax, places, channels, area, picture);
+        argmax.read(from.argmax, p);
     if (from.y)
-        turn<PAIRS, unsigned>(from.y, to.y, values, channels, area, picture);
+        y.read(from.y, p);
+    dy.put(gradients);
+    if (from.argmax)
+        argmax.put(places);
+    if (from.y)
+        y.put(values);
+    __syncthreads();
+    write_tile<PAIRS, unsigned>(to.dy, gradients, p);
+    if (from.argmax)
+        write_tile<PAIRS, uint16_t>(to.argmax, places, p);
+    if (from.y)
+        write_tile<PAIRS, unsigned>(to.y, values, p);
 }
 
 /* Elements of dy in whole 256 bytes. */
