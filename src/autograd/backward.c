@@ -193,7 +193,12 @@ static pc_status differentiate(pc__node *node)
 /* A first output of several may have got no gradient (only the argmax was used, say): its rule has nothing to do. */
 static pc_status walk_all(walk *w)
 {
+    int seen = 0, run = 0;
     for (int i = 0; i < w->count; i++) {
+        if (i >= seen) {
+            PC__TRY(pc__tape_leaf_casts(w->nodes + i, w->count - i, &run));
+            seen = i + run;
+        }
         if (w->nodes[i]->pending[0] || w->nodes[i] == w->one)
             PC__TRY(differentiate(w->nodes[i]));
         pc__node_release(w->nodes[i]);

@@ -28,6 +28,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_ge] = true,
     [PC__OP_where] = true,
     [PC__OP_cast] = true,
+    [PC__OP_cast_many] = true,
     [PC__OP_copy] = true,
     [PC__OP_fill] = true,
     [PC__OP_saxpy] = true,

@@ -4,6 +4,7 @@
 #include "cuda/step.h"
 
 #include "cuda/early.cuh"
+#include "cuda/list.cuh"
 #include "cuda/real.cuh"
 #include "ops/power.h"
 
@@ -111,16 +112,9 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
         if (u.readers && threadIdx.x == 0)
             readers = atomicAdd(u.readers, 1u);
     }
-    int low = 0, high = u.count - 1; /* the last parameter that starts at or before this block */
-    while (low < high) {
-        const int middle = (low + high + 1) / 2;
-        if (u.starts[middle] <= blockIdx.x)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const pc__cuda_parameter &q = u.of[low];
-    const int64_t from = (int64_t)(blockIdx.x - u.starts[low]) * PC__STEP_PIECE;
+    const int part = pc::part_of(u.starts, u.count);
+    const pc__cuda_parameter &q = u.of[part];
+    const int64_t from = (int64_t)(blockIdx.x - u.starts[part]) * PC__STEP_PIECE;
     const int64_t to = from + PC__STEP_PIECE < q.count ? from + PC__STEP_PIECE : q.count;
     const bool whole = ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0;
     constexpr int W = 16 / sizeof(T);

@@ -7,6 +7,8 @@
 #include "device/trace.h"
 #include "device/wait.h"
 
+static atomic_uint_fast64_t last_number;
+
 pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
 {
     pc_graph *graph = stream->recording;
@@ -99,6 +101,12 @@ bool pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
     return graph && graph->use_count && graph->uses[place_of(graph->uses, graph->use_room, storage)].storage;
 }
 
+uint64_t pc__graph_number(const pc_stream *stream)
+{
+    const pc_graph *graph = stream->recording;
+    return graph ? graph->number : 0;
+}
+
 pc_status pc_graph_begin(pc_stream *stream)
 {
     if (!stream)
@@ -111,6 +119,7 @@ pc_status pc_graph_begin(pc_stream *stream)
     if (!graph)
         return PC_ERR_MEMORY;
     graph->device = stream->device;
+    graph->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
     graph->backend = stream->backend;
     graph->stream = stream;
     pc_status status = stream->backend->graph_begin(graph, stream);

@@ -11,6 +11,7 @@ typedef struct pc__graph_use {
 
 struct pc_graph {
     pc_device device;
+    uint64_t number; /* never 0, never used again */
     const pc__backend *backend;
     pc_stream *stream;  /* that it was begun on; NULL when it is ended */
     pc_stream **others; /* that joined it, a reference each */
@@ -33,6 +34,9 @@ pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write);
 
 /* Work that was recorded on `stream` uses the storage: one of its references is the recording's. */
 bool pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
+
+/* The recording that the stream is part of; 0: none. */
+uint64_t pc__graph_number(const pc_stream *stream);
 
 /* Drop the recording of the stream, if there is one. */
 void pc__graph_abandon(pc_stream *stream);

@@ -91,13 +91,6 @@ pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *ch
     return status;
 }
 
-pc_tensor *pc_forward(pc_module *module, pc_tensor *x)
-{
-    if (!module || !x)
-        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_forward: the module or its input is NULL");
-    return module->type->forward(module, x);
-}
-
 void pc_module_train(pc_module *module, bool training)
 {
     if (!module)

@@ -1,16 +1,19 @@
 /* autocast.c: the thread's dtype for products, and the casts of parameters that are kept while a scope is open. */
 #include "ops/autocast.h"
 
+#include "device/graph.h"
+#include "ops/cast_many.h"
 #include "ops/table.h"
 
 #include <paracord/no_grad.h>
 
-/* A parameter's cast holds as long as the parameter has not changed, for calls that are recorded or for those that are
- * not. */
+/* A parameter's cast holds as long as the parameter has not changed, for calls that the tape notes or for those that it
+ * does not, and in one recording or outside: a recording casts anew at each launch, and nobody else sees when. */
 typedef struct kept {
     pc_tensor *of, *cast; /* one reference each */
     unsigned version;
-    bool recorded;
+    uint64_t recording; /* 0: none */
+    bool taped;
 } kept;
 
 static _Thread_local struct {
@@ -83,45 +86,83 @@ static kept *find(const pc_tensor *t)
 {
     for (int i = 0; i < state.count; i++) {
         kept *k = &state.list[i];
-        if (k->of == t && k->cast->dtype == state.dtype && k->recorded == pc_grad_enabled())
+        if (k->of == t && k->cast->dtype == state.dtype && k->taped == pc_grad_enabled())
             return k;
     }
     return NULL;
 }
 
-/* A recording's casts belong to its launches: it must not read one from outside, nor leave one there. */
-static bool is_recording(const pc_tensor *t)
+static uint64_t recording_of(const pc_tensor *t)
 {
     const pc_stream *stream = pc_stream_current(t->storage->device);
-    return stream && stream->recording;
+    return stream ? pc__graph_number(stream) : 0;
+}
+
+static bool holds(const kept *k)
+{
+    return k->version == version_of(k->of) && k->recording == recording_of(k->of);
+}
+
+static pc_status keep(pc_tensor *t, pc_tensor *cast)
+{
+    kept *k = find(t);
+    if (k) {
+        pc_tensor_free(k->cast);
+    } else {
+        PC__TRY(pc__grow((void **)&state.list, &state.room, state.count, sizeof *state.list));
+        k = &state.list[state.count++];
+        k->of = pc_tensor_retain(t);
+    }
+    k->cast = pc_tensor_retain(cast);
+    k->version = version_of(t);
+    k->recording = recording_of(t);
+    k->taped = pc_grad_enabled();
+    return PC_OK;
 }
 
 static pc_tensor *cast_kept(pc_tensor *t)
 {
-    if (is_recording(t))
-        return pc__as_dtype(t, state.dtype);
-    kept *k = find(t);
-    if (k && k->version == version_of(t))
+    const kept *k = find(t);
+    if (k && holds(k))
         return k->cast;
     pc_tensor *cast = pc__as_dtype(t, state.dtype);
-    if (!cast || (!k && pc__grow((void **)&state.list, &state.room, state.count, sizeof *state.list) != PC_OK))
-        return NULL;
-    if (k)
-        pc_tensor_free(k->cast);
-    else
-        (k = &state.list[state.count++])->of = pc_tensor_retain(t);
-    k->cast = pc_tensor_retain(cast);
-    k->version = version_of(t);
-    k->recorded = pc_grad_enabled();
-    return cast;
+    return cast && keep(t, cast) == PC_OK ? cast : NULL;
+}
+
+static bool is_parameter(const pc_tensor *t)
+{
+    return t->dtype == PC_F32 && t->requires_grad && !t->node;
+}
+
+bool pc__autocast_lacks(const pc_tensor *t)
+{
+    if (!state.on || !is_parameter(t) || !pc__is_contiguous(t))
+        return false;
+    const kept *k = find(t);
+    return !k || !holds(k);
+}
+
+pc_status pc__autocast_ahead(pc_tensor *const *list, int n)
+{
+    pc_tensor **tensors = pc__alloc(2 * (size_t)n * sizeof *tensors);
+    if (!tensors)
+        return PC_ERR_MEMORY;
+    memcpy(tensors + n, list, (size_t)n * sizeof *tensors);
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = pc__cast_many(tensors, n, state.dtype);
+        for (int i = 0; i < n && status == PC_OK; i++)
+            status = keep(list[i], tensors[i]);
+    }
+    pc__free(tensors);
+    return status;
 }
 
 pc_tensor *pc__autocast_down(pc_tensor *t)
 {
     if (!state.on || !t || !pc__is_float(t->dtype) || t->dtype == PC_F64 || t->dtype == state.dtype)
         return t;
-    bool parameter = t->dtype == PC_F32 && t->requires_grad && !t->node;
-    return parameter ? cast_kept(t) : pc__as_dtype(t, state.dtype);
+    return is_parameter(t) ? cast_kept(t) : pc__as_dtype(t, state.dtype);
 }
 
 pc_tensor *pc__autocast_up(pc_tensor *t)

@@ -15,6 +15,11 @@ static inline bool pc__autocasting(void)
 pc_tensor *pc__autocast_down(pc_tensor *t);
 pc_tensor *pc__autocast_up(pc_tensor *t);
 
+/* Casts of many parameters in one kernel, kept until products ask for them: true for a parameter that is to be among
+ * them; and of n such, all on one device. */
+bool pc__autocast_lacks(const pc_tensor *t);
+pc_status pc__autocast_ahead(pc_tensor *const *list, int n);
+
 /* While a backward pass runs: returns what pc__autocast_resume gets, and drops the casts that are kept. */
 pc_dtype pc__autocast_pause(void);
 void pc__autocast_resume(pc_dtype before);

@@ -29,11 +29,6 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
     return PC_OK;
 }
 
-static bool is_written(const pc_call *call, int i)
-{
-    return i >= call->n_in || call->op->flags & PC__WRITES_IN;
-}
-
 static pc_tensor *tensor_of(const pc_call *call, int i)
 {
     return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
@@ -45,9 +40,9 @@ static pc_status settle(const pc_call *call, pc_stream *stream)
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         pc__storage *storage = tensor_of(call, i)->storage;
         if (stream->recording)
-            PC__TRY(pc__graph_uses(stream, storage, is_written(call, i)));
+            PC__TRY(pc__graph_uses(stream, storage, pc__call_writes(call, i)));
         else if (atomic_load_explicit(&storage->order.owner, memory_order_relaxed))
-            PC__TRY(pc__settle(storage, is_written(call, i), call->op->name, false));
+            PC__TRY(pc__settle(storage, pc__call_writes(call, i), call->op->name, false));
     }
     return PC_OK;
 }
@@ -62,7 +57,7 @@ static pc__check_use range_of(const pc_tensor *t, bool write)
 static void check(const pc_call *call, const pc_stream *stream, const pc__work *work)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++) {
-        pc__check_use use = range_of(tensor_of(call, i), is_written(call, i));
+        pc__check_use use = range_of(tensor_of(call, i), pc__call_writes(call, i));
         pc__check_work(work->name, work->site, stream, work->ticket, &use, 1);
     }
 }
@@ -70,9 +65,9 @@ static void check(const pc_call *call, const pc_stream *stream, const pc__work *
 static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *work)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++)
-        PC__TRY(pc__uses(tensor_of(call, i)->storage, stream, work, is_written(call, i)));
+        PC__TRY(pc__uses(tensor_of(call, i)->storage, stream, work, pc__call_writes(call, i)));
     for (int i = 0; stream->recording && i < call->n_in + call->n_out; i++)
-        PC__TRY(pc__graph_uses(stream, tensor_of(call, i)->storage, is_written(call, i)));
+        PC__TRY(pc__graph_uses(stream, tensor_of(call, i)->storage, pc__call_writes(call, i)));
     if (pc__checking())
         check(call, stream, work);
     return PC_OK;

@@ -42,11 +42,12 @@ enum pc__op_flags {
     PC__SAVE_IN1 = 1 << 1,
     PC__SAVE_OUT0 = 1 << 4,
     PC__SAVE_OUT1 = 1 << 5,
-    PC__SAVE_CROSS = 1 << 6, /* in[0] only where in[1] wants a gradient, and in[1] where in[0] does */
-    PC__VIEW = 1 << 8,       /* outputs share in[0]'s memory: no kernel */
-    PC__IN_PLACE = 1 << 9,   /* writes the tensors that its wrapper put in call->out */
-    PC__WRITES_IN = 1 << 10, /* and its inputs: an optimiser's parameters and slots */
-    PC__TAKES_ONE = 1 << 11, /* the gradient rule is told of a gradient of one by out_grad[0] NULL */
+    PC__SAVE_CROSS = 1 << 6,   /* in[0] only where in[1] wants a gradient, and in[1] where in[0] does */
+    PC__VIEW = 1 << 8,         /* outputs share in[0]'s memory: no kernel */
+    PC__IN_PLACE = 1 << 9,     /* writes the tensors that its wrapper put in call->out */
+    PC__WRITES_IN = 1 << 10,   /* and its inputs: an optimiser's parameters and slots */
+    PC__TAKES_ONE = 1 << 11,   /* the gradient rule is told of a gradient of one by out_grad[0] NULL */
+    PC__WRITES_HALF = 1 << 12, /* PC__WRITES_IN for the first half of the inputs, a list that is made of the second */
 };
 
 struct pc__op {
@@ -58,6 +59,13 @@ struct pc__op {
     pc_status (*infer)(pc_call *call, pc__meta *out);
     pc_status (*gradient)(pc__grad *grad);
 };
+
+/* True where the kernel writes tensor i of the call, inputs first. */
+static inline bool pc__call_writes(const pc_call *call, int i)
+{
+    return i >= call->n_in || call->op->flags & PC__WRITES_IN ||
+           (call->op->flags & PC__WRITES_HALF && i < call->n_in / 2);
+}
 
 /* The one way in (ops/dispatch.c). On success call->out holds the new tensors. */
 pc_status pc_dispatch(pc_call *call);

@@ -66,7 +66,7 @@ pc_status pc__floats_make(pc__floats *f, const pc_call *call)
             continue;
         pc__single *s = entry_of(f, *at, i);
         s->is_read |= i < call->n_in || call->op->flags & PC__IN_PLACE;
-        s->is_written |= i >= call->n_in || call->op->flags & PC__WRITES_IN;
+        s->is_written |= pc__call_writes(call, i);
         *at = &s->tensor;
     }
     return PC_OK;

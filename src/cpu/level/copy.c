@@ -89,6 +89,15 @@ PC__KERNEL(cast)
     return convert(call->out[0], call->in[0]);
 }
 
+PC__KERNEL(cast_many)
+{
+    const int n = call->n_in / 2;
+    (void)stream;
+    for (int i = 0; i < n; i++)
+        PC__TRY(convert(call->in[i], call->in[n + i]));
+    return PC_OK;
+}
+
 PC__KERNEL(copy)
 {
     (void)stream;

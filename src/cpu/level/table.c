@@ -5,8 +5,8 @@
 /* Kernels that read and write 16-bit numbers themselves; the others do it by way of float32. */
 static bool takes_halves(int op)
 {
-    return op == PC__OP_cast || op == PC__OP_copy || op == PC__OP_fill || op == PC__OP_cat || op == PC__OP_where ||
-           op == PC__OP_index_select || op == PC__OP_uniform || op == PC__OP_normal;
+    return op == PC__OP_cast || op == PC__OP_cast_many || op == PC__OP_copy || op == PC__OP_fill || op == PC__OP_cat ||
+           op == PC__OP_where || op == PC__OP_index_select || op == PC__OP_uniform || op == PC__OP_normal;
 }
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \

@@ -1,0 +1,61 @@
+/* forward.c: the way into a module's forward pass. Under autocast the outermost one casts the parameters of all layers
+ * below in one kernel: cast by cast they are most of the launches of a small network's step. */
+#include "nn/layers.h"
+#include "ops/autocast.h"
+
+typedef struct gathered {
+    pc_device device;
+    pc_tensor **list;
+    int count, room;
+} gathered;
+
+/* Of the layers that cast their parameters; modules of other classes may use theirs as they are. */
+static pc_status gather_own(gathered *g, const pc_module *module)
+{
+    static const char *const names[] = {"weight", "bias"};
+    if (!pc__layer(module, &pc__linear_class) && !pc__layer(module, &pc__conv2d_class))
+        return PC_OK;
+    for (int i = 0; i < 2; i++) {
+        pc_tensor *t = pc__module_own(module, names[i]);
+        if (!t || !pc__autocast_lacks(t) || !pc_device_equal(pc_tensor_device(t), g->device))
+            continue;
+        PC__TRY(pc__grow((void **)&g->list, &g->room, g->count, sizeof *g->list));
+        g->list[g->count++] = t;
+    }
+    return PC_OK;
+}
+
+static pc_status gather(gathered *g, const pc_module *module)
+{
+    PC__TRY(gather_own(g, module));
+    for (int i = 0; i < module->child_count; i++)
+        PC__TRY(gather(g, module->children[i].object));
+    return PC_OK;
+}
+
+static pc_status cast_all(const pc_module *module, pc_device device)
+{
+    gathered g = {.device = device};
+    pc_status status = gather(&g, module);
+    if (status == PC_OK && g.count > 1)
+        status = pc__autocast_ahead(g.list, g.count);
+    pc__free(g.list);
+    return status;
+}
+
+/* A forward pass around this one has cast for it. */
+static _Thread_local bool is_inner;
+
+pc_tensor *pc_forward(pc_module *module, pc_tensor *x)
+{
+    if (!module || !x)
+        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_forward: the module or its input is NULL");
+    if (!pc__autocasting() || is_inner)
+        return module->type->forward(module, x);
+    if (cast_all(module, pc_tensor_device(x)) != PC_OK)
+        return NULL;
+    is_inner = true;
+    pc_tensor *y = module->type->forward(module, x);
+    is_inner = false;
+    return y;
+}

@@ -1,0 +1,34 @@
+/* cast_many.c: conversion of a list of tensors in one kernel. To the tape they are single casts, whose gradients need
+ * not come together. */
+#include "ops/cast_many.h"
+
+#include "ops/copy.h"
+#include "ops/table.h"
+
+static pc_status record(pc_tensor *from, pc_tensor *to)
+{
+    pc__cast_attributes attributes = {to->dtype, PC__ORDER_KEEP};
+    pc_call call = {.op = &pc__ops[PC__OP_cast],
+                    .in = &from,
+                    .n_in = 1,
+                    .n_out = 1,
+                    .out = {to},
+                    .attributes = &attributes,
+                    .attribute_bytes = sizeof attributes};
+    return pc__tape_wants(&call) ? pc__tape_record(&call) : PC_OK;
+}
+
+pc_status pc__cast_many(pc_tensor **tensors, int n, pc_dtype dtype)
+{
+    for (int i = 0; i < n; i++) {
+        pc__meta meta;
+        pc__meta_like(&meta, tensors[n + i], dtype);
+        tensors[i] = pc__tensor_for(&meta, tensors[n + i]->storage->device, "cast_many");
+        if (!tensors[i])
+            return PC_ERR_MEMORY;
+    }
+    PC__TRY(pc__call_in_place(PC__OP_cast_many, tensors[0], tensors, 2 * n, NULL, 0));
+    for (int i = 0; i < n; i++)
+        PC__TRY(record(tensors[n + i], tensors[i]));
+    return PC_OK;
+}
