@@ -6,6 +6,7 @@
  * they may be longer; the gradient goes through the activation as it is read. */
 #include "cuda/linear.h"
 
+#include "cuda/linear_few.h"
 #include "cuda/linear_tile.cuh"
 
 namespace
@@ -194,6 +195,8 @@ size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
 {
     typedef narrow L;
     int each;
+    if (pc__cuda_linear_few_suits(l))
+        return 0;
     const int splits = cut<L>(l, &each);
     const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
     return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
@@ -201,6 +204,8 @@ size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
 
 cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
 {
+    if (pc__cuda_linear_few_suits(l))
+        return pc__cuda_linear_few_forward(l);
     return l->dtype == PC__CUDA_F32   ? forward<float>(l)
            : l->dtype == PC__CUDA_F16 ? forward<pc::f16>(l)
                                       : forward<pc::bf16>(l);
@@ -208,6 +213,8 @@ cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
 
 cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
 {
+    if (pc__cuda_linear_few_suits_backward(l))
+        return pc__cuda_linear_few_backward(l);
     return l->dtype == PC__CUDA_F32   ? backward<float>(l)
            : l->dtype == PC__CUDA_F16 ? backward<pc::f16>(l)
                                       : backward<pc::bf16>(l);
