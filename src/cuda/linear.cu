@@ -27,9 +27,9 @@ __host__ __device__ inline int parts_of(int n, int size)
     return (n + size - 1) / size;
 }
 
-/* Rows of `data`, `row` elements apart. */
+/* Rows of `data`, `row` elements apart and `length` long. */
 template <class T>
-__device__ inline source<T> rows_of(const void *data, const void *value, int row, int outers, bool along_k)
+__device__ inline source<T> rows_of(const void *data, const void *value, int row, int length, int outers, bool along_k)
 {
     const uintptr_t places = reinterpret_cast<uintptr_t>(data) | reinterpret_cast<uintptr_t>(value);
     return {static_cast<const T *>(data),
@@ -37,7 +37,7 @@ __device__ inline source<T> rows_of(const void *data, const void *value, int row
             row,
             outers,
             along_k,
-            row % 4 == 0 && places % (4 * sizeof(T)) == 0};
+            (row | length) % 4 == 0 && places % (4 * sizeof(T)) == 0};
 }
 
 template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ alignas(16) float shared[tile<L, T>::PLAIN];
     const int at = blockIdx.x / splits, split = blockIdx.x % splits, across = parts_of(l.n, L::COLUMNS);
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.m, true);
-    const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.n, true);
+    const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.m, true);
+    const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.k, l.n, true);
     float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
     tile<L, T>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
@@ -142,9 +142,9 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
     const bool weights = blockIdx.x < first;
     const int at = weights ? blockIdx.x : blockIdx.x - first;
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, weights ? l.n : l.m, !weights);
-    const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, false)
-                                    : rows_of<T>(l.weight, nullptr, l.k, l.k, false);
+    const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, l.n, weights ? l.n : l.m, !weights);
+    const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.k, false)
+                                    : rows_of<T>(l.weight, nullptr, l.k, l.k, l.k, false);
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
     pc::wait_for_earlier();

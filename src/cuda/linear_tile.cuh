@@ -33,7 +33,7 @@ template <class T> struct source {
     const T *value; /* of a gradient: what is behind the activation, which it goes through; else NULL */
     int row, outers;
     bool along_k; /* k is the fast index; else the slow one */
-    bool wide;    /* four elements may be read at once */
+    bool wide;    /* four elements may be read at once: rows begin and end with whole fours */
 };
 
 template <class T> __device__ inline float element(const source<T> &s, int activation, int outer, int k)
@@ -59,8 +59,8 @@ template <class T> __device__ inline quad<T> read_four(const T *from, int there,
     return q;
 }
 
-/* Four elements to shared memory, of which `there` exist and the others are zero. Without matrix units there is no such
- * engine either. */
+/* Four elements to shared memory, of which `there` exist and the others are zero. The engine may read all 16 bytes of a
+ * wide copy even for none of them, so `from` has them. Without matrix units there is no such engine either. */
 __device__ inline void send_four(float *to, const float *from, int there, bool wide)
 {
 #if TENSOR_UNITS

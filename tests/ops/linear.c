@@ -245,6 +245,22 @@ static void parts_of_rows(void **state)
     assert_no_leak();
 }
 
+/* One short row for all, in memory that has no four numbers. */
+static void a_row_for_all(void **state)
+{
+    (void)state;
+    for (int n = 5; n <= 25; n += 20)
+        PC_SCOPE {
+            pc_tensor *row = leaf(pc_randn(PC_SHAPE(1, 3), PC_F32, test_device()));
+            pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, 3), PC_F32, test_device())), *all = pc_expand(row, PC_SHAPE(6, 3));
+            pc_tensor *y = pc_fn_linear(all, w, NULL, PC_RELU);
+            assert_same(y, pc_fn_linear(pc_contiguous(all), w, NULL, PC_RELU));
+            assert_ok(pc_backward(pc_sum(y)));
+            assert_true(isfinite(pc_item(pc_sum(pc_grad(w)))) && isfinite(pc_item(pc_sum(pc_grad(row)))));
+        }
+    assert_no_leak();
+}
+
 /* What is not wanted is left out, and the rest is the same to the bit. */
 static void without_some(void **state)
 {
@@ -298,8 +314,8 @@ static void beyond_numbers(void **state)
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),     cmocka_unit_test(relu_keeps_nan),
                                           cmocka_unit_test(sizes),         cmocka_unit_test(few_outputs),
-                                          cmocka_unit_test(parts_of_rows), cmocka_unit_test(without_some),
-                                          cmocka_unit_test(beyond_numbers)};
+                                          cmocka_unit_test(parts_of_rows), cmocka_unit_test(a_row_for_all),
+                                          cmocka_unit_test(without_some),  cmocka_unit_test(beyond_numbers)};
 
 int main(void)
 {
