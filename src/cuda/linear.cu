@@ -2,8 +2,9 @@
  * launches more than for arithmetic: the library's kernels need two or three launches forward and five backward.
  *
  * Forward, k is cut into as many parts as it takes to occupy the chip; the last block to finish a tile adds up its
- * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dweight first since
- * they may be longer; the gradient goes through the activation as it is read. */
+ * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dx first since
+ * they are longer: k of dweight is the rows of x, 64 at most; the gradient goes through the activation as it is read.
+ */
 #include "cuda/linear.h"
 
 #include "cuda/linear_few.h"
@@ -127,20 +128,21 @@ template <class L> struct summing {
     }
 };
 
-template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_linear &l)
+template <class L> __host__ __device__ inline int input_tiles(const pc__cuda_linear &l)
 {
-    return parts_of(l.n, L::ROWS) * parts_of(l.k, L::COLUMNS);
+    return l.dx ? parts_of(l.m, L::ROWS) * parts_of(l.k, L::COLUMNS) : 0;
 }
 
-/* Tiles of dweight = g^T x, whose k is the rows of x, and of dx = g weight. The gradient g is read through the
- * activation either way, along its columns or its rows. */
+/* Tiles of dx = g weight and of dweight = g^T x, whose k is the rows of x. The gradient g is read through the
+ * activation either way, along its rows or its columns. As many blocks fit on a multiprocessor as their shared memory
+ * lets. */
 template <class L, class T>
-__global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+__global__ void __launch_bounds__(THREADS, 4) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
     __shared__ alignas(16) float shared[tile<L, T>::GRADIENT];
-    const int first = weight_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
-    const bool weights = blockIdx.x < first;
-    const int at = weights ? blockIdx.x : blockIdx.x - first;
+    const int first = input_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
+    const bool weights = blockIdx.x >= first;
+    const int at = weights ? blockIdx.x - first : blockIdx.x;
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
     const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, l.n, weights ? l.n : l.m, !weights);
     const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.k, false)
@@ -180,8 +182,8 @@ template <class T> cudaError_t forward(const pc__cuda_linear *l)
 template <class T> cudaError_t backward(const pc__cuda_linear *l)
 {
     typedef flat L;
-    const int inputs = l->dx ? parts_of(l->m, L::ROWS) * parts_of(l->k, L::COLUMNS) : 0;
-    return pc::start(backward_kernel<L, T>, weight_tiles<L>(*l) + inputs, THREADS, l->queue, l->early, *l);
+    const int weights = parts_of(l->n, L::ROWS) * parts_of(l->k, L::COLUMNS);
+    return pc::start(backward_kernel<L, T>, input_tiles<L>(*l) + weights, THREADS, l->queue, l->early, *l);
 }
 
 } // namespace

@@ -6,8 +6,8 @@
  * after the other. Each lies there as in global memory, side by side along k or across it, with rows padded so that the
  * eight or four rows that a warp reads together fall into different banks.
  *
- * 16-bit numbers become floats on their way there, by registers; matrix units read such floats whole, so that one
- * product does for three, and two where a gradient comes through an activation.
+ * 16-bit numbers arrive in the room of the floats that they become there; matrix units read such floats whole, so that
+ * one product does for three, and two where a gradient comes through an activation.
  *
  * What matrix units make NaN, because a factor is infinite or too large to be halved, is computed again in floats.
  *
@@ -43,42 +43,42 @@ template <class T> __device__ inline float element(const source<T> &s, int activ
     return s.value ? activation_gradient(activation, x, float(s.value[at])) : x;
 }
 
-/* Four 16-bit numbers; zeros beyond those that are there. */
-template <class T> struct alignas(8) quad {
+template <class T> struct alignas(4 * sizeof(T)) quad {
     T v[4];
 };
 
-template <class T> __device__ inline quad<T> read_four(const T *from, int there, bool wide)
+/* Four elements to shared memory; zeros where they are not there. Without matrix units there is no engine that brings
+ * them either. */
+template <class T> __device__ inline void send_four(T *to, const T *from, bool there)
 {
-    if (wide && there >= 4)
-        return *reinterpret_cast<const quad<T> *>(from);
-    quad<T> q;
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        q.v[j] = j < there ? from[j] : T(0.0f);
-    return q;
+    if (!there)
+        *reinterpret_cast<quad<T> *>(to) = quad<T>{};
+#if TENSOR_UNITS
+    else if constexpr (sizeof(T) == sizeof(float))
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                     "l"(from), "r"(16)
+                     : "memory");
+    else
+        send<4 * sizeof(T)>(to, from, true);
+#else
+    else
+        *reinterpret_cast<quad<T> *>(to) = *reinterpret_cast<const quad<T> *>(from);
+#endif
 }
 
-/* Four elements to shared memory, of which `there` exist and the others are zero. The engine may read all 16 bytes of a
- * wide copy even for none of them, so `from` has them. Without matrix units there is no such engine either. */
-__device__ inline void send_four(float *to, const float *from, int there, bool wide)
+/* As many as are there, one by one: of floats. The engine brings no 16-bit numbers. */
+__device__ inline void send_some(float *to, const float *from, int there)
 {
-#if TENSOR_UNITS
-    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
-    if (wide) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(4 * there)
-                     : "memory");
-        return;
-    }
 #pragma unroll 1
-    for (int j = 0; j < 4; j++)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place + 4 * j),
-                     "l"(from + (j < there ? j : 0)), "r"(j < there ? 4 : 0)
-                     : "memory");
-#else
-    for (int j = 0; j < 4; j++)
-        to[j] = j < there ? from[j] : 0.0f;
+    for (int j = 0; j < 4; j++) {
+#if TENSOR_UNITS
+        if (j < there) {
+            send<sizeof(float)>(to + j, from + j, true);
+            continue;
+        }
 #endif
+        to[j] = j < there ? from[j] : 0.0f;
+    }
 }
 
 #if !TENSOR_UNITS
@@ -176,13 +176,15 @@ template <class L, class T> struct tile {
                 source<T> s = a;
                 if (!left)
                     s = b;
-                bring(memory + (part == 0   ? 0
-                                : part == 1 ? A
-                                            : A + B),
-                      part == 2 ? s.value : s.data, s, left ? row : column, left ? L::ROWS : L::COLUMNS, k, deep, to);
+                bring(memory + place_of(part), part == 2 ? s.value : s.data, s, left ? row : column,
+                      left ? L::ROWS : L::COLUMNS, k, deep, to);
             }
             sent();
             wait_sent<0>();
+            if constexpr (!IS_FLOAT)
+#pragma unroll 1
+                for (int part = 0; part < (a.value ? 3 : 2); part++)
+                    widen(memory + place_of(part), area_of(part == 1 ? b : a, part == 1 ? L::COLUMNS : L::ROWS, deep));
             if (a.value)
                 through(memory, memory + A + B, a, activation, deep);
             __syncthreads();
@@ -221,59 +223,107 @@ template <class L, class T> struct tile {
         return s.along_k ? strides{L::DEPTH + 4, 1} : strides{1, outers + 8};
     }
 
-    /* `deep` of k from `k` on, of `count` rows or columns; beyond the ends there are zeros. Eight threads read 128
-     * bytes side by side; of 16-bit numbers 64, all of a row before the first is stored. */
+    /* Of a part in shared memory: so many, `row` floats from one of the slow index to the next. */
+    struct area {
+        int slows, fasts, row;
+    };
+
+    static __device__ area area_of(const source<T> &s, int count, int deep)
+    {
+        return s.along_k ? area{count, deep, L::DEPTH + 4} : area{deep, count, count + 8};
+    }
+
+    /* a, b, and what is behind a's activation. */
+    static __device__ int place_of(int part)
+    {
+        return part == 0 ? 0 : part == 1 ? A : A + B;
+    }
+
+    /* Threads have fours of a part, eight beside each other, and again SIDE further on either way. */
+    static constexpr int SIDE = 32, OUTERS = most(L::ROWS, L::COLUMNS);
+    static constexpr int SLOWS = most(OUTERS, L::TURNS ? L::DEPTH : 0) / SIDE;
+    static constexpr int FASTS = most(L::DEPTH, L::TURNS ? OUTERS : 0) / SIDE;
+
+    /* What a thread has of a row of 16-bit numbers, of which `room` exist: all are under way before the first is
+     * stored. */
+    static __device__ void bring_some(float *to, const T *from, int room, int fasts)
+    {
+        quad<T> q[FASTS];
+#pragma unroll
+        for (int j = 0; j < FASTS; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                q[j].v[e] = j * SIDE + e < room ? from[j * SIDE + e] : T(0.0f);
+#pragma unroll
+        for (int j = 0; j < FASTS; j++)
+            if (j * SIDE < fasts)
+                *reinterpret_cast<quad<T> *>(to + j * SIDE) = q[j];
+    }
+
+    /* `deep` of k from `k` on, of `count` rows or columns; beyond the ends there are zeros. All but the addresses is
+     * known before the first copy, so that they follow each other closely. */
     static __device__ void bring(float *to, const T *data, source<T> s, int outer, int count, int k, int deep,
                                  int k_end)
     {
-        const int slows = s.along_k ? count : deep, fasts = s.along_k ? deep : count;
-        const int slow0 = s.along_k ? outer : k, fast0 = s.along_k ? k : outer;
-        const int slow_end = s.along_k ? s.outers : k_end, fast_end = s.along_k ? k_end : s.outers;
-        const int to_row = s.along_k ? L::DEPTH + 4 : count + 8;
-        if constexpr (IS_FLOAT) {
+        const area all = area_of(s, count, deep);
+        const int slow = threadIdx.x / 8, fast = threadIdx.x % 8 * 4;
+        const int slow0 = (s.along_k ? outer : k) + slow, fast0 = (s.along_k ? k : outer) + fast;
+        const int slow_left = (s.along_k ? s.outers : k_end) - slow0,
+                  fast_left = (s.along_k ? k_end : s.outers) - fast0;
+        data += static_cast<long long>(slow0) * s.row + fast0;
+        to += slow * all.row + fast;
 #pragma unroll 1
-            for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8)
+        for (int i = 0; slow + i < all.slows; i += SIDE) {
+            const int room = i < slow_left ? fast_left : 0;
+            if (!IS_FLOAT && !s.wide)
+                bring_some(to, data, room, all.fasts - fast);
+            else
 #pragma unroll 1
-                for (int fast = threadIdx.x % 8 * 4; fast < fasts; fast += 32) {
-                    const int there = slow0 + slow < slow_end ? max(0, min(4, fast_end - fast0 - fast)) : 0;
-                    send_four(to + slow * to_row + fast, data + (there ? (slow0 + slow) * s.row + fast0 + fast : 0),
-                              there, s.wide);
-                }
-        } else {
-            constexpr int MOST = most(L::DEPTH, most(L::ROWS, L::COLUMNS)) / 32;
-#pragma unroll 1
-            for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8) {
-                const int room = slow0 + slow < slow_end ? fast_end - fast0 : 0;
-                const T *from = data + (slow0 + slow) * s.row + fast0;
-                quad<T> q[MOST];
-#pragma unroll
-                for (int i = 0, fast = threadIdx.x % 8 * 4; i < MOST; i++, fast += 32)
-                    q[i] = read_four(from + fast, fast < fasts ? room - fast : 0, s.wide);
-#pragma unroll
-                for (int i = 0, fast = threadIdx.x % 8 * 4; i < MOST; i++, fast += 32)
-                    if (fast < fasts)
-                        *reinterpret_cast<float4 *>(to + slow * to_row + fast) =
-                            make_float4(q[i].v[0], q[i].v[1], q[i].v[2], q[i].v[3]);
-            }
+                for (int j = 0; fast + j < all.fasts; j += SIDE)
+                    if (s.wide)
+                        send_four(reinterpret_cast<T *>(to + j), data + j, j < room);
+                    else if constexpr (IS_FLOAT)
+                        send_some(to + j, data + j, room - j);
+            data += static_cast<long long>(SIDE) * s.row;
+            to += SIDE * all.row;
         }
+    }
+
+    /* 16-bit numbers become floats, each thread doing what it sent. */
+    static __device__ void widen(float *to, const area &all)
+    {
+        const int slow = threadIdx.x / 8, fast = threadIdx.x % 8 * 4;
+        to += slow * all.row + fast;
+#pragma unroll
+        for (int i = 0; i < SLOWS; i++)
+#pragma unroll
+            for (int j = 0; j < FASTS; j++)
+                if (slow + i * SIDE < all.slows && fast + j * SIDE < all.fasts) {
+                    float *four = to + i * SIDE * all.row + j * SIDE;
+                    const quad<T> q = *reinterpret_cast<const quad<T> *>(four);
+                    *reinterpret_cast<float4 *>(four) = make_float4(q.v[0], q.v[1], q.v[2], q.v[3]);
+                }
+    }
+
+    template <int KIND> static __device__ float4 gradient(float4 x, float4 y)
+    {
+        return make_float4(activation_gradient(KIND, x.x, y.x), activation_gradient(KIND, x.y, y.y),
+                           activation_gradient(KIND, x.z, y.z), activation_gradient(KIND, x.w, y.w));
     }
 
     /* dy in shared memory becomes the gradient, each thread doing what it sent. */
     static __device__ void through(float *dy, const float *value, const source<T> &s, int activation, int deep)
     {
-        const int slows = s.along_k ? L::ROWS : deep, fasts = s.along_k ? deep : L::ROWS;
-        const int row = s.along_k ? L::DEPTH + 4 : L::ROWS + 8;
+        const area all = area_of(s, L::ROWS, deep);
 #pragma unroll 1
-        for (int slow = threadIdx.x / 8; slow < slows; slow += THREADS / 8)
+        for (int slow = threadIdx.x / 8; slow < all.slows; slow += SIDE)
 #pragma unroll 1
-            for (int fast = threadIdx.x % 8 * 4; fast < fasts; fast += 32) {
-                float4 *g = reinterpret_cast<float4 *>(dy + slow * row + fast);
-                float4 x = *g, y = *reinterpret_cast<const float4 *>(value + slow * row + fast);
-                x.x = activation_gradient(activation, x.x, y.x);
-                x.y = activation_gradient(activation, x.y, y.y);
-                x.z = activation_gradient(activation, x.z, y.z);
-                x.w = activation_gradient(activation, x.w, y.w);
-                *g = x;
+            for (int fast = threadIdx.x % 8 * 4; fast < all.fasts; fast += SIDE) {
+                float4 *g = reinterpret_cast<float4 *>(dy + slow * all.row + fast);
+                const float4 x = *g, y = *reinterpret_cast<const float4 *>(value + slow * all.row + fast);
+                *g = activation == ACTIVATION_RELU      ? gradient<ACTIVATION_RELU>(x, y)
+                     : activation == ACTIVATION_SIGMOID ? gradient<ACTIVATION_SIGMOID>(x, y)
+                                                        : gradient<ACTIVATION_TANH>(x, y);
             }
     }
 
