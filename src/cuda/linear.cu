@@ -47,6 +47,16 @@ template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l,
     static_cast<T *>(l.y)[row * l.n + column] = T(activated(l.activation, value + bias));
 }
 
+/* As many of four as are there, by way of their own place in shared memory: there is one call for all. */
+template <class T>
+__device__ inline void finish_some(const pc__cuda_linear &l, int row, int column, float4 value, int there, float *place)
+{
+    *reinterpret_cast<float4 *>(place) = value;
+#pragma unroll 1
+    for (int j = 0; j < min(there, 4); j++)
+        finish<T>(l, row, column + j, place[j]);
+}
+
 /* True in the block that comes last of `count`; what the others wrote before is there to be read. */
 __device__ inline bool comes_last(unsigned *counter, unsigned count)
 {
@@ -72,10 +82,8 @@ __device__ inline void join(const pc__cuda_linear &l, int row, int column, const
     const int mine = threadIdx.x % FOURS * 4, share = threadIdx.x / FOURS;
     float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 8
-    for (int s = share; s < splits; s += SHARES) {
-        const float4 part = __ldcg(reinterpret_cast<const float4 *>(parts + s * L::TILE + mine));
-        sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
-    }
+    for (int s = share; s < splits; s += SHARES)
+        sum = sum_of(sum, __ldcg(reinterpret_cast<const float4 *>(parts + s * L::TILE + mine)));
     *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
     __syncthreads();
 #pragma unroll 1
@@ -102,11 +110,11 @@ __global__ void __launch_bounds__(THREADS)
     float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
     tile<L, T>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
-                    [&](int r, int c, int i, float value) {
+                    [&](int r, int c, int i, float4 value, int there) {
                         if (splits > 1)
-                            parts[split * L::TILE + i] = value;
+                            *reinterpret_cast<float4 *>(parts + split * L::TILE + i) = value;
                         else
-                            finish<T>(l, r, c, value);
+                            finish_some<T>(l, r, c, value, there, shared + i);
                     });
     if (splits > 1 && comes_last(l.counters + at, splits))
         join<L, T>(l, row, column, parts, splits, shared);
@@ -149,13 +157,15 @@ __global__ void __launch_bounds__(THREADS, 4) backward_kernel(const __grid_const
                                     : rows_of<T>(l.weight, nullptr, l.k, l.k, l.k, false);
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
+    const uintptr_t places = reinterpret_cast<uintptr_t>(l.dweight) | reinterpret_cast<uintptr_t>(l.dx);
+    const bool wide = l.k % 4 == 0 && places % sizeof(float4) == 0;
     pc::wait_for_earlier();
     tile<L, T>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared,
-                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float value) {
+                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float4 value, int there) {
                         if (weights)
-                            l.dweight[r * l.k + c] = value;
+                            store_four(l.dweight + r * l.k + c, value, there, wide);
                         else
-                            static_cast<T *>(l.dx)[r * l.k + c] = T(value);
+                            store_four(static_cast<T *>(l.dx) + r * l.k + c, value, there, wide);
                     });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
         l.db[row + threadIdx.x] = static_cast<float>(sum);

@@ -47,6 +47,23 @@ template <class T> struct alignas(4 * sizeof(T)) quad {
     T v[4];
 };
 
+__device__ inline float4 sum_of(float4 x, float4 y)
+{
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
+/* As many of four as are there; all at once where they are wide. */
+template <class T> __device__ inline void store_four(T *to, float4 v, int there, bool wide)
+{
+    const quad<T> q = {{T(v.x), T(v.y), T(v.z), T(v.w)}};
+    if (wide)
+        *reinterpret_cast<quad<T> *>(to) = q;
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        if (!wide && j < there)
+            to[j] = q.v[j];
+}
+
 /* Four elements to shared memory; zeros where they are not there. Without matrix units there is no engine that brings
  * them either. */
 template <class T> __device__ inline void send_four(T *to, const T *from, bool there)
@@ -158,9 +175,9 @@ template <class L, class T> struct tile {
     static constexpr int A = room(L::ROWS), B = room(L::COLUMNS);
     static constexpr int PLAIN = most(A + B, L::TILE *L::WK), GRADIENT = most(2 * A + B, L::TILE *L::WK);
 
-    /* The tile at (row, column), over k in [from, to): give(r, c, i, value) for each of its elements, of which (r, c)
-     * is number i. PLAIN floats at `memory`, or GRADIENT where a goes through an activation. Each thread calls
-     * also(at, of, deep) for every part of a in shared memory, `deep` of k. */
+    /* The tile at (row, column), over k in [from, to): give(r, c, i, value, there) for each four of its elements, of
+     * which (r, c) is number i and `there` exist. PLAIN floats at `memory`, or GRADIENT where a goes through an
+     * activation. Each thread calls also(at, of, deep) for every part of a in shared memory, `deep` of k. */
     template <class Also, class Give>
     static __device__ void run(const source<T> &a, const source<T> &b, int activation, int row, int column, int from,
                                int to, float *memory, const Also &also, const Give &give)
@@ -201,17 +218,25 @@ template <class L, class T> struct tile {
         put(total, memory);
         __syncthreads();
 #pragma unroll 1
-        for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
+        for (int i = threadIdx.x * 4; i < L::TILE; i += THREADS * 4) {
             const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
-            float value = memory[i];
+            const int there = r < a.outers ? b.outers - c : 0;
+            float4 *const four = reinterpret_cast<float4 *>(memory + i);
+            float4 value = *four;
 #pragma unroll
             for (int w = 1; w < L::WK; w++)
-                value += memory[w * L::TILE + i];
-            if (r >= a.outers || c >= b.outers)
+                value = sum_of(value, *reinterpret_cast<float4 *>(memory + w * L::TILE + i));
+            if (there <= 0)
                 continue;
-            if (value != value)
-                value = again(a, b, activation, r, c, from, to);
-            give(r, c, i, value);
+            if (any_nan(value)) {
+                *four = value;
+#pragma unroll 1
+                for (int j = 0; j < min(there, 4); j++)
+                    if (memory[i + j] != memory[i + j])
+                        memory[i + j] = again(a, b, activation, r, c + j, from, to);
+                value = *four;
+            }
+            give(r, c, i, value, there);
         }
     }
 
@@ -349,6 +374,11 @@ template <class L, class T> struct tile {
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     to[(h * 16 + i / 2 * 8) * L::COLUMNS + n * 8 + i % 2] = total[h][n][i];
+    }
+
+    static __device__ bool any_nan(float4 v)
+    {
+        return v.x != v.x || v.y != v.y || v.z != v.z || v.w != v.w;
     }
 
     static __device__ float again(const source<T> &a, const source<T> &b, int activation, int row, int column, int from,
