@@ -57,19 +57,20 @@ __device__ inline void finish_some(const pc__cuda_linear &l, int row, int column
         finish<T>(l, row, column + j, place[j]);
 }
 
-/* True in the block that comes last of `count`; what the others wrote before is there to be read. */
+/* True in the block that comes last of `count`; what the others wrote before is there to be read. One thread's fences
+ * do for all that the barriers order before and behind it. */
 __device__ inline bool comes_last(unsigned *counter, unsigned count)
 {
     __shared__ bool last;
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
+        __threadfence();
         last = atomicAdd(counter, 1) == count - 1;
         if (last)
             *counter = 0;
+        __threadfence();
     }
     __syncthreads();
-    __threadfence();
     return last;
 }
 
