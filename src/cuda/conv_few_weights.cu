@@ -1,8 +1,7 @@
 /* conv_few_weights.cu: the gradients of the weights and bias of a convolution of three channels. A lane is an output
  * channel with 27 weights and the bias in registers. Of a pooling window only the place of the maximum carries any
  * gradient, and it is another for each lane: each reads the 27 inputs under its own. Pieces of the pictures, a block
- * each, leave their sums in memory. Where there are few pictures a block has eight channels only, with four windows
- * side by side in a warp: the last block of each eight then adds up its pieces, which saves a kernel. */
+ * each, leave their sums in memory, which another kernel adds up. */
 #include "cuda/conv_few.cuh"
 #include "cuda/conv_few_half.h"
 

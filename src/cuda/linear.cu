@@ -2,10 +2,12 @@
  * launches more than for arithmetic: the library's kernels need two or three launches forward and five backward.
  *
  * Forward, k is cut into as many parts as it takes to occupy the chip; the last block to finish a tile adds up its
- * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dweight first since
- * they may be longer; the gradient goes through the activation as it is read. */
+ * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dx first since
+ * they are longer: k of dweight is the rows of x, 64 at most; the gradient goes through the activation as it is read.
+ */
 #include "cuda/linear.h"
 
+#include "cuda/linear_few.h"
 #include "cuda/linear_tile.cuh"
 
 namespace
@@ -26,9 +28,9 @@ __host__ __device__ inline int parts_of(int n, int size)
     return (n + size - 1) / size;
 }
 
-/* Rows of `data`, `row` elements apart. */
+/* Rows of `data`, `row` elements apart and `length` long. */
 template <class T>
-__device__ inline source<T> rows_of(const void *data, const void *value, int row, int outers, bool along_k)
+__device__ inline source<T> rows_of(const void *data, const void *value, int row, int length, int outers, bool along_k)
 {
     const uintptr_t places = reinterpret_cast<uintptr_t>(data) | reinterpret_cast<uintptr_t>(value);
     return {static_cast<const T *>(data),
@@ -36,7 +38,7 @@ __device__ inline source<T> rows_of(const void *data, const void *value, int row
             row,
             outers,
             along_k,
-            row % 4 == 0 && places % (4 * sizeof(T)) == 0};
+            (row | length) % 4 == 0 && places % (4 * sizeof(T)) == 0};
 }
 
 template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
@@ -45,34 +47,53 @@ template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l,
     static_cast<T *>(l.y)[row * l.n + column] = T(activated(l.activation, value + bias));
 }
 
-/* True in the block that comes last of `count`; what the others wrote before is there to be read. */
+/* As many of four as are there, by way of their own place in shared memory: there is one call for all. */
+template <class T>
+__device__ inline void finish_some(const pc__cuda_linear &l, int row, int column, float4 value, int there, float *place)
+{
+    *reinterpret_cast<float4 *>(place) = value;
+#pragma unroll 1
+    for (int j = 0; j < min(there, 4); j++)
+        finish<T>(l, row, column + j, place[j]);
+}
+
+/* True in the block that comes last of `count`; what the others wrote before is there to be read. One thread's fences
+ * do for all that the barriers order before and behind it. */
 __device__ inline bool comes_last(unsigned *counter, unsigned count)
 {
     __shared__ bool last;
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
+        __threadfence();
         last = atomicAdd(counter, 1) == count - 1;
         if (last)
             *counter = 0;
+        __threadfence();
     }
     __syncthreads();
-    __threadfence();
     return last;
 }
 
-/* Add up the parts of a tile: SHARES groups of threads each a share of them, four neighbours to a thread. */
+/* Add up the parts of a tile: SHARES groups of threads each a share of them, four neighbours to a thread. 20 parts are
+ * under way together; 3200 inputs are 17. */
 template <class L, class T>
 __device__ inline void join(const pc__cuda_linear &l, int row, int column, const float *parts, int splits,
                             float *shared)
 {
-    constexpr int FOURS = L::TILE / 4, SHARES = THREADS / FOURS;
+    constexpr int FOURS = L::TILE / 4, SHARES = THREADS / FOURS, AT_ONCE = 10;
     const int mine = threadIdx.x % FOURS * 4, share = threadIdx.x / FOURS;
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-    for (int s = share; s < splits; s += SHARES) {
-        const float4 part = __ldcg(reinterpret_cast<const float4 *>(parts + s * L::TILE + mine));
-        sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+#pragma unroll 1
+    for (int first = share; first < splits; first += AT_ONCE * SHARES) {
+        float4 part[AT_ONCE];
+#pragma unroll
+        for (int s = 0; s < AT_ONCE; s++)
+            part[s] = first + s * SHARES < splits
+                          ? __ldcg(reinterpret_cast<const float4 *>(parts + (first + s * SHARES) * L::TILE + mine))
+                          : make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int s = 0; s < AT_ONCE; s++)
+            sum = sum_of(sum, part[s]);
     }
     *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
     __syncthreads();
@@ -95,16 +116,16 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ alignas(16) float shared[tile<L, T>::PLAIN];
     const int at = blockIdx.x / splits, split = blockIdx.x % splits, across = parts_of(l.n, L::COLUMNS);
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.m, true);
-    const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.n, true);
+    const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.m, true);
+    const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.k, l.n, true);
     float *parts = l.scratch + at * splits * L::TILE;
     pc::wait_for_earlier();
     tile<L, T>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
-                    [&](int r, int c, int i, float value) {
+                    [&](int r, int c, int i, float4 value, int there) {
                         if (splits > 1)
-                            parts[split * L::TILE + i] = value;
+                            *reinterpret_cast<float4 *>(parts + split * L::TILE + i) = value;
                         else
-                            finish<T>(l, r, c, value);
+                            finish_some<T>(l, r, c, value, there, shared + i);
                     });
     if (splits > 1 && comes_last(l.counters + at, splits))
         join<L, T>(l, row, column, parts, splits, shared);
@@ -126,33 +147,36 @@ template <class L> struct summing {
     }
 };
 
-template <class L> __host__ __device__ inline int weight_tiles(const pc__cuda_linear &l)
+template <class L> __host__ __device__ inline int input_tiles(const pc__cuda_linear &l)
 {
-    return parts_of(l.n, L::ROWS) * parts_of(l.k, L::COLUMNS);
+    return l.dx ? parts_of(l.m, L::ROWS) * parts_of(l.k, L::COLUMNS) : 0;
 }
 
-/* Tiles of dweight = g^T x, whose k is the rows of x, and of dx = g weight. The gradient g is read through the
- * activation either way, along its columns or its rows. */
+/* Tiles of dx = g weight and of dweight = g^T x, whose k is the rows of x. The gradient g is read through the
+ * activation either way, along its rows or its columns. As many blocks fit on a multiprocessor as their shared memory
+ * lets. */
 template <class L, class T>
-__global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+__global__ void __launch_bounds__(THREADS, 4) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
     __shared__ alignas(16) float shared[tile<L, T>::GRADIENT];
-    const int first = weight_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
-    const bool weights = blockIdx.x < first;
-    const int at = weights ? blockIdx.x : blockIdx.x - first;
+    const int first = input_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
+    const bool weights = blockIdx.x >= first;
+    const int at = weights ? blockIdx.x - first : blockIdx.x;
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
-    const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, weights ? l.n : l.m, !weights);
-    const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, false)
-                                    : rows_of<T>(l.weight, nullptr, l.k, l.k, false);
+    const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, l.n, weights ? l.n : l.m, !weights);
+    const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.k, false)
+                                    : rows_of<T>(l.weight, nullptr, l.k, l.k, l.k, false);
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
+    const uintptr_t places = reinterpret_cast<uintptr_t>(l.dweight) | reinterpret_cast<uintptr_t>(l.dx);
+    const bool wide = l.k % 4 == 0 && places % sizeof(float4) == 0;
     pc::wait_for_earlier();
     tile<L, T>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared,
-                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float value) {
+                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float4 value, int there) {
                         if (weights)
-                            l.dweight[r * l.k + c] = value;
+                            store_four(l.dweight + r * l.k + c, value, there, wide);
                         else
-                            static_cast<T *>(l.dx)[r * l.k + c] = T(value);
+                            store_four(static_cast<T *>(l.dx) + r * l.k + c, value, there, wide);
                     });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
         l.db[row + threadIdx.x] = static_cast<float>(sum);
@@ -179,8 +203,8 @@ template <class T> cudaError_t forward(const pc__cuda_linear *l)
 template <class T> cudaError_t backward(const pc__cuda_linear *l)
 {
     typedef flat L;
-    const int inputs = l->dx ? parts_of(l->m, L::ROWS) * parts_of(l->k, L::COLUMNS) : 0;
-    return pc::start(backward_kernel<L, T>, weight_tiles<L>(*l) + inputs, THREADS, l->queue, l->early, *l);
+    const int weights = parts_of(l->n, L::ROWS) * parts_of(l->k, L::COLUMNS);
+    return pc::start(backward_kernel<L, T>, input_tiles<L>(*l) + weights, THREADS, l->queue, l->early, *l);
 }
 
 } // namespace
@@ -194,6 +218,8 @@ size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
 {
     typedef narrow L;
     int each;
+    if (pc__cuda_linear_few_suits(l))
+        return 0;
     const int splits = cut<L>(l, &each);
     const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
     return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
@@ -201,6 +227,8 @@ size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
 
 cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
 {
+    if (pc__cuda_linear_few_suits(l))
+        return pc__cuda_linear_few_forward(l);
     return l->dtype == PC__CUDA_F32   ? forward<float>(l)
            : l->dtype == PC__CUDA_F16 ? forward<pc::f16>(l)
                                       : forward<pc::bf16>(l);
@@ -208,6 +236,8 @@ cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
 
 cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
 {
+    if (pc__cuda_linear_few_suits_backward(l))
+        return pc__cuda_linear_few_backward(l);
     if (pc__cuda_linear_has_columns(l))
         return pc__cuda_linear_columns(l);
     return l->dtype == PC__CUDA_F32   ? backward<float>(l)

@@ -1,5 +1,6 @@
 /* copies.cpp: asynchronous copies to shared memory. They arrive as late as a GPU may let them, at the wait for their
  * group: who reads before finds what was there. */
+#include "device.h"
 #include "ptx.h"
 
 #include <cstdint>
@@ -30,6 +31,8 @@ void add(unsigned to, const void *from, int bytes, int there)
         fail("cp.async of %d of %d bytes", there, bytes);
     if (there && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes))
         fail("cp.async of %d bytes from memory that is not aligned", bytes);
+    if (there < bytes && !is_allocated(from, static_cast<size_t>(bytes))) // a GPU may read them all even so
+        fail("cp.async of %d of %d bytes that are not all memory", there, bytes);
     queues[thread_in_block()].copies.push_back({shared_at(to, bytes, "cp.async"), from, bytes, there});
 }
 

@@ -38,6 +38,17 @@ char *pages_of(void *block, size_t n)
 
 } // namespace
 
+bool emulator::is_allocated(const void *from, size_t bytes)
+{
+    std::lock_guard<std::mutex> held(lock);
+    auto behind = blocks().upper_bound(const_cast<void *>(from));
+    if (behind == blocks().begin())
+        return false;
+    --behind;
+    const size_t before = static_cast<size_t>(static_cast<const char *>(from) - static_cast<char *>(behind->first));
+    return before <= behind->second && bytes <= behind->second - before;
+}
+
 extern "C" {
 
 cudaError_t cudaMalloc(void **p, size_t n)

@@ -9,10 +9,10 @@ namespace
 
 constexpr int N = 128;
 
-__device__ inline void copy_four(void *to, const void *from)
+__device__ inline void copy_four(void *to, const void *from, int there = 16)
 {
     unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(16) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there) : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
@@ -48,6 +48,15 @@ __global__ void misaligned_copy(const float *in, float *out)
     copy_four(shared + 4 * threadIdx.x + 1, in);
     wait_for_copies();
     out[threadIdx.x] = shared[0];
+}
+
+/* Four bytes, but twelve that are not there lie behind them. */
+__global__ void copy_at_the_end(const float *in, float *out)
+{
+    extern __shared__ __align__(16) float shared[];
+    copy_four(shared + 4 * threadIdx.x, out + N, sizeof *out);
+    wait_for_copies();
+    out[threadIdx.x] = in[threadIdx.x] + shared[4 * threadIdx.x];
 }
 
 __global__ void misaligned_load(const float *in, float *out)
@@ -120,6 +129,7 @@ const row rows[] = {
     {"no_barrier", turn<false>, N * sizeof(float)},
     {"no_wait", turn_by_copies<false>, N * sizeof(float)},
     {"misaligned_copy", misaligned_copy, (4 * N + 4) * sizeof(float)},
+    {"copy_at_the_end", copy_at_the_end, 4 * N * sizeof(float)},
     {"misaligned_load", misaligned_load, 0},
     {"outside_of_mask", outside_of_mask, 0},
     {"two_masks", two_masks, 0},

@@ -42,12 +42,13 @@ static void relu_keeps_nan(void **state)
     (void)state;
     PC_SCOPE {
         for (int rows = 1; rows <= 64; rows *= 64)
-            for (int biased = 0; biased < 2; biased++) {
-                pc_tensor *x = pc_full(PC_SHAPE(rows, 64), NAN, PC_F32, test_device()),
-                          *w = pc_ones(PC_SHAPE(32, 64), PC_F32, test_device()),
-                          *b = biased ? pc_ones(PC_SHAPE(32), PC_F32, test_device()) : NULL;
-                assert_true(isnan(pc_item(pc_max(pc_fn_linear(x, w, b, PC_RELU)))));
-            }
+            for (int outputs = 2; outputs <= 32; outputs *= 16)
+                for (int biased = 0; biased < 2; biased++) {
+                    pc_tensor *x = pc_full(PC_SHAPE(rows, 64), NAN, PC_F32, test_device()),
+                              *w = pc_ones(PC_SHAPE(outputs, 64), PC_F32, test_device()),
+                              *b = biased ? pc_ones(PC_SHAPE(outputs), PC_F32, test_device()) : NULL;
+                    assert_true(isnan(pc_item(pc_max(pc_fn_linear(x, w, b, PC_RELU)))));
+                }
     }
 }
 
@@ -158,6 +159,19 @@ static void check_layer(const layer_case *c)
     }
 }
 
+static void check_in_each_dtype(layer_case c)
+{
+    static const struct {
+        pc_dtype dtype;
+        double tolerance;
+    } ways[] = {{PC_F32, 2e-4}, {PC_F16, 4e-3}, {PC_BF16, 3e-2}};
+    for (int w = 0; w < (c.m <= 64 ? 3 : 1); w++) {
+        c.dtype = ways[w].dtype;
+        c.tolerance = ways[w].tolerance;
+        check_layer(&c);
+    }
+}
+
 static void sizes(void **state)
 {
     (void)state;
@@ -169,18 +183,27 @@ static void sizes(void **state)
         {.m = 3, .n = 10, .k = 1000, .activation = PC_NONE},   {.m = 100, .n = 2, .k = 70, .activation = PC_RELU},
         {.m = 31, .n = 33, .k = 4, .activation = PC_TANH},     {.m = 130, .n = 70, .k = 2, .activation = PC_NONE},
         {.m = 32, .n = 128, .k = 7000, .activation = PC_RELU}, {.m = 5, .n = 132, .k = 1060, .activation = PC_TANH},
-        {.m = 29, .n = 260, .k = 2044, .activation = PC_NONE}};
-    static const struct {
-        pc_dtype dtype;
-        double tolerance;
-    } ways[] = {{PC_F32, 2e-4}, {PC_F16, 4e-3}, {PC_BF16, 3e-2}};
+        {.m = 29, .n = 260, .k = 2044, .activation = PC_NONE},
+        {.m = 3, .n = 20, .k = 1000, .activation = PC_NONE},   {.m = 7, .n = 19, .k = 5, .activation = PC_TANH},
+        {.m = 2, .n = 2, .k = 4100, .activation = PC_NONE},    {.m = 64, .n = 16, .k = 2100, .activation = PC_RELU}};
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
-        for (int w = 0; w < (cases[i].m <= 64 ? 3 : 1); w++) {
-            layer_case c = cases[i];
-            c.dtype = ways[w].dtype;
-            c.tolerance = ways[w].tolerance;
-            check_layer(&c);
-        }
+        check_in_each_dtype(cases[i]);
+    assert_no_leak();
+}
+
+/* Around the ends of vectors, of warps and of what a thread takes at once, with one more output than count as few. */
+static void few_outputs(void **state)
+{
+    (void)state;
+    static const int rows[] = {1, 2, 4, 5, 31, 32, 63, 64},
+                     lengths[] = {1, 3, 4, 31, 127, 128, 132, 511, 512, 516, 2049};
+    enum { ROWS = sizeof rows / sizeof *rows, LENGTHS = sizeof lengths / sizeof *lengths };
+    for (int n = 1; n <= 17; n++)
+        for (int i = n % 2; i < LENGTHS; i += 2)
+            check_in_each_dtype((layer_case){.m = rows[(n + i) % ROWS],
+                                             .n = n,
+                                             .k = lengths[i],
+                                             .activation = (pc_activation_kind)((n + i / 2) % 4)});
     assert_no_leak();
 }
 
@@ -193,14 +216,13 @@ static void assert_same(pc_tensor *a, pc_tensor *b)
     free(y);
 }
 
-/* Rows of x further apart than they are long, and beginning where no sixteen bytes do. */
-static void parts_of_rows(void **state)
+/* Rows of x further apart than they are long, and beginning where no sixteen bytes do, or where they do. */
+static void check_parts_of_rows(int n, int begin, int end)
 {
-    (void)state;
     PC_SCOPE {
-        pc_tensor *wide = pc_randn(PC_SHAPE(9, 50), PC_F32, test_device());
-        pc_tensor *w = leaf(pc_randn(PC_SHAPE(6, 40), PC_F32, test_device()));
-        pc_tensor *part = pc_slice(wide, 1, 3, 43, 1), *whole = leaf(pc_clone(part));
+        pc_tensor *wide = pc_randn(PC_SHAPE(9, 52), PC_F32, test_device());
+        pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, end - begin), PC_F32, test_device()));
+        pc_tensor *part = pc_slice(wide, 1, begin, end, 1), *whole = leaf(pc_clone(part));
         (void)leaf(part);
         pc_tensor *one = pc_fn_linear(part, w, NULL, PC_RELU), *two = pc_fn_linear(whole, w, NULL, PC_RELU);
         assert_same(one, two);
@@ -211,30 +233,91 @@ static void parts_of_rows(void **state)
         assert_same(first, pc_grad(w));
         assert_same(pc_grad(part), pc_grad(whole));
     }
-    assert_no_leak();
 }
 
-/* Infinities and NaN come out where IEEE's arithmetic puts them, whatever the kernel multiplies with. */
-static void beyond_numbers(void **state)
+static void parts_of_rows(void **state)
 {
     (void)state;
-    PC_SCOPE {
-        static const float rows[4][2] = {{INFINITY, 1}, {3e38f, 0}, {NAN, 1}, {1, -INFINITY}};
-        pc_tensor *x = pc_from_data(rows, PC_SHAPE(4, 2), PC_F32, test_device());
-        pc_tensor *y = pc_fn_linear(x, pc_ones(PC_SHAPE(1, 2), PC_F32, test_device()), NULL, PC_NONE);
-        float *got = read_all(y);
-        assert_true(got[0] == INFINITY);
-        assert_true(got[1] == 3e38f);
-        assert_true(isnan(got[2]));
-        assert_true(got[3] == -INFINITY);
-        free(got);
+    for (int n = 6; n <= 24; n += 18) {
+        check_parts_of_rows(n, 3, 43);
+        check_parts_of_rows(n, 4, 44);
+        check_parts_of_rows(n, 8, 51);
+        check_parts_of_rows(n, 48, 51);
     }
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(relu_keeps_nan),
-                                          cmocka_unit_test(sizes), cmocka_unit_test(parts_of_rows),
-                                          cmocka_unit_test(beyond_numbers)};
+/* One short row for all, in memory that has no four numbers. */
+static void a_row_for_all(void **state)
+{
+    (void)state;
+    for (int n = 5; n <= 25; n += 20)
+        PC_SCOPE {
+            pc_tensor *row = leaf(pc_randn(PC_SHAPE(1, 3), PC_F32, test_device()));
+            pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, 3), PC_F32, test_device())), *all = pc_expand(row, PC_SHAPE(6, 3));
+            pc_tensor *y = pc_fn_linear(all, w, NULL, PC_RELU);
+            assert_same(y, pc_fn_linear(pc_contiguous(all), w, NULL, PC_RELU));
+            assert_ok(pc_backward(pc_sum(y)));
+            assert_true(isfinite(pc_item(pc_sum(pc_grad(w)))) && isfinite(pc_item(pc_sum(pc_grad(row)))));
+        }
+    assert_no_leak();
+}
+
+/* What is not wanted is left out, and the rest is the same to the bit. */
+static void without_some(void **state)
+{
+    (void)state;
+    for (int n = 5; n <= 25; n += 20)
+        PC_SCOPE {
+            pc_tensor *x = pc_randn(PC_SHAPE(13, 150), PC_F32, test_device()), *leaf_x = leaf(pc_clone(x));
+            pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, 150), PC_F32, test_device()));
+            pc_tensor *b = leaf(pc_zeros(PC_SHAPE(n), PC_F32, test_device()));
+            pc_tensor *all = pc_fn_linear(leaf_x, w, b, PC_TANH);
+            assert_ok(pc_backward(pc_sum(all)));
+            pc_tensor *dw = pc_clone(pc_grad(w));
+            pc_zero_grad(w);
+            pc_tensor *bare = pc_fn_linear(x, w, NULL, PC_TANH);
+            assert_same(all, bare);
+            assert_ok(pc_backward(pc_sum(bare)));
+            assert_same(dw, pc_grad(w));
+        }
+    assert_no_leak();
+}
+
+/* Infinities and NaN come out where IEEE's arithmetic puts them, whatever the kernel multiplies with. */
+static void check_beyond_numbers(int n)
+{
+    PC_SCOPE {
+        static const float rows[4][2] = {{INFINITY, 1}, {3e38f, 0}, {NAN, 1}, {1, -INFINITY}};
+        pc_tensor *x = leaf(pc_from_data(rows, PC_SHAPE(4, 2), PC_F32, test_device()));
+        pc_tensor *w = leaf(pc_ones(PC_SHAPE(n, 2), PC_F32, test_device()));
+        pc_tensor *y = pc_fn_linear(x, w, NULL, PC_NONE);
+        assert_ok(pc_backward(pc_sum(y)));
+        float *got = read_all(y), *dx = read_all(pc_grad(x)), *dw = read_all(pc_grad(w));
+        assert_true(got[0] == INFINITY);
+        assert_true(got[n] == 3e38f);
+        assert_true(isnan(got[2 * n]));
+        assert_true(got[4 * n - 1] == -INFINITY);
+        assert_true(dx[0] == (float)n && dx[7] == (float)n);
+        assert_true(isnan(dw[0]) && dw[2 * n - 1] == -INFINITY);
+        free(got);
+        free(dx);
+        free(dw);
+    }
+}
+
+static void beyond_numbers(void **state)
+{
+    (void)state;
+    check_beyond_numbers(1);
+    check_beyond_numbers(18);
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),     cmocka_unit_test(relu_keeps_nan),
+                                          cmocka_unit_test(sizes),         cmocka_unit_test(few_outputs),
+                                          cmocka_unit_test(parts_of_rows), cmocka_unit_test(a_row_for_all),
+                                          cmocka_unit_test(without_some),  cmocka_unit_test(beyond_numbers)};
 
 int main(void)
 {
