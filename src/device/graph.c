@@ -178,6 +178,7 @@ void pc__graph_abandon(pc_stream *stream)
     pc_graph *graph = stream->recording;
     if (!graph)
         return;
+    (void)gather(graph);
     (void)graph->backend->graph_end(graph, graph->stream);
     release_streams(graph);
     pc_graph_free(graph);
