@@ -93,6 +93,15 @@ static pc_status record_all(pc_step *s, recording *r)
     return known ? pc_saxpy(s->base, (double)known, s->optimizer->one) : PC_OK;
 }
 
+/* A recording of another turn: what one launch leaves for nobody, the other may use. */
+static const pc_graph *other_graph(const pc_step *s, const recording *r)
+{
+    for (int i = 0; i < PC__STEP_TURNS; i++)
+        if (&s->turn[i] != r && s->turn[i].graph)
+            return s->turn[i].graph;
+    return NULL;
+}
+
 /* What the function queues on the stream; NULL and the error. Nothing is drawn yet. */
 static pc_graph *record(pc_step *s, recording *r, pc_stream *stream)
 {
@@ -100,6 +109,7 @@ static pc_graph *record(pc_step *s, recording *r, pc_stream *stream)
     pc_generator before = pc_generator_get();
     if (pc_graph_begin(stream) != PC_OK)
         return NULL;
+    pc__graph_borrow(stream, other_graph(s, r));
     pc_status status = record_all(s, r);
     pc_graph *graph = pc_graph_end(stream);
     pc_generator_set(before);

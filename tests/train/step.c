@@ -217,6 +217,28 @@ static void reading_is_not_recorded(void **state)
     end(&recorded);
 }
 
+/* What steps in turns keep for their launches, they keep once. */
+static void turns_share_memory(void **state)
+{
+    (void)state;
+    int64_t in_use[PC__STEP_TURNS];
+    for (int turns = 1; turns <= PC__STEP_TURNS; turns++) {
+        job j;
+        assert_true(begin(&j, true, true));
+        j.turns = turns;
+        pc_step *step = pc_step_new(learn, &j, j.optimizer);
+        for (int i = 0; i < 4; i++) {
+            j.turn = i % turns;
+            assert_ok(pc__step_run(step, j.turn));
+        }
+        assert_ok(pc_device_synchronize(test_device()));
+        in_use[turns - 1] = test_memory().in_use;
+        pc_step_free(step);
+        end(&j);
+    }
+    assert_int_equal(in_use[0], in_use[1]);
+}
+
 /* Gradients that wait to be added to are not overlooked. */
 static void gradients_add_up(void **state)
 {
@@ -336,10 +358,15 @@ static int tidy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bits_of_plain_steps), cmocka_unit_test(random_numbers_are_not_recorded),
-        cmocka_unit_test(reading_is_not_recorded), cmocka_unit_test(turns_cost_nothing),
-        cmocka_unit_test(gradients_add_up),        cmocka_unit_test(another_optimizer_is_not_recorded),
-        cmocka_unit_test(every_allocation_fails),  cmocka_unit_test(the_device_fails),
+        cmocka_unit_test(the_bits_of_plain_steps),
+        cmocka_unit_test(random_numbers_are_not_recorded),
+        cmocka_unit_test(reading_is_not_recorded),
+        cmocka_unit_test(turns_cost_nothing),
+        cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(turns_share_memory),
+        cmocka_unit_test(another_optimizer_is_not_recorded),
+        cmocka_unit_test(every_allocation_fails),
+        cmocka_unit_test(the_device_fails),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }
