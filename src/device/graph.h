@@ -18,9 +18,9 @@ struct pc_graph {
     int other_count, other_room;
     pc__graph_use *uses; /* a hash table by storage */
     int use_count, use_room;
-    const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
-    pc_error refused;       /* why it cannot be ended, or PC_OK */
+    pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
+    const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
 };
 
 /* PC_OK when the stream is not being recorded; otherwise PC_ERR_STATE: `who` needs `what` ("waiting", "data on the

@@ -136,12 +136,12 @@ static bool works_later(void)
 }
 
 /* From a checkpoint behind any batch, to the bits of `plain`. */
-static void go_on_from_any_batch(int each, bool adam, const training *plain, double loss)
+static void go_on_from_any_batch(int each, const training *plain, double loss)
 {
     for (int moment = 1; moment <= EPOCHS * batches_of(plain); moment++) {
         training first, second;
-        begin(&first, each, adam);
-        begin(&second, each, adam);
+        begin(&first, each, true);
+        begin(&second, each, true);
         first.save_at = moment;
         pc_generator_set(usual);
         assert_ok(pc__fit_run(&first.fit));
@@ -155,7 +155,7 @@ static void go_on_from_any_batch(int each, bool adam, const training *plain, dou
     }
 }
 
-static void compare(int each, bool adam)
+static void compare(int each, bool adam, bool goes_on)
 {
     training plain, whole;
     begin(&plain, each, adam);
@@ -169,7 +169,8 @@ static void compare(int each, bool adam)
     assert_int_equal(whole.moment, EPOCHS * batches_of(&whole));
     assert_same(plain.fit.optimizer, whole.fit.optimizer);
     assert_true(whole.fit.last.loss == loss);
-    go_on_from_any_batch(each, adam, &plain, loss);
+    if (goes_on)
+        go_on_from_any_batch(each, &plain, loss);
     end(&plain);
     end(&whole);
 }
@@ -177,14 +178,14 @@ static void compare(int each, bool adam)
 static void the_bits_of_plain_steps(void **state)
 {
     (void)state;
-    compare(7, true); /* three whole batches and a half */
-    compare(7, false);
-    compare(8, true); /* whole ones alone */
-    compare(6, true); /* an odd number of them */
-    compare(4, true); /* two */
-    compare(3, true); /* one and a half */
-    compare(2, true); /* one */
-    compare(1, true); /* not even that */
+    compare(7, true, true); /* three whole batches and a half */
+    compare(7, false, false);
+    compare(8, true, true);  /* whole ones alone */
+    compare(6, true, false); /* an odd number of them */
+    compare(4, true, false); /* two */
+    compare(3, true, true);  /* one and a half */
+    compare(2, true, false); /* one */
+    compare(1, true, false); /* not even that */
 }
 
 static int polls;
@@ -256,6 +257,39 @@ static void recording_is_given_up(void **state)
     }
 }
 
+static void begin_mixed(training *t, pc_mixed mixed, bool on_the_host)
+{
+    assert_int_equal(on_the_host ? setenv("PARACORD_RESIDENT", "no", 1) : unsetenv("PARACORD_RESIDENT"), 0);
+    begin(t, 7, true);
+    assert_int_equal(unsetenv("PARACORD_RESIDENT"), 0);
+    t->fit.mixed = mixed;
+    assert_ok(pc__fit_scaler(&t->fit));
+}
+
+/* With batches that one recording is given, and with what a loss scaler decides on the device. */
+static void pictures_on_the_host_make_the_same(void **state)
+{
+    (void)state;
+    for (pc_mixed mixed = PC_MIXED_NONE; mixed <= PC_MIXED_F16; mixed++) {
+        training host, device;
+        begin_mixed(&host, mixed, true);
+        begin_mixed(&device, mixed, false);
+        assert_int_equal(pc_loader_resident(device.fit.train, NULL, 0), works_later());
+        assert_false(pc_loader_resident(host.fit.train, NULL, 0));
+        pc_generator_set(usual);
+        assert_ok(pc__fit_run(&host.fit));
+        pc_generator_set(usual);
+        assert_ok(pc__fit_run(&device.fit));
+        assert_int_equal(device.recorded, works_later());
+        assert_false(device.gave_up || host.gave_up);
+        assert_same(host.fit.optimizer, device.fit.optimizer);
+        pc_scaler_free(host.fit.scaler);
+        pc_scaler_free(device.fit.scaler);
+        end(&host);
+        end(&device);
+    }
+}
+
 /* --- beside the step --- */
 
 static struct {
@@ -310,6 +344,7 @@ int main(void)
         cmocka_unit_test(stops_between),
         cmocka_unit_test(the_rate_changes),
         cmocka_unit_test(recording_is_given_up),
+        cmocka_unit_test(pictures_on_the_host_make_the_same),
         cmocka_unit_test(the_next_batch_waits_for_nothing),
     };
     return cmocka_run_group_tests_name("train.ahead", tests, prepare, tidy);
