@@ -132,8 +132,9 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
 PC_API PC_MUST_USE pc_status pc_graph_begin(pc_stream *stream);
 PC_API PC_MUST_USE pc_graph *pc_graph_end(pc_stream *stream);
 
-/* Enqueue everything the graph holds, in order, on `stream` (NULL: the current stream of the graph's device). Ordered
- * with other streams by the data it shares with them, as any op. */
+/* Enqueue everything the graph holds on `stream` (NULL: the current stream of the graph's device), in the order that
+ * the recorded streams had: GPUs do side by side what they were given so. Ordered with other streams by the data it
+ * shares with them, as any op. */
 PC_API PC_MUST_USE pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream);
 
 /* Let `graph` do what `newer` does, when both hold the same ops on the same shapes and dtypes and only memory differs;

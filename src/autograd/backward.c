@@ -71,7 +71,7 @@ static pc_status check_versions(const pc__node *node)
 static bool is_alone(const pc_tensor *g)
 {
     const pc_stream *stream = pc_stream_current(g->storage->device);
-    const int holders = 1 + (stream && pc__graph_holds(stream, g->storage));
+    const int holders = 1 + (stream ? pc__graph_holds(stream, g->storage) : 0);
     return atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == holders;
 }
 

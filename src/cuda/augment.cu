@@ -97,7 +97,7 @@ __device__ void shift_and_brighten(const pc__cuda_augment &a, const job &j)
     }
 }
 
-/* Where the batch begins in the epoch; false: it does not fit. All threads have the place before the barrier opens, so
+/* Where the batch begins in the epoch; false: there is none. All threads have the place before the barrier opens, so
  * the first one of the block can count that the block has read it. */
 __device__ bool begin(const pc__cuda_augment &a, int64_t &first, unsigned &readers)
 {
@@ -110,13 +110,13 @@ __device__ bool begin(const pc__cuda_augment &a, int64_t &first, unsigned &reade
     return !beyond;
 }
 
-/* Whoever was the last to read it sets it behind the batch. */
-__device__ void step_on(const pc__cuda_augment &a, int64_t first, unsigned readers)
+/* Whoever was the last to read it sets it to what comes behind. */
+__device__ void step_on(const pc__cuda_augment &a, int64_t behind, unsigned readers)
 {
     if (threadIdx.x != 0 || readers != gridDim.x - 1)
         return;
     *a.counter = 0;
-    *a.place = first + a.n;
+    *a.place = behind;
 }
 
 __device__ void copy_label(const pc__cuda_augment &a, int64_t i, int64_t picture)
@@ -172,12 +172,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     pc::wait_for_earlier();
     int64_t first = 0;
     unsigned readers = 0;
-    if (!a.place || begin(a, first, readers))
+    const bool there = !a.place || begin(a, first, readers);
+    if (there)
         make_tile<CHANNELS, HELD>(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
-    else if (blockIdx.x == 0 && threadIdx.x == 0)
+    else if (blockIdx.x == 0 && threadIdx.x == 0 && (a.at >= 0 || first < 0))
         pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);
     if (a.place)
-        step_on(a, first, readers);
+        step_on(a, there ? first + a.n : first, readers);
 }
 
 /* Small batches are cut until every multiprocessor has its blocks; beyond that a block does as much as it can with the

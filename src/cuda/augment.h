@@ -18,7 +18,8 @@ typedef struct pc__cuda_augment {
     float *out;              /* [n, height, width, channels] */
     int64_t n, total;
     /* Of an epoch: table and index have `length` entries, of which the batch takes n from `at` on, or, where that is
-     * negative, from *place on; *place is set behind the batch. NULL: there is no epoch. */
+     * negative, from *place on, or nothing where that is beyond the last whole batch; *place is set behind the batch.
+     * NULL: there is no epoch. */
     int64_t *place;
     int64_t at, length;
     unsigned *counter;  /* 0 before and after */

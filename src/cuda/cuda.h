@@ -7,11 +7,13 @@
 #include "cuda/view.h"
 
 typedef struct pc__cuda_stream {
-    cudaStream_t stream;   /* where work goes now: its own, or that of a recording */
-    pc__cuda_fault *fault; /* of the call at hand: host memory that the device writes */
-    unsigned *counters;    /* PC__CUDA_COUNTERS of them, in device memory */
-    int scratch_level;     /* 1 while a kernel runs inside half.c, which holds the first scratch */
-    const char *note;      /* how the call at hand is done, for the timeline, or NULL; static storage */
+    cudaStream_t stream;            /* where work goes now: its own, or that of a recording */
+    pc__cuda_fault *fault;          /* of the call at hand: host memory that the device writes */
+    unsigned *counters;             /* PC__CUDA_COUNTERS of them, in device memory */
+    struct pc__cuda_branch *branch; /* of the recording that the stream is part of, or NULL */
+    bool met;                       /* the next work of that branch comes behind another one's too */
+    int scratch_level;              /* 1 while a kernel runs inside half.c, which holds the first scratch */
+    const char *note;               /* how the call at hand is done, for the timeline, or NULL; static storage */
 } pc__cuda_stream;
 
 #define PC__CUDA_COUNTERS 4096
@@ -55,7 +57,8 @@ pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel 
 /* Streaming multiprocessors of the stream's device. */
 int pc__cuda_multiprocessors(const pc_stream *stream);
 
-/* True where the stream's device and driver let kernels be started early (early.cuh). */
+/* True where the stream's device and driver let kernels be started early (early.cuh), and only work of the same queue
+ * comes right before. */
 bool pc__cuda_early(const pc_stream *stream);
 
 /* table.c: kernels by op. One that is not written is NULL there: pc_dispatch names it. */

@@ -1,5 +1,6 @@
-/* graph.c: recordings. A stream of the recording's own is captured: what the program's streams are given meanwhile goes
- * there, one piece after the other, and their own queues stay free for waits on what was queued before.
+/* graph.c: recordings. Streams of the recording's own are captured, one for each of the program's streams that takes
+ * part (branch.c): what those are given meanwhile goes there, and their own queues stay free for waits on what was
+ * queued before.
  *
  * The capture is relaxed: the thread that records allocates memory on the way, which other modes refuse. */
 #include "cuda/state.h"
@@ -11,12 +12,9 @@ static void free_all(pc__cuda_graph *g)
         (void)cudaGraphExecDestroy(g->exec);
     if (g->graph)
         (void)cudaGraphDestroy(g->graph);
-    if (g->capture)
-        (void)cudaStreamDestroy(g->capture);
+    pc__cuda_branches_free(g);
     if (g->faults)
         (void)cudaFreeHost(g->faults);
-    if (g->counters)
-        (void)cudaFree(g->counters);
     for (int i = 0; i < g->scratches; i++)
         (void)cudaFree(g->scratch[i]);
     (void)cudaGetLastError();
@@ -39,23 +37,13 @@ void pc__cuda_graph_drop(pc__cuda_graph *g)
     (void)pc__error_put(&before);
 }
 
-static pc_status start(pc__cuda_graph *g)
+static pc_status start(pc__cuda_graph *g, pc_stream *stream)
 {
     size_t bytes = PC__CUDA_GRAPH_FAULTS * sizeof *g->faults;
     PC__TRY(pc__cuda_check(cudaHostAlloc((void **)&g->faults, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
                            "pc_graph_begin"));
     memset(g->faults, 0, bytes);
-    PC__TRY(pc__cuda_check(cudaStreamCreateWithFlags(&g->capture, cudaStreamNonBlocking), "pc_graph_begin"));
-    PC__TRY(pc__cuda_counters_new(&g->counters, g->capture, "pc_graph_begin"));
-    return pc__cuda_check(cudaStreamBeginCapture(g->capture, cudaStreamCaptureModeRelaxed), "pc_graph_begin");
-}
-
-/* What the stream is given from now on is recorded. */
-static void enter(pc__cuda_graph *g, pc_stream *stream)
-{
-    pc__cuda_stream *face = &pc__cuda_state_of(stream)->face;
-    face->stream = g->capture;
-    face->counters = g->counters;
+    return pc__cuda_branch_open(g, stream);
 }
 
 pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream)
@@ -66,13 +54,12 @@ pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream)
         return PC_ERR_MEMORY;
     g->references = 1;
     g->index = stream->device.index;
-    pc_status status = start(g);
+    pc_status status = start(g, stream);
     if (status != PC_OK) {
         free_all(g);
         return status;
     }
     graph->implementation = g;
-    enter(g, stream);
     return PC_OK;
 }
 
@@ -83,26 +70,18 @@ pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "a recording on cuda:%d cannot go on on cuda:%d; record one graph for each of them", g->index,
                         other->device.index);
-    enter(g, other);
-    return PC_OK;
-}
-
-static void leave(pc_stream *stream)
-{
-    pc__cuda_state *s = stream->implementation;
-    s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults, .counters = s->counters};
+    return pc__cuda_branch_open(g, other);
 }
 
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
 {
     pc__cuda_graph *g = graph->implementation;
-    leave(stream);
+    pc__cuda_branch_leave(stream);
     for (int i = 0; i < graph->other_count; i++)
-        leave(graph->others[i]);
+        pc__cuda_branch_leave(graph->others[i]);
     PC__TRY(pc__cuda_enter(g->index));
-    PC__TRY(pc__cuda_check(cudaStreamEndCapture(g->capture, &g->graph), "pc_graph_end"));
-    (void)cudaStreamDestroy(g->capture);
-    g->capture = NULL;
+    PC__TRY(pc__cuda_check(cudaStreamEndCapture(g->branch[0]->capture, &g->graph), "pc_graph_end"));
+    pc__cuda_branches_end(g);
     PC__TRY(pc__cuda_check(cudaGraphInstantiate(&g->exec, g->graph, 0), "pc_graph_end"));
     return pc__cuda_check(cudaGraphUpload(g->exec, pc__cuda_state_of(stream)->own), "pc_graph_end");
 }
@@ -118,9 +97,9 @@ pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q)
 }
 
 /* Kernels that are recorded already keep the address that they were given. */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, int level, size_t bytes)
+void *pc__cuda_graph_scratch(pc__cuda_graph *g, pc__cuda_branch *branch, int level, size_t bytes)
 {
-    pc__cuda_block *newest = &g->newest[level];
+    pc__cuda_block *newest = &branch->newest[level];
     if (bytes <= newest->bytes)
         return newest->data;
     if (pc__grow((void **)&g->scratch, &g->scratch_room, g->scratches, sizeof *g->scratch) != PC_OK)

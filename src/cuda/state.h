@@ -113,7 +113,8 @@ static inline pc__cuda_state *pc__cuda_state_of(const pc_stream *stream)
     return stream->implementation;
 }
 
-/* stream.c */
+/* stream.c; priority: CUDA's, of the stream, or so much more urgent. */
+int pc__cuda_priority(const pc_stream *stream, int more);
 pc_status pc__cuda_counters_new(unsigned **counters, cudaStream_t queue, const char *what);
 pc_status pc__cuda_stream_open(pc_stream *stream);
 void pc__cuda_stream_close(pc_stream *stream);
@@ -166,7 +167,7 @@ void pc__cuda_event_close(pc_event *event);
 pc_status pc__cuda_event_record(pc_event *event, pc_stream *stream, const pc__work *work);
 pc_status pc__cuda_event_elapsed(pc_event *start, pc_event *end, double *milliseconds);
 
-/* --- recordings (graph.c) --- */
+/* --- recordings (graph.c, branch.c) --- */
 
 /* One piece of recorded work. */
 typedef struct pc__cuda_step {
@@ -176,19 +177,27 @@ typedef struct pc__cuda_step {
     int64_t bytes;
 } pc__cuda_step;
 
+/* What one of the program's streams gives to a recording: only what waits for each other is in one order. What kernels
+ * of one queue have for themselves, one after the other, each branch has its own of. */
+typedef struct pc__cuda_branch {
+    cudaStream_t capture;
+    unsigned *counters;
+    pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of the graph's scratches: its largest of each level */
+} pc__cuda_branch;
+
 typedef struct pc__cuda_graph {
     atomic_int references; /* the program's, and launches under way */
     int index;
-    cudaStream_t capture;
+    pc__cuda_branch **branch; /* of the stream that it began on, then of those that joined, in that order */
+    int branches, branch_room;
+    cudaEvent_t fork; /* carries each wait of one branch for another */
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     pc__cuda_step *step;
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
-    unsigned *counters;
-    void **scratch; /* all that steps were given */
+    void **scratch;         /* all that steps were given */
     int scratches, scratch_room;
-    pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of them: the largest of each level */
 } pc__cuda_graph;
 
 enum { PC__CUDA_GRAPH_FAULTS = 256 };
@@ -200,9 +209,19 @@ pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wo
 pc_status pc__cuda_graph_update(pc_graph *graph, pc_graph *newer);
 void pc__cuda_graph_close(pc_graph *graph);
 pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q); /* note a step, before it is captured */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, int level, size_t bytes);
+void *pc__cuda_graph_scratch(pc__cuda_graph *g, pc__cuda_branch *branch, int level, size_t bytes);
 pc_status pc__cuda_graph_faults(pc__cuda_graph *g); /* after a launch */
 void pc__cuda_graph_drop(pc__cuda_graph *g);
+
+/* A branch for what the stream is given from now on. The first one is being captured then, the others as soon as they
+ * wait for one that is. */
+pc_status pc__cuda_branch_open(pc__cuda_graph *g, pc_stream *stream);
+void pc__cuda_branch_leave(pc_stream *stream); /* what the stream is given goes to its own queue again */
+void pc__cuda_branches_end(pc__cuda_graph *g); /* nothing is captured any more */
+void pc__cuda_branches_free(pc__cuda_graph *g);
+
+/* What is recorded on `stream` from now on comes after what is recorded on `other` by now. */
+pc_status pc__cuda_branch_wait(pc__cuda_graph *g, pc_stream *stream, const pc_stream *other);
 
 /* PARACORD_CUDA_SYNC=1: wait after every piece of work, so that errors name it. */
 extern bool pc__cuda_sync;

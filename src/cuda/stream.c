@@ -2,10 +2,10 @@
  * launches into the stream, or into the recording that the stream is part of. */
 #include "cuda/state.h"
 
-static int priority_of(const pc_stream *stream)
+int pc__cuda_priority(const pc_stream *stream, int more)
 {
     const pc__cuda_device *device = &pc__cuda_devices[stream->device.index];
-    return PC__MIN(PC__MAX(-stream->priority, device->greatest), device->least);
+    return PC__MIN(PC__MAX(-stream->priority - more, device->greatest), device->least);
 }
 
 pc_status pc__cuda_counters_new(unsigned **counters, cudaStream_t queue, const char *what)
@@ -41,8 +41,8 @@ pc_status pc__cuda_stream_open(pc_stream *stream)
     s->stream = stream;
     pthread_mutex_init(&s->lock, NULL);
     size_t bytes = PC__CUDA_WORKS * sizeof *s->faults;
-    pc_status status =
-        pc__cuda_check(cudaStreamCreateWithPriority(&s->own, cudaStreamNonBlocking, priority_of(stream)), "a stream");
+    pc_status status = pc__cuda_check(
+        cudaStreamCreateWithPriority(&s->own, cudaStreamNonBlocking, pc__cuda_priority(stream, 0)), "a stream");
     if (status == PC_OK)
         status = pc__cuda_check(cudaHostAlloc((void **)&s->faults, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
                                 "a stream");
@@ -74,11 +74,12 @@ void pc__cuda_stream_close(pc_stream *stream)
     (void)pc__error_put(&before);
 }
 
-/* Between streams' own queues, recording or not: what is recorded is in one queue, which is order enough; and what was
- * queued before the recording is done when its tickets are. */
+/* Between streams' own queues, recording or not, so that what was queued before a recording is done when its tickets
+ * are; and between the branches of a recording for what is recorded. */
 pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
 {
     (void)work;
+    pc_graph *graph = other->recording;
     pc__cuda_state *from = other->implementation;
     cudaEvent_t event = NULL;
     uint64_t covers;
@@ -88,6 +89,8 @@ pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t tic
     if (status == PC_OK && event)
         status = pc__cuda_check(cudaStreamWaitEvent(pc__cuda_state_of(stream)->own, event, 0), "waiting for a stream");
     pthread_mutex_unlock(&from->lock);
+    if (status == PC_OK && graph && graph == stream->recording && ticket > other->recording_from)
+        status = pc__cuda_branch_wait(graph->implementation, stream, other);
     return status;
 }
 
@@ -141,6 +144,7 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
         pc__cuda_nvtx_pop();
     if (q->start)
         pc__cuda_timed_end(q);
+    pc__cuda_state_of(q->stream)->face.met = false;
     if (status != PC_OK || q->stream->recording)
         return status;
     pc__cuda_state *s = q->stream->implementation;
@@ -178,7 +182,7 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
     pc__cuda_state *s = stream->implementation;
     pc_graph *graph = stream->recording;
     if (graph)
-        return pc__cuda_graph_scratch(graph->implementation, s->face.scratch_level, bytes);
+        return pc__cuda_graph_scratch(graph->implementation, s->face.branch, s->face.scratch_level, bytes);
     pc__cuda_block *scratch = &s->scratch[s->face.scratch_level];
     if (bytes <= scratch->bytes)
         return scratch->data;

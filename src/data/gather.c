@@ -1,4 +1,4 @@
-/* gather.c: batches that a recorded step makes itself. */
+/* gather.c: batches that a training step makes itself. */
 #include "data/gather.h"
 
 #include "data/loader_state.h"
@@ -16,7 +16,6 @@ static pc_status pass(pc_loader *loader, pc_batch *batch)
     PC__TRY(pc__resident_prepare(s->resident, s));
     batch->first = s->next.batch * s->batch;
     batch->n = PC__MIN(s->batch, s->pictures.folder.count - batch->first);
-    PC__TRY(pc__resident_place(s->resident, batch->first, batch->first + batch->n));
     loader->next.batch++;
     pc__source_step(s);
     return PC_OK;
@@ -32,9 +31,14 @@ bool pc__loader_pass(pc_loader *loader, pc_batch *batch)
     }
     if (pass(loader, batch) == PC_OK)
         return true;
-    pc__resident_lose(loader->source.resident);
     *batch = (pc_batch){0};
     return false;
+}
+
+bool pc__loader_has_next(const pc_loader *loader)
+{
+    const pc__source *s = &loader->source;
+    return (loader->next.batch + 1) * s->batch <= s->pictures.folder.count;
 }
 
 pc_status pc__loader_room(const pc_loader *loader, int64_t n, pc_tensor **x, pc_tensor **y)
@@ -45,9 +49,17 @@ pc_status pc__loader_room(const pc_loader *loader, int64_t n, pc_tensor **x, pc_
 pc_status pc__loader_gather(pc_loader *loader, pc_tensor *x, pc_tensor *y)
 {
     const pc__source *s = &loader->source;
-    const pc_stream *stream = pc_stream_current(s->device);
+    return pc__resident_make(s->resident, s, (loader->next.batch - 1) * s->batch, x, y);
+}
+
+pc_status pc__loader_gather_next(pc_loader *loader, pc_tensor *x, pc_tensor *y)
+{
+    const pc__source *s = &loader->source;
+    const int64_t first = loader->next.batch * s->batch;
+    pc_stream *stream = pc_stream_current(s->device);
     if (!stream)
         return PC_ERR_DEVICE;
-    return stream->recording ? pc__resident_record(s->resident, s, x, y)
-                             : pc__resident_make(s->resident, s, (loader->next.batch - 1) * s->batch, x, y);
+    if (stream->recording)
+        return pc__resident_record(s->resident, s, stream, x, y);
+    return pc__loader_has_next(loader) ? pc__resident_make(s->resident, s, first, x, y) : PC_OK;
 }

@@ -1,9 +1,10 @@
-/* gather.h: batches of a loader whose pictures live on its device, for a training step that is recorded: the step makes
- * its batch itself, in its first kernel, and nothing is left to do on the host.
+/* gather.h: batches of a loader whose pictures live on its device, for training steps that are recorded: each makes the
+ * batch of the one behind it, beside its own work, and nothing is left to do on the host.
  *
- *     pc__loader_room(loader, n, &x, &y);
+ *     pc__loader_room(loader, n, &x, &y);                           two pairs of them, which steps use by turns
  *     while (pc__loader_pass(loader, &batch))
- *         step: pc__loader_gather(loader, x, y), then what is done with x and y
+ *         where the step before has not made this batch: pc__loader_gather(loader, x, y)
+ *         step: pc__loader_gather_next(loader, next_x, next_y), then what is done with x and y
  *
  * Threads: the loader's one. */
 #ifndef PC__GATHER_H
@@ -21,8 +22,14 @@ bool pc__loader_pass(pc_loader *loader, pc_batch *batch);
 /* Room for batches of n pictures, owned by the caller whatever scopes are open. On failure *x may be there. */
 pc_status pc__loader_room(const pc_loader *loader, int64_t n, pc_tensor **x, pc_tensor **y);
 
-/* Queue the making of the batch that was passed last. In a recording its launches make the one that was passed last
- * when they are queued. */
+/* Queue the making of the batch that was passed last; not in a recording. */
 pc_status pc__loader_gather(pc_loader *loader, pc_tensor *x, pc_tensor *y);
+
+/* Whether this epoch has another whole batch, behind the one that was passed last. */
+bool pc__loader_has_next(const pc_loader *loader);
+
+/* Queue the making of that one, if there is one. In a recording it depends on nothing else there, and launches make the
+ * batch behind the one that was made last. */
+pc_status pc__loader_gather_next(pc_loader *loader, pc_tensor *x, pc_tensor *y);
 
 #endif

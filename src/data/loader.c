@@ -159,7 +159,6 @@ pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch)
         return pc__fail(PC_ERR_RANGE, "pc_loader_seek: there is no batch %lld of epoch %lld; an epoch has %lld",
                         (long long)batch, (long long)epoch, (long long)loader->source.batches);
     pc__made_drop(&loader->current);
-    pc__resident_lose(loader->source.resident);
     go_to(loader, (pc__position){epoch, batch});
     return PC_OK;
 }

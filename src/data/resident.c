@@ -17,7 +17,8 @@ struct pc__resident {
     pc_tensor *keys;
     bool sent, there; /* pictures and labels: queued; known to have arrived */
     int64_t epoch;    /* whose order and table are there; -1: none's */
-    int64_t at;       /* the place when all that is queued is done; -1: unknown */
+    pc_stream *side;  /* of recordings: what they make batches on; NULL: there is none yet */
+    pc_event *fork;
 };
 
 /* --- whether --- */
@@ -98,6 +99,8 @@ void pc__resident_free(pc__resident *r)
     pc_tensor *const tensors[] = {r->on.pictures, r->on.labels, r->on.order, r->keys, r->on.table, r->on.place};
     for (int i = 0; i < PC__COUNT(tensors); i++)
         pc_tensor_free(tensors[i]);
+    pc_event_free(r->fork);
+    pc_stream_free(r->side);
     pc__free(r);
 }
 
@@ -120,7 +123,7 @@ static pc__resident *make(const pc__source *s)
     pc__resident *r = pc__calloc(1, sizeof *r);
     if (!r)
         return NULL;
-    *r = (pc__resident){.epoch = -1, .at = -1};
+    r->epoch = -1;
     if (make_tensors(r, s) && send(r, s) == PC_OK)
         return r;
     pc__resident_free(r);
@@ -204,24 +207,27 @@ static pc_status batch(pc__resident *r, const pc__source *s, int64_t at, pc_tens
 
 pc_status pc__resident_make(pc__resident *r, const pc__source *s, int64_t first, pc_tensor *x, pc_tensor *y)
 {
-    r->at = first + x->shape[0];
     return batch(r, s, first, x, y);
 }
 
-pc_status pc__resident_record(pc__resident *r, const pc__source *s, pc_tensor *x, pc_tensor *y)
+static bool has_side(pc__resident *r, pc_device device)
 {
-    return batch(r, s, -1, x, y);
+    if (!r->side)
+        r->side = pc_stream_new(device);
+    if (r->side && !r->fork)
+        r->fork = pc_event_new(device);
+    return r->fork;
 }
 
-pc_status pc__resident_place(pc__resident *r, int64_t first, int64_t then)
+pc_status pc__resident_record(pc__resident *r, const pc__source *s, pc_stream *stream, pc_tensor *x, pc_tensor *y)
 {
-    PC__TRY(r->at == first ? PC_OK : pc_fill(r->on.place, (double)first));
-    r->at = then;
-    return PC_OK;
-}
-
-void pc__resident_lose(pc__resident *r)
-{
-    if (r)
-        r->at = -1;
+    if (!has_side(r, s->device))
+        return pc_error_last()->status;
+    PC__TRY(pc_event_record(r->fork, stream));
+    PC__TRY(pc_event_wait(r->fork, r->side));
+    pc_status status = PC_OK;
+    PC_WITH_STREAM(r->side) {
+        status = batch(r, s, -1, x, y);
+    }
+    return status;
 }

@@ -6,6 +6,8 @@
 
 #include "data/batch.h"
 
+#include <paracord/stream.h>
+
 /* The source's pictures on their way to its device; NULL where they do not go there. Either way `why` is the reason.
  * On failure neither. */
 pc_status pc__resident_new(const pc__source *source, pc_residence wanted, char *why, size_t n,
@@ -23,13 +25,9 @@ pc_status pc__resident_room(const pc__source *source, int64_t n, pc_tensor **x, 
 pc_status pc__resident_make(pc__resident *resident, const pc__source *source, int64_t first, pc_tensor *x,
                             pc_tensor *y);
 
-/* The same in a recording: its launches make one batch after the other, from the place on that the device is at. */
-pc_status pc__resident_record(pc__resident *resident, const pc__source *source, pc_tensor *x, pc_tensor *y);
-
-/* The device is at place `first`, or is told so; whatever is queued next will leave it at `then`. */
-pc_status pc__resident_place(pc__resident *resident, int64_t first, int64_t then);
-
-/* Nobody knows any more which place the device is at. */
-void pc__resident_lose(pc__resident *resident);
+/* The same in a recording: each launch makes the batch behind the one that was made last, if that is a whole one.
+ * Nothing that is recorded on `stream` is waited for, nor waits, but for what uses the same x and y. */
+pc_status pc__resident_record(pc__resident *resident, const pc__source *source, pc_stream *stream, pc_tensor *x,
+                              pc_tensor *y);
 
 #endif

@@ -79,7 +79,7 @@ static pc_status more_room(pc_graph *graph)
     return PC_OK;
 }
 
-pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write)
+static pc_status note(pc_stream *stream, pc__storage *storage, bool write, bool made)
 {
     pc_graph *graph = stream->recording;
     if (!graph)
@@ -92,13 +92,48 @@ pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write)
         graph->use_count++;
     }
     use->write |= write;
+    use->made |= made;
     return PC_OK;
 }
 
-bool pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
+pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write)
+{
+    return note(stream, storage, write, false);
+}
+
+pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage)
+{
+    return note(stream, storage, false, true);
+}
+
+static bool holds(const pc_graph *graph, const pc__storage *storage)
+{
+    return graph && graph->use_count && graph->uses[place_of(graph->uses, graph->use_room, storage)].storage;
+}
+
+int pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
 {
     const pc_graph *graph = stream->recording;
-    return graph && graph->use_count && graph->uses[place_of(graph->uses, graph->use_room, storage)].storage;
+    return graph ? holds(graph, storage) + holds(graph->lender, storage) : 0;
+}
+
+void pc__graph_borrow(pc_stream *stream, const pc_graph *lender)
+{
+    pc_graph *graph = stream->recording;
+    graph->lender = lender;
+}
+
+pc__storage *pc__graph_lent(const pc_stream *stream, size_t bytes)
+{
+    const pc_graph *graph = stream->recording, *lender = graph ? graph->lender : NULL;
+    for (int i = 0; lender && i < lender->use_room; i++) {
+        const pc__graph_use *use = &lender->uses[i];
+        if (use->storage && use->made && use->storage->bytes == bytes && atomic_load(&use->storage->references) == 1) {
+            pc__storage_retain(use->storage);
+            return use->storage;
+        }
+    }
+    return NULL;
 }
 
 uint64_t pc__graph_number(const pc_stream *stream)
@@ -152,6 +187,7 @@ static void release_streams(pc_graph *graph)
 {
     graph->stream->recording = NULL;
     graph->stream = NULL;
+    graph->lender = NULL;
     for (int i = 0; i < graph->other_count; i++) {
         graph->others[i]->recording = NULL;
         pc__stream_let_go(graph->others[i]);
@@ -187,6 +223,7 @@ void pc__graph_abandon(pc_stream *stream)
     pc_graph *graph = stream->recording;
     if (!graph)
         return;
+    (void)gather(graph);
     (void)graph->backend->graph_end(graph, graph->stream);
     release_streams(graph);
     pc_graph_free(graph);

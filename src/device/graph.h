@@ -7,6 +7,7 @@
 typedef struct pc__graph_use {
     pc__storage *storage; /* one reference */
     bool write;
+    bool made; /* while it was recorded: no launch finds anything in it */
 } pc__graph_use;
 
 struct pc_graph {
@@ -20,6 +21,7 @@ struct pc_graph {
     int use_count, use_room;
     pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
+    const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
 };
 
 /* PC_OK when the stream is not being recorded; otherwise PC_ERR_STATE: `who` needs `what` ("waiting", "data on the
@@ -32,8 +34,19 @@ pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, 
 /* Work that is being recorded on `stream` uses the storage: the graph keeps it. */
 pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write);
 
-/* Work that was recorded on `stream` uses the storage: one of its references is the recording's. */
-bool pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
+/* So many references of the storage are those of recordings: of the one on `stream`, which uses it, and its lender. */
+int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
+
+/* The recording that was begun on `stream` takes, before new memory, what was made for `lender` (NULL: nobody) and only
+ * that still holds: launches of the two share what neither leaves there for anybody. The lender lives until the end of
+ * the recording. */
+void pc__graph_borrow(pc_stream *stream, const pc_graph *lender);
+
+/* A storage of `bytes` that is lent so, with a reference for the caller; NULL: there is none. */
+pc__storage *pc__graph_lent(const pc_stream *stream, size_t bytes);
+
+/* The storage is given out on `stream`: where that is recorded, for its recording. */
+pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage);
 
 /* The recording that the stream is part of; 0: none. */
 uint64_t pc__graph_number(const pc_stream *stream);

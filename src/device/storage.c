@@ -3,13 +3,11 @@
 
 #include "device/cache.h"
 #include "device/check.h"
+#include "device/graph.h"
 #include "device/order.h"
 
-static pc__storage *start(pc__storage *storage, size_t bytes)
+static pc__storage *start_anew(pc__storage *storage, size_t bytes)
 {
-    if (!storage)
-        return NULL;
-    atomic_store_explicit(&storage->references, 1, memory_order_relaxed);
     atomic_store_explicit(&storage->version, 0, memory_order_relaxed);
     atomic_store_explicit(&storage->exposed, false, memory_order_relaxed);
     atomic_store_explicit(&storage->mapped, 0, memory_order_relaxed);
@@ -21,9 +19,23 @@ static pc__storage *start(pc__storage *storage, size_t bytes)
     return storage;
 }
 
+static pc__storage *start(pc__storage *storage, size_t bytes)
+{
+    if (!storage)
+        return NULL;
+    atomic_store_explicit(&storage->references, 1, memory_order_relaxed);
+    return start_anew(storage, bytes);
+}
+
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 {
-    return start(pc__cache_take(stream, bytes, maker), bytes);
+    pc__storage *lent = pc__graph_lent(stream, bytes);
+    pc__storage *s = lent ? start_anew(lent, bytes) : start(pc__cache_take(stream, bytes, maker), bytes);
+    if (s && pc__graph_makes(stream, s) != PC_OK) {
+        pc__storage_drop(s);
+        return NULL;
+    }
+    return s;
 }
 
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker)

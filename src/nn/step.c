@@ -1,27 +1,31 @@
 /* step.c: a training step as one recording. Attributes of recorded calls never change, so the number of the
  * optimiser's step is counted on the device; the host's own count follows the launches. */
-#include "nn/optimizer.h"
+#include "nn/step.h"
 
 #include "device/graph.h"
+#include "nn/optimizer.h"
 #include "ops/random.h"
 
 #include <paracord/autograd.h>
 #include <paracord/random.h>
-#include <paracord/step.h>
+
+typedef struct recording {
+    pc_graph *graph; /* NULL: not yet */
+    int raises;      /* optimiser's steps in it */
+    bool guarded;    /* of which the device may leave some out */
+    double lr;
+    uint64_t seed; /* of its draws */
+    int64_t draws; /* so many */
+} recording;
 
 struct pc_step {
     pc_step_fn function;
     void *user;
     pc_optimizer *optimizer;
     bool warm; /* the function was called once: what the first use of anything makes is there */
-    pc_graph *graph;
-    int raises;      /* optimiser's steps in it */
-    bool guarded;    /* of which the device may leave some out */
-    double lr;       /* of it */
+    recording turn[PC__STEP_TURNS];
     pc_tensor *base; /* int64 [1]: the generator's step where the next launch begins */
     int64_t drawn;   /* what it has when all that is queued is done; -1: nobody knows */
-    uint64_t seed;   /* of the recording's draws */
-    int64_t draws;   /* so many */
     char why[PC_MESSAGE_MAX];
 };
 
@@ -41,7 +45,8 @@ void pc_step_free(pc_step *step)
 {
     if (!step)
         return;
-    pc_graph_free(step->graph);
+    for (int i = 0; i < PC__STEP_TURNS; i++)
+        pc_graph_free(step->turn[i].graph);
     pc_tensor_free(step->base);
     pc__free(step);
 }
@@ -70,7 +75,7 @@ static pc_status set_numbers(pc_step *s)
 }
 
 /* The function's work, with the numbers raised that change from launch to launch. */
-static pc_status record_all(pc_step *s)
+static pc_status record_all(pc_step *s, recording *r)
 {
     pc_generator before = pc_generator_get();
     pc__optimizer_record(s->optimizer);
@@ -83,19 +88,29 @@ static pc_status record_all(pc_step *s)
     if (after.seed != before.seed || after.step - before.step != known || before.step >> 52)
         return pc__fail(PC_ERR_STATE, "pc_step: the step draws random numbers other than for dropout, and a recording "
                                       "would repeat them");
-    s->seed = before.seed;
-    s->draws = (int64_t)known;
+    r->seed = before.seed;
+    r->draws = (int64_t)known;
     return known ? pc_saxpy(s->base, (double)known, s->optimizer->one) : PC_OK;
 }
 
+/* A recording of another turn: what one launch leaves for nobody, the other may use. */
+static const pc_graph *other_graph(const pc_step *s, const recording *r)
+{
+    for (int i = 0; i < PC__STEP_TURNS; i++)
+        if (&s->turn[i] != r && s->turn[i].graph)
+            return s->turn[i].graph;
+    return NULL;
+}
+
 /* What the function queues on the stream; NULL and the error. Nothing is drawn yet. */
-static pc_graph *record(pc_step *s, pc_stream *stream)
+static pc_graph *record(pc_step *s, recording *r, pc_stream *stream)
 {
     pc_optimizer *o = s->optimizer;
     pc_generator before = pc_generator_get();
     if (pc_graph_begin(stream) != PC_OK)
         return NULL;
-    pc_status status = record_all(s);
+    pc__graph_borrow(stream, other_graph(s, r));
+    pc_status status = record_all(s, r);
     pc_graph *graph = pc_graph_end(stream);
     pc_generator_set(before);
     if (status == PC_OK && graph)
@@ -114,38 +129,38 @@ static void give_up(pc_step *s)
 }
 
 /* Failures of work that was queued before are told by waiting, so that what fails in recording is about recording. */
-static pc_status make_graph(pc_step *s)
+static pc_status make_graph(pc_step *s, recording *r)
 {
     pc_optimizer *o = s->optimizer;
     pc_stream *stream = pc_stream_current(pc_tensor_device(o->parameters[0]));
     PC__TRY(set_numbers(s));
     PC__TRY(stream ? pc_stream_synchronize(stream) : PC_ERR_DEVICE);
     pc_error before = pc__error_take();
-    s->graph = record(s, stream);
-    s->raises = o->raises;
-    s->guarded = o->guarded;
-    s->lr = o->settings.lr;
-    if (!s->graph)
+    r->graph = record(s, r, stream);
+    r->raises = o->raises;
+    r->guarded = o->guarded;
+    r->lr = o->settings.lr;
+    if (!r->graph)
         give_up(s);
     if (before.status != PC_OK)
         (void)pc__error_put(&before);
     return PC_OK;
 }
 
-static pc_status launch(pc_step *s)
+static pc_status launch(pc_step *s, const recording *r)
 {
     pc_optimizer *o = s->optimizer;
     PC__TRY(set_numbers(s));
-    pc_status status = pc_graph_launch(s->graph, NULL);
+    pc_status status = pc_graph_launch(r->graph, NULL);
     if (status != PC_OK) {
         o->counted = s->drawn = -1;
         return status;
     }
-    o->settings.step += s->raises;
-    o->counted += s->raises;
-    o->guarded |= s->guarded;
-    s->drawn += s->draws;
-    pc_generator_set((pc_generator){s->seed, (uint64_t)s->drawn});
+    o->settings.step += r->raises;
+    o->counted += r->raises;
+    o->guarded |= r->guarded;
+    s->drawn += r->draws;
+    pc_generator_set((pc_generator){r->seed, (uint64_t)s->drawn});
     for (int i = 0; i < o->count; i++)
         atomic_fetch_add_explicit(&o->parameters[i]->storage->version, 1, memory_order_relaxed);
     return PC_OK;
@@ -155,16 +170,22 @@ pc_status pc_step_run(pc_step *step)
 {
     if (!step)
         return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_step_run: the step is NULL");
+    return pc__step_run(step, 0);
+}
+
+pc_status pc__step_run(pc_step *step, int turn)
+{
+    recording *r = &step->turn[turn];
     if (!step->warm || step->why[0] || has_gradients(step->optimizer)) {
         step->warm = true;
         return step->function(step->user);
     }
-    bool changed = step->lr != step->optimizer->settings.lr || step->seed != pc_generator_get().seed;
-    if (step->graph && changed) {
-        pc_graph_free(step->graph);
-        step->graph = NULL;
+    bool changed = r->lr != step->optimizer->settings.lr || r->seed != pc_generator_get().seed;
+    if (r->graph && changed) {
+        pc_graph_free(r->graph);
+        r->graph = NULL;
     }
-    if (!step->graph)
-        PC__TRY(make_graph(step));
-    return step->graph ? launch(step) : step->function(step->user);
+    if (!r->graph)
+        PC__TRY(make_graph(step, r));
+    return r->graph ? launch(step, r) : step->function(step->user);
 }

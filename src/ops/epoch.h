@@ -17,7 +17,8 @@ typedef struct pc__epoch_attributes {
 pc_status pc__epoch(pc_tensor *order, pc_tensor *keys, pc_tensor *table, const pc__epoch_attributes *attributes);
 
 /* `at`: the batch's first place in the order, and `place` is set behind the batch; negative: what `place` has when the
- * kernel runs, and it is raised: each launch of a recording makes the next batch. */
+ * kernel runs, and it is raised: each launch of a recording makes the next batch. Where the rest of the order is no
+ * whole batch any more such a launch does nothing. */
 typedef struct pc__epoch_batch_attributes {
     pc__augment_attributes augment;
     int64_t at;
@@ -32,8 +33,8 @@ typedef struct pc__epoch_tensors {
 } pc__epoch_tensors;
 
 /* Pictures, augmented, to x: float32 [n, channels, height, width] in channels-last memory; labels to y: [n] or [n, 1]
- * of the labels' dtype. A batch that reaches beyond the order, or an order beyond the pictures: PC_ERR_RANGE, from
- * devices that work later at the next wait. */
+ * of the labels' dtype. A batch said by the host that reaches beyond the order, or an order beyond the pictures:
+ * PC_ERR_RANGE, from devices that work later at the next wait. */
 pc_status pc__epoch_batch(const pc__epoch_tensors *from, pc_tensor *x, pc_tensor *y,
                           const pc__epoch_batch_attributes *attributes);
 

@@ -5,6 +5,7 @@
 #include "data/gather.h"
 #include "device/trace.h"
 #include "nn/optimizer.h"
+#include "nn/step.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -39,26 +40,32 @@ static pc_status learn(void *context)
 {
     const pc__learning *l = context;
     static const pc_dtype products[] = {[PC_MIXED_NONE] = PC_F32, [PC_MIXED_BF16] = PC_BF16, [PC_MIXED_F16] = PC_F16};
-    pc_status status = l->gathers ? pc__loader_gather(l->fit->train, l->x, l->y) : PC_OK;
+    pc_status status = l->next.x ? pc__loader_gather_next(l->fit->train, l->next.x, l->next.y) : PC_OK;
     PC__TRY(status);
     PC_SCOPE {
         pc_tensor *logits = NULL, *loss = NULL;
         PC_AUTOCAST(products[l->fit->mixed]) {
-            logits = pc_forward(l->fit->net, l->x);
-            loss = pc__batch_loss(logits, l->y);
+            logits = pc_forward(l->fit->net, l->now.x);
+            loss = pc__batch_loss(logits, l->now.y);
         }
         status = loss ? descend(l->fit, loss) : pc_error_last()->status;
         if (status == PC_OK)
-            status = pc__tally_add(&l->fit->tally, logits, l->y, loss);
+            status = pc__tally_add(&l->fit->tally, logits, l->now.y, loss);
     }
     return status;
 }
 
-static void drop(pc__learning *l)
+static void drop(pc__pair *p)
 {
-    pc_tensor_free(l->x);
-    pc_tensor_free(l->y);
-    l->x = l->y = NULL;
+    pc_tensor_free(p->x);
+    pc_tensor_free(p->y);
+    *p = (pc__pair){NULL, NULL};
+}
+
+static pc_status room(const pc__fit *fit, int64_t n, pc__pair *p)
+{
+    drop(p);
+    return pc__loader_room(fit->train, n, &p->x, &p->y);
 }
 
 /* Whether the batch is a whole one, that a recorded step can take; the last one of several may be short. */
@@ -66,8 +73,8 @@ static bool suits_recording(const pc__fit *fit, const pc_batch *batch)
 {
     if (fit->tally.immediate || pc_step_why(fit->step))
         return false;
-    if (fit->fixed.x)
-        return batch->n == pc_tensor_size(fit->fixed.x, 0);
+    if (fit->fixed.now.x)
+        return batch->n == pc_tensor_size(fit->fixed.now.x, 0);
     return batch->first == 0 || batch->first + batch->n < pc_loader_count(fit->train);
 }
 
@@ -81,31 +88,49 @@ static pc_status fix(pc_tensor **fixed, pc_tensor *t)
     return *fixed ? PC_OK : pc_error_last()->status;
 }
 
+/* The batch that was passed last, of n, is in the pair `now`. */
+static pc_status have(pc__fit *fit, int64_t n)
+{
+    pc__learning *l = &fit->fixed;
+    if (!l->now.y || !l->next.y) {
+        PC__TRY(room(fit, n, &l->now));
+        PC__TRY(room(fit, n, &l->next));
+    }
+    if (!fit->ahead)
+        return pc__loader_gather(fit->train, l->now.x, l->now.y);
+    const pc__pair read = l->now;
+    l->now = l->next;
+    l->next = read;
+    fit->turn = (fit->turn + 1) % PC__STEP_TURNS;
+    return PC_OK;
+}
+
 static pc_status learn_whole(pc__fit *fit, const pc_batch *batch)
 {
     pc__learning *l = &fit->fixed;
     l->fit = fit;
-    l->gathers = !batch->x;
-    if (!l->gathers) {
-        PC__TRY(fix(&l->x, batch->x));
-        PC__TRY(fix(&l->y, batch->y));
-    } else if (!l->y) {
-        drop(l);
-        PC__TRY(pc__loader_room(fit->train, batch->n, &l->x, &l->y));
+    if (!batch->x) {
+        PC__TRY(have(fit, batch->n));
+        fit->ahead = pc__loader_has_next(fit->train);
+    } else {
+        PC__TRY(fix(&l->now.x, batch->x));
+        PC__TRY(fix(&l->now.y, batch->y));
     }
     fit->step = fit->step ? fit->step : pc_step_new(learn, l, fit->optimizer);
-    return fit->step ? pc_step_run(fit->step) : pc_error_last()->status;
+    return fit->step ? pc__step_run(fit->step, fit->turn) : pc_error_last()->status;
 }
 
 static pc_status learn_part(pc__fit *fit, const pc_batch *batch)
 {
-    pc__learning l = {.fit = fit, .x = batch->x, .y = batch->y, .gathers = !batch->x};
-    if (!l.gathers)
+    pc__learning l = {.fit = fit, .now = {batch->x, batch->y}};
+    if (batch->x)
         return learn(&l);
-    pc_status status = pc__loader_room(fit->train, batch->n, &l.x, &l.y);
+    pc_status status = room(fit, batch->n, &l.now);
+    if (status == PC_OK)
+        status = pc__loader_gather(fit->train, l.now.x, l.now.y);
     if (status == PC_OK)
         status = learn(&l);
-    drop(&l);
+    drop(&l.now);
     return status;
 }
 
@@ -118,7 +143,8 @@ static pc_status step(pc__fit *fit, const pc_batch *batch)
 static void end_steps(pc__fit *fit)
 {
     pc_step_free(fit->step);
-    drop(&fit->fixed);
+    drop(&fit->fixed.now);
+    drop(&fit->fixed.next);
     fit->step = NULL;
 }
 
@@ -162,6 +188,7 @@ static pc_status run_epoch(pc__fit *fit)
 {
     bool resident = pc_loader_resident(fit->train, NULL, 0);
     PC__TRY(pc_loader_seek(fit->train, fit->at.epoch, fit->at.batch));
+    fit->ahead = false;
     PC__TRY(pc__tally_begin(&fit->tally, pc__loader_device(fit->train)));
     pc_batch batch;
     double start = pc__seconds_now();

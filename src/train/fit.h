@@ -17,11 +17,14 @@ typedef struct pc__standing {
     double seconds;  /* of that epoch so far */
 } pc__standing;
 
-/* What a step reads. */
+typedef struct pc__pair {
+    pc_tensor *x, *y;
+} pc__pair;
+
+/* What a step reads, and, unless these are NULL, where it makes the next batch meanwhile (data/gather.h). */
 typedef struct pc__learning {
     struct pc__fit *fit;
-    pc_tensor *x, *y;
-    bool gathers; /* the step fills x and y itself (data/gather.h) */
+    pc__pair now, next;
 } pc__learning;
 
 typedef struct pc__fit {
@@ -39,11 +42,14 @@ typedef struct pc__fit {
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
 
-    /* While it runs. On a device that works later the recorded step reads whole batches from `fixed`, its own, where it
-     * gathers them itself if the pictures are on the device, and where they are copied to otherwise. */
+    /* While it runs. On a device that works later the recorded step reads whole batches from `fixed`, its own. Where
+     * the pictures are on the device, steps take turns with two pairs: each makes the next one's batch, but for an
+     * epoch's first. Otherwise batches are copied to one pair. */
     pc__tally tally;
     pc_step *step;      /* NULL: not yet, or not on this device */
     pc__learning fixed; /* of the step */
+    int turn;           /* of the pair `now` */
+    bool ahead;         /* `next` has, or will have, the batch behind the one that was passed last */
 } pc__fit;
 
 /* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host

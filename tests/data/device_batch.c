@@ -372,6 +372,60 @@ static void passed_batches_are_the_same(void **state)
     assert_nothing_left();
 }
 
+/* In place of what is queued there. */
+static void record_next(pc_loader *loader, pc_tensor *x, pc_tensor *y, pc_graph **graph)
+{
+    assert_ok(pc_graph_begin(pc_stream_current(sim)));
+    assert_ok(pc__loader_gather_next(loader, x, y));
+    *graph = pc_graph_end(pc_stream_current(sim));
+    assert_not_null_ok(*graph);
+}
+
+/* Batches made ahead, by plain calls and by launches of one recording, from any batch on: as far as they are whole. */
+static void next_batches_are_the_same(void **state)
+{
+    (void)state;
+    const contents *want = expected();
+    contents got;
+    pc_loader *loader = open_on(sim, 0);
+    assert_not_null_ok(loader);
+    pc_tensor *x, *y, *next_x, *next_y;
+    pc_graph *graph = NULL;
+    assert_ok(pc__loader_room(loader, BATCH, &x, &y));
+    assert_ok(pc__loader_room(loader, BATCH, &next_x, &next_y));
+    for (int from = 0; from < 2 * BATCHES; from++) {
+        assert_ok(pc_loader_seek(loader, from / BATCHES, from % BATCHES));
+        pc_batch batch;
+        bool there = false;
+        for (int i = from; i < 2 * BATCHES; i++) {
+            while (!pc__loader_pass(loader, &batch))
+                assert_false(pc_failed());
+            if (batch.n < BATCH)
+                continue;
+            if (!there)
+                assert_ok(pc__loader_gather(loader, x, y));
+            there = pc__loader_has_next(loader);
+            assert_int_equal(there, i % BATCHES < BATCHES - 2); /* the last one is short */
+            if (!graph)
+                record_next(loader, next_x, next_y, &graph);
+            assert_ok(pc_fill(next_x, -1));
+            assert_ok((i + from) % 3 ? pc_graph_launch(graph, NULL) : pc__loader_gather_next(loader, next_x, next_y));
+            batch = (pc_batch){.x = next_x, .y = next_y, .n = BATCH, .sample = want[i].samples};
+            assert_ok(read_batch(&batch, &got));
+            if (there)
+                assert_memory_equal(got.pixels, want[i + 1].pixels, sizeof got.pixels);
+            else
+                assert_true(got.pixels[0] == -1);
+        }
+    }
+    pc_tensor *const all[] = {x, y, next_x, next_y};
+    for (int i = 0; i < 4; i++)
+        pc_tensor_free(all[i]);
+    pc_graph_free(graph);
+    pc_loader_free(loader);
+    assert_nothing_left();
+}
+
 static void three_classes_have_whole_numbers(void **state)
 {
     (void)state;
@@ -410,6 +464,7 @@ int main(void)
         ON_THE_DEVICE(device_memory_may_run_out),        ON_THE_HOST(device_memory_may_run_out),
         ON_THE_DEVICE(three_classes_have_whole_numbers), ON_THE_HOST(three_classes_have_whole_numbers),
         cmocka_unit_test(pictures_live_where_they_fit),  ON_THE_DEVICE(passed_batches_are_the_same),
+        ON_THE_DEVICE(next_batches_are_the_same),
     };
     return cmocka_run_group_tests_name("data.device_batch", tests, set_up, tear_down);
 }

@@ -1,35 +1,25 @@
-/* runtime.cpp: the CUDA runtime of a device that does everything when it is told: streams, events, graphs, as
- * far as the plug-in calls them. A stream that is captured keeps its work; a graph is that list. */
+/* runtime.cpp: the CUDA runtime of a device that does everything when it is told: streams, events, as far as the
+ * plug-in calls them. Work of a stream that is captured goes into a graph (graph.h). */
 #include "device.h"
+#include "graph.h"
 #include "language.h"
 
 #include <ctime>
-#include <vector>
 
-using work = std::function<void()>;
-
-struct CUgraph_st {
-    std::vector<work> works;
-};
-struct CUgraphExec_st {
-    std::vector<work> works;
-};
-struct CUstream_st {
-    cudaGraph_t capture = nullptr;
-};
 struct CUevent_st {
     double at = 0;
+    emulator::capture capture; /* that it was recorded in, and behind what */
 };
 
 namespace
 {
 
-cudaError_t submit(cudaStream_t queue, work w)
+cudaError_t submit(cudaStream_t queue, std::function<void()> work)
 {
-    if (queue && queue->capture)
-        queue->capture->works.push_back(std::move(w));
+    if (queue && queue->capture.graph)
+        emulator::capture_work(queue->capture, std::move(work));
     else
-        w();
+        work();
     return cudaSuccess;
 }
 
@@ -68,6 +58,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *queue, unsigned, int)
 }
 cudaError_t cudaStreamDestroy(cudaStream_t queue)
 {
+    emulator::capture_forgets(queue);
     delete queue;
     return cudaSuccess;
 }
@@ -75,9 +66,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
     return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+cudaError_t cudaStreamWaitEvent(cudaStream_t queue, cudaEvent_t event, unsigned)
 {
-    return cudaSuccess;
+    return emulator::told(emulator::capture_waits(queue, event->capture));
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t queue)
 {
@@ -112,9 +103,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
     delete event;
     return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t queue)
 {
     event->at = now();
+    event->capture = queue->capture;
     return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t)
@@ -128,45 +120,6 @@ cudaError_t cudaEventQuery(cudaEvent_t)
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
 {
     *milliseconds = static_cast<float>(to->at - from->at);
-    return cudaSuccess;
-}
-
-/* Graphs. */
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t queue, cudaStreamCaptureMode)
-{
-    queue->capture = new CUgraph_st;
-    return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t queue, cudaGraph_t *graph)
-{
-    *graph = queue->capture;
-    queue->capture = nullptr;
-    return cudaSuccess;
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long)
-{
-    *made = new CUgraphExec_st{graph->works};
-    return cudaSuccess;
-}
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
-{
-    return cudaSuccess;
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t queue)
-{
-    for (const work &w : graph->works)
-        submit(queue, w);
-    return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    delete graph;
-    return cudaSuccess;
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
-{
-    delete graph;
     return cudaSuccess;
 }
 }

@@ -241,6 +241,14 @@ static void launches_of_a_recording_go_on(void **state)
             assert_ok(pc_graph_launch(graph, NULL));
             assert_is_batch(&s, &everything, first, BATCH);
         }
+        for (int i = 0; i < 3; i++) { /* the rest is no whole batch */
+            assert_ok(pc_graph_launch(graph, NULL));
+            assert_true(pc_item(s.on.place) == TOTAL / BATCH * BATCH);
+            assert_is_batch(&s, &everything, (TOTAL / BATCH - 1) * BATCH, BATCH);
+        }
+        assert_ok(pc_fill(s.on.place, 1));
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_is_batch(&s, &everything, 1, BATCH);
         pc_graph_free(graph);
     }
     assert_no_leak();

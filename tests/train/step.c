@@ -1,11 +1,10 @@
 /* A recorded training step leaves the bits that plain steps leave: with short batches between, a changed learning
- * rate, and from a checkpoint; where a recording is refused, plain calls do. */
+ * rate, and in turns; where a recording is refused, plain calls do. */
 #include "faults.h"
-#include "folder.h"
+#include "same.h"
 
 #include "device.h"
-#include "nn/optimizer.h"
-#include "train/checkpoint.h"
+#include "nn/step.h"
 
 #include <paracord.h>
 
@@ -14,7 +13,8 @@ enum { FEATURES = 6, CLASSES = 3, BATCH = 4, SHORT = 2 };
 typedef struct job {
     pc_module *net;
     pc_optimizer *optimizer;
-    pc_tensor *x, *labels, *loss; /* what a whole step works with */
+    pc_tensor *x[PC__STEP_TURNS], *labels[PC__STEP_TURNS], *loss; /* what a whole step works with */
+    int turn, turns;
     int calls;
     bool reads; /* look at the loss, in the middle */
     bool noise; /* random numbers beside dropout */
@@ -44,7 +44,7 @@ static pc_status learn_from(job *j, pc_tensor *x, pc_tensor *labels)
 static pc_status learn(void *context)
 {
     job *j = context;
-    return learn_from(j, j->x, j->labels);
+    return learn_from(j, j->x[j->turn], j->labels[j->turn]);
 }
 
 static pc_tensor *pictures(int seed, int64_t n)
@@ -66,7 +66,7 @@ static pc_tensor *classes(int seed, int64_t n)
 static bool begin(job *j, bool adam, bool dropout)
 {
     pc_seed(5);
-    *j = (job){.calls = 0};
+    *j = (job){.turns = 1};
     j->net = dropout
                  ? pc_sequential(pc_linear(FEATURES, 5, .activation = PC_TANH), pc_dropout(0.3), pc_linear(5, CLASSES))
                  : pc_sequential(pc_linear(FEATURES, 5, .activation = PC_TANH), pc_linear(5, CLASSES));
@@ -74,17 +74,21 @@ static bool begin(job *j, bool adam, bool dropout)
         return false;
     j->optimizer = adam ? pc_adam(j->net, .lr = 1e-2) : pc_sgd(j->net, .lr = 0.05, .momentum = 0.9, .nesterov = true);
     PC_SCOPE {
-        j->x = pc_tensor_retain(pictures(0, BATCH));
-        j->labels = pc_tensor_retain(classes(0, BATCH));
+        for (int i = 0; i < PC__STEP_TURNS; i++) {
+            j->x[i] = pc_tensor_retain(pictures(0, BATCH));
+            j->labels[i] = pc_tensor_retain(classes(0, BATCH));
+        }
         j->loss = pc_tensor_retain(pc_zeros(PC_SHAPE_SCALAR, PC_F32, test_device()));
     }
-    return j->optimizer && j->x && j->labels && j->loss;
+    return j->optimizer && j->x[1] && j->labels[1] && j->loss;
 }
 
 static void end(job *j)
 {
-    pc_tensor_free(j->x);
-    pc_tensor_free(j->labels);
+    for (int i = 0; i < PC__STEP_TURNS; i++) {
+        pc_tensor_free(j->x[i]);
+        pc_tensor_free(j->labels[i]);
+    }
     pc_tensor_free(j->loss);
     pc_optimizer_free(j->optimizer);
     pc_module_free(j->net);
@@ -97,42 +101,24 @@ static pc_status one(job *j, pc_step *step, int i)
         if (i % 5 == 4) {
             status = learn_from(j, pictures(i, SHORT), classes(i, SHORT));
         } else {
-            status = pc_copy(j->x, pictures(i, BATCH));
+            j->turn = i % j->turns;
+            status = pc_copy(j->x[j->turn], pictures(i, BATCH));
             if (status == PC_OK)
-                status = pc_copy(j->labels, classes(i, BATCH));
+                status = pc_copy(j->labels[j->turn], classes(i, BATCH));
             if (status == PC_OK)
-                status = step ? pc_step_run(step) : learn(j);
+                status = step ? pc__step_run(step, j->turn) : learn(j);
         }
     }
     return status;
 }
 
-static void assert_same_bits(const pc_tensor *a, const pc_tensor *b)
-{
-    float x[4096], y[4096];
-    size_t n = (size_t)pc_tensor_count(a) * sizeof *x;
-    assert_true(n <= sizeof x);
-    assert_ok(pc_read(a, x, n));
-    assert_ok(pc_read(b, y, n));
-    assert_memory_equal(x, y, n);
-}
-
-static void assert_same(const pc_optimizer *p, const pc_optimizer *q)
-{
-    assert_int_equal(p->count, q->count);
-    for (int i = 0; i < p->count; i++)
-        assert_same_bits(p->parameters[i], q->parameters[i]);
-    for (int i = 0; i < p->count * p->slots; i++)
-        assert_same_bits(p->state[i], q->state[i]);
-    assert_int_equal(p->settings.step, q->settings.step);
-}
-
-static void compare(bool adam, bool dropout, bool noise, const char *why)
+static void compare(bool adam, bool dropout, bool noise, int turns, const char *why)
 {
     job plain, recorded;
     pc_generator generator = {3, 0};
     assert_true(begin(&plain, adam, dropout) && begin(&recorded, adam, dropout));
     plain.noise = recorded.noise = noise;
+    recorded.turns = turns;
     pc_step *step = pc_step_new(learn, &recorded, recorded.optimizer);
     assert_not_null_ok(step);
     for (int i = 0; i < 23; i++) {
@@ -156,7 +142,7 @@ static void compare(bool adam, bool dropout, bool noise, const char *why)
     else
         assert_null(pc_step_why(step));
     assert_int_equal(plain.calls, 23);
-    assert_int_equal(recorded.calls, why ? 24 : 4 + 1 + 2); /* short, first, recorded */
+    assert_int_equal(recorded.calls, why ? 24 : 4 + 1 + 2 * turns); /* short, first, recorded */
     pc_step_free(step);
     end(&plain);
     end(&recorded);
@@ -166,16 +152,49 @@ static void the_bits_of_plain_steps(void **state)
 {
     (void)state;
     for (int dropout = 0; dropout < 2; dropout++) {
-        compare(true, dropout, false, NULL);
-        compare(false, dropout, false, NULL);
+        for (int turns = 1; turns <= PC__STEP_TURNS; turns++) {
+            compare(true, dropout, false, turns, NULL);
+            compare(false, dropout, false, turns, NULL);
+        }
     }
 }
 
 static void random_numbers_are_not_recorded(void **state)
 {
     (void)state;
-    compare(true, false, true, "random");
-    compare(true, true, true, "random");
+    for (int turns = 1; turns <= PC__STEP_TURNS; turns++) {
+        compare(true, false, true, turns, "random");
+        compare(true, true, true, turns, "random");
+    }
+}
+
+/* What a launch takes besides its recording, in operations of a simulated device: nothing, in turns or not. */
+static void turns_cost_nothing(void **state)
+{
+    (void)state;
+    enum { WARM = 4, LAUNCHES = 8 };
+    const pc_device device = test_device();
+    if (device.type != PC_SIM)
+        skip();
+    int64_t operations[PC__STEP_TURNS];
+    for (int turns = 1; turns <= PC__STEP_TURNS; turns++) {
+        job j;
+        assert_true(begin(&j, true, true));
+        j.turns = turns;
+        pc_step *step = pc_step_new(learn, &j, j.optimizer);
+        for (int i = 0; i < WARM + LAUNCHES; i++) {
+            assert_ok(pc_device_synchronize(device));
+            if (i == WARM)
+                operations[turns - 1] = pc_sim_operations(device);
+            j.turn = i % turns;
+            assert_ok(pc__step_run(step, j.turn));
+        }
+        assert_ok(pc_device_synchronize(device));
+        operations[turns - 1] = pc_sim_operations(device) - operations[turns - 1];
+        pc_step_free(step);
+        end(&j);
+    }
+    assert_int_equal(operations[0], operations[1]);
 }
 
 static void reading_is_not_recorded(void **state)
@@ -198,6 +217,28 @@ static void reading_is_not_recorded(void **state)
     end(&recorded);
 }
 
+/* What steps in turns keep for their launches, they keep once. */
+static void turns_share_memory(void **state)
+{
+    (void)state;
+    int64_t in_use[PC__STEP_TURNS];
+    for (int turns = 1; turns <= PC__STEP_TURNS; turns++) {
+        job j;
+        assert_true(begin(&j, true, true));
+        j.turns = turns;
+        pc_step *step = pc_step_new(learn, &j, j.optimizer);
+        for (int i = 0; i < 4; i++) {
+            j.turn = i % turns;
+            assert_ok(pc__step_run(step, j.turn));
+        }
+        assert_ok(pc_device_synchronize(test_device()));
+        in_use[turns - 1] = test_memory().in_use;
+        pc_step_free(step);
+        end(&j);
+    }
+    assert_int_equal(in_use[0], in_use[1]);
+}
+
 /* Gradients that wait to be added to are not overlooked. */
 static void gradients_add_up(void **state)
 {
@@ -209,7 +250,7 @@ static void gradients_add_up(void **state)
         PC_SCOPE {
             for (int k = 0; i % 2 && k < 2; k++) {
                 job *j = k ? &plain : &recorded;
-                assert_ok(pc_backward(pc_cross_entropy(pc_forward(j->net, j->x), j->labels)));
+                assert_ok(pc_backward(pc_cross_entropy(pc_forward(j->net, j->x[0]), j->labels[0])));
             }
         }
         assert_ok(one(&plain, NULL, i));
@@ -237,121 +278,6 @@ static void another_optimizer_is_not_recorded(void **state)
     assert_fails(pc_step_run(NULL), PC_ERR_ARGUMENT, "NULL");
     end(&j);
     end(&other);
-}
-
-/* --- pc_fit --- */
-
-enum { EPOCHS = 3, PER_CLASS = 7, SIZE = 10, BATCHES = 4, MOMENTS = EPOCHS * BATCHES };
-
-static test_path root;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = folder_in_memory();
-    put_classes(placed(root.s, "data/").s, (const char *[]){"cat", "dog"}, 2, PER_CLASS);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
-    return 0;
-}
-
-typedef struct training {
-    pc__fit fit;
-    const char *checkpoint;
-    int moment, save_at;
-    bool recorded; /* once, at least */
-} training;
-
-static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *result)
-{
-    training *t = context;
-    t->recorded |= fit->step && !pc_step_why(fit->step);
-    return !result && ++t->moment == t->save_at ? pc__checkpoint_save(t->checkpoint, fit, "") : PC_OK;
-}
-
-static void begin_training(training *t, bool adam)
-{
-    *t = (training){.fit = {.epochs = EPOCHS, .passed = passed, .context = t}};
-    pc_seed(7);
-    t->fit.train = pc_picture_folder(joined(root.s, "data").s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 3,
-                                     .flip = true, .device = test_device());
-    t->fit.net = on_device(pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                                         pc_dropout(0.2), pc_linear(64, 8, .activation = PC_RELU), pc_linear(8, 1)));
-    t->fit.optimizer = adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
-    assert_not_null_ok(t->fit.train);
-    assert_not_null_ok(t->fit.optimizer);
-    assert_int_equal(pc_loader_batches(t->fit.train), BATCHES);
-}
-
-static void end_training(training *t)
-{
-    pc_loader_free(t->fit.train);
-    pc_optimizer_free(t->fit.optimizer);
-    pc_module_free(t->fit.net);
-}
-
-static double train_plainly(training *t)
-{
-    double loss = 0;
-    pc_batch batch;
-    for (int64_t i = 0; i < MOMENTS; i++) {
-        assert_ok(pc_loader_seek(t->fit.train, i / BATCHES, i % BATCHES));
-        assert_true(pc_loader_next(t->fit.train, &batch));
-        PC_SCOPE {
-            pc_tensor *value = pc_bce_with_logits(pc_forward(t->fit.net, batch.x), batch.y);
-            assert_ok(pc_backward(value));
-            assert_ok(pc_optimizer_step(t->fit.optimizer));
-            loss = (i % BATCHES ? loss : 0) + pc_item(value) * (double)batch.n;
-        }
-    }
-    return loss / (2 * PER_CLASS);
-}
-
-/* Stopped after any batch too, and gone on from there. */
-static void fit_from_any_batch(bool adam)
-{
-    training plain, whole;
-    test_path path = joined(root.s, "checkpoint");
-    begin_training(&plain, adam);
-    begin_training(&whole, adam);
-    pc_seed(8);
-    double loss = train_plainly(&plain);
-    pc_seed(8);
-    assert_ok(pc__fit_run(&whole.fit));
-    assert_int_equal(whole.recorded, test_device().type != PC_CPU);
-    assert_same(plain.fit.optimizer, whole.fit.optimizer);
-    assert_true(whole.fit.last.loss == loss);
-    for (int moment = 1; moment <= MOMENTS; moment++) {
-        training first, second;
-        begin_training(&first, adam);
-        begin_training(&second, adam);
-        first.save_at = moment;
-        first.checkpoint = path.s;
-        pc_seed(8);
-        assert_ok(pc__fit_run(&first.fit));
-        pc_seed(99); /* the checkpoint brings the generator back */
-        assert_ok(pc__checkpoint_load(path.s, &second.fit, ""));
-        assert_ok(pc__fit_run(&second.fit));
-        assert_same(plain.fit.optimizer, second.fit.optimizer);
-        assert_true(second.fit.last.loss == loss);
-        end_training(&first);
-        end_training(&second);
-    }
-    end_training(&plain);
-    end_training(&whole);
-}
-
-static void fit_leaves_the_bits_of_plain_steps(void **state)
-{
-    (void)state;
-    fit_from_any_batch(true);
-    fit_from_any_batch(false);
 }
 
 /* --- what fails --- */
@@ -422,17 +348,25 @@ static void the_device_fails(void **state)
     assert_true(train_for_a_while("adam"));
 }
 
+static int tidy(void **state)
+{
+    (void)state;
+    assert_no_leak();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bits_of_plain_steps),
         cmocka_unit_test(random_numbers_are_not_recorded),
         cmocka_unit_test(reading_is_not_recorded),
+        cmocka_unit_test(turns_cost_nothing),
         cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(turns_share_memory),
         cmocka_unit_test(another_optimizer_is_not_recorded),
-        cmocka_unit_test(fit_leaves_the_bits_of_plain_steps),
         cmocka_unit_test(every_allocation_fails),
         cmocka_unit_test(the_device_fails),
     };
-    return cmocka_run_group_tests_name("train.step", tests, prepare, tidy);
+    return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }

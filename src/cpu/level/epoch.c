@@ -72,6 +72,8 @@ PC__KERNEL(epoch_batch)
                      .label_bytes = pc_dtype_size((pc_dtype)labels->dtype),
                      .x = pc__data(call->out[0]),
                      .y = pc__data(call->out[1])};
+    if (a->at < 0 && first > order->shape[0] - n)
+        return PC_OK;
     PC__TRY(check(&b, first, n, order->shape[0], pictures->shape[0]));
     *place = first + n;
     pc__parallel(pc__threads(pc_tensor_count(call->out[0]) * WORK), n, one_picture, (void *)&b);
