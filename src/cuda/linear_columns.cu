@@ -15,12 +15,8 @@
 namespace
 {
 
-constexpr int THREADS = 256, ROWS = 32, OUTPUTS = 128, PAD = 8;
-
-template <int COLUMNS> constexpr size_t shared_bytes()
-{
-    return sizeof(float) * (ROWS * (OUTPUTS + PAD) + (ROWS + OUTPUTS) * (COLUMNS + PAD));
-}
+constexpr int THREADS = 256, ROWS = 32, OUTPUTS = 128, COLUMNS = 32, PAD = 8;
+constexpr int SHARED = ROWS * (OUTPUTS + PAD) + (ROWS + OUTPUTS) * (COLUMNS + PAD); /* floats: 43 KB */
 
 /* A part of a matrix in global memory; rows, columns and what lies between are in fours. */
 template <class T> struct part {
@@ -151,16 +147,15 @@ template <class T> __device__ __noinline__ float dx_again(const pc__cuda_linear 
     return value;
 }
 
-template <class T, int COLUMNS> struct columns {
+template <class T> struct columns {
     static constexpr bool EXACT = sizeof(T) == sizeof(float);
     static constexpr int G_ROW = OUTPUTS + PAD, X_ROW = COLUMNS + PAD;
     static constexpr int NW = COLUMNS / 16; /* of dweight 32 x 8 NW to a warp, 4 x 2 of them */
-    static constexpr int NX = COLUMNS / 32; /* of dx 32 x 8 NX to two warps, which share k */
 
     const pc__cuda_linear &l;
     const int column;                        /* the first */
     float *const g, *const x, *const weight; /* in shared memory */
-    float dx[2][NX][4];
+    float dx[2][1][4];                       /* 32 x 8 of it to two warps, which share the outputs */
 
     __device__ columns(const pc__cuda_linear &layer, float *shared)
         : l(layer), column(blockIdx.x * COLUMNS), g(shared), x(g + ROWS * G_ROW), weight(x + ROWS * X_ROW), dx()
@@ -228,47 +223,42 @@ template <class T, int COLUMNS> struct columns {
     /* A warp takes half of the outputs. */
     __device__ __forceinline__ void add_dx(int outputs)
     {
-        const int warp = threadIdx.x / 32, c0 = warp / 2 * 8 * NX, from = warp % 2 * (OUTPUTS / 2);
+        const int warp = threadIdx.x / 32, c0 = warp / 2 * 8, from = warp % 2 * (OUTPUTS / 2);
         const int deep = min(OUTPUTS / 2, (outputs - from + 7) / 8 * 8);
-        float sum[2][NX][4] = {};
-        multiply<2, NX, EXACT>(sum, {g + from, G_ROW, 1}, {weight + from * X_ROW + c0, 1, X_ROW}, deep);
+        float sum[2][1][4] = {};
+        multiply<2, 1, EXACT>(sum, {g + from, G_ROW, 1}, {weight + from * X_ROW + c0, 1, X_ROW}, deep);
 #pragma unroll
-        for (int e = 0; e < 8 * NX; e++)
+        for (int e = 0; e < 8; e++)
             (&dx[0][0][0])[e] += (&sum[0][0][0])[e];
     }
 
     /* The halves of two warps together, over the weights, which nobody reads any more. */
     __device__ __forceinline__ void finish_dx()
     {
-        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, c0 = warp / 2 * 8 * NX;
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, c0 = warp / 2 * 8;
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
-            for (int n = 0; n < NX; n++)
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const int r = h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2 + i % 2;
-                    float *place = weight + r * X_ROW + c;
-                    if (warp % 2)
-                        *place = dx[h][n][i];
-                }
+            for (int i = 0; i < 4; i++) {
+                const int r = h * 16 + i / 2 * 8 + lane / 4, c = c0 + lane % 4 * 2 + i % 2;
+                if (warp % 2)
+                    weight[r * X_ROW + c] = dx[h][0][i];
+            }
         __syncthreads();
         if (warp % 2)
             return;
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
-            for (int n = 0; n < NX; n++)
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const int r = h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2 + i % 2;
-                    float value = dx[h][n][i] + weight[r * X_ROW + c];
-                    if (r >= l.m || column + c >= l.k)
-                        continue;
-                    if (value != value)
-                        value = dx_again<T>(l, r, column + c);
-                    static_cast<T *>(l.dx)[static_cast<long long>(r) * l.k + column + c] = T(value);
-                }
+            for (int i = 0; i < 4; i++) {
+                const int r = h * 16 + i / 2 * 8 + lane / 4, c = c0 + lane % 4 * 2 + i % 2;
+                float value = dx[h][0][i] + weight[r * X_ROW + c];
+                if (r >= l.m || column + c >= l.k)
+                    continue;
+                if (value != value)
+                    value = dx_again<T>(l, r, column + c);
+                static_cast<T *>(l.dx)[static_cast<long long>(r) * l.k + column + c] = T(value);
+            }
     }
 
     /* Of the outputs that are here, a thread each. */
@@ -284,11 +274,11 @@ template <class T, int COLUMNS> struct columns {
     }
 };
 
-template <class T, int COLUMNS>
+template <class T>
 __global__ void __launch_bounds__(THREADS, 2) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
-    extern __shared__ float4 dynamic[];
-    columns<T, COLUMNS> here(l, reinterpret_cast<float *>(dynamic));
+    __shared__ alignas(16) float shared[SHARED];
+    columns<T> here(l, shared);
     pc::wait_for_earlier();
 #pragma unroll 1
     for (int first = 0; first < l.n; first += OUTPUTS) {
@@ -306,18 +296,9 @@ __global__ void __launch_bounds__(THREADS, 2) backward_kernel(const __grid_const
         here.finish_dx();
 }
 
-template <class T, int COLUMNS> cudaError_t run(const pc__cuda_linear *l)
+template <class T> cudaError_t run(const pc__cuda_linear *l)
 {
-    constexpr size_t bytes = shared_bytes<COLUMNS>();
-    (void)cudaFuncSetAttribute(backward_kernel<T, COLUMNS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    return pc::start_grid(backward_kernel<T, COLUMNS>, dim3((l->k + COLUMNS - 1) / COLUMNS), dim3(THREADS), bytes,
-                          l->queue, l->early, *l);
-}
-
-/* The wider columns where they occupy the chip. */
-template <class T> cudaError_t choose(const pc__cuda_linear *l)
-{
-    return l->k > 48 * l->multiprocessors ? run<T, 64>(l) : run<T, 32>(l);
+    return pc::start(backward_kernel<T>, (l->k + COLUMNS - 1) / COLUMNS, THREADS, l->queue, l->early, *l);
 }
 
 } // namespace
@@ -333,7 +314,5 @@ int pc__cuda_linear_has_columns(const pc__cuda_linear *l)
 
 cudaError_t pc__cuda_linear_columns(const pc__cuda_linear *l)
 {
-    return l->dtype == PC__CUDA_F32   ? choose<float>(l)
-           : l->dtype == PC__CUDA_F16 ? choose<pc::f16>(l)
-                                      : choose<pc::bf16>(l);
+    return l->dtype == PC__CUDA_F32 ? run<float>(l) : l->dtype == PC__CUDA_F16 ? run<pc::f16>(l) : run<pc::bf16>(l);
 }
