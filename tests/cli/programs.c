@@ -226,9 +226,10 @@ static void a_killed_zoom_leaves_whole_pictures(void **state)
     assert_true(pictures >= 3 && others <= 1);
 }
 
+/* In 4 GiB of memory, whatever the machine has. */
 #define REFUSED(status, words, ...)                                                                                    \
     do {                                                                                                               \
-        run(&e, __VA_ARGS__);                                                                                          \
+        run_limited(&e, (job_limits){.memory_bytes = (rlim_t)4 << 30}, ARGUMENTS(__VA_ARGS__));                        \
         assert_refused(&e, status, words);                                                                             \
         assert_string_equal(e.out, "");                                                                                \
     } while (0)
