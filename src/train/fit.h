@@ -53,7 +53,7 @@ typedef struct pc__fit {
 } pc__fit;
 
 /* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host
- * waits before it records the step, at the end of an epoch, at a stop, and where it is PC__AHEAD batches ahead. */
+ * waits before it records the step, at the end of an epoch, at a stop, and where tally.h has it wait. */
 pc_status pc__fit_run(pc__fit *fit);
 
 /* Wait for the batches that are under way: fit->at.score then has them all. */

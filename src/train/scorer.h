@@ -14,6 +14,8 @@
 
 #include "train/tally.h"
 
+enum { PC__AHEAD = 16 };
+
 /* A batch under way: copies on the host, and the mark behind them. */
 typedef struct pc__scored {
     pc_batch seen; /* without x */

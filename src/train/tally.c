@@ -2,6 +2,7 @@
 #include "train/tally.h"
 
 #include "device/backend.h"
+#include "device/trace.h"
 #include "ops/score.h"
 #include "ops/table.h"
 #include "tensor/read.h"
@@ -37,6 +38,10 @@ pc_status pc__tally_begin(pc__tally *t, pc_device device)
     const double sums[2] = {t->score->loss, (double)t->score->correct};
     t->seen = t->score->seen;
     t->unmarked = t->count = 0;
+    t->every = PC__MAX(t->every, PC__MARK_FEWEST);
+    t->taken = 0;
+    if (sums[0] == 0 && sums[1] == 0) /* a copy would wait */
+        return pc_fill(t->sums, 0);
     return pc__tensor_write(t->sums, sums, "adding up batches");
 }
 
@@ -56,6 +61,18 @@ static void take(pc__tally *t, const double *sums, int64_t seen)
     *t->score = (pc__score){.loss = sums[0], .correct = (int64_t)sums[1], .seen = seen};
 }
 
+/* More batches to the next marks where the last came soon, fewer where it came late. */
+static void pace(pc__tally *t)
+{
+    enum { SOON = 2000000, LATE = 8000000 }; /* nanoseconds */
+    const int64_t now = pc__now(), took = now - t->taken;
+    if (t->taken && took < SOON)
+        t->every = PC__MIN(2 * t->every, PC__MARK_MOST);
+    else if (t->taken && took > LATE)
+        t->every = PC__MAX(t->every / 2, PC__MARK_FEWEST);
+    t->taken = now;
+}
+
 static pc_status take_oldest(pc__tally *t, bool wait)
 {
     const pc__mark *mark = &t->marks[t->first];
@@ -63,6 +80,7 @@ static pc_status take_oldest(pc__tally *t, bool wait)
     PC__TRY(wait ? pc_event_synchronize(mark->arrived) : PC_OK);
     PC__TRY(pc_read(mark->sums, sums, sizeof sums));
     take(t, sums, mark->seen);
+    pace(t);
     t->first = (t->first + 1) % PC__MARKS;
     t->count--;
     return PC_OK;
@@ -98,7 +116,7 @@ pc_status pc__tally_passed(pc__tally *t, int64_t n)
         take(t, pc__data(t->sums), t->seen);
         return PC_OK;
     }
-    PC__TRY(++t->unmarked == PC__MARK_EVERY ? mark(t) : PC_OK);
+    PC__TRY(++t->unmarked >= t->every ? mark(t) : PC_OK);
     return take_arrived(t);
 }
 

@@ -1,7 +1,8 @@
 /* tally.h: adds up batches where their results are, on the device, so that the host never stands still for them: a
  * small kernel behind each step, which a recording of the step holds too. The sums come to the host every few batches,
- * behind the work; they have the bits that adding on the host gives. Only when PC__AHEAD batches are under way does the
- * host wait: the program runs no further ahead of the device than that.
+ * behind the work; they have the bits that adding on the host gives. Their way takes the device as long as a small
+ * network's step, so the batches between are as many as it does in some two milliseconds, within limits. Only when four
+ * times as many are under way does the host wait: the program runs no further ahead of the device than that.
  *
  *     pc__tally tally = {.score = &sums};
  *     pc__tally_begin(&tally, device);                              goes on from what *score has
@@ -16,7 +17,7 @@
 
 #include <paracord/stream.h>
 
-enum { PC__AHEAD = 16, PC__MARKS = 3, PC__MARK_EVERY = PC__AHEAD / (PC__MARKS + 1) };
+enum { PC__MARKS = 3, PC__MARK_FEWEST = 4, PC__MARK_MOST = 64 }; /* at once; batches to a mark */
 
 /* The sums as they were behind some batch, on their way to the host. */
 typedef struct pc__mark {
@@ -31,6 +32,8 @@ typedef struct pc__tally {
     bool immediate;   /* it works at once */
     int64_t seen;     /* pictures passed */
     int unmarked;     /* batches since the last mark */
+    int every;        /* batches to a mark */
+    int64_t taken;    /* when the last one was, pc__now(); 0: none of this pass yet */
     pc__mark marks[PC__MARKS];
     int first, count;
 } pc__tally;

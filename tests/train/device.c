@@ -128,7 +128,7 @@ static void assert_same(const job *a, const job *b)
 
 static void the_same_bits_from(pc_residence there_too)
 {
-    assert_true((int)BATCHES > (int)PC__AHEAD);
+    assert_true((int)BATCHES > PC__MARK_FEWEST * (PC__MARKS + 1) && (int)BATCHES > (int)PC__AHEAD);
     job here = begin(pc_device_pick(like()));
     residence = there_too;
     job there = begin(test_device());
