@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
 #pragma unroll
     for (int k = 0; k < DEPTH; k++)
         w[k] = lane < outputs ? weight[lane * DEPTH + k % COLORS * TAPS + k / COLORS] : 0.0f;
-    const long long picture = pixel_at(s, (long long)image * s.yh * s.yw) + (long long)o * channel_step(s);
+    const long long picture = picture_at(s, image) + (long long)o * channel_step(s);
     const bool relu = s.activation == ACTIVATION_RELU, marks = marks_dead(s);
     T *y = d.y + picture + (s.planes ? 0 : first * s.yw * s.o);
     uint8_t *argmax = d.argmax ? d.argmax + picture + first * s.yw * s.o : NULL;
@@ -120,8 +120,7 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     if (POOL == 1 || !s.planes)
         return;
     __syncthreads();
-    const long long at =
-        pixel_at(s, (long long)image * s.yh * s.yw) + (long long)begin * channel_step(s) + first * s.yw;
+    const long long at = picture_at(s, image) + (long long)begin * channel_step(s) + first * s.yw;
     for (unsigned e = threadIdx.x; e < (unsigned)(outputs * windows); e += blockDim.x) {
         const int k = (int)(e / (unsigned)windows), i = (int)e - k * windows, target = k * channel_step(s) + i;
         d.y[at + target] = T(to.y[k * to.pitch + i]);

@@ -43,8 +43,7 @@ __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient
 {
     const int begin = blockIdx.y * LANES, left = s.o - begin, step = channel_step(s);
     const int start = (POOL == 2 ? w.first : 2 * w.first) * s.yw;
-    const long long at = pixel_at(s, (long long)w.image * s.yh * s.yw) + (long long)begin * step +
-                         (s.planes ? start : (long long)start * s.o);
+    const long long at = picture_at(s, w.image) + (long long)begin * step + (s.planes ? start : (long long)start * s.o);
     const T *dy = d.dy + at, *y = d.y + at;
     const uint8_t *argmax = d.argmax + at;
     const bool with_y = needs_y(s);
