@@ -156,11 +156,12 @@ size_t bytes_for(const pc__cuda_conv *s, const cut &c)
     return band_bytes(c) + WEIGHTS * sizeof(float) + waiting;
 }
 
-/* As many rows in a band as leave two blocks for each multiprocessor, at most 8. */
+/* As many rows in a band as leave three blocks for each multiprocessor, at most 8: all are there at once, and those of
+ * the fullest one decide. */
 cut cut_for(const pc__cuda_conv *s)
 {
     int rows = 8;
-    while (rows > 1 && (s->n * over(cut_of(s, 1).high, rows) * over(s->o, LANES) < 2 * s->multiprocessors ||
+    while (rows > 1 && (s->n * over(cut_of(s, 1).high, rows) * over(s->o, LANES) < 3 * s->multiprocessors ||
                         bytes_for(s, cut_of(s, rows)) > SHARED_MOST / 2))
         rows--;
     return cut_of(s, rows);
