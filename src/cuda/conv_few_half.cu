@@ -109,9 +109,10 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 {
     const bool whole = s->o % EIGHT == 0 && on_16_bytes(y) && (uintptr_t)argmax % EIGHT == 0;
     const patch_data<T> d = {(const T *)x, (const T *)weight, (const T *)bias, (T *)y, argmax, whole};
+    /* nearly two blocks for each multiprocessor: two are there at once, and a third waits for its turn */
     int rows = 8;
     while (rows > 1 &&
-           (s->n * over(s->yh, rows) < 2 * s->multiprocessors || bytes_for(s, few_cut_of(s, rows)) > 40 << 10))
+           (s->n * over(s->yh, rows) * 8 < 15 * s->multiprocessors || bytes_for(s, few_cut_of(s, rows)) > 40 << 10))
         rows--;
     const cut c = few_cut_of(s, rows);
     const int tiles = over(c.rows * s->yw, 8), bands = (int)s->n * c.bands, blocks = s->multiprocessors * 4;
