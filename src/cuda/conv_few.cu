@@ -7,6 +7,8 @@
 namespace
 {
 
+constexpr int WEIGHTS = LANES * (DEPTH + 1); /* of a block's channels, and their biases */
+
 template <class T> struct forward_data {
     const T *x, *weight, *bias;
     T *y;
@@ -71,32 +73,51 @@ __device__ inline float largest(const float (&sum)[4], int &place)
     return most;
 }
 
+/* The weights of channels from `begin` on, and behind them the biases, or zeros. */
+template <class T>
+__device__ inline void load_weights(const pc__cuda_conv &s, const forward_data<T> &d, int begin, int outputs, float *to)
+{
+    const T *from = d.weight + begin * DEPTH;
+    const int count = outputs * DEPTH;
+    if (count % 4 == 0 && (uintptr_t)from % 16 == 0)
+        for (int i = 4 * threadIdx.x; i < count; i += 4 * blockDim.x)
+            bring<4>(to + i, from + i, true);
+    else
+        for (int i = threadIdx.x; i < count; i += blockDim.x)
+            bring<1>(to + i, from + i, true);
+    const int lane = threadIdx.x;
+    const bool there = d.bias && lane < outputs;
+    if (lane < LANES)
+        bring<1>(to + LANES * DEPTH + lane, there ? d.bias + begin + lane : d.weight, there);
+}
+
 template <class T, int POOL, int STRIDE>
 __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const cut c, const forward_data<T> d)
 {
     extern __shared__ __align__(16) float band[];
     float *weight = band + c.pitch * c.height;
-    const staged to = {weight + LANES * DEPTH, (uint8_t *)(weight + LANES * (DEPTH + (c.rows * c.wide | 1))),
-                       c.rows * c.wide | 1};
+    const int pitch = c.rows * c.wide | 1;
+    const staged to = {weight + WEIGHTS, (uint8_t *)(weight + WEIGHTS + LANES * pitch), pitch};
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, warps = blockDim.x / LANES;
     const int image = blockIdx.x / c.bands, first = (blockIdx.x - image * c.bands) * c.rows;
     const int rows = min(c.rows, c.high - first), windows = rows * c.wide, begin = blockIdx.y * LANES;
     const int outputs = min(LANES, s.o - begin), o = begin + lane;
     pc::wait_for_earlier();
     load_band(s, c, d.x + (long long)image * s.h * s.w * COLORS, first * 2 * STRIDE - s.ph, band);
-    for (int i = threadIdx.x; i < outputs * DEPTH; i += blockDim.x)
-        weight[i] = (float)d.weight[begin * DEPTH + i];
-    const float bias = d.bias && o < s.o ? (float)d.bias[o] : 0.0f;
+    load_weights(s, d, begin, outputs, weight);
     wait_loaded();
+    const float bias = weight[LANES * DEPTH + lane];
     float w[DEPTH];
 #pragma unroll
     for (int k = 0; k < DEPTH; k++)
         w[k] = lane < outputs ? weight[lane * DEPTH + k % COLORS * TAPS + k / COLORS] : 0.0f;
-    const long long picture = pixel_at(s, (long long)image * s.yh * s.yw) + (long long)o * channel_step(s);
+    const long long picture = picture_at(s, image) + (long long)o * channel_step(s);
     const bool relu = s.activation == ACTIVATION_RELU, marks = marks_dead(s);
     T *y = d.y + picture + (s.planes ? 0 : first * s.yw * s.o);
     uint8_t *argmax = d.argmax ? d.argmax + picture + first * s.yw * s.o : NULL;
-    int down = warp / c.wide, column = warp - down * c.wide;
+    int down = 0, column = warp;
+    for (; column >= c.wide; column -= c.wide)
+        down++;
     for (int i = warp; i < windows; i += warps) {
         float sum[4] = {};
         window_sums<STRIDE>(band + (down * c.pitch + column * COLORS) * 2 * STRIDE, c.pitch, w, sum);
@@ -120,8 +141,7 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     if (POOL == 1 || !s.planes)
         return;
     __syncthreads();
-    const long long at =
-        pixel_at(s, (long long)image * s.yh * s.yw) + (long long)begin * channel_step(s) + first * s.yw;
+    const long long at = picture_at(s, image) + (long long)begin * channel_step(s) + first * s.yw;
     for (unsigned e = threadIdx.x; e < (unsigned)(outputs * windows); e += blockDim.x) {
         const int k = (int)(e / (unsigned)windows), i = (int)e - k * windows, target = k * channel_step(s) + i;
         d.y[at + target] = T(to.y[k * to.pitch + i]);
@@ -133,14 +153,15 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
 size_t bytes_for(const pc__cuda_conv *s, const cut &c)
 {
     const size_t waiting = s->planes && s->pool == 2 ? (size_t)LANES * (c.rows * c.wide | 1) * 5 : 0;
-    return band_bytes(c) + LANES * DEPTH * sizeof(float) + waiting;
+    return band_bytes(c) + WEIGHTS * sizeof(float) + waiting;
 }
 
-/* As many rows in a band as leave two blocks for each multiprocessor, at most 8. */
+/* As many rows in a band as leave three blocks for each multiprocessor, at most 8: all are there at once, and those of
+ * the fullest one decide. */
 cut cut_for(const pc__cuda_conv *s)
 {
     int rows = 8;
-    while (rows > 1 && (s->n * over(cut_of(s, 1).high, rows) * over(s->o, LANES) < 2 * s->multiprocessors ||
+    while (rows > 1 && (s->n * over(cut_of(s, 1).high, rows) * over(s->o, LANES) < 3 * s->multiprocessors ||
                         bytes_for(s, cut_of(s, rows)) > SHARED_MOST / 2))
         rows--;
     return cut_of(s, rows);

@@ -70,30 +70,34 @@ template <int N, class T> __device__ inline void bring(float *to, const T *from,
         to[j] = inside ? (float)value.at[j] : 0.0f;
 }
 
-/* A warp for a row; zeros where there is no picture. */
+/* A warp for a row, and what a lane asks of its column once for all its rows. Rows that travel by themselves need no
+ * longer code: none is waited for. */
 template <int N, class T>
-__device__ inline void load_row(const pc__cuda_conv &s, const cut &c, const T *row, bool there, float *to)
+__device__ inline void load_rows(const pc__cuda_conv &s, const cut &c, const T *picture, int first, float *band)
 {
-    const int width = s.w * COLORS;
+    const int width = s.w * COLORS, begin = threadIdx.x / LANES, warps = blockDim.x / LANES;
     for (int i = threadIdx.x % LANES * N; i < c.pitch; i += LANES * N) {
-        const bool inside = there && i >= c.lead && i < c.lead + width;
-        bring<N>(to + i, inside ? row + i - c.lead : row, inside);
+        const bool inside = i >= c.lead && i < c.lead + width;
+        const T *from = picture + (long long)(first + begin) * width + i - c.lead;
+        float *to = band + begin * c.pitch + i;
+#pragma unroll(sizeof(T) == sizeof(float) ? 1 : 4)
+        for (int row = begin; row < c.height; row += warps) {
+            const bool there = inside && (unsigned)(first + row) < (unsigned)s.h;
+            bring<N>(to, there ? from : picture, there);
+            from += warps * width;
+            to += warps * c.pitch;
+        }
     }
 }
 
-/* `first` is the picture's row that comes first. */
+/* `first` is the picture's row that comes first; zeros where there is no picture. */
 template <class T>
 __device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const T *picture, int first, float *band)
 {
-    for (int i = threadIdx.x / LANES; i < c.height; i += blockDim.x / LANES) {
-        const int row = first + i;
-        const bool there = (unsigned)row < (unsigned)s.h;
-        const T *from = picture + (there ? (long long)row * s.w * COLORS : 0);
-        if (c.whole)
-            load_row<4>(s, c, from, there, band + i * c.pitch);
-        else
-            load_row<1>(s, c, from, there, band + i * c.pitch);
-    }
+    if (c.whole)
+        load_rows<4>(s, c, picture, first, band);
+    else
+        load_rows<1>(s, c, picture, first, band);
 }
 
 __device__ inline void wait_loaded()

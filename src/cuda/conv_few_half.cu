@@ -9,23 +9,33 @@ namespace
 constexpr int SIXTEENS = 3, N = 32;
 
 /* Weights of a sixteen of depth and of eight outputs, as matrix units take them: two numbers each under a tap and the
- * one two taps on. `weight` is [output][c][tap]. */
+ * one two taps on. `weight` is [output][c][tap]. All are read from one place on, those that are none too (bytes_for
+ * has room behind the last), so that no read waits for another. */
 template <class T> __device__ inline void take_weights(const T *weight, int outputs, unsigned (&to)[SIXTEENS][4][2])
 {
-    const int lane = threadIdx.x % LANES, g = lane / 4, t = lane % 4;
-    const uint16_t *from = (const uint16_t *)weight;
+    const int lane = threadIdx.x % LANES, g = lane / 4, t = lane % 4, c = t % 2 * 2, start = g / 2 * 8 + g % 2;
+    const uint16_t *first = (const uint16_t *)weight + (start * COLORS + c) * TAPS + t / 2;
+    const uint16_t *second = c == 0 ? first + TAPS : first;
 #pragma unroll
     for (int i = 0; i < SIXTEENS * 4 * 2; i++) {
-        const int tap = i / 8 * 4 + i % 2 * 2 + t / 2, o = g / 2 * 8 + i / 2 % 4 * 2 + g % 2, c = t % 2 * 2;
-        unsigned pair = 0;
-        if (tap < TAPS && o < outputs) {
-            pair = from[(o * COLORS + c) * TAPS + tap];
-            if (c == 0)
-                pair |= (unsigned)from[(o * COLORS + 1) * TAPS + tap] << 16;
-        }
-        to[i / 8][i / 2 % 4][i % 2] = pair;
+        const int tap = i / 8 * 4 + i % 2 * 2, o = i / 2 % 4 * 2, at = o * COLORS * TAPS + tap;
+        const unsigned low = first[at], high = second[at], pair = c == 0 ? low | high << 16 : low;
+        to[i / 8][i / 2 % 4][i % 2] = tap + t / 2 < TAPS && start + o < outputs ? pair : 0;
     }
 }
+
+#if TENSOR_UNITS
+/* The weights of `outputs` channels, a multiple of eight, to shared memory: on their way while the band is. */
+template <class T> __device__ inline void send_weights(const T *from, int outputs, T *to)
+{
+    const bool whole = (uintptr_t)from % 16 == 0;
+    for (int i = threadIdx.x * EIGHT; whole && i < outputs * COLORS * TAPS; i += blockDim.x * EIGHT)
+        send<EIGHT * sizeof(T)>(to + i, from + i, true);
+    for (int i = threadIdx.x; !whole && i < outputs * COLORS * TAPS; i += blockDim.x)
+        to[i] = from[i];
+    sent();
+}
+#endif
 
 template <class T>
 __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s, const cut c, const patch_data<T> d)
@@ -41,12 +51,9 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
     const ending e = ending_of(s);
     pc::wait_for_earlier();
     const int outputs = min(N, s.o - begin);
-    for (int i = threadIdx.x; i < outputs * COLORS * TAPS; i += blockDim.x)
-        weight[i] = d.weight[begin * COLORS * TAPS + i];
-    take_bias(s, d.bias, bias, N);
-    __syncthreads();
-    unsigned b[SIXTEENS][4][2];
-    take_weights(weight, outputs, b);
+    send_weights(d.weight + begin * COLORS * TAPS, outputs, weight);
+    const T mine = d.bias && (int)threadIdx.x < outputs ? d.bias[begin + threadIdx.x] : T(0.0f);
+    unsigned b[SIXTEENS][4][2] = {};
     int away[SIXTEENS][2]; /* from a pixel to this lane's taps, in 4 bytes; those that are none read the first */
 #pragma unroll
     for (int i = 0; i < SIXTEENS * 2; i++) {
@@ -58,7 +65,14 @@ __global__ void __launch_bounds__(256, 2) few_half_kernel(const pc__cuda_conv s,
         const int count = min(c.rows, s.yh - first) * s.yw;
         const long long start = ((long long)image * s.yh + first) * s.yw;
         load_few(s, c, d.x + (long long)image * s.h * s.w * COLORS, first, band);
+        if (at == (int)blockIdx.x) {
+            if (threadIdx.x < N)
+                bias[threadIdx.x] = (float)mine;
+            wait_sent<0>();
+        }
         __syncthreads();
+        if (at == (int)blockIdx.x)
+            take_weights(weight, outputs, b);
         for (int tile = warp; tile * 8 < count; tile += blockDim.x / LANES) {
             const int window = min(tile * 8 + lane / 4, count - 1), row = window / s.yw, column = window - row * s.yw;
             const unsigned *pixel = (const unsigned *)(band + row * 2 * s.sh * c.width + column * 2 * s.sw);
@@ -95,9 +109,10 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 {
     const bool whole = s->o % EIGHT == 0 && on_16_bytes(y) && (uintptr_t)argmax % EIGHT == 0;
     const patch_data<T> d = {(const T *)x, (const T *)weight, (const T *)bias, (T *)y, argmax, whole};
+    /* nearly two blocks for each multiprocessor: two are there at once, and a third waits for its turn */
     int rows = 8;
     while (rows > 1 &&
-           (s->n * over(s->yh, rows) < 2 * s->multiprocessors || bytes_for(s, few_cut_of(s, rows)) > 40 << 10))
+           (s->n * over(s->yh, rows) * 8 < 15 * s->multiprocessors || bytes_for(s, few_cut_of(s, rows)) > 40 << 10))
         rows--;
     const cut c = few_cut_of(s, rows);
     const int tiles = over(c.rows * s->yw, 8), bands = (int)s->n * c.bands, blocks = s->multiprocessors * 4;

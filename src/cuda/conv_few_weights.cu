@@ -7,6 +7,7 @@
 
 #define PIECES_EACH 3 /* blocks for each multiprocessor */
 #define SUMS (DEPTH + 1)
+#define AT_ONCE 4 /* entries of a thread on their way */
 
 namespace
 {
@@ -19,7 +20,7 @@ template <class T> struct gradient_data {
 };
 
 /* A gradient, and where the inputs under it lie in the band from the window's first on. */
-struct entry {
+struct alignas(8) entry {
     float g;
     int offset;
 };
@@ -36,34 +37,52 @@ template <int POOL> __device__ inline span span_of(const pc__cuda_conv &s, const
     return {image, first, (POOL == 2 ? rows : min(2 * rows, s.yh - 2 * first)) * wide, wide};
 }
 
-/* Entries of a band, [window][channel]. */
+/* Entries of a band, [window][channel]; some of each thread are on their way at once. */
 template <class T, int POOL, int STRIDE>
 __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data<T> &d, const span &w,
                             entry *entries)
 {
     const int begin = blockIdx.y * LANES, left = s.o - begin, step = channel_step(s);
     const int start = (POOL == 2 ? w.first : 2 * w.first) * s.yw;
-    const long long at = pixel_at(s, (long long)w.image * s.yh * s.yw) + (long long)begin * step +
-                         (s.planes ? start : (long long)start * s.o);
+    const long long at = picture_at(s, w.image) + (long long)begin * step + (s.planes ? start : (long long)start * s.o);
     const T *dy = d.dy + at, *y = d.y + at;
     const uint8_t *argmax = d.argmax + at;
     const bool with_y = needs_y(s);
-    const int below = STRIDE * c.pitch;
-#pragma unroll 4
-    for (unsigned e = threadIdx.x; e < (unsigned)(w.count * LANES); e += blockDim.x) {
-        const int channel = s.planes ? (int)(e / (unsigned)w.count) : (int)(e % LANES);
-        const int i = s.planes ? (int)e - channel * w.count : (int)(e / LANES);
-        const int offset = s.planes ? channel * step + i : i * s.o + channel;
-        entry to = {0, 0};
-        if (channel < left) {
-            const int place = POOL == 2 ? argmax[offset] : 0;
-            to.g = (float)dy[offset];
-            if (with_y)
-                to.g = activation_gradient(s.activation, to.g, (float)y[offset]);
-            to.g = place < 4 ? to.g : 0;
-            to.offset = place < 4 ? (place & 2 ? below : 0) + (place & 1 ? STRIDE * COLORS : 0) : 0;
+    /* as they lie in memory: lines of windows of a channel, or of channels of a window */
+    const int across = s.planes ? w.count : LANES, lines = s.planes ? LANES : w.count;
+    const int line_end = s.planes ? min(left, LANES) : w.count, rest_end = s.planes ? w.count : left;
+    const int line_apart = s.planes ? 1 : LANES + 1, rest_apart = s.planes ? LANES + 1 : 1;
+    const int outer = s.planes ? step : s.o;
+    const int down = (int)(blockDim.x / (unsigned)across), beside = (int)blockDim.x - down * across;
+    int line = (int)(threadIdx.x / (unsigned)across), rest = (int)threadIdx.x - line * across;
+    while (line < lines) {
+        T g[AT_ONCE], value[AT_ONCE];
+        int place[AT_ONCE], to[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int offset = line * outer + rest;
+            const bool there = line < line_end && rest < rest_end;
+            to[k] = line < lines ? line * line_apart + rest * rest_apart : -1;
+            g[k] = there ? dy[offset] : T(0);
+            value[k] = there && with_y ? y[offset] : T(0);
+            place[k] = there && POOL == 2 ? argmax[offset] : 0;
+            line += down;
+            rest += beside;
+            if (rest >= across) {
+                rest -= across;
+                line++;
+            }
         }
-        entries[i * (LANES + 1) + channel] = to;
+        float all[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            all[k] = with_y ? activation_gradient(s.activation, (float)g[k], (float)value[k]) : (float)g[k];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int under = (place[k] & 2 ? STRIDE * c.pitch : 0) + (place[k] & 1 ? STRIDE * COLORS : 0);
+            if (to[k] >= 0)
+                entries[to[k]] = place[k] < 4 ? entry{all[k], under} : entry{0, 0};
+        }
     }
 }
 
@@ -76,14 +95,17 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
     const int begin = blockIdx.y * LANES, side = POOL == 2 ? 2 : 1;
     const int end = min((int)(blockIdx.x + 1) * d.each, d.bands);
     float sum[SUMS] = {};
+    int at = blockIdx.x * d.each;
+    span w = span_of<POOL>(s, c, at);
     pc::wait_for_earlier();
-    for (int at = blockIdx.x * d.each; at < end; at++) {
-        const span w = span_of<POOL>(s, c, at);
+    while (at < end) {
         load_band(s, c, d.x + (long long)w.image * s.h * s.w * COLORS, w.first * 2 * STRIDE - s.ph, band);
         list<T, POOL, STRIDE>(s, c, d, w, entries);
         wait_loaded();
-        int i = warp, down = i / w.wide, right = i - down * w.wide;
-        for (; i < w.count; i += warps) {
+        int down = 0, right = warp;
+        for (; right >= w.wide; right -= w.wide)
+            down++;
+        for (int i = warp; i < w.count; i += warps) {
             const entry e = entries[i * (LANES + 1) + lane];
             const float *from = band + down * side * STRIDE * c.pitch + right * side * STRIDE * COLORS + e.offset;
 #pragma unroll
@@ -94,6 +116,8 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
                 down++;
         }
         __syncthreads();
+        if (++at < end)
+            w = span_of<POOL>(s, c, at);
     }
     /* the warps' sums, in their order */
     float *parts = band;
@@ -101,12 +125,21 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
     for (int k = 0; k < SUMS; k++)
         parts[(warp * SUMS + k) * LANES + lane] = sum[k];
     __syncthreads();
-    for (int e = threadIdx.x; e < SUMS * LANES; e += blockDim.x) {
-        float all = 0;
-        for (int i = 0; i < warps; i++)
-            all += parts[i * SUMS * LANES + e];
-        if (begin + e % LANES < s.o)
-            d.sums[((long long)blockIdx.x * SUMS + e / LANES) * s.o + begin + e % LANES] = all;
+    for (int e = 4 * threadIdx.x; e < SUMS * LANES; e += 4 * blockDim.x) {
+        vector<float, 4> all = {};
+#pragma unroll 4
+        for (int i = 0; i < warps; i++) {
+            const vector<float, 4> part = *(const vector<float, 4> *)(parts + i * SUMS * LANES + e);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                all.at[j] += part.at[j];
+        }
+        const int o = begin + e % LANES;
+        float *to = d.sums + ((long long)blockIdx.x * SUMS + e / LANES) * s.o + o;
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (o + j < s.o)
+                to[j] = all.at[j];
     }
 }
 

@@ -27,6 +27,12 @@ __device__ inline long long pixel_at(const pc__cuda_conv &s, long long pixel)
     return s.planes ? pixel + quotient(pixel, area) * ((long long)area * (s.o - 1)) : pixel * s.o;
 }
 
+/* Channel 0 of a picture's first pixel there, in either order. */
+__device__ inline long long picture_at(const pc__cuda_conv &s, int image)
+{
+    return image * ((long long)s.yh * s.yw * s.o);
+}
+
 /* True where argmax tells what a ReLU cut, so that no backward kernel needs y. */
 __host__ __device__ inline bool marks_dead(const pc__cuda_conv &s)
 {

@@ -73,18 +73,26 @@ template <class T, int W> struct alignas(W * sizeof(T)) pack {
     T at[W];
 };
 
-/* Elements [from, to) of one parameter, W at once; both are multiples of W. */
-template <class Rule, class T, int W>
-__device__ inline void run(const update<T> &u, const moment<T> &now, const pc__cuda_parameter &q, int64_t from,
-                           int64_t to)
-{
-    typedef pack<T, W> vector;
-    for (int64_t i = from / W + threadIdx.x; i < to / W; i += THREADS) {
-        vector p = ((vector *)q.p)[i], g = ((const vector *)q.g)[i], s1 = {}, s2 = {};
+/* W elements of a parameter, its gradient and slots. */
+template <class T, int W> struct packs {
+    pack<T, W> p, g, s1, s2;
+
+    __device__ inline void load(const pc__cuda_parameter &q, int64_t i)
+    {
+        typedef pack<T, W> vector;
+        p = ((const vector *)q.p)[i];
+        g = ((const vector *)q.g)[i];
+        s1 = s2 = {};
         if (q.s1)
-            s1 = ((vector *)q.s1)[i];
+            s1 = ((const vector *)q.s1)[i];
         if (q.s2)
-            s2 = ((vector *)q.s2)[i];
+            s2 = ((const vector *)q.s2)[i];
+    }
+
+    template <class Rule>
+    __device__ inline void update_by(const update<T> &u, const moment<T> &now, const pc__cuda_parameter &q, int64_t i)
+    {
+        typedef pack<T, W> vector;
 #pragma unroll
         for (int j = 0; j < W; j++)
             Rule::apply(u, now, q.s1 != nullptr, p.at[j], g.at[j], s1.at[j], s2.at[j]);
@@ -94,38 +102,53 @@ __device__ inline void run(const update<T> &u, const moment<T> &now, const pc__c
         if (q.s2)
             ((vector *)q.s2)[i] = s2;
     }
-}
+};
 
+/* All that a block reads is on its way before the first is waited for: its parameter's elements cross the powers of a
+ * counted step. atomicInc, which also puts the count back to 0: the compiler adds up a warp's atomicAdd and so waits
+ * for it on the spot. */
 template <class Rule, class T>
 __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
+    constexpr int W = 16 / sizeof(T), EACH = PC__STEP_PIECE / (THREADS * W);
     __shared__ moment<T> counted;
     pc::wait_for_earlier();
-    if (u.guard && *u.guard != 0)
+    const float found = u.guard ? *u.guard : 0;
+    const int64_t step = u.counter ? *u.counter + 1 : 0;
+    const int part = pc::part_of(u.starts, u.count);
+    const pc__cuda_parameter &q = u.of[part];
+    const int64_t from = (int64_t)(blockIdx.x - u.starts[part]) * PC__STEP_PIECE;
+    const int count = (int)(q.count - from < PC__STEP_PIECE ? q.count - from : PC__STEP_PIECE);
+    const bool whole =
+        ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0 && count % W == 0;
+    packs<T, W> mine[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        if (whole && k * THREADS + (int)threadIdx.x < count / W)
+            mine[k].load(q, from / W + k * THREADS + threadIdx.x);
+    if (found != 0)
         return;
     moment<T> now = {u.first, u.size, u.inverse_root2};
     unsigned readers = 0;
     if (u.counter) {
-        Rule::at(u, *u.counter + 1, counted);
+        Rule::at(u, step, counted);
         __syncthreads();
         now = counted;
         if (u.readers && threadIdx.x == 0)
-            readers = atomicAdd(u.readers, 1u);
+            readers = atomicInc(u.readers, gridDim.x - 1);
     }
-    const int part = pc::part_of(u.starts, u.count);
-    const pc__cuda_parameter &q = u.of[part];
-    const int64_t from = (int64_t)(blockIdx.x - u.starts[part]) * PC__STEP_PIECE;
-    const int64_t to = from + PC__STEP_PIECE < q.count ? from + PC__STEP_PIECE : q.count;
-    const bool whole = ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0;
-    constexpr int W = 16 / sizeof(T);
-    if (whole && to % W == 0)
-        run<Rule, T, W>(u, now, q, from, to);
-    else
-        run<Rule, T, 1>(u, now, q, from, to);
-    if (u.readers && threadIdx.x == 0 && readers == gridDim.x - 1) { /* who read it last raises it */
-        *u.readers = 0;
-        ++*u.counter;
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        if (whole && k * THREADS + (int)threadIdx.x < count / W)
+            mine[k].template update_by<Rule>(u, now, q, from / W + k * THREADS + threadIdx.x);
+#pragma unroll 1
+    for (int i = threadIdx.x; !whole && i < count; i += THREADS) {
+        packs<T, 1> one;
+        one.load(q, from + i);
+        one.template update_by<Rule>(u, now, q, from + i);
     }
+    if (u.readers && threadIdx.x == 0 && readers == gridDim.x - 1) /* who read it last raises it */
+        *u.counter = step;
 }
 
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)

@@ -57,6 +57,13 @@ template <class T> inline T atomicAdd(T *place, std::common_type_t<T> value)
     return before;
 }
 
+inline unsigned atomicInc(unsigned *place, unsigned last)
+{
+    unsigned before = *place;
+    *place = before >= last ? 0 : before + 1;
+    return before;
+}
+
 template <class T> inline T atomicCAS(T *place, std::common_type_t<T> expected, std::common_type_t<T> value)
 {
     T before = *place;
