@@ -235,7 +235,7 @@ static void by_each_choice(void **state)
         pc_dtype dtype, factors; /* of no more digits than the products keep: no sum is near 0 by rounding */
         pc_precision precision;
         double near;
-    } kinds[] = {{PC_F32, PC_F32, PC_PRECISION_F32, 4e-6}, /* as a share of what tanh leaves of larger sums */
+    } kinds[] = {{PC_F32, PC_F32, PC_PRECISION_F32, 4e-6},  /* as a share of what tanh leaves of larger sums */
                  {PC_F32, PC_F16, PC_PRECISION_TF32, 5e-4}, /* gradients through tanh are rounded */
                  {PC_F16, PC_F16, PC_PRECISION_F32, 2e-3},
                  {PC_BF16, PC_BF16, PC_PRECISION_F32, 1.5e-2}};
