@@ -184,7 +184,7 @@ plan plan_of(const pc__cuda_conv *s)
                (size_t)s->kh * s->kw * LANES * sizeof(eight<float>);
     const long long bands = s->n * p.c.bands, beside = (long long)over(s->o, GC * EIGHT) * (s->c / 32);
     const long long blocks = over(s->multiprocessors, beside);
-    p.pieces = (int)(bands < blocks ? bands : blocks);
+    p.pieces = over(bands, over(bands, blocks)); /* blocks beyond these would make no other's way shorter */
     return p;
 }
 
