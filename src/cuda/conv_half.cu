@@ -140,9 +140,10 @@ template <class T>
 void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
              uint8_t *argmax, void *scratch)
 {
-    const int area = s->kh * s->kw;
     const source<T> from = {(const T *)x, s->h, s->w, s->c, 1};
-    const filter<T> f = filter_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
+    const packing<T> weights = packing_of<T>(s, weight, scratch, false);
+    const filter<T> f = filter_of(s, weights);
+    pack(queue, s, weights);
     if (pc__cuda_conv_patch_fits(s)) {
         pc__cuda_conv_patch_forward(queue, s, x, f.at, bias, y, s->pool == 2 ? argmax : NULL);
         return;

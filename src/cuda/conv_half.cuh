@@ -5,6 +5,7 @@
 #define PC__CUDA_CONV_HALF_CUH
 
 #include "cuda/conv_order.cuh"
+#include "cuda/conv_pack.cuh"
 #include "cuda/early.cuh"
 #include "cuda/tensor.cuh"
 
@@ -196,34 +197,22 @@ template <class T> __device__ inline void store_eight(T *to, const eight<T> &val
             to[j] = value.at[j];
 }
 
-/* packed[output][tap][inner] from weights with these distances. */
-template <class T>
-__global__ void __launch_bounds__(THREADS) pack_half_kernel(const T *__restrict__ from, T *__restrict__ packed,
-                                                            int taps, int inner, int outputs, int step, int output)
+template <class T> __global__ void __launch_bounds__(THREADS) pack_half_kernel(const packing<T> weights)
 {
-    const int i = blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
-    if (i >= taps * inner * outputs)
-        return;
-    const int rest = i / inner;
-    packed[i] = from[rest % taps + i % inner * step + rest / taps * output];
+    weights.move(blockIdx.x * THREADS + threadIdx.x);
 }
 
-/* Weights [o][c][kh][kw] for a product that leads from `inner` to `outputs` (c to o or back). */
-template <class T>
-filter<T> filter_for(cudaStream_t queue, const pc__cuda_conv *s, const void *from, int inner, int outputs, int step,
-                     int output, void *packed)
+template <class T> void pack(cudaStream_t queue, const pc__cuda_conv *s, const packing<T> &weights)
 {
-    const int taps = s->kh * s->kw;
-    const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);
-    pc::start(pack_half_kernel<T>, grid, THREADS, queue, s->early, (const T *)from, (T *)packed, taps, inner, outputs,
-              step, output);
-    return {(const T *)packed, outputs, inner, taps * inner, s->kh, s->kw, s->kw * inner, inner};
+    pc::start(pack_half_kernel<T>, (unsigned)((weights.count() + THREADS - 1) / THREADS), THREADS, queue, s->early,
+              weights);
 }
 
-inline size_t filter_bytes(const pc__cuda_conv *s)
+template <class T> filter<T> filter_of(const pc__cuda_conv *s, const packing<T> &weights)
 {
-    return ((size_t)s->o * s->c * s->kh * s->kw * 2 + 255) / 256 * 256;
+    const int inner = weights.inner;
+    return {weights.packed, weights.outputs, inner, weights.taps * inner, s->kh, s->kw, s->kw * inner, inner};
 }
 
 inline bool on_16_bytes(const void *pointer)

@@ -12,14 +12,15 @@ extern "C" {
 bool pc__cuda_conv_half_fits(const pc__cuda_conv *s, const void *x);
 bool pc__cuda_conv_half_input_fits(const pc__cuda_conv *s, const void *dy);
 
-/* As the functions without `half` in conv.h. */
+/* As the functions without `half` in conv.h; `packed`, or NULL: the weights are there already, as conv_pack.cuh orders
+ * them. */
 size_t pc__cuda_conv_half_scratch(const pc__cuda_conv *s);
 size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s);
 size_t pc__cuda_conv_half_weights_scratch(const pc__cuda_conv *s);
 void pc__cuda_conv_half_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                                 const void *bias, void *y, uint8_t *argmax, void *scratch);
-void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                              const uint8_t *argmax, const void *dy, void *dx, void *scratch);
+void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
+                              const void *y, const uint8_t *argmax, const void *dy, void *dx, void *scratch);
 void pc__cuda_conv_half_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                 const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch);
 

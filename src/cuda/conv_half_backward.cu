@@ -1,9 +1,10 @@
 /* conv_half_backward.cu: the gradients of a convolution of 16-bit numbers. What lies in planes is first turned to
- * channels last, all of it by one kernel, since both gradients read it so. */
+ * channels last, all of it by one kernel, since both gradients read it so; that kernel packs the weights, too. */
 #include "cuda/conv_few.h"
 #include "cuda/conv_few_half.h"
 #include "cuda/conv_half.h"
 #include "cuda/conv_order.cuh"
+#include "cuda/conv_pack.cuh"
 #include "cuda/early.cuh"
 
 #define SIDE 64 /* channels and pixels of a block */
@@ -86,8 +87,12 @@ __device__ __forceinline__ void write_tile(T *to, const T (&tile)[SIDE][SIDE + 4
             }
 }
 
+/* A block a tile of a picture; blocks beyond the pictures' pack weights, if any. For pairs five blocks a
+ * multiprocessor: what waits for memory wants loads under way. */
 template <bool PAIRS>
-__global__ void __launch_bounds__(WARPS * 32) turn_kernel(const planes from, const turned to, int channels, int area)
+__global__ void __launch_bounds__(WARPS * 32, PAIRS ? 5 : 1)
+    turn_kernel(const planes from, const turned to, unsigned pictures, int channels, int area,
+                const packing<uint16_t> weights)
 {
     __shared__ __align__(4) uint16_t gradients[SIDE][SIDE + 2], values[SIDE][SIDE + 2];
     __shared__ __align__(4) uint8_t places[SIDE][SIDE + 4];
@@ -96,6 +101,11 @@ __global__ void __launch_bounds__(WARPS * 32) turn_kernel(const planes from, con
     share<PAIRS, unsigned, uint16_t> dy, y;
     share<PAIRS, uint16_t, uint8_t> argmax;
     pc::wait_for_earlier();
+    if (blockIdx.x >= pictures) {
+        const unsigned block = ((blockIdx.x - pictures) * gridDim.y + blockIdx.y) * gridDim.z + blockIdx.z;
+        weights.move((int)(block * WARPS * 32 + threadIdx.x));
+        return;
+    }
     dy.read(from.dy, p);
     if (from.argmax)
         argmax.read(from.argmax, p);
@@ -131,7 +141,7 @@ size_t pc__cuda_conv_half_backward_scratch(const pc__cuda_conv *s, bool input, b
 {
     pc__cuda_conv inner = *s;
     inner.planes = 0;
-    const size_t turned_too = s->planes ? 5 * room(s) : 0;
+    const size_t turned_too = s->planes ? 5 * room(s) + (input ? filter_bytes(s) : 0) : 0;
     return turned_too + most_of(input ? pc__cuda_conv_input_scratch(&inner) : 0,
                                 weights ? pc__cuda_conv_weights_scratch(&inner) : 0);
 }
@@ -141,26 +151,34 @@ void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, con
                                  void *dbias, void *scratch)
 {
     pc__cuda_conv inner = *s;
-    char *rest = (char *)scratch;
+    char *rest = (char *)scratch, *packed = NULL;
     if (s->planes && (dx || !pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_few_half_fits(s))) {
         const size_t elements = room(s);
         const int area = s->yh * s->yw;
         const planes from = {(const uint16_t *)dy, needs_y(*s) ? (const uint16_t *)y : NULL,
                              s->pool > 1 ? argmax : NULL};
         const turned to = {(uint16_t *)rest, (uint16_t *)(rest + 2 * elements), (uint8_t *)(rest + 4 * elements)};
-        const dim3 grid((unsigned)s->n, (unsigned)((area + SIDE - 1) / SIDE), (unsigned)((s->o + SIDE - 1) / SIDE));
+        const int down = (area + SIDE - 1) / SIDE, across = (s->o + SIDE - 1) / SIDE;
+        const long long each = (long long)down * across * WARPS * 32; /* numbers packed beside a picture */
+        packing<uint16_t> weights = {};
+        rest += 5 * elements;
+        if (dx) {
+            packed = rest;
+            weights = packing_of<uint16_t>(s, weight, packed, true);
+            rest += filter_bytes(s);
+        }
+        const dim3 grid((unsigned)(s->n + (weights.count() + each - 1) / each), (unsigned)down, (unsigned)across);
         const bool pairs = area % 2 == 0 && s->o % 2 == 0 && (uintptr_t)from.dy % 4 == 0 &&
                            (uintptr_t)from.y % 4 == 0 && (uintptr_t)from.argmax % 2 == 0;
         pc::start_grid(pairs ? turn_kernel<true> : turn_kernel<false>, grid, dim3(WARPS * 32), 0, queue, s->early, from,
-                       to, s->o, area);
+                       to, (unsigned)s->n, s->o, area, weights);
         inner.planes = 0;
         dy = to.dy;
         y = from.y ? to.y : NULL;
         argmax = from.argmax ? to.argmax : NULL;
-        rest += 5 * elements;
     }
     if (dweight || dbias)
         pc__cuda_conv_weights(queue, &inner, x, y, argmax, dy, dweight, dbias, rest);
     if (dx)
-        pc__cuda_conv_input(queue, &inner, weight, y, argmax, dy, dx, rest);
+        pc__cuda_conv_half_input(queue, &inner, weight, packed, y, argmax, dy, dx, rest);
 }

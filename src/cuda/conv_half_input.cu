@@ -145,14 +145,16 @@ void spread(cudaStream_t queue, const pc__cuda_conv *s, const T *dy, const T *y,
 }
 
 template <class T>
-void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y, const uint8_t *argmax,
-              const void *dy, void *dx, void *scratch)
+void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed, const void *y,
+              const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
-    const int area = s->kh * s->kw;
-    const filter<T> f = filter_for<T>(queue, s, weight, s->o, s->c, s->c * area, area, scratch);
+    const packing<T> weights = packing_of<T>(s, weight, packed ? packed : scratch, true);
+    const filter<T> f = filter_of(s, weights);
+    if (!packed)
+        pack(queue, s, weights);
     const long long window = (long long)s->yh * s->yw * s->o, picture = (long long)s->h * s->w * s->c;
     if (pc__cuda_conv_patch_input_fits(s)) {
-        pc__cuda_conv_patch_input(queue, s, scratch, y, argmax, dy, dx);
+        pc__cuda_conv_patch_input(queue, s, f.at, y, argmax, dy, dx);
         return;
     }
     T *between = (T *)((char *)scratch + filter_bytes(s));
@@ -188,11 +190,11 @@ size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s)
     return filter_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * picture : 0);
 }
 
-void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                              const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
+                              const void *y, const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
     if (s->dtype == PC__CUDA_F16)
-        backward<pc::f16>(queue, s, weight, y, argmax, dy, dx, scratch);
+        backward<pc::f16>(queue, s, weight, packed, y, argmax, dy, dx, scratch);
     else
-        backward<pc::bf16>(queue, s, weight, y, argmax, dy, dx, scratch);
+        backward<pc::bf16>(queue, s, weight, packed, y, argmax, dy, dx, scratch);
 }

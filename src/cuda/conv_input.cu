@@ -209,7 +209,7 @@ void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void 
                          const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
     if (is_half(s))
-        pc__cuda_conv_half_input(queue, s, weight, y, argmax, dy, dx, scratch);
+        pc__cuda_conv_half_input(queue, s, weight, NULL, y, argmax, dy, dx, scratch);
     else if (s->dtype == PC__CUDA_F32)
         backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
     else

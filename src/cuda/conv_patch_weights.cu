@@ -145,11 +145,12 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 1)
     const int depth = s.kh * s.kw * s.c;
     float *to = d.sums + (long long)blockIdx.x * (depth + 1) * s.o;
 #pragma unroll
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 64; i += 2) { /* four lanes write whole sectors of memory, 32 bytes */
         const int k = channel + i / 32 * 16 + i % 4 / 2 * 8 + lane / 4;
-        const int o = blockIdx.y * (GC * EIGHT) + i / 4 % 8 * 8 + lane % 4 * 2 + i % 2;
+        const int o = blockIdx.y * (GC * EIGHT) + i / 4 % 8 * 8 + lane % 4 * 2;
+        const float *from = &sum[i / 32][i / 4 % 8][i % 4];
         if (o < s.o)
-            to[((long long)tap * s.c + k) * s.o + o] = sum[i / 32][i / 4 % 8][i % 4];
+            *(float2 *)(to + ((long long)tap * s.c + k) * s.o + o) = make_float2(from[0], from[1]);
     }
     if (blockIdx.z > 0)
         return;
@@ -183,7 +184,7 @@ plan plan_of(const pc__cuda_conv *s)
                (size_t)s->kh * s->kw * LANES * sizeof(eight<float>);
     const long long bands = s->n * p.c.bands, beside = (long long)over(s->o, GC * EIGHT) * (s->c / 32);
     const long long blocks = over(s->multiprocessors, beside);
-    p.pieces = (int)(bands < blocks ? bands : blocks);
+    p.pieces = over(bands, over(bands, blocks)); /* blocks beyond these would make no other's way shorter */
     return p;
 }
 

@@ -14,9 +14,8 @@
 #define SUMS_MOST ((size_t)64 << 20) /* bytes of the pieces' sums */
 #define PIECE_LEAST 4                /* steps that make a piece worth a block */
 #define STEPS_MANY 512               /* for each multiprocessor: worth half as many pieces again */
-#define REDUCE_THREADS 512
-#define REDUCE_MANY 8192     /* elements that make blocks enough where each has 32 */
-#define DIMENSION_MOST 65535 /* of a grid, across and up */
+#define REDUCE_MANY 8192             /* elements that make blocks enough where each has 32 */
+#define DIMENSION_MOST 65535         /* of a grid, across and up */
 
 namespace
 {
@@ -245,22 +244,37 @@ __global__ void __launch_bounds__(block_size<WIDE>::THREADS, sizeof(T) == 4 ? (W
         }
 }
 
+/* Threads of a block with ACROSS elements: where there are few, more for each; where there are many, blocks so small
+ * that all are on the multiprocessors at once. */
+constexpr int reduce_threads(int across)
+{
+    return across < 32 ? 512 : 256;
+}
+
 /* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces: a block has ACROSS elements, and DOWN threads share
- * each. */
+ * each. A thread's next FLIGHT pieces are under way at once: what there usually is, so that it waits once. */
 template <class S, class T, int ACROSS>
-__global__ void __launch_bounds__(REDUCE_THREADS)
+__global__ void __launch_bounds__(reduce_threads(ACROSS), 1536 / reduce_threads(ACROSS))
     reduce_kernel(const pc__cuda_conv s, const S *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
 {
-    constexpr int DOWN = REDUCE_THREADS / ACROSS, STEP = 8;
+    constexpr int DOWN = reduce_threads(ACROSS) / ACROSS, STEP = 8, FLIGHT = DOWN == STEP ? 16 : 8;
     __shared__ S parts[DOWN][ACROSS + 1];
     pc::wait_for_earlier();
     const int down = threadIdx.x / ACROSS, across = threadIdx.x % ACROSS;
     const int count = (depth + 1) * s.o, i = blockIdx.x * ACROSS + across;
     S sum = 0;
     if (i < count)
-#pragma unroll 4
-        for (int piece = down; piece < pieces; piece += DOWN)
-            sum += sums[(long long)piece * count + i];
+#pragma unroll 1
+        for (int first = down; first < pieces; first += FLIGHT * DOWN) {
+            const S *from = sums + (long long)first * count + i;
+            S next[FLIGHT];
+#pragma unroll
+            for (int k = 0; k < FLIGHT; k++)
+                next[k] = first + k * DOWN < pieces ? from[(long long)k * DOWN * count] : S(0);
+#pragma unroll
+            for (int k = 0; k < FLIGHT; k++)
+                sum += next[k];
+        }
     parts[down][across] = sum;
     __syncthreads();
 #pragma unroll
@@ -353,7 +367,7 @@ void reduce(cudaStream_t queue, const pc__cuda_conv *s, const void *sums, int de
     const long long count = (long long)(depth + 1) * s->o;
     const int across = count < REDUCE_MANY ? 8 : 32;
     pc::start(across == 8 ? reduce_kernel<S, T, 8> : reduce_kernel<S, T, 32>, (unsigned)pieces_of(count, across),
-              REDUCE_THREADS, queue, s->early, *s, (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
+              reduce_threads(across), queue, s->early, *s, (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
 }
 
 template <class T>

@@ -3,44 +3,49 @@
 
 #include "cuda/cuda.h"
 
-static pc_status pair(pc_stream *stream, const pc_call *call, enum pc__cuda_pair_loss kind, void *dx)
+static pc_status pair(pc_stream *stream, const pc_call *call, enum pc__cuda_pair_loss kind, void *dx, void *rounded)
 {
     const pc__view x = pc__cuda_view(call->in[0]), y = pc__cuda_view(call->in[1]);
     double *scratch = pc__cuda_scratch(stream, PC__LOSS_SCRATCH);
     if (!scratch)
         return PC_ERR_MEMORY;
     pc__cuda_pair_loss(pc__cuda_queue(stream), pc__cuda_early(stream), kind, &x, &y, pc__data(call->out[0]), dx,
-                       scratch);
+                       rounded, scratch);
     return pc__cuda_launched(call);
+}
+
+static void *data_or_null(const pc_tensor *t)
+{
+    return pc_tensor_count(t) ? pc__data(t) : NULL;
 }
 
 pc_status pc__cuda_op_bce_with_logits(pc_stream *stream, const pc_call *call)
 {
-    return pair(stream, call, PC__LOSS_BCE, pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL);
+    return pair(stream, call, PC__LOSS_BCE, data_or_null(call->out[1]), data_or_null(call->out[2]));
 }
 
 pc_status pc__cuda_op_mse(pc_stream *stream, const pc_call *call)
 {
-    return pair(stream, call, PC__LOSS_MSE, NULL);
+    return pair(stream, call, PC__LOSS_MSE, NULL, NULL);
 }
 
 pc_status pc__cuda_op_cross_entropy(pc_stream *stream, const pc_call *call)
 {
-    const pc__view x = pc__cuda_view(call->in[0]);
+    const pc__view x = pc__cuda_view(call->in[0]), probabilities = pc__cuda_view(call->out[1]);
     double *scratch = pc__cuda_scratch(stream, PC__LOSS_SCRATCH);
     if (!scratch)
         return PC_ERR_MEMORY;
     pc__cuda_cross_entropy(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
-                           pc__data(call->out[0]), pc__data(call->out[1]), scratch, pc__cuda_fault_of(stream));
+                           pc__data(call->out[0]), &probabilities, scratch, pc__cuda_fault_of(stream));
     return pc__cuda_launched(call);
 }
 
 pc_status pc__cuda_op_cross_entropy_backward(pc_stream *stream, const pc_call *call)
 {
-    const pc__view p = pc__cuda_view(call->in[0]);
+    const pc__view p = pc__cuda_view(call->in[0]), dx = pc__cuda_view(call->out[0]);
     if (p.count == 0)
         return PC_OK;
     pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), pc__cuda_early(stream), &p, pc__data(call->in[1]),
-                                    pc__data(call->in[2]), pc__data(call->out[0]));
+                                    pc__data(call->in[2]), &dx);
     return pc__cuda_launched(call);
 }

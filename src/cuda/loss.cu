@@ -37,18 +37,22 @@ template <class T> __device__ inline void give(double sum, double n, double *sum
         sums[blockIdx.x] = sum;
 }
 
-template <int KIND, class T>
+template <int KIND, class T, class L>
 __global__ void __launch_bounds__(THREADS)
-    pair_kernel(const T *__restrict__ x, const T *__restrict__ y, long long n, double *sums, T *mean, T *dx)
+    pair_kernel(const T *__restrict__ x, const L *__restrict__ y, long long n, double *sums, L *mean, L *dx, T *rounded)
 {
     double sum = 0;
-    typedef pc::math<T> M;
+    typedef pc::math<L> M;
     pc::wait_for_earlier();
     for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
         const M a = x[i], b = y[i];
         sum += lost<KIND>(a, b);
-        if (KIND == PC__LOSS_BCE && dx)
-            dx[i] = T((1 / (1 + exp_of(-a)) - b) * (1 / (M)n));
+        if (KIND == PC__LOSS_BCE && dx) {
+            const M d = (1 / (1 + exp_of(-a)) - b) * (1 / (M)n);
+            dx[i] = L(d);
+            if (rounded)
+                rounded[i] = T(d);
+        }
     }
     give(sum, (double)n, sums, mean);
 }
@@ -76,12 +80,12 @@ __device__ inline void report(pc__cuda_fault *fault, long long row, long long la
 }
 
 /* A warp for each row; a row's first pass brings it into the caches. */
-template <class T>
+template <class T, class L>
 __global__ void __launch_bounds__(THREADS)
-    cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, T *__restrict__ probabilities,
-                         long long rows, long long classes, double *sums, T *mean, pc__cuda_fault *fault)
+    cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, L *__restrict__ probabilities,
+                         long long rows, long long classes, double *sums, L *mean, pc__cuda_fault *fault)
 {
-    typedef pc::math<T> M;
+    typedef pc::math<L> M;
     const int lane = threadIdx.x % 32;
     double loss = 0;
     pc::wait_for_earlier();
@@ -95,7 +99,7 @@ __global__ void __launch_bounds__(THREADS)
             sum += exp_of(M(row[i]) - most);
         const M norm = log_of(warp_join<plus>(sum));
         for (long long i = lane; i < classes; i += 32)
-            probabilities[r * classes + i] = T(exp_of(M(row[i]) - most - norm));
+            probabilities[r * classes + i] = L(exp_of(M(row[i]) - most - norm));
         const int64_t label = labels[r];
         if (lane > 0)
             continue;
@@ -107,12 +111,12 @@ __global__ void __launch_bounds__(THREADS)
     give(loss, (double)rows, sums, mean);
 }
 
-template <class T>
+template <class T, class L>
 __global__ void __launch_bounds__(THREADS)
-    cross_entropy_backward_kernel(const T *__restrict__ p, const int64_t *__restrict__ labels, const T *__restrict__ g,
+    cross_entropy_backward_kernel(const L *__restrict__ p, const int64_t *__restrict__ labels, const L *__restrict__ g,
                                   T *__restrict__ dx, long long rows, long long classes)
 {
-    typedef pc::math<T> M;
+    typedef pc::math<L> M;
     const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     pc::wait_for_earlier();
     if (i >= rows * classes)
@@ -128,27 +132,28 @@ int blocks_for(long long work)
     return blocks < 1 ? 1 : blocks > BLOCKS_MOST ? BLOCKS_MOST : (int)blocks;
 }
 
-template <int KIND, class T>
-void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view *y, T *loss, T *dx, double *scratch)
+template <int KIND, class T, class L>
+void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view *y, L *loss, L *dx, T *rounded,
+               double *scratch)
 {
     const int blocks = blocks_for(x->count);
-    (void)pc::start(pair_kernel<KIND, T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
-                    (const T *)y->data, (long long)x->count, scratch, loss, dx);
+    (void)pc::start(pair_kernel<KIND, T, L>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
+                    (const L *)y->data, (long long)x->count, scratch, loss, dx, rounded);
     if (blocks > 1)
-        (void)pc::start(mean_kernel<T>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)x->count,
+        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)x->count,
                         loss);
 }
 
-template <class T>
-void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, T *loss, T *probabilities,
+template <class T, class L>
+void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, L *loss, L *probabilities,
                    double *scratch, pc__cuda_fault *fault)
 {
     const long long rows = x->shape[0], classes = x->shape[1];
     const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
-    (void)pc::start(cross_entropy_kernel<T>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data, labels,
+    (void)pc::start(cross_entropy_kernel<T, L>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data, labels,
                     probabilities, rows, classes, scratch, loss, fault);
     if (blocks > 1)
-        (void)pc::start(mean_kernel<T>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)rows, loss);
+        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)rows, loss);
 }
 
 unsigned grid_for(long long count)
@@ -156,58 +161,61 @@ unsigned grid_for(long long count)
     return (unsigned)((count + THREADS - 1) / THREADS);
 }
 
-template <class T> struct losses {
+/* Of logits in T, computed and given in L: T, or float for 16 bits. */
+template <class T, class L> struct losses {
     static void pair(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x, const pc__view *y,
-                     void *loss, void *dx, double *scratch)
+                     void *loss, void *dx, void *rounded, double *scratch)
     {
         if (kind == PC__LOSS_BCE)
-            pair_loss<PC__LOSS_BCE>(queue, early, x, y, (T *)loss, (T *)dx, scratch);
+            pair_loss<PC__LOSS_BCE>(queue, early, x, y, (L *)loss, (L *)dx, (T *)rounded, scratch);
         else
-            pair_loss<PC__LOSS_MSE>(queue, early, x, y, (T *)loss, (T *)nullptr, scratch);
+            pair_loss<PC__LOSS_MSE>(queue, early, x, y, (L *)loss, (L *)nullptr, (T *)nullptr, scratch);
     }
 
     static void cross(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
                       void *probabilities, double *scratch, pc__cuda_fault *fault)
     {
-        cross_entropy(queue, early, x, labels, (T *)loss, (T *)probabilities, scratch, fault);
+        cross_entropy<T>(queue, early, x, labels, (L *)loss, (L *)probabilities, scratch, fault);
     }
 
     static void cross_backward(cudaStream_t queue, int early, const pc__view *p, const int64_t *labels, const void *g,
                                void *dx)
     {
-        (void)pc::start(cross_entropy_backward_kernel<T>, grid_for(p->count), THREADS, queue, early, (const T *)p->data,
-                        labels, (const T *)g, (T *)dx, (long long)p->shape[0], (long long)p->shape[1]);
+        (void)pc::start(cross_entropy_backward_kernel<T, L>, grid_for(p->count), THREADS, queue, early,
+                        (const L *)p->data, labels, (const L *)g, (T *)dx, (long long)p->shape[0],
+                        (long long)p->shape[1]);
     }
 };
 
 } // namespace
 
-#define BY_DTYPE(view, call)                                                                                           \
-    switch ((view)->dtype) {                                                                                           \
+/* By the dtypes of logits and loss. */
+#define BY_DTYPES(logits, loss, call)                                                                                  \
+    switch (logits) {                                                                                                  \
     case PC__CUDA_F16:                                                                                                 \
-        return losses<pc::f16>::call;                                                                                  \
+        return (loss) == PC__CUDA_F16 ? losses<pc::f16, pc::f16>::call : losses<pc::f16, float>::call;                 \
     case PC__CUDA_BF16:                                                                                                \
-        return losses<pc::bf16>::call;                                                                                 \
+        return (loss) == PC__CUDA_BF16 ? losses<pc::bf16, pc::bf16>::call : losses<pc::bf16, float>::call;             \
     case PC__CUDA_F32:                                                                                                 \
-        return losses<float>::call;                                                                                    \
+        return losses<float, float>::call;                                                                             \
     default:                                                                                                           \
-        return losses<double>::call;                                                                                   \
+        return losses<double, double>::call;                                                                           \
     }
 
 void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
-                        const pc__view *y, void *loss, void *dx, double *scratch)
+                        const pc__view *y, void *loss, void *dx, void *rounded, double *scratch)
 {
-    BY_DTYPE(x, pair(queue, early, kind, x, y, loss, dx, scratch))
+    BY_DTYPES(x->dtype, y->dtype, pair(queue, early, kind, x, y, loss, dx, rounded, scratch))
 }
 
 void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
-                            void *probabilities, double *scratch, pc__cuda_fault *fault)
+                            const pc__view *probabilities, double *scratch, pc__cuda_fault *fault)
 {
-    BY_DTYPE(x, cross(queue, early, x, labels, loss, probabilities, scratch, fault))
+    BY_DTYPES(x->dtype, probabilities->dtype, cross(queue, early, x, labels, loss, probabilities->data, scratch, fault))
 }
 
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *p, const int64_t *labels,
-                                     const void *g, void *dx)
+                                     const void *g, const pc__view *dx)
 {
-    BY_DTYPE(p, cross_backward(queue, early, p, labels, g, dx))
+    BY_DTYPES(dx->dtype, p->dtype, cross_backward(queue, early, p, labels, g, dx->data))
 }

@@ -1,6 +1,14 @@
-/* loss.c: losses, each one fused kernel forward and one backward. */
+/* loss.c: losses, each one fused kernel forward and one backward. Under autocast those of logits read 16 bits as they
+ * are, compute in float32, and round the gradient to 16 bits once. */
+#include "ops/loss.h"
+
 #include "ops/autocast.h"
 #include "ops/table.h"
+
+static pc_dtype dtype_of_loss(const pc_tensor *x)
+{
+    return pc__autocasting() && pc__is_half((pc_dtype)x->dtype) ? PC_F32 : (pc_dtype)x->dtype;
+}
 
 static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
 {
@@ -14,8 +22,9 @@ static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
         return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be floating", who, pc_dtype_name(x->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        x = pc__autocast_up(x);
-        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, pc_tensor_dtype(x)))};
+        pc_dtype dtype = dtype_of_loss(x);
+        x = op == PC__OP_bce_with_logits ? x : pc__as_dtype(x, dtype);
+        pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, dtype))};
         result = pc_keep(pc__call(op, in, 2, NULL, 0));
     }
     return result;
@@ -37,23 +46,22 @@ pc_status pc__infer_pair_loss(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
-/* Backward kernels take (x or probabilities, target, gradient of the loss) and give a tensor like the first. */
-pc_status pc__infer_loss_backward(pc_call *call, pc__meta *out)
+static void describe(pc__meta *meta, const pc_tensor *x, pc_dtype dtype, bool wanted)
 {
-    pc__meta_contiguous(&out[0], call->in[0]->dtype, call->in[0]->ndim, call->in[0]->shape);
-    return PC_OK;
+    const int64_t none = 0;
+    pc__meta_contiguous(meta, dtype, wanted ? x->ndim : 1, wanted ? x->shape : &none);
 }
 
-/* Outputs: the loss, and its gradient at x, nothing where none is recorded. */
+/* Outputs: the loss, in the target's dtype; its gradient at x in the same; that in x's dtype where this is another, for
+ * only a gradient that is not scaled any more may be rounded. No gradient where none is recorded. */
 pc_status pc__infer_bce_with_logits(pc_call *call, pc__meta *out)
 {
     const pc_tensor *x = call->in[0];
-    const int64_t none = 0;
-    pc__meta_contiguous(&out[0], x->dtype, 0, NULL);
-    if (pc__tape_wants(call))
-        pc__meta_contiguous(&out[1], x->dtype, x->ndim, x->shape);
-    else
-        pc__meta_contiguous(&out[1], x->dtype, 1, &none);
+    const pc_dtype dtype = call->in[1]->dtype;
+    const bool wanted = pc__tape_wants(call);
+    pc__meta_contiguous(&out[0], dtype, 0, NULL);
+    describe(&out[1], x, dtype, wanted);
+    describe(&out[2], x, (pc_dtype)x->dtype, wanted && x->dtype != dtype);
     return PC_OK;
 }
 
@@ -62,15 +70,17 @@ static pc_tensor *times(pc_tensor *t, pc_tensor *g)
     return g ? pc_mul(t, g) : t;
 }
 
-/* d/dx = (sigmoid(x) - y) / n, of the forward call; d/dy = -x / n */
+/* d/dx = (sigmoid(x) - y) / n, of the forward call; d/dy = -x / n. Rounded to x's dtype by the walk if not here. */
 pc_status pc__grad_bce_with_logits(pc__grad *grad)
 {
     pc_tensor *g = grad->out_grad[0], *x = grad->in[0];
+    const bool rounded = !g && grad->in_meta[0].dtype != grad->in_meta[1].dtype;
     if (grad->needs[0])
-        PC__TRY(pc__set_grad(grad, 0, times(grad->out[1], g)));
-    if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, times(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g)));
-    return PC_OK;
+        PC__TRY(pc__set_grad(grad, 0, times(grad->out[rounded ? 2 : 1], g)));
+    if (!grad->needs[1])
+        return PC_OK;
+    x = pc__as_dtype(x, grad->in_meta[1].dtype);
+    return pc__set_grad(grad, 1, times(pc_mul_scalar(x, -1.0 / (double)pc_tensor_count(x)), g));
 }
 
 /* d/dx = 2 (x - y) / n */
@@ -98,7 +108,8 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(PC__CALL_PLAIN(cross_entropy, pc_contiguous(pc__autocast_up(x)), pc_contiguous(labels)));
+        pc__loss_attributes a = {dtype_of_loss(x)};
+        result = pc_keep(PC__CALL(cross_entropy, &a, pc_contiguous(x), pc_contiguous(labels)));
     }
     return result;
 }
@@ -106,13 +117,22 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
 /* Outputs: the loss, and softmax(x) for the gradient. */
 pc_status pc__infer_cross_entropy(pc_call *call, pc__meta *out)
 {
-    const pc_tensor *x = call->in[0];
-    pc__meta_contiguous(&out[0], x->dtype, 0, NULL);
-    pc__meta_contiguous(&out[1], x->dtype, 2, x->shape);
+    const pc__loss_attributes *a = call->attributes;
+    pc__meta_contiguous(&out[0], a->dtype, 0, NULL);
+    pc__meta_contiguous(&out[1], a->dtype, 2, call->in[0]->shape);
+    return PC_OK;
+}
+
+/* Of the probabilities, the labels and the gradient of the loss. */
+pc_status pc__infer_cross_entropy_backward(pc_call *call, pc__meta *out)
+{
+    const pc__loss_attributes *a = call->attributes;
+    pc__meta_contiguous(&out[0], a->dtype, 2, call->in[0]->shape);
     return PC_OK;
 }
 
 pc_status pc__grad_cross_entropy(pc__grad *grad)
 {
-    return pc__set_grad(grad, 0, PC__CALL_PLAIN(cross_entropy_backward, grad->out[1], grad->in[1], grad->out_grad[0]));
+    pc__loss_attributes a = {grad->in_meta[0].dtype};
+    return pc__set_grad(grad, 0, PC__CALL(cross_entropy_backward, &a, grad->out[1], grad->in[1], grad->out_grad[0]));
 }

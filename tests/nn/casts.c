@@ -77,7 +77,7 @@ static void orders(casts *forward, casts *backward)
 }
 
 /* Forward the parameters are one list, and so are those gradients of the backward pass that have 16 bits; the loss
- * casts the logits, and their gradient is cast back. */
+ * takes the logits and gives their gradient as they are. */
 static void one_list_a_pass(void **state)
 {
     (void)state;
@@ -90,10 +90,10 @@ static void one_list_a_pass(void **state)
             start_timeline();
             pc_tensor *y = pc_forward(n.net, n.x);
             assert_casts(stop_counting(), forward.single, 1);
-            pc_tensor *loss = pc_cross_entropy(y, n.labels);
             start_timeline();
+            pc_tensor *loss = pc_cross_entropy(y, n.labels);
             assert_ok(pc_backward(loss));
-            assert_casts(stop_counting(), backward.single + 1, 1);
+            assert_casts(stop_counting(), backward.single, 1);
         }
         pc_module_free(n.net);
     }

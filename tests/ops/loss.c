@@ -1,6 +1,8 @@
 /* Losses. */
 #include "ops/golden.h"
 
+#include <paracord/amp.h>
+
 static void run_bce_with_logits(const golden *g, pc_tensor **in, pc_tensor **out)
 {
     (void)g;
@@ -74,10 +76,78 @@ static void empty_batches_give_nan(void **state)
     }
 }
 
+enum { ROWS = 1500, CLASSES = 3 }; /* more than a block's work */
+
+typedef struct results {
+    pc_tensor *loss, *dx, *dy;
+} results;
+
+/* `twice` the gradient of the loss arrives, or one; `by_hand`: 16-bit logits are cast in front of the loss. */
+static results loss_of(pc_tensor *values, pc_tensor *target, pc_tensor *labels, bool twice, bool by_hand)
+{
+    results r;
+    pc_tensor *x = pc_clone(values), *y = pc_clone(target);
+    assert_ok(pc_require_grad(x, true));
+    assert_ok(pc_require_grad(y, true));
+    pc_dtype half = pc_tensor_dtype(x);
+    PC_AUTOCAST(by_hand ? PC_F32 : half) {
+        pc_tensor *logits = pc_neg(x);
+        logits = by_hand ? pc_cast(logits, PC_F32) : logits;
+        r.loss = labels    ? pc_cross_entropy(logits, labels)
+                 : by_hand ? pc_bce_with_logits(logits, pc_cast(y, PC_F32))
+                           : pc_bce_with_logits(logits, y);
+    }
+    assert_not_null_ok(r.loss);
+    assert_int_equal(pc_tensor_dtype(r.loss), PC_F32);
+    assert_ok(pc_backward(twice ? pc_mul_scalar(r.loss, 1.7) : r.loss));
+    assert_fails(pc_backward(r.loss) == PC_OK, PC_ERR_STATE, "already differentiated");
+    r.dx = pc_grad(x);
+    r.dy = pc_grad(y);
+    assert_int_equal(pc_tensor_dtype(r.dx), half);
+    return r;
+}
+
+static void assert_same_bits(pc_tensor *a, pc_tensor *b)
+{
+    static float of_a[ROWS * CLASSES], of_b[ROWS * CLASSES];
+    if (!a && !b)
+        return;
+    size_t bytes = (size_t)pc_tensor_count(a) * sizeof *of_a;
+    assert_int_equal(pc_tensor_dtype(a), pc_tensor_dtype(b));
+    assert_ok(pc_read(pc_cast(a, PC_F32), of_a, bytes));
+    assert_ok(pc_read(pc_cast(b, PC_F32), of_b, bytes));
+    assert_memory_equal(of_a, of_b, bytes);
+}
+
+/* Under autocast a loss takes 16-bit logits as they are: what comes is that of logits cast to float32. */
+static void half_logits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        PC_SCOPE {
+            const pc_dtype half = i % 2 ? PC_F16 : PC_BF16, other = i / 2 % 2 ? PC_F32 : half;
+            const bool twice = i / 4 % 2, of_classes = i / 8 % 2;
+            pc_shape shape = i / 16 ? PC_SHAPE(ROWS, CLASSES) : PC_SHAPE(2, CLASSES);
+            pc_seed(3);
+            pc_tensor *x = pc_cast(pc_mul_scalar(pc_randn(shape, PC_F32, test_device()), 4), half);
+            pc_tensor *y = pc_cast(pc_rand(shape, PC_F32, test_device()), other);
+            pc_tensor *labels = of_classes ? pc_full(PC_SHAPE(shape.dim[0]), 1, PC_I64, test_device()) : NULL;
+            results got = loss_of(x, y, labels, twice, false), want = loss_of(x, y, labels, twice, true);
+            assert_same_bits(got.loss, want.loss);
+            assert_same_bits(got.dx, want.dx);
+            assert_same_bits(got.dy, want.dy);
+            PC_AUTOCAST(half)
+                assert_same_bits(of_classes ? pc_cross_entropy(pc_neg(x), labels) : pc_bce_with_logits(pc_neg(x), y),
+                                 want.loss);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_pairs),
     cmocka_unit_test(bad_labels),
     cmocka_unit_test(empty_batches_give_nan),
+    cmocka_unit_test(half_logits),
 };
 
 int main(void)
