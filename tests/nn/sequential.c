@@ -72,6 +72,44 @@ static void conv_activation_and_pool(void **state)
             }
 }
 
+static pc_tensor *gradient_of_input(pc_module *net, pc_tensor *values, pc_tensor *g)
+{
+    assert_ok(pc_module_to(net, test_device(), PC_BF16));
+    pc_tensor *x = pc_clone(values);
+    assert_ok(pc_require_grad(x, true));
+    pc_tensor *y = pc_forward(net, x);
+    y = pc_reshape(y, PC_SHAPE(pc_tensor_count(y)));
+    assert_ok(pc_backward(pc_sum(pc_mul(y, pc_slice(g, 0, 0, pc_tensor_count(y), 1)))));
+    pc_module_free(net);
+    return pc_grad(x);
+}
+
+/* What a convolution of 16-bit numbers writes plane by plane, for what flattens it, has the gradient of other orders.
+ */
+static void half_planes(void **state)
+{
+    (void)state;
+    static const struct {
+        int c, o, kernel, stride, pool;
+    } list[] = {{32, 64, 3, 1, 2}, {8, 24, 5, 1, 1}, {16, 40, 3, 2, 2}, {64, 32, 3, 1, 1}};
+    for (int i = 0; i < 4; i++)
+        PC_SCOPE {
+            const int c = list[i].c, o = list[i].o, kernel = list[i].kernel, stride = list[i].stride;
+            pc_seed(6);
+            pc_tensor *x = pc_cast(pc_randn(PC_SHAPE(3, c, 13, 12), PC_F32, test_device()), PC_BF16);
+            pc_tensor *g = pc_cast(pc_randn(PC_SHAPE(3 * 64 * 13 * 12), PC_F32, test_device()), PC_BF16), *dx[2];
+            for (int flat = 0; flat < 2; flat++) {
+                pc_seed(7);
+                pc_module *conv = pc_conv2d(c, o, kernel, .stride = stride, .activation = PC_RELU);
+                pc_module *pool = pc_max_pool2d(list[i].pool);
+                dx[flat] =
+                    gradient_of_input(flat ? pc_sequential(conv, pool, pc_flatten()) : pc_sequential(conv, pool), x, g);
+            }
+            assert_close(distance(dx[1], dx[0]), 0, 1e-2);
+            assert_true(pc_item(pc_sum(pc_mul(dx[0], dx[0]))) > 1);
+        }
+}
+
 /* Pools that no convolution can do itself, and other neighbours. */
 static void what_does_not_fuse(void **state)
 {
@@ -158,9 +196,9 @@ static void every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_and_activation),       cmocka_unit_test(conv_activation_and_pool),
-        cmocka_unit_test(what_does_not_fuse),          cmocka_unit_test(whole_networks),
-        cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test(linear_and_activation), cmocka_unit_test(conv_activation_and_pool),
+        cmocka_unit_test(half_planes),           cmocka_unit_test(what_does_not_fuse),
+        cmocka_unit_test(whole_networks),        cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests_name("nn.sequential", tests, NULL, NULL);
 }
