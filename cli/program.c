@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <paracord/memory.h>
 #include <paracord/ops.h>
@@ -49,6 +51,16 @@ static double memory_left_in(const char *most, const char *used, const char *det
     return isnan(left) ? HUGE_VAL : left;
 }
 
+/* What `ulimit -v` leaves of addresses. */
+static double addresses_left(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur == RLIM_INFINITY)
+        return HUGE_VAL;
+    const double pages = number_in("/proc/self/statm", "");
+    return (double)most.rlim_cur - (isnan(pages) ? 0 : pages * (double)sysconf(_SC_PAGESIZE));
+}
+
 /* Bytes that this program can still get, as the kernel estimates; infinite where it does not say. */
 static double memory_left(void)
 {
@@ -58,7 +70,7 @@ static double memory_left(void)
                               memory_left_in("/sys/fs/cgroup/memory/memory.limit_in_bytes",
                                              "/sys/fs/cgroup/memory/memory.usage_in_bytes",
                                              "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file "));
-    return fmax(0, fmin(isnan(machine) ? HUGE_VAL : machine, group));
+    return fmax(0, fmin(addresses_left(), fmin(isnan(machine) ? HUGE_VAL : machine, group)));
 }
 
 bool cli_program_fits(const cli_program *p, double bytes, const char *way_out)

@@ -275,7 +275,7 @@ template <class T> struct columns {
 };
 
 template <class T>
-__global__ void __launch_bounds__(THREADS, 2) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+__global__ void __launch_bounds__(THREADS, 3) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
     __shared__ alignas(16) float shared[SHARED];
     columns<T> here(l, shared);

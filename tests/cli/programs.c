@@ -226,22 +226,24 @@ static void a_killed_zoom_leaves_whole_pictures(void **state)
     assert_true(pictures >= 3 && others <= 1);
 }
 
-/* In 4 GiB of memory, whatever the machine has. */
-#define REFUSED(status, words, ...)                                                                                    \
+#define REFUSED_IN(limits, status, words, ...)                                                                         \
     do {                                                                                                               \
-        run_limited(&e, (job_limits){.memory_bytes = (rlim_t)4 << 30}, ARGUMENTS(__VA_ARGS__));                        \
+        run_limited(&e, limits, ARGUMENTS(__VA_ARGS__));                                                               \
         assert_refused(&e, status, words);                                                                             \
         assert_string_equal(e.out, "");                                                                                \
     } while (0)
+#define REFUSED(status, words, ...) REFUSED_IN((job_limits){0}, status, words, __VA_ARGS__)
 
 static void bad_input(void **state)
 {
     (void)state;
     test_path gif = joined(root.s, "x.gif"), nowhere = joined(root.s, "no/x.png");
+    const job_limits small = {.memory_bytes = (rlim_t)4 << 30}; /* whatever the machine has */
     REFUSED(2, "must be 0 to 2147483647", "add", "--size", "-1");
     REFUSED(2, "int32, float32 or float64", "add", "--dtype", "int8");
-    REFUSED(1, "take a smaller --size", "matmul", "--size", "65536", "--device", "cpu");
-    REFUSED(1, "take a smaller --width or --height", "mandelbrot", "-W", "65535", "-H", "65535", "--device", "cpu");
+    REFUSED_IN(small, 1, "take a smaller --size", "matmul", "--size", "65536", "--device", "cpu");
+    REFUSED_IN(small, 1, "take a smaller --width or --height", "mandelbrot", "-W", "65535", "-H", "65535", "--device",
+               "cpu");
     REFUSED(1, "write auto, cpu, sim:N or cuda:N", "saxpy", "--device", "gpu");
     REFUSED(1, "the devices are: ", "saxpy", "--device", "sim:60");
     REFUSED(2, "fire, ocean, forest, rainbow or grey", "mandelbrot", "--palette", "blue");

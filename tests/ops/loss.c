@@ -2,6 +2,7 @@
 #include "ops/golden.h"
 
 #include <paracord/amp.h>
+#include <paracord/random.h>
 
 static void run_bce_with_logits(const golden *g, pc_tensor **in, pc_tensor **out)
 {
