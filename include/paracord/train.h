@@ -24,8 +24,8 @@ typedef struct pc_train_settings {
 } pc_train_settings;
 
 /* loss and accuracy are of the pictures of the epoch so far; where a device works later, of those whose results are
- * there already, up to 16 batches, or some 10 ms of the device's work, fewer than `done`, and NaN before the first. At
- * the end of an epoch they are all. */
+ * there already, up to 16 batches, or more where these take less than some 30 ms, fewer than `done`, and NaN before the
+ * first. At the end of an epoch they are all. */
 typedef struct pc_progress {
     int epoch, epochs;
     int64_t done, total;

@@ -1,6 +1,6 @@
 /* branch.c: the branches of a recording. Streams of the program that wait for nothing of each other are captured side
- * by side, and a launch runs them so. The branch of the stream that the recording began on goes first where both could:
- * what joins it is what it need not wait for.
+ * by side, and a launch runs them so. The branch of the stream that the recording began on goes first where both could
+ * and their streams are of one priority below the greatest: what joins it is what it need not wait for.
  *
  * Work behind that of two branches is never started early (early.cuh): which of them it then waits for is not for one
  * queue to say. */

@@ -11,7 +11,8 @@ typedef struct pc__cuda_stream {
     pc__cuda_fault *fault;          /* of the call at hand: host memory that the device writes */
     unsigned *counters;             /* PC__CUDA_COUNTERS of them, in device memory */
     struct pc__cuda_branch *branch; /* of the recording that the stream is part of, or NULL */
-    bool met;                       /* the next work of that branch comes behind another one's too */
+    bool met;                       /* the next work of that branch comes behind another one's too, */
+    bool met_asked;                 /* and the call at hand has some */
     int scratch_level;              /* 1 while a kernel runs inside half.c, which holds the first scratch */
     const char *note;               /* how the call at hand is done, for the timeline, or NULL; static storage */
 } pc__cuda_stream;

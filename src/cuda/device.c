@@ -201,7 +201,9 @@ int pc__cuda_multiprocessors(const pc_stream *stream)
 
 bool pc__cuda_early(const pc_stream *stream)
 {
-    return pc__cuda_devices[stream->device.index].early && !pc__cuda_state_of(stream)->face.met;
+    pc__cuda_stream *face = &pc__cuda_state_of(stream)->face;
+    face->met_asked = face->met;
+    return pc__cuda_devices[stream->device.index].early && !face->met;
 }
 
 /* Too little memory is for the caching allocator to report. */

@@ -70,6 +70,7 @@ pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "a recording on cuda:%d cannot go on on cuda:%d; record one graph for each of them", g->index,
                         other->device.index);
+    PC__TRY(pc__cuda_enter(g->index));
     return pc__cuda_branch_open(g, other);
 }
 

@@ -1,6 +1,6 @@
 /* linear_columns.cu: linear layers of many inputs backward, for batches of up to 32 rows. A block has some columns of x
  * and makes both products for them, dweight[n][columns] = g^T x and dx[m][columns] = g weight, 128 outputs at a time:
- * x, weight and both results pass once through the chip, and a block waits once for all that it reads. (In tiles of 32
+ * x, weight and both results pass once through the chip, and a block waits once for each 128 outputs. (In tiles of 32
  * x 64, a block each, most of the time is such waits.)
  *
  * Shared memory holds floats, whatever comes; rows are padded by 8, so that the four rows and eight columns that a warp

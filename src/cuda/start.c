@@ -60,7 +60,9 @@ static void find_handle(known *k, const void *kernel)
 {
     cudaKernel_t handle = NULL;
     pthread_once(&once, find_driver);
-    if (driver && cudaGetKernel(&handle, kernel) == cudaSuccess)
+    if (!driver)
+        return;
+    if (cudaGetKernel(&handle, kernel) == cudaSuccess)
         atomic_store_explicit(&k->handle, handle, memory_order_relaxed);
     else
         (void)cudaGetLastError();
@@ -101,8 +103,11 @@ static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **l
 
 #endif
 
+/* Another time where CUDA still has an error to tell, of a launch before. */
 static void prepare(known *k, const void *kernel, uint64_t device)
 {
+    if (cudaPeekAtLastError() != cudaSuccess)
+        return;
     if (cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SHARED) != cudaSuccess)
         (void)cudaGetLastError(); /* it was a wish; what is wrong the launch will say */
     find_handle(k, kernel);

@@ -144,7 +144,9 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
         pc__cuda_nvtx_pop();
     if (q->start)
         pc__cuda_timed_end(q);
-    pc__cuda_state_of(q->stream)->face.met = false;
+    pc__cuda_stream *face = &pc__cuda_state_of(q->stream)->face;
+    if (face->met_asked) /* calls of nothing leave it to the next */
+        face->met = face->met_asked = false;
     if (status != PC_OK || q->stream->recording)
         return status;
     pc__cuda_state *s = q->stream->implementation;

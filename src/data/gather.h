@@ -28,8 +28,8 @@ pc_status pc__loader_gather(pc_loader *loader, pc_tensor *x, pc_tensor *y);
 /* Whether this epoch has another whole batch, behind the one that was passed last. */
 bool pc__loader_has_next(const pc_loader *loader);
 
-/* Queue the making of that one, if there is one. In a recording it depends on nothing else there, and launches make the
- * batch behind the one that was made last. */
+/* Queue the making of that one, if there is one. In a recording it waits for what comes before it there, nothing waits
+ * for it, and launches make the batch behind the one that was made last. */
 pc_status pc__loader_gather_next(pc_loader *loader, pc_tensor *x, pc_tensor *y);
 
 #endif

@@ -26,7 +26,7 @@ pc_status pc__resident_make(pc__resident *resident, const pc__source *source, in
                             pc_tensor *y);
 
 /* The same in a recording: each launch makes the batch behind the one that was made last, if that is a whole one.
- * Nothing that is recorded on `stream` is waited for, nor waits, but for what uses the same x and y. */
+ * It waits for what was recorded on `stream` before it; nothing there waits for it but what uses the same x and y. */
 pc_status pc__resident_record(pc__resident *resident, const pc__source *source, pc_stream *stream, pc_tensor *x,
                               pc_tensor *y);
 

@@ -1,8 +1,8 @@
 /* tally.h: adds up batches where their results are, on the device, so that the host never stands still for them: a
  * small kernel behind each step, which a recording of the step holds too. The sums come to the host every few batches,
  * behind the work; they have the bits that adding on the host gives. Their way takes the device as long as a small
- * network's step, so the batches between are as many as it does in some two milliseconds, within limits. Only when four
- * times as many are under way does the host wait: the program runs no further ahead of the device than that.
+ * network's step, so the batches between are as many as it does in two to eight milliseconds, within limits. Only when
+ * four times as many are under way does the host wait: the program runs no further ahead of the device than that.
  *
  *     pc__tally tally = {.score = &sums};
  *     pc__tally_begin(&tally, device);                              goes on from what *score has

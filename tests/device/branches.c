@@ -210,6 +210,36 @@ static void an_unfinished_recording_goes(void **state)
     }
 }
 
+/* Work on another device of the kind, which the recording has nothing to do with, before a stream joins. */
+static void another_device_between(void **state)
+{
+    (void)state;
+    needs_streams();
+    pc_device other = test_device();
+    other.index = other.index ? 0 : 1;
+    if (pc_device_count(other.type, NULL, 0) < 2)
+        skip();
+    PC_SCOPE {
+        pc_tensor *t = numbers(0), *one = numbers(1), *there = pc_full(PC_SHAPE(N), 1, PC_F32, other);
+        pc_stream *stream = pc_stream_current(test_device());
+        assert_ok(pc_graph_begin(stream));
+        assert_ok(pc_saxpy(t, 1, one));
+        assert_ok(pc_saxpy(there, 1, there));
+        fork_to(sides[0]);
+        PC_WITH_STREAM(sides[0]) {
+            assert_ok(pc_saxpy(t, 2, one));
+        }
+        pc_graph *graph = pc_graph_end(stream);
+        assert_not_null_ok(graph);
+        for (int i = 1; i <= LAUNCHES; i++) {
+            assert_ok(pc_graph_launch(graph, NULL));
+            assert_all(t, i * 3);
+        }
+        assert_all(there, 2);
+        pc_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +248,7 @@ int main(void)
         cmocka_unit_test(branches_share_no_memory_of_kernels),
         cmocka_unit_test(branches_wait_for_nothing),
         cmocka_unit_test(an_unfinished_recording_goes),
+        cmocka_unit_test(another_device_between),
     };
     return cmocka_run_group_tests_name("device.branches", tests, open_sides, close_sides);
 }
