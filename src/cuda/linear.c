@@ -3,6 +3,7 @@
 
 #include "cuda/each.h"
 #include "cuda/gemm.h"
+#include "cuda/head.h"
 #include "cuda/lt.h"
 #include "ops/linear.h"
 
@@ -70,13 +71,16 @@ PC__CUDA_KERNEL(linear)
     l.scratch = bytes ? pc__cuda_scratch(stream, bytes) : NULL;
     if (bytes && !l.scratch)
         return PC_ERR_MEMORY;
-    (void)pc__cuda_linear_forward(&l);
+    if (!pc__cuda_head_layer(stream, &l))
+        (void)pc__cuda_linear_forward(&l);
     return pc__cuda_launched(call);
 }
 
 PC__CUDA_KERNEL(linear_backward)
 {
     const pc__linear_backward_attributes *a = call->attributes;
+    if (pc__cuda_head_backward(stream, call))
+        return pc__cuda_launched(call);
     pc__cuda_linear l = layer(stream, call->in[2], call->in[0]);
     l.activation = (int)a->activation;
     l.dy = pc__data(call->in[0]);
