@@ -1,5 +1,6 @@
 /* forward.c: the way into a module's forward pass. Under autocast the outermost one casts the parameters of all layers
- * below in one kernel, and its input with them: cast by cast they are most of the launches of a small network's step. */
+ * below in one kernel, and its input with them: cast by cast they are most of the launches of a small network's step.
+ */
 #include "nn/forward.h"
 
 #include "nn/layers.h"
