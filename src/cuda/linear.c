@@ -41,6 +41,7 @@ static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_ten
                              .counters = pc__cuda_counters(stream),
                              .multiprocessors = pc__cuda_multiprocessors(stream),
                              .early = pc__cuda_early(stream),
+                             .ready_x = pc__cuda_ready(stream, x),
                              .queue = pc__cuda_queue(stream)};
 }
 
@@ -63,6 +64,7 @@ PC__CUDA_KERNEL(linear)
         return as_product(stream, call);
     pc__cuda_linear l = layer(stream, x, y);
     l.weight = pc__data(w);
+    l.ready_weight = pc__cuda_ready(stream, w);
     l.activation = (int)((const pc__linear_attributes *)call->attributes)->activation;
     l.bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
     l.y = pc__data(y);
@@ -82,6 +84,7 @@ PC__CUDA_KERNEL(linear_backward)
     l.dy = pc__data(call->in[0]);
     l.y = pc__data(call->in[1]);
     l.weight = call->n_in > 3 ? pc__data(call->in[3]) : NULL;
+    l.ready_weight = l.weight && pc__cuda_ready(stream, call->in[3]);
     l.dx = l.weight ? pc__data(call->out[0]) : NULL;
     l.dweight = pc__data(call->out[1]);
     l.db = pc__data(call->out[2]);
