@@ -29,6 +29,7 @@ pc_status pc__cuda_mark_now(pc__cuda_state *s, uint64_t ticket)
         s->marks--;
     }
     pc__cuda_mark *mark = mark_at(s, s->marks);
+    pc__cuda_let_go(s);
     if (!mark->event)
         PC__TRY(pc__cuda_check(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming), "a mark in a stream"));
     PC__TRY(pc__cuda_check(cudaEventRecord(mark->event, s->own), "a mark in a stream"));

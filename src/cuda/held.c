@@ -1,0 +1,96 @@
+/* held.c: which calls are held back, and when they go. Holding changes nothing but the time at which work starts: what
+ * is held is launched before anything else is put into the stream's queue (pc__cuda_queue), and before an event that
+ * stands for its tickets is (pc__cuda_mark_now), by whichever thread that is. So no ticket counts as done whose work is
+ * held.
+ *
+ * Only the thread that has the stream's turn to queue adds to the list; it finds the list empty only when all that it
+ * added is launched. */
+#include "cuda/state.h"
+
+static bool may_hold(const pc_stream *stream, const pc__cuda_state *s)
+{
+    return !stream->recording && !s->face.scratch_level && !pc__cuda_sync && !pc__cuda_nvtx && !pc__cuda_tracing() &&
+           atomic_load_explicit(&s->watched, memory_order_relaxed) <= 0;
+}
+
+/* False unless all operands are dense float32 of one shape, and few. */
+static bool plan(pc__cuda_held_call *call, int count, pc_tensor *const *operands)
+{
+    enum { PACK = 4 };
+    uintptr_t misaligned = 0;
+    void *data[3] = {NULL};
+    for (int k = 0; k < count; k++) {
+        const pc_tensor *t = operands[k];
+        if (t->dtype != PC_F32 || (k > 0 && !pc__same_shape(t, operands[0])) || !pc__is_contiguous(t))
+            return false;
+        data[k] = pc__data(t);
+        misaligned |= (uintptr_t)data[k] % (PACK * sizeof(float));
+    }
+    const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape);
+    if (elements < 1 || elements > PC__HELD_ELEMENTS)
+        return false;
+    call->out = data[0];
+    call->in[0] = data[1];
+    call->in[1] = data[2];
+    call->packs = (uint16_t)(misaligned ? 0 : elements / PACK);
+    call->tail = (uint16_t)(elements - PACK * call->packs);
+    return true;
+}
+
+bool pc__cuda_hold(pc_stream *stream, int function, float number, int count, pc_tensor *const *operands)
+{
+    pc__cuda_state *s = stream->implementation;
+    pc__cuda_held_call call = {.which = (uint8_t)function, .number = number};
+    if (!may_hold(stream, s) || !plan(&call, count, operands))
+        return false;
+    pthread_mutex_lock(&s->lock);
+    pc__cuda_held_list *list = &s->held;
+    if (!list->count)
+        s->held_from = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
+    list->call[list->count++] = call;
+    if (list->count == PC__HELD_MOST)
+        pc__cuda_let_go(s);
+    else
+        atomic_store_explicit(&s->holds, true, memory_order_relaxed);
+    pthread_mutex_unlock(&s->lock);
+    return true;
+}
+
+/* It is told as what fails on the device is. */
+static void not_started(pc__cuda_state *s, cudaError_t status)
+{
+    const pc__cuda_origin *origin = &s->origin[s->held_from % PC__CUDA_WORKS];
+    const bool known = origin->ticket == s->held_from;
+    char what[PC__SITE_TEXT + 80], site[PC__SITE_TEXT];
+    const int n = snprintf(what, sizeof what, "%.40s, queued at %s", known ? origin->name : "a small call",
+                           pc__site_text(known ? origin->site : 0, site));
+    if (s->held.count > 1 && n > 0 && (size_t)n < sizeof what)
+        snprintf(what + n, sizeof what - (size_t)n, " with %d small calls after it", s->held.count - 1);
+    pc_error before = pc__error_take();
+    (void)pc__cuda_check(status, what);
+    pc__cuda_stream_fails(s, s->held_from);
+    (void)pc__error_put(&before);
+}
+
+void pc__cuda_let_go(pc__cuda_state *s)
+{
+    if (!s->held.count)
+        return;
+    const int early = pc__cuda_devices[s->stream->device.index].early;
+    const cudaError_t status = pc__cuda_held_start(s->own, early, &s->held);
+    if (status != cudaSuccess)
+        not_started(s, status);
+    s->held.count = 0;
+    atomic_store_explicit(&s->holds, false, memory_order_release);
+}
+
+cudaStream_t pc__cuda_queue(const pc_stream *stream)
+{
+    pc__cuda_state *s = stream->implementation;
+    if (atomic_load_explicit(&s->holds, memory_order_acquire)) {
+        pthread_mutex_lock(&s->lock);
+        pc__cuda_let_go(s);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return s->face.stream;
+}

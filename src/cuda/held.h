@@ -1,0 +1,34 @@
+/* held.h: small calls that travel together: one launch does a list of them, in their order. */
+#ifndef PC__CUDA_HELD_H
+#define PC__CUDA_HELD_H
+
+#include "cuda/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PC__HELD_MOST 32       /* calls of a launch */
+#define PC__HELD_ELEMENTS 2048 /* of a call: what one block does in about the time of a launch */
+
+/* Dense operands of float32: `packs` of four elements, and `tail` elements after them. */
+typedef struct pc__cuda_held_call {
+    void *out;
+    const void *in[2];
+    uint16_t packs, tail;
+    float number;  /* what is filled in, or saxpy's factor */
+    uint8_t which; /* enum pc__cuda_function of elementwise.h */
+} pc__cuda_held_call;
+
+typedef struct pc__cuda_held_list {
+    int count;
+    pc__cuda_held_call call[PC__HELD_MOST];
+} pc__cuda_held_list;
+
+/* early: see early.cuh. */
+cudaError_t pc__cuda_held_start(cudaStream_t queue, int early, const pc__cuda_held_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
