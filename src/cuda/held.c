@@ -9,8 +9,7 @@
 
 static bool may_hold(const pc_stream *stream, const pc__cuda_state *s)
 {
-    return !stream->recording && !s->face.scratch_level && !pc__cuda_sync && !pc__cuda_nvtx && !pc__cuda_tracing() &&
-           atomic_load_explicit(&s->watched, memory_order_relaxed) <= 0;
+    return !stream->recording && !s->face.scratch_level && !pc__cuda_sync && !pc__cuda_nvtx && !pc__cuda_tracing();
 }
 
 /* False unless all operands are dense float32 of one shape, and few. */

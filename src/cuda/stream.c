@@ -154,7 +154,8 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
     if (status != PC_OK || q->stream->recording)
         return status;
     pc__cuda_state *s = q->stream->implementation;
-    if (atomic_load_explicit(&s->watched, memory_order_relaxed) > 0) {
+    if (atomic_load_explicit(&s->watched, memory_order_relaxed) > 0 &&
+        !atomic_load_explicit(&s->holds, memory_order_relaxed)) {
         atomic_fetch_sub_explicit(&s->watched, 1, memory_order_relaxed);
         pthread_mutex_lock(&s->lock);
         status = pc__cuda_mark_now(s, q->work->ticket);

@@ -257,6 +257,7 @@ static void two_streams(void **state)
     pc_event_free(event);
 }
 
+/* A launch doubles what was added before it. */
 static void recordings(void **state)
 {
     (void)state;
@@ -264,18 +265,20 @@ static void recordings(void **state)
     PC_SCOPE {
         PC_WITH_STREAM(stream) {
             pc_tensor *x = full(16, 1), *one = full(16, 1);
+            double want = 2;
             assert_ok(pc_saxpy(x, 1, one)); /* held when the recording begins */
             assert_ok(pc_graph_begin(stream));
-            for (int i = 0; i < 3; i++)
-                assert_ok(pc_saxpy(x, 1, one));
+            for (int i = 0; i < 2; i++)
+                assert_ok(pc_saxpy(x, 1, x));
             pc_graph *graph = pc_graph_end(stream);
             assert_not_null_ok(graph);
             for (int i = 0; i < 5; i++) {
                 assert_ok(pc_graph_launch(graph, stream));
                 assert_ok(pc_saxpy(x, 2, one));
                 assert_ok(pc_saxpy(x, -1, one));
+                want = 4 * want + 1;
             }
-            assert_all(x, 2 + 5 * (3 + 2 - 1));
+            assert_all(x, want);
             pc_graph_free(graph);
         }
     }
@@ -315,24 +318,39 @@ static void *count_up(void *one)
     return fine ? NULL : &over;
 }
 
-static void *ask(void *number)
+/* Work of a stream of its own that waits for an event among the others' calls. */
+static bool goes_behind(pc_event *event, pc_stream *own, pc_tensor *one)
 {
-    bool fine = true;
-    float last = 0;
-    for (unsigned i = *(const unsigned *)number; !atomic_load(&over); i++) {
-        bool done;
-        float got[20];
-        if (i % 4 == 0)
-            fine = pc_stream_query(everybodys, &done) == PC_OK && fine;
-        else if (i % 4 == 1)
-            fine = pc_stream_synchronize(everybodys) == PC_OK && fine;
-        else if (i % 4 == 2)
-            fine = pc_device_synchronize(test_device()) == PC_OK && fine;
-        else { /* on a stream of another thread's, which waits for this one */
-            fine = pc_read(counter, got, sizeof got) == PC_OK && got[0] >= last && got[19] == got[0] && fine;
-            last = got[0];
-        }
+    float got[20] = {0};
+    if (pc_event_record(event, everybodys) != PC_OK || pc_event_wait(event, own) != PC_OK)
+        return false;
+    PC_WITH_STREAM(own) {
+        pc_tensor *two = pc_add(one, one);
+        if (pc_read(two, got, sizeof got) != PC_OK)
+            got[0] = 0;
+        pc_tensor_free(two);
     }
+    return got[0] == 2 && got[19] == 2;
+}
+
+static void *ask(void *one)
+{
+    pc_stream *own = pc_stream_new(test_device());
+    pc_event *event = pc_event_new(test_device());
+    bool fine = own && event;
+    for (int i = 0; fine && !atomic_load(&over); i++) {
+        bool done;
+        if (i % 4 == 0)
+            fine = pc_stream_query(everybodys, &done) == PC_OK;
+        else if (i % 4 == 1)
+            fine = pc_stream_synchronize(everybodys) == PC_OK;
+        else if (i % 4 == 2)
+            fine = pc_device_synchronize(test_device()) == PC_OK;
+        else
+            fine = goes_behind(event, own, one);
+    }
+    pc_event_free(event);
+    pc_stream_free(own);
     return fine ? NULL : &over;
 }
 
@@ -342,13 +360,12 @@ static void threads(void **state)
     if (test_device().type == PC_CPU)
         skip(); /* there the memory itself would be raced for */
     pthread_t thread[4];
-    unsigned number[4] = {0, 1, 2, 3};
     pc_tensor *one = full(20, 1);
     everybodys = pc_stream_new(test_device());
     counter = full(20, 0);
     atomic_store(&over, false);
     for (int i = 1; i < 4; i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, ask, &number[i]), 0);
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, one), 0);
     assert_int_equal(pthread_create(&thread[0], NULL, count_up, one), 0);
     for (int i = 0; i < 4; i++) {
         void *wrong = NULL;
@@ -397,6 +414,55 @@ static void they_travel_together(void **state)
     }
 }
 
+static pc_tensor *asked;
+
+static void call_of_the_host(void *context)
+{
+    *(float *)context = now_in(asked);
+}
+
+/* All that takes a place in the queue is behind them. */
+static void they_go_first(void **state)
+{
+    (void)state;
+    if (!emulated())
+        skip();
+    pc_stream *stream = pc_stream_new(test_device()), *other = pc_stream_new(test_device());
+    pc_event *event = pc_event_new(test_device());
+    PC_SCOPE {
+        pc_tensor *x = full(16, 0), *one = full(16, 1), *host = pc_empty_pinned(PC_SHAPE(16), PC_F32, test_device());
+        float seen = -1;
+        bool done;
+        asked = x;
+        assert_ok(pc_device_synchronize(test_device()));
+        PC_WITH_STREAM(stream) {
+            assert_ok(pc_saxpy(x, 1, one));
+            assert_close(now_in(x), 0, 0);
+            assert_ok(pc_event_record(event, stream));
+            assert_close(now_in(x), 1, 0);
+            assert_ok(pc_saxpy(x, 1, one));
+            assert_ok(pc_stream_call(stream, call_of_the_host, &seen));
+            assert_close(seen, 2, 0);
+            assert_ok(pc_saxpy(x, 1, one));
+            assert_ok(pc_stream_query(stream, &done));
+            assert_close(now_in(x), 3, 0);
+            assert_ok(pc_saxpy(x, 1, one));
+            assert_ok(pc_copy(host, x));
+            assert_close(now_in(host), 4, 0);
+            assert_ok(pc_saxpy(x, 1, one));
+            PC_WITH_STREAM(other) {
+                assert_ok(pc_saxpy(one, 1, x)); /* it waits for x */
+                assert_close(now_in(x), 5, 0);
+                assert_close(now_in(one), 1, 0);
+            }
+        }
+        assert_all(one, 6);
+    }
+    pc_event_free(event);
+    pc_stream_free(stream);
+    pc_stream_free(other);
+}
+
 /* A launch that the driver refuses is told to whoever waits, with the first call's place. */
 static void a_refused_launch(void **state)
 {
@@ -439,8 +505,8 @@ int main(void)
         cmocka_unit_test(failures_between),
         cmocka_unit_test(threads),
         cmocka_unit_test(they_travel_together),
+        cmocka_unit_test(they_go_first),
         cmocka_unit_test(a_refused_launch),
     };
-    const int failed = cmocka_run_group_tests_name("device.held", tests, NULL, NULL);
-    return failed;
+    return cmocka_run_group_tests_name("device.held", tests, NULL, NULL);
 }
