@@ -12,26 +12,30 @@ static bool may_hold(const pc_stream *stream, const pc__cuda_state *s)
     return !stream->recording && !s->face.scratch_level && !pc__cuda_sync && !pc__cuda_nvtx && !pc__cuda_tracing();
 }
 
-/* False unless all operands are dense float32 of one shape, and few. */
+/* False unless the operands are float32, dense and as long as the output or single elements. */
 static bool plan(pc__cuda_held_call *call, int count, pc_tensor *const *operands)
 {
     enum { PACK = 4 };
-    uintptr_t misaligned = 0;
-    void *data[3] = {NULL};
-    for (int k = 0; k < count; k++) {
-        const pc_tensor *t = operands[k];
-        if (t->dtype != PC_F32 || (k > 0 && !pc__same_shape(t, operands[0])) || !pc__is_contiguous(t))
-            return false;
-        data[k] = pc__data(t);
-        misaligned |= (uintptr_t)data[k] % (PACK * sizeof(float));
-    }
     const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape);
+    bool packed = elements >= PACK;
     if (elements < 1 || elements > PC__HELD_ELEMENTS)
         return false;
-    call->out = data[0];
-    call->in[0] = data[1];
-    call->in[1] = data[2];
-    call->packs = (uint16_t)(misaligned ? 0 : elements / PACK);
+    for (int k = 0; k < count; k++) {
+        const pc_tensor *t = operands[k];
+        const int64_t own = pc__count(t->ndim, t->shape);
+        const bool line = own == elements && pc__is_contiguous(t);
+        if (t->dtype != PC_F32 || (!line && (k == 0 || own != 1)))
+            return false;
+        void *data = pc__data(t);
+        packed &= line && (uintptr_t)data % (PACK * sizeof(float)) == 0;
+        if (k == 0) {
+            call->out = data;
+        } else {
+            call->in[k - 1] = data;
+            call->step[k - 1] = line;
+        }
+    }
+    call->packs = (uint16_t)(packed ? elements / PACK : 0);
     call->tail = (uint16_t)(elements - PACK * call->packs);
     return true;
 }

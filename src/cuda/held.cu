@@ -14,11 +14,17 @@ template <class F> __device__ __forceinline__ void one(const pc__cuda_held_call 
     w.out = call.out;
     for (int k = 0; k < F::inputs; k++)
         w.in[k] = call.in[k];
-    w.count = call.packs;
-    w.tail = call.tail;
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < w.count + w.tail; i += pc::THREADS)
-        pc::line_item(w, f, i);
+    for (uint32_t i = threadIdx.x; i < call.packs; i += pc::THREADS)
+        pc::flat_item<F, F::pack>(w, f, i);
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < call.tail; i += pc::THREADS) {
+        const uint32_t at = call.packs * F::pack + i;
+        float x[2] = {};
+        for (int k = 0; k < F::inputs; k++)
+            x[k] = static_cast<const float *>(call.in[k])[at * call.step[k]];
+        static_cast<float *>(call.out)[at] = pc::apply(f, x[0], x[1], '\0');
+    }
 }
 
 __global__ void __launch_bounds__(pc::THREADS, 1) all_held(const __grid_constant__ pc__cuda_held_list list)

@@ -200,21 +200,15 @@ template <class F, int N> __device__ __forceinline__ void flat_item(const line<F
     static_cast<pack<typename F::O, N> *>(w.out)[i] = y;
 }
 
-/* Item i: a pack, or behind the last one an element of the tail */
-template <class F> __device__ __forceinline__ void line_item(const line<F> &w, const F &f, uint32_t i)
-{
-    if (i < w.count)
-        flat_item<F, F::pack>(w, f, i);
-    else if (i - w.count < w.tail)
-        flat_item<F, 1>(w, f, w.count * F::pack + (i - w.count));
-}
-
-/* out = f(in...), dense */
+/* out = f(in...), dense; the threads after the last pack take an element of the tail each */
 template <class F> __global__ void __launch_bounds__(THREADS) flat(const __grid_constant__ line<F> w, const F f)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     wait_for_earlier();
-    line_item(w, f, i);
+    if (i < w.count)
+        flat_item<F, F::pack>(w, f, i);
+    else if (i - w.count < w.tail)
+        flat_item<F, 1>(w, f, w.count * F::pack + (i - w.count));
 }
 
 /* Small work goes in small blocks, to more multiprocessors. */

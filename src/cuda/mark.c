@@ -71,6 +71,7 @@ static cudaError_t passed(cudaEvent_t event)
 
 static pc_status query(pc__cuda_state *s)
 {
+    pc__cuda_let_go(s); /* whoever asks in vain wants it done */
     while (s->marks) {
         cudaError_t status = passed(mark_at(s, 0)->event);
         if (status == cudaErrorNotReady)

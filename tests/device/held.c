@@ -62,6 +62,29 @@ static void assert_same_bits(const char *what, const pc_tensor *little, const pc
         fail_msg("%s: other bits", what);
 }
 
+static pc_tensor *scaled(pc_tensor *a)
+{
+    return pc_mul_scalar(a, 0.7);
+}
+
+static pc_tensor *taken_from_one(pc_tensor *a)
+{
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(pc_sub(pc_ones(PC_SHAPE(1, 1), PC_F32, test_device()), a));
+    }
+    return result;
+}
+
+static pc_tensor *plus_a_row(pc_tensor *a)
+{
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(pc_add(pc_unsqueeze(a, 0), a));
+    }
+    return result;
+}
+
 static void same_bits(void **state)
 {
     (void)state;
@@ -70,9 +93,21 @@ static void same_bits(void **state)
         unary one;
         binary two;
     } ops[] = {
-        {"add", .two = pc_add},   {"sub", .two = pc_sub},   {"mul", .two = pc_mul},         {"div", .two = pc_div},
-        {"neg", .one = pc_neg},   {"exp", .one = pc_exp},   {"log", .one = pc_log},         {"sqrt", .one = pc_sqrt},
-        {"relu", .one = pc_relu}, {"tanh", .one = pc_tanh}, {"sigmoid", .one = pc_sigmoid}, {"clone", .one = pc_clone},
+        {"add", .two = pc_add},
+        {"sub", .two = pc_sub},
+        {"mul", .two = pc_mul},
+        {"div", .two = pc_div},
+        {"neg", .one = pc_neg},
+        {"exp", .one = pc_exp},
+        {"log", .one = pc_log},
+        {"sqrt", .one = pc_sqrt},
+        {"relu", .one = pc_relu},
+        {"tanh", .one = pc_tanh},
+        {"sigmoid", .one = pc_sigmoid},
+        {"clone", .one = pc_clone},
+        {"scaled", .one = scaled},
+        {"taken_from_one", .one = taken_from_one},
+        {"plus_a_row", .one = plus_a_row},
     };
     static float values[2][3 * MOST];
     for (int i = 0; i < 3 * MOST; i++) {
