@@ -95,7 +95,7 @@ PC__CUDA_KERNEL(fill)
     pc_tensor *t = call->out[0];
     filling f = {pc_dtype_size(t->dtype), 0};
     const float fraction = (float)a->value;
-    if (pc__cuda_hold(stream, PC__FILL, fraction, 1, &t))
+    if (pc__cuda_hold(stream, PC__FILL, a->value, 1, &t))
         return PC_OK;
     switch ((pc_dtype)t->dtype) {
     case PC_BOOL:
@@ -136,7 +136,7 @@ PC__CUDA_KERNEL(saxpy)
     PC__TRY(pc__cuda_takes(call, PC__NUMBERS));
     pc_tensor *y = call->out[0], *operands[3] = {y, y, call->in[0]};
     const scaling s = {y->dtype, ((const pc__fill_attributes *)call->attributes)->value};
-    if (pc__cuda_hold(stream, PC__SAXPY, (float)s.factor, 3, operands))
+    if (pc__cuda_hold(stream, PC__SAXPY, s.factor, 3, operands))
         return PC_OK;
     return pc__cuda_each(stream, call, 3, operands, launch_saxpy, &s);
 }

@@ -25,7 +25,7 @@ cudaStream_t pc__cuda_queue(const pc_stream *stream);
 
 /* held.c: keep a small call for a launch with others, or false. It is all that its op does; `number` is what is filled
  * in, or saxpy's factor, and operands[0] the output. */
-bool pc__cuda_hold(pc_stream *stream, int function, float number, int count, pc_tensor *const *operands);
+bool pc__cuda_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands);
 
 /* Where kernels of this call write what they find wrong while they run. */
 static inline pc__cuda_fault *pc__cuda_fault_of(const pc_stream *stream)

@@ -12,22 +12,29 @@ static bool may_hold(const pc_stream *stream, const pc__cuda_state *s)
     return !stream->recording && !s->face.scratch_level && !pc__cuda_sync && !pc__cuda_nvtx && !pc__cuda_tracing();
 }
 
-/* False unless the operands are float32, dense and as long as the output or single elements. */
+/* There are kernels for lists of these. */
+static bool is_held(pc_dtype dtype)
+{
+    return dtype == PC_F32 || dtype == PC_F64 || dtype == PC_I32 || dtype == PC_I64;
+}
+
+/* False unless the operands are of one such dtype, and each dense and as long as the output or a single element. */
 static bool plan(pc__cuda_held_call *call, int count, pc_tensor *const *operands)
 {
-    enum { PACK = 4 };
-    const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape);
-    bool packed = elements >= PACK;
-    if (elements < 1 || elements > PC__HELD_ELEMENTS)
+    const pc_dtype dtype = operands[0]->dtype;
+    const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape),
+                  pack = (int64_t)(16 / pc_dtype_size(dtype));
+    bool packed = elements >= pack;
+    if (elements < 1 || elements > PC__HELD_ELEMENTS || !is_held(dtype))
         return false;
     for (int k = 0; k < count; k++) {
         const pc_tensor *t = operands[k];
         const int64_t own = pc__count(t->ndim, t->shape);
         const bool line = own == elements && pc__is_contiguous(t);
-        if (t->dtype != PC_F32 || (!line && (k == 0 || own != 1)))
+        if (t->dtype != dtype || (!line && (k == 0 || own != 1)))
             return false;
         void *data = pc__data(t);
-        packed &= line && (uintptr_t)data % (PACK * sizeof(float)) == 0;
+        packed &= line && (uintptr_t)data % 16 == 0;
         if (k == 0) {
             call->out = data;
         } else {
@@ -35,26 +42,39 @@ static bool plan(pc__cuda_held_call *call, int count, pc_tensor *const *operands
             call->step[k - 1] = line;
         }
     }
-    call->packs = (uint16_t)(packed ? elements / PACK : 0);
-    call->tail = (uint16_t)(elements - PACK * call->packs);
+    call->packs = (uint16_t)(packed ? elements / pack : 0);
+    call->tail = (uint16_t)(elements - pack * call->packs);
     return true;
 }
 
-bool pc__cuda_hold(pc_stream *stream, int function, float number, int count, pc_tensor *const *operands)
+static void hold(pc__cuda_state *s, const pc__cuda_held_call *call, int dtype)
 {
-    pc__cuda_state *s = stream->implementation;
-    pc__cuda_held_call call = {.which = (uint8_t)function, .number = number};
-    if (!may_hold(stream, s) || !plan(&call, count, operands))
-        return false;
-    pthread_mutex_lock(&s->lock);
     pc__cuda_held_list *list = &s->held;
+    if (list->count && list->dtype != dtype)
+        pc__cuda_let_go(s);
     if (!list->count)
-        s->held_from = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
-    list->call[list->count++] = call;
+        s->held_from = atomic_load_explicit(&s->stream->ticket, memory_order_relaxed) + 1;
+    list->dtype = dtype;
+    list->call[list->count++] = *call;
     if (list->count == PC__HELD_MOST)
         pc__cuda_let_go(s);
     else
         atomic_store_explicit(&s->holds, true, memory_order_relaxed);
+}
+
+bool pc__cuda_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands)
+{
+    pc__cuda_state *s = stream->implementation;
+    pc__cuda_held_call call = {.which = (uint8_t)function};
+    if (!may_hold(stream, s) || !plan(&call, count, operands))
+        return false;
+    const pc_dtype dtype = operands[0]->dtype;
+    if (pc__is_float(dtype))
+        call.number.fraction = number;
+    else
+        call.number.whole = (uint64_t)(int64_t)number;
+    pthread_mutex_lock(&s->lock);
+    hold(s, &call, (int)dtype);
     pthread_mutex_unlock(&s->lock);
     return true;
 }

@@ -11,18 +11,22 @@ extern "C" {
 #define PC__HELD_MOST 32       /* calls of a launch */
 #define PC__HELD_ELEMENTS 2048 /* of a call: what one block does in about the time of a launch */
 
-/* Operands of float32, dense or a single element: `packs` of four elements, and `tail` elements after them. */
+/* Operands that are dense or a single element: `packs` of 16 bytes, and `tail` elements after them. */
 typedef struct pc__cuda_held_call {
     void *out;
     const void *in[2];
     uint16_t packs, tail;
     uint8_t step[2]; /* of each input in the tail: 0 where it is a single element, and there are no packs */
-    float number;    /* what is filled in, or saxpy's factor */
     uint8_t which;   /* enum pc__cuda_function of elementwise.h */
+    union {
+        double fraction;
+        uint64_t whole; /* of integers */
+    } number;           /* what is filled in, or saxpy's factor */
 } pc__cuda_held_call;
 
 typedef struct pc__cuda_held_list {
     int count;
+    int dtype; /* of all operands: int32, int64, float32 or float64 */
     pc__cuda_held_call call[PC__HELD_MOST];
 } pc__cuda_held_list;
 

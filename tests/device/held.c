@@ -31,12 +31,13 @@ typedef pc_tensor *(*binary)(pc_tensor *a, pc_tensor *b);
 
 static void assert_same_bits(const char *what, const pc_tensor *little, const pc_tensor *large)
 {
-    float some[MOST], all[3 * MOST];
-    const size_t bytes = (size_t)pc_tensor_count(little) * sizeof *some;
+    static double some[MOST], all[3 * MOST];
+    const size_t size = pc_dtype_size(pc_tensor_dtype(large)), bytes = (size_t)pc_tensor_count(little) * size;
+    assert_int_equal(pc_tensor_dtype(little), pc_tensor_dtype(large));
     assert_ok(pc_read(little, some, bytes));
-    assert_ok(pc_read(large, all, sizeof all));
+    assert_ok(pc_read(large, all, 3 * MOST * size));
     if (memcmp(some, all, bytes) != 0)
-        fail_msg("%s: other bits", what);
+        fail_msg("%s of %d %s: other bits", what, (int)pc_tensor_count(little), pc_dtype_name(pc_tensor_dtype(large)));
 }
 
 static pc_tensor *scaled(pc_tensor *a)
@@ -48,7 +49,7 @@ static pc_tensor *taken_from_one(pc_tensor *a)
 {
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(pc_sub(pc_ones(PC_SHAPE(1, 1), PC_F32, test_device()), a));
+        result = pc_keep(pc_sub(pc_ones(PC_SHAPE(1, 1), pc_tensor_dtype(a), test_device()), a));
     }
     return result;
 }
@@ -62,55 +63,84 @@ static pc_tensor *plus_a_row(pc_tensor *a)
     return result;
 }
 
+static const struct {
+    const char *name;
+    unary one;
+    binary two;
+    bool fractions; /* of integers it has none, or makes others */
+} ops[] = {
+    {"add", .two = pc_add},
+    {"sub", .two = pc_sub},
+    {"mul", .two = pc_mul},
+    {"div", .two = pc_div, .fractions = true},
+    {"neg", .one = pc_neg},
+    {"exp", .one = pc_exp, .fractions = true},
+    {"log", .one = pc_log, .fractions = true},
+    {"sqrt", .one = pc_sqrt, .fractions = true},
+    {"relu", .one = pc_relu},
+    {"tanh", .one = pc_tanh, .fractions = true},
+    {"sigmoid", .one = pc_sigmoid, .fractions = true},
+    {"clone", .one = pc_clone},
+    {"scaled", .one = scaled, .fractions = true},
+    {"taken from one", .one = taken_from_one},
+    {"plus a row", .one = plus_a_row},
+};
+enum { OPS = sizeof ops / sizeof *ops };
+
+static void compare(pc_tensor *x, pc_tensor *y, pc_tensor *a, pc_tensor *b)
+{
+    const bool fractions = pc_tensor_dtype(a) == PC_F32 || pc_tensor_dtype(a) == PC_F64;
+    pc_tensor *little[OPS]; /* one behind the other, nothing read between */
+    for (int i = 0; i < OPS; i++)
+        if (fractions || !ops[i].fractions)
+            little[i] = ops[i].one ? ops[i].one(x) : ops[i].two(x, y);
+    for (int i = 0; i < OPS; i++)
+        if (fractions || !ops[i].fractions)
+            assert_same_bits(ops[i].name, little[i], ops[i].one ? ops[i].one(a) : ops[i].two(a, b));
+    assert_ok(pc_saxpy(x, 3.3, y));
+    assert_ok(pc_saxpy(a, 3.3, b));
+    assert_same_bits("saxpy", x, a);
+    assert_ok(pc_fill(x, -7.1));
+    assert_ok(pc_copy(y, x));
+    assert_ok(pc_fill(b, -7.1));
+    assert_same_bits("copy of a fill", y, b);
+}
+
 static void same_bits(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        unary one;
-        binary two;
-    } ops[] = {
-        {"add", .two = pc_add},
-        {"sub", .two = pc_sub},
-        {"mul", .two = pc_mul},
-        {"div", .two = pc_div},
-        {"neg", .one = pc_neg},
-        {"exp", .one = pc_exp},
-        {"log", .one = pc_log},
-        {"sqrt", .one = pc_sqrt},
-        {"relu", .one = pc_relu},
-        {"tanh", .one = pc_tanh},
-        {"sigmoid", .one = pc_sigmoid},
-        {"clone", .one = pc_clone},
-        {"scaled", .one = scaled},
-        {"taken_from_one", .one = taken_from_one},
-        {"plus_a_row", .one = plus_a_row},
-    };
-    static float values[2][3 * MOST];
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_I32, PC_I64};
+    static double values[2][3 * MOST];
     for (int i = 0; i < 3 * MOST; i++) {
-        values[0][i] = i % 97 == 5 ? -0.0f : i % 89 == 7 ? NAN : (float)((i * 7919) % 1000 - 500) / 77;
-        values[1][i] = i % 83 == 3 ? INFINITY : (float)((i * 104729) % 1000 - 300) / 1234;
+        values[0][i] = i % 97 == 5 ? -0.0 : i % 89 == 7 ? NAN : ((i * 7919) % 1000 - 500) / 7.7;
+        values[1][i] = i % 83 == 3 ? INFINITY : ((i * 104729) % 1000 - 300) / 12.34;
     }
-    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-        const int n = lengths[k] < MOST ? lengths[k] : MOST;
-        PC_SCOPE {
-            pc_tensor *a = pc_from_data(values[0], PC_SHAPE(3 * MOST), PC_F32, test_device()),
-                      *b = pc_from_data(values[1], PC_SHAPE(3 * MOST), PC_F32, test_device()),
-                      *x = pc_from_data(values[0], PC_SHAPE(n), PC_F32, test_device()),
-                      *y = pc_from_data(values[1], PC_SHAPE(n), PC_F32, test_device());
-            pc_tensor *little[sizeof ops / sizeof *ops]; /* one behind the other, nothing read between */
-            for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-                little[i] = ops[i].one ? ops[i].one(x) : ops[i].two(x, y);
-            for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-                assert_same_bits(ops[i].name, little[i], ops[i].one ? ops[i].one(a) : ops[i].two(a, b));
-            assert_ok(pc_saxpy(x, 0.3, y));
-            assert_ok(pc_saxpy(a, 0.3, b));
-            assert_same_bits("saxpy", x, a);
-            assert_ok(pc_fill(x, 0.1));
-            assert_ok(pc_copy(y, x));
-            assert_ok(pc_fill(b, 0.1));
-            assert_same_bits("copy of a fill", y, b);
+    for (int k = 0; k < (int)(sizeof lengths / sizeof *lengths); k++)
+        for (int d = 0; d < 4; d++)
+            PC_SCOPE {
+                const int n = lengths[k] < MOST ? lengths[k] : MOST;
+                pc_tensor *t[4];
+                for (int i = 0; i < 4; i++)
+                    t[i] = pc_to(pc_from_data(values[i % 2], PC_SHAPE(i < 2 ? n : 3 * MOST), PC_F64, PC_DEVICE_CPU),
+                                 test_device(), dtypes[d], false);
+                compare(t[0], t[1], t[2], t[3]);
+            }
+}
+
+/* A list is of one dtype. */
+static void dtypes_in_turn(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = full(10, 0), *n = pc_zeros(PC_SHAPE(10), PC_I64, test_device()), *one = full(10, 1),
+                  *two = pc_full(PC_SHAPE(10), 2, PC_I64, test_device());
+        for (int i = 0; i < 3 * AT_ONCE; i++) {
+            assert_ok(pc_saxpy(x, 1, one));
+            if (i % 3 == 0)
+                assert_ok(pc_saxpy(n, 1, two));
         }
+        assert_all(x, 3 * AT_ONCE);
+        assert_all(pc_cast(n, PC_F32), 2 * AT_ONCE);
     }
 }
 
@@ -118,7 +148,7 @@ static void same_bits(void **state)
 static void gradients(void **state)
 {
     (void)state;
-    const unary ops[] = {pc_relu, pc_sigmoid, pc_tanh};
+    const unary functions[] = {pc_relu, pc_sigmoid, pc_tanh};
     for (int k = 0; k < 3; k++)
         PC_SCOPE {
             pc_tensor *t[2];
@@ -128,7 +158,7 @@ static void gradients(void **state)
                     values[i] = (float)(i % 201 - 100) / 17;
                 t[large] = pc_from_data(values, PC_SHAPE(large ? 3 * MOST : 77), PC_F32, test_device());
                 assert_ok(pc_require_grad(t[large], true));
-                assert_ok(pc_backward(pc_sum(ops[k](t[large]))));
+                assert_ok(pc_backward(pc_sum(functions[k](t[large]))));
             }
             assert_same_bits("a gradient", pc_grad(t[0]), pc_grad(t[1]));
         }
@@ -211,8 +241,9 @@ int main(void)
 {
     unsetenv("PARACORD_CACHE"); /* with the cache off each free asks the stream, which lets go of what is held */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chains),         cmocka_unit_test(same_bits), cmocka_unit_test(gradients),
-        cmocka_unit_test(between_others), cmocka_unit_test(in_place),  cmocka_unit_test(freed_between),
+        cmocka_unit_test(chains),        cmocka_unit_test(same_bits),      cmocka_unit_test(dtypes_in_turn),
+        cmocka_unit_test(gradients),     cmocka_unit_test(between_others), cmocka_unit_test(in_place),
+        cmocka_unit_test(freed_between),
     };
     return cmocka_run_group_tests_name("device.held", tests, NULL, NULL);
 }
