@@ -20,12 +20,12 @@ typedef struct pc__cuda_stream {
 #define PC__CUDA_COUNTERS 4096
 
 /* Where kernels of this call go; the device is already the current one of the thread. Ask again after
- * pc__cuda_hold. */
+ * pc__cuda_small_hold. */
 cudaStream_t pc__cuda_queue(const pc_stream *stream);
 
-/* held.c: keep a small call for a launch with others, or false. It is all that its op does; `number` is what is filled
+/* small.c: keep a small call for a launch with others, or false. It is all that its op does; `number` is what is filled
  * in, or saxpy's factor, and operands[0] the output. */
-bool pc__cuda_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands);
+bool pc__cuda_small_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands);
 
 /* Where kernels of this call write what they find wrong while they run. */
 static inline pc__cuda_fault *pc__cuda_fault_of(const pc_stream *stream)

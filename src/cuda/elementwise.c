@@ -51,7 +51,8 @@ static pc_status run_or_hold(pc_stream *stream, const pc_call *call, unsigned dt
 {
     pc_tensor *operands[] = {call->out[0], call->in[0], call->n_in > 1 ? call->in[1] : NULL};
     PC__TRY(pc__cuda_takes(call, dtypes));
-    return pc__cuda_hold(stream, op, 0, call->n_in + 1, operands) ? PC_OK : run(stream, call, dtypes, launcher, op);
+    return pc__cuda_small_hold(stream, op, 0, call->n_in + 1, operands) ? PC_OK
+                                                                        : run(stream, call, dtypes, launcher, op);
 }
 
 #define KERNEL(name, dtypes, launcher, op)                                                                             \

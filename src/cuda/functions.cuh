@@ -1,5 +1,5 @@
 /* functions.cuh: what is computed element by element, each formula once for all dtypes that share their arithmetic:
- * integers wrap, so they are added and multiplied unsigned. The walks are in loop.cuh and held.cu. */
+ * integers wrap, so they are added and multiplied unsigned. The walks are in loop.cuh and small.cu. */
 #ifndef PC__CUDA_FUNCTIONS_CUH
 #define PC__CUDA_FUNCTIONS_CUH
 

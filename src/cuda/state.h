@@ -3,7 +3,7 @@
 #define PC__CUDA_STATE_H
 
 #include "cuda/cuda.h"
-#include "cuda/held.h"
+#include "cuda/small.h"
 
 /* --- devices (device.c) --- */
 
@@ -81,12 +81,12 @@ typedef struct pc__cuda_state {
     pc__cuda_stream face; /* first: what kernels see */
     pc_stream *stream;
     cudaStream_t own;
-    unsigned *counters;   /* outside recordings */
-    atomic_bool holds;    /* some calls are held */
-    pthread_mutex_t lock; /* over all below: waits come from any thread */
+    unsigned *counters;    /* outside recordings */
+    atomic_bool has_small; /* some calls are held */
+    pthread_mutex_t lock;  /* over all below: waits come from any thread */
 
-    pc__cuda_held_list held; /* queued and not yet launched */
-    uint64_t held_from;      /* the ticket of the first of them */
+    pc__cuda_small_list small; /* queued and not yet launched */
+    uint64_t small_from;       /* the ticket of the first of them */
 
     pc__cuda_mark mark[PC__CUDA_MARKS]; /* a ring, the oldest first */
     int first_mark, marks;
@@ -151,8 +151,8 @@ pc_status pc__cuda_mark_now(pc__cuda_state *s, uint64_t ticket); /* the lock is 
 pc_status pc__cuda_mark_for(pc__cuda_state *s, uint64_t ticket, cudaEvent_t *event, uint64_t *covers); /* the same */
 void pc__cuda_marks_free(pc__cuda_state *s);
 
-/* held.c: launch what is held; the lock is held, and the device is the thread's current one. */
-void pc__cuda_let_go(pc__cuda_state *s);
+/* small.c: launch what is held; the lock is held, and the device is the thread's current one. */
+void pc__cuda_small_go(pc__cuda_state *s);
 
 /* fault.c: what went wrong on the device; the lock is held. */
 void pc__cuda_faults_look(pc__cuda_state *s);

@@ -83,7 +83,7 @@ pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t tic
     pc__cuda_state *from = other->implementation;
     cudaEvent_t event = NULL;
     uint64_t covers;
-    if (atomic_load_explicit(&pc__cuda_state_of(stream)->holds, memory_order_relaxed)) {
+    if (atomic_load_explicit(&pc__cuda_state_of(stream)->has_small, memory_order_relaxed)) {
         PC__TRY(pc__cuda_enter(stream->device.index));
         (void)pc__cuda_queue(stream); /* what is held there has nothing to wait for */
     }
@@ -155,7 +155,7 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
         return status;
     pc__cuda_state *s = q->stream->implementation;
     if (atomic_load_explicit(&s->watched, memory_order_relaxed) > 0 &&
-        !atomic_load_explicit(&s->holds, memory_order_relaxed)) {
+        !atomic_load_explicit(&s->has_small, memory_order_relaxed)) {
         atomic_fetch_sub_explicit(&s->watched, 1, memory_order_relaxed);
         pthread_mutex_lock(&s->lock);
         status = pc__cuda_mark_now(s, q->work->ticket);

@@ -1,6 +1,6 @@
-/* held.cu: a list of small calls in one block, one after the other. A barrier behind each makes what it wrote there for
- * all threads before the next one reads. */
-#include "cuda/held.h"
+/* small.cu: a list of small calls in one block, one after the other. A barrier behind each makes what it wrote there
+ * for all threads before the next one reads. */
+#include "cuda/small.h"
 
 #include "cuda/elementwise.h"
 #include "cuda/functions.cuh"
@@ -13,7 +13,7 @@ using namespace pc;
 template <class T> struct number_of { /* of a floating dtype */
     typedef T with_sign;
     static constexpr bool is_floating = true;
-    static __device__ T in(const pc__cuda_held_call &call)
+    static __device__ T in(const pc__cuda_small_call &call)
     {
         return static_cast<T>(call.number.fraction);
     }
@@ -23,7 +23,7 @@ template <class T> struct number_of { /* of a floating dtype */
     template <> struct number_of<T> {                                                                                  \
         typedef S with_sign;                                                                                           \
         static constexpr bool is_floating = false;                                                                     \
-        static __device__ T in(const pc__cuda_held_call &call)                                                         \
+        static __device__ T in(const pc__cuda_small_call &call)                                                        \
         {                                                                                                              \
             return static_cast<T>(call.number.whole);                                                                  \
         }                                                                                                              \
@@ -31,7 +31,7 @@ template <class T> struct number_of { /* of a floating dtype */
 WHOLE_NUMBER(uint32_t, int32_t)
 WHOLE_NUMBER(uint64_t, int64_t)
 
-template <class F> __device__ __forceinline__ void one(const pc__cuda_held_call &call, const F &f = F())
+template <class F> __device__ __forceinline__ void one(const pc__cuda_small_call &call, const F &f = F())
 {
     typedef typename F::O T;
     line<F> w;
@@ -51,7 +51,7 @@ template <class F> __device__ __forceinline__ void one(const pc__cuda_held_call 
     }
 }
 
-template <class T> __device__ __forceinline__ void floating(const pc__cuda_held_call &call)
+template <class T> __device__ __forceinline__ void floating(const pc__cuda_small_call &call)
 {
     switch (call.which) {
     case PC__BINARY_DIV:
@@ -75,7 +75,7 @@ template <class T> __device__ __forceinline__ void floating(const pc__cuda_held_
     }
 }
 
-template <class T> __device__ __forceinline__ void any(const pc__cuda_held_call &call)
+template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call &call)
 {
     switch (call.which) {
     case PC__BINARY_ADD:
@@ -107,7 +107,7 @@ template <class T> __device__ __forceinline__ void any(const pc__cuda_held_call 
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS, 1) all_held(const __grid_constant__ pc__cuda_held_list list)
+__global__ void __launch_bounds__(THREADS, 1) all_small(const __grid_constant__ pc__cuda_small_list list)
 {
     wait_for_earlier();
     for (int k = 0; k < list.count; k++) {
@@ -118,17 +118,17 @@ __global__ void __launch_bounds__(THREADS, 1) all_held(const __grid_constant__ p
 
 } // namespace
 
-cudaError_t pc__cuda_held_start(cudaStream_t queue, int early, const pc__cuda_held_list *list)
+cudaError_t pc__cuda_small_start(cudaStream_t queue, int early, const pc__cuda_small_list *list)
 {
     static_assert(sizeof *list <= 4096, "the arguments of a kernel");
     switch (list->dtype) {
     case PC__CUDA_I32:
-        return start(all_held<uint32_t>, 1, THREADS, queue, early, *list);
+        return start(all_small<uint32_t>, 1, THREADS, queue, early, *list);
     case PC__CUDA_I64:
-        return start(all_held<uint64_t>, 1, THREADS, queue, early, *list);
+        return start(all_small<uint64_t>, 1, THREADS, queue, early, *list);
     case PC__CUDA_F32:
-        return start(all_held<float>, 1, THREADS, queue, early, *list);
+        return start(all_small<float>, 1, THREADS, queue, early, *list);
     default:
-        return start(all_held<double>, 1, THREADS, queue, early, *list);
+        return start(all_small<double>, 1, THREADS, queue, early, *list);
     }
 }

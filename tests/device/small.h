@@ -1,12 +1,12 @@
-/* held.h: small calls, which a GPU does several of in a launch. */
-#ifndef PC_TEST_HELD_H
-#define PC_TEST_HELD_H
+/* small.h: small calls, which a GPU does several of in a launch. */
+#ifndef PC_TEST_SMALL_H
+#define PC_TEST_SMALL_H
 
 #include "device.h"
 
 #include <paracord/ops.h>
 
-enum { MOST = 2048, AT_ONCE = 32 }; /* elements of a small call, and such calls in a launch (src/cuda/held.h) */
+enum { MOST = 2048, AT_ONCE = 32 }; /* elements of a small call, and such calls in a launch (src/cuda/small.h) */
 
 static inline pc_tensor *full(int n, double value)
 {

@@ -1,6 +1,6 @@
 /* When small calls go that a GPU does several of in a launch: whoever asks, waits or queues something else finds them
  * done or in front. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
-#include "held.h"
+#include "small.h"
 #include "tensor/tensor.h"
 
 #include <pthread.h>
@@ -311,5 +311,5 @@ int main(void)
         cmocka_unit_test(they_go_first),
         cmocka_unit_test(a_refused_launch),
     };
-    return cmocka_run_group_tests_name("device.held_order", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("device.small_order", tests, NULL, NULL);
 }

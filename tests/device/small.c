@@ -1,6 +1,6 @@
 /* Small calls, which a GPU does several of in a launch: chains of them between other work. What they compute is what
  * large calls compute, to the bit. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
-#include "held.h"
+#include "small.h"
 
 #include <paracord/autograd.h>
 
@@ -245,5 +245,5 @@ int main(void)
         cmocka_unit_test(gradients),     cmocka_unit_test(between_others), cmocka_unit_test(in_place),
         cmocka_unit_test(freed_between),
     };
-    return cmocka_run_group_tests_name("device.held", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("device.small", tests, NULL, NULL);
 }

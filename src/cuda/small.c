@@ -1,4 +1,4 @@
-/* held.c: which calls are held back, and when they go. Holding changes nothing but the time at which work starts: what
+/* small.c: which calls are held back, and when they go. Holding changes nothing but the time at which work starts: what
  * is held is launched before anything else is put into the stream's queue (pc__cuda_queue), and before an event that
  * stands for its tickets is (pc__cuda_mark_now), by whichever thread that is. So no ticket counts as done whose work is
  * held.
@@ -19,13 +19,13 @@ static bool is_held(pc_dtype dtype)
 }
 
 /* False unless the operands are of one such dtype, and each dense and as long as the output or a single element. */
-static bool plan(pc__cuda_held_call *call, int count, pc_tensor *const *operands)
+static bool plan(pc__cuda_small_call *call, int count, pc_tensor *const *operands)
 {
     const pc_dtype dtype = operands[0]->dtype;
     const int64_t elements = pc__count(operands[0]->ndim, operands[0]->shape),
                   pack = (int64_t)(16 / pc_dtype_size(dtype));
     bool packed = elements >= pack;
-    if (elements < 1 || elements > PC__HELD_ELEMENTS || !is_held(dtype))
+    if (elements < 1 || elements > PC__SMALL_ELEMENTS || !is_held(dtype))
         return false;
     for (int k = 0; k < count; k++) {
         const pc_tensor *t = operands[k];
@@ -47,25 +47,25 @@ static bool plan(pc__cuda_held_call *call, int count, pc_tensor *const *operands
     return true;
 }
 
-static void hold(pc__cuda_state *s, const pc__cuda_held_call *call, int dtype)
+static void hold(pc__cuda_state *s, const pc__cuda_small_call *call, int dtype)
 {
-    pc__cuda_held_list *list = &s->held;
+    pc__cuda_small_list *list = &s->small;
     if (list->count && list->dtype != dtype)
-        pc__cuda_let_go(s);
+        pc__cuda_small_go(s);
     if (!list->count)
-        s->held_from = atomic_load_explicit(&s->stream->ticket, memory_order_relaxed) + 1;
+        s->small_from = atomic_load_explicit(&s->stream->ticket, memory_order_relaxed) + 1;
     list->dtype = dtype;
     list->call[list->count++] = *call;
-    if (list->count == PC__HELD_MOST)
-        pc__cuda_let_go(s);
+    if (list->count == PC__SMALL_MOST)
+        pc__cuda_small_go(s);
     else
-        atomic_store_explicit(&s->holds, true, memory_order_relaxed);
+        atomic_store_explicit(&s->has_small, true, memory_order_relaxed);
 }
 
-bool pc__cuda_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands)
+bool pc__cuda_small_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands)
 {
     pc__cuda_state *s = stream->implementation;
-    pc__cuda_held_call call = {.which = (uint8_t)function};
+    pc__cuda_small_call call = {.which = (uint8_t)function};
     if (!may_hold(stream, s) || !plan(&call, count, operands))
         return false;
     const pc_dtype dtype = operands[0]->dtype;
@@ -82,37 +82,37 @@ bool pc__cuda_hold(pc_stream *stream, int function, double number, int count, pc
 /* It is told as what fails on the device is. */
 static void not_started(pc__cuda_state *s, cudaError_t status)
 {
-    const pc__cuda_origin *origin = &s->origin[s->held_from % PC__CUDA_WORKS];
-    const bool known = origin->ticket == s->held_from;
+    const pc__cuda_origin *origin = &s->origin[s->small_from % PC__CUDA_WORKS];
+    const bool known = origin->ticket == s->small_from;
     char what[PC__SITE_TEXT + 80], site[PC__SITE_TEXT];
     const int n = snprintf(what, sizeof what, "%.40s, queued at %s", known ? origin->name : "a small call",
                            pc__site_text(known ? origin->site : 0, site));
-    if (s->held.count > 1 && n > 0 && (size_t)n < sizeof what)
-        snprintf(what + n, sizeof what - (size_t)n, " with %d small calls after it", s->held.count - 1);
+    if (s->small.count > 1 && n > 0 && (size_t)n < sizeof what)
+        snprintf(what + n, sizeof what - (size_t)n, " with %d small calls after it", s->small.count - 1);
     pc_error before = pc__error_take();
     (void)pc__cuda_check(status, what);
-    pc__cuda_stream_fails(s, s->held_from);
+    pc__cuda_stream_fails(s, s->small_from);
     (void)pc__error_put(&before);
 }
 
-void pc__cuda_let_go(pc__cuda_state *s)
+void pc__cuda_small_go(pc__cuda_state *s)
 {
-    if (!s->held.count)
+    if (!s->small.count)
         return;
     const int early = pc__cuda_devices[s->stream->device.index].early;
-    const cudaError_t status = pc__cuda_held_start(s->own, early, &s->held);
+    const cudaError_t status = pc__cuda_small_start(s->own, early, &s->small);
     if (status != cudaSuccess)
         not_started(s, status);
-    s->held.count = 0;
-    atomic_store_explicit(&s->holds, false, memory_order_release);
+    s->small.count = 0;
+    atomic_store_explicit(&s->has_small, false, memory_order_release);
 }
 
 cudaStream_t pc__cuda_queue(const pc_stream *stream)
 {
     pc__cuda_state *s = stream->implementation;
-    if (atomic_load_explicit(&s->holds, memory_order_acquire)) {
+    if (atomic_load_explicit(&s->has_small, memory_order_acquire)) {
         pthread_mutex_lock(&s->lock);
-        pc__cuda_let_go(s);
+        pc__cuda_small_go(s);
         pthread_mutex_unlock(&s->lock);
     }
     return s->face.stream;
