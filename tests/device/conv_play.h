@@ -175,6 +175,11 @@ void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, con
     fail_msg("there are no 16-bit numbers here");
 }
 
+cudaStream_t pc__cuda_queue(const pc_stream *stream)
+{
+    return ((const pc__cuda_stream *)stream->implementation)->stream;
+}
+
 pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel kernel)
 {
     (void)stream, (void)call, (void)kernel;
