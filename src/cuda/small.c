@@ -47,11 +47,13 @@ static bool plan(pc__cuda_small_call *call, int count, pc_tensor *const *operand
     return true;
 }
 
-static void hold(pc__cuda_state *s, const pc__cuda_small_call *call, int dtype)
+/* False where the list is of another dtype: the call then goes right behind it. So a call that launches a list is in it
+ * or behind it, and nothing of that call is left for later. */
+static bool hold(pc__cuda_state *s, const pc__cuda_small_call *call, int dtype)
 {
     pc__cuda_small_list *list = &s->small;
     if (list->count && list->dtype != dtype)
-        pc__cuda_small_go(s);
+        return false;
     if (!list->count)
         s->small_from = atomic_load_explicit(&s->stream->ticket, memory_order_relaxed) + 1;
     list->dtype = dtype;
@@ -60,6 +62,7 @@ static void hold(pc__cuda_state *s, const pc__cuda_small_call *call, int dtype)
         pc__cuda_small_go(s);
     else
         atomic_store_explicit(&s->has_small, true, memory_order_relaxed);
+    return true;
 }
 
 bool pc__cuda_small_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands)
@@ -74,9 +77,9 @@ bool pc__cuda_small_hold(pc_stream *stream, int function, double number, int cou
     else
         call.number.whole = (uint64_t)(int64_t)number;
     pthread_mutex_lock(&s->lock);
-    hold(s, &call, (int)dtype);
+    const bool held = hold(s, &call, (int)dtype);
     pthread_mutex_unlock(&s->lock);
-    return true;
+    return held;
 }
 
 /* It is told as what fails on the device is. */
