@@ -22,9 +22,25 @@ static const float *guard(const pc_call *call)
     return a->guarded ? (const float *)pc__data(call->in[call->n_in - 1 - !a->step]) + PC__SCALER_FOUND : NULL;
 }
 
-static void *slot(const pc_call *call, int count, int i, int k)
+static bool has_copies(const pc_call *call)
+{
+    return ((const pc__step_attributes *)call->attributes)->copies;
+}
+
+/* Behind the slots. */
+static void *copy(const pc_call *call, int count, int i, pc__cuda_step *step)
 {
     const int others = (counter(call) != NULL) + (guard(call) != NULL);
+    const pc_tensor *t = has_copies(call) ? call->in[call->n_in - others - count + i] : call->in[i];
+    if (!pc__is_half((pc_dtype)t->dtype))
+        return NULL;
+    step->copies = t->dtype;
+    return pc__data(t);
+}
+
+static void *slot(const pc_call *call, int count, int i, int k)
+{
+    const int others = (counter(call) != NULL) + (guard(call) != NULL) + (has_copies(call) ? count : 0);
     return (k + 1) * count <= call->n_in - others ? pc__data(call->in[k * count + i]) : NULL;
 }
 
@@ -34,8 +50,9 @@ static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step 
     for (int i = 0; i < count; i++) {
         const int64_t n = pc__count(call->in[i]->ndim, call->in[i]->shape);
         if (n > 0)
-            step->of[step->count++] = (pc__cuda_parameter){pc__data(call->in[i]), slot(call, count, i, 1),
-                                                           slot(call, count, i, 2), slot(call, count, i, 3), n};
+            step->of[step->count++] =
+                (pc__cuda_parameter){pc__data(call->in[i]),   slot(call, count, i, 1),    slot(call, count, i, 2),
+                                     slot(call, count, i, 3), copy(call, count, i, step), n};
         const bool last = i == count - 1;
         if (step->count == PC__STEP_MOST || (last && (step->count > 0 || step->counter))) {
             step->readers = last && step->counter ? pc__cuda_counters(stream) : NULL;

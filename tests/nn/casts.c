@@ -1,32 +1,10 @@
 /* Mixed precision: how often parameters are cast, and that casting them together changes no bit. */
+#include "counted.h"
 #include "networks.h"
-#include "timeline.h"
 
 #include <paracord/amp.h>
 #include <paracord/ops.h>
 #include <paracord/step.h>
-
-/* Ops since start_timeline: casts of one tensor, of dtype or of order, and of lists. */
-typedef struct casts {
-    int single, lists;
-} casts;
-
-static casts stop_counting(void)
-{
-    casts n = {0, 0};
-    assert_ok(pc_trace_stop());
-    FILE *file = fopen(timeline_path, "r");
-    assert_non_null(file);
-    for (char line[8192]; fgets(line, sizeof line, file);) {
-        if (!strstr(line, "\"cat\":\"op\""))
-            continue;
-        n.single += strstr(line, "\"name\":\"cast\"") != NULL;
-        n.lists += strstr(line, "\"name\":\"cast_many\"") != NULL;
-    }
-    fclose(file);
-    unlink(timeline_path);
-    return n;
-}
 
 #define assert_casts(counted, want_single, want_lists)                                                                 \
     do {                                                                                                               \
