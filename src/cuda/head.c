@@ -68,7 +68,21 @@ bool pc__cuda_head_backward(const pc_stream *stream, const pc_call *call)
     if (!pc__cuda_head_wide(&all))
         return false;
     head->layer = all;
-    (void)pc__cuda_head_launch(head);
+    head->stage = PC__HEAD_BACKWARD;
+    return true;
+}
+
+/* Of the layer whose result is the head's x, dense. */
+bool pc__cuda_head_behind(const pc_stream *stream, pc__cuda_linear *l)
+{
+    pc__cuda_head *head = held_by(stream, PC__HEAD_BACKWARD);
+    if (!head || !head->layer.dx || l->dy != head->layer.dx || l->y != head->layer.x || l->m != head->layer.m ||
+        l->n != head->layer.k || l->n != head->layer.x_row || l->n > PC__HEAD_BEHIND || l->dtype != head->layer.dtype ||
+        !pc__cuda_linear_has_columns(l))
+        return false;
+    l->queue = head->layer.queue;
+    l->early = head->layer.early;
+    (void)pc__cuda_linear_columns(l, head);
     head->stage = PC__HEAD_NONE;
     pc__cuda_state_of(stream)->face.holds = false;
     return true;
@@ -82,13 +96,16 @@ cudaError_t pc__cuda_let_go(const pc_stream *stream)
     if (!head || !head->stage)
         return cudaSuccess;
     const pc__cuda_linear *l = &head->layer;
-    (void)pc__cuda_linear_forward(l);
-    if (head->stage >= PC__HEAD_LOSS) {
+    if (head->stage == PC__HEAD_BACKWARD)
+        (void)pc__cuda_head_launch(head);
+    else
+        (void)pc__cuda_linear_forward(l);
+    if (head->stage == PC__HEAD_LOSS || head->stage == PC__HEAD_SCORE) {
         const pc__view x = {.dtype = l->dtype, .count = l->m, .data = l->y},
                        y = {.dtype = PC__CUDA_F32, .count = l->m, .data = (void *)(uintptr_t)head->labels};
         pc__cuda_pair_loss(l->queue, l->early, PC__LOSS_BCE, &x, &y, head->loss, head->dlogits, head->rounded, NULL);
     }
-    if (head->stage >= PC__HEAD_SCORE)
+    if (head->stage == PC__HEAD_SCORE)
         pc__cuda_score_add(&head->score, l->queue, l->early);
     head->stage = PC__HEAD_NONE;
     return cudaPeekAtLastError();

@@ -3,8 +3,8 @@
  * more than it computes.
  *
  * Calls come one by one, and nobody knows what follows. So a recording holds such a layer back, and what goes on from
- * it; the layer's backward call launches all. Whatever else is queued comes behind what is held: asking for the queue
- * lets it go, launch by launch. */
+ * it, to the layer's gradients; those of the layer in front of it launch all, if they can (linear_columns.cu). Whatever
+ * else is queued comes behind what is held: asking for the queue lets it go. */
 #ifndef PC__CUDA_HEAD_H
 #define PC__CUDA_HEAD_H
 
@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* What is held: the layer of one output, and what has come behind it. */
-enum pc__cuda_head_stage { PC__HEAD_NONE, PC__HEAD_LAYER, PC__HEAD_LOSS, PC__HEAD_SCORE };
+enum pc__cuda_head_stage { PC__HEAD_NONE, PC__HEAD_LAYER, PC__HEAD_LOSS, PC__HEAD_SCORE, PC__HEAD_BACKWARD };
 
 typedef struct pc__cuda_head {
     enum pc__cuda_head_stage stage;
@@ -29,6 +29,7 @@ typedef struct pc__cuda_head {
 } pc__cuda_head;
 
 #define PC__HEAD_INPUTS 512 /* of the layer, at most */
+#define PC__HEAD_BEHIND 128 /* the same where another layer's gradients go with it */
 
 /* All of it, with the bits of the single launches. The layer's rows can be read in fours (pc__cuda_head_wide). */
 cudaError_t pc__cuda_head_launch(const pc__cuda_head *head);
@@ -40,12 +41,14 @@ int pc__cuda_head_wide(const pc__cuda_linear *layer);
 
 #include "tensor/call.h"
 
-/* Whether the layer, or the call that goes on from what is held on the stream, is held now; the last one: whether it
- * was, and all has been launched. */
+/* Whether the layer, or the call that goes on from what is held on the stream, is held now. */
 bool pc__cuda_head_layer(const pc_stream *stream, const pc__cuda_linear *layer);
 bool pc__cuda_head_loss(const pc_stream *stream, const pc_call *call);
 bool pc__cuda_head_score(const pc_stream *stream, const pc__cuda_score *score);
 bool pc__cuda_head_backward(const pc_stream *stream, const pc_call *call);
+
+/* Whether the layer in front of what is held makes its gradients together with that: then all is launched. */
+bool pc__cuda_head_behind(const pc_stream *stream, pc__cuda_linear *layer);
 
 #endif
 #endif

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(THREADS)
         const M a = x[i], b = y[i];
         sum += lost<KIND>(a, b);
         if (KIND == PC__LOSS_BCE && dx) {
-            const M d = bce_gradient(a, b, n);
+            const M d = bce_gradient(a, b, 1 / (M)n);
             dx[i] = L(d);
             if (rounded)
                 rounded[i] = T(d);

@@ -16,10 +16,10 @@ template <int KIND, class T> __device__ inline double lost(T x, T y)
     return (double)((x > 0 ? x : T(0)) - x * y + log1p_of(exp_of(-size)));
 }
 
-/* Of the mean of n PC__LOSS_BCE, at x. */
-template <class T> __device__ inline T bce_gradient(T x, T y, long long n)
+/* Of the mean of some PC__LOSS_BCE, at x; `inverse`: 1 / how many. */
+template <class T> __device__ inline T bce_gradient(T x, T y, T inverse)
 {
-    return (1 / (1 + exp_of(-x)) - y) * (1 / (T)n);
+    return (1 / (1 + exp_of(-x)) - y) * inverse;
 }
 
 } // namespace

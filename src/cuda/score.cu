@@ -33,7 +33,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) score_kernel(const
     }
     right = block_join<plus, THREADS>(right, 0ll);
     if (threadIdx.x == 0)
-        add_score(s.sums, *s.loss, s.n, right);
+        add_score(s.sums, make_double2(s.sums[0], s.sums[1]), *s.loss, s.n, right);
 }
 
 } // namespace

@@ -6,10 +6,11 @@
 namespace
 {
 
-__device__ inline void add_score(double *sums, float loss, long long n, long long right)
+/* `before`: what the sums were. */
+__device__ inline void add_score(double *sums, double2 before, float loss, long long n, long long right)
 {
-    sums[0] = __dadd_rn(sums[0], __dmul_rn(static_cast<double>(loss), static_cast<double>(n)));
-    sums[1] += static_cast<double>(right);
+    sums[0] = __dadd_rn(before.x, __dmul_rn(static_cast<double>(loss), static_cast<double>(n)));
+    sums[1] = before.y + static_cast<double>(right);
 }
 
 } // namespace
