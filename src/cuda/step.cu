@@ -111,10 +111,12 @@ template <class T, int W> struct packs {
             ((vector *)q.s1)[i] = s1;
         if (q.s2)
             ((vector *)q.s2)[i] = s2;
-        if (q.copy && u.f16)
-            put_as<pc::f16>(q.copy, i, p);
-        else if (q.copy)
-            put_as<pc::bf16>(q.copy, i, p);
+        if constexpr (sizeof(T) == sizeof(float)) { /* autocast leaves float64 as it is */
+            if (q.copy && u.f16)
+                put_as<pc::f16>(q.copy, i, p);
+            else if (q.copy)
+                put_as<pc::bf16>(q.copy, i, p);
+        }
     }
 };
 
