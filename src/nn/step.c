@@ -168,8 +168,6 @@ static pc_status launch(pc_step *s, const recording *r)
     o->guarded |= r->guarded;
     s->drawn += r->draws;
     pc_generator_set((pc_generator){r->seed, (uint64_t)s->drawn});
-    for (int i = 0; i < o->count; i++)
-        atomic_fetch_add_explicit(&o->parameters[i]->storage->version, 1, memory_order_relaxed);
     pc__copies_launched(o, &r->copies);
     return PC_OK;
 }

@@ -17,6 +17,7 @@ typedef enum happening {
     ANOTHER_RATE,
     WEIGHTS_FILLED,   /* by the program */
     WEIGHTS_LOADED,   /* copied from a tensor of the host */
+    GRAPH_LAUNCHED,   /* of the program's own, which writes a weight */
     PLAIN_STEPS,      /* call by call, between launches */
     OTHER_STEPS,      /* of a recording without mixed precision */
     CLIPPED_IN_STEP,  /* the step itself writes a weight when all is done */
@@ -38,6 +39,7 @@ typedef struct training {
     pc_parameter list[MOST];
     int count, turn;
     pc_tensor *x[TURNS], *labels;
+    pc_graph *graph; /* NULL: none */
 } training;
 
 static pc_status clip(const training *t)
@@ -88,6 +90,14 @@ static pc_module *network(int deep)
     return on_device(pc_sequential_new(children, n));
 }
 
+static pc_graph *recorded_clip(const training *t)
+{
+    pc_stream *stream = pc_stream_current(test_device());
+    assert_ok(pc_graph_begin(stream));
+    assert_ok(clip(t));
+    return pc_graph_end(stream);
+}
+
 static void begin(training *t)
 {
     pc_seed(3);
@@ -98,6 +108,8 @@ static void begin(training *t)
         assert_ok(pc_require_grad(t->list[2].tensor, false));
     t->optimizer = t->adam ? pc_adam(t->net, .lr = 0.05) : pc_sgd(t->net, .lr = 0.25, .momentum = 0.5);
     t->scaler = t->what == INFINITE ? pc_scaler(test_device(), .initial = 0x1p24, .interval = 3) : NULL;
+    if (t->what == GRAPH_LAUNCHED)
+        assert_not_null_ok(t->graph = recorded_clip(t));
     for (int i = 0; i < TURNS; i++)
         t->x[i] = pc_tensor_retain(pc_randn(PC_SHAPE(5, 2, 6, 6), PC_F32, test_device()));
     t->labels = pc_tensor_retain(pc_from_data((int64_t[]){0, 1, 2, 0, 4}, PC_SHAPE(5), PC_I64, test_device()));
@@ -116,6 +128,8 @@ static void happen(training *t, pc_step *other, int i)
         assert_ok(other ? pc_step_run(other) : learn_in_full(t));
     if (i % 2)
         return;
+    if (t->graph)
+        assert_ok(pc_graph_launch(t->graph, NULL));
     PC_NO_GRAD {
         if (t->what == WEIGHTS_FILLED)
             assert_ok(pc_fill(weight, 0.03 * i));
@@ -151,6 +165,7 @@ static int train(training t, bool recorded, pc_tensor *weights[MOST])
     pc_step_free(other);
     pc_optimizer_free(t.optimizer);
     pc_scaler_free(t.scaler);
+    pc_graph_free(t.graph);
     for (int i = 0; i < TURNS; i++)
         pc_tensor_free(t.x[i]);
     pc_tensor_free(t.labels);
@@ -161,7 +176,8 @@ static int train(training t, bool recorded, pc_tensor *weights[MOST])
 /* True where copies are cast before a launch again. */
 static bool goes_stale(happening what)
 {
-    return what == WEIGHTS_FILLED || what == WEIGHTS_LOADED || what == OTHER_STEPS || what == CLIPPED_IN_STEP;
+    return what == WEIGHTS_FILLED || what == GRAPH_LAUNCHED || what == WEIGHTS_LOADED || what == OTHER_STEPS ||
+           what == CLIPPED_IN_STEP;
 }
 
 static void assert_same_weights(training t)
