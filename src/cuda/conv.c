@@ -31,6 +31,8 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
                          .early = pc__cuda_early(stream),
                          .multiprocessors = pc__cuda_multiprocessors(stream),
                          .tf32 = pc_matmul_precision() == PC_PRECISION_TF32,
+                         .ready_x = pc__cuda_ready(stream, x),
+                         .ready_weight = pc__cuda_ready(stream, w),
                          .n = x->shape[0],
                          .h = (int)x->shape[2],
                          .w = (int)x->shape[3],

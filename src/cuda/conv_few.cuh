@@ -51,7 +51,10 @@ inline size_t band_bytes(const cut &c)
 template <int N> __device__ inline void bring(float *to, const float *from, bool inside)
 {
 #if TENSOR_UNITS
-    send<N * sizeof(float)>(to, from, inside);
+    if constexpr (N == 4)
+        send_past(to, from, inside);
+    else
+        send<N * sizeof(float)>(to, from, inside);
 #else
     for (int j = 0; j < N; j++)
         to[j] = inside ? from[j] : 0;
@@ -62,9 +65,9 @@ template <int N, class T> __device__ inline void bring(float *to, const T *from,
 {
     vector<T, 4> value = {};
     if (N == 4 && inside)
-        value = *(const vector<T, 4> *)from;
+        value = pc::ahead((const vector<T, 4> *)from);
     else if (inside)
-        value.at[0] = *from;
+        value.at[0] = pc::ahead(from);
 #pragma unroll
     for (int j = 0; j < N; j++)
         to[j] = inside ? (float)value.at[j] : 0.0f;
@@ -98,6 +101,12 @@ __device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const T *
         load_rows<4>(s, c, picture, first, band);
     else
         load_rows<1>(s, c, picture, first, band);
+}
+
+/* Whether a band may be loaded ahead (early.cuh), where the pictures are ready: all of it past first-level memory. */
+template <class T> __device__ inline bool passes(const cut &c)
+{
+    return TENSOR_UNITS && (c.whole || sizeof(T) < sizeof(float));
 }
 
 __device__ inline void wait_loaded()

@@ -34,17 +34,18 @@ template <class T> __device__ inline void load_pixels(const T *from, uint2 *to, 
 {
     const uint16_t *u = (const uint16_t *)from;
     if (!whole) {
-        *to = make_uint2(u[0] | (unsigned)u[1] << 16, u[2]);
+        *to = make_uint2(pc::ahead(u) | (unsigned)pc::ahead(u + 1) << 16, pc::ahead(u + 2));
         return;
     }
-    const uint2 a = *(const uint2 *)u, b = *(const uint2 *)(u + 4), c = *(const uint2 *)(u + 8);
+    const uint2 a = pc::ahead((const uint2 *)u), b = pc::ahead((const uint2 *)(u + 4)),
+                c = pc::ahead((const uint2 *)(u + 8));
     to[0] = make_uint2(a.x, a.y & 0xffffu);
     to[1] = make_uint2(a.y >> 16 | b.x << 16, b.x >> 16);
     to[2] = make_uint2(b.y, c.x & 0xffffu);
     to[3] = make_uint2(c.x >> 16 | c.y << 16, c.y >> 16);
 }
 
-/* The band whose first row of windows is `first`. */
+/* The band whose first row of windows is `first`; past first-level memory, so it may be read ahead (early.cuh). */
 template <class T>
 __device__ inline void load_few(const pc__cuda_conv &s, const cut &c, const T *picture, int first, uint2 *band)
 {

@@ -67,7 +67,9 @@ __global__ void __launch_bounds__(WARPS *LANES, 3)
         const int row = i / s.yw;
         table[i] = i < c.rows * s.yw ? (row * 2 * s.sh * c.width + (i - row * s.yw) * 2 * s.sw) * 4 : 0;
     }
-    pc::wait_for_earlier();
+    bool ahead = s.ready_x && blockIdx.x < total;
+    if (!ahead)
+        pc::wait_for_earlier();
     const uint16_t one = T(1.0f).bits;
     const unsigned ones = one | (unsigned)one << 16;
     int away[4]; /* of rows g, g + 8, g + 16 and g + 24, from the pixels of this lane's row of a window */
@@ -80,6 +82,9 @@ __global__ void __launch_bounds__(WARPS *LANES, 3)
         const int count = min(c.rows, s.yh - first) * s.yw;
         const long long start = ((long long)image * s.yh + first) * s.yw;
         load_few(s, c, d.x + (long long)image * s.h * s.w * COLORS, first, band);
+        if (ahead)
+            pc::wait_for_earlier();
+        ahead = false;
         for (int item = threadIdx.x; item < d.windows * GC; item += blockDim.x)
             spread_item(s, d, start, count, g, item);
         __syncthreads();

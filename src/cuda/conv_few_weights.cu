@@ -97,9 +97,14 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
     float sum[SUMS] = {};
     int at = blockIdx.x * d.each;
     span w = span_of<POOL>(s, c, at);
-    pc::wait_for_earlier();
+    bool ahead = s.ready_x && passes<T>(c) && at < end;
+    if (!ahead)
+        pc::wait_for_earlier();
     while (at < end) {
         load_band(s, c, d.x + (long long)w.image * s.h * s.w * COLORS, w.first * 2 * STRIDE - s.ph, band);
+        if (ahead)
+            pc::wait_for_earlier();
+        ahead = false;
         list<T, POOL, STRIDE>(s, c, d, w, entries);
         wait_loaded();
         int down = 0, right = warp;

@@ -16,6 +16,7 @@ typedef struct pc__cuda_stream {
     int scratch_level;              /* 1 while a kernel runs inside half.c, which holds the first scratch */
     bool holds;                     /* work is held back, to be one launch with what follows (head.h) */
     const char *note;               /* how the call at hand is done, for the timeline, or NULL; static storage */
+    uint64_t started, complete;     /* tickets: ready.c */
 } pc__cuda_stream;
 
 #define PC__CUDA_COUNTERS 4096
@@ -68,6 +69,10 @@ int pc__cuda_multiprocessors(const pc_stream *stream);
 /* True where the stream's device and driver let kernels be started early (early.cuh), and only work of the same queue
  * comes right before. */
 bool pc__cuda_early(const pc_stream *stream);
+
+/* ready.c: whether kernels of the call at hand find a tensor of it whole in memory before they wait for the kernel in
+ * front of them, and may then read it so (early.cuh); of what the call overwrites, what was there before. */
+bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t);
 
 /* table.c: kernels by op. One that is not written is NULL there: pc_dispatch names it. */
 const pc__kernel *pc__cuda_kernels(void);

@@ -1,7 +1,11 @@
 /* early.cuh: launches that overlap with the end of the kernel before them in the queue (CUDA's programmatic dependent
  * launch, compute capability 9.0): the GPU starts them while that one still runs, and they wait themselves. All threads
  * of a kernel that is started so must call wait_for_earlier(), before they read or write memory other than the kernel's
- * arguments: then whoever waits for it waits for all before it, as with any other launch. */
+ * arguments: then whoever waits for it waits for all before it, as with any other launch.
+ *
+ * In front of that it may read what the launch says is ready (pc__cuda_ready, ready.c, has the argument): weights are
+ * on their way while the kernel in front still works. Only with ahead() or cp.async.cg: first-level memory may still
+ * hold what was there before. And it writes nothing. */
 #ifndef PC__CUDA_EARLY_CUH
 #define PC__CUDA_EARLY_CUH
 
@@ -18,6 +22,22 @@ __device__ __forceinline__ void wait_for_earlier()
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+/* What lies at `from`, 2 to 16 bytes, from second-level memory. */
+template <class V> __device__ __forceinline__ V ahead(const V *from)
+{
+    static_assert(sizeof(V) == 2 || sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16, "one access");
+    V value;
+    if constexpr (sizeof(V) == 16)
+        *reinterpret_cast<uint4 *>(&value) = __ldcg(reinterpret_cast<const uint4 *>(from));
+    else if constexpr (sizeof(V) == 8)
+        *reinterpret_cast<uint2 *>(&value) = __ldcg(reinterpret_cast<const uint2 *>(from));
+    else if constexpr (sizeof(V) == 4)
+        *reinterpret_cast<unsigned *>(&value) = __ldcg(reinterpret_cast<const unsigned *>(from));
+    else
+        *reinterpret_cast<unsigned short *>(&value) = __ldcg(reinterpret_cast<const unsigned short *>(from));
+    return value;
 }
 
 /* With `shared` bytes of dynamic shared memory. An error is CUDA's last one too, as with any other launch. */

@@ -104,3 +104,8 @@ int64_t pc__now(void)
 {
     return host->now();
 }
+
+bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
+{
+    return host->graph_reads(stream, storage);
+}

@@ -41,7 +41,8 @@ static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_ten
                              .x = pc__data(x),
                              .counters = pc__cuda_counters(stream),
                              .multiprocessors = pc__cuda_multiprocessors(stream),
-                             .early = pc__cuda_early(stream)};
+                             .early = pc__cuda_early(stream),
+                             .ready_x = pc__cuda_ready(stream, x)};
 }
 
 /* Of 16-bit layers with more inputs than MOST cuBLASLt's kernels are the faster ones, though they are two. */
@@ -63,6 +64,7 @@ PC__CUDA_KERNEL(linear)
         return as_product(stream, call);
     pc__cuda_linear l = layer(stream, x, y);
     l.weight = pc__data(w);
+    l.ready_weight = pc__cuda_ready(stream, w);
     l.activation = (int)((const pc__linear_attributes *)call->attributes)->activation;
     l.bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
     l.y = pc__data(y);
@@ -86,6 +88,7 @@ PC__CUDA_KERNEL(linear_backward)
     l.dy = pc__data(call->in[0]);
     l.y = pc__data(call->in[1]);
     l.weight = call->n_in > 3 ? pc__data(call->in[3]) : NULL;
+    l.ready_weight = l.weight && pc__cuda_ready(stream, call->in[3]);
     l.dx = l.weight ? pc__data(call->out[0]) : NULL;
     l.dweight = pc__data(call->out[1]);
     l.db = pc__data(call->out[2]);

@@ -119,9 +119,8 @@ __global__ void __launch_bounds__(THREADS)
     const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.m, true);
     const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.k, l.n, true);
     float *parts = l.scratch + at * splits * L::TILE;
-    pc::wait_for_earlier();
-    tile<L, T>::run(x, weight, 0, row, column, split * each, min(split * each + each, l.k), shared, nothing(),
-                    [&](int r, int c, int i, float4 value, int there) {
+    tile<L, T>::run(x, weight, l.ready_weight, 0, row, column, split * each, min(split * each + each, l.k), shared,
+                    nothing(), [&](int r, int c, int i, float4 value, int there) {
                         if (splits > 1)
                             *reinterpret_cast<float4 *>(parts + split * L::TILE + i) = value;
                         else
@@ -170,9 +169,8 @@ __global__ void __launch_bounds__(THREADS, 4) backward_kernel(const __grid_const
     const bool sums = weights && column == 0 && l.db;
     const uintptr_t places = reinterpret_cast<uintptr_t>(l.dweight) | reinterpret_cast<uintptr_t>(l.dx);
     const bool wide = l.k % 4 == 0 && places % sizeof(float4) == 0;
-    pc::wait_for_earlier();
-    tile<L, T>::run(g, other, l.activation, row, column, 0, weights ? l.m : l.n, shared,
-                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float4 value, int there) {
+    tile<L, T>::run(g, other, weights ? l.ready_x : l.ready_weight, l.activation, row, column, 0, weights ? l.m : l.n,
+                    shared, summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float4 value, int there) {
                         if (weights)
                             store_four(l.dweight + r * l.k + c, value, there, wide);
                         else

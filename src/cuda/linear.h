@@ -4,6 +4,8 @@
 
 #include "cuda/view.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,7 @@ typedef struct pc__cuda_linear {
     float *scratch;     /* as many bytes as the call below says */
     unsigned *counters; /* PC__CUDA_LINEAR_TILES zeros, which are left as they were */
     int multiprocessors, early;
+    bool ready_x, ready_weight; /* before the kernel in front is done (early.cuh) */
     cudaStream_t queue;
 } pc__cuda_linear;
 

@@ -1,7 +1,8 @@
 /* linear_columns.cu: linear layers of many inputs backward, for batches of up to 32 rows. A block has some columns of x
  * and makes both products for them, dweight[n][columns] = g^T x and dx[m][columns] = g weight, 128 outputs at a time:
  * x, weight and both results pass once through the chip, and a block waits once for each 128 outputs. (In tiles of 32
- * x 64, a block each, most of the time is such waits.)
+ * x 64, a block each, most of the time is such waits.) x and the first weights are on their way before the kernel in
+ * front is done, where they are ready.
  *
  * Shared memory holds floats, whatever comes; rows are padded by 8, so that the four rows and eight columns that a warp
  * reads together lie in different banks. */
@@ -47,8 +48,36 @@ template <int HEIGHT, int WIDTH, class T> struct held {
             const int r = row_of(i), c = column_of(i);
             at[i] = {};
             if (r < p.height && c < p.width)
-                at[i] = *reinterpret_cast<const vector<T, 4> *>(p.data + static_cast<long long>(r) * p.row + c);
+                at[i] =
+                    pc::ahead(reinterpret_cast<const vector<T, 4> *>(p.data + static_cast<long long>(r) * p.row + c));
         }
+    }
+
+    /* Floats need no registers on their way. */
+    __device__ __forceinline__ void send(const part<T> &p, float *to)
+    {
+#if TENSOR_UNITS
+        if constexpr (sizeof(T) == sizeof(float)) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int r = row_of(i), c = column_of(i);
+                const bool there = r < p.height && c < p.width;
+                send_past(to + r * (WIDTH + PAD) + c, there ? p.data + static_cast<long long>(r) * p.row + c : p.data,
+                          there);
+            }
+            return;
+        }
+#endif
+        read(p);
+    }
+
+    __device__ __forceinline__ void put_unsent(float *to) const
+    {
+#if TENSOR_UNITS
+        if constexpr (sizeof(T) == sizeof(float))
+            return;
+#endif
+        put(to);
     }
 
     __device__ __forceinline__ void put(float *to) const
@@ -164,49 +193,80 @@ template <class T> struct columns {
     {
     }
 
+    /* What blocks read once; `outputs` of the weights from `first` on. */
+    struct operands {
+        held<OUTPUTS, COLUMNS, T> weight;
+        held<ROWS, COLUMNS, T> x;
+    };
+
+    __device__ __forceinline__ void read_weight(operands &some, int first, int outputs) const
+    {
+        const T *w = static_cast<const T *>(l.weight) + static_cast<long long>(first) * l.k + column;
+        some.weight.send({w, l.k, outputs, l.k - column}, weight);
+    }
+
+    __device__ __forceinline__ void read_x(operands &some) const
+    {
+        some.x.send({static_cast<const T *>(l.x) + column, static_cast<int>(l.x_row), l.m, l.k - column}, x);
+    }
+
+    __device__ __forceinline__ void read_ahead(operands &some) const
+    {
+        if (l.dx && l.ready_weight)
+            read_weight(some, 0, min(OUTPUTS, l.n));
+        if (l.ready_x)
+            read_x(some);
+    }
+
+    __device__ __forceinline__ void read_rest(operands &some, int first, int outputs) const
+    {
+        if (l.dx && (first > 0 || !l.ready_weight))
+            read_weight(some, first, outputs);
+        if (first == 0 && !l.ready_x)
+            read_x(some);
+    }
+
+    __device__ __forceinline__ void put(const operands &some, int first) const
+    {
+        if (first == 0)
+            some.x.put_unsent(x);
+        if (l.dx)
+            some.weight.put_unsent(weight);
+#if TENSOR_UNITS
+        sent();
+        wait_sent<0>();
+#endif
+    }
+
     /* x, and of `outputs` from `first` on the gradient and the weights. */
-    __device__ __forceinline__ void bring(int first, int outputs) const
+    __device__ __forceinline__ void bring(operands &some, int first, int outputs) const
     {
         const T *dy = static_cast<const T *>(l.dy) + first, *y = static_cast<const T *>(l.y) + first;
-        const T *w = static_cast<const T *>(l.weight) + static_cast<long long>(first) * l.k + column;
-        const T *rows = static_cast<const T *>(l.x) + column;
-        held<OUTPUTS, COLUMNS, T> some_weight;
-        held<ROWS, COLUMNS, T> some_x;
         held<ROWS, OUTPUTS, T> some_dy, some_y;
-        const int x_row = static_cast<int>(l.x_row), width = l.k - column;
-        if (l.dx)
-            some_weight.read({w, l.k, outputs, width});
         some_dy.read({dy, l.n, l.m, outputs});
         if (l.activation)
             some_y.read({y, l.n, l.m, outputs});
-        if (first == 0)
-            some_x.read({rows, x_row, l.m, width});
+        read_rest(some, first, outputs);
         if (l.activation)
             some_dy.put_through(g, some_y, l.activation);
         else
             some_dy.put(g);
-        if (first == 0)
-            some_x.put(x);
-        if (l.dx)
-            some_weight.put(weight);
+        put(some, first);
     }
 
     /* x, the weights, and the gradient that the head's block makes too: all outputs are one row of its x, and a warp
      * has the same rows here as there. */
-    __device__ __forceinline__ void bring_behind(const pc__cuda_head &h) const
+    __device__ __forceinline__ void bring_behind(operands &some, const pc__cuda_head &h) const
     {
-        held<OUTPUTS, COLUMNS, T> some_weight;
-        held<ROWS, COLUMNS, T> some_x;
         held<ROWS, OUTPUTS, T> y;
         vector<T, 4> out_weight[1] = {};
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = warp + lane * HEAD_WARPS;
         const bool has = lane < y.COUNT && own < l.m;
         const float label = has ? h.labels[own] : 0;
         const float bias = h.layer.bias ? float(*static_cast<const T *>(h.layer.bias)) : 0.0f;
-        some_weight.read({static_cast<const T *>(l.weight) + column, l.k, l.dx ? l.n : 0, l.k - column});
         y.read({static_cast<const T *>(l.y), l.n, l.m, l.n});
         out_weight[0] = ::read<true>(static_cast<const T *>(h.layer.weight) + lane * 4, l.n - lane * 4);
-        some_x.read({static_cast<const T *>(l.x) + column, static_cast<int>(l.x_row), l.m, l.k - column});
+        read_rest(some, 0, l.n);
         float sum[y.COUNT];
 #pragma unroll
         for (int i = 0; i < y.COUNT; i++) {
@@ -226,9 +286,7 @@ template <class T> struct columns {
             *reinterpret_cast<float4 *>(g + y.row_of(i) * G_ROW + y.column_of(i)) =
                 make_float4(dy[0], dy[1], dy[2], dy[3]);
         }
-        some_x.put(x);
-        if (l.dx)
-            some_weight.put(weight);
+        put(some, 0);
     }
 
     __device__ __forceinline__ void make_dweight(int first, int outputs) const
@@ -333,11 +391,13 @@ __global__ void __launch_bounds__(THREADS, 3) backward_kernel(const __grid_const
 {
     __shared__ alignas(16) float shared[SHARED];
     columns<T> here(l, shared);
+    typename columns<T>::operands some;
+    here.read_ahead(some);
     pc::wait_for_earlier();
 #pragma unroll 1
     for (int first = 0; first < l.n; first += OUTPUTS) {
         const int outputs = min(OUTPUTS, l.n - first);
-        here.bring(first, outputs);
+        here.bring(some, first, outputs);
         here.multiply_all(first, outputs);
     }
     if (l.dx)
@@ -353,12 +413,16 @@ __global__ void __launch_bounds__(THREADS, 3)
     typedef typename head<T, 1>::results results;
     static_assert(sizeof(results) <= sizeof shared && HEAD_THREADS == THREADS && OUTPUTS == HEAD_PIECE, "a block's");
     columns<T> here(l, shared);
+    typename columns<T>::operands some;
+    const bool is_head = blockIdx.x == gridDim.x - 1;
+    if (!is_head)
+        here.read_ahead(some);
     pc::wait_for_earlier();
-    if (blockIdx.x == gridDim.x - 1) {
+    if (is_head) {
         head<T, 1>(h, *reinterpret_cast<results *>(shared)).run();
         return;
     }
-    here.bring_behind(h);
+    here.bring_behind(some, h);
     here.multiply_all(0, l.n);
     if (l.dx)
         here.finish_dx();

@@ -61,9 +61,7 @@ template <class T> __device__ inline void send_four(T *to, const T *from, bool t
         *reinterpret_cast<quad<T> *>(to) = quad<T>{};
 #if TENSOR_UNITS
     else if constexpr (sizeof(T) == sizeof(float))
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
-                     "l"(from), "r"(16)
-                     : "memory");
+        send_past(to, from, true);
     else
         send<4 * sizeof(T)>(to, from, true);
 #else
@@ -131,13 +129,23 @@ template <class L, class T> struct operands {
         return s.along_k ? strides{L::DEPTH + 4, 1} : strides{1, outers + 8};
     }
 
-    /* a and b over `deep` of k from `k` on, a through its activation; to be read behind a barrier. */
+    /* True where all of an operand travels past first-level memory, and so may be read ahead (early.cuh). */
+    static __device__ bool passes(const source<T> &s)
+    {
+        return TENSOR_UNITS && IS_FLOAT && s.wide;
+    }
+
+    /* a and b over `deep` of k from `k` on, a through its activation; to be read behind a barrier. pc::wait_for_earlier
+     * comes behind `ahead` parts, b the first of them; -1: it has been. */
     static __device__ void fetch(const source<T> &a, const source<T> &b, int activation, int row, int column, int k,
-                                 int deep, int to, float *memory)
+                                 int deep, int to, float *memory, int ahead)
     {
 #pragma unroll 1
-        for (int part = 0; part < (a.value ? 3 : 2); part++) {
+        for (int i = 0; i < (a.value ? 3 : 2); i++) {
+            const int part = i < 2 ? 1 - i : 2;
             const bool left = part != 1;
+            if (i == ahead)
+                pc::wait_for_earlier();
             source<T> s = a;
             if (!left)
                 s = b;

@@ -67,17 +67,22 @@ template <class L, class T> struct tile {
 
     /* The tile at (row, column), over k in [from, to): give(r, c, i, value, there) for each four of its elements, of
      * which (r, c) is number i and `there` exist. PLAIN floats at `memory`, or GRADIENT where a goes through an
-     * activation. Each thread calls also(at, of, deep) for every part of a in shared memory, `deep` of k. */
+     * activation. Each thread calls also(at, of, deep) for every part of a in shared memory, `deep` of k. The first of
+     * b is read before the kernel in front is done where that is `ready` (early.cuh); all else waits for it here. */
     template <class Also, class Give>
-    static __device__ void run(const source<T> &a, const source<T> &b, int activation, int row, int column, int from,
-                               int to, float *memory, const Also &also, const Give &give)
+    static __device__ void run(const source<T> &a, const source<T> &b, bool ready, int activation, int row, int column,
+                               int from, int to, float *memory, const Also &also, const Give &give)
     {
+        int ahead = ready && sides::passes(b);
+        if (from >= to)
+            pc::wait_for_earlier();
         float sum[2][L::N][4] = {}, total[2][L::N][4] = {};
         const strides of_a = sides::strides_of(a, L::ROWS), of_b = sides::strides_of(b, L::COLUMNS);
 #pragma unroll 1
         for (int k = from; k < to; k += L::DEPTH) {
             const int deep = min(L::DEPTH, (to - k + L::GROUP - 1) / L::GROUP * L::GROUP);
-            sides::fetch(a, b, activation, row, column, k, deep, to, memory);
+            sides::fetch(a, b, activation, row, column, k, deep, to, memory, ahead);
+            ahead = -1;
             __syncthreads();
             also(memory, of_a, deep);
 #pragma unroll 1

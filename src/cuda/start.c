@@ -39,6 +39,22 @@ static known *place_of(const void *kernel)
     return NULL;
 }
 
+static _Thread_local struct {
+    cudaStream_t queue;
+    int count;
+} starts;
+
+void pc__cuda_starts_count(cudaStream_t queue)
+{
+    starts.queue = queue;
+    starts.count = 0;
+}
+
+int pc__cuda_starts_counted(void)
+{
+    return starts.count;
+}
+
 #if CUDART_VERSION >= 12050
 
 typedef CUresult (*launcher)(const CUlaunchConfig *how, CUfunction kernel, void **list, void **extra);
@@ -120,5 +136,11 @@ cudaError_t pc__cuda_start(const cudaLaunchConfig_t *how, const void *kernel, vo
     known *k = place_of(kernel);
     if (k && !(atomic_load_explicit(&k->ready, memory_order_acquire) & device))
         prepare(k, kernel, device);
-    return launched_by_driver(how, k, list) ? cudaSuccess : cudaLaunchKernelExC(how, kernel, list);
+    if (!launched_by_driver(how, k, list)) {
+        const cudaError_t status = cudaLaunchKernelExC(how, kernel, list);
+        if (status != cudaSuccess)
+            return status;
+    }
+    starts.count += how->stream == starts.queue;
+    return cudaSuccess;
 }

@@ -7,6 +7,7 @@
 #include "cuda/half.cuh"
 #include "cuda/list.cuh"
 #include "cuda/real.cuh"
+#include "cuda/tensor.cuh"
 #include "ops/power.h"
 
 #define THREADS 256
@@ -23,6 +24,7 @@ template <class T> struct update {
     unsigned *readers;
     const float *guard;
     double rate, beta1, beta2; /* for the counter's number */
+    uint32_t ready[PC__STEP_WORDS], ready_g[PC__STEP_WORDS];
     pc__cuda_parameter of[PC__STEP_MOST];
     unsigned starts[PC__STEP_MOST];
 };
@@ -83,9 +85,48 @@ template <class H, class T, int W> __device__ inline void put_as(void *to, int64
     static_cast<pack<H, W> *>(to)[i] = narrow;
 }
 
+/* Without matrix units nothing brings memory either. */
+template <class V> __device__ inline void send_one(V *to, const void *from, int64_t i)
+{
+#if TENSOR_UNITS
+    send_past(to, (const V *)from + i, true);
+#else
+    *to = ((const V *)from)[i];
+#endif
+}
+
+/* What threads have of a block's elements on their way, each its own: shared memory, for registers would be spilled. */
+template <class V, int COUNT> struct under_way {
+    V p[COUNT], g[COUNT], s1[COUNT], s2[COUNT];
+
+    __device__ inline void send(const pc__cuda_parameter &q, int at, int64_t i, bool parameter, bool gradient)
+    {
+        if (parameter)
+            send_one(&p[at], q.p, i);
+        if (parameter && q.s1)
+            send_one(&s1[at], q.s1, i);
+        if (parameter && q.s2)
+            send_one(&s2[at], q.s2, i);
+        if (gradient)
+            send_one(&g[at], q.g, i);
+    }
+};
+
 /* W elements of a parameter, its gradient and slots. */
 template <class T, int W> struct packs {
     pack<T, W> p, g, s1, s2;
+
+    template <int COUNT>
+    __device__ inline void take(const under_way<pack<T, W>, COUNT> &from, const pc__cuda_parameter &q, int at)
+    {
+        p = from.p[at];
+        g = from.g[at];
+        s1 = s2 = {};
+        if (q.s1)
+            s1 = from.s1[at];
+        if (q.s2)
+            s2 = from.s2[at];
+    }
 
     __device__ inline void load(const pc__cuda_parameter &q, int64_t i)
     {
@@ -121,42 +162,58 @@ template <class T, int W> struct packs {
 };
 
 /* All that a block reads is on its way before the first is waited for: its parameter's elements cross the powers of a
- * counted step. atomicInc, which also puts the count back to 0: the compiler adds up a warp's atomicAdd and so waits
- * for it on the spot. */
+ * counted step, and where they are ready the end of the kernel in front. atomicInc, which also puts the count back to
+ * 0: the compiler adds up a warp's atomicAdd and so waits for it on the spot. */
 template <class Rule, class T>
 __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
 {
     constexpr int W = 16 / sizeof(T), EACH = PC__STEP_PIECE / (THREADS * W);
+    __shared__ under_way<pack<T, W>, PC__STEP_PIECE / W> packed;
     __shared__ moment<T> counted;
-    pc::wait_for_earlier();
-    const float found = u.guard ? *u.guard : 0;
-    const int64_t step = u.counter ? *u.counter + 1 : 0;
     const int part = pc::part_of(u.starts, u.count);
     const pc__cuda_parameter &q = u.of[part];
     const int64_t from = (int64_t)(blockIdx.x - u.starts[part]) * PC__STEP_PIECE;
     const int count = (int)(q.count - from < PC__STEP_PIECE ? q.count - from : PC__STEP_PIECE);
     const bool whole =
         ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0 && count % W == 0;
-    packs<T, W> mine[EACH];
+    const bool ready = u.ready[part / 32] >> part % 32 & 1, ready_g = u.ready_g[part / 32] >> part % 32 & 1;
+    const auto send = [&](bool parameter, bool gradient) {
 #pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (whole && k * THREADS + (int)threadIdx.x < count / W)
-            mine[k].load(q, from / W + k * THREADS + threadIdx.x);
-    if (found != 0)
-        return;
+        for (int k = 0; k < EACH; k++) {
+            const int i = k * THREADS + threadIdx.x;
+            if (whole && i < count / W)
+                packed.send(q, i, from / W + i, parameter, gradient);
+        }
+    };
+    send(ready, ready_g);
+    pc::wait_for_earlier();
+    const float found = u.guard ? *u.guard : 0;
+    const int64_t step = u.counter ? *u.counter + 1 : 0;
+    send(!ready, !ready_g);
     moment<T> now = {u.first, u.size, u.inverse_root2};
     unsigned readers = 0;
-    if (u.counter) {
+    if (u.counter && found == 0) {
         Rule::at(u, step, counted);
         __syncthreads();
         now = counted;
         if (u.readers && threadIdx.x == 0)
             readers = atomicInc(u.readers, gridDim.x - 1);
     }
+#if TENSOR_UNITS
+    sent();
+    wait_sent<0>();
+#endif
+    if (found != 0)
+        return;
 #pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (whole && k * THREADS + (int)threadIdx.x < count / W)
-            mine[k].template update_by<Rule>(u, now, q, from / W + k * THREADS + threadIdx.x);
+    for (int k = 0; k < EACH; k++) {
+        const int i = k * THREADS + threadIdx.x;
+        if (!whole || i >= count / W)
+            continue;
+        packs<T, W> mine;
+        mine.take(packed, q, i);
+        mine.template update_by<Rule>(u, now, q, from / W + i);
+    }
 #pragma unroll 1
     for (int i = threadIdx.x; !whole && i < count; i += THREADS) {
         packs<T, 1> one;
@@ -181,6 +238,10 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
                    s->guard,          s->lr,
                    s->beta1,          s->beta2};
     unsigned blocks = 0;
+    for (int i = 0; i < PC__STEP_WORDS; i++) {
+        u.ready[i] = s->ready[i];
+        u.ready_g[i] = s->ready_g[i];
+    }
     for (int i = 0; i < s->count; i++) {
         u.of[i] = s->of[i];
         u.starts[i] = blocks;

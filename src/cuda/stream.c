@@ -1,5 +1,6 @@
 /* stream.c: streams, and what is queued on them. A kernel's host side runs at once, in the calling thread; it puts its
  * launches into the stream, or into the recording that the stream is part of. */
+#include "cuda/start.h"
 #include "cuda/state.h"
 
 int pc__cuda_priority(const pc_stream *stream, int more)
@@ -124,6 +125,7 @@ pc_status pc__cuda_queue_begin(pc__cuda_queuing *q)
         PC__TRY(pc__cuda_timed_begin(q));
     if (pc__cuda_nvtx)
         pc__cuda_nvtx_push(q->work->name);
+    pc__cuda_starts_count(pc__cuda_state_of(q->stream)->face.stream);
     return PC_OK;
 }
 
@@ -147,6 +149,10 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
     pc__cuda_stream *face = &pc__cuda_state_of(q->stream)->face;
     if (face->met_asked) /* calls of nothing leave it to the next */
         face->met = face->met_asked = false;
+    if (status == PC_OK && pc__cuda_starts_counted() > 0) {
+        face->complete = face->started;
+        face->started = q->work->ticket;
+    }
     if (status != PC_OK || q->stream->recording)
         return status;
     pc__cuda_state *s = q->stream->implementation;

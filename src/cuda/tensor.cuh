@@ -104,6 +104,13 @@ template <int BYTES> __device__ inline void send(void *to, const void *from, boo
                  : "memory");
 }
 
+/* 16 bytes so, past first-level memory: what is ready is read ahead this way (early.cuh). */
+__device__ inline void send_past(void *to, const void *from, bool there)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+
 __device__ inline void sent()
 {
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -106,6 +106,15 @@ pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage)
     return note(stream, storage, false, true);
 }
 
+bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
+{
+    const pc_graph *graph = stream->recording;
+    if (!graph || !graph->use_count)
+        return false;
+    const pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
+    return use->storage && !use->write;
+}
+
 static bool holds(const pc_graph *graph, const pc__storage *storage)
 {
     return graph && graph->use_count && graph->uses[place_of(graph->uses, graph->use_room, storage)].storage;

@@ -34,6 +34,10 @@ pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, 
 /* Work that is being recorded on `stream` uses the storage: the graph keeps it. */
 pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write);
 
+/* What is recorded on `stream` reads the storage and, up to now, does not write it: a launch finds there what was there
+ * before it. */
+bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage);
+
 /* So many references of the storage are those of recordings: of the one on `stream`, which uses it, and its lender. */
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
 

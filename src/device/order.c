@@ -119,6 +119,7 @@ static pc_status note(pc__users *o, const pc_stream *stream, const pc__work *wor
 
 static void own(pc__users *o, const pc_stream *stream, const pc__work *work, bool write)
 {
+    o->before = UINT64_MAX;
     atomic_store_explicit(&o->wrote, write ? work->ticket : 0, memory_order_relaxed);
     atomic_store_explicit(&o->read, write ? 0 : work->ticket, memory_order_relaxed);
     atomic_store_explicit(&o->others, 0, memory_order_relaxed);
@@ -150,8 +151,10 @@ static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool
         PC__TRY(wait_for_uses(o, stream, work, write));
     if (write && !manual)
         own(o, stream, work, true);
+    else if (owner == stream->id && write)
+        pc__wrote(o, work->ticket);
     else if (owner == stream->id)
-        atomic_store(write ? &o->wrote : &o->read, work->ticket);
+        atomic_store(&o->read, work->ticket);
     else
         return note(o, stream, work, write);
     return PC_OK;

@@ -21,6 +21,16 @@ void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status);
 
 pc_status pc__uses_slowly(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write);
 
+/* Its owner writes it; a call may name what it writes twice. */
+static inline void pc__wrote(pc__users *o, uint64_t ticket)
+{
+    const uint64_t before = atomic_load_explicit(&o->wrote, memory_order_relaxed);
+    if (before == ticket)
+        return;
+    o->before = before;
+    atomic_store_explicit(&o->wrote, ticket, memory_order_relaxed);
+}
+
 /* The work uses the storage: make it wait for what it must not overtake, and note it. */
 static inline pc_status pc__uses(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write)
 {
@@ -28,7 +38,10 @@ static inline pc_status pc__uses(pc__storage *storage, pc_stream *stream, const 
     if (atomic_load_explicit(&o->owner, memory_order_relaxed) != stream->id ||
         (write && atomic_load_explicit(&o->others, memory_order_relaxed)))
         return pc__uses_slowly(storage, stream, work, write);
-    atomic_store_explicit(write ? &o->wrote : &o->read, work->ticket, memory_order_relaxed);
+    if (write)
+        pc__wrote(o, work->ticket);
+    else
+        atomic_store_explicit(&o->read, work->ticket, memory_order_relaxed);
     return PC_OK;
 }
 

@@ -46,6 +46,7 @@ static const pc__host_api host = {
     .matmul_precision = pc_matmul_precision,
     .conv_choice = pc_conv_choice,
     .trace_ranges_set = pc__trace_ranges_set,
+    .graph_reads = pc__graph_reads,
 };
 
 static bool ask(const char *path, pc__plugin_entry entry)

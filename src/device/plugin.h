@@ -2,7 +2,7 @@
 #ifndef PC__PLUGIN_H
 #define PC__PLUGIN_H
 
-#include "device/backend.h"
+#include "device/graph.h"
 #include "device/trace.h"
 
 /* The library's internal functions: they are not exported, so the plug-in gets them as a table. */
@@ -27,6 +27,7 @@ typedef struct pc__host_api {
     pc_precision (*matmul_precision)(void);
     pc_conv_choice_kind (*conv_choice)(void);
     void (*trace_ranges_set)(const pc__trace_ranges *ranges);
+    bool (*graph_reads)(const pc_stream *stream, const pc__storage *storage);
 } pc__host_api;
 
 /* The plug-in's one exported function: NULL, with the reason in why, when it does not fit the library. */

@@ -1,0 +1,32 @@
+/* ready.c: what a kernel that is started early (early.cuh) may read before it waits for the one in front of it.
+ *
+ * A kernel of ours lets the next one start when it has waited itself. So when a kernel runs at all, be it before its
+ * wait, all that was queued in front of the last kernel of ours before it is complete: whatever foreign kernels,
+ * copies or waits stand in between, they came behind that one's start. Of that one itself nothing is.
+ *
+ * face->started is the ticket of the stream's newest call of which it is certain that it launched such a kernel,
+ * face->complete the one before: what a call up to `complete` wrote is ready for every later one. Calls of nothing, and
+ * of foreign kernels or copies alone, move neither. Both move at the end of a call, so a call that first launches what
+ * was held back of earlier ones sees tickets older than those; and one that launches it together with its own leaves
+ * `complete` in front of both, if no call in between launched anything else.
+ *
+ * A recording counts on, since its tickets are larger than all before; what it writes is ready by the same rule among
+ * its own calls alone, for `complete` from before it is smaller than any of their tickets. What it has not written by
+ * now was there when a launch began, which waits for all before it as a whole. When it ends, both are forgotten
+ * (branch.c): its calls did not run, so those before it are the newest again. Behind the work of two branches early
+ * starts are off, and the wait is over at once. */
+#include "cuda/state.h"
+
+bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t)
+{
+    const pc__users *o = &t->storage->order;
+    if (stream->recording && pc__graph_reads(stream, t->storage))
+        return true;
+    if (atomic_load_explicit(&o->owner, memory_order_relaxed) != stream->id ||
+        atomic_load_explicit(&o->others, memory_order_relaxed))
+        return false;
+    uint64_t wrote = atomic_load_explicit(&o->wrote, memory_order_relaxed);
+    if (wrote > atomic_load_explicit(&stream->ticket, memory_order_relaxed)) /* by the call at hand */
+        wrote = o->before;
+    return wrote <= pc__cuda_state_of(stream)->face.complete || (stream->recording && wrote <= stream->recording_from);
+}
