@@ -16,6 +16,7 @@ namespace
 {
 
 constexpr int THREADS = 512, BLOCKS_EACH = 2; /* per multiprocessor */
+constexpr int ROUNDS_BESIDE = 16;             /* of a block, beside a step */
 constexpr int PICTURE_MOST = 36 << 10;        /* bytes in shared memory, beside the results */
 
 /* How pictures are cut, in tiles of so many rounds. */
@@ -192,12 +193,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
 }
 
 /* Small batches are cut until every multiprocessor has its blocks; beyond that a block does as much as it can with the
- * picture that it has brought in. */
+ * picture that it has brought in. A batch that a recorded step makes for the next one has time: there blocks are few,
+ * and leave the chip to the step. */
 cut cut_of(const pc__cuda_augment *a)
 {
     const int64_t size = static_cast<int64_t>(a->height) * a->width * a->channels;
     const int most = (a->height * a->width + THREADS - 1) / THREADS;
-    const int64_t wanted = (static_cast<int64_t>(a->multiprocessors) * BLOCKS_EACH + a->n - 1) / a->n;
+    const bool beside = a->place && a->at < 0;
+    const int64_t wanted = beside ? (most + ROUNDS_BESIDE - 1) / ROUNDS_BESIDE
+                                  : (static_cast<int64_t>(a->multiprocessors) * BLOCKS_EACH + a->n - 1) / a->n;
     const int tiles = wanted < most ? static_cast<int>(wanted) : most, rounds = (most + tiles - 1) / tiles;
     const bool held = a->channels == 3 && size % 16 == 0 && size <= PICTURE_MOST &&
                       reinterpret_cast<uintptr_t>(a->pictures) % 16 == 0;
