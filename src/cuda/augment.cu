@@ -99,24 +99,25 @@ __device__ void shift_and_brighten(const pc__cuda_augment &a, const job &j)
 
 /* Where the batch begins in the epoch; false: there is none. All threads have the place before the barrier opens, so
  * the first one of the block can count that the block has read it. */
-__device__ bool begin(const pc__cuda_augment &a, int64_t &first, unsigned &readers)
+__device__ bool begin(const pc__cuda_augment &a, int64_t &first)
 {
     first = a.at;
     if (first < 0)
         first = __ldcg(reinterpret_cast<const long long *>(a.place));
-    const bool beyond = __syncthreads_or(first < 0 || first > a.length - a.n);
-    if (threadIdx.x == 0)
-        readers = atomicAdd(a.counter, 1u);
-    return !beyond;
+    return !__syncthreads_or(first < 0 || first > a.length - a.n);
+}
+
+/* How many blocks have before this one. The count puts itself back to 0. */
+__device__ __forceinline__ unsigned count_reader(const pc__cuda_augment &a)
+{
+    return a.place && threadIdx.x == 0 ? atomicInc(a.counter, gridDim.x - 1) : 0;
 }
 
 /* Whoever was the last to read it sets it to what comes behind. */
 __device__ void step_on(const pc__cuda_augment &a, int64_t behind, unsigned readers)
 {
-    if (threadIdx.x != 0 || readers != gridDim.x - 1)
-        return;
-    *a.counter = 0;
-    *a.place = behind;
+    if (threadIdx.x == 0 && readers == gridDim.x - 1)
+        *a.place = behind;
 }
 
 __device__ void copy_label(const pc__cuda_augment &a, int64_t i, int64_t picture)
@@ -130,13 +131,18 @@ __device__ void copy_label(const pc__cuda_augment &a, int64_t i, int64_t picture
 }
 
 /* This block's part of output picture i: entry `entry` of table and index. HELD: by way of shared memory, which the
- * compiler is to know, for addresses half as long. */
+ * compiler is to know, for addresses half as long. Returns what count_reader says, which is asked behind the loads of
+ * table and index: asked before, the compiler put the answer into local memory and so waited for it first. */
 template <int CHANNELS, bool HELD>
-__device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t entry, int tile)
+__device__ unsigned make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t entry, int tile)
 {
     extern __shared__ uint4 room[]; /* the picture, where it is held, then a round's results */
     const int64_t picture = a.index ? a.index[entry] : entry;
-    const double *t = a.table + entry * 8; /* on its way together with the index: the picture must wait for that */
+    double t[8]; /* on its way together with the index: the picture must wait for that */
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        t[k] = a.table[entry * 8 + k];
+    const unsigned readers = count_reader(a);
     const bool two_steps = t[6] != 0 || t[7] >= 0;
     const int pixels = a.height * a.width, whole = c.rounds * THREADS;
     const int64_t size = static_cast<int64_t>(pixels) * a.channels;
@@ -145,7 +151,7 @@ __device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t e
     if (picture < 0 || picture >= a.total) {
         if (tile == 0 && threadIdx.x == 0)
             pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);
-        return;
+        return readers;
     }
     const uint8_t *there = a.pictures + picture * size;
     for (int k = threadIdx.x; HELD && k < c.held / 16; k += THREADS)
@@ -156,11 +162,12 @@ __device__ void make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64_t e
     const uint8_t *bytes = HELD ? reinterpret_cast<const uint8_t *>(room) : there;
     __syncthreads();
     if (two_steps && tile > 0)
-        return;
+        return readers;
     const int first = tile * whole, end = two_steps ? pixels : min(first + whole, pixels);
     warp_pixels<CHANNELS>(a, j, bytes, first, end, results);
     if (two_steps)
         shift_and_brighten(a, j);
+    return readers;
 }
 
 /* Blocks of picture i come in a row, one for each tile. */
@@ -171,12 +178,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     const int64_t i = blockIdx.x / c.tiles;
     pc::wait_for_earlier();
     int64_t first = 0;
-    unsigned readers = 0;
-    const bool there = !a.place || begin(a, first, readers);
-    if (there)
-        make_tile<CHANNELS, HELD>(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
-    else if (blockIdx.x == 0 && threadIdx.x == 0 && (a.at >= 0 || first < 0))
-        pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);
+    unsigned readers;
+    const bool there = !a.place || begin(a, first);
+    if (there) {
+        readers = make_tile<CHANNELS, HELD>(a, c, i, first + i, static_cast<int>(blockIdx.x - i * c.tiles));
+    } else {
+        readers = count_reader(a);
+        if (blockIdx.x == 0 && threadIdx.x == 0 && (a.at >= 0 || first < 0))
+            pc::fault(a.fault, PC__FAULT_INDEX, 0, first, a.length - a.n + 1);
+    }
     if (a.place)
         step_on(a, there ? first + a.n : first, readers);
 }

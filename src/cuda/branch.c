@@ -46,8 +46,8 @@ void pc__cuda_branch_leave(pc_stream *stream)
 pc_status pc__cuda_branch_wait(pc__cuda_graph *g, pc_stream *stream, const pc_stream *other)
 {
     PC__TRY(pc__cuda_enter(g->index));
-    PC__TRY(pc__cuda_check(cudaEventRecord(g->fork, face_of(other)->stream), "a recording"));
-    PC__TRY(pc__cuda_check(cudaStreamWaitEvent(face_of(stream)->stream, g->fork, 0), "a recording"));
+    PC__TRY(pc__cuda_check(cudaEventRecord(g->fork, pc__cuda_queue(other)), "a recording"));
+    PC__TRY(pc__cuda_check(cudaStreamWaitEvent(pc__cuda_queue(stream), g->fork, 0), "a recording"));
     face_of(stream)->met = true;
     return PC_OK;
 }

@@ -14,16 +14,23 @@ typedef struct pc__cuda_stream {
     bool met;                       /* the next work of that branch comes behind another one's too, */
     bool met_asked;                 /* and the call at hand has some */
     int scratch_level;              /* 1 while a kernel runs inside half.c, which holds the first scratch */
+    bool holds;                     /* work is held back, to be one launch with what follows (head.h) */
     const char *note;               /* how the call at hand is done, for the timeline, or NULL; static storage */
     uint64_t started, complete;     /* tickets: ready.c */
 } pc__cuda_stream;
 
 #define PC__CUDA_COUNTERS 4096
 
-/* Where kernels of this call go; the device is already the current one of the thread. */
+/* Launch what is held back. What goes wrong stays CUDA's last error, too. */
+cudaError_t pc__cuda_let_go(const pc_stream *stream);
+
+/* Where kernels of this call go, behind what is held back; the device is already the current one of the thread. */
 static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
 {
-    return ((const pc__cuda_stream *)stream->implementation)->stream;
+    const pc__cuda_stream *face = stream->implementation;
+    if (face->holds)
+        (void)pc__cuda_let_go(stream);
+    return face->stream;
 }
 
 /* Where kernels of this call write what they find wrong while they run. */

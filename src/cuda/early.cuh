@@ -1,7 +1,7 @@
 /* early.cuh: launches that overlap with the end of the kernel before them in the queue (CUDA's programmatic dependent
- * launch, compute capability 9.0): the GPU prepares them while that one still runs, and they wait themselves, in their
- * first instruction. A kernel that is started so must begin with wait_for_earlier() in all its threads: then whoever
- * waits for it waits for all before it, as with any other launch.
+ * launch, compute capability 9.0): the GPU starts them while that one still runs, and they wait themselves. All threads
+ * of a kernel that is started so must call wait_for_earlier(), before they read or write memory other than the kernel's
+ * arguments: then whoever waits for it waits for all before it, as with any other launch.
  *
  * In front of that it may read what the launch says is ready (pc__cuda_ready, ready.c, has the argument): weights are
  * on their way while the kernel in front still works. Only with ahead() or cp.async.cg: first-level memory may still

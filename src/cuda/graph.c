@@ -74,13 +74,23 @@ pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
     return pc__cuda_branch_open(g, other);
 }
 
+/* What is held back is the last of it. */
+static cudaError_t leave(pc_stream *stream)
+{
+    const cudaError_t status = pc__cuda_let_go(stream);
+    pc__cuda_branch_leave(stream);
+    return status;
+}
+
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
 {
     pc__cuda_graph *g = graph->implementation;
-    pc__cuda_branch_leave(stream);
-    for (int i = 0; i < graph->other_count; i++)
-        pc__cuda_branch_leave(graph->others[i]);
-    PC__TRY(pc__cuda_enter(g->index));
+    cudaError_t held = pc__cuda_enter(g->index) == PC_OK ? leave(stream) : cudaErrorUnknown;
+    for (int i = 0; i < graph->other_count; i++) {
+        const cudaError_t other = leave(graph->others[i]);
+        held = held == cudaSuccess ? other : held;
+    }
+    PC__TRY(pc__cuda_check(held, "pc_graph_end"));
     PC__TRY(pc__cuda_check(cudaStreamEndCapture(g->branch[0]->capture, &g->graph), "pc_graph_end"));
     pc__cuda_branches_end(g);
     PC__TRY(pc__cuda_check(cudaGraphInstantiate(&g->exec, g->graph, 0), "pc_graph_end"));

@@ -42,6 +42,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_cross_entropy] = true,
     [PC__OP_cross_entropy_backward] = true,
     [PC__OP_mse] = true,
+    [PC__OP_score_step] = true,
     [PC__OP_unscale] = true,
     [PC__OP_matmul] = true,
     [PC__OP_linear] = true,

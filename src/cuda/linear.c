@@ -3,6 +3,7 @@
 
 #include "cuda/each.h"
 #include "cuda/gemm.h"
+#include "cuda/head.h"
 #include "cuda/lt.h"
 #include "ops/linear.h"
 
@@ -29,7 +30,7 @@ static pc_status as_product(pc_stream *stream, const pc_call *call)
     return pc__cuda_product(stream, call, &g);
 }
 
-/* From x [m, k], and y or its gradient [m, n]. */
+/* From x [m, k], and y or its gradient [m, n]. The queue is asked for where it is known what goes there. */
 static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_tensor *y)
 {
     return (pc__cuda_linear){.dtype = y->dtype,
@@ -41,8 +42,7 @@ static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_ten
                              .counters = pc__cuda_counters(stream),
                              .multiprocessors = pc__cuda_multiprocessors(stream),
                              .early = pc__cuda_early(stream),
-                             .ready_x = pc__cuda_ready(stream, x),
-                             .queue = pc__cuda_queue(stream)};
+                             .ready_x = pc__cuda_ready(stream, x)};
 }
 
 /* Of 16-bit layers with more inputs than MOST cuBLASLt's kernels are the faster ones, though they are two. */
@@ -68,17 +68,21 @@ PC__CUDA_KERNEL(linear)
     l.activation = (int)((const pc__linear_attributes *)call->attributes)->activation;
     l.bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
     l.y = pc__data(y);
+    l.queue = pc__cuda_queue(stream);
     const size_t bytes = pc__cuda_linear_scratch(&l);
     l.scratch = bytes ? pc__cuda_scratch(stream, bytes) : NULL;
     if (bytes && !l.scratch)
         return PC_ERR_MEMORY;
-    (void)pc__cuda_linear_forward(&l);
+    if (!pc__cuda_head_layer(stream, &l))
+        (void)pc__cuda_linear_forward(&l);
     return pc__cuda_launched(call);
 }
 
 PC__CUDA_KERNEL(linear_backward)
 {
     const pc__linear_backward_attributes *a = call->attributes;
+    if (pc__cuda_head_backward(stream, call))
+        return PC_OK;
     pc__cuda_linear l = layer(stream, call->in[2], call->in[0]);
     l.activation = (int)a->activation;
     l.dy = pc__data(call->in[0]);
@@ -88,6 +92,9 @@ PC__CUDA_KERNEL(linear_backward)
     l.dx = l.weight ? pc__data(call->out[0]) : NULL;
     l.dweight = pc__data(call->out[1]);
     l.db = pc__data(call->out[2]);
+    if (pc__cuda_head_behind(stream, &l))
+        return pc__cuda_launched(call);
+    l.queue = pc__cuda_queue(stream);
     (void)pc__cuda_linear_backward(&l);
     return pc__cuda_launched(call);
 }

@@ -237,7 +237,7 @@ cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
     if (pc__cuda_linear_few_suits_backward(l))
         return pc__cuda_linear_few_backward(l);
     if (pc__cuda_linear_has_columns(l))
-        return pc__cuda_linear_columns(l);
+        return pc__cuda_linear_columns(l, nullptr);
     return l->dtype == PC__CUDA_F32   ? backward<float>(l)
            : l->dtype == PC__CUDA_F16 ? backward<pc::f16>(l)
                                       : backward<pc::bf16>(l);

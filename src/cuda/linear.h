@@ -40,9 +40,11 @@ cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l);
 /* dx = g weight, dweight = g^T x, db = column sums of g, where g = dy through the activation. */
 cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l);
 
-/* The same for few rows and many inputs, linear_columns.cu: whether a layer is one, and the launch. */
+/* The same for few rows and many inputs, linear_columns.cu: whether a layer is one, and the launch; with `head`, unless
+ * NULL, whose x is y, in front of it: that is launched too, and dy need not be there. */
+struct pc__cuda_head;
 int pc__cuda_linear_has_columns(const pc__cuda_linear *l);
-cudaError_t pc__cuda_linear_columns(const pc__cuda_linear *l);
+cudaError_t pc__cuda_linear_columns(const pc__cuda_linear *l, const struct pc__cuda_head *head);
 
 #ifdef __cplusplus
 }

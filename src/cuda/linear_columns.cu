@@ -6,11 +6,10 @@
  *
  * Shared memory holds floats, whatever comes; rows are padded by 8, so that the four rows and eight columns that a warp
  * reads together lie in different banks. */
-#include "cuda/linear.h"
-
 #include "cuda/activations.cuh"
 #include "cuda/early.cuh"
-#include "cuda/pack.cuh"
+#include "cuda/head.cuh"
+#include "cuda/linear_few.h"
 #include "cuda/tensor.cuh"
 
 namespace
@@ -163,16 +162,19 @@ __device__ __noinline__ float again(const float *a, int a_step, const float *b, 
     return value;
 }
 
-/* dx's element from global memory. */
-template <class T> __device__ __noinline__ float dx_again(const pc__cuda_linear &l, int row, int column)
+/* dx's element, with weights from global memory; `g`: the row's gradient, or NULL where it comes from there, too. */
+template <class T> __device__ __noinline__ float dx_again(const pc__cuda_linear &l, const float *g, int row, int column)
 {
     const T *dy = static_cast<const T *>(l.dy) + row * l.n, *y = static_cast<const T *>(l.y) + row * l.n;
     const T *weight = static_cast<const T *>(l.weight) + column;
     float value = 0;
 #pragma unroll 1
-    for (int j = 0; j < l.n; j++)
-        value += (l.activation ? activation_gradient(l.activation, float(dy[j]), float(y[j])) : float(dy[j])) *
-                 float(weight[static_cast<long long>(j) * l.k]);
+    for (int j = 0; j < l.n; j++) {
+        const float gradient = g              ? g[j]
+                               : l.activation ? activation_gradient(l.activation, float(dy[j]), float(y[j]))
+                                              : float(dy[j]);
+        value += gradient * float(weight[static_cast<long long>(j) * l.k]);
+    }
     return value;
 }
 
@@ -216,22 +218,16 @@ template <class T> struct columns {
             read_x(some);
     }
 
-    /* x, and of `outputs` from `first` on the gradient and the weights. */
-    __device__ __forceinline__ void bring(operands &some, int first, int outputs) const
+    __device__ __forceinline__ void read_rest(operands &some, int first, int outputs) const
     {
-        const T *dy = static_cast<const T *>(l.dy) + first, *y = static_cast<const T *>(l.y) + first;
-        held<ROWS, OUTPUTS, T> some_dy, some_y;
         if (l.dx && (first > 0 || !l.ready_weight))
             read_weight(some, first, outputs);
-        some_dy.read({dy, l.n, l.m, outputs});
-        if (l.activation)
-            some_y.read({y, l.n, l.m, outputs});
         if (first == 0 && !l.ready_x)
             read_x(some);
-        if (l.activation)
-            some_dy.put_through(g, some_y, l.activation);
-        else
-            some_dy.put(g);
+    }
+
+    __device__ __forceinline__ void put(const operands &some, int first) const
+    {
         if (first == 0)
             some.x.put_unsent(x);
         if (l.dx)
@@ -240,6 +236,57 @@ template <class T> struct columns {
         sent();
         wait_sent<0>();
 #endif
+    }
+
+    /* x, and of `outputs` from `first` on the gradient and the weights. */
+    __device__ __forceinline__ void bring(operands &some, int first, int outputs) const
+    {
+        const T *dy = static_cast<const T *>(l.dy) + first, *y = static_cast<const T *>(l.y) + first;
+        held<ROWS, OUTPUTS, T> some_dy, some_y;
+        some_dy.read({dy, l.n, l.m, outputs});
+        if (l.activation)
+            some_y.read({y, l.n, l.m, outputs});
+        read_rest(some, first, outputs);
+        if (l.activation)
+            some_dy.put_through(g, some_y, l.activation);
+        else
+            some_dy.put(g);
+        put(some, first);
+    }
+
+    /* x, the weights, and the gradient that the head's block makes too: all outputs are one row of its x, and a warp
+     * has the same rows here as there. */
+    __device__ __forceinline__ void bring_behind(operands &some, const pc__cuda_head &h) const
+    {
+        held<ROWS, OUTPUTS, T> y;
+        vector<T, 4> out_weight[1] = {};
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = warp + lane * HEAD_WARPS;
+        const bool has = lane < y.COUNT && own < l.m;
+        const float label = has ? h.labels[own] : 0;
+        const float bias = h.layer.bias ? float(*static_cast<const T *>(h.layer.bias)) : 0.0f;
+        y.read({static_cast<const T *>(l.y), l.n, l.m, l.n});
+        out_weight[0] = ::read<true>(static_cast<const T *>(h.layer.weight) + lane * 4, l.n - lane * 4);
+        read_rest(some, 0, l.n);
+        float sum[y.COUNT];
+#pragma unroll
+        for (int i = 0; i < y.COUNT; i++) {
+            const vector<T, 4> row[1] = {y.at[i]};
+            sum[i] = dot(row, out_weight);
+        }
+        const float logit = float(T(own_sum(sum) + bias));
+        const float mine = has ? float(T(bce_gradient(logit, label, 1 / float(l.m)))) : 0;
+#pragma unroll
+        for (int i = 0; i < y.COUNT; i++) {
+            const float row = __shfl_sync(0xffffffffu, mine, i);
+            float dy[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                dy[j] = activation_gradient(l.activation, float(T(fmaf(row, out_weight[0].at[j], 0.0f))),
+                                            float(y.at[i].at[j]));
+            *reinterpret_cast<float4 *>(g + y.row_of(i) * G_ROW + y.column_of(i)) =
+                make_float4(dy[0], dy[1], dy[2], dy[3]);
+        }
+        put(some, 0);
     }
 
     __device__ __forceinline__ void make_dweight(int first, int outputs) const
@@ -259,6 +306,18 @@ template <class T> struct columns {
                     const int o = output + h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2;
                     store(o, outputs, c, sum[h][n] + i, l.dweight + static_cast<long long>(first) * l.k);
                 }
+    }
+
+    /* What `outputs` from `first` on, which are there, give. */
+    __device__ __forceinline__ void multiply_all(int first, int outputs)
+    {
+        __syncthreads();
+        make_dweight(first, outputs);
+        if (l.dx)
+            add_dx(outputs);
+        if (blockIdx.x == 0 && l.db)
+            sum_rows(first, outputs);
+        __syncthreads();
     }
 
     /* Two neighbours of dweight. */
@@ -309,7 +368,7 @@ template <class T> struct columns {
                 if (r >= l.m || column + c >= l.k)
                     continue;
                 if (value != value)
-                    value = dx_again<T>(l, r, column + c);
+                    value = dx_again<T>(l, l.n <= OUTPUTS ? g + r * G_ROW : nullptr, r, column + c);
                 static_cast<T *>(l.dx)[static_cast<long long>(r) * l.k + column + c] = T(value);
             }
     }
@@ -339,21 +398,41 @@ __global__ void __launch_bounds__(THREADS, 3) backward_kernel(const __grid_const
     for (int first = 0; first < l.n; first += OUTPUTS) {
         const int outputs = min(OUTPUTS, l.n - first);
         here.bring(some, first, outputs);
-        __syncthreads();
-        here.make_dweight(first, outputs);
-        if (l.dx)
-            here.add_dx(outputs);
-        if (blockIdx.x == 0 && l.db)
-            here.sum_rows(first, outputs);
-        __syncthreads();
+        here.multiply_all(first, outputs);
     }
     if (l.dx)
         here.finish_dx();
 }
 
-template <class T> cudaError_t run(const pc__cuda_linear *l)
+/* Behind the head of a network, as which one more block works. */
+template <class T>
+__global__ void __launch_bounds__(THREADS, 3)
+    behind_head_kernel(const __grid_constant__ pc__cuda_linear l, const __grid_constant__ pc__cuda_head h)
 {
-    return pc::start(backward_kernel<T>, (l->k + COLUMNS - 1) / COLUMNS, THREADS, l->queue, l->early, *l);
+    __shared__ alignas(16) float shared[SHARED];
+    typedef typename head<T, 1>::results results;
+    static_assert(sizeof(results) <= sizeof shared && HEAD_THREADS == THREADS && OUTPUTS == HEAD_PIECE, "a block's");
+    columns<T> here(l, shared);
+    typename columns<T>::operands some;
+    const bool is_head = blockIdx.x == gridDim.x - 1;
+    if (!is_head)
+        here.read_ahead(some);
+    pc::wait_for_earlier();
+    if (is_head) {
+        head<T, 1>(h, *reinterpret_cast<results *>(shared)).run();
+        return;
+    }
+    here.bring_behind(some, h);
+    here.multiply_all(0, l.n);
+    if (l.dx)
+        here.finish_dx();
+}
+
+template <class T> cudaError_t run(const pc__cuda_linear *l, const pc__cuda_head *h)
+{
+    const unsigned blocks = (l->k + COLUMNS - 1) / COLUMNS;
+    return h ? pc::start(behind_head_kernel<T>, blocks + 1, THREADS, l->queue, l->early, *l, *h)
+             : pc::start(backward_kernel<T>, blocks, THREADS, l->queue, l->early, *l);
 }
 
 } // namespace
@@ -364,10 +443,12 @@ int pc__cuda_linear_has_columns(const pc__cuda_linear *l)
                              reinterpret_cast<uintptr_t>(l->y) | reinterpret_cast<uintptr_t>(l->dy) |
                              reinterpret_cast<uintptr_t>(l->dx) | reinterpret_cast<uintptr_t>(l->dweight);
     return l->m <= ROWS && l->k >= 8 * l->multiprocessors && places % 16 == 0 &&
-           (l->n | l->k | static_cast<int>(l->x_row)) % 4 == 0;
+           (l->n | l->k | static_cast<int>(l->x_row)) % 4 == 0 && !pc__cuda_linear_few_suits_backward(l);
 }
 
-cudaError_t pc__cuda_linear_columns(const pc__cuda_linear *l)
+cudaError_t pc__cuda_linear_columns(const pc__cuda_linear *l, const pc__cuda_head *h)
 {
-    return l->dtype == PC__CUDA_F32 ? run<float>(l) : l->dtype == PC__CUDA_F16 ? run<pc::f16>(l) : run<pc::bf16>(l);
+    return l->dtype == PC__CUDA_F32   ? run<float>(l, h)
+           : l->dtype == PC__CUDA_F16 ? run<pc::f16>(l, h)
+                                      : run<pc::bf16>(l, h);
 }

@@ -11,42 +11,15 @@
 #include "cuda/activations.cuh"
 #include "cuda/early.cuh"
 #include "cuda/half.cuh"
-#include "cuda/pack.cuh"
+#include "cuda/linear_few.cuh"
 #include "cuda/sums.cuh"
 
 namespace
 {
 
-constexpr int LANES = 32;
 constexpr int FOURS = 4, WARP_LONG = FOURS * LANES * 4, WARPS_MOST = 8; /* forward: of a sum */
-constexpr int WARPS = 4, THREADS = WARPS * LANES, COLUMNS = LANES * 4, TERMS = 16;
+constexpr int WARPS = ROW_GROUPS, THREADS = WARPS * LANES, COLUMNS = LANES * 4;
 constexpr double PRODUCTS_MOST = 1 << 21; /* operands are read once for each element, from the second-level cache */
-
-/* Four neighbours, of which `there` exist: where they are WIDE, all or none. */
-template <bool WIDE, class T> __device__ inline vector<T, 4> read(const T *from, int there)
-{
-    vector<T, 4> q = {};
-    if (WIDE && there > 0)
-        q = *reinterpret_cast<const vector<T, 4> *>(from);
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (!WIDE && j < there)
-            q.at[j] = from[j];
-    return q;
-}
-
-template <bool WIDE, class T> __device__ inline void write(T *to, const float (&sum)[4], int there)
-{
-    vector<T, 4> q;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        q.at[j] = T(sum[j]);
-        if (!WIDE && j < there)
-            to[j] = q.at[j];
-    }
-    if (WIDE && there > 0)
-        *reinterpret_cast<vector<T, 4> *>(to) = q;
-}
 
 /* For more blocks beside it the compiler would save registers, and compute before the last loads are under way. */
 template <class T, bool WIDE>
@@ -151,16 +124,6 @@ __global__ void __launch_bounds__(THREADS) few_backward_kernel(const __grid_cons
 bool is_small(const pc__cuda_linear *l)
 {
     return l->m <= WARPS * TERMS && l->n <= TERMS && static_cast<double>(l->m) * l->n * l->k <= PRODUCTS_MOST;
-}
-
-/* Whether rows can be read and written four elements at once. */
-template <class T> bool is_wide(const pc__cuda_linear *l)
-{
-    uintptr_t places = 0;
-    for (const void *rows : {l->x, l->weight, static_cast<const void *>(l->dx)})
-        places |= reinterpret_cast<uintptr_t>(rows);
-    return (l->k | l->x_row) % 4 == 0 && places % (4 * sizeof(T)) == 0 &&
-           reinterpret_cast<uintptr_t>(l->dweight) % (4 * sizeof(float)) == 0;
 }
 
 template <class T> cudaError_t forward(const pc__cuda_linear *l)

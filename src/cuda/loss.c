@@ -2,6 +2,7 @@
 #include "cuda/loss.h"
 
 #include "cuda/cuda.h"
+#include "cuda/head.h"
 
 static pc_status pair(pc_stream *stream, const pc_call *call, enum pc__cuda_pair_loss kind, void *dx, void *rounded)
 {
@@ -21,6 +22,8 @@ static void *data_or_null(const pc_tensor *t)
 
 pc_status pc__cuda_op_bce_with_logits(pc_stream *stream, const pc_call *call)
 {
+    if (pc__cuda_head_loss(stream, call))
+        return PC_OK;
     return pair(stream, call, PC__LOSS_BCE, data_or_null(call->out[1]), data_or_null(call->out[2]));
 }
 

@@ -4,7 +4,7 @@
 
 #include "cuda/early.cuh"
 #include "cuda/half.cuh"
-#include "cuda/real.cuh"
+#include "cuda/loss.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -16,14 +16,6 @@
 
 namespace
 {
-
-template <int KIND, class T> __device__ inline double lost(T x, T y)
-{
-    if (KIND == PC__LOSS_MSE)
-        return (double)(x - y) * (double)(x - y);
-    const T size = x < 0 ? -x : x;
-    return (double)((x > 0 ? x : T(0)) - x * y + log1p_of(exp_of(-size)));
-}
 
 /* The sum of a block goes to its place in `sums`, or, when the block is alone, as the mean over n to `mean`. */
 template <class T> __device__ inline void give(double sum, double n, double *sums, T *mean)
@@ -48,7 +40,7 @@ __global__ void __launch_bounds__(THREADS)
         const M a = x[i], b = y[i];
         sum += lost<KIND>(a, b);
         if (KIND == PC__LOSS_BCE && dx) {
-            const M d = (1 / (1 + exp_of(-a)) - b) * (1 / (M)n);
+            const M d = bce_gradient(a, b, 1 / (M)n);
             dx[i] = L(d);
             if (rounded)
                 rounded[i] = T(d);

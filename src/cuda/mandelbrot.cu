@@ -15,7 +15,9 @@ namespace
 
 constexpr int TILE_WIDTH = 8, TILE_HEIGHT = 4; /* a warp */
 constexpr int ACROSS = 4, DOWN = 1;            /* warps of a block */
-constexpr int FEW = 2;                         /* points of a thread, where none takes long */
+constexpr int FEW = 2;                         /* points of a thread side by side, where none takes long */
+constexpr int TILES = 2;                       /* of a block there, one after another */
+constexpr int WARPS = 48;                      /* of a multiprocessor at once: 40 registers a thread */
 constexpr int LOOK = 4;                        /* steps between two looks at whether to go on */
 constexpr int COUNTED = 32;                    /* steps that are counted one by one */
 constexpr int BLOCK = 8;                       /* steps at once after that */
@@ -148,7 +150,7 @@ struct job {
     float x_min, y_min, dx, dy; /* of a */
     void *counts;
     int height, width;
-    int mirror, rows; /* to count (PC__MANDELBROT_ROW); the first of this launch */
+    int mirror, rows; /* to count (PC__MANDELBROT_ROW), up to where this launch ends; where it begins */
     int first;
     int looks;
 };
@@ -158,61 +160,99 @@ __device__ __forceinline__ complex point(const job &j, double cr, int row)
     return {cr, __dadd_rn(j.a.y_min, __dmul_rn(double(row), j.a.dy))};
 }
 
-template <class T> __device__ __forceinline__ void put(const job &j, int row, int column, const complex c, int n)
+/* What is stored of a count. */
+template <class T> __device__ __forceinline__ T shown(const job &j, const complex c, int n)
 {
-    T value = T(n);
     if constexpr (std::is_same_v<T, float>)
-        value = n == j.a.iterations ? float(n) : fraction(c, n);
-    static_cast<T *>(j.counts)[uint64_t(unsigned(row)) * unsigned(j.width) + unsigned(column)] = value;
+        return n == j.a.iterations ? float(n) : fraction(c, n);
+    else
+        return T(n);
 }
 
+/* Of one column: rows, what is stored there, and their mirror images; -1: no image to store. */
+template <class T, int POINTS> struct found {
+    int row[POINTS], other[POINTS];
+    T at[POINTS], at_other[POINTS];
+};
+
 /* POINTS of a thread are one above the other: neighbours take about as long. */
-template <class T, bool DEEP, int POINTS> __global__ void __launch_bounds__(32 * ACROSS * DOWN) picture(const job j)
+template <class T, bool DEEP, int POINTS>
+__device__ __forceinline__ found<T, POINTS> find(const job &j, int column, int first)
 {
-    pc::wait_for_earlier();
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int column = (blockIdx.x * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
-    const int first = j.first + (blockIdx.y * DOWN + warp / ACROSS) * (TILE_HEIGHT * POINTS) + lane / TILE_WIDTH;
-    if (column >= j.width || first >= j.rows)
-        return;
     const double cr = __dadd_rn(j.a.x_min, __dmul_rn(double(column), j.a.dx));
     const float r = fmaf(float(column), j.dx, j.x_min);
+    found<T, POINTS> f;
     complex c[POINTS];
     bool inside[POINTS];
-    int row[POINTS], n[POINTS];
+    int n[POINTS];
 #pragma unroll
     for (int p = 0; p < POINTS; p++) { /* beyond the last row: the last one again */
         const int i = min(first + p * TILE_HEIGHT, j.rows - 1);
-        row[p] = PC__MANDELBROT_ROW(j.mirror, i);
-        c[p] = point(j, cr, row[p]);
-        inside[p] = is_inside(r, fmaf(float(row[p]), j.dy, j.y_min));
+        f.row[p] = PC__MANDELBROT_ROW(j.mirror, i);
+        c[p] = point(j, cr, f.row[p]);
+        inside[p] = is_inside(r, fmaf(float(f.row[p]), j.dy, j.y_min));
     }
     count_all<DEEP>(c, inside, j.looks, j.a.iterations, n);
 #pragma unroll
     for (int p = 0; p < POINTS; p++) {
-        put<T>(j, row[p], column, c[p], n[p]);
-        const int other = j.mirror - row[p];
-        if (other <= row[p] || other >= j.height)
+        f.at[p] = shown<T>(j, c[p], n[p]);
+        f.other[p] = j.mirror - f.row[p];
+        if (f.other[p] <= f.row[p] || f.other[p] >= j.height) {
+            f.other[p] = -1;
             continue;
-        const complex image[1] = {point(j, cr, other)};
+        }
+        const complex image[1] = {point(j, cr, f.other[p])};
         int count[1] = {n[p]};
         if (image[0].i != -c[p].i) {
-            const bool within[1] = {is_inside(r, fmaf(float(other), j.dy, j.y_min))};
+            const bool within[1] = {is_inside(r, fmaf(float(f.other[p]), j.dy, j.y_min))};
             count_all<DEEP>(image, within, j.looks, j.a.iterations, count);
         }
-        put<T>(j, other, column, image[0], count[0]);
+        f.at_other[p] = shown<T>(j, image[0], count[0]);
+    }
+    return f;
+}
+
+template <class T> __device__ __forceinline__ void put(const job &j, int row, int column, T value)
+{
+    static_cast<T *>(j.counts)[uint64_t(unsigned(row)) * unsigned(j.width) + unsigned(column)] = value;
+}
+
+/* Nothing here reads memory, so only what is stored must wait for earlier kernels: the counting goes beside their end.
+ * A block's tiles are far apart, which evens out how long blocks take. */
+template <class T, bool DEEP, int POINTS, int ROUNDS>
+__global__ void __launch_bounds__(32 * ACROSS * DOWN, WARPS / (ACROSS * DOWN)) picture(const job j)
+{
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int column = (blockIdx.x * ACROSS + warp % ACROSS) * TILE_WIDTH + lane % TILE_WIDTH;
+    int first = j.first + (blockIdx.y * DOWN + warp / ACROSS) * (TILE_HEIGHT * POINTS) + lane / TILE_WIDTH;
+    if (column >= j.width || first >= j.rows) {
+        pc::wait_for_earlier();
+        return;
+    }
+#pragma unroll 1
+    for (int k = 0; k < ROUNDS && first < j.rows; k++) {
+        const found<T, POINTS> f = find<T, DEEP, POINTS>(j, column, first);
+        pc::wait_for_earlier(); /* from the second time on for nothing */
+#pragma unroll
+        for (int p = 0; p < POINTS; p++) {
+            put(j, f.row[p], column, f.at[p]);
+            if (f.other[p] >= 0)
+                put(j, f.other[p], column, f.at_other[p]);
+        }
+        first += gridDim.y * (DOWN * TILE_HEIGHT * POINTS);
     }
 }
 
-template <class T, bool DEEP, int POINTS> cudaError_t launch(job j, cudaStream_t queue, int early)
+template <class T, bool DEEP, int POINTS, int ROUNDS> cudaError_t launch(job j, cudaStream_t queue, int early)
 {
-    constexpr int HEIGHT = DOWN * TILE_HEIGHT * POINTS, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
+    constexpr int HEIGHT = DOWN * TILE_HEIGHT * POINTS * ROUNDS, WIDTH = ACROSS * TILE_WIDTH, BAND = 65535 * HEIGHT;
     j.looks = looks_for(DEEP ? COUNTED : j.a.iterations);
-    for (; j.first < j.rows; j.first += BAND) { /* as many rows as a grid can have */
-        const int rows = j.rows - j.first < BAND ? j.rows - j.first : BAND;
+    for (const int end = j.rows; j.first < end; j.first += BAND) { /* as many rows as a grid can have */
+        const int rows = end - j.first < BAND ? end - j.first : BAND;
+        j.rows = j.first + rows;
         const dim3 grid(unsigned(j.width / WIDTH + (j.width % WIDTH != 0)), unsigned((rows + HEIGHT - 1) / HEIGHT));
         const cudaError_t status =
-            pc::start_grid(picture<T, DEEP, POINTS>, grid, dim3(32 * ACROSS * DOWN), 0, queue, early, j);
+            pc::start_grid(picture<T, DEEP, POINTS, ROUNDS>, grid, dim3(32 * ACROSS * DOWN), 0, queue, early, j);
         if (status != cudaSuccess)
             return status;
     }
@@ -226,8 +266,8 @@ template <class T> cudaError_t run(const pc__cuda_mandelbrot *p, cudaStream_t qu
         p->a,      float(p->a.x_min), float(p->a.y_min), float(p->a.dx), float(p->a.dy),
         p->counts, p->height,         p->width,          int(mirror),    int(pc__mandelbrot_rows(mirror, p->height))};
     if (p->a.iterations > COUNTED)
-        return launch<T, true, 1>(j, queue, p->early);
-    return launch<T, false, FEW>(j, queue, p->early);
+        return launch<T, true, 1, 1>(j, queue, p->early);
+    return launch<T, false, FEW, TILES>(j, queue, p->early);
 }
 
 } // namespace

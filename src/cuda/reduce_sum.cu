@@ -26,30 +26,29 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *fr
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    pc::wait_for_earlier();
     __shared__ A warps[THREADS / 32];
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const bool mine = id < r.outer * r.parts;
+    const int64_t row = mine ? id / r.parts : 0, begin = mine ? (id - row * r.parts) * r.piece : 0;
+    const int64_t n = mine ? min(r.piece, r.reduced - begin) / N : 0;
+    const T *x = in + row * r.reduced + begin;
     A total = 0;
-    if (id < r.outer * r.parts) {
-        const int64_t row = id / r.parts, begin = (id - row * r.parts) * r.piece;
-        const int64_t n = (min(r.piece, r.reduced - begin)) / N;
-        const T *x = in + row * r.reduced + begin;
-        for (int64_t i = lane; i < n; i += 4 * lanes) {
-            pack<T, N> a[4];
+    pc::wait_for_earlier();
+    for (int64_t i = lane; i < n; i += 4 * lanes) {
+        pack<T, N> a[4];
 #pragma unroll
-            for (int u = 0; u < 4; u++)
-                a[u] = load<T, N>(x + (i + u * lanes) * N, i + u * lanes < n);
-            pc::math<T> run[4];
+        for (int u = 0; u < 4; u++)
+            a[u] = load<T, N>(x + (i + u * lanes) * N, i + u * lanes < n);
+        pc::math<T> run[4];
 #pragma unroll
-            for (int u = 0; u < 4; u++) {
-                run[u] = a[u].v[0];
+        for (int u = 0; u < 4; u++) {
+            run[u] = a[u].v[0];
 #pragma unroll
-                for (int k = 1; k < N; k++)
-                    run[u] += a[u].v[k];
-            }
-            total += static_cast<A>((run[0] + run[1]) + (run[2] + run[3]));
+            for (int k = 1; k < N; k++)
+                run[u] += a[u].v[k];
         }
+        total += static_cast<A>((run[0] + run[1]) + (run[2] + run[3]));
     }
     for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
         total += __shfl_xor_sync(0xffffffffu, total, step);
@@ -61,7 +60,7 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
         for (int w = 0; w < THREADS / 32; w++)
             total += warps[w];
     }
-    if (lane == 0 && id < r.outer * r.parts)
+    if (lane == 0 && mine)
         out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
 
@@ -121,7 +120,6 @@ __global__ void __launch_bounds__(PC__LONG_THREADS)
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    pc::wait_for_earlier();
     __shared__ A sums[THREADS][N];
     const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
@@ -129,6 +127,7 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
     const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
     const T *from = in + outer * r.reduced * r.inner + column;
     A total[N] = {};
+    pc::wait_for_earlier();
     if (column < r.inner)
         for (int64_t row = begin + y; row < end; row += 8 * height) {
             pack<T, N> a[8];
@@ -160,12 +159,12 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    pc::wait_for_earlier();
     const int64_t width = r.inner / N, id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
-    if (id >= r.outer * width)
-        return;
     const int64_t outer = id / width, column = (id - outer * width) * N;
     const T *from = in + outer * r.reduced * r.inner + column;
+    pc::wait_for_earlier();
+    if (id >= r.outer * width)
+        return;
     A total[N] = {};
     for (int64_t row = 0; row < r.reduced; row += 4) {
         pack<T, N> a[4];

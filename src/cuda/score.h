@@ -9,8 +9,9 @@ extern "C" {
 #endif
 
 typedef struct pc__cuda_score {
-    const float *logits; /* [n, width] */
-    const void *labels;  /* [n]: int64, or float32 where `floats` */
+    int dtype;          /* PC__CUDA_F32, F16 or BF16: of the logits */
+    const void *logits; /* [n, width] */
+    const void *labels; /* [n]: int64, or float32 where `floats` */
     const float *loss;
     double *sums; /* [2] */
     int64_t n, width;

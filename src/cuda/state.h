@@ -3,6 +3,7 @@
 #define PC__CUDA_STATE_H
 
 #include "cuda/cuda.h"
+#include "cuda/head.h"
 
 /* --- devices (device.c) --- */
 
@@ -183,6 +184,7 @@ typedef struct pc__cuda_branch {
     cudaStream_t capture;
     unsigned *counters;
     pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of the graph's scratches: its largest of each level */
+    pc__cuda_head head;
 } pc__cuda_branch;
 
 typedef struct pc__cuda_graph {

@@ -1,7 +1,11 @@
 /* forward.c: the way into a module's forward pass. Under autocast the outermost one casts the parameters of all layers
- * below in one kernel: cast by cast they are most of the launches of a small network's step. */
+ * below in one kernel, and its input with them: cast by cast they are most of the launches of a small network's step.
+ */
+#include "nn/forward.h"
+
 #include "nn/layers.h"
 #include "ops/autocast.h"
+#include "ops/table.h"
 
 typedef struct gathered {
     pc_device device;
@@ -33,12 +37,25 @@ static pc_status gather(gathered *g, const pc_module *module)
     return PC_OK;
 }
 
-static pc_status cast_all(const pc_module *module, pc_device device)
+/* True where the first thing that is done with x is that a layer casts it. */
+static bool is_cast_first(const pc_module *module, const pc_tensor *x)
 {
-    gathered g = {.device = device};
+    while (module->type == &pc__sequential_class)
+        module = module->children[0].object;
+    const pc__conv2d_layer *conv = pc__layer(module, &pc__conv2d_class);
+    if (!pc__autocast_casts(x))
+        return false;
+    return conv ? !conv->extra[0] && !conv->extra[1] && x->ndim == 4 && pc__is_nhwc(x)
+                : pc__layer(module, &pc__linear_class) && pc__is_contiguous(x);
+}
+
+static pc_status cast_all(const pc_module *module, pc_tensor *x)
+{
+    gathered g = {.device = pc_tensor_device(x)};
     pc_status status = gather(&g, module);
-    if (status == PC_OK && g.count > 1)
-        status = pc__autocast_ahead(g.list, g.count);
+    pc_tensor *along = is_cast_first(module, x) ? x : NULL;
+    if (status == PC_OK && g.count + (along != NULL) > 1)
+        status = pc__autocast_ahead(g.list, g.count, along);
     pc__free(g.list);
     return status;
 }
@@ -52,10 +69,28 @@ pc_tensor *pc_forward(pc_module *module, pc_tensor *x)
         return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_forward: the module or its input is NULL");
     if (!pc__autocasting() || is_inner)
         return module->type->forward(module, x);
-    if (cast_all(module, pc_tensor_device(x)) != PC_OK)
+    if (cast_all(module, x) != PC_OK)
         return NULL;
     is_inner = true;
     pc_tensor *y = module->type->forward(module, x);
     is_inner = false;
+    pc__autocast_forget_input();
     return y;
+}
+
+static _Thread_local pc__aside waiting;
+
+pc__aside pc__aside_take(void)
+{
+    const pc__aside aside = waiting;
+    waiting = (pc__aside){NULL, NULL};
+    return aside;
+}
+
+pc_tensor *pc__forward_with(pc_module *module, pc_tensor *x, pc_status (*function)(void *context), void *context)
+{
+    waiting = (pc__aside){function, context};
+    pc_tensor *y = pc_forward(module, x);
+    pc__aside left = pc__aside_take();
+    return y && pc__aside_do(&left) == PC_OK ? y : NULL;
 }

@@ -1,4 +1,5 @@
 /* sequential.c: layers one after another, and the chains that run as one kernel. */
+#include "nn/forward.h"
 #include "nn/layers.h"
 
 /* The window of a max-pooling that a convolution can do itself: square, not overlapping, not padded. 0: not such. */
@@ -46,14 +47,26 @@ static pc_tensor *run(const pc_module *module, int i, pc_tensor *x, int *next)
     return pc__conv2d_forward(child, x, activation, pool, wants_planes(module, *next, x));
 }
 
+/* The number of the last Linear layer; behind all for none. */
+static int last_linear(const pc_module *module)
+{
+    const int count = pc_module_child_count(module);
+    int i = count - 1;
+    while (i >= 0 && !pc__layer(pc_module_child(module, i), &pc__linear_class))
+        i--;
+    return i < 0 ? count : i;
+}
+
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     int count = pc_module_child_count(module);
+    pc__aside aside = pc__aside_take();
+    const int last = last_linear(module);
     pc_tensor *y = x;
     PC_SCOPE {
         for (int i = 0; i < count && y;)
-            y = run(module, i, y, &i);
-        y = pc_keep(y);
+            y = i < last || pc__aside_do(&aside) == PC_OK ? run(module, i, y, &i) : NULL;
+        y = y && pc__aside_do(&aside) == PC_OK ? pc_keep(y) : NULL;
     }
     return y;
 }

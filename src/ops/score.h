@@ -5,7 +5,8 @@
 #include "tensor/tensor.h"
 
 /* In place on sums, float64 [2]: the loss times n, and how many rows of logits name their label.
- *   logits  float32 [n, width]; with one column 0 or more names class 1, else the largest, the first of equals
+ *   logits  float32, float16 or bfloat16 [n, width]; with one column 0 or more names class 1, else the largest, the
+ *           first of equals
  *   labels  float32 [n, 1] or int64 [n]
  *   loss    float32, one element: the mean over the batch  */
 pc_status pc__score_step(pc_tensor *sums, pc_tensor *logits, pc_tensor *labels, pc_tensor *loss);

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "data/gather.h"
 #include "device/trace.h"
+#include "nn/forward.h"
 #include "nn/optimizer.h"
 #include "nn/step.h"
 
@@ -36,27 +37,27 @@ pc_status pc__fit_scaler(pc__fit *fit)
     return fit->scaler ? PC_OK : pc_error_last()->status;
 }
 
-/* Behind the forward pass: what comes then, the loss and the last layer's gradients, leaves most of a device to it. */
-static pc_status make_next(const pc__learning *l)
+/* In front of the last layer: that, the loss and the gradients leave most of a device to it. */
+static pc_status make_next(void *context)
 {
+    const pc__learning *l = context;
     return l->next.x ? pc__loader_gather_next(l->fit->train, l->next.x, l->next.y) : PC_OK;
 }
 
 static pc_status learn(void *context)
 {
-    const pc__learning *l = context;
+    pc__learning *l = context;
     static const pc_dtype products[] = {[PC_MIXED_NONE] = PC_F32, [PC_MIXED_BF16] = PC_BF16, [PC_MIXED_F16] = PC_F16};
     pc_status status = PC_OK;
     PC_SCOPE {
         pc_tensor *logits = NULL, *loss = NULL;
         PC_AUTOCAST(products[l->fit->mixed]) {
-            logits = pc_forward(l->fit->net, l->now.x);
-            status = make_next(l);
-            loss = status == PC_OK ? pc__batch_loss(logits, l->now.y) : NULL;
+            logits = pc__forward_with(l->fit->net, l->now.x, make_next, l);
+            loss = logits ? pc__batch_loss(logits, l->now.y) : NULL;
         }
-        status = loss ? descend(l->fit, loss) : pc_error_last()->status;
+        status = loss ? pc__tally_add(&l->fit->tally, logits, l->now.y, loss) : pc_error_last()->status;
         if (status == PC_OK)
-            status = pc__tally_add(&l->fit->tally, logits, l->now.y, loss);
+            status = descend(l->fit, loss);
     }
     return status;
 }

@@ -50,7 +50,8 @@ pc_status pc__tally_add(pc__tally *t, pc_tensor *logits, pc_tensor *y, pc_tensor
     pc_status status = PC_OK;
     PC_NO_GRAD {
         PC_SCOPE {
-            status = pc__score_step(t->sums, pc__as_dtype(logits, PC_F32), y, pc__as_dtype(loss, PC_F32));
+            status = pc__score_step(t->sums, logits->dtype == PC_F64 ? pc_cast(logits, PC_F32) : logits, y,
+                                    pc__as_dtype(loss, PC_F32));
         }
     }
     return status;

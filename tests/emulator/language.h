@@ -133,17 +133,27 @@ cudaError_t launch_as(const cudaLaunchConfig_t &how, void (*kernel)(P...), std::
     return cudaPeekAtLastError();
 }
 
+template <class T> inline T from_lane(unsigned mask, T value, unsigned lane)
+{
+    static_assert(sizeof(offer<T>) <= sizeof(slot), "a slot is too small");
+    offer<T> mine = {value, lane};
+    memcpy(own_slot().bytes, &mine, sizeof mine);
+    meet_warp(mask, exchange<T>);
+    T theirs;
+    memcpy(&theirs, own_slot().bytes, sizeof theirs);
+    return theirs;
+}
+
 } // namespace emulator
 
 template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int other)
 {
-    static_assert(sizeof(emulator::offer<T>) <= sizeof(emulator::slot), "a slot is too small");
-    emulator::offer<T> mine = {value, emulator::thread_in_block() % emulator::LANES ^ other};
-    memcpy(emulator::own_slot().bytes, &mine, sizeof mine);
-    emulator::meet_warp(mask, emulator::exchange<T>);
-    T theirs;
-    memcpy(&theirs, emulator::own_slot().bytes, sizeof theirs);
-    return theirs;
+    return emulator::from_lane(mask, value, emulator::thread_in_block() % emulator::LANES ^ other);
+}
+
+template <class T> inline T __shfl_sync(unsigned mask, T value, int lane)
+{
+    return emulator::from_lane(mask, value, lane % emulator::LANES);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int mine)

@@ -100,6 +100,84 @@ static void one_list_a_pass(void **state)
     assert_nothing_left();
 }
 
+/* Pictures of float32, channels last, as batches are. They come among the parameters' casts where there are any to be
+ * made, have the bits of a cast of their own, and are cast anew for each forward pass. */
+static void pictures_come_along(void **state)
+{
+    (void)state;
+    casts forward, backward;
+    orders(&forward, &backward);
+    PC_SCOPE {
+        network n = make(PC_F32);
+        const int order = 1; /* make()'s pictures are in C order */
+        pc_tensor *x = pc_permute(pc_contiguous(pc_permute(n.x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+        pc_tensor *y[4] = {NULL};
+        const int plain = forward.single - order;
+        PC_AUTOCAST(PC_BF16) {
+            y[0] = pc_forward(n.net, n.x);
+            assert_ok(pc_backward(pc_cross_entropy(y[0], n.labels))); /* and forget the casts */
+            start_timeline();
+            assert_not_null_ok(y[1] = pc_forward(n.net, x));
+            assert_casts(stop_counting(), plain, 1);
+            start_timeline();
+            assert_not_null_ok(y[2] = pc_forward(n.net, x));
+            assert_casts(stop_counting(), plain + 1, 0);
+            assert_ok(pc_fill(x, 0.5));
+            assert_ok(pc_backward(pc_cross_entropy(y[2], n.labels)));
+            start_timeline();
+            assert_not_null_ok(y[3] = pc_forward(n.net, x));
+            assert_casts(stop_counting(), plain, 1);
+            assert_true(distance(y[1], y[0]) == 0);
+            assert_true(distance(y[2], y[0]) == 0);
+            assert_true(distance(y[3], y[0]) > 0);
+        }
+        pc_module_free(n.net);
+    }
+    assert_nothing_left();
+}
+
+/* A module of the program's own. */
+static pc_tensor *no_product(pc_module *module, pc_tensor *x)
+{
+    (void)module;
+    return pc_relu(x);
+}
+
+/* Where the first layer does not cast x as it is, nothing is cast for it ahead; nor does a failure leave a cast. */
+static void others_stay_as_they_are(void **state)
+{
+    (void)state;
+    static const pc_module_class own = {"Own", no_product, NULL, NULL};
+    PC_SCOPE {
+        pc_module *net =
+            on_device(pc_sequential(pc_sequential(pc_linear(6, 4), pc_activation(PC_RELU)), pc_linear(4, 2)));
+        pc_module *behind = on_device(pc_sequential(pc_module_new(&own, 0), pc_linear(6, 4), pc_linear(4, 2)));
+        pc_tensor *x = pc_randn(PC_SHAPE(3, 6), PC_F32, test_device());
+        pc_tensor *narrow = pc_randn(PC_SHAPE(3, 5), PC_F32, test_device());
+        PC_AUTOCAST(PC_F16) {
+            start_timeline();
+            assert_not_null_ok(pc_forward(net, x));
+            assert_casts(stop_counting(), 0, 1);
+            start_timeline();
+            assert_not_null_ok(pc_forward(behind, x));
+            assert_casts(stop_counting(), 1, 1); /* what comes out of the first layer */
+        }
+        PC_AUTOCAST(PC_F16)
+            assert_fails(pc_forward(net, narrow), PC_ERR_SHAPE, "linear");
+        assert_ok(pc_require_grad(x, true));
+        PC_AUTOCAST(PC_F16) {
+            start_timeline();
+            pc_tensor *y = pc_forward(net, x);
+            assert_casts(stop_counting(), 1, 1);
+            assert_ok(pc_backward(pc_sum(y)));
+            assert_non_null(pc_grad(x));
+        }
+        pc_module_free(net);
+        pc_module_free(behind);
+    }
+    assert_nothing_left();
+}
+
 static casts of_forward(const network *n)
 {
     start_timeline();
@@ -291,6 +369,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_list_a_pass),
+        cmocka_unit_test(pictures_come_along),
+        cmocka_unit_test(others_stay_as_they_are),
         cmocka_unit_test(casts_are_made_when_due),
         cmocka_unit_test(gradients_have_the_bits_of_single_casts),
         cmocka_unit_test(recordings_cast_lists),

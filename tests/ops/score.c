@@ -6,37 +6,45 @@
 
 #include <paracord/ops.h>
 
+static void add_batches(pc_dtype dtype, int64_t width)
+{
+    const pc_device device = test_device();
+    const int64_t sizes[] = {1, 7, 32, 255, 256, 300};
+    const bool binary = width == 1;
+    pc_tensor *sums = pc_zeros(PC_SHAPE(2), PC_F64, device);
+    pc__score want = {0};
+    for (int i = 0; i < 6; i++) {
+        enum { MOST = 300 * 5 };
+        float logits[MOST], floats[300], loss = 0.1f + (float)i / 3;
+        int64_t n = sizes[i], numbers[300];
+        for (int64_t k = 0; k < n * width; k++)
+            logits[k] = (float)((int)(pc_uniform(3, (uint64_t)i, (uint64_t)k) * 7) - 3); /* equals, and 0 */
+        for (int64_t k = 0; k < n; k++) {
+            numbers[k] = (int64_t)(pc_uniform(4, (uint64_t)i, (uint64_t)k) * (binary ? 2 : (double)width));
+            floats[k] = (float)numbers[k];
+        }
+        pc_tensor *y = binary ? pc_from_data(floats, PC_SHAPE(n, 1), PC_F32, device)
+                              : pc_from_data(numbers, PC_SHAPE(n), PC_I64, device);
+        pc_tensor *x = pc_cast(pc_from_data(logits, PC_SHAPE(n, width), PC_F32, device), dtype);
+        assert_ok(pc__score_step(sums, x, y, pc_full(PC_SHAPE(), loss, PC_F32, device)));
+        pc__score_add(&want, logits, width, binary ? (void *)floats : numbers, binary, n, (double)loss);
+    }
+    double got[2];
+    assert_ok(pc_read(sums, got, sizeof got));
+    assert_true(got[0] == want.loss);
+    assert_true(got[1] == (double)want.correct && want.correct > 0 && want.correct < want.seen);
+}
+
 static void sums_are_the_hosts(void **state)
 {
     (void)state;
-    const pc_device device = test_device();
-    const int64_t sizes[] = {1, 7, 32, 255, 256, 300}, widths[] = {1, 2, 5};
-    for (int w = 0; w < 3; w++)
-        PC_SCOPE {
-            const bool binary = widths[w] == 1;
-            pc_tensor *sums = pc_zeros(PC_SHAPE(2), PC_F64, device);
-            pc__score want = {0};
-            for (int i = 0; i < 6; i++) {
-                enum { MOST = 300 * 5 };
-                float logits[MOST], floats[300], loss = 0.1f + (float)i / 3;
-                int64_t n = sizes[i], numbers[300];
-                for (int64_t k = 0; k < n * widths[w]; k++)
-                    logits[k] = (float)((int)(pc_uniform(3, (uint64_t)i, (uint64_t)k) * 7) - 3); /* equals, and 0 */
-                for (int64_t k = 0; k < n; k++) {
-                    numbers[k] = (int64_t)(pc_uniform(4, (uint64_t)i, (uint64_t)k) * (binary ? 2 : (double)widths[w]));
-                    floats[k] = (float)numbers[k];
-                }
-                pc_tensor *y = binary ? pc_from_data(floats, PC_SHAPE(n, 1), PC_F32, device)
-                                      : pc_from_data(numbers, PC_SHAPE(n), PC_I64, device);
-                assert_ok(pc__score_step(sums, pc_from_data(logits, PC_SHAPE(n, widths[w]), PC_F32, device), y,
-                                         pc_full(PC_SHAPE(), loss, PC_F32, device)));
-                pc__score_add(&want, logits, widths[w], binary ? (void *)floats : numbers, binary, n, (double)loss);
+    const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16};
+    const int64_t widths[] = {1, 2, 5};
+    for (int d = 0; d < 3; d++)
+        for (int w = 0; w < 3; w++)
+            PC_SCOPE {
+                add_batches(dtypes[d], widths[w]);
             }
-            double got[2];
-            assert_ok(pc_read(sums, got, sizeof got));
-            assert_true(got[0] == want.loss);
-            assert_true(got[1] == (double)want.correct && want.correct > 0 && want.correct < want.seen);
-        }
     assert_no_leak();
 }
 
