@@ -20,6 +20,7 @@ template <class T> struct update {
     bool first, nesterov;
     T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
     int64_t *counter;
+    int ready_counter;
     unsigned *readers;
     const float *guard;
     double rate, beta1, beta2; /* for the counter's number */
@@ -149,7 +150,8 @@ template <class T, int W> struct packs {
  * counted step, and where they are ready the end of the kernel in front. atomicInc, which also puts the count back to
  * 0: the compiler adds up a warp's atomicAdd and so waits for it on the spot. */
 template <class Rule, class T>
-__global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
+__global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
+    step_kernel(const __grid_constant__ update<T> u)
 {
     constexpr int W = 16 / sizeof(T), EACH = PC__STEP_PIECE / (THREADS * W);
     __shared__ under_way<pack<T, W>, PC__STEP_PIECE / W> packed;
@@ -170,14 +172,21 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
         }
     };
     send(ready, ready_g);
-    pc::wait_for_earlier();
-    const float found = u.guard ? *u.guard : 0;
-    const int64_t step = u.counter ? *u.counter + 1 : 0;
-    send(!ready, !ready_g);
+    float found = 0;
+    int64_t step = 0;
+#pragma unroll 1
+    for (int turn = 0; turn < 2; turn++) /* the powers in front of the wait where the step's number is there */
+        if (turn == u.ready_counter) {
+            pc::wait_for_earlier();
+            found = u.guard ? *u.guard : 0;
+            send(!ready, !ready_g);
+        } else if (u.counter) {
+            step = pc::ahead(u.counter) + 1;
+            Rule::at(u, step, counted);
+        }
     moment<T> now = {u.first, u.size, u.inverse_root2};
     unsigned readers = 0;
     if (u.counter && found == 0) {
-        Rule::at(u, step, counted);
         __syncthreads();
         now = counted;
         if (u.readers && threadIdx.x == 0)
@@ -225,6 +234,7 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
                    (T)s->step_size,
                    (T)s->inverse_root2,
                    s->counter,
+                   s->ready_counter,
                    s->readers,
                    s->guard,
                    s->lr,
