@@ -35,8 +35,9 @@ typedef pc_status (*pc_step_fn)(void *user);
 /* A step that is function(user), which queues work on the current stream of the parameters' device: forward, backward,
  * pc_optimizer_step of this optimiser. It must queue the same work on the same tensors each time. To see a loss after
  * every run let it pc_copy it, inside PC_NO_GRAD, to a tensor made before: what it makes and keeps is renewed by
- * launches of that recording alone. Function, user and optimiser must live as long. The caller owns the
- * step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
+ * launches of that recording alone. On cuda the optimiser of a step under autocast also keeps in 16 bits what
+ * pc_forward casts of its parameters, up to date whoever writes them: 2 bytes for each number. Function, user and
+ * optimiser must live as long. The caller owns the step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
 
 /* One step. The first run calls the function, the second records what it queues and launches that, later ones launch;

@@ -1,8 +1,10 @@
 /* stream.h: queues of work on a device, marks in them, and recordings of them.
  *
- * An op enqueues its work on the calling thread's current stream of its device and returns. Paracord orders streams by
- * the data they share, so that two streams need no marks for that; events are for time and for the host. On `cpu` work
- * runs at once, in the calling thread: there every stream is always done.
+ * An op enqueues its work on the calling thread's current stream of its device and returns. A device may gather small
+ * pieces of work, to start them together: at the latest when the program records an event behind them, waits for the
+ * stream or asks whether it is done. Paracord orders streams by the data they share, so that two streams need no marks
+ * for that; events are for time and for the host. On `cpu` work runs at once, in the calling thread: there every stream
+ * is always done.
  *
  * What goes wrong in queued work is told once: by the next call that queues on that stream or waits for it, whichever
  * thread makes it. The message names the op and the place of its call. What was queued behind it by then, there and on

@@ -142,8 +142,9 @@ typedef enum pc_map_access { PC_MAP_READ, PC_MAP_WRITE } pc_map_access;
 PC_API PC_MUST_USE void *pc_map(pc_tensor *t, pc_map_access access);
 PC_API PC_MUST_USE pc_status pc_unmap(pc_tensor *t);
 
-/* The address of the first element on its device, for kernels of the program's own; nothing is waited for. Host code
- * that follows it faults. */
+/* The address of the first element on its device, for kernels of the program's own; nothing is waited for: what is
+ * queued for it may not even have started until its stream is waited for (stream.h). Host code that follows it
+ * faults. */
 PC_API PC_MUST_USE void *pc_device_pointer(pc_tensor *t);
 
 /* The single element of a tensor of one element, read back to the host; NaN and an error otherwise. */

@@ -2,6 +2,7 @@
 #include "cuda/cast.h"
 
 #include "cuda/each.h"
+#include "cuda/elementwise.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "tensor/half.h"
@@ -71,7 +72,10 @@ PC__CUDA_KERNEL(cast)
 
 PC__CUDA_KERNEL(copy)
 {
-    return pc__cuda_copy_tensor(stream, call, call->out[0], call->in[0]);
+    pc_tensor *to = call->out[0], *from = call->in[0];
+    if (!overlap(to, from) && pc__cuda_small_hold(stream, PC__COPY, 0, 2, (pc_tensor *[]){to, from}))
+        return PC_OK;
+    return pc__cuda_copy_tensor(stream, call, to, from);
 }
 
 typedef struct filling {
@@ -91,6 +95,8 @@ PC__CUDA_KERNEL(fill)
     pc_tensor *t = call->out[0];
     filling f = {pc_dtype_size(t->dtype), 0};
     const float fraction = (float)a->value;
+    if (pc__cuda_small_hold(stream, PC__FILL, a->value, 1, &t))
+        return PC_OK;
     switch ((pc_dtype)t->dtype) {
     case PC_BOOL:
         f.bits = a->value != 0;
@@ -130,6 +136,8 @@ PC__CUDA_KERNEL(saxpy)
     PC__TRY(pc__cuda_takes(call, PC__NUMBERS));
     pc_tensor *y = call->out[0], *operands[3] = {y, y, call->in[0]};
     const scaling s = {y->dtype, ((const pc__fill_attributes *)call->attributes)->value};
+    if (pc__cuda_small_hold(stream, PC__SAXPY, s.factor, 3, operands))
+        return PC_OK;
     return pc__cuda_each(stream, call, 3, operands, launch_saxpy, &s);
 }
 

@@ -1,7 +1,6 @@
 /* cast.cu: conversion between dtypes, strided copies, filling. The walk is in loop.cuh. */
 #include "cuda/cast.h"
-#include "cuda/half.cuh"
-#include "cuda/loop.cuh"
+#include "cuda/functions.cuh"
 
 namespace
 {
@@ -144,32 +143,16 @@ template <class T> void transpose_tiles(const pc__cuda_launch *l, int along)
     pc::note(l, cudaGetLastError());
 }
 
-template <class T> struct fill_of : shape_of<T, 0> {
-    T value;
-    __device__ T operator()() const
-    {
-        return value;
-    }
-};
-
 template <class T> void fill(const pc__cuda_launch *l, uint64_t bits)
 {
-    fill_of<T> f;
+    pc::fill_of<T> f;
     f.value = static_cast<T>(bits);
     run(l, f);
 }
 
-template <class T> struct saxpy_of : shape_of<T, 2, T, T> {
-    pc::math<T> factor;
-    __device__ T operator()(T y, T x) const
-    {
-        return static_cast<T>(y + factor * x);
-    }
-};
-
 template <class T, class A> void saxpy(const pc__cuda_launch *l, A factor)
 {
-    saxpy_of<T> f;
+    pc::saxpy_of<T> f;
     f.factor = static_cast<pc::math<T>>(factor);
     run(l, f);
 }

@@ -21,17 +21,16 @@ typedef struct pc__cuda_stream {
 
 #define PC__CUDA_COUNTERS 4096
 
-/* Launch what is held back. What goes wrong stays CUDA's last error, too. */
+/* Launch what a recording holds back. What goes wrong stays CUDA's last error, too. */
 cudaError_t pc__cuda_let_go(const pc_stream *stream);
 
-/* Where kernels of this call go, behind what is held back; the device is already the current one of the thread. */
-static inline cudaStream_t pc__cuda_queue(const pc_stream *stream)
-{
-    const pc__cuda_stream *face = stream->implementation;
-    if (face->holds)
-        (void)pc__cuda_let_go(stream);
-    return face->stream;
-}
+/* Where kernels of this call go, behind what is held back; the device is already the current one of the thread. Ask
+ * again after pc__cuda_small_hold. */
+cudaStream_t pc__cuda_queue(const pc_stream *stream);
+
+/* small.c: keep a small call for a launch with others, or false. It is all that its op does; `number` is what is filled
+ * in, or saxpy's factor, and operands[0] the output. */
+bool pc__cuda_small_hold(pc_stream *stream, int function, double number, int count, pc_tensor *const *operands);
 
 /* Where kernels of this call write what they find wrong while they run. */
 static inline pc__cuda_fault *pc__cuda_fault_of(const pc_stream *stream)

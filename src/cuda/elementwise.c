@@ -39,10 +39,26 @@ static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc
     return pc__cuda_each(stream, call, call->n_in + 1, operands, launcher, &(choice){op, call->in[0]->dtype});
 }
 
+#define COMPARISON(name, outcomes)                                                                                     \
+    PC__CUDA_KERNEL(name)                                                                                              \
+    {                                                                                                                  \
+        return run(stream, call, ALL, launch_compare, outcomes);                                                       \
+    }
+
+/* Small ones go later, with others. */
+static pc_status run_or_hold(pc_stream *stream, const pc_call *call, unsigned dtypes, pc__cuda_launcher launcher,
+                             int op)
+{
+    pc_tensor *operands[] = {call->out[0], call->in[0], call->n_in > 1 ? call->in[1] : NULL};
+    PC__TRY(pc__cuda_takes(call, dtypes));
+    return pc__cuda_small_hold(stream, op, 0, call->n_in + 1, operands) ? PC_OK
+                                                                        : run(stream, call, dtypes, launcher, op);
+}
+
 #define KERNEL(name, dtypes, launcher, op)                                                                             \
     PC__CUDA_KERNEL(name)                                                                                              \
     {                                                                                                                  \
-        return run(stream, call, dtypes, launcher, op);                                                                \
+        return run_or_hold(stream, call, dtypes, launcher, op);                                                        \
     }
 
 #define ALL (PC__NUMBERS | PC__BIT(PC_BOOL))
@@ -64,12 +80,12 @@ KERNEL(sigmoid, PC__FLOATS, launch_unary, PC__UNARY_SIGMOID)
 KERNEL(tanh, PC__FLOATS, launch_unary, PC__UNARY_TANH)
 
 /* With NaN nothing holds but "not equal". */
-KERNEL(eq, ALL, launch_compare, PC__EQUAL)
-KERNEL(ne, ALL, launch_compare, PC__LESS | PC__GREATER | PC__UNORDERED)
-KERNEL(lt, ALL, launch_compare, PC__LESS)
-KERNEL(le, ALL, launch_compare, PC__LESS | PC__EQUAL)
-KERNEL(gt, ALL, launch_compare, PC__GREATER)
-KERNEL(ge, ALL, launch_compare, PC__GREATER | PC__EQUAL)
+COMPARISON(eq, PC__EQUAL)
+COMPARISON(ne, PC__LESS | PC__GREATER | PC__UNORDERED)
+COMPARISON(lt, PC__LESS)
+COMPARISON(le, PC__LESS | PC__EQUAL)
+COMPARISON(gt, PC__GREATER)
+COMPARISON(ge, PC__GREATER | PC__EQUAL)
 
 PC__CUDA_KERNEL(where)
 {

@@ -1,33 +1,11 @@
-/* elementwise.cu: the functions of elementwise.c, written once for all dtypes that share their arithmetic: integers
- * wrap, so they are added and multiplied unsigned; bool counts as bytes of 0 and 1. The walk is in loop.cuh. */
+/* elementwise.cu: the functions of elementwise.c for all dtypes; bool counts as bytes of 0 and 1. */
 #include "cuda/elementwise.h"
-#include "cuda/half.cuh"
-#include "cuda/loop.cuh"
+#include "cuda/functions.cuh"
 
 namespace
 {
 
-using pc::run;
-using pc::shape_of;
-
-#define BINARY(name, expression)                                                                                       \
-    template <class T> struct name : shape_of<T, 2, T, T> {                                                            \
-        __device__ T operator()(T x, T y) const                                                                        \
-        {                                                                                                              \
-            const pc::math<T> a = x, b = y;                                                                            \
-            return static_cast<T>(expression);                                                                         \
-        }                                                                                                              \
-    };
-
-BINARY(add_of, a + b)
-BINARY(either, a | b)
-BINARY(sub_of, a - b)
-BINARY(mul_of, a *b)
-BINARY(div_of, a / b)
-/* a is the gradient behind the function, b the function's value */
-BINARY(relu_back, b <= 0 ? 0 : a)
-BINARY(sigmoid_back, a *b *(1 - b))
-BINARY(tanh_back, a *(1 - b * b))
+using namespace pc;
 
 /* The same function of floating dtypes, or of any. */
 template <template <class> class F> void floating(const pc__cuda_launch *l, int dtype)
@@ -58,40 +36,6 @@ template <template <class> class F> void any(const pc__cuda_launch *l, int dtype
         return floating<F>(l, dtype);
     }
 }
-
-#define UNARY(name, expression)                                                                                        \
-    template <class T> struct name : shape_of<T, 1, T> {                                                               \
-        __device__ T operator()(T x) const                                                                             \
-        {                                                                                                              \
-            const pc::math<T> a = x;                                                                                   \
-            return static_cast<T>(expression);                                                                         \
-        }                                                                                                              \
-    };
-
-template <class T> struct neg_of : shape_of<T, 1, T> {
-    __device__ T operator()(T a) const
-    {
-        return static_cast<T>(0u - a);
-    }
-};
-#define NEG_OF(T)                                                                                                      \
-    template <> struct neg_of<T> : shape_of<T, 1, T> {                                                                 \
-        __device__ T operator()(T a) const                                                                             \
-        {                                                                                                              \
-            return static_cast<T>(-static_cast<pc::math<T>>(a)); /* of 0 it is -0 */                                   \
-        }                                                                                                              \
-    };
-NEG_OF(pc::f16)
-NEG_OF(pc::bf16)
-NEG_OF(float)
-NEG_OF(double)
-
-UNARY(relu_of, a <= 0 ? 0 : a) /* keeps NaN */
-UNARY(exp_of, exp(a))
-UNARY(log_of, log(a))
-UNARY(sqrt_of, sqrt(a))
-UNARY(sigmoid_of, 1 / (1 + exp(-a)))
-UNARY(tanh_of, tanh(a))
 
 template <class T> struct compare_of : shape_of<uint8_t, 2, T, T> {
     unsigned outcomes;

@@ -8,24 +8,24 @@
 extern "C" {
 #endif
 
-enum pc__cuda_binary_op {
+enum pc__cuda_function {
     PC__BINARY_ADD,
     PC__BINARY_SUB,
     PC__BINARY_MUL,
     PC__BINARY_DIV,
     PC__BINARY_RELU_BACKWARD,
     PC__BINARY_SIGMOID_BACKWARD,
-    PC__BINARY_TANH_BACKWARD
-};
-
-enum pc__cuda_unary_op {
+    PC__BINARY_TANH_BACKWARD,
     PC__UNARY_NEG,
     PC__UNARY_RELU,
     PC__UNARY_EXP,
     PC__UNARY_LOG,
     PC__UNARY_SQRT,
     PC__UNARY_SIGMOID,
-    PC__UNARY_TANH
+    PC__UNARY_TANH,
+    PC__COPY,
+    PC__FILL,
+    PC__SAXPY
 };
 
 /* A comparison is the set of outcomes for which it holds. */

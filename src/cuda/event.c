@@ -22,7 +22,7 @@ pc_status pc__cuda_event_record(pc_event *event, pc_stream *stream, const pc__wo
         return PC_OK;
     pc__cuda_state *s = stream->implementation;
     PC__TRY(pc__cuda_enter(stream->device.index));
-    PC__TRY(pc__cuda_check(cudaEventRecord(event->implementation, s->own), "pc_event_record"));
+    PC__TRY(pc__cuda_check(cudaEventRecord(event->implementation, pc__cuda_queue(stream)), "pc_event_record"));
     pthread_mutex_lock(&s->lock);
     pc_status status = pc__cuda_mark_now(s, work->ticket);
     pthread_mutex_unlock(&s->lock);

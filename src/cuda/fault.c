@@ -17,7 +17,7 @@ pc_status pc__cuda_fault_say(pc__cuda_fault *fault, const char *name, pc__site s
 }
 
 /* The stream's failure is the thread's last error, which is somebody else's business until it is told. */
-static void fail(pc__cuda_state *s, uint64_t ticket)
+void pc__cuda_stream_fails(pc__cuda_state *s, uint64_t ticket)
 {
     pc_error error = pc__error_take();
     if (s->failing)
@@ -35,7 +35,7 @@ static void look_at_works(pc__cuda_state *s, uint64_t done)
         const pc__cuda_origin *origin = &s->origin[ticket % PC__CUDA_WORKS];
         if (origin->ticket == ticket && pc__cuda_fault_say(&s->faults[ticket % PC__CUDA_WORKS], origin->name,
                                                            origin->site, s->stream->device.index) != PC_OK)
-            fail(s, ticket);
+            pc__cuda_stream_fails(s, ticket);
     }
     s->checked = PC__MAX(s->checked, done);
 }
@@ -51,7 +51,7 @@ static void look_at_launches(pc__cuda_state *s, uint64_t done)
             continue;
         }
         if (pc__cuda_graph_faults(launch.graph) != PC_OK)
-            fail(s, launch.ticket);
+            pc__cuda_stream_fails(s, launch.ticket);
         pc__cuda_graph_drop(launch.graph);
     }
     s->launches = left;

@@ -148,7 +148,7 @@ pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wo
     pc_status status = keep(s, g, work->ticket);
     pthread_mutex_unlock(&s->lock);
     if (status == PC_OK)
-        status = pc__cuda_check(cudaGraphLaunch(g->exec, s->own), "pc_graph_launch");
+        status = pc__cuda_check(cudaGraphLaunch(g->exec, pc__cuda_queue(stream)), "pc_graph_launch");
     return pc__cuda_queue_end(&q, status);
 }
 

@@ -61,9 +61,16 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_conv2d_backward] = true,
 };
 
+/* An optimiser's step that writes parameters of float32 in 16 bits too. */
+static bool writes_copies(const pc_call *call)
+{
+    const int op = call->op->index;
+    return (op == PC__OP_sgd_step || op == PC__OP_adam_step) && !pc__is_half((pc_dtype)call->in[0]->dtype);
+}
+
 bool pc__cuda_wants_floats(const pc_call *call)
 {
-    return !native[call->op->index] && pc__has_halves(call);
+    return !native[call->op->index] && pc__has_halves(call) && !writes_copies(call);
 }
 
 static size_t room_for(const pc__single *s)

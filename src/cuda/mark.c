@@ -29,6 +29,7 @@ pc_status pc__cuda_mark_now(pc__cuda_state *s, uint64_t ticket)
         s->marks--;
     }
     pc__cuda_mark *mark = mark_at(s, s->marks);
+    pc__cuda_small_go(s);
     if (!mark->event)
         PC__TRY(pc__cuda_check(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming), "a mark in a stream"));
     PC__TRY(pc__cuda_check(cudaEventRecord(mark->event, s->own), "a mark in a stream"));
@@ -70,6 +71,7 @@ static cudaError_t passed(cudaEvent_t event)
 
 static pc_status query(pc__cuda_state *s)
 {
+    pc__cuda_small_go(s); /* whoever asks in vain wants it done */
     while (s->marks) {
         cudaError_t status = passed(mark_at(s, 0)->event);
         if (status == cudaErrorNotReady)

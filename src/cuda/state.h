@@ -4,6 +4,7 @@
 
 #include "cuda/cuda.h"
 #include "cuda/head.h"
+#include "cuda/small.h"
 
 /* --- devices (device.c) --- */
 
@@ -81,8 +82,12 @@ typedef struct pc__cuda_state {
     pc__cuda_stream face; /* first: what kernels see */
     pc_stream *stream;
     cudaStream_t own;
-    unsigned *counters;   /* outside recordings */
-    pthread_mutex_t lock; /* over all below: waits come from any thread */
+    unsigned *counters;    /* outside recordings */
+    atomic_bool has_small; /* some calls are held */
+    pthread_mutex_t lock;  /* over all below: waits come from any thread */
+
+    pc__cuda_small_list small; /* queued and not yet launched */
+    uint64_t small_from;       /* the ticket of the first of them */
 
     pc__cuda_mark mark[PC__CUDA_MARKS]; /* a ring, the oldest first */
     int first_mark, marks;
@@ -147,10 +152,14 @@ pc_status pc__cuda_mark_now(pc__cuda_state *s, uint64_t ticket); /* the lock is 
 pc_status pc__cuda_mark_for(pc__cuda_state *s, uint64_t ticket, cudaEvent_t *event, uint64_t *covers); /* the same */
 void pc__cuda_marks_free(pc__cuda_state *s);
 
+/* small.c: launch what is held; the lock is held, and the device is the thread's current one. */
+void pc__cuda_small_go(pc__cuda_state *s);
+
 /* fault.c: what went wrong on the device; the lock is held. */
 void pc__cuda_faults_look(pc__cuda_state *s);
 pc_status pc__cuda_stream_lost(pc__cuda_state *s, cudaError_t status);
 pc_status pc__cuda_stream_error(pc_stream *stream);
+void pc__cuda_stream_fails(pc__cuda_state *s, uint64_t ticket); /* with the thread's last error, which it takes */
 
 /* Find in `fault` what happened, and forget it: PC_OK, or an error recorded with these names. */
 pc_status pc__cuda_fault_say(pc__cuda_fault *fault, const char *name, pc__site site, int device);

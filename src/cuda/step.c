@@ -27,13 +27,30 @@ static const float *guard(const pc_call *call)
     return a->guarded ? (const float *)pc__data(call->in[call->n_in - 1 - !a->step]) + PC__SCALER_FOUND : NULL;
 }
 
-static const pc_tensor *slot(const pc_call *call, int count, int i, int k)
+static bool has_copies(const pc_call *call)
 {
-    const int others = (counter(call) != NULL) + (guard(call) != NULL);
-    return (k + 1) * count <= call->n_in - others ? call->in[k * count + i] : NULL;
+    return ((const pc__step_attributes *)call->attributes)->copies;
 }
 
-static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *const of[4])
+/* In front of what else the call has behind its lists. */
+static int end_of_lists(const pc_call *call)
+{
+    return call->n_in - (counter(call) != NULL) - (guard(call) != NULL);
+}
+
+static const pc_tensor *slot(const pc_call *call, int count, int i, int k)
+{
+    const int end = end_of_lists(call) - (has_copies(call) ? count : 0);
+    return (k + 1) * count <= end ? call->in[k * count + i] : NULL;
+}
+
+static const pc_tensor *copy(const pc_call *call, int count, int i)
+{
+    const pc_tensor *t = has_copies(call) ? call->in[end_of_lists(call) - count + i] : NULL;
+    return t && pc__is_half((pc_dtype)t->dtype) ? t : NULL;
+}
+
+static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *const of[4], const pc_tensor *narrow)
 {
     const int at = step->count++;
     bool ready[4];
@@ -42,9 +59,12 @@ static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *c
         ready[k] = !of[k] || pc__cuda_ready(stream, of[k]);
         data[k] = of[k] ? pc__data(of[k]) : NULL;
     }
-    step->of[at] = (pc__cuda_parameter){data[0], data[1], data[2], data[3], pc__count(of[0]->ndim, of[0]->shape)};
+    step->of[at] = (pc__cuda_parameter){
+        data[0], data[1], data[2], data[3], narrow ? pc__data(narrow) : NULL, pc__count(of[0]->ndim, of[0]->shape)};
     step->ready[at / 32] |= (uint32_t)(ready[0] && ready[2] && ready[3]) << at % 32;
     step->ready_g[at / 32] |= (uint32_t)ready[1] << at % 32;
+    if (narrow)
+        step->copies = narrow->dtype;
 }
 
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
@@ -54,7 +74,7 @@ static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step 
         const pc_tensor *const of[] = {call->in[i], slot(call, count, i, 1), slot(call, count, i, 2),
                                        slot(call, count, i, 3)};
         if (pc__count(of[0]->ndim, of[0]->shape) > 0)
-            add(stream, step, of);
+            add(stream, step, of, copy(call, count, i));
         const bool last = i == count - 1;
         if (step->count == PC__STEP_MOST || (last && (step->count > 0 || step->counter))) {
             step->readers = last && step->counter ? pc__cuda_counters(stream) : NULL;

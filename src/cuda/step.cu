@@ -4,6 +4,7 @@
 #include "cuda/step.h"
 
 #include "cuda/early.cuh"
+#include "cuda/half.cuh"
 #include "cuda/list.cuh"
 #include "cuda/real.cuh"
 #include "cuda/tensor.cuh"
@@ -17,7 +18,7 @@ namespace
 /* What the kernels see of pc__cuda_step, with the block where each parameter starts. */
 template <class T> struct update {
     int count;
-    bool first, nesterov;
+    bool first, nesterov, f16; /* copies are float16, not bfloat16 */
     T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
     int64_t *counter;
     int ready_counter;
@@ -75,6 +76,15 @@ template <class T> struct adam {
 template <class T, int W> struct alignas(W * sizeof(T)) pack {
     T at[W];
 };
+
+template <class H, class T, int W> __device__ inline void put_as(void *to, int64_t i, const pack<T, W> &p)
+{
+    pack<H, W> narrow;
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        narrow.at[j] = H(static_cast<float>(p.at[j]));
+    static_cast<pack<H, W> *>(to)[i] = narrow;
+}
 
 /* Without matrix units nothing brings memory either. */
 template <class V> __device__ inline void send_one(V *to, const void *from, int64_t i)
@@ -143,6 +153,12 @@ template <class T, int W> struct packs {
             ((vector *)q.s1)[i] = s1;
         if (q.s2)
             ((vector *)q.s2)[i] = s2;
+        if constexpr (sizeof(T) == sizeof(float)) { /* autocast leaves float64 as it is */
+            if (q.copy && u.f16)
+                put_as<pc::f16>(q.copy, i, p);
+            else if (q.copy)
+                put_as<pc::bf16>(q.copy, i, p);
+        }
     }
 };
 
@@ -223,6 +239,7 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
     update<T> u = {s->count,
                    s->first != 0,
                    s->nesterov != 0,
+                   s->copies == PC__CUDA_F16,
                    (T)s->lr,
                    (T)s->momentum,
                    (T)s->decay,

@@ -8,20 +8,23 @@
 extern "C" {
 #endif
 
-#define PC__STEP_MOST 80 /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
+#define PC__STEP_MOST 74 /* parameters of a launch: what fits the 4 KB of a kernel's arguments */
 #define PC__STEP_WORDS ((PC__STEP_MOST + 31) / 32)
 #define PC__STEP_PIECE 1024 /* one pack of 16 bytes a thread: 401 blocks for the 410,753 floats of `article` */
 
-/* Parameter, gradient and slots (sgd: velocity or NULL; adam: both moments), `count` elements each. */
+/* Parameter, gradient, slots (sgd: velocity or NULL; adam: both moments) and, or NULL, what the parameter becomes in 16
+ * bits; `count` elements each. */
 typedef struct pc__cuda_parameter {
     void *p;
     const void *g;
     void *s1, *s2;
+    void *copy;
     int64_t count;
 } pc__cuda_parameter;
 
 typedef struct pc__cuda_step {
     int dtype, count, early;
+    int copies;          /* their dtype */
     int first, nesterov; /* sgd: the first step */
     int64_t *counter;    /* of the steps made before; NULL: first, step_size and inverse_root2 say which this one is */
     int ready_counter;   /* the kernel finds it before the one in front is done (early.cuh) */

@@ -64,7 +64,7 @@ void pc__cuda_stream_close(pc_stream *stream)
     pc__cuda_state *s = stream->implementation;
     pc_error before = pc__error_take();
     (void)pc__cuda_enter(stream->device.index);
-    (void)cudaStreamSynchronize(s->own); /* a wait for work that was then refused */
+    (void)cudaStreamSynchronize(pc__cuda_queue(stream)); /* a wait for work that was then refused */
     for (int i = 0; i < s->launches; i++)
         pc__cuda_graph_drop(s->launch[i].graph);
     pc__cuda_marks_free(s);
@@ -84,6 +84,10 @@ pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t tic
     pc__cuda_state *from = other->implementation;
     cudaEvent_t event = NULL;
     uint64_t covers;
+    if (atomic_load_explicit(&pc__cuda_state_of(stream)->has_small, memory_order_relaxed)) {
+        PC__TRY(pc__cuda_enter(stream->device.index));
+        (void)pc__cuda_queue(stream); /* what is held there has nothing to wait for */
+    }
     PC__TRY(pc__cuda_enter(other->device.index));
     pthread_mutex_lock(&from->lock);
     pc_status status = pc__cuda_mark_for(from, ticket, &event, &covers);
@@ -149,14 +153,16 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
     pc__cuda_stream *face = &pc__cuda_state_of(q->stream)->face;
     if (face->met_asked) /* calls of nothing leave it to the next */
         face->met = face->met_asked = false;
+    pc__cuda_state *s = q->stream->implementation;
     if (status == PC_OK && pc__cuda_starts_counted() > 0) {
         face->complete = face->started;
-        face->started = q->work->ticket;
+        if (!face->holds && !atomic_load_explicit(&s->has_small, memory_order_relaxed))
+            face->started = q->work->ticket;
     }
     if (status != PC_OK || q->stream->recording)
         return status;
-    pc__cuda_state *s = q->stream->implementation;
-    if (atomic_load_explicit(&s->watched, memory_order_relaxed) > 0) {
+    if (atomic_load_explicit(&s->watched, memory_order_relaxed) > 0 &&
+        !atomic_load_explicit(&s->has_small, memory_order_relaxed)) {
         atomic_fetch_sub_explicit(&s->watched, 1, memory_order_relaxed);
         pthread_mutex_lock(&s->lock);
         status = pc__cuda_mark_now(s, q->work->ticket);
@@ -195,7 +201,7 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
     if (bytes <= scratch->bytes)
         return scratch->data;
     size_t wanted = PC__MAX(bytes, scratch->bytes + scratch->bytes / 2);
-    if (scratch->data && (pc__cuda_check(cudaStreamSynchronize(s->own), "scratch memory") != PC_OK ||
+    if (scratch->data && (pc__cuda_check(cudaStreamSynchronize(pc__cuda_queue(stream)), "scratch memory") != PC_OK ||
                           pc__cuda_check(cudaFree(scratch->data), "scratch memory") != PC_OK))
         return NULL;
     *scratch = (pc__cuda_block){NULL, 0};

@@ -43,7 +43,9 @@ pc_status pc__cuda_timed_begin(pc__cuda_queuing *q)
     if (status == PC_OK)
         status = take_event(s, &q->start);
     pthread_mutex_unlock(&s->lock);
-    return status == PC_OK ? pc__cuda_check(cudaEventRecord(q->start, s->own), "an event of the timeline") : status;
+    return status == PC_OK
+               ? pc__cuda_check(cudaEventRecord(q->start, pc__cuda_queue(q->stream)), "an event of the timeline")
+               : status;
 }
 
 void pc__cuda_timed_end(const pc__cuda_queuing *q)

@@ -261,6 +261,14 @@ static pc_status note_uses(pc_graph *graph, pc_stream *stream, const pc__work *w
     return PC_OK;
 }
 
+/* As a call in place does for what it writes. */
+static void raise_versions(const pc_graph *graph)
+{
+    for (int i = 0; i < graph->use_room; i++)
+        if (graph->uses[i].storage && graph->uses[i].write)
+            atomic_fetch_add_explicit(&graph->uses[i].storage->version, 1, memory_order_relaxed);
+}
+
 pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
 {
     if (!graph)
@@ -273,6 +281,7 @@ pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
         return pc__fail(PC_ERR_STATE, "pc_graph_launch: the stream is being recorded; end the recording first");
     if (!pc_device_equal(stream->device, graph->device))
         return pc__fail(PC_ERR_DEVICE, "pc_graph_launch: the graph was recorded on another device");
+    raise_versions(graph);
     pc__work work = {.name = "graph"};
     if (graph->backend->immediate) {
         PC__TRY(settle_all(graph));

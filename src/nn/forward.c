@@ -3,6 +3,7 @@
  */
 #include "nn/forward.h"
 
+#include "nn/copies.h"
 #include "nn/layers.h"
 #include "ops/autocast.h"
 #include "ops/table.h"
@@ -23,6 +24,12 @@ static pc_status gather_own(gathered *g, const pc_module *module)
         pc_tensor *t = pc__module_own(module, names[i]);
         if (!t || !pc__autocast_lacks(t) || !pc_device_equal(pc_tensor_device(t), g->device))
             continue;
+        pc_tensor *copy = NULL;
+        PC__TRY(pc__copy_of(t, pc_autocast_dtype(), &copy));
+        if (copy) {
+            PC__TRY(pc__autocast_known(t, copy));
+            continue;
+        }
         PC__TRY(pc__grow((void **)&g->list, &g->room, g->count, sizeof *g->list));
         g->list[g->count++] = t;
     }

@@ -158,6 +158,20 @@ bool pc__autocast_lacks(const pc_tensor *t)
     return !k || !holds(k);
 }
 
+pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc__meta meta;
+        pc__meta_of(&meta, cast);
+        pc_tensor *own = pc__tensor_new(&meta, cast->storage->device); /* for the tape of this pass */
+        status = own ? pc__cast_record(t, own) : pc_error_last()->status;
+        if (status == PC_OK)
+            status = keep(t, own);
+    }
+    return status;
+}
+
 bool pc__autocast_casts(const pc_tensor *x)
 {
     return state.on && x->dtype == PC_F32 && !x->requires_grad && !x->node;

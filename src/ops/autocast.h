@@ -19,6 +19,7 @@ pc_tensor *pc__autocast_up(pc_tensor *t);
  * them; and of n such, all on one device. With them goes x, dense, for which pc__autocast_casts is true, or NULL: its
  * cast is for the first product that asks, until it is forgotten. */
 bool pc__autocast_lacks(const pc_tensor *t);
+pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast); /* of one of them: somebody else has its cast already */
 bool pc__autocast_casts(const pc_tensor *x);
 pc_status pc__autocast_ahead(pc_tensor *const *list, int n, pc_tensor *x);
 void pc__autocast_forget_input(void);

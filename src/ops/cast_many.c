@@ -5,7 +5,7 @@
 #include "ops/copy.h"
 #include "ops/table.h"
 
-static pc_status record(pc_tensor *from, pc_tensor *to)
+pc_status pc__cast_record(pc_tensor *from, pc_tensor *to)
 {
     pc__cast_attributes attributes = {to->dtype, PC__ORDER_KEEP};
     pc_call call = {.op = &pc__ops[PC__OP_cast],
@@ -18,6 +18,14 @@ static pc_status record(pc_tensor *from, pc_tensor *to)
     return pc__tape_wants(&call) ? pc__tape_record(&call) : PC_OK;
 }
 
+pc_status pc__cast_into(pc_tensor **into, int n)
+{
+    PC__TRY(pc__call_in_place(PC__OP_cast_many, into[0], into, 2 * n, NULL, 0));
+    for (int i = 1; i < n; i++)
+        atomic_fetch_add_explicit(&into[i]->storage->version, 1, memory_order_relaxed);
+    return PC_OK;
+}
+
 pc_status pc__cast_many(pc_tensor **tensors, int n, pc_dtype dtype)
 {
     for (int i = 0; i < n; i++) {
@@ -27,8 +35,8 @@ pc_status pc__cast_many(pc_tensor **tensors, int n, pc_dtype dtype)
         if (!tensors[i])
             return PC_ERR_MEMORY;
     }
-    PC__TRY(pc__call_in_place(PC__OP_cast_many, tensors[0], tensors, 2 * n, NULL, 0));
+    PC__TRY(pc__cast_into(tensors, n));
     for (int i = 0; i < n; i++)
-        PC__TRY(record(tensors[n + i], tensors[i]));
+        PC__TRY(pc__cast_record(tensors[n + i], tensors[i]));
     return PC_OK;
 }

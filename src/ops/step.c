@@ -5,6 +5,11 @@
 
 #include <paracord/no_grad.h>
 
+static void raise_version(pc_tensor *t)
+{
+    atomic_fetch_add_explicit(&t->storage->version, 1, memory_order_relaxed);
+}
+
 static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attributes *attributes)
 {
     pc_status status = PC_OK;
@@ -12,7 +17,11 @@ static pc_status step(int op, pc_tensor **tensors, int n, const pc__step_attribu
         status = pc__call_in_place(op, tensors[0], tensors, n, attributes, sizeof *attributes);
     }
     for (int i = 1; i < attributes->count && status == PC_OK; i++)
-        atomic_fetch_add_explicit(&tensors[i]->storage->version, 1, memory_order_relaxed);
+        raise_version(tensors[i]);
+    const int others = attributes->guarded + !attributes->step;
+    for (int i = 0; attributes->copies && i < attributes->count && status == PC_OK; i++)
+        if (pc__is_half((pc_dtype)tensors[n - others - 1 - i]->dtype))
+            raise_version(tensors[n - others - 1 - i]);
     return status;
 }
 

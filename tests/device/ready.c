@@ -9,7 +9,7 @@
 
 #include <paracord/ops.h>
 
-enum { N = 64 };
+enum { N = 4096, SMALL = 64 }; /* calls of few are held back, to be one launch with others */
 
 static pc_stream *own, *other;
 static const pc__backend *real;
@@ -127,6 +127,26 @@ static void calls_without_kernels_do_not_count(void **state)
     });
 }
 
+/* Their kernel comes with a later call, and is the one in front of the next. */
+static void held_calls_do_not_count(void **state)
+{
+    ON_CUDA({
+        pc_tensor *few = pc_ones(PC_SHAPE(SMALL), PC_F32, test_device());
+        pc_tensor *a = made(few);
+        pc_tensor *y = made(x);
+        pc_tensor *b = made(few);
+        assert_false(is_ready(a));
+        assert_false(is_ready(y));
+        pc_tensor *c = made(few);
+        assert_not_null_ok(pc_to(x, PC_DEVICE_CPU, PC_F32, false)); /* launches c's kernel */
+        assert_false(is_ready(c));
+        assert_true(is_ready(b));
+        assert_false(is_ready(c));
+        (void)made(x);
+        assert_true(is_ready(c));
+    });
+}
+
 static void copies_are_ready_two_kernels_later(void **state)
 {
     ON_CUDA({
@@ -232,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_later),
         cmocka_unit_test(calls_without_kernels_do_not_count),
+        cmocka_unit_test(held_calls_do_not_count),
         cmocka_unit_test(copies_are_ready_two_kernels_later),
         cmocka_unit_test(of_other_streams_never),
         cmocka_unit_test(what_is_overwritten),

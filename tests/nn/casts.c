@@ -1,32 +1,10 @@
 /* Mixed precision: how often parameters are cast, and that casting them together changes no bit. */
+#include "counted.h"
 #include "networks.h"
-#include "timeline.h"
 
 #include <paracord/amp.h>
 #include <paracord/ops.h>
 #include <paracord/step.h>
-
-/* Ops since start_timeline: casts of one tensor, of dtype or of order, and of lists. */
-typedef struct casts {
-    int single, lists;
-} casts;
-
-static casts stop_counting(void)
-{
-    casts n = {0, 0};
-    assert_ok(pc_trace_stop());
-    FILE *file = fopen(timeline_path, "r");
-    assert_non_null(file);
-    for (char line[8192]; fgets(line, sizeof line, file);) {
-        if (!strstr(line, "\"cat\":\"op\""))
-            continue;
-        n.single += strstr(line, "\"name\":\"cast\"") != NULL;
-        n.lists += strstr(line, "\"name\":\"cast_many\"") != NULL;
-    }
-    fclose(file);
-    unlink(timeline_path);
-    return n;
-}
 
 #define assert_casts(counted, want_single, want_lists)                                                                 \
     do {                                                                                                               \
@@ -222,6 +200,33 @@ static void casts_are_made_when_due(void **state)
     assert_nothing_left();
 }
 
+/* A recording writes when it is launched. */
+static void a_launch_changes_parameters(void **state)
+{
+    (void)state;
+    casts forward, backward;
+    orders(&forward, &backward);
+    PC_SCOPE {
+        network n = make(PC_BF16);
+        pc_stream *stream = pc_stream_current(test_device());
+        pc_graph *graph = NULL;
+        PC_NO_GRAD {
+            assert_ok(pc_graph_begin(stream));
+            assert_ok(pc_fill(n.of[LINEAR], 1));
+            assert_not_null_ok(graph = pc_graph_end(stream));
+        }
+        PC_AUTOCAST(PC_BF16) {
+            assert_casts(of_forward(&n), forward.single, 1);
+            assert_casts(of_forward(&n), forward.single, 0);
+            assert_ok(pc_graph_launch(graph, stream));
+            assert_casts(of_forward(&n), forward.single + 1, 0);
+        }
+        pc_graph_free(graph);
+        pc_module_free(n.net);
+    }
+    assert_nothing_left();
+}
+
 /* --- the same bits --- */
 
 static void gradients_of(const network *n, pc_tensor *y, pc_tensor *gradients[PARAMETERS])
@@ -372,6 +377,7 @@ int main(void)
         cmocka_unit_test(pictures_come_along),
         cmocka_unit_test(others_stay_as_they_are),
         cmocka_unit_test(casts_are_made_when_due),
+        cmocka_unit_test(a_launch_changes_parameters),
         cmocka_unit_test(gradients_have_the_bits_of_single_casts),
         cmocka_unit_test(recordings_cast_lists),
         cmocka_unit_test(casts_of_a_recording_stay_in_it),
