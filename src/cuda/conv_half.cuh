@@ -197,16 +197,25 @@ template <class T> __device__ inline void store_eight(T *to, const eight<T> &val
             to[j] = value.at[j];
 }
 
-template <class T> __global__ void __launch_bounds__(THREADS) pack_half_kernel(const packing<T> weights)
+template <class T> __global__ void __launch_bounds__(THREADS) pack_half_kernel(const packing<T> weights, bool ready)
 {
-    pc::wait_for_earlier();
-    weights.move(blockIdx.x * THREADS + threadIdx.x);
+    const int i = blockIdx.x * THREADS + threadIdx.x;
+    const bool there = i < weights.count();
+    T value(0.0f);
+    if (!ready)
+        pc::wait_for_earlier();
+    if (there)
+        value = pc::ahead(weights.source_of(i));
+    if (ready)
+        pc::wait_for_earlier();
+    if (there)
+        weights.packed[i] = value;
 }
 
 template <class T> void pack(cudaStream_t queue, const pc__cuda_conv *s, const packing<T> &weights)
 {
     pc::start(pack_half_kernel<T>, (unsigned)((weights.count() + THREADS - 1) / THREADS), THREADS, queue, s->early,
-              weights);
+              weights, s->ready_weight);
 }
 
 template <class T> filter<T> filter_of(const pc__cuda_conv *s, const packing<T> &weights)

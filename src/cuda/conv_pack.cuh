@@ -18,12 +18,16 @@ template <class T> struct packing {
         return taps * inner * outputs;
     }
 
+    __device__ inline const T *source_of(int i) const
+    {
+        const int rest = i / inner;
+        return from + rest % taps + i % inner * step + rest / taps * output;
+    }
+
     __device__ inline void move(int i) const
     {
-        if (i >= count())
-            return;
-        const int rest = i / inner;
-        packed[i] = from[rest % taps + i % inner * step + rest / taps * output];
+        if (i < count())
+            packed[i] = *source_of(i);
     }
 };
 

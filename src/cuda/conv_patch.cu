@@ -25,14 +25,17 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
     float *bias = (float *)(patch + c.height * c.width * NC * 16);
     const staged<T> to = staged_at<T>(bias + N, c.rows * s.yw, N);
     const ending e = ending_of(s);
-    pc::wait_for_earlier();
-    send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
-    take_bias(s, d.bias, bias, N);
     for (int band = blockIdx.x; band < total; band += gridDim.x) {
         const int image = band / c.bands, first = (band - image * c.bands) * c.rows;
         const int count = min(c.rows, s.yh - first) * s.yw;
         const long long start = ((long long)image * s.yh + first) * s.yw;
         send_patch<NC>(patch, c, d.x + (long long)image * s.h * s.w * s.c, s.h, s.w, s.c, 0, first * side - s.ph, s.pw);
+        if (band <
+            (int)gridDim.x) { /* the weights were packed by the kernel in front, x was there before (early.cuh) */
+            pc::wait_for_earlier();
+            send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
+            take_bias(s, d.bias, bias, N);
+        }
 #if TENSOR_UNITS
         sent();
         wait_sent<0>();

@@ -47,8 +47,8 @@ __device__ inline void send_patch(char *patch, const cut &c, const T *image, int
         for (int i = lane; i < c.width * NC; i += LANES) {
             const int column = i / NC - left;
             const bool inside = there && (unsigned)column < (unsigned)w;
-            send<16>(patch + spot<NC>(r * c.width + i / NC, i % NC),
-                     from + (inside ? column * channels + i % NC * EIGHT : 0), inside);
+            send_past(patch + spot<NC>(r * c.width + i / NC, i % NC),
+                      from + (inside ? column * channels + i % NC * EIGHT : 0), inside);
         }
     }
 #endif
@@ -64,7 +64,7 @@ __device__ inline void send_weights(char *to, const T *packed, int taps, int out
         const int row = i / NC, tap = row / N, place = row % N;
         const int o = begin + place / 32 * 32 + place % 8 / 2 * 8 + place % 32 / 8 * 2 + place % 2;
         const T *from = packed + (o < outputs ? ((long long)o * taps + tap) * (NC * EIGHT) + i % NC * EIGHT : 0);
-        send<16>(to + spot<NC>(row, i % NC), from, o < outputs);
+        send_past(to + spot<NC>(row, i % NC), from, o < outputs);
     }
 #endif
 }

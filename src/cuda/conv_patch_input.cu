@@ -32,11 +32,11 @@ __device__ inline void spread_patch(const pc__cuda_conv &s, const cut &c, const 
         eight<uint8_t> most = {};
         if ((unsigned)row < (unsigned)s.yh && (unsigned)column < (unsigned)s.yw) {
             const long long at = ((image * s.yh + row) * s.yw + column) * s.o + chunk * EIGHT;
-            value = *(const eight<T> *)(d.dy + at);
+            value = pc::ahead((const eight<T> *)(d.dy + at));
             if (POOL == 2)
-                most = *(const eight<uint8_t> *)(d.argmax + at);
+                most = pc::ahead((const eight<uint8_t> *)(d.argmax + at));
             if (needs_y(s)) {
-                const eight<T> saved = *(const eight<T> *)(d.y + at);
+                const eight<T> saved = pc::ahead((const eight<T> *)(d.y + at));
 #pragma unroll
                 for (int j = 0; j < EIGHT; j++)
                     value.at[j] = T(activation_gradient(s.activation, (float)value.at[j], (float)saved.at[j]));
@@ -60,7 +60,9 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
     const int taps = s.kh * s.kw, lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, begin = blockIdx.y * N;
     const int total = (int)s.n * c.bands;
     char *weights = shared, *patch = shared + taps * N * NC * 16;
-    pc::wait_for_earlier();
+    bool ahead = s.ready_packed && s.ready_dy; /* all but the results, then */
+    if (!ahead)
+        pc::wait_for_earlier();
     send_weights<NC, NT>(weights, d.packed, taps, s.c, begin);
     for (int band = blockIdx.x; band < total; band += gridDim.x) {
         const int image = band / c.bands, first = (band - image * c.bands) * c.rows;
@@ -85,6 +87,9 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
                 for (int q = 0; q < s.kw; q++)
                     t.add(address_of(patch), address_of(weights), pixels, (s.kh - 1 - r) * c.width + s.kw - 1 - q,
                           (r * s.kw + q) * N);
+            if (ahead)
+                pc::wait_for_earlier();
+            ahead = false;
 #pragma unroll
             for (int q = 0; q < MT * 2; q++) {
                 const int at = tile * ROWS + lane / 4 + q * 8;
@@ -100,6 +105,9 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
                 }
             }
         }
+        if (ahead) /* warps without a tile */
+            pc::wait_for_earlier();
+        ahead = false;
         __syncthreads();
     }
 }

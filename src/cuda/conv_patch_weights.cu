@@ -108,7 +108,8 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 1)
     for (int i = threadIdx.x; i < 2 * g_bytes / 4; i += blockDim.x)
         ((unsigned *)shared)[i] = 0;
     bias[threadIdx.x] = {};
-    pc::wait_for_earlier();
+    if (!s.ready_x)
+        pc::wait_for_earlier();
     __syncthreads();
     float sum[2][8][4] = {};
     gradient_item<T, POOL> next;
@@ -137,6 +138,8 @@ __global__ void __launch_bounds__(TAPS_MOST *LANES, 1)
 #if TENSOR_UNITS
             sent();
 #endif
+            if (turn < 0 && s.ready_x)
+                pc::wait_for_earlier();
             next.load(s, d, start, count, threadIdx.x);
         }
         if (turn >= 0)

@@ -56,7 +56,10 @@ cudaError_t start_grid(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t s
     how.attrs = &overlap;
     how.numAttrs = early ? 1 : 0;
     void *list[] = {&parameters...};
-    return pc__cuda_start(&how, reinterpret_cast<const void *>(kernel), list);
+    const cudaError_t status = pc__cuda_start(&how, reinterpret_cast<const void *>(kernel), list);
+    if (status == cudaSuccess)
+        pc__cuda_started(queue);
+    return status;
 }
 
 template <class... P>

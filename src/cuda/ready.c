@@ -4,11 +4,11 @@
  * wait, all that was queued in front of the last kernel of ours before it is complete: whatever foreign kernels,
  * copies or waits stand in between, they came behind that one's start. Of that one itself nothing is.
  *
- * face->started is the ticket of the stream's newest call of which it is certain that it launched such a kernel,
- * face->complete the one before: what a call up to `complete` wrote is ready for every later one. Calls of nothing, and
- * of foreign kernels or copies alone, move neither. Both move at the end of a call, so a call that first launches what
- * was held back of earlier ones sees tickets older than those; and one that launches it together with its own leaves
- * `complete` in front of both, if no call in between launched anything else.
+ * face->started is a ticket up to which every call's kernels are launched, of the stream's newest call of which it is
+ * certain that it launched one of ours, face->complete the one before: what a call up to `complete` wrote is ready for
+ * every later one. Calls of nothing, and of foreign kernels or copies alone, move neither. Both move at the end of a
+ * call: one that launches what was held back of earlier ones, be it in one kernel with its own, sees tickets older than
+ * those, and so does the next. Where something stays held back `started` stays, too.
  *
  * A recording counts on, since its tickets are larger than all before; what it writes is ready by the same rule among
  * its own calls alone, for `complete` from before it is smaller than any of their tickets. What it has not written by

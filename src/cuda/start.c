@@ -50,6 +50,11 @@ void pc__cuda_starts_count(cudaStream_t queue)
     starts.count = 0;
 }
 
+void pc__cuda_started(cudaStream_t queue)
+{
+    starts.count += queue == starts.queue;
+}
+
 int pc__cuda_starts_counted(void)
 {
     return starts.count;
@@ -136,11 +141,5 @@ cudaError_t pc__cuda_start(const cudaLaunchConfig_t *how, const void *kernel, vo
     known *k = place_of(kernel);
     if (k && !(atomic_load_explicit(&k->ready, memory_order_acquire) & device))
         prepare(k, kernel, device);
-    if (!launched_by_driver(how, k, list)) {
-        const cudaError_t status = cudaLaunchKernelExC(how, kernel, list);
-        if (status != cudaSuccess)
-            return status;
-    }
-    starts.count += how->stream == starts.queue;
-    return cudaSuccess;
+    return launched_by_driver(how, k, list) ? cudaSuccess : cudaLaunchKernelExC(how, kernel, list);
 }

@@ -16,6 +16,11 @@ static int64_t *counter(const pc_call *call)
     return a->step ? NULL : pc__data(call->in[call->n_in - 1]);
 }
 
+static bool counter_is_ready(const pc_stream *stream, const pc_call *call)
+{
+    return counter(call) && pc__cuda_ready(stream, call->in[call->n_in - 1]);
+}
+
 static const float *guard(const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
@@ -90,6 +95,7 @@ pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
                           .early = pc__cuda_early(stream),
                           .first = a->step == 1,
                           .counter = counter(call),
+                          .ready_counter = counter_is_ready(stream, call),
                           .guard = guard(call),
                           .nesterov = a->nesterov != 0,
                           .lr = a->lr,
@@ -105,6 +111,7 @@ pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
                           .early = pc__cuda_early(stream),
                           .counter = counter(call),
+                          .ready_counter = counter_is_ready(stream, call),
                           .guard = guard(call),
                           .lr = a->lr,
                           .decay = a->weight_decay,

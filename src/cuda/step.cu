@@ -21,6 +21,7 @@ template <class T> struct update {
     bool first, nesterov, f16; /* copies are float16, not bfloat16 */
     T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
     int64_t *counter;
+    int ready_counter;
     unsigned *readers;
     const float *guard;
     double rate, beta1, beta2; /* for the counter's number */
@@ -165,7 +166,8 @@ template <class T, int W> struct packs {
  * counted step, and where they are ready the end of the kernel in front. atomicInc, which also puts the count back to
  * 0: the compiler adds up a warp's atomicAdd and so waits for it on the spot. */
 template <class Rule, class T>
-__global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ update<T> u)
+__global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
+    step_kernel(const __grid_constant__ update<T> u)
 {
     constexpr int W = 16 / sizeof(T), EACH = PC__STEP_PIECE / (THREADS * W);
     __shared__ under_way<pack<T, W>, PC__STEP_PIECE / W> packed;
@@ -186,14 +188,21 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
         }
     };
     send(ready, ready_g);
-    pc::wait_for_earlier();
-    const float found = u.guard ? *u.guard : 0;
-    const int64_t step = u.counter ? *u.counter + 1 : 0;
-    send(!ready, !ready_g);
+    float found = 0;
+    int64_t step = 0;
+#pragma unroll 1
+    for (int turn = 0; turn < 2; turn++) /* the powers in front of the wait where the step's number is there */
+        if (turn == u.ready_counter) {
+            pc::wait_for_earlier();
+            found = u.guard ? *u.guard : 0;
+            send(!ready, !ready_g);
+        } else if (u.counter) {
+            step = pc::ahead(u.counter) + 1;
+            Rule::at(u, step, counted);
+        }
     moment<T> now = {u.first, u.size, u.inverse_root2};
     unsigned readers = 0;
     if (u.counter && found == 0) {
-        Rule::at(u, step, counted);
         __syncthreads();
         now = counted;
         if (u.readers && threadIdx.x == 0)
@@ -227,16 +236,27 @@ __global__ void __launch_bounds__(THREADS) step_kernel(const __grid_constant__ u
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
-    update<T> u = {s->count,          s->first != 0,
-                   s->nesterov != 0,  s->copies == PC__CUDA_F16,
-                   (T)s->lr,          (T)s->momentum,
-                   (T)s->decay,       (T)s->beta1,
-                   (T)s->beta2,       (T)(1 - s->beta1),
-                   (T)(1 - s->beta2), (T)s->epsilon,
-                   (T)s->step_size,   (T)s->inverse_root2,
-                   s->counter,        s->readers,
-                   s->guard,          s->lr,
-                   s->beta1,          s->beta2};
+    update<T> u = {s->count,
+                   s->first != 0,
+                   s->nesterov != 0,
+                   s->copies == PC__CUDA_F16,
+                   (T)s->lr,
+                   (T)s->momentum,
+                   (T)s->decay,
+                   (T)s->beta1,
+                   (T)s->beta2,
+                   (T)(1 - s->beta1),
+                   (T)(1 - s->beta2),
+                   (T)s->epsilon,
+                   (T)s->step_size,
+                   (T)s->inverse_root2,
+                   s->counter,
+                   s->ready_counter,
+                   s->readers,
+                   s->guard,
+                   s->lr,
+                   s->beta1,
+                   s->beta2};
     unsigned blocks = 0;
     for (int i = 0; i < PC__STEP_WORDS; i++) {
         u.ready[i] = s->ready[i];

@@ -27,6 +27,7 @@ typedef struct pc__cuda_step {
     int copies;          /* their dtype */
     int first, nesterov; /* sgd: the first step */
     int64_t *counter;    /* of the steps made before; NULL: first, step_size and inverse_root2 say which this one is */
+    int ready_counter;   /* the kernel finds it before the one in front is done (early.cuh) */
     unsigned *readers;   /* a zero in device memory, in the launch that raises the counter; else NULL */
     const float *guard;  /* not NULL: while this is not 0 nothing is done */
     uint32_t ready[PC__STEP_WORDS], ready_g[PC__STEP_WORDS]; /* bits: what the kernel finds in p, s1 and s2, and in g,

@@ -153,13 +153,14 @@ pc_status pc__cuda_queue_end(pc__cuda_queuing *q, pc_status status)
     pc__cuda_stream *face = &pc__cuda_state_of(q->stream)->face;
     if (face->met_asked) /* calls of nothing leave it to the next */
         face->met = face->met_asked = false;
+    pc__cuda_state *s = q->stream->implementation;
     if (status == PC_OK && pc__cuda_starts_counted() > 0) {
         face->complete = face->started;
-        face->started = q->work->ticket;
+        if (!face->holds && !atomic_load_explicit(&s->has_small, memory_order_relaxed))
+            face->started = q->work->ticket;
     }
     if (status != PC_OK || q->stream->recording)
         return status;
-    pc__cuda_state *s = q->stream->implementation;
     if (atomic_load_explicit(&s->watched, memory_order_relaxed) > 0 &&
         !atomic_load_explicit(&s->has_small, memory_order_relaxed)) {
         atomic_fetch_sub_explicit(&s->watched, 1, memory_order_relaxed);

@@ -203,6 +203,13 @@ void meet_block()
     wait(self);
 }
 
+void leave_block()
+{
+    end_thread();
+    switch_fiber(block.threads[block.current].context, block.scheduler);
+    __builtin_unreachable();
+}
+
 bool meet_block_any(bool mine)
 {
     bool &any = block.any[block.turn];

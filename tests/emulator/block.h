@@ -39,6 +39,9 @@ unsigned shared_address(const void *place);
 /* Copies that a thread has under way: they arrive when it waits for them, and not before. */
 void forget_copies(int threads);
 
+/* The thread goes no further. */
+[[noreturn]] void leave_block();
+
 /* One line about the kernel, the block and the thread; then the process ends. */
 [[noreturn]] void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -51,11 +51,14 @@ namespace ptx
 
 void cp_async_ca_shared_global(unsigned to, const void *from, int bytes, int there)
 {
+    note_stale_read();
     add(to, from, bytes, there);
 }
 
 void cp_async_cg_shared_global(unsigned to, const void *from, int bytes, int there)
 {
+    if (there)
+        note_read(from, static_cast<size_t>(there));
     add(to, from, bytes, there);
 }
 

@@ -3,6 +3,7 @@
  * say what it needs does not go unnoticed. */
 #include "graph.h"
 
+#include "ahead.h"
 #include "device.h"
 
 #include <vector>
@@ -10,6 +11,7 @@
 struct node {
     std::function<void()> work;
     std::set<size_t> behind;
+    bool early;
 };
 
 struct CUgraph_st {
@@ -17,7 +19,8 @@ struct CUgraph_st {
     std::vector<cudaStream_t> streams; /* that are captured, the one that it began on first */
 };
 struct CUgraphExec_st {
-    std::vector<std::function<void()>> orders[2];
+    std::vector<node> captured;
+    std::vector<std::function<void()>> reordered;
     unsigned launches = 0;
 };
 
@@ -55,12 +58,25 @@ std::vector<std::function<void()>> last_ones_early(const CUgraph_st &graph)
     return order;
 }
 
+/* Kernels that may start early look at what they read ahead when the one in front of them has not begun. */
+void launch_as_captured(const std::vector<node> &nodes)
+{
+    std::vector<std::vector<emulator::seen>> seen(nodes.size());
+    for (size_t i = 0; i < nodes.size(); i++) {
+        for (size_t k = i + 1; k < nodes.size(); k++)
+            if (nodes[k].early && *nodes[k].behind.begin() == i)
+                seen[k] = emulator::look_ahead(nodes[k].work);
+        emulator::still_there(seen[i]);
+        nodes[i].work();
+    }
+}
+
 } // namespace
 
-void emulator::capture_work(capture &at, std::function<void()> work)
+void emulator::capture_work(capture &at, std::function<void()> work, bool early)
 {
     std::vector<node> &nodes = at.graph->nodes;
-    nodes.push_back({std::move(work), at.behind});
+    nodes.push_back({std::move(work), at.behind, early && at.behind.size() == 1});
     at.behind = {nodes.size() - 1};
 }
 
@@ -112,9 +128,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t queue, cudaGraph_t *graph)
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long)
 {
     *made = new CUgraphExec_st;
-    for (const node &n : graph->nodes)
-        (*made)->orders[0].push_back(n.work);
-    (*made)->orders[1] = last_ones_early(*graph);
+    (*made)->captured = graph->nodes;
+    (*made)->reordered = last_ones_early(*graph);
     return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
@@ -123,8 +138,11 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
 {
-    for (const std::function<void()> &work : graph->orders[graph->launches++ % 2])
-        work();
+    if (graph->launches++ % 2 == 0)
+        launch_as_captured(graph->captured);
+    else
+        for (const std::function<void()> &work : graph->reordered)
+            work();
     return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)

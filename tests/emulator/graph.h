@@ -16,7 +16,8 @@ struct capture {
     std::set<size_t> behind;
 };
 
-void capture_work(capture &at, std::function<void()> work);
+/* early: a kernel that may start before the one in front is done. */
+void capture_work(capture &at, std::function<void()> work, bool early);
 
 /* The stream waits for an event, and becomes part of its capture. */
 cudaError_t capture_waits(cudaStream_t queue, const capture &event);

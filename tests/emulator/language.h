@@ -17,6 +17,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "ahead.h"
 #include "block.h"
 #include "numbers.h"
 #include "ptx.h"
@@ -74,6 +75,7 @@ template <class T> inline T atomicCAS(T *place, std::common_type_t<T> expected, 
 
 template <class T> inline T __ldcg(const T *place)
 {
+    emulator::note_read(place, sizeof *place);
     return *place;
 }
 
@@ -114,6 +116,7 @@ struct shape {
     dim3 grid, block;
     size_t shared = 0;
     cudaStream_t queue = nullptr;
+    bool early = false; /* the kernel may start before the one in front is done */
 };
 void submit_kernel(const shape &how, std::function<void()> body);
 
@@ -125,7 +128,8 @@ template <class F, class... A> void launch(const shape &how, F kernel, A... argu
 template <class... P>
 cudaError_t launch_as(const cudaLaunchConfig_t &how, void (*kernel)(P...), std::decay_t<P>... arguments)
 {
-    submit_kernel({how.gridDim, how.blockDim, how.dynamicSmemBytes, how.stream}, [=] { kernel(arguments...); });
+    submit_kernel({how.gridDim, how.blockDim, how.dynamicSmemBytes, how.stream, how.numAttrs > 0},
+                  [=] { kernel(arguments...); });
     return cudaPeekAtLastError();
 }
 

@@ -2,14 +2,16 @@
 #ifndef PC_EMULATOR_PTX_H
 #define PC_EMULATOR_PTX_H
 
+#include "ahead.h"
 #include "block.h"
 
 namespace emulator::ptx
 {
 
-/* Launches never overlap here. */
+/* Launches never overlap here, but what is read before the wait is looked at. */
 inline void griddepcontrol_wait()
 {
+    come_to_wait();
 }
 inline void griddepcontrol_launch_dependents()
 {

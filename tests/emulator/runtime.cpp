@@ -15,10 +15,10 @@ struct CUevent_st {
 namespace
 {
 
-cudaError_t submit(cudaStream_t queue, std::function<void()> work)
+cudaError_t submit(cudaStream_t queue, std::function<void()> work, bool early = false)
 {
     if (queue && queue->capture.graph)
-        emulator::capture_work(queue->capture, std::move(work));
+        emulator::capture_work(queue->capture, std::move(work), early);
     else
         work();
     return cudaSuccess;
@@ -42,7 +42,8 @@ void emulator::submit_kernel(const shape &how, std::function<void()> body)
         emulator::told(cudaErrorInvalidConfiguration);
         return;
     }
-    submit(how.queue, [how, body] { run_grid(how.grid, how.block, how.shared, body); });
+    submit(
+        how.queue, [how, body] { run_grid(how.grid, how.block, how.shared, body); }, how.early);
 }
 
 extern "C" {

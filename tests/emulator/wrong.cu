@@ -31,6 +31,24 @@ template <bool BARRIER> __global__ void turn(const float *in, float *out)
     out[threadIdx.x] = shared[N - 1 - threadIdx.x];
 }
 
+/* What stands in front of a kernel that may start early: writes what that one reads, or where it writes. */
+template <bool IN> __global__ void fill(const float *in, float *out)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    (IN ? const_cast<float *>(in) : out)[threadIdx.x] = IN ? threadIdx.x : 0;
+}
+
+template <bool AHEAD> __global__ void turn_ahead(const float *in, float *out)
+{
+    float value = 0;
+    if (AHEAD)
+        value = __ldcg(in + N - 1 - threadIdx.x);
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (!AHEAD)
+        value = __ldcg(in + N - 1 - threadIdx.x);
+    out[threadIdx.x] = value;
+}
+
 template <bool WAIT> __global__ void turn_by_copies(const float *in, float *out)
 {
     extern __shared__ __align__(16) float shared[];
@@ -121,7 +139,8 @@ struct row {
     const char *name;
     void (*kernel)(const float *, float *);
     size_t shared;
-    bool freed; /* `in`, before the kernel reads it */
+    bool freed;                            /* `in`, before the kernel reads it */
+    void (*front)(const float *, float *); /* in front of it in a recording, in which it may start early; or NULL */
 };
 const row rows[] = {
     {"right", turn<true>, N * sizeof(float)},
@@ -143,7 +162,42 @@ const row rows[] = {
     {"just_behind_memory", write_memory<2>, 0},
     {"before_memory", write_memory<-1>, 0},
     {"freed_memory", write_memory<0>, 0, true},
+    {"right_ahead", turn_ahead<true>, 0, false, fill<false>},
+    {"right_behind", turn_ahead<false>, 0, false, fill<true>},
+    {"ahead_of_a_write", turn_ahead<true>, 0, false, fill<true>},
+    {"ahead_of_old_memory", turn_by_copies<true>, N * sizeof(float), false, fill<false>},
 };
+
+template <class... P> void start_early(void (*kernel)(P...), size_t shared, cudaStream_t queue, P... parameters)
+{
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    cudaLaunchConfig_t how = {};
+    how.gridDim = dim3(1);
+    how.blockDim = dim3(N);
+    how.dynamicSmemBytes = shared;
+    how.stream = queue;
+    how.attrs = &overlap;
+    how.numAttrs = 1;
+    (void)pc__cuda_start(&how, reinterpret_cast<const void *>(kernel), list);
+}
+
+void run_recorded(const row &r, const float *in, float *out)
+{
+    cudaStream_t queue;
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    cudaStreamCreateWithFlags(&queue, 0);
+    cudaStreamBeginCapture(queue, cudaStreamCaptureModeRelaxed);
+    start_early(r.front, 0, queue, in, out);
+    start_early(r.kernel, r.shared, queue, in, out);
+    cudaStreamEndCapture(queue, &graph);
+    cudaGraphInstantiate(&ready, graph, 0);
+    cudaGraphLaunch(ready, queue);
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(queue);
+}
 
 int run(const row &r)
 {
@@ -154,11 +208,15 @@ int run(const row &r)
     if (cudaMalloc(&in, 2 * sizeof numbers) != cudaSuccess ||
         cudaMalloc(&out, sizeof numbers + sizeof *numbers) != cudaSuccess)
         return 1;
-    cudaMemcpyAsync(in, numbers, sizeof numbers, cudaMemcpyHostToDevice, nullptr);
+    if (r.front != fill<true>) /* which writes the same */
+        cudaMemcpyAsync(in, numbers, sizeof numbers, cudaMemcpyHostToDevice, nullptr);
     if (r.freed)
         cudaFree(in);
     void (*kernel)(const float *, float *) = r.kernel;
-    kernel<<<1, N, r.shared, nullptr>>>(static_cast<const float *>(in), static_cast<float *>(out));
+    if (r.front)
+        run_recorded(r, static_cast<const float *>(in), static_cast<float *>(out));
+    else
+        kernel<<<1, N, r.shared, nullptr>>>(static_cast<const float *>(in), static_cast<float *>(out));
     cudaMemcpyAsync(turned, out, sizeof turned, cudaMemcpyDeviceToHost, nullptr);
     bool right = cudaGetLastError() == cudaSuccess;
     for (int i = 0; i < N; i++)
