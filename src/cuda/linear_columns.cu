@@ -110,10 +110,10 @@ struct operand {
 };
 
 /* sum[16 H][8 N] += a b over `deep` of k, a multiple of 8, by a warp; the warp's tile begins at a.data and b.data.
- * EXACT: of floats; else both have 11 bits at most, but for a's gradients. As tensor.cuh says, a thread has of 16 x 8
- * sums rows g and g + 8, columns 2 t and behind. */
+ * EXACT: of floats; else both have 11 bits at most, but for a's gradients unless these are `plain`. As tensor.cuh says,
+ * a thread has of 16 x 8 sums rows g and g + 8, columns 2 t and behind. */
 template <int H, int N, bool EXACT>
-__device__ __forceinline__ void multiply(float (&sum)[H][N][4], operand a, operand b, int deep)
+__device__ __forceinline__ void multiply(float (&sum)[H][N][4], operand a, operand b, int deep, bool plain)
 {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #if TENSOR_UNITS
@@ -134,15 +134,19 @@ __device__ __forceinline__ void multiply(float (&sum)[H][N][4], operand a, opera
             for (int i = 0; i < 2; i++)
                 right[n].take(i, b.data[n * 8 * b.outers + i * 4 * b.ks]);
 #pragma unroll
-        for (int pass = 0; pass < 3; pass += EXACT ? 1 : 2)
+        for (int pass = 0; pass < 3; pass += EXACT ? 1 : 2) {
+            if (!EXACT && pass == 0 && plain)
+                continue;
 #pragma unroll
             for (int h = 0; h < H; h++)
 #pragma unroll
                 for (int n = 0; n < N; n++)
                     add_tensor(sum[h][n], pass == 0 ? left[h].low : left[h].high,
                                pass == 1 ? right[n].low : right[n].high);
+        }
     }
 #else
+    (void)plain;
     for (int k = 0; k < deep; k++)
         for (int h = 0; h < H; h++)
             for (int n = 0; n < N; n++)
@@ -289,6 +293,12 @@ template <class T> struct columns {
         put(some, 0);
     }
 
+    /* Gradients have their dtype's bits behind these. */
+    __device__ __forceinline__ bool plain() const
+    {
+        return l.activation == ACTIVATION_NONE || l.activation == ACTIVATION_RELU;
+    }
+
     __device__ __forceinline__ void make_dweight(int first, int outputs) const
     {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, output = warp / 2 * 32,
@@ -296,7 +306,7 @@ template <class T> struct columns {
         if (output >= outputs)
             return;
         float sum[2][NW][4] = {};
-        multiply<2, NW, EXACT>(sum, {g + output, 1, G_ROW}, {x + c0, 1, X_ROW}, (l.m + 7) / 8 * 8);
+        multiply<2, NW, EXACT>(sum, {g + output, 1, G_ROW}, {x + c0, 1, X_ROW}, (l.m + 7) / 8 * 8, plain());
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
@@ -338,7 +348,7 @@ template <class T> struct columns {
         const int warp = threadIdx.x / 32, c0 = warp / 2 * 8, from = warp % 2 * (OUTPUTS / 2);
         const int deep = min(OUTPUTS / 2, (outputs - from + 7) / 8 * 8);
         float sum[2][1][4] = {};
-        multiply<2, 1, EXACT>(sum, {g + from, G_ROW, 1}, {weight + from * X_ROW + c0, 1, X_ROW}, deep);
+        multiply<2, 1, EXACT>(sum, {g + from, G_ROW, 1}, {weight + from * X_ROW + c0, 1, X_ROW}, deep, plain());
 #pragma unroll
         for (int e = 0; e < 8; e++)
             (&dx[0][0][0])[e] += (&sum[0][0][0])[e];
