@@ -23,13 +23,13 @@ bool pc__cuda_head_layer(const pc_stream *stream, const pc__cuda_linear *l)
     return true;
 }
 
-/* Of the held logits in float32, with a gradient. */
+/* Of the held logits, with a gradient; the labels, in float32, are not the logits too, which are yet to be made. */
 bool pc__cuda_head_loss(const pc_stream *stream, const pc_call *call)
 {
     pc__cuda_head *head = held_by(stream, PC__HEAD_LAYER);
     const pc_tensor *y = call->in[1], *rounded = call->out[2];
     if (!head || pc__data(call->in[0]) != head->layer.y || pc_tensor_count(y) != head->layer.m || y->dtype != PC_F32 ||
-        !pc_tensor_count(call->out[1]))
+        pc__data(y) == head->layer.y || !pc_tensor_count(call->out[1]))
         return false;
     head->stage = PC__HEAD_LOSS;
     head->labels = pc__data(y);

@@ -169,7 +169,7 @@ template <class T, int PIECES> struct head {
         float dx[4];
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            dx[j] = fmaf(r.gradient[place_of(row)], weight.at[j], 0.0f);
+            dx[j] = fmaf(r.gradient[place_of(row)], weight.at[j], 0.0f) + 0.0f; /* as zero has no sign there */
         write<true>(static_cast<T *>(l.dx) + row * l.k + column, dx, l.k - column);
     }
 

@@ -383,14 +383,14 @@ template <class T> struct columns {
             }
     }
 
-    /* Of the outputs that are here, a thread each. */
+    /* Of the outputs that are here, a thread each; behind an infinite weight rows past the last are no zeros. */
     __device__ __forceinline__ void sum_rows(int first, int outputs) const
     {
         if (threadIdx.x >= outputs)
             return;
         float sum = 0;
 #pragma unroll 8
-        for (int r = 0; r < ROWS; r++)
+        for (int r = 0; r < l.m; r++)
             sum += g[r * G_ROW + threadIdx.x];
         l.db[first + threadIdx.x] = sum;
     }

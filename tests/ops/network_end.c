@@ -4,11 +4,26 @@
 
 #include "ops/score.h"
 
+#include <math.h>
 #include <paracord/amp.h>
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
 
-enum kind { WHOLE, NO_SCORE, NO_LOSS, NO_BACKWARD, BETWEEN_LAYER, BETWEEN_LOSS, SCALED, OTHER_LABELS, BRANCHED, KINDS };
+enum kind {
+    WHOLE,
+    NO_SCORE,
+    NO_LOSS,
+    NO_BACKWARD,
+    BETWEEN_LAYER,
+    BETWEEN_LOSS,
+    SCALED,
+    OTHER_LABELS,
+    OWN_LABELS, /* the logits themselves */
+    BRANCHED,
+    KINDS
+};
+
+enum place { NOWHERE, IN_X, IN_WEIGHT, IN_BIAS, IN_LABELS };
 
 typedef struct end {
     int64_t m, k;
@@ -17,6 +32,8 @@ typedef struct end {
     enum kind kind;
     int64_t front; /* inputs of a layer in front of it, or none */
     pc_activation_kind activation;
+    enum place odd_in; /* of a number that is odd */
+    float odd;
 } end;
 
 enum { FRONT = 1060 }; /* of which many GPUs make gradients by columns */
@@ -28,6 +45,23 @@ typedef struct tensors {
     pc_tensor *x, *weight, *bias, *y, *others, *sums, *front, *front_weight, *front_bias, *out[RESULTS];
     int count;
 } tensors;
+
+static void make_odd(const end *e, const tensors *t)
+{
+    pc_tensor *const places[] = {NULL, e->front ? t->front : t->x, t->weight, t->bias, t->y};
+    if (!e->odd_in)
+        return;
+    assert_ok(pc_fill(t->y, 0));
+    assert_ok(pc_fill(pc_slice(pc_flatten_from(places[e->odd_in], 0), 0, 0, 1, 1), (double)e->odd));
+}
+
+static void want_gradients(const end *e, const tensors *t)
+{
+    pc_tensor *const of[] = {
+        t->weight, t->bias, t->front_weight, t->front_bias, e->dx ? t->x : NULL, e->dx ? t->front : NULL};
+    for (int i = 0; i < 6; i++)
+        assert_ok(of[i] ? pc_require_grad(of[i], true) : PC_OK);
+}
 
 static tensors make(const end *e)
 {
@@ -44,13 +78,9 @@ static tensors make(const end *e)
         t.front = pc_randn(PC_SHAPE(e->m, e->front), PC_F32, device);
         t.front_weight = pc_mul_scalar(pc_randn(PC_SHAPE(e->k, e->front), PC_F32, device), 0.05);
         t.front_bias = pc_randn(PC_SHAPE(e->k), PC_F32, device);
-        assert_ok(pc_require_grad(t.front_weight, true));
-        assert_ok(pc_require_grad(t.front_bias, true));
-        assert_ok(e->dx ? pc_require_grad(t.front, true) : PC_OK);
     }
-    assert_ok(pc_require_grad(t.weight, true));
-    assert_ok(e->dx ? pc_require_grad(t.x, true) : PC_OK);
-    assert_ok(t.bias ? pc_require_grad(t.bias, true) : PC_OK);
+    make_odd(e, &t);
+    want_gradients(e, &t);
     return t;
 }
 
@@ -73,10 +103,10 @@ static void run(const end *e, tensors *t)
             give(t, pc_add(logits, logits));
         if (e->kind == NO_LOSS)
             return;
-        loss = pc_bce_with_logits(logits, t->y);
+        loss = pc_bce_with_logits(logits, e->kind == OWN_LABELS ? pc_detach(logits) : t->y);
     }
     give(t, loss);
-    if (e->kind != NO_SCORE)
+    if (e->kind != NO_SCORE && e->kind != OWN_LABELS)
         assert_ok(pc__score_step(t->sums, logits, e->kind == OTHER_LABELS ? t->others : t->y, loss));
     if (e->kind == BETWEEN_LOSS)
         give(t, pc_mul(loss, loss));
@@ -94,14 +124,23 @@ static void run(const end *e, tensors *t)
         give(t, pc_grad(e->front ? t->front : t->x));
 }
 
+/* Of numbers that are none any bits will do. */
+static bool equal_floats(const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i])))
+            return false;
+    return true;
+}
+
 static bool equal_bits(const pc_tensor *a, const pc_tensor *b)
 {
-    static double x[128 * 1024], y[128 * 1024];
+    static float x[256 * 1024], y[256 * 1024];
     const size_t n = (size_t)pc_tensor_count(a) * pc_dtype_size(pc_tensor_dtype(a));
     assert_true(n <= sizeof x);
     assert_ok(pc_read(a, x, n));
     assert_ok(pc_read(b, y, n));
-    return memcmp(x, y, n) == 0;
+    return pc_tensor_dtype(a) == PC_F32 ? equal_floats(x, y, n / sizeof *x) : memcmp(x, y, n) == 0;
 }
 
 static void compare(const end *e)
@@ -133,7 +172,7 @@ static void all_sizes(pc_dtype dtype)
     const int64_t rows[] = {1, 5, 32, 33, 64, 65}, inputs[] = {4, 96, 128, 130, 200, 512, 516};
     for (int m = 0; m < 6; m++)
         for (int k = 0; k < 7; k++)
-            compare(&(end){rows[m], inputs[k], dtype, m != 1, k != 1, WHOLE, 0, PC_NONE});
+            compare(&(end){.m = rows[m], .k = inputs[k], .dtype = dtype, .bias = m != 1, .dx = k != 1});
 }
 
 static void a_recording_has_the_bits_of_single_calls(void **state)
@@ -158,7 +197,14 @@ static void whatever_comes_between(void **state)
     for (int d = 0; d < 3; d++)
         for (int kind = 0; kind < KINDS; kind++)
             for (int front = 0; front < (d == 0 ? 2 : 1); front++)
-                compare(&(end){32, 128, dtypes[d], true, true, (enum kind)kind, front ? FRONT : 0, PC_RELU});
+                compare(&(end){.m = 32,
+                               .k = 128,
+                               .dtype = dtypes[d],
+                               .bias = true,
+                               .dx = true,
+                               .kind = (enum kind)kind,
+                               .front = front ? FRONT : 0,
+                               .activation = PC_RELU});
     assert_no_leak();
 }
 
@@ -171,8 +217,33 @@ static void together_with_the_layer_in_front(void **state)
     for (int d = 0; d < 3; d++)
         for (int m = 0; m < (d == 0 ? 3 : 1); m++)
             for (int k = 0; k < (d == 0 ? 4 : 2); k++)
-                compare(&(end){rows[m], widths[k], dtypes[d], k != 1, m < 2, WHOLE, FRONT,
-                               (pc_activation_kind)((m + k) % 4)});
+                compare(&(end){.m = rows[m],
+                               .k = widths[k],
+                               .dtype = dtypes[d],
+                               .bias = k != 1,
+                               .dx = m < 2,
+                               .front = FRONT,
+                               .activation = (pc_activation_kind)((m + k) % 4)});
+    assert_no_leak();
+}
+
+/* One number that is none, infinite or next to nothing, where all labels are 0. */
+static void of_any_numbers(void **state)
+{
+    (void)state;
+    const float odd[] = {NAN, INFINITY, -INFINITY, 0x1p-140f, -0x1p-140f, -0.0f, 0x1p120f};
+    for (int i = 0; i < 7; i++)
+        for (enum place place = IN_X; place <= IN_LABELS; place++)
+            for (int front = 0; front < 2; front++)
+                compare(&(end){.m = 7,
+                               .k = 128,
+                               .dtype = PC_F32,
+                               .bias = true,
+                               .dx = true,
+                               .front = front ? FRONT : 0,
+                               .activation = PC_SIGMOID,
+                               .odd_in = place,
+                               .odd = odd[i]});
     assert_no_leak();
 }
 
@@ -182,7 +253,7 @@ static void of_strided_rows_and_twice(void **state)
     (void)state;
     PC_SCOPE {
         const pc_device device = test_device();
-        const end e = {8, 16, PC_F32, true, true, WHOLE, 0, PC_NONE};
+        const end e = {.m = 8, .k = 16, .dtype = PC_F32, .bias = true, .dx = true};
         tensors t[2] = {make(&e), make(&e)};
         pc_tensor *wide = pc_randn(PC_SHAPE(8, 40), PC_F32, device), *kept[2];
         pc_stream *stream = pc_stream_current(device);
@@ -212,6 +283,7 @@ int main(void)
         cmocka_unit_test(of_16_bits_too),
         cmocka_unit_test(whatever_comes_between),
         cmocka_unit_test(together_with_the_layer_in_front),
+        cmocka_unit_test(of_any_numbers),
         cmocka_unit_test(of_strided_rows_and_twice),
     };
     return cmocka_run_group_tests_name("ops.network_end", tests, NULL, NULL);
