@@ -38,6 +38,13 @@ static inline void only_on_the_cpu(void)
         skip();
 }
 
+/* tests/emulator: its memory is the host's, and what is launched is done at once. */
+static inline bool emulated(void)
+{
+    const char *folder = getenv("PARACORD_PLUGIN_PATH");
+    return test_device().type == PC_CUDA && folder && strstr(folder, "emulator");
+}
+
 /* The module, moved there. */
 static inline pc_module *on_device(pc_module *module)
 {

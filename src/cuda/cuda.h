@@ -21,7 +21,7 @@ typedef struct pc__cuda_stream {
 
 #define PC__CUDA_COUNTERS 4096
 
-/* Launch what a recording holds back. What goes wrong stays CUDA's last error, too. */
+/* Launch what a recording holds back. What goes wrong, now or before, stays CUDA's last error, too. */
 cudaError_t pc__cuda_let_go(const pc_stream *stream);
 
 /* Where kernels of this call go, behind what is held back; the device is already the current one of the thread. Ask

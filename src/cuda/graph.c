@@ -74,10 +74,10 @@ pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
     return pc__cuda_branch_open(g, other);
 }
 
-/* What is held back is the last of it. */
-static cudaError_t leave(pc_stream *stream)
+/* What is held back is the last of it; a lost device takes no more. */
+static cudaError_t leave(pc_stream *stream, bool lost)
 {
-    const cudaError_t status = pc__cuda_let_go(stream);
+    const cudaError_t status = lost ? cudaSuccess : pc__cuda_let_go(stream);
     pc__cuda_branch_leave(stream);
     return status;
 }
@@ -85,11 +85,13 @@ static cudaError_t leave(pc_stream *stream)
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream)
 {
     pc__cuda_graph *g = graph->implementation;
-    cudaError_t held = pc__cuda_enter(g->index) == PC_OK ? leave(stream) : cudaErrorUnknown;
+    const pc_status entered = pc__cuda_enter(g->index);
+    cudaError_t held = leave(stream, entered != PC_OK);
     for (int i = 0; i < graph->other_count; i++) {
-        const cudaError_t other = leave(graph->others[i]);
+        const cudaError_t other = leave(graph->others[i], entered != PC_OK);
         held = held == cudaSuccess ? other : held;
     }
+    PC__TRY(entered);
     PC__TRY(pc__cuda_check(held, "pc_graph_end"));
     PC__TRY(pc__cuda_check(cudaStreamEndCapture(g->branch[0]->capture, &g->graph), "pc_graph_end"));
     pc__cuda_branches_end(g);

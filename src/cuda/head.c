@@ -91,10 +91,13 @@ bool pc__cuda_head_behind(const pc_stream *stream, pc__cuda_linear *l)
 cudaError_t pc__cuda_let_go(const pc_stream *stream)
 {
     pc__cuda_stream *face = &pc__cuda_state_of(stream)->face;
-    pc__cuda_head *head = face->branch ? &face->branch->head : NULL;
+    pc__cuda_branch *branch = face->branch;
     face->holds = false;
-    if (!head || !head->stage)
+    if (!branch)
         return cudaSuccess;
+    pc__cuda_head *head = &branch->head;
+    if (!head->stage)
+        return branch->refused;
     const pc__cuda_linear *l = &head->layer;
     if (head->stage == PC__HEAD_BACKWARD)
         (void)pc__cuda_head_launch(head);
@@ -108,5 +111,7 @@ cudaError_t pc__cuda_let_go(const pc_stream *stream)
     if (head->stage == PC__HEAD_SCORE)
         pc__cuda_score_add(&head->score, l->queue, l->early);
     head->stage = PC__HEAD_NONE;
-    return cudaPeekAtLastError();
+    const cudaError_t status = cudaPeekAtLastError();
+    branch->refused = branch->refused == cudaSuccess ? status : branch->refused;
+    return branch->refused;
 }

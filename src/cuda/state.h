@@ -194,6 +194,7 @@ typedef struct pc__cuda_branch {
     unsigned *counters;
     pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of the graph's scratches: its largest of each level */
     pc__cuda_head head;
+    cudaError_t refused; /* what went wrong when it was let go: work of calls that have succeeded is missing */
 } pc__cuda_branch;
 
 typedef struct pc__cuda_graph {

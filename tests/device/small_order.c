@@ -189,12 +189,6 @@ static void threads(void **state)
 
 /* --- on the emulated GPU, whose memory the host can look at and which does at once what is launched --- */
 
-static bool emulated(void)
-{
-    const char *folder = getenv("PARACORD_PLUGIN_PATH");
-    return test_device().type == PC_CUDA && folder && strstr(folder, "emulator");
-}
-
 static float now_in(pc_tensor *t)
 {
     return *(volatile float *)pc__data(t);

@@ -276,6 +276,35 @@ static void of_strided_rows_and_twice(void **state)
     assert_no_leak();
 }
 
+static void note(void *context)
+{
+    ++*(int *)context;
+}
+
+/* A launch that is refused when nobody looks at launches any more. */
+static void refused_launches_are_told(void **state)
+{
+    (void)state;
+    if (!emulated())
+        skip();
+    int notes = 0;
+    PC_SCOPE {
+        const end e = {.m = 8, .k = 16, .dtype = PC_F32};
+        tensors t = make(&e);
+        pc_stream *stream = pc_stream_current(test_device());
+        assert_ok(pc_device_synchronize(test_device()));
+        assert_ok(pc_graph_begin(stream));
+        give(&t, pc_fn_linear(t.x, t.weight, NULL, PC_NONE));
+        setenv("PARACORD_EMULATOR_REFUSES", "1", 1);
+        assert_ok(pc_stream_call(stream, note, &notes));
+        unsetenv("PARACORD_EMULATOR_REFUSES");
+        assert_fails(pc_graph_end(stream), PC_ERR_BACKEND, "pc_graph_end");
+        assert_true(pc_item(pc_sum(t.others)) == 8);
+    }
+    assert_int_equal(notes, 0);
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +314,7 @@ int main(void)
         cmocka_unit_test(together_with_the_layer_in_front),
         cmocka_unit_test(of_any_numbers),
         cmocka_unit_test(of_strided_rows_and_twice),
+        cmocka_unit_test(refused_launches_are_told),
     };
     return cmocka_run_group_tests_name("ops.network_end", tests, NULL, NULL);
 }
