@@ -29,12 +29,24 @@ static int place_of(const pc_optimizer *o, const pc_tensor *t)
     return i < o->count ? i : -1;
 }
 
-/* Only CUDA's steps write copies; and what the program writes through a pointer no version counts. */
+/* What the program writes through a pointer no version counts. */
+static bool is_exposed(const pc_tensor *t)
+{
+    return atomic_load_explicit(&t->storage->exposed, memory_order_relaxed);
+}
+
+/* Only CUDA's steps write copies. */
 static bool can_be_copied(const pc_optimizer *o, const pc_tensor *t)
 {
     const pc_device device = t->storage->device;
     return device.type == PC_CUDA && pc_device_equal(device, o->parameters[0]->storage->device) && t->dtype == PC_F32 &&
-           pc__is_contiguous(t) && !atomic_load(&t->storage->exposed);
+           pc__is_contiguous(t) && !is_exposed(t);
+}
+
+/* Of a parameter that has a copy. */
+static bool holds(const pc_optimizer *o, int i)
+{
+    return o->copies.version[i] == version_of(o->parameters[i]) && !is_exposed(o->parameters[i]);
 }
 
 static pc_status make_room(pc_optimizer *o)
@@ -79,7 +91,7 @@ pc_status pc__copy_of(pc_tensor *t, pc_dtype dtype, pc_tensor **copy)
     if (!watched.recorded)
         return make(o, i, dtype);
     pc__copies *c = &o->copies;
-    if (c->made && c->of[i] && c->dtype == dtype && c->version[i] == version_of(t)) {
+    if (c->made && c->of[i] && c->dtype == dtype && holds(o, i)) {
         *copy = c->of[i];
         c->used = true;
     }
@@ -129,14 +141,14 @@ pc_status pc__copies_refresh(pc_optimizer *o)
     pc__copies *c = &o->copies;
     int n = 0, k = 0;
     for (int i = 0; i < o->count; i++)
-        n += c->of[i] && c->version[i] != version_of(o->parameters[i]);
+        n += c->of[i] && !holds(o, i);
     if (!n)
         return PC_OK;
     pc_tensor **into = pc__alloc(2 * (size_t)n * sizeof *into);
     if (!into)
         return PC_ERR_MEMORY;
     for (int i = 0; i < o->count; i++)
-        if (c->of[i] && c->version[i] != version_of(o->parameters[i])) {
+        if (c->of[i] && !holds(o, i)) {
             into[k] = c->of[i];
             into[n + k++] = o->parameters[i];
         }

@@ -1,5 +1,6 @@
 /* copies.h: an optimiser's parameters in 16 bits, which its recorded steps write beside them, so that forward passes
- * under autocast need not cast them. A copy holds as long as nobody else has written the parameter. */
+ * under autocast need not cast them. A copy holds as long as nobody else has written the parameter, or could have: a
+ * pointer to it is out. */
 #ifndef PC__COPIES_H
 #define PC__COPIES_H
 

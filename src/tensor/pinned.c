@@ -82,5 +82,9 @@ pc_status pc_unmap(pc_tensor *t)
 
 void *pc_device_pointer(pc_tensor *t)
 {
-    return t ? pc__data(t) : pc__null(PC_ERR_ARGUMENT, "pc_device_pointer: the tensor is NULL");
+    if (!t)
+        return pc__null(PC_ERR_ARGUMENT, "pc_device_pointer: the tensor is NULL");
+    if (t->storage->device.type != PC_CPU)
+        atomic_store_explicit(&t->storage->exposed, true, memory_order_relaxed);
+    return pc__data(t);
 }

@@ -17,6 +17,7 @@ typedef enum happening {
     ANOTHER_RATE,
     WEIGHTS_FILLED,   /* by the program */
     WEIGHTS_LOADED,   /* copied from a tensor of the host */
+    POINTER_OUT,      /* to a weight, through which the program may write */
     GRAPH_LAUNCHED,   /* of the program's own, which writes a weight */
     PLAIN_STEPS,      /* call by call, between launches */
     OTHER_STEPS,      /* of a recording without mixed precision */
@@ -40,6 +41,7 @@ typedef struct training {
     int count, turn;
     pc_tensor *x[TURNS], *labels;
     pc_graph *graph; /* NULL: none */
+    float *pointer;  /* the same */
 } training;
 
 static pc_status clip(const training *t)
@@ -126,6 +128,12 @@ static void happen(training *t, pc_step *other, int i)
         assert_ok(learn(t));
     if (t->what == OTHER_STEPS)
         assert_ok(other ? pc_step_run(other) : learn_in_full(t));
+    if (t->what == POINTER_OUT && i == 3)
+        t->pointer = pc_device_pointer(weight);
+    if (t->pointer && emulated()) {
+        assert_ok(pc_device_synchronize(test_device()));
+        t->pointer[0] = 0.25f * (float)i;
+    }
     if (i % 2)
         return;
     if (t->graph)
@@ -177,7 +185,7 @@ static int train(training t, bool recorded, pc_tensor *weights[MOST])
 static bool goes_stale(happening what)
 {
     return what == WEIGHTS_FILLED || what == GRAPH_LAUNCHED || what == WEIGHTS_LOADED || what == OTHER_STEPS ||
-           what == CLIPPED_IN_STEP;
+           what == CLIPPED_IN_STEP || what == POINTER_OUT;
 }
 
 static void assert_same_weights(training t)
