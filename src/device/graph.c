@@ -261,12 +261,16 @@ static pc_status note_uses(pc_graph *graph, pc_stream *stream, const pc__work *w
     return PC_OK;
 }
 
-/* As a call in place does for what it writes. */
-static void raise_versions(const pc_graph *graph)
+/* As a call in place does for what it writes. What was made for the recording its first launch makes: nobody has seen
+ * anything else there, and a backward pass through what was recorded finds what that saved. */
+static void raise_versions(pc_graph *graph)
 {
-    for (int i = 0; i < graph->use_room; i++)
-        if (graph->uses[i].storage && graph->uses[i].write)
-            atomic_fetch_add_explicit(&graph->uses[i].storage->version, 1, memory_order_relaxed);
+    for (int i = 0; i < graph->use_room; i++) {
+        const pc__graph_use *use = &graph->uses[i];
+        if (use->storage && use->write && (graph->launched || !use->made))
+            atomic_fetch_add_explicit(&use->storage->version, 1, memory_order_relaxed);
+    }
+    graph->launched = true;
 }
 
 pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
@@ -301,9 +305,11 @@ static void swap_uses(pc_graph *a, pc_graph *b)
     a->uses = b->uses;
     a->use_count = b->use_count;
     a->use_room = b->use_room;
+    a->launched = b->launched;
     b->uses = kept.uses;
     b->use_count = kept.use_count;
     b->use_room = kept.use_room;
+    b->launched = kept.launched;
 }
 
 pc_status pc_graph_update(pc_graph *graph, pc_graph *newer)

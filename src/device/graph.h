@@ -19,6 +19,7 @@ struct pc_graph {
     int other_count, other_room;
     pc__graph_use *uses; /* a hash table by storage */
     int use_count, use_room;
+    bool launched;
     pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
     const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */

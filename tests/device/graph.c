@@ -106,6 +106,30 @@ static void launches_repeat_the_step(void **state)
     assert_int_equal(test_memory().in_use, 0);
 }
 
+/* Its launch gives the values that a backward pass needs; another one changes them. */
+static void a_forward_pass_alone(void **state)
+{
+    (void)state;
+    for (int launches = 1; launches < 3; launches++)
+        PC_SCOPE {
+            pc_tensor *x = parameter(pc_zeros(PC_SHAPE(3), PC_F32, test_device()));
+            pc_stream *stream = pc_stream_current(test_device());
+            assert_ok(pc_graph_begin(stream));
+            pc_tensor *y = pc_sum(pc_exp(x));
+            pc_graph *graph = pc_graph_end(stream);
+            assert_not_null_ok(graph);
+            for (int i = 0; i < launches; i++)
+                assert_ok(pc_graph_launch(graph, NULL));
+            if (launches == 1) {
+                assert_ok(pc_backward(y));
+                assert_close(pc_item(pc_sum(pc_grad(x))), 3, 0);
+            } else {
+                assert_fails(pc_backward(y), PC_ERR_STATE, "changed");
+            }
+            pc_graph_free(graph);
+        }
+}
+
 /* New inputs are written into the tensors that the graph holds. */
 static void inputs_change_between_launches(void **state)
 {
@@ -233,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_steps_copy_no_gradients),
         cmocka_unit_test(launches_repeat_the_step),
+        cmocka_unit_test(a_forward_pass_alone),
         cmocka_unit_test(inputs_change_between_launches),
         cmocka_unit_test(errors_while_recording),
         cmocka_unit_test(errors_in_a_launch),
