@@ -22,9 +22,9 @@ static void measure(pc_device device, const char *arch, int size, int batch)
         exit(1);
     printf(
         "{\"bench\": \"cloud\", \"device\": \"%s\", \"network\": \"%s\", \"size\": %d, \"batch\": %d, \"median_ms\": "
-        "%.5f, \"flops\": %.0f, \"bytes\": %.0f, \"step_bytes\": %.0f, \"layers\": %d}\n",
-        pc_device_name(device, name), arch, size, batch, step * 1e3, work.train_flops * batch, work.train_bytes * batch,
-        work.step_bytes, work.layers);
+        "%.5f, \"flops\": %.0f, \"narrow\": %.0f, \"bytes\": %.0f, \"step_bytes\": %.0f, \"layers\": %d}\n",
+        pc_device_name(device, name), arch, size, batch, step * 1e3, work.train_flops * batch,
+        work.train_narrow * batch, work.train_bytes * batch, work.step_bytes, work.layers);
     fflush(stdout);
 }
 
