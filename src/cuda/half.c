@@ -1,6 +1,7 @@
 /* half.c: calls with 16-bit numbers by kernels that have none: inputs are converted to float32, results rounded once
  * where they are stored. */
 #include "cuda/each.h"
+#include "ops/step.h"
 #include "ops/table.h"
 #include "tensor/floats.h"
 
@@ -61,11 +62,11 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_conv2d_backward] = true,
 };
 
-/* An optimiser's step that writes parameters of float32 in 16 bits too. */
+/* An optimiser's step that writes parameters in 16 bits too: there are none of 16 bits among them. */
 static bool writes_copies(const pc_call *call)
 {
     const int op = call->op->index;
-    return (op == PC__OP_sgd_step || op == PC__OP_adam_step) && !pc__is_half((pc_dtype)call->in[0]->dtype);
+    return (op == PC__OP_sgd_step || op == PC__OP_adam_step) && ((const pc__step_attributes *)call->attributes)->copies;
 }
 
 bool pc__cuda_wants_floats(const pc_call *call)

@@ -1,4 +1,4 @@
-/* step.c: optimiser updates: all parameters in a launch, as many as its arguments hold. */
+/* step.c: optimiser updates: all parameters in a launch, as many of a dtype as its arguments hold. */
 #include "cuda/step.h"
 
 #include "cuda/cuda.h"
@@ -67,25 +67,31 @@ static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *c
         step->copies = narrow->dtype;
 }
 
+static pc_status start(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
+{
+    launch(pc__cuda_queue(stream), step);
+    step->count = 0;
+    memset(step->ready, 0, sizeof step->ready);
+    memset(step->ready_g, 0, sizeof step->ready_g);
+    return pc__cuda_launched(call);
+}
+
+/* The last launch raises the counter. */
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
 {
     const int count = ((const pc__step_attributes *)call->attributes)->count;
     for (int i = 0; i < count; i++) {
         const pc_tensor *const of[] = {call->in[i], slot(call, count, i, 1), slot(call, count, i, 2),
                                        slot(call, count, i, 3)};
-        if (pc__count(of[0]->ndim, of[0]->shape) > 0)
-            add(stream, step, of, copy(call, count, i));
-        const bool last = i == count - 1;
-        if (step->count == PC__STEP_MOST || (last && (step->count > 0 || step->counter))) {
-            step->readers = last && step->counter ? pc__cuda_counters(stream) : NULL;
-            launch(pc__cuda_queue(stream), step);
-            PC__TRY(pc__cuda_launched(call));
-            step->count = 0;
-            memset(step->ready, 0, sizeof step->ready);
-            memset(step->ready_g, 0, sizeof step->ready_g);
-        }
+        if (pc__count(of[0]->ndim, of[0]->shape) == 0)
+            continue;
+        if (step->count == PC__STEP_MOST || (step->count > 0 && of[0]->dtype != step->dtype))
+            PC__TRY(start(stream, call, step, launch));
+        step->dtype = of[0]->dtype;
+        add(stream, step, of, copy(call, count, i));
     }
-    return PC_OK;
+    step->readers = step->counter ? pc__cuda_counters(stream) : NULL;
+    return step->count > 0 || step->counter ? start(stream, call, step, launch) : PC_OK;
 }
 
 pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)

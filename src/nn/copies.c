@@ -43,6 +43,15 @@ static bool can_be_copied(const pc_optimizer *o, const pc_tensor *t)
            pc__is_contiguous(t) && !is_exposed(t);
 }
 
+/* To the step one would be a copy itself. */
+static bool has_halves(const pc_optimizer *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (pc__is_half((pc_dtype)o->parameters[i]->dtype))
+            return true;
+    return false;
+}
+
 /* Of a parameter that has a copy. */
 static bool holds(const pc_optimizer *o, int i)
 {
@@ -66,6 +75,8 @@ static pc_status make(pc_optimizer *o, int i, pc_dtype dtype)
     const pc_tensor *t = o->parameters[i];
     const pc_stream *stream = pc_stream_current(t->storage->device);
     if (!can_be_copied(o, t) || !stream || pc__graph_number(stream) || (c->made && c->dtype != dtype))
+        return PC_OK;
+    if (!c->of && has_halves(o))
         return PC_OK;
     PC__TRY(make_room(o));
     if (c->of[i])

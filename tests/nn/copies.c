@@ -25,6 +25,7 @@ typedef enum happening {
     CLIPPED_AT_FIRST, /* or before */
     TWO_UPDATES,      /* in a step */
     FROZEN,           /* a layer has no gradient */
+    ONE_OF_16_BITS,   /* a parameter that has no float32 */
     INFINITE,         /* gradients at first, so that the scaler leaves steps out */
     HAPPENINGS
 } happening;
@@ -59,6 +60,8 @@ static pc_status update(const training *t, pc_dtype dtype)
         pc_tensor *loss = NULL;
         PC_AUTOCAST(dtype)
             loss = pc_cross_entropy(pc_forward(t->net, t->x[t->turn]), t->labels);
+        if (t->what == ONE_OF_16_BITS)
+            loss = pc_add(loss, pc_cast(pc_sum(pc_module_parameter(t->net, "narrow")), PC_F32));
         status = pc_backward(t->scaler ? pc_scaler_scale(t->scaler, loss) : loss);
         if (status == PC_OK)
             status = t->scaler ? pc_scaler_step(t->scaler, t->optimizer) : pc_optimizer_step(t->optimizer);
@@ -104,6 +107,11 @@ static void begin(training *t)
 {
     pc_seed(3);
     t->net = network(t->deep);
+    if (t->what == ONE_OF_16_BITS)
+        PC_SCOPE {
+            pc_tensor *narrow = pc_full(PC_SHAPE(100), 1, PC_F16, test_device());
+            assert_ok(pc_module_add_parameter(t->net, "narrow", narrow));
+        }
     t->count = pc_module_parameter_list(t->net, t->list, MOST);
     assert_in_range(t->count, 1, MOST);
     if (t->what == FROZEN)

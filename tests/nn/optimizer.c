@@ -151,6 +151,49 @@ static void steps_of_many_elements(void **state)
     assert_nothing_left();
 }
 
+enum { SEVERAL = 5 };
+
+/* What two steps make of a parameter of each dtype: of one module, or of a module each. */
+static void step_several(bool together, bool adam, double *got[SEVERAL])
+{
+    const pc_dtype dtypes[SEVERAL] = {PC_F32, PC_F16, PC_F64, PC_BF16, PC_F32};
+    const double start[N] = {1, 2, 3, 4, 5}, gradient[N] = {1, -1, 2, 0.5, 1};
+    for (int first = 0; first < SEVERAL; first += together ? SEVERAL : 1) {
+        const int count = together ? SEVERAL : 1;
+        pc_module *parts[SEVERAL];
+        for (int i = 0; i < count; i++)
+            parts[i] = weight(start, dtypes[first + i]);
+        pc_module *all = pc_sequential_new(parts, count);
+        pc_optimizer *o = adam ? pc_adam(all, .lr = 0.5) : pc_sgd(all, .lr = 0.5, .momentum = 0.5);
+        for (int step = 0; step < 2; step++) {
+            for (int i = 0; i < count; i++)
+                give(pc_module_parameter(parts[i], "w"), gradient);
+            assert_ok(pc_optimizer_step(o));
+        }
+        for (int i = 0; i < count; i++)
+            got[first + i] = values_of(pc_module_parameter(parts[i], "w"));
+        pc_optimizer_free(o);
+        pc_module_free(all);
+    }
+}
+
+static void parameters_of_several_dtypes(void **state)
+{
+    (void)state;
+    for (int adam = 0; adam < 2; adam++) {
+        double *alone[SEVERAL], *together[SEVERAL];
+        step_several(false, adam, alone);
+        step_several(true, adam, together);
+        for (int i = 0; i < SEVERAL; i++) {
+            for (int k = 0; k < N; k++)
+                assert_close(together[i][k], alone[i][k], 0);
+            free(alone[i]);
+            free(together[i]);
+        }
+    }
+    assert_nothing_left();
+}
+
 /* A tensor that two names lead to is updated once, as in PyTorch. */
 static void shared_parameters_once(void **state)
 {
@@ -215,9 +258,10 @@ static void wrong_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_as_pytorch),           cmocka_unit_test(gradients_add_up),
-        cmocka_unit_test(steps_of_many_elements),     cmocka_unit_test(shared_parameters_once),
-        cmocka_unit_test(changed_values_are_noticed), cmocka_unit_test(wrong_settings),
+        cmocka_unit_test(steps_as_pytorch),       cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(steps_of_many_elements), cmocka_unit_test(parameters_of_several_dtypes),
+        cmocka_unit_test(shared_parameters_once), cmocka_unit_test(changed_values_are_noticed),
+        cmocka_unit_test(wrong_settings),
     };
     return cmocka_run_group_tests_name("nn.optimizer", tests, NULL, NULL);
 }
