@@ -37,8 +37,7 @@ pc__copies_use pc__copies_end(pc_optimizer *o);
 /* The recorded step has been told to write them. */
 void pc__copies_written(pc_optimizer *o);
 
-/* Before a launch of such a recording: cast what does not hold; behind it; and where nobody
- * knows what it did. */
+/* Before a launch of such a recording: cast what does not hold. Behind it. And where nobody knows what it did. */
 pc_status pc__copies_refresh(pc_optimizer *o);
 void pc__copies_launched(pc_optimizer *o, const pc__copies_use *use);
 void pc__copies_lost(pc_optimizer *o);
