@@ -1,6 +1,5 @@
 /* When small calls are launched that are held back, and who is told of a launch that fails. PARACORD_TEST_DEVICE picks
- * the device: the emulated GPU or nothing, for the host can look at its memory, and it does at once what is launched.
- */
+ * the device: the emulated GPU or nothing, since its memory is the host's and it does at once what is launched. */
 #include "small.h"
 #include "tensor/tensor.h"
 
