@@ -17,9 +17,8 @@ typedef struct pc__cuda_conv {
     int dtype, activation; /* as pc_activation_kind */
     int planes, early, multiprocessors;
     int tf32; /* floats may be multiplied so */
-    /* Before the kernel in front is done (early.cuh); dy with y and argmax; packed: weights as the kernel wants them.
-     */
-    bool ready_x, ready_weight, ready_dy, ready_packed;
+    /* Before the kernel in front is done (early.cuh); turned: dy, with y and argmax, and the packed weights. */
+    bool ready_x, ready_weight, ready_turned;
     int64_t n;
     int h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow, pool, yh, yw;
 } pc__cuda_conv;

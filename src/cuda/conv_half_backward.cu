@@ -179,8 +179,7 @@ void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, con
     }
     if (dweight || dbias)
         pc__cuda_conv_weights(queue, &inner, x, y, argmax, dy, dweight, dbias, rest);
-    inner.ready_dy = dweight || dbias; /* what was turned and packed is two kernels ahead */
-    inner.ready_packed = packed && inner.ready_dy;
+    inner.ready_turned = packed && (dweight || dbias); /* two kernels ahead, then */
     if (dx)
         pc__cuda_conv_half_input(queue, &inner, weight, packed, y, argmax, dy, dx, rest);
 }

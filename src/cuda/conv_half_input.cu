@@ -154,9 +154,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, vo
         pack(queue, s, weights);
     const long long window = (long long)s->yh * s->yw * s->o, picture = (long long)s->h * s->w * s->c;
     if (pc__cuda_conv_patch_input_fits(s)) {
-        pc__cuda_conv behind = *s;
-        behind.ready_dy = s->ready_dy || !packed; /* two kernels ahead */
-        pc__cuda_conv_patch_input(queue, &behind, f.at, y, argmax, dy, dx);
+        pc__cuda_conv_patch_input(queue, s, f.at, y, argmax, dy, dx);
         return;
     }
     T *between = (T *)((char *)scratch + filter_bytes(s));

@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(256, 2) patch_kernel(const pc__cuda_conv s, co
         const int count = min(c.rows, s.yh - first) * s.yw;
         const long long start = ((long long)image * s.yh + first) * s.yw;
         send_patch<NC>(patch, c, d.x + (long long)image * s.h * s.w * s.c, s.h, s.w, s.c, 0, first * side - s.ph, s.pw);
-        if (band <
-            (int)gridDim.x) { /* the weights were packed by the kernel in front, x was there before (early.cuh) */
+        if (band < (int)gridDim.x) {
+            /* the kernel in front packs the weights; x was there before it began (early.cuh) */
             pc::wait_for_earlier();
             send_weights<NC, NT>(weights, d.weight, taps, s.o, begin);
             take_bias(s, d.bias, bias, N);

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(256, 2) patch_input_kernel(const pc__cuda_conv
     const int taps = s.kh * s.kw, lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, begin = blockIdx.y * N;
     const int total = (int)s.n * c.bands;
     char *weights = shared, *patch = shared + taps * N * NC * 16;
-    bool ahead = s.ready_packed && s.ready_dy; /* all but the results, then */
+    bool ahead = s.ready_turned; /* all but the results, then */
     if (!ahead)
         pc::wait_for_earlier();
     send_weights<NC, NT>(weights, d.packed, taps, s.c, begin);

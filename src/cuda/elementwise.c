@@ -30,38 +30,26 @@ static void launch_where(const pc__cuda_launch *launch, const void *context)
     pc__cuda_where(launch, pc_dtype_size(((const choice *)context)->dtype));
 }
 
-static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc__cuda_launcher launcher, int op)
+/* `small`: a small one goes later, with others. */
+static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc__cuda_launcher launcher, int op,
+                     bool small)
 {
     PC__TRY(pc__cuda_takes(call, dtypes));
     pc_tensor *operands[PC__CUDA_OPERANDS] = {call->out[0]};
     for (int i = 0; i < call->n_in; i++)
         operands[i + 1] = call->in[i];
+    if (small && pc__cuda_small_hold(stream, op, 0, call->n_in + 1, operands))
+        return PC_OK;
     return pc__cuda_each(stream, call, call->n_in + 1, operands, launcher, &(choice){op, call->in[0]->dtype});
 }
 
-#define COMPARISON(name, outcomes)                                                                                     \
-    PC__CUDA_KERNEL(name)                                                                                              \
-    {                                                                                                                  \
-        return run(stream, call, ALL, launch_compare, outcomes);                                                       \
-    }
-
-/* Small ones go later, with others. */
-static pc_status run_or_hold(pc_stream *stream, const pc_call *call, unsigned dtypes, pc__cuda_launcher launcher,
-                             int op)
-{
-    pc_tensor *operands[] = {call->out[0], call->in[0], call->n_in > 1 ? call->in[1] : NULL};
-    PC__TRY(pc__cuda_takes(call, dtypes));
-    return pc__cuda_small_hold(stream, op, 0, call->n_in + 1, operands) ? PC_OK
-                                                                        : run(stream, call, dtypes, launcher, op);
-}
+#define ALL (PC__NUMBERS | PC__BIT(PC_BOOL))
 
 #define KERNEL(name, dtypes, launcher, op)                                                                             \
     PC__CUDA_KERNEL(name)                                                                                              \
     {                                                                                                                  \
-        return run_or_hold(stream, call, dtypes, launcher, op);                                                        \
+        return run(stream, call, dtypes, launcher, op, true);                                                          \
     }
-
-#define ALL (PC__NUMBERS | PC__BIT(PC_BOOL))
 
 KERNEL(add, ALL, launch_binary, PC__BINARY_ADD)
 KERNEL(sub, PC__NUMBERS, launch_binary, PC__BINARY_SUB)
@@ -78,6 +66,12 @@ KERNEL(log, PC__FLOATS, launch_unary, PC__UNARY_LOG)
 KERNEL(sqrt, PC__FLOATS, launch_unary, PC__UNARY_SQRT)
 KERNEL(sigmoid, PC__FLOATS, launch_unary, PC__UNARY_SIGMOID)
 KERNEL(tanh, PC__FLOATS, launch_unary, PC__UNARY_TANH)
+
+#define COMPARISON(name, outcomes)                                                                                     \
+    PC__CUDA_KERNEL(name)                                                                                              \
+    {                                                                                                                  \
+        return run(stream, call, ALL, launch_compare, outcomes, false);                                                \
+    }
 
 /* With NaN nothing holds but "not equal". */
 COMPARISON(eq, PC__EQUAL)

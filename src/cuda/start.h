@@ -12,9 +12,9 @@ extern "C" {
  * after the first time of a kernel there. An error is CUDA's last one too. */
 cudaError_t pc__cuda_start(const cudaLaunchConfig_t *how, const void *kernel, void **list);
 
-/* From here on the thread counts what it so launches into the queue; one that was launched; how many that were. */
-void pc__cuda_starts_count(cudaStream_t queue);
-void pc__cuda_started(cudaStream_t queue);
+/* How many kernels the thread has so launched into a queue (ready.c). */
+void pc__cuda_starts_count(cudaStream_t queue); /* into this one, from 0 on */
+void pc__cuda_started(cudaStream_t queue);      /* one more, if it is that queue */
 int pc__cuda_starts_counted(void);
 
 #ifdef __cplusplus

@@ -162,6 +162,27 @@ template <class T, int W> struct packs {
     }
 };
 
+/* What a block works on: so many elements of a parameter, from `from` on. */
+struct piece {
+    const pc__cuda_parameter &q;
+    int64_t from;
+    int count;
+    bool whole; /* in packs */
+    bool ready, ready_g;
+};
+
+template <class T, int W> __device__ __forceinline__ piece piece_of(const update<T> &u)
+{
+    const int part = pc::part_of(u.starts, u.count);
+    const pc__cuda_parameter &q = u.of[part];
+    const int64_t from = (int64_t)(blockIdx.x - u.starts[part]) * PC__STEP_PIECE;
+    const int count = (int)(q.count - from < PC__STEP_PIECE ? q.count - from : PC__STEP_PIECE);
+    const bool whole =
+        ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0 && count % W == 0;
+    const bool ready = u.ready[part / 32] >> part % 32 & 1, ready_g = u.ready_g[part / 32] >> part % 32 & 1;
+    return {q, from, count, whole, ready, ready_g};
+}
+
 /* All that a block reads is on its way before the first is waited for: its parameter's elements cross the powers of a
  * counted step, and where they are ready the end of the kernel in front. atomicInc, which also puts the count back to
  * 0: the compiler adds up a warp's atomicAdd and so waits for it on the spot. */
@@ -172,22 +193,16 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
     constexpr int W = 16 / sizeof(T), EACH = PC__STEP_PIECE / (THREADS * W);
     __shared__ under_way<pack<T, W>, PC__STEP_PIECE / W> packed;
     __shared__ moment<T> counted;
-    const int part = pc::part_of(u.starts, u.count);
-    const pc__cuda_parameter &q = u.of[part];
-    const int64_t from = (int64_t)(blockIdx.x - u.starts[part]) * PC__STEP_PIECE;
-    const int count = (int)(q.count - from < PC__STEP_PIECE ? q.count - from : PC__STEP_PIECE);
-    const bool whole =
-        ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0 && count % W == 0;
-    const bool ready = u.ready[part / 32] >> part % 32 & 1, ready_g = u.ready_g[part / 32] >> part % 32 & 1;
+    const piece b = piece_of<T, W>(u);
     const auto send = [&](bool parameter, bool gradient) {
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             const int i = k * THREADS + threadIdx.x;
-            if (whole && i < count / W)
-                packed.send(q, i, from / W + i, parameter, gradient);
+            if (b.whole && i < b.count / W)
+                packed.send(b.q, i, b.from / W + i, parameter, gradient);
         }
     };
-    send(ready, ready_g);
+    send(b.ready, b.ready_g);
     float found = 0;
     int64_t step = 0;
 #pragma unroll 1
@@ -195,7 +210,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
         if (turn == u.ready_counter) {
             pc::wait_for_earlier();
             found = u.guard ? *u.guard : 0;
-            send(!ready, !ready_g);
+            send(!b.ready, !b.ready_g);
         } else if (u.counter) {
             step = pc::ahead(u.counter) + 1;
             Rule::at(u, step, counted);
@@ -217,17 +232,17 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         const int i = k * THREADS + threadIdx.x;
-        if (!whole || i >= count / W)
+        if (!b.whole || i >= b.count / W)
             continue;
         packs<T, W> mine;
-        mine.take(packed, q, i);
-        mine.template update_by<Rule>(u, now, q, from / W + i);
+        mine.take(packed, b.q, i);
+        mine.template update_by<Rule>(u, now, b.q, b.from / W + i);
     }
 #pragma unroll 1
-    for (int i = threadIdx.x; !whole && i < count; i += THREADS) {
+    for (int i = threadIdx.x; !b.whole && i < b.count; i += THREADS) {
         packs<T, 1> one;
-        one.load(q, from + i);
-        one.template update_by<Rule>(u, now, q, from + i);
+        one.load(b.q, b.from + i);
+        one.template update_by<Rule>(u, now, b.q, b.from + i);
     }
     if (u.readers && threadIdx.x == 0 && readers == gridDim.x - 1) /* who read it last raises it */
         *u.counter = step;

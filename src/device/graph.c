@@ -106,24 +106,25 @@ pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage)
     return note(stream, storage, false, true);
 }
 
-bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
+/* NULL: none. */
+static const pc__graph_use *use_of(const pc_graph *graph, const pc__storage *storage)
 {
-    const pc_graph *graph = stream->recording;
     if (!graph || !graph->use_count)
-        return false;
+        return NULL;
     const pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
-    return use->storage && !use->write;
+    return use->storage ? use : NULL;
 }
 
-static bool holds(const pc_graph *graph, const pc__storage *storage)
+bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
 {
-    return graph && graph->use_count && graph->uses[place_of(graph->uses, graph->use_room, storage)].storage;
+    const pc__graph_use *use = use_of(stream->recording, storage);
+    return use && !use->write;
 }
 
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
 {
     const pc_graph *graph = stream->recording;
-    return graph ? holds(graph, storage) + holds(graph->lender, storage) : 0;
+    return graph ? (use_of(graph, storage) != NULL) + (use_of(graph->lender, storage) != NULL) : 0;
 }
 
 void pc__graph_borrow(pc_stream *stream, const pc_graph *lender)

@@ -16,8 +16,7 @@ typedef struct pc__users {
     atomic_int others;
     atomic_uint_fast64_t wrote, read;
     uint64_t before; /* what `wrote` was in front of the owner's last writing work; UINT64_MAX: not known */
-    uint64_t
-        born; /* the owner's ticket when the block came out of the cache: what it was before is nobody's business */
+    uint64_t born;   /* the owner's ticket when the block left the cache: what came before is nobody's business */
     pc__use *other;
     int room;
 } pc__users;

@@ -1,7 +1,6 @@
 /* When small calls go that a GPU does several of in a launch: whoever asks, waits or queues something else finds them
  * done or in front. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
 #include "small.h"
-#include "tensor/tensor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -187,123 +186,12 @@ static void threads(void **state)
     pc_stream_free(everybodys);
 }
 
-/* --- on the emulated GPU, whose memory the host can look at and which does at once what is launched --- */
-
-static float now_in(pc_tensor *t)
-{
-    return *(volatile float *)pc__data(t);
-}
-
-static void they_travel_together(void **state)
-{
-    (void)state;
-    if (!emulated())
-        skip();
-    PC_SCOPE {
-        pc_tensor *x = full(16, 0), *one = full(16, 1);
-        assert_ok(pc_device_synchronize(test_device()));
-        for (int i = 1; i <= 3 * AT_ONCE; i++) {
-            assert_ok(pc_saxpy(x, 1, one));
-            assert_close(now_in(x), i / AT_ONCE * AT_ONCE, 0);
-        }
-        assert_ok(pc_saxpy(x, 1, one));
-        assert_close(now_in(x), 3 * AT_ONCE, 0);
-        pc_tensor *large = full(MOST + 1, 0); /* it is not held, and goes behind */
-        assert_close(now_in(x), 3 * AT_ONCE + 1, 0);
-        assert_ok(pc_saxpy(x, 1, one));
-        assert_ok(pc_device_synchronize(test_device()));
-        assert_close(now_in(x), 3 * AT_ONCE + 2, 0);
-        assert_close(now_in(large), 0, 0);
-    }
-}
-
-static pc_tensor *asked;
-
-static void call_of_the_host(void *context)
-{
-    *(float *)context = now_in(asked);
-}
-
-/* All that takes a place in the queue is behind them. */
-static void they_go_first(void **state)
-{
-    (void)state;
-    if (!emulated())
-        skip();
-    pc_stream *stream = pc_stream_new(test_device()), *other = pc_stream_new(test_device());
-    pc_event *event = pc_event_new(test_device());
-    PC_SCOPE {
-        pc_tensor *x = full(16, 0), *one = full(16, 1), *host = pc_empty_pinned(PC_SHAPE(16), PC_F32, test_device());
-        float seen = -1;
-        bool done;
-        asked = x;
-        assert_ok(pc_device_synchronize(test_device()));
-        PC_WITH_STREAM(stream) {
-            assert_ok(pc_saxpy(x, 1, one));
-            assert_close(now_in(x), 0, 0);
-            assert_ok(pc_event_record(event, stream));
-            assert_close(now_in(x), 1, 0);
-            assert_ok(pc_saxpy(x, 1, one));
-            assert_ok(pc_stream_call(stream, call_of_the_host, &seen));
-            assert_close(seen, 2, 0);
-            assert_ok(pc_saxpy(x, 1, one));
-            assert_ok(pc_stream_query(stream, &done));
-            assert_close(now_in(x), 3, 0);
-            assert_ok(pc_saxpy(x, 1, one));
-            assert_ok(pc_copy(host, x));
-            assert_close(now_in(host), 4, 0);
-            assert_ok(pc_saxpy(x, 1, one));
-            PC_WITH_STREAM(other) {
-                assert_ok(pc_saxpy(one, 1, x)); /* it waits for x */
-                assert_close(now_in(x), 5, 0);
-                assert_close(now_in(one), 1, 0);
-            }
-        }
-        assert_all(one, 6);
-    }
-    pc_event_free(event);
-    pc_stream_free(stream);
-    pc_stream_free(other);
-}
-
-/* A launch that the driver refuses is told to whoever waits, with the first call's place. */
-static void a_refused_launch(void **state)
-{
-    (void)state;
-    if (!emulated())
-        skip();
-    PC_SCOPE {
-        pc_tensor *x = full(16, 0), *one = full(16, 1);
-        assert_ok(pc_device_synchronize(test_device()));
-        assert_ok(pc_saxpy(x, 1, one));
-        pc_tensor_free(pc_add(x, one));
-        setenv("PARACORD_EMULATOR_REFUSES", "1", 1);
-        assert_fails(pc_device_synchronize(test_device()), PC_ERR_BACKEND, "saxpy, queued at ");
-        unsetenv("PARACORD_EMULATOR_REFUSES");
-        assert_ok(pc_saxpy(x, 5, one));
-        assert_all(x, 5);
-        assert_ok(pc_saxpy(x, 1, one));
-        setenv("PARACORD_EMULATOR_REFUSES", "1", 1);
-        for (int i = 1; i < AT_ONCE; i++)
-            assert_ok(pc_saxpy(x, 1, one));
-        unsetenv("PARACORD_EMULATOR_REFUSES");
-        assert_fails(pc_saxpy(x, 1, one), PC_ERR_BACKEND, "with 31 small calls after it");
-        assert_all(x, 5);
-    }
-}
-
 int main(void)
 {
     unsetenv("PARACORD_CACHE"); /* with the cache off each free asks the stream, which lets go of what is held */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_and_queries),
-        cmocka_unit_test(two_streams),
-        cmocka_unit_test(recordings),
-        cmocka_unit_test(failures_between),
-        cmocka_unit_test(threads),
-        cmocka_unit_test(they_travel_together),
-        cmocka_unit_test(they_go_first),
-        cmocka_unit_test(a_refused_launch),
+        cmocka_unit_test(events_and_queries), cmocka_unit_test(two_streams), cmocka_unit_test(recordings),
+        cmocka_unit_test(failures_between),   cmocka_unit_test(threads),
     };
     return cmocka_run_group_tests_name("device.small_order", tests, NULL, NULL);
 }

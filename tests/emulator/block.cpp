@@ -101,8 +101,7 @@ void end_thread()
 void enter()
 {
     (*block.body)();
-    end_thread();
-    switch_fiber(block.threads[block.current].context, block.scheduler);
+    leave_block();
 }
 
 void begin_block(int count)
