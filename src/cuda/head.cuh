@@ -32,13 +32,7 @@ template <int SUMS> __device__ __forceinline__ float own_sum(const float (&sum)[
 template <int PIECES, class T>
 __device__ __forceinline__ float dot(const vector<T, 4> (&x)[PIECES], const vector<T, 4> (&weight)[PIECES])
 {
-    float sum = 0;
-#pragma unroll
-    for (int i = 0; i < PIECES; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            sum = fmaf(x[i].at[j], weight[i].at[j], sum);
-    return warp_join<plus>(sum);
+    return warp_join<plus>(own_dot(x, weight));
 }
 
 /* PIECES of a row, all there are. */

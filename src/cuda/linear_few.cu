@@ -38,13 +38,7 @@ __global__ void __launch_bounds__(WARPS_MOST *LANES, 1) few_forward_kernel(const
         b[i] = read<WIDE>(weight + i * step, l.k - mine - i * step);
     }
     const float bias = l.bias ? float(static_cast<const T *>(l.bias)[column]) : 0.0f;
-    float sum = 0;
-#pragma unroll
-    for (int i = 0; i < FOURS; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            sum = fmaf(a[i].at[j], b[i].at[j], sum);
-    sum = warp_join<plus>(sum);
+    float sum = warp_join<plus>(own_dot(a, b));
     if (warps > 1) {
         if (threadIdx.x % LANES == 0)
             parts[threadIdx.x / LANES] = sum;

@@ -28,6 +28,19 @@ template <bool WIDE, class T> __device__ inline vector<T, 4> read(const T *from,
     return q;
 }
 
+/* A lane's part of the product of two rows, of which it has fours. */
+template <int FOURS, class T>
+__device__ __forceinline__ float own_dot(const vector<T, 4> (&a)[FOURS], const vector<T, 4> (&b)[FOURS])
+{
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < FOURS; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            sum = fmaf(a[i].at[j], b[i].at[j], sum);
+    return sum;
+}
+
 template <bool WIDE, class T> __device__ inline void write(T *to, const float (&sum)[4], int there)
 {
     vector<T, 4> q;
