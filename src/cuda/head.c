@@ -13,9 +13,8 @@ static pc__cuda_head *held_by(const pc_stream *stream, enum pc__cuda_head_stage 
 
 bool pc__cuda_head_layer(const pc_stream *stream, const pc__cuda_linear *l)
 {
-    enum { ROWS_MOST = 64 };
     pc__cuda_head *head = held_by(stream, PC__HEAD_NONE);
-    if (!head || l->n != 1 || l->m > ROWS_MOST || l->k > PC__HEAD_INPUTS || l->activation != PC_NONE ||
+    if (!head || l->n != 1 || l->m > PC__HEAD_ROWS || l->k > PC__HEAD_INPUTS || l->activation != PC_NONE ||
         !pc__cuda_head_wide(l))
         return false;
     *head = (pc__cuda_head){.stage = PC__HEAD_LAYER, .layer = *l};

@@ -17,6 +17,7 @@ namespace
 
 /* What a warp's rows and lanes have of a matrix; of a row, a lane has four neighbours in each piece of it. */
 constexpr int HEAD_WARPS = 8, HEAD_THREADS = HEAD_WARPS * LANES, HEAD_PIECE = LANES * 4;
+static_assert(PC__HEAD_ROWS == ROWS_MOST, "sums over the rows hold as many");
 
 /* The sums along rows are there, SUMS of them, a warp's own: the one of this lane's row. */
 template <int SUMS> __device__ __forceinline__ float own_sum(const float (&sum)[SUMS])

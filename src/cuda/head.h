@@ -28,6 +28,7 @@ typedef struct pc__cuda_head {
     pc__cuda_score score;
 } pc__cuda_head;
 
+#define PC__HEAD_ROWS 64    /* of a batch, at most */
 #define PC__HEAD_INPUTS 512 /* of the layer, at most */
 #define PC__HEAD_BEHIND 128 /* the same where another layer's gradients go with it */
 

@@ -109,16 +109,3 @@ void pc__cuda_small_go(pc__cuda_state *s)
     s->small.count = 0;
     atomic_store_explicit(&s->has_small, false, memory_order_release);
 }
-
-cudaStream_t pc__cuda_queue(const pc_stream *stream)
-{
-    pc__cuda_state *s = stream->implementation;
-    if (s->face.holds)
-        (void)pc__cuda_let_go(stream);
-    if (atomic_load_explicit(&s->has_small, memory_order_acquire)) {
-        pthread_mutex_lock(&s->lock);
-        pc__cuda_small_go(s);
-        pthread_mutex_unlock(&s->lock);
-    }
-    return s->face.stream;
-}

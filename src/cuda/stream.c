@@ -99,6 +99,19 @@ pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t tic
     return status;
 }
 
+cudaStream_t pc__cuda_queue(const pc_stream *stream)
+{
+    pc__cuda_state *s = stream->implementation;
+    if (s->face.holds)
+        (void)pc__cuda_let_go(stream);
+    if (atomic_load_explicit(&s->has_small, memory_order_acquire)) {
+        pthread_mutex_lock(&s->lock);
+        pc__cuda_small_go(s);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return s->face.stream;
+}
+
 /* Where the work's faults go, and under what name. */
 static pc_status name_work(const pc__cuda_queuing *q)
 {
