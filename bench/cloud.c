@@ -8,15 +8,16 @@
 
 static void measure(pc_device device, const char *arch, int size, int batch)
 {
+    const pc__frame pictures = {size, size, 3};
     pc_cloud_work work;
     double step, update;
     char name[PC_DEVICE_NAME_MAX];
-    pc_module *net = pc__arch_new(arch, size, 1, PC_INIT_GLOROT);
+    pc_module *net = pc__arch_new(arch, pictures, 1, PC_INIT_GLOROT);
     pc_status status = net ? pc_module_to(net, device, PC_F32) : PC_ERR_MEMORY;
     if (status == PC_OK)
-        status = pc__cloud_count(net, size, &work);
+        status = pc__cloud_count(net, pictures, &work);
     if (status == PC_OK)
-        status = pc__cloud_measure_steps(net, size, 2, batch, 0.3, &step, &update);
+        status = pc__cloud_measure_steps(net, pictures, 2, batch, 0.3, &step, &update);
     pc_module_free(net);
     if (status != PC_OK && pc_report(stderr))
         exit(1);

@@ -196,7 +196,7 @@ static void step(const char *network, int batch)
     if (!strstr(name, wanted))
         return;
     PC_SCOPE {
-        training t = {.net = pc__arch_new(network, 64, 1, PC_INIT_GLOROT)};
+        training t = {.net = pc__arch_new(network, (pc__frame){64, 64, 3}, 1, PC_INIT_GLOROT)};
         check(t.net && pc_module_to(t.net, device, PC_F32) == PC_OK);
         t.adam = pc_adam(t.net, .lr = 1e-3);
         t.x = pc__channels_last(pc_rand(PC_SHAPE(batch, 3, 64, 64), PC_F32, device));

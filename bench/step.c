@@ -24,7 +24,7 @@ static pc_status step(pc_module *net, pc_optimizer *adam, pc_tensor *x, pc_tenso
 {
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *loss = pc__batch_loss(pc_forward(net, x), y);
+        pc_tensor *loss = pc__batch_loss(pc_forward(net, x), y, NULL);
         status = pc_backward(loss);
         if (status == PC_OK)
             status = pc_optimizer_step(adam);
@@ -37,7 +37,7 @@ static pc_status step(pc_module *net, pc_optimizer *adam, pc_tensor *x, pc_tenso
 static void measure_step(const char *arch)
 {
     double times[ROUNDS];
-    pc_module *net = pc__arch_new(arch, 64, 1, PC_INIT_GLOROT);
+    pc_module *net = pc__arch_new(arch, (pc__frame){64, 64, 3}, 1, PC_INIT_GLOROT);
     pc_optimizer *adam = pc_adam(net, .lr = 1e-3);
     PC_SCOPE {
         pc_tensor *x = pc_permute(pc_rand(PC_SHAPE(32, 64, 64, 3), PC_F32, PC_DEVICE_CPU), PC_SHAPE(0, 3, 1, 2));

@@ -39,7 +39,7 @@ typedef struct network {
 
 static network network_on(pc_device device)
 {
-    network n = {.net = pc__arch_new("article", 64, 1, PC_INIT_GLOROT)};
+    network n = {.net = pc__arch_new("article", (pc__frame){64, 64, 3}, 1, PC_INIT_GLOROT)};
     must(pc_module_to(n.net, device, PC_F32));
     n.adam = pc_adam(n.net, .lr = 1e-3);
     must(n.adam ? PC_OK : PC_ERR_MEMORY);
@@ -51,7 +51,7 @@ static pc_status step(void *context)
     network *n = context;
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *loss = pc__batch_loss(pc_forward(n->net, n->x), n->y);
+        pc_tensor *loss = pc__batch_loss(pc_forward(n->net, n->x), n->y, NULL);
         status = pc_backward(loss);
         if (status == PC_OK)
             status = pc_optimizer_step(n->adam);

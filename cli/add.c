@@ -6,12 +6,13 @@
 
 #include <paracord/ops.h>
 
+#include "add_input.h"
 #include "ladder.h"
 #include "program.h"
 #include "text.h"
 
 typedef struct add_settings {
-    const char *device, *dtype;
+    const char *device, *dtype, *out;
     int size;
     bool json, pinned, ladder;
 } add_settings;
@@ -45,10 +46,13 @@ typedef struct kind {
         return (double)((const T *)c)[i];                                                                              \
     }
 KIND(int32_t, uint32_t)
+KIND(int64_t, uint64_t)
 KIND(float, float)
 KIND(double, double)
 
+/* In the order in which the wider one takes a narrower one's numbers, as PyTorch promotes them. */
 static const kind kinds[] = {{"int32", PC_I32, fill_int32_t, plain_int32_t, at_int32_t},
+                             {"int64", PC_I64, fill_int64_t, plain_int64_t, at_int64_t},
                              {"float32", PC_F32, fill_float, plain_float, at_float},
                              {"float64", PC_F64, fill_double, plain_double, at_double}};
 
@@ -64,7 +68,8 @@ typedef struct addition {
     cli_program p;
     const kind *kind;
     int64_t n;
-    pc_tensor *host[3]; /* a, b, c */
+    pc_tensor *given[2]; /* the user's arrays, or NULL */
+    pc_tensor *host[3];  /* a, b, c */
     pc_tensor *a, *b, *c;
 } addition;
 
@@ -84,6 +89,41 @@ static bool add_on_the_host(void *context)
     return c != NULL;
 }
 
+/* The user's arrays: one shape, and the type that takes both. False: an error, told. */
+static bool take_given(addition *s, const cli_call *call, const char *dtype)
+{
+    const char *const *text = call->line->values;
+    if (call->line->count != 2) {
+        cli_error(call->command, "%s: one array is missing; give two, or none", text[0]);
+        return false;
+    }
+    for (int i = 0; i < 2; i++)
+        if (!(s->given[i] = cli_add_input(call->command, text[i], dtype)))
+            return false;
+    pc_shape a = pc_tensor_shape(s->given[0]), b = pc_tensor_shape(s->given[1]);
+    if (a.ndim != b.ndim || memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof a.dim[0]) != 0) {
+        cli_error(call->command,
+                  "%s and %s are of different shapes: %lld and %lld elements; add takes arrays of one shape", text[0],
+                  text[1], (long long)pc_tensor_count(s->given[0]), (long long)pc_tensor_count(s->given[1]));
+        return false;
+    }
+    s->n = pc_tensor_count(s->given[0]);
+    for (s->kind = kinds + sizeof kinds / sizeof kinds[0] - 1; s->kind > kinds; s->kind--)
+        if (s->kind->dtype == pc_tensor_dtype(s->given[0]) || s->kind->dtype == pc_tensor_dtype(s->given[1]))
+            break;
+    return true;
+}
+
+static bool fill_given(addition *s)
+{
+    bool fine = true;
+    for (int i = 0; i < 2 && fine; i++)
+        PC_SCOPE {
+            fine = pc_copy(s->host[i], pc_reshape(s->given[i], PC_SHAPE(s->n))) == PC_OK;
+        }
+    return fine;
+}
+
 static bool prepare(addition *s, bool pinned)
 {
     for (int i = 0; i < 3; i++) {
@@ -91,6 +131,8 @@ static bool prepare(addition *s, bool pinned)
         if (!s->host[i])
             return false;
     }
+    if (s->given[0])
+        return fill_given(s);
     void *a = pc_map(s->host[0], PC_MAP_WRITE), *b = pc_map(s->host[1], PC_MAP_WRITE);
     if (!a || !b)
         return false;
@@ -138,13 +180,14 @@ static int64_t check(addition *s)
     return wrong;
 }
 
-enum { SHOWN = 6 };
+enum { SHOWN = 6, SHOWN_OF_GIVEN = 32 };
 
 static void print_sums(const addition *s, bool json)
 {
     const void *values = pc_data(s->p.local ? s->c : s->host[2]);
+    const bool all = s->n <= (s->given[0] ? SHOWN_OF_GIVEN : SHOWN);
     for (int64_t i = 0; values && i < s->n; i++) {
-        if (i == SHOWN / 2 && s->n > SHOWN) { /* the first and the last */
+        if (i == SHOWN / 2 && !all) { /* the first and the last */
             if (!json)
                 puts("...");
             i = s->n - SHOWN / 2;
@@ -177,22 +220,46 @@ static int report(addition *s)
     return cli_program_verdict(&s->p, wrong, s->n);
 }
 
+/* The sums as a .npy file, in the shape of the arrays that were given. */
+static bool save(const addition *s, const char *path)
+{
+    bool fine = false;
+    PC_SCOPE {
+        pc_tensor *sums = s->p.local ? s->c : s->host[2];
+        pc_shape shape = s->given[0] ? pc_tensor_shape(s->given[0]) : PC_SHAPE(s->n);
+        sums = pc_reshape(sums, shape);
+        fine = sums && pc_save_npy(sums, path) == PC_OK;
+    }
+    return fine;
+}
+
+static int add_arrays(addition *s, const add_settings *settings)
+{
+    const double bytes = (double)s->n * (double)pc_dtype_size(s->kind->dtype);
+    s->p.work = 3 * bytes;
+    s->p.unit = "B";
+    if (!cli_program_fits(&s->p, 5 * bytes, "take a smaller --size"))
+        return CLI_FAILED;
+    if (!work(s, settings->pinned) || (settings->out && !save(s, settings->out)))
+        return cli_failed(s->p.command);
+    return report(s);
+}
+
 static int run(const cli_call *call)
 {
     const add_settings *settings = call->settings;
-    addition s = {.kind = kind_of(settings->dtype), .n = settings->size};
+    const bool given = call->line->count > 0;
+    addition s = {.kind = kind_of(settings->dtype ? settings->dtype : "int32"), .n = settings->size};
     if (!cli_program_open(&s.p, call, settings->device, settings->json))
         return CLI_FAILED;
     if (settings->ladder)
         return cli_ladder_add(&s.p, settings->size);
-    const double bytes = (double)s.n * (double)pc_dtype_size(s.kind->dtype);
-    s.p.work = 3 * bytes;
-    s.p.unit = "B";
-    if (!cli_program_fits(&s.p, 5 * bytes, "take a smaller --size"))
-        return CLI_FAILED;
-    const int status = work(&s, settings->pinned) ? report(&s) : cli_failed(call->command);
+    const bool ready = !given || take_given(&s, call, settings->dtype);
+    const int status = ready ? add_arrays(&s, settings) : CLI_FAILED;
     for (int i = 0; i < 3; i++)
         pc_tensor_free(s.host[i]);
+    for (int i = 0; i < 2; i++)
+        pc_tensor_free(s.given[i]);
     pc_tensor_free(s.a);
     pc_tensor_free(s.b);
     pc_tensor_free(s.c);
@@ -206,7 +273,10 @@ static const cli_choice dtypes[] = {{"int32", NULL}, {"float32", NULL}, {"float6
 static const cli_option options[] = {
     {"size", 's', CLI_INT, AT(size), "6", "N",
      .help = "Elements of each array; --ladder takes a fitting number for 6 or fewer", .min = 0, .max = 2147483647},
-    {"dtype", 't', CLI_CHOICE, AT(dtype), "int32", "TYPE", .help = "What the elements are", .choices = dtypes},
+    {"dtype", 't', CLI_CHOICE, AT(dtype), NULL, "TYPE",
+     .help = "What the elements are; otherwise int32, of numbers with a fraction float32, of .npy files their own",
+     .choices = dtypes},
+    {"out", 'o', CLI_PATH, AT(out), NULL, "FILE", .help = "Write the sums as a .npy file"},
     {"ladder", 0, CLI_FLAG, AT(ladder), NULL, NULL,
      .help = "Climb from the simplest kernel to the library's, a rung at a time, in float32"},
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices,
@@ -216,8 +286,16 @@ static const cli_option options[] = {
     {0},
 };
 
+static const cli_argument arguments[] = {
+    {"A", "Numbers (1,2,3) or a .npy file, instead of 1, 2, 3, ...", 0, 1, .complete = CLI_FILES},
+    {"B", "As many more", 0, 1, .complete = CLI_FILES},
+    {0},
+};
+
 static const cli_example examples[] = {
     {"paracord add", "Six sums, and what it took to get them"},
+    {"paracord add 1,2,3 10,20,30", "Sums of your own numbers"},
+    {"paracord add a.npy b.npy --out c.npy --device cuda", "Of NumPy's arrays"},
     {"paracord add --size 100000000 --device cuda", "So many that a GPU is worth its copies, or not"},
     {"paracord add --ladder", "How an addition becomes as fast as memory"},
     {0},
@@ -226,12 +304,14 @@ static const cli_example examples[] = {
 const cli_command cli_add = {
     .name = "add",
     .summary = "Add two arrays, and see where the time goes",
-    .description = "Adds a = 1, 2, 3, ... and b = N + 1, N + 2, ... on any device, compares every sum with a plain "
+    .description = "Adds a = 1, 2, 3, ... and b = N + 1, N + 2, ..., or two arrays of yours, on any device, compares "
+                   "every sum with a plain "
                    "loop, and prints how long it took to make room, copy in, compute (the first call apart from "
                    "later ones) and copy out; and how much faster than a plain loop and than the CPU's cores that is, "
                    "counting the computing only, and with the copies.",
     .group = "First programs on a GPU",
     .options = options,
+    .arguments = arguments,
     .examples = examples,
     .settings_size = sizeof(add_settings),
     .run = run,

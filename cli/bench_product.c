@@ -51,43 +51,31 @@ static void drop(factors *f)
     pc_tensor_free(f->c);
 }
 
-/* A side whose product takes some tens of milliseconds: small ones say how fast this device is. */
-static bool choose(bench *b, pc_dtype dtype, bench_result *r, int64_t *side)
+/* A side whose product takes some tens of milliseconds at half of the device's limit. Nothing is tried: the first call
+ * of this size is then the first call of all. */
+static int64_t choose(const bench *b, const bench_result *r)
 {
-    const pc_device device = b->p.device;
-    const int64_t small = device.type == PC_CUDA ? 2048 : 256, most = device.type == PC_CUDA ? 8192 : 2048;
-    factors f;
-    double second = HUGE_VAL;
-    bool fine = fill(&f, 1, small, dtype, device);
-    double start = cli_now();
-    fine = fine && multiply(&f) && pc_device_synchronize(device) == PC_OK;
-    r->first = cli_now() - start;
-    for (int i = 0; i < 5 && fine; i++) {
-        start = cli_now();
-        fine = multiply(&f) && pc_device_synchronize(device) == PC_OK;
-        second = fmin(second, cli_now() - start);
-    }
-    drop(&f);
-    for (*side = small; *side < most && second * 8 < 0.05; *side *= 2)
-        second *= 8;
-    return fine;
+    const bool gpu = b->p.device.type == PC_CUDA;
+    const int64_t most = gpu ? 8192 : 2048;
+    const double rate = r->limit.rate > 0 ? r->limit.rate / 2 : gpu ? 1e13 : 2e10;
+    int64_t side = gpu ? 2048 : 256;
+    while (side < most && 2 * pow(2 * (double)side, 3) / rate < 0.05)
+        side *= 2;
+    return side;
 }
 
 static bool run(bench *b, pc_dtype dtype, bench_result *r)
 {
     const pc_device device = b->p.device;
-    int64_t side;
+    const int64_t side = choose(b, r);
     factors f;
-    if (!choose(b, dtype, r, &side))
-        return false;
-    const double first = r->first, pair = 2.0 * (double)(side * side) * (double)pc_dtype_size(dtype);
+    const double pair = 2.0 * (double)(side * side) * (double)pc_dtype_size(dtype);
     const double past = 4.0 * (double)bench_elements(device) * (device.type == PC_CUDA ? 0.5 : 1);
     const int sets = (int)fmin(fmax(ceil(past / pair), 1), SETS);
     snprintf(r->size, sizeof r->size, "%lld x %lld", (long long)side, (long long)side);
     r->flops = r->amount = 2.0 * pow((double)side, 3);
     r->bytes = 1.5 * pair;
     const bool fine = fill(&f, sets, side, dtype, device) && bench_time(device, false, multiply, &f, r);
-    r->first = first; /* of all calls, the first one of this type */
     drop(&f);
     return fine;
 }

@@ -97,6 +97,9 @@ char *cli_cloud_time(double seconds, char text[CLI_CLOUD_TEXT_MAX]);
 /* "train, infer" */
 char *cli_cloud_use_names(int uses, char text[CLI_CLOUD_TEXT_MAX]);
 
+/* Too few columns for tables: rows take two lines. */
+bool cli_cloud_narrow(void);
+
 /* Paragraphs below a list: the text filled into lines behind `lead`, which is not repeated. */
 void cli_cloud_note(const char *lead, const char *text);
 void cli_cloud_heading(const char *text);

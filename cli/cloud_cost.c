@@ -64,7 +64,7 @@ static void print_counted(const pc_cloud_job *job, const char *model)
 {
     char a[32], b[32], c[32], line[512];
     snprintf(line, sizeof line, "%s on %s pictures of %d x %d, testing on %s: %d epochs in batches of %d", model,
-             cli_thousands(job->train_pictures, a), job->size, job->size, cli_thousands(job->test_pictures, b),
+             cli_thousands(job->train_pictures, a), job->height, job->width, cli_thousands(job->test_pictures, b),
              job->epochs, job->batch);
     cli_cloud_note("Training  ", line);
     snprintf(line, sizeof line, "%.3g MFLOP and %.3g MB of memory traffic a picture, forward and back; %s parameters",
@@ -95,7 +95,9 @@ static void print_rows(const char *heading, const candidate *all, int count, int
 {
     cli_cloud_heading(heading);
     cli_set_style(stdout, CLI_DIM);
-    printf("  %-16s %-20s %8s %9s %11s %8s\n", "instance", "GPU it uses", "time", "dollars", "pictures/s", "$/hour");
+    if (!cli_cloud_narrow())
+        printf("  %-16s %-20s %8s %9s %11s %8s\n", "instance", "GPU it uses", "time", "dollars", "pictures/s",
+               "$/hour");
     cli_set_style(stdout, CLI_PLAIN);
     for (int i = 0; i < count && i < shown; i++) {
         char time[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX], hour[CLI_CLOUD_TEXT_MAX], rate[32], gpu[80];
@@ -103,8 +105,10 @@ static void print_rows(const char *heading, const candidate *all, int count, int
         const pc_cloud_gpu *g = c->instance->family->gpu;
         snprintf(gpu, sizeof gpu, c->instance->gpus > 1 ? "%s, 1 of %d" : "%s", g->name, c->instance->gpus);
         cli_cloud_dollars(c->estimate.usd, usd);
-        printf("  %-16s %-20s %8s %9s %11s %8s%s\n", c->instance->name, gpu, cli_cloud_time(c->estimate.seconds, time),
-               usd, cli_thousands((int64_t)(c->estimate.pictures_per_second + 0.5), rate),
+        printf(cli_cloud_narrow() ? "  %s\n    %s: %s, %s dollars\n    %s pictures/s at %s%s an hour\n"
+                                  : "  %-16s %-20s %8s %9s %11s %8s%s\n",
+               c->instance->name, gpu, cli_cloud_time(c->estimate.seconds, time), usd,
+               cli_thousands((int64_t)(c->estimate.pictures_per_second + 0.5), rate),
                cli_cloud_dollars(c->price.usd, hour), cli_cloud_mark(prices, &c->price));
     }
 }
@@ -185,8 +189,10 @@ static void print_job(const pc_cloud_job *job, const char *model)
     char text[HOW_MAX];
     fputs(",\n\"job\": {\"model\": ", stdout);
     cli_json_text(stdout, model);
-    printf(", \"size\": %d, \"batch\": %d, \"epochs\": %d, \"train_pictures\": %lld, \"test_pictures\": %lld, ",
-           job->size, job->batch, job->epochs, (long long)job->train_pictures, (long long)job->test_pictures);
+    printf(", \"height\": %d, \"width\": %d, \"channels\": %d, \"batch\": %d, \"epochs\": %d, \"train_pictures\": "
+           "%lld, \"test_pictures\": %lld, ",
+           job->height, job->width, job->channels, job->batch, job->epochs, (long long)job->train_pictures,
+           (long long)job->test_pictures);
     number("train_flops", job->work.train_flops);
     number("train_bytes", job->work.train_bytes);
     number("step_bytes", job->work.step_bytes);
@@ -318,7 +324,8 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "article, two-conv, mlp or lenet, or a Keras file (.h5)", 1, 1, .complete = CLI_FILES},
+    {"MODEL", "article, two-conv, mlp or lenet, or a Keras file (.h5; - for standard input)", 1, 1,
+     .complete = CLI_FILES, .read = true},
     {"DIR", "A folder of pictures, as paracord train takes it", 1, 1, .complete = CLI_FOLDERS},
     {0},
 };

@@ -77,6 +77,12 @@ static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *price
     char gpus[16], usd[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_instance *i = offer->instance;
     snprintf(gpus, sizeof gpus, i->parts > 1 ? "1/%d" : "%d", i->parts > 1 ? i->parts : i->gpus);
+    if (cli_cloud_narrow()) {
+        printf("  %s  %s%s\n    GPUs %s of %g GB, %d vCPUs, %.0f GB\n", i->name,
+               cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price), gpus, i->memory_gb,
+               i->vcpus, (double)i->host_mib / 1024);
+        return;
+    }
     printf("  %-18s %4s %4g GB %5d %5.0f GB %8s%-1s %s%s\n", i->name, gpus, i->memory_gb, i->vcpus,
            (double)i->host_mib / 1024, cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price),
            i->sagemaker ? "ml." : "-", i->sagemaker ? i->name : "");
@@ -95,8 +101,11 @@ static void print_text(const pc_cloud *cloud, pc_cloud_offer *const *rows, int c
             family = rows[i]->instance->family;
             print_family(family);
             cli_set_style(stdout, CLI_DIM);
-            printf("  %-18s %4s %7s %5s %8s %8s  %s\n", "instance", "GPUs", "memory", "vCPUs", "host", "$/hour",
-                   "SageMaker");
+            if (cli_cloud_narrow())
+                puts("  instance  $/hour");
+            else
+                printf("  %-18s %4s %7s %5s %8s %8s  %s\n", "instance", "GPUs", "memory", "vCPUs", "host", "$/hour",
+                       "SageMaker");
             cli_set_style(stdout, CLI_PLAIN);
         }
         print_row(rows[i], &prices);

@@ -31,8 +31,9 @@ static const char *reason(const pc_cloud_offer *offer, char text[512])
 {
     char option[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_family *f = offer->instance->family;
+    const char *trap = pc_cloud_trap(offer->instance);
     bool any = *cli_cloud_option(offer->misfit, f, option);
-    const char *why = is_unpriced(offer) ? "its price is unknown" : f->trap ? f->trap : "";
+    const char *why = is_unpriced(offer) ? "its price is unknown" : trap ? trap : "";
     snprintf(text, 512, "%s%s%s%s", why, any ? " (" : "", option, any ? " takes it)" : "");
     return text;
 }
@@ -85,17 +86,22 @@ static void print_choice(const pc_cloud_offer *offer)
              i->gpus > 1 && f->link ? link_name(f->link) : "", i->vcpus, (double)i->host_mib / 1024);
     cli_cloud_note("  ", line);
     cli_cloud_note("  ", f->about);
-    if (f->trap)
-        cli_cloud_note("! ", f->trap);
+    if (pc_cloud_trap(i))
+        cli_cloud_note("! ", pc_cloud_trap(i));
     if (i->sagemaker)
         printf("  SageMaker has it as ml.%s\n", i->name);
-    printf("  Start it: paracord cloud run %s\n", i->name);
+    printf("  Start it:%sparacord cloud run %s\n", cli_cloud_narrow() ? "\n    " : " ", i->name);
 }
 
 static void print_row(const pc_cloud_offer *offer, const cli_cloud_prices *prices)
 {
     char gpus[CLI_CLOUD_TEXT_MAX], usd[CLI_CLOUD_TEXT_MAX];
     const pc_cloud_instance *i = offer->instance;
+    if (cli_cloud_narrow()) {
+        printf("  %s  %s%s\n    %s, %g GB, %d vCPUs\n", i->name, cli_cloud_dollars(offer->price.usd, usd),
+               cli_cloud_mark(prices, &offer->price), cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus);
+        return;
+    }
     printf("  %-18s %16s  %4g GB  %3d vCPUs  %8s%s\n", i->name, cli_cloud_gpus(i, gpus), i->memory_gb, i->vcpus,
            cli_cloud_dollars(offer->price.usd, usd), cli_cloud_mark(prices, &offer->price));
 }
@@ -109,7 +115,7 @@ static void print_left_out(const pc_cloud_offer *offers, int count, const cli_cl
     while ((offer = next_left_out(offers, count, offers[0].price.usd, &at))) {
         char lead[CLI_CLOUD_TEXT_MAX * 2], usd[CLI_CLOUD_TEXT_MAX], why[512];
         if (!any)
-            cli_cloud_heading("\nLeft out: cheaper or without a price, but");
+            cli_cloud_heading("\nLeft out: cheaper or unpriced, but");
         any = true;
         if (is_unpriced(offer)) {
             size_t n = strlen(unpriced);

@@ -47,8 +47,8 @@ static void print_head(const pc_cloud_instance *i, const pc_cloud_price *price)
     else
         printf("# $%s an hour, Linux, on demand, %s, of %s; storage and traffic on top\n",
                cli_cloud_dollars(price->usd, usd), price->region, price->date);
-    if (i->family->trap)
-        printf("# %s\n", i->family->trap);
+    if (pc_cloud_trap(i))
+        printf("# %s\n", pc_cloud_trap(i));
     if (i->family->blocks)
         printf("# Buy a block of days first:\n"
                "#   aws ec2 describe-capacity-block-offerings --region %s --instance-type %s \\\n"

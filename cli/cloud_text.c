@@ -55,10 +55,19 @@ char *cli_cloud_use_names(int uses, char text[CLI_CLOUD_TEXT_MAX])
     return text;
 }
 
+bool cli_cloud_narrow(void)
+{
+    return cli_width(stdout) < 72;
+}
+
 void cli_cloud_note(const char *lead, const char *text)
 {
     int width = cli_width(stdout), at = (int)strlen(lead);
     fputs(lead, stdout);
+    if (at * 2 > width) { /* no room beside it */
+        at = 4;
+        printf("\n%*s", at, "");
+    }
     cli_wrap(stdout, text, at, at, width > WIDEST ? WIDEST : width);
     putchar('\n');
 }
@@ -158,7 +167,7 @@ void cli_cloud_json(const pc_cloud_instance *i, const pc_cloud_price *price)
         if (f->uses & 1 << u)
             printf("%s\"%s\"", any++ ? ", " : "", use_names[u]);
     fputs("], ", stdout);
-    json_text("trap", f->trap);
+    json_text("trap", pc_cloud_trap(i));
     snprintf(name, sizeof name, "ml.%s", i->name);
     fputs(", ", stdout);
     json_text("sagemaker", i->sagemaker ? name : NULL);

@@ -1,8 +1,11 @@
 /* cloud_update.c: paracord cloud update [FILE]: prices from a file, from standard input, or from the user's own aws. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cloud.h"
 #include "cloud_aws.h"
@@ -50,21 +53,38 @@ static void print_command(const char *const *words)
     putchar('\n');
 }
 
+/* A FIFO is not waited for: opened without, and refused, unless it is what a shell put under /dev/fd. */
+static int open_list(const char *path)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &info) == 0 && (S_ISREG(info.st_mode) || !strncmp(path, "/dev/fd/", 8)))) {
+        if (fd >= 0)
+            fcntl(fd, F_SETFL, 0);
+        return fd;
+    }
+    close(fd);
+    errno = S_ISDIR(info.st_mode) ? EISDIR : ESPIPE;
+    return -1;
+}
+
 static bool read_file(const cli_call *call, const char *path, cli_bytes *output)
 {
-    bool standard = !strcmp(path, "-");
-    FILE *file = standard ? stdin : fopen(path, "re");
-    errno = file ? 0 : errno;
-    while (file && cli_read_some(fileno(file), output))
+    bool standard = !strcmp(path, "-") || !strcmp(path, "/dev/stdin");
+    int file = standard ? STDIN_FILENO : open_list(path);
+    errno = file >= 0 ? 0 : errno;
+    while (file >= 0 && cli_read_some(file, output))
         ;
-    if (errno)
+    if (errno == ESPIPE)
+        cli_error(call->command, "cannot read %s: it is no regular file; - reads from a pipe", path);
+    else if (errno)
         cli_error(call->command, "cannot read %s: %s", standard ? "standard input" : path, strerror(errno));
     else if (output->full)
         cli_error(call->command, "%s is no price list: it has more than %d MB", standard ? "standard input" : path,
                   CLI_BYTES_MOST >> 20);
     bool fine = !errno && !output->full;
-    if (file && !standard)
-        fclose(file);
+    if (file >= 0 && !standard)
+        close(file);
     return fine;
 }
 

@@ -71,7 +71,7 @@ char *cli_usage(const cli_command *command, char *text, size_t n);
 void cli_help_overview(FILE *out);
 void cli_help_command(FILE *out, const cli_command *command);
 
-extern const cli_command cli_train, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check;
+extern const cli_command cli_train, cli_report, cli_eval, cli_predict, cli_show, cli_pictures, cli_pictures_check;
 extern const cli_command cli_trace, cli_trace_view, cli_trace_summary;
 extern const cli_command cli_add, cli_saxpy, cli_matmul, cli_mandelbrot;
 extern const cli_command cli_devices, cli_topo, cli_doctor, cli_bench;

@@ -14,6 +14,11 @@ typedef struct devices_settings {
     cli_machine_from from;
 } devices_settings;
 
+/* devices_line.c: a line with its label; the heading of a device; a library. In as many columns as there are. */
+void cli_devices_line(const char *label, const char *format, ...) PC_PRINTF(2, 3);
+void cli_devices_heading(const pc_machine *machine, int i);
+void cli_devices_library(const char *label, const pc_probe_library *library);
+
 /* devices_text.c: for people; with `all` every fact, and of unknown ones the reason. */
 void cli_devices_text(const pc_machine *machine, bool all);
 

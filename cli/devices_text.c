@@ -5,23 +5,6 @@
 #include "devices.h"
 #include "text.h"
 
-#define INDENT 14 /* where values begin */
-
-/* One line behind its label, wrapped. */
-static void line(const char *label, const char *format, ...)
-{
-    char text[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    for (char *c = text; *c; c++)
-        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
-    int at = cli_pad(stdout, printf("%s", label), INDENT);
-    cli_wrap(stdout, text, at, INDENT, cli_width(stdout));
-    putchar('\n');
-}
-
 /* A text that is put together from pieces. */
 typedef struct pieces {
     char text[1024];
@@ -55,43 +38,26 @@ static double mebi(const pc_fact *fact)
 
 static void print_machine(const pc_machine *m)
 {
-    line("System", "%s, kernel %s%s%s", text_or(&m->system, "distribution unknown"), text_or(&m->kernel, "unknown"),
-         m->container.known && strcmp(m->container.text, "none") ? ", container: " : "",
-         m->container.known && strcmp(m->container.text, "none") ? m->container.text : "");
+    cli_devices_line("System", "%s, kernel %s%s%s", text_or(&m->system, "distribution unknown"),
+                     text_or(&m->kernel, "unknown"),
+                     m->container.known && strcmp(m->container.text, "none") ? ", container: " : "",
+                     m->container.known && strcmp(m->container.text, "none") ? m->container.text : "");
     bool nvidia = m->driver.known || m->nvml.known;
     for (int i = 0; i < m->device_count; i++)
         nvidia |= m->devices[i].nvidia;
     if (m->driver.known)
-        line("Driver", "NVIDIA %s%s%s%s, %s%s", m->driver.text, m->driver_kind.known ? " (" : "",
-             text_or(&m->driver_kind, ""), m->driver_kind.known ? " kernel modules)" : "",
-             m->cuda_driver.known ? "runs programs of CUDA up to " : "its newest CUDA is unknown",
-             text_or(&m->cuda_driver, ""));
+        cli_devices_line("Driver", "NVIDIA %s%s%s%s, %s%s", m->driver.text, m->driver_kind.known ? " (" : "",
+                         text_or(&m->driver_kind, ""), m->driver_kind.known ? " kernel modules)" : "",
+                         m->cuda_driver.known ? "runs programs of CUDA up to " : "its newest CUDA is unknown",
+                         text_or(&m->cuda_driver, ""));
     else if (nvidia)
-        line("Driver", "no NVIDIA driver: %s; paracord doctor says what to do", m->driver.why);
+        cli_devices_line("Driver", "no NVIDIA driver: %s; paracord doctor says what to do", m->driver.why);
     if (m->hung)
-        line("", "the driver did not answer %s in time: what it would have told is unknown", m->hung);
+        cli_devices_line("", "the driver did not answer %s in time: what it would have told is unknown", m->hung);
     else if (m->driver.known && !m->nvml.known)
-        line("", "its state is unknown: %s", m->nvml.why ? m->nvml.why : "NVML was not asked");
+        cli_devices_line("", "its state is unknown: %s", m->nvml.why ? m->nvml.why : "NVML was not asked");
     if (m->cuda_init.known && strcmp(m->cuda_init.text, "works"))
-        line("", "CUDA does not start: %s", m->cuda_init.text);
-}
-
-static void print_heading(const pc_machine *m, int i)
-{
-    const pc_probe_device *d = &m->devices[i];
-    cli_set_style(stdout, CLI_BOLD);
-    const char *vendor = d->vendor.known ? d->vendor.text : "unknown vendor";
-    char unknown[128];
-    snprintf(unknown, sizeof unknown, "%s, model %s", vendor, d->device_id.known ? d->device_id.text : "unknown");
-    printf("\n%-3d", i);
-    cli_print_safe(stdout, d->model.known ? d->model.text : unknown);
-    cli_set_style(stdout, CLI_PLAIN);
-    printf("  %s", d->address.text);
-    if (d->index_cuda.known)
-        printf("  cuda:%.0f", d->index_cuda.number);
-    if (d->index_pci.known && d->index_cuda.known && d->index_pci.number != d->index_cuda.number)
-        printf(" (nvidia-smi says %.0f: PCI order)", d->index_pci.number);
-    putchar('\n');
+        cli_devices_line("", "CUDA does not start: %s", m->cuda_init.text);
 }
 
 static void print_kernel(const pc_probe_device *d)
@@ -112,19 +78,19 @@ static void print_kernel(const pc_probe_device *d)
         add(&p, ", shows the console");
     if (d->asleep)
         add(&p, ", sleeps to save power (%s): --wake asks it all the same", text_or(&d->power_state, "suspended"));
-    line("   Device", "%s", p.text);
+    cli_devices_line("   Device", "%s", p.text);
     if (d->compute_capability.known)
-        line("   Compute", "capability %s (%s)%s%s", d->compute_capability.text, text_or(&d->architecture, "?"),
-             d->uuid.known ? ", " : "", text_or(&d->uuid, ""));
+        cli_devices_line("   Compute", "capability %s (%s)%s%s", d->compute_capability.text,
+                         text_or(&d->architecture, "?"), d->uuid.known ? ", " : "", text_or(&d->uuid, ""));
 }
 
 static void print_load(const pc_probe_device *d)
 {
     pieces p = {0};
     if (d->memory_total.known && d->memory_used.known)
-        line("   Memory", "%.0f of %.0f MiB used", mebi(&d->memory_used), mebi(&d->memory_total));
+        cli_devices_line("   Memory", "%.0f of %.0f MiB used", mebi(&d->memory_used), mebi(&d->memory_total));
     else if (d->memory_total.known)
-        line("   Memory", "%.0f MiB", mebi(&d->memory_total));
+        cli_devices_line("   Memory", "%.0f MiB", mebi(&d->memory_total));
     if (d->utilization_gpu.known)
         add(&p, "%.0f %%", d->utilization_gpu.number);
     if (d->temperature.known)
@@ -136,7 +102,7 @@ static void print_load(const pc_probe_device *d)
     if (d->power.known && d->power_limit_enforced.known)
         add(&p, " of %.0f W", d->power_limit_enforced.number);
     if (p.used)
-        line("   Load", "%s", p.text);
+        cli_devices_line("   Load", "%s", p.text);
     if (!d->clock_sm.known)
         return;
     p.used = 0;
@@ -147,7 +113,7 @@ static void print_load(const pc_probe_device *d)
         add(&p, ", memory %.0f MHz", d->clock_memory.number);
     if (d->clock_reasons.known && strcmp(d->clock_reasons.text, "nothing"))
         add(&p, ", held down by: %s", d->clock_reasons.text);
-    line("   Clocks", "%s", p.text);
+    cli_devices_line("   Clocks", "%s", p.text);
 }
 
 static void print_links(const pc_probe_device *d)
@@ -163,10 +129,10 @@ static void print_links(const pc_probe_device *d)
     if (d->numa_node.known)
         add(&p, "%sNUMA node %.0f", joint(&p), d->numa_node.number);
     if (p.used)
-        line("   PCIe", "%s", p.text);
+        cli_devices_line("   PCIe", "%s", p.text);
     if (d->nvlinks.known && d->nvlinks.number > 0)
-        line("   NVLink", "%.0f of %.0f links up%s%s", d->nvlinks_active.number, d->nvlinks.number,
-             d->fabric_state.known ? ", fabric " : "", text_or(&d->fabric_state, ""));
+        cli_devices_line("   NVLink", "%.0f of %.0f links up%s%s", d->nvlinks_active.number, d->nvlinks.number,
+                         d->fabric_state.known ? ", fabric " : "", text_or(&d->fabric_state, ""));
     p = (pieces){0};
     if (d->ecc.known)
         add(&p, "ECC %s", d->ecc.number != 0 ? "on" : "off");
@@ -182,10 +148,10 @@ static void print_links(const pc_probe_device *d)
     if (d->compute_mode.known && strcmp(d->compute_mode.text, "default"))
         add(&p, "%scompute mode %s", joint(&p), d->compute_mode.text);
     if (p.used)
-        line("   State", "%s", p.text);
+        cli_devices_line("   State", "%s", p.text);
     for (int i = 0; i < d->mig_count; i++)
-        line(i ? "" : "   MIG", d->migs[i].memory.known ? "%s, %.0f MiB" : "%s, memory unknown", d->migs[i].uuid,
-             mebi(&d->migs[i].memory));
+        cli_devices_line(i ? "" : "   MIG", d->migs[i].memory.known ? "%s, %.0f MiB" : "%s, memory unknown",
+                         d->migs[i].uuid, mebi(&d->migs[i].memory));
 }
 
 static void print_users(const pc_probe_device *d)
@@ -194,8 +160,8 @@ static void print_users(const pc_probe_device *d)
     for (int i = 0; i < d->process_count; i++) {
         const pc_probe_process *p = &d->processes[i];
         snprintf(memory, sizeof memory, p->memory.known ? "%.0f MiB" : "memory unknown", mebi(&p->memory));
-        line(i ? "" : "   Processes", "%lld %s, %s, %s", (long long)p->pid,
-             p->name ? p->name : "(not visible from here)", p->kind, memory);
+        cli_devices_line(i ? "" : "   Processes", "%lld %s, %s, %s", (long long)p->pid,
+                         p->name ? p->name : "(not visible from here)", p->kind, memory);
     }
     int off = 0;
     for (int i = 0; i < d->connector_count; i++) {
@@ -205,14 +171,14 @@ static void print_users(const pc_probe_device *d)
             continue;
         }
         const char *mode = c->now ? c->now : c->mode;
-        line("   Display", "%s %s%s%s%s", c->name, c->status,
-             !mode    ? ""
-             : c->now ? ", "
-                      : ", at most ",
-             mode ? mode : "", c->in_use ? ", in use" : "");
+        cli_devices_line("   Display", "%s %s%s%s%s", c->name, c->status,
+                         !mode    ? ""
+                         : c->now ? ", "
+                                  : ", at most ",
+                         mode ? mode : "", c->in_use ? ", in use" : "");
     }
     if (off)
-        line("   Display", "%d connector%s with nothing connected", off, off > 1 ? "s" : "");
+        cli_devices_line("   Display", "%d connector%s with nothing connected", off, off > 1 ? "s" : "");
 }
 
 static void print_all(const char *title, const pc_fact_row *(*row)(int), const void *owner)
@@ -242,23 +208,14 @@ static void print_software(const pc_machine *m)
     putchar('\n');
     for (int i = 0; i < m->toolkit_count; i++) {
         const pc_probe_toolkit *t = &m->toolkits[i];
-        line(i ? "" : "CUDA toolkit", "%s in %s, %s, %s", t->version, t->path, t->on_path ? "on PATH" : "not on PATH",
-             t->on_library_path ? "its libraries are found" : "its libraries are not found");
+        cli_devices_line(i ? "" : "CUDA toolkit", "%s in %s, %s, %s", t->version, t->path,
+                         t->on_path ? "on PATH" : "not on PATH",
+                         t->on_library_path ? "its libraries are found" : "its libraries are not found");
     }
     if (!m->toolkit_count)
-        line("CUDA toolkit", "none in /usr/local/cuda*, /opt/cuda* or $CUDA_HOME");
-    for (int i = 0; i < m->library_count; i++) {
-        const pc_probe_library *l = &m->libraries[i];
-        cli_pad(stdout, printf("%s", i ? "" : "Libraries"), INDENT);
-        printf("%-12s ", l->name);
-        if (l->path) {
-            printf("%-10s ", l->version ? l->version : "");
-            cli_print_safe(stdout, l->path);
-        } else {
-            printf("not found (%s)", l->purpose);
-        }
-        putchar('\n');
-    }
+        cli_devices_line("CUDA toolkit", "none in /usr/local/cuda*, /opt/cuda* or $CUDA_HOME");
+    for (int i = 0; i < m->library_count; i++)
+        cli_devices_library(i ? "" : "Libraries", &m->libraries[i]);
 }
 
 void cli_devices_text(const pc_machine *m, bool all)
@@ -274,7 +231,7 @@ void cli_devices_text(const pc_machine *m, bool all)
             snprintf(title, sizeof title, "\nDevice %d: %s", i, text_or(&d->model, text_or(&d->vendor, "unknown")));
             print_all(title, pc_device_fact, d);
         } else {
-            print_heading(m, i);
+            cli_devices_heading(m, i);
             print_kernel(d);
             print_load(d);
             print_links(d);
@@ -282,7 +239,7 @@ void cli_devices_text(const pc_machine *m, bool all)
         print_users(d);
     }
     if (!m->device_count)
-        line("Devices", "no graphics or accelerator device is visible%s",
-             m->container.known && strcmp(m->container.text, "none") ? " in this container" : "");
+        cli_devices_line("Devices", "no graphics or accelerator device is visible%s",
+                         m->container.known && strcmp(m->container.text, "none") ? " in this container" : "");
     print_software(m);
 }

@@ -62,6 +62,32 @@ static void print_lines(const char *text, int indent, bool wrap)
     }
 }
 
+/* What to do: commands stay on one line, to be copied; what explains is filled into lines of its own. */
+static void print_fix(const char *text, int indent)
+{
+    char line[2048];
+    for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n') {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+        if (line[0] != '#' || indent + cli_columns(line) <= cli_width(stdout)) {
+            print_lines(line, indent, false);
+            continue;
+        }
+        char *rest, *word = strtok_r(line + 1, " ", &rest);
+        for (int at = 0; word; word = strtok_r(NULL, " ", &rest)) {
+            if (at && at + 1 + cli_columns(word) > cli_width(stdout)) {
+                putchar('\n');
+                at = 0;
+            }
+            if (!at)
+                at = cli_pad(stdout, 0, indent) + printf("#");
+            at += printf(" ");
+            cli_print_safe(stdout, word);
+            at += cli_columns(word);
+        }
+        putchar('\n');
+    }
+}
+
 static void print_summary(const pc_machine *m, const pc_diagnosis *d)
 {
     int nvidia = 0, advice = d->finding_count - d->wrong_count;
@@ -96,7 +122,7 @@ static void print_text(const pc_machine *m, const pc_diagnosis *d)
                f->severity == PC_ADVICE ? ", advice" : "");
         print_lines(f->how, 3, true);
         puts("   To mend it:");
-        print_lines(f->fix, 6, false);
+        print_fix(f->fix, 6);
     }
     for (int i = 0; i < d->unseen_count; i++) {
         printf("%s", i ? "" : "\n");

@@ -4,6 +4,8 @@
 
 #include <paracord/train.h>
 
+#include "eval_classes.h"
+#include "prepare.h"
 #include "program.h"
 #include "signals.h"
 #include "text.h"
@@ -13,17 +15,23 @@ typedef struct eval_settings {
     const char *device;
     int batch;
     bool json;
+    cli_preparation preparation;
 } eval_settings;
 
-#define CLASSES_SHOWN 20 /* a wider table is for --json */
-
-static void print_json(const pc_evaluation *e)
+static void print_json(const pc_classifier *classifier, const pc_evaluation *e)
 {
-    printf("{\"pictures\": %lld, \"correct\": %lld, \"skipped\": %lld, \"accuracy\": ", (long long)e->pictures,
-           (long long)e->correct, (long long)e->skipped);
+    printf("{\"pictures\": %lld, \"correct\": %lld, \"skipped\": %lld, \"damaged\": %lld, \"accuracy\": ",
+           (long long)e->pictures, (long long)e->correct, (long long)e->skipped, (long long)e->damaged);
     cli_json_number(stdout, e->accuracy);
+    fputs(", \"balanced_accuracy\": ", stdout);
+    cli_json_number(stdout, e->balanced_accuracy);
     fputs(", \"loss\": ", stdout);
     cli_json_number(stdout, e->loss);
+    pc_preparation preparation = pc_classifier_preparation(classifier);
+    char *prepared = pc_preparation_text(&preparation);
+    fputs(", \"prepared\": ", stdout);
+    cli_json_text(stdout, prepared ? prepared : "");
+    pc_text_free(prepared);
     fputs(", \"classes\": [", stdout);
     for (int i = 0; i < e->classes; i++) {
         fputs(i ? ", " : "", stdout);
@@ -36,61 +44,24 @@ static void print_json(const pc_evaluation *e)
             printf("%s%lld", j ? ", " : "", (long long)e->confusion[i * e->classes + j]);
         fputc(']', stdout);
     }
-    puts("]}");
+    fputc(']', stdout);
+    cli_eval_classes_json(e);
+    puts("}");
 }
 
-static int longest(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* Columns for predicted classes: each as wide as its name and its largest number. */
-static int column_width(const pc_evaluation *e, int j)
-{
-    int width = cli_columns(e->class_names[j]);
-    for (int i = 0; i < e->classes; i++)
-        width = longest(width, snprintf(NULL, 0, "%lld", (long long)e->confusion[i * e->classes + j]));
-    return width;
-}
-
-static void print_right(const char *text, int width)
-{
-    cli_pad(stdout, cli_columns(text), width);
-    cli_print_safe(stdout, text);
-}
-
-static void print_confusion(const pc_evaluation *e)
-{
-    static const char corner[] = "true \\ predicted";
-    int first = (int)strlen(corner);
-    for (int i = 0; i < e->classes; i++)
-        first = longest(first, cli_columns(e->class_names[i]));
-    print_right(corner, first);
-    for (int j = 0; j < e->classes; j++) {
-        fputs("  ", stdout);
-        print_right(e->class_names[j], column_width(e, j));
-    }
-    putchar('\n');
-    for (int i = 0; i < e->classes; i++) {
-        print_right(e->class_names[i], first);
-        for (int j = 0; j < e->classes; j++)
-            printf("  %*lld", column_width(e, j), (long long)e->confusion[i * e->classes + j]);
-        putchar('\n');
-    }
-}
-
-static void print_text(const pc_evaluation *e)
+static void print_text(const pc_classifier *classifier, const pc_evaluation *e)
 {
     char text[32];
+    cli_prepare_print(classifier, "Prepared");
     printf("Pictures = %s\n", cli_thousands(e->pictures, text));
     if (e->skipped > 0)
         printf("Skipped  = %s\n", cli_thousands(e->skipped, text));
+    if (e->damaged > 0)
+        printf("Damaged  = %s, used all the same\n", cli_thousands(e->damaged, text));
     printf("Accuracy = %.4f (%s right)\n", e->accuracy, cli_thousands(e->correct, text));
+    printf("Balanced = %.4f (mean of what was recognised of each class)\n", e->balanced_accuracy);
     printf("Loss     = %.4f\n\n", e->loss);
-    if (e->classes <= CLASSES_SHOWN)
-        print_confusion(e);
-    else
-        printf("%d classes: --json has the table of what was taken for what\n", e->classes);
+    cli_eval_classes(e);
 }
 
 static int run(const cli_call *call)
@@ -102,17 +73,24 @@ static int run(const cli_call *call)
     pc_classifier *classifier = pc_classifier_open(model, settings->device);
     if (!classifier)
         return cli_failed(call->command);
+    if (!cli_prepare(call->command, &settings->preparation, classifier)) {
+        pc_classifier_free(classifier);
+        return CLI_FAILED;
+    }
+    cli_prepare_warn(call->command, classifier, model);
     cli_watch_start(&watch, call->command);
     pc_train_callbacks callbacks = cli_watch_callbacks(&watch);
     pc_status status = pc_classifier_evaluate(classifier, folder, settings->batch, &callbacks, &result);
     cli_watch_end(&watch);
-    pc_classifier_free(classifier);
-    if (status != PC_OK)
+    if (status != PC_OK) {
+        pc_classifier_free(classifier);
         return status == PC_ERR_INTERRUPTED ? cli_stopped_status() : cli_failed(call->command);
+    }
     if (settings->json)
-        print_json(&result);
+        print_json(classifier, &result);
     else
-        print_text(&result);
+        print_text(classifier, &result);
+    pc_classifier_free(classifier);
     pc_evaluation_free(&result);
     return CLI_FINE;
 }
@@ -123,11 +101,13 @@ static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, offsetof(eval_settings, device), "auto", "DEVICE", .help = CLI_DEVICE_HELP,
      .choices = cli_program_devices},
     {"json", 0, CLI_FLAG, offsetof(eval_settings, json), NULL, NULL, .help = "Print JSON, for programs"},
+    CLI_PREPARE_ROWS(eval_settings, preparation),
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "A Keras file (.h5), such as paracord train writes", 1, 1, .complete = CLI_FILES},
+    {"MODEL", "A Keras file (.h5, .keras), the folder of a run, or the checkpoint in it; - for standard input", 1, 1,
+     .complete = CLI_FILES, .read = true},
     {"DIR", "A folder with one folder of pictures per class, or one with test/ in it", 1, 1, .complete = CLI_FOLDERS},
     {0},
 };
@@ -140,8 +120,13 @@ static const cli_example examples[] = {
 const cli_command cli_eval = {
     .name = "eval",
     .summary = "Measure a network on a folder of pictures",
-    .description = "Prints how many pictures there were, the share that the network got right, the loss, and a table "
-                   "of which class was taken for which: a row for each true class, a column for each answer.",
+    .description =
+        "Prints how many pictures there were, the share that the network got right, the loss, and a table "
+        "of which class was taken for which: a row for each true class, a column for each answer, and the share "
+        "that was recognised. Balanced is the mean of these shares: where classes have unequal numbers of "
+        "pictures, always naming the largest class makes a good accuracy and a poor balanced one.\n"
+        "\n"
+        "The first line says how pictures were prepared for the network, and whence that is known.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

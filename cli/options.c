@@ -131,7 +131,7 @@ static bool take_argument(parser *p, const char *value)
         return cli_wrong(p->message, "%s must not be empty", row->metavar);
     if (row->choices && !(value = cli_find_choice(row->metavar, row->choices, value, p->message)))
         return false;
-    p->line->values[p->line->count++] = value;
+    p->line->values[p->line->count++] = row->read && !strcmp(value, "-") ? CLI_STDIN : value;
     return true;
 }
 

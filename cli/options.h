@@ -13,6 +13,8 @@
 typedef enum cli_kind {
     CLI_FLAG,   /* bool */
     CLI_INT,    /* int, min..max */
+    CLI_BYTES,  /* int64_t: "auto" (0), or bytes with K, M, G or T (of 1024); none is -1 */
+    CLI_SIZE,   /* int[2], height and width: "A" for both, or "AxB", each min..max */
     CLI_SEED,   /* uint64_t, any */
     CLI_FLOAT,  /* double, min..max */
     CLI_PAIR,   /* double[2], "a,b", each min..max */
@@ -48,6 +50,7 @@ typedef struct cli_argument {
     const char *help;
     int least, most; /* 1, 1 for one; 0, 1 for an optional one; 1, INT_MAX for one or more */
     cli_complete complete;
+    bool read;                 /* a file that is read: `-` is standard input, which the command gets as CLI_STDIN */
     const cli_choice *choices; /* NULL: anything */
     const char *(*offer)(
         int i); /* what a shell offers beside anything: the i-th word, until the next call; NULL: no more */
@@ -61,6 +64,9 @@ typedef struct cli_line {
 } cli_line;
 
 #define CLI_MESSAGE_MAX 512
+
+/* The library reads what its descriptor has to the end. */
+#define CLI_STDIN "/dev/stdin"
 
 /* The option that every command has besides its rows. */
 extern const cli_option cli_help_option;

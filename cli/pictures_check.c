@@ -1,5 +1,7 @@
 /* pictures_check.c: paracord pictures check DIR, which names the broken pictures */
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <paracord/loader.h>
 
@@ -10,56 +12,101 @@ typedef struct check_settings {
     bool json;
 } check_settings;
 
-/* Broken pictures so far. */
+/* What was found so far. For programs broken and damaged pictures are two arrays, so the second waits in a file. */
 typedef struct finding {
     bool json;
-    int64_t count;
+    int64_t broken, damaged;
+    FILE *later;
 } finding;
 
-static void found(void *context, const char *path, const char *why)
+static void put_json(FILE *out, bool first, const char *path, const char *why)
 {
-    finding *f = context;
-    if (f->json) {
-        fputs(f->count ? ",\n  {\"file\": " : "\n  {\"file\": ", stdout);
-        cli_json_text(stdout, path);
-        fputs(", \"why\": ", stdout);
-        cli_json_text(stdout, why);
-        putchar('}');
-    } else {
-        cli_print_safe(stdout, path);
-        fputs(": ", stdout);
-        cli_print_safe(stdout, why);
-        putchar('\n');
-    }
-    f->count++;
+    fputs(first ? "\n  {\"file\": " : ",\n  {\"file\": ", out);
+    cli_json_text(out, path);
+    fputs(", \"why\": ", out);
+    cli_json_text(out, why);
+    putc('}', out);
 }
 
-static void print_end(const pc_folder_report *report, const finding *f, bool failed)
+static void put_line(const char *path, const char *words, const char *why)
 {
-    char pictures[32], broken[32];
+    cli_print_safe(stdout, path);
+    printf(": %s", words);
+    cli_print_safe(stdout, why);
+    putchar('\n');
+}
+
+static void broken(void *context, const char *path, const char *why)
+{
+    finding *f = context;
     if (f->json)
-        printf("%s]", f->count ? "\n" : "");
-    if (f->json && !failed)
+        put_json(stdout, f->broken == 0, path, why);
+    else
+        put_line(path, "", why);
+    f->broken++;
+}
+
+static void damaged(void *context, const char *path, const char *why)
+{
+    finding *f = context;
+    if (f->json && f->later)
+        put_json(f->later, f->damaged == 0, path, why);
+    else if (!f->json)
+        put_line(path, "is damaged, but all its pixels are there: ", why);
+    f->damaged++;
+}
+
+static void copy_later(const finding *f)
+{
+    rewind(f->later);
+    for (int c; (c = getc(f->later)) != EOF;)
+        putchar(c);
+}
+
+static void print_json_end(const pc_folder_report *report, const finding *f, bool failed)
+{
+    printf("%s], \"damaged\": [", f->broken ? "\n" : "");
+    if (f->later)
+        copy_later(f);
+    printf("%s]", f->damaged ? "\n" : "");
+    if (!failed)
         printf(", \"pictures\": %lld, \"classes\": %d", (long long)report->pictures, report->classes);
-    if (f->json)
-        puts("}");
-    else if (!failed)
-        printf("%s pictures in %d classes, %s broken\n", cli_thousands(report->pictures, pictures), report->classes,
-               report->broken ? cli_thousands(report->broken, broken) : "none");
+    puts("}");
+}
+
+static void print_end(const pc_folder_report *report)
+{
+    char text[32];
+    printf("%s pictures in %d class%s, ", cli_thousands(report->pictures, text), report->classes,
+           report->classes == 1 ? "" : "es");
+    printf("%s broken", report->broken ? cli_thousands(report->broken, text) : "none");
+    if (report->damaged)
+        printf(", %s damaged", cli_thousands(report->damaged, text));
+    putchar('\n');
 }
 
 static int run(const cli_call *call)
 {
     const check_settings *settings = call->settings;
     pc_folder_report report = {0};
-    finding f = {.json = settings->json};
+    finding f = {.json = settings->json, .later = settings->json ? tmpfile() : NULL};
+    if (f.json && !f.later) {
+        cli_error(call->command, "no temporary file can be made: %s", strerror(errno));
+        return CLI_FAILED;
+    }
     if (f.json)
         fputs("{\"broken\": [", stdout);
-    bool failed = pc_pictures_check(call->line->values[0], found, &f, &report) != PC_OK;
-    print_end(&report, &f, failed);
+    const pc_folder_findings tell = {&f, broken, damaged};
+    bool failed = pc_pictures_check(call->line->values[0], &tell, &report) != PC_OK;
+    if (f.json) {
+        print_json_end(&report, &f, failed);
+        fclose(f.later);
+    } else if (!failed) {
+        print_end(&report);
+    }
     if (failed)
         return cli_failed(call->command);
-    return report.broken ? CLI_FAILED : CLI_FINE;
+    return report.broken + report.damaged ? CLI_FAILED : CLI_FINE;
 }
 
 static const cli_option options[] = {
@@ -73,7 +120,7 @@ static const cli_argument arguments[] = {
 };
 
 static const cli_example examples[] = {
-    {"paracord pictures check pets", "Name the pictures that paracord train would skip, with the reason"},
+    {"paracord pictures check pets", "Name the broken and the damaged pictures, with the reason"},
     {0},
 };
 
@@ -81,7 +128,8 @@ const cli_command cli_pictures_check = {
     .name = "pictures check",
     .summary = "Name the broken pictures in a folder",
     .description = "Reads every picture and prints a line for each one that is empty, cut short, damaged or no "
-                   "picture at all. The exit status is 1 when there are any.\n"
+                   "picture at all. paracord train leaves those out whose pixels are not all there, and uses the "
+                   "others, unless it is told to be --strict. The exit status is 1 when there are any.\n"
                    "\n"
                    "(To draw into a folder that is itself called check: paracord pictures ./check)",
     .options = options,

@@ -3,8 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <paracord/memory.h>
 #include <paracord/ops.h>
@@ -29,53 +27,9 @@ bool cli_program_open(cli_program *p, const cli_call *call, const char *device, 
     return fine;
 }
 
-/* The number behind `name` at the beginning of a line of the file; of a file of one number that one. NaN: none. */
-static double number_in(const char *path, const char *name)
-{
-    char line[256];
-    double number = NAN;
-    FILE *file = fopen(path, "re");
-    while (file && isnan(number) && fgets(line, sizeof line, file))
-        if (!strncmp(line, name, strlen(name)) && sscanf(line + strlen(name), " %lf", &number) != 1)
-            number = NAN;
-    if (file)
-        fclose(file);
-    return number;
-}
-
-/* What a container may still take, of either version of control groups: files that are only kept can go. */
-static double memory_left_in(const char *most, const char *used, const char *details, const char *kept)
-{
-    const double limit = number_in(most, ""), files = number_in(details, kept);
-    const double left = limit - number_in(used, "") + (files > 0 ? files : 0);
-    return isnan(left) ? HUGE_VAL : left;
-}
-
-/* What `ulimit -v` leaves of addresses. */
-static double addresses_left(void)
-{
-    struct rlimit most;
-    if (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur == RLIM_INFINITY)
-        return HUGE_VAL;
-    const double pages = number_in("/proc/self/statm", "");
-    return (double)most.rlim_cur - (isnan(pages) ? 0 : pages * (double)sysconf(_SC_PAGESIZE));
-}
-
-/* Bytes that this program can still get, as the kernel estimates; infinite where it does not say. */
-static double memory_left(void)
-{
-    const double machine = number_in("/proc/meminfo", "MemAvailable:") * 1024;
-    const double group = fmin(memory_left_in("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
-                                             "/sys/fs/cgroup/memory.stat", "inactive_file "),
-                              memory_left_in("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                                             "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-                                             "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file "));
-    return fmax(0, fmin(addresses_left(), fmin(isnan(machine) ? HUGE_VAL : machine, group)));
-}
-
 bool cli_program_fits(const cli_program *p, double bytes, const char *way_out)
 {
-    const double left = memory_left();
+    const double left = (double)pc_memory_left();
     bytes *= p->device.type == PC_SIM ? 1.75 : 1; /* the device's memory is the host's, too */
     if (bytes <= left)
         return true;

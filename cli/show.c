@@ -4,10 +4,11 @@
 
 #include <paracord/train.h>
 
-#include "command.h"
+#include "prepare.h"
 
 typedef struct show_settings {
-    bool json;
+    bool json, set;
+    cli_preparation preparation;
 } show_settings;
 
 static void print_lines(const char *text)
@@ -18,13 +19,47 @@ static void print_lines(const char *text)
         putchar('\n');
 }
 
+/* Take what was given, and write it into the file where that was asked for. False: an error, told. */
+static bool change(const cli_call *call, pc_classifier *classifier)
+{
+    const show_settings *settings = call->settings;
+    if (settings->set && !cli_prepare_given(&settings->preparation)) {
+        cli_error(call->command, "--set: say what to write into the file: --rescale, --mean, --std, --resize, "
+                                 "--no-exif, --classes");
+        return false;
+    }
+    if (!cli_prepare(call->command, &settings->preparation, classifier))
+        return false;
+    return !settings->set || pc_classifier_note(classifier) == PC_OK || (cli_failed(call->command), false);
+}
+
+/* A file that cannot be used is still shown: its layers, as far as it says them, and why it cannot. */
+static int show_layers(const cli_call *call)
+{
+    const show_settings *settings = call->settings;
+    const pc_error why = *pc_error_last();
+    char *text = NULL, *json = NULL;
+    pc_error_clear();
+    if (!settings->set && pc_model_layers(call->line->values[0], &text, &json) == PC_OK)
+        print_lines(settings->json ? json : text);
+    pc_text_free(text);
+    pc_text_free(json);
+    pc_error_clear();
+    (void)pc_fail(why.status, "%s", why.message);
+    return cli_failed(call->command);
+}
+
 static int run(const cli_call *call)
 {
     const show_settings *settings = call->settings;
     char *text = NULL, *json = NULL;
     pc_classifier *classifier = pc_classifier_open(call->line->values[0], "cpu");
     if (!classifier)
-        return cli_failed(call->command);
+        return show_layers(call);
+    if (!change(call, classifier)) {
+        pc_classifier_free(classifier);
+        return CLI_FAILED;
+    }
     pc_status status = pc_classifier_summary(classifier, &text, &json);
     pc_classifier_free(classifier);
     if (status != PC_OK)
@@ -37,16 +72,21 @@ static int run(const cli_call *call)
 
 static const cli_option options[] = {
     {"json", 0, CLI_FLAG, offsetof(show_settings, json), NULL, NULL, .help = "Print JSON, for programs"},
+    {"set", 0, CLI_FLAG, offsetof(show_settings, set), NULL, NULL,
+     .help = "Write what the options below say into the file, for predict and eval to find"},
+    CLI_PREPARE_ROWS(show_settings, preparation),
     {0},
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "A Keras file (.h5), such as paracord train writes", 1, 1, .complete = CLI_FILES},
+    {"MODEL", "A Keras file (.h5, .keras), the folder of a run, or the checkpoint in it; - for standard input", 1, 1,
+     .complete = CLI_FILES, .read = true},
     {0},
 };
 
 static const cli_example examples[] = {
     {"paracord show run/model.h5", "Look at what paracord train made, or at a file that Keras saved"},
+    {"paracord show signs.h5 --set --rescale 1 --classes stop,yield", "Say in the file how its pictures are prepared"},
     {0},
 };
 

@@ -4,7 +4,7 @@
 /* clang-format off */
 const cli_command *const cli_commands[] = {
     /* networks */
-    &cli_train, &cli_eval, &cli_predict, &cli_show, &cli_pictures, &cli_pictures_check,
+    &cli_train, &cli_report, &cli_eval, &cli_predict, &cli_show, &cli_pictures, &cli_pictures_check,
     /* where time goes */
     &cli_trace, &cli_trace_view, &cli_trace_summary,
     /* small programs */

@@ -49,6 +49,8 @@ typedef struct view_settings {
 /* The file's name with .html in the place of .json; the caller frees it. */
 static char *page_of(const char *file)
 {
+    if (!strcmp(file, CLI_STDIN))
+        return strdup("timeline.html");
     size_t n = strlen(file);
     char *path = malloc(n + sizeof ".html");
     if (!path)
@@ -111,8 +113,9 @@ static const cli_option view_options[] = {
 };
 
 static const cli_argument view_arguments[] = {
-    {"FILE", "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format", 1, 1,
-     .complete = CLI_FILES},
+    {"FILE",
+     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input", 1, 1,
+     .complete = CLI_FILES, .read = true},
     {0},
 };
 

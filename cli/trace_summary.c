@@ -272,8 +272,9 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"FILE", "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format", 1, 1,
-     .complete = CLI_FILES},
+    {"FILE",
+     "A timeline that PARACORD_TRACE wrote, or another program's in Chrome's trace format; - for standard input", 1, 1,
+     .complete = CLI_FILES, .read = true},
     {0},
 };
 

@@ -26,6 +26,8 @@ static void epoch_done(void *context, const pc_epoch_result *r)
            r->accuracy);
     if (r->has_test)
         printf("  test loss %.4f  test acc %.3f", r->test_loss, r->test_accuracy);
+    if (r->has_test && r->uneven)
+        printf("  balanced %.3f", r->test_balanced_accuracy);
     printf("  %.1f s", r->seconds);
     if (!watch->progress.live)
         printf("  %s images/s", cli_thousands((int64_t)(r->images_per_second + 0.5), text));
@@ -56,6 +58,18 @@ static int report_stop(const cli_call *call, const pc_train_settings *settings, 
     return cli_stopped_status();
 }
 
+/* Which epoch the network is of. */
+static void report_kept(const pc_train_summary *s)
+{
+    if (s->stopped_early)
+        printf("ended early: the last epochs were no better than one before them\n");
+    printf("kept epoch %d: test accuracy %.3f", s->kept.epoch, s->kept.test_accuracy);
+    if (s->kept.uneven)
+        printf(", balanced accuracy %.3f", s->kept.test_balanced_accuracy);
+    printf(", test loss %.4f", s->kept.test_loss);
+    puts(s->kept.epoch == s->epochs_done ? " (the last one)" : " (the best one)");
+}
+
 static void report(const pc_train_settings *settings, const pc_train_summary *s)
 {
     char text[32];
@@ -64,8 +78,12 @@ static void report(const pc_train_settings *settings, const pc_train_summary *s)
     if (s->test_pictures > 0)
         printf(", %.3f on %s test pictures", s->test_accuracy, cli_thousands(s->test_pictures, text));
     putchar('\n');
+    if (s->kept.epoch > 0 && s->kept.has_test)
+        report_kept(s);
     if (s->skipped > 0)
         printf("%s pictures could not be used and were skipped\n", cli_thousands(s->skipped, text));
+    if (s->damaged > 0)
+        printf("%s damaged pictures were used, since all their pixels are there\n", cli_thousands(s->damaged, text));
     printf("the network is in ");
     cli_print_shell(stdout, settings->out);
     printf("/model.h5, the curves in ");
@@ -114,6 +132,16 @@ static const cli_choice precisions[] = {
     {"f16", "products in float16, with a loss scaler; 11 bits of fraction"},
     {0},
 };
+static const cli_choice keeps[] = {
+    {"best", "the epoch with the greatest accuracy on the test pictures; of equals the one with the lowest test loss"},
+    {"last", "the last epoch, however it did"},
+    {0},
+};
+static const cli_choice weights[] = {
+    {"none", "every picture counts alike"},
+    {"balanced", "every class counts alike: pictures count for more the fewer their class has"},
+    {0},
+};
 static const cli_choice resizes[] = {
     {"nearest", "one source pixel each, as Keras does"},
     {"area", "average of the source pixels; smoother, and faster for large JPEG files"},
@@ -125,17 +153,24 @@ static const cli_choice resizes[] = {
 static const cli_option options[] = {
     {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME", .help = "The network to train", .group = "Network",
      .choices = archs},
-    {"size", 's', CLI_INT, AT(size), "64", "PIXELS", .help = "Pictures are resized to PIXELS x PIXELS", .min = 8,
-     .max = 1024},
+    {"size", 's', CLI_SIZE, AT(height), "64", "PIXELS",
+     .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH (--size 48x96)", .min = 8, .max = 4096},
+    {"channels", 0, CLI_INT, AT(channels), "3", "N", .help = "1: pictures in grey; 3: in colour", .min = 1, .max = 3},
     {"init", 0, CLI_CHOICE, AT(init), "glorot", "NAME", .help = "How the weights begin", .choices = inits},
 
     {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "How often to go through all pictures", .group = "Training",
      .min = 1, .max = 100000},
+    {"keep", 0, CLI_CHOICE, AT(keep), "best", "NAME",
+     .help = "Which epoch model.h5 is of, as far as there are test pictures to tell by", .choices = keeps},
+    {"early-stop", 0, CLI_INT, AT(early_stop), "0", "N",
+     .help = "End when N epochs in a row were no better than the best one; 0 never does", .min = 0, .max = 100000},
     {"batch", 'b', CLI_INT, AT(batch), "32", "N", .help = "Pictures per step", .min = 1, .max = 65536},
     {"optimizer", 0, CLI_CHOICE, AT(optimizer), "adam", "NAME", .help = "What updates the weights",
      .choices = optimizers},
     {"lr", 'l', CLI_FLOAT, AT(lr), "0.001", "RATE", .help = "Learning rate", .min = 0, .max = 100, .above = true},
     {"momentum", 0, CLI_FLOAT, AT(momentum), "0", "SHARE", .help = "Momentum, for sgd", .min = 0, .max = 0.9999},
+    {"class-weights", 0, CLI_CHOICE, AT(class_weights), "none", "NAME",
+     .help = "What pictures count for in the loss of training, where classes have unequal numbers", .choices = weights},
     {"precision", 0, CLI_CHOICE, AT(precision), "float32", "NAME",
      .help = "How products are computed while training; the network is float32 in any case", .choices = precisions},
     {"seed", 0, CLI_SEED, AT(seed), "0", "N",
@@ -152,7 +187,13 @@ static const cli_option options[] = {
     {"rotation", 0, CLI_FLOAT, AT(rotation), "0", "DEGREES", .help = "Turn each picture at random, by at most DEGREES",
      .min = 0, .max = 180},
     {"flip", 0, CLI_FLAG, AT(flip), "on", NULL, .help = "Mirror half of the pictures, left to right"},
-    {"strict", 0, CLI_FLAG, AT(strict), NULL, NULL, .help = "Fail at a broken picture instead of skipping it"},
+    {"no-exif", 0, CLI_FLAG, AT(no_exif), NULL, NULL,
+     .help = "Take pictures as they are stored, as Keras does, instead of turning them upright by Exif"},
+    {"cache", 0, CLI_BYTES, AT(cache), "auto", "SIZE",
+     .help = "Memory for decoded pictures (500M, 4G; auto: half of what is left); the others are read from their "
+             "files in every epoch"},
+    {"strict", 0, CLI_FLAG, AT(strict), NULL, NULL,
+     .help = "Fail at a broken or damaged picture instead of skipping or using it"},
 
     {"out", 'o', CLI_PATH, AT(out), "run", "FOLDER", .help = "Where the network, the checkpoint and the report go",
      .group = "Run"},
@@ -178,7 +219,8 @@ static const cli_example examples[] = {
 const cli_command cli_train = {
     .name = "train",
     .summary = "Train a classifier on a folder of pictures",
-    .description = "The classes are the names of the folders that the pictures (JPEG or PNG) are in. DIR may be\n"
+    .description = "The classes are the names of the folders that the pictures (JPEG, PNG, WebP, "
+                   "GIF, BMP or TIFF) are in. DIR may be\n"
                    "  DIR/train/cat  DIR/train/dog  DIR/test/cat  DIR/test/dog\n"
                    "  DIR/training_set/...          DIR/test_set/...\n"
                    "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"

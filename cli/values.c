@@ -44,7 +44,9 @@ char *cli_values(const cli_option *option, char *text, size_t n)
         return cli_list_choices(option->choices, text, n);
     if (option->kind == CLI_SEED)
         snprintf(text, n, "a whole number, 0 or more");
-    if (option->kind != CLI_INT && option->kind != CLI_FLOAT && option->kind != CLI_PAIR)
+    if (option->kind == CLI_BYTES)
+        snprintf(text, n, "auto, or bytes such as 500M or 4G");
+    if (option->kind != CLI_INT && option->kind != CLI_SIZE && option->kind != CLI_FLOAT && option->kind != CLI_PAIR)
         return text;
     if (isinf(option->max))
         snprintf(text, n, option->above ? "more than %.10g" : "%.10g or more", option->min);
@@ -83,6 +85,50 @@ static bool parse_int(const cli_option *option, const char *value, int *result, 
     if (errno || outside(option, (double)number) || number < INT_MIN || number > INT_MAX)
         return reject(option, value, "", message);
     *result = (int)number;
+    return true;
+}
+
+/* One side of a size, which ends at `stop`. */
+static bool parse_side(const cli_option *option, const char *text, char stop, const char **end, int *side)
+{
+    char *after;
+    errno = 0;
+    const long number = strtol(text, &after, 10);
+    *end = after;
+    *side = (int)number;
+    return is_digit(*text) && *after == stop && !errno && !outside(option, (double)number);
+}
+
+static bool parse_size(const cli_option *option, const char *value, int result[2], char *message)
+{
+    const char *end;
+    if (parse_side(option, value, 0, &end, &result[0])) {
+        result[1] = result[0];
+        return true;
+    }
+    if (parse_side(option, value, 'x', &end, &result[0]) && parse_side(option, end + 1, 0, &end, &result[1]))
+        return true;
+    return reject(option, value, "a whole number for both sides, or HEIGHTxWIDTH, each ", message);
+}
+
+/* 0 means "none" to the user, "as much as fits" to the library. */
+static bool parse_bytes(const cli_option *option, const char *value, int64_t *result, char *message)
+{
+    static const char units[] = "KMGT";
+    const char *end;
+    char *after;
+    double bytes = strtod(value, &after);
+    const char *unit = *after ? strchr(units, *after & ~0x20) : NULL;
+    end = after + (unit != NULL);
+    for (int i = 0; unit && i <= unit - units; i++)
+        bytes *= 1024;
+    if (!strcmp(value, "auto"))
+        bytes = 0;
+    else if (!is_digit(*value) || strspn(value, "0123456789.") != (size_t)(after - value) || *end || bytes > 9e18)
+        return reject(option, value, "", message);
+    else
+        bytes = bytes >= 1 ? bytes : -1;
+    *result = (int64_t)bytes;
     return true;
 }
 
@@ -157,6 +203,10 @@ bool cli_store(const cli_option *option, const char *value, void *settings, char
         return true;
     case CLI_INT:
         return parse_int(option, value, place, message);
+    case CLI_BYTES:
+        return parse_bytes(option, value, place, message);
+    case CLI_SIZE:
+        return parse_size(option, value, place, message);
     case CLI_SEED:
         return parse_seed(option, value, place, message);
     case CLI_FLOAT:

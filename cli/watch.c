@@ -23,6 +23,15 @@ static void show_skipped(void *context, const char *path, const char *why)
     cli_error(watch->command, "skipped %s: %s", path, why);
 }
 
+static void show_damaged(void *context, const char *path, const char *why)
+{
+    cli_watch *watch = context;
+    if (watch->damaged++ >= NAMED)
+        return;
+    cli_progress_clear(&watch->progress);
+    cli_error(watch->command, "%s is damaged and used all the same: %s", path, why);
+}
+
 /* What the library has to say beside errors, such as a loss that is not finite. */
 static void show_log(void *context, pc_log_level level, const char *line)
 {
@@ -42,7 +51,11 @@ void cli_watch_start(cli_watch *watch, const cli_command *command)
 
 pc_train_callbacks cli_watch_callbacks(cli_watch *watch)
 {
-    return (pc_train_callbacks){.context = watch, .progress = show_progress, .skipped = show_skipped, .stop = cli_stop};
+    return (pc_train_callbacks){.context = watch,
+                                .progress = show_progress,
+                                .skipped = show_skipped,
+                                .damaged = show_damaged,
+                                .stop = cli_stop};
 }
 
 void cli_watch_end(cli_watch *watch)
@@ -51,4 +64,7 @@ void cli_watch_end(cli_watch *watch)
     cli_progress_clear(&watch->progress);
     if (watch->skipped > NAMED)
         cli_error(watch->command, "skipped %d more; paracord pictures check names them all", watch->skipped - NAMED);
+    if (watch->damaged > NAMED)
+        cli_error(watch->command, "%d more are damaged and used; paracord pictures check names them all",
+                  watch->damaged - NAMED);
 }

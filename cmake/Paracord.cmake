@@ -75,8 +75,12 @@ macro(paracord_levels owner)
     if(NOT "${ARGN}" STREQUAL "")
       add_library(paracord_cpu_${level} OBJECT ${ARGN})
       paracord_flags(paracord_cpu_${level})
+      set(speed -O3)
+      if(level STREQUAL "base" AND NOT PARACORD_LEVELS STREQUAL "base") # for processors of before 2013: small
+        set(speed -O2)
+      endif()
       target_compile_definitions(paracord_cpu_${level} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
-      target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} -O3 -ffp-contract=fast
+      target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} ${speed} -ffp-contract=fast
         -fno-signed-zeros)
       list(APPEND PARACORD_LEVEL_OBJECTS $<TARGET_OBJECTS:paracord_cpu_${level}>)
     endif()

@@ -32,7 +32,7 @@ int main(void)
     pc_classifier *network = pc_classifier_open("faces-run/model.h5", "auto");
     pc_prediction prediction;
     if (network && pc_classifier_predict(network, "faces/test/dog/dog.000.jpg", &prediction) == PC_OK)
-        printf("it is a %s (%.3f)\n", prediction.name, prediction.probability);
+        printf("%s, %.1f %% sure\n", prediction.name, 100 * prediction.probability);
     pc_classifier_free(network);
     return pc_failed() ? pc_report(stderr) : 0;
 }

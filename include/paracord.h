@@ -7,6 +7,7 @@
 #include <paracord/augment.h>
 #include <paracord/autograd.h>
 #include <paracord/check.h>
+#include <paracord/classifier.h>
 #include <paracord/cloud.h>
 #include <paracord/device.h>
 #include <paracord/doctor.h>

@@ -3,14 +3,20 @@
 #define PC_TEST_FAILING_H
 
 #include <paracord/memory.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 static int countdown = -1; /* allocations until one fails; < 0: none */
 static bool and_later;     /* those after it fail too */
 
+static atomic_uint one_in, asked; /* or each such one fails, of all threads together; 0: none */
+
 static bool fails(void)
 {
+    const unsigned n = atomic_load(&one_in);
+    if (n && (atomic_fetch_add(&asked, 1) + 1) % n == 0)
+        return true;
     if (countdown < 0)
         return false;
     if (countdown > 0) {

@@ -44,11 +44,7 @@ PC_API void pc_autocast_leave(pc_autocast_scope *scope);
 PC_API pc_dtype pc_autocast_dtype(void);
 
 /* `break` and `continue` inside leave PC_AUTOCAST, not a loop around it; return and goto end it too. */
-#define PC_AUTOCAST(dtype) PC_AUTOCAST_NAMED_(dtype, __LINE__)
-#define PC_AUTOCAST_NAMED_(dtype, line) PC_AUTOCAST_JOINED_(dtype, line)
-#define PC_AUTOCAST_JOINED_(dtype, line)                                                                               \
-    for (pc_autocast_scope pc_autocast_##line __attribute__((cleanup(pc_autocast_leave))) = pc_autocast_enter(dtype);  \
-         pc_autocast_##line.open; pc_autocast_leave(&pc_autocast_##line))
+#define PC_AUTOCAST(dtype) PC_BLOCK_(pc_autocast_scope, pc_autocast_leave, pc_autocast_enter(dtype))
 
 /* Mixed precision of a whole training (fit.h, train.h): none; bfloat16; float16 with a loss scaler. */
 typedef enum pc_mixed { PC_MIXED_NONE, PC_MIXED_BF16, PC_MIXED_F16 } pc_mixed;

@@ -55,7 +55,7 @@ PC_API int pc_check_count(void);
 
 /* Copy report number `index`, counted from 0 in the order found. False when there is none. Looks up call sites, which
  * takes milliseconds. */
-PC_API bool pc_check_report(int index, pc_race *race);
+PC_API bool pc_check_report(int index, pc_race *report);
 
 /* Uses, waits and reports that could not be followed since it was last switched on, for want of memory or because
  * there were too many at once. Races may have been missed where this is not 0; none was invented. */

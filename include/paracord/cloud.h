@@ -52,8 +52,9 @@ typedef struct pc_cloud_family {
     const char *link; /* between the accelerators of one machine: "nvlink", "pcie", "neuronlink", "ethernet", or NULL */
     bool old;         /* a generation that is on its way out */
     bool blocks;      /* for hire by the block of days only: it has no price by the hour */
-    const char *about; /* what it is for */
-    const char *trap;  /* what it is taken for and is not; NULL: nothing known */
+    const char *about;    /* what it is for */
+    const char *trap;     /* what it is taken for and is not; NULL: nothing known */
+    bool trap_of_several; /* that is about machines of several accelerators */
 } pc_cloud_family;
 
 /* SageMaker rents an instance as ml.NAME for these. */
@@ -70,6 +71,9 @@ typedef struct pc_cloud_instance {
     int64_t host_mib;
     int sagemaker; /* or'ed; 0: SageMaker does not have it */
 } pc_cloud_instance;
+
+/* The family's trap where it is one for this machine, else NULL. */
+PC_API const char *pc_cloud_trap(const pc_cloud_instance *instance);
 
 typedef struct pc_cloud_price {
     double usd; /* an hour; NaN: unknown */
@@ -99,7 +103,7 @@ PC_API const char *pc_cloud_region_at(const pc_cloud *cloud, int i);
  * have it, which goes for boards of PCIe: their rates are others. */
 PC_API const pc_cloud_gpu *pc_cloud_gpu_named(const pc_cloud *cloud, const char *model);
 
-/* By name. NULL: PC_ERR_NOT_FOUND, with a message that says which names there are. */
+/* By name (a region may be NULL: the first). PC_ERR_NOT_FOUND, with a message that says which names there are. */
 PC_API PC_MUST_USE const pc_cloud_instance *pc_cloud_find(const pc_cloud *cloud, const char *name);
 PC_API PC_MUST_USE const pc_cloud_family *pc_cloud_find_family(const pc_cloud *cloud, const char *name);
 PC_API PC_MUST_USE pc_status pc_cloud_check_region(const pc_cloud *cloud, const char *region);
@@ -184,7 +188,8 @@ typedef struct pc_cloud_plan {
 /* A training, counted and measured here. */
 typedef struct pc_cloud_job {
     pc_cloud_work work;
-    int size, batch, epochs, classes;
+    int height, width, channels; /* of the pictures */
+    int batch, epochs, classes;
     int64_t train_pictures, test_pictures;
     char device[16];         /* that was measured on */
     int threads;             /* of this machine */
@@ -212,7 +217,7 @@ typedef struct pc_cloud_model {
 } pc_cloud_model;
 PC_API pc_cloud_model pc_cloud_estimate_model(void);
 
-/* Whether Paracord has code for it: NVIDIA's from compute capability 7.5 on. */
+/* Whether Paracord has code for it: NVIDIA's from compute capability 7.5 on. False for NULL. */
 PC_API bool pc_cloud_gpu_runs(const pc_cloud_gpu *gpu);
 
 /* Why there is no estimate for an instance. */
@@ -253,7 +258,7 @@ typedef struct pc_cloud_update_report {
  * shared hardware, on demand; each with the day the list was published. All of them, or (on failure) none:
  * PC_ERR_FORMAT when it is no price list, lacks its last page, has no price of any instance of the catalogue, has two
  * prices for one instance, or (region NULL) has several regions; PC_ERR_STATE when it is older than what it would
- * replace; PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` is used in messages. */
+ * replace; PC_ERR_UNSUPPORTED without cJSON; PC_ERR_MEMORY. `name` (may be NULL) is used in messages. */
 PC_API PC_MUST_USE pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name,
                                              const char *region, pc_cloud_update_report *report);
 

@@ -4,7 +4,17 @@
  *     if (pc_failed()) return pc_report(stderr);
  *
  * Each thread keeps its FIRST error since the last pc_error_clear(): later ones do not hide the cause. The error
- * lives in the thread's own memory, so that reporting "out of memory" needs none. Nothing here allocates.
+ * lives in the thread's own memory, so that reporting "out of memory" needs none. Nothing here allocates, but for
+ * reading the program's debug information when a report is written.
+ *
+ * A program that ends at an error needs no more than pc_report. One that goes on forgets the error first, or the next
+ * failure is reported with the words of this one:
+ *
+ *     if (pc_image_read(path, options, &image) != PC_OK) {
+ *         pc_report(stderr);
+ *         pc_error_clear();                   // dealt with: the next error is a new one
+ *         continue;
+ *     }
  */
 #ifndef PARACORD_ERROR_H
 #define PARACORD_ERROR_H
@@ -47,6 +57,7 @@ typedef struct pc_error {
     const char *file;             /* where in Paracord's source; static storage */
     int line;
     unsigned suppressed; /* errors that came after this one, unread */
+    unsigned site;       /* the program's call that failed, for pc_error_place; 0: not known */
 } pc_error;
 
 /* The name ("shape") and the sentence of a status; "unknown" for numbers outside the list. Static storage. */
@@ -63,11 +74,18 @@ PC_API bool pc_failed(void);
 /* Forget the calling thread's error. */
 PC_API void pc_error_clear(void);
 
-/* Write the calling thread's error to `out` as one line ("paracord: message: cause") and return 1; return 0 and write
- * nothing when there is no error. Does not clear. Meant for `return pc_report(stderr);` in main. */
+/* Where in the program the call stands that failed with the calling thread's error: "train.c:41 (step)" where there is
+ * debug information, else "program+0x1234 (step)"; "" where it is not known, and without an error. Slow: for reports.
+ * Valid until the thread's next call of it. (Of queued work that fails later the message itself names the place.) */
+PC_API const char *pc_error_place(void);
+
+/* Write the calling thread's error to `out` as one line ("paracord: message: cause [train.c:41 (step)]") and return 1;
+ * return 0 and write nothing when there is no error. Does not clear: whoever goes on calls pc_error_clear. Meant for
+ * `return pc_report(stderr);` in main. */
 PC_API int pc_report(FILE *out);
 
-/* Record an error of your own in the calling thread (user modules, callbacks) and return `status`. */
+/* Record an error of your own in the calling thread (user modules, callbacks) and return `status`; PC_ERR_ARGUMENT
+ * where that is no error, or without a text. */
 PC_API pc_status pc_fail(pc_status status, const char *format, ...) PC_PRINTF(2, 3);
 
 PC_END

@@ -27,24 +27,35 @@ typedef enum pc_resize {
                           within 1 of 255 on average of the exact result, nearer than PIL's BOX */
 } pc_resize;
 
+/* What a decoder got over, in one line: "Corrupt JPEG data: 8 extraneous bytes before marker 0xd9". Empty: nothing. */
+#define PC_IMAGE_DAMAGE_MAX 160
+typedef struct pc_image_damage {
+    char words[PC_IMAGE_DAMAGE_MAX];
+} pc_image_damage;
+
 typedef struct pc_image_options {
     int reserved_;
     int channels;      /* 1 or 3: convert to that; 0: 1 for grey pictures, 3 for all others */
     int width, height; /* resize to this while decoding, whatever the proportions: both, or neither (0: own size) */
     pc_resize resize;
     /* false: take every picture whose pixels are all there; damage that the decoder reports but gets over
-     * (stray bytes, a wrong code, a bad checksum of a chunk without pixels, no end mark) passes in silence.
-     * true: such damage is PC_ERR_FORMAT. A file that ends inside the pixel data is PC_ERR_FORMAT either way. */
+     * (stray bytes, a bad checksum of a chunk without pixels, no end mark) is told in `damage`.
+     * true: such damage is PC_ERR_FORMAT. A file that ends or breaks inside the pixel data, so that the decoder would
+     * make up the rest, is PC_ERR_FORMAT either way. */
     bool strict;
+    bool no_exif;            /* leave the picture as it is stored, whatever its Exif orientation says (Keras does) */
+    pc_image_damage *damage; /* written with the picture; NULL: nobody asks */
 } pc_image_options;
 
-/* Read or decode a JPEG or PNG. What comes out is what PIL's exif_transpose and convert("RGB") or convert("L") give:
- * Exif orientation applied (width and height above are those of the upright picture), CMYK and YCCK as Adobe stores
- * them, palettes looked up, transparency dropped; of 16 bits the high byte, also where PIL would cut grey off at 255.
- * `name` is used in messages. On failure *image is empty:
+/* Read or decode a JPEG, PNG or BMP, a WebP or GIF (the first frame) or a TIFF (the first page). Formats are told by
+ * their first bytes. What comes out is what PIL's exif_transpose and convert("RGB") or convert("L") give: Exif
+ * orientation applied unless no_exif (width and height above are those of the upright picture), CMYK and YCCK as Adobe
+ * stores them, palettes looked up, transparency dropped; of 16 bits the high byte, also where PIL would cut grey off at
+ * 255. `name` is used in messages. On failure *image is empty:
+ *
  * PC_ERR_FILE       the file cannot be read
- * PC_ERR_FORMAT     it is empty, no picture, of another format (the message names it: "a GIF"), truncated, broken, of
- *                   more than 2^28 pixels, or a progressive JPEG of more than 100 scans
+ * PC_ERR_FORMAT     it is empty, no picture, of another format (the message names it: "a HEIC"), truncated, broken,
+ *                   damaged inside the picture, of more than 2^28 pixels, or a progressive JPEG of more than 100 scans
  * PC_ERR_UNSUPPORTED  this build is without libjpeg or libpng
  * PC_ERR_ARGUMENT   options that make no sense
  * PC_ERR_MEMORY     out of memory */

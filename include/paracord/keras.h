@@ -1,13 +1,18 @@
-/* keras.h: networks in Keras's .h5 files (Keras 2 and 3), both ways.
+/* keras.h: networks in Keras's files: .h5 (Keras 2 and 3) both ways, .keras to read.
  *
  *     pc_keras_options options = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer =
  * adam}; if (pc_keras_save("model.h5", net, options) != PC_OK) return pc_report(stderr); pc_module *again =
  * pc_keras_load("model.h5", NULL);
  *
- * Sequential networks of Conv2d, Linear, max- and average-pooling, Flatten, Dropout and activations. Keras's pictures
+ * Chains and graphs of the usual layers: docs/keras.md lists them. What nn.h has no layer for is put together from ops;
+ * such a network runs on every device, has gradients, and is written back as it came. Keras's pictures
  * are height, width, channels and ours channels, height, width: weights are put in the other's order on the way, so
  * that both give the same answers. Keras's final sigmoid or softmax is not part of our module, whose losses take
  * logits; it is the file's `head`. Any thread; files are written whole or not at all.
+ *
+ * A file is read by a child process without rights, made by fork(), which ends before the call returns: a damaged file
+ * can harm nobody (docs/keras.md). It gets none of the program's signal handlers, files or threads; a program's SIGCHLD
+ * handler sees it end. A path may be /dev/stdin or /dev/fd/N, a pipe too.
  */
 #ifndef PARACORD_KERAS_H
 #define PARACORD_KERAS_H
@@ -30,20 +35,25 @@ typedef struct pc_keras_options {
     int class_count;
 } pc_keras_options;
 
-/* PC_ERR_UNSUPPORTED names what Keras has no layer for; PC_ERR_FILE; PC_ERR_UNSUPPORTED too in a build without HDF5. */
+/* A .h5 file. The network is a Sequential of nn.h's layers, or one that was loaded. PC_ERR_UNSUPPORTED names what Keras
+ * has no layer for, and a path that ends in .keras; PC_ERR_FILE; PC_ERR_UNSUPPORTED too in a build without HDF5. */
 PC_API PC_MUST_USE pc_status pc_keras_save(const char *path, const pc_module *net, pc_keras_options options);
 
 /* What else is in a file. Sizes are 0 when the file leaves them open. */
 typedef struct pc_keras_info {
     int height, width, channels;
     pc_keras_head head;
-    double rescale; /* raw pixels are to be multiplied by it (a Rescaling layer in front); 0: there is none */
+    double
+        rescale; /* raw pixels are to be multiplied by it: a Rescaling layer in front, which is no part of the module;
+                  * 1: the module's own first layers (Rescaling, Normalization) prepare them; 0: the file is silent */
     char optimizer[64], loss[64]; /* Keras's names, or "" */
     double lr;                    /* NaN when the file has none */
 } pc_keras_info;
 
-/* The network of a file, in evaluation mode on the CPU; the caller owns it. info may be NULL. PC_ERR_FILE (not to be
- * opened), PC_ERR_FORMAT (no HDF5, truncated, contradictory), PC_ERR_UNSUPPORTED (names the layer or option). */
+/* The network of a file, in evaluation mode on the CPU; the caller owns it. Training mode is an error of the forward
+ * pass where the network has batch normalisation that is not frozen, or noise layers. info may be NULL. PC_ERR_FILE
+ * (not to be opened), PC_ERR_FORMAT (no HDF5, truncated, contradictory), PC_ERR_UNSUPPORTED (names the layer or
+ * option). */
 PC_API PC_MUST_USE pc_module *pc_keras_load(const char *path, pc_keras_info *info);
 
 /* Fill an optimiser over the network of the same file with the state that was saved: moments, steps, learning rate.

@@ -9,9 +9,9 @@
  * As Keras's flow_from_directory and torchvision's ImageFolder: classes are the sub-folders by sorted name, files are
  * sorted (bytewise, by path) and sought in sub-folders too. Links are followed, hidden files and folders left out. A
  * file with the suffix of a picture counts as one; what it really is shows when it is decoded. Pictures are decoded
- * once, on all cores, and kept as bytes (size x size x 3 each); every epoch augments them anew, ahead of the program on
- * a thread of the loader's own. What a batch holds depends on seed, epoch and sample alone. Threads: a loader is used
- * by one thread at a time.
+ * once, on all cores, and kept as bytes (height x width x channels each) as far as .cache has room, the rest decoded
+ * again as it is needed; every epoch augments them anew, ahead of the program on a thread of the loader's own. What a
+ * batch holds depends on seed, epoch and sample alone. Threads: a loader is used by one thread at a time.
  *
  * On another device than the CPU the decoded pictures are copied there once where they fit (half of its free memory:
  * pc_loader_resident says what was decided). What pc_loader_next queues on the program's current stream is then one
@@ -44,15 +44,20 @@ typedef enum pc_residence {
 
 typedef struct pc_loader_options {
     int reserved_;
-    int size;  /* pictures are resized to size x size; 0 means 64 */
-    int batch; /* 0 means 32; the last batch of an epoch may be shorter */
+    int size;          /* pictures are resized to size x size; 0 means 64 */
+    int height, width; /* or to this, whatever their proportions: both, or neither (0: size) */
+    int channels;      /* 1 grey, 3 RGB; 0 means 3 */
+    int batch;         /* 0 means 32; the last batch of an epoch may be shorter */
     bool shuffle;
     uint64_t seed;
     pc_resize resize;
+    bool no_exif;       /* take pictures as they are stored, not turned upright (image.h) */
     pc_augment augment; /* rescale 0 means 1/255 here: pixels in [0, 1] */
     bool flip;          /* short for augment.flip_horizontal */
     pc_device device;   /* of the batches */
-    /* The validation part is the first share of each class's sorted files, training the rest (Keras's rule). */
+    /* The validation part is the first share of each class's sorted files, training the rest (Keras's rule); files that
+     * cannot be decoded belong to neither, and are told by both. A class too small for the share has all its pictures
+     * in training. */
     pc_split split;
     double validation_share; /* 0 to below 1; read when split is not PC_SPLIT_ALL */
     bool strict;             /* a picture that cannot be decoded is an error; otherwise it is skipped and listed */
@@ -61,7 +66,13 @@ typedef struct pc_loader_options {
     /* Called for each skipped picture, in order of the files, by the thread that makes the loader: "folder/cat/1.jpg",
      * "is truncated: the file ends inside the picture". */
     void (*skipped)(void *context, const char *path, const char *why);
+    /* The same for each damaged picture that is used all the same, since all its pixels are there. */
+    void (*damaged)(void *context, const char *path, const char *why);
     void *context;
+    /* Bytes that decoded pictures may take in host memory. 0: half of what is left (pc_memory_left); -1: none. What
+     * does not fit is decoded from its file again in each epoch, ahead of the program and on all cores; the batches'
+     * bits are the same. A file that has gone by then is PC_ERR_FILE where its batch is made. */
+    int64_t cache;
     /* Classes in this order rather than by sorted name (for evaluating a model): each must have a folder, and
      * each folder be one of them. Read while the loader is made. */
     const char *const *class_names;
@@ -70,7 +81,8 @@ typedef struct pc_loader_options {
 } pc_loader_options;
 
 typedef struct pc_batch {
-    pc_tensor *x;          /* [n, 3, size, size] float32 in channels-last memory; the loader's until the next batch */
+    pc_tensor *x;          /* [n, channels, height, width] float32 in channels-last memory; the loader's until the next
+                              batch */
     pc_tensor *y;          /* two classes: [n, 1] float32, 0 or 1; more: [n] int64 */
     int64_t n;             /* pictures in it */
     int64_t first;         /* pictures of this epoch before it */
@@ -79,8 +91,8 @@ typedef struct pc_batch {
 
 /* NULL and the error: PC_ERR_ARGUMENT (an option), PC_ERR_DEVICE, PC_ERR_FILE (no such folder, or one that cannot be
  * read), PC_ERR_NOT_FOUND (no class folders, one class only, a class without pictures or without readable ones, or that
- * class_names does not have: named), with strict the error of the first broken picture (PC_ERR_FORMAT mostly),
- * PC_ERR_MEMORY. */
+ * class_names does not have: named; no class large enough for a validation share), with strict the error of the first
+ * broken picture (PC_ERR_FORMAT mostly), PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_loader *pc_loader_new(const char *folder, pc_loader_options options);
 #define pc_picture_folder(...) PC_PICTURE_FOLDER_(__VA_ARGS__, )
 #define PC_PICTURE_FOLDER_(folder, ...) pc_loader_new((folder), PC_OPTIONS(pc_loader_options, __VA_ARGS__))
@@ -96,9 +108,11 @@ PC_API bool pc_loader_next(pc_loader *loader, pc_batch *batch);
 PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch);
 
 /* Facts. Names and paths live as long as the loader. */
-PC_API int64_t pc_loader_count(const pc_loader *loader);   /* pictures */
-PC_API int64_t pc_loader_batches(const pc_loader *loader); /* per epoch */
-PC_API int64_t pc_loader_skipped(const pc_loader *loader); /* pictures that could not be used */
+PC_API int64_t pc_loader_count(const pc_loader *loader);    /* pictures */
+PC_API int64_t pc_loader_batches(const pc_loader *loader);  /* per epoch */
+PC_API int64_t pc_loader_skipped(const pc_loader *loader);  /* pictures that could not be used */
+PC_API int64_t pc_loader_damaged(const pc_loader *loader);  /* pictures that are used though they are damaged */
+PC_API int64_t pc_loader_streamed(const pc_loader *loader); /* pictures that are not kept decoded */
 /* True when the pictures live on the device of the batches. why[0..n-1] gets a line that says how that was decided
  * (why may be NULL with n = 0); it is logged too (PC_LOG_INFO). */
 PC_API bool pc_loader_resident(const pc_loader *loader, char *why, size_t n);
@@ -107,7 +121,8 @@ PC_API int pc_loader_class_count(const pc_loader *loader);
 PC_API const char *pc_loader_class_name(const pc_loader *loader, int label);
 
 /* Sample number i, in the order of classes and files, broken ones left out: its file (below the folder), its label,
- * its decoded pixels (borrowed). PC_ERR_RANGE. */
+ * its decoded pixels (borrowed; of a picture that is not kept: decoded anew, until the next call). PC_ERR_RANGE; of a
+ * picture that is not kept PC_ERR_FILE and PC_ERR_FORMAT too. */
 typedef struct pc_picture {
     const char *path;
     int label;
@@ -118,16 +133,23 @@ PC_API PC_MUST_USE pc_status pc_loader_picture(const pc_loader *loader, int64_t 
 /* A number that changes when files or labels do (names and order, not content): for resuming on the same data. */
 PC_API uint64_t pc_loader_fingerprint(const pc_loader *loader);
 
-/* Try to decode every picture below `folder` (class folders or not, train/ and test/ too); `found` (may
- * be NULL) hears of each broken one, in sorted order, as `skipped` above does. PC_OK also when some are broken;
- * PC_ERR_FILE, PC_ERR_MEMORY. report may be NULL. */
+/* Who hears of what is found, picture by picture in sorted order, as .skipped and .damaged of a loader do: that one
+ * cannot be decoded, or that it is damaged though all its pixels are there. Each may be NULL. */
+typedef struct pc_folder_findings {
+    void *context;
+    void (*broken)(void *context, const char *path, const char *why);
+    void (*damaged)(void *context, const char *path, const char *why);
+} pc_folder_findings;
+
 typedef struct pc_folder_report {
-    int64_t pictures, broken;
+    int64_t pictures, broken, damaged;
     int classes; /* folders by name: those in train, test and the like, or in `folder` itself */
 } pc_folder_report;
-PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder,
-                                               void (*found)(void *context, const char *path, const char *why),
-                                               void *context, pc_folder_report *report);
+
+/* Try to decode every picture below `folder` (class folders or not, train/ and test/ too). PC_OK also when some are
+ * broken; PC_ERR_FILE, PC_ERR_MEMORY. tell and report may be NULL. */
+PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder, const pc_folder_findings *tell,
+                                               pc_folder_report *report);
 
 PC_END
 #endif

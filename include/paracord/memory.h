@@ -47,5 +47,9 @@ PC_API PC_MUST_USE pc_status pc_memory_get_stats(pc_device device, pc_memory_sta
  * nothing: blocks still in use by queued work stay. */
 PC_API PC_MUST_USE pc_status pc_memory_trim(pc_device device);
 
+/* Bytes of host memory that this process can still get, as the kernel estimates: what the machine has left (swap
+ * aside), and what the limits of the process and its control groups leave. INT64_MAX where nothing says. Any thread. */
+PC_API int64_t pc_memory_left(void);
+
 PC_END
 #endif

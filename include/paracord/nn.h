@@ -33,9 +33,12 @@ typedef struct pc_module pc_module;
 /* The module's function of x. x and the result as the constructor says. NULL and the error on failure. */
 PC_API PC_MUST_USE pc_tensor *pc_forward(pc_module *module, pc_tensor *x);
 
+/* Release it and all below; NULL is fine. A part of another module is not released: PC_ERR_STATE is recorded. */
 PC_API void pc_module_free(pc_module *module);
 
-/* Training or evaluation mode, for the module and all below it. Modules start in training mode. */
+/* Training or evaluation mode, for the module and all below it. Modules start in training mode. pc_predict and
+ * pc_evaluate put the calling thread into evaluation mode meanwhile, and leave the module's: a forward function of your
+ * own asks pc_module_is_training, which says what holds for the calling thread. */
 PC_API void pc_module_train(pc_module *module, bool training);
 PC_API bool pc_module_is_training(const pc_module *module);
 
@@ -49,7 +52,8 @@ typedef struct pc_parameter {
 } pc_parameter;
 
 PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list,
-                                    int room); /* returns how many there are */
+                                    int room); /* returns how many there are; list may be NULL with
+                                                     room 0 */
 PC_API pc_tensor *pc_module_parameter(const pc_module *module,
                                       const char *name); /* borrowed; NULL and PC_ERR_NOT_FOUND */
 PC_API int64_t pc_module_parameter_elements(const pc_module *module);
@@ -162,8 +166,9 @@ PC_API void *pc_module_data(const pc_module *module);
 PC_API const pc_module_class *pc_module_type(const pc_module *module);
 
 /* Register a parameter (a contiguous tensor; one more owner of it; it starts to collect gradients) or a child
- * (ownership moves to the module, on failure too). A child that is a part of a module already is PC_ERR_ARGUMENT and
- * stays there. Names without dots, kept as copies; NULL tensors and children fail. */
+ * (ownership moves to the module, on failure too). A child that is a part of a module already, or that holds `module`
+ * itself, is PC_ERR_ARGUMENT and stays where it is; more than 1000 levels of modules are PC_ERR_ARGUMENT. Names without
+ * dots, kept as copies; NULL tensors and children fail. */
 PC_API PC_MUST_USE pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor);
 PC_API PC_MUST_USE pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child);
 
@@ -189,7 +194,8 @@ typedef struct pc_adam_options {
     double weight_decay;
 } pc_adam_options;
 
-/* Over all parameters that `module` has now; a tensor with two names counts once. The caller owns the optimiser. */
+/* Over all parameters that `module` has now; a tensor with two names counts once. Two tensors that share
+ * memory are PC_ERR_ARGUMENT. The caller owns the optimiser. */
 PC_API PC_MUST_USE pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options);
 PC_API PC_MUST_USE pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options);
 #define pc_sgd(...) PC_SGD_(__VA_ARGS__, )
@@ -203,7 +209,8 @@ PC_API void pc_optimizer_free(pc_optimizer *optimizer);
  * and stays when none has a gradient, or on failure. */
 PC_API PC_MUST_USE pc_status pc_optimizer_step(pc_optimizer *optimizer);
 
-/* The learning rate, for schedules. */
+/* The learning rate, for schedules: finite, at least 0; for others PC_ERR_ARGUMENT is recorded and it stays. NaN for
+ * NULL. */
 PC_API double pc_optimizer_lr(const pc_optimizer *optimizer);
 PC_API void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr);
 

@@ -3,6 +3,7 @@
  *     PC_NO_GRAD { accuracy = measure(net, test); }       // nothing is recorded, less memory is held
  *
  * Leaving by return, break or goto ends it; `break` and `continue` inside leave PC_NO_GRAD, not a loop around it.
+ * After a longjmp over its end it ends with the scope around it (scope.h).
  */
 #ifndef PARACORD_NO_GRAD_H
 #define PARACORD_NO_GRAD_H
@@ -19,11 +20,7 @@ PC_API void pc_no_grad_leave(int *open);
 /* True when the calling thread records. */
 PC_API bool pc_grad_enabled(void);
 
-#define PC_NO_GRAD PC_NO_GRAD_NAMED_(__LINE__)
-#define PC_NO_GRAD_NAMED_(line) PC_NO_GRAD_JOINED_(line)
-#define PC_NO_GRAD_JOINED_(line)                                                                                       \
-    for (int pc_no_grad_##line __attribute__((cleanup(pc_no_grad_leave))) = (pc_no_grad_enter(), 1);                   \
-         pc_no_grad_##line; pc_no_grad_leave(&pc_no_grad_##line))
+#define PC_NO_GRAD PC_BLOCK_(int, pc_no_grad_leave, (pc_no_grad_enter(), 1))
 
 PC_END
 #endif

@@ -7,7 +7,8 @@
  * computed in float16 or bfloat16 is computed in float32 and rounded where it is stored. All inputs must be on one
  * device. Work is enqueued on the thread's current stream of that device. Every op returns a new tensor (owned as
  * tensor.h says) or NULL with the thread's error set: PC_ERR_SHAPE, PC_ERR_DTYPE, PC_ERR_DEVICE, PC_ERR_ARGUMENT,
- * PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d) have a gradient for their floating-point inputs.
+ * PC_ERR_MEMORY. NULL inputs give NULL. Ops marked (d) have a gradient for their floating-point inputs. Where an answer
+ * is not PyTorch's, docs/pytorch.md says so and why.
  */
 #ifndef PARACORD_OPS_H
 #define PARACORD_OPS_H
@@ -56,7 +57,9 @@ PC_API PC_MUST_USE pc_tensor *pc_sum(pc_tensor *a);  /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_mean(pc_tensor *a); /* (d) NaN for no elements */
 PC_API PC_MUST_USE pc_tensor *pc_max(pc_tensor *a);  /* (d) NaN wins; ties share the gradient; PC_ERR_SHAPE for none */
 
-/* Over the listed dimensions (negative ones count from the end); keepdim leaves them with size 1. */
+/* Over the listed dimensions (negative ones count from the end; none listed means all); keepdim leaves them with
+ * size 1.
+ */
 PC_API PC_MUST_USE pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim);  /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* (d) */
 
@@ -73,7 +76,8 @@ PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
 typedef enum pc_activation_kind { PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH } pc_activation_kind;
 
-/* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]; one fused kernel. */
+/* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]; one fused kernel. A
+ * bias of another shape that broadcasts to the result does so. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_activation_kind activation);
 
@@ -107,7 +111,8 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_pool2d_spec spec
 PC_API PC_MUST_USE pc_tensor *pc_softmax(pc_tensor *a, int dim);     /* (d) exp(a) / sum exp(a) along dim */
 PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
 
-/* (d) Each element is 0 with probability p, else a / (1 - p). Takes one step of the thread's generator. p in [0, 1]. */
+/* (d) Each element is 0 with probability p, else a / (1 - p). Takes one step of the thread's generator. p in [0, 1].
+ * Integers only with p 0 or 1. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_dropout(pc_tensor *a, double p);
 
 /* (d) Mean over all elements of max(x,0) - x y + log(1 + exp(-|x|)): x logits, y targets in [0, 1] of the same shape.
@@ -118,7 +123,13 @@ PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);
  * PC_ERR_RANGE and names row and label. */
 PC_API PC_MUST_USE pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels);
 
-/* (d) Mean of (x - y)^2. */
+/* The same with weights, which Keras calls class_weight: float [classes], those of a [2] for the targets 0 and 1. Each
+ * sample's loss is multiplied by its class's weight, and the sum divided by the number of samples: not by that of their
+ * weights, as PyTorch's weight= does. (d) in x. */
+PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits_weighted(pc_tensor *x, pc_tensor *y, pc_tensor *weights);
+PC_API PC_MUST_USE pc_tensor *pc_cross_entropy_weighted(pc_tensor *x, pc_tensor *labels, pc_tensor *weights);
+
+/* (d) Mean of (x - y)^2, of one shape, in their common dtype, which is floating. */
 PC_API PC_MUST_USE pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y);
 
 /* --- joining and picking --- */
@@ -126,14 +137,19 @@ PC_API PC_MUST_USE pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y);
 /* (d) Join along dim; other sizes must agree. dtypes promote. */
 PC_API PC_MUST_USE pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim);
 
-/* (d) The entries `index` (int64 or int32, one-dimensional) along dim. An index out of range is PC_ERR_RANGE. */
+/* (d) The entries `index` (int64 or int32, one-dimensional or zero-dim) along dim. A zero-dim `a` has the entry 0. An
+ * index out of range is PC_ERR_RANGE. */
 PC_API PC_MUST_USE pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index);
 
-/* --- in place: no gradient; an error where the tape would need the old value --- */
+/* --- in place: no gradient; an error where the tape would need the old value ---
+ * What is read may share memory with what is written, as in pc_copy(m, pc_transpose(m, 0, 1)): the result is that of
+ * values which were all read before (a copy is made where memory is shared in other places than the same). A tensor
+ * that has an element several times (pc_expand) cannot be written, PC_ERR_ARGUMENT; pc_fill can fill it. */
 
-PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x); /* y += a x; same shape and dtype */
-PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from);        /* converts and broadcasts */
-PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value);
+/* y += a x; same shape and dtype. The factor of integers is whole: PC_ERR_ARGUMENT. */
+PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x);
+PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from); /* converts and broadcasts */
+PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value); /* PC_ERR_ARGUMENT where integers do not hold it */
 
 typedef struct pc_mandelbrot_spec {
     int reserved_;

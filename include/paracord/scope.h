@@ -7,7 +7,8 @@
  *
  * What is made with no scope open belongs to the caller (pc_tensor_free). Scopes belong to the thread that opened
  * them and nest; leaving by return, break or goto closes them. `break` and `continue` inside PC_SCOPE leave the scope,
- * not a loop around it.
+ * not a loop around it. longjmp over the end of one leaves it open, and a PC_NO_GRAD too: both end when a scope
+ * around them is closed, such as one opened by hand before setjmp, or with the thread, where that ends.
  */
 #ifndef PARACORD_SCOPE_H
 #define PARACORD_SCOPE_H
@@ -39,11 +40,7 @@ PC_API PC_MUST_USE pc_status pc_scope_own(void *object, pc_drop_fn drop);
  * and the object stays with the inner scope. */
 PC_API PC_MUST_USE pc_status pc_scope_release(void *object);
 
-#define PC_SCOPE PC_SCOPE_NAMED_(__LINE__)
-#define PC_SCOPE_NAMED_(line) PC_SCOPE_JOINED_(line)
-#define PC_SCOPE_JOINED_(line)                                                                                         \
-    for (pc_scope pc_scope_##line __attribute__((cleanup(pc_scope_close))) = pc_scope_open(); pc_scope_##line.depth;   \
-         pc_scope_close(&pc_scope_##line))
+#define PC_SCOPE PC_BLOCK_(pc_scope, pc_scope_close, pc_scope_open())
 
 PC_END
 #endif

@@ -21,6 +21,10 @@
  *     pc_step_free(step);
  *
  * pc_fit does this by itself on devices that work later.
+ *
+ * Threads: a step, its optimiser and its network belong to one thread at a time. Any number of threads may run steps of
+ * their own on one device, on its default stream too: what is recorded is recorded on a stream of the step's own, and
+ * only launches go to the current one.
  */
 #ifndef PARACORD_STEP_H
 #define PARACORD_STEP_H
@@ -32,18 +36,24 @@ PC_BEGIN
 typedef struct pc_step pc_step;
 typedef pc_status (*pc_step_fn)(void *user);
 
-/* A step that is function(user), which queues work on the current stream of the parameters' device: forward, backward,
- * pc_optimizer_step of this optimiser. It must queue the same work on the same tensors each time. To see a loss after
+/* A step that is function(user), which queues work on the parameters' device: forward, backward, pc_optimizer_step of
+ * this optimiser. It must queue the same work on the same tensors each time, as long as nothing changes that
+ * pc_step_run looks at. While it is recorded the current stream is one of the step's own, and all that it queues on
+ * the device is part of the step, on streams that it names too. To see a loss after
  * every run let it pc_copy it, inside PC_NO_GRAD, to a tensor made before: what it makes and keeps is renewed by
  * launches of that recording alone. On cuda the optimiser of a step under autocast also keeps in 16 bits what
  * pc_forward casts of its parameters, up to date whoever writes them: 2 bytes for each number. Function, user and
  * optimiser must live as long. The caller owns the step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
 
-/* One step. The first run calls the function, the second records what it queues and launches that, later ones launch;
- * after pc_optimizer_set_lr and pc_seed it is recorded anew. Weights, the optimiser's state and its count and the
- * thread's generator are those of plain calls of the function, with which runs may alternate. Where gradients are
- * waiting to be added to, the function is called.
+/* One step on the current stream of the parameters' device, ordered with other work as any op. The first run calls the
+ * function, the second records what it queues and launches that, later ones launch. It is recorded anew after
+ * pc_optimizer_set_lr and pc_seed; and, with a call of the function first, when something changes that the function
+ * asked for: the mode (pc_module_train), the parts, the data (pc_module_data) or the parameters of a module that it
+ * ran, whether they collect gradients, and the thread's settings around the run (autocast, PC_NO_GRAD, precision,
+ * choice of convolutions, current device). What else the function decides by, the library cannot see. Weights, the
+ * optimiser's state and its count and the thread's generator are those of plain calls of the function, with which runs
+ * may alternate. Where gradients are waiting to be added to, the function is called.
  *
  * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host;
  * another optimiser that counts its steps) makes this run and all later ones plain calls. Recording waits for the

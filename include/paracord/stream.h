@@ -8,7 +8,17 @@
  *
  * What goes wrong in queued work is told once: by the next call that queues on that stream or waits for it, whichever
  * thread makes it. The message names the op and the place of its call. What was queued behind it by then, there and on
- * streams that wait for it, is not done; the tensors that it would have written keep what they had.
+ * streams that wait for it, is not done (on GPUs it may be, on what there was). What all that was to write has no
+ * result: whoever reads such a tensor (or a view of it), works with it or launches what reads it gets the failure
+ * again, each time, until all of the memory is written again, by one call that does not read it: pc_fill, pc_copy, a
+ * generator of random numbers, a launch that begins with such a call. Writing a part of it, or pc_data, does not help.
+ * Weights of a step that failed are such tensors: load them, or make the network again. So is what an optimiser keeps
+ * of them (Adam, a momentum): make a new optimiser, too.
+ *
+ * What fails on a stream fails for all who use that stream. Threads that are not to suffer by each other's mistakes use
+ * streams of their own (PC_WITH_STREAM), not the default one.
+ *
+ * Threads: any thread may use any stream, unless another one records it (pc_graph_begin), and free what it made last.
  *
  *     pc_event *start = pc_event_new(dev), *end = pc_event_new(dev);
  *     pc_event_record(start, NULL);  work();  pc_event_record(end, NULL);
@@ -48,11 +58,7 @@ PC_API PC_MUST_USE pc_status pc_stream_set_current(pc_device device, pc_stream *
  *     PC_WITH_STREAM(side) { y = pc_exp(x); }
  *
  * Leaving by return, break or goto restores what was before. */
-#define PC_WITH_STREAM(stream) PC_WITH_STREAM_NAMED_(stream, __LINE__)
-#define PC_WITH_STREAM_NAMED_(stream, line) PC_WITH_STREAM_JOINED_(stream, line)
-#define PC_WITH_STREAM_JOINED_(stream, line)                                                                           \
-    for (pc_with_stream pc_with_##line __attribute__((cleanup(pc_with_stream_close))) = pc_with_stream_open(stream);   \
-         pc_with_##line.open; pc_with_stream_close(&pc_with_##line))
+#define PC_WITH_STREAM(stream) PC_BLOCK_(pc_with_stream, pc_with_stream_close, pc_with_stream_open(stream))
 
 typedef struct pc_with_stream {
     int open;
@@ -69,14 +75,15 @@ PC_API int pc_stream_priority(const pc_stream *stream);
  * current stream. */
 PC_API PC_MUST_USE pc_status pc_stream_synchronize(pc_stream *stream);
 
-/* *done says whether all work of the stream is done; never waits. Returns what went wrong in it. */
+/* *done says whether all work of the stream (NULL: as above) is done; never waits. Returns what went wrong in it. */
 PC_API PC_MUST_USE pc_status pc_stream_query(pc_stream *stream, bool *done);
 
 /* Wait for all streams of a device. */
 PC_API PC_MUST_USE pc_status pc_device_synchronize(pc_device device);
 
-/* Queue a call of function(context) on the host, in a thread of the library's, after the stream's work so far; later
- * work of the stream waits for it. It must not call into Paracord for that device. On `cpu` it runs at once. */
+/* Queue a call of function(context) on the host, in a thread of the library's, after the work so far of the stream
+ * (NULL: as above); later work of the stream waits for it. It must not call into Paracord for that device. On `cpu` it
+ * runs at once. */
 typedef void (*pc_stream_fn)(void *context);
 PC_API PC_MUST_USE pc_status pc_stream_call(pc_stream *stream, pc_stream_fn function, void *context);
 
@@ -114,7 +121,7 @@ PC_API void pc_event_free(pc_event *event);
 /* Put the mark at the end of `stream` (NULL: the current stream of the event's device). */
 PC_API PC_MUST_USE pc_status pc_event_record(pc_event *event, pc_stream *stream);
 
-/* Make later work of `stream` wait for the mark; the host does not wait. */
+/* Make later work of `stream` (NULL: as above) wait for the mark; the host does not wait. */
 PC_API PC_MUST_USE pc_status pc_event_wait(pc_event *event, pc_stream *stream);
 
 /* Make the host wait for the mark; query never waits. An event never recorded counts as done. */
@@ -126,11 +133,17 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
 
 /* --- graphs --- */
 
-/* Record the work that is queued on `stream` between begin and end instead of running it, and the work of other streams
- * of that kind of device that waits for it (by data or by event): they join, until the end. The graph keeps the memory
- * of every tensor that took part. What no recording can hold (data on the host, waiting for the device) fails with
- * PC_ERR_STATE, naming the call and its place; pc_graph_end then fails too. Streams that are recorded together belong
- * to one thread. */
+/* Record the work that is queued on `stream` (NULL: the current device's current stream) between begin and end instead
+ * of running it, and the work of other streams of that kind of device that waits for it (by data or by event): they
+ * join, until the end. The graph keeps the memory of every tensor that took part. What no recording can hold (data on
+ * the host, waiting for the device) fails with PC_ERR_STATE, naming the call and its place; pc_graph_end then fails
+ * too. A launch does what was queued then, whatever mode a network or a setting of the thread has by now (pc_step_run
+ * looks: step.h).
+ *
+ * Threads: a recording belongs to the thread that began it, and ends with that thread at the latest. Until then what
+ * another thread asks of its streams (queuing, waiting, reading, pc_graph_begin and pc_graph_end, pc_stream_free, which
+ * then does nothing), or of what it writes, is PC_ERR_STATE, which names both, and is no failure of the recording. The
+ * default stream of a device is all threads': record on one of your own. */
 PC_API PC_MUST_USE pc_status pc_graph_begin(pc_stream *stream);
 PC_API PC_MUST_USE pc_graph *pc_graph_end(pc_stream *stream);
 

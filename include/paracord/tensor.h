@@ -87,12 +87,15 @@ PC_API pc_tensor *pc_keep(pc_tensor *t);
 PC_API PC_MUST_USE pc_tensor *pc_empty(pc_shape shape, pc_dtype dtype, pc_device device); /* not initialised */
 PC_API PC_MUST_USE pc_tensor *pc_zeros(pc_shape shape, pc_dtype dtype, pc_device device);
 PC_API PC_MUST_USE pc_tensor *pc_ones(pc_shape shape, pc_dtype dtype, pc_device device);
+
+/* PC_ERR_ARGUMENT for a value that integers do not hold (uint8 takes -255 to -1 from its other end, as in PyTorch). */
 PC_API PC_MUST_USE pc_tensor *pc_full(pc_shape shape, double value, pc_dtype dtype, pc_device device);
 
 /* A zero-dim tensor. In arithmetic it does not promote a tensor of the same kind, as in PyTorch. */
 PC_API PC_MUST_USE pc_tensor *pc_scalar(double value, pc_dtype dtype, pc_device device);
 
-/* start, start + step, ... below (for a negative step: above) end. [ceil((end - start) / step)] */
+/* start, start + step, ... below (for a negative step: above) end. [ceil((end - start) / step)]. Integers count in
+ * whole numbers: PC_ERR_ARGUMENT for another start or step. */
 PC_API PC_MUST_USE pc_tensor *pc_arange(double start, double end, double step, pc_dtype dtype, pc_device device);
 
 /* Uniform in [0, 1) and standard normal, from the thread's generator (random.h). Floating dtypes. */
@@ -102,12 +105,12 @@ PC_API PC_MUST_USE pc_tensor *pc_randn(pc_shape shape, pc_dtype dtype, pc_device
 /* A copy of host memory: `data` holds the elements in C order, of type dtype. */
 PC_API PC_MUST_USE pc_tensor *pc_from_data(const void *data, pc_shape shape, pc_dtype dtype, pc_device device);
 
-/* Host memory used in place, without a copy, as a CPU tensor. It must outlive every view of it; release(context), when
- * not NULL, is called once nothing uses it any more. */
+/* Host memory used in place, without a copy, as a CPU tensor. It must be aligned to dtype's size (PC_ERR_ARGUMENT), and
+ * outlive every view of it; release(context), when not NULL, is called once nothing uses it any more. */
 PC_API PC_MUST_USE pc_tensor *pc_from_memory(void *data, pc_shape shape, pc_dtype dtype, void (*release)(void *),
                                              void *context);
 
-/* --- asking --- */
+/* --- asking: NULL is no error here, so that what failed can be asked about --- */
 
 PC_API pc_dtype pc_tensor_dtype(const pc_tensor *t);   /* PC_F32 for NULL */
 PC_API pc_device pc_tensor_device(const pc_tensor *t); /* type -1 for NULL */
@@ -130,7 +133,7 @@ PC_API PC_MUST_USE void *pc_data(pc_tensor *t);
 /* --- pinned memory: host memory that a device copies by itself, while the host goes on --- */
 
 /* A CPU tensor in pinned memory for `device` and all of its kind (in ordinary memory when that is the CPU); not
- * initialised. And t copied into such memory; t itself when it is pinned already. */
+ * initialised. And t copied into such memory; t itself (one more owner) when it is pinned already. */
 PC_API PC_MUST_USE pc_tensor *pc_empty_pinned(pc_shape shape, pc_dtype dtype, pc_device device);
 PC_API PC_MUST_USE pc_tensor *pc_pin(pc_tensor *t, pc_device device);
 PC_API bool pc_is_pinned(const pc_tensor *t);
@@ -149,6 +152,10 @@ PC_API PC_MUST_USE void *pc_device_pointer(pc_tensor *t);
 
 /* The single element of a tensor of one element, read back to the host; NaN and an error otherwise. */
 PC_API double pc_item(const pc_tensor *t);
+
+/* The same of an integer or bool tensor, exact for every int64; INT64_MIN and an error otherwise (PC_ERR_DTYPE for a
+ * floating one). */
+PC_API int64_t pc_item_i64(const pc_tensor *t);
 
 /* Copy all elements in C order to `host`, which has room for `bytes` = count * size of dtype. Waits. */
 PC_API PC_MUST_USE pc_status pc_read(const pc_tensor *t, void *host, size_t bytes);
@@ -174,20 +181,22 @@ PC_API PC_MUST_USE pc_tensor *pc_expand(pc_tensor *t, pc_shape shape);
 /* One dimension from start_dim to the last. */
 PC_API PC_MUST_USE pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim);
 
-/* --- copies --- */
+/* --- copies ---
+ * Each result has an owner of its own, as that of every op: the scope, or you. Where it is t itself, that is one more
+ * owner of t: without a scope both are freed. */
 
-/* t in C order: t itself (one more owner) when it already is, else a copy. */
+/* t in C order: t itself when it already is, else a copy. */
 PC_API PC_MUST_USE pc_tensor *pc_contiguous(pc_tensor *t);
 
 /* A copy with memory of its own, same strides order as t. */
 PC_API PC_MUST_USE pc_tensor *pc_clone(pc_tensor *t);
 
-/* t converted to a dtype: floats to integers truncate, anything to bool is "not zero". t itself when nothing changes.
- */
+/* t converted to a dtype: floats to integers truncate (NaN and what int32 or int64 does not hold become its least
+ * number, on every device), anything to bool is "not zero". t itself (one more owner) when nothing changes. */
 PC_API PC_MUST_USE pc_tensor *pc_cast(pc_tensor *t, pc_dtype dtype);
 
-/* t on another device and in another dtype; t itself when nothing changes. With non_blocking the host does not wait for
- * the copy: every later use of the result waits by itself. */
+/* t on another device and in another dtype; t itself (one more owner) when nothing changes. With non_blocking the host
+ * does not wait for the copy: every later use of the result waits by itself. */
 PC_API PC_MUST_USE pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocking);
 
 /* --- text --- */

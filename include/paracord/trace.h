@@ -49,12 +49,7 @@ PC_API void pc_trace_range_close(pc_trace_range *range);
 
 /* The block that follows, as a range; leaving it by return, break or goto ends it. `break` and `continue` inside leave
  * the range, not a loop around it. */
-#define PC_TRACE_RANGE(name) PC_TRACE_RANGE_NAMED_(name, __LINE__)
-#define PC_TRACE_RANGE_NAMED_(name, line) PC_TRACE_RANGE_JOINED_(name, line)
-#define PC_TRACE_RANGE_JOINED_(name, line)                                                                             \
-    for (pc_trace_range pc_trace_range_##line                                                                          \
-         __attribute__((cleanup(pc_trace_range_close))) = pc_trace_range_open(name);                                   \
-         pc_trace_range_##line.open; pc_trace_range_close(&pc_trace_range_##line))
+#define PC_TRACE_RANGE(name) PC_BLOCK_(pc_trace_range, pc_trace_range_close, pc_trace_range_open(name))
 
 PC_END
 #endif

@@ -1,8 +1,12 @@
-/* train.h: the main job on folders of pictures: train a classifier, measure it, ask it about pictures. */
+/* train.h: the main job on folders of pictures: train a classifier. What it made is used by classifier.h.
+ *
+ * Threads: pc_train_folder may run in several threads at once, each with a run folder of its own. Callbacks come in the
+ * calling thread.
+ */
 #ifndef PARACORD_TRAIN_H
 #define PARACORD_TRAIN_H
 
-#include <paracord/error.h>
+#include <paracord/classifier.h>
 
 PC_BEGIN
 
@@ -16,9 +20,21 @@ typedef struct pc_train_settings {
     const char *resize;    /* "nearest", "area" */
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16", "f16": of products while training; the model is float32 (amp.h) */
-    int epochs, batch, size, threads;
+    const char *keep;      /* whose weights model.h5 has: "best": those of the epoch with the greatest accuracy on the
+                              test pictures, of equals the one with the lowest test loss, of equals the earlier one;
+                              "last". Without test pictures it is the last in any case. With class weights the balanced
+                              accuracy counts instead */
+    const char *class_weights; /* "none", "balanced": a class's pictures count for more the fewer they are: n / (classes
+                                * n of the class), in the loss of training; what is measured is not weighed */
+    int epochs, batch, threads;
+    int early_stop; /* end after so many epochs that were no better than the best one; 0: never. Needs test pictures */
+    int size;       /* pictures become size x size; 0: 64 */
+    int height, width; /* or this, where given: both, or neither */
+    int channels;      /* 1 grey, 3 RGB; 0: 3 */
     double lr, momentum, shear, zoom, rotation, val_split;
     bool flip, strict, resume;
+    bool no_exif;  /* train on pictures as they are stored, not turned upright (image.h); the model remembers it */
+    int64_t cache; /* bytes of host memory for decoded pictures; 0: half of what is left, -1: none (loader.h) */
     uint64_t seed;
     const struct pc_train_callbacks *callbacks;
 } pc_train_settings;
@@ -36,6 +52,9 @@ typedef struct pc_epoch_result {
     int epoch, epochs;
     double loss, accuracy, test_loss, test_accuracy, seconds, images_per_second;
     bool has_test;
+    double test_balanced_accuracy; /* the mean over the classes of the share of their pictures that was recognised */
+    bool uneven;     /* of a folder: the largest class has at least twice as many training pictures as the smallest */
+    int never_named; /* classes that have test pictures, and that no test picture was taken for */
 } pc_epoch_result;
 
 typedef struct pc_train_callbacks {
@@ -44,48 +63,30 @@ typedef struct pc_train_callbacks {
     void (*progress)(void *context, const pc_progress *progress);      /* after every batch */
     void (*epoch)(void *context, const pc_epoch_result *result);       /* after every epoch */
     void (*skipped)(void *context, const char *path, const char *why); /* a picture that could not be used */
+    void (*damaged)(void *context, const char *path, const char *why); /* one that is used though it is damaged */
     bool (*stop)(void *context); /* polled after every batch; true: save a checkpoint and stop */
 } pc_train_callbacks;
 
 typedef struct pc_train_summary {
     int epochs_done;
     bool interrupted;
-    int64_t train_pictures, test_pictures, skipped;
-    double loss, accuracy, test_loss, test_accuracy, seconds;
+    int64_t train_pictures, test_pictures, skipped, damaged;
+    double loss, accuracy, test_loss, test_accuracy, seconds; /* of the last epoch */
+    pc_epoch_result kept; /* the epoch whose weights model.h5 has; its epoch is 0 while none is finished */
+    bool stopped_early;   /* by early_stop */
 } pc_train_summary;
 
-/* PC_OK also when stopped: summary->interrupted, and the run folder then has a checkpoint and no model.h5. */
+/* PC_OK also when stopped: summary->interrupted; the run folder then has a checkpoint to go on from. From the end of
+ * the first epoch on, and after a stop even before that, the folder has a whole model.h5: the best of the epochs so far
+ * or, within 2% of the time, one before it. */
 PC_API PC_MUST_USE pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary);
 
-#define PC_CLASS_NAME_MAX 256 /* the longest folder name, and its end */
-
-typedef struct pc_evaluation {
-    int64_t pictures, correct, skipped;
-    double loss, accuracy;
-    int classes;
-    char (*class_names)[PC_CLASS_NAME_MAX];
-    int64_t *confusion; /* confusion[true * classes + predicted] */
-} pc_evaluation;
-
-typedef struct pc_classifier pc_classifier; /* a loaded model with its class names and input size */
-
-PC_API PC_MUST_USE pc_classifier *pc_classifier_open(const char *model_path, const char *device);
-PC_API void pc_classifier_free(pc_classifier *c);
-PC_API PC_MUST_USE pc_status pc_classifier_evaluate(pc_classifier *c, const char *folder, int batch,
-                                                    const pc_train_callbacks *callbacks, pc_evaluation *result);
-PC_API void pc_evaluation_free(pc_evaluation *e);
-
-typedef struct pc_prediction {
-    int label;
-    const char *name;
-    double probability; /* of the second class for two classes (sigmoid), else of the predicted one */
-} pc_prediction;
-
-PC_API PC_MUST_USE pc_status pc_classifier_predict(pc_classifier *c, const char *picture, pc_prediction *prediction);
-
-/* Table of layers, output shapes, parameters, size; both owned by the caller: pc_text_free. */
-PC_API PC_MUST_USE pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json);
-PC_API void pc_text_free(char *text);
+/* Compare the runs in these folders, which may still be going on: *text has a line for each and the settings that
+ * differ, *json all that is known, both to be released with pc_text_free; `page`, where not NULL, is the path of an
+ * HTML file with their curves, written whole or not at all. Run figures are those of the epoch that model.h5 is of. Any
+ * thread. PC_ERR_NOT_FOUND for a folder without a run, PC_ERR_FORMAT, PC_ERR_FILE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
+PC_API PC_MUST_USE pc_status pc_compare_runs(const char *const *folders, int count, const char *page, char **text,
+                                             char **json);
 
 PC_END
 #endif

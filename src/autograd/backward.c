@@ -259,15 +259,15 @@ static pc_status backward(pc_tensor *t, pc_tensor *gradient)
 
 pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient)
 {
-    if (!t || !gradient)
-        return pc_failed() ? pc_error_last()->status
-                           : pc__fail(PC_ERR_ARGUMENT, "backward: the tensor or its gradient is NULL");
+    PC__NEED(t);
+    PC__NEED(gradient);
     return backward(t, gradient);
 }
 
 pc_status pc_backward(pc_tensor *loss)
 {
-    if (loss && pc_tensor_count(loss) != 1)
+    PC__NEED(loss);
+    if (pc_tensor_count(loss) != 1)
         return pc__fail(PC_ERR_SHAPE,
                         "backward: the loss has shape %s; it must be one number (pc_mean or pc_sum it, or use "
                         "pc_backward_with)",

@@ -7,8 +7,7 @@
 
 pc_status pc_require_grad(pc_tensor *t, bool on)
 {
-    if (!t)
-        return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_require_grad: the tensor is NULL");
+    PC__NEED(t);
     if (t->node)
         return pc__fail(PC_ERR_STATE,
                         "pc_require_grad: the tensor is the result of %s, not a leaf; use pc_detach first",
@@ -33,21 +32,20 @@ bool pc_is_leaf(const pc_tensor *t)
 
 pc_tensor *pc_grad(const pc_tensor *t)
 {
-    return t ? t->grad : NULL;
+    PC__NEED_OR(NULL, t);
+    return t->grad;
 }
 
 void pc_zero_grad(pc_tensor *t)
 {
-    if (!t)
-        return;
+    PC__NEED_OR(, t);
     pc_tensor_free(t->grad);
     t->grad = NULL;
 }
 
 pc_tensor *pc_detach(pc_tensor *t)
 {
-    if (!t)
-        return pc__null_input("detach");
+    PC__NEED_OR(NULL, t);
     pc__meta meta;
     pc__meta_of(&meta, t);
     return pc__tensor_new(&meta, t->storage->device);

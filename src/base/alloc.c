@@ -39,8 +39,15 @@ pc_status pc_set_allocator(const pc_allocator *allocator)
                         "pc_set_allocator: %lld blocks are still alive; free everything and call "
                         "pc_memory_trim first",
                         alive);
+    if (allocator && (!allocator->alloc || !allocator->resize || !allocator->free))
+        return pc__fail(PC_ERR_ARGUMENT, "pc_set_allocator: alloc, resize or free of the allocator is NULL");
     current = allocator ? *allocator : system_allocator;
     return PC_OK;
+}
+
+void pc__alloc_plainly(void)
+{
+    current = system_allocator;
 }
 
 int64_t pc_live_allocations(void)

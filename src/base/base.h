@@ -28,9 +28,30 @@
 pc_status pc__fail_at(const char *file, int line, pc_status status, const char *cause, const char *format, ...)
     PC_PRINTF(5, 6);
 
+/* The first lines of a public function, one for each argument that must not be NULL: return, with PC_ERR_ARGUMENT
+ * "pc_read: host is NULL", or with the error that is there already, which may be what made it NULL. PC__NEED is for
+ * functions that return pc_status, PC__NEED_OR for others (nothing stands for void). */
+#define PC__NEED_OR(otherwise, pointer)                                                                                \
+    do {                                                                                                               \
+        if (!(pointer)) {                                                                                              \
+            (void)pc__fail_null(__FILE__, __LINE__, __func__, #pointer);                                               \
+            return otherwise;                                                                                          \
+        }                                                                                                              \
+    } while (0)
+#define PC__NEED(pointer)                                                                                              \
+    do {                                                                                                               \
+        if (!(pointer))                                                                                                \
+            return pc__fail_null(__FILE__, __LINE__, __func__, #pointer);                                              \
+    } while (0)
+pc_status pc__fail_null(const char *file, int line, const char *function, const char *argument);
+
 /* Record "what: the system's words" for errno `number`: PC_ERR_MEMORY for ENOMEM, else PC_ERR_FILE. */
 pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...) PC_PRINTF(4, 5);
 #define pc__fail_file(number, ...) pc__fail_errno(__FILE__, __LINE__, (number), __VA_ARGS__)
+
+/* Put words in front of the calling thread's error, in the place of its first `instead` characters; its end is cut
+ * where there is no room. */
+void pc__error_before(const char *words, size_t instead);
 
 /* Carry errors between threads: take the calling thread's error out of its record (PC_OK when there is none), and
  * record a taken one as if it had happened here; that gives back its status. */
@@ -46,6 +67,9 @@ void *pc__try_alloc_aligned(size_t bytes, size_t alignment) PC_MUST_USE; /* the 
 void *pc__realloc(void *block, size_t bytes) PC_MUST_USE;
 char *pc__strdup(const char *text) PC_MUST_USE;
 void pc__free(void *block);
+
+/* In the child of a fork: from now on memory is malloc's, and nothing that was there before is freed any more. */
+void pc__alloc_plainly(void);
 
 /* Make room for one more element in a growing array: *items has `count` elements of `size` bytes and room for
  * *capacity. Usable on an empty array (NULL, 0). */
@@ -72,6 +96,13 @@ void pc__json_number(pc__text *out, double number);
 
 /* Take `object` out of the innermost scope; the caller is its owner then. False when an outer scope owns it. */
 bool pc__scope_forget(void *object);
+
+/* How many PC_NO_GRAD and PC_MANUAL_ORDER the calling thread is in. They nest with scopes: a scope that closes takes
+ * back what was begun inside and left by longjmp, and says so in the log. */
+typedef struct pc__modes {
+    int no_grad, manual_order;
+} pc__modes;
+extern _Thread_local pc__modes pc__mode;
 
 /* Log a line when a callback wants the level. */
 void pc__log(pc_log_level level, const char *format, ...) PC_PRINTF(2, 3);

@@ -1,6 +1,8 @@
 /* error.c: the calling thread's first error. */
 #include "base.h"
 
+#include "base/site.h"
+
 #include <errno.h>
 #include <stdarg.h>
 
@@ -57,14 +59,6 @@ pc_status pc__error_put(const pc_error *error)
     return error->status;
 }
 
-int pc_report(FILE *out)
-{
-    if (last.status == PC_OK)
-        return 0;
-    fprintf(out, "paracord: %s%s%s\n", last.message, last.cause[0] ? ": " : "", last.cause);
-    return 1;
-}
-
 /* Messages are one line whatever text from files or libraries went into them. */
 static void one_line(char *text)
 {
@@ -74,6 +68,35 @@ static void one_line(char *text)
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 127)
             *text = ' ';
+}
+
+int pc_report(FILE *out)
+{
+    PC__NEED_OR(1, out);
+    if (last.status == PC_OK)
+        return 0;
+    const char *place = pc_error_place();
+    fprintf(out, "paracord: %s%s%s", last.message, last.cause[0] ? ": " : "", last.cause);
+    if (place[0])
+        fprintf(out, " [%s]", place);
+    fprintf(out, "\n");
+    return 1;
+}
+
+const char *pc_error_place(void)
+{
+    static _Thread_local char text[PC__SITE_TEXT];
+    return pc__site_is_outside(last.site) ? pc__site_text(last.site, text) : "";
+}
+
+void pc__error_before(const char *words, size_t instead)
+{
+    char message[PC_MESSAGE_MAX];
+    const int n = snprintf(message, sizeof message, "%s", words);
+    if (n >= 0 && n < (int)sizeof message)
+        snprintf(message + n, sizeof message - (size_t)n, "%s", last.message + PC__MIN(instead, strlen(last.message)));
+    memcpy(last.message, message, sizeof message);
+    one_line(last.message);
 }
 
 static pc_status record(const char *file, int line, pc_status status, const char *cause, const char *format,
@@ -86,6 +109,7 @@ static pc_status record(const char *file, int line, pc_status status, const char
     last.status = status;
     last.file = file;
     last.line = line;
+    last.site = pc__site_here();
     last.suppressed = 0;
     vsnprintf(last.message, sizeof last.message, format, arguments);
     snprintf(last.cause, sizeof last.cause, "%s", cause ? cause : "");
@@ -103,6 +127,13 @@ pc_status pc__fail_at(const char *file, int line, pc_status status, const char *
     return status;
 }
 
+pc_status pc__fail_null(const char *file, int line, const char *function, const char *argument)
+{
+    if (last.status != PC_OK)
+        return last.status;
+    return pc__fail_at(file, line, PC_ERR_ARGUMENT, NULL, "%s: %s is NULL", function, argument);
+}
+
 pc_status pc__fail_errno(const char *file, int line, int number, const char *format, ...)
 {
     pc_status status = number == ENOMEM ? PC_ERR_MEMORY : PC_ERR_FILE;
@@ -117,6 +148,9 @@ pc_status pc__fail_errno(const char *file, int line, int number, const char *for
 
 pc_status pc_fail(pc_status status, const char *format, ...)
 {
+    PC__NEED(format);
+    if (status == PC_OK || (unsigned)status >= PC_STATUS_COUNT)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_fail: status %d is none of the errors of PC_STATUS_LIST", (int)status);
     va_list arguments;
     va_start(arguments, format);
     record("(the program)", 0, status, NULL, format, arguments);

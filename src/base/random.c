@@ -6,6 +6,7 @@
 
 void pc_philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
 {
+    PC__NEED_OR(, out);
     const pc__words words = pc__philox(seed, stream, counter);
     memcpy(out, words.w, sizeof words.w);
 }
@@ -22,6 +23,7 @@ double pc_uniform_f64(uint32_t high, uint32_t low)
 
 void pc_normal_pair(uint32_t a, uint32_t b, float out[2])
 {
+    PC__NEED_OR(, out);
     /* (0, 1]: the logarithm needs a number above zero */
     double radius = sqrt(-2.0 * log(((double)a + 1.0) * 0x1p-32));
     double angle = 6.283185307179586476925 * ((double)b * 0x1p-32);
@@ -38,6 +40,7 @@ double pc_uniform(uint64_t seed, uint64_t stream, uint64_t counter)
 
 void pc_permutation(uint64_t seed, uint64_t stream, int64_t *order, int64_t n)
 {
+    PC__NEED_OR(, order);
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {

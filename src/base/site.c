@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,6 +43,15 @@ static bool is_library_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return strncmp(name, "libparacord.", 12) == 0 || strncmp(name, "libparacord-", 12) == 0;
+}
+
+bool pc__site_is_outside(pc__site site)
+{
+    const uintptr_t *list;
+    Dl_info object;
+    const int n = pc__site_addresses(site, &list);
+    return n > 1 ||
+           (n == 1 && !(dladdr((void *)list[0], &object) && object.dli_fname && is_library_name(object.dli_fname)));
 }
 
 static int look_at_object(struct dl_phdr_info *object, size_t size, void *context)

@@ -6,6 +6,7 @@
 #ifndef PC__SITE_H
 #define PC__SITE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ pc__site pc__site_here(void);
  * text. Allocates nothing that outlives the call but what it caches; any thread. */
 #define PC__SITE_TEXT 192
 char *pc__site_text(pc__site site, char text[PC__SITE_TEXT]);
+
+/* True where the place is known and not the library's own: a plug-in's calls are. */
+bool pc__site_is_outside(pc__site site);
 
 /* The return addresses behind a number, the innermost first, and how many (0: unknown): for site_text.c. */
 #define PC__SITE_MOST 32

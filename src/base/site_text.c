@@ -181,17 +181,15 @@ static const char *base_name(const char *path)
 
 static void write_text(const place *at, uintptr_t address, char text[PC__SITE_TEXT])
 {
-    int n;
     Dl_info info;
+    const char *function = at->function ? at->function : "", *in = at->function ? " in " : "";
     if (at->file)
-        n = snprintf(text, PC__SITE_TEXT, "%s:%d", base_name(at->file), at->line);
+        snprintf(text, PC__SITE_TEXT, at->function ? "%s:%d (%s)" : "%s:%d%s", base_name(at->file), at->line, function);
     else if (dladdr((void *)address, &info) && info.dli_fname)
-        n = snprintf(text, PC__SITE_TEXT, "%s+0x%zx", base_name(info.dli_fname),
-                     (size_t)(address - (uintptr_t)info.dli_fbase));
+        snprintf(text, PC__SITE_TEXT, "%s%s%s+0x%zx", function, in, base_name(info.dli_fname),
+                 (size_t)(address - (uintptr_t)info.dli_fbase));
     else
-        n = snprintf(text, PC__SITE_TEXT, "0x%zx", (size_t)address);
-    if (at->function && n >= 0 && n < PC__SITE_TEXT)
-        snprintf(text + n, (size_t)(PC__SITE_TEXT - n), " (%s)", at->function);
+        snprintf(text, PC__SITE_TEXT, "%s%s0x%zx", function, in, (size_t)address);
 }
 
 /* A return address is that of the instruction after the call, which may be on another line: look at the one before. */

@@ -25,7 +25,8 @@ void pc__text_append(pc__text *text, const char *bytes, size_t n)
 {
     if (!reserve(text, n))
         return;
-    memcpy(text->data + text->length, bytes, n);
+    if (n) /* nothing may come without an address */
+        memcpy(text->data + text->length, bytes, n);
     text->length += n;
     text->data[text->length] = 0;
 }

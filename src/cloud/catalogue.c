@@ -161,11 +161,13 @@ pc_status pc__cloud_add_price(pc_cloud *cloud, const pc_cloud_instance *instance
 
 const char *pc_cloud_path(const pc_cloud *cloud)
 {
+    PC__NEED_OR(NULL, cloud);
     return cloud->path;
 }
 
 const char *pc_cloud_date(const pc_cloud *cloud)
 {
+    PC__NEED_OR(NULL, cloud);
     return cloud->date;
 }
 
@@ -173,21 +175,25 @@ const char *pc_cloud_date(const pc_cloud *cloud)
 
 const pc_cloud_instance *pc_cloud_instance_at(const pc_cloud *cloud, int i)
 {
+    PC__NEED_OR(NULL, cloud);
     return AT(cloud->instances, cloud->instance_count, i);
 }
 
 const pc_cloud_family *pc_cloud_family_at(const pc_cloud *cloud, int i)
 {
+    PC__NEED_OR(NULL, cloud);
     return AT(cloud->families, cloud->family_count, i);
 }
 
 const pc_cloud_gpu *pc_cloud_gpu_at(const pc_cloud *cloud, int i)
 {
+    PC__NEED_OR(NULL, cloud);
     return AT(cloud->gpus, cloud->gpu_count, i);
 }
 
 const char *pc_cloud_region_at(const pc_cloud *cloud, int i)
 {
+    PC__NEED_OR(NULL, cloud);
     const char **region = AT(cloud->regions, cloud->region_count, i);
     return region ? *region : NULL;
 }
@@ -202,6 +208,8 @@ const pc_cloud_instance *pc__cloud_instance(const pc_cloud *cloud, const char *n
 
 const pc_cloud_instance *pc_cloud_find(const pc_cloud *cloud, const char *name)
 {
+    PC__NEED_OR(NULL, cloud);
+    PC__NEED_OR(NULL, name);
     name += strncmp(name, "ml.", 3) ? 0 : 3; /* SageMaker's name for it */
     const pc_cloud_instance *found = pc__cloud_instance(cloud, name, strlen(name));
     if (found)
@@ -222,6 +230,8 @@ const pc_cloud_instance *pc_cloud_find(const pc_cloud *cloud, const char *name)
 
 const pc_cloud_family *pc_cloud_find_family(const pc_cloud *cloud, const char *name)
 {
+    PC__NEED_OR(NULL, cloud);
+    PC__NEED_OR(NULL, name);
     pc__text there = {0};
     for (int i = 0; i < cloud->family_count; i++) {
         if (!strcmp(cloud->families[i].name, name)) {
@@ -238,6 +248,7 @@ const pc_cloud_family *pc_cloud_find_family(const pc_cloud *cloud, const char *n
 
 pc_status pc_cloud_check_region(const pc_cloud *cloud, const char *region)
 {
+    PC__NEED(cloud);
     pc__text there = {0};
     for (int i = 0; i < cloud->region_count; i++) {
         if (!region || !strcmp(cloud->regions[i], region)) {
@@ -256,8 +267,11 @@ pc_status pc_cloud_check_region(const pc_cloud *cloud, const char *region)
 
 pc_cloud_price pc_cloud_price_of(const pc_cloud *cloud, const pc_cloud_instance *instance, const char *region)
 {
+    pc_cloud_price none = {.usd = NAN, .region = region};
+    PC__NEED_OR(none, cloud);
+    PC__NEED_OR(none, instance);
     region = region ? region : cloud->regions[0];
-    pc_cloud_price none = {.usd = NAN, .region = region, .date = cloud->date};
+    none.region = region, none.date = cloud->date;
     for (int i = 0; i < cloud->price_count; i++) {
         const pc__cloud_price *row = &cloud->prices[i];
         if (strcmp(row->price.region, region) != 0)

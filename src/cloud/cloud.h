@@ -41,6 +41,9 @@ extern const char *const pc__cloud_vendors[], *const pc__cloud_archs[], *const p
 /* Cut cloud->text into rows and check them. PC_ERR_FORMAT names cloud->path, the line and the fault. */
 pc_status pc__cloud_read(pc_cloud *cloud);
 
+/* What stands before a trap of machines of several accelerators. */
+#define PC__CLOUD_SEVERAL "several: "
+
 /* The first fault of an instance's price ("is 0, ..."), or NULL. The same rule for files and updates. */
 const char *pc__cloud_price_fault(double usd, const pc_cloud_instance *instance);
 

@@ -25,7 +25,7 @@ pc_cloud_model pc_cloud_estimate_model(void)
 
 bool pc_cloud_gpu_runs(const pc_cloud_gpu *gpu)
 {
-    return gpu->capability >= LOWEST_CAPABILITY;
+    return gpu && gpu->capability >= LOWEST_CAPABILITY;
 }
 
 static double step_time(double flops, double narrow, double bytes, int passes, const pc_cloud_gpu *gpu)
@@ -74,9 +74,13 @@ static void fill(const pc_cloud_job *job, double train, double look, int threads
     e->seconds = e->decode + e->train;
 }
 
+static const pc_cloud_estimate unknown = {PC_CLOUD_NO_RATES, NAN, NAN, NAN, NAN, NAN};
+
 pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_instance *instance,
                                         pc_cloud_price price)
 {
+    PC__NEED_OR(unknown, job);
+    PC__NEED_OR(unknown, instance);
     const pc_cloud_gpu *gpu = instance->family->gpu;
     pc_cloud_estimate e = {reason_for(job, instance), NAN, NAN, NAN, NAN, NAN};
     if (e.reason != PC_CLOUD_ESTIMATED)
@@ -91,6 +95,7 @@ pc_cloud_estimate pc_cloud_estimate_job(const pc_cloud_job *job, const pc_cloud_
 
 pc_cloud_estimate pc_cloud_estimate_here(const pc_cloud_job *job)
 {
+    PC__NEED_OR(unknown, job);
     pc_cloud_estimate e = {PC_CLOUD_ESTIMATED, NAN, NAN, NAN, NAN, NAN};
     bool gpu = !strncmp(job->device, "cuda", 4);
     double host = gpu ? pc__cloud_model.host_seconds : job->augment / job->threads;

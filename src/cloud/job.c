@@ -55,25 +55,34 @@ static pc_status count_pictures(const char *data, pc_cloud_job *job, pc__folder 
     return status;
 }
 
+static pc__frame frame_of(const pc_cloud_job *job)
+{
+    return (pc__frame){job->height, job->width, job->channels};
+}
+
 /* By name or from a file; the caller frees it. */
 static pc_module *make_network(const pc_cloud_plan *plan, pc_cloud_job *job)
 {
     if (access(plan->model, F_OK) != 0 && !strpbrk(plan->model, "./")) {
-        job->size = plan->size ? plan->size : 64;
-        return pc__arch_new(plan->model, job->size, job->classes == 2 ? 1 : job->classes, PC_INIT_GLOROT);
+        job->height = job->width = plan->size ? plan->size : 64;
+        job->channels = 3;
+        return pc__arch_new(plan->model, frame_of(job), job->classes == 2 ? 1 : job->classes, PC_INIT_GLOROT);
     }
     pc__opened_model model;
     if (pc__model_open(plan->model, &model) != PC_OK)
         return NULL;
     pc_module *net = model.file.net;
-    job->size = model.file.size;
+    job->height = model.file.frame.height;
+    job->width = model.file.frame.width;
+    job->channels = model.file.frame.channels;
     int classes = model.file.class_count;
     model.file.net = NULL;
     pc__model_close(&model);
-    const char *fault = plan->size && plan->size != job->size ? "pictures of another size" : NULL;
+    const char *fault =
+        plan->size && (plan->size != job->height || plan->size != job->width) ? "pictures of another size" : NULL;
     if (fault)
-        (void)pc__fail(PC_ERR_ARGUMENT, "%s takes pictures of %d x %d, not of %d x %d", plan->model, job->size,
-                       job->size, plan->size, plan->size);
+        (void)pc__fail(PC_ERR_ARGUMENT, "%s takes pictures of %d x %d, not of %d x %d", plan->model, job->height,
+                       job->width, plan->size, plan->size);
     else if (classes != job->classes)
         (void)pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", plan->folder, job->classes, plan->model,
                        classes);
@@ -94,7 +103,7 @@ static pc_status measure(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_mo
     double seconds = plan->seconds > 0 ? plan->seconds : gpu ? GPU_SECONDS : CPU_SECONDS, step, update;
     double room = CPU_FLOPS / PC__MAX(job->work.train_flops, 1.0);
     job->measured_batch = gpu || room >= job->batch ? job->batch : PC__MAX((int)room, 1);
-    PC__TRY(pc__cloud_measure_steps(net, job->size, job->classes, job->measured_batch, seconds, &step, &update));
+    PC__TRY(pc__cloud_measure_steps(net, frame_of(job), job->classes, job->measured_batch, seconds, &step, &update));
     step = (step - update) * job->batch / job->measured_batch + update;
     job->here = job->batch / step;
     job->gpu = gpu ? pc__cloud_this_gpu(cloud, "/proc/driver/nvidia/gpus") : NULL;
@@ -142,6 +151,10 @@ static pc_status take_known(const pc_cloud *cloud, const pc_cloud_plan *plan, pc
 
 pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job)
 {
+    PC__NEED(job);
+    *job = (pc_cloud_job){0};
+    PC__NEED(cloud);
+    PC__NEED(plan);
     *job = (pc_cloud_job){.batch = plan->batch ? plan->batch : 32,
                           .epochs = plan->epochs ? plan->epochs : 25,
                           .threads = pc__cpu_count(),
@@ -153,9 +166,9 @@ pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc
     pc__folder train;
     PC__TRY(count_pictures(plan->folder, job, &train));
     pc_module *net = make_network(plan, job);
-    pc_status status = net ? pc__cloud_count(net, job->size, &job->work) : pc_error_last()->status;
+    pc_status status = net ? pc__cloud_count(net, frame_of(job), &job->work) : pc_error_last()->status;
     if (status == PC_OK)
-        status = pc__cloud_measure_pictures(&train, job->size, DECODE_SECONDS, &job->decode, &job->augment);
+        status = pc__cloud_measure_pictures(&train, frame_of(job), DECODE_SECONDS, &job->decode, &job->augment);
     if (status == PC_OK)
         status = measure(cloud, plan, net, job);
     if (status == PC_OK)

@@ -30,7 +30,7 @@ static pc_status learn(void *user)
     training *t = user;
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *loss = pc__batch_loss(pc_forward(t->net, t->x), t->y);
+        pc_tensor *loss = pc__batch_loss(pc_forward(t->net, t->x), t->y, NULL);
         status = pc_backward(loss);
         double before = pc__seconds_now();
         if (status == PC_OK)
@@ -70,8 +70,8 @@ static pc_status time_steps(training *t, pc_step *step, double seconds, double *
     return PC_OK;
 }
 
-pc_status pc__cloud_measure_steps(pc_module *net, int size, int classes, int batch, double seconds, double *step_time,
-                                  double *update)
+pc_status pc__cloud_measure_steps(pc_module *net, pc__frame pictures, int classes, int batch, double seconds,
+                                  double *step_time, double *update)
 {
     pc_parameter first;
     if (!pc_module_parameter_list(net, &first, 1))
@@ -81,7 +81,8 @@ pc_status pc__cloud_measure_steps(pc_module *net, int size, int classes, int bat
     pc_module_train(net, true);
     t.adam = pc_adam(net, .lr = 1e-4);
     PC_SCOPE {
-        t.x = pc_permute(pc_rand(PC_SHAPE(batch, size, size, 3), PC_F32, t.device), PC_SHAPE(0, 3, 1, 2));
+        t.x = pc_permute(pc_rand(PC_SHAPE(batch, pictures.height, pictures.width, pictures.channels), PC_F32, t.device),
+                         PC_SHAPE(0, 3, 1, 2));
         t.y =
             classes == 2 ? pc_zeros(PC_SHAPE(batch, 1), PC_F32, t.device) : pc_zeros(PC_SHAPE(batch), PC_I64, t.device);
         pc_step *step = t.adam && t.x && t.y ? pc_step_new(learn, &t, t.adam) : NULL;
@@ -103,7 +104,8 @@ static double thread_seconds(void)
 
 /* Times of what was decoded so far. */
 typedef struct looking {
-    int size, decoded;
+    pc__frame frame;
+    int decoded;
     double decode, augment;
     float *room;
 } looking;
@@ -111,7 +113,7 @@ typedef struct looking {
 static pc_status look_at(looking *l, const char *path, int number)
 {
     static const pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true};
-    pc_image_options options = {.channels = 3, .width = l->size, .height = l->size};
+    pc_image_options options = {.channels = l->frame.channels, .width = l->frame.width, .height = l->frame.height};
     pc_image image;
     double start = thread_seconds();
     pc_status status = pc_image_read(path, options, &image);
@@ -119,18 +121,19 @@ static pc_status look_at(looking *l, const char *path, int number)
     l->decode += middle - start;
     if (status != PC_OK)
         return status;
-    pc_augment_values values = pc_augment_draw(&plan, 0, 0, (uint64_t)number, l->size, l->size);
-    status = pc_augment_apply(&plan, &values, image.pixels, l->size, l->size, 3, l->room);
+    pc_augment_values values = pc_augment_draw(&plan, 0, 0, (uint64_t)number, l->frame.height, l->frame.width);
+    status =
+        pc_augment_apply(&plan, &values, image.pixels, l->frame.height, l->frame.width, l->frame.channels, l->room);
     l->augment += thread_seconds() - middle;
     l->decoded++;
     pc_image_free(&image);
     return status;
 }
 
-pc_status pc__cloud_measure_pictures(const pc__folder *folder, int size, double seconds, double *decode,
+pc_status pc__cloud_measure_pictures(const pc__folder *folder, pc__frame pictures, double seconds, double *decode,
                                      double *augment)
 {
-    looking l = {.size = size, .room = pc__alloc((size_t)size * (size_t)size * 3 * sizeof(float))};
+    looking l = {.frame = pictures, .room = pc__alloc(pc__frame_bytes(pictures) * sizeof(float))};
     /* a prime that is no part of the count: through all files, without coming near where it was for long */
     const int stride = folder->count % 37 ? 37 : folder->count % 41 ? 41 : 1;
     double begin = pc__seconds_now();
@@ -175,6 +178,8 @@ static bool names(const char *ours, const char *drivers)
 
 const pc_cloud_gpu *pc_cloud_gpu_named(const pc_cloud *cloud, const char *model)
 {
+    PC__NEED_OR(NULL, cloud);
+    PC__NEED_OR(NULL, model);
     for (int i = 0; i < cloud->gpu_count && !strstr(model, "PCIe"); i++) /* the catalogue's are the faster boards */
         if (names(cloud->gpus[i].name, model))
             return &cloud->gpus[i];

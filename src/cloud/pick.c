@@ -89,9 +89,20 @@ static pc_status check_wish(const pc_cloud *cloud, const pc_cloud_wish *wish)
     return pc_cloud_check_region(cloud, wish->region);
 }
 
+const char *pc_cloud_trap(const pc_cloud_instance *instance)
+{
+    PC__NEED_OR(NULL, instance);
+    const pc_cloud_family *f = instance->family;
+    return !(f->trap_of_several && instance->gpus < 2) ? f->trap : NULL;
+}
+
 pc_status pc_cloud_pick(const pc_cloud *cloud, const pc_cloud_wish *wish, pc_cloud_offer **offers, int *count)
 {
+    PC__NEED(offers);
+    PC__NEED(count);
     *offers = NULL, *count = 0;
+    PC__NEED(cloud);
+    PC__NEED(wish);
     PC__TRY(check_wish(cloud, wish));
     pc_cloud_offer *found = pc__calloc((size_t)cloud->instance_count + 1, sizeof *found);
     if (!found)

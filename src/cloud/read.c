@@ -62,6 +62,7 @@ bool pc__cloud_is_date(const char *text)
 
 bool pc_cloud_is_region(const char *name)
 {
+    PC__NEED_OR(false, name);
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
     return !name[n] && n > 6 && n < 32 && strchr(name, '-') && name[n - 1] >= '1' && name[n - 1] <= '9';
 }
@@ -219,6 +220,8 @@ static pc_status read_family(reader *r)
     if (!f.old && !f.blocks && strcmp(r->field[5], "current") != 0)
         return wrong(r, "the generation is \"%.40s\"; it must be current, old or block", r->field[5]);
     f.trap = strcmp(r->field[7], "-") != 0 ? r->field[7] : NULL;
+    f.trap_of_several = f.trap && strncmp(f.trap, PC__CLOUD_SEVERAL, strlen(PC__CLOUD_SEVERAL)) == 0;
+    f.trap += f.trap_of_several ? strlen(PC__CLOUD_SEVERAL) : 0;
     c->families[c->family_count++] = f;
     return PC_OK;
 }

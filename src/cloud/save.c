@@ -52,11 +52,11 @@ static void add_machines(pc__text *out, const pc_cloud *c)
         const pc_cloud_family *f = &c->families[i];
         pc__text_add(out, "family | %s | %s | %s | ", f->name, f->gpu->name, f->arch);
         list(out, f->uses, pc__cloud_uses);
-        pc__text_add(out, " | %s | %s | %s | %s\n", f->link ? f->link : "-",
+        pc__text_add(out, " | %s | %s | %s | %s%s\n", f->link ? f->link : "-",
                      f->old      ? "old"
                      : f->blocks ? "block"
                                  : "current",
-                     f->about, f->trap ? f->trap : "-");
+                     f->about, f->trap_of_several ? PC__CLOUD_SEVERAL : "", f->trap ? f->trap : "-");
     }
     for (int i = 0; i < c->instance_count; i++) {
         const pc_cloud_instance *m = &c->instances[i];
@@ -94,6 +94,7 @@ static pc_status write_text(const char *path, const pc__text *text)
 
 pc_status pc_cloud_save(const pc_cloud *cloud, const char *path)
 {
+    PC__NEED(cloud);
     char *own = path ? NULL : pc_cloud_user_path();
     if (!path && !own)
         return pc_error_last()->status;

@@ -255,8 +255,11 @@ static pc_status commit(update *u, pc_cloud_update_report *report)
 pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name, const char *region,
                           pc_cloud_update_report *report)
 {
+    PC__NEED(report);
     *report = (pc_cloud_update_report){0};
-    update u = {.cloud = cloud, .name = name, .region = region};
+    PC__NEED(cloud);
+    PC__NEED(json);
+    update u = {.cloud = cloud, .name = name ? name : "the price list", .region = region};
     u.usd = pc__calloc((size_t)cloud->instance_count + 1, sizeof *u.usd);
     if (!u.usd)
         return PC_ERR_MEMORY;
@@ -273,12 +276,15 @@ pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const cha
 pc_status pc_cloud_update(pc_cloud *cloud, const char *json, size_t n, const char *name, const char *region,
                           pc_cloud_update_report *report)
 {
-    (void)cloud, (void)json, (void)n, (void)region;
+    (void)n, (void)region;
+    PC__NEED(cloud);
+    PC__NEED(json);
+    PC__NEED(report);
     *report = (pc_cloud_update_report){0};
     return pc__fail(PC_ERR_UNSUPPORTED,
                     "%s: reading price lists needs cJSON, and this Paracord was built without it; install libcjson-dev "
                     "(Debian, Ubuntu) and build again",
-                    name);
+                    name ? name : "the price list");
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* work.c: counting what a network does. Shapes are found by sending a picture of zeros through, layer by layer. */
 #include "cloud/work.h"
 #include "nn/layers.h"
+#include "nn/steps.h"
 
 #include <paracord/autograd.h>
 
@@ -42,7 +43,13 @@ static void add_layer(pc_cloud_work *work, const pc_module *layer, int64_t in, i
     work->layers++;
 }
 
-pc_status pc__cloud_count(pc_module *net, int size, pc_cloud_work *work)
+static pc_status count_step(void *context, pc_module *child, pc_tensor *x, pc_tensor *y)
+{
+    add_layer(context, child, pc_tensor_count(x), pc_tensor_count(y));
+    return PC_OK;
+}
+
+pc_status pc__cloud_count(pc_module *net, pc__frame pictures, pc_cloud_work *work)
 {
     bool was_training = pc_module_is_training(net);
     pc_parameter first;
@@ -50,19 +57,12 @@ pc_status pc__cloud_count(pc_module *net, int size, pc_cloud_work *work)
     pc_status status = PC_OK;
     *work = (pc_cloud_work){.parameters = pc_module_parameter_elements(net)};
     work->step_bytes = F32 * WEIGHT_PASSES * (double)work->parameters;
-    work->resident_bytes = F32 * 3.0 * size * size;
+    work->resident_bytes = F32 * (double)pc__frame_bytes(pictures);
     pc_module_train(net, false);
     PC_NO_GRAD {
         PC_SCOPE {
-            pc_tensor *x = pc_zeros(PC_SHAPE(1, 3, size, size), PC_F32, device);
-            for (int i = 0; x && i < pc_module_child_count(net); i++) {
-                int64_t in = pc_tensor_count(x);
-                x = pc_forward(pc_module_child(net, i), x);
-                if (x)
-                    add_layer(work, pc_module_child(net, i), in, pc_tensor_count(x));
-            }
-            if (!x)
-                status = pc_error_last()->status;
+            pc_tensor *x = pc_zeros(PC_SHAPE(1, pictures.channels, pictures.height, pictures.width), PC_F32, device);
+            status = x ? pc__each_step(net, x, count_step, work) : pc_error_last()->status;
         }
     }
     pc_module_train(net, was_training);

@@ -38,7 +38,7 @@ static pc_status record(recording *r, pc__kernel kernel, const pc_call *call)
 pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
     (void)work;
-    pc_graph *graph = stream->recording;
+    pc_graph *graph = pc__graph_of(stream);
     return graph ? record(graph->implementation, kernel, call) : kernel(stream, call);
 }
 

@@ -31,37 +31,8 @@ static void launch_convert(const pc__cuda_launch *launch, const void *context)
         pc__cuda_convert(launch, dtypes[0], dtypes[1]);
 }
 
-static size_t bytes_of(const pc_tensor *t)
-{
-    return (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size(t->dtype);
-}
-
-/* True where two views of one storage share bytes and a copy element by element could read what it has written. */
-static bool overlap(const pc_tensor *to, const pc_tensor *from)
-{
-    if (to->storage != from->storage || to->dtype != from->dtype || !pc__same_shape(to, from))
-        return false;
-    const uintptr_t a = (uintptr_t)pc__data(to), b = (uintptr_t)pc__data(from);
-    return a != b && a + bytes_of(to) > b && b + bytes_of(from) > a && pc__cuda_view(to).dense &&
-           pc__cuda_view(from).dense;
-}
-
-/* As memmove: by way of memory in between. */
-static pc_status move(pc_stream *stream, pc_tensor *to, const pc_tensor *from)
-{
-    const cudaStream_t queue = pc__cuda_queue(stream);
-    const size_t bytes = bytes_of(to);
-    void *between = pc__cuda_scratch(stream, bytes);
-    if (!between)
-        return PC_ERR_MEMORY;
-    PC__TRY(pc__cuda_check(cudaMemcpyAsync(between, pc__data(from), bytes, cudaMemcpyDeviceToDevice, queue), "copy"));
-    return pc__cuda_check(cudaMemcpyAsync(pc__data(to), between, bytes, cudaMemcpyDeviceToDevice, queue), "copy");
-}
-
 pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor *to, pc_tensor *from)
 {
-    if (overlap(to, from))
-        return move(stream, to, from);
     return pc__cuda_each(stream, call, 2, (pc_tensor *[]){to, from}, launch_convert, (int[]){from->dtype, to->dtype});
 }
 
@@ -73,7 +44,7 @@ PC__CUDA_KERNEL(cast)
 PC__CUDA_KERNEL(copy)
 {
     pc_tensor *to = call->out[0], *from = call->in[0];
-    if (!overlap(to, from) && pc__cuda_small_hold(stream, PC__COPY, 0, 2, (pc_tensor *[]){to, from}))
+    if (pc__cuda_small_hold(stream, PC__COPY, 0, 2, (pc_tensor *[]){to, from}))
         return PC_OK;
     return pc__cuda_copy_tensor(stream, call, to, from);
 }

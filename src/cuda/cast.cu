@@ -42,10 +42,20 @@ template <class F> struct converted<truth, F> {
 TO_HALF(f16)
 TO_HALF(bf16)
 
-/* x86's conversion gives INT64_MIN for all that does not fit; the GPU's would go to the nearest end. */
-template <class F> __device__ int64_t whole(F a)
+/* As tensor/whole.h has it; the GPU's own conversion would go to the nearest end. */
+template <class F> __device__ int64_t whole(F a, int64_t)
 {
     return a >= static_cast<F>(-0x1p63) && a < static_cast<F>(0x1p63) ? static_cast<int64_t>(a) : INT64_MIN;
+}
+
+template <class F> __device__ int32_t whole(F a, int32_t)
+{
+    return a >= static_cast<F>(-0x1p31) && a < static_cast<F>(0x1p31) ? static_cast<int32_t>(a) : INT32_MIN;
+}
+
+template <class F> __device__ uint8_t whole(F a, uint8_t)
+{
+    return static_cast<uint8_t>(whole(a, int64_t()));
 }
 
 #define FROM_FLOAT(T, F)                                                                                               \
@@ -53,7 +63,7 @@ template <class F> __device__ int64_t whole(F a)
         typedef T type;                                                                                                \
         static __device__ T from(F a)                                                                                  \
         {                                                                                                              \
-            return static_cast<T>(whole(static_cast<pc::math<F>>(a)));                                                 \
+            return whole(static_cast<pc::math<F>>(a), T());                                                            \
         }                                                                                                              \
     };
 FROM_FLOAT(uint8_t, f16)
@@ -157,12 +167,22 @@ template <class T, class A> void saxpy(const pc__cuda_launch *l, A factor)
     run(l, f);
 }
 
+template <class T> struct counted : converted<T, double> {
+};
+
+template <> struct counted<int32_t> { /* a list that goes on past INT32_MAX wraps */
+    static __device__ int32_t from(double a)
+    {
+        return static_cast<int32_t>(whole(a, int64_t()));
+    }
+};
+
 template <class T>
 __global__ void __launch_bounds__(pc::THREADS) count_up(T *data, int64_t n, double start, double step)
 {
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
          i += static_cast<int64_t>(gridDim.x) * blockDim.x)
-        data[i] = converted<T, double>::from(start + static_cast<double>(i) * step);
+        data[i] = counted<T>::from(start + static_cast<double>(i) * step);
 }
 
 } // namespace

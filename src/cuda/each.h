@@ -27,8 +27,7 @@ typedef void (*pc__cuda_launcher)(const pc__cuda_launch *launch, const void *con
 pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_tensor *const *operands,
                         pc__cuda_launcher launcher, const void *context);
 
-/* cast.c: `from` into `to`, of any dtypes and strides; shapes broadcast. Overlap is allowed where both are dense and of
- * one dtype. */
+/* cast.c: `from` into `to`, of any dtypes and strides; shapes broadcast. */
 pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor *to, pc_tensor *from);
 
 #endif

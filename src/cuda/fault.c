@@ -1,5 +1,6 @@
 /* fault.c: what kernels found wrong while they ran, and which work a lost device stopped in. */
 #include "cuda/state.h"
+#include "device/failure.h"
 
 pc_status pc__cuda_fault_say(pc__cuda_fault *fault, const char *name, pc__site site, int device)
 {
@@ -20,12 +21,27 @@ pc_status pc__cuda_fault_say(pc__cuda_fault *fault, const char *name, pc__site s
 void pc__cuda_stream_fails(pc__cuda_state *s, uint64_t ticket)
 {
     pc_error error = pc__error_take();
-    if (s->failing)
+    if (!s->failing || ticket < s->failed_ticket)
+        pc__failure_begin(s->stream->id, ticket, &error);
+    if (s->failing) {
+        s->failed_ticket = PC__MIN(s->failed_ticket, ticket);
         return;
+    }
     s->failing = true;
     s->failed_ticket = ticket;
     s->error = error;
     atomic_store_explicit(&s->stream->failed, true, memory_order_release);
+}
+
+void pc__cuda_stream_fail(pc_stream *stream, uint64_t ticket, const pc_error *error)
+{
+    pc__cuda_state *s = stream->implementation;
+    pc_error before = pc__error_take();
+    (void)pc__error_put(error);
+    pthread_mutex_lock(&s->lock);
+    pc__cuda_stream_fails(s, ticket);
+    pthread_mutex_unlock(&s->lock);
+    (void)pc__error_put(&before);
 }
 
 static void look_at_works(pc__cuda_state *s, uint64_t done)
@@ -40,26 +56,27 @@ static void look_at_works(pc__cuda_state *s, uint64_t done)
     s->checked = PC__MAX(s->checked, done);
 }
 
-/* Recordings whose launches are done: they may go now. */
+/* A recording's launches share what they find wrong: it may be of any that was not looked at. Those that are done may
+ * go now. */
 static void look_at_launches(pc__cuda_state *s, uint64_t done)
 {
     int left = 0;
     for (int i = 0; i < s->launches; i++) {
         pc__cuda_launch launch = s->launch[i];
+        if (launch.first <= done && pc__cuda_graph_faults(launch.graph) != PC_OK)
+            pc__cuda_stream_fails(s, launch.first);
         if (launch.ticket > done) {
+            launch.first = PC__MAX(launch.first, done + 1);
             s->launch[left++] = launch;
-            continue;
+        } else {
+            pc__cuda_graph_drop(launch.graph);
         }
-        if (pc__cuda_graph_faults(launch.graph) != PC_OK)
-            pc__cuda_stream_fails(s, launch.ticket);
-        pc__cuda_graph_drop(launch.graph);
     }
     s->launches = left;
 }
 
-void pc__cuda_faults_look(pc__cuda_state *s)
+void pc__cuda_faults_look(pc__cuda_state *s, uint64_t done)
 {
-    uint64_t done = atomic_load_explicit(&s->stream->done, memory_order_relaxed);
     if (s->checked >= done && !s->launches)
         return;
     pc_error before = pc__error_take();

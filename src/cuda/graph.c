@@ -131,12 +131,12 @@ static pc_status keep(pc__cuda_state *s, pc__cuda_graph *g, uint64_t ticket)
 {
     for (int i = 0; i < s->launches; i++)
         if (s->launch[i].graph == g) {
-            s->launch[i].ticket = ticket;
+            s->launch[i].ticket = ticket; /* and `first` as it is */
             return PC_OK;
         }
     PC__TRY(pc__grow((void **)&s->launch, &s->launch_room, s->launches, sizeof *s->launch));
     atomic_fetch_add_explicit(&g->references, 1, memory_order_relaxed);
-    s->launch[s->launches++] = (pc__cuda_launch){ticket, g};
+    s->launch[s->launches++] = (pc__cuda_launch){ticket, ticket, g};
     return PC_OK;
 }
 

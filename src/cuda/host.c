@@ -1,6 +1,8 @@
 /* host.c: the library's internal functions, by the names that they have there. */
 #include "cuda/host.h"
 
+#include "device/failure.h"
+
 #include <stdarg.h>
 
 static const pc__host_api *host;
@@ -53,6 +55,11 @@ pc_status pc__fail_at(const char *file, int line, pc_status status, const char *
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     return host->fail(file, line, status, cause, message);
+}
+
+pc_status pc__fail_null(const char *file, int line, const char *function, const char *argument)
+{
+    return pc__fail_at(file, line, PC_ERR_ARGUMENT, NULL, "%s: %s is NULL", function, argument);
 }
 
 void pc__log(pc_log_level level, const char *format, ...)
@@ -108,4 +115,14 @@ int64_t pc__now(void)
 bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
 {
     return host->graph_reads(stream, storage);
+}
+
+void pc__failure_begin(uint32_t stream, uint64_t ticket, const pc_error *error)
+{
+    host->failure_begin(stream, ticket, error);
+}
+
+void pc__failure_told(uint32_t stream, uint64_t queued)
+{
+    host->failure_told(stream, queued);
 }

@@ -2,6 +2,7 @@
  * waits: at the wait, for all that is queued then. Who waited for work inside the queue gets an event after every piece
  * of work for a while. */
 #include "cuda/state.h"
+#include "device/failure.h"
 
 enum { WATCHED = 256 };
 
@@ -10,8 +11,10 @@ static pc__cuda_mark *mark_at(pc__cuda_state *s, int i)
     return &s->mark[(s->first_mark + i) % PC__CUDA_MARKS];
 }
 
+/* Who sees that work is done sees what went wrong in it, too. */
 static void advance(pc__cuda_state *s, uint64_t ticket)
 {
+    pc__cuda_faults_look(s, ticket);
     if (ticket > atomic_load_explicit(&s->stream->done, memory_order_relaxed))
         atomic_store_explicit(&s->stream->done, ticket, memory_order_release);
     while (s->marks && mark_at(s, 0)->ticket <= atomic_load_explicit(&s->stream->done, memory_order_relaxed)) {
@@ -96,7 +99,6 @@ pc_status pc__cuda_ticket_query(pc_stream *stream)
     PC__TRY(pc__cuda_enter(stream->device.index));
     pthread_mutex_lock(&s->lock);
     pc_status status = query(s);
-    pc__cuda_faults_look(s);
     pc__cuda_timed_tell(s);
     pthread_mutex_unlock(&s->lock);
     return status;
@@ -109,6 +111,8 @@ static pc_status say_failure(pc__cuda_state *s, uint64_t ticket)
     if (!s->failing || (!all && s->failed_ticket > ticket))
         return PC_OK;
     s->failing = false;
+    pc__failure_told(s->stream->id, PC__MAX(atomic_load_explicit(&s->stream->ticket, memory_order_acquire),
+                                            atomic_load_explicit(&s->stream->taken, memory_order_acquire)));
     atomic_store_explicit(&s->stream->failed, false, memory_order_release);
     return pc__error_put(&s->error);
 }
@@ -130,7 +134,6 @@ pc_status pc__cuda_ticket_synchronize(pc_stream *stream, uint64_t ticket)
     else if (event)
         advance(s, covers);
     if (status == PC_OK) {
-        pc__cuda_faults_look(s);
         pc__cuda_timed_tell(s);
         status = say_failure(s, ticket);
     } else if (atomic_load(&pc__cuda_devices[stream->device.index].lost)) {

@@ -26,6 +26,7 @@ static const pc__backend backend = {
     .ticket_synchronize = pc__cuda_ticket_synchronize,
     .ticket_query = pc__cuda_ticket_query,
     .stream_error = pc__cuda_stream_error,
+    .stream_fail = pc__cuda_stream_fail,
     .event_open = pc__cuda_event_open,
     .event_close = pc__cuda_event_close,
     .event_elapsed = pc__cuda_event_elapsed,

@@ -66,7 +66,7 @@ typedef struct pc__cuda_block {
 
 /* A recording that was launched, until its work is done. */
 typedef struct pc__cuda_launch {
-    uint64_t ticket;
+    uint64_t first, ticket;       /* of those that were not looked at */
     struct pc__cuda_graph *graph; /* one reference */
 } pc__cuda_launch;
 
@@ -156,9 +156,10 @@ void pc__cuda_marks_free(pc__cuda_state *s);
 void pc__cuda_small_go(pc__cuda_state *s);
 
 /* fault.c: what went wrong on the device; the lock is held. */
-void pc__cuda_faults_look(pc__cuda_state *s);
+void pc__cuda_faults_look(pc__cuda_state *s, uint64_t done); /* of tickets up to that */
 pc_status pc__cuda_stream_lost(pc__cuda_state *s, cudaError_t status);
 pc_status pc__cuda_stream_error(pc_stream *stream);
+void pc__cuda_stream_fail(pc_stream *stream, uint64_t ticket, const pc_error *error);
 void pc__cuda_stream_fails(pc__cuda_state *s, uint64_t ticket); /* with the thread's last error, which it takes */
 
 /* Find in `fault` what happened, and forget it: PC_OK, or an error recorded with these names. */

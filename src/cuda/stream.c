@@ -126,7 +126,7 @@ static pc_status name_work(const pc__cuda_queuing *q)
     size_t place = q->work->ticket % PC__CUDA_WORKS;
     pthread_mutex_lock(&s->lock);
     if (q->work->ticket > s->checked + PC__CUDA_WORKS || s->faults[place].kind)
-        pc__cuda_faults_look(s);
+        pc__cuda_faults_look(s, atomic_load_explicit(&s->stream->done, memory_order_relaxed));
     s->origin[place] = (pc__cuda_origin){q->work->ticket, q->work->name, q->work->site};
     s->face.fault = &s->faults[place];
     pthread_mutex_unlock(&s->lock);

@@ -22,6 +22,7 @@ static bool is_range(double low, double high)
 
 pc_status pc_augment_check(const pc_augment *plan)
 {
+    PC__NEED(plan);
     const struct {
         const char *name;
         double value;
@@ -74,6 +75,7 @@ pc__augment_plan pc__augment_plan_of(const pc_augment *plan, uint64_t seed, uint
 pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, uint64_t epoch, uint64_t sample, int height,
                                   int width)
 {
+    PC__NEED_OR(pc_augment_neutral(), plan);
     const pc__augment_plan ranges = pc__augment_plan_of(plan, seed, epoch, height, width);
     const pc__augment_drawn v = pc__augment_draw(&ranges, sample);
     return (pc_augment_values){.theta = v.theta,
@@ -118,6 +120,10 @@ static pc_status check(const pc_augment *plan, const pc_augment_values *v)
 pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *values, const uint8_t *pixels, int height,
                            int width, int channels, float *out)
 {
+    PC__NEED(plan);
+    PC__NEED(values);
+    PC__NEED(pixels);
+    PC__NEED(out);
     PC__TRY(pc__augment_check_size(height, width, channels));
     PC__TRY(check(plan, values));
     const pc__augment_row row = row_of(values, height, width);

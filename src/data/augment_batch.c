@@ -9,10 +9,8 @@ void pc__augment_rows(const pc__augment_plan *plan, const int64_t *samples, int6
         rows[i] = pc__augment_row_drawn(plan, samples[i]);
 }
 
-static pc_status check(const pc_augment *plan, const pc_tensor *pictures, const int64_t *samples)
+static pc_status check(const pc_augment *plan, const pc_tensor *pictures)
 {
-    if (!plan || !samples)
-        return pc__fail(PC_ERR_ARGUMENT, "augment: %s", plan ? "no numbers of samples are given" : "the plan is NULL");
     if (pictures->ndim != 4)
         return pc__fail(PC_ERR_SHAPE, "augment: pictures of shape %s; it must be [n, height, width, channels]",
                         PC__SHAPE_OF(pictures));
@@ -35,9 +33,10 @@ static pc_tensor *table_of(const pc__augment_plan *plan, const int64_t *samples,
 pc_tensor *pc_augment_batch(const pc_augment *plan, pc_tensor *pictures, pc_tensor *index, uint64_t seed,
                             uint64_t epoch, const int64_t *samples)
 {
-    if (!pictures)
-        return pc__null_input("augment");
-    if (check(plan, pictures, samples) != PC_OK)
+    PC__NEED_OR(NULL, plan);
+    PC__NEED_OR(NULL, pictures);
+    PC__NEED_OR(NULL, samples);
+    if (check(plan, pictures) != PC_OK)
         return NULL;
     if (index && (index->ndim != 1 || (index->dtype != PC_I64 && index->dtype != PC_I32)))
         return pc__null(PC_ERR_ARGUMENT, "augment: the index is %s %s; it must be int64 or int32 with one dimension",

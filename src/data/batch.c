@@ -20,15 +20,26 @@ static void set_order(pc__source *s)
     s->order_epoch = epoch;
 }
 
+static pc_status augment(const pc__source *s, const pc__made *made, int64_t i, const uint8_t *pixels)
+{
+    const pc__frame frame = s->pictures.frame;
+    const pc_augment_values values = pc_augment_draw(&s->augment, s->seed, (uint64_t)s->next.epoch,
+                                                     (uint64_t)made->samples[i], frame.height, frame.width);
+    return pc_augment_apply(&s->augment, &values, pixels, frame.height, frame.width, frame.channels,
+                            (float *)pc__data(made->x) + (size_t)i * pc__frame_bytes(frame));
+}
+
 static pc_status make_picture(const pc__source *s, const pc__made *made, int64_t i)
 {
-    const int size = s->pictures.size;
-    const size_t bytes = pc__picture_bytes(size);
-    const int64_t sample = made->samples[i];
-    const pc_augment_values values =
-        pc_augment_draw(&s->augment, s->seed, (uint64_t)s->next.epoch, (uint64_t)sample, size, size);
-    return pc_augment_apply(&s->augment, &values, s->pictures.pixels + (size_t)sample * bytes, size, size, 3,
-                            (float *)pc__data(made->x) + (size_t)i * bytes);
+    const uint8_t *pixels;
+    uint8_t *room = s->pictures.streamed ? pc__alloc(pc__frame_bytes(s->pictures.frame)) : NULL;
+    if (s->pictures.streamed && !room)
+        return PC_ERR_MEMORY;
+    pc_status status = pc__pictures_get(&s->pictures, made->samples[i], room, &pixels);
+    if (status == PC_OK)
+        status = augment(s, made, i, pixels);
+    pc__free(room);
+    return status;
 }
 
 typedef struct making {
@@ -40,8 +51,11 @@ typedef struct making {
 static void make_one(void *context, int64_t i)
 {
     making *m = context;
-    if (make_picture(m->s, m->made, i) != PC_OK)
-        __atomic_store_n(&m->failed, i, __ATOMIC_RELAXED);
+    if (make_picture(m->s, m->made, i) == PC_OK)
+        return;
+    if (pc__thread() > 0)
+        pc_error_clear(); /* a helper's, which nobody would read */
+    __atomic_store_n(&m->failed, i, __ATOMIC_RELAXED);
 }
 
 static pc_status make_pictures(const pc__source *s, const pc__made *made, int threads)
@@ -85,9 +99,9 @@ void pc__fill_labels(const pc__source *s, const int64_t *samples, int64_t n, voi
 
 static pc_status make_tensors(const pc__source *s, pc__made *made)
 {
-    const int64_t size = s->pictures.size;
+    const pc__frame f = s->pictures.frame;
     pc__meta meta;
-    pc__meta_channels_last(&meta, PC_F32, (int64_t[]){made->n, 3, size, size});
+    pc__meta_channels_last(&meta, PC_F32, (int64_t[]){made->n, f.channels, f.height, f.width});
     made->x = pc__tensor_unscoped(&meta, PC_DEVICE_CPU);
     const pc_shape labels = pc__label_shape(s, made->n);
     pc__meta_contiguous(&meta, pc__label_dtype(s), labels.ndim, labels.dim);
@@ -114,7 +128,7 @@ static pc_status make(const pc__source *s, int threads, pc__made *made)
 {
     if (s->resident)
         return make_there(s, made);
-    return s->crossing ? pc__device_batch_make(s, made) : make_here(s, made, threads);
+    return s->crossing ? pc__device_batch_make(s, threads, made) : make_here(s, made, threads);
 }
 
 void pc__source_step(pc__source *s)

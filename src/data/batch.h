@@ -31,8 +31,8 @@ typedef struct pc__source {
 /* One batch. */
 typedef struct pc__made {
     pc_tensor *x, *y; /* NULL: none, or on another device: not yet */
-    /* On another device what x and y are made from (device_batch.h): uint8 [n, size, size, 3], rows for the op augment,
-     * and what y will be; and how many failures of the crossing there had been. */
+    /* On another device what x and y are made from (device_batch.h): uint8 [n, height, width, channels], rows for the
+     * op augment, and what y will be; and how many failures of the crossing there had been. */
     pc_tensor *pictures, *table, *labels;
     uint64_t sent_after;
     int64_t *samples; /* room for source->batch; stays when the tensors go */
@@ -40,8 +40,8 @@ typedef struct pc__made {
     pc_error error; /* why there is none */
 } pc__made;
 
-/* Make the next batch with `threads` threads (1: none but the calling one) and step on. On failure the source stays
- * where it is. made->x and y are NULL before. */
+/* Make the next batch with up to `threads` threads (1: none but the calling one) and step on. On failure the source
+ * stays where it is. made->x and y are NULL before. */
 pc_status pc__source_make(pc__source *source, int threads, pc__made *made);
 
 /* The next batch is the one behind. */

@@ -1,4 +1,4 @@
-/* check.c: which pictures below a folder cannot be decoded. */
+/* check.c: which pictures below a folder cannot be decoded, or are damaged. */
 #include "data/pictures.h"
 
 #include <stdlib.h>
@@ -54,28 +54,33 @@ static pc_status check(const pc__folder *folder, const pc__decode_options *optio
     if (folder->count == 0)
         return PC_OK;
     PC__TRY(count_classes(folder, &report->classes));
-    bool *is_broken = pc__alloc((size_t)folder->count);
-    if (!is_broken)
+    pc__decoded *decoded = pc__alloc((size_t)folder->count * sizeof *decoded);
+    if (!decoded)
         return PC_ERR_MEMORY;
-    pc_status status = pc__pictures_decode(folder, options, NULL, is_broken);
+    pc_status status = pc__pictures_decode(folder, options, NULL, 0, decoded);
     report->pictures = folder->count;
-    for (int i = 0; status == PC_OK && i < folder->count; i++)
-        report->broken += is_broken[i];
-    pc__free(is_broken);
+    for (int i = 0; status == PC_OK && i < folder->count; i++) {
+        report->broken += decoded[i] == PC__DECODED_BROKEN;
+        report->damaged += decoded[i] == PC__DECODED_DAMAGED;
+    }
+    pc__free(decoded);
     return status;
 }
 
-pc_status pc_pictures_check(const char *folder, void (*found)(void *context, const char *path, const char *why),
-                            void *context, pc_folder_report *report)
+pc_status pc_pictures_check(const char *folder, const pc_folder_findings *tell, pc_folder_report *report)
 {
     pc_folder_report made = {0};
     if (report)
         *report = made;
-    if (!folder || !*folder)
+    PC__NEED(folder);
+    if (!*folder)
         return pc__fail(PC_ERR_ARGUMENT, "cannot check pictures: no folder is given");
     pc__folder files;
     PC__TRY(pc__folder_scan_flat(folder, &files));
-    const pc__decode_options options = {.size = 64, .broken = found, .context = context};
+    const pc__decode_options options = {.frame = {64, 64, 3},
+                                        .broken = tell ? tell->broken : NULL,
+                                        .damaged = tell ? tell->damaged : NULL,
+                                        .context = tell ? tell->context : NULL};
     pc_status status = check(&files, &options, &made);
     pc__folder_free(&files);
     if (status == PC_OK && report)

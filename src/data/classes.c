@@ -1,4 +1,4 @@
-/* classes.c: the classes of a folder of pictures: their order, what they need, their split in two. */
+/* classes.c: the classes of a folder of pictures: their order, and what they need. */
 #include "data/folder.h"
 
 static int position(const char *name, const char *const *names, int count)
@@ -61,8 +61,7 @@ pc_status pc__folder_relabel(pc__folder *folder, const char *const *names, int c
     return PC_OK;
 }
 
-/* One behind the last file of the class whose first is `first`. */
-static int class_end(const pc__folder *folder, int first)
+int pc__folder_class_end(const pc__folder *folder, int first)
 {
     int i = first;
     while (i < folder->count && folder->files[i].label == folder->files[first].label)
@@ -85,33 +84,7 @@ pc_status pc__folder_check(const pc__folder *folder)
         if (next == folder->count || folder->files[next].label != i)
             return pc__fail(PC_ERR_NOT_FOUND, "class %s has no pictures: there are none in %s/%s", folder->classes[i],
                             folder->root, folder->classes[i]);
-        next = class_end(folder, next);
+        next = pc__folder_class_end(folder, next);
     }
-    return PC_OK;
-}
-
-pc_status pc__folder_split(pc__folder *folder, pc_split split, double share)
-{
-    if (split == PC_SPLIT_ALL)
-        return PC_OK;
-    int kept = 0;
-    for (int first = 0, end; first < folder->count; first = end) {
-        end = class_end(folder, first);
-        const int label = folder->files[first].label, before = kept;
-        const int middle = first + (int)((end - first) * share);
-        for (int i = first; i < end; i++) {
-            if ((i < middle) == (split == PC_SPLIT_VALIDATION))
-                folder->files[kept++] = folder->files[i];
-            else
-                pc__free(folder->files[i].path);
-            if (i >= kept)
-                folder->files[i].path = NULL;
-        }
-        if (kept == before)
-            return pc__fail(PC_ERR_NOT_FOUND, "class %s has no pictures for %s: a share of %g of its %d is none",
-                            folder->classes[label], split == PC_SPLIT_VALIDATION ? "validation" : "training", share,
-                            end - first);
-    }
-    folder->count = kept;
     return PC_OK;
 }

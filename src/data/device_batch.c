@@ -37,10 +37,11 @@ static pc_tensor *own(pc_tensor *t)
 
 static pc_status open_places(pc__crossing *c, const pc__source *s)
 {
-    const int64_t n = s->batch, size = s->pictures.size;
+    const int64_t n = s->batch;
+    const pc__frame f = s->pictures.frame;
     for (int i = 0; i < PLACES; i++) {
         pc_tensor **place = c->places[i];
-        place[PICTURES] = own(pc_empty_pinned(PC_SHAPE(n, size, size, 3), PC_U8, s->device));
+        place[PICTURES] = own(pc_empty_pinned(PC_SHAPE(n, f.height, f.width, f.channels), PC_U8, s->device));
         place[TABLE] = own(pc_empty_pinned(PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64, s->device));
         place[LABELS] = own(pc_empty_pinned(pc__label_shape(s, n), pc__label_dtype(s), s->device));
         if (!place[PICTURES] || !place[TABLE] || !place[LABELS])
@@ -74,20 +75,14 @@ void pc__crossing_free(pc__crossing *crossing)
     pc__free(crossing);
 }
 
-static void fill_pictures(const pc__source *s, const pc__made *made, uint8_t *to)
+static pc_status fill(const pc__source *s, const pc__made *made, int threads, pc_tensor **place)
 {
-    const size_t bytes = pc__picture_bytes(s->pictures.size);
-    for (int64_t i = 0; i < made->n; i++)
-        memcpy(to + (size_t)i * bytes, s->pictures.pixels + (size_t)made->samples[i] * bytes, bytes);
-}
-
-static void fill(const pc__source *s, const pc__made *made, pc_tensor **place)
-{
-    const pc__augment_plan plan =
-        pc__augment_plan_of(&s->augment, s->seed, (uint64_t)s->next.epoch, s->pictures.size, s->pictures.size);
-    fill_pictures(s, made, pc__data(place[PICTURES]));
+    const pc__augment_plan plan = pc__augment_plan_of(&s->augment, s->seed, (uint64_t)s->next.epoch,
+                                                      s->pictures.frame.height, s->pictures.frame.width);
     pc__augment_rows(&plan, made->samples, made->n, pc__data(place[TABLE]));
     pc__fill_labels(s, made->samples, made->n, pc__data(place[LABELS]));
+    return pc__pictures_copy(&s->pictures, made->samples, made->n, s->pictures.streamed ? threads : 1,
+                             pc__data(place[PICTURES]));
 }
 
 /* Enqueue the copy of the first n entries. */
@@ -127,7 +122,7 @@ static pc_status noted(pc__crossing *c, pc_status status)
     return status;
 }
 
-pc_status pc__device_batch_make(const pc__source *source, pc__made *made)
+pc_status pc__device_batch_make(const pc__source *source, int threads, pc__made *made)
 {
     pc__crossing *c = source->crossing;
     pc_tensor **place = c->places[c->next];
@@ -135,7 +130,7 @@ pc_status pc__device_batch_make(const pc__source *source, pc__made *made)
     pc_status status = noted(c, wait_for_place(place));
     pthread_mutex_unlock(&c->lock);
     PC__TRY(status);
-    fill(source, made, place);
+    PC__TRY(fill(source, made, threads, place));
     pthread_mutex_lock(&c->lock);
     status = PC_ERR_STATE;
     PC_WITH_STREAM(c->stream) {

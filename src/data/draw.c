@@ -35,6 +35,7 @@ static void frame_face(pc__canvas *canvas, pc__dice *dice)
 
 pc_status pc_draw_face(pc_draw_kind kind, uint64_t seed, uint64_t index, int width, int height, pc_image *image)
 {
+    PC__NEED(image);
     *image = (pc_image){0};
     if ((unsigned)kind >= PC_DRAW_KIND_COUNT)
         return pc__fail(PC_ERR_ARGUMENT, "cannot draw kind %d: use PC_DRAW_CAT or PC_DRAW_DOG", (int)kind);

@@ -120,7 +120,8 @@ static void draw_one(void *context, int64_t job)
 
 pc_status pc_draw_picture_set(const char *folder, pc_draw_options options)
 {
-    if (!folder || !*folder)
+    PC__NEED(folder);
+    if (!*folder)
         return pc__fail(PC_ERR_ARGUMENT, "cannot draw pictures: no folder is given");
     set s = {.folder = folder, .options = options, .caller = pc_error_last()};
     PC__TRY(defaults(&s));

@@ -25,7 +25,8 @@ typedef struct walk {
 /* What people's folders call pictures. What a file is shows when it is decoded. */
 static bool has_picture_suffix(const char *name)
 {
-    static const char *const suffixes[] = {"png", "jpg", "jpeg", "bmp", "ppm", "pgm", "tif", "tiff", "webp", "gif"};
+    static const char *const suffixes[] = {"png", "jpg", "jpeg", "jpe",  "jfif", "jif",
+                                           "bmp", "tif", "tiff", "webp", "gif"};
     const char *dot = strrchr(name, '.');
     for (int i = 0; dot && i < PC__COUNT(suffixes); i++)
         if (strcasecmp(dot + 1, suffixes[i]) == 0)

@@ -34,9 +34,8 @@ pc_status pc__folder_relabel(pc__folder *folder, const char *const *names, int c
 /* PC_ERR_NOT_FOUND when there are no class folders, only one, or one without pictures. */
 pc_status pc__folder_check(const pc__folder *folder);
 
-/* Keep one part of each class's files: the first int(n * share) are for validation. PC_ERR_NOT_FOUND when that leaves
- * a class without any. */
-pc_status pc__folder_split(pc__folder *folder, pc_split split, double share);
+/* One behind the last file of the class whose first is `first`. */
+int pc__folder_class_end(const pc__folder *folder, int first);
 
 /* By label, then bytewise by path. */
 void pc__folder_sort(pc__folder *folder);

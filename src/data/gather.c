@@ -3,6 +3,7 @@
 
 #include "data/loader_state.h"
 #include "data/resident.h"
+#include "device/recorder.h"
 
 pc_device pc__loader_device(const pc_loader *loader)
 {
@@ -59,7 +60,7 @@ pc_status pc__loader_gather_next(pc_loader *loader, pc_tensor *x, pc_tensor *y)
     pc_stream *stream = pc_stream_current(s->device);
     if (!stream)
         return PC_ERR_DEVICE;
-    if (stream->recording)
+    if (pc__graph_of(stream))
         return pc__resident_record(s->resident, s, stream, x, y);
     return pc__loader_has_next(loader) ? pc__resident_make(s->resident, s, first, x, y) : PC_OK;
 }

@@ -12,6 +12,15 @@
 
 #include <paracord/loader.h>
 
+/* The label of a sample, without its pixels. */
+int pc__loader_label(const pc_loader *loader, int64_t sample);
+
+/* A folder's pictures in two parts, by train.validation_share (.split is not read): decoded once, kept in one cache.
+ * `test` may have other augmentation, shuffling and batches. Where no class is large enough for the share *test is
+ * NULL. On failure both are. */
+pc_status pc__loader_new_parts(const char *folder, pc_loader_options train_options, pc_loader_options test_options,
+                               pc_loader **train, pc_loader **test);
+
 /* Where its batches are. */
 pc_device pc__loader_device(const pc_loader *loader);
 

@@ -1,5 +1,6 @@
 /* loader.c: batches of pictures from folders: the options, and the walk through the epochs. */
 #include "data/device_batch.h"
+#include "data/gather.h"
 #include "data/loader_state.h"
 #include "data/resident.h"
 #include "data/wake.h"
@@ -8,8 +9,6 @@ enum { SIZE = 64, BATCH = 32, PREFETCH = 2, SIDE_MAX = 16384, PREFETCH_MAX = 102
 
 static pc_status check_numbers(const pc_loader_options *o)
 {
-    if (o->size < 0 || o->size > SIDE_MAX)
-        return pc__fail(PC_ERR_ARGUMENT, "pictures of size %d: it goes from 1 to %d pixels", o->size, SIDE_MAX);
     if (o->batch < 0)
         return pc__fail(PC_ERR_ARGUMENT, "batches of %d pictures: give 1 or more", o->batch);
     if (o->prefetch < -1 || o->prefetch > PREFETCH_MAX)
@@ -21,8 +20,23 @@ static pc_status check_numbers(const pc_loader_options *o)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no part: use PC_SPLIT_ALL, _TRAINING or _VALIDATION", o->split);
     if ((unsigned)o->resident > PC_RESIDENT_NO)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no place for pictures: use PC_RESIDENT_AUTO or _NO", o->resident);
+    if (o->cache < -1)
+        return pc__fail(PC_ERR_ARGUMENT, "a cache of %lld bytes: give 1 or more, 0 for what fits, or -1 for none",
+                        (long long)o->cache);
     if (o->split != PC_SPLIT_ALL && !(o->validation_share >= 0 && o->validation_share < 1))
         return pc__fail(PC_ERR_ARGUMENT, "a validation share of %g: give 0 or above, below 1", o->validation_share);
+    return PC_OK;
+}
+
+static pc_status check_frame(const pc_loader_options *o)
+{
+    if (o->size < 0 || o->size > SIDE_MAX)
+        return pc__fail(PC_ERR_ARGUMENT, "pictures of size %d: it goes from 1 to %d pixels", o->size, SIDE_MAX);
+    if (o->height < 0 || o->height > SIDE_MAX || o->width < 0 || o->width > SIDE_MAX || !o->height != !o->width)
+        return pc__fail(PC_ERR_ARGUMENT, "pictures of height %d and width %d: give both, 1 to %d pixels each",
+                        o->height, o->width, SIDE_MAX);
+    if (o->channels != 0 && o->channels != 1 && o->channels != 3)
+        return pc__fail(PC_ERR_ARGUMENT, "pictures of %d channels: use 1 (grey) or 3 (RGB)", o->channels);
     return PC_OK;
 }
 
@@ -40,13 +54,17 @@ static pc_status check_class_names(const pc_loader_options *o)
 
 static pc_status check_options(const char *folder, pc_loader_options *o)
 {
-    if (!folder || !*folder)
+    if (!*folder)
         return pc__fail(PC_ERR_ARGUMENT, "cannot load pictures: no folder is given");
+    PC__TRY(check_frame(o));
     PC__TRY(check_numbers(o));
     PC__TRY(check_class_names(o));
     PC__TRY(pc_augment_check(&o->augment));
     PC__TRY(pc__device_check(o->device, "pc_picture_folder"));
     o->size = o->size ? o->size : SIZE;
+    o->height = o->height ? o->height : o->size;
+    o->width = o->width ? o->width : o->size;
+    o->channels = o->channels ? o->channels : 3;
     o->batch = o->batch ? o->batch : BATCH;
     o->prefetch = o->prefetch ? PC__MAX(o->prefetch, 0) : PREFETCH;
     o->augment.flip_horizontal |= o->flip;
@@ -70,14 +88,12 @@ static pc_status open_device(pc_loader *loader, const pc_loader_options *o)
     return s->crossing ? PC_OK : pc_error_last()->status;
 }
 
-static pc_status open_source(pc_loader *loader, const char *folder, const pc_loader_options *o)
+/* The pictures become the source's, on failure too. */
+static pc_status open_source(pc_loader *loader, pc__pictures *pictures, const pc_loader_options *o)
 {
     pc__source *s = &loader->source;
-    pc__wake wake;
-    pc__wake_begin(&wake, o->device);
-    const pc_status status = pc__pictures_load(folder, o, &s->pictures);
-    pc__wake_end(&wake);
-    PC__TRY(status);
+    s->pictures = *pictures;
+    *pictures = (pc__pictures){0};
     const int64_t count = s->pictures.folder.count;
     s->augment = o->augment;
     s->seed = o->seed;
@@ -87,21 +103,96 @@ static pc_status open_source(pc_loader *loader, const char *folder, const pc_loa
     s->order_epoch = -1;
     s->order = pc__alloc((size_t)count * sizeof *s->order);
     s->keys = s->order ? pc__alloc((size_t)count * sizeof *s->keys) : NULL;
-    return s->keys ? open_device(loader, o) : PC_ERR_MEMORY;
+    if (s->keys && s->pictures.streamed)
+        loader->shown = pc__alloc(pc__frame_bytes(s->pictures.frame));
+    return s->keys && (loader->shown || !s->pictures.streamed) ? open_device(loader, o) : PC_ERR_MEMORY;
+}
+
+/* Of these pictures, which are the loader's then, and gone on failure. */
+static pc_loader *new_of(pc__pictures *pictures, const pc_loader_options *options)
+{
+    pc_loader *loader = pc__calloc(1, sizeof *loader);
+    if (!loader) {
+        pc__pictures_free(pictures);
+        return NULL;
+    }
+    if (open_source(loader, pictures, options) == PC_OK && pc__made_open(&loader->current, &loader->source) == PC_OK &&
+        pc__prefetch_open(&loader->prefetch, &loader->source, loader->source.resident ? 0 : options->prefetch) == PC_OK)
+        return loader;
+    pc_loader_free(loader);
+    return NULL;
+}
+
+/* The device wakes up meanwhile. */
+static pc_status load(const char *folder, const pc_loader_options *options, pc__pictures *pictures)
+{
+    pc__wake wake;
+    pc__wake_begin(&wake, options->device);
+    const pc_status status = pc__pictures_load(folder, options, pictures);
+    pc__wake_end(&wake);
+    return status;
+}
+
+/* The part that the options ask for; on failure none. */
+static pc_status take_part(const char *folder, const pc_loader_options *o, pc__pictures *pictures)
+{
+    pc__pictures validation;
+    if (o->split == PC_SPLIT_ALL)
+        return PC_OK;
+    const pc_status status = pc__pictures_divide(pictures, o->validation_share, &validation);
+    const int count = pictures->folder.count;
+    if (status != PC_OK) {
+        pc__pictures_free(pictures);
+        return status;
+    }
+    if (o->split == PC_SPLIT_VALIDATION) {
+        const pc__pictures training = *pictures;
+        *pictures = validation;
+        validation = training;
+    }
+    pc__pictures_free(&validation);
+    if (pictures->folder.count)
+        return PC_OK;
+    pc__pictures_free(pictures);
+    return pc__fail(PC_ERR_NOT_FOUND,
+                    "%s has no pictures for validation: a share of %g is none of any class, %d in all", folder,
+                    o->validation_share, count);
 }
 
 pc_loader *pc_loader_new(const char *folder, pc_loader_options options)
 {
-    if (check_options(folder, &options) != PC_OK)
+    PC__NEED_OR(NULL, folder);
+    pc__pictures pictures;
+    if (check_options(folder, &options) != PC_OK || load(folder, &options, &pictures) != PC_OK ||
+        take_part(folder, &options, &pictures) != PC_OK)
         return NULL;
-    pc_loader *loader = pc__calloc(1, sizeof *loader);
-    if (!loader)
-        return NULL;
-    if (open_source(loader, folder, &options) == PC_OK && pc__made_open(&loader->current, &loader->source) == PC_OK &&
-        pc__prefetch_open(&loader->prefetch, &loader->source, loader->source.resident ? 0 : options.prefetch) == PC_OK)
-        return loader;
-    pc_loader_free(loader);
-    return NULL;
+    return new_of(&pictures, &options);
+}
+
+pc_status pc__loader_new_parts(const char *folder, pc_loader_options train_options, pc_loader_options test_options,
+                               pc_loader **train, pc_loader **test)
+{
+    pc__pictures training, validation;
+    *train = *test = NULL;
+    PC__TRY(check_options(folder, &train_options));
+    PC__TRY(check_options(folder, &test_options));
+    PC__TRY(load(folder, &train_options, &training));
+    pc_status status = pc__pictures_divide(&training, train_options.validation_share, &validation);
+    if (status != PC_OK) {
+        pc__pictures_free(&training);
+        return status;
+    }
+    const bool any = validation.folder.count > 0;
+    *train = new_of(&training, &train_options);
+    if (*train && any)
+        *test = new_of(&validation, &test_options);
+    else
+        pc__pictures_free(&validation);
+    if (*train && (*test || !any))
+        return PC_OK;
+    pc_loader_free(*train);
+    *train = NULL;
+    return pc_error_last()->status;
 }
 
 void pc_loader_free(pc_loader *loader)
@@ -115,6 +206,7 @@ void pc_loader_free(pc_loader *loader)
     pc__resident_free(loader->source.resident);
     pc__free(loader->source.order);
     pc__free(loader->source.keys);
+    pc__free(loader->shown);
     pc__free(loader);
 }
 
@@ -128,11 +220,9 @@ static void go_to(pc_loader *loader, pc__position position)
 
 bool pc_loader_next(pc_loader *loader, pc_batch *batch)
 {
-    if (!loader || !batch) {
-        (void)pc__fail(PC_ERR_ARGUMENT, "pc_loader_next: the %s is NULL", loader ? "batch" : "loader");
-        return false;
-    }
+    PC__NEED_OR(false, batch);
     *batch = (pc_batch){0};
+    PC__NEED_OR(false, loader);
     pc__made_drop(&loader->current);
     if (loader->next.batch == loader->source.batches) {
         loader->next = (pc__position){loader->next.epoch + 1, 0};
@@ -153,8 +243,7 @@ bool pc_loader_next(pc_loader *loader, pc_batch *batch)
 
 pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch)
 {
-    if (!loader)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_loader_seek: the loader is NULL");
+    PC__NEED(loader);
     if (epoch < 0 || epoch == INT64_MAX || batch < 0 || batch > loader->source.batches)
         return pc__fail(PC_ERR_RANGE, "pc_loader_seek: there is no batch %lld of epoch %lld; an epoch has %lld",
                         (long long)batch, (long long)epoch, (long long)loader->source.batches);

@@ -11,6 +11,7 @@ struct pc_loader {
     pc__prefetch prefetch;
     pc__made current;      /* the batch that the program has */
     pc__position next;     /* of the program; batch == batches: it is to hear of the epoch's end */
+    uint8_t *shown;        /* where pictures are not kept: the one that pc_loader_picture gave last */
     char why[PC__WHY_MAX]; /* the pictures are where they are */
 };
 

@@ -1,159 +1,38 @@
-/* pictures.c: decoding a folder's pictures on all cores. */
+/* pictures.c: which pictures a folder has, which of them are kept decoded, and getting at any of them. */
 #include "data/pictures.h"
 
 #include "base/parallel.h"
 
-#include <pthread.h>
+#include <paracord/memory.h>
 
-typedef struct decoding {
-    const pc__folder *folder;
-    const pc__decode_options *options;
-    uint8_t *pixels;
-    pc_error **why; /* of each broken picture; NULL for the others */
-    int end;        /* files from here on need no decoding any more; atomic */
-    pthread_mutex_t lock;
-    pc_error failure; /* out of memory; set by whoever brings `end` below zero */
-} decoding;
-
-typedef struct reason {
-    char s[2 * PC_MESSAGE_MAX + 4];
-} reason;
-
-/* Messages are one line: control characters in a name have become blanks. */
-static bool begins_with(const char *message, const char *path)
-{
-    for (; *path; message++, path++)
-        if (*message != *path && !(*message == ' ' && ((unsigned char)*path < ' ' || *path == 127)))
-            return false;
-    return *message == ' ';
-}
-
-/* The error without the path, which who reads it knows. */
-static reason reason_of(const pc_error *error, const char *path)
-{
-    const char *message = error->message;
-    if (begins_with(message, path))
-        message += strlen(path) + 1;
-    reason r;
-    snprintf(r.s, sizeof r.s, "%s%s%s", message, error->cause[0] ? ": " : "", error->cause);
-    return r;
-}
-
-static void lower_end(decoding *d, int end)
-{
-    int now = __atomic_load_n(&d->end, __ATOMIC_RELAXED);
-    while (end < now && !__atomic_compare_exchange_n(&d->end, &now, end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-}
-
-static pc_status note_broken(decoding *d, int i)
-{
-    const pc_error error = pc__error_take();
-    pc_error *kept = pc__alloc(sizeof *kept);
-    if (!kept)
-        return PC_ERR_MEMORY;
-    *kept = error;
-    d->why[i] = kept;
-    if (d->options->strict)
-        lower_end(d, i + 1); /* those before may still be broken too */
-    return PC_OK;
-}
-
-static pc_status decode_file(decoding *d, int i)
-{
-    char *path = pc__folder_path(d->folder, i);
-    if (!path)
-        return PC_ERR_MEMORY;
-    const int size = d->options->size;
-    pc_image image;
-    pc_status status = pc_image_read(
-        path, PC_OPTIONS(pc_image_options, .channels = 3, .width = size, .height = size, .resize = d->options->resize),
-        &image);
-    if (status == PC_OK && d->pixels)
-        memcpy(d->pixels + (size_t)i * pc__picture_bytes(size), image.pixels, pc__picture_bytes(size));
-    pc_image_free(&image);
-    pc__free(path);
-    return status == PC_OK || status == PC_ERR_MEMORY ? status : note_broken(d, i);
-}
-
-/* Runs in any thread of the team and leaves no error in its record. */
-static void decode_one(void *context, int64_t number)
-{
-    decoding *d = context;
-    const int i = (int)number;
-    if (i >= __atomic_load_n(&d->end, __ATOMIC_RELAXED))
-        return;
-    pc_error_clear(); /* a helper thread may bring one along that nobody will read */
-    if (decode_file(d, i) == PC_OK)
-        return;
-    const pc_error error = pc__error_take();
-    pthread_mutex_lock(&d->lock);
-    if (d->failure.status == PC_OK)
-        d->failure = error;
-    pthread_mutex_unlock(&d->lock);
-    lower_end(d, 0);
-}
-
-static pc_status decode_all(decoding *d)
-{
-    const pc_error before = pc__error_take(); /* the calling thread's, which joins the team */
-    pthread_mutex_init(&d->lock, NULL);
-    pc__parallel(pc_get_threads(), d->folder->count, decode_one, d);
-    pthread_mutex_destroy(&d->lock);
-    (void)pc__error_put(&before);
-    return pc__error_put(&d->failure);
-}
-
-static pc_status report(const decoding *d, bool *is_broken)
-{
-    const pc__decode_options *options = d->options;
-    for (int i = 0; i < d->folder->count; i++) {
-        is_broken[i] = d->why[i] != NULL;
-        if (!is_broken[i])
-            continue;
-        if (options->strict)
-            return pc__error_put(d->why[i]);
-        if (!options->broken)
-            continue;
-        char *path = pc__folder_path(d->folder, i);
-        if (!path)
-            return PC_ERR_MEMORY;
-        options->broken(options->context, path, reason_of(d->why[i], path).s);
-        pc__free(path);
-    }
-    return PC_OK;
-}
-
-pc_status pc__pictures_decode(const pc__folder *folder, const pc__decode_options *options, uint8_t *pixels,
-                              bool *is_broken)
-{
-    decoding d = {.folder = folder, .options = options, .pixels = pixels, .end = folder->count};
-    d.why = pc__calloc((size_t)folder->count, sizeof(pc_error *));
-    if (!d.why)
-        return PC_ERR_MEMORY;
-    pc_status status = decode_all(&d);
-    if (status == PC_OK)
-        status = report(&d, is_broken);
-    for (int i = 0; i < folder->count; i++)
-        pc__free(d.why[i]);
-    pc__free(d.why);
-    return status;
-}
+enum { AUTO_SHARE = 2 }; /* of the memory that is left: decoded pictures take one part in so many unless told */
 
 static pc_status find(const char *root, const pc_loader_options *options, pc__folder *folder)
 {
     PC__TRY(pc__folder_scan(root, folder));
     if (options->class_names)
         PC__TRY(pc__folder_relabel(folder, options->class_names, options->class_count));
-    PC__TRY(pc__folder_check(folder));
-    return pc__folder_split(folder, options->split, options->validation_share);
+    return pc__folder_check(folder);
+}
+
+/* Slots for as many pictures as may be kept. */
+static pc_status open_cache(pc__pictures *p, int64_t wanted, int64_t *slots)
+{
+    const int64_t each = (int64_t)pc__frame_bytes(p->frame);
+    const int64_t room = wanted > 0 ? wanted : wanted < 0 ? 0 : pc_memory_left() / AUTO_SHARE;
+    *slots = PC__MIN(p->folder.count, room / each);
+    p->cache = pc__calloc(1, sizeof *p->cache);
+    if (!p->cache)
+        return PC_ERR_MEMORY;
+    p->cache->owners = 1;
+    p->cache->pixels = *slots ? pc__alloc((size_t)*slots * (size_t)each) : NULL;
+    return *slots && !p->cache->pixels ? PC_ERR_MEMORY : PC_OK;
 }
 
 /* Take the broken ones out. A class must have some left. */
-static pc_status keep_whole(pc__pictures *p, const bool *is_broken)
+static pc_status keep_whole(pc__pictures *p, const pc__decoded *decoded)
 {
     pc__folder *folder = &p->folder;
-    const size_t bytes = pc__picture_bytes(p->size);
     int kept = 0, label = 0, kept_of_label = 0;
     const int count = folder->count;
     for (int i = 0; i < count; i++) {
@@ -162,12 +41,13 @@ static pc_status keep_whole(pc__pictures *p, const bool *is_broken)
         label = file->label;
         char *path = file->path;
         file->path = NULL;
-        if (is_broken[i]) {
+        if (decoded[i] == PC__DECODED_BROKEN) {
             pc__free(path);
         } else {
             folder->files[kept] = (pc__picture_file){path, label};
-            if (kept != i)
-                memcpy(p->pixels + (size_t)kept * bytes, p->pixels + (size_t)i * bytes, bytes);
+            p->slot[kept] = p->slot[i];
+            p->streamed += p->slot[kept] < 0;
+            p->damaged += decoded[i] == PC__DECODED_DAMAGED;
             kept++, kept_of_label++;
         }
         if ((i + 1 == count || folder->files[i + 1].label != label) && !kept_of_label)
@@ -181,25 +61,34 @@ static pc_status keep_whole(pc__pictures *p, const bool *is_broken)
 
 static pc_status decode(pc__pictures *p, const pc_loader_options *o)
 {
-    const pc__decode_options options = {p->size, o->resize, o->strict, o->skipped, o->context};
-    const size_t count = (size_t)p->folder.count;
-    size_t bytes;
-    if (__builtin_mul_overflow(count, pc__picture_bytes(p->size), &bytes))
-        return pc__fail(PC_ERR_MEMORY, "out of memory: %zu pictures of %d x %d pixels", count, p->size, p->size);
-    p->pixels = pc__alloc(bytes);
-    bool *is_broken = p->pixels ? pc__alloc(count) : NULL;
+    const pc__decode_options options = {.frame = p->frame,
+                                        .resize = o->resize,
+                                        .no_exif = o->no_exif,
+                                        .strict = o->strict,
+                                        .broken = o->skipped,
+                                        .damaged = o->damaged,
+                                        .context = o->context};
+    const int count = p->folder.count;
+    int64_t slots;
+    PC__TRY(open_cache(p, o->cache, &slots));
+    p->slot = pc__alloc((size_t)count * sizeof *p->slot);
+    pc__decoded *decoded = p->slot ? pc__alloc((size_t)count * sizeof *decoded) : NULL;
     pc_status status = PC_ERR_MEMORY;
-    if (is_broken)
-        status = pc__pictures_decode(&p->folder, &options, p->pixels, is_broken);
+    if (decoded)
+        status = pc__pictures_decode(&p->folder, &options, p->cache->pixels, slots, decoded);
+    for (int i = 0; status == PC_OK && i < count; i++)
+        p->slot[i] = slots ? pc__slot_of(i, count, slots) : -1;
     if (status == PC_OK)
-        status = keep_whole(p, is_broken);
-    pc__free(is_broken);
+        status = keep_whole(p, decoded);
+    pc__free(decoded);
     return status;
 }
 
 pc_status pc__pictures_load(const char *root, const pc_loader_options *options, pc__pictures *pictures)
 {
-    *pictures = (pc__pictures){.size = options->size};
+    *pictures = (pc__pictures){.frame = {options->height, options->width, options->channels},
+                               .resize = options->resize,
+                               .no_exif = options->no_exif};
     pc_status status = find(root, options, &pictures->folder);
     if (status == PC_OK)
         status = decode(pictures, options);
@@ -210,7 +99,59 @@ pc_status pc__pictures_load(const char *root, const pc_loader_options *options, 
 
 void pc__pictures_free(pc__pictures *pictures)
 {
+    pc__cache *cache = pictures->cache;
     pc__folder_free(&pictures->folder);
-    pc__free(pictures->pixels);
+    pc__free(pictures->slot);
+    if (cache && --cache->owners == 0) {
+        pc__free(cache->pixels);
+        pc__free(cache);
+    }
     *pictures = (pc__pictures){0};
+}
+
+pc_status pc__pictures_get(const pc__pictures *pictures, int64_t i, uint8_t *room, const uint8_t **pixels)
+{
+    const int64_t slot = pictures->slot[i];
+    const pc__decode_options options = {
+        .frame = pictures->frame, .resize = pictures->resize, .no_exif = pictures->no_exif};
+    *pixels = slot < 0 ? room : pictures->cache->pixels + (size_t)slot * pc__frame_bytes(pictures->frame);
+    return slot < 0 ? pc__picture_decode(&pictures->folder, (int)i, &options, room, NULL) : PC_OK;
+}
+
+typedef struct copying {
+    const pc__pictures *pictures;
+    const int64_t *files;
+    uint8_t *to;
+    int64_t failed; /* the number of a file that could not be read, or -1; atomic */
+} copying;
+
+static pc_status copy_one(const copying *c, int64_t i)
+{
+    const size_t bytes = pc__frame_bytes(c->pictures->frame);
+    uint8_t *to = c->to + (size_t)i * bytes;
+    const uint8_t *pixels;
+    PC__TRY(pc__pictures_get(c->pictures, c->files[i], to, &pixels));
+    if (pixels != to)
+        memcpy(to, pixels, bytes);
+    return PC_OK;
+}
+
+static void copy_part(void *context, int64_t i)
+{
+    copying *c = context;
+    if (copy_one(c, i) != PC_OK) {
+        if (pc__thread() > 0)
+            pc_error_clear(); /* a helper's, which nobody would read */
+        __atomic_store_n(&c->failed, i, __ATOMIC_RELAXED);
+    }
+}
+
+pc_status pc__pictures_copy(const pc__pictures *pictures, const int64_t *files, int64_t n, int threads, uint8_t *to)
+{
+    copying c = {pictures, files, to, -1};
+    for (int64_t i = 0; threads <= 1 && i < n; i++)
+        PC__TRY(copy_one(&c, i));
+    if (threads > 1)
+        pc__parallel(threads, n, copy_part, &c);
+    return c.failed < 0 ? PC_OK : copy_one(&c, c.failed); /* once more: the error belongs to this thread */
 }

@@ -2,15 +2,17 @@
 #include "data/resident.h"
 
 #include "data/augment.h"
+#include "device/failure.h"
 #include "device/order.h"
 #include "ops/epoch.h"
 #include "tensor/read.h"
 
 #include <paracord/memory.h>
 #include <paracord/ops.h>
+#include <paracord/threads.h>
 #include <stdlib.h>
 
-enum { SHARE = 2 }; /* of the device's free memory: pictures take one part in so many */
+enum { ROOM_PICTURES = 64, SHARE = 2 }; /* SHARE: of the device's free memory: pictures take one part in so many */
 
 struct pc__resident {
     pc__epoch_tensors on; /* the device */
@@ -37,7 +39,7 @@ static bool is_refused(pc_residence wanted, char *why, size_t n)
 
 static int64_t bytes_of(const pc__source *s)
 {
-    const int64_t each = (int64_t)(pc__picture_bytes(s->pictures.size) + sizeof(pc__augment_row) + 2 * sizeof(int64_t) +
+    const int64_t each = (int64_t)(pc__frame_bytes(s->pictures.frame) + sizeof(pc__augment_row) + 2 * sizeof(int64_t) +
                                    pc_dtype_size(pc__label_dtype(s)));
     return s->pictures.folder.count * each;
 }
@@ -73,12 +75,13 @@ static pc_tensor *room(pc_shape shape, pc_dtype dtype, pc_device device)
 
 static bool make_tensors(pc__resident *r, const pc__source *s)
 {
-    const int64_t n = s->pictures.folder.count, size = s->pictures.size;
+    const int64_t n = s->pictures.folder.count;
+    const pc__frame f = s->pictures.frame;
     const struct {
         pc_tensor **t;
         pc_shape shape;
         pc_dtype dtype;
-    } wanted[] = {{&r->on.pictures, PC_SHAPE(n, size, size, 3), PC_U8},
+    } wanted[] = {{&r->on.pictures, PC_SHAPE(n, f.height, f.width, f.channels), PC_U8},
                   {&r->on.labels, pc__label_shape(s, n), pc__label_dtype(s)},
                   {&r->on.order, PC_SHAPE(n), PC_I64},
                   {&r->keys, PC_SHAPE(n), PC_I64},
@@ -104,6 +107,48 @@ void pc__resident_free(pc__resident *r)
     pc__free(r);
 }
 
+/* Pictures from `first` on that lie one behind the other: in the cache, or, `room` being for `most`, nowhere. */
+static int64_t run_of(const pc__pictures *p, int64_t first, int64_t most)
+{
+    const bool kept = p->slot[first] >= 0;
+    int64_t n = 1;
+    while (first + n < p->folder.count && (kept || n < most) && p->slot[first + n] == (kept ? p->slot[first] + n : -1))
+        n++;
+    return n;
+}
+
+static pc_status send_run(pc__resident *r, const pc__pictures *p, int64_t first, int64_t n, uint8_t *room)
+{
+    const size_t bytes = pc__frame_bytes(p->frame);
+    int64_t files[ROOM_PICTURES];
+    pc_status status = PC_OK;
+    for (int64_t i = 0; p->slot[first] < 0 && i < n; i++)
+        files[i] = first + i;
+    if (p->slot[first] < 0)
+        PC__TRY(pc__pictures_copy(p, files, n, pc_get_threads(), room));
+    PC_SCOPE {
+        pc_tensor *part = pc_slice(r->on.pictures, 0, first, first + n, 1);
+        status =
+            part ? pc__tensor_write(part, p->slot[first] < 0 ? room : p->cache->pixels + (size_t)p->slot[first] * bytes,
+                                    "the loader")
+                 : pc_error_last()->status;
+    }
+    return status;
+}
+
+/* What is not kept on the host passes through `room`. */
+static pc_status send_pictures(pc__resident *r, const pc__pictures *p)
+{
+    uint8_t *room = p->streamed ? pc__alloc(ROOM_PICTURES * pc__frame_bytes(p->frame)) : NULL;
+    pc_status status = p->streamed && !room ? PC_ERR_MEMORY : PC_OK;
+    for (int64_t first = 0, n; status == PC_OK && first < p->folder.count; first += n) {
+        n = run_of(p, first, ROOM_PICTURES);
+        status = send_run(r, p, first, n, room);
+    }
+    pc__free(room);
+    return status;
+}
+
 static pc_status send(pc__resident *r, const pc__source *s)
 {
     void *labels = pc__alloc((size_t)s->pictures.folder.count * pc_dtype_size(pc__label_dtype(s)));
@@ -112,7 +157,7 @@ static pc_status send(pc__resident *r, const pc__source *s)
     pc__fill_labels(s, NULL, s->pictures.folder.count, labels);
     pc_status status = pc__tensor_write(r->on.labels, labels, "the loader");
     if (status == PC_OK)
-        status = pc__tensor_write(r->on.pictures, s->pictures.pixels, "the loader");
+        status = send_pictures(r, &s->pictures);
     pc__free(labels);
     r->sent = status == PC_OK;
     return status;
@@ -159,7 +204,8 @@ static bool changes(const pc_augment *a)
 
 static pc_status wait_for(pc_tensor *t)
 {
-    return pc__settle(t->storage, false, "the loader", true);
+    PC__TRY(pc__settle(t->storage, false, "the loader", true));
+    return pc__storage_sound(t->storage, "the loader");
 }
 
 static pc_status arrive(pc__resident *r, const pc__source *s)
@@ -175,9 +221,9 @@ static pc_status arrive(pc__resident *r, const pc__source *s)
 pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
 {
     const int64_t epoch = s->shuffle || changes(&s->augment) ? s->next.epoch : 0;
-    const int size = s->pictures.size;
+    const pc__frame f = s->pictures.frame;
     const pc__epoch_attributes attributes = {
-        .plan = pc__augment_plan_of(&s->augment, s->seed, (uint64_t)epoch, size, size), .shuffle = s->shuffle};
+        .plan = pc__augment_plan_of(&s->augment, s->seed, (uint64_t)epoch, f.height, f.width), .shuffle = s->shuffle};
     if (r->epoch != epoch) {
         r->epoch = -1;
         PC__TRY(pc__epoch(r->on.order, r->keys, r->on.table, &attributes));
@@ -191,9 +237,9 @@ pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
 
 pc_status pc__resident_room(const pc__source *s, int64_t n, pc_tensor **x, pc_tensor **y)
 {
-    const int64_t size = s->pictures.size;
+    const pc__frame f = s->pictures.frame;
     pc__meta meta;
-    pc__meta_channels_last(&meta, PC_F32, (int64_t[]){n, 3, size, size});
+    pc__meta_channels_last(&meta, PC_F32, (int64_t[]){n, f.channels, f.height, f.width});
     *x = pc__tensor_unscoped(&meta, s->device);
     *y = *x ? room(pc__label_shape(s, n), pc__label_dtype(s), s->device) : NULL;
     return *y ? PC_OK : PC_ERR_MEMORY;

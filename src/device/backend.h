@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 6
+#define PC__BACKEND_API 7
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -32,11 +32,15 @@ typedef struct pc__memory_info {
     int64_t total, free, largest; /* largest: the largest free piece */
 } pc__memory_info;
 
+typedef struct pc__waits pc__waits;
+
 typedef struct pc__backend {
     unsigned api_version; /* PC__BACKEND_API of the headers it was built with */
     pc_device_type type;
     const char *name;
     bool immediate; /* work is done when the call returns: nothing needs ordering or waiting */
+    bool skips;     /* what is queued behind a failure is not done, nor what other streams let wait for it, and those
+                     * streams say so */
 
     /* How many devices there are; with 0, why. */
     int (*count)(char *why, size_t n);
@@ -84,6 +88,9 @@ typedef struct pc__backend {
      * skipped. */
     pc_status (*stream_error)(pc_stream *stream);
 
+    /* Work from the ticket on is built on what failed with this error on another stream. (optional: where it skips) */
+    void (*stream_fail)(pc_stream *stream, uint64_t ticket, const pc_error *error);
+
     pc_status (*event_open)(pc_event *event);
     void (*event_close)(pc_event *event);
     pc_status (*event_elapsed)(pc_event *start, pc_event *end, double *milliseconds); /* both are done */
@@ -110,10 +117,14 @@ struct pc_stream {
     atomic_int references;
     atomic_uint_fast64_t ticket; /* of the work queued last */
     atomic_uint_fast64_t done;   /* of the work done last, as far as is known */
+    atomic_uint_fast64_t taken;  /* as ticket, and of the work that is being queued */
+    pc__waits *waits;            /* waits.h; NULL: none */
     pthread_mutex_t lock;        /* held from taking a ticket to queuing its work */
     const pc__backend *backend;
-    _Atomic(pc_graph *) recording; /* the graph being recorded, or NULL */
-    uint64_t recording_from;       /* tickets above this are of that graph */
+    atomic_uint_fast64_t recorder;       /* who records it (recorder.h); 0: nobody */
+    _Atomic(pc_graph *) recording;       /* the graph being recorded, or NULL: for that thread alone */
+    atomic_uint_fast64_t recording_from; /* tickets above this are of that graph */
+    atomic_uint recording_site;          /* where it was begun */
     void *implementation;
     pc_stream *next; /* in the list of open streams */
 };
@@ -137,6 +148,9 @@ pc_status pc__device_check(pc_device device, const char *who);
  * done). */
 pc_stream *pc__stream_hold(uint32_t id);
 void pc__stream_let_go(pc_stream *stream);
+
+/* streams.c: see to it that the end of the calling thread gives back what it holds of streams. */
+void pc__stream_watch_end(void);
 
 #define PC__DEVICES_MAX 64
 

@@ -7,7 +7,6 @@
  * then checkers of memory see accesses behind a tensor, or after its end. */
 #include "device/cache.h"
 
-#include "device/graph.h"
 #include "device/order.h"
 #include "device/pool.h"
 #include "device/trace.h"
@@ -25,6 +24,15 @@ static pc__pool pinned_pools[PC_DEVICE_TYPES] = {[0 ... PC_DEVICE_TYPES - 1] = {
 pc__pool *pc__pool_of(pc_device device)
 {
     return &pools[device.type][device.index];
+}
+
+void pc__pools_visit(void (*visit)(pc__pool *pool))
+{
+    for (int type = 0; type < PC_DEVICE_TYPES; type++) {
+        visit(&pinned_pools[type]);
+        for (int i = 0; i < PC__DEVICES_MAX; i++)
+            visit(&pools[type][i]);
+    }
 }
 
 static pc__pool *pool_of(const pc__storage *storage)
@@ -117,9 +125,11 @@ static void link_out(pc__storage *storage)
         storage->next->link = storage->link;
 }
 
-/* Count a block as handed out. The lock is held. */
+/* Count a block as handed out, with the taker's reference: a recording may add its own before the taker has it. The
+ * lock is held. */
 static pc__storage *hand_out(pc__pool *pool, pc__storage *storage)
 {
+    atomic_store_explicit(&storage->references, 1, memory_order_relaxed);
     pool->stats.in_use += (int64_t)storage->capacity;
     pool->stats.peak = PC__MAX(pool->stats.peak, pool->stats.in_use);
     link_in(&pool->in_use, storage);
@@ -199,8 +209,6 @@ static pc_status wait_for_users(pc__storage *storage, pc_stream *stream, const c
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = pc__uses_always(storage, stream, &work);
     if (status == PC_OK)
-        status = pc__graph_uses(stream, storage, true); /* others would join the recording with the block */
-    if (status == PC_OK)
         status = stream->backend->host_call(stream, NULL, NULL, &work);
     pc__queue_close(stream, &work, status);
     return status;
@@ -229,7 +237,7 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
         pc__pool_report(pool, like->device, bytes, who);
     pthread_mutex_unlock(&pool->lock);
     if (busy && wait_for_users(storage, stream, who) != PC_OK) {
-        pc__cache_give(storage);
+        pc__storage_drop(storage);
         return NULL;
     }
     return storage;
@@ -266,6 +274,7 @@ void pc__cache_give(pc__storage *storage)
 
 pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats)
 {
+    PC__NEED(stats);
     *stats = (pc_memory_stats){0};
     PC__TRY(pc__device_check(device, "pc_memory_get_stats"));
     pc__pool *pool = pc__pool_of(device);

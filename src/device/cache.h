@@ -8,8 +8,8 @@
 #include <paracord/memory.h>
 
 /* A block of at least `bytes` that work of `stream` may use next, from the cache or from the device. A block that other
- * streams still use is given out only where the device has nothing else, and the stream waits for it then. Records
- * PC_ERR_MEMORY and returns NULL otherwise. `who` is what it is for. */
+ * streams still use is given out only where the device has nothing else, and the stream waits for it then. One
+ * reference, the caller's. Records PC_ERR_MEMORY and returns NULL otherwise. `who` is what it is for. */
 pc__storage *pc__cache_take(pc_stream *stream, size_t bytes, const char *who) PC_MUST_USE;
 
 /* Pinned host memory that nothing uses. */

@@ -138,8 +138,9 @@ int pc_check_count(void)
     return count;
 }
 
-bool pc_check_report(int index, pc_race *out)
+bool pc_check_report(int index, pc_race *report)
 {
+    PC__NEED_OR(false, report);
     race found = {0};
     pthread_mutex_lock(&pc__check_lock);
     bool there = index >= 0 && index < race_count;
@@ -155,6 +156,6 @@ bool pc_check_report(int index, pc_race *out)
         return false;
     found.first.op = first;
     found.second.op = second;
-    describe(out, &found);
+    describe(report, &found);
     return true;
 }

@@ -31,8 +31,7 @@ void pc_event_free(pc_event *event)
 
 pc_status pc_event_record(pc_event *event, pc_stream *stream)
 {
-    if (!event)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_event_record: the event is NULL");
+    PC__NEED(event);
     if (!stream)
         stream = pc_stream_current(event->device);
     if (!stream)
@@ -44,7 +43,7 @@ pc_status pc_event_record(pc_event *event, pc_stream *stream)
     pc_status status = event->backend->event_record(event, stream, &work);
     if (status == PC_OK) {
         event->recorded = true;
-        event->in_graph = stream->recording != NULL;
+        event->in_graph = pc__graph_of(stream) != NULL;
         event->stream = stream->id;
         event->ticket = work.ticket;
         if (pc__checking())
@@ -56,8 +55,7 @@ pc_status pc_event_record(pc_event *event, pc_stream *stream)
 
 pc_status pc_event_wait(pc_event *event, pc_stream *stream)
 {
-    if (!event)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_event_wait: the event is NULL");
+    PC__NEED(event);
     if (!stream)
         stream = pc_stream_current(event->device);
     if (!stream)
@@ -87,7 +85,7 @@ static pc_status synchronize(pc_event *event, const char *who)
 {
     pc_stream *stream = stream_of(event);
     pc_status status = PC_OK;
-    if (stream && event->in_graph && stream->recording)
+    if (stream && event->in_graph && pc__is_recorded(stream, event->ticket))
         status = pc__graph_allows(stream, who, "waiting");
     else if (stream)
         status = pc__host_wait(stream, event->ticket, who, NULL);
@@ -99,16 +97,15 @@ static pc_status synchronize(pc_event *event, const char *who)
 
 pc_status pc_event_synchronize(pc_event *event)
 {
-    if (!event)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_event_synchronize: the event is NULL");
+    PC__NEED(event);
     return synchronize(event, "pc_event_synchronize");
 }
 
 pc_status pc_event_query(pc_event *event, bool *done)
 {
+    PC__NEED(done);
     *done = true;
-    if (!event)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_event_query: the event is NULL");
+    PC__NEED(event);
     pc_stream *stream = stream_of(event);
     *done = !stream || pc__ticket_done(stream, event->ticket);
     pc__stream_let_go(stream);
@@ -117,8 +114,11 @@ pc_status pc_event_query(pc_event *event, bool *done)
 
 pc_status pc_event_elapsed(pc_event *start, pc_event *end, double *milliseconds)
 {
+    PC__NEED(milliseconds);
     *milliseconds = 0;
-    if (!start || !end || !start->recorded || !end->recorded)
+    PC__NEED(start);
+    PC__NEED(end);
+    if (!start->recorded || !end->recorded)
         return pc__fail(PC_ERR_STATE, "pc_event_elapsed: both events must be recorded first");
     if (!pc_device_equal(start->device, end->device))
         return pc__fail(PC_ERR_DEVICE, "pc_event_elapsed: the events belong to different devices");

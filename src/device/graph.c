@@ -3,15 +3,16 @@
 #include "device/graph.h"
 
 #include "device/check.h"
+#include "device/failure.h"
 #include "device/order.h"
 #include "device/trace.h"
 #include "device/wait.h"
 
 static atomic_uint_fast64_t last_number;
-
 pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
 {
-    pc_graph *graph = stream->recording;
+    PC__TRY(pc__recorder_admits(stream, who));
+    pc_graph *graph = pc__recording_for(stream);
     if (!graph)
         return PC_OK;
     char site[PC__SITE_TEXT];
@@ -31,16 +32,40 @@ static pc_status join(pc_stream *stream, pc_graph *graph)
         PC__TRY(graph->backend->graph_join(graph, stream));
     atomic_fetch_add(&stream->references, 1);
     graph->others[graph->other_count++] = stream;
-    stream->recording_from = atomic_load(&stream->ticket);
-    stream->recording = graph;
+    pc__recorder_enters(stream, graph);
     return PC_OK;
 }
 
-pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, bool *joined)
+pc_status pc__graph_take_all(pc_stream *stream)
 {
-    pc_graph *graph = other->recording, *own = stream->recording;
-    *joined = graph && ticket > other->recording_from;
-    if (!*joined || own == graph)
+    pc_graph *graph = pc__graph_of(stream);
+    pc__work work = {.name = "begin of a recording"};
+    PC__TRY(pc__queue_open(stream, &work)); /* a place that whoever joins can wait for */
+    pc_status status = stream->backend->host_call(stream, NULL, NULL, &work);
+    pc__queue_close(stream, &work, status);
+    pc__recorder_takes_all(graph);
+    return status;
+}
+
+pc_status pc__graph_takes(pc_stream *stream, const pc__work *work)
+{
+    const bool part = atomic_load_explicit(&stream->recorder, memory_order_relaxed);
+    pc_graph *graph = part ? NULL : pc__recording_for(stream);
+    if (!graph)
+        return PC_OK;
+    PC__TRY(join(stream, graph));
+    return graph->backend->stream_wait(stream, graph->stream, atomic_load(&graph->stream->ticket), work);
+}
+
+pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, const char *who, bool *joined)
+{
+    *joined = false;
+    if (!pc__is_recorded(other, ticket))
+        return PC_OK;
+    PC__TRY(pc__recorder_admits(other, who));
+    pc_graph *graph = pc__graph_of(other), *own = pc__graph_of(stream);
+    *joined = true;
+    if (own == graph)
         return PC_OK;
     char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
     if (stream->backend != graph->backend)
@@ -54,102 +79,29 @@ pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, 
     return join(stream, graph);
 }
 
-static size_t place_of(const pc__graph_use *uses, int room, const pc__storage *storage)
-{
-    size_t i = (uintptr_t)storage / 64 * 0x9e3779b97f4a7c15u >> 32;
-    while (uses[i % (size_t)room].storage && uses[i % (size_t)room].storage != storage)
-        i++;
-    return i % (size_t)room;
-}
-
-static pc_status more_room(pc_graph *graph)
-{
-    if (graph->use_count * 2 < graph->use_room)
-        return PC_OK;
-    int room = graph->use_room ? graph->use_room * 2 : 64;
-    pc__graph_use *uses = pc__calloc((size_t)room, sizeof *uses);
-    if (!uses)
-        return PC_ERR_MEMORY;
-    for (int i = 0; i < graph->use_room; i++)
-        if (graph->uses[i].storage)
-            uses[place_of(uses, room, graph->uses[i].storage)] = graph->uses[i];
-    pc__free(graph->uses);
-    graph->uses = uses;
-    graph->use_room = room;
-    return PC_OK;
-}
-
-static pc_status note(pc_stream *stream, pc__storage *storage, bool write, bool made)
-{
-    pc_graph *graph = stream->recording;
-    if (!graph)
-        return PC_OK;
-    PC__TRY(more_room(graph));
-    pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
-    if (!use->storage) {
-        pc__storage_retain(storage);
-        use->storage = storage;
-        graph->use_count++;
-    }
-    use->write |= write;
-    use->made |= made;
-    return PC_OK;
-}
-
-pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write)
-{
-    return note(stream, storage, write, false);
-}
-
-pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage)
-{
-    return note(stream, storage, false, true);
-}
-
-/* NULL: none. */
-static const pc__graph_use *use_of(const pc_graph *graph, const pc__storage *storage)
-{
-    if (!graph || !graph->use_count)
-        return NULL;
-    const pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
-    return use->storage ? use : NULL;
-}
-
-bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
-{
-    const pc__graph_use *use = use_of(stream->recording, storage);
-    return use && !use->write;
-}
-
-int pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
-{
-    const pc_graph *graph = stream->recording;
-    return graph ? (use_of(graph, storage) != NULL) + (use_of(graph->lender, storage) != NULL) : 0;
-}
-
-void pc__graph_borrow(pc_stream *stream, const pc_graph *lender)
-{
-    pc_graph *graph = stream->recording;
-    graph->lender = lender;
-}
-
-pc__storage *pc__graph_lent(const pc_stream *stream, size_t bytes)
-{
-    const pc_graph *graph = stream->recording, *lender = graph ? graph->lender : NULL;
-    for (int i = 0; lender && i < lender->use_room; i++) {
-        const pc__graph_use *use = &lender->uses[i];
-        if (use->storage && use->made && use->storage->bytes == bytes && atomic_load(&use->storage->references) == 1) {
-            pc__storage_retain(use->storage);
-            return use->storage;
-        }
-    }
-    return NULL;
-}
-
 uint64_t pc__graph_number(const pc_stream *stream)
 {
-    const pc_graph *graph = stream->recording;
+    const pc_graph *graph = pc__recording_for(stream);
     return graph ? graph->number : 0;
+}
+
+/* Under the stream's lock: what other threads queue is in front of it, or refused. */
+static pc_status begin(pc_graph *graph, pc_stream *stream)
+{
+    graph->device = stream->device;
+    graph->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+    graph->backend = stream->backend;
+    graph->stream = stream;
+    pthread_mutex_lock(&stream->lock);
+    pc_status status = pc__recorder_admits(stream, "pc_graph_begin");
+    if (status == PC_OK && pc__graph_of(stream))
+        status = pc__fail(PC_ERR_STATE, "pc_graph_begin: the stream is already being recorded");
+    if (status == PC_OK)
+        status = stream->backend->graph_begin(graph, stream);
+    if (status == PC_OK)
+        pc__recorder_enters(stream, graph);
+    pthread_mutex_unlock(&stream->lock);
+    return status;
 }
 
 pc_status pc_graph_begin(pc_stream *stream)
@@ -158,25 +110,17 @@ pc_status pc_graph_begin(pc_stream *stream)
         stream = pc_stream_current(pc_device_current());
     if (!stream)
         return PC_ERR_DEVICE;
-    if (stream->recording)
-        return pc__fail(PC_ERR_STATE, "pc_graph_begin: the stream is already being recorded");
     pc_graph *graph = pc__calloc(1, sizeof *graph);
     if (!graph)
         return PC_ERR_MEMORY;
-    graph->device = stream->device;
-    graph->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
-    graph->backend = stream->backend;
-    graph->stream = stream;
-    pc_status status = stream->backend->graph_begin(graph, stream);
+    pc_status status = begin(graph, stream);
     if (status != PC_OK) {
         pc__free(graph);
         return status;
     }
-    stream->recording_from = atomic_load(&stream->ticket);
-    stream->recording = graph;
+    pc__recorder_begins(graph);
     return PC_OK;
 }
-
 /* What joined comes back to the stream that the recording began on, so that the recording has one end. */
 static pc_status gather(pc_graph *graph)
 {
@@ -195,11 +139,12 @@ static pc_status gather(pc_graph *graph)
 
 static void release_streams(pc_graph *graph)
 {
-    graph->stream->recording = NULL;
+    pc__recorder_ends(graph);
+    pc__recorder_leaves(graph->stream);
     graph->stream = NULL;
     graph->lender = NULL;
     for (int i = 0; i < graph->other_count; i++) {
-        graph->others[i]->recording = NULL;
+        pc__recorder_leaves(graph->others[i]);
         pc__stream_let_go(graph->others[i]);
     }
     graph->other_count = 0;
@@ -209,7 +154,9 @@ pc_graph *pc_graph_end(pc_stream *stream)
 {
     if (!stream)
         stream = pc_stream_current(pc_device_current());
-    pc_graph *graph = stream ? stream->recording : NULL;
+    if (stream && pc__recorder_admits(stream, "pc_graph_end") != PC_OK)
+        return NULL;
+    pc_graph *graph = stream ? pc__graph_of(stream) : NULL;
     if (!graph)
         return pc__null(PC_ERR_STATE, "pc_graph_end: the stream is not being recorded");
     if (graph->stream != stream)
@@ -228,15 +175,42 @@ pc_graph *pc_graph_end(pc_stream *stream)
     return NULL;
 }
 
-void pc__graph_abandon(pc_stream *stream)
+static void abandon(pc_graph *graph)
 {
-    pc_graph *graph = stream->recording;
-    if (!graph)
-        return;
     (void)gather(graph);
     (void)graph->backend->graph_end(graph, graph->stream);
     release_streams(graph);
     pc_graph_free(graph);
+}
+
+void pc__graph_abandon(pc_stream *stream)
+{
+    if (pc__graph_of(stream))
+        abandon(pc__graph_of(stream));
+}
+
+void pc__graph_abandon_all(void)
+{
+    for (pc_graph *graph; (graph = pc__recorder_any());)
+        abandon(graph);
+}
+
+/* What launches read has contents. */
+static pc_status check_contents(pc_graph *graph)
+{
+    for (int i = 0; pc__ever_failed() && i < graph->use_room; i++) {
+        const pc__graph_use *use = &graph->uses[i];
+        if (use->storage && !use->renews)
+            PC__TRY(pc__storage_sound(use->storage, "pc_graph_launch"));
+    }
+    return PC_OK;
+}
+
+static void heal(pc_graph *graph)
+{
+    for (int i = 0; pc__ever_failed() && i < graph->use_room; i++)
+        if (graph->uses[i].storage && graph->uses[i].renews)
+            pc__storage_heals(graph->uses[i].storage);
 }
 
 static pc_status settle_all(pc_graph *graph)
@@ -276,13 +250,13 @@ static void raise_versions(pc_graph *graph)
 
 pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
 {
-    if (!graph)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_graph_launch: the graph is NULL");
+    PC__NEED(graph);
     if (!stream)
         stream = pc_stream_current(graph->device);
     if (!stream)
         return PC_ERR_DEVICE;
-    if (stream->recording)
+    PC__TRY(pc__recorder_admits(stream, "pc_graph_launch"));
+    if (pc__recording_for(stream))
         return pc__fail(PC_ERR_STATE, "pc_graph_launch: the stream is being recorded; end the recording first");
     if (!pc_device_equal(stream->device, graph->device))
         return pc__fail(PC_ERR_DEVICE, "pc_graph_launch: the graph was recorded on another device");
@@ -290,12 +264,19 @@ pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
     pc__work work = {.name = "graph"};
     if (graph->backend->immediate) {
         PC__TRY(settle_all(graph));
-        return graph->backend->graph_launch(graph, stream, &work);
+        PC__TRY(check_contents(graph));
+        PC__TRY(graph->backend->graph_launch(graph, stream, &work));
+        heal(graph);
+        return PC_OK;
     }
     PC__TRY(pc__queue_open(stream, &work));
-    pc_status status = note_uses(graph, stream, &work);
+    pc_status status = check_contents(graph);
+    if (status == PC_OK)
+        status = note_uses(graph, stream, &work);
     if (status == PC_OK)
         status = graph->backend->graph_launch(graph, stream, &work);
+    if (status == PC_OK)
+        heal(graph);
     pc__queue_close(stream, &work, status);
     return status;
 }
@@ -315,8 +296,8 @@ static void swap_uses(pc_graph *a, pc_graph *b)
 
 pc_status pc_graph_update(pc_graph *graph, pc_graph *newer)
 {
-    if (!graph || !newer)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_graph_update: the graph is NULL");
+    PC__NEED(graph);
+    PC__NEED(newer);
     if (!pc_device_equal(graph->device, newer->device))
         return pc__fail(PC_ERR_DEVICE, "pc_graph_update: the graphs were recorded on different devices");
     PC__TRY(graph->backend->graph_update(graph, newer));

@@ -2,12 +2,14 @@
 #ifndef PC__GRAPH_H
 #define PC__GRAPH_H
 
+#include "device/recorder.h"
 #include "device/storage.h"
 
 typedef struct pc__graph_use {
     pc__storage *storage; /* one reference */
     bool write;
-    bool made; /* while it was recorded: no launch finds anything in it */
+    bool made;   /* while it was recorded: no launch finds anything in it */
+    bool renews; /* the first that launches do with it is to write all of it */
 } pc__graph_use;
 
 struct pc_graph {
@@ -15,11 +17,13 @@ struct pc_graph {
     uint64_t number; /* never 0, never used again */
     const pc__backend *backend;
     pc_stream *stream;  /* that it was begun on; NULL when it is ended */
+    pc_graph *next;     /* of those that the thread has under way */
     pc_stream **others; /* that joined it, a reference each */
     int other_count, other_room;
     pc__graph_use *uses; /* a hash table by storage */
     int use_count, use_room;
     bool launched;
+    bool takes_all;
     pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
     const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
@@ -29,15 +33,27 @@ struct pc_graph {
  * host"), which no recording can hold. The recording is refused with that. */
 pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what);
 
-/* `stream` is about to wait for work `ticket` of `other`. When that is part of a recording, `stream` joins it. */
-pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, bool *joined);
+/* `stream` is about to wait for work `ticket` of `other`, for `who`. When that is part of a recording, `stream` joins
+ * it; of another thread's it cannot: PC_ERR_STATE. */
+pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, const char *who, bool *joined);
 
-/* Work that is being recorded on `stream` uses the storage: the graph keeps it. */
-pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write);
+/* From pc_graph_begin on, all that the calling thread queues on streams of the recording's device is part of it, what
+ * waits for nothing of it too. */
+pc_status pc__graph_take_all(pc_stream *stream);
+
+/* `work` is about to be queued on the stream, whose lock is held: make it part of a recording that takes all. */
+pc_status pc__graph_takes(pc_stream *stream, const pc__work *work);
+
+/* Work that is being recorded on `stream` uses the storage: the graph keeps it. `whole`: it writes all of it, and reads
+ * nothing. */
+pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write, bool whole);
 
 /* What is recorded on `stream` reads the storage and, up to now, does not write it: a launch finds there what was there
  * before it. */
 bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage);
+
+/* What is recorded on `stream` does not write the storage, up to now. */
+bool pc__graph_found(const pc_stream *stream, const pc__storage *storage);
 
 /* So many references of the storage are those of recordings: of the one on `stream`, which uses it, and its lender. */
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
@@ -56,7 +72,10 @@ pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage);
 /* The recording that the stream is part of; 0: none. */
 uint64_t pc__graph_number(const pc_stream *stream);
 
-/* Drop the recording of the stream, if there is one. */
+/* Drop the calling thread's recording of the stream, if there is one. */
 void pc__graph_abandon(pc_stream *stream);
+
+/* The calling thread ends: nobody else can end its recordings. */
+void pc__graph_abandon_all(void);
 
 #endif

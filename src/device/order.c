@@ -2,20 +2,23 @@
 #include "device/order.h"
 
 #include "device/check.h"
+#include "device/failure.h"
 #include "device/graph.h"
+#include "device/recorder.h"
 #include "device/trace.h"
 #include "device/wait.h"
-
-static _Thread_local int manual;
+#include "device/waits.h"
 
 void pc_manual_order_enter(void)
 {
-    manual++;
+    pc__mode.manual_order++;
 }
 
 void pc_manual_order_leave(int *open)
 {
-    manual -= *open;
+    if (!open || !*open)
+        return;
+    pc__mode.manual_order -= pc__mode.manual_order > 0;
     *open = 0;
 }
 
@@ -30,13 +33,18 @@ static pthread_mutex_t *lock_of(const pc__storage *storage)
 pc_status pc__queue_open(pc_stream *stream, pc__work *work)
 {
     pthread_mutex_lock(&stream->lock);
-    bool failed = atomic_load_explicit(&stream->failed, memory_order_acquire);
-    pc_status failure = failed ? stream->backend->stream_error(stream) : PC_OK; /* unless another thread was told */
-    if (failure != PC_OK) {
-        pthread_mutex_unlock(&stream->lock);
-        return failure;
-    }
+    pc_status status = pc__recorder_admits(stream, work->name);
+    if (status == PC_OK && atomic_load_explicit(&stream->failed, memory_order_acquire))
+        status = stream->backend->stream_error(stream); /* unless another thread was told */
     work->ticket = atomic_load_explicit(&stream->ticket, memory_order_relaxed) + 1;
+    if (status == PC_OK)
+        status = pc__graph_takes(stream, work);
+    if (status != PC_OK) {
+        pthread_mutex_unlock(&stream->lock);
+        pc__failures_tidy();
+        return status;
+    }
+    atomic_store_explicit(&stream->taken, work->ticket, memory_order_release);
     work->site = pc__site_here();
     work->queued = pc__tracing() ? pc__now() : 0;
     return PC_OK;
@@ -53,6 +61,8 @@ void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
 {
     if (status == PC_OK || leave_mark(stream, work))
         atomic_store_explicit(&stream->ticket, work->ticket, memory_order_release);
+    else if (stream->waits)
+        pc__waits_forget(stream, work->ticket); /* other work will have that ticket */
     pthread_mutex_unlock(&stream->lock);
     if (work->queued)
         pc__trace_host_done(&(pc__trace_host){.kind = "op",
@@ -72,22 +82,29 @@ static pc_status wait_across(pc_stream *stream, pc_stream *other, uint64_t ticke
     return pc__host_wait(other, ticket, "pc_to", "a copy between kinds of devices");
 }
 
-static pc_status wait_for_stream(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
+static pc_status wait_for_stream(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work, bool data)
 {
     if (pc__checking())
         pc__check_stream_waits(stream, other, ticket);
     bool joined = false;
-    PC__TRY(pc__graph_meets(stream, other, ticket, &joined));
-    if (!joined && pc__ticket_done(other, ticket) && !atomic_load(&other->failed))
-        return PC_OK;
+    if (data)
+        PC__TRY(pc__graph_meets(stream, other, ticket, work->name, &joined));
+    if (!joined && pc__ticket_done(other, ticket)) {
+        if (pc__ever_failed()) /* it may be done and built on what failed elsewhere */
+            pc__waits_look(other, ticket);
+        if (!atomic_load(&other->failed))
+            return PC_OK;
+    }
     if (work->queued)
         pc__trace_wait(stream->device, stream->id, work->ticket, other->device, other->id, ticket);
     if (stream->backend != other->backend)
         return wait_across(stream, other, ticket);
+    PC__TRY(pc__waits_note(stream, work->ticket, other, ticket));
     return stream->backend->stream_wait(stream, other, ticket, work);
 }
 
-pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work)
+/* `data`: for what is in memory, and not only for the end of its use: of a recording's own the stream becomes part. */
+static pc_status wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work, bool data)
 {
     if (!ticket || !id || id == stream->id)
         return PC_OK;
@@ -96,9 +113,14 @@ pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc
         return PC_OK;
     /* A use is noted before its work is queued; should queuing fail, nobody is to wait for what never comes. */
     uint64_t queued = atomic_load_explicit(&other->ticket, memory_order_acquire);
-    pc_status status = wait_for_stream(stream, other, PC__MIN(ticket, queued), work);
+    pc_status status = wait_for_stream(stream, other, PC__MIN(ticket, queued), work, data);
     pc__stream_let_go(other);
     return status;
+}
+
+pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work)
+{
+    return wait_for(stream, id, ticket, work, true);
 }
 
 /* Note a use by a stream that does not own the storage. */
@@ -117,9 +139,10 @@ static pc_status note(pc__users *o, const pc_stream *stream, const pc__work *wor
     return PC_OK;
 }
 
-static void own(pc__users *o, const pc_stream *stream, const pc__work *work, bool write)
+/* `found`: launches of the recording that the work is part of find what it overwrites, from before them. */
+static void own(pc__users *o, const pc_stream *stream, const pc__work *work, bool write, bool found)
 {
-    o->before = UINT64_MAX;
+    o->before = found ? 0 : UINT64_MAX;
     atomic_store_explicit(&o->wrote, write ? work->ticket : 0, memory_order_relaxed);
     atomic_store_explicit(&o->read, write ? 0 : work->ticket, memory_order_relaxed);
     atomic_store_explicit(&o->others, 0, memory_order_relaxed);
@@ -128,29 +151,30 @@ static void own(pc__users *o, const pc_stream *stream, const pc__work *work, boo
 }
 
 /* Wait for the storage's writers, and with `readers` for all uses. */
-static pc_status wait_for_uses(pc__users *o, pc_stream *stream, const pc__work *work, bool readers)
+static pc_status wait_for_uses(pc__users *o, pc_stream *stream, const pc__work *work, bool readers, bool data)
 {
     uint64_t wrote = atomic_load(&o->wrote), read = atomic_load(&o->read);
-    PC__TRY(pc__wait_for(stream, atomic_load(&o->owner), readers ? PC__MAX(wrote, read) : wrote, work));
+    PC__TRY(wait_for(stream, atomic_load(&o->owner), readers ? PC__MAX(wrote, read) : wrote, work, data));
     for (int i = 0; i < atomic_load(&o->others); i++)
         if (readers || o->other[i].write)
-            PC__TRY(pc__wait_for(stream, o->other[i].stream, o->other[i].ticket, work));
+            PC__TRY(wait_for(stream, o->other[i].stream, o->other[i].ticket, work, data));
     return PC_OK;
 }
 
-static pc_status use(pc__users *o, pc_stream *stream, const pc__work *work, bool write)
+static pc_status use(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write)
 {
+    pc__users *o = &storage->order;
     uint32_t owner = atomic_load(&o->owner);
     if (!owner) {
-        own(o, stream, work, write);
+        own(o, stream, work, write, false);
         return PC_OK;
     }
-    if (manual) /* what used the block before it came out of the cache is not the program's to order */
+    if (pc__mode.manual_order) /* what used the block before it came out of the cache is not the program's to order */
         PC__TRY(pc__wait_for(stream, owner, o->born, work));
     else
-        PC__TRY(wait_for_uses(o, stream, work, write));
-    if (write && !manual)
-        own(o, stream, work, true);
+        PC__TRY(wait_for_uses(o, stream, work, write, true));
+    if (write && !pc__mode.manual_order)
+        own(o, stream, work, true, pc__graph_found(stream, storage));
     else if (owner == stream->id && write)
         pc__wrote(o, work->ticket);
     else if (owner == stream->id)
@@ -164,17 +188,20 @@ pc_status pc__uses_slowly(pc__storage *storage, pc_stream *stream, const pc__wor
 {
     pthread_mutex_t *lock = lock_of(storage);
     pthread_mutex_lock(lock);
-    pc_status status = use(&storage->order, stream, work, write);
+    pc_status status = use(storage, stream, work, write);
     pthread_mutex_unlock(lock);
     return status;
 }
 
 pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work)
 {
-    int before = manual;
-    manual = 0;
-    pc_status status = pc__uses_slowly(storage, stream, work, true);
-    manual = before;
+    pc__users *o = &storage->order;
+    pthread_mutex_t *lock = lock_of(storage);
+    pthread_mutex_lock(lock);
+    pc_status status = atomic_load(&o->owner) ? wait_for_uses(o, stream, work, true, false) : PC_OK;
+    if (status == PC_OK)
+        own(o, stream, work, true, false);
+    pthread_mutex_unlock(lock);
     return status;
 }
 
@@ -216,6 +243,32 @@ void pc__order_reset(pc__storage *storage)
     atomic_store_explicit(&o->wrote, 0, memory_order_relaxed);
     atomic_store_explicit(&o->read, 0, memory_order_relaxed);
     atomic_store_explicit(&o->owner, 0, memory_order_release);
+}
+
+/* Of what was written before it came out of the cache nothing is left to fail. */
+static unsigned find_failure(const pc__storage *storage)
+{
+    const pc__users *o = &storage->order;
+    const uint32_t owner = atomic_load(&o->owner);
+    const uint64_t wrote = atomic_load(&o->wrote);
+    unsigned number = owner && wrote > o->born ? pc__failure_of(owner, wrote) : 0;
+    for (int i = 0; !number && i < atomic_load(&o->others); i++)
+        if (o->other[i].write)
+            number = pc__failure_of(o->other[i].stream, o->other[i].ticket);
+    return number;
+}
+
+unsigned pc__storage_failure(pc__storage *storage)
+{
+    unsigned number = atomic_load_explicit(&storage->failure, memory_order_relaxed);
+    if (number)
+        return number;
+    pthread_mutex_lock(lock_of(storage));
+    number = find_failure(storage);
+    pthread_mutex_unlock(lock_of(storage));
+    if (number)
+        atomic_store_explicit(&storage->failure, number, memory_order_relaxed);
+    return number;
 }
 
 /* The next use that the host must wait for, or false. */
@@ -268,7 +321,7 @@ pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool a
         pc_status status = PC_OK;
         if (stream) {
             uint64_t ticket = PC__MIN(next.ticket, atomic_load(&stream->ticket));
-            if (stream->recording && next.ticket > stream->recording_from)
+            if (pc__is_recorded(stream, next.ticket))
                 status = pc__graph_allows(stream, who, "data that only a launch will compute");
             else if (!asked && !pc__ticket_done(stream, ticket))
                 status = pc__wait_allowed(stream->device, who);
@@ -277,6 +330,8 @@ pc_status pc__settle(pc__storage *storage, bool readers, const char *who, bool a
             pc__stream_let_go(stream);
         }
         PC__TRY(status);
+        if (pc__ever_failed())
+            (void)pc__storage_failure(storage);
         forget(storage, &next);
     }
     return PC_OK;

@@ -15,7 +15,7 @@
 #include "device/storage.h"
 
 /* Take the next ticket of the stream: no other thread queues on it until pc__queue_close. Fails with what earlier work
- * of the stream failed with. */
+ * of the stream failed with, and where another thread records it. */
 pc_status pc__queue_open(pc_stream *stream, pc__work *work);
 void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status);
 
@@ -45,7 +45,8 @@ static inline pc_status pc__uses(pc__storage *storage, pc_stream *stream, const 
     return PC_OK;
 }
 
-/* The same for a block that comes from the cache: in manual order too, since the program cannot know of it. */
+/* The same for a block that comes from the cache: in manual order too, since the program cannot know of it, and without
+ * becoming part of a recording that it was refused to. */
 pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work);
 
 /* Let work of `stream` wait for work `ticket` of stream number `id`. */

@@ -2,6 +2,8 @@
  * a program that never does pays nothing. It stays open. */
 #include "device/plugin.h"
 
+#include "device/failure.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -47,6 +49,8 @@ static const pc__host_api host = {
     .conv_choice = pc_conv_choice,
     .trace_ranges_set = pc__trace_ranges_set,
     .graph_reads = pc__graph_reads,
+    .failure_begin = pc__failure_begin,
+    .failure_told = pc__failure_told,
 };
 
 static bool ask(const char *path, pc__plugin_entry entry)

@@ -28,6 +28,8 @@ typedef struct pc__host_api {
     pc_conv_choice_kind (*conv_choice)(void);
     void (*trace_ranges_set)(const pc__trace_ranges *ranges);
     bool (*graph_reads)(const pc_stream *stream, const pc__storage *storage);
+    void (*failure_begin)(uint32_t stream, uint64_t ticket, const pc_error *error);
+    void (*failure_told)(uint32_t stream, uint64_t queued);
 } pc__host_api;
 
 /* The plug-in's one exported function: NULL, with the reason in why, when it does not fit the library. */

@@ -37,6 +37,7 @@ int pc_device_count(pc_device_type type, char *why, size_t n)
 
 char *pc_device_unavailable_reason(pc_device_type type, char *why, size_t n)
 {
+    PC__NEED_OR(NULL, why);
     if (pc_device_count(type, why, n) && n)
         why[0] = 0;
     return why;
@@ -49,6 +50,7 @@ bool pc_device_available(pc_device_type type)
 
 char *pc_device_name(pc_device device, char name[PC_DEVICE_NAME_MAX])
 {
+    PC__NEED_OR(NULL, name);
     if (device.type < 0 || device.type >= PC_DEVICE_TYPES)
         snprintf(name, PC_DEVICE_NAME_MAX, "none");
     else if (device.type == PC_CPU)
@@ -65,6 +67,7 @@ bool pc_device_equal(pc_device a, pc_device b)
 
 char *pc_device_list(char *text, size_t n)
 {
+    PC__NEED_OR(NULL, text);
     size_t used = (size_t)snprintf(text, n, "cpu");
     for (int type = PC_SIM; type < PC_DEVICE_TYPES; type++)
         for (int i = 0, count = pc_device_count(type, NULL, 0); i < count && used < n; i++)
@@ -109,12 +112,14 @@ static bool parse_type(const char *text, const char *type, int *index)
 
 pc_status pc_device_parse(const char *text, pc_device *device)
 {
+    PC__NEED(device);
     *device = (pc_device){-1, 0};
-    if (text && strcmp(text, "auto") == 0) {
+    PC__NEED(text);
+    if (strcmp(text, "auto") == 0) {
         *device = fastest();
         return PC_OK;
     }
-    for (int type = 0; text && type < PC_DEVICE_TYPES; type++) {
+    for (int type = 0; type < PC_DEVICE_TYPES; type++) {
         int index;
         if (!parse_type(text, type_names[type], &index) || (type == PC_CPU && index > 0))
             continue;
@@ -127,13 +132,14 @@ pc_status pc_device_parse(const char *text, pc_device *device)
         return PC_OK;
     }
     char there[256];
-    return pc__fail(PC_ERR_ARGUMENT, "\"%.40s\" is no device; write auto, cpu, sim:N or cuda:N (here: %s)",
-                    text ? text : "(null)", pc_device_list(there, sizeof there));
+    return pc__fail(PC_ERR_ARGUMENT, "\"%.40s\" is no device; write auto, cpu, sim:N or cuda:N (here: %s)", text,
+                    pc_device_list(there, sizeof there));
 }
 
 pc_device pc_device_pick(const char *text)
 {
-    pc_device device;
+    pc_device device = {-1, 0};
+    PC__NEED_OR(device, text);
     return pc_device_parse(text, &device) == PC_OK ? device : (pc_device){-1, 0};
 }
 

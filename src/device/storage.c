@@ -6,11 +6,14 @@
 #include "device/graph.h"
 #include "device/order.h"
 
-static pc__storage *start_anew(pc__storage *storage, size_t bytes)
+static pc__storage *start(pc__storage *storage, size_t bytes)
 {
+    if (!storage)
+        return NULL;
     atomic_store_explicit(&storage->version, 0, memory_order_relaxed);
     atomic_store_explicit(&storage->exposed, false, memory_order_relaxed);
     atomic_store_explicit(&storage->mapped, 0, memory_order_relaxed);
+    atomic_store_explicit(&storage->failure, 0, memory_order_relaxed);
     storage->bytes = bytes;
     storage->order.born = PC__MAX(atomic_load_explicit(&storage->order.wrote, memory_order_relaxed),
                                   atomic_load_explicit(&storage->order.read, memory_order_relaxed));
@@ -19,18 +22,10 @@ static pc__storage *start_anew(pc__storage *storage, size_t bytes)
     return storage;
 }
 
-static pc__storage *start(pc__storage *storage, size_t bytes)
-{
-    if (!storage)
-        return NULL;
-    atomic_store_explicit(&storage->references, 1, memory_order_relaxed);
-    return start_anew(storage, bytes);
-}
-
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 {
     pc__storage *lent = pc__graph_lent(stream, bytes);
-    pc__storage *s = lent ? start_anew(lent, bytes) : start(pc__cache_take(stream, bytes, maker), bytes);
+    pc__storage *s = start(lent ? lent : pc__cache_take(stream, bytes, maker), bytes);
     if (s && pc__graph_makes(stream, s) != PC_OK) {
         pc__storage_drop(s);
         return NULL;
@@ -48,6 +43,7 @@ pc__storage *pc__storage_wrap(pc_device device, void *data, size_t bytes, void (
     pc__storage *storage = pc__calloc(1, sizeof *storage);
     if (!start(storage, bytes))
         return NULL;
+    atomic_store(&storage->references, 1);
     storage->maker = "pc_from_memory";
     storage->device = device;
     storage->data = data;

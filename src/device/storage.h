@@ -31,13 +31,14 @@ typedef struct pc__storage {
     size_t capacity;     /* there */
     atomic_uint version; /* counts writes in place, for the tape's check */
     pc__users order;
-    const char *maker;                      /* what it was made for: an op's or call's name */
-    struct pc__storage *next, **link;       /* in the cache, or among those in use */
-    bool pinned;                            /* host memory that devices of `pinned_for` copy directly */
-    int16_t pinned_for;                     /* on the CPU */
-    atomic_bool exposed;                    /* the program holds a pointer to it, and may use it any time */
-    atomic_int mapped;                      /* pc_map without pc_unmap */
-    bool foreign;                           /* memory that belongs to the program */
+    atomic_uint failure;              /* of the work that was to make its contents (failure.h); 0: none that is known */
+    const char *maker;                /* what it was made for: an op's or call's name */
+    struct pc__storage *next, **link; /* in the cache, or among those in use */
+    bool pinned;                      /* host memory that devices of `pinned_for` copy directly */
+    int16_t pinned_for;               /* on the CPU */
+    atomic_bool exposed;              /* the program holds a pointer to it, and may use it any time */
+    atomic_int mapped;                /* pc_map without pc_unmap */
+    bool foreign;                     /* memory that belongs to the program */
     void (*foreign_release)(void *context); /* may be NULL */
     void *foreign_context;
 } pc__storage;

@@ -3,6 +3,7 @@
 #include "device/graph.h"
 #include "device/order.h"
 #include "device/wait.h"
+#include "device/waits.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pc_stream defaults[PC_DEVICE_TYPES][PC__DEVICES_MAX];
@@ -72,6 +73,7 @@ void pc__stream_let_go(pc_stream *stream)
     if (!last)
         return;
     stream->backend->stream_close(stream);
+    pc__waits_free(stream);
     pthread_mutex_destroy(&stream->lock);
     pc__free(stream);
 }
@@ -101,6 +103,7 @@ static void let_go_current(pc_stream **place)
 static void leave(void *unused)
 {
     (void)unused;
+    pc__graph_abandon_all();
     for (int type = 0; type < PC_DEVICE_TYPES; type++)
         for (int i = 0; i < PC__DEVICES_MAX; i++)
             let_go_current(&current[type][i]);
@@ -111,12 +114,17 @@ static void make_key(void)
     (void)pthread_key_create(&leaving, leave);
 }
 
+void pc__stream_watch_end(void)
+{
+    pthread_once(&once, make_key);
+    (void)pthread_setspecific(leaving, current);
+}
+
 /* A stream that another thread has freed is nobody's current one any more. */
 static void set_current(pc_device device, pc_stream *stream)
 {
     pc_stream **place = &current[device.type][device.index];
-    pthread_once(&once, make_key);
-    (void)pthread_setspecific(leaving, current);
+    pc__stream_watch_end();
     if (stream)
         atomic_fetch_add_explicit(&stream->references, 1, memory_order_relaxed);
     let_go_current(place);
@@ -166,7 +174,7 @@ pc_stream *pc_stream_new_with(pc_device device, pc_stream_options options)
 
 void pc_stream_free(pc_stream *stream)
 {
-    if (!stream || stream->is_default)
+    if (!stream || stream->is_default || pc__recorder_admits(stream, "pc_stream_free") != PC_OK)
         return;
     pc__graph_abandon(stream);
     pthread_mutex_lock(&stream->lock); /* who queues after this finds it closed later */
@@ -180,12 +188,8 @@ void pc_stream_free(pc_stream *stream)
 
 pc_with_stream pc_with_stream_open(pc_stream *stream)
 {
-    pc_with_stream with = {.open = 1};
-    if (!stream) {
-        (void)pc__fail(PC_ERR_ARGUMENT, "PC_WITH_STREAM: the stream is NULL");
-        with.device.type = -1;
-        return with;
-    }
+    pc_with_stream with = {.open = 1, .device = {-1, 0}}; /* the block that follows is run whatever happens here */
+    PC__NEED_OR(with, stream);
     with.device = stream->device;
     with.before = current[stream->device.type][stream->device.index];
     if (with.before) /* held by the scope: the program may free it inside */
@@ -196,7 +200,7 @@ pc_with_stream pc_with_stream_open(pc_stream *stream)
 
 void pc_with_stream_close(pc_with_stream *with)
 {
-    if (!with->open)
+    if (!with || !with->open)
         return;
     with->open = 0;
     if (with->device.type < 0)

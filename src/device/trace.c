@@ -98,6 +98,7 @@ void pc__trace_mark(const char *name, const char *note, pc__site site)
 
 void pc_trace_mark(const char *name)
 {
+    PC__NEED_OR(, name);
     if (pc__tracing())
         pc__trace_mark(name, NULL, pc__site_here());
 }
@@ -111,7 +112,8 @@ void pc__trace_ranges_set(const pc__trace_ranges *ranges)
 
 pc_trace_range pc_trace_range_open(const char *name)
 {
-    pc_trace_range range = {.name = name, .open = true};
+    pc_trace_range range = {.name = name, .open = true}; /* the block that follows is run whatever happens here */
+    PC__NEED_OR(range, name);
     const pc__trace_ranges *other = atomic_load_explicit(&others, memory_order_acquire);
     if (other) {
         other->push(name);
@@ -126,6 +128,8 @@ pc_trace_range pc_trace_range_open(const char *name)
 
 void pc_trace_range_close(pc_trace_range *range)
 {
+    if (!range)
+        return;
     if (range->open && range->started_ && pc__tracing())
         pc__trace_host_done(&(pc__trace_host){.kind = "range",
                                               .name = range->name,

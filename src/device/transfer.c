@@ -7,6 +7,7 @@
 #include "device/transfer.h"
 
 #include "device/check.h"
+#include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
 #include "device/ring.h"
@@ -18,6 +19,7 @@ typedef struct copying {
     pc__bytes to, from;
     size_t n;
     pc__work work;
+    const char *who;
 } copying;
 
 static void *address(pc__bytes b)
@@ -25,10 +27,26 @@ static void *address(pc__bytes b)
     return (char *)b.storage->data + b.offset;
 }
 
+/* Whether n bytes from there on are all of the storage. */
+static bool renews(pc__bytes to, size_t n)
+{
+    return to.offset == 0 && n == to.storage->bytes;
+}
+
+static void heal(const pc_stream *stream, pc__bytes to, size_t n)
+{
+    if (renews(to, n) && !pc__graph_of(stream))
+        pc__storage_heals(to.storage);
+}
+
 static pc_status order(copying *c, pc__bytes b, bool write)
 {
+    if (pc__ever_failed() && (write || pc__graph_of(c->stream)))
+        (void)pc__storage_failure(b.storage); /* before its last writer is forgotten */
+    else
+        PC__TRY(pc__storage_sound(b.storage, c->who));
     PC__TRY(pc__uses(b.storage, c->stream, &c->work, write));
-    return pc__graph_uses(c->stream, b.storage, write);
+    return pc__graph_uses(c->stream, b.storage, write, write && renews(b, c->n));
 }
 
 /* Both sides, with all waits before the checker hears of the work. */
@@ -78,7 +96,7 @@ static bool is_exposed(const pc__storage *storage)
 static pc_status through_piece(copying *c, const char *from, size_t n, pc__storage *piece, uint64_t *ticket)
 {
     memcpy(piece->data, from, n);
-    copying part = {c->stream, c->to, {piece, 0}, n, {.note = c->work.note}};
+    copying part = {c->stream, c->to, {piece, 0}, n, {.note = c->work.note}, c->who};
     return direct(&part, ticket);
 }
 
@@ -120,7 +138,7 @@ static pc_status queue_landing(copying *c, pc__storage *piece, size_t n, uint64_
     /* The landing is kept in the piece's own memory, behind the bytes. */
     landing *l = (landing *)(void *)((char *)piece->data + PC__RING_PIECE_ROUNDED(n));
     *l = (landing){address(c->to), piece->data, n};
-    copying part = {c->stream, c->to, {piece, 0}, n, {.name = "unpack on host", .note = c->work.note}};
+    copying part = {c->stream, c->to, {piece, 0}, n, {.name = "unpack on host", .note = c->work.note}, c->who};
     PC__TRY(pc__queue_open(c->stream, &part.work));
     pc_status status = uses(&part);
     if (status == PC_OK)
@@ -139,7 +157,7 @@ static pc_status stage_out(copying *c, const char *who, uint64_t *ticket)
         pc__storage *piece = pc__ring_take(c->stream, PC__RING_PIECE_ROUNDED(n) + sizeof(landing), who);
         if (!piece)
             return pc_error_last()->status;
-        copying part = {c->stream, {piece, 0}, c->from, n, {.note = c->work.note}};
+        copying part = {c->stream, {piece, 0}, c->from, n, {.note = c->work.note}, c->who};
         pc_status status = direct(&part, ticket);
         if (status == PC_OK)
             status = queue_landing(c, piece, n, ticket);
@@ -171,6 +189,7 @@ static pc_status from_host(copying *c, const char *who, uint64_t *ticket)
     PC__TRY(
         pc__graph_allows(c->stream, who, pinned ? "memory that a pointer from pc_data points to" : "pageable memory"));
     PC__TRY(pc__settle(from, false, who, false));
+    PC__TRY(pc__storage_sound(from, who));
     if (pc__checking())
         pc__check_host(who, pc__site_here(), &(pc__check_use){from, c->from.offset, c->from.offset + c->n, false});
     return stage_in(c, address(c->from), who, ticket);
@@ -195,11 +214,12 @@ pc_status pc__transfer(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n
         PC__TRY(pc__graph_allows(stream, who, "waiting"));
         PC__TRY(pc__wait_allowed(stream->device, who));
     }
-    copying c = {stream, to, from, n, {0}};
+    copying c = {stream, to, from, n, {0}, who};
     uint64_t ticket = 0;
     PC__TRY(from.storage->device.type == PC_CPU ? from_host(&c, who, &ticket)
             : to.storage->device.type == PC_CPU ? to_host(&c, who, &ticket)
                                                 : direct(&c, &ticket));
+    heal(stream, to, n);
     if (!wait && !exposed)
         return PC_OK;
     return pc__host_wait(stream, ticket, who,
@@ -208,10 +228,19 @@ pc_status pc__transfer(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n
 
 pc_status pc__transfer_in(pc_stream *stream, pc__bytes to, const void *from, size_t n, const char *who)
 {
-    copying c = {stream, to, {0}, n, {.note = "staged: memory of the program"}};
+    copying c = {stream, to, {0}, n, {.note = "staged: memory of the program"}, who};
     uint64_t ticket;
     PC__TRY(pc__graph_allows(stream, who, "memory of the program"));
-    return stage_in(&c, from, who, &ticket);
+    PC__TRY(stage_in(&c, from, who, &ticket));
+    heal(stream, to, n);
+    return PC_OK;
+}
+
+/* Whoever else waits for the stream may be told first that the copy, or what it copies, was not done. */
+static pc_status arrived(const copying *c, uint64_t ticket)
+{
+    const unsigned number = pc__ever_failed() ? pc__failure_of(c->stream->id, ticket) : 0;
+    return number ? pc__failure_tell(number, c->who) : pc__storage_sound(c->from.storage, c->who);
 }
 
 /* Memory of the program, as a storage for the time of a call. */
@@ -220,11 +249,13 @@ pc_status pc__transfer_out(pc_stream *stream, void *to, pc__bytes from, size_t n
     PC__TRY(pc__graph_allows(stream, who, "data on the host"));
     PC__TRY(pc__wait_allowed(stream->device, who));
     pc__storage host = {.device = PC_DEVICE_CPU, .data = to, .bytes = n, .capacity = n};
-    copying c = {stream, {&host, 0}, from, n, {0}};
+    copying c = {stream, {&host, 0}, from, n, {0}, who};
     uint64_t ticket = 0;
     pc_status status = n ? direct(&c, &ticket) : PC_OK;
     if (status == PC_OK)
         status = pc__host_wait(stream, ticket, who, "data for the host");
+    if (status == PC_OK && n)
+        status = arrived(&c, ticket);
     pc__free(host.order.other);
     if (pc__checking())
         pc__check_forget(&host);

@@ -2,9 +2,11 @@
 #include "device/wait.h"
 
 #include "device/check.h"
+#include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
 #include "device/trace.h"
+#include "device/waits.h"
 
 static _Thread_local pc_sync_policy policy;
 
@@ -61,6 +63,12 @@ pc_status pc__host_wait(pc_stream *stream, uint64_t ticket, const char *who, con
     if (stream->backend->immediate)
         return PC_OK;
     pc_status status = wait_and_tell(stream, ticket, who, why);
+    if (status == PC_OK && stream->waits) {
+        pc__waits_look(stream, ticket);
+        status = atomic_load(&stream->failed) ? stream->backend->ticket_synchronize(stream, ticket) : PC_OK;
+    }
+    if (status != PC_OK)
+        pc__failures_tidy();
     if (pc__checking())
         pc__check_host_waited(stream, ticket);
     return status;
@@ -87,21 +95,25 @@ pc_status pc_stream_synchronize(pc_stream *stream)
 
 pc_status pc_stream_query(pc_stream *stream, bool *done)
 {
+    PC__NEED(done);
     *done = false;
     stream = or_current(stream);
     if (!stream)
         return PC_ERR_DEVICE;
-    *done = pc__ticket_done(stream, atomic_load(&stream->ticket));
+    PC__TRY(pc__recorder_admits(stream, "pc_stream_query"));
+    const uint64_t queued = atomic_load(&stream->ticket);
+    *done = pc__ticket_done(stream, queued);
+    if (*done)
+        pc__waits_look(stream, queued);
     return *done && atomic_load(&stream->failed) ? stream->backend->stream_error(stream) : PC_OK;
 }
 
 pc_status pc_stream_call(pc_stream *stream, pc_stream_fn function, void *context)
 {
+    PC__NEED(function);
     stream = or_current(stream);
     if (!stream)
         return PC_ERR_DEVICE;
-    if (!function)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_stream_call: the function is NULL");
     pc__work work = {.name = "host function"};
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = stream->backend->host_call(stream, function, context, &work);
@@ -111,10 +123,12 @@ pc_status pc_stream_call(pc_stream *stream, pc_stream_fn function, void *context
 
 int pc_stream_priority(const pc_stream *stream)
 {
-    return stream ? stream->priority : 0;
+    PC__NEED_OR(0, stream);
+    return stream->priority;
 }
 
 pc_device pc_stream_device(const pc_stream *stream)
 {
-    return stream ? stream->device : (pc_device){-1, 0};
+    PC__NEED_OR((pc_device){.type = -1}, stream);
+    return stream->device;
 }

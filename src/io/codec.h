@@ -26,8 +26,21 @@ typedef struct pc__picture {
  * the options ask for, in the stored frame. */
 pc_status pc__picture_begin(pc__picture *picture, int width, int height, int channels);
 
+/* Damage that left all pixels there: noted for whoever asks, or, where the options are strict, PC_ERR_FORMAT. */
+pc_status pc__picture_damaged(pc__picture *picture, const char *words);
+
 pc_status pc__jpeg_decode(pc__picture *picture);
 pc_status pc__png_decode(pc__picture *picture);
+pc_status pc__webp_decode(pc__picture *picture);
+pc_status pc__gif_decode(pc__picture *picture);
+pc_status pc__tiff_decode(pc__picture *picture);
+pc_status pc__bmp_decode(pc__picture *picture);
+
+/* A picture of the program's: PC_ERR_ARGUMENT unless it has pixels, sides and 1 or 3 channels. */
+pc_status pc__image_check(const pc_image *image, const char *who);
+
+/* Make the picture grey (1), RGB (3), or leave it (0). */
+pc_status pc__image_set_channels(pc_image *image, int channels);
 
 /* Append the encoded picture. `name` is for messages. */
 pc_status pc__jpeg_encode(const pc_image *image, int quality, pc__text *out);

@@ -6,8 +6,22 @@
 
 #include "base/base.h"
 
-/* Read a whole file into *bytes (from pc__alloc, one zero byte behind the end). */
+/* Open to read: a regular file, of *size bytes then, or an open descriptor under a name that stands for it (/dev/stdin,
+ * /dev/fd/3), whose *size is -1 when it is a pipe, a socket or a terminal. Anything else is PC_ERR_FILE at once:
+ * nothing waits for the other end of a FIFO. */
+pc_status pc__file_open(const char *path, int *fd, int64_t *size);
+
+/* Read what pc__file_open opened to its end, into *bytes (from pc__alloc, one zero byte behind the end), and close it.
+ */
+pc_status pc__file_take(int fd, const char *path, int64_t size, uint8_t **bytes, size_t *n);
+
+/* Both: a whole file. */
 pc_status pc__file_read(const char *path, uint8_t **bytes, size_t *n);
+
+/* Git's large file storage leaves a few lines of text in place of a file that was not fetched. pc__file_take refuses
+ * such a file by name, with what to do; who reads by himself asks, and pc__fail_lfs records that. */
+bool pc__is_lfs_pointer(const void *head, size_t n);
+pc_status pc__fail_lfs(const char *path);
 
 /* Write `n` bytes as the new content of `path`. */
 pc_status pc__file_write(const char *path, const void *bytes, size_t n);

@@ -1,4 +1,4 @@
-/* image.c: pictures, told apart by their first bytes. What is special to a format is in jpeg*.c and png.c. */
+/* image.c: pictures, told apart by their first bytes. What is special to a format is in files of its name. */
 #include "io/codec.h"
 #include "io/file.h"
 
@@ -30,6 +30,7 @@ static pc_status allocate(int width, int height, int channels, pc_image *image)
 
 pc_status pc_image_new(int width, int height, int channels, pc_image *image)
 {
+    PC__NEED(image);
     PC__TRY(allocate(width, height, channels, image));
     memset(image->pixels, 0, (size_t)width * (size_t)height * (size_t)channels);
     return PC_OK;
@@ -57,7 +58,16 @@ pc_status pc__picture_begin(pc__picture *picture, int width, int height, int cha
     return allocate(width, height, channels, &picture->image);
 }
 
-static pc_status set_channels(pc_image *image, int channels)
+pc_status pc__picture_damaged(pc__picture *picture, const char *words)
+{
+    if (picture->options->strict)
+        return pc__fail_cause(PC_ERR_FORMAT, words, "%s is damaged", picture->name);
+    if (picture->options->damage)
+        snprintf(picture->options->damage->words, sizeof picture->options->damage->words, "%s", words);
+    return PC_OK;
+}
+
+pc_status pc__image_set_channels(pc_image *image, int channels)
 {
     if (!channels || channels == image->channels)
         return PC_OK;
@@ -81,26 +91,11 @@ static const struct {
     int offset, length;
     const char *magic, *what;
 } others[] = {
-    {0, 4, "GIF8", "a GIF"},
-    {0, 2, "BM", "a BMP"},
-    {8, 4, "WEBP", "a WebP"},
-    {0, 4, "II*\0", "a TIFF"},
-    {0, 4, "MM\0*", "a TIFF"},
-    {4, 8, "ftypavif", "an AVIF"},
-    {4, 7, "ftyphei", "a HEIC"},
-    {4, 7, "ftyphev", "a HEIC"},
-    {4, 8, "ftypmif1", "a HEIC"},
-    {4, 8, "ftypmsf1", "a HEIC"},
-    {4, 4, "ftyp", "a video (MP4 family)"},
-    {0, 5, "%PDF-", "a PDF"},
-    {4, 4, "jP  ", "a JPEG 2000"},
-    {0, 2, "\xff\x0a", "a JPEG XL"},
-    {4, 4, "JXL ", "a JPEG XL"},
-    {0, 4, "8BPS", "a Photoshop file"},
-    {0, 4, "\0\0\1\0", "an icon (ICO)"},
-    {0, 4, "PK\3\4", "a ZIP archive"},
-    {0, 2, "\x1f\x8b", "a gzip file"},
-    {1, 3, "HDF", "an HDF5 file"},
+    {4, 8, "ftypavif", "an AVIF"},     {4, 7, "ftyphei", "a HEIC"},        {4, 7, "ftyphev", "a HEIC"},
+    {4, 8, "ftypmif1", "a HEIC"},      {4, 8, "ftypmsf1", "a HEIC"},       {4, 4, "ftyp", "a video (MP4 family)"},
+    {0, 5, "%PDF-", "a PDF"},          {4, 4, "jP  ", "a JPEG 2000"},      {0, 2, "\xff\x0a", "a JPEG XL"},
+    {4, 4, "JXL ", "a JPEG XL"},       {0, 4, "8BPS", "a Photoshop file"}, {0, 4, "\0\0\1\0", "an icon (ICO)"},
+    {0, 4, "PK\3\4", "a ZIP archive"}, {0, 2, "\x1f\x8b", "a gzip file"},  {1, 3, "HDF", "an HDF5 file"},
 };
 
 static bool begins_with(const char *text, size_t n, const char *word)
@@ -124,25 +119,39 @@ static const char *name_text(const uint8_t *bytes, size_t n)
     return "a text file";
 }
 
-static const char *name_other(const uint8_t *bytes, size_t n)
+/* Formats that are read. */
+static const struct {
+    int offset, length;
+    const char *magic;
+    pc_status (*decode)(pc__picture *picture);
+} formats[] = {
+    {0, 2, "\xff\xd8", pc__jpeg_decode}, {0, 4, "\x89PNG", pc__png_decode}, {8, 4, "WEBP", pc__webp_decode},
+    {0, 4, "GIF8", pc__gif_decode},      {0, 4, "II*\0", pc__tiff_decode},  {0, 4, "MM\0*", pc__tiff_decode},
+    {0, 4, "II+\0", pc__tiff_decode},    {0, 4, "MM\0+", pc__tiff_decode},  {0, 2, "BM", pc__bmp_decode},
+};
+
+static bool has_magic(const pc__picture *picture, int offset, int length, const char *magic)
+{
+    return picture->n >= (size_t)(offset + length) && memcmp(picture->bytes + offset, magic, (size_t)length) == 0;
+}
+
+static const char *name_other(const pc__picture *picture)
 {
     for (int i = 0; i < PC__COUNT(others); i++)
-        if (n >= (size_t)(others[i].offset + others[i].length) &&
-            memcmp(bytes + others[i].offset, others[i].magic, (size_t)others[i].length) == 0)
+        if (has_magic(picture, others[i].offset, others[i].length, others[i].magic))
             return others[i].what;
-    return name_text(bytes, n);
+    return name_text(picture->bytes, picture->n);
 }
 
 static pc_status decode_stored(pc__picture *picture)
 {
-    const uint8_t *bytes = picture->bytes;
     if (picture->n == 0)
         return pc__fail(PC_ERR_FORMAT, "%s is an empty file", picture->name);
-    if (picture->n >= 2 && bytes[0] == 0xff && bytes[1] == 0xd8)
-        return pc__jpeg_decode(picture);
-    if (picture->n >= 4 && memcmp(bytes, "\x89PNG", 4) == 0)
-        return pc__png_decode(picture);
-    return pc__fail(PC_ERR_FORMAT, "%s is %s, not a JPEG or PNG picture", picture->name, name_other(bytes, picture->n));
+    for (int i = 0; i < PC__COUNT(formats); i++)
+        if (has_magic(picture, formats[i].offset, formats[i].length, formats[i].magic))
+            return formats[i].decode(picture);
+    return pc__fail(PC_ERR_FORMAT, "%s is %s, not a JPEG, PNG, WebP, GIF, BMP or TIFF picture", picture->name,
+                    name_other(picture));
 }
 
 static pc_status check_options(const pc_image_options *options)
@@ -164,13 +173,17 @@ static pc_status check_options(const pc_image_options *options)
 
 pc_status pc_image_decode(const void *bytes, size_t n, const char *name, pc_image_options options, pc_image *image)
 {
+    PC__NEED(image);
     *image = (pc_image){0};
+    if (options.damage)
+        *options.damage = (pc_image_damage){""};
+    PC__NEED(bytes);
     PC__TRY(check_options(&options));
     pc__picture picture = {
         .bytes = bytes, .n = n, .name = name ? name : "picture", .options = &options, .orientation = 1};
     pc_status status = decode_stored(&picture);
     if (status == PC_OK)
-        status = set_channels(&picture.image, options.channels);
+        status = pc__image_set_channels(&picture.image, options.channels);
     if (status == PC_OK)
         status = pc__turn_image(&picture.image, picture.orientation);
     if (status != PC_OK)
@@ -181,27 +194,32 @@ pc_status pc_image_decode(const void *bytes, size_t n, const char *name, pc_imag
 
 pc_status pc_image_read(const char *path, pc_image_options options, pc_image *image)
 {
+    PC__NEED(image);
+    *image = (pc_image){0};
+    PC__NEED(path);
     uint8_t *bytes;
     size_t n;
-    *image = (pc_image){0};
+    if (options.damage)
+        *options.damage = (pc_image_damage){""};
     PC__TRY(pc__file_read(path, &bytes, &n));
     pc_status status = pc_image_decode(bytes, n, path, options, image);
     pc__free(bytes);
     return status;
 }
 
-static pc_status check_image(const pc_image *image)
+pc_status pc__image_check(const pc_image *image, const char *who)
 {
-    if (!image || !image->pixels || image->width < 1 || image->height < 1 ||
-        (image->channels != 1 && image->channels != 3))
-        return pc__fail(PC_ERR_ARGUMENT, "encoding a picture: it is empty or has neither 1 nor 3 channels");
+    if (!image->pixels || image->width < 1 || image->height < 1 || image->width > PC__SIDE_MAX ||
+        image->height > PC__SIDE_MAX || (image->channels != 1 && image->channels != 3))
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "%s a picture: it is empty, has neither 1 nor 3 channels, or a side that is not 1 to %d", who,
+                        PC__SIDE_MAX);
     return PC_OK;
 }
 
 static pc_status encode(const pc_image *image, int jpeg_quality, uint8_t **bytes, size_t *n)
 {
-    *bytes = NULL, *n = 0;
-    PC__TRY(check_image(image));
+    PC__TRY(pc__image_check(image, "encoding"));
     pc__text out = {0};
     pc_status status = jpeg_quality ? pc__jpeg_encode(image, jpeg_quality, &out) : pc__png_encode(image, &out);
     if (status != PC_OK) {
@@ -215,7 +233,10 @@ static pc_status encode(const pc_image *image, int jpeg_quality, uint8_t **bytes
 
 pc_status pc_image_encode_jpeg(const pc_image *image, int quality, uint8_t **bytes, size_t *n)
 {
+    PC__NEED(bytes);
+    PC__NEED(n);
     *bytes = NULL, *n = 0;
+    PC__NEED(image);
     if (quality < 1 || quality > 100)
         return pc__fail(PC_ERR_ARGUMENT, "JPEG quality %d: it goes from 1 to 100", quality);
     return encode(image, quality, bytes, n);
@@ -223,6 +244,10 @@ pc_status pc_image_encode_jpeg(const pc_image *image, int quality, uint8_t **byt
 
 pc_status pc_image_encode_png(const pc_image *image, uint8_t **bytes, size_t *n)
 {
+    PC__NEED(bytes);
+    PC__NEED(n);
+    *bytes = NULL, *n = 0;
+    PC__NEED(image);
     return encode(image, 0, bytes, n);
 }
 
@@ -233,6 +258,8 @@ void pc_image_bytes_free(uint8_t *bytes)
 
 pc_status pc_image_write(const pc_image *image, const char *path)
 {
+    PC__NEED(image);
+    PC__NEED(path);
     const char *suffix = strrchr(path, '.');
     const bool png = suffix && strcasecmp(suffix, ".png") == 0;
     const bool jpeg = suffix && (strcasecmp(suffix, ".jpg") == 0 || strcasecmp(suffix, ".jpeg") == 0);

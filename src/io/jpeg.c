@@ -4,7 +4,9 @@
 #if PC_HAVE_JPEG
 #include "io/jpeg.h"
 
-enum { SCANS_MAX = 100, PIXELS_PER_BLOCK = 64 };
+enum { SCANS_MAX = 100 };
+
+#define COEFFICIENTS_MAX ((int64_t)1 << 30) /* bytes */
 
 static pc__jpeg *jpeg_of(j_common_ptr c)
 {
@@ -23,6 +25,26 @@ _Noreturn static void leave_truncated(pc__jpeg *jpeg, const char *cause)
                                         jpeg->picture->name));
 }
 
+/* Where: a row of the whole picture, also while it is decoded at a reduced size. A picture of several scans has no row
+ * while they are read. */
+_Noreturn static void leave_damaged(pc__jpeg *jpeg, const char *cause)
+{
+    const struct jpeg_decompress_struct *c = &jpeg->c;
+    char where[64] = "";
+    if (c->output_height && !jpeg->behind && !jpeg_has_multiple_scans(&jpeg->c))
+        snprintf(where, sizeof where, ", at row %lld of %d",
+                 (long long)c->output_scanline * jpeg->source_height / c->output_height, jpeg->source_height);
+    pc__jpeg_leave(
+        jpeg, pc__fail_cause(PC_ERR_FORMAT, cause, "%s is damaged inside the picture%s", jpeg->picture->name, where));
+}
+
+/* Warnings behind which libjpeg makes up the pixels that it cannot read: grey, or a smear of what came before. */
+static bool loses_pixels(int code)
+{
+    return code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE ||
+           code == JWRN_MUST_RESYNC;
+}
+
 _Noreturn static void on_error(j_common_ptr c)
 {
     pc__jpeg *jpeg = jpeg_of(c);
@@ -33,6 +55,8 @@ _Noreturn static void on_error(j_common_ptr c)
                        pc__fail_cause(PC_ERR_MEMORY, words, "out of memory while decoding %s", jpeg->picture->name));
     if (jpeg->ended)
         leave_truncated(jpeg, words);
+    if (jpeg->behind)
+        leave_damaged(jpeg, words);
     pc__jpeg_leave(jpeg,
                    pc__fail_cause(PC_ERR_FORMAT, words, "%s is a JPEG that cannot be decoded", jpeg->picture->name));
 }
@@ -43,13 +67,15 @@ static void on_message(j_common_ptr c, int level)
         return;
     pc__jpeg *jpeg = jpeg_of(c);
     char words[JMSG_LENGTH_MAX];
-    const bool ran_dry = c->err->msg_code == JWRN_HIT_MARKER && jpeg->ended;
-    if (c->err->num_warnings++ == 0 || ran_dry)
+    const bool lost = loses_pixels(c->err->msg_code);
+    if (c->err->num_warnings++ == 0 || lost)
         c->err->format_message(c, words);
     if (c->err->num_warnings == 1)
         memcpy(jpeg->warning, words, sizeof words);
-    if (ran_dry)
+    if (lost && jpeg->ended)
         leave_truncated(jpeg, words);
+    if (lost)
+        leave_damaged(jpeg, words);
 }
 
 static void ignore_message(j_common_ptr c)
@@ -112,11 +138,29 @@ static void check_plausible(pc__jpeg *jpeg)
         leave_truncated(jpeg, "too few bytes for its size");
 }
 
+/* libjpeg keeps the coefficients of all scans of a progressive picture until the last one is read, 2 bytes for each
+ * sample. A gigabyte of them is a picture of 170 megapixels, or of twice that with colours at half the resolution. */
+static void check_memory(pc__jpeg *jpeg)
+{
+    const struct jpeg_decompress_struct *c = &jpeg->c;
+    int64_t bytes = 0;
+    for (int i = 0; i < c->num_components; i++)
+        bytes += (int64_t)c->comp_info[i].width_in_blocks * c->comp_info[i].height_in_blocks * (DCTSIZE2 * 2);
+    if (jpeg_has_multiple_scans(&jpeg->c) && bytes > COEFFICIENTS_MAX)
+        pc__jpeg_leave(jpeg,
+                       pc__fail(PC_ERR_FORMAT,
+                                "%s is a progressive JPEG of %d x %d pixels in %d colours, which takes %.1f GB of "
+                                "memory; %.1f GB are the most: make it smaller, or sequential (jpegtran)",
+                                jpeg->picture->name, jpeg->source_width, jpeg->source_height, c->num_components,
+                                (double)bytes / 1e9, (double)COEFFICIENTS_MAX / 1e9));
+}
+
 static void begin(pc__jpeg *jpeg, int channels)
 {
     struct jpeg_decompress_struct *c = &jpeg->c;
     jpeg->source_width = (int)c->image_width;
     jpeg->source_height = (int)c->image_height;
+    check_memory(jpeg);
     pc_status status = pc__picture_begin(jpeg->picture, jpeg->source_width, jpeg->source_height, channels);
     if (status != PC_OK)
         pc__jpeg_leave(jpeg, status);
@@ -156,17 +200,19 @@ static void decode_rows(pc__jpeg *jpeg)
     }
 }
 
-/* What is wrong though all rows are there. */
+/* What is wrong though all rows are there. Reading up to the end mark finds codes that went astray inside the picture
+ * without the decoder noticing: what is left of the data is no marker then. */
 static void check_damage(pc__jpeg *jpeg)
 {
     struct jpeg_decompress_struct *c = &jpeg->c;
-    const bool strict = jpeg->picture->options->strict;
-    if (strict)
-        jpeg_finish_decompress(c); /* reads up to the end mark */
-    if (jpeg->ended && (strict || c->arith_code || jpeg_has_multiple_scans(c)))
+    const bool whole = c->arith_code || jpeg_has_multiple_scans(c);
+    jpeg->behind = true;
+    jpeg_finish_decompress(c);
+    if (jpeg->ended && (whole || jpeg->picture->options->strict))
         leave_truncated(jpeg, jpeg->warning);
-    if (strict && jpeg->error.num_warnings)
-        pc__jpeg_leave(jpeg, pc__fail_cause(PC_ERR_FORMAT, jpeg->warning, "%s is damaged", jpeg->picture->name));
+    const pc_status status = jpeg->error.num_warnings ? pc__picture_damaged(jpeg->picture, jpeg->warning) : PC_OK;
+    if (status != PC_OK)
+        pc__jpeg_leave(jpeg, status);
 }
 
 static void decode(pc__jpeg *jpeg)
@@ -177,7 +223,7 @@ static void decode(pc__jpeg *jpeg)
     c->progress = &jpeg->progress;
     jpeg_save_markers(c, JPEG_APP0 + 1, 0xffff);
     jpeg_read_header(c, TRUE);
-    jpeg->picture->orientation = orientation_of(c);
+    jpeg->picture->orientation = jpeg->picture->options->no_exif ? 1 : orientation_of(c);
     const bool grey = c->jpeg_color_space == JCS_GRAYSCALE;
     if (!grey && c->num_components != 3 && c->num_components != 4)
         pc__jpeg_leave(jpeg, pc__fail(PC_ERR_FORMAT, "%s is a JPEG of %d components: neither grey, RGB nor CMYK",

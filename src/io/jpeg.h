@@ -40,6 +40,7 @@ typedef struct pc__jpeg {
     pc__picture *picture;
     pc_status status;              /* why the jump happened */
     bool ended;                    /* libjpeg asked for bytes behind the last one */
+    bool behind;                   /* all pixels are there; reading up to the end mark */
     char warning[JMSG_LENGTH_MAX]; /* the first one */
     int source_width, source_height;
     pc__rows rows;

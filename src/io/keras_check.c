@@ -7,6 +7,22 @@
 
 #include <math.h>
 
+pc__shape_text pc__keras_shape_text(int rank, const int64_t *shape)
+{
+    pc__shape_text out = {"(no shape)"};
+    if (rank < 0)
+        return out;
+    size_t n = (size_t)snprintf(out.text, sizeof out.text, "(");
+    for (int i = 0; i < rank && n < sizeof out.text; i++) {
+        const char *comma = i ? ", " : "";
+        n += (size_t)(shape[i] < 0 ? snprintf(out.text + n, sizeof out.text - n, "%sNone", comma)
+                                   : snprintf(out.text + n, sizeof out.text - n, "%s%lld", comma, (long long)shape[i]));
+    }
+    if (n < sizeof out.text)
+        snprintf(out.text + n, sizeof out.text - n, rank == 1 ? ",)" : ")");
+    return out;
+}
+
 static bool same_shape(const pc__keras_weight *a, const pc__keras_weight *b)
 {
     bool same = a->rank == b->rank;
@@ -15,28 +31,30 @@ static bool same_shape(const pc__keras_weight *a, const pc__keras_weight *b)
     return same;
 }
 
-static pc_status check_weight(const char *path, const pc__keras_layer *layer, const char *what,
-                              const pc__keras_weight *has, const pc__keras_weight *needs)
+static pc_status check_weight(const char *path, const pc__keras_layer *layer, const pc__keras_weight *has,
+                              const pc__keras_weight *needs)
 {
     if (!same_shape(has, needs))
         return pc__fail(PC_ERR_SHAPE, "cannot write %s: the %s of layer '%.64s' has the shape %s and needs %s", path,
-                        what, layer->name, pc__keras_shape_text(has->rank, has->shape).text,
+                        needs->word, layer->name, pc__keras_shape_text(has->rank, has->shape).text,
                         pc__keras_shape_text(needs->rank, needs->shape).text);
-    if (needs->rank && !has->value)
-        return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the %s of layer '%.64s' has no values", path, what,
+    if (!has->value)
+        return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: the %s of layer '%.64s' has no values", path, needs->word,
                         layer->name);
     return PC_OK;
 }
 
 static pc_status check_fields(const char *path, const pc__keras_layer *layer)
 {
-    bool slides =
-        layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_MAX_POOL2D || layer->kind == PC__KERAS_AVG_POOL2D;
-    bool weighs = layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_DENSE;
-    bool good = pc__keras_class_name(layer->kind) && (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT;
+    bool pools = layer->kind == PC__KERAS_MAX_POOL2D || layer->kind == PC__KERAS_AVG_POOL2D;
+    bool convolves = layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_DEPTHWISE_CONV2D ||
+                     layer->kind == PC__KERAS_SEPARABLE_CONV2D;
+    bool counts =
+        layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_SEPARABLE_CONV2D || layer->kind == PC__KERAS_DENSE;
+    bool good = (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT;
     for (int i = 0; i < 2; i++)
-        good = good && (!slides || (layer->window[i] >= 1 && layer->stride[i] >= 1));
-    good = good && (!weighs || layer->units >= 1) && (weighs || !layer->use_bias);
+        good = good && (!(pools || convolves) || (layer->window[i] >= 1 && layer->stride[i] >= 1));
+    good = good && (!counts || layer->units >= 1) && (convolves || counts || !layer->use_bias);
     good = good && layer->rate >= 0 && layer->rate < 1 && isfinite(layer->scale) && isfinite(layer->offset);
     if (good)
         return PC_OK;
@@ -47,22 +65,14 @@ static pc_status check_fields(const char *path, const pc__keras_layer *layer)
 /* Keras's own words: "max_pooling2d", then "max_pooling2d_1". */
 static void name_layer(pc__keras_model *model, int index)
 {
-    static const char *const words[PC__KERAS_KIND_COUNT] = {
-        [PC__KERAS_CONV2D] = "conv2d",
-        [PC__KERAS_DENSE] = "dense",
-        [PC__KERAS_MAX_POOL2D] = "max_pooling2d",
-        [PC__KERAS_AVG_POOL2D] = "average_pooling2d",
-        [PC__KERAS_FLATTEN] = "flatten",
-        [PC__KERAS_DROPOUT] = "dropout",
-        [PC__KERAS_ACTIVATION] = "activation",
-        [PC__KERAS_RESCALING] = "rescaling",
-    };
     pc__keras_layer *layer = &model->layers[index];
+    char word[PC__KERAS_NAME_MAX];
     int number = 0;
+    pc__keras_snake(pc__keras_class_name(layer->kind), word);
     for (int i = 0; i < index; i++)
         number += model->layers[i].kind == layer->kind;
     for (bool taken = true; taken; number++) {
-        snprintf(layer->name, sizeof layer->name, number ? "%s_%d" : "%s", words[layer->kind], number);
+        snprintf(layer->name, sizeof layer->name, number ? "%.100s_%d" : "%.100s", word, number);
         taken = false;
         for (int i = 0; i < model->layer_count && !taken; i++)
             taken = i != index && strcmp(model->layers[i].name, layer->name) == 0;
@@ -93,25 +103,39 @@ static pc_status check_training(const char *path, const pc__keras_training *trai
     return good ? PC_OK : pc__fail(PC_ERR_ARGUMENT, "cannot write %s: a number of its optimizer is not finite", path);
 }
 
+static pc_status check_layer(const char *path, pc__keras_model *model, int node)
+{
+    pc__keras_wants wants;
+    pc__keras_layer *layer = &model->layers[model->nodes[node].layer];
+    pc_status status = pc__keras_layer_printable(layer);
+    if (status == PC_OK)
+        status = pc__keras_node_shape(model, node, &wants);
+    if (layer->refused) {
+        (void)pc__fail(status, "cannot write %s: layer '%.64s' %s", path, layer->name, layer->problem);
+        layer->refused = PC_OK; /* by this writing alone */
+    }
+    PC__TRY(status);
+    for (int i = 0; i < wants.count; i++) {
+        static const pc__keras_weight none = {0};
+        PC__TRY(check_weight(path, layer, i < layer->weight_count ? &layer->weights[i] : &none, &wants.items[i]));
+    }
+    return PC_OK;
+}
+
 pc_status pc__keras_check(const char *path, pc__keras_model *model)
 {
-    pc__keras_flow flow = {.rank = model->input_rank};
-    pc__keras_weight kernel, bias;
-    memcpy(flow.shape, model->input_shape, sizeof flow.shape);
     if (model->input_rank < 1 || model->input_rank > 3 || model->layer_count > PC__KERAS_LAYERS_MAX)
         return pc__fail(PC_ERR_ARGUMENT,
                         "cannot write %s: a model needs an input of 1 to 3 dimensions and at most %d layers", path,
                         PC__KERAS_LAYERS_MAX);
     PC__TRY(check_training(path, &model->training));
     for (int i = 0; i < model->layer_count; i++) {
-        pc__keras_layer *layer = &model->layers[i];
-        PC__TRY(check_fields(path, layer));
-        if (!layer->name[0])
+        PC__TRY(check_fields(path, &model->layers[i]));
+        if (!model->layers[i].name[0])
             name_layer(model, i);
-        PC__TRY(pc__keras_flow_past(path, layer, &flow, &kernel, &bias));
-        PC__TRY(check_weight(path, layer, "kernel", &layer->kernel, &kernel));
-        PC__TRY(check_weight(path, layer, "bias", &layer->bias, &bias));
     }
+    for (int i = 0; i < model->node_count; i++)
+        PC__TRY(check_layer(path, model, i));
     return check_names(path, model);
 }
 

@@ -1,5 +1,5 @@
 /* keras_h5.h: the little of HDF5 that Keras files need, quiet, and with errors that name the file. Internal to
- * keras_*.c. Every function wants pc__h5_enter() before it, on the same thread. */
+ * keras_*.c. */
 #ifndef PC__KERAS_H5_H
 #define PC__KERAS_H5_H
 
@@ -15,7 +15,54 @@ typedef struct pc__names {
 pc_status pc__names_add(pc__names *names, const char *text, size_t n);
 void pc__names_free(pc__names *names);
 
-/* HDF5 has global state and prints by default: take the lock and silence it, then give both back. */
+/* An open file, and an object in it: the file itself or one of its groups. A file is one thread's at a time. */
+typedef struct pc__h5_file pc__h5_file;
+typedef struct pc__h5_node {
+    pc__h5_file *file;
+    int64_t id;
+} pc__h5_node;
+
+/* Open a file to read, or the `n` bytes of one in memory, which stay where they are until it is closed; `path` is for
+ * messages then. Says what it is when it is no HDF5 file. */
+pc_status pc__h5_open(const char *path, pc__h5_node *root);
+pc_status pc__h5_open_bytes(const char *path, const void *bytes, size_t n, pc__h5_node *root);
+
+/* What reading a file may take in any case: bytes of memory, and seconds of computing. A file of more than a few
+ * megabytes gets more, by its size. Tests change them. */
+typedef struct pc__h5_limits {
+    int64_t memory;
+    int seconds;
+} pc__h5_limits;
+extern pc__h5_limits pc__h5_limit;
+
+/* Close a group, or a file with all that is open in it. */
+void pc__h5_close(pc__h5_node node);
+
+/* A group inside `parent`. */
+pc_status pc__h5_group(const char *path, pc__h5_node parent, const char *name, pc__h5_node *group);
+
+/* Is there anything of that name? */
+bool pc__h5_has(pc__h5_node parent, const char *name);
+
+/* A text attribute into *text (from pc__alloc); NULL when there is none. */
+pc_status pc__h5_text(const char *path, pc__h5_node object, const char *name, char **text);
+
+/* A list of texts, whole or split by Keras into name0, name1, ...; *found (may be NULL) says whether there was one. */
+pc_status pc__h5_names(const char *path, pc__h5_node object, const char *name, pc__names *names, bool *found);
+
+/* Rank and shape of a dataset; rank -1 when `name` is no dataset or has more than PC__KERAS_RANK_MAX dimensions. */
+void pc__h5_shape(pc__h5_node group, const char *name, int *rank, int64_t *shape);
+
+/* A dataset of real numbers as float32 in *values (from pc__alloc). Its shape has to be `shape`, where -1 is open and
+ * is filled in. `what` names it in errors. */
+pc_status pc__h5_floats(const char *path, pc__h5_node group, const char *name, const char *what, int rank,
+                        int64_t *shape, float **values);
+
+/* One number. False when `name` is no scalar dataset of the kind. */
+bool pc__h5_integer(pc__h5_node group, const char *name, int64_t *value);
+bool pc__h5_real(pc__h5_node group, const char *name, double *value);
+
+/* Writing is HDF5's own, in this process: take its lock and silence it, then give both back. */
 typedef struct pc__h5_quiet {
     H5E_auto2_t print;
     void *context;
@@ -23,49 +70,17 @@ typedef struct pc__h5_quiet {
 pc__h5_quiet pc__h5_enter(void);
 void pc__h5_leave(pc__h5_quiet quiet);
 
-/* Record PC_ERR_FORMAT with HDF5's innermost words as the cause. */
+/* Record PC_ERR_FORMAT, or PC_ERR_MEMORY where HDF5 got none, with HDF5's innermost words as the cause. */
 #define pc__h5_fail(...) pc__h5_fail_at(__FILE__, __LINE__, __VA_ARGS__)
 pc_status pc__h5_fail_at(const char *file, int line, const char *format, ...) PC_PRINTF(3, 4);
 
-/* Open a file to read; says what it is when it is no HDF5 file. */
-pc_status pc__h5_open(const char *path, hid_t *file);
+/* A file that is there, in memory, to be changed there. */
+pc_status pc__h5_edit(const char *path, hid_t *file);
 
-/* The descriptor of the file that `object` is in, and where its address 0 lies. False for addresses of odd sizes. */
-bool pc__h5_raw(hid_t object, int *fd, uint64_t *base);
-bool pc__h5_bytes(int fd, uint64_t at, uint8_t *bytes, size_t n);
+/* Remove an attribute, whole or split into name0, name1, ...; none is fine. */
+void pc__h5_remove_attribute(hid_t object, const char *name);
 
-/* PC_OK when HDF5 can be trusted with the attributes of `object`; `name` is the one that is wanted. */
-pc_status pc__h5_attributes_check(const char *path, hid_t object, const char *name);
-
-/* An access list (of class H5P_GROUP_ACCESS, H5P_DATASET_ACCESS) that follows no link into another file. */
-hid_t pc__h5_inside(hid_t class);
-
-/* A group inside `parent`. */
-pc_status pc__h5_group(const char *path, hid_t parent, const char *name, hid_t *group);
-bool pc__h5_has_group(hid_t parent, const char *name);
-
-/* A text attribute into *text (from pc__alloc); NULL when there is none. */
-pc_status pc__h5_text(const char *path, hid_t object, const char *name, char **text);
-
-/* A list of texts, whole or split by Keras into name0, name1, ...; *found (may be NULL) says whether there was one. */
-pc_status pc__h5_names(const char *path, hid_t object, const char *name, pc__names *names, bool *found);
-
-/* The `count` texts of variable length that an open attribute refers to. */
-pc_status pc__h5_heap_texts(const char *path, const char *name, hid_t attribute, int64_t count, pc__names *names);
-
-/* Rank and shape of a dataset; rank -1 when `name` is no dataset or has more than PC__KERAS_RANK_MAX dimensions. */
-void pc__h5_shape(hid_t group, const char *name, int *rank, int64_t *shape);
-
-/* A dataset of real numbers as float32 in *values (from pc__alloc). Its shape has to be `shape`, where -1 is open and
- * is filled in. `what` names it in errors. */
-pc_status pc__h5_floats(const char *path, hid_t group, const char *name, const char *what, int rank, int64_t *shape,
-                        float **values);
-
-/* One number. False when `name` is no scalar dataset of the kind. */
-bool pc__h5_integer(hid_t group, const char *name, int64_t *value);
-bool pc__h5_real(hid_t group, const char *name, double *value);
-
-/* Writing: into a file in memory, so that a full disk is never HDF5's to handle. */
+/* A file in memory, so that a full disk is never HDF5's to handle. */
 pc_status pc__h5_create(const char *path, hid_t *file);
 pc_status pc__h5_add_group(const char *path, hid_t parent, const char *name, hid_t *group);
 pc_status pc__h5_put_text(const char *path, hid_t object, const char *name, const char *text);

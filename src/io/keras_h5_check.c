@@ -5,7 +5,7 @@
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
 
-#include "io/keras_part.h"
+#include "io/keras_h5_raw.h"
 
 enum { CONTINUATION = 0x10, ATTRIBUTE = 0x0C, SHARED = 0x02, CHUNKS_MAX = 1000 };
 
@@ -86,10 +86,10 @@ static bool chunk_fits(run chunk, uint64_t *next, uint64_t *next_size)
     return true;
 }
 
-static pc_status check_header(int fd, uint64_t base, uint64_t address, bool *good)
+static pc_status check_header(const pc__h5_source *source, uint64_t base, uint64_t address, bool *good)
 {
     uint8_t head[16];
-    *good = pc__h5_bytes(fd, base + address, head, sizeof head);
+    *good = pc__h5_bytes(source, base + address, head, sizeof head);
     if (!*good || head[0] != 1)
         return PC_OK;
     run size_field = {head + 8, 4, true};
@@ -100,7 +100,7 @@ static pc_status check_header(int fd, uint64_t base, uint64_t address, bool *goo
         if (*good && !bytes)
             return PC_ERR_MEMORY;
         run chunk = {bytes, (size_t)size, true};
-        *good = *good && pc__h5_bytes(fd, base + next, bytes, (size_t)size);
+        *good = *good && pc__h5_bytes(source, base + next, bytes, (size_t)size);
         size = 0;
         *good = *good && chunk_fits(chunk, &next, &size);
         pc__free(bytes);
@@ -115,11 +115,11 @@ pc_status pc__h5_attributes_check(const char *path, hid_t object, const char *na
 #else
     H5O_info_t info;
 #endif
-    int fd;
+    const pc__h5_source *source;
     uint64_t base;
-    bool good = H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0 && pc__h5_raw(object, &fd, &base);
+    bool good = H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0 && pc__h5_raw(object, &source, &base);
     if (good)
-        PC__TRY(check_header(fd, base, info.addr, &good));
+        PC__TRY(check_header(source, base, info.addr, &good));
     return good ? PC_OK : pc__fail(PC_ERR_FORMAT, "%s: what should have the attribute '%s' is damaged", path, name);
 }
 

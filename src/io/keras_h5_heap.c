@@ -4,12 +4,10 @@
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
 
-#include "io/keras_part.h"
-
-#include <unistd.h>
+#include "io/keras_h5_raw.h"
 
 /* In the file: bytes (4), address of a heap collection (8), number of an object in it (4). All little-endian. */
-#define REFERENCE 16
+#define REFERENCE PC__H5_REFERENCE
 
 /* One collection: "GCOL", version, 3 zeros, its size (8); then objects: number (2), uses (2), 4 zeros, size (8), data
  * padded to 8; number 0 is the free rest. */
@@ -57,21 +55,20 @@ static bool read_references(hid_t attribute, uint8_t *references)
     return good;
 }
 
-static pc_status load(int fd, uint64_t base, uint64_t address, collection *heap, bool *good)
+static pc_status load(const pc__h5_source *source, uint64_t base, uint64_t address, collection *heap, bool *good)
 {
     uint8_t head[COLLECTION_HEAD];
     *good = false;
-    if (!pc__h5_bytes(fd, base + address, head, sizeof head) || memcmp(head, "GCOL\1", 5) != 0)
+    if (!pc__h5_bytes(source, base + address, head, sizeof head) || memcmp(head, "GCOL\1", 5) != 0)
         return PC_OK;
     uint64_t size = little(head + 8, 8);
-    off_t end = lseek(fd, 0, SEEK_END);
-    if (size < COLLECTION_HEAD || size > PC__KERAS_TEXT_MAX || end < 0 || size > (uint64_t)end)
+    if (size < COLLECTION_HEAD || size > PC__KERAS_TEXT_MAX || size > source->size)
         return PC_OK;
     uint8_t *bytes = pc__realloc(heap->bytes, (size_t)size);
     if (!bytes)
         return PC_ERR_MEMORY;
     *heap = (collection){address, bytes, (size_t)size};
-    *good = pc__h5_bytes(fd, base + address, bytes, (size_t)size);
+    *good = pc__h5_bytes(source, base + address, bytes, (size_t)size);
     return PC_OK;
 }
 
@@ -90,8 +87,8 @@ static const char *find(const collection *heap, uint64_t number, size_t length)
     return NULL;
 }
 
-static pc_status add_text(int fd, uint64_t base, const uint8_t *reference, collection *heap, pc__names *names,
-                          bool *good)
+static pc_status add_text(const pc__h5_source *source, uint64_t base, const uint8_t *reference, collection *heap,
+                          pc__names *names, bool *good)
 {
     size_t length = (size_t)little(reference, 4);
     uint64_t address = little(reference + 4, 8);
@@ -99,7 +96,7 @@ static pc_status add_text(int fd, uint64_t base, const uint8_t *reference, colle
     if (!length)
         return pc__names_add(names, "", 0);
     if (!heap->bytes || heap->address != address)
-        PC__TRY(load(fd, base, address, heap, good));
+        PC__TRY(load(source, base, address, heap, good));
     const char *text = *good ? find(heap, little(reference + 12, 4), length) : NULL;
     *good = text != NULL;
     return text ? pc__names_add(names, text, strnlen(text, length)) : PC_OK;
@@ -107,16 +104,16 @@ static pc_status add_text(int fd, uint64_t base, const uint8_t *reference, colle
 
 pc_status pc__h5_heap_texts(const char *path, const char *name, hid_t attribute, int64_t count, pc__names *names)
 {
-    int fd;
+    const pc__h5_source *source;
     uint64_t base;
     collection heap = {0};
     uint8_t *references = pc__calloc((size_t)count, REFERENCE);
     if (!references)
         return PC_ERR_MEMORY;
     pc_status status = PC_OK;
-    bool good = read_references(attribute, references) && pc__h5_raw(attribute, &fd, &base);
+    bool good = read_references(attribute, references) && pc__h5_raw(attribute, &source, &base);
     for (int64_t i = 0; i < count && good && status == PC_OK; i++)
-        status = add_text(fd, base, references + i * REFERENCE, &heap, names, &good);
+        status = add_text(source, base, references + i * REFERENCE, &heap, names, &good);
     if (status == PC_OK && !good)
         status = pc__fail(PC_ERR_FORMAT, "%s: the texts of the attribute '%s' are damaged", path, name);
     pc__free(heap.bytes);

@@ -22,6 +22,31 @@ pc_status pc__h5_create(const char *path, hid_t *file)
     return status;
 }
 
+pc_status pc__h5_edit(const char *path, hid_t *file)
+{
+    *file = H5I_INVALID_HID;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access >= 0 && H5Pset_fapl_core(access, (size_t)1 << 18, false) >= 0 &&
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
+        *file = H5Fopen(path, H5F_ACC_RDWR, access);
+    pc_status status = *file >= 0 ? PC_OK : pc__h5_fail("cannot change %s", path);
+    H5Pclose(access);
+    return status;
+}
+
+void pc__h5_remove_attribute(hid_t object, const char *name)
+{
+    if (H5Aexists(object, name) > 0)
+        H5Adelete(object, name);
+    for (int part = 0;; part++) {
+        char numbered[64];
+        snprintf(numbered, sizeof numbered, "%.48s%d", name, part);
+        if (H5Aexists(object, numbered) <= 0)
+            return;
+        H5Adelete(object, numbered);
+    }
+}
+
 pc_status pc__h5_add_group(const char *path, hid_t parent, const char *name, hid_t *group)
 {
     hid_t between = H5Pcreate(H5P_LINK_CREATE), creation = H5Pcreate(H5P_GROUP_CREATE);

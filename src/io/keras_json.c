@@ -1,4 +1,4 @@
-/* keras_json.c: fields out of parsed JSON with errors that name file, layer and field; and JSON text. */
+/* keras_json.c: fields out of parsed JSON; a layer whose field is wrong is refused by name of the field. */
 #include "base/base.h"
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
@@ -6,7 +6,6 @@
 #include "io/keras_part.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* cJSON itself refuses nesting beyond its limit of 1000. It parses with its own allocator and says NULL for all
  * failures alike. */
@@ -39,7 +38,7 @@ double pc__keras_json_number(const cJSON *object, const char *key, double missin
     return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
 }
 
-static bool size_of(const cJSON *item, int *value)
+bool pc__keras_json_size(const cJSON *item, int *value)
 {
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= PC__KERAS_SIZE_MAX) ||
         item->valuedouble != floor(item->valuedouble))
@@ -50,10 +49,10 @@ static bool size_of(const cJSON *item, int *value)
 
 pc_status pc__keras_json_integer(const pc__keras_source *from, const char *key, int *value)
 {
-    if (size_of(pc__keras_json_get(from->config, key), value))
+    if (pc__keras_json_size(pc__keras_json_get(from->config, key), value))
         return PC_OK;
-    return pc__fail(PC_ERR_FORMAT, "%s: layer '%.64s' needs a whole number from 1 to %d as %s", from->path, from->layer,
-                    PC__KERAS_SIZE_MAX, key);
+    return pc__keras_refuse(from->layer, PC_ERR_FORMAT, "needs a whole number from 1 to %d as %s", PC__KERAS_SIZE_MAX,
+                            key);
 }
 
 pc_status pc__keras_json_pair(const pc__keras_source *from, const char *key, int fallback, int pair[2])
@@ -66,11 +65,11 @@ pc_status pc__keras_json_pair(const pc__keras_source *from, const char *key, int
         item = pc__keras_json_get(item, "items"); /* a tuple of TensorFlow's encoder */
     const cJSON *first = cJSON_IsArray(item) ? cJSON_GetArrayItem(item, 0) : item;
     const cJSON *second = cJSON_IsArray(item) ? cJSON_GetArrayItem(item, 1) : item;
-    if ((!cJSON_IsArray(item) || cJSON_GetArraySize(item) == 2) && size_of(first, &pair[0]) &&
-        size_of(second, &pair[1]))
+    if ((!cJSON_IsArray(item) || cJSON_GetArraySize(item) == 2) && pc__keras_json_size(first, &pair[0]) &&
+        pc__keras_json_size(second, &pair[1]))
         return PC_OK;
-    return pc__fail(PC_ERR_FORMAT, "%s: layer '%.64s' needs two whole numbers from 1 to %d as %s", from->path,
-                    from->layer, PC__KERAS_SIZE_MAX, key);
+    return pc__keras_refuse(from->layer, PC_ERR_FORMAT, "needs two whole numbers from 1 to %d as %s",
+                            PC__KERAS_SIZE_MAX, key);
 }
 
 pc_status pc__keras_json_bool(const pc__keras_source *from, const char *key, bool fallback, bool *value)
@@ -79,7 +78,23 @@ pc_status pc__keras_json_bool(const pc__keras_source *from, const char *key, boo
     *value = item ? cJSON_IsTrue(item) : fallback;
     if (!item || cJSON_IsBool(item))
         return PC_OK;
-    return pc__fail(PC_ERR_FORMAT, "%s: layer '%.64s' needs true or false as %s", from->path, from->layer, key);
+    return pc__keras_refuse(from->layer, PC_ERR_FORMAT, "needs true or false as %s", key);
+}
+
+bool pc__keras_json_shape(const cJSON *shape, int *rank, int64_t sizes[3])
+{
+    int n = cJSON_GetArraySize(shape) - 1;
+    if (!cJSON_IsArray(shape) || n < 1 || n > 3)
+        return false;
+    for (int i = 0; i < n; i++) {
+        const cJSON *size = cJSON_GetArrayItem(shape, i + 1);
+        bool number = cJSON_IsNumber(size) && size->valuedouble >= 1 && size->valuedouble <= 1e15;
+        if (!number && !cJSON_IsNull(size))
+            return false;
+        sizes[i] = number ? (int64_t)size->valuedouble : -1;
+    }
+    *rank = n;
+    return true;
 }
 
 pc_status pc__keras_json_name(const char *path, const char *what, const char *text, char name[PC__KERAS_NAME_MAX])

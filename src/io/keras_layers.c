@@ -1,4 +1,5 @@
-/* keras_layers.c: the layers that are understood: one row each, and its fields out of and into model_config. */
+/* keras_layers.c: the classes that are understood: one row each. Their fields are read and written by keras_windows.c,
+ * keras_plain.c and keras_activation.c. */
 #include "base/base.h"
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
@@ -7,176 +8,22 @@
 
 #include <math.h>
 
-static pc_status unsupported(const pc__keras_source *from, const char *what)
+static pc_status parse_dense(const pc__keras_source *from)
 {
-    return pc__fail(PC_ERR_UNSUPPORTED, "%s: layer '%.64s' %s, which is not supported", from->path, from->layer, what);
-}
-
-static pc_status unknown_activation(const pc__keras_source *from, const char *name)
-{
-    pc__text list = {0};
-    for (int i = 0; i < PC__KERAS_ACTIVATION_COUNT; i++)
-        pc__text_add(&list, "%s%s", i ? ", " : "", pc__keras_activation_name((pc__keras_activation)i));
-    pc_status status = PC_ERR_MEMORY;
-    if (!list.failed)
-        status = pc__fail(PC_ERR_UNSUPPORTED,
-                          "%s: layer '%.64s' has the activation '%.40s', which is not supported; "
-                          "supported are %s",
-                          from->path, from->layer, name, list.data);
-    pc__text_free(&list);
-    return status;
-}
-
-/* A name, null, or a serialised function: {"class_name": "function", "config": "relu"}. */
-static pc_status parse_activation(const pc__keras_source *from, pc__keras_activation *activation)
-{
-    const cJSON *item = pc__keras_json_get(from->config, "activation");
-    const char *name = cJSON_IsObject(item) ? pc__keras_json_string(item, "config") : cJSON_GetStringValue(item);
-    if (!name && cJSON_IsObject(item))
-        name = pc__keras_json_string(item, "class_name");
-    if (!item)
-        name = "linear";
-    for (int i = 0; name && i < PC__KERAS_ACTIVATION_COUNT; i++)
-        if (strcmp(name, pc__keras_activation_name((pc__keras_activation)i)) == 0) {
-            *activation = (pc__keras_activation)i;
-            return PC_OK;
-        }
-    return unknown_activation(from, name ? name : "?");
-}
-
-static pc_status check_channels_last(const pc__keras_source *from)
-{
-    const char *format = pc__keras_json_string(from->config, "data_format");
-    if (!format || strcmp(format, "channels_last") == 0)
-        return PC_OK;
-    return unsupported(from, "has data_format \"channels_first\"");
-}
-
-static pc_status parse_padding(const pc__keras_source *from, bool *same)
-{
-    const char *padding = pc__keras_json_string(from->config, "padding");
-    *same = padding && strcmp(padding, "same") == 0;
-    if (!padding || *same || strcmp(padding, "valid") == 0)
-        return PC_OK;
-    return unsupported(from, "has a padding other than \"valid\" and \"same\"");
-}
-
-static pc_status parse_conv2d(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    int dilation[2];
-    PC__TRY(check_channels_last(from));
-    PC__TRY(pc__keras_json_integer(from, "filters", &layer->units));
-    PC__TRY(pc__keras_json_pair(from, "kernel_size", 0, layer->window));
-    PC__TRY(pc__keras_json_pair(from, "strides", 1, layer->stride));
-    PC__TRY(pc__keras_json_pair(from, "dilation_rate", 1, dilation));
-    PC__TRY(parse_padding(from, &layer->same));
-    PC__TRY(pc__keras_json_bool(from, "use_bias", true, &layer->use_bias));
-    if (dilation[0] != 1 || dilation[1] != 1)
-        return unsupported(from, "has a dilation_rate other than 1");
-    if (pc__keras_json_number(from->config, "groups", 1) != 1)
-        return unsupported(from, "has groups other than 1");
-    return parse_activation(from, &layer->activation);
-}
-
-static pc_status parse_dense(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    PC__TRY(pc__keras_json_integer(from, "units", &layer->units));
-    PC__TRY(pc__keras_json_bool(from, "use_bias", true, &layer->use_bias));
-    return parse_activation(from, &layer->activation);
-}
-
-static pc_status parse_pool(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    PC__TRY(check_channels_last(from));
-    PC__TRY(pc__keras_json_pair(from, "pool_size", 2, layer->window));
-    if (pc__keras_json_get(from->config, "strides"))
-        PC__TRY(pc__keras_json_pair(from, "strides", 0, layer->stride));
-    else
-        memcpy(layer->stride, layer->window, sizeof layer->stride);
-    return parse_padding(from, &layer->same);
-}
-
-static pc_status parse_flatten(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    (void)layer;
-    return check_channels_last(from);
-}
-
-static pc_status parse_dropout(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    layer->rate = pc__keras_json_number(from->config, "rate", NAN);
-    if (pc__keras_json_get(from->config, "noise_shape"))
-        return unsupported(from, "has a noise_shape");
-    if (layer->rate >= 0 && layer->rate < 1)
-        return PC_OK;
-    return pc__fail(PC_ERR_FORMAT, "%s: layer '%.64s' needs a number from 0 to below 1 as rate", from->path,
-                    from->layer);
-}
-
-static pc_status parse_activation_layer(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    return parse_activation(from, &layer->activation);
-}
-
-static pc_status parse_relu(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    layer->activation = PC__KERAS_RELU;
-    bool plain = !pc__keras_json_get(from->config, "max_value") &&
-                 pc__keras_json_number(from->config, "negative_slope", 0) == 0 &&
-                 pc__keras_json_number(from->config, "threshold", 0) == 0;
-    return plain ? PC_OK : unsupported(from, "has a max_value, negative_slope or threshold");
-}
-
-static pc_status parse_softmax(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    const cJSON *axis = pc__keras_json_get(from->config, "axis");
-    if (cJSON_IsArray(axis) && cJSON_GetArraySize(axis) == 1)
-        axis = cJSON_GetArrayItem(axis, 0);
-    layer->activation = PC__KERAS_SOFTMAX;
-    bool last = !axis || (cJSON_IsNumber(axis) && axis->valuedouble == -1);
-    return last ? PC_OK : unsupported(from, "has an axis other than -1");
-}
-
-static pc_status parse_rescaling(const pc__keras_source *from, pc__keras_layer *layer)
-{
-    layer->scale = pc__keras_json_number(from->config, "scale", NAN);
-    layer->offset = pc__keras_json_number(from->config, "offset", 0);
-    bool plain = isfinite(layer->scale) && isfinite(layer->offset);
-    return plain ? PC_OK : unsupported(from, "has a scale or offset that is not one number");
-}
-
-static void print_pair(pc__text *out, const char *key, const int pair[2])
-{
-    pc__text_add(out, ", \"%s\": [%d, %d]", key, pair[0], pair[1]);
-}
-
-static void print_window(pc__text *out, const char *key, const pc__keras_layer *layer)
-{
-    print_pair(out, key, layer->window);
-    print_pair(out, "strides", layer->stride);
-    pc__text_add(out, ", \"padding\": \"%s\", \"data_format\": \"channels_last\"", layer->same ? "same" : "valid");
-}
-
-static void print_units(pc__text *out, const char *key, const pc__keras_layer *layer)
-{
-    pc__text_add(out, ", \"%s\": %d, \"activation\": \"%s\", \"use_bias\": %s", key, layer->units,
-                 pc__keras_activation_name(layer->activation), layer->use_bias ? "true" : "false");
-}
-
-static void print_conv2d(pc__text *out, const pc__keras_layer *layer)
-{
-    print_units(out, "filters", layer);
-    print_window(out, "kernel_size", layer);
+    PC__TRY(pc__keras_json_integer(from, "units", &from->layer->units));
+    PC__TRY(pc__keras_json_bool(from, "use_bias", true, &from->layer->use_bias));
+    return pc__keras_activation_field(from);
 }
 
 static void print_dense(pc__text *out, const pc__keras_layer *layer)
 {
-    print_units(out, "units", layer);
+    pc__text_add(out, ", \"units\": %d, \"activation\": \"%s\", \"use_bias\": %s", layer->units,
+                 pc__keras_activation_name(layer->activation), layer->use_bias ? "true" : "false");
 }
 
-static void print_pool(pc__text *out, const pc__keras_layer *layer)
+static pc_status parse_flatten(const pc__keras_source *from)
 {
-    print_window(out, "pool_size", layer);
+    return pc__keras_channels_last(from);
 }
 
 static void print_flatten(pc__text *out, const pc__keras_layer *layer)
@@ -185,42 +32,180 @@ static void print_flatten(pc__text *out, const pc__keras_layer *layer)
     pc__text_add(out, ", \"data_format\": \"channels_last\"");
 }
 
+/* Up to three numbers from `least` on, into target. */
+static pc_status parse_target(const pc__keras_source *from, const char *key, bool with_batch, int least, int most)
+{
+    pc__keras_layer *layer = from->layer;
+    const cJSON *list = pc__keras_json_get(from->config, key);
+    int n = cJSON_GetArraySize(list) - with_batch;
+    bool good = cJSON_IsArray(list) && n >= 1 && n <= 3;
+    for (int i = 0, open = 0; good && i < n; i++) {
+        const cJSON *item = cJSON_GetArrayItem(list, i + with_batch);
+        double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+        open += value < 0;
+        good = value >= least && value <= most && value != 0 && value == floor(value) && open < 2;
+        layer->target[i] = good ? (int64_t)value : 0;
+    }
+    layer->rank = n;
+    return good ? PC_OK
+                : pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "has a %s that is not one to three whole numbers", key);
+}
+
+static pc_status parse_reshape(const pc__keras_source *from)
+{
+    bool op = pc__keras_json_get(from->config, "newshape") != NULL;
+    return parse_target(from, op ? "newshape" : "target_shape", op, -1, PC__KERAS_SIZE_MAX);
+}
+
+static pc_status parse_permute(const pc__keras_source *from)
+{
+    pc__keras_layer *layer = from->layer;
+    PC__TRY(parse_target(from, "dims", false, 1, 3));
+    unsigned seen = 0;
+    for (int i = 0; i < layer->rank; i++)
+        seen |= 1U << layer->target[i];
+    return seen == (2U << layer->rank) - 2
+               ? PC_OK
+               : pc__keras_refuse(layer, PC_ERR_FORMAT, "has dims that are no order of its %d dimensions", layer->rank);
+}
+
+static void print_target(pc__text *out, const pc__keras_layer *layer, const char *key)
+{
+    for (int i = 0; i < layer->rank; i++)
+        pc__text_add(out, "%s%s%s%lld", i ? "" : ", \"", i ? ", " : key, i ? "" : "\": [", (long long)layer->target[i]);
+    pc__text_add(out, "]");
+}
+
+static void print_reshape(pc__text *out, const pc__keras_layer *layer)
+{
+    print_target(out, layer, "target_shape");
+}
+
+static void print_permute(pc__text *out, const pc__keras_layer *layer)
+{
+    print_target(out, layer, "dims");
+}
+
+static pc_status parse_dropout(const pc__keras_source *from)
+{
+    pc__keras_layer *layer = from->layer;
+    layer->rate = pc__keras_json_number(from->config, "rate", NAN);
+    if (pc__keras_json_get(from->config, "noise_shape"))
+        return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "has a noise_shape, which is not supported");
+    if (layer->rate >= 0 && layer->rate < 1)
+        return PC_OK;
+    return pc__keras_refuse(layer, PC_ERR_FORMAT, "needs a number from 0 to below 1 as rate");
+}
+
+static pc_status parse_spatial(const pc__keras_source *from)
+{
+    PC__TRY(pc__keras_channels_last(from));
+    return parse_dropout(from);
+}
+
 static void print_dropout(pc__text *out, const pc__keras_layer *layer)
 {
     pc__text_add(out, ", \"rate\": ");
     pc__json_number(out, layer->rate);
 }
 
-static void print_activation(pc__text *out, const pc__keras_layer *layer)
+static pc_status parse_noise(const pc__keras_source *from)
 {
-    pc__text_add(out, ", \"activation\": \"%s\"", pc__keras_activation_name(layer->activation));
+    char *text = cJSON_PrintUnformatted(from->config);
+    from->layer->raw = text ? pc__strdup(text) : NULL;
+    cJSON_free(text);
+    return from->layer->raw ? PC_OK : PC_ERR_MEMORY;
 }
 
-static void print_rescaling(pc__text *out, const pc__keras_layer *layer)
+static pc_status parse_activation(const pc__keras_source *from)
 {
-    pc__text_add(out, ", \"scale\": ");
-    pc__json_number(out, layer->scale);
-    pc__text_add(out, ", \"offset\": ");
-    pc__json_number(out, layer->offset);
+    if (pc__keras_json_get(from->config, "activation"))
+        return pc__keras_activation_field(from);
+    return pc__keras_refuse(from->layer, PC_ERR_FORMAT, "has no activation");
+}
+
+static pc_status parse_join(const pc__keras_source *from)
+{
+    (void)from;
+    return PC_OK;
+}
+
+static pc_status parse_concatenate(const pc__keras_source *from)
+{
+    double axis = pc__keras_json_number(from->config, "axis", -1);
+    from->layer->axis = (int)(fabs(axis) <= 4 ? axis : 0);
+    if (axis == from->layer->axis && axis != 0)
+        return PC_OK;
+    return pc__keras_refuse(from->layer, PC_ERR_UNSUPPORTED, "has an axis that is not supported");
+}
+
+static void print_nothing(pc__text *out, const pc__keras_layer *layer)
+{
+    (void)out, (void)layer;
+}
+
+static void print_concatenate(pc__text *out, const pc__keras_layer *layer)
+{
+    pc__text_add(out, ", \"axis\": %d", layer->axis ? layer->axis : -1);
 }
 
 /* The first row of a kind is the one that is written. */
 static const struct row {
     pc__keras_kind kind;
     const char *class_name;
-    pc_status (*parse)(const pc__keras_source *from, pc__keras_layer *layer);
-    void (*print)(pc__text *out, const pc__keras_layer *layer);
+    pc__keras_parse parse;
+    pc__keras_print print;
 } rows[] = {
-    {PC__KERAS_CONV2D, "Conv2D", parse_conv2d, print_conv2d},
+    {PC__KERAS_CONV2D, "Conv2D", pc__keras_parse_conv2d, pc__keras_print_conv2d},
+    {PC__KERAS_CONV2D, "Convolution2D", pc__keras_parse_conv2d, NULL},
+    {PC__KERAS_DEPTHWISE_CONV2D, "DepthwiseConv2D", pc__keras_parse_depthwise, pc__keras_print_depthwise},
+    {PC__KERAS_SEPARABLE_CONV2D, "SeparableConv2D", pc__keras_parse_separable, pc__keras_print_separable},
+    {PC__KERAS_SEPARABLE_CONV2D, "SeparableConvolution2D", pc__keras_parse_separable, NULL},
     {PC__KERAS_DENSE, "Dense", parse_dense, print_dense},
-    {PC__KERAS_MAX_POOL2D, "MaxPooling2D", parse_pool, print_pool},
-    {PC__KERAS_AVG_POOL2D, "AveragePooling2D", parse_pool, print_pool},
+    {PC__KERAS_MAX_POOL2D, "MaxPooling2D", pc__keras_parse_pool, pc__keras_print_pool},
+    {PC__KERAS_MAX_POOL2D, "MaxPool2D", pc__keras_parse_pool, NULL},
+    {PC__KERAS_AVG_POOL2D, "AveragePooling2D", pc__keras_parse_pool, pc__keras_print_pool},
+    {PC__KERAS_AVG_POOL2D, "AvgPool2D", pc__keras_parse_pool, NULL},
+    {PC__KERAS_GLOBAL_MAX_POOL2D, "GlobalMaxPooling2D", pc__keras_parse_global_pool, pc__keras_print_global_pool},
+    {PC__KERAS_GLOBAL_MAX_POOL2D, "GlobalMaxPool2D", pc__keras_parse_global_pool, NULL},
+    {PC__KERAS_GLOBAL_AVG_POOL2D, "GlobalAveragePooling2D", pc__keras_parse_global_pool, pc__keras_print_global_pool},
+    {PC__KERAS_GLOBAL_AVG_POOL2D, "GlobalAvgPool2D", pc__keras_parse_global_pool, NULL},
+    {PC__KERAS_ZERO_PADDING2D, "ZeroPadding2D", pc__keras_parse_padding, pc__keras_print_padding},
+    {PC__KERAS_CROPPING2D, "Cropping2D", pc__keras_parse_cropping, pc__keras_print_cropping},
+    {PC__KERAS_UP_SAMPLING2D, "UpSampling2D", pc__keras_parse_up_sampling, pc__keras_print_up_sampling},
     {PC__KERAS_FLATTEN, "Flatten", parse_flatten, print_flatten},
+    {PC__KERAS_RESHAPE, "Reshape", parse_reshape, print_reshape},
+    {PC__KERAS_PERMUTE, "Permute", parse_permute, print_permute},
     {PC__KERAS_DROPOUT, "Dropout", parse_dropout, print_dropout},
-    {PC__KERAS_ACTIVATION, "Activation", parse_activation_layer, print_activation},
-    {PC__KERAS_ACTIVATION, "ReLU", parse_relu, NULL},
-    {PC__KERAS_ACTIVATION, "Softmax", parse_softmax, NULL},
-    {PC__KERAS_RESCALING, "Rescaling", parse_rescaling, print_rescaling},
+    {PC__KERAS_SPATIAL_DROPOUT2D, "SpatialDropout2D", parse_spatial, print_dropout},
+    {PC__KERAS_NOISE, "GaussianNoise", parse_noise, NULL},
+    {PC__KERAS_NOISE, "GaussianDropout", parse_noise, NULL},
+    {PC__KERAS_NOISE, "AlphaDropout", parse_noise, NULL},
+    {PC__KERAS_NOISE, "ActivityRegularization", parse_noise, NULL},
+    {PC__KERAS_NOISE, "RandomFlip", parse_noise, NULL},
+    {PC__KERAS_NOISE, "RandomRotation", parse_noise, NULL},
+    {PC__KERAS_NOISE, "RandomZoom", parse_noise, NULL},
+    {PC__KERAS_NOISE, "RandomTranslation", parse_noise, NULL},
+    {PC__KERAS_NOISE, "RandomContrast", parse_noise, NULL},
+    {PC__KERAS_NOISE, "RandomBrightness", parse_noise, NULL},
+    {PC__KERAS_ACTIVATION, "Activation", parse_activation, pc__keras_activation_print},
+    {PC__KERAS_ACTIVATION, "ReLU", pc__keras_activation_layer, NULL},
+    {PC__KERAS_ACTIVATION, "LeakyReLU", pc__keras_activation_layer, NULL},
+    {PC__KERAS_ACTIVATION, "ELU", pc__keras_activation_layer, NULL},
+    {PC__KERAS_ACTIVATION, "Softmax", pc__keras_activation_layer, NULL},
+    {PC__KERAS_PRELU, "PReLU", pc__keras_parse_prelu, pc__keras_print_prelu},
+    {PC__KERAS_RESCALING, "Rescaling", pc__keras_parse_rescaling, pc__keras_print_rescaling},
+    {PC__KERAS_NORMALIZATION, "Normalization", pc__keras_parse_normalization, pc__keras_print_normalization},
+    {PC__KERAS_BATCH_NORM, "BatchNormalization", pc__keras_parse_batch_norm, pc__keras_print_batch_norm},
+    {PC__KERAS_BATCH_NORM, "BatchNormalizationV1", pc__keras_parse_batch_norm, NULL},
+    {PC__KERAS_LAYER_NORM, "LayerNormalization", pc__keras_parse_layer_norm, pc__keras_print_layer_norm},
+    {PC__KERAS_ADD, "Add", parse_join, print_nothing},
+    {PC__KERAS_SUBTRACT, "Subtract", parse_join, print_nothing},
+    {PC__KERAS_MULTIPLY, "Multiply", parse_join, print_nothing},
+    {PC__KERAS_AVERAGE, "Average", parse_join, print_nothing},
+    {PC__KERAS_MAXIMUM, "Maximum", parse_join, print_nothing},
+    {PC__KERAS_MINIMUM, "Minimum", parse_join, print_nothing},
+    {PC__KERAS_CONCATENATE, "Concatenate", parse_concatenate, print_concatenate},
 };
 
 static const struct row *row_of(pc__keras_kind kind)
@@ -231,47 +216,81 @@ static const struct row *row_of(pc__keras_kind kind)
     return NULL;
 }
 
-const char *pc__keras_class_name(pc__keras_kind kind)
+/* keras.ops.relu6(x) in a Functional model is a class of its own, with the fields of the layer. */
+static bool is_activation_op(const char *class_name)
 {
-    const struct row *row = row_of(kind);
-    return row ? row->class_name : NULL;
+    static const char *const names[] = {"Relu",     "Relu6",    "Sigmoid",    "Tanh",       "LeakyRelu", "Elu",
+                                        "Selu",     "Gelu",     "Silu",       "Softplus",   "Softsign",  "HardSigmoid",
+                                        "HardSilu", "HardTanh", "LogSigmoid", "LogSoftmax", "Exp"};
+    for (int i = 0; i < PC__COUNT(names); i++)
+        if (strcmp(class_name, names[i]) == 0)
+            return true;
+    return false;
 }
 
-static pc_status unknown_class(const pc__keras_source *from, const char *class_name)
+static pc_status parse_row(const pc__keras_source *from, const struct row *row)
 {
-    pc__text list = {0};
-    for (int i = 0; i < PC__COUNT(rows); i++)
-        pc__text_add(&list, ", %s", rows[i].class_name);
-    pc_status status = PC_ERR_MEMORY;
-    if (!list.failed)
-        status = pc__fail(PC_ERR_UNSUPPORTED,
-                          "%s: layer '%.64s' of class %.64s is not supported; supported are InputLayer%s", from->path,
-                          from->layer, class_name, list.data);
-    pc__text_free(&list);
-    return status;
+    pc__keras_layer *layer = from->layer;
+    bool trainable;
+    layer->kind = row->kind;
+    PC__TRY(pc__keras_json_bool(from, "trainable", true, &trainable));
+    layer->frozen = !trainable;
+    return row->parse(from);
 }
 
-pc_status pc__keras_layer_parse(const pc__keras_source *from, const char *class_name, pc__keras_layer *layer)
+pc_status pc__keras_layer_parse(const pc__keras_source *from, const char *class_name)
 {
-    for (int i = 0; i < PC__COUNT(rows); i++)
-        if (strcmp(class_name, rows[i].class_name) == 0) {
-            bool trainable;
-            layer->kind = rows[i].kind;
-            PC__TRY(pc__keras_json_bool(from, "trainable", true, &trainable));
-            layer->frozen = !trainable && (layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_DENSE);
-            return rows[i].parse(from, layer);
-        }
-    return unknown_class(from, class_name);
+    pc__keras_layer *layer = from->layer;
+    pc_status status = PC_OK;
+    const struct row *row = NULL;
+    layer->kind = PC__KERAS_UNKNOWN;
+    snprintf(layer->class_name, sizeof layer->class_name, "%s", class_name);
+    for (int i = 0; i < PC__COUNT(rows) && !row; i++)
+        row = strcmp(class_name, rows[i].class_name) == 0 ? &rows[i] : NULL;
+    if (row) {
+        status = parse_row(from, row);
+    } else if (is_activation_op(class_name)) {
+        layer->kind = PC__KERAS_ACTIVATION;
+        status = pc__keras_activation_layer(from);
+    } else if (strcmp(class_name, "TrueDivide") == 0 || strcmp(class_name, "Divide") == 0) {
+        layer->kind = PC__KERAS_RESCALING; /* by a number, which the node says */
+        layer->scale = 1;
+    } else {
+        status = pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "of class %.63s is not supported", class_name);
+    }
+    return status == PC_ERR_MEMORY ? status : PC_OK;
+}
+
+pc_status pc__keras_layer_printable(pc__keras_layer *layer)
+{
+    if (layer->kind == PC__KERAS_UNKNOWN)
+        return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "of class %.63s is not supported", layer->class_name);
+    bool alone = layer->kind == PC__KERAS_ACTIVATION;
+    const char *name = alone ? pc__keras_activation_class(layer) : pc__keras_activation_name(layer->activation);
+    bool fields = layer->slope != 0 && layer->activation != PC__KERAS_LINEAR && !alone;
+    if (!name || (fields && layer->activation == PC__KERAS_RELU) || (layer->limit != 0 && !alone))
+        return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "has an activation that Keras 3 has no name for");
+    return PC_OK;
 }
 
 void pc__keras_layer_print(pc__text *out, const pc__keras_layer *layer)
 {
     const struct row *row = row_of(layer->kind);
-    pc__text_add(out, "{\"class_name\": \"%s\", \"config\": {\"name\": ", row->class_name);
+    const char *class_name = layer->kind == PC__KERAS_ACTIVATION ? pc__keras_activation_class(layer)
+                             : layer->raw                        ? layer->class_name
+                                                                 : row->class_name;
+    pc__text_add(out, "{\"class_name\": \"%s\", \"config\": ", class_name);
+    if (layer->raw) {
+        pc__text_add(out, "%s", layer->raw);
+        return;
+    }
+    pc__text_add(out, "{\"name\": ");
     pc__json_string(out, layer->name);
-    pc__text_add(out, ", \"trainable\": %s, \"dtype\": \"float32\"", layer->frozen ? "false" : "true");
+    if (layer->weight_count) /* SpatialDropout2D does not take it */
+        pc__text_add(out, ", \"trainable\": %s", layer->frozen ? "false" : "true");
+    pc__text_add(out, ", \"dtype\": \"float32\"");
     row->print(out, layer);
-    pc__text_add(out, "}}");
+    pc__text_add(out, "}");
 }
 
 #endif

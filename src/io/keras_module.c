@@ -1,77 +1,84 @@
-/* keras_module.c: modules from Keras's description. */
+/* keras_module.c: modules from Keras's description: our own layers (nn.h) where these do the same, else what
+ * keras_function.h has; a Sequential of them, or a graph. */
 #include "io/keras_module.h"
 
+#include "io/keras_function.h"
 #include "io/keras_order.h"
+#include "nn/graph.h"
 
 #include <paracord/autograd.h>
 
 typedef struct builder {
     const char *path;
-    const pc__keras_layer *layer;
-    int64_t size[3]; /* height, width, channels of what flows; features in size[2] once flat */
-    bool flat;
-    int64_t before[3]; /* what was flattened last: the order of the next dense layer's rows */
+    const pc__keras_model *model;
+    int *uses;      /* how often each node's result is taken, the model's output counted */
+    int *calls;     /* how often each layer is called */
+    bool *planes;   /* Flatten nodes that run in our order: the dense layer behind them is put in that order too */
+    int last, head; /* nodes: the model's output; the one whose sigmoid or softmax is the file's head, or -1 */
+    pc__keras_layer bare; /* the head's layer without it */
 } builder;
 
-static pc_module *refuse(const builder *b, const char *why)
+static pc__keras_flow flow_of(const builder *b, int node)
 {
-    return pc__null(PC_ERR_UNSUPPORTED, "%s: layer \"%.60s\": %s", b->path, b->layer->name, why);
+    pc__keras_flow flow = {.rank = node < 0 ? b->model->input_rank : b->model->nodes[node].rank};
+    memcpy(flow.shape, node < 0 ? b->model->input_shape : b->model->nodes[node].shape, sizeof flow.shape);
+    return flow;
 }
 
-static bool ours(pc__keras_activation from, pc_activation_kind *to)
+static int input_of(const builder *b, int node)
+{
+    return b->model->edges[b->model->nodes[node].first];
+}
+
+static const pc__keras_layer *layer_of(const builder *b, int node)
+{
+    return node == b->head ? &b->bare : &b->model->layers[b->model->nodes[node].layer];
+}
+
+static pc_module *refuse(const builder *b, const pc__keras_layer *layer, const char *why)
+{
+    return pc__null(PC_ERR_UNSUPPORTED, "%s: layer \"%.60s\" %s", b->path, layer->name, why);
+}
+
+/* Ours have four activations, and no numbers in them. */
+static bool ours(const pc__keras_layer *layer, pc_activation_kind *to)
 {
     static const pc_activation_kind kinds[] = {PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH};
-    if (from > PC__KERAS_TANH)
+    *to = PC_NONE;
+    if (layer->activation > PC__KERAS_TANH || layer->slope != 0 || layer->limit != 0 || layer->threshold != 0)
         return false;
-    *to = kinds[from];
+    *to = kinds[layer->activation];
     return true;
 }
 
 /* Padding on each side that does what "same" asks for, and one more below or to the right where it comes out uneven;
- * false when the size that it depends on is open. */
-static bool same_padding(const builder *b, int padding[2], int extra[2])
+ * false when the size that it depends on is open. With stride 1 it depends on none. */
+static bool same_padding(const pc__keras_layer *l, pc__keras_flow in, int padding[2], int extra[2])
 {
-    const pc__keras_layer *l = b->layer;
     for (int i = 0; i < 2; i++) {
         padding[i] = extra[i] = 0;
         if (!l->same)
             continue;
-        if (b->size[i] < 1)
+        if (in.shape[i] < 1 && l->stride[i] > 1)
             return false;
-        int64_t out = (b->size[i] + l->stride[i] - 1) / l->stride[i];
-        int64_t total = PC__MAX((out - 1) * l->stride[i] + l->window[i] - b->size[i], 0);
-        padding[i] = (int)(total / 2);
-        extra[i] = (int)(total % 2);
+        pc__same zeros = pc__keras_same(PC__MAX(in.shape[i], 1), l->window[i], 1, l->stride[i]);
+        padding[i] = (int)zeros.before;
+        extra[i] = (int)(zeros.behind - zeros.before);
     }
     return true;
 }
 
-static bool shrink(builder *b, const int padding[2], const int extra[2])
+static pc_module *conv2d(builder *b, const pc__keras_layer *l, pc__keras_flow in)
 {
-    const pc__keras_layer *l = b->layer;
-    for (int i = 0; i < 2; i++) {
-        int64_t padded = b->size[i] + 2 * padding[i] + extra[i];
-        b->size[i] = padded < l->window[i] ? 0 : (padded - l->window[i]) / l->stride[i] + 1;
-        if (b->size[i] < 1)
-            return false;
-    }
-    return true;
-}
-
-static pc_module *conv2d(builder *b)
-{
-    const pc__keras_layer *l = b->layer;
     pc_conv2d_spec spec = {.stride = {l->stride[0], l->stride[1]}};
-    int64_t in = b->size[2];
-    if (b->flat || !ours(l->activation, &spec.activation))
-        return refuse(b, b->flat ? "a convolution needs a picture" : "softmax is only supported at the end");
     int extra[2];
-    if (!same_padding(b, spec.padding, extra))
-        return refuse(b, "its padding \"same\" needs a picture size that the file leaves open");
-    if (!shrink(b, spec.padding, extra))
-        return refuse(b, "the picture is smaller than its window");
-    b->size[2] = l->units;
-    pc_module *module = pc__conv2d_layer_new(in, l->units, l->window, &spec, !l->use_bias, PC_INIT_GLOROT);
+    bool plain = l->groups <= 1 && l->dilation[0] <= 1 && l->dilation[1] <= 1;
+    if (!ours(l, &spec.activation) || !plain || !same_padding(l, in, spec.padding, extra) || l->window[0] > 1024 ||
+        l->window[1] > 1024)
+        return pc__keras_function_new(l);
+    int64_t channels = l->weights[0].shape[2];
+    pc_module *module = pc__conv2d_layer_new(channels, l->units, l->window, &spec, !l->use_bias, PC_INIT_GLOROT);
+    (void)b;
     if (pc__order_conv(module, l, true) != PC_OK) {
         pc_module_free(module);
         return NULL;
@@ -80,31 +87,41 @@ static pc_module *conv2d(builder *b)
     return module;
 }
 
-static pc_module *dense(builder *b)
+/* What a node's input is a flattened picture of, in our order: height, width, channels; all 0: nothing. */
+static void flattened(const builder *b, int node, int64_t before[3])
 {
-    const pc__keras_layer *l = b->layer;
-    pc_linear_options options = {.no_bias = !l->use_bias, .init = PC_INIT_GLOROT};
-    if (!b->flat || !ours(l->activation, &options.activation))
-        return refuse(b, b->flat ? "softmax is only supported at the end"
-                                 : "a dense layer on pictures needs a Flatten before it");
-    pc_module *module = pc_linear_new(b->size[2], l->units, options);
-    pc_status status = pc__order_dense(module, l, b->before, true);
-    b->size[2] = l->units;
-    b->before[0] = 0;
-    return status == PC_OK ? module : (pc_module_free(module), NULL);
+    memset(before, 0, 3 * sizeof *before);
+    for (int at = input_of(b, node); at >= 0 && b->model->nodes[at].count == 1; at = input_of(b, at)) {
+        if (b->planes[at]) {
+            memcpy(before, flow_of(b, input_of(b, at)).shape, 3 * sizeof *before);
+            return;
+        }
+        if (layer_of(b, at)->kind != PC__KERAS_DROPOUT && layer_of(b, at)->kind != PC__KERAS_ACTIVATION)
+            return;
+    }
 }
 
-static pc_module *pool(builder *b)
+static pc_module *dense(const builder *b, const pc__keras_layer *l, int node, pc__keras_flow in)
 {
-    const pc__keras_layer *l = b->layer;
+    pc_linear_options options = {.no_bias = !l->use_bias, .init = PC_INIT_GLOROT};
+    int64_t before[3];
+    if (!ours(l, &options.activation) || in.rank > 2)
+        return pc__keras_function_new(l);
+    flattened(b, node, before);
+    pc_module *module = pc_linear_new(l->weights[0].shape[0], l->units, options);
+    if (pc__order_dense(module, l, before, true) == PC_OK)
+        return module;
+    pc_module_free(module);
+    return NULL;
+}
+
+static pc_module *pool(const builder *b, const pc__keras_layer *l, pc__keras_flow in)
+{
     pc_pool2d_spec spec = {.kernel = {l->window[0], l->window[1]}, .stride = {l->stride[0], l->stride[1]}};
     bool average = l->kind == PC__KERAS_AVG_POOL2D;
     int extra[2];
-    if (b->flat || !same_padding(b, spec.padding, extra))
-        return refuse(b, b->flat ? "pooling needs a picture"
-                                 : "its padding \"same\" needs a picture size that the file leaves open");
-    if (!shrink(b, spec.padding, extra))
-        return refuse(b, "the picture is smaller than its window");
+    if (!same_padding(l, in, spec.padding, extra))
+        return refuse(b, l, "has the padding \"same\", which needs a picture size that the file leaves open");
     pc_module *module = pc__pool2d_layer_new(average ? &pc__avg_pool2d_class : &pc__max_pool2d_class, &spec);
     if (module) {
         pc__pool2d_layer *layer = pc_module_data(module);
@@ -114,100 +131,267 @@ static pc_module *pool(builder *b)
     return module;
 }
 
-static pc_module *flatten(builder *b)
-{
-    if (!b->flat) {
-        memcpy(b->before, b->size, sizeof b->before);
-        b->size[2] *= b->size[0] * b->size[1];
-        b->flat = true;
-    }
-    return pc_flatten();
-}
-
-static pc_module *activation(builder *b)
+static pc_module *activation(const pc__keras_layer *l)
 {
     pc_activation_kind kind;
-    return ours(b->layer->activation, &kind) ? pc_activation(kind) : refuse(b, "softmax is only supported at the end");
+    return ours(l, &kind) ? pc_activation(kind) : pc__keras_function_new(l);
 }
 
-static pc_module *build(builder *b)
+static pc_module *build(builder *b, int node)
 {
-    switch (b->layer->kind) {
+    const pc__keras_layer *l = layer_of(b, node);
+    pc__keras_flow in = flow_of(b, input_of(b, node));
+    switch (l->kind) {
     case PC__KERAS_CONV2D:
-        return conv2d(b);
+        return conv2d(b, l, in);
     case PC__KERAS_DENSE:
-        return dense(b);
+        return dense(b, l, node, in);
     case PC__KERAS_MAX_POOL2D:
     case PC__KERAS_AVG_POOL2D:
-        return pool(b);
+        return pool(b, l, in);
     case PC__KERAS_FLATTEN:
-        return flatten(b);
+        return b->planes[node] ? pc_flatten() : pc__keras_function_new(l);
     case PC__KERAS_DROPOUT:
-        return pc_dropout(b->layer->rate);
+        return pc_dropout(l->rate);
     case PC__KERAS_ACTIVATION:
-        return activation(b);
+        return activation(l);
     default:
-        return refuse(b, "a Rescaling layer is only supported in front, without offset");
+        return pc__keras_function_new(l);
     }
 }
 
-/* Take the final sigmoid or softmax off: the number of layers left, the last of them without its activation. */
-static int behead(pc__keras_layer *layers, int count, pc_keras_head *head)
+/* ---- the model's ends */
+
+/* The final sigmoid or softmax goes: losses take logits. */
+static void behead(builder *b, pc_keras_head *head)
 {
+    const pc__keras_layer *l = b->last >= 0 ? layer_of(b, b->last) : NULL;
     *head = PC_KERAS_LOGITS;
-    if (!count)
-        return 0;
-    pc__keras_layer *last = &layers[count - 1];
-    bool carries = last->kind == PC__KERAS_DENSE || last->kind == PC__KERAS_ACTIVATION;
-    if (!carries || (last->activation != PC__KERAS_SIGMOID && last->activation != PC__KERAS_SOFTMAX))
-        return count;
-    *head = last->activation == PC__KERAS_SIGMOID ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX;
-    last->activation = PC__KERAS_LINEAR;
-    return last->kind == PC__KERAS_ACTIVATION ? count - 1 : count;
+    b->head = -1;
+    if (!l || b->uses[b->last] != 1 || b->calls[b->model->nodes[b->last].layer] != 1)
+        return;
+    bool carries = l->kind == PC__KERAS_DENSE || l->kind == PC__KERAS_ACTIVATION;
+    if (!carries || (l->activation != PC__KERAS_SIGMOID && l->activation != PC__KERAS_SOFTMAX))
+        return;
+    *head = l->activation == PC__KERAS_SIGMOID ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX;
+    b->bare = *l;
+    b->bare.activation = PC__KERAS_LINEAR;
+    b->head = b->last;
+    if (l->kind == PC__KERAS_ACTIVATION)
+        b->last = input_of(b, b->last);
 }
 
-static pc_module *build_all(const pc__keras_model *model, pc__keras_layer *layers, int from, int count,
-                            const char *path)
+/* Which Flatten's result goes to one dense layer alone, through nothing that minds the order. */
+static void find_planes(builder *b)
 {
-    pc_module **children = pc__calloc((size_t)count + 1, sizeof *children);
+    const pc__keras_model *m = b->model;
+    for (int i = 0; i < m->node_count; i++) {
+        pc__keras_flow in = flow_of(b, input_of(b, i));
+        bool fits = layer_of(b, i)->kind == PC__KERAS_FLATTEN && in.rank == 3 && b->calls[m->nodes[i].layer] == 1 &&
+                    in.shape[0] > 0 && in.shape[1] > 0 && in.shape[2] > 0;
+        int at = i;
+        for (bool moved = true; fits && moved;) {
+            moved = false;
+            for (int k = at + 1; k < m->node_count && !moved; k++)
+                if (m->nodes[k].count == 1 && input_of(b, k) == at)
+                    at = k, moved = true;
+            pc_activation_kind kind;
+            const pc__keras_layer *l = layer_of(b, at);
+            bool passes = l->kind == PC__KERAS_DROPOUT || (l->kind == PC__KERAS_ACTIVATION && ours(l, &kind));
+            fits = moved && b->uses[input_of(b, at)] == 1 && b->calls[m->nodes[at].layer] == 1 &&
+                   (passes || (l->kind == PC__KERAS_DENSE && ours(l, &kind)));
+            if (fits && !passes) {
+                b->planes[i] = true;
+                break;
+            }
+        }
+    }
+}
+
+static bool prepares(const pc__keras_layer *layer)
+{
+    return layer->kind == PC__KERAS_RESCALING || layer->kind == PC__KERAS_NORMALIZATION;
+}
+
+/* The first thing that happens to the picture, when it is one: a node, or -1. */
+static int front(const builder *b)
+{
+    int first = -1, count = 0;
+    for (int i = 0; i < b->model->node_count; i++)
+        for (int k = 0; k < b->model->nodes[i].count; k++)
+            if (b->model->edges[b->model->nodes[i].first + k] == PC__KERAS_PICTURE)
+                first = i, count++;
+    return count == 1 ? first : -1;
+}
+
+/* What raw pixels are multiplied by: by a Rescaling in front, which then is no part of the module, or by 1, where other
+ * layers in front do the whole. *cut: the node that is left out, or -1. */
+static double scale_of(const builder *b, int *cut)
+{
+    int node = front(b);
+    const pc__keras_layer *l = node >= 0 ? layer_of(b, node) : NULL;
+    *cut = -1;
+    if (l && l->kind == PC__KERAS_RESCALING && l->offset == 0 && node != b->last && l->scale != 0) {
+        *cut = node;
+        return l->scale;
+    }
+    while (l && node >= 0 && !prepares(l) && !l->weight_count && b->model->nodes[node].count == 1) {
+        int next = -1;
+        for (int i = node + 1; i < b->model->node_count && next < 0; i++)
+            if (b->model->nodes[i].count == 1 && input_of(b, i) == node)
+                next = i;
+        node = next;
+        l = node >= 0 ? layer_of(b, node) : NULL;
+    }
+    return l && prepares(l) ? 1 : 0;
+}
+
+/* ---- putting it together */
+
+static pc_module *chain(builder *b, int from)
+{
+    int count = 0;
+    pc_module **children = pc__calloc((size_t)b->model->node_count, sizeof *children), *module = NULL;
     if (!children)
         return NULL;
-    builder b = {.path = path, .flat = model->input_rank == 1};
-    for (int i = 0; i < 3; i++)
-        b.size[i] = model->input_rank == 3   ? model->input_shape[i]
-                    : model->input_rank == 2 ? (i < 2 ? model->input_shape[i] : 1)
-                                             : model->input_shape[0];
-    int made = 0;
-    for (int i = from; i < count; i++, made++) {
-        b.layer = &layers[i];
-        children[made] = build(&b);
-        if (!children[made])
-            break;
+    bool good = true;
+    for (int i = from; i <= b->last && good; i++) {
+        children[count] = build(b, i);
+        good = children[count] != NULL;
+        count += good;
     }
-    pc_module *module = NULL;
-    if (made == count - from)
-        module = pc_sequential_new(children, made);
-    else
-        for (int i = 0; i < made; i++)
-            pc_module_free(children[i]);
+    if (good && count)
+        module = pc_sequential_new(children, count);
+    for (int i = 0; i < count && !good; i++)
+        pc_module_free(children[i]);
     pc__free(children);
     return module;
 }
 
+/* A child's name is its layer's, where that is one. */
+static pc_status add_child(pc_module *module, const pc__keras_layer *layer, int number, pc_module *child)
+{
+    char name[PC__NAME_MAX];
+    bool fits = layer->name[0] && strlen(layer->name) < sizeof name && !strchr(layer->name, '.');
+    for (int i = 0; i < module->child_count && fits; i++)
+        fits = strcmp(module->children[i].name, layer->name) != 0;
+    if (fits)
+        snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, layer->name);
+    else
+        snprintf(name, sizeof name, "layer-%d", number);
+    return pc_module_add_child(module, name, child);
+}
+
+/* Numbers of the nodes that the graph has; -1 for those that are cut away. */
+typedef struct graph_plan {
+    pc__graph_node *nodes;
+    int *edges, *number, *child; /* child: of each layer */
+    int count, edge_count, children;
+} graph_plan;
+
+static bool is_cut(const builder *b, int node, int cut)
+{
+    return node == cut || (node == b->head && node != b->last);
+}
+
+static void plan_graph(const builder *b, int cut, graph_plan *p)
+{
+    const pc__keras_model *m = b->model;
+    for (int l = 0; l < m->layer_count; l++)
+        p->child[l] = -1;
+    for (int i = 0; i < m->node_count; i++)
+        if (!is_cut(b, i, cut))
+            p->child[m->nodes[i].layer] = 0;
+    for (int l = 0; l < m->layer_count; l++)
+        if (p->child[l] == 0)
+            p->child[l] = p->children++;
+    for (int i = 0; i < m->node_count; i++) {
+        p->number[i] = PC__GRAPH_INPUT;
+        if (is_cut(b, i, cut))
+            continue;
+        p->number[i] = p->count;
+        p->nodes[p->count++] = (pc__graph_node){p->child[m->nodes[i].layer], p->edge_count, m->nodes[i].count};
+        for (int k = 0; k < m->nodes[i].count; k++) {
+            int from = m->edges[m->nodes[i].first + k];
+            p->edges[p->edge_count++] = from < 0 ? PC__GRAPH_INPUT : p->number[from];
+        }
+    }
+}
+
+/* Children in the order of the layers, so that parameters come in Keras's order. */
+static pc_status add_children(builder *b, const graph_plan *p, pc_module *module)
+{
+    const pc__keras_model *m = b->model;
+    for (int l = 0; l < m->layer_count; l++) {
+        int node = 0;
+        while (p->child[l] >= 0 && m->nodes[node].layer != l)
+            node++;
+        if (p->child[l] >= 0)
+            PC__TRY(add_child(module, &m->layers[l], l, build(b, node)));
+    }
+    return PC_OK;
+}
+
+static pc_module *graph(builder *b, int cut)
+{
+    const pc__keras_model *m = b->model;
+    size_t nodes = (size_t)m->node_count + 1, layers = (size_t)m->layer_count + 1;
+    graph_plan p = {.nodes = pc__calloc(nodes, sizeof *p.nodes),
+                    .edges = pc__calloc((size_t)m->edge_count + 1, sizeof *p.edges),
+                    .number = pc__calloc(nodes, sizeof *p.number),
+                    .child = pc__calloc(layers, sizeof *p.child)};
+    pc_module *module = NULL;
+    if (p.nodes && p.edges && p.number && p.child) {
+        plan_graph(b, cut, &p);
+        int output = b->last < 0 ? PC__GRAPH_INPUT : p.number[b->last];
+        module = pc__graph_module_new(p.nodes, p.count, p.edges, p.edge_count, output, pc__keras_function_join);
+    }
+    if (module && add_children(b, &p, module) != PC_OK) {
+        pc_module_free(module);
+        module = NULL;
+    }
+    pc__free(p.nodes);
+    pc__free(p.edges);
+    pc__free(p.number);
+    pc__free(p.child);
+    return module;
+}
+
+static pc_module *build_all(builder *b, pc_keras_head *head, double *scale)
+{
+    const pc__keras_model *m = b->model;
+    int cut;
+    for (int i = 0; i < m->edge_count; i++)
+        if (m->edges[i] >= 0)
+            b->uses[m->edges[i]]++;
+    for (int i = 0; i < m->node_count; i++)
+        b->calls[m->nodes[i].layer]++;
+    b->uses[m->output]++;
+    behead(b, head);
+    find_planes(b);
+    *scale = scale_of(b, &cut);
+    bool is_chain = pc__keras_is_chain(m) && (cut == -1 || cut == 0);
+    if (b->last < 0 || b->last == cut)
+        return pc__null(PC_ERR_FORMAT, "%s: the model has no layers", b->path);
+    return is_chain ? chain(b, cut + 1) : graph(b, cut);
+}
+
 pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, double *scale)
 {
-    size_t bytes = (size_t)model->layer_count * sizeof *model->layers;
-    pc__keras_layer *layers = pc__alloc(bytes);
-    if (!layers)
-        return NULL;
-    if (bytes)
-        memcpy(layers, model->layers, bytes);
-    int count = behead(layers, model->layer_count, head), from = 0;
+    *head = PC_KERAS_LOGITS;
     *scale = 0;
-    if (count && layers[0].kind == PC__KERAS_RESCALING && layers[0].offset == 0)
-        *scale = layers[0].scale, from = 1;
-    pc_module *module = count > from ? build_all(model, layers, from, count, path)
-                                     : pc__null(PC_ERR_FORMAT, "%s: the model has no layers", path);
-    pc__free(layers);
+    if (!model->node_count)
+        return pc__null(PC_ERR_FORMAT, "%s: the model has no layers", path);
+    builder b = {.path = path,
+                 .model = model,
+                 .last = model->output,
+                 .head = -1,
+                 .uses = pc__calloc((size_t)model->node_count, sizeof *b.uses),
+                 .calls = pc__calloc((size_t)model->layer_count, sizeof *b.calls),
+                 .planes = pc__calloc((size_t)model->node_count, sizeof *b.planes)};
+    pc_module *module = b.uses && b.calls && b.planes ? build_all(&b, head, scale) : NULL;
+    pc__free(b.uses);
+    pc__free(b.calls);
+    pc__free(b.planes);
     return module;
 }

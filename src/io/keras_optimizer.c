@@ -5,6 +5,8 @@
 
 #include "io/keras_part.h"
 
+#define NUMBERED_MAX (3 * 4 * PC__KERAS_LAYERS_MAX) /* variables of an optimizer */
+
 /* The slots in the file's order: `per` of each trainable weight. Keras 3 and late Keras 2 put those of one weight
  * together (m v m v), earlier ones those of one sort (m m v v). */
 typedef struct slots {
@@ -30,8 +32,11 @@ static pc__keras_weight *next_trainable(pc__keras_model *model, int *layer, int 
 {
     for (; *layer < model->layer_count; (*layer)++, *weight = 0) {
         pc__keras_layer *at = &model->layers[*layer];
-        if (!at->frozen && *weight < pc__keras_weight_count(at))
-            return pc__keras_weight_at(at, (*weight)++);
+        while (!at->frozen && *weight < at->weight_count) {
+            pc__keras_weight *next = &at->weights[(*weight)++];
+            if (!next->fixed)
+                return next;
+        }
     }
     return NULL;
 }
@@ -45,7 +50,7 @@ static int count_trainable(pc__keras_model *model)
 }
 
 /* Find the slots among the names. False when their number fits no form that is known. */
-static bool find_slots(hid_t group, pc__keras_model *model, const pc__names *names, slots *all)
+static bool find_slots(pc__h5_node group, pc__keras_model *model, const pc__names *names, slots *all)
 {
     int rank;
     int64_t shape[PC__KERAS_RANK_MAX];
@@ -73,7 +78,7 @@ static bool find_slots(hid_t group, pc__keras_model *model, const pc__names *nam
     return dummies || left == all->per * all->weights;
 }
 
-static bool slots_fit(hid_t group, pc__keras_model *model, const slots *all)
+static bool slots_fit(pc__h5_node group, pc__keras_model *model, const slots *all)
 {
     int layer = 0, index = 0, rank;
     int64_t shape[PC__KERAS_RANK_MAX];
@@ -88,7 +93,7 @@ static bool slots_fit(hid_t group, pc__keras_model *model, const slots *all)
     return true;
 }
 
-static pc_status read_slots(const char *path, hid_t group, pc__keras_model *model, const slots *all)
+static pc_status read_slots(const char *path, pc__h5_node group, pc__keras_model *model, const slots *all)
 {
     int layer = 0, index = 0;
     for (int i = 0; i < all->weights; i++) {
@@ -101,30 +106,55 @@ static pc_status read_slots(const char *path, hid_t group, pc__keras_model *mode
     return PC_OK;
 }
 
-static pc_status read_state(const char *path, hid_t group, pc__keras_model *model)
+static pc_status read_state(const char *path, pc__h5_node group, pc__keras_model *model, const pc__names *names)
 {
-    pc__names names = {0};
     slots all;
-    PC__TRY(pc__h5_names(path, group, "weight_names", &names, NULL));
-    pc_status status = PC_OK;
-    if (find_slots(group, model, &names, &all) && slots_fit(group, model, &all))
-        status = read_slots(path, group, model, &all);
-    else
-        pc__log(PC_LOG_WARNING, "%s: the optimizer's state does not fit the model and is left out", path);
+    if (find_slots(group, model, names, &all) && slots_fit(group, model, &all))
+        return read_slots(path, group, model, &all);
+    pc__log(PC_LOG_WARNING, "%s: the optimizer's state does not fit the model and is left out", path);
+    return PC_OK;
+}
+
+static bool is_known(const pc__keras_training *training)
+{
+    return training->optimizer == PC__KERAS_SGD || (training->optimizer == PC__KERAS_ADAM && !training->amsgrad);
+}
+
+pc_status pc__keras_state_read(const char *path, pc__h5_node file, pc__keras_model *model)
+{
+    pc__h5_node group;
+    pc__names names = {0};
+    if (!is_known(&model->training) || !pc__h5_has(file, "optimizer_weights"))
+        return PC_OK;
+    PC__TRY(pc__h5_group(path, file, "optimizer_weights", &group));
+    pc_status status = pc__h5_names(path, group, "weight_names", &names, NULL);
+    if (status == PC_OK)
+        status = read_state(path, group, model, &names);
     pc__names_free(&names);
+    pc__h5_close(group);
     return status;
 }
 
-pc_status pc__keras_state_read(const char *path, hid_t file, pc__keras_model *model)
+/* In a .keras file its variables have numbers for names. Before the first step there are no slots. */
+pc_status pc__keras_native_state_read(const char *path, pc__h5_node file, pc__keras_model *model)
 {
-    const pc__keras_training *training = &model->training;
-    bool known = training->optimizer == PC__KERAS_SGD || (training->optimizer == PC__KERAS_ADAM && !training->amsgrad);
-    if (!known || !pc__h5_has_group(file, "optimizer_weights"))
+    pc__h5_node group;
+    char name[16];
+    pc__names names = {0};
+    if (!is_known(&model->training) || !pc__h5_has(file, "optimizer"))
         return PC_OK;
-    hid_t group;
-    PC__TRY(pc__h5_group(path, file, "optimizer_weights", &group));
-    pc_status status = read_state(path, group, model);
-    H5Gclose(group);
+    PC__TRY(pc__h5_group(path, file, "optimizer/vars", &group));
+    pc_status status = PC_OK;
+    for (int i = 0; i < NUMBERED_MAX && status == PC_OK; i++) {
+        int n = snprintf(name, sizeof name, "%d", i);
+        if (!pc__h5_has(group, name))
+            break;
+        status = pc__names_add(&names, name, (size_t)n);
+    }
+    if (status == PC_OK && names.count > 2)
+        status = read_state(path, group, model, &names);
+    pc__names_free(&names);
+    pc__h5_close(group);
     return status;
 }
 
@@ -144,8 +174,8 @@ static pc_status write_slots(const char *path, hid_t group, pc__keras_model *mod
         for (int slot = 0; slot < per; slot++) {
             char name[PC__KERAS_NAME_MAX + 48];
             const pc__keras_layer *of = &model->layers[layer];
-            snprintf(name, sizeof name, "%s/%d_%s_%s_%s", adam ? "adam" : "sgd", number, of->name,
-                     weight == &of->kernel ? "kernel" : "bias", words[slot]);
+            snprintf(name, sizeof name, "%s/%d_%s_%s_%s", adam ? "adam" : "sgd", number, of->name, weight->word,
+                     words[slot]);
             if (!weight->slot[slot])
                 return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: layer '%s' lacks a slot of the optimizer", path,
                                 of->name);

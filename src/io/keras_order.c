@@ -37,6 +37,17 @@ void pc__order_dense_array(float *own, float *keras, const int64_t shape[2], con
     }
 }
 
+void pc__order_array(float *own, float *keras, const pc__keras_weight *weight, const int64_t before[3], bool turn,
+                     bool in)
+{
+    if (turn && weight->rank == 4)
+        pc__order_conv_array(own, keras, weight->shape, in);
+    else if (turn && weight->rank == 2)
+        pc__order_dense_array(own, keras, weight->shape, before, in);
+    else
+        memcpy(in ? own : keras, in ? keras : own, (size_t)pc__keras_weight_size(weight) * sizeof *own);
+}
+
 pc_status pc__read_floats(pc_tensor *t, float *values)
 {
     pc_status status = PC_OK;
@@ -53,12 +64,12 @@ pc_status pc__read_floats(pc_tensor *t, float *values)
 static pc_status order_bias(pc_module *module, const pc__keras_layer *layer, bool in)
 {
     pc_tensor *bias = pc__module_own(module, "bias");
-    if (!bias || !layer->bias.value)
+    if (!bias || layer->weight_count < 2)
         return PC_OK;
     size_t bytes = (size_t)pc_tensor_count(bias) * sizeof(float);
     if (!in)
-        return pc__read_floats(bias, layer->bias.value);
-    memcpy(pc__data(bias), layer->bias.value, bytes);
+        return pc__read_floats(bias, layer->weights[1].value);
+    memcpy(pc__data(bias), layer->weights[1].value, bytes);
     return PC_OK;
 }
 
@@ -80,7 +91,7 @@ pc_status pc__order_conv(pc_module *module, const pc__keras_layer *layer, bool i
     float *own = module ? own_array(pc__module_own(module, "weight"), in) : NULL;
     if (!own)
         return pc_error_last()->status;
-    pc__order_conv_array(own, layer->kernel.value, layer->kernel.shape, in);
+    pc__order_conv_array(own, layer->weights[0].value, layer->weights[0].shape, in);
     if (!in)
         pc__free(own);
     return order_bias(module, layer, in);
@@ -91,7 +102,7 @@ pc_status pc__order_dense(pc_module *module, const pc__keras_layer *layer, const
     float *own = module ? own_array(pc__module_own(module, "weight"), in) : NULL;
     if (!own)
         return pc_error_last()->status;
-    pc__order_dense_array(own, layer->kernel.value, layer->kernel.shape, before, in);
+    pc__order_dense_array(own, layer->weights[0].value, layer->weights[0].shape, before, in);
     if (!in)
         pc__free(own);
     return order_bias(module, layer, in);

@@ -14,6 +14,11 @@ pc_status pc__order_dense(pc_module *module, const pc__keras_layer *layer, const
 void pc__order_conv_array(float *own, float *keras, const int64_t shape[4], bool in);
 void pc__order_dense_array(float *own, float *keras, const int64_t shape[2], const int64_t before[3], bool in);
 
+/* That of these which the weight's rank means, where `turn` says that our layer has an order of its own; else a copy.
+ */
+void pc__order_array(float *own, float *keras, const pc__keras_weight *weight, const int64_t before[3], bool turn,
+                     bool in);
+
 /* All elements of t, of any dtype, as floats. */
 pc_status pc__read_floats(pc_tensor *t, float *values);
 

@@ -73,18 +73,14 @@ static void parse_loss(const cJSON *loss, pc__keras_training *training)
         snprintf(training->loss, sizeof training->loss, "mean_squared_error");
 }
 
-pc_status pc__keras_training_parse(const char *path, const char *text, pc__keras_training *training)
+void pc__keras_training_parse(const cJSON *json, pc__keras_training *training)
 {
-    cJSON *json;
-    PC__TRY(pc__keras_json_parse(path, "training_config", text, &json));
     const cJSON *optimizer = pc__keras_json_get(json, "optimizer_config");
     if (!optimizer)
         optimizer = pc__keras_json_get(json, "optimizer");
-    if (optimizer)
+    if (cJSON_IsObject(optimizer))
         parse_optimizer(optimizer, training);
     parse_loss(pc__keras_json_get(json, "loss"), training);
-    cJSON_Delete(json);
-    return PC_OK;
 }
 
 static void put_field(pc__text *out, const char *key, double value)

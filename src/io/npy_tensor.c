@@ -9,6 +9,7 @@ static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {
 
 pc_tensor *pc_load_npy(const char *path, pc_device device)
 {
+    PC__NEED_OR(NULL, path);
     pc__npy array;
     if (pc__device_check(device, "pc_load_npy") != PC_OK || pc__npy_read(path, &array) != PC_OK)
         return NULL;
@@ -19,8 +20,8 @@ pc_tensor *pc_load_npy(const char *path, pc_device device)
 
 pc_status pc_save_npy(const pc_tensor *t, const char *path)
 {
-    if (!t)
-        return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_save_npy: the tensor is NULL");
+    PC__NEED(t);
+    PC__NEED(path);
     if (t->dtype == PC_BF16)
         return pc__fail(PC_ERR_DTYPE,
                         "pc_save_npy: %s: .npy files have no bfloat16; save pc_cast(t, PC_F32), which holds "

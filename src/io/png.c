@@ -12,6 +12,7 @@ typedef struct decoder {
     pc__picture *picture;
     size_t position;
     bool ended;        /* libpng asked for bytes behind the last one */
+    bool behind;       /* all pixels are there, their checksums too; reading up to the end */
     pc_status status;  /* why libpng was left */
     bool starved;      /* an allocation failed: recorded by the allocator */
     char warning[128]; /* the first one */
@@ -51,8 +52,10 @@ _Noreturn static void on_error(png_structp png, png_const_charp words)
     decoder *d = png_get_error_ptr(png);
     if (d->starved)
         leave(d, PC_ERR_MEMORY);
-    if (d->ended)
+    if (d->ended && (!d->behind || d->picture->options->strict))
         leave_truncated(d, words);
+    if (d->behind)
+        leave(d, pc__picture_damaged(d->picture, words));
     leave(d, pc__fail_cause(PC_ERR_FORMAT, words, "%s is a PNG that cannot be decoded", d->picture->name));
 }
 
@@ -152,11 +155,10 @@ static void decode(decoder *d)
     if (status != PC_OK)
         leave(d, status);
     read_rows(d, (int)height, (size_t)width * (size_t)channels);
-    if (!options->strict)
-        return;
+    d->behind = true;
     png_read_end(d->png, NULL);
     if (d->warning[0])
-        leave(d, pc__fail_cause(PC_ERR_FORMAT, d->warning, "%s is damaged", d->picture->name));
+        leave(d, pc__picture_damaged(d->picture, d->warning));
 }
 
 /* In a function of its own: no local variable is alive across the jump. */
@@ -173,7 +175,7 @@ static pc_status guard(decoder *d)
 pc_status pc__png_decode(pc__picture *picture)
 {
     decoder d = {.picture = picture};
-    picture->orientation = orientation_of(picture);
+    picture->orientation = picture->options->no_exif ? 1 : orientation_of(picture);
     d.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &d, on_error, on_warning, &d.starved, allocate, release);
     if (!d.png)
         return PC_ERR_MEMORY;

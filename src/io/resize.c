@@ -1,6 +1,8 @@
 /* resize.c: which pixels a resized picture takes, row by row. Area averaging itself is in area.c. */
 #include "io/resize.h"
 
+#include "io/codec.h"
+
 void pc__nearest_map(int source, int target, bool mirror, int *map)
 {
     /* PIL adds up the positions in double; a product would pick another pixel now and then */
@@ -112,12 +114,13 @@ static pc_status resize_into(const pc_image *image, pc_resize mode, pc_image *re
 
 pc_status pc_image_resize(const pc_image *image, int width, int height, pc_resize mode, pc_image *resized)
 {
+    PC__NEED(resized);
     pc_image made = {0};
     *resized = made;
+    PC__NEED(image);
     if (mode != PC_RESIZE_NEAREST && mode != PC_RESIZE_AREA)
         return pc__fail(PC_ERR_ARGUMENT, "resize: %d is no resize mode; use PC_RESIZE_NEAREST or PC_RESIZE_AREA", mode);
-    if (!image->pixels)
-        return pc__fail(PC_ERR_ARGUMENT, "resize: the picture is empty");
+    PC__TRY(pc__image_check(image, "resizing"));
     PC__TRY(pc_image_new(width, height, image->channels, &made));
     pc_status status = resize_into(image, mode, &made);
     if (status == PC_OK)

@@ -50,8 +50,7 @@ static pc_status open_into(pc_timeline *timeline, const char *path)
 
 pc_timeline *pc_timeline_open(const char *path)
 {
-    if (!path)
-        return pc__null(PC_ERR_ARGUMENT, "pc_timeline_open: the path is NULL");
+    PC__NEED_OR(NULL, path);
     pc_timeline *timeline = pc__calloc(1, sizeof *timeline);
     if (timeline && open_into(timeline, path) != PC_OK) {
         pc_timeline_free(timeline);

@@ -216,9 +216,9 @@ static void page(pc__text *out, const pc_timeline *t, const pc_timeline_summary 
 
 pc_status pc_timeline_page(const pc_timeline *timeline, const char *path)
 {
+    PC__NEED(timeline);
+    PC__NEED(path);
     pc_timeline_summary summary;
-    if (!path)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_timeline_page: the path is NULL");
     PC__TRY(pc_timeline_summarise(timeline, &summary));
     pc__text html = {0};
     page(&html, timeline, &summary);

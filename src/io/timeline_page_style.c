@@ -61,6 +61,10 @@ const char pc__timeline_page_style[] =
     "border-bottom:1px solid var(--grid)}\n"
     "th:first-child,td:first-child,.words td,.words th{text-align:left;white-space:normal;overflow-wrap:anywhere}\n"
     "th:first-child,td:first-child{padding-left:0;min-width:120px}.words .n{text-align:right;white-space:nowrap}\n"
+    ".words th:not(.n),.words td:not(.n){min-width:8.5em}\n"
+    "@media (max-width:480px){.busy{grid-template-columns:minmax(0,1.2fr) 36px minmax(0,1fr);gap:4px 8px}"
+    "main{padding:14px 12px 20px}.card{padding:11px 12px}th,td{padding-left:9px}"
+    "th:first-child,td:first-child{min-width:96px}}\n"
     "tr:last-child td{border:0}\n"
     "footer{margin-top:16px;font-size:.8rem;color:var(--soft)}\n"
     "[hidden]{display:none!important}\n";

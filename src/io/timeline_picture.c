@@ -299,9 +299,9 @@ static pc_status frame(picture *p, const char *range)
 
 pc_status pc_timeline_picture(const pc_timeline *timeline, const char *path, const char *range)
 {
+    PC__NEED(timeline);
+    PC__NEED(path);
     picture p = {.timeline = timeline};
-    if (!path)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_timeline_picture: the path is NULL");
     PC__TRY(frame(&p, range));
     p.top = pc__alloc((size_t)PC__MAX(timeline->row_count, 1) * sizeof *p.top);
     if (!p.top)

@@ -26,8 +26,9 @@ static pc_status fill(const pc_timeline *timeline, pc_timeline_summary *summary)
 
 pc_status pc_timeline_summarise(const pc_timeline *timeline, pc_timeline_summary *summary)
 {
-    if (!timeline || !summary)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_timeline_summarise: the %s is NULL", timeline ? "summary" : "timeline");
+    PC__NEED(summary);
+    *summary = (pc_timeline_summary){0};
+    PC__NEED(timeline);
     *summary = (pc_timeline_summary){.wall = timeline->wall,
                                      .events = timeline->event_count,
                                      .skipped = timeline->skipped,

@@ -72,8 +72,9 @@ static _Thread_local bool is_inner;
 
 pc_tensor *pc_forward(pc_module *module, pc_tensor *x)
 {
-    if (!module || !x)
-        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_forward: the module or its input is NULL");
+    PC__NEED_OR(NULL, module);
+    PC__NEED_OR(NULL, x);
+    pc__watch_asked(module);
     if (!pc__autocasting() || is_inner)
         return module->type->forward(module, x);
     if (cast_all(module, x) != PC_OK)

@@ -57,4 +57,14 @@ pc_tensor *pc__linear_forward(const pc_module *module, pc_tensor *x, pc_activati
 pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool,
                               bool planes);
 
+/* Some children of a module, to be run one after another. */
+typedef struct pc__chain {
+    const pc_module *module;
+    const int *steps; /* their numbers; NULL: all, in order */
+    int count;
+} pc__chain;
+
+/* Run number i and those behind it that fuse with it; *next is the first one not run. */
+pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next);
+
 #endif

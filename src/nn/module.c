@@ -5,46 +5,78 @@
 
 pc_module *pc_module_new(const pc_module_class *type, size_t bytes)
 {
-    if (!type || !type->name || !type->forward || bytes > SIZE_MAX / 2)
+    PC__NEED_OR(NULL, type);
+    if (!type->name || !type->forward || bytes > SIZE_MAX / 2)
         return pc__null(PC_ERR_ARGUMENT, "pc_module_new: a class needs a name and a forward function");
     pc_module *module = pc__calloc(1, sizeof *module + bytes);
     if (!module)
         return NULL;
     module->type = type;
     module->training = true;
+    module->holders = 1;
+    module->bytes = bytes;
     return module;
 }
 
 void *pc_module_data(const pc_module *module)
 {
-    return module ? (void *)module->data : NULL;
+    PC__NEED_OR(NULL, module);
+    return (void *)module->data;
 }
 
 const pc_module_class *pc_module_type(const pc_module *module)
 {
-    return module ? module->type : NULL;
+    PC__NEED_OR(NULL, module);
+    return module->type;
+}
+
+void pc__module_hold(pc_module *module)
+{
+    atomic_fetch_add_explicit(&module->holders, 1, memory_order_relaxed);
+}
+
+void pc__module_let_go(pc_module *module)
+{
+    if (atomic_fetch_sub_explicit(&module->holders, 1, memory_order_acq_rel) == 1)
+        pc__free(module);
+}
+
+static void release(pc_module *module)
+{
+    if (module->type->destroy)
+        module->type->destroy(module);
+    for (int i = 0; i < module->parameter_count; i++)
+        pc_tensor_free(module->parameters[i].object);
+    for (int i = 0; i < module->child_count; i++)
+        release(module->children[i].object);
+    for (int i = 0; i < module->buffer_count; i++)
+        pc_tensor_free(module->buffers[i].object);
+    pc__free(module->parameters);
+    pc__free(module->children);
+    pc__free(module->buffers);
+    module->parameters = module->children = module->buffers = NULL;
+    module->parameter_count = module->child_count = module->buffer_count = 0;
+    module->version++;
+    pc__module_let_go(module);
 }
 
 void pc_module_free(pc_module *module)
 {
     if (!module)
         return;
-    if (module->type->destroy)
-        module->type->destroy(module);
-    for (int i = 0; i < module->parameter_count; i++)
-        pc_tensor_free(module->parameters[i].object);
-    for (int i = 0; i < module->child_count; i++)
-        pc_module_free(module->children[i].object);
-    pc__free(module->parameters);
-    pc__free(module->children);
-    pc__free(module);
+    if (module->parent)
+        (void)pc__fail(PC_ERR_STATE,
+                       "pc_module_free: the %s module is a part of a %s, which releases it; free the outermost module",
+                       module->type->name, module->parent->type->name);
+    else
+        release(module);
 }
 
 static pc_status add(pc__named **list, int *count, int *room, const char *name, void *object)
 {
-    if (!name || !*name || strlen(name) >= PC__NAME_MAX || strchr(name, '.'))
+    if (!*name || strlen(name) >= PC__NAME_MAX || strchr(name, '.'))
         return pc__fail(PC_ERR_ARGUMENT, "\"%.60s\" is no name for a part of a module: 1 to %d characters without dots",
-                        name ? name : "(null)", PC__NAME_MAX - 1);
+                        name, PC__NAME_MAX - 1);
     for (int i = 0; i < *count; i++)
         if (strcmp((*list)[i].name, name) == 0)
             return pc__fail(PC_ERR_ARGUMENT, "the module has a part named \"%s\" already", name);
@@ -55,64 +87,129 @@ static pc_status add(pc__named **list, int *count, int *room, const char *name, 
     return PC_OK;
 }
 
-static pc_status null_part(const char *what)
-{
-    return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "the module or its new %s is NULL", what);
-}
-
 pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor)
 {
-    if (!module || !tensor)
-        return null_part("parameter");
+    PC__NEED(module);
+    PC__NEED(name);
+    PC__NEED(tensor);
     if (!pc__is_contiguous(tensor))
         return pc__fail(PC_ERR_ARGUMENT,
-                        "the parameter \"%.60s\" of shape %s is not contiguous; register a pc_contiguous of it",
-                        name ? name : "(null)", PC__SHAPE_OF(tensor));
+                        "the parameter \"%.60s\" of shape %s is not contiguous; register a pc_contiguous of it", name,
+                        PC__SHAPE_OF(tensor));
     PC__TRY(pc_require_grad(tensor, true));
     PC__TRY(add(&module->parameters, &module->parameter_count, &module->parameter_room, name, tensor));
+    module->version++;
     (void)pc_tensor_retain(tensor);
     return PC_OK;
 }
 
+pc_status pc__module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor)
+{
+    PC__NEED(module);
+    PC__NEED(tensor);
+    PC__TRY(add(&module->buffers, &module->buffer_count, &module->buffer_room, name, tensor));
+    (void)pc_tensor_retain(tensor);
+    return PC_OK;
+}
+
+static bool is_inside(const pc_module *module, const pc_module *whole)
+{
+    while (module && module != whole)
+        module = module->parent;
+    return module != NULL;
+}
+
+static pc_status check_depth(const pc_module *module, const pc_module *child)
+{
+    int depth = child->height + 1;
+    for (; module && depth <= PC__MODULE_DEPTH_MAX; module = module->parent)
+        depth++;
+    return depth <= PC__MODULE_DEPTH_MAX
+               ? PC_OK
+               : pc__fail(
+                     PC_ERR_ARGUMENT,
+                     "the %s module would be the %dth level of modules inside each other, and %d are the most; put "
+                     "layers beside each other in one Sequential",
+                     child->type->name, depth, PC__MODULE_DEPTH_MAX);
+}
+
+static void adopt(pc_module *module, pc_module *child)
+{
+    child->parent = module;
+    for (int height = child->height + 1; module && module->height < height; height++) {
+        module->height = height;
+        module = module->parent;
+    }
+}
+
 pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child)
 {
-    if (child && (child->owned || child == module))
+    PC__NEED(child);
+    if (child->parent || is_inside(module, child))
         return pc__fail(PC_ERR_ARGUMENT,
                         "the %s module for \"%.60s\" is a part of a module already; every place needs a module "
                         "of its own",
                         child->type->name, name ? name : "(null)");
-    pc_status status = !module || !child
-                           ? null_part("child")
-                           : add(&module->children, &module->child_count, &module->child_room, name, child);
+    if (!module || !name)
+        pc_module_free(child);
+    PC__NEED(module);
+    PC__NEED(name);
+    pc_status status = check_depth(module, child);
     if (status == PC_OK)
-        child->owned = true;
-    else
+        status = add(&module->children, &module->child_count, &module->child_room, name, child);
+    if (status == PC_OK) {
+        adopt(module, child);
+        module->version++;
+    } else
         pc_module_free(child);
     return status;
 }
 
 void pc_module_train(pc_module *module, bool training)
 {
-    if (!module)
-        return;
-    module->training = training;
+    PC__NEED_OR(, module);
+    pc__watch_told(module);
+    atomic_store_explicit(&module->training, training, memory_order_relaxed);
     for (int i = 0; i < module->child_count; i++)
         pc_module_train(module->children[i].object, training);
 }
 
+static _Thread_local int evaluating;
+
+pc__evaluating pc__evaluate_enter(void)
+{
+    evaluating++;
+    return (pc__evaluating){1};
+}
+
+void pc__evaluate_leave(pc__evaluating *scope)
+{
+    evaluating -= scope->open;
+    scope->open = 0;
+}
+
+bool pc__is_evaluating(void)
+{
+    return evaluating > 0;
+}
+
 bool pc_module_is_training(const pc_module *module)
 {
-    return module && module->training;
+    PC__NEED_OR(false, module);
+    pc__watch_asked(module);
+    return !evaluating && atomic_load_explicit(&module->training, memory_order_relaxed);
 }
 
 int pc_module_child_count(const pc_module *module)
 {
-    return module ? module->child_count : 0;
+    PC__NEED_OR(0, module);
+    return module->child_count;
 }
 
 pc_module *pc_module_child(const pc_module *module, int i)
 {
-    return module && i >= 0 && i < module->child_count ? module->children[i].object : NULL;
+    PC__NEED_OR(NULL, module);
+    return i >= 0 && i < module->child_count ? module->children[i].object : NULL;
 }
 
 pc_tensor *pc__module_own(const pc_module *module, const char *name)
@@ -120,6 +217,9 @@ pc_tensor *pc__module_own(const pc_module *module, const char *name)
     for (int i = 0; i < module->parameter_count; i++)
         if (strcmp(module->parameters[i].name, name) == 0)
             return module->parameters[i].object;
+    for (int i = 0; i < module->buffer_count; i++)
+        if (strcmp(module->buffers[i].name, name) == 0)
+            return module->buffers[i].object;
     return NULL;
 }
 
@@ -147,11 +247,9 @@ typedef struct place {
     pc_dtype dtype;
 } place;
 
-static pc_status move(void *context, const char *name, pc__named *parameter)
+static pc_status move_one(const place *to, pc__named *named, bool grad)
 {
-    const place *to = context;
-    pc_tensor *old = parameter->object;
-    (void)name;
+    pc_tensor *old = named->object;
     if (pc_device_equal(pc_tensor_device(old), to->device) && old->dtype == to->dtype)
         return PC_OK;
     pc_status status = PC_ERR_MEMORY;
@@ -160,19 +258,37 @@ static pc_status move(void *context, const char *name, pc__named *parameter)
         PC_NO_GRAD {
             moved = pc_to(old, to->device, to->dtype, true);
         }
-        status = moved ? pc_require_grad(moved, true) : pc_error_last()->status;
+        status = !moved ? pc_error_last()->status : grad ? pc_require_grad(moved, true) : PC_OK;
         if (status == PC_OK) {
-            parameter->object = pc_tensor_retain(moved);
+            named->object = pc_tensor_retain(moved);
             pc_tensor_free(old);
         }
     }
     return status;
 }
 
+static pc_status move(void *context, const char *name, pc__named *parameter)
+{
+    (void)name;
+    return move_one(context, parameter, true);
+}
+
+static pc_status move_buffers(const place *to, pc_module *module)
+{
+    for (int i = 0; i < module->buffer_count; i++)
+        PC__TRY(move_one(to, &module->buffers[i], false));
+    for (int i = 0; i < module->child_count; i++)
+        PC__TRY(move_buffers(to, module->children[i].object));
+    return PC_OK;
+}
+
 pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype)
 {
+    PC__NEED(module);
     if (!pc__is_float(dtype))
         return pc__fail(PC_ERR_DTYPE, "pc_module_to: parameters cannot be %s; use a floating dtype such as float32",
                         pc_dtype_name(dtype));
-    return pc__module_visit(module, move, &(place){device, dtype});
+    place to = {device, dtype};
+    PC__TRY(pc__module_visit(module, move, &to));
+    return module ? move_buffers(&to, module) : PC_OK;
 }

@@ -7,6 +7,7 @@
 #include <paracord/nn.h>
 
 #define PC__NAME_MAX 48
+#define PC__MODULE_DEPTH_MAX 1000 /* walks over modules are recursive */
 
 typedef struct pc__named {
     char name[PC__NAME_MAX];
@@ -15,9 +16,15 @@ typedef struct pc__named {
 
 struct pc_module {
     const pc_module_class *type;
-    bool training, owned; /* owned: by the module that has it as a child */
-    pc__named *parameters, *children;
-    int parameter_count, parameter_room, child_count, child_room;
+    atomic_bool training;                       /* pc_module_is_training says what holds for a thread */
+    int height;                                 /* levels of modules below */
+    pc_module *parent;                          /* that has it as a child; NULL: none */
+    atomic_int holders;                         /* its owner, and who watches it (watch.h) */
+    unsigned version;                           /* counts changes of its parts, and its end */
+    size_t bytes;                               /* of data */
+    pc__named *parameters, *children, *buffers; /* buffers: tensors that go where the module goes, and that no optimiser
+                                                 * or state dict knows: the stored means of a normalisation */
+    int parameter_count, parameter_room, child_count, child_room, buffer_count, buffer_room;
     max_align_t data[]; /* the class's own */
 };
 
@@ -25,7 +32,30 @@ struct pc_module {
 typedef pc_status (*pc__visit_fn)(void *context, const char *name, pc__named *parameter);
 pc_status pc__module_visit(pc_module *module, pc__visit_fn visit, void *context);
 
-/* The tensor registered under a name in this very module, or NULL. No error. */
+/* Until it is left, all modules are in evaluation mode for the calling thread: asking a network changes nothing of it
+ * that others could see. */
+typedef struct pc__evaluating {
+    int open;
+} pc__evaluating;
+pc__evaluating pc__evaluate_enter(void);
+void pc__evaluate_leave(pc__evaluating *scope);
+bool pc__is_evaluating(void);
+#define PC__EVALUATE                                                                                                   \
+    for (pc__evaluating pc__evaluating_here __attribute__((cleanup(pc__evaluate_leave))) = pc__evaluate_enter();       \
+         pc__evaluating_here.open; pc__evaluate_leave(&pc__evaluating_here))
+
+/* Keep the memory of the module, and give it back: what is in it goes when it is freed. */
+void pc__module_hold(pc_module *module);
+void pc__module_let_go(pc_module *module);
+
+/* watch.c: the calling thread's work depends on the module and all below it; it has set the module's mode. */
+void pc__watch_asked(const pc_module *module);
+void pc__watch_told(const pc_module *module);
+
+/* Register a buffer: one more owner of it. Names as of parameters. */
+pc_status pc__module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor);
+
+/* The parameter or buffer registered under a name in this very module, or NULL. No error. */
 pc_tensor *pc__module_own(const pc_module *module, const char *name);
 
 #endif

@@ -3,19 +3,42 @@
 
 #include "device/graph.h"
 #include "ops/scale.h"
+#include "tensor/overlap.h"
 
+#include <math.h>
 #include <paracord/autograd.h>
 
-/* A tensor that the module has under two names is updated once. */
+typedef struct taker {
+    pc_optimizer *optimizer;
+    pc_parameter *names; /* as many as parameters have been taken */
+} taker;
+
+/* A tensor that the module has under two names is updated once. Two that share memory would be updated at once, by the
+ * same kernel. */
 static pc_status take(void *context, const char *name, pc__named *parameter)
 {
-    pc_optimizer *o = context;
-    (void)name;
-    for (int i = 0; i < o->count; i++)
+    taker *taking = context;
+    pc_optimizer *o = taking->optimizer;
+    for (int i = 0; i < o->count; i++) {
         if (o->parameters[i] == parameter->object)
             return PC_OK;
+        if (pc__overlap(o->parameters[i], parameter->object) != PC__APART)
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "pc_%s: the parameters \"%s\" and \"%s\" are two tensors that share memory; register one "
+                            "tensor under both names, or a pc_clone",
+                            o->name, taking->names[i].name, name);
+    }
+    snprintf(taking->names[o->count].name, sizeof taking->names[o->count].name, "%s", name);
     o->parameters[o->count++] = pc_tensor_retain(parameter->object);
     return PC_OK;
+}
+
+static pc_status take_all(pc_optimizer *o, pc_module *module, size_t n)
+{
+    taker taking = {o, pc__calloc(n, sizeof *taking.names)};
+    pc_status status = taking.names ? pc__module_visit(module, take, &taking) : PC_ERR_MEMORY;
+    pc__free(taking.names);
+    return status;
 }
 
 static pc_status make_state(pc_optimizer *o)
@@ -33,8 +56,6 @@ static pc_status make_state(pc_optimizer *o)
 
 static pc_optimizer *make(pc_module *module, const char *name, int slots, const pc__step_attributes *settings)
 {
-    if (!module)
-        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_%s: the module is NULL", name);
     pc_optimizer *o = pc__calloc(1, sizeof *o);
     if (!o)
         return NULL;
@@ -45,7 +66,7 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(3 + slots) + 2, sizeof *o->work);
-    if (o->parameters && o->state && o->work && pc__module_visit(module, take, o) == PC_OK && make_state(o) == PC_OK)
+    if (o->parameters && o->state && o->work && take_all(o, module, n) == PC_OK && make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
     return NULL;
@@ -68,17 +89,29 @@ void pc_optimizer_free(pc_optimizer *o)
     pc__free(o);
 }
 
+/* A number above 0 that kernels, which compute in float32, can hold. */
+static bool is_rate(double x)
+{
+    return x > 0 && isfinite((float)x);
+}
+
+static bool is_decay(double x)
+{
+    return x >= 0 && isfinite((float)x);
+}
+
 pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options)
 {
+    PC__NEED_OR(NULL, module);
     pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 0.01,
                                     .momentum = options.momentum,
                                     .nesterov = options.nesterov,
                                     .weight_decay = options.weight_decay};
-    if (!(settings.lr > 0) || !(settings.momentum >= 0 && settings.momentum < 1) || !(settings.weight_decay >= 0) ||
-        (options.nesterov && settings.momentum == 0))
+    if (!is_rate(settings.lr) || !(settings.momentum >= 0 && settings.momentum < 1) ||
+        !is_decay(settings.weight_decay) || (options.nesterov && settings.momentum == 0))
         return pc__null(PC_ERR_ARGUMENT,
-                        "pc_sgd: lr %g must be above 0, momentum %g in [0, 1) (above 0 for nesterov), weight decay "
-                        "%g at least 0",
+                        "pc_sgd: lr %g must be above 0 and finite, momentum %g in [0, 1) (above 0 for nesterov), "
+                        "weight decay %g at least 0 and finite",
                         settings.lr, settings.momentum, settings.weight_decay);
     pc_optimizer *o = make(module, "sgd", settings.momentum > 0, &settings);
     if (o)
@@ -88,17 +121,19 @@ pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options)
 
 pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
 {
+    PC__NEED_OR(NULL, module);
     pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 1e-3,
                                     .beta1 = options.beta1 != 0 ? options.beta1 : 0.9,
                                     .beta2 = options.beta2 != 0 ? options.beta2 : 0.999,
                                     .epsilon = options.epsilon != 0 ? options.epsilon : 1e-8,
                                     .weight_decay = options.weight_decay};
-    if (!(settings.lr > 0) || !(settings.beta1 > 0 && settings.beta1 < 1) ||
-        !(settings.beta2 > 0 && settings.beta2 < 1) || !(settings.epsilon > 0) || !(settings.weight_decay >= 0))
-        return pc__null(PC_ERR_ARGUMENT,
-                        "pc_adam: lr %g and epsilon %g must be above 0, beta1 %g and beta2 %g inside (0, 1), weight "
-                        "decay %g at least 0",
-                        settings.lr, settings.epsilon, settings.beta1, settings.beta2, settings.weight_decay);
+    if (!is_rate(settings.lr) || !(settings.beta1 > 0 && settings.beta1 < 1) ||
+        !(settings.beta2 > 0 && settings.beta2 < 1) || !is_rate(settings.epsilon) || !is_decay(settings.weight_decay))
+        return pc__null(
+            PC_ERR_ARGUMENT,
+            "pc_adam: lr %g and epsilon %g must be above 0 and finite, beta1 %g and beta2 %g inside (0, 1), "
+            "weight decay %g at least 0 and finite",
+            settings.lr, settings.epsilon, settings.beta1, settings.beta2, settings.weight_decay);
     pc_optimizer *o = make(module, "adam", 2, &settings);
     if (o)
         o->step = pc__adam_step;
@@ -205,12 +240,10 @@ static pc_status update(pc_optimizer *o, int n, pc_tensor *numbers)
     return status;
 }
 
-pc_status pc_optimizer_step(pc_optimizer *o)
+pc_status pc_optimizer_step(pc_optimizer *optimizer)
 {
-    if (!o)
-        return pc_failed() ? pc_error_last()->status
-                           : pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_step: the optimiser is NULL");
-    return pc__optimizer_step(o, NULL);
+    PC__NEED(optimizer);
+    return pc__optimizer_step(optimizer, NULL);
 }
 
 pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
@@ -242,13 +275,18 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
     return PC_OK;
 }
 
-double pc_optimizer_lr(const pc_optimizer *o)
+double pc_optimizer_lr(const pc_optimizer *optimizer)
 {
-    return o ? o->settings.lr : 0;
+    PC__NEED_OR((double)NAN, optimizer);
+    return optimizer->settings.lr;
 }
 
-void pc_optimizer_set_lr(pc_optimizer *o, double lr)
+void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr)
 {
-    if (o)
-        o->settings.lr = lr;
+    PC__NEED_OR(, optimizer);
+    if (!is_decay(lr))
+        (void)pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_set_lr: lr %g must be at least 0 and finite; it stays %g", lr,
+                       optimizer->settings.lr);
+    else
+        optimizer->settings.lr = lr;
 }

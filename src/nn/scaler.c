@@ -43,22 +43,16 @@ void pc_scaler_free(pc_scaler *s)
     pc__free(s);
 }
 
-pc_tensor *pc_scaler_scale(pc_scaler *s, pc_tensor *loss)
+pc_tensor *pc_scaler_scale(pc_scaler *scaler, pc_tensor *loss)
 {
-    if (!s || !loss)
-        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_scaler_scale: the scaler or the loss is NULL");
+    PC__NEED_OR(NULL, scaler);
+    PC__NEED_OR(NULL, loss);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *scale = pc_reshape(pc_slice(s->numbers, 0, PC__SCALER_SCALE, 1, 1), PC_SHAPE_SCALAR);
+        pc_tensor *scale = pc_reshape(pc_slice(scaler->numbers, 0, PC__SCALER_SCALE, 1, 1), PC_SHAPE_SCALAR);
         result = pc_keep(pc_mul(pc__is_half((pc_dtype)loss->dtype) ? pc_cast(loss, PC_F32) : loss, scale));
     }
     return result;
-}
-
-static pc_status null_given(const char *who)
-{
-    return pc_failed() ? pc_error_last()->status
-                       : pc__fail(PC_ERR_ARGUMENT, "%s: the scaler or the optimiser is NULL", who);
 }
 
 static bool is_unscaled(const pc_scaler *s, const pc_optimizer *o)
@@ -81,40 +75,35 @@ static pc_status unscale(pc_scaler *s, pc_optimizer *o)
     return PC_OK;
 }
 
-pc_status pc_scaler_unscale(pc_scaler *s, pc_optimizer *o)
+pc_status pc_scaler_unscale(pc_scaler *scaler, pc_optimizer *optimizer)
 {
-    if (!s || !o)
-        return null_given("pc_scaler_unscale");
-    if (is_unscaled(s, o))
+    PC__NEED(scaler);
+    PC__NEED(optimizer);
+    if (is_unscaled(scaler, optimizer))
         return pc__fail(PC_ERR_STATE, "pc_scaler_unscale: the gradients are divided by the scale already; once before "
                                       "each pc_scaler_update is enough");
-    return unscale(s, o);
+    return unscale(scaler, optimizer);
 }
 
-pc_status pc_scaler_step(pc_scaler *s, pc_optimizer *o)
+pc_status pc_scaler_step(pc_scaler *scaler, pc_optimizer *optimizer)
 {
-    if (!s || !o)
-        return null_given("pc_scaler_step");
-    if (!is_unscaled(s, o))
-        PC__TRY(unscale(s, o));
-    return pc__optimizer_step(o, s->numbers);
+    PC__NEED(scaler);
+    PC__NEED(optimizer);
+    if (!is_unscaled(scaler, optimizer))
+        PC__TRY(unscale(scaler, optimizer));
+    return pc__optimizer_step(optimizer, scaler->numbers);
 }
 
-pc_status pc_scaler_update(pc_scaler *s)
+pc_status pc_scaler_update(pc_scaler *scaler)
 {
-    if (!s)
-        return pc_failed() ? pc_error_last()->status
-                           : pc__fail(PC_ERR_ARGUMENT, "pc_scaler_update: the scaler is NULL");
-    s->unscaled_count = 0;
-    return pc__scale_update(s->numbers, &s->rules);
+    PC__NEED(scaler);
+    scaler->unscaled_count = 0;
+    return pc__scale_update(scaler->numbers, &scaler->rules);
 }
 
-double pc_scaler_value(const pc_scaler *s)
+double pc_scaler_value(const pc_scaler *scaler)
 {
     float numbers[PC__SCALER_NUMBERS];
-    if (!s) {
-        (void)pc__fail(PC_ERR_ARGUMENT, "pc_scaler_value: the scaler is NULL");
-        return NAN;
-    }
-    return pc_read(s->numbers, numbers, sizeof numbers) == PC_OK ? (double)numbers[PC__SCALER_SCALE] : NAN;
+    PC__NEED_OR((double)NAN, scaler);
+    return pc_read(scaler->numbers, numbers, sizeof numbers) == PC_OK ? (double)numbers[PC__SCALER_SCALE] : NAN;
 }

@@ -14,20 +14,24 @@ static int fusable_pool(const pc_module *module)
     return plain ? s->kernel[0] : 0;
 }
 
+static pc_module *at(const pc__chain *chain, int i)
+{
+    return i < chain->count ? pc_module_child(chain->module, chain->steps ? chain->steps[i] : i) : NULL;
+}
+
 /* True where a convolution of x had better write C order itself: the next thing that cares for the order of memory is a
  * Flatten, which wants it. The CPU's kernels would turn their result, which the copy before Flatten does faster. */
-static bool wants_planes(const pc_module *module, int i, const pc_tensor *x)
+static bool wants_planes(const pc__chain *chain, int i, const pc_tensor *x)
 {
-    const pc_module *child = pc_module_child(module, i);
+    const pc_module *child = at(chain, i);
     while (pc__activation_of(child) || pc__layer(child, &pc__dropout_class))
-        child = pc_module_child(module, ++i);
+        child = at(chain, ++i);
     return child && child->type == &pc__flatten_class && pc_tensor_device(x).type == PC_CUDA;
 }
 
-/* Run child i and those behind it that fuse with it; *next is the first child not run. */
-static pc_tensor *run(const pc_module *module, int i, pc_tensor *x, int *next)
+pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next)
 {
-    pc_module *child = pc_module_child(module, i);
+    pc_module *child = at(chain, i);
     const pc__linear_layer *linear = pc__layer(child, &pc__linear_class);
     const pc__conv2d_layer *conv = pc__layer(child, &pc__conv2d_class);
     *next = i + 1;
@@ -35,16 +39,34 @@ static pc_tensor *run(const pc_module *module, int i, pc_tensor *x, int *next)
         return pc_forward(child, x);
 
     pc_activation_kind activation = linear ? linear->activation : conv->spec.activation;
-    const pc__activation_layer *follows = pc__activation_of(pc_module_child(module, *next));
+    const pc__activation_layer *follows = pc__activation_of(at(chain, *next));
     if (follows && activation == PC_NONE) {
         activation = follows->kind;
         ++*next;
     }
     if (linear)
         return pc__linear_forward(child, x, activation);
-    int pool = fusable_pool(pc_module_child(module, *next));
+    int pool = fusable_pool(at(chain, *next));
     *next += pool > 0;
-    return pc__conv2d_forward(child, x, activation, pool, wants_planes(module, *next, x));
+    return pc__conv2d_forward(child, x, activation, pool, wants_planes(chain, *next, x));
+}
+
+/* Say of an error that child i raised it: "layer 3 (Linear(...)): " in front, "layer 3.1 (...)" where the child has
+ * said that of its own child 1. */
+static void name_layer(const pc_module *module, int i)
+{
+    static const char inner[] = "layer ";
+    const pc_module *child = pc_module_child(module, i);
+    char inside[256] = "", words[384];
+    if (child->type == &pc__sequential_class && strncmp(pc_error_last()->message, inner, strlen(inner)) == 0) {
+        snprintf(words, sizeof words, "layer %d.", i);
+        pc__error_before(words, strlen(inner));
+        return;
+    }
+    if (child->type->describe)
+        child->type->describe(child, inside, sizeof inside);
+    snprintf(words, sizeof words, "layer %d (%s(%s)): ", i, child->type->name, inside);
+    pc__error_before(words, 0);
 }
 
 /* The number of the last Linear layer; behind all for none. */
@@ -60,12 +82,18 @@ static int last_linear(const pc_module *module)
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     int count = pc_module_child_count(module);
+    const pc__chain chain = {module, NULL, count};
     pc__aside aside = pc__aside_take();
     const int last = last_linear(module);
+    const bool failed = pc_failed();
     pc_tensor *y = x;
     PC_SCOPE {
-        for (int i = 0; i < count && y;)
-            y = i < last || pc__aside_do(&aside) == PC_OK ? run(module, i, y, &i) : NULL;
+        for (int i = 0, next = 0; i < count && y; i = next) {
+            const bool may = i < last || pc__aside_do(&aside) == PC_OK;
+            y = may ? pc__chain_run(&chain, i, y, &next) : NULL;
+            if (may && !y && !failed)
+                name_layer(module, i);
+        }
         y = y && pc__aside_do(&aside) == PC_OK ? pc_keep(y) : NULL;
     }
     return y;
@@ -80,13 +108,18 @@ static void release(pc_module *const *children, int from, int count)
         bool again = false;
         for (int k = 0; k < i && !again; k++)
             again = children[k] == children[i];
-        if (!again && children[i] && !children[i]->owned)
+        if (!again && children[i] && !children[i]->parent)
             pc_module_free(children[i]);
     }
 }
 
 pc_module *pc_sequential_new(pc_module *const *children, int count)
 {
+    if (count > 0)
+        PC__NEED_OR(NULL, children);
+    for (int i = 0; i < count; i++)
+        if (!children[i] && !pc_failed())
+            (void)pc__fail(PC_ERR_ARGUMENT, "pc_sequential: child %d is NULL", i);
     pc_module *module = count > 0 ? pc_module_new(&pc__sequential_class, 0)
                                   : pc__null(PC_ERR_ARGUMENT, "pc_sequential: there must be at least one module");
     int taken = 0;

@@ -58,7 +58,7 @@ pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spe
 {
     for (int i = 0; i < 2; i++)
         if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 ||
-            2 * spec->padding[i] > spec->kernel[i])
+            spec->padding[i] > spec->kernel[i] / 2)
             return pc__null(PC_ERR_ARGUMENT,
                             "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, the "
                             "padding 0 to half the kernel",
@@ -140,7 +140,8 @@ pc_module *pc_activation(pc_activation_kind kind)
 
 static pc_tensor *dropout(pc_module *module, pc_tensor *x)
 {
-    return module->training ? pc_fn_dropout(x, ((const pc__dropout_layer *)pc_module_data(module))->p) : pc__share(x);
+    return pc_module_is_training(module) ? pc_fn_dropout(x, ((const pc__dropout_layer *)pc_module_data(module))->p)
+                                         : pc__share(x);
 }
 
 static void describe_dropout(const pc_module *module, char *text, size_t n)

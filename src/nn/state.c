@@ -1,6 +1,8 @@
 /* state.c: a module's parameters as a list of names and tensors, and the module as text. */
 #include "nn/module.h"
 
+#include "tensor/overlap.h"
+
 #include <paracord/autograd.h>
 
 typedef struct lister {
@@ -21,6 +23,9 @@ static pc_status put(void *context, const char *name, pc__named *parameter)
 
 int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int room)
 {
+    PC__NEED_OR(0, module);
+    if (room > 0)
+        PC__NEED_OR(0, list);
     lister l = {list, room, 0};
     (void)pc__module_visit((pc_module *)module, put, &l);
     return l.count;
@@ -41,6 +46,8 @@ static pc_status find(void *context, const char *name, pc__named *parameter)
 
 pc_tensor *pc_module_parameter(const pc_module *module, const char *name)
 {
+    PC__NEED_OR(NULL, module);
+    PC__NEED_OR(NULL, name);
     finder f = {name, NULL};
     (void)pc__module_visit((pc_module *)module, find, &f);
     return f.found ? f.found : pc__null(PC_ERR_NOT_FOUND, "the module has no parameter named \"%.80s\"", name);
@@ -55,6 +62,7 @@ static pc_status count_elements(void *context, const char *name, pc__named *para
 
 int64_t pc_module_parameter_elements(const pc_module *module)
 {
+    PC__NEED_OR(0, module);
     int64_t n = 0;
     (void)pc__module_visit((pc_module *)module, count_elements, &n);
     return n;
@@ -69,43 +77,83 @@ static pc_status zero(void *context, const char *name, pc__named *parameter)
 
 void pc_module_zero_grad(pc_module *module)
 {
+    PC__NEED_OR(, module);
     (void)pc__module_visit(module, zero, NULL);
 }
 
 typedef struct loader {
     const pc_parameter *state;
+    pc_tensor **given; /* of the state; copies where a parameter that is written before shares memory */
     int count, used;
-    bool copy; /* the second round; the first one checks */
 } loader;
+
+static int place_of(const loader *l, const char *name)
+{
+    for (int i = 0; i < l->count; i++)
+        if (strcmp(l->state[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static pc_status check(void *context, const char *name, pc__named *parameter)
+{
+    loader *l = context;
+    const int i = place_of(l, name);
+    const pc_tensor *own = parameter->object;
+    if (i < 0 || !l->given[i])
+        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has no \"%s\"", name);
+    if (!pc__same_shape(own, l->given[i]))
+        return pc__fail(PC_ERR_SHAPE, "pc_module_load: \"%s\" has shape %s in the state and %s in the module", name,
+                        PC__SHAPE_OF(l->given[i]), PC__SHAPE_OF(own));
+    l->used++;
+    return PC_OK;
+}
+
+/* What shares memory with a parameter of another name is kept as it is now. */
+static pc_status keep_apart(void *context, const char *name, pc__named *parameter)
+{
+    loader *l = context;
+    for (int i = 0; i < l->count; i++)
+        if (strcmp(l->state[i].name, name) != 0 && pc__overlap(parameter->object, l->given[i]) != PC__APART) {
+            l->given[i] = pc_clone(l->given[i]);
+            if (!l->given[i])
+                return pc_error_last()->status;
+        }
+    return PC_OK;
+}
 
 static pc_status load(void *context, const char *name, pc__named *parameter)
 {
-    loader *l = context;
-    pc_tensor *own = parameter->object, *given = NULL;
-    for (int i = 0; i < l->count && !given; i++)
-        if (strcmp(l->state[i].name, name) == 0)
-            given = l->state[i].tensor;
-    if (!given)
-        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has no \"%s\"", name);
-    if (!pc__same_shape(own, given))
-        return pc__fail(PC_ERR_SHAPE, "pc_module_load: \"%s\" has shape %s in the state and %s in the module", name,
-                        PC__SHAPE_OF(given), PC__SHAPE_OF(own));
-    l->used++;
-    return l->copy ? pc_copy(own, given) : PC_OK;
+    const loader *l = context;
+    return pc_copy(parameter->object, l->given[place_of(l, name)]);
+}
+
+static pc_status load_all(pc_module *module, loader *l)
+{
+    pc_status status = pc__module_visit(module, check, l);
+    if (status == PC_OK && l->used != l->count)
+        status = pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters",
+                          l->count, l->used);
+    PC_NO_GRAD
+        PC_SCOPE {
+            status = status == PC_OK ? pc__module_visit(module, keep_apart, l) : status;
+            status = status == PC_OK ? pc__module_visit(module, load, l) : status;
+        }
+    return status;
 }
 
 pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count)
 {
-    loader l = {state, count, 0, false};
-    PC__TRY(pc__module_visit(module, load, &l));
-    if (l.used != count)
-        return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters", count,
-                        l.used);
-    l.copy = true;
-    pc_status status = PC_OK;
-    PC_NO_GRAD {
-        status = pc__module_visit(module, load, &l);
-    }
+    PC__NEED(module);
+    if (count)
+        PC__NEED(state);
+    loader l = {.state = state, .count = count, .given = pc__calloc((size_t)PC__MAX(count, 1), sizeof *l.given)};
+    if (!l.given)
+        return PC_ERR_MEMORY;
+    for (int i = 0; i < count; i++)
+        l.given[i] = state[i].tensor;
+    pc_status status = load_all(module, &l);
+    pc__free(l.given);
     return status;
 }
 
@@ -126,8 +174,7 @@ static void describe(const pc_module *module, int indent, pc__text *text)
 
 char *pc_module_text(const pc_module *module)
 {
-    if (!module)
-        return pc__null(PC_ERR_ARGUMENT, "pc_module_text: the module is NULL");
+    PC__NEED_OR(NULL, module);
     pc__text text = {0};
     describe(module, 0, &text);
     if (text.failed)
@@ -137,6 +184,7 @@ char *pc_module_text(const pc_module *module)
 
 void pc_module_print(const pc_module *module)
 {
+    PC__NEED_OR(, module);
     char *text = pc_module_text(module);
     if (text)
         printf("%s\n", text);

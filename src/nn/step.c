@@ -3,7 +3,8 @@
 #include "nn/step.h"
 
 #include "device/graph.h"
-#include "nn/optimizer.h"
+#include "device/wait.h"
+#include "nn/watch.h"
 #include "ops/random.h"
 
 #include <paracord/autograd.h>
@@ -13,9 +14,9 @@ typedef struct recording {
     pc_graph *graph; /* NULL: not yet */
     int raises;      /* optimiser's steps in it */
     bool guarded;    /* of which the device may leave some out */
-    double lr;
-    uint64_t seed; /* of its draws */
-    int64_t draws; /* so many */
+    pc__watch watch; /* what its work depends on */
+    uint64_t seed;   /* of its draws */
+    int64_t draws;   /* so many */
     pc__copies_use copies;
 } recording;
 
@@ -23,7 +24,8 @@ struct pc_step {
     pc_step_fn function;
     void *user;
     pc_optimizer *optimizer;
-    bool warm; /* the function was called once: what the first use of anything makes is there */
+    pc_stream *stream; /* that recordings are made on, so that other threads may use the current one meanwhile */
+    bool warm;         /* the function was called once: what the first use of anything makes is there */
     recording turn[PC__STEP_TURNS];
     pc_tensor *base; /* int64 [1]: the generator's step where the next launch begins */
     int64_t drawn;   /* what it has when all that is queued is done; -1: nobody knows */
@@ -32,8 +34,8 @@ struct pc_step {
 
 pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer)
 {
-    if (!function || !optimizer)
-        return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "pc_step_new: the function or the optimiser is NULL");
+    PC__NEED_OR(NULL, function);
+    PC__NEED_OR(NULL, optimizer);
     if (!optimizer->count)
         return pc__null(PC_ERR_ARGUMENT, "pc_step_new: the optimiser has no parameters");
     pc_step *s = pc__calloc(1, sizeof *s);
@@ -42,19 +44,28 @@ pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer)
     return s;
 }
 
+static void forget(recording *r)
+{
+    pc_graph_free(r->graph);
+    pc__watch_clear(&r->watch);
+    r->graph = NULL;
+}
+
 void pc_step_free(pc_step *step)
 {
     if (!step)
         return;
     for (int i = 0; i < PC__STEP_TURNS; i++)
-        pc_graph_free(step->turn[i].graph);
+        forget(&step->turn[i]);
+    pc_stream_free(step->stream);
     pc_tensor_free(step->base);
     pc__free(step);
 }
 
 const char *pc_step_why(const pc_step *step)
 {
-    return step && step->why[0] ? step->why : NULL;
+    PC__NEED_OR(NULL, step);
+    return step->why[0] ? step->why : NULL;
 }
 
 static bool has_gradients(const pc_optimizer *o)
@@ -83,12 +94,15 @@ static pc_status record_all(pc_step *s, recording *r)
     (void)pc__draws_record(s->base, before.step);
     pc__copies_begin(s->optimizer);
     pc__copies_watch(s->optimizer, true);
+    pc__watch_begin(&r->watch, s->optimizer);
     pc_status status = s->function(s->user);
+    const pc_status watched = pc__watch_end(&r->watch);
     pc__copies_watch(NULL, false);
     r->copies = pc__copies_end(s->optimizer);
     uint64_t known = pc__draws_record(NULL, 0);
     pc__optimizer_record(NULL);
     PC__TRY(status);
+    PC__TRY(watched);
     pc_generator after = pc_generator_get();
     if (after.seed != before.seed || after.step - before.step != known || before.step >> 52)
         return pc__fail(PC_ERR_STATE, "pc_step: the step draws random numbers other than for dropout, and a recording "
@@ -107,16 +121,41 @@ static const pc_graph *other_graph(const pc_step *s, const recording *r)
     return NULL;
 }
 
-/* What the function queues on the stream; NULL and the error. Nothing is drawn yet. */
-static pc_graph *record(pc_step *s, recording *r, pc_stream *stream)
+static pc_graph *record_on(pc_step *s, recording *r, pc_stream *stream, pc_status *status)
+{
+    *status = pc_graph_begin(stream);
+    if (*status != PC_OK)
+        return NULL;
+    *status = pc__graph_take_all(stream);
+    pc__graph_borrow(stream, other_graph(s, r));
+    if (*status == PC_OK)
+        *status = record_all(s, r);
+    return pc_graph_end(stream);
+}
+
+/* The step's own, as urgent as the one that launches will be on. */
+static pc_stream *private_stream(pc_step *s, const pc_stream *current)
+{
+    if (s->stream && pc_stream_priority(s->stream) == pc_stream_priority(current))
+        return s->stream;
+    pc_stream_free(s->stream);
+    s->stream = pc_stream_new(current->device, .priority = current->priority);
+    return s->stream;
+}
+
+/* What the function queues; NULL and the error. Nothing is drawn yet. */
+static pc_graph *record(pc_step *s, recording *r, const pc_stream *current)
 {
     pc_optimizer *o = s->optimizer;
     pc_generator before = pc_generator_get();
-    if (pc_graph_begin(stream) != PC_OK)
+    pc_stream *stream = private_stream(s, current);
+    if (!stream)
         return NULL;
-    pc__graph_borrow(stream, other_graph(s, r));
-    pc_status status = record_all(s, r);
-    pc_graph *graph = pc_graph_end(stream);
+    pc_status status = PC_OK;
+    pc_graph *graph = NULL;
+    PC_WITH_STREAM(stream) {
+        graph = record_on(s, r, stream, &status);
+    }
     pc_generator_set(before);
     if (status == PC_OK && graph)
         return graph;
@@ -144,12 +183,11 @@ static pc_status make_graph(pc_step *s, recording *r)
     r->graph = record(s, r, stream);
     r->raises = o->raises;
     r->guarded = o->guarded;
-    r->lr = o->settings.lr;
     if (!r->graph)
         give_up(s);
     if (before.status != PC_OK)
         (void)pc__error_put(&before);
-    return PC_OK;
+    return s->stream ? pc__stream_finish(s->stream, "pc_step_run") : PC_OK; /* nothing but places in its queue */
 }
 
 static pc_status launch(pc_step *s, const recording *r)
@@ -183,23 +221,24 @@ static pc_status call(pc_step *s)
 
 pc_status pc_step_run(pc_step *step)
 {
-    if (!step)
-        return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "pc_step_run: the step is NULL");
+    PC__NEED(step);
     return pc__step_run(step, 0);
 }
 
 pc_status pc__step_run(pc_step *step, int turn)
 {
     recording *r = &step->turn[turn];
+    if (r->graph && !pc__watch_holds(&r->watch, step->optimizer)) {
+        forget(r);
+        step->warm = false; /* what it queues now it may never have done */
+    }
     if (!step->warm || step->why[0] || has_gradients(step->optimizer)) {
         step->warm = true;
         return call(step);
     }
-    bool changed = r->lr != step->optimizer->settings.lr || r->seed != pc_generator_get().seed;
-    if (r->graph && changed) {
-        pc_graph_free(r->graph);
-        r->graph = NULL;
-    }
+    bool numbers = pc__watch_same_optimizer(&r->watch, step->optimizer) && r->seed == pc_generator_get().seed;
+    if (r->graph && !numbers)
+        forget(r);
     if (!r->graph)
         PC__TRY(make_graph(step, r));
     return r->graph ? launch(step, r) : call(step);

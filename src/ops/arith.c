@@ -19,21 +19,29 @@ static pc_tensor *binary(int op, pc_tensor *a, pc_tensor *b)
 
 pc_tensor *pc_add(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return binary(PC__OP_add, a, b);
 }
 
 pc_tensor *pc_sub(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return binary(PC__OP_sub, a, b);
 }
 
 pc_tensor *pc_mul(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return binary(PC__OP_mul, a, b);
 }
 
 pc_tensor *pc_div(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return binary(PC__OP_div, a, b);
 }
 
@@ -45,6 +53,12 @@ static pc_dtype number_dtype(int op, pc_dtype dtype, double b)
     if (op == PC__OP_div || b != floor(b) || fabs(b) >= 0x1p63)
         return PC_F32;
     return dtype == PC_BOOL ? PC_I64 : dtype;
+}
+
+/* What is left of a whole number in a dtype of integers, where what is computed wraps. */
+static double wrapped(double b, pc_dtype dtype)
+{
+    return dtype == PC_U8 ? (uint8_t)(int64_t)b : dtype == PC_I32 ? (int32_t)(int64_t)b : b;
 }
 
 static bool is_half_number(pc_dtype dtype, double b)
@@ -63,28 +77,32 @@ static pc_tensor *with_number(int op, pc_tensor *a, double b)
         if (pc__is_half(dtype) && !is_half_number(dtype, b)) /* the number stays a float's */
             result = pc_keep(pc__as_dtype(with_number(op, pc__as_dtype(a, PC_F32), b), dtype));
         else
-            result = pc_keep(binary(op, a, pc_scalar(b, dtype, a->storage->device)));
+            result = pc_keep(binary(op, a, pc_scalar(wrapped(b, dtype), dtype, a->storage->device)));
     }
     return result;
 }
 
 pc_tensor *pc_add_scalar(pc_tensor *a, double b)
 {
+    PC__NEED_OR(NULL, a);
     return with_number(PC__OP_add, a, b);
 }
 
 pc_tensor *pc_sub_scalar(pc_tensor *a, double b)
 {
+    PC__NEED_OR(NULL, a);
     return with_number(PC__OP_sub, a, b);
 }
 
 pc_tensor *pc_mul_scalar(pc_tensor *a, double b)
 {
+    PC__NEED_OR(NULL, a);
     return with_number(PC__OP_mul, a, b);
 }
 
 pc_tensor *pc_div_scalar(pc_tensor *a, double b)
 {
+    PC__NEED_OR(NULL, a);
     return with_number(PC__OP_div, a, b);
 }
 

@@ -65,7 +65,7 @@ pc_autocast_scope pc_autocast_enter(pc_dtype dtype)
 
 void pc_autocast_leave(pc_autocast_scope *scope)
 {
-    if (!scope->open)
+    if (!scope || !scope->open)
         return;
     scope->open = 0;
     set(scope->before);

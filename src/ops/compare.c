@@ -15,42 +15,57 @@ pc_status pc__infer_compare(pc_call *call, pc__meta *out)
 
 pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return compare(PC__OP_eq, a, b);
 }
 
 pc_tensor *pc_ne(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return compare(PC__OP_ne, a, b);
 }
 
 pc_tensor *pc_lt(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return compare(PC__OP_lt, a, b);
 }
 
 pc_tensor *pc_le(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return compare(PC__OP_le, a, b);
 }
 
 pc_tensor *pc_gt(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return compare(PC__OP_gt, a, b);
 }
 
 pc_tensor *pc_ge(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     return compare(PC__OP_ge, a, b);
 }
 
 pc_tensor *pc_where(pc_tensor *condition, pc_tensor *a, pc_tensor *b)
 {
-    if (condition && condition->dtype != PC_BOOL)
+    PC__NEED_OR(NULL, condition);
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
+    if (condition->dtype != PC_BOOL)
         return pc__null(PC_ERR_DTYPE, "where: the condition is %s; it must be bool (compare, or pc_cast to PC_BOOL)",
                         pc_dtype_name(condition->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_dtype dtype = a && b ? pc__promote(a, b) : PC_F32;
+        pc_dtype dtype = pc__promote(a, b);
         result = pc_keep(PC__CALL_PLAIN(where, condition, pc__as_dtype(a, dtype), pc__as_dtype(b, dtype)));
     }
     return result;

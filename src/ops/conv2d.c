@@ -77,7 +77,9 @@ pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2
 
 pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
 {
-    return pc__conv2d(x, weight, bias, spec, x && !pc__is_channels_last(x));
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, weight);
+    return pc__conv2d(x, weight, bias, spec, !pc__is_channels_last(x));
 }
 
 pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)

@@ -2,7 +2,10 @@
 #include "ops/copy.h"
 
 #include "ops/table.h"
+#include "tensor/overlap.h"
 #include "tensor/read.h"
+
+#include <math.h>
 
 static void drop(void *tensor)
 {
@@ -58,31 +61,63 @@ pc_tensor *pc__channels_last(pc_tensor *t)
 
 pc_tensor *pc_cast(pc_tensor *t, pc_dtype dtype)
 {
-    return t && t->dtype == dtype ? pc__share(t) : cast(t, dtype, PC__ORDER_KEEP);
+    PC__NEED_OR(NULL, t);
+    return t->dtype == dtype ? pc__share(t) : cast(t, dtype, PC__ORDER_KEEP);
 }
 
 pc_tensor *pc_contiguous(pc_tensor *t)
 {
-    return t && pc__is_contiguous(t) ? pc__share(t) : cast(t, t ? t->dtype : PC_F32, PC__ORDER_C);
+    PC__NEED_OR(NULL, t);
+    return pc__is_contiguous(t) ? pc__share(t) : cast(t, t->dtype, PC__ORDER_C);
 }
 
 pc_tensor *pc_clone(pc_tensor *t)
 {
-    return cast(t, t ? t->dtype : PC_F32, PC__ORDER_KEEP);
+    PC__NEED_OR(NULL, t);
+    return cast(t, t->dtype, PC__ORDER_KEEP);
+}
+
+/* One of each element that is there several times. */
+static pc_tensor *once(pc_tensor *t)
+{
+    pc__meta meta;
+    pc__meta_of(&meta, t);
+    for (int i = 0; i < t->ndim; i++)
+        meta.shape[i] = t->strides[i] == 0 ? PC__MIN(t->shape[i], 1) : t->shape[i];
+    pc_tensor *view = pc__tensor_new(&meta, t->storage->device);
+    if (view)
+        view->requires_grad = t->requires_grad; /* as much as t's */
+    return view;
 }
 
 pc_status pc_fill(pc_tensor *t, double value)
 {
+    PC__NEED(t);
     pc__fill_attributes attributes = {value};
-    return pc__call_in_place(PC__OP_fill, t, NULL, 0, &attributes, sizeof attributes);
+    if (t)
+        PC__TRY(pc__number_check("fill", value, (pc_dtype)t->dtype));
+    if (!t || !pc__repeats(t))
+        return pc__call_in_place(PC__OP_fill, t, NULL, 0, &attributes, sizeof attributes);
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *single = once(t);
+        status = single ? pc__call_in_place(PC__OP_fill, single, NULL, 0, &attributes, sizeof attributes)
+                        : pc_error_last()->status;
+    }
+    return status;
 }
 
 pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x)
 {
-    if (y && x && (!pc__same_shape(y, x) || y->dtype != x->dtype || y->dtype == PC_BOOL))
+    PC__NEED(y);
+    PC__NEED(x);
+    if (!pc__same_shape(y, x) || y->dtype != x->dtype || y->dtype == PC_BOOL)
         return pc__fail(y->dtype != x->dtype || y->dtype == PC_BOOL ? PC_ERR_DTYPE : PC_ERR_SHAPE,
                         "saxpy: y is %s %s and x is %s %s; they must be alike, and numbers", pc_dtype_name(y->dtype),
                         PC__SHAPE_OF(y), pc_dtype_name(x->dtype), PC__SHAPE_OF(x));
+    if (y && !pc__is_float((pc_dtype)y->dtype) && (a != floor(a) || fabs(a) >= 0x1p63))
+        return pc__fail(PC_ERR_ARGUMENT, "saxpy: the factor of %s is %g; that of integers is a whole number",
+                        pc_dtype_name((pc_dtype)y->dtype), a);
     pc__fill_attributes attributes = {a};
     return pc__call_in_place(PC__OP_saxpy, y, &x, 1, &attributes, sizeof attributes);
 }

@@ -3,12 +3,12 @@
 #include "ops/table.h"
 
 #include "device/check.h"
+#include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
 #include "device/trace.h"
+#include "ops/in_place.h"
 #include "tensor/read.h"
-
-#include <paracord/no_grad.h>
 
 static pc_status check_inputs(const pc_call *call, pc_device *device)
 {
@@ -34,17 +34,48 @@ static pc_tensor *tensor_of(const pc_call *call, int i)
     return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
 }
 
-/* Where work is done at once: wait for what other devices still do with the host's memory. */
-static pc_status settle(const pc_call *call, pc_stream *stream)
+/* True where the work leaves nothing of what its storage held. */
+static bool renews(const pc_call *call, int i)
+{
+    const pc_tensor *t = tensor_of(call, i);
+    return pc__call_overwrites(call, i) &&
+           (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size(t->dtype) == t->storage->bytes;
+}
+
+/* What is read now has contents; and what has none is known for it, before its last writer is forgotten. */
+static pc_status check_contents(const pc_call *call, bool recorded)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         pc__storage *storage = tensor_of(call, i)->storage;
-        if (stream->recording)
-            PC__TRY(pc__graph_uses(stream, storage, pc__call_writes(call, i)));
+        if (!recorded && !pc__call_overwrites(call, i))
+            PC__TRY(pc__storage_sound(storage, call->op->name));
+        else
+            (void)pc__storage_failure(storage);
+    }
+    return PC_OK;
+}
+
+static void heal(const pc_call *call)
+{
+    for (int i = 0; i < call->n_in + call->n_out; i++)
+        if (renews(call, i))
+            pc__storage_heals(tensor_of(call, i)->storage);
+}
+
+/* Where work is done at once: wait for what other devices still do with the host's memory. */
+static pc_status settle(const pc_call *call, pc_stream *stream)
+{
+    PC__TRY(pc__recorder_admits(stream, call->op->name));
+    PC__TRY(pc__graph_takes(stream, &(pc__work){.name = call->op->name}));
+    const bool recorded = pc__graph_of(stream);
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        pc__storage *storage = tensor_of(call, i)->storage;
+        if (recorded)
+            PC__TRY(pc__graph_uses(stream, storage, pc__call_writes(call, i), renews(call, i)));
         else if (atomic_load_explicit(&storage->order.owner, memory_order_relaxed))
             PC__TRY(pc__settle(storage, pc__call_writes(call, i), call->op->name, false));
     }
-    return PC_OK;
+    return pc__ever_failed() ? check_contents(call, recorded) : PC_OK;
 }
 
 /* The bytes of its storage that a tensor covers. */
@@ -64,10 +95,12 @@ static void check(const pc_call *call, const pc_stream *stream, const pc__work *
 
 static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *work)
 {
+    if (pc__ever_failed())
+        PC__TRY(check_contents(call, stream->recording));
     for (int i = 0; i < call->n_in + call->n_out; i++)
         PC__TRY(pc__uses(tensor_of(call, i)->storage, stream, work, pc__call_writes(call, i)));
     for (int i = 0; stream->recording && i < call->n_in + call->n_out; i++)
-        PC__TRY(pc__graph_uses(stream, tensor_of(call, i)->storage, pc__call_writes(call, i)));
+        PC__TRY(pc__graph_uses(stream, tensor_of(call, i)->storage, pc__call_writes(call, i), renews(call, i)));
     if (pc__checking())
         check(call, stream, work);
     return PC_OK;
@@ -80,7 +113,17 @@ static pc_status queue(const pc_call *call, pc_stream *stream, pc__kernel kernel
     pc_status status = order(call, stream, &work);
     if (status == PC_OK)
         status = stream->backend->submit(stream, kernel, call, &work);
+    if (status == PC_OK && pc__ever_failed() && !stream->recording)
+        heal(call);
     pc__queue_close(stream, &work, status);
+    return status;
+}
+
+static pc_status run_now(const pc_call *call, pc_stream *stream, pc__kernel kernel)
+{
+    const pc_status status = stream->backend->submit(stream, kernel, call, NULL);
+    if (status == PC_OK && pc__ever_failed() && !pc__graph_of(stream))
+        heal(call);
     return status;
 }
 
@@ -89,10 +132,10 @@ static pc_status run(const pc_call *call, pc_stream *stream, pc__kernel kernel)
 {
     PC__TRY(settle(call, stream));
     if (!pc__tracing())
-        return stream->backend->submit(stream, kernel, call, NULL);
+        return run_now(call, stream, kernel);
     pc__site site = pc__site_here();
     int64_t started = pc__now();
-    pc_status status = stream->backend->submit(stream, kernel, call, NULL);
+    pc_status status = run_now(call, stream, kernel);
     pc__trace_host_done(&(pc__trace_host){.kind = "op",
                                           .name = call->op->name,
                                           .started = started,
@@ -133,38 +176,40 @@ static pc_status make_outputs(pc_call *call, const pc__meta *meta, pc_device dev
     return PC_OK;
 }
 
-static pc_status check_target(const pc_call *call, const pc_tensor *t, pc_device device)
+static pc_status write(pc_call *call, pc_device device)
 {
-    if (t->requires_grad && pc_grad_enabled())
-        return pc__fail(PC_ERR_STATE,
-                        "%s: in place on a tensor that requires a gradient; use PC_NO_GRAD or a new tensor",
-                        call->op->name);
-    if (!pc_device_equal(t->storage->device, device)) {
-        char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
-        return pc__fail(PC_ERR_DEVICE, "%s: the tensor to write is on %s and the input on %s; move one with pc_to",
-                        call->op->name, pc_device_name(t->storage->device, a), pc_device_name(device, b));
-    }
-    for (int i = 0; i < t->ndim; i++)
-        if (t->strides[i] == 0 && t->shape[i] > 1)
-            return pc__fail(PC_ERR_ARGUMENT,
-                            "%s: in place on an expanded tensor of shape %s, whose elements share memory; "
-                            "write a pc_contiguous of it",
-                            call->op->name, PC__SHAPE_OF(t));
-    return PC_OK;
-}
-
-static pc_status in_place(pc_call *call, pc_device device)
-{
-    for (int i = 0; i < call->n_out; i++)
-        PC__TRY(check_target(call, call->out[i], device));
-    pc__meta unused[PC__OUT_MAX];
-    PC__TRY(call->op->infer(call, unused));
     pc_stream *stream = pc_stream_current(device);
     if (!stream)
         return PC_ERR_DEVICE;
     for (int i = 0; i < call->n_out; i++)
         atomic_fetch_add_explicit(&call->out[i]->storage->version, 1, memory_order_relaxed);
     return launch(call, stream);
+}
+
+/* From input i on: those that would be read after they are written are copied, so that the result is that of values
+ * which were all there before. */
+static pc_status write_apart(pc_call *call, pc_device device, int i)
+{
+    while (i < call->n_in && !pc__reads_written(call, i))
+        i++;
+    if (i == call->n_in)
+        return write(call, device);
+    pc_tensor *shared = call->in[i];
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        call->in[i] = pc_clone(shared);
+        status = call->in[i] ? write_apart(call, device, i + 1) : pc_error_last()->status;
+        call->in[i] = shared;
+    }
+    return status;
+}
+
+static pc_status in_place(pc_call *call, pc_device device)
+{
+    pc__meta unused[PC__OUT_MAX];
+    PC__TRY(call->op->infer(call, unused));
+    PC__TRY(pc__targets_check(call, device));
+    return write_apart(call, device, 0);
 }
 
 pc_status pc_dispatch(pc_call *call)
@@ -230,11 +275,6 @@ pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, con
                     .attributes = attributes,
                     .attribute_bytes = attribute_bytes};
     return pc_dispatch(&call);
-}
-
-void *pc__null_input(const char *who)
-{
-    return pc_failed() ? NULL : pc__null(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
 pc_status pc__set_grad(pc__grad *grad, int i, pc_tensor *value)

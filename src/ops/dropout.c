@@ -18,11 +18,10 @@ uint64_t pc__draws_record(pc_tensor *base, uint64_t from)
 
 pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
 {
+    PC__NEED_OR(NULL, a);
     if (!(p >= 0 && p <= 1))
         return pc__null(PC_ERR_ARGUMENT, "dropout: p is %g; it must be 0 to 1", p);
-    if (!a)
-        return pc__null_input("dropout");
-    if (!pc__is_float(a->dtype))
+    if (!pc__is_float(a->dtype) && p != 0 && p != 1)
         return pc__null(PC_ERR_DTYPE, "dropout: the input is %s; it must be floating", pc_dtype_name(a->dtype));
     pc__random_attributes attributes = pc__draw(PC__PURPOSE_DROPOUT, p, 0);
     int n_in = 1;
@@ -31,6 +30,8 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
         recorded.count++;
         n_in = 2;
     }
+    if (!pc__is_float(a->dtype)) /* nothing is scaled */
+        return p == 0 ? pc_clone(a) : pc_zeros(pc_tensor_shape(a), (pc_dtype)a->dtype, a->storage->device);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[2] = {pc_contiguous(a), recorded.base};

@@ -1,6 +1,7 @@
 /* epoch.c: the ops of pictures that stay on the device. No gradient. */
 #include "ops/epoch.h"
 
+#include "device/failure.h"
 #include "ops/table.h"
 
 pc_status pc__epoch(pc_tensor *order, pc_tensor *keys, pc_tensor *table, const pc__epoch_attributes *attributes)
@@ -16,6 +17,8 @@ pc_status pc__epoch(pc_tensor *order, pc_tensor *keys, pc_tensor *table, const p
 pc_status pc__epoch_batch(const pc__epoch_tensors *from, pc_tensor *x, pc_tensor *y,
                           const pc__epoch_batch_attributes *attributes)
 {
+    if (attributes->at >= 0 && pc__ever_failed()) /* it is set, though kernels of recordings read it */
+        PC__TRY(pc_fill(from->place, 0));
     pc_tensor *in[] = {from->pictures, from->labels, from->order, from->table};
     pc_call call = {.op = &pc__ops[PC__OP_epoch_batch],
                     .in = in,

@@ -25,6 +25,8 @@ static pc_tensor *finish(pc_tensor *t, pc_status status)
 
 static pc_tensor *filled(const char *who, pc_shape shape, double value, pc_dtype dtype, pc_device device)
 {
+    if ((unsigned)dtype < PC_DTYPE_COUNT && pc__number_check(who, value, dtype) != PC_OK)
+        return NULL;
     pc_tensor *t = make(who, shape, dtype, device);
     return t ? finish(t, pc_fill(t, value)) : NULL;
 }
@@ -58,6 +60,10 @@ pc_tensor *pc_arange(double start, double end, double step, pc_dtype dtype, pc_d
 {
     double n = ceil((end - start) / step);
     bool fits = pc__is_float(dtype) || (fabs(start) < 0x1p63 && fabs(end) < 0x1p63);
+    if (!pc__is_float(dtype) && isfinite(n) && (start != trunc(start) || step != trunc(step)))
+        return pc__null(PC_ERR_ARGUMENT,
+                        "pc_arange: %s counts in whole numbers, not from %g in steps of %g; use a floating dtype",
+                        pc_dtype_name(dtype), start, step);
     if (!(step != 0) || !isfinite(n) || n < 0 || n > 1e15 || dtype == PC_BOOL || !fits)
         return pc__null(PC_ERR_ARGUMENT, "pc_arange: %g to %g in steps of %g gives no list of numbers in %s", start,
                         end, step, pc_dtype_name(dtype));

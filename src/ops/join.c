@@ -5,8 +5,9 @@
 
 pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim)
 {
-    if (count < 1 || !tensors)
+    if (count < 1)
         return pc__null(PC_ERR_ARGUMENT, "cat: there must be at least one tensor");
+    PC__NEED_OR(NULL, tensors);
     for (int i = 0; i < count; i++)
         if (!tensors[i])
             return pc__call(PC__OP_cat, (pc_tensor **)tensors, count, NULL, 0);
@@ -66,21 +67,25 @@ pc_status pc__grad_cat(pc__grad *grad)
 
 pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
 {
-    if (!a || !index)
-        return PC__CALL_PLAIN(index_select, a, index);
-    if (index->ndim != 1 || (index->dtype != PC_I64 && index->dtype != PC_I32))
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, index);
+    if (index->ndim > 1 || (index->dtype != PC_I64 && index->dtype != PC_I32))
         return pc__null(PC_ERR_ARGUMENT,
-                        "index_select: the index is %s %s; it must be int64 or int32 with one dimension",
+                        "index_select: the index is %s %s; it must be int64 or int32 with one dimension, or "
+                        "zero-dim",
                         pc_dtype_name(index->dtype), PC__SHAPE_OF(index));
     pc__dim_attributes attributes = {pc__dim("index_select", dim, a->ndim)};
     if (attributes.dim < 0)
         return NULL;
-    if (a->ndim == 0)
-        return pc__null(PC_ERR_SHAPE, "index_select: a zero-dim tensor has no entries to pick");
+    if (a->ndim == 0 && pc_tensor_count(index) != 1)
+        return pc__null(PC_ERR_SHAPE, "index_select: an index of shape %s for a zero-dim tensor; it must name one",
+                        PC__SHAPE_OF(index));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *places = pc_contiguous(pc__as_dtype(index, PC_I64));
-        result = pc_keep(PC__CALL(index_select, &attributes, pc_contiguous(a), places));
+        pc_tensor *places = pc_contiguous(pc__as_dtype(pc_reshape(index, PC_SHAPE(-1)), PC_I64));
+        pc_tensor *list = a->ndim ? a : pc_reshape(a, PC_SHAPE(1));
+        pc_tensor *picked = PC__CALL(index_select, &attributes, pc_contiguous(list), places);
+        result = pc_keep(a->ndim ? picked : pc_reshape(picked, PC_SHAPE_SCALAR));
     }
     return result;
 }

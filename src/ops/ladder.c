@@ -52,6 +52,7 @@ static int rungs_of(pc_ladder ladder, bool cuda, const pc_rung **rungs)
 
 int pc_ladder_rungs(pc_ladder ladder, pc_device device, const pc_rung **rungs)
 {
+    PC__NEED_OR(0, rungs);
     return rungs_of(ladder == PC_LADDER_MATMUL ? PC_LADDER_MATMUL : PC_LADDER_ADD, device.type == PC_CUDA, rungs);
 }
 
@@ -74,11 +75,12 @@ static pc_status check_square(const pc_tensor *t)
 
 pc_status pc_ladder_climb(pc_ladder ladder, int rung, pc_tensor *a, pc_tensor *b, pc_tensor *c)
 {
+    PC__NEED(a);
+    PC__NEED(b);
+    PC__NEED(c);
     const int op = ladder == PC_LADDER_MATMUL ? PC__OP_ladder_matmul : PC__OP_ladder_add;
     const pc_rung *rungs;
     pc_tensor *all[3] = {c, a, b};
-    if (!a || !b || !c)
-        return pc__call_in_place(op, c, all + 1, 2, NULL, 0); /* which tells which one is NULL, or why */
     for (int i = 0; i < 3; i++) {
         PC__TRY(check(pc__ops[op].name, all[i]));
         if (ladder == PC_LADDER_MATMUL)
@@ -99,8 +101,7 @@ pc_status pc_ladder_climb(pc_ladder ladder, int rung, pc_tensor *a, pc_tensor *b
 
 pc_status pc_ladder_fma(pc_tensor *x, int64_t rounds)
 {
-    if (!x)
-        return pc__call_in_place(PC__OP_ladder_fma, x, NULL, 0, NULL, 0);
+    PC__NEED(x);
     PC__TRY(check("ladder_fma", x));
     if (pc_tensor_count(x) % PC__LADDER_CHAINS || rounds < 0)
         return pc__fail(PC_ERR_ARGUMENT,

@@ -18,14 +18,56 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     if (x->ndim < 1 || w->ndim != 2 || x->shape[x->ndim - 1] != w->shape[1])
         return pc__fail(PC_ERR_SHAPE, "linear: an input of shape %s does not fit a weight of shape %s ([out, in])",
                         PC__SHAPE_OF(x), PC__SHAPE_OF(w));
-    if (bias && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
-        return pc__fail(PC_ERR_SHAPE, "linear: a bias of shape %s does not fit a weight of shape %s",
-                        PC__SHAPE_OF(bias), PC__SHAPE_OF(w));
     if (x->dtype != w->dtype || !pc__is_float(x->dtype) || (bias && bias->dtype != w->dtype))
         return pc__fail(PC_ERR_DTYPE,
                         "linear: input %s, weight %s, bias %s: all must be of one floating dtype (pc_cast)",
                         pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
     return PC_OK;
+}
+
+static pc_shape result_shape(const pc_tensor *x, const pc_tensor *w)
+{
+    pc_shape shape = pc_tensor_shape(x);
+    shape.dim[shape.ndim - 1] = w->shape[0];
+    return shape;
+}
+
+static pc_tensor *activated(pc_tensor *y, pc_activation_kind activation)
+{
+    switch (activation) {
+    case PC_RELU:
+        return pc_relu(y);
+    case PC_SIGMOID:
+        return pc_sigmoid(y);
+    case PC_TANH:
+        return pc_tanh(y);
+    default:
+        return y;
+    }
+}
+
+static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation);
+
+/* A bias of another shape than [out]: one number for all outputs, or one that differs from row to row, which is added
+ * behind the kernel. It broadcasts to the result, as in PyTorch, and does not make it larger. */
+static pc_tensor *with_wide_bias(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+{
+    const pc_shape shape = result_shape(x, weight);
+    bool fits = bias->ndim <= shape.ndim;
+    for (int i = 1; fits && i <= bias->ndim; i++)
+        fits = bias->shape[bias->ndim - i] == 1 || bias->shape[bias->ndim - i] == shape.dim[shape.ndim - i];
+    if (!fits)
+        return pc__null(PC_ERR_SHAPE, "linear: a bias of shape %s does not fit a weight of shape %s",
+                        PC__SHAPE_OF(bias), PC__SHAPE_OF(weight));
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        if (bias->ndim < 2)
+            result = linear(x, weight, pc_expand(bias, PC_SHAPE(weight->shape[0])), activation);
+        else
+            result = activated(pc_add(linear(x, weight, NULL, PC_NONE), bias), activation);
+        result = pc_keep(result);
+    }
+    return result;
 }
 
 static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
@@ -38,21 +80,24 @@ static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_ac
         return pc__null(PC_ERR_ARGUMENT, "linear: activation %d is not one of PC_NONE to PC_TANH", (int)activation);
     if (check(x, weight, bias) != PC_OK)
         return NULL;
+    if (bias && (bias->ndim != 1 || bias->shape[0] != weight->shape[0]))
+        return with_wide_bias(x, weight, bias, activation);
     if (x->ndim == 2 && (!bias || pc__is_contiguous(bias)))
         return pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_shape shape = pc_tensor_shape(x);
         in[2] = bias ? pc_contiguous(bias) : NULL;
         in[0] = pc_reshape(x, PC_SHAPE(pc__count(x->ndim - 1, x->shape), x->shape[x->ndim - 1]));
-        shape.dim[shape.ndim - 1] = weight->shape[0];
-        result = pc_keep(pc_reshape(pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes), shape));
+        pc_tensor *y = pc__call(PC__OP_linear, in, bias ? 3 : 2, &attributes, sizeof attributes);
+        result = pc_keep(pc_reshape(y, result_shape(x, weight)));
     }
     return result;
 }
 
 pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
 {
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, weight);
     if (!pc__autocasting())
         return linear(x, weight, bias, activation);
     pc_tensor *result = NULL;

@@ -5,24 +5,21 @@
 #include "ops/autocast.h"
 #include "ops/table.h"
 
-static pc_dtype dtype_of_loss(const pc_tensor *x)
+static pc_dtype dtype_of_loss(pc_dtype dtype)
 {
-    return pc__autocasting() && pc__is_half((pc_dtype)x->dtype) ? PC_F32 : (pc_dtype)x->dtype;
+    return pc__autocasting() && pc__is_half(dtype) ? PC_F32 : dtype;
 }
 
-static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
+static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y, pc_dtype dtype)
 {
-    if (!x || !y)
-        return pc__call(op, (pc_tensor *[]){x, y}, 2, NULL, 0);
     const char *who = pc__ops[op].name;
     if (!pc__same_shape(x, y))
-        return pc__null(PC_ERR_SHAPE, "%s: the input has shape %s and the target %s; they must be the same", who,
-                        PC__SHAPE_OF(x), PC__SHAPE_OF(y));
-    if (!pc__is_float(x->dtype))
-        return pc__null(PC_ERR_DTYPE, "%s: the input is %s; it must be floating", who, pc_dtype_name(x->dtype));
+        return pc__null(PC_ERR_SHAPE,
+                        "%s: the input has shape %s and the target %s; they must be the same (pc_reshape, or pc_expand "
+                        "where one is to repeat)",
+                        who, PC__SHAPE_OF(x), PC__SHAPE_OF(y));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_dtype dtype = dtype_of_loss(x);
         x = op == PC__OP_bce_with_logits ? x : pc__as_dtype(x, dtype);
         pc_tensor *in[2] = {pc_contiguous(x), pc_contiguous(pc__as_dtype(y, dtype))};
         result = pc_keep(pc__call(op, in, 2, NULL, 0));
@@ -32,12 +29,22 @@ static pc_tensor *pair(int op, pc_tensor *x, pc_tensor *y)
 
 pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y)
 {
-    return pair(PC__OP_bce_with_logits, x, y);
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
+    if (!pc__is_float(x->dtype))
+        return pc__null(PC_ERR_DTYPE, "bce_with_logits: the input is %s; it must be floating", pc_dtype_name(x->dtype));
+    return pair(PC__OP_bce_with_logits, x, y, dtype_of_loss((pc_dtype)x->dtype));
 }
 
 pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y)
 {
-    return pair(PC__OP_mse, x, y);
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
+    const pc_dtype dtype = pc__promote(x, y);
+    if (!pc__is_float(dtype))
+        return pc__null(PC_ERR_DTYPE, "mse: the input and the target are %s and %s; one must be floating",
+                        pc_dtype_name(x->dtype), pc_dtype_name(y->dtype));
+    return pair(PC__OP_mse, x, y, dtype_of_loss(dtype));
 }
 
 pc_status pc__infer_pair_loss(pc_call *call, pc__meta *out)
@@ -95,8 +102,8 @@ pc_status pc__grad_mse(pc__grad *grad)
 
 pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
 {
-    if (!x || !labels)
-        return PC__CALL_PLAIN(cross_entropy, x, labels);
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, labels);
     if (x->ndim != 2 || labels->ndim != 1 || x->shape[0] != labels->shape[0])
         return pc__null(PC_ERR_SHAPE,
                         "cross_entropy: the input has shape %s and the labels %s; they must be [n, classes] "
@@ -108,7 +115,7 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc__loss_attributes a = {dtype_of_loss(x)};
+        pc__loss_attributes a = {dtype_of_loss((pc_dtype)x->dtype)};
         result = pc_keep(PC__CALL(cross_entropy, &a, pc_contiguous(x), pc_contiguous(labels)));
     }
     return result;

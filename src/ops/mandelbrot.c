@@ -32,12 +32,11 @@ static pc_status check_target(const pc_tensor *counts, int iterations)
 
 pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_spec spec)
 {
+    PC__NEED(counts);
     if (spec.x_min == 0 && spec.x_max == 0 && spec.y_min == 0 && spec.y_max == 0)
         spec = (pc_mandelbrot_spec){.x_min = -2, .x_max = 1, .y_min = -1, .y_max = 1, .iterations = spec.iterations};
     spec.iterations = spec.iterations ? spec.iterations : 20;
     PC__TRY(check_region(&spec));
-    if (!counts)
-        return pc__call_in_place(PC__OP_mandelbrot, counts, NULL, 0, NULL, 0); /* which tells why there is none */
     PC__TRY(check_target(counts, spec.iterations));
     if (pc_tensor_count(counts) == 0)
         return PC_OK;

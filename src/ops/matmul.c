@@ -65,6 +65,8 @@ static pc_tensor *matmul(pc_tensor *a, pc_tensor *b)
 
 pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b)
 {
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
     if (!pc__autocasting())
         return matmul(a, b);
     pc_tensor *result = NULL;

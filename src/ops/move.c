@@ -56,8 +56,7 @@ static pc_tensor *across(pc_tensor *t, pc_device device, bool non_blocking)
 
 pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocking)
 {
-    if (!t)
-        return pc__null_input("to");
+    PC__NEED_OR(NULL, t);
     if (pc__device_check(device, "pc_to") != PC_OK)
         return NULL;
     if (pc_device_equal(t->storage->device, device))
@@ -72,8 +71,7 @@ pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dtype, bool non_blocki
 
 pc_tensor *pc_pin(pc_tensor *t, pc_device device)
 {
-    if (!t)
-        return pc__null_input("pc_pin");
+    PC__NEED_OR(NULL, t);
     if (t->storage->pinned || (t->storage->device.type == PC_CPU && device.type == PC_CPU))
         return pc__share(t);
     pc_tensor *pinned = pc_empty_pinned(pc_tensor_shape(t), t->dtype, device);
@@ -102,8 +100,8 @@ static pc_status copy_plain(pc_tensor *to, pc_tensor *from)
 
 pc_status pc_copy(pc_tensor *to, pc_tensor *from)
 {
-    if (!to || !from)
-        return pc__call_in_place(PC__OP_copy, to, &from, 1, NULL, 0);
+    PC__NEED(to);
+    PC__NEED(from);
     if (is_plain(to, from))
         return copy_plain(to, from);
     pc_status status = PC_ERR_MEMORY;

@@ -26,8 +26,6 @@ static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec
 
 static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_pool2d_spec spec)
 {
-    if (!x)
-        return pc__call(op, &x, 1, NULL, 0);
     if (check(who, x, &spec) != PC_OK)
         return NULL;
     pc_tensor *result = NULL;
@@ -45,11 +43,13 @@ static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_pool2d_spec spe
 
 pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_pool2d_spec spec)
 {
+    PC__NEED_OR(NULL, x);
     return pool(PC__OP_max_pool2d, "max_pool2d", x, spec);
 }
 
 pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_pool2d_spec spec)
 {
+    PC__NEED_OR(NULL, x);
     return pool(PC__OP_avg_pool2d, "avg_pool2d", x, spec);
 }
 

@@ -8,24 +8,29 @@
 #include "ops/view.h"
 #include "tensor/read.h"
 
-/* Which dimensions a list names, as bits; false when one is out of range or named twice. */
+static unsigned all_of(const pc_tensor *t)
+{
+    return (1u << t->ndim) - 1;
+}
+
+/* Which dimensions a list names, as bits (an empty one all, as in PyTorch); false when one is out of range or named
+ * twice. */
 static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned *mask)
 {
-    *mask = 0;
-    if (dims.ndim < 0) {
-        (void)pc__fail(PC_ERR_SHAPE, "%s: more dimensions are named than a tensor can have", who);
+    unsigned named = 0;
+    if (pc__ndim_check(who, dims.ndim) != PC_OK)
         return false;
-    }
     for (int i = 0; i < dims.ndim; i++) {
         int d = pc__dim(who, dims.dim[i], t->ndim);
         if (d < 0)
             return false;
-        if (*mask >> d & 1) {
+        if (named >> d & 1) {
             (void)pc__fail(PC_ERR_ARGUMENT, "%s: dimension %d is named twice", who, d);
             return false;
         }
-        *mask |= t->ndim ? 1u << d : 0;
+        named |= 1u << d;
     }
+    *mask = dims.ndim ? named & all_of(t) : all_of(t);
     return true;
 }
 
@@ -109,30 +114,23 @@ pc_status pc__grad_sum(pc__grad *grad)
     return pc__set_grad(grad, 0, spread(grad->out_grad[0], grad->attributes, &grad->in_meta[0]));
 }
 
-static unsigned all_of(const pc_tensor *t)
-{
-    return (1u << t->ndim) - 1;
-}
-
 pc_tensor *pc_sum(pc_tensor *a)
 {
-    return a ? sum(a, all_of(a), false) : pc__null_input("sum");
+    PC__NEED_OR(NULL, a);
+    return sum(a, all_of(a), false);
 }
 
 pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim)
 {
+    PC__NEED_OR(NULL, a);
     unsigned mask;
-    if (!a)
-        return pc__null_input("sum");
     return mask_of("sum", a, dims, &mask) ? sum(a, mask, keepdim) : NULL;
 }
 
 pc_tensor *pc__sum_wide(pc_tensor *a, pc_shape dims)
 {
     unsigned mask;
-    if (!a)
-        return pc__null_input("sum");
-    return mask_of("sum", a, dims, &mask) ? sum_as(a, mask, false, true) : NULL;
+    return a && mask_of("sum", a, dims, &mask) ? sum_as(a, mask, false, true) : NULL;
 }
 
 static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
@@ -154,14 +152,14 @@ static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
 
 pc_tensor *pc_mean(pc_tensor *a)
 {
-    return a ? mean(a, all_of(a), false) : pc__null_input("mean");
+    PC__NEED_OR(NULL, a);
+    return mean(a, all_of(a), false);
 }
 
 pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim)
 {
+    PC__NEED_OR(NULL, a);
     unsigned mask;
-    if (!a)
-        return pc__null_input("mean");
     return mask_of("mean", a, dims, &mask) ? mean(a, mask, keepdim) : NULL;
 }
 
@@ -210,9 +208,8 @@ pc_status pc__infer_max(pc_call *call, pc__meta *out)
 
 pc_tensor *pc_max(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     pc_tensor *value = NULL, *index = NULL;
-    if (!a)
-        return pc__null_input("max");
     if (maximum(a, all_of(a), false, true, &value, &index) != PC_OK)
         return NULL;
     pc__tensor_discard(index);
@@ -221,11 +218,10 @@ pc_tensor *pc_max(pc_tensor *a)
 
 pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
 {
+    PC__NEED_OR(NULL, a);
     pc_tensor *value = NULL, *index = NULL;
     if (indices)
         *indices = NULL;
-    if (!a)
-        return pc__null_input("max");
     int d = pc__dim("max", dim, a->ndim);
     if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
         return NULL;
@@ -238,9 +234,8 @@ pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
 
 pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim)
 {
+    PC__NEED_OR(NULL, a);
     pc_tensor *value = NULL, *index = NULL;
-    if (!a)
-        return pc__null_input("argmax");
     int d = pc__dim("argmax", dim, a->ndim);
     if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
         return NULL;

@@ -11,8 +11,7 @@ static int64_t clamp_index(int64_t i, int64_t n)
 
 pc_tensor *pc_slice(pc_tensor *t, int dim, int64_t start, int64_t stop, int64_t step)
 {
-    if (!t)
-        return pc__null_input("slice");
+    PC__NEED_OR(NULL, t);
     int d = pc__dim("slice", dim, t->ndim);
     if (d < 0)
         return NULL;
@@ -49,10 +48,11 @@ pc_status pc__grad_slice(pc__grad *grad)
 
 pc_tensor *pc_expand(pc_tensor *t, pc_shape shape)
 {
-    if (!t)
-        return pc__null_input("expand");
+    PC__NEED_OR(NULL, t);
+    if (pc__ndim_check("expand", shape.ndim) != PC_OK)
+        return NULL;
     int lead = shape.ndim - t->ndim;
-    bool fits = shape.ndim >= 0 && lead >= 0;
+    bool fits = lead >= 0;
     pc__shape_attributes attributes = {.ndim = shape.ndim};
     for (int i = 0; fits && i < shape.ndim; i++) {
         int64_t own = i < lead ? 1 : t->shape[i - lead];
@@ -61,7 +61,7 @@ pc_tensor *pc_expand(pc_tensor *t, pc_shape shape)
     }
     if (!fits)
         return pc__null(PC_ERR_SHAPE, "expand: a tensor of shape %s cannot be repeated to %s; only sizes of 1 repeat",
-                        PC__SHAPE_OF(t), pc__shape_format(PC__MAX(shape.ndim, 0), shape.dim).s);
+                        PC__SHAPE_OF(t), pc__shape_format(shape.ndim, shape.dim).s);
     if (pc__shape_check("expand", pc_shape_of(attributes.ndim, attributes.dim), t->dtype) != PC_OK)
         return NULL;
     return PC__CALL(expand, &attributes, t);

@@ -4,8 +4,6 @@
 
 static pc_tensor *along(int op, pc_tensor *a, int dim)
 {
-    if (!a)
-        return pc__call(op, &a, 1, NULL, 0);
     int d = pc__dim(pc__ops[op].name, dim, a->ndim);
     if (d < 0)
         return NULL;
@@ -25,11 +23,13 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
 
 pc_tensor *pc_softmax(pc_tensor *a, int dim)
 {
+    PC__NEED_OR(NULL, a);
     return along(PC__OP_softmax, a, dim);
 }
 
 pc_tensor *pc_log_softmax(pc_tensor *a, int dim)
 {
+    PC__NEED_OR(NULL, a);
     return along(PC__OP_log_softmax, a, dim);
 }
 

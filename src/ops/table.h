@@ -49,7 +49,6 @@ pc_status pc__call_in_place(int op, pc_tensor *to, pc_tensor **in, int n_in, con
     pc__call(PC__OP_##op, (pc_tensor *[]){__VA_ARGS__}, PC__COUNT(((pc_tensor *[]){__VA_ARGS__})), NULL, 0)
 
 /* NULL, for a NULL input: records PC_ERR_ARGUMENT unless the error that made the input NULL is there. */
-void *pc__null_input(const char *who);
 
 /* t itself with one more owner: the scope, or the caller. */
 pc_tensor *pc__share(pc_tensor *t);

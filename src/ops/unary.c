@@ -17,6 +17,7 @@ static pc_tensor *unary(int op, pc_tensor *a, bool keeps_integers)
 
 pc_tensor *pc_neg(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return unary(PC__OP_neg, a, true);
 }
 
@@ -34,31 +35,37 @@ static pc_tensor *exact(int op, pc_tensor *a)
 
 pc_tensor *pc_exp(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return exact(PC__OP_exp, a);
 }
 
 pc_tensor *pc_log(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return exact(PC__OP_log, a);
 }
 
 pc_tensor *pc_sqrt(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return unary(PC__OP_sqrt, a, false);
 }
 
 pc_tensor *pc_relu(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return unary(PC__OP_relu, a, true);
 }
 
 pc_tensor *pc_sigmoid(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return unary(PC__OP_sigmoid, a, false);
 }
 
 pc_tensor *pc_tanh(pc_tensor *a)
 {
+    PC__NEED_OR(NULL, a);
     return unary(PC__OP_tanh, a, false);
 }
 

@@ -9,7 +9,8 @@ static pc_status resolve(const pc_tensor *t, pc_shape *shape)
 {
     int64_t known = 1, count = pc_tensor_count(t);
     int unknown = -1;
-    bool bad = shape->ndim < 0;
+    bool bad = false;
+    PC__TRY(pc__ndim_check("reshape", shape->ndim));
     for (int i = 0; i < shape->ndim; i++) {
         if (shape->dim[i] == -1 && unknown < 0)
             unknown = i;
@@ -24,7 +25,7 @@ static pc_status resolve(const pc_tensor *t, pc_shape *shape)
         bad |= unknown >= 0;
     if (bad || known != count)
         return pc__fail(PC_ERR_SHAPE, "reshape: a tensor of shape %s (%lld elements) cannot become %s", PC__SHAPE_OF(t),
-                        (long long)count, pc__shape_format(PC__MAX(shape->ndim, 0), shape->dim).s);
+                        (long long)count, pc__shape_format(shape->ndim, shape->dim).s);
     return PC_OK;
 }
 
@@ -72,8 +73,7 @@ static pc_tensor *view(pc_tensor *t, const pc_shape *shape, const int64_t *strid
 
 pc_tensor *pc_reshape(pc_tensor *t, pc_shape shape)
 {
-    if (!t)
-        return pc__null_input("reshape");
+    PC__NEED_OR(NULL, t);
     if (resolve(t, &shape) != PC_OK)
         return NULL;
     int64_t strides[PC_MAX_DIMS] = {0};
@@ -111,10 +111,11 @@ pc_status pc__grad_view(pc__grad *grad)
 
 pc_tensor *pc_permute(pc_tensor *t, pc_shape order)
 {
-    if (!t)
-        return pc__null_input("permute");
+    PC__NEED_OR(NULL, t);
     pc__shape_attributes attributes = {.ndim = order.ndim};
     unsigned seen = 0;
+    if (pc__ndim_check("permute", order.ndim) != PC_OK)
+        return NULL;
     for (int i = 0; i < order.ndim; i++) {
         int64_t d = order.dim[i] < 0 ? order.dim[i] + t->ndim : order.dim[i];
         attributes.dim[i] = d;
@@ -122,7 +123,7 @@ pc_tensor *pc_permute(pc_tensor *t, pc_shape order)
     }
     if (order.ndim != t->ndim || seen != (1u << t->ndim) - 1)
         return pc__null(PC_ERR_SHAPE, "permute: %s is no order of the %d dimensions of a tensor of shape %s",
-                        pc__shape_format(PC__MAX(order.ndim, 0), order.dim).s, t->ndim, PC__SHAPE_OF(t));
+                        pc__shape_format(order.ndim, order.dim).s, t->ndim, PC__SHAPE_OF(t));
     return PC__CALL(permute, &attributes, t);
 }
 
@@ -149,8 +150,7 @@ pc_status pc__grad_permute(pc__grad *grad)
 
 pc_tensor *pc_transpose(pc_tensor *t, int dim0, int dim1)
 {
-    if (!t)
-        return pc__null_input("transpose");
+    PC__NEED_OR(NULL, t);
     int a = pc__dim("transpose", dim0, t->ndim), b = pc__dim("transpose", dim1, t->ndim);
     if (a < 0 || b < 0)
         return NULL;
@@ -162,8 +162,7 @@ pc_tensor *pc_transpose(pc_tensor *t, int dim0, int dim1)
 
 pc_tensor *pc_squeeze(pc_tensor *t, int dim)
 {
-    if (!t)
-        return pc__null_input("squeeze");
+    PC__NEED_OR(NULL, t);
     int d = pc__dim("squeeze", dim, t->ndim);
     if (d < 0)
         return NULL;
@@ -176,8 +175,7 @@ pc_tensor *pc_squeeze(pc_tensor *t, int dim)
 
 pc_tensor *pc_unsqueeze(pc_tensor *t, int dim)
 {
-    if (!t)
-        return pc__null_input("unsqueeze");
+    PC__NEED_OR(NULL, t);
     int d = pc__dim("unsqueeze", dim, t->ndim + 1);
     if (d < 0)
         return NULL;
@@ -192,8 +190,7 @@ pc_tensor *pc_unsqueeze(pc_tensor *t, int dim)
 
 pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim)
 {
-    if (!t)
-        return pc__null_input("flatten");
+    PC__NEED_OR(NULL, t);
     int d = pc__dim("flatten", start_dim, t->ndim);
     if (d < 0)
         return NULL;

@@ -310,6 +310,7 @@ static void forget(pc__machine *m, pc_probe_device *d)
 
 pc_status pc_machine_sample(pc_machine *machine)
 {
+    PC__NEED(machine);
     pc__machine *m = (pc__machine *)machine;
     reader r = {.m = m};
     int64_t total, free_bytes;

@@ -1,18 +1,13 @@
 /* ask.c: a child process asks the driver's libraries, so that a call that hangs or crashes takes nobody with it. */
 #include "probe/ask.h"
 
+#include "base/child.h"
 #include "probe/probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LIMIT_MS 3000
@@ -44,31 +39,11 @@ void pc__say(pc__answer *answer, const char *format, ...)
     }
 }
 
-/* The child keeps nothing of the program that it is a copy of: neither files and sockets that others wait to see
- * closed, nor what it does at Ctrl-C, which reaches the child too. What the driver's libraries print would come between
- * the program's own output, and what they leave when they crash is nobody's. Returns the socket's new number. */
-static int forget_program(int socket)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    int nowhere = open("/dev/null", O_RDWR);
-    for (int file = 0; nowhere >= 0 && file < 3; file++)
-        dup2(nowhere, file);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_DFL);
-    if (socket != 3 && dup2(socket, 3) == 3)
-        socket = 3;
-#ifdef SYS_close_range
-    if (socket == 3)
-        syscall(SYS_close_range, 4u, ~0u, 0u);
-#endif
-    return socket;
-}
-
 /* 'a' asks for everything, 's' for what changes. Leaves without the exit handlers of the program. */
 static void serve(int socket, const char *library)
 {
-    pc__answer answer = {socket = forget_program(socket)};
+    pc__child_forget_files(&socket, 1);
+    pc__answer answer = {socket};
     char command;
     while (read(socket, &command, 1) == 1) {
         pc__ask_nvml(&answer, library, command == 's');
@@ -89,7 +64,7 @@ pc__asker *pc__asker_start(const pc_probe_options *options)
     }
     asker->limit_ms = options->timeout_ms > 0 ? options->timeout_ms : LIMIT_MS;
     asker->socket = ends[0];
-    asker->child = fork();
+    asker->child = pc__child_fork();
     if (asker->child == 0) {
         close(ends[0]);
         serve(ends[1], options->nvml);
@@ -102,15 +77,12 @@ pc__asker *pc__asker_start(const pc_probe_options *options)
     return NULL;
 }
 
-/* A child that hangs in the kernel cannot be ended before it comes back: it is left behind then. */
 void pc__asker_end(pc__asker *asker)
 {
     if (!asker)
         return;
     close(asker->socket);
-    kill(asker->child, SIGKILL);
-    for (int i = 0; i < 50 && waitpid(asker->child, NULL, WNOHANG) == 0; i++)
-        usleep(1000);
+    pc__child_end(asker->child, -1);
     pc__free(asker);
 }
 

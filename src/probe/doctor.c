@@ -12,28 +12,38 @@ typedef struct row {
     pc__check check;
 } row;
 
+/* From what stands below to what stands on it: a cause comes before what follows from it. */
 static const row rows[] = {
+    {"gpu-lost", "no GPU fell off the bus", RUN, pc__check_lost},
+    {"power-cables", "every GPU has its power cables", RUN, pc__check_power_cables},
+    {"address-space", "the firmware gave every GPU room in the address space", RUN, pc__check_windows},
+    {"module-blocked", "nothing forbids the driver's module", RUN, pc__check_blocked},
     {"nouveau", "nouveau does not hold the GPU", RUN, pc__check_nouveau},
     {"driver-missing", "an NVIDIA driver is there", RUN, pc__check_driver_missing},
     {"secure-boot", "Secure Boot lets the driver in", RUN, pc__check_secure_boot},
+    {"module-symbols", "the driver's module is of the running kernel", RUN, pc__check_symbols},
     {"gpu-refused", "the driver takes the GPU", RUN, pc__check_refused},
+    {"gsp-firmware", "the GPU's own firmware is there and starts", RUN, pc__check_firmware},
+    {"gpu-start", "every GPU starts", RUN, pc__check_gpu_start},
     {"kernel-headers", "the kernel's headers are there for DKMS", RUN, pc__check_headers},
+    {"module-build", "the driver's module was compiled", RUN, pc__check_build},
     {"module-unloaded", "the driver's module is loaded", RUN, pc__check_module_unloaded},
+    {"driver-mixed", "the loader takes the libraries of the driver that runs", RUN, pc__check_mixed},
     {"version-mismatch", "the driver in the kernel and its libraries are of one version", RUN,
      pc__check_version_mismatch},
     {"container", "the container was started with its GPUs", RUN, pc__check_container},
     {"device-files", "the device files are there and may be used", RUN, pc__check_device_files},
     {"wsl-driver", "in WSL, the driver of Windows is used", RUN, pc__check_wsl},
     {"driver-hangs", "the driver answers", RUN, pc__check_driver_hangs},
+    {"driver-stub", "the loader finds the driver's library and no stub of it", RUN, pc__check_stub},
     {"driver-libraries", "the driver's libraries are found", RUN, pc__check_driver_libraries},
     {"nvml-start", "the driver's management library starts", RUN, pc__check_nvml_start},
     {"driver-too-old", "the driver is new enough for the toolkit", ALL, pc__check_driver_too_old},
     {"fabric-manager", "the fabric manager runs where it is needed", RUN, pc__check_fabric},
     {"cuda-start", "CUDA starts", RUN, pc__check_cuda_start},
     {"this-build", "this build of Paracord works on the GPU", RUN, pc__check_this_build},
-    {"gpu-lost", "no GPU fell off the bus", RUN, pc__check_lost},
-    {"xid", "the kernel log has no errors of the GPU", RUN, pc__check_xid},
     {"ecc", "the GPU's memory is sound", RUN, pc__check_ecc},
+    {"xid", "the kernel log has no errors of the GPU", RUN, pc__check_xid},
     {"pcie-link", "PCIe links are as wide and fast as both ends can", RUN, pc__check_pcie},
     {"throttling", "nothing holds the clocks down", RUN, pc__check_throttle},
     {"orphans", "no process without an owner holds GPU memory", RUN, pc__check_orphans},
@@ -42,12 +52,16 @@ static const row rows[] = {
     {"shared-memory", "/dev/shm is large enough for NCCL", PC_JOB_TRAIN, pc__check_shared_memory},
     {"placement", "the process runs on CPUs near its GPUs", PC_JOB_TRAIN, pc__check_placement},
     {"toolkit-path", "the CUDA toolkit is on the paths", PC_JOB_BUILD, pc__check_toolkit},
+    {"host-compiler", "the host's compiler is one that nvcc takes", PC_JOB_BUILD, pc__check_compiler},
     {"library-order", "the loader finds the right cuDNN and NCCL first", RUN, pc__check_libraries},
     {"gpudirect-storage", "GPUDirect Storage is installed", PC_JOB_TRAIN, pc__check_storage},
 };
 
 bool pc_doctor_check(int i, const char **name, const char **title, int *jobs)
 {
+    PC__NEED_OR(false, name);
+    PC__NEED_OR(false, title);
+    PC__NEED_OR(false, jobs);
     if (i < 0 || i >= PC__COUNT(rows))
         return false;
     *name = rows[i].name;
@@ -164,6 +178,44 @@ const char *pc__install(pc__exam *e, const char *apt, const char *dnf, const cha
     }
 }
 
+const char *pc__initramfs(const pc__exam *e)
+{
+    return e->packages == PC__APT || e->packages == PC__APT_UBUNTU ? "sudo update-initramfs -u"
+           : e->packages == PC__PACMAN                             ? "sudo mkinitcpio -P"
+                                                                   : "sudo dracut --force";
+}
+
+bool pc__any_wrong(const pc__exam *e)
+{
+    for (int i = 0; i < e->diagnosis->finding_count; i++)
+        if (e->diagnosis->findings[i].severity == PC_WRONG)
+            return true;
+    return false;
+}
+
+bool pc__found_by(const pc__exam *e, const char *check)
+{
+    for (int i = 0; i < e->diagnosis->finding_count; i++)
+        if (!strcmp(e->diagnosis->findings[i].check, check))
+            return true;
+    return false;
+}
+
+bool pc__has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; at; at = pc__behind(at, ' '))
+        if (!strncmp(at, word, n) && (at[n] == 0 || at[n] == ' '))
+            return true;
+    return false;
+}
+
+void pc__count_name(void *context, const char *name)
+{
+    (void)name;
+    ++*(int *)context;
+}
+
 const pc_probe_device *pc__next_gpu(const pc__exam *e, int *i)
 {
     while (*i < e->machine->device_count)
@@ -204,6 +256,7 @@ static void sort(pc_diagnosis *d)
 
 pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
 {
+    PC__NEED_OR(NULL, machine);
     pc__machine *m = (pc__machine *)machine;
     pc_diagnosis *d = pc__calloc(1, sizeof *d);
     if (!d)
@@ -225,6 +278,7 @@ pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
         d->checked_count++;
     }
     pc__free(e.log);
+    pc__free(e.starts);
     sort(d);
     if (!m->failed && !pc__root_starved(m->root))
         return d;

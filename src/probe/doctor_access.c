@@ -40,11 +40,36 @@ static bool may_use(const ids *who, const pc__root_status *file)
     return who->uid == 0 || (bits & 6) == 6;
 }
 
+bool pc__is_lxc(const pc__exam *e)
+{
+    const char *kind = e->container ? e->machine->container.text : "";
+    return !strncmp(kind, "lxc", 3) || !strncmp(kind, "lxd", 3) || !strncmp(kind, "incus", 5);
+}
+
+/* What a container of LXC needs, in its configuration on the host. */
+void pc__fix_lxc(pc__exam *e, pc_finding *f)
+{
+    pc__fix(e, f, "# on the host: ls -l /dev/nvidia* shows the majors, mostly 195, and another one for nvidia-uvm");
+    pc__fix(e, f, "# in the container's configuration (Proxmox: /etc/pve/lxc/ID.conf) a line for each major:");
+    pc__fix(e, f, "lxc.cgroup2.devices.allow: c 195:* rwm");
+    pc__fix(e, f, "lxc.cgroup2.devices.allow: c MAJOR_OF_NVIDIA_UVM:* rwm");
+    pc__fix(e, f, "# and one for each of nvidia0, nvidiactl, nvidia-uvm, nvidia-uvm-tools:");
+    pc__fix(e, f, "lxc.mount.entry: /dev/nvidia0 dev/nvidia0 none bind,optional,create=file");
+    pc__fix(e, f,
+            "# Proxmox 8.2 and newer, in their stead: dev0: /dev/nvidia0 and so on; LXD, Incus: lxc config device "
+            "add NAME gpu gpu");
+    pc__fix(e, f, "# then start the container again; its driver's libraries must be of the host's version");
+}
+
 static void say_missing(pc__exam *e, const char *file)
 {
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     pc__what(e, f, "The device file /%s is missing: programs cannot reach the GPU.", file);
     pc__how(e, f, "The driver %s is loaded, and there is no /%s.", e->machine->driver.text, file);
+    if (pc__is_lxc(e)) {
+        pc__fix_lxc(e, f);
+        return;
+    }
     if (strstr(file, "uvm"))
         pc__fix(e, f, "sudo nvidia-modprobe -u -c=0");
     else
@@ -69,12 +94,52 @@ static void say_forbidden(pc__exam *e, const char *file, const pc__root_status *
     }
 }
 
+/* "511 nvidia-uvm" in /proc/devices; 0: unknown. The number of nvidia-uvm changes with each start of the host. */
+int pc__device_major(pc__exam *e, const char *file)
+{
+    char text[8192], *rest, name[64];
+    const char *wanted = strstr(file, "uvm") ? "nvidia-uvm" : "nvidia";
+    int number, found = 0;
+    if (pc__root_read(e->m->root, "proc/devices", text, sizeof text) < 0)
+        return 0;
+    for (char *line = strtok_r(text, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest))
+        if (sscanf(line, "%d %63s", &number, name) == 2 &&
+            (!strcmp(name, wanted) || (!strcmp(wanted, "nvidia") && !strcmp(name, "nvidia-frontend"))))
+            found = number;
+    return found;
+}
+
+static void say_wrong_device(pc__exam *e, const char *file, int is, int wanted)
+{
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    if (is == PC__NO_DEVICE) {
+        pc__what(e, f, "/%s is an empty file and no device: programs cannot reach the GPU.", file);
+        pc__how(e, f, "It is an ordinary file: it was mounted before the host's own was there.");
+    } else {
+        pc__what(e, f, "/%s is of an old number: the driver's has changed, and programs cannot reach the GPU.", file);
+        pc__how(e, f, "Its major is %d; /proc/devices says %d.", is, wanted);
+    }
+    if (pc__is_lxc(e)) {
+        pc__fix(e, f, "# on the host, before the container starts: nvidia-modprobe -u -c=0");
+        pc__fix_lxc(e, f);
+    } else if (e->container) {
+        pc__fix(e, f, "# on the host: sudo nvidia-modprobe -u -c=0; then start the container again");
+    } else {
+        pc__fix(e, f, "sudo rm /%s && sudo nvidia-modprobe -u -c=0", file);
+    }
+}
+
 /* False when the check found something. */
 static bool look_at(pc__exam *e, const ids *who, const char *file)
 {
     pc__root_status status;
     if (!pc__root_stat(e->m->root, file, &status)) {
         say_missing(e, file);
+        return false;
+    }
+    int major = pc__device_major(e, file);
+    if (status.major == PC__NO_DEVICE || (status.major > 0 && major > 0 && status.major != major)) {
+        say_wrong_device(e, file, status.major, major);
         return false;
     }
     if (who->known && !may_use(who, &status)) {
@@ -123,11 +188,15 @@ void pc__check_container(pc__exam *e)
         return;
     const char *visible = pc__root_env(e->m->root, "NVIDIA_VISIBLE_DEVICES");
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
-    pc__what(e, f, "This container was started without GPUs.");
+    pc__what(e, f,
+             pc__is_lxc(e) ? "This container (LXC) was not given the GPU's device files."
+                           : "This container was started without GPUs.");
     pc__how(e, f, "It is a container (%s) on a machine with an NVIDIA GPU, and has no /dev/nvidiactl.%s%s%s",
             e->machine->container.text, visible ? " NVIDIA_VISIBLE_DEVICES is \"" : "", visible ? visible : "",
             visible ? "\"." : "");
-    if (!strcmp(e->machine->container.text, "podman")) {
+    if (pc__is_lxc(e)) {
+        pc__fix_lxc(e, f);
+    } else if (!strcmp(e->machine->container.text, "podman")) {
         pc__fix(e, f, "# on the host, once:");
         pc__fix(e, f, "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
         pc__fix(e, f, "podman run --device nvidia.com/gpu=all ...");
@@ -140,92 +209,4 @@ void pc__check_container(pc__exam *e)
         pc__fix(e, f, "# if that says \"could not select device driver\", on the host, once:");
         pc__fix(e, f, "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker");
     }
-}
-
-/* Every GPU that the driver lists is cut up by MIG, into nothing. */
-static bool without_instances(const pc__exam *e)
-{
-    int i = 0, listed = 0, empty = 0;
-    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        listed += d->nvml;
-        empty += d->nvml && d->mig.known && d->mig.number != 0 && !d->mig_count;
-    }
-    return listed && empty == listed;
-}
-
-/* What the errors of cuInit that machines have really mean; others speak for themselves. */
-void pc__check_cuda_start(pc__exam *e)
-{
-    const pc_fact *start = &e->machine->cuda_init;
-    int code;
-    if (!start->known || sscanf(start->text, "error %d", &code) != 1)
-        return;
-    for (int i = 0; i < e->diagnosis->finding_count; i++) /* whose consequence it is */
-        if (e->diagnosis->findings[i].severity == PC_WRONG)
-            return;
-    if (code == 100 &&
-        !e->machine->driver.known) /* no device where no driver is loaded: others say why, or it is meant */
-        return;
-    const char *visible = pc__root_env(e->m->root, "CUDA_VISIBLE_DEVICES");
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
-    pc__how(e, f, "cuInit says: %s", start->text);
-    if (code == 100 && visible) {
-        pc__what(e, f, "CUDA_VISIBLE_DEVICES hides every GPU.");
-        pc__how(e, f, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
-        pc__fix(e, f, "unset CUDA_VISIBLE_DEVICES");
-    } else if (code == 100 && without_instances(e)) {
-        pc__what(e, f, "MIG is on, and no instance of a GPU was made: CUDA has nothing to run on.");
-        pc__fix(e, f, "sudo nvidia-smi mig -lgip # the kinds of instances that there are");
-        pc__fix(e, f, "sudo nvidia-smi mig -cgi PROFILE -C # makes one");
-        pc__fix(e, f, "sudo nvidia-smi -mig 0 # or the whole GPU at once, without MIG");
-    } else if (code == 804) {
-        pc__what(e, f, "A CUDA compatibility library comes before the driver's own, and this GPU does not take it.");
-        pc__fix(e, f, "echo $LD_LIBRARY_PATH # take the folder named compat out of it");
-        pc__fix(e, f, "# or update the driver, so that no compatibility library is needed");
-    } else if (code == 999) {
-        pc__what(e, f, "CUDA does not start: mostly the module nvidia_uvm is in a bad state, as after suspending.");
-        pc__fix(e, f, "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
-    } else {
-        pc__what(e, f, "The driver runs, and CUDA does not start.");
-        pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20 # why");
-    }
-}
-
-void pc__check_this_build(pc__exam *e)
-{
-    char *recorded = NULL;
-    const char *reason = e->options->cuda_reason;
-    if (!e->machine->live)
-        reason = recorded = pc__root_text(e->m->root, "answers/paracord-cuda", 4096, false);
-    if (recorded)
-        recorded[strcspn(recorded, "\n")] = 0;
-    bool works = e->machine->cuda_init.known && !strcmp(e->machine->cuda_init.text, "works");
-    bool other = false;
-    for (int i = 0; i < e->diagnosis->finding_count; i++)
-        other |=
-            e->diagnosis->findings[i].severity == PC_WRONG && strcmp(e->diagnosis->findings[i].check, "driver-too-old");
-    if (reason && reason[0] && works && !other) {
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
-        bool code = strstr(reason, "compute capability") != NULL, old = strstr(reason, "driver") != NULL;
-        if (code)
-            pc__what(e, f, "This build of Paracord has no code for this GPU.");
-        else if (old)
-            pc__what(e, f, "The driver is too old for this build of Paracord.");
-        else
-            pc__what(e, f, "CUDA works, and this build of Paracord does not use it.");
-        pc__how(e, f, "%s.", reason);
-        if (!code && old)
-            pc__how(e, f,
-                    "Three versions: the driver is %s; the newest CUDA that it runs is %s; the toolkit here is %s.",
-                    e->machine->driver.known ? e->machine->driver.text : "unknown",
-                    e->machine->cuda_driver.known ? e->machine->cuda_driver.text : "unknown",
-                    e->machine->toolkit_count ? e->machine->toolkits[0].version : "none");
-        if (code)
-            pc__fix(e, f, "cmake --preset release -DCMAKE_CUDA_ARCHITECTURES=native && cmake --build build/release");
-        else if (old)
-            pc__fix(e, f, "# update the driver, or build Paracord with an older toolkit");
-        else
-            pc__fix(e, f, "export PARACORD_PLUGIN_PATH=DIR # the folder that has libparacord-cuda.so");
-    }
-    pc__free(recorded);
 }

@@ -6,14 +6,12 @@ static bool driver_on_disk(const pc__exam *e)
     return e->machine->driver_library.known;
 }
 
-static bool module_on_disk(const pc__exam *e)
+bool pc__module_on_disk(const pc__exam *e)
 {
     int i = 0;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
-        if (d->modules.known)
-            for (const char *word = d->modules.text; word; word = strchr(word, ' '), word += word != NULL)
-                if (!strncmp(word, "nvidia", 6) && (word[6] == 0 || word[6] == ' '))
-                    return true;
+        if (d->modules.known && pc__has_word(d->modules.text, "nvidia"))
+            return true;
     return false;
 }
 
@@ -77,21 +75,27 @@ void pc__check_driver_missing(pc__exam *e)
         pc__fix(e, f, "# nothing, if that is meant; otherwise take its id out of the vfio-pci options");
         return;
     }
-    if (driver_on_disk(e) || module_on_disk(e))
+    if (driver_on_disk(e) || pc__module_on_disk(e))
         return;
     pc_finding *f = pc__found(e, PC_WRONG, d);
-    pc__what(e, f, "There is an NVIDIA GPU, but no NVIDIA driver.");
+    bool nouveau = d->module.known && !strcmp(d->module.text, "nouveau");
+    pc__what(e, f, "There is an NVIDIA GPU, but no NVIDIA driver%s.",
+             nouveau ? ": the kernel's own module nouveau holds it, which shows pictures and cannot compute with CUDA"
+                     : "");
     pc__how(e, f, "%s at %s; no /proc/driver/nvidia, no libnvidia-ml.so, no module nvidia for kernel %s.",
             d->model.known ? d->model.text : "An NVIDIA device", d->address.text,
             e->machine->kernel.known ? e->machine->kernel.text : "(unknown)");
     pc__fix_by_install(e, f);
+    if (nouveau)
+        pc__fix(e, f, "# the driver's package keeps nouveau away; paracord doctor says if it does not");
 }
 
 void pc__check_nouveau(pc__exam *e)
 {
     int i = 0;
+    bool installed = driver_on_disk(e) || pc__module_on_disk(e); /* else driver-missing says it all */
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        if (!d->module.known || strcmp(d->module.text, "nouveau"))
+        if (!installed || !d->module.known || strcmp(d->module.text, "nouveau") || pc__found_by(e, "module-blocked"))
             continue;
         pc_finding *f = pc__found(e, PC_WRONG, d);
         pc__what(e, f,
@@ -100,13 +104,9 @@ void pc__check_nouveau(pc__exam *e)
         pc__fix(e, f,
                 "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "
                 "/etc/modprobe.d/blacklist-nouveau.conf");
-        pc__fix(e, f, "%s",
-                e->packages == PC__APT || e->packages == PC__APT_UBUNTU ? "sudo update-initramfs -u"
-                : e->packages == PC__PACMAN                             ? "sudo mkinitcpio -P"
-                                                                        : "sudo dracut --force");
-        if (driver_on_disk(e) || module_on_disk(e))
-            pc__fix(e, f, "sudo reboot");
-        return; /* one way out for all of them; without a driver driver-missing says how to install one */
+        pc__fix(e, f, "%s", pc__initramfs(e));
+        pc__fix(e, f, "sudo reboot");
+        return; /* one way out for all of them */
     }
 }
 
@@ -116,13 +116,12 @@ void pc__check_module_unloaded(pc__exam *e)
     const pc_probe_device *d = pc__next_gpu(e, &i);
     if (!d || d->module.known || e->container || e->machine->driver.known)
         return;
-    for (int j = 0; j < e->diagnosis->finding_count; j++) /* a check before this one knows why */
-        if (e->diagnosis->findings[j].severity == PC_WRONG)
-            return;
-    if (!module_on_disk(e) && !driver_on_disk(e))
+    if (pc__any_wrong(e)) /* a check before this one knows why */
+        return;
+    if (!pc__module_on_disk(e) && !driver_on_disk(e))
         return;
     pc_finding *f = pc__found(e, PC_WRONG, d);
-    if (module_on_disk(e)) {
+    if (pc__module_on_disk(e)) {
         pc__what(e, f, "The NVIDIA driver is installed, and its kernel module is not loaded.");
         pc__how(e, f, "modules.alias of kernel %s has nvidia for %s; no module has the device.",
                 e->machine->kernel.text, d->address.text);
@@ -148,7 +147,7 @@ void pc__check_version_mismatch(pc__exam *e)
     const pc_machine *m = e->machine;
     bool nvml_says = !m->nvml.known && m->nvml.why && strstr(m->nvml.why, "mismatch");
     bool files_say = m->driver.known && m->driver_library.known && strcmp(m->driver.text, m->driver_library.text);
-    if (!nvml_says && !(files_say && !m->nvml.known))
+    if ((!nvml_says && !(files_say && !m->nvml.known)) || pc__found_by(e, "driver-mixed"))
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     pc__what(e, f,
@@ -159,6 +158,7 @@ void pc__check_version_mismatch(pc__exam *e)
             m->driver_library.known ? m->driver_library.text : "of another version");
     if (nvml_says)
         pc__how(e, f, "NVML says: %s", m->nvml.why);
+    pc__quote_words(e, f, "API mismatch");
     if (e->container) {
         pc__fix(e, f, "# the host's driver changed while the container ran: start the container again");
         return;
@@ -205,7 +205,13 @@ void pc__check_driver_hangs(pc__exam *e)
         pc__unseen(e, "the GPU sleeps to save power; --wake asks it, and wakes it");
     if (!e->machine->hung)
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    const char *at = strstr(e->machine->hung, " for ");
+    const pc_probe_device *d = at ? pc__device_at(e->m, at + strlen(" for ")) : NULL;
+    static const char *const causes[] = {"gpu-lost", "power-cables", "address-space", "gsp-firmware", "gpu-start"};
+    for (int c = 0; c < PC__COUNT(causes); c++)
+        if (pc__found_by(e, causes[c]))
+            return; /* whose consequence it is */
+    pc_finding *f = pc__found(e, PC_WRONG, d);
     if (strstr(e->machine->hung, "(which ended")) {
         pc__what(e, f,
                  "The driver's library crashes: it is damaged or mixed with another version, or a GPU is failing.");
@@ -214,7 +220,11 @@ void pc__check_driver_hangs(pc__exam *e)
         pc__what(e, f, "The driver does not answer: a GPU hangs, or is failing.");
         pc__how(e, f, "The call %s did not come back in time.", e->machine->hung);
     }
+    if (d)
+        pc__xid_quote(e, f, d);
+    pc__nvrm_quote(e, f, d);
     pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid' | tail -n 20");
-    pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i 0 # the GPU that the log names; nothing may use it");
+    pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # nothing may use it",
+            d ? pc__index_of(e, d) : "N # the GPU that the log names;");
     pc__fix(e, f, "sudo reboot # if the reset hangs too");
 }

@@ -1,10 +1,5 @@
-/* doctor_kernel.c: what keeps the driver out of the kernel, and what the kernel's log says of GPUs. */
+/* doctor_kernel.c: what keeps the driver's module out of the kernel. */
 #include "probe/doctor.h"
-
-#include <ctype.h>
-#include <stdlib.h>
-
-#define SHOWN_MAX 4 /* Xids of a log that are told one by one */
 
 void pc__check_secure_boot(pc__exam *e)
 {
@@ -46,12 +41,6 @@ void pc__check_secure_boot(pc__exam *e)
     pc__fix(e, f, "# or switch Secure Boot off in the firmware's set-up");
 }
 
-static void count_one(void *context, const char *name)
-{
-    (void)name;
-    ++*(int *)context;
-}
-
 void pc__check_headers(pc__exam *e)
 {
     char path[512];
@@ -59,8 +48,8 @@ void pc__check_headers(pc__exam *e)
     if (!e->nvidia || e->container || e->machine->driver.known || !e->machine->kernel.known)
         return;
     const char *kernel = e->machine->kernel.text;
-    pc__root_list(e->m->root, "var/lib/dkms/nvidia", "", count_one, &versions);
-    pc__root_list(e->m->root, "usr/src", "nvidia-", count_one, &versions);
+    pc__root_list(e->m->root, "var/lib/dkms/nvidia", "", pc__count_name, &versions);
+    pc__root_list(e->m->root, "usr/src", "nvidia-", pc__count_name, &versions);
     if (!versions)
         return; /* no driver that is compiled on the machine */
     int i = 0;
@@ -77,61 +66,4 @@ void pc__check_headers(pc__exam *e)
             pc__install(e, "linux-headers-$(uname -r)", "kernel-devel-$(uname -r)", "kernel-default-devel",
                         "linux-headers"));
     pc__fix(e, f, "sudo dkms autoinstall && sudo modprobe nvidia");
-}
-
-/* "NVRM: Xid (PCI:0000:3b:00): 79, pid=..." */
-static const char *next_xid(const char *log, char address[48], int *xid)
-{
-    for (const char *at = log; (at = strstr(at, "Xid (PCI:")); at++) {
-        const char *begin = at + strlen("Xid (PCI:"), *end = memchr(begin, ')', strnlen(begin, 40));
-        if (!end || strncmp(end, "): ", 3) || !isdigit((unsigned char)end[3]))
-            continue;
-        *xid = atoi(end + 3); /* sscanf would measure the rest of the log each time */
-        snprintf(address, 48, "%.*s%s", (int)(end - begin), begin,
-                 memchr(begin, '.', (size_t)(end - begin)) ? "" : ".0");
-        return end;
-    }
-    return NULL;
-}
-
-typedef struct seen {
-    int xid, count;
-    char address[48];
-} seen;
-
-void pc__check_xid(pc__exam *e)
-{
-    seen all[32];
-    int count = 0, xid;
-    char address[48];
-    if (!e->nvidia)
-        return;
-    if (!e->log) {
-        pc__unseen(e, "the kernel log needs root, or membership in the group adm or systemd-journal");
-        return;
-    }
-    for (const char *at = e->log; (at = next_xid(at, address, &xid));) {
-        int i = 0;
-        while (i < count && (all[i].xid != xid || strcmp(all[i].address, address)))
-            i++;
-        if (i == PC__COUNT(all))
-            continue;
-        if (i == count) {
-            all[count] = (seen){.xid = xid};
-            snprintf(all[count++].address, sizeof address, "%s", address);
-        }
-        all[i].count++;
-    }
-    int shown = 0;
-    for (int i = 0; i < count && shown < SHOWN_MAX; i++) {
-        bool harmless = false;
-        const char *advice = NULL, *meaning = pc__xid_meaning(all[i].xid, &harmless, &advice);
-        pc_finding *f = pc__found(e, harmless ? PC_ADVICE : PC_WRONG, pc__device_at(e->m, all[i].address));
-        pc__what(e, f, "The driver reported Xid %d: %s.", all[i].xid,
-                 meaning ? meaning : "an error that NVIDIA's list of Xids explains");
-        pc__how(e, f, "The kernel log has it %d time%s, for %s.", all[i].count, all[i].count > 1 ? "s" : "",
-                all[i].address);
-        pc__fix(e, f, "%s", advice ? advice : "# https://docs.nvidia.com/deploy/xid-errors");
-        shown++;
-    }
 }

@@ -42,13 +42,21 @@ void pc__check_fabric(pc__exam *e)
     pc__fix(e, f, "systemctl status nvidia-fabricmanager # if it does not stay up: the versions differ");
 }
 
+/* GeForce cards since Turing are not let copy to each other over PCIe (NVIDIA's driver says "chipset not supported"):
+ * their copies go through the host anyway, and nothing between them is wrong. */
+static bool without_peers(const pc_probe_device *d)
+{
+    return d->model.known && strstr(d->model.text, "GeForce") && d->compute_capability.known &&
+           pc__version_number(d->compute_capability.text) >= 705;
+}
+
 /* Two GPUs between which copies go over PCIe. */
 static bool pcie_pair(const pc__exam *e, int *a, int *b)
 {
     for (int i = 0; i < e->machine->device_count; i++)
         for (int j = 0; j < i; j++) {
             const pc_probe_device *x = &e->machine->devices[i], *y = &e->machine->devices[j];
-            if (!x->nvidia || !y->nvidia || !x->nvml || !y->nvml)
+            if (!x->nvidia || !y->nvidia || !x->nvml || !y->nvml || without_peers(x) || without_peers(y))
                 continue;
             pc_link_kind kind = pc_machine_link(e->machine, i, j).kind;
             if (kind != PC_LINK_NV && kind != PC_LINK_UNKNOWN) {
@@ -74,10 +82,8 @@ static bool translated(pc__exam *e, const pc_probe_device *d)
  * (request and completion redirect), in extended capability 0x000d. 1 on, 0 off, -1 cannot be seen. */
 static int redirects(pc__exam *e, const char *bridge)
 {
-    unsigned char config[4096];
-    char path[128];
-    snprintf(path, sizeof path, "sys/bus/pci/devices/%.32s/config", bridge);
-    ssize_t n = pc__root_read(e->m->root, path, (char *)config, sizeof config);
+    unsigned char config[PC__CONFIG];
+    ssize_t n = pc__pci_config(e->m, bridge, config);
     if (n <= 256)
         return -1; /* without root the kernel shows 64 bytes */
     for (unsigned at = 0x100, hops = 0; at >= 0x100 && at + 8 <= (unsigned)n && hops < 64; hops++) {
@@ -146,7 +152,7 @@ void pc__check_peers(pc__exam *e)
     const char *lines = e->options->peers;
     if (!e->machine->live)
         lines = recorded = pc__root_text(e->m->root, "answers/peers", 65536, false);
-    for (const char *line = lines; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = lines; line && *line; line = pc__behind(line, '\n')) {
         if (sscanf(line, "%31s %31s %31s", from, to, state) != 3 || strcmp(state, "corrupt"))
             continue;
         pc_finding *f = pc__found(e, PC_WRONG, NULL);

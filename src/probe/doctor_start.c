@@ -5,14 +5,6 @@
 
 #define BLACKWELL 0x2900 /* device ids from here on are of GPUs that only the open modules drive */
 
-static bool any_wrong(const pc__exam *e)
-{
-    for (int i = 0; i < e->diagnosis->finding_count; i++)
-        if (e->diagnosis->findings[i].severity == PC_WRONG)
-            return true;
-    return false;
-}
-
 /* "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: ..." is the line before what is said of it. */
 static const pc_probe_device *told_of(pc__exam *e, const char *at)
 {
@@ -152,7 +144,7 @@ void pc__check_driver_libraries(pc__exam *e)
         nvml = false;
     if (pc__root_exists(e->m->root, "sys/module/nvidia_vgpu_vfio")) /* a host of virtual GPUs computes nothing itself */
         cuda = false;
-    if (!m->driver.known || m->hung || !(nvml || cuda) || any_wrong(e))
+    if (!m->driver.known || m->hung || !(nvml || cuda) || pc__any_wrong(e))
         return;
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     const char *missing = nvml && cuda ? "libnvidia-ml.so.1 and libcuda.so.1"
@@ -185,14 +177,17 @@ void pc__check_nvml_start(pc__exam *e)
     const pc_machine *m = e->machine;
     int code;
     const char *at = !m->nvml.known && m->nvml.why ? strstr(m->nvml.why, "nvmlInit_v2: error ") : NULL;
-    if (!at || sscanf(at, "nvmlInit_v2: error %d", &code) != 1 || any_wrong(e))
+    if (!at || sscanf(at, "nvmlInit_v2: error %d", &code) != 1 || pc__any_wrong(e))
         return;
     if (code == 9 && !m->driver.known) /* no driver is loaded: others say why, or it is meant */
         return;
     const char *kind = e->container ? m->container.text : "";
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     pc__how(e, f, "NVML says: %s", m->nvml.why);
-    if (code == 4 && e->container) {
+    if ((code == 4 || code == 999) && pc__is_lxc(e)) {
+        pc__what(e, f, "This container (LXC) has the GPU's device files, and its rules for devices do not allow them.");
+        pc__fix_lxc(e, f);
+    } else if (code == 4 && e->container) {
         pc__what(e, f, "This container may not use the GPU's device files, though their modes allow it.");
         pc__how(e, f, "Mostly it is SELinux, or the container's list of devices (cgroups).");
         pc__fix(e, f, "%s run --security-opt=label=disable ...", strcmp(kind, "podman") ? "docker" : "podman");
@@ -205,6 +200,7 @@ void pc__check_nvml_start(pc__exam *e)
                 "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0 ...");
     } else {
         pc__what(e, f, "The driver's management library (NVML) does not start.");
+        pc__nvrm_quote(e, f, NULL);
         pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|nvidia|apparmor|avc' | tail -n 20 # why");
     }
 }

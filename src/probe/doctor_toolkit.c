@@ -3,15 +3,36 @@
 
 #include <stdlib.h>
 
+bool pc__has_nvcc(pc__exam *e, const pc_probe_toolkit *toolkit)
+{
+    char path[1100];
+    snprintf(path, sizeof path, "%s/bin/nvcc", toolkit->path + 1);
+    return toolkit->on_path || pc__root_exists(e->m->root, path) ||
+           pc__root_exists(e->m->root, "usr/local/cuda/bin/nvcc");
+}
+
+/* Images to run programs in have the toolkit's libraries and no compiler, as is meant. */
 void pc__check_toolkit(pc__exam *e)
 {
     const pc_machine *m = e->machine;
-    if (!m->toolkit_count) {
+    bool compiler = false;
+    for (int i = 0; i < m->toolkit_count; i++)
+        compiler |= pc__has_nvcc(e, &m->toolkits[i]);
+    if (!compiler) {
         if (!e->nvidia || e->options->job != PC_JOB_BUILD)
             return; /* who only runs programs needs none */
         pc_finding *f = pc__found(e, PC_WRONG, NULL);
         pc__what(e, f, "There is no CUDA toolkit: nvcc is needed to build programs with kernels of their own.");
-        pc__how(e, f, "No nvcc in PATH, no /usr/local/cuda*, no /opt/cuda*.");
+        pc__how(e, f,
+                m->toolkit_count ? "There is %s, with libraries and without bin/nvcc."
+                                 : "No nvcc in PATH, no /usr/local/cuda*, no /opt/cuda*.",
+                m->toolkit_count ? m->toolkits[0].path : "");
+        if (m->toolkit_count && e->container) {
+            pc__fix(e, f,
+                    "# the image is one of those to run programs in: take \"devel\" instead of \"runtime\" or "
+                    "\"base\" in its name");
+            return;
+        }
         pc__fix(e, f, "# https://developer.nvidia.com/cuda-downloads%s%s",
                 m->cuda_driver.known ? ": not newer than " : "", m->cuda_driver.known ? m->cuda_driver.text : "");
         pc__fix(e, f, "%s", pc__install(e, "nvidia-cuda-toolkit", "cuda-toolkit", "cuda-toolkit", "cuda"));
@@ -41,7 +62,7 @@ static int major_of(const char *version)
 static int newest_of(const char *others, char path[512])
 {
     int best = -1;
-    for (const char *at = others; at && *at; at = strchr(at, ')'), at += at ? 1 + (at[1] == ' ') : 0) {
+    for (const char *at = others; at && *at; at = pc__behind(at, ')')) {
         char one[512], version[64];
         if (sscanf(at, "%511s (%63[^)]", one, version) != 2)
             continue;

@@ -23,7 +23,7 @@ static const char *largest_mode(pc__machine *m, const char *connector)
     snprintf(path, sizeof path, "sys/class/drm/%s/modes", connector);
     if (pc__root_read(m->root, path, text, sizeof text) < 0)
         return NULL;
-    for (char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
+    for (char *line = text; line && *line; line = pc__behind(line, '\n'))
         if (sscanf(line, "%ldx%ld", &width, &height) == 2 && width > 0 && height > 0 && width < 100000 &&
             height < 100000 && width * height > best) {
             best = width * height;

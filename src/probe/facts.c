@@ -28,11 +28,16 @@ const pc_fact_row *pc_machine_fact(int i)
 
 const pc_fact *pc_fact_of(const pc_fact_row *row, const void *owner)
 {
+    PC__NEED_OR(NULL, row);
+    PC__NEED_OR(NULL, owner);
     return (const pc_fact *)((const char *)owner + row->offset);
 }
 
 char *pc_fact_text(const pc_fact_row *row, const pc_fact *fact, char *text, size_t n)
 {
+    PC__NEED_OR(NULL, row);
+    PC__NEED_OR(NULL, fact);
+    PC__NEED_OR(NULL, text);
     static const char *const units[PC_UNITS] = {
         [PC_UNIT_PERCENT] = " %", [PC_UNIT_CELSIUS] = " C", [PC_UNIT_WATTS] = " W", [PC_UNIT_MHZ] = " MHz"};
     if (!fact->known)
@@ -53,6 +58,8 @@ char *pc_fact_text(const pc_fact_row *row, const pc_fact *fact, char *text, size
 
 char *pc_fact_key(const pc_fact_row *row, char *text, size_t n)
 {
+    PC__NEED_OR(NULL, row);
+    PC__NEED_OR(NULL, text);
     static const char *const units[PC_UNITS] = {[PC_UNIT_BYTES] = "_bytes",
                                                 [PC_UNIT_PERCENT] = "_percent",
                                                 [PC_UNIT_CELSIUS] = "_celsius",

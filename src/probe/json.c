@@ -131,6 +131,8 @@ static void add_software(pc__text *out, const pc_machine *machine)
 
 pc_status pc_machine_json(const pc_machine *machine, FILE *out)
 {
+    PC__NEED(machine);
+    PC__NEED(out);
     pc__text text = {0};
     pc__text_add(&text, "{");
     add_facts(&text, pc_machine_fact, machine);

@@ -19,11 +19,29 @@ static bool concerns(const char *line)
                                         "Key was rejected",
                                         "key is rejected",
                                         "Lockdown",
-                                        "AER:"};
+                                        "AER:",
+                                        ": no space for",
+                                        "can't assign",
+                                        ": failed to assign",
+                                        "blocked for more than"};
     for (int i = 0; i < PC__COUNT(words); i++)
         if (strstr(line, words[i]))
             return true;
     return false;
+}
+
+const char *pc__log_line(const char *at, char line[PC__LOG_LINE])
+{
+    size_t n = strcspn(at, "\n");
+    snprintf(line, PC__LOG_LINE, "%.*s", (int)PC__MIN(n, (size_t)PC__LOG_LINE - 1), at);
+    char *text = line, *head = strstr(line, "kernel: ");
+    text = head ? head + strlen("kernel: ") : text;
+    text += strspn(text, " ");
+    if (*text == '[' && (head = strchr(text, ']')))
+        text = head + 1;
+    text += strspn(text, " ");
+    memmove(line, text, strlen(text) + 1);
+    return at[n] ? at + n + 1 : NULL;
 }
 
 static void filter(char *text)

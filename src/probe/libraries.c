@@ -114,11 +114,29 @@ static bool in_folder(void *context, const char *folder)
         const char *usr = !strncmp(folder, "usr/", 4) ? folder + 4 : folder;
         const char *first = !strncmp(s->folder, "usr/", 4) ? s->folder + 4 : s->folder;
         const char *version = version_of(s, folder);
-        if (strcmp(usr, first))
-            snprintf(s->others + used, sizeof s->others - used, "%s/%s/%s (%s)", used ? " " : "", folder, s->name,
-                     version ? version : "?");
+        const char *entry = pc__keepf(s->m, "/%s/%s (%s)", folder, s->name, version ? version : "?");
+        if (strcmp(usr, first) && !strstr(s->others, entry))
+            snprintf(s->others + used, sizeof s->others - used, "%s%s", used ? " " : "", entry);
     }
     return true;
+}
+
+/* The first file that the loader's index has, if it is there. */
+static bool in_cache(void *context, const char *path)
+{
+    search *s = context;
+    char folder[512];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path - 1), path + 1);
+    if (slash > path && !s->library->path && pc__root_exists(s->m->root, path + 1))
+        in_folder(s, folder);
+    return !s->library->path;
+}
+
+static bool until_found(void *context, const char *folder)
+{
+    in_folder(context, folder);
+    return !((search *)context)->library->path;
 }
 
 void pc__probe_libraries(pc__machine *m)
@@ -131,6 +149,12 @@ void pc__probe_libraries(pc__machine *m)
         search s = {.m = m, .library = library, .file = wanted[i].file};
         library->name = wanted[i].name;
         library->purpose = wanted[i].purpose;
+        bool driver = s.file[strlen(s.file) - 1] == '1';
+        if (driver) {
+            each_of(pc__root_env(m->root, "LD_LIBRARY_PATH"), until_found, &s);
+            if (!library->path)
+                pc__loader_cached(m, s.file, in_cache, &s);
+        }
         pc__loader_folders(m, in_folder, &s);
         if (s.others[0])
             library->others = pc__keep(m, s.others);

@@ -58,6 +58,8 @@ void pc_machine_free(pc_machine *machine)
 /* The doctor reads what the probe does not: with its checks the recording can be examined too. */
 pc_status pc_machine_record(pc_machine *machine, const char *path)
 {
+    PC__NEED(machine);
+    PC__NEED(path);
     pc__machine *m = (pc__machine *)machine;
     pc_diagnosis *d = m->options.recording ? pc_doctor(machine, (pc_doctor_options){0}) : NULL;
     if (m->options.recording && !d)

@@ -21,7 +21,7 @@ static void match_lines(pc__machine *m, pc_probe_device *d, const char *lines)
     char alias[96], pattern[256], module[64], found[512] = "";
     size_t used = 0;
     write_alias(d, alias, sizeof alias);
-    for (const char *line = lines; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = lines; line && *line; line = pc__behind(line, '\n')) {
         if (sscanf(line, "alias %255s %63s", pattern, module) != 2 || fnmatch(pattern, alias, 0))
             continue;
         char *known = strstr(found, module);

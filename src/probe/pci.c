@@ -147,7 +147,7 @@ static void read_windows(pc__machine *m, pc_probe_device *d, const char *address
     snprintf(path, sizeof path, DEVICES "/%s/resource", address);
     if (pc__root_read(m->root, path, text, sizeof text) < 0)
         return;
-    for (char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
+    for (char *line = text; line && *line; line = pc__behind(line, '\n'))
         if (sscanf(line, "%llx %llx", &start, &end) == 2 && end > start && end - start + 1 > largest)
             largest = end - start + 1;
     if (largest)
@@ -270,6 +270,14 @@ void pc__probe_pci(pc__machine *m)
     pc__root_list(m->root, DEVICES, "", look, m);
     if (m->public.device_count)
         qsort(m->public.devices, (size_t)m->public.device_count, sizeof *m->public.devices, by_address);
+}
+
+/* Whole at once: a recording keeps what was read first. */
+ssize_t pc__pci_config(pc__machine *m, const char *address, unsigned char config[PC__CONFIG])
+{
+    char path[128];
+    snprintf(path, sizeof path, DEVICES "/%.32s/config", address);
+    return pc__root_read(m->root, path, (char *)config, PC__CONFIG);
 }
 
 pc_probe_device *pc__device_at(pc__machine *m, const char *address)

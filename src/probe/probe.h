@@ -53,8 +53,17 @@ void pc__probe_answers(pc__machine *m);   /* answers.c: what NVML and CUDA say *
 /* pci.c: the kernel has switched the device off, and whoever asks for more than it remembers would wake it. */
 bool pc__asleep(pc__machine *m, const pc_probe_device *d);
 
+/* pci.c: a device's configuration: 64 bytes for everybody, all of it for root; how many, -1: none. Not of one that
+ * sleeps: reading wakes it. */
+enum { PC__CONFIG = 4097 };
+ssize_t pc__pci_config(pc__machine *m, const char *address, unsigned char config[PC__CONFIG]);
+
 /* libraries.c: call back for each folder in which the loader looks, in its order, until `each` says false. */
 void pc__loader_folders(pc__machine *m, bool (*each)(void *context, const char *folder), void *context);
+
+/* loader_cache.c: call back for each file that the loader's index (/etc/ld.so.cache) has for one of the driver's
+ * libraries, in its order, until `each` says false; how many. LD_LIBRARY_PATH comes before it. */
+int pc__loader_cached(pc__machine *m, const char *name, bool (*each)(void *context, const char *path), void *context);
 
 /* system.c: the version that follows "name=" in etc/os-release, or the like; false when it is not there. */
 bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n);

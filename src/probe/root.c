@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 pc__root *pc__root_open(const char *path, bool recording)
@@ -187,13 +188,27 @@ bool pc__root_link(pc__root *root, const char *path, char *target, size_t n)
     return true;
 }
 
+static void keep_status(pc__root *root, const char *path, const pc__root_status *status)
+{
+    pc__root_entry entry = {.path = (char *)path,
+                            .has_status = true,
+                            .mode = status->mode,
+                            .uid = status->uid,
+                            .gid = status->gid,
+                            .major = status->major,
+                            .total = -1,
+                            .free = -1};
+    pc__root_keep(root, &entry, 's');
+}
+
 bool pc__root_stat(pc__root *root, const char *path, pc__root_status *status)
 {
     if (root->folder < 0) {
         const pc__root_entry *entry = entry_at(root, path);
         if (!entry || !entry->has_status)
             return false;
-        *status = (pc__root_status){entry->mode, entry->uid, entry->gid};
+        *status = (pc__root_status){entry->mode, entry->uid, entry->gid, entry->major};
+        keep_status(root, path, status);
         return true;
     }
     struct stat found;
@@ -204,28 +219,27 @@ bool pc__root_stat(pc__root *root, const char *path, pc__root_status *status)
     close(file);
     if (!fine)
         return false;
-    *status = (pc__root_status){found.st_mode & 07777, found.st_uid, found.st_gid};
-    pc__root_entry entry = {.path = (char *)path,
-                            .has_status = true,
-                            .mode = status->mode,
-                            .uid = status->uid,
-                            .gid = status->gid,
-                            .total = -1,
-                            .free = -1};
-    pc__root_keep(root, &entry, 's');
+    *status = (pc__root_status){found.st_mode & 07777, found.st_uid, found.st_gid, 0};
+    if (S_ISCHR(found.st_mode))
+        status->major = (int)major(found.st_rdev);
+    else if (S_ISREG(found.st_mode) && !strncmp(path, "dev/", 4))
+        status->major = PC__NO_DEVICE;
+    keep_status(root, path, status);
     return true;
 }
 
 bool pc__root_exists(pc__root *root, const char *path)
 {
-    if (root->folder >= 0) {
-        pc__root_status status;
-        return pc__root_stat(root, path, &status);
-    }
+    pc__root_status status = {.mode = 0444};
+    if (root->folder >= 0 || pc__root_stat(root, path, &status))
+        return root->folder < 0 || pc__root_stat(root, path, &status);
     size_t n = strlen(path);
     for (int i = 0; i < root->count; i++)
-        if (!strncmp(root->entries[i].path, path, n) && (!root->entries[i].path[n] || root->entries[i].path[n] == '/'))
+        if (!strncmp(root->entries[i].path, path, n) &&
+            (!root->entries[i].path[n] || root->entries[i].path[n] == '/')) {
+            keep_status(root, path, &status);
             return true;
+        }
     return false;
 }
 
@@ -262,7 +276,7 @@ const char *pc__root_env(pc__root *root, const char *name)
     if (!root->environment_read) {
         root->environment_read = true;
         root->environment = read_whole(root, "answers/environment", 65536, false);
-        root->environment_end = root->environment + (root->environment ? strlen(root->environment) : 0);
+        root->environment_end = root->environment ? root->environment + strlen(root->environment) : NULL;
         for (char *c = root->environment; c < root->environment_end; c++)
             *c = *c == '\n' ? 0 : *c;
     }

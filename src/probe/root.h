@@ -12,6 +12,8 @@
 
 typedef struct pc__root pc__root;
 
+enum { PC__NO_DEVICE = -1 };
+
 /* One thing in a recording: a file with its content, a link with its target, or a file of which only the status is
  * known. */
 typedef struct pc__root_entry {
@@ -21,12 +23,14 @@ typedef struct pc__root_entry {
     bool link;
     bool has_status;
     unsigned mode, uid, gid;
+    int major;           /* of a device file; PC__NO_DEVICE: a file in /dev that is none; 0: unknown */
     int64_t total, free; /* of the file system there; -1: unknown */
 } pc__root_entry;
 
 /* What is known of a file beside its content. */
 typedef struct pc__root_status {
     unsigned mode, uid, gid;
+    int major;
 } pc__root_status;
 
 typedef void (*pc__root_each)(void *context, const char *name);
@@ -53,6 +57,13 @@ char *pc__root_whole(pc__root *root, const char *path, size_t limit, bool tail);
 /* The lines of a file that begin with `prefix`, from pc__alloc; NULL when it cannot be read. Recordings hold only
  * those. */
 char *pc__root_lines(pc__root *root, const char *path, const char *prefix);
+
+/* What stands behind the next `separator` (the next line behind '\n'), NULL where there is none. */
+static inline char *pc__behind(const char *text, char separator)
+{
+    char *end = strchr(text, separator);
+    return end ? end + 1 : NULL;
+}
 
 /* Call back for each name in a folder that begins with `prefix`, in the order of strverscmp; how many, -1 when there is
  * no such folder. */

@@ -51,7 +51,11 @@ pc_status pc__root_write(pc__root *root, const char *path)
                                             "CUDA_DEVICE_ORDER",
                                             "NVIDIA_VISIBLE_DEVICES",
                                             "NVIDIA_DRIVER_CAPABILITIES",
-                                            "CUDA_HOME"};
+                                            "CUDA_HOME",
+                                            "NVCC_CCBIN",
+                                            "CUDAHOSTCXX",
+                                            "NVCC_PREPEND_FLAGS",
+                                            "NVCC_APPEND_FLAGS"};
     if (!root->recording)
         return pc__fail(PC_ERR_STATE, "the machine was probed without .recording: there is nothing to write");
     if (root->kept.failed)
@@ -63,6 +67,8 @@ pc_status pc__root_write(pc__root *root, const char *path)
     for (int i = 0; i < PC__COUNT(variables); i++)
         if (pc__root_env(root, variables[i]))
             fprintf(file, "|%s=%s\n", variables[i], pc__root_env(root, variables[i]));
+    if (pc__root_env(root, "KUBERNETES_SERVICE_HOST")) /* which address it is, is nobody's business */
+        fputs("|KUBERNETES_SERVICE_HOST=yes\n", file);
     if (root->kept.data)
         fwrite(root->kept.data, 1, root->kept.length, file);
     bool failed = ferror(file);

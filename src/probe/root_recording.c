@@ -7,7 +7,8 @@
  *     proc/meminfo =                          a file whose lines follow, each behind a bar
  *     |MemTotal: 1 kB
  *     sys/class/x/driver -> ../../drivers/y   a symbolic link
- *     dev/nvidia0 : mode=666 uid=0 gid=0      what is known of a file beside its content
+ *     dev/nvidia0 : mode=666 uid=0 gid=0      what is known of a file beside its content; major=195 of a device,
+ *                                             major=none of a file in /dev that is none
  *     dev/shm : total=67108864 free=67108864  the file system there
  *
  * A later line about a path replaces an earlier one. \\ and \xNN stand for bytes that are no text.
@@ -119,6 +120,10 @@ static void read_status(pc__root_entry *entry, char *words)
             entry->uid = number;
         else if (sscanf(word, "gid=%u", &number) == 1)
             entry->gid = number;
+        else if (sscanf(word, "major=%u", &number) == 1)
+            entry->major = (int)number;
+        else if (!strcmp(word, "major=none"))
+            entry->major = PC__NO_DEVICE;
         else if (sscanf(word, "total=%lld", &bytes) == 1)
             entry->total = bytes;
         else if (sscanf(word, "free=%lld", &bytes) == 1)
@@ -278,7 +283,13 @@ static void add_escaped(pc__text *text, const char *bytes, size_t n)
 void pc__recording_add(pc__text *text, const pc__root_entry *entry)
 {
     if (entry->has_status)
-        pc__text_add(text, "%s : mode=%o uid=%u gid=%u\n", entry->path, entry->mode, entry->uid, entry->gid);
+        pc__text_add(text, "%s : mode=%o uid=%u gid=%u", entry->path, entry->mode, entry->uid, entry->gid);
+    if (entry->has_status && entry->major > 0)
+        pc__text_add(text, " major=%d", entry->major);
+    else if (entry->has_status && entry->major == PC__NO_DEVICE)
+        pc__text_add(text, " major=none");
+    if (entry->has_status)
+        pc__text_append(text, "\n", 1);
     if (entry->total >= 0)
         pc__text_add(text, "%s : total=%lld free=%lld\n", entry->path, (long long)entry->total, (long long)entry->free);
     if (!entry->content)

@@ -5,7 +5,7 @@ bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n)
 {
     char *text = pc__root_text(m->root, "etc/os-release", 65536, false);
     bool found = false;
-    for (char *line = text; line && *line && !found; line = strchr(line, '\n'), line += line != NULL) {
+    for (char *line = text; line && *line && !found; line = pc__behind(line, '\n')) {
         size_t length = strlen(name);
         if (strncmp(line, name, length) || line[length] != '=')
             continue;

@@ -35,6 +35,7 @@ static int common_parts(const char *a, const char *b, int parts[2])
 
 pc_link pc_machine_link(const pc_machine *machine, int a, int b)
 {
+    PC__NEED_OR((pc_link){.kind = PC_LINK_UNKNOWN}, machine);
     if (a < 0 || b < 0 || a >= machine->device_count || b >= machine->device_count)
         return (pc_link){PC_LINK_UNKNOWN, 0};
     if (a == b)
@@ -60,6 +61,7 @@ pc_link pc_machine_link(const pc_machine *machine, int a, int b)
 
 char *pc_link_text(pc_link link, char text[16])
 {
+    PC__NEED_OR(NULL, text);
     static const char *const names[] = {
         [PC_LINK_UNKNOWN] = "?", [PC_LINK_SELF] = "X",  [PC_LINK_NV] = "NV",     [PC_LINK_PIX] = "PIX",
         [PC_LINK_PXB] = "PXB",   [PC_LINK_PHB] = "PHB", [PC_LINK_NODE] = "NODE", [PC_LINK_SYS] = "SYS"};

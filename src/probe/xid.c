@@ -1,11 +1,14 @@
 /* xid.c: the numbers that the driver writes into the kernel log when something went wrong. After NVIDIA's document
- * "XID Errors" (docs.nvidia.com/deploy/xid-errors). */
+ * "XID Errors" (docs.nvidia.com/deploy/xid-errors). {gpu} in an advice stands for the number or address of the GPU. */
 #include "probe/doctor.h"
 
 static const char program[] = "# look for the error in the program: compute-sanitizer PROGRAM";
-static const char reset[] = "# stop what uses the GPU, then: sudo nvidia-smi --gpu-reset -i N";
+static const char reset[] = "# stop what uses the GPU, then: sudo nvidia-smi --gpu-reset -i {gpu}";
 static const char reboot[] =
     "sudo reboot\n# when it comes back: sudo nvidia-bug-report.sh, and have the card, its slot and power looked at";
+static const char links[] =
+    "nvidia-smi nvlink -e # which link counts errors\nsudo nvidia-smi --gpu-reset # of all GPUs "
+    "at once; if it comes again, have bridge or board looked at";
 static const char replace[] = "# run NVIDIA's field diagnostics; if it comes again, have the card replaced";
 
 static const struct {
@@ -33,9 +36,7 @@ static const struct {
     {68, false, "the video decoder failed", reset},
     {69, false, "the graphics engine met a class of commands that it does not have", program},
     {73, false, "the video encoder failed", reset},
-    {74, false, "an NVLink failed",
-     "nvidia-smi nvlink -e # which link counts errors\nsudo nvidia-smi --gpu-reset # of all GPUs at once; if it comes "
-     "again, have bridge or board looked at"},
+    {74, false, "an NVLink failed", links},
     {79, false, "the GPU fell off the bus: PCIe no longer reaches it (power, heat, slot or card)", reboot},
     {92, false, "very many memory errors of one bit", replace},
     {94, false, "a memory error that could not be corrected was kept to the program that met it", reset},
@@ -53,7 +54,13 @@ static const struct {
     {137, false, "a program used memory of another GPU that is not there (NVLink fault)", program},
     {140, false, "an ECC error in an unusual place could not be corrected", reset},
     {143, false, "the GPU failed to start", reboot},
-    {145, false, "an NVLink met an error", reset},
+    {144, false, "an NVLink met an error", links},
+    {145, false, "an NVLink met an error", links},
+    {146, false, "an NVLink met an error", links},
+    {147, false, "an NVLink met an error", links},
+    {148, false, "an NVLink met an error", links},
+    {149, false, "an NVLink met an error", links},
+    {150, false, "an NVLink met an error", links},
     {154, false, "the driver says what the GPU needs to recover: see the log",
      "sudo dmesg | grep 'Xid.*154' | tail -n 3"},
 };

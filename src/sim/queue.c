@@ -1,6 +1,7 @@
 /* queue.c: streams as queues. What needs no engine (marks, waits) is done by whoever lets the stream go on. */
 #include "sim/sim.h"
 
+#include "device/failure.h"
 #include "device/trace.h"
 
 void pc__sim_let_go(pc__sim_stream *s)
@@ -32,8 +33,10 @@ static void fail(pc__sim_stream *s, uint64_t ticket, const pc_error *error)
     s->failed[0] = (pc__sim_failure){ticket, UINT64_MAX}; /* until somebody is told */
     s->failing = true;
     s->error = *error;
-    if (s->stream)
-        atomic_store_explicit(&s->stream->failed, true, memory_order_release);
+    if (!s->stream)
+        return;
+    pc__failure_begin(s->stream->id, ticket, error);
+    atomic_store_explicit(&s->stream->failed, true, memory_order_release);
 }
 
 static bool is_skipped(const pc__sim_stream *s, uint64_t ticket)

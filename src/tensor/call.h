@@ -49,6 +49,9 @@ enum pc__op_flags {
     PC__WRITES_IN = 1 << 10,   /* and its inputs: an optimiser's parameters and slots */
     PC__TAKES_ONE = 1 << 11,   /* the gradient rule is told of a gradient of one by out_grad[0] NULL */
     PC__WRITES_HALF = 1 << 12, /* PC__WRITES_IN for the first half of the inputs, a list that is made of the second */
+    PC__BY_ELEMENT =
+        1 << 13, /* an element of the result needs those in its place, which may be in one memory with it */
+    PC__OVERWRITES = 1 << 14, /* in place, all elements of what it writes, which it does not read */
 };
 
 struct pc__op {
@@ -66,6 +69,12 @@ static inline bool pc__call_writes(const pc_call *call, int i)
 {
     return i >= call->n_in || call->op->flags & PC__WRITES_IN ||
            (call->op->flags & PC__WRITES_HALF && i < call->n_in / 2);
+}
+
+/* True where the kernel writes all of tensor i, inputs first, without having read it. */
+static inline bool pc__call_overwrites(const pc_call *call, int i)
+{
+    return pc__call_writes(call, i) && (!(call->op->flags & PC__IN_PLACE) || call->op->flags & PC__OVERWRITES);
 }
 
 /* The one way in (ops/dispatch.c). On success call->out holds the new tensors. */

@@ -41,3 +41,18 @@ pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b)
     }
     return pc__join_dtypes(x, y);
 }
+
+pc_status pc__number_check(const char *who, double value, pc_dtype dtype)
+{
+    static const struct {
+        double least, below;
+        const char *range;
+    } limits[] = {[PC_U8] = {0, 256, "0 to 255, and whole numbers from -255 on, which wrap"},
+                  [PC_I32] = {-0x1p31, 0x1p31, "-2147483648 to 2147483647"},
+                  [PC_I64] = {-0x1p63, 0x1p63, "-2^63 to 2^63 - 1"}};
+    if (pc__is_float(dtype) || dtype == PC_BOOL || (value >= limits[dtype].least && value < limits[dtype].below) ||
+        (dtype == PC_U8 && value > -256 && value < 0 && value == (int)value))
+        return PC_OK;
+    return pc__fail(PC_ERR_ARGUMENT, "%s: %.17g does not fit in %s, which holds %s", who, value, pc_dtype_name(dtype),
+                    limits[dtype].range);
+}

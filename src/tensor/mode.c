@@ -3,27 +3,27 @@
 
 #include <paracord/no_grad.h>
 
-static _Thread_local int paused;
-
 void pc_no_grad_enter(void)
 {
-    paused++;
+    pc__mode.no_grad++;
 }
 
 void pc_no_grad_leave(int *open)
 {
-    paused -= *open;
+    if (!open || !*open)
+        return;
+    pc__mode.no_grad -= pc__mode.no_grad > 0;
     *open = 0;
 }
 
 bool pc_grad_enabled(void)
 {
-    return paused == 0;
+    return pc__mode.no_grad == 0;
 }
 
 bool pc__tape_wants(const pc_call *call)
 {
-    if (paused)
+    if (pc__mode.no_grad)
         return false;
     for (int i = 0; i < call->n_in; i++)
         if (call->in[i]->requires_grad)

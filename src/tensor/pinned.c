@@ -1,4 +1,5 @@
 /* pinned.c: host memory that devices copy by themselves, and the program's pointers into host memory. */
+#include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
 #include "tensor/read.h"
@@ -35,8 +36,6 @@ bool pc_is_pinned(const pc_tensor *t)
 
 static pc_status check_host(const pc_tensor *t, const char *who)
 {
-    if (!t)
-        return pc_failed() ? pc_error_last()->status : pc__fail(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
     if (t->storage->device.type == PC_CPU)
         return PC_OK;
     char name[PC_DEVICE_NAME_MAX];
@@ -52,11 +51,13 @@ static pc_status ready(pc_tensor *t, bool write, const char *who)
     PC__TRY(check_host(t, who));
     pc_stream *here = pc_stream_current(PC_DEVICE_CPU);
     PC__TRY(here ? pc__graph_allows(here, who, "data on the host") : PC_ERR_DEVICE);
-    return pc__settle(t->storage, write, who, false);
+    PC__TRY(pc__settle(t->storage, write, who, false));
+    return pc__storage_sound(t->storage, who);
 }
 
 void *pc_data(pc_tensor *t)
 {
+    PC__NEED_OR(NULL, t);
     if (ready(t, true, "pc_data") != PC_OK)
         return NULL;
     atomic_store_explicit(&t->storage->exposed, true, memory_order_relaxed);
@@ -65,6 +66,7 @@ void *pc_data(pc_tensor *t)
 
 void *pc_map(pc_tensor *t, pc_map_access access)
 {
+    PC__NEED_OR(NULL, t);
     if (ready(t, access != PC_MAP_READ, "pc_map") != PC_OK)
         return NULL;
     atomic_fetch_add(&t->storage->mapped, 1);
@@ -73,6 +75,7 @@ void *pc_map(pc_tensor *t, pc_map_access access)
 
 pc_status pc_unmap(pc_tensor *t)
 {
+    PC__NEED(t);
     PC__TRY(check_host(t, "pc_unmap"));
     if (atomic_fetch_sub(&t->storage->mapped, 1) > 0)
         return PC_OK;
@@ -82,8 +85,7 @@ pc_status pc_unmap(pc_tensor *t)
 
 void *pc_device_pointer(pc_tensor *t)
 {
-    if (!t)
-        return pc__null(PC_ERR_ARGUMENT, "pc_device_pointer: the tensor is NULL");
+    PC__NEED_OR(NULL, t);
     if (t->storage->device.type != PC_CPU)
         atomic_store_explicit(&t->storage->exposed, true, memory_order_relaxed);
     return pc__data(t);

@@ -219,8 +219,6 @@ static void put_suffixes(printer *p)
 
 static char *text_of(const pc_tensor *t, const char *who)
 {
-    if (!t)
-        return pc__null(PC_ERR_ARGUMENT, "%s: the tensor is NULL", who);
     int64_t n = pc_tensor_count(t);
     size_t bytes = (size_t)n * pc_dtype_size(t->dtype);
     char *values = pc__alloc(bytes);
@@ -246,6 +244,7 @@ static char *text_of(const pc_tensor *t, const char *who)
 
 char *pc_tensor_text(const pc_tensor *t)
 {
+    PC__NEED_OR(NULL, t);
     return text_of(t, "pc_tensor_text");
 }
 
@@ -264,10 +263,13 @@ static void print(const pc_tensor *t, FILE *out, const char *who)
 
 void pc_print_to(const pc_tensor *t, FILE *out)
 {
+    PC__NEED_OR(, t);
+    PC__NEED_OR(, out);
     print(t, out, "pc_print_to");
 }
 
 void pc_print(const pc_tensor *t)
 {
+    PC__NEED_OR(, t);
     print(t, stdout, "pc_print");
 }

@@ -1,6 +1,7 @@
 /* read.c: elements to the host in C order, and from the host. */
 #include "tensor/read.h"
 
+#include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
 #include "device/transfer.h"
@@ -38,6 +39,7 @@ static pc_status read_here(const pc_tensor *t, void *host, size_t bytes, const c
     pc_stream *stream = pc_stream_current(PC_DEVICE_CPU);
     PC__TRY(stream ? pc__graph_allows(stream, who, "data on the host") : PC_ERR_DEVICE);
     PC__TRY(pc__settle(t->storage, false, who, false));
+    PC__TRY(pc__storage_sound(t->storage, who));
     if (pc__is_contiguous(t))
         memcpy(host, pc__data(t), bytes);
     else
@@ -69,6 +71,9 @@ pc_status pc__read(const pc_tensor *t, void *host, size_t bytes, const char *who
 
 pc_status pc_read(const pc_tensor *t, void *host, size_t bytes)
 {
+    PC__NEED(t);
+    if (bytes)
+        PC__NEED(host);
     return pc__read(t, host, bytes, "pc_read");
 }
 
@@ -87,6 +92,8 @@ pc_status pc__tensor_write(pc_tensor *t, const void *host, const char *who)
     PC__TRY(pc__graph_allows(stream, who, "data from the host"));
     PC__TRY(pc__settle(t->storage, true, who, true));
     memcpy(pc__data(t), host, bytes);
+    if (bytes == t->storage->bytes)
+        pc__storage_heals(t->storage);
     return PC_OK;
 }
 
@@ -96,8 +103,8 @@ pc_tensor *pc_from_data(const void *data, pc_shape shape, pc_dtype dtype, pc_dev
         return NULL;
     pc__meta meta;
     pc__meta_contiguous(&meta, dtype, shape.ndim, shape.dim);
-    if (!data && pc__count(shape.ndim, shape.dim))
-        return pc__null(PC_ERR_ARGUMENT, "pc_from_data: the data is NULL");
+    if (pc__count(shape.ndim, shape.dim))
+        PC__NEED_OR(NULL, data);
     pc_tensor *t = pc__tensor_new(&meta, device);
     return t && pc__tensor_write(t, data, "pc_from_data") == PC_OK ? t : pc__tensor_discard(t);
 }
@@ -109,8 +116,13 @@ pc_tensor *pc_from_memory(void *data, pc_shape shape, pc_dtype dtype, void (*rel
     pc__meta meta;
     pc__meta_contiguous(&meta, dtype, shape.ndim, shape.dim);
     size_t bytes = (size_t)pc__count(shape.ndim, shape.dim) * pc_dtype_size(dtype);
-    if (!data && bytes)
-        return pc__null(PC_ERR_ARGUMENT, "pc_from_memory: the memory is NULL");
+    if (bytes)
+        PC__NEED_OR(NULL, data);
+    if ((uintptr_t)data % pc_dtype_size(dtype))
+        return pc__null(PC_ERR_ARGUMENT,
+                        "pc_from_memory: data at %p is not aligned to the %zu bytes of a %s; pc_from_data copies from "
+                        "anywhere",
+                        data, pc_dtype_size(dtype), pc_dtype_name(dtype));
     pc__storage *storage = pc__storage_wrap(PC_DEVICE_CPU, data, bytes, release, context);
     if (!storage)
         return NULL;

@@ -4,6 +4,8 @@
 pc_shape pc_shape_of(int ndim, const int64_t *dims)
 {
     pc_shape shape = {.ndim = ndim};
+    if (ndim > 0)
+        PC__NEED_OR((pc_shape){.ndim = -1}, dims);
     if (ndim < 0 || ndim > PC_MAX_DIMS)
         shape.ndim = -1;
     else if (ndim)
@@ -15,16 +17,23 @@ pc__shape_text pc__shape_format(int ndim, const int64_t *shape)
 {
     pc__shape_text text;
     int used = snprintf(text.s, sizeof text.s, "[");
-    for (int i = 0; i < ndim && used < (int)sizeof text.s - 24; i++)
+    for (int i = 0; i < PC__MIN(ndim, PC_MAX_DIMS) && used < (int)sizeof text.s - 24; i++)
         used += snprintf(text.s + used, sizeof text.s - (size_t)used, "%s%lld", i ? ", " : "", (long long)shape[i]);
     snprintf(text.s + used, sizeof text.s - (size_t)used, "]");
     return text;
 }
 
+pc_status pc__ndim_check(const char *who, int ndim)
+{
+    if (ndim < 0 || ndim > PC_MAX_DIMS)
+        return pc__fail(PC_ERR_SHAPE, "%s: a tensor has 0 to %d dimensions, not %s", who, PC_MAX_DIMS,
+                        ndim < 0 ? "less than none (PC_SHAPE says so of more than it holds)" : "more");
+    return PC_OK;
+}
+
 pc_status pc__shape_check(const char *who, pc_shape shape, pc_dtype dtype)
 {
-    if (shape.ndim < 0 || shape.ndim > PC_MAX_DIMS)
-        return pc__fail(PC_ERR_SHAPE, "%s: a tensor has 0 to %d dimensions", who, PC_MAX_DIMS);
+    PC__TRY(pc__ndim_check(who, shape.ndim));
     if ((unsigned)dtype >= PC_DTYPE_COUNT)
         return pc__fail(PC_ERR_DTYPE, "%s: there is no dtype %d", who, (int)dtype);
     int64_t bytes = (int64_t)pc_dtype_size(dtype);

@@ -137,27 +137,53 @@ int pc_tensor_get_device(const pc_tensor *t)
     return !t || t->storage->device.type == PC_CPU ? -1 : t->storage->device.index;
 }
 
+typedef union number {
+    bool b;
+    uint8_t u8;
+    int32_t i32;
+    int64_t i64;
+    pc_f16 f16;
+    pc_bf16 bf16;
+    float f32;
+    double f64;
+} number;
+
+static pc_status read_one(const pc_tensor *t, number *value, const char *who)
+{
+    if (pc_tensor_count(t) != 1)
+        return pc__fail(PC_ERR_SHAPE, "%s: the tensor has shape %s; only one element can be read as a number", who,
+                        PC__SHAPE_OF(t));
+    return pc__read(t, value, pc_dtype_size(t->dtype), who);
+}
+
+int64_t pc_item_i64(const pc_tensor *t)
+{
+    PC__NEED_OR(INT64_MIN, t);
+    number value;
+    if (pc__is_float((pc_dtype)t->dtype)) {
+        (void)pc__fail(PC_ERR_DTYPE, "pc_item_i64: the tensor is %s, which has fractions; use pc_item, or pc_cast",
+                       pc_dtype_name((pc_dtype)t->dtype));
+        return INT64_MIN;
+    }
+    if (read_one(t, &value, "pc_item_i64") != PC_OK)
+        return INT64_MIN;
+    switch ((pc_dtype)t->dtype) {
+    case PC_BOOL:
+        return value.b;
+    case PC_U8:
+        return value.u8;
+    case PC_I32:
+        return value.i32;
+    default:
+        return value.i64;
+    }
+}
+
 double pc_item(const pc_tensor *t)
 {
-    union {
-        bool b;
-        uint8_t u8;
-        int32_t i32;
-        int64_t i64;
-        pc_f16 f16;
-        pc_bf16 bf16;
-        float f32;
-        double f64;
-    } value;
-    if (!t || pc_tensor_count(t) != 1) {
-        if (t)
-            (void)pc__fail(PC_ERR_SHAPE, "pc_item: the tensor has shape %s; only one element can be read as a number",
-                           PC__SHAPE_OF(t));
-        else
-            (void)pc__fail(PC_ERR_ARGUMENT, "pc_item: the tensor is NULL");
-        return NAN;
-    }
-    if (pc__read(t, &value, pc_dtype_size(t->dtype), "pc_item") != PC_OK)
+    PC__NEED_OR((double)NAN, t);
+    number value;
+    if (read_one(t, &value, "pc_item") != PC_OK)
         return NAN;
     switch ((pc_dtype)t->dtype) {
     case PC_BOOL:

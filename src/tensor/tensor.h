@@ -46,6 +46,9 @@ static inline int64_t pc__count(int ndim, const int64_t *shape)
 /* PC_ERR_SHAPE for more than 8 or negative dimensions, or more elements than fit in memory. */
 pc_status pc__shape_check(const char *who, pc_shape shape, pc_dtype dtype);
 
+/* The part of it about the number of dimensions; for lists of dimensions too. */
+pc_status pc__ndim_check(const char *who, int ndim);
+
 /* The shape as text, "[2, 3]". */
 typedef struct pc__shape_text {
     char s[160];
@@ -104,6 +107,10 @@ static inline bool pc__is_half(pc_dtype dtype)
 pc_dtype pc__join_dtypes(pc_dtype a, pc_dtype b);
 
 pc_dtype pc__promote(const pc_tensor *a, const pc_tensor *b);
+
+/* PC_ERR_ARGUMENT where integers of `dtype` do not hold the number; fractions are cut, and uint8 takes negative whole
+ * numbers down to -255 from its other end, as in PyTorch. */
+pc_status pc__number_check(const char *who, double value, pc_dtype dtype);
 
 /* --- tensors (tensor.c) --- */
 

@@ -2,10 +2,19 @@
 #ifndef PC__ARCH_H
 #define PC__ARCH_H
 
+#include "io/frame.h"
+
 #include <paracord/nn.h>
 
-/* A network for pictures of 3 x size x size that gives `outputs` logits. PC_ERR_ARGUMENT names the networks there are;
+/* A network for pictures of that frame that gives `outputs` logits. PC_ERR_ARGUMENT names the networks there are;
  * PC_ERR_SHAPE when the pictures are too small for it. */
-pc_module *pc__arch_new(const char *name, int size, int outputs, pc_init_kind init);
+pc_module *pc__arch_new(const char *name, pc__frame pictures, int outputs, pc_init_kind init);
+
+/* Its size without making it: parameters, and the numbers that layers give for one picture, each counted once and the
+ * largest twice (its gradient). Errors as above. */
+typedef struct pc__arch_size {
+    double parameters, activations;
+} pc__arch_size;
+pc_status pc__arch_measure(const char *name, pc__frame pictures, int outputs, pc__arch_size *size);
 
 #endif

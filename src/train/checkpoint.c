@@ -1,62 +1,23 @@
-/* checkpoint.c: the file: "PCCKPT03", the length of the rest and its checksum, then a header and the tensors in order,
- * each with its element count. Little-endian, as everything that Paracord runs on. A change of the header, or of what
- * its fields mean, takes a new number in the first word. */
+/* checkpoint.c: a training's state into a file, and back. */
 #include "train/checkpoint.h"
 
 #include "io/file.h"
 #include "nn/scaler.h"
+#include "train/checkpoint_form.h"
 
-#include <limits.h>
-#include <math.h>
 #include <paracord/autograd.h>
-
-static const char magic[8] = "PCCKPT03";
-
-/* Eight bytes a field: no gaps, and the same for every compiler. */
-typedef struct header {
-    char settings[1024];
-    int64_t epoch, batch;
-    double loss_sum;
-    int64_t correct, seen;
-    double seconds;
-    int64_t last_epoch, last_epochs;
-    double loss, accuracy, test_loss, test_accuracy, last_seconds, images_per_second;
-    int64_t has_test;
-    uint64_t seed, draws; /* of the thread's generator */
-    int64_t step;         /* of the optimiser */
-    double lr;
-    int64_t tensors;
-} header;
-_Static_assert(sizeof(header) == 1024 + 20 * 8, "a header has no gaps");
-
-typedef struct front {
-    char magic[8];
-    uint64_t length, checksum;
-} front;
-
-/* FNV-1a over 8-byte words: against torn and rotten files, not against malice. */
-static uint64_t checksum(const uint8_t *bytes, size_t n)
-{
-    uint64_t hash = 14695981039346656037ull, word;
-    for (; n >= 8; n -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * 1099511628211ull;
-        hash ^= hash >> 29;
-    }
-    for (; n; n--)
-        hash = (hash ^ *bytes++) * 1099511628211ull;
-    return hash;
-}
 
 static int tensor_count(const pc__fit *fit)
 {
     return fit->optimizer->count * (1 + fit->optimizer->slots) + (fit->scaler != NULL);
 }
 
-/* Parameters first, then the slots, then the loss scaler's numbers. */
+/* Parameters first, then the slots, then the loss scaler's numbers, then the weights of the best epoch. */
 static pc_tensor *tensor_at(const pc__fit *fit, int i)
 {
     const pc_optimizer *o = fit->optimizer;
+    if (i >= tensor_count(fit))
+        return fit->best.values[i - tensor_count(fit)];
     if (i == o->count * (1 + o->slots))
         return fit->scaler->numbers;
     return i < o->count ? o->parameters[i] : o->state[i - o->count];
@@ -78,56 +39,73 @@ static pc_status put_tensor(pc__text *out, const pc_tensor *t)
     return out->failed ? PC_ERR_MEMORY : pc_read(t, out->data + at, bytes);
 }
 
-static void describe(const pc__fit *fit, const char *settings, header *h)
+static pc__checkpoint_epoch packed(const pc_epoch_result *r)
+{
+    return (pc__checkpoint_epoch){.epoch = r->epoch,
+                                  .epochs = r->epochs,
+                                  .loss = r->loss,
+                                  .accuracy = r->accuracy,
+                                  .test_loss = r->test_loss,
+                                  .test_accuracy = r->test_accuracy,
+                                  .seconds = r->seconds,
+                                  .images_per_second = r->images_per_second,
+                                  .has_test = r->has_test,
+                                  .balanced = r->test_balanced_accuracy,
+                                  .never_named = r->never_named,
+                                  .uneven = r->uneven};
+}
+
+static pc_epoch_result unpacked(const pc__checkpoint_epoch *e)
+{
+    return (pc_epoch_result){.epoch = (int)e->epoch,
+                             .epochs = (int)e->epochs,
+                             .loss = e->loss,
+                             .accuracy = e->accuracy,
+                             .test_loss = e->test_loss,
+                             .test_accuracy = e->test_accuracy,
+                             .seconds = e->seconds,
+                             .images_per_second = e->images_per_second,
+                             .has_test = e->has_test != 0,
+                             .test_balanced_accuracy = e->balanced,
+                             .uneven = e->uneven != 0,
+                             .never_named = (int)e->never_named};
+}
+
+static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)
 {
     const pc__standing *at = &fit->at;
-    const pc_epoch_result *last = &fit->last;
     pc_generator generator = pc_generator_get();
-    *h = (header){.epoch = at->epoch,
-                  .batch = at->batch,
-                  .loss_sum = at->score.loss,
-                  .correct = at->score.correct,
-                  .seen = at->score.seen,
-                  .seconds = at->seconds,
-                  .last_epoch = last->epoch,
-                  .last_epochs = last->epochs,
-                  .loss = last->loss,
-                  .accuracy = last->accuracy,
-                  .test_loss = last->test_loss,
-                  .test_accuracy = last->test_accuracy,
-                  .last_seconds = last->seconds,
-                  .images_per_second = last->images_per_second,
-                  .has_test = last->has_test,
-                  .seed = generator.seed,
-                  .draws = generator.step,
-                  .step = fit->optimizer->settings.step,
-                  .lr = fit->optimizer->settings.lr,
-                  .tensors = tensor_count(fit)};
-    snprintf(h->settings, sizeof h->settings, "%s", settings);
+    pc__checkpoint_header h = {.finished = fit->finished,
+                               .epoch = at->epoch,
+                               .batch = at->batch,
+                               .loss_sum = at->score.loss,
+                               .correct = at->score.correct,
+                               .seen = at->score.seen,
+                               .seconds = at->seconds,
+                               .last = packed(&fit->last),
+                               .best = packed(&fit->best.result),
+                               .seed = generator.seed,
+                               .draws = generator.step,
+                               .step = fit->optimizer->settings.step,
+                               .lr = fit->optimizer->settings.lr,
+                               .parameters = fit->optimizer->count,
+                               .tensors = tensor_count(fit),
+                               .kept = fit->best.result.epoch ? fit->best.count : 0,
+                               .about = fit->about ? (int64_t)strlen(fit->about) : 0,
+                               .curve_width = fit->curve.width,
+                               .curve_count = fit->curve.count};
+    snprintf(h.settings, sizeof h.settings, "%s", settings);
+    return h;
 }
 
-/* A file that someone made may say anything: only what a training can be in is believed. */
-static bool is_possible(const header *h)
+static void adopt(const pc__checkpoint_file *file, pc__fit *fit)
 {
-    bool position = h->epoch >= 0 && h->epoch < INT_MAX && h->batch >= 0 && h->correct >= 0 && h->seen >= h->correct &&
-                    h->seconds >= 0;
-    bool last = h->last_epoch >= 0 && h->last_epoch <= h->epoch && h->last_epochs >= 0 && h->last_epochs <= INT_MAX &&
-                (h->has_test == 0 || h->has_test == 1);
-    return position && last && h->step >= 0 && isfinite(h->lr);
-}
-
-static void adopt(const header *h, pc__fit *fit)
-{
+    const pc__checkpoint_header *h = &file->header;
     fit->at = (pc__standing){h->epoch, h->batch, {h->loss_sum, h->correct, h->seen}, h->seconds};
-    fit->last = (pc_epoch_result){.epoch = (int)h->last_epoch,
-                                  .epochs = (int)h->last_epochs,
-                                  .loss = h->loss,
-                                  .accuracy = h->accuracy,
-                                  .test_loss = h->test_loss,
-                                  .test_accuracy = h->test_accuracy,
-                                  .seconds = h->last_seconds,
-                                  .images_per_second = h->images_per_second,
-                                  .has_test = h->has_test != 0};
+    fit->last = unpacked(&h->last);
+    fit->best.result = unpacked(&h->best);
+    fit->curve = file->curve;
+    fit->drawn = fit->at.score;
     pc__optimizer_adopt(fit->optimizer, h->step);
     fit->optimizer->settings.lr = h->lr;
     pc_generator_set((pc_generator){h->seed, h->draws});
@@ -135,22 +113,16 @@ static void adopt(const header *h, pc__fit *fit)
 
 pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings)
 {
-    header h;
     PC__TRY(pc__fit_settle(fit));
     PC__TRY(pc__optimizer_settle(fit->optimizer));
-    describe(fit, settings, &h);
-    front f = {{0}, 0, 0};
-    memcpy(f.magic, magic, sizeof f.magic);
+    pc__checkpoint_header h = describe(fit, settings);
     pc__text out = {0};
-    pc__text_append(&out, (const char *)&f, sizeof f);
-    pc__text_append(&out, (const char *)&h, sizeof h);
+    pc__checkpoint_put_head(&out, &h, fit->about, &fit->curve);
     pc_status status = out.failed ? PC_ERR_MEMORY : PC_OK;
-    for (int i = 0; i < h.tensors && status == PC_OK; i++)
+    for (int i = 0; i < h.tensors + h.kept && status == PC_OK; i++)
         status = put_tensor(&out, tensor_at(fit, i));
     if (status == PC_OK) {
-        f.length = out.length - sizeof f;
-        f.checksum = checksum((const uint8_t *)out.data + sizeof f, f.length);
-        memcpy(out.data, &f, sizeof f);
+        pc__checkpoint_seal(&out);
         status = pc__file_write(path, out.data, out.length);
     }
     pc__text_free(&out);
@@ -172,65 +144,40 @@ static pc_status check_settings(const char *path, const char *was, const char *n
     return PC_OK;
 }
 
-static pc_status damaged(const char *path, const char *how)
+static pc_status take(const char *path, const pc__checkpoint_file *file, pc__fit *fit, const char *settings)
 {
-    return pc__fail(PC_ERR_FORMAT, "%s is no checkpoint that can be resumed: %s; delete it to begin anew", path, how);
-}
-
-static pc_status take_tensors(const char *path, const pc__fit *fit, const uint8_t *bytes, size_t n)
-{
-    for (int i = 0; i < tensor_count(fit); i++) {
-        pc_tensor *t = tensor_at(fit, i);
-        int64_t count;
-        size_t size = (size_t)pc_tensor_count(t) * pc_dtype_size(t->dtype);
-        if (n < sizeof count + size)
-            return damaged(path, "it ends too early");
-        memcpy(&count, bytes, sizeof count);
-        if (count != pc_tensor_count(t))
-            return damaged(path, "its network has other shapes");
-        pc_status status = PC_OK;
-        PC_SCOPE {
-            PC_NO_GRAD {
-                pc_tensor *value = pc_from_data(bytes + sizeof count, pc_tensor_shape(t), t->dtype, PC_DEVICE_CPU);
-                status = pc_copy(t, value);
-            }
-        }
-        PC__TRY(status);
-        bytes += sizeof count + size;
-        n -= sizeof count + size;
-    }
-    return n ? damaged(path, "it has more tensors than the network") : PC_OK;
-}
-
-static pc_status take(const char *path, const uint8_t *bytes, size_t n, pc__fit *fit, const char *settings)
-{
-    front f;
-    header h;
-    if (n < sizeof f + sizeof h || memcmp(bytes, magic, sizeof magic) != 0)
-        return damaged(path, "it does not begin like one");
-    memcpy(&f, bytes, sizeof f);
-    memcpy(&h, bytes + sizeof f, sizeof h);
-    if (f.length != n - sizeof f)
-        return damaged(path, "it is truncated");
-    if (f.checksum != checksum(bytes + sizeof f, f.length))
-        return damaged(path, "its checksum is wrong");
-    h.settings[sizeof h.settings - 1] = 0;
-    PC__TRY(check_settings(path, h.settings, settings));
-    if (!is_possible(&h))
-        return damaged(path, "no training can stand where it says");
-    if (h.tensors != tensor_count(fit))
-        return damaged(path, "its network has another number of layers");
-    PC__TRY(take_tensors(path, fit, bytes + sizeof f + sizeof h, n - sizeof f - sizeof h));
-    adopt(&h, fit);
+    const pc__checkpoint_header *h = &file->header;
+    size_t at = 0;
+    PC__TRY(check_settings(path, h->settings, settings));
+    if (h->tensors != tensor_count(fit) || h->parameters != fit->optimizer->count)
+        return pc__checkpoint_damaged(path, "its network has another number of layers");
+    if (h->kept != (h->best.epoch ? fit->best.count : 0))
+        return pc__checkpoint_damaged(path, "it has the weights of another number of epochs");
+    for (int i = 0; i < h->tensors + h->kept; i++)
+        PC__TRY(pc__checkpoint_take(path, file, &at, tensor_at(fit, i)));
+    if (at != file->tensor_bytes)
+        return pc__checkpoint_damaged(path, "it has more tensors than the network");
+    adopt(file, fit);
     return PC_OK;
 }
 
 pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings)
 {
-    uint8_t *bytes;
-    size_t n;
-    PC__TRY(pc__file_read(path, &bytes, &n));
-    pc_status status = take(path, bytes, n, fit, settings);
-    pc__free(bytes);
+    pc__checkpoint_file file;
+    PC__TRY(pc__checkpoint_open(path, &file));
+    pc_status status = take(path, &file, fit, settings);
+    pc__checkpoint_close(&file);
     return status;
+}
+
+bool pc__checkpoint_look(const char *path, bool *finished)
+{
+    pc__checkpoint_file file;
+    pc_error before = pc__error_take();
+    bool whole = pc__checkpoint_open(path, &file) == PC_OK;
+    *finished = file.header.finished;
+    pc__checkpoint_close(&file);
+    pc_error_clear();
+    (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
+    return whole;
 }

@@ -4,13 +4,18 @@
 
 #include "train/fit.h"
 
-/* Write weights, optimiser state, the thread's generator and the position; waits for the batches under way. `settings`:
- * what must be the same for going on, one "name=value" a line, below 1024 bytes. */
+/* Write weights, optimiser state, the thread's generator, the position, the best epoch's weights where they are kept,
+ * and the loss curve; waits for the batches under way. `settings`: what must be the same for going on, one "name=value"
+ * a line, below 1024 bytes. */
 pc_status pc__checkpoint_save(const char *path, pc__fit *fit, const char *settings);
 
-/* Read it back into net and optimiser (which must have been made by the same settings), the thread's generator and
- * fit->at. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is damaged. On failure net
- * and optimiser may be changed in part. */
+/* Read it back into net and optimiser (which must have been made by the same settings), the thread's generator,
+ * fit->at, fit->best and the curve. PC_ERR_STATE names the first setting that differs; PC_ERR_FORMAT when the file is
+ * damaged. On failure net and optimiser may be changed in part. */
 pc_status pc__checkpoint_load(const char *path, pc__fit *fit, const char *settings);
+
+/* False when it cannot be read, without an error recorded; *finished: the training that it is of has left all that it
+ * was to (fit->finished). */
+bool pc__checkpoint_look(const char *path, bool *finished);
 
 #endif

@@ -37,6 +37,15 @@ pc_status pc__fit_scaler(pc__fit *fit)
     return fit->scaler ? PC_OK : pc_error_last()->status;
 }
 
+pc_status pc__fit_weigh(pc__fit *fit, const float *weights, int classes)
+{
+    PC_SCOPE {
+        pc_tensor *w = pc_from_data(weights, PC_SHAPE(classes), PC_F32, pc__loader_device(fit->train));
+        fit->class_weights = pc_tensor_retain(w);
+    }
+    return fit->class_weights ? PC_OK : pc_error_last()->status;
+}
+
 /* In front of the last layer: that, the loss and the gradients leave most of a device to it. */
 static pc_status make_next(void *context)
 {
@@ -53,7 +62,7 @@ static pc_status learn(void *context)
         pc_tensor *logits = NULL, *loss = NULL;
         PC_AUTOCAST(products[l->fit->mixed]) {
             logits = pc__forward_with(l->fit->net, l->now.x, make_next, l);
-            loss = logits ? pc__batch_loss(logits, l->now.y) : NULL;
+            loss = logits ? pc__batch_loss(logits, l->now.y, l->fit->class_weights) : NULL;
         }
         status = loss ? pc__tally_add(&l->fit->tally, logits, l->now.y, loss) : pc_error_last()->status;
         if (status == PC_OK)
@@ -78,7 +87,7 @@ static pc_status room(const pc__fit *fit, int64_t n, pc__pair *p)
 /* Whether the batch is a whole one, that a recorded step can take; the last one of several may be short. */
 static bool suits_recording(const pc__fit *fit, const pc_batch *batch)
 {
-    if (fit->tally.immediate || pc_step_why(fit->step))
+    if (fit->tally.immediate || (fit->step && pc_step_why(fit->step)))
         return false;
     if (fit->fixed.now.x)
         return batch->n == pc_tensor_size(fit->fixed.now.x, 0);
@@ -155,9 +164,22 @@ static void end_steps(pc__fit *fit)
     fit->step = NULL;
 }
 
+/* What has come since the last time goes into the curve. */
+static void draw(pc__fit *fit)
+{
+    const pc__score *now = &fit->at.score;
+    if (now->seen <= fit->drawn.seen)
+        return;
+    int64_t passed = fit->at.epoch * pc_loader_batches(fit->train) + fit->at.batch;
+    pc__curve_add(&fit->curve, PC__MAX(passed - 1, 0), now->loss - fit->drawn.loss, now->seen - fit->drawn.seen);
+    fit->drawn = *now;
+}
+
 pc_status pc__fit_settle(pc__fit *fit)
 {
-    return pc__tally_settle(&fit->tally);
+    PC__TRY(pc__tally_settle(&fit->tally));
+    draw(fit);
+    return PC_OK;
 }
 
 /* Time left in all, from the pace of this epoch. */
@@ -196,6 +218,7 @@ static pc_status run_epoch(pc__fit *fit)
     bool resident = pc_loader_resident(fit->train, NULL, 0);
     PC__TRY(pc_loader_seek(fit->train, fit->at.epoch, fit->at.batch));
     fit->ahead = false;
+    fit->drawn = fit->at.score;
     PC__TRY(pc__tally_begin(&fit->tally, pc__loader_device(fit->train)));
     pc_batch batch;
     double start = pc__seconds_now();
@@ -203,11 +226,12 @@ static pc_status run_epoch(pc__fit *fit)
         int64_t done = batch.first + batch.n;
         PC__TRY(step(fit, &batch));
         if (fit->at.batch + 1 == pc_loader_batches(fit->train))
-            PC__TRY(pc__fit_settle(fit)); /* here, so that the epoch's seconds have all of its work */
+            PC__TRY(pc__tally_settle(&fit->tally)); /* here, so that the epoch's seconds have all of its work */
         double now = pc__seconds_now();
         fit->at.seconds += now - start;
         start = now;
         fit->at.batch++;
+        draw(fit);
         PC__TRY(fit->passed ? fit->passed(fit->context, fit, NULL) : PC_OK);
         tell_progress(fit, done);
         if (wants_stop(fit)) {
@@ -216,6 +240,17 @@ static pc_status run_epoch(pc__fit *fit)
         }
     }
     return fit->at.batch == pc_loader_batches(fit->train) ? PC_OK : pc_error_last()->status;
+}
+
+static pc_status score_test(pc__fit *fit, pc_epoch_result *result)
+{
+    pc__score test;
+    PC__TRY(pc__answers_collect(&fit->answers, fit->net, fit->test, &test));
+    result->test_loss = pc__score_loss(&test);
+    result->test_accuracy = pc__score_accuracy(&test);
+    result->test_balanced_accuracy = pc__balanced_accuracy(fit->answers.confusion, fit->answers.classes);
+    result->never_named = pc__never_named(fit->answers.confusion, fit->answers.classes);
+    return PC_OK;
 }
 
 static pc_status end_epoch(pc__fit *fit)
@@ -227,17 +262,15 @@ static pc_status end_epoch(pc__fit *fit)
                               .accuracy = pc__score_accuracy(score),
                               .test_loss = NAN,
                               .test_accuracy = NAN,
+                              .test_balanced_accuracy = NAN,
                               .seconds = fit->at.seconds,
                               .has_test = fit->test != NULL,
+                              .uneven = fit->uneven,
                               .images_per_second = fit->at.seconds > 0 ? (double)score->seen / fit->at.seconds : NAN};
     if (!isfinite(result.loss))
         pc__log(PC_LOG_WARNING, "the loss of epoch %d is not finite; a smaller learning rate may help", result.epoch);
-    if (fit->test) {
-        pc__score test;
-        PC__TRY(pc__score_loader(fit->net, fit->test, NULL, NULL, &test));
-        result.test_loss = pc__score_loss(&test);
-        result.test_accuracy = pc__score_accuracy(&test);
-    }
+    PC__TRY(fit->test ? score_test(fit, &result) : PC_OK);
+    PC__TRY(pc__best_offer(&fit->best, fit->optimizer, &result));
     fit->at = (pc__standing){.epoch = fit->at.epoch + 1};
     fit->last = result;
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);
@@ -246,9 +279,15 @@ static pc_status end_epoch(pc__fit *fit)
     return PC_OK;
 }
 
+bool pc__fit_is_over(const pc__fit *fit)
+{
+    const int best = fit->best.result.epoch;
+    return fit->at.epoch >= fit->epochs || (fit->early_stop && best && fit->at.epoch - best >= fit->early_stop);
+}
+
 static pc_status run_epochs(pc__fit *fit)
 {
-    while (fit->at.epoch < fit->epochs) {
+    while (!pc__fit_is_over(fit)) {
         PC_TRACE_RANGE("epoch")
             PC__TRY(run_epoch(fit));
         /* A stop on the last batch of an epoch leaves that epoch to be ended on resuming. */

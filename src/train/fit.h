@@ -2,6 +2,9 @@
 #ifndef PC__FIT_H
 #define PC__FIT_H
 
+#include "train/answers.h"
+#include "train/best.h"
+#include "train/curve.h"
 #include "train/tally.h"
 
 #include <paracord/amp.h>
@@ -34,10 +37,18 @@ typedef struct pc__fit {
     pc_scaler *scaler;       /* of PC_MIXED_F16, made by pc__fit_scaler; the owner of `fit` frees it */
     pc_loader *train, *test; /* test may be NULL */
     int epochs;
+    int early_stop; /* end after so many epochs that were no better than the best; 0: never; `best` is open then */
     const pc_train_callbacks *callbacks; /* may be NULL */
     pc__standing at;
-    pc_epoch_result last; /* of the last finished epoch */
-    bool stopped;         /* on request */
+    pc_epoch_result last;     /* of the last finished epoch */
+    pc__answers answers;      /* of the test pictures, to the last epoch's weights; freed by the owner of `fit` */
+    pc_tensor *class_weights; /* of the losses, float32 on the device (pc__fit_weigh); NULL: all pictures count alike */
+    pc__best best;            /* of all epochs, where it was opened; closed by the owner of `fit` */
+    pc__curve curve;          /* the training loss by step */
+    bool uneven;              /* what its owner says of the classes, for results */
+    const char *about; /* what the network is, for those who read a checkpoint as a model; NULL: that is not known */
+    bool stopped;      /* on request */
+    bool finished;     /* its owner has written all that the training is to leave */
     /* Called after every batch and at the end of every epoch (result not NULL), before the callbacks. */
     pc_status (*passed)(void *context, struct pc__fit *fit, const pc_epoch_result *result);
     void *context;
@@ -46,14 +57,22 @@ typedef struct pc__fit {
      * the pictures are on the device, steps take turns with two pairs: each makes the next one's batch, but for an
      * epoch's first. Otherwise batches are copied to one pair. */
     pc__tally tally;
+    pc__score drawn;    /* the results of this epoch that are in the curve */
     pc_step *step;      /* NULL: not yet, or not on this device */
     pc__learning fixed; /* of the step */
     int turn;           /* of the pair `now` */
     bool ahead;         /* `next` has, or will have, the batch behind the one that was passed last */
 } pc__fit;
 
-/* Train from `at` to `epochs`, or until the stop callback says so (`stopped`). On a device that works later the host
- * waits before it records the step, at the end of an epoch, at a stop, and where tally.h has it wait. */
+/* Let the losses of training count by these weights of the classes; fit->class_weights is to be freed by the owner of
+ * `fit`, who made optimizer and train before. What is measured is not weighed. */
+pc_status pc__fit_weigh(pc__fit *fit, const float *weights, int classes);
+
+/* Whether there are no epochs left to train: all were, or the last ones were no better than the best. */
+bool pc__fit_is_over(const pc__fit *fit);
+
+/* Train from `at` until it is over, or until the stop callback says so (`stopped`). On a device that works later the
+ * host waits before it records the step, at the end of an epoch, at a stop, and where tally.h has it wait. */
 pc_status pc__fit_run(pc__fit *fit);
 
 /* Wait for the batches that are under way: fit->at.score then has them all. */

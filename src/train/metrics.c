@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -54,10 +55,10 @@ static pc_status append(const char *path, const char *bytes, size_t n)
     return problem ? pc__fail_file(problem, "cannot write %s", path) : PC_OK;
 }
 
-pc_status pc__metrics_append(const char *path, const pc__epoch_record *record)
+pc_status pc__metrics_append(const char *path, const pc__epoch_record *record, const double *recall, int classes)
 {
     pc__text line = {0};
-    pc__metrics_line_write(&line, record);
+    pc__metrics_line_write(&line, record, recall, classes);
     pc_status status = line.failed ? PC_ERR_MEMORY : append(path, line.data, line.length);
     pc__text_free(&line);
     return status;
@@ -102,6 +103,19 @@ pc_status pc__metrics_load(const char *path, int upto_epoch, pc__history *histor
         bytes[n] = '\n'; /* a whole last record without its newline gets one, in the byte behind the content */
     if (status == PC_OK && kept != n)
         status = pc__file_write(path, bytes, kept);
+    pc__free(bytes);
+    if (status != PC_OK)
+        pc__history_free(history);
+    return status;
+}
+
+pc_status pc__metrics_read(const char *path, pc__history *history)
+{
+    uint8_t *bytes;
+    size_t n, kept;
+    *history = (pc__history){0};
+    PC__TRY(pc__file_read(path, &bytes, &n));
+    pc_status status = read_records(path, (const char *)bytes, n, INT_MAX, history, &kept);
     pc__free(bytes);
     if (status != PC_OK)
         pc__history_free(history);

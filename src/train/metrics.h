@@ -13,7 +13,8 @@
 #include "base/base.h"
 
 /* The figures of an epoch, in the order in which they are written. */
-#define PC__EPOCH_FIELDS(X) X(loss) X(accuracy) X(test_loss) X(test_accuracy) X(seconds) X(images_per_second) X(lr)
+#define PC__EPOCH_FIELDS(X)                                                                                            \
+    X(loss) X(accuracy) X(test_loss) X(test_accuracy) X(test_balanced_accuracy) X(seconds) X(images_per_second) X(lr)
 
 /* NaN is "unknown", in the file null (as are infinities, which JSON lacks); 0 is a measured 0. A training loss that is
  * not finite means that the run diverged. Accuracies are shares, 0 to 1. */
@@ -36,9 +37,15 @@ pc__epoch_record pc__epoch_unknown(int epoch);
 PC_MUST_USE pc_status pc__history_add(pc__history *history, const pc__epoch_record *record);
 void pc__history_free(pc__history *history);
 
-/* Append one line and wait until it is on the disk. After a failure (PC_ERR_FILE, PC_ERR_MEMORY) the file is as it
+/* Append one line and wait until it is on the disk. `recall`: of each of `classes` classes the share of its test
+ * pictures that was recognised; 0: nothing of classes. After a failure (PC_ERR_FILE, PC_ERR_MEMORY) the file is as it
  * was. */
-PC_MUST_USE pc_status pc__metrics_append(const char *path, const pc__epoch_record *record);
+PC_MUST_USE pc_status pc__metrics_append(const char *path, const pc__epoch_record *record, const double *recall,
+                                         int classes);
+
+/* Read all whole records into `history` (overwritten; the caller frees it), of a file that another process may be
+ * writing to; errors as below. */
+PC_MUST_USE pc_status pc__metrics_read(const char *path, pc__history *history);
 
 /* Read the records of epochs up to `upto_epoch` into `history` (overwritten; the caller frees it) and cut the later
  * ones and a torn last line from the file, in one atomic write; kept lines stay byte for byte, unknown keys included.

@@ -31,14 +31,18 @@ void pc__plain_numbers_end(pc__plain_numbers scope)
         freelocale(scope.plain);
 }
 
-void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record)
+void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record, const double *recall, int classes)
 {
     pc__text_add(text, "{\"epoch\": %d", record->epoch);
     for (int i = 0; i < PC__COUNT(fields); i++) {
         pc__text_add(text, ", \"%s\": ", fields[i].name);
         pc__json_number(text, *(const double *)((const char *)record + fields[i].offset));
     }
-    pc__text_add(text, "}\n");
+    for (int k = 0; k < classes; k++) {
+        pc__text_add(text, k ? ", " : ", \"test_recall\": [");
+        pc__json_number(text, recall[k]);
+    }
+    pc__text_add(text, classes ? "]}\n" : "}\n");
 }
 
 typedef struct cursor {

@@ -13,8 +13,8 @@ typedef struct pc__plain_numbers {
 pc__plain_numbers pc__plain_numbers_begin(void);
 void pc__plain_numbers_end(pc__plain_numbers scope);
 
-/* Append the record and a newline. */
-void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record);
+/* Append the record, each class's recall where there are classes, and a newline. */
+void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record, const double *recall, int classes);
 
 /* Read the `n` bytes at `line` (a zero byte or newline behind them) as one JSON object with an "epoch" of 1 or more.
  * Keys that it does not know are skipped, missing figures are unknown. False when it is anything else. */

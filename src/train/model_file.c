@@ -1,70 +1,130 @@
 /* model_file.c: classifiers to and from Keras files. */
 #include "train/model_file.h"
 
-static const char note_format[] = "{\"resize\": \"%s\", \"rescale\": %.17g}";
+#include "train/label_layer.h"
 
-static pc_status put_notes(pc__keras_model *keras, const pc__model_file *model)
+#include <limits.h>
+
+enum { SIDE_MAX = 16384 };
+
+/* ---- writing */
+
+static pc_status put_note(pc__keras_model *keras, const pc_preparation *p)
 {
-    PC__TRY(pc__keras_name_classes(keras, model->class_names, model->class_count));
-    char note[128];
-    snprintf(note, sizeof note, note_format, model->resize == PC_RESIZE_AREA ? "area" : "nearest", model->rescale);
-    keras->note = pc__strdup(note);
-    return keras->note ? PC_OK : PC_ERR_MEMORY;
+    pc__text note = {0};
+    pc__preparation_print(&note, p);
+    if (note.failed) {
+        pc__text_free(&note);
+        return PC_ERR_MEMORY;
+    }
+    keras->note = note.data;
+    return PC_OK;
+}
+
+/* The layer that multiplies the pixels, so that Keras takes raw ones, in front of the others. */
+static pc_status put_rescaling(pc__keras_model *keras, const pc__model_file *model)
+{
+    pc__keras_layer *first = pc__keras_add_front(keras, PC__KERAS_RESCALING);
+    if (!first)
+        return PC_ERR_MEMORY;
+    first->scale = model->preparation.rescale;
+    pc__label_layer_print(&model->preparation, model->class_names, model->class_count, first->name);
+    return PC_OK;
 }
 
 pc_status pc__model_save(const char *path, const pc__model_file *model)
 {
     pc__keras_model keras = {.name = "sequential"};
-    int64_t input[3] = {3, model->size, model->size};
+    int64_t input[3] = {model->frame.channels, model->frame.height, model->frame.width};
     pc_status status = pc__module_to_keras(model->net, input, model->head, model->optimizer, false, &keras);
     if (status == PC_OK)
-        status = put_notes(&keras, model);
+        status = put_rescaling(&keras, model);
+    if (status == PC_OK)
+        status = pc__keras_name_classes(&keras, model->class_names, model->class_count);
+    if (status == PC_OK)
+        status = put_note(&keras, &model->preparation);
     if (status == PC_OK)
         status = pc__keras_write(path, &keras);
     pc__keras_free(&keras);
     return status;
 }
 
-/* What our note says; a file of Keras's own has none. */
-static void read_note(const char *note, pc__model_file *file)
+pc_status pc__model_note(const char *path, const pc__model_file *model)
 {
-    char mode[16];
-    double rescale;
-    file->resize = PC_RESIZE_NEAREST;
-    if (!note || sscanf(note, "{\"resize\": \"%15[a-z]\", \"rescale\": %lf}", mode, &rescale) != 2)
-        return;
-    if (strcmp(mode, "area") == 0)
-        file->resize = PC_RESIZE_AREA;
-    if (rescale > 0 && rescale < 1e6)
-        file->rescale = rescale;
+    pc__keras_model keras = {0};
+    pc_status status = pc__keras_name_classes(&keras, model->class_names, model->class_count);
+    if (status == PC_OK)
+        status = put_note(&keras, &model->preparation);
+    if (status == PC_OK)
+        status = pc__keras_note(path, &keras);
+    pc__keras_free(&keras);
+    return status;
 }
+
+/* ---- reading */
 
 static pc_status check(const char *path, const pc__keras_model *keras)
 {
-    if (keras->input_rank != 3 || keras->input_shape[2] != 3 || keras->input_shape[0] != keras->input_shape[1] ||
-        keras->input_shape[0] < 1 || keras->input_shape[0] > 4096)
+    const int64_t *shape = keras->input_shape;
+    const bool sides = shape[0] >= 1 && shape[0] <= SIDE_MAX && shape[1] >= 1 && shape[1] <= SIDE_MAX;
+    if (!sides || keras->input_rank != 3 || (shape[2] != 1 && shape[2] != 3))
         return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s: the model's input is not a square colour picture of known size "
-                        "(size, size, 3)",
+                        "%s: the model's input is not a picture of known size: (height, width, 3) for colour, "
+                        "(height, width, 1) or (height, width) for grey",
                         path);
     return PC_OK;
 }
 
-/* The number of logits: the units of the last dense layer. */
+/* The number of logits; 0 where the model does not give a row of them. */
 static int outputs_of(const pc__keras_model *keras)
 {
-    for (int i = keras->layer_count - 1; i >= 0; i--)
-        if (keras->layers[i].kind == PC__KERAS_DENSE)
-            return keras->layers[i].units;
-    return 0;
+    const pc__keras_node *last = &keras->nodes[keras->output];
+    return last->rank == 1 && last->shape[0] > 0 && last->shape[0] < INT_MAX ? (int)last->shape[0] : 0;
 }
 
+/* Are the numbers that come out logits? What a layer with weights and no activation gives, moved about at most, in a
+ * model that was compiled to tell classes apart, or not at all. */
+static bool ends_in_logits(const pc__keras_model *keras)
+{
+    const pc__keras_training *t = &keras->training;
+    bool other = t->loss[0] && !t->from_logits && !strstr(t->loss, "crossentropy") && !strstr(t->loss, "hinge");
+    for (int node = keras->output; node >= 0 && !other; node = keras->edges[keras->nodes[node].first]) {
+        const pc__keras_layer *layer = &keras->layers[keras->nodes[node].layer];
+        switch (layer->kind) {
+        case PC__KERAS_FLATTEN:
+        case PC__KERAS_RESHAPE:
+        case PC__KERAS_DROPOUT:
+        case PC__KERAS_GLOBAL_AVG_POOL2D:
+        case PC__KERAS_GLOBAL_MAX_POOL2D:
+            break;
+        default:
+            return layer->weight_count && layer->activation == PC__KERAS_LINEAR && layer->kind != PC__KERAS_PRELU;
+        }
+    }
+    return false;
+}
+
+/* The name of the layer that our files begin with, or "". */
+static const char *label_of(const pc__keras_model *keras)
+{
+    for (int i = 0; i < keras->node_count; i++) {
+        const pc__keras_layer *layer = &keras->layers[keras->nodes[i].layer];
+        if (keras->edges[keras->nodes[i].first] == PC__KERAS_PICTURE && layer->kind == PC__KERAS_RESCALING)
+            return layer->name;
+    }
+    return "";
+}
+
+/* From the file's attributes, or the layer's name, which stays where Keras has saved the file again; else numbers. */
 static pc_status name_classes(const char *path, const pc__keras_model *keras, pc__opened_model *model)
 {
-    int outputs = outputs_of(keras), count = outputs == 1 ? 2 : outputs;
-    if (model->file.head == PC_KERAS_LOGITS || (model->file.head == PC_KERAS_SIGMOID && outputs != 1) || count < 2)
+    int outputs = outputs_of(keras), count = outputs == 1 ? 2 : outputs, labelled;
+    bool fits = model->file.head == PC_KERAS_SIGMOID   ? outputs == 1
+                : model->file.head == PC_KERAS_SOFTMAX ? outputs > 1
+                                                       : ends_in_logits(keras);
+    if (!fits || count < 2)
         return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s: the model does not end in a sigmoid of one unit or a softmax of several; it "
+                        "%s: the model does not end in a sigmoid of one unit, a softmax of several, or logits; it "
                         "is no classifier",
                         path);
     if (keras->class_count && keras->class_count != count)
@@ -73,14 +133,31 @@ static pc_status name_classes(const char *path, const pc__keras_model *keras, pc
     model->names = pc__calloc((size_t)count, sizeof *model->names);
     if (!model->names)
         return PC_ERR_MEMORY;
+    model->file.class_count = count;
+    labelled = pc__label_layer_classes(label_of(keras), model->names, count);
+    model->named = keras->class_count || labelled == count;
     for (int i = 0; i < count; i++)
         if (keras->class_count)
             snprintf(model->names[i], sizeof model->names[i], "%s", keras->class_names[i]);
-        else
+        else if (!model->named)
             snprintf(model->names[i], sizeof model->names[i], "%d", i);
-    model->file.class_count = count;
-    model->named = keras->class_count > 0;
     return PC_OK;
+}
+
+/* What the file says of how its pictures are prepared; our note counts over a layer. */
+static void find_preparation(const pc__keras_model *keras, double scale, pc__model_file *file)
+{
+    pc_preparation *p = &file->preparation;
+    *p = pc__preparation_assumed();
+    if (scale != 0)
+        p->rescale = scale, p->source = PC_PREPARATION_LAYER;
+    if (pc__label_layer_read(label_of(keras), p))
+        p->source = PC_PREPARATION_LAYER;
+    if (keras->note) {
+        pc__preparation_read(keras->note, p);
+        p->source = PC_PREPARATION_NOTED;
+    }
+    p->height = file->frame.height, p->width = file->frame.width, p->channels = file->frame.channels;
 }
 
 static pc_status take(const char *path, const pc__keras_model *keras, pc__opened_model *model)
@@ -90,9 +167,8 @@ static pc_status take(const char *path, const pc__keras_model *keras, pc__opened
     model->file.net = pc__module_from_keras(keras, path, &model->file.head, &scale);
     if (!model->file.net)
         return pc_error_last()->status;
-    model->file.size = (int)keras->input_shape[0];
-    model->file.rescale = scale > 0 ? scale : 1 / 255.0;
-    read_note(keras->note, &model->file);
+    model->file.frame = (pc__frame){(int)keras->input_shape[0], (int)keras->input_shape[1], (int)keras->input_shape[2]};
+    find_preparation(keras, scale, &model->file);
     snprintf(model->optimizer, sizeof model->optimizer, "%s", keras->training.optimizer_class);
     pc_module_train(model->file.net, false);
     return name_classes(path, keras, model);

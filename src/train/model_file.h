@@ -3,24 +3,25 @@
 #ifndef PC__MODEL_FILE_H
 #define PC__MODEL_FILE_H
 
+#include "io/frame.h"
 #include "io/keras_module.h"
-
-#include <paracord/image.h>
-#include <paracord/train.h>
+#include "train/preparation.h"
 
 typedef struct pc__model_file {
     pc_module *net;                /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */
     pc_keras_head head;
-    int size; /* pictures are size x size x 3 */
-    pc_resize resize;
-    double rescale;                 /* pixels 0..255 are multiplied by it */
+    pc__frame frame; /* of the pictures that it takes */
+    pc_preparation preparation;
     const char *const *class_names; /* writing: borrowed */
     int class_count;
 } pc__model_file;
 
 /* Write it whole or not at all. */
 pc_status pc__model_save(const char *path, const pc__model_file *model);
+
+/* Write preparation and class names into the file at `path`, and nothing else: whole or not at all. */
+pc_status pc__model_note(const char *path, const pc__model_file *model);
 
 /* What was read: `file` as above but with class_names in `names` (from pc__alloc, to be freed with pc__model_close). */
 typedef struct pc__opened_model {
@@ -30,8 +31,8 @@ typedef struct pc__opened_model {
     char optimizer[64]; /* Keras's class name, or "" */
 } pc__opened_model;
 
-/* Read any Keras file that is a classifier of square colour pictures. Without Paracord's notes in it (a file from
- * Keras) pixels are taken as 0..1, resized by nearest neighbour, and classes are called "0", "1", ... */
+/* Read any Keras file that is a classifier of grey or colour pictures of a known size. Where it does not say so,
+ * classes are called "0", "1", ..., and pictures are prepared as pc__preparation_assumed says. */
 pc_status pc__model_open(const char *path, pc__opened_model *model);
 void pc__model_close(pc__opened_model *model);
 

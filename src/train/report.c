@@ -5,19 +5,22 @@
 #include "train/metrics_line.h"
 #include "train/report_parts.h"
 
-static void head(pc__text *text, const char *title)
+void pc__report_head(pc__text *text, const char *title, int refresh)
 {
-    /* The policy holds the page to what it promises: nothing is fetched, nothing runs. */
+    /* The policy holds the page to what it promises: nothing is fetched. */
     pc__html_put(text, "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
                        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-                       "style-src 'unsafe-inline'; img-src data:\">\n"
+                       "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
                        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
                        "<meta name='color-scheme' content='light dark'>\n<meta name='generator' content='Paracord'>\n"
                        "<link rel='icon' href='data:,'>\n<title>");
     pc__html_escape(text, title);
     pc__html_put(text, "</title>\n<style>\n");
     pc__html_put(text, pc__report_style);
-    pc__html_put(text, "</style>\n</head>\n");
+    pc__html_put(text, "</style>\n");
+    if (refresh > 0)
+        pc__text_add(text, "<noscript><meta http-equiv='refresh' content='%d'></noscript>\n", refresh);
+    pc__html_put(text, "</head>\n");
 }
 
 static void epochs_done(pc__text *text, const pc__report *report)
@@ -105,12 +108,12 @@ static void settings(pc__text *text, const pc__report *report)
     pc__html_put(text, count > 0 ? "</dl></section>\n" : "</section>\n");
 }
 
-static void foot(pc__text *text, const pc__report *report)
+void pc__report_foot(pc__text *text, const char *version)
 {
     pc__html_put(text, "<footer>Paracord");
-    if (report->version) {
+    if (version) {
         pc__html_put(text, " ");
-        pc__html_escape(text, report->version);
+        pc__html_escape(text, version);
     }
     pc__html_put(text, " \u00b7 this file stands alone: it needs no network and no other file</footer>\n");
 }
@@ -119,12 +122,14 @@ pc_status pc__report_render(pc__text *html, const pc__report *report)
 {
     const char *name = report->title ? report->title : "Training run";
     pc__plain_numbers plain = pc__plain_numbers_begin();
-    head(html, name);
+    pc__report_head(html, name, report->running ? PC__MAX(report->next_seconds, 1) : 0);
     pc__html_put(html, "<body>\n<main>\n");
     title(html, report, name);
     pc__report_notes(html, report);
     pc__report_figures(html, report);
     pc__report_charts(html, report);
+    pc__report_steps(html, report);
+    pc__report_roc(html, report);
     pc__report_samples(html, report);
     pc__html_put(html, "<div class='pair'>\n");
     pc__report_confusion(html, report);
@@ -133,8 +138,10 @@ pc_status pc__report_render(pc__text *html, const pc__report *report)
     settings(html, report);
     pc__html_put(html, "</div>\n");
     pc__report_epochs(html, report);
-    foot(html, report);
-    pc__html_put(html, "</main>\n</body>\n</html>\n");
+    pc__report_foot(html, report->version);
+    pc__html_put(html, "</main>\n");
+    pc__report_script(html, report);
+    pc__html_put(html, "</body>\n</html>\n");
     pc__plain_numbers_end(plain);
     return html->failed ? PC_ERR_MEMORY : PC_OK;
 }

@@ -1,5 +1,6 @@
-/* report.h: a training run as one HTML file that needs nothing beside it: no script, no network, charts as inline SVG,
- * pictures as data: URIs. It follows the reader's light or dark setting, fits a telephone and prints.
+/* report.h: a training run as one HTML file that needs nothing beside it: no network, charts as inline SVG, pictures as
+ * data: URIs, and scripts only for what is more than reading (report_script.c). It follows the reader's light or dark
+ * setting, fits a telephone and prints.
  *
  *     pc__report report = {.title = "catdog, two-conv", .history = &history, .date = "2026-07-20T14:03:00Z", ...};
  *     PC__TRY(pc__report_write("run/report.html", &report));
@@ -10,6 +11,7 @@
 #ifndef PC__REPORT_H
 #define PC__REPORT_H
 
+#include "train/curve.h"
 #include "train/metrics.h"
 
 typedef struct pc__report_setting {
@@ -34,6 +36,12 @@ typedef struct pc__report_sample {
     size_t n;
 } pc__report_sample;
 
+/* What a network of two classes says of a test picture. */
+typedef struct pc__report_score {
+    float logit; /* 0 or more names the second class */
+    bool second; /* what it is */
+} pc__report_score;
+
 /* Everything is borrowed for the length of the call. */
 typedef struct pc__report {
     const char *title;   /* NULL: "Training run" */
@@ -42,6 +50,9 @@ typedef struct pc__report {
     const char *date;    /* ISO 8601 */
     const char *device, *version;
     double seconds;     /* the whole run; not above 0: unknown */
+    bool running;       /* there will be another version of the page, */
+    int next_seconds;   /* in about so many seconds */
+    int64_t written;    /* seconds since 1970; used while running */
     int planned_epochs; /* not above the history's: that all were done is taken for granted */
 
     const pc__report_setting *settings;
@@ -56,11 +67,17 @@ typedef struct pc__report {
     int64_t skipped_total;             /* pictures skipped in all, where that is more than skipped_count */
 
     const pc__history *history;
+    const pc__curve *curve;        /* the training loss by step */
+    int kept_epoch;                /* whose weights are saved; 0: not to be shown */
     const pc__epoch_record *final; /* the figures of the saved model; NULL: those of the last epoch */
     const int64_t *confusion; /* class_count x class_count counts of test pictures: rows truth, columns predicted */
     bool without_test;        /* there are no test pictures: confusion and samples are of training pictures */
+    const pc__report_sample *mistakes; /* the surest first */
+    int mistake_count;
     const pc__report_sample *samples;
     int sample_count;
+    const pc__report_score *scores; /* of two classes, for the curve of hits and false alarms */
+    int64_t score_count;
 } pc__report;
 
 enum { PC__REPORT_SKIPPED = 20 };

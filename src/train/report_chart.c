@@ -36,15 +36,30 @@ static void fit(pc__plot *plot)
     pc__axis_fit(&plot->axis, low, high, plot->chart->percent);
 }
 
-static void value_axis(pc__text *text, const pc__plot *plot)
+void pc__chart_value_axis(pc__text *text, const pc__axis *axis)
 {
-    for (int i = 0; i < plot->axis.count; i++) {
+    for (int i = 0; i < axis->count; i++) {
         char label[32];
-        pc__axis_label(&plot->axis, plot->axis.ticks[i], label);
-        double y = pc__plot_y(plot, plot->axis.ticks[i]);
+        pc__axis_label(axis, axis->ticks[i], label);
+        double y = PC__CHART_BOTTOM - pc__axis_at(axis, axis->ticks[i]) * (PC__CHART_BOTTOM - PC__CHART_TOP);
         pc__text_add(text, "<path class='grid' d='M%d,%.1fH%d'/><text class='tick' x='%d' y='%.1f'>%s</text>",
                      PC__CHART_LEFT, y, PC__CHART_RIGHT, PC__CHART_LEFT - 8, y + 4.5, label);
     }
+    pc__html_put(text, "\n");
+}
+
+void pc__chart_nothing(pc__text *text)
+{
+    pc__text_add(text, "<text class='nothing' x='%d' y='%d'>no finite value to draw</text>", PC__CHART_WIDTH / 2,
+                 PC__CHART_HEIGHT / 2);
+}
+
+/* Lines across the chart: to beat, and of the epoch that is kept. */
+static void marks(pc__text *text, const pc__plot *plot)
+{
+    if (plot->chart->kept)
+        pc__text_add(text, "<path class='kept' d='M%.1f,%dV%d'><title>kept: epoch %d</title></path>",
+                     pc__plot_x(plot, plot->chart->kept), PC__CHART_TOP, PC__CHART_BOTTOM, plot->chart->kept);
     if (isfinite(plot->chart->baseline))
         pc__text_add(text, "<path class='beat' d='M%d,%.1fH%d'><title>the line to beat: %.1f\u202f%%</title></path>",
                      PC__CHART_LEFT, pc__plot_y(plot, plot->chart->baseline), PC__CHART_RIGHT,
@@ -133,6 +148,8 @@ static void legend(pc__text *text, const pc__plot *plot)
     if (test && plot->history->count > 1)
         pc__text_add(text, "<span class='test'><i class='ring'></i>%s test</span>",
                      plot->chart->smallest ? "lowest" : "best");
+    if (plot->chart->kept)
+        pc__html_put(text, "<span><i class='rule'></i>kept</span>");
     if (isfinite(plot->chart->baseline))
         pc__html_put(text, "<span><i class='dash'></i>guessing</span>");
     if (plot->drawable && plot->axis.logarithmic)
@@ -149,7 +166,8 @@ static void chart(pc__text *text, const pc__chart *what, const pc__history *hist
     pc__text_add(text, "</figcaption><svg viewBox='0 0 %d %d' role='img' aria-label='%s over %d epochs'>\n",
                  PC__CHART_WIDTH, PC__CHART_HEIGHT, what->name, history->count);
     if (plot.drawable) {
-        value_axis(text, &plot);
+        pc__chart_value_axis(text, &plot.axis);
+        marks(text, &plot);
         epoch_axis(text, &plot);
         pc__plot_line(text, &plot, 0);
         pc__plot_line(text, &plot, 1);
@@ -157,8 +175,7 @@ static void chart(pc__text *text, const pc__chart *what, const pc__history *hist
         end_labels(text, &plot);
         pc__plot_hover(text, &plot);
     } else {
-        pc__text_add(text, "<text class='nothing' x='%d' y='%d'>no finite value to draw</text>", PC__CHART_WIDTH / 2,
-                     PC__CHART_HEIGHT / 2);
+        pc__chart_nothing(text);
     }
     pc__html_put(text, "</svg></figure>\n");
 }
@@ -169,14 +186,20 @@ void pc__report_charts(pc__text *text, const pc__report *report)
         pc__html_put(text, "<p class='card empty'>No epoch is finished yet, so there is nothing to draw.</p>\n");
         return;
     }
+    const pc__history *history = report->history;
+    bool within = report->kept_epoch >= history->epochs[0].epoch &&
+                  report->kept_epoch <= history->epochs[history->count - 1].epoch;
+    const int kept = within && history->count > 1 ? report->kept_epoch : 0;
     const pc__chart charts[] = {
         {.name = "Loss",
          .fields = {offsetof(pc__epoch_record, loss), offsetof(pc__epoch_record, test_loss)},
          .smallest = true,
+         .kept = kept,
          .baseline = NAN},
         {.name = "Accuracy",
          .fields = {offsetof(pc__epoch_record, accuracy), offsetof(pc__epoch_record, test_accuracy)},
          .percent = true,
+         .kept = kept,
          .baseline = pc__report_count(report).baseline},
     };
     pc__html_put(text, "<section class='charts'>\n");

@@ -11,6 +11,7 @@ typedef struct pc__chart {
     bool percent;
     bool smallest;   /* the best test figure is the smallest one */
     double baseline; /* a line to beat; NaN: none */
+    int kept;        /* the epoch to mark as kept; 0: none */
 } pc__chart;
 
 /* Where things are, in the drawing's own units (about a pixel on a wide page). */
@@ -29,6 +30,10 @@ typedef struct pc__plot {
     pc__axis axis;
     bool drawable; /* some value can be drawn; otherwise `axis` is not set */
 } pc__plot;
+
+/* The axis with its grid and labels; and what is drawn where there is nothing to draw. */
+void pc__chart_value_axis(pc__text *text, const pc__axis *axis);
+void pc__chart_nothing(pc__text *text);
 
 double pc__plot_x(const pc__plot *plot, double epoch);
 double pc__plot_y(const pc__plot *plot, double value);

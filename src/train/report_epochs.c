@@ -19,6 +19,7 @@ static const struct {
     {"train accuracy", offsetof(pc__epoch_record, accuracy), pc__html_percent},
     {"test loss", offsetof(pc__epoch_record, test_loss), pc__html_number},
     {"test accuracy", offsetof(pc__epoch_record, test_accuracy), pc__html_percent},
+    {"balanced", offsetof(pc__epoch_record, test_balanced_accuracy), pc__html_percent},
     {"learning rate", offsetof(pc__epoch_record, lr), pc__html_number},
     {"time", offsetof(pc__epoch_record, seconds), pc__html_duration},
     {"images/s", offsetof(pc__epoch_record, images_per_second), rate},
@@ -35,7 +36,9 @@ void pc__report_epochs(pc__text *text, const pc__report *report)
         pc__text_add(text, "<th scope='col'>%s</th>", columns[c].name);
     pc__html_put(text, "</tr></thead><tbody>\n");
     for (int i = 0; i < count; i++) {
-        pc__text_add(text, "<tr><th scope='row'>%d</th>", report->history->epochs[i].epoch);
+        bool kept = report->history->epochs[i].epoch == report->kept_epoch;
+        pc__text_add(text, "<tr%s><th scope='row'>%d%s</th>", kept ? " class='own'" : "",
+                     report->history->epochs[i].epoch, kept ? " kept" : "");
         for (int c = 0; c < PC__COUNT(columns); c++) {
             pc__html_put(text, "<td>");
             columns[c].show(text, pc__report_value(&report->history->epochs[i], columns[c].field));

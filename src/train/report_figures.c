@@ -44,6 +44,15 @@ static void lead_card(pc__text *text, const pc__report *report, const pc__epoch_
         pc__text_add(text, " right</p><p class='sub'>95\u202f%% interval %.1f to %.1f\u202f%%</p>", counts.lowest * 100,
                      counts.highest * 100);
     }
+    if (!report->without_test && isfinite(final->test_balanced_accuracy) &&
+        fabs(final->test_balanced_accuracy - accuracy) > 0.0005) {
+        pc__html_put(text, "<p class='sub'><abbr title='the mean over the classes of the share of their pictures that "
+                           "was recognised'>balanced</abbr> ");
+        pc__html_percent(text, final->test_balanced_accuracy);
+        pc__html_put(text, "</p>");
+    }
+    if (report->kept_epoch)
+        pc__text_add(text, "<p class='sub'>epoch %d, which is kept</p>", report->kept_epoch);
     if (!report->without_test)
         best(text, report, offsetof(pc__epoch_record, test_accuracy), false);
     pc__html_put(text, "</div>");

@@ -33,8 +33,8 @@ static void column(pc__text *text, const pc__plot *plot, const pc__epoch_record 
     for (int f = 0; f < 2; f++) {
         double shown = pc__report_value(record, plot->chart->fields[f]);
         if (pc__axis_can_draw(shown))
-            pc__text_add(text, "<circle class='%s' cx='%.1f' cy='%.1f' r='4'/>", f ? "test" : "train", x,
-                         pc__plot_y(plot, shown));
+            pc__text_add(text, "<path d='M%d,%.1fH%d'/><circle class='%s' cx='%.1f' cy='%.1f' r='4'/>", PC__CHART_LEFT,
+                         pc__plot_y(plot, shown), PC__CHART_RIGHT, f ? "test" : "train", x, pc__plot_y(plot, shown));
     }
     pc__text_add(text, "<text x='%d' y='17'>", PC__CHART_LEFT);
     words(text, plot, record, " \u00b7 ");

@@ -1,4 +1,5 @@
 /* report_notes.c: sentences that say what the figures of a run mean, and what to try. Only what the figures show. */
+#include "train/answers.h"
 #include "train/report_parts.h"
 
 #include <math.h>
@@ -62,6 +63,29 @@ static void overfitting(pc__text *text, const pc__history *history)
     }
 }
 
+/* Classes that there are test pictures of, and that none was taken for. */
+static void silence(pc__text *text, const pc__report *report)
+{
+    enum { NAMED = 12 };
+    int count = report->confusion ? pc__never_named(report->confusion, report->class_count) : 0, shown = 0;
+    if (!count)
+        return;
+    note(text, "bad");
+    pc__text_add(text, "<b>%s never predicted.</b> No test picture was taken for ",
+                 count == 1 ? "One class is" : "Some classes are");
+    for (int k = 0; k < report->class_count && shown < NAMED; k++) {
+        if (!pc__class_is_never_named(report->confusion, report->class_count, k))
+            continue;
+        pc__html_put(text, shown++ ? ", \u201c" : "\u201c");
+        pc__report_class_name(text, report, k);
+        pc__html_put(text, "\u201d");
+    }
+    if (count > shown)
+        pc__text_add(text, " and %d more", count - shown);
+    pc__text_add(text, ", of %d classes. Where classes have unequal numbers of pictures, weights for them help.</p>\n",
+                 report->class_count);
+}
+
 void pc__report_notes(pc__text *text, const pc__report *report)
 {
     int done = pc__report_epochs_done(report);
@@ -70,8 +94,13 @@ void pc__report_notes(pc__text *text, const pc__report *report)
         pc__html_escape(text, report->notice);
         pc__html_put(text, "</p>\n");
     }
+    if (report->running) {
+        pc__html_put(text, "<p class='note good' id='live'>");
+        pc__html_put(text, "<b>Training.</b> This page looks for its next version by itself.</p>\n");
+    }
     if (!done || divergence(text, report->history))
         return;
     chance(text, report);
+    silence(text, report);
     overfitting(text, report->history);
 }

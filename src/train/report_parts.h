@@ -7,10 +7,19 @@
 
 extern const char pc__report_style[];
 
+/* The beginning of a page, up to its body; refresh: seconds after which a browser without scripts is to look again, 0:
+ * never. And its last line. */
+void pc__report_head(pc__text *text, const char *title, int refresh);
+void pc__report_foot(pc__text *text, const char *version);
+
 /* Each appends its part, or nothing when the report has nothing for it. */
 void pc__report_figures(pc__text *text, const pc__report *report); /* the headline numbers */
 void pc__report_notes(pc__text *text, const pc__report *report);   /* what they mean, in sentences */
 void pc__report_charts(pc__text *text, const pc__report *report);
+void pc__report_steps(pc__text *text, const pc__report *report); /* loss by step, learning rate */
+void pc__report_roc(pc__text *text, const pc__report *report);   /* two classes: hits, false alarms, thresholds */
+bool pc__report_has_roc(const pc__report *report);
+void pc__report_script(pc__text *text, const pc__report *report);
 void pc__report_samples(pc__text *text, const pc__report *report);
 void pc__report_classes(pc__text *text, const pc__report *report);
 void pc__report_confusion(pc__text *text, const pc__report *report);

@@ -51,12 +51,19 @@ static void one(pc__text *text, const pc__report_sample *sample)
     pc__html_put(text, "</p></figcaption></figure>\n");
 }
 
+static void list(pc__text *text, const char *heading, const pc__report_sample *samples, int count)
+{
+    if (!samples || count < 1)
+        return;
+    pc__text_add(text, "<section><h2>%s</h2><div class='shots'>\n", heading);
+    for (int i = 0; i < count; i++)
+        one(text, &samples[i]);
+    pc__html_put(text, "</div></section>\n");
+}
+
 void pc__report_samples(pc__text *text, const pc__report *report)
 {
-    if (!report->samples || report->sample_count < 1)
-        return;
-    pc__html_put(text, "<section><h2>Predictions</h2><div class='shots'>\n");
-    for (int i = 0; i < report->sample_count; i++)
-        one(text, &report->samples[i]);
-    pc__html_put(text, "</div></section>\n");
+    list(text, "Worst mistakes <span class='soft'>where it was wrong, and most sure</span>", report->mistakes,
+         report->mistake_count);
+    list(text, "Predictions", report->samples, report->sample_count);
 }

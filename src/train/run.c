@@ -2,16 +2,15 @@
 #include "train/run.h"
 
 #include "train/arch.h"
-#include "train/checkpoint.h"
+#include "train/need.h"
 
 #include <math.h>
 #include <paracord/threads.h>
 
-/* Checkpoints are written as often as this share of the time pays for, by what the last one took: a small network loses
- * a moment's work to a kill, a large one on a slow disk minutes. One that took oddly long (a stopped process, a disk
- * that hung) must not put off the next one for hours. */
-#define SAVE_SHARE 0.02
-#define SAVE_SECONDS_MOST 300.0
+/* What is written while training takes these shares of the time: a small network loses a moment's work to a kill, a
+ * large one on a slow disk minutes. A write that took oddly long (a stopped process, a disk that hung) must not put off
+ * the next one for hours. */
+#define LONGEST 300.0 /* seconds */
 
 static int choice(const char *what, const char *given, const char *const *names, int count)
 {
@@ -29,10 +28,10 @@ static pc_status check_numbers(const pc_train_settings *s)
         const char *name;
         double value, low, high;
     } numbers[] = {
-        {"epochs", s->epochs, 1, 1e6},   {"batch", s->batch, 1, 1 << 20},        {"size", s->size, 1, 4096},
-        {"lr", s->lr, 1e-30, 1e6},       {"momentum", s->momentum, 0, 0.999999}, {"shear", s->shear, 0, 89},
-        {"zoom", s->zoom, 0, 0.99},      {"rotation", s->rotation, 0, 360},      {"val_split", s->val_split, 0, 0.99},
-        {"threads", s->threads, 0, 4096}};
+        {"epochs", s->epochs, 1, 1e6},        {"batch", s->batch, 1, 1 << 20},  {"height", s->height, 1, 4096},
+        {"width", s->width, 1, 4096},         {"lr", s->lr, 1e-30, 1e6},        {"momentum", s->momentum, 0, 0.999999},
+        {"shear", s->shear, 0, 89},           {"zoom", s->zoom, 0, 0.99},       {"rotation", s->rotation, 0, 360},
+        {"val_split", s->val_split, 0, 0.99}, {"threads", s->threads, 0, 4096}, {"early_stop", s->early_stop, 0, 1e6}};
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))
             return pc__fail(PC_ERR_ARGUMENT, "%s is %g; it must be %g to %g", numbers[i].name, numbers[i].value,
@@ -43,7 +42,8 @@ static pc_status check_numbers(const pc_train_settings *s)
 static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
 {
     static const char *const resizes[] = {"nearest", "area"}, *const inits[] = {"torch", "glorot", "he"},
-                             *const optimizers[] = {"adam", "sgd"}, *const precisions[] = {"float32", "bf16", "f16"};
+                             *const optimizers[] = {"adam", "sgd"}, *const precisions[] = {"float32", "bf16", "f16"},
+                             *const keeps[] = {"best", "last"}, *const weights[] = {"none", "balanced"};
     pc_train_settings *s = &run->s;
     *s = *given;
     s->arch = s->arch ? s->arch : "article";
@@ -52,15 +52,27 @@ static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
     s->resize = s->resize ? s->resize : "nearest";
     s->device = s->device ? s->device : "auto";
     s->precision = s->precision ? s->precision : "float32";
+    s->keep = s->keep ? s->keep : "best";
+    s->class_weights = s->class_weights ? s->class_weights : "none";
     s->out = s->out ? s->out : "run";
     s->epochs = s->epochs ? s->epochs : 25;
     s->batch = s->batch ? s->batch : 32;
     s->size = s->size ? s->size : 64;
+    if (!s->height != !s->width)
+        return pc__fail(PC_ERR_ARGUMENT, "pictures of height %d and width %d: give both, or neither and a size",
+                        s->height, s->width);
+    s->height = s->height ? s->height : s->size;
+    s->width = s->width ? s->width : s->size;
+    s->channels = s->channels ? s->channels : 3;
     s->lr = s->lr != 0 ? s->lr : 1e-3;
     PC__TRY(check_numbers(s));
+    if (s->channels != 1 && s->channels != 3)
+        return pc__fail(PC_ERR_ARGUMENT, "pictures of %d channels: use 1 (grey) or 3 (RGB)", s->channels);
     int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);
     int precision = choice("precision", s->precision, precisions, 3);
-    if (resize < 0 || init < 0 || precision < 0 || choice("optimiser", s->optimizer, optimizers, 2) < 0)
+    if (resize < 0 || init < 0 || precision < 0 || choice("optimiser", s->optimizer, optimizers, 2) < 0 ||
+        choice("way to keep", s->keep, keeps, 2) < 0 ||
+        choice("kind of class weights", s->class_weights, weights, 2) < 0)
         return PC_ERR_ARGUMENT;
     run->resize = resize ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     run->init = (pc_init_kind)init;
@@ -72,7 +84,7 @@ static pc_status make_network(pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
     pc_seed(run->s.seed);
-    run->fit.net = pc__arch_new(run->s.arch, run->s.size, classes == 2 ? 1 : classes, run->init);
+    run->fit.net = pc__arch_new(run->s.arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
     if (!run->fit.net)
         return pc_error_last()->status;
     PC__TRY(pc_module_to(run->fit.net, run->device, PC_F32));
@@ -82,21 +94,37 @@ static pc_status make_network(pc__run *run)
     return run->fit.optimizer ? pc__fit_scaler(&run->fit) : pc_error_last()->status;
 }
 
-static pc_status save_checkpoint(pc__run *run, pc__fit *fit)
+/* The network that model.h5 is made of. Its first weights are of no account, and must not cost the run random numbers.
+ */
+static pc_status open_best(pc__run *run)
 {
-    PC__TRY(pc__fit_settle(fit)); /* the work under way is no cost of saving */
-    double start = pc__seconds_now();
-    PC__TRY(pc__checkpoint_save(run->checkpoint, fit, run->settings));
-    run->last_save = pc__seconds_now();
-    run->save_seconds = run->last_save - start;
-    return PC_OK;
+    int classes = pc_loader_class_count(run->fit.train);
+    run->fit.early_stop = run->s.early_stop;
+    run->fit.best.balanced = strcmp(run->s.class_weights, "balanced") == 0;
+    if (run->s.early_stop && !run->fit.test)
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "early_stop is %d, but there are no test pictures to tell by; give the folder test/ or a "
+                        "val_split above 0",
+                        run->s.early_stop);
+    if (!run->fit.test || strcmp(run->s.keep, "last") == 0)
+        return PC_OK;
+    pc_generator before = pc_generator_get();
+    run->kept = pc__arch_new(run->s.arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
+    pc_generator_set(before);
+    return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.optimizer) : pc_error_last()->status;
 }
 
-/* The first batch of a run is always saved: a run that is killed again and again still goes on. */
-static bool save_pays(const pc__run *run)
+static pc_status append_metrics(pc__run *run, const pc__epoch_record *record)
 {
-    double age = pc__seconds_now() - run->last_save;
-    return age * SAVE_SHARE >= run->save_seconds || age >= SAVE_SECONDS_MOST;
+    const pc__answers *a = &run->fit.answers;
+    double *recall = run->fit.test ? pc__alloc((size_t)a->classes * sizeof *recall) : NULL;
+    if (run->fit.test && !recall)
+        return PC_ERR_MEMORY;
+    for (int k = 0; recall && k < a->classes; k++)
+        recall[k] = pc__class_recall(a->confusion, a->classes, k);
+    pc_status status = pc__metrics_append(run->metrics, record, recall, recall ? a->classes : 0);
+    pc__free(recall);
+    return status;
 }
 
 /* An epoch's line goes to metrics.jsonl before the checkpoint that counts it: resuming cuts lines of epochs that will
@@ -105,32 +133,30 @@ static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *resu
 {
     pc__run *run = context;
     if (!result)
-        return save_pays(run) ? save_checkpoint(run, fit) : PC_OK;
+        return pc__pace_pays(&run->saving) ? pc__run_save_checkpoint(run) : PC_OK;
     pc__epoch_record record = {.epoch = result->epoch,
                                .loss = result->loss,
                                .accuracy = result->accuracy,
                                .test_loss = result->test_loss,
                                .test_accuracy = result->test_accuracy,
+                               .test_balanced_accuracy = result->test_balanced_accuracy,
                                .seconds = result->seconds,
                                .images_per_second = result->images_per_second,
                                .lr = pc_optimizer_lr(fit->optimizer)};
-    PC__TRY(pc__metrics_append(run->metrics, &record));
+    pc__run_watch_classes(run, result);
+    PC__TRY(append_metrics(run, &record));
     PC__TRY(pc__history_add(&run->history, &record));
-    return result->epoch < result->epochs && save_pays(run) ? save_checkpoint(run, fit) : PC_OK;
-}
-
-static pc_status save_model(const pc__run *run)
-{
-    int classes = pc_loader_class_count(run->fit.train);
-    pc__model_file file = {.net = run->fit.net,
-                           .optimizer = run->fit.optimizer,
-                           .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX,
-                           .size = run->s.size,
-                           .resize = run->resize,
-                           .rescale = 1 / 255.0,
-                           .class_names = (const char *const *)run->class_names,
-                           .class_count = classes};
-    return pc__model_save(run->model, &file);
+    if (fit->test && pc__run_kept(run)->epoch == result->epoch) { /* what is kept is what is shown */
+        pc__answers before = run->shown;
+        run->shown = fit->answers;
+        run->shown_epoch = result->epoch;
+        fit->answers = before;
+    }
+    if (pc__fit_is_over(fit)) /* the end of the run writes them all */
+        return PC_OK;
+    PC__TRY(pc__run_offer_model(run));
+    pc__run_offer_report(run);
+    return pc__pace_pays(&run->saving) ? pc__run_save_checkpoint(run) : PC_OK;
 }
 
 static pc_status tell_start(const pc__run *run)
@@ -148,18 +174,28 @@ static pc_status tell_start(const pc__run *run)
 
 static pc_status run_all(pc__run *run)
 {
-    double start = pc__seconds_now();
+    run->start = pc__seconds_now();
+    if (run->device.type == PC_CPU) /* others are asked when they are awake */
+        PC__TRY(pc__need_check(run, 1));
+    run->s.cache = pc__need_cache(run);
     PC__TRY(pc__run_load_data(run));
+    PC__TRY(pc__need_check(run, pc_loader_class_count(run->fit.train)));
+    PC__TRY(pc__run_count_classes(run));
     PC__TRY(make_network(run));
+    PC__TRY(pc__run_weigh_classes(run));
+    PC__TRY(open_best(run));
     PC__TRY(pc__run_open_folder(run)); /* last, so that wrong settings leave no empty folder behind */
     PC__TRY(pc__run_find_start(run));
     PC__TRY(tell_start(run));
+    PC__TRY(run->resumed ? pc__run_look(run) : PC_OK);
     PC__TRY(pc__fit_run(&run->fit));
-    PC__TRY(save_checkpoint(run, &run->fit));
-    run->seconds = pc__seconds_now() - start;
-    if (run->fit.stopped)
-        return PC_OK;
-    PC__TRY(save_model(run));
+    /* a run that is finished has its network; what was trained is kept also where that cannot be written */
+    pc_status saved = pc__run_save_model(run);
+    run->fit.finished = !run->fit.stopped && saved == PC_OK;
+    PC__TRY(pc__run_save_checkpoint(run));
+    PC__TRY(saved);
+    pc__run_warn_of_kept(run);
+    run->seconds = pc__seconds_now() - run->start;
     return pc__run_report(run);
 }
 
@@ -171,14 +207,18 @@ static void summarise(const pc__run *run, pc_train_summary *summary)
                                   .interrupted = run->fit.stopped,
                                   .train_pictures = pc_loader_count(run->fit.train),
                                   .skipped = pc_loader_skipped(run->fit.train),
+                                  .damaged = pc_loader_damaged(run->fit.train),
                                   .loss = any ? last->loss : NAN,
                                   .accuracy = any ? last->accuracy : NAN,
                                   .test_loss = NAN,
                                   .test_accuracy = NAN,
+                                  .kept = *pc__run_kept(run),
+                                  .stopped_early = !run->fit.stopped && run->fit.at.epoch < run->s.epochs,
                                   .seconds = run->seconds};
     if (run->fit.test) {
         summary->test_pictures = pc_loader_count(run->fit.test);
         summary->skipped += pc_loader_skipped(run->fit.test);
+        summary->damaged += pc_loader_damaged(run->fit.test);
         summary->test_loss = any ? last->test_loss : NAN;
         summary->test_accuracy = any ? last->test_accuracy : NAN;
     }
@@ -188,6 +228,13 @@ static void release(pc__run *run)
 {
     pc_optimizer_free(run->fit.optimizer);
     pc_scaler_free(run->fit.scaler);
+    pc__best_close(&run->fit.best);
+    pc__answers_free(&run->fit.answers);
+    pc__answers_free(&run->shown);
+    pc_tensor_free(run->fit.class_weights);
+    pc__free(run->counts);
+    pc__free(run->network);
+    pc_module_free(run->kept);
     pc_module_free(run->fit.net);
     pc_loader_free(run->fit.train);
     pc_loader_free(run->fit.test);
@@ -199,6 +246,7 @@ static void release(pc__run *run)
     pc__free(run->class_names);
     pc__history_free(&run->history);
     pc__free(run->settings);
+    pc__free(run->about);
     pc__free(run->train_folder);
     pc__free(run->test_folder);
     pc__run_close_folder(run);
@@ -206,10 +254,15 @@ static void release(pc__run *run)
 
 pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary)
 {
-    pc__run run = {.lock = -1};
+    PC__NEED(summary);
+    *summary = (pc_train_summary){0};
+    PC__NEED(settings);
+    pc__run run = {.lock = -1,
+                   .saving = {.share = 0.02, .longest = LONGEST},
+                   .saving_model = {.share = 0.01, .longest = LONGEST},
+                   .saving_report = {.share = 0.01, .longest = LONGEST, .least = 2}};
     pc_generator before = pc_generator_get();
     int threads = pc_get_threads();
-    *summary = (pc_train_summary){0};
     pc_status status = settle_settings(&run, settings);
     if (status == PC_OK) {
         if (run.s.threads)
@@ -220,6 +273,8 @@ pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *s
         run.fit.context = &run;
         status = run_all(&run);
     }
+    if (status == PC_ERR_MEMORY && run.fit.net)
+        status = pc__need_explain(&run);
     if (status == PC_OK)
         summarise(&run, summary);
     release(&run);

@@ -7,6 +7,15 @@
 #include "train/model_file.h"
 #include "train/report.h"
 
+/* How often something is written: as a share of the time pays for, by what the last time took. */
+typedef struct pc__pace {
+    double share, longest; /* of the time; seconds after which it is written in any case */
+    double least;          /* seconds between two */
+    double last, took;     /* when it was last written in this session, 0: not yet; what that took */
+} pc__pace;
+bool pc__pace_pays(const pc__pace *pace);
+void pc__pace_took(pc__pace *pace, double start);
+
 typedef struct pc__run {
     pc_train_settings s; /* with defaults filled in */
     pc_device device;
@@ -17,17 +26,30 @@ typedef struct pc__run {
     char *train_folder, *test_folder;            /* from pc__alloc; test may be NULL */
     bool split;                                  /* the test pictures are a share of the training folder */
     char *checkpoint, *metrics, *model, *report; /* paths */
-    char *settings;                              /* for the checkpoint */
+    char *settings, *about;                      /* for the checkpoint */
+    char *network;                               /* as a table, for reports; NULL: not made yet */
+    int64_t *counts;                             /* of training pictures, of each class */
+    pc_module *kept; /* on the CPU: the network with the weights of the best epoch; NULL: the last one's are kept */
     bool resumed;
-    int lock;            /* a descriptor of the folder, -1: none */
-    double last_save;    /* when this session last wrote a checkpoint; 0: not yet */
-    double save_seconds; /* what that took */
-    double seconds;      /* of this session */
+    pc__pace saving_model, saving_report;
+    int model_epoch; /* whose weights model.h5 has, as far as this session wrote it; 0: none */
+    int lock;        /* a descriptor of the folder, -1: none */
+    pc__pace saving;
+    double start, seconds; /* of this session */
+    pc__answers shown;     /* of the test pictures, by the weights of the epoch `shown_epoch`; 0: there are none */
+    int shown_epoch;
+    int silent_epochs; /* the last so many epochs left out some class */
     pc__history history;
     pc__report_skipped *skipped; /* the first ones */
     int skipped_count, skipped_room;
     pc_status skipped_status; /* of remembering them */
 } pc__run;
+
+/* What pictures become. */
+static inline pc__frame pc__run_frame(const pc__run *run)
+{
+    return (pc__frame){run->s.height, run->s.width, run->s.channels};
+}
 
 /* run_data.c: find the folders and load the pictures; class_names is set. */
 pc_status pc__run_load_data(pc__run *run);
@@ -38,10 +60,35 @@ pc_status pc__run_open_folder(pc__run *run);
 pc_status pc__run_find_start(pc__run *run);
 void pc__run_close_folder(pc__run *run);
 
-/* run_report.c: the report of a finished run. */
+/* run_save.c: checkpoint and network. The epoch whose weights are the result so far: the best one or the last one; its
+ * epoch is 0 where none is finished. At the end of an epoch the network is written when it is another one than in the
+ * file and that pays; at the end of the session in any case, and before any epoch is finished as training stands. */
+pc_status pc__run_save_checkpoint(pc__run *run);
+const pc_epoch_result *pc__run_kept(const pc__run *run);
+pc_status pc__run_offer_model(pc__run *run);
+pc_status pc__run_save_model(pc__run *run);
+pc__model_file pc__run_model(const pc__run *run);
+
+/* run_classes.c: count the training pictures of each class; tell, behind the lines of pc__run_describe, when they are
+ * uneven; weigh them as the settings ask; warn of classes that no test picture is taken for, once it lasts, and at the
+ * end. */
+pc_status pc__run_count_classes(pc__run *run);
+bool pc__run_is_uneven(const pc__run *run);
+void pc__run_describe_classes(pc__text *text, const pc__run *run);
+pc_status pc__run_weigh_classes(pc__run *run);
+void pc__run_watch_classes(pc__run *run, const pc_epoch_result *result);
+void pc__run_warn_of_kept(const pc__run *run);
+
+/* run_report.c: the report, as the run stands. */
 pc_status pc__run_report(pc__run *run);
 
-/* run_text.c: what is about to happen, as lines; from pc__alloc. And run->settings. */
+/* At the end of an epoch, where that pays. What cannot be written then is a warning. */
+void pc__run_offer_report(pc__run *run);
+
+/* Where the answers to the test pictures are not those of the network that is kept, as after resuming: ask it. */
+pc_status pc__run_look(pc__run *run);
+
+/* run_text.c: what is about to happen, as lines; from pc__alloc. And run->settings, run->about. */
 char *pc__run_describe(const pc__run *run);
 pc_status pc__run_settings_text(pc__run *run);
 

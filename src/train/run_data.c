@@ -1,4 +1,5 @@
 /* run_data.c: where the pictures are, and loading them. */
+#include "data/gather.h"
 #include "train/data_folders.h"
 #include "train/run.h"
 
@@ -50,15 +51,28 @@ static void skipped(void *context, const char *path, const char *why)
         callbacks->skipped(callbacks->context, path, why);
 }
 
+static void damaged(void *context, const char *path, const char *why)
+{
+    const pc__run *run = context;
+    const pc_train_callbacks *callbacks = run->s.callbacks;
+    if (callbacks && callbacks->damaged)
+        callbacks->damaged(callbacks->context, path, why);
+}
+
 static pc_loader_options options_of(pc__run *run)
 {
-    return (pc_loader_options){.size = run->s.size,
+    return (pc_loader_options){.height = run->s.height,
+                               .width = run->s.width,
+                               .channels = run->s.channels,
                                .batch = run->s.batch,
                                .seed = run->s.seed,
                                .resize = run->resize,
                                .device = run->device,
+                               .no_exif = run->s.no_exif,
                                .strict = run->s.strict,
                                .skipped = skipped,
+                               .damaged = damaged,
+                               .cache = run->s.cache,
                                .context = run,
                                .validation_share = run->s.val_split};
 }
@@ -74,30 +88,49 @@ static pc_status take_class_names(pc__run *run)
     return PC_OK;
 }
 
-static pc_status load_train(pc__run *run)
+static pc_loader_options train_options(pc__run *run)
 {
     pc_loader_options options = options_of(run);
     options.shuffle = true;
-    options.split = run->split ? PC_SPLIT_TRAINING : PC_SPLIT_ALL;
     options.augment = (pc_augment){.rotation = run->s.rotation,
                                    .shear = run->s.shear,
                                    .zoom_low = run->s.zoom > 0 ? 1 - run->s.zoom : 0,
                                    .zoom_high = run->s.zoom > 0 ? 1 + run->s.zoom : 0,
                                    .flip_horizontal = run->s.flip};
-    run->fit.train = pc_loader_new(run->train_folder, options);
-    return run->fit.train ? take_class_names(run) : pc_error_last()->status;
+    return options;
+}
+
+/* What the pictures for training have left of the cache. */
+static int64_t cache_left(const pc__run *run)
+{
+    const int64_t kept = pc_loader_count(run->fit.train) - pc_loader_streamed(run->fit.train);
+    const int64_t left = run->s.cache - kept * (int64_t)pc__frame_bytes(pc__run_frame(run));
+    return run->s.cache <= 0 ? run->s.cache : left > 0 ? left : -1;
+}
+
+static pc_status load_both(pc__run *run)
+{
+    run->fit.train = pc_loader_new(run->train_folder, train_options(run));
+    PC__TRY(run->fit.train ? take_class_names(run) : pc_error_last()->status);
+    if (!run->test_folder)
+        return PC_OK;
+    pc_loader_options options = options_of(run);
+    options.class_names = (const char *const *)run->class_names;
+    options.class_count = pc_loader_class_count(run->fit.train);
+    options.cache = cache_left(run);
+    run->fit.test = pc_loader_new(run->test_folder, options);
+    return run->fit.test ? PC_OK : pc_error_last()->status;
 }
 
 pc_status pc__run_load_data(pc__run *run)
 {
     PC__TRY(find_folders(run));
-    PC__TRY(load_train(run));
-    if (!run->test_folder && !run->split)
-        return run->skipped_status;
-    pc_loader_options options = options_of(run);
-    options.split = run->split ? PC_SPLIT_VALIDATION : PC_SPLIT_ALL;
-    options.class_names = (const char *const *)run->class_names;
-    options.class_count = pc_loader_class_count(run->fit.train);
-    run->fit.test = pc_loader_new(run->split ? run->train_folder : run->test_folder, options);
-    return run->fit.test ? run->skipped_status : pc_error_last()->status;
+    if (run->split) {
+        PC__TRY(pc__loader_new_parts(run->train_folder, train_options(run), options_of(run), &run->fit.train,
+                                     &run->fit.test));
+        PC__TRY(take_class_names(run));
+    } else {
+        PC__TRY(load_both(run));
+    }
+    return run->skipped_status;
 }

@@ -63,8 +63,7 @@ pc_status pc__run_open_folder(pc__run *run)
 }
 
 /* The empty history shows now, not after hours, whether the folder can be written to. The checkpoint goes first: a
- * folder is never left with the checkpoint of a finished run but without its network, which is how an unfinished one
- * looks. */
+ * folder is never left with the checkpoint of a finished run but without its network. */
 static pc_status begin(pc__run *run)
 {
     PC__TRY(pc__file_write(run->metrics, "", 0));
@@ -79,9 +78,14 @@ static pc_status go_on(pc__run *run)
     PC__TRY(pc__checkpoint_load(run->checkpoint, &run->fit, run->settings));
     run->resumed = true;
     PC__TRY(pc__metrics_load(run->metrics, (int)run->fit.at.epoch, &run->history));
-    if (run->fit.at.epoch < run->s.epochs)
-        unlink(run->model); /* a network beside a checkpoint says that the run is finished */
     return PC_OK;
+}
+
+/* A checkpoint that cannot be read, of an older version too, was that of a finished run if there is a network. */
+static bool is_finished(const pc__run *run)
+{
+    bool finished;
+    return pc__checkpoint_look(run->checkpoint, &finished) ? finished : access(run->model, F_OK) == 0;
 }
 
 pc_status pc__run_find_start(pc__run *run)
@@ -90,7 +94,7 @@ pc_status pc__run_find_start(pc__run *run)
     PC__TRY(pc__run_settings_text(run));
     if (there && run->s.resume)
         return go_on(run);
-    if (there && access(run->model, F_OK) != 0)
+    if (there && !is_finished(run))
         return pc__fail(PC_ERR_STATE,
                         "%s holds an unfinished run; go on with it by --resume, or choose another --out or delete it",
                         run->s.out);

@@ -1,78 +1,18 @@
-/* run_report.c: the last look at the test pictures, and report.html. */
+/* run_report.c: report.html, as the run stands, and what is to be known of the network for it. */
 #include "train/run.h"
+#include "train/run_shots.h"
 #include "train/summary.h"
 
 #include <math.h>
 #include <time.h>
 
-#define SAMPLES 24
-
-typedef struct collector {
-    pc__run *run;
-    const pc_loader *loader;
-    int64_t *confusion;
-    int classes;
-    pc__report_sample samples[SAMPLES];
-    int sample_count;
-    int64_t every; /* one picture in so many becomes a sample */
-    int64_t seen;
-    pc_status status;
-} collector;
-
-static double probability_of(const float *row, int64_t width, int named)
-{
-    if (width == 1) {
-        double p = 1 / (1 + exp(-(double)row[0]));
-        return named ? p : 1 - p;
-    }
-    double sum = 0;
-    for (int64_t i = 0; i < width; i++)
-        sum += exp((double)row[i] - (double)row[named]);
-    return 1 / sum;
-}
-
-static pc_status add_sample(collector *c, const pc_picture *picture, int named, double probability)
-{
-    pc__report_sample *sample = &c->samples[c->sample_count];
-    uint8_t *png = NULL;
-    size_t n = 0;
-#if PC_HAVE_PNG /* without libpng the report has no pictures, and is still a report */
-    PC__TRY(pc_image_encode_png(&picture->image, &png, &n));
-#endif
-    *sample = (pc__report_sample){.name = picture->path,
-                                  .truth = c->run->class_names[picture->label],
-                                  .predicted = c->run->class_names[named],
-                                  .probability = probability,
-                                  .bytes = png,
-                                  .n = n};
-    c->sample_count++;
-    return PC_OK;
-}
-
-static bool collect(void *context, const pc_batch *batch, const float *logits, int64_t width)
-{
-    collector *c = context;
-    for (int64_t i = 0; i < batch->n; i++, c->seen++) {
-        pc_picture picture;
-        if (pc_loader_picture(c->loader, batch->sample[i], &picture) != PC_OK)
-            return false;
-        int named = pc__named_class(logits + i * width, width);
-        c->confusion[picture.label * c->classes + named]++;
-        if (c->seen % c->every == 0 && c->sample_count < SAMPLES)
-            c->status = add_sample(c, &picture, named, probability_of(logits + i * width, width, named));
-        if (c->status != PC_OK)
-            return false;
-    }
-    return true;
-}
-
-static void count_classes(const pc_loader *loader, pc__report_class *classes, bool test)
-{
-    pc_picture picture;
-    for (int64_t i = 0; loader && i < pc_loader_count(loader); i++)
-        if (pc_loader_picture(loader, i, &picture) == PC_OK)
-            ++*(test ? &classes[picture.label].test : &classes[picture.label].train);
-}
+/* What a report is made of beside the run itself. */
+typedef struct report_parts {
+    pc__run_shots shots;
+    pc__report_class *classes;
+    pc__report_score *scores; /* of two classes */
+    int64_t score_count;
+} report_parts;
 
 /* The last name of a path, as a title: "catdog" of "data/catdog/". */
 typedef struct name {
@@ -93,32 +33,70 @@ static name last_part(const char *path)
     return result;
 }
 
-static pc_status write_report(pc__run *run, collector *c, pc__report_class *classes, const char *network)
+/* Seconds to the next version of the page, about. */
+static int next_seconds(const pc__run *run)
+{
+    const pc__pace *pace = &run->saving_report;
+    double often = fmax(pace->least, pace->took / pace->share);
+    return (int)fmin(fmax(ceil(often), ceil(run->fit.last.seconds)), 60);
+}
+
+static const pc__epoch_record *record_of(const pc__run *run, int epoch)
+{
+    for (int i = 0; i < run->history.count; i++)
+        if (run->history.epochs[i].epoch == epoch)
+            return &run->history.epochs[i];
+    return NULL;
+}
+
+static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_settings *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[8][32], title[160];
+    char date[32], device[PC_DEVICE_NAME_MAX], numbers[7][32], size[48], title[160];
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    const double values[8] = {s->epochs, s->batch, s->size, s->lr, s->shear, s->zoom, s->rotation, (double)s->seed};
-    for (int i = 0; i < 8; i++)
+    snprintf(size, sizeof size, "%d x %d%s", s->height, s->width, s->channels == 1 ? ", grey" : "");
+    const double values[7] = {s->epochs, s->batch, s->lr, s->shear, s->zoom, s->rotation, (double)s->seed};
+    for (int i = 0; i < 7; i++)
         snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
     const pc__report_setting settings[] = {{"network", s->arch},
                                            {"optimiser", s->optimizer},
-                                           {"learning rate", numbers[3]},
+                                           {"learning rate", numbers[2]},
                                            {"initialiser", s->init},
                                            {"products in", s->precision},
                                            {"epochs", numbers[0]},
                                            {"batch", numbers[1]},
-                                           {"picture size", numbers[2]},
+                                           {"picture size", size},
                                            {"resize", s->resize},
-                                           {"shear (degrees)", numbers[4]},
-                                           {"zoom", numbers[5]},
-                                           {"rotation (degrees)", numbers[6]},
+                                           {"shear (degrees)", numbers[3]},
+                                           {"zoom", numbers[4]},
+                                           {"rotation (degrees)", numbers[5]},
                                            {"flip", s->flip ? "yes" : "no"},
-                                           {"seed", numbers[7]}};
+                                           {"class weights", s->class_weights},
+                                           {"seed", numbers[6]}};
+    const pc_epoch_result *kept = pc__run_kept(run);
+    const pc__epoch_record *final = record_of(run, kept->epoch);
+    char notice[160] = "";
+    if (run->fit.stopped)
+        snprintf(notice, sizeof notice, "Stopped in epoch %lld of %d; paracord train with --resume goes on from here.",
+                 (long long)run->fit.at.epoch + 1, s->epochs);
+    else if (!running && run->fit.at.epoch < s->epochs)
+        snprintf(notice, sizeof notice, "Ended early: the last %d epochs were no better than epoch %d.",
+                 run->s.early_stop, run->fit.best.result.epoch);
     pc__report report = {.title = title,
+                         .notice = notice[0] ? notice : NULL,
+                         .running = running,
+                         .next_seconds = next_seconds(run),
+                         .written = (int64_t)now,
+                         .curve = &run->fit.curve,
+                         .final = final,
+                         .kept_epoch = run->fit.test && final ? kept->epoch : 0,
+                         .mistakes = p->shots.mistakes,
+                         .mistake_count = p->shots.mistake_count,
+                         .scores = p->scores,
+                         .score_count = p->score_count,
                          .without_test = !run->fit.test,
                          .date = date,
                          .device = pc_device_name(run->device, device),
@@ -127,52 +105,114 @@ static pc_status write_report(pc__run *run, collector *c, pc__report_class *clas
                          .planned_epochs = s->epochs,
                          .settings = settings,
                          .setting_count = PC__COUNT(settings),
-                         .network = network,
+                         .network = run->network,
                          .data = s->data,
-                         .classes = classes,
-                         .class_count = c->classes,
+                         .classes = p->classes,
+                         .class_count = pc_loader_class_count(run->fit.train),
                          .skipped = run->skipped,
                          .skipped_count = run->skipped_count,
                          .skipped_total =
                              pc_loader_skipped(run->fit.train) + (run->fit.test ? pc_loader_skipped(run->fit.test) : 0),
                          .history = &run->history,
-                         .confusion = c->confusion,
-                         .samples = c->samples,
-                         .sample_count = c->sample_count};
+                         .confusion = run->shown.confusion,
+                         .samples = p->shots.samples,
+                         .sample_count = p->shots.sample_count};
     return pc__report_write(run->report, &report);
+}
+
+static pc_status take_classes(const pc__run *run, report_parts *p)
+{
+    int classes = pc_loader_class_count(run->fit.train);
+    p->classes = pc__calloc((size_t)classes, sizeof *p->classes);
+    if (!p->classes)
+        return PC_ERR_MEMORY;
+    for (int k = 0; k < classes; k++) {
+        p->classes[k] = (pc__report_class){run->class_names[k], run->counts[k], -1};
+        if (run->fit.test && run->shown_epoch)
+            p->classes[k].test = pc__class_pictures(run->shown.confusion, classes, k);
+    }
+    return PC_OK;
+}
+
+static pc_status take_scores(const pc__run *run, report_parts *p)
+{
+    if (!run->fit.test || !run->shown_epoch || run->shown.classes != 2)
+        return PC_OK;
+    p->scores = pc__alloc((size_t)run->shown.count * sizeof *p->scores);
+    if (!p->scores)
+        return PC_ERR_MEMORY;
+    p->score_count = run->shown.count;
+    for (int64_t i = 0; i < run->shown.count; i++)
+        p->scores[i] = (pc__report_score){run->shown.list[i].logit, run->shown.list[i].label == 1};
+    return PC_OK;
+}
+
+/* The network as a table, once. */
+static pc_status describe_network(pc__run *run)
+{
+    pc__layer_row *rows = NULL;
+    pc__text text = {0};
+    int count = 0;
+    if (run->network)
+        return PC_OK;
+    PC__TRY(pc__summary_rows(run->kept ? run->kept : run->fit.net, pc__run_frame(run), &rows, &count));
+    pc__summary_text(&text, rows, count);
+    pc__free(rows);
+    run->network = text.data;
+    return text.failed ? PC_ERR_MEMORY : PC_OK;
+}
+
+pc_status pc__run_look(pc__run *run)
+{
+    const pc_epoch_result *kept = pc__run_kept(run);
+    pc_loader *loader = run->fit.test ? run->fit.test : run->fit.train;
+    pc__score score;
+    if (!kept->epoch || (!run->kept && run->fit.at.batch > 0)) /* its weights are gone */
+        return PC_OK;
+    PC__TRY(run->kept ? pc__best_exchange(&run->fit.best, run->fit.optimizer) : PC_OK);
+    pc_status status = pc__answers_collect(&run->shown, run->fit.net, loader, &score);
+    if (run->kept) {
+        pc_status back = pc__best_exchange(&run->fit.best, run->fit.optimizer);
+        status = status == PC_OK ? back : status;
+    }
+    run->shown_epoch = status == PC_OK ? kept->epoch : 0;
+    return status;
+}
+
+static pc_status report(pc__run *run, bool running)
+{
+    report_parts p = {.classes = NULL};
+    double start = pc__seconds_now();
+    pc_status status = describe_network(run);
+    if (status == PC_OK && !running && !run->fit.stopped && !run->shown_epoch)
+        status = pc__run_look(run);
+    if (status == PC_OK && run->shown_epoch)
+        status = pc__run_shots_take(run, run->fit.test ? run->fit.test : run->fit.train, &p.shots);
+    if (status == PC_OK)
+        status = take_classes(run, &p);
+    if (status == PC_OK)
+        status = take_scores(run, &p);
+    if (status == PC_OK)
+        status = write_report(run, &p, running);
+    pc__run_shots_free(&p.shots);
+    pc__free(p.classes);
+    pc__free(p.scores);
+    pc__pace_took(&run->saving_report, start);
+    return status;
 }
 
 pc_status pc__run_report(pc__run *run)
 {
-    pc_loader *loader = run->fit.test ? run->fit.test : run->fit.train;
-    int classes = pc_loader_class_count(loader), row_count = 0;
-    collector c = {
-        .run = run, .loader = loader, .classes = classes, .every = PC__MAX(pc_loader_count(loader) / SAMPLES, 1)};
-    pc__report_class *list = pc__calloc((size_t)classes, sizeof *list);
-    pc__layer_row *rows = NULL;
-    pc__text network = {0};
-    c.confusion = pc__calloc((size_t)classes * (size_t)classes, sizeof *c.confusion);
-    pc_status status = list && c.confusion ? PC_OK : PC_ERR_MEMORY;
-    pc__score score;
-    if (status == PC_OK)
-        status = pc__score_loader(run->fit.net, loader, collect, &c, &score);
-    if (c.status != PC_OK)
-        status = c.status;
-    if (status == PC_OK)
-        status = pc__summary_rows(run->fit.net, run->s.size, &rows, &row_count);
-    if (status == PC_OK) {
-        for (int i = 0; i < classes; i++)
-            list[i] = (pc__report_class){run->class_names[i], 0, run->fit.test ? 0 : -1};
-        count_classes(run->fit.train, list, false);
-        count_classes(run->fit.test, list, true);
-        pc__summary_text(&network, rows, row_count);
-        status = network.failed ? PC_ERR_MEMORY : write_report(run, &c, list, network.data);
-    }
-    for (int i = 0; i < c.sample_count; i++)
-        pc_image_bytes_free((uint8_t *)c.samples[i].bytes);
-    pc__text_free(&network);
-    pc__free(rows);
-    pc__free(c.confusion);
-    pc__free(list);
-    return status;
+    return report(run, false);
+}
+
+void pc__run_offer_report(pc__run *run)
+{
+    if (!pc__pace_pays(&run->saving_report))
+        return;
+    run->seconds = pc__seconds_now() - run->start;
+    if (report(run, true) == PC_OK)
+        return;
+    pc__log(PC_LOG_WARNING, "training goes on without a new report: %s", pc_error_last()->message);
+    pc_error_clear();
 }

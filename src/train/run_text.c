@@ -1,22 +1,61 @@
 /* run_text.c: a run in words: what is about to happen, and which settings a checkpoint belongs to. */
+#include "data/gather.h"
+#include "train/checkpoint_model.h"
 #include "train/run.h"
 #include "train/summary.h"
 
 #include <paracord/threads.h>
 
-/* Pictures of each class: "cat 500, dog 500". */
-static void put_classes(pc__text *text, const pc_loader *loader)
+static int64_t count_class(const pc_loader *loader, int label)
 {
-    int classes = pc_loader_class_count(loader);
+    int64_t n = 0;
+    for (int64_t i = 0; i < pc_loader_count(loader); i++)
+        n += pc__loader_label(loader, i) == label;
+    return n;
+}
+
+/* Pictures of each class: "cat 500, dog 500". */
+static void put_classes(pc__text *text, const pc__run *run)
+{
+    int classes = pc_loader_class_count(run->fit.train);
     for (int k = 0; k < classes && k < 8; k++) {
-        int64_t n = 0;
-        pc_picture picture;
-        for (int64_t i = 0; i < pc_loader_count(loader); i++)
-            n += pc_loader_picture(loader, i, &picture) == PC_OK && picture.label == k;
-        pc__text_add(text, "%s%s %s", k ? ", " : "", pc_loader_class_name(loader, k), pc__thousands(n).s);
+        pc__text_add(text, "%s%s %s", k ? ", " : "", run->class_names[k], pc__thousands(run->counts[k]).s);
     }
     if (classes > 8)
         pc__text_add(text, ", ... (%d classes)", classes);
+}
+
+/* Classes of which the share for testing is no whole picture. */
+static void put_too_small(pc__text *text, const pc__run *run)
+{
+    enum { NAMED = 4 };
+    const int classes = pc_loader_class_count(run->fit.train);
+    int small = 0;
+    for (int k = 0; k < classes; k++)
+        if (!run->fit.test || !count_class(run->fit.test, k)) {
+            if (small < NAMED)
+                pc__text_add(text, "%s%s %s",
+                             small ? ", " : "\ntoo few pictures to hold a share back, all are for training: ",
+                             pc_loader_class_name(run->fit.train, k), pc__thousands(count_class(run->fit.train, k)).s);
+            small++;
+        }
+    if (small > NAMED)
+        pc__text_add(text, " and %d more", small - NAMED);
+    if (!run->fit.test)
+        pc__text_add(text, "; nothing is left to test on (--val-split %g)", run->s.val_split);
+}
+
+static void put_streamed(pc__text *text, const pc__run *run)
+{
+    const int64_t streamed =
+        pc_loader_streamed(run->fit.train) + (run->fit.test ? pc_loader_streamed(run->fit.test) : 0);
+    const int64_t all = pc_loader_count(run->fit.train) + (run->fit.test ? pc_loader_count(run->fit.test) : 0);
+    if (streamed)
+        pc__text_add(text,
+                     "\n%s of the %s pictures, %.2f MB, are not kept decoded (--cache): they are read from their files "
+                     "in every epoch",
+                     pc__thousands(streamed).s, pc__thousands(all).s,
+                     (double)streamed * (double)pc__frame_bytes(pc__run_frame(run)) * 1e-6);
 }
 
 char *pc__run_describe(const pc__run *run)
@@ -25,14 +64,17 @@ char *pc__run_describe(const pc__run *run)
     char device[PC_DEVICE_NAME_MAX];
     const pc_train_settings *s = &run->s;
     pc__text_add(&text, "%s pictures in %s (", pc__thousands(pc_loader_count(run->fit.train)).s, run->train_folder);
-    put_classes(&text, run->fit.train);
+    put_classes(&text, run);
     pc__text_add(&text, ")");
     if (run->fit.test)
         pc__text_add(&text, "; %s to test on %s%s", pc__thousands(pc_loader_count(run->fit.test)).s,
                      run->split ? "held back from " : "in ", run->split ? "them" : run->test_folder);
-    pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels, on %s", s->arch,
-                 pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->size,
-                 s->size, pc_device_name(run->device, device));
+    if (run->split)
+        put_too_small(&text, run);
+    put_streamed(&text, run);
+    pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels%s, on %s", s->arch,
+                 pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->height,
+                 s->width, s->channels == 1 ? " in grey" : "", pc_device_name(run->device, device));
     if (run->fit.mixed)
         pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
@@ -41,6 +83,7 @@ char *pc__run_describe(const pc__run *run)
     (void)pc_loader_resident(run->fit.train, where, sizeof where);
     if (run->device.type != PC_CPU)
         pc__text_add(&text, "\n%s", where);
+    pc__run_describe_classes(&text, run);
     if (run->resumed)
         pc__text_add(&text, "\ngoing on after epoch %lld, batch %lld", (long long)run->fit.at.epoch,
                      (long long)run->fit.at.batch);
@@ -63,8 +106,13 @@ pc_status pc__run_settings_text(pc__run *run)
     /* the kind of device, not which one; sim computes with cpu's kernels, to the same bits */
     pc_device_name(run->device.type == PC_SIM ? PC_DEVICE_CPU : run->device, device);
     device[strcspn(device, ":")] = 0;
-    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d\n--optimizer %s\n--init %s\n--resize %s\n--seed %llu\n",
-                 s->arch, s->batch, s->size, s->optimizer, s->init, s->resize, (unsigned long long)s->seed);
+    pc__text_add(&text, "--arch %s\n--batch %d\n--size %d", s->arch, s->batch, s->height);
+    if (s->width != s->height)
+        pc__text_add(&text, "x%d", s->width);
+    if (s->channels != 3) /* what was always so is not said: old checkpoints go on */
+        pc__text_add(&text, "\n--channels %d", s->channels);
+    pc__text_add(&text, "\n--optimizer %s\n--init %s\n--resize %s\n--seed %llu\n", s->optimizer, s->init, s->resize,
+                 (unsigned long long)s->seed);
     for (int i = 0; i < PC__COUNT(numbers); i++) {
         pc__text_add(&text, "--%s ", numbers[i].name);
         pc__json_number(&text, numbers[i].value);
@@ -72,8 +120,17 @@ pc_status pc__run_settings_text(pc__run *run)
     }
     if (run->fit.mixed)
         pc__text_add(&text, "--precision %s\n", s->precision);
+    if (s->no_exif)
+        pc__text_add(&text, "--no-exif\n");
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
                  (unsigned long long)pc_loader_fingerprint(run->fit.train));
+    if (strcmp(s->class_weights, "none") != 0)
+        pc__text_add(&text, "--class-weights %s\n", s->class_weights);
+    if (run->fit.test && !run->kept)
+        pc__text_add(&text, "--keep last\n");
     run->settings = text.data;
-    return text.failed ? PC_ERR_MEMORY : PC_OK;
+    pc__model_file model = pc__run_model(run);
+    run->about = text.failed ? NULL : pc__checkpoint_about(s->arch, &model);
+    run->fit.about = run->about;
+    return run->about ? PC_OK : PC_ERR_MEMORY;
 }

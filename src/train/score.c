@@ -1,14 +1,17 @@
 /* score.c: losses and accuracies of batches. */
 #include "data/gather.h"
+#include "nn/module.h"
 #include "ops/score.h"
 #include "train/scorer.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
 
-pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y)
+pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights)
 {
     bool binary = y && pc__is_float(y->dtype);
+    if (weights)
+        return binary ? pc_bce_with_logits_weighted(logits, y, weights) : pc_cross_entropy_weighted(logits, y, weights);
     return binary ? pc_bce_with_logits(logits, y) : pc_cross_entropy(logits, y);
 }
 
@@ -64,7 +67,12 @@ static pc_status score_batch(scoring *s, const pc_batch *batch)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *logits = pc_forward(s->net, batch->x), *loss = pc__batch_loss(logits, batch->y);
+        pc_tensor *logits = NULL;
+        PC__EVALUATE
+        {
+            logits = pc_forward(s->net, batch->x);
+        }
+        pc_tensor *loss = pc__batch_loss(logits, batch->y, NULL);
         status = loss ? add(s, batch, logits, loss) : pc_error_last()->status;
     }
     return status;
@@ -87,16 +95,13 @@ static pc_status score_all(scoring *s, pc_loader *loader)
 
 pc_status pc__score_loader(pc_module *net, pc_loader *loader, pc__batch_fn each, void *context, pc__score *score)
 {
-    bool was_training = pc_module_is_training(net);
     scoring s = {net, {.score = score, .each = each, .context = context}, {.score = score}};
     pc_status status = PC_OK;
     *score = (pc__score){0};
-    pc_module_train(net, false);
     PC_NO_GRAD {
         status = score_all(&s, loader);
     }
     pc__scorer_close(&s.each);
     pc__tally_close(&s.sums);
-    pc_module_train(net, was_training);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "train/summary.h"
 
 #include "nn/layers.h"
+#include "nn/steps.h"
 
 #include <paracord/autograd.h>
 
@@ -55,37 +56,40 @@ static void describe(const pc_module *module, char *text, size_t n)
     }
 }
 
-static pc_status fill_row(pc_module *child, pc_tensor **x, pc__layer_row *row)
+typedef struct filling {
+    pc__layer_row *next;
+} filling;
+
+static pc_status fill_row(void *context, pc_module *child, pc_tensor *x, pc_tensor *y)
 {
+    pc__layer_row *row = ((filling *)context)->next++;
+    (void)x;
     describe(child, row->layer, sizeof row->layer);
     snprintf(row->kind, sizeof row->kind, "%s", pc_module_type(child)->name);
     row->parameters = pc_module_parameter_elements(child);
-    *x = pc_forward(child, *x);
-    if (!*x)
-        return pc_error_last()->status;
-    row->output = pc_shape_of((*x)->ndim - 1, (*x)->shape + 1);
+    row->output = pc_shape_of(y->ndim - 1, y->shape + 1);
     return PC_OK;
 }
 
-pc_status pc__summary_rows(pc_module *net, int size, pc__layer_row **rows, int *count)
+pc_status pc__summary_rows(pc_module *net, pc__frame pictures, pc__layer_row **rows, int *count)
 {
-    bool was_training = pc_module_is_training(net);
     pc_parameter first;
     pc_device device = pc_module_parameter_list(net, &first, 1) ? pc_tensor_device(first.tensor) : PC_DEVICE_CPU;
-    *count = pc_module_child_count(net);
+    *count = pc__step_count(net);
     *rows = pc__calloc((size_t)*count + 1, sizeof **rows);
     if (!*rows)
         return PC_ERR_MEMORY;
-    pc_module_train(net, false);
     pc_status status = PC_OK;
-    PC_NO_GRAD {
-        PC_SCOPE {
-            pc_tensor *x = pc_zeros(PC_SHAPE(1, 3, size, size), PC_F32, device);
-            for (int i = 0; i < *count && status == PC_OK; i++)
-                status = x ? fill_row(pc_module_child(net, i), &x, &(*rows)[i]) : pc_error_last()->status;
+    PC__EVALUATE
+    {
+        PC_NO_GRAD {
+            PC_SCOPE {
+                const pc_shape shape = PC_SHAPE(1, pictures.channels, pictures.height, pictures.width);
+                pc_tensor *x = pc_zeros(shape, PC_F32, device);
+                status = x ? pc__each_step(net, x, fill_row, &(filling){*rows}) : pc_error_last()->status;
+            }
         }
     }
-    pc_module_train(net, was_training);
     if (status != PC_OK) {
         pc__free(*rows);
         *rows = NULL, *count = 0;
@@ -99,7 +103,10 @@ static void shape_text(pc_shape shape, char *out, size_t n)
     size_t used = 0;
     out[0] = 0;
     for (int i = 0; i < shape.ndim && used < n; i++)
-        used += (size_t)snprintf(out + used, n - used, "%s%lld", i ? " x " : "", (long long)shape.dim[i]);
+        used += (size_t)snprintf(out + used, n - used, shape.dim[i] < 0 ? "%s?" : "%s%lld", i ? " x " : "",
+                                 (long long)shape.dim[i]);
+    if (!shape.ndim)
+        snprintf(out, n, "?");
 }
 
 void pc__summary_text(pc__text *text, const pc__layer_row *rows, int count)
@@ -111,6 +118,7 @@ void pc__summary_text(pc__text *text, const pc__layer_row *rows, int count)
     for (int i = 0; i < count; i++) {
         char shape[128];
         shape_text(rows[i].output, shape, sizeof shape);
-        pc__text_add(text, "%-*s  %-14s  %10s\n", wide, rows[i].layer, shape, pc__thousands(rows[i].parameters).s);
+        pc__text_add(text, "%-*s  %-14s  %10s\n", wide, rows[i].layer, shape,
+                     rows[i].parameters < 0 ? "?" : pc__thousands(rows[i].parameters).s);
     }
 }

@@ -34,11 +34,27 @@ static void assert_prints(const char *words)
         fail_msg("no \"%s\" in:\n%s", words, e.out);
 }
 
-static void assert_no_wide_line(void)
+static void assert_fits(size_t columns)
 {
     for (const char *line = e.out; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (strcspn(line, "\n") > 80)
-            fail_msg("wider than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+        if (strcspn(line, "\n") > columns)
+            fail_msg("wider than %zu columns: %.*s", columns, (int)strcspn(line, "\n"), line);
+}
+#define assert_no_wide_line() assert_fits(80)
+
+/* A telephone's terminal, half a window. */
+static void forty_columns_are_enough(void **state)
+{
+    (void)state;
+    setenv("COLUMNS", "40", 1);
+    run(&e, "cloud", "list", "g6", "p5");
+    assert_went_well(&e);
+    assert_fits(40);
+    run(&e, "cloud", "pick", "--gpus", "8");
+    assert_went_well(&e);
+    assert_fits(40);
+    assert_prints("g4dn.metal");
+    setenv("COLUMNS", "80", 1);
 }
 
 /* Every price has its region, date and source below it; unknown is a word. */
@@ -491,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_shows_what_there_is),
+        cmocka_unit_test(forty_columns_are_enough),
         cmocka_unit_test(pick_says_why),
         cmocka_unit_test(cost_adds_up),
         cmocka_unit_test(wrong_words_are_named),

@@ -49,6 +49,22 @@ static void unknown_memory_is_not_zero(void **state)
     assert_non_null(strstr(output, "MIG-2, 1024 MiB"));
 }
 
+/* No line of a description is longer than the terminal. */
+static void forty_columns_are_enough(void **state)
+{
+    (void)state;
+    NEED_BINARY();
+    static const char *const machines[] = {"healthy-laptop", "healthy-8xh100", "healthy-mig", "healthy-jetson",
+                                           "healthy-wsl2",   "orphan",         "healthy-amd", "driver-hangs"};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "COLUMNS=40 \"$P\" devices --root ${M}%s.txt | LC_ALL=C.UTF-8 grep -E '.{41,}'",
+                 machines[i]);
+        if (shell(output, line) != 1)
+            fail_msg("%s: wider than 40 columns:\n%s", machines[i], output);
+    }
+}
+
 static int count_of(const char *text, char letter)
 {
     int count = 0;
@@ -114,9 +130,9 @@ static void the_doctor_leaves_with_its_finding(void **state)
 {
     (void)state;
     NEED_BINARY();
-    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (30 checks, 8 NVIDIA GPUs)");
+    assert_prints("\"$P\" doctor --root ${M}healthy-8xh100.txt", 0, "Nothing is wrong (40 checks, 8 NVIDIA GPUs)");
     assert_prints("\"$P\" doctor --root ${M}healthy-no-gpu.txt", 0, "No NVIDIA GPU is visible here");
-    assert_prints("\"$P\" doctor --root ${M}nouveau-debian.txt", 1, "2 things are wrong");
+    assert_prints("\"$P\" doctor --root ${M}nouveau-debian.txt", 1, "1 thing is wrong");
     assert_prints("\"$P\" doctor --root ${M}program-fault.txt", 0, "Nothing is wrong, 1 could be better");
     assert_prints("\"$P\" doctor --json --root ${M}version-mismatch.txt", 1, "{\"healthy\": false, \"wrong\": 1,");
     assert_prints("\"$P\" doctor --json --root ${M}healthy-h200.txt", 0, "{\"healthy\": true, \"wrong\": 0,");
@@ -162,11 +178,17 @@ int main(void)
     setenv("M", MACHINES, 1); /* $M in the lines of the shell */
     setenv("COLUMNS", "100", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_machine_answers),       cmocka_unit_test(devices_for_people),
-        cmocka_unit_test(unknown_memory_is_not_zero), cmocka_unit_test(csv_has_a_cell_for_each_fact),
-        cmocka_unit_test(watching_streams_samples),   cmocka_unit_test(topo_prints_the_matrix),
-        cmocka_unit_test(topo_measures_on_sim),       cmocka_unit_test(the_doctor_leaves_with_its_finding),
-        cmocka_unit_test(recordings_come_back),       cmocka_unit_test(refusals_name_what_is_valid),
+        cmocka_unit_test(this_machine_answers),
+        cmocka_unit_test(devices_for_people),
+        cmocka_unit_test(unknown_memory_is_not_zero),
+        cmocka_unit_test(forty_columns_are_enough),
+        cmocka_unit_test(csv_has_a_cell_for_each_fact),
+        cmocka_unit_test(watching_streams_samples),
+        cmocka_unit_test(topo_prints_the_matrix),
+        cmocka_unit_test(topo_measures_on_sim),
+        cmocka_unit_test(the_doctor_leaves_with_its_finding),
+        cmocka_unit_test(recordings_come_back),
+        cmocka_unit_test(refusals_name_what_is_valid),
     };
     return cmocka_run_group_tests_name("cli.devices", tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void stop_by(int number, const char *out, job_end *e)
 static void ctrl_c_saves_and_says_how_to_go_on(void **state)
 {
     (void)state;
-    static job_end e;
+    static job_end e, other;
     test_path out = joined(root.s, "stopped"), alone = joined(root.s, "alone");
     stop_by(SIGINT, out.s, &e);
     assert_int_equal(e.status, 130);
@@ -55,7 +55,15 @@ static void ctrl_c_saves_and_says_how_to_go_on(void **state)
     assert_non_null(said);
     assert_non_null(strstr(said, "go on with: paracord train --resume "));
     assert_non_null(strstr(said, out.s));
-    assert_false(exists(out.s, "model.h5"));
+    const char *models[] = {out.s, joined(out.s, "checkpoint").s};
+    for (int i = 0; i < 2; i++) { /* what there is already can be used */
+        run(&other, "eval", models[i], data.s);
+        assert_went_well(&other);
+        assert_non_null(strstr(other.out, "Pictures = 8\n"));
+    }
+    run(&other, "show", out.s);
+    assert_went_well(&other);
+    assert_non_null(strstr(other.out, "classes: cat, dog"));
     assert_no_temporaries(out.s);
     int epoch = atoi(said + strlen("stopped after epoch "));
     assert_in_range(epoch, 1, 99999);

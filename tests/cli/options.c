@@ -14,6 +14,7 @@ typedef struct settings {
     int epochs;
     uint64_t seed;
     double rate, share, pair[2], wide;
+    int size[2];
     const char *arch, *device, *out;
 } settings;
 
@@ -28,6 +29,7 @@ static const cli_option rows[] = {
     {"share", 0, CLI_FLOAT, AT(share), NULL, "SHARE", .help = "Share", .min = -1, .max = 1},
     {"wide", 0, CLI_FLOAT, AT(wide), NULL, "X", .help = "No upper bound", .min = 2, .max = INFINITY},
     {"pair", 'p', CLI_PAIR, AT(pair), "0.8,1.2", "A,B", .help = "Pair", .min = 0, .max = 2},
+    {"size", 's', CLI_SIZE, AT(size), "64", "PIXELS", .help = "Size", .min = 8, .max = 1024},
     {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME", .help = "Network", .choices = archs},
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = "Device"},
     {"out", 'o', CLI_PATH, AT(out), NULL, "FOLDER", .help = "Folder"},
@@ -124,6 +126,10 @@ static void every_kind_of_value(void **state)
     assert_true(o->fine);
     assert_close(o->s.pair[0], 0.5, 0);
     assert_close(o->s.pair[1], 2, 0);
+    o = parse(any, "--size", "28", NULL);
+    assert_true(o->fine && o->s.size[0] == 28 && o->s.size[1] == 28);
+    o = parse(any, "-s", "48x96", NULL);
+    assert_true(o->fine && o->s.size[0] == 48 && o->s.size[1] == 96);
     assert_string_equal(parse(any, "--arch", "two-conv", NULL)->s.arch, "two-conv");
     assert_string_equal(parse(any, "-d", "cuda:1", NULL)->s.device, "cuda:1");
 }
@@ -149,6 +155,10 @@ static void values_out_of_range(void **state)
     assert_says("--rate 1e999: must be more than 0, at most 10", "--rate=1e999");
     assert_says("--share -1.5: must be -1 to 1", "--share", "-1.5");
     assert_says("--wide 1: must be 2 or more", "--wide", "1");
+    assert_says("--size 7: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size", "7");
+    assert_says("--size 28x: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size", "28x");
+    assert_says("--size 28x28x3: must be a whole number for both sides, or HEIGHTxWIDTH, each 8 to 1024", "--size",
+                "28x28x3");
     assert_says("--pair 1,3: must be two numbers A,B, each 0 to 2", "--pair", "1,3");
     assert_says("--seed 18446744073709551616: must be at most 18446744073709551615", "--seed", "18446744073709551616");
 }

@@ -55,6 +55,44 @@ static void add_is_right_for_every_size(void **state)
     assert_json_has(e.out, "\"ends\": [1027, 1029, 1031, 3071, 3073, 3075]", "\"wrong\": 0");
 }
 
+/* Numbers of the command line, and arrays of files: of one shape, in the type that takes both. */
+static void add_takes_arrays(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/paracord-test-XXXXXX", a[64], b[64], c[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(a, sizeof a, "%s/a.npy", folder);
+    snprintf(b, sizeof b, "%s/b.npy", folder);
+    snprintf(c, sizeof c, "%s/c.npy", folder);
+    run(&e, "add", "1,-2,3", "10,20,30", ON);
+    assert_went_well(&e);
+    assert_memory_equal(e.out, "c[0]=11\nc[1]=18\nc[2]=33\n3 elements of int32", 41);
+    run(&e, "add", "--json", "1.5,2", "10,20", ON);
+    assert_went_well(&e);
+    assert_json_has(e.out, "\"ends\": [11.5, 22]", "\"float32\"", "\"wrong\": 0");
+    PC_SCOPE {
+        pc_tensor *x = pc_arange(0, 6, 1, PC_I64, PC_DEVICE_CPU);
+        assert_ok(pc_save_npy(pc_reshape(x, PC_SHAPE(2, 3)), a));
+        assert_ok(pc_save_npy(pc_full(PC_SHAPE(2, 3), 0.5, PC_F64, PC_DEVICE_CPU), b));
+        run(&e, "add", a, b, "--out", c, "--json", ON);
+        assert_went_well(&e);
+        assert_json_has(e.out, "\"float64\"", "\"ends\": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]");
+        pc_tensor *sums = pc_load_npy(c, PC_DEVICE_CPU);
+        assert_not_null_ok(sums);
+        assert_int_equal(pc_tensor_ndim(sums), 2);
+        assert_true(pc_item(pc_sum(sums)) == 18);
+    }
+    run(&e, "add", "1,2", "1", ON);
+    assert_refused(&e, 1, "different shapes: 2 and 1 elements");
+    run(&e, "add", "1,2", ON);
+    assert_refused(&e, 1, "one array is missing");
+    run(&e, "add", "1,x", "1,2", ON);
+    assert_refused(&e, 1, "numbers with commas between them");
+    run(&e, "add", "1,2.5", "1,2", "--dtype", "int32", ON);
+    assert_refused(&e, 1, "int32 takes whole numbers");
+    unlink(a), unlink(b), unlink(c), rmdir(folder);
+}
+
 /* More than 2^28 elements, and no multiple of anything: where there is room for them. */
 static void add_is_right_for_many(void **state)
 {
@@ -264,6 +302,7 @@ static void bad_input(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(add_prints_the_sums),
     cmocka_unit_test(add_is_right_for_every_size),
+    cmocka_unit_test(add_takes_arrays),
     cmocka_unit_test(add_is_right_for_many),
     cmocka_unit_test(saxpy_and_matmul_are_right),
     cmocka_unit_test(ladders_have_their_rungs),

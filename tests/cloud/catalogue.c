@@ -117,6 +117,7 @@ static void assert_same(const pc_cloud *a, const pc_cloud *b)
         assert_true(x->gpus == y->gpus && x->parts == y->parts && x->vcpus == y->vcpus && x->sagemaker == y->sagemaker);
         const pc_cloud_family *f = x->family, *g = y->family;
         assert_true(f->uses == g->uses && f->old == g->old && f->blocks == g->blocks && !f->trap == !g->trap &&
+                    f->trap_of_several == g->trap_of_several && (!f->trap || !strcmp(f->trap, g->trap)) &&
                     !f->link == !g->link);
         assert_string_equal(f->about, g->about);
         assert_int_equal(memcmp(&f->gpu->memory_gb, &g->gpu->memory_gb, sizeof(double)), 0);

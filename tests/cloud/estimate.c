@@ -38,9 +38,9 @@ static void network_is_counted(void **state)
 {
     (void)state;
     pc_cloud_work w;
-    pc_module *net = pc__arch_new("article", 64, 1, PC_INIT_GLOROT);
+    pc_module *net = pc__arch_new("article", (pc__frame){64, 64, 3}, 1, PC_INIT_GLOROT);
     assert_not_null_ok(net);
-    assert_ok(pc__cloud_count(net, 64, &w));
+    assert_ok(pc__cloud_count(net, (pc__frame){64, 64, 3}, &w));
     double conv = 2.0 * 32 * 21 * 21 * 27, dense = 2.0 * 3200 * 128, last = 2.0 * 128;
     double in = 3 * 64 * 64, a = 32 * 21 * 21, b = 3200, c = 128;
     assert_true(w.infer_flops == conv + dense + last);
@@ -52,8 +52,9 @@ static void network_is_counted(void **state)
     assert_int_equal(w.layers, 4);
     assert_true(w.train_narrow == 0);
     pc_module_free(net);
-    net = pc__arch_new("lenet", 32, 1, PC_INIT_GLOROT); /* 6 channels of 28 x 28, 16 of 10 x 10, 5 x 5 each */
-    assert_ok(pc__cloud_count(net, 32, &w));
+    net = pc__arch_new("lenet", (pc__frame){32, 32, 3}, 1,
+                       PC_INIT_GLOROT); /* 6 channels of 28 x 28, 16 of 10 x 10, 5 x 5 each */
+    assert_ok(pc__cloud_count(net, (pc__frame){32, 32, 3}, &w));
     assert_true(w.infer_narrow == 2.0 * (6 * 28 * 28 * 75 + 16 * 10 * 10 * 150));
     assert_true(w.train_narrow == 2.0 * (2 * 6 * 28 * 28 * 75 + 3 * 16 * 10 * 10 * 150));
     pc_module_free(net);
@@ -74,9 +75,9 @@ static void measured_steps_are_met(void **state)
     const pc_cloud_gpu *h200 = pc_cloud_find_family(cloud, "p5en")->gpu;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         pc_cloud_work w;
-        pc_module *net = pc__arch_new(steps[i].arch, steps[i].size, 1, PC_INIT_GLOROT);
+        pc_module *net = pc__arch_new(steps[i].arch, (pc__frame){steps[i].size, steps[i].size, 3}, 1, PC_INIT_GLOROT);
         assert_not_null_ok(net);
-        assert_ok(pc__cloud_count(net, steps[i].size, &w));
+        assert_ok(pc__cloud_count(net, (pc__frame){steps[i].size, steps[i].size, 3}, &w));
         assert_close(pc__cloud_step_time(&w, h200, steps[i].batch) * 1e6 / steps[i].us, 1,
                      pc_cloud_estimate_model().worst + 0.01);
         pc_module_free(net);
@@ -98,7 +99,7 @@ static void job_is_counted_and_measured(void **state)
     assert_int_equal(job.train_pictures, 20);
     assert_int_equal(job.test_pictures, 8);
     assert_int_equal(job.classes, 2);
-    assert_int_equal(job.size, 64);
+    assert_int_equal(job.height, 64);
     assert_int_equal(job.batch, 32);
     assert_int_equal(job.epochs, 25);
     assert_string_equal(job.device, "cpu");
@@ -208,7 +209,7 @@ static void model_files_are_taken(void **state)
     pc_cloud_job file, name;
     pc_cloud_plan plan = {.model = model.s, .folder = data.s, .device = "cpu", .seconds = 0.001};
     assert_ok(pc_cloud_plan_job(cloud, &plan, &file));
-    assert_int_equal(file.size, 32);
+    assert_int_equal(file.height, 32);
     plan.size = 64;
     assert_fails(pc_cloud_plan_job(cloud, &plan, &name), PC_ERR_ARGUMENT, "pictures of 32 x 32");
     plan.model = "lenet", plan.size = 32;
@@ -297,7 +298,7 @@ static void all_pictures_have_their_turn(void **state)
     fputs("damaged", file);
     fclose(file);
     pc__free(first);
-    assert_ok(pc__cloud_measure_pictures(&folder, 16, 0.001, &decode, &augment));
+    assert_ok(pc__cloud_measure_pictures(&folder, (pc__frame){16, 16, 3}, 0.001, &decode, &augment));
     assert_true(decode > 0 && augment > 0);
     pc__folder_free(&folder);
     pc_error_clear();

@@ -142,6 +142,20 @@ static void traps_are_told_apart(void **state)
     assert_int_equal(misfit_of(&cores, "g4dn.2xlarge"), PC_CLOUD_FITS);
 }
 
+/* How several GPUs are joined is no matter of a machine with one. */
+static void a_trap_of_several_is_none_of_one(void **state)
+{
+    (void)state;
+    const pc_cloud_instance *one = pc_cloud_find(cloud, "g6e.xlarge"), *four = pc_cloud_find(cloud, "g6e.12xlarge");
+    assert_non_null(one);
+    assert_non_null(four);
+    assert_null(pc_cloud_trap(one));
+    assert_non_null(strstr(pc_cloud_trap(four), "joined by PCIe"));
+    assert_int_equal(strncmp(pc_cloud_trap(four), "The GPUs", 8), 0);
+    assert_non_null(pc_cloud_trap(pc_cloud_find(cloud, "g4dn.xlarge")));
+    assert_null(pc_cloud_trap(NULL));
+}
+
 static void order_is_as_asked(void **state)
 {
     (void)state;
@@ -190,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(questions_are_answered),
         cmocka_unit_test(traps_are_told_apart),
+        cmocka_unit_test(a_trap_of_several_is_none_of_one),
         cmocka_unit_test(order_is_as_asked),
         cmocka_unit_test(nonsense_is_refused),
     };

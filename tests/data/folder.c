@@ -111,45 +111,6 @@ static void too_deep_is_an_error(void **state)
     remove_root(&root);
 }
 
-/* Every share of 1..12 files: the parts are what int(n * share) says, and all files together. */
-static void parts_cover_all(void **state)
-{
-    (void)state;
-    test_path root = new_root();
-    const int in_cat = 7, in_dog = 12;
-    for (int i = 0; i < in_cat + in_dog; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "%s/%02d.jpg", i < in_cat ? "cat" : "dog", i);
-        touch(root.s, name);
-    }
-    for (double share = 0.15; share < 0.9; share += 0.05) {
-        pc__folder all = scanned(root.s), train = scanned(root.s), rest = scanned(root.s);
-        assert_ok(pc__folder_split(&all, PC_SPLIT_ALL, share));
-        assert_ok(pc__folder_split(&train, PC_SPLIT_TRAINING, share));
-        assert_ok(pc__folder_split(&rest, PC_SPLIT_VALIDATION, share));
-        const int cats = (int)(in_cat * share), dogs = (int)(in_dog * share);
-        assert_int_equal(rest.count, cats + dogs);
-        assert_int_equal(train.count + rest.count, all.count);
-        for (int i = 0, t = 0, v = 0; i < all.count; i++) {
-            const bool validation = i < in_cat ? i < cats : i - in_cat < dogs;
-            const pc__picture_file *file = validation ? &rest.files[v++] : &train.files[t++];
-            assert_string_equal(file->path, all.files[i].path);
-            assert_int_equal(file->label, i >= in_cat);
-        }
-        pc__folder_free(&all);
-        pc__folder_free(&train);
-        pc__folder_free(&rest);
-    }
-    pc__folder folder = scanned(root.s);
-    assert_fails(pc__folder_split(&folder, PC_SPLIT_VALIDATION, 0.1) == PC_OK, PC_ERR_NOT_FOUND, "class cat");
-    pc__folder_free(&folder);
-    folder = scanned(root.s);
-    assert_ok(pc__folder_split(&folder, PC_SPLIT_TRAINING, 0));
-    assert_int_equal(folder.count, in_cat + in_dog);
-    pc__folder_free(&folder);
-    remove_root(&root);
-}
-
 static void names_give_the_order(void **state)
 {
     (void)state;
@@ -189,7 +150,7 @@ static void a_check_names_the_broken(void **state)
     cut(root.s, "train/dog/cut.png", 0.5);
     heard h = {.count = 0};
     pc_folder_report report;
-    assert_ok(pc_pictures_check(root.s, hear, &h, &report));
+    assert_ok(pc_pictures_check(root.s, &(pc_folder_findings){&h, hear, NULL}, &report));
     assert_int_equal(report.pictures, 8);
     assert_int_equal(report.broken, 3);
     assert_int_equal(report.classes, 2);
@@ -199,12 +160,12 @@ static void a_check_names_the_broken(void **state)
     assert_memory_equal(h.lines, want, strlen(want));
     assert_non_null(strstr(h.lines, "train/dog/cut.png: "));
     assert_false(pc_failed());
-    assert_ok(pc_pictures_check(joined(root.s, "train/cat").s, NULL, NULL, &report));
+    assert_ok(pc_pictures_check(joined(root.s, "train/cat").s, NULL, &report));
     assert_int_equal(report.pictures, 1);
     assert_int_equal(report.classes, 0);
     remove_root(&root);
-    assert_fails(pc_pictures_check(root.s, NULL, NULL, &report) == PC_OK, PC_ERR_FILE, root.s);
-    assert_fails(pc_pictures_check(NULL, NULL, NULL, NULL) == PC_OK, PC_ERR_ARGUMENT, "no folder");
+    assert_fails(pc_pictures_check(root.s, NULL, &report) == PC_OK, PC_ERR_FILE, root.s);
+    assert_fails(pc_pictures_check(NULL, NULL, NULL) == PC_OK, PC_ERR_ARGUMENT, "folder is NULL");
     assert_int_equal(pc_live_allocations(), 0);
 }
 
@@ -215,7 +176,6 @@ int main(void)
         cmocka_unit_test(what_is_no_picture_is_left_alone),
         cmocka_unit_test(links_are_followed_and_end),
         cmocka_unit_test(too_deep_is_an_error),
-        cmocka_unit_test(parts_cover_all),
         cmocka_unit_test(names_give_the_order),
         cmocka_unit_test(a_check_names_the_broken),
     };

@@ -51,7 +51,8 @@ static void other_text_names_the_valid_ones(void **state)
         assert_int_equal(device.type, -1);
     }
     pc_device device;
-    assert_fails(pc_device_parse(NULL, &device), PC_ERR_ARGUMENT, "cuda:N");
+    assert_fails(pc_device_parse(NULL, &device), PC_ERR_ARGUMENT, "pc_device_parse: text is NULL");
+    assert_int_equal(device.type, -1);
     char endless[2000];
     memset(endless, 'x', sizeof endless - 1);
     endless[sizeof endless - 1] = 0;

@@ -97,12 +97,13 @@ static void compare(pc_tensor *x, pc_tensor *y, pc_tensor *a, pc_tensor *b)
     for (int i = 0; i < OPS; i++)
         if (fractions || !ops[i].fractions)
             assert_same_bits(ops[i].name, little[i], ops[i].one ? ops[i].one(a) : ops[i].two(a, b));
-    assert_ok(pc_saxpy(x, 3.3, y));
-    assert_ok(pc_saxpy(a, 3.3, b));
+    const double factor = fractions ? 3.3 : 3, number = fractions ? -7.1 : -7;
+    assert_ok(pc_saxpy(x, factor, y));
+    assert_ok(pc_saxpy(a, factor, b));
     assert_same_bits("saxpy", x, a);
-    assert_ok(pc_fill(x, -7.1));
+    assert_ok(pc_fill(x, number));
     assert_ok(pc_copy(y, x));
-    assert_ok(pc_fill(b, -7.1));
+    assert_ok(pc_fill(b, number));
     assert_same_bits("copy of a fill", y, b);
 }
 

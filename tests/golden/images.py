@@ -2,7 +2,7 @@
 
     python tests/golden/images.py
 
-For each case images/NAME.jpg or .png is the picture, and images/NAME.ppm holds what Pillow makes of it, several PPM one
+For each case images/NAME.jpg, .png, ... is the picture, and images/NAME.ppm holds what Pillow makes of it, several PPM one
 behind the other: turned by its Exif orientation, converted to RGB, resized by NEAREST to each size. images/nearest.bin
 has the pixels that NEAREST picks for pairs of lengths: 16-bit numbers source, target, and `target` positions.
 """
@@ -88,6 +88,44 @@ save("bits1.png", encode(grey.convert("1"), "PNG"), **small)
 save("bits4.png", encode(grey.quantize(16).convert("L").quantize(15), "PNG", bits=4), **small)
 save("interlaced.png", png(scene(13, 11), 2, 8, interlaced=True), **small)
 save("bits16.png", png(scene(13, 11, 16), 2, 16), **small)
+
+scene20 = rgb.resize((20, 15))
+save("webp_lossy.webp", encode(rgb, "WEBP", quality=70), **small)
+save("webp_lossless.webp", encode(Image.merge("RGBA", [*scene20.split(), scene20.convert("L")]), "WEBP", lossless=True, exact=True), **small)
+exif[0x112] = 6
+save("webp_turned.webp", encode(scene20, "WEBP", lossless=True, exif=exif), sizes=[None, (5, 8)])
+save("webp_moving.webp", encode(scene20, "WEBP", lossless=True, save_all=True, append_images=[scene20.rotate(90)]), **small)
+save("gif_plain.gif", encode(scene20.quantize(40), "GIF"), **small)
+save("gif_interlaced.gif", encode(rgb.quantize(17), "GIF", interlace=1), **small)
+save("gif_moving.gif", encode(scene20.quantize(9), "GIF", save_all=True, append_images=[scene20.rotate(90).quantize(9)]), **small)
+save("gif_transparent.gif", encode(scene20.quantize(30), "GIF", transparency=3), **small)
+save("tiff_rgb.tiff", encode(scene20, "TIFF"), **small)
+save("tiff_lzw.tiff", encode(scene20, "TIFF", compression="tiff_lzw"), **small)
+save("tiff_grey.tiff", encode(scene20.convert("L"), "TIFF", compression="tiff_adobe_deflate"), **small)
+save("tiff_palette.tiff", encode(scene20.quantize(30), "TIFF"), **small)
+save("tiff_turned.tiff", encode(scene20, "TIFF", tiffinfo={0x112: 6}), sizes=[None, (5, 8)])
+save("bmp_rgb.bmp", encode(scene20, "BMP"), **small)
+save("bmp_palette.bmp", encode(scene20.quantize(30), "BMP"), **small)
+save("bmp_grey.bmp", encode(scene20.convert("L"), "BMP"), **small)
+save("bmp_bits.bmp", encode(scene20.convert("1"), "BMP"), **small)
+save("bmp_alpha.bmp", encode(Image.merge("RGBA", [*scene20.split(), scene20.convert("L")]), "BMP"), **small)
+
+
+def rle8(image):
+    """What Pillow reads and does not write: runs and literals by turns."""
+    width, height = image.size
+    pixels, body = np.asarray(image), b""
+    for row in pixels[::-1]:
+        half = width // 2
+        body += bytes([0, half]) + row[:half].tobytes() + b"\0" * (half % 2)
+        body += b"".join(bytes([1, value]) for value in row[half:]) + b"\0\0"
+    body += b"\0\1"
+    table = b"".join(bytes([b, g, r, 0]) for r, g, b in np.array(image.getpalette() + [0] * 768, np.uint8)[:768].reshape(-1, 3))
+    head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 1, len(body), 0, 0, 256, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + 1024 + len(body), 0, 0, 54 + 1024) + head + table + body
+
+
+save("bmp_runs.bmp", rle8(scene20.quantize(30)), **small)
 
 with open(HERE / "nearest.bin", "wb") as out:
     for source, target in [(1, 3), (7, 7), (64, 9), (499, 64), (500, 150), (333, 49), (100, 67), (3, 100), (1000, 224), (65, 64)]:

@@ -2,7 +2,8 @@
 """keras_check.py PARACORD_BINARY: do Paracord and real Keras agree, in both directions?
 
 1. `paracord train` writes a model.h5; Keras loads it, compiled, and gives the probabilities that `paracord predict
-   --json` gives, to 1e-5; and Keras's own reader restores the optimizer's state.
+   --json` gives, to 1e-5, of raw pixels; and Keras's own reader restores the optimizer's state. Saved again by Keras,
+   the file still says how pictures are prepared and what the classes are called.
 2. Keras saves models; `paracord predict` gives the probabilities that Keras gives.
 
 Needs keras (any backend), h5py, pillow and numpy. Pictures are PNG of the model's size, so that neither decoding nor
@@ -52,18 +53,11 @@ def load(paths, scale):
     return np.stack([np.asarray(Image.open(p).convert("RGB"), np.float32) for p in paths]) * np.float32(scale)
 
 
-def note(model_path):
-    """What Paracord wrote for itself: how pictures become numbers."""
-    with h5py.File(model_path) as file:
-        text = file.attrs.get("paracord", "{}")
-    return json.loads(text.decode() if isinstance(text, bytes) else text)
-
-
 def paracord_probabilities(binary, model_path, paths):
     """One probability a file: of the second class, as a network with one output gives it."""
     answer = json.loads(run(binary, "predict", model_path, *paths, "--json"))
     rows = answer["predictions"] if isinstance(answer, dict) else answer
-    by_file = {row["file"]: row["probability"] for row in rows}
+    by_file = {row["file"]: row["sigmoid"] for row in rows}
     return np.array([by_file[p] for p in paths])
 
 
@@ -95,6 +89,15 @@ def state_restores(model_path, model):
     return good
 
 
+def says_the_same(binary, path, again):
+    """Class names and preparation are in both files."""
+    first, second = (json.loads(run(binary, "show", p, "--json")) for p in (path, again))
+    good = first["classes"] == second["classes"] == ["noise", "stripes"]
+    good = good and first["preparation"]["values"] == second["preparation"]["values"]
+    print(f"{'ok ' if good else 'BAD'} class names and preparation, saved again: {second['preparation']}")
+    return good
+
+
 def paracord_to_keras(binary, folder, paths):
     good = True
     for arch in ("article", "two-conv"):
@@ -103,8 +106,13 @@ def paracord_to_keras(binary, folder, paths):
             "--epochs", "1", "--batch", "8", "--seed", "1", "--out", out)
         path = os.path.join(out, "model.h5")
         model = keras.models.load_model(path, compile=True)
-        theirs = model.predict(load(paths, note(path).get("rescale", 1 / 255)), verbose=0)[:, 0]
-        good &= agree(f"{arch}: written by Paracord, read by Keras", paracord_probabilities(binary, path, paths), theirs)
+        theirs = model.predict(load(paths, 1), verbose=0)[:, 0]
+        ours = paracord_probabilities(binary, path, paths)
+        good &= agree(f"{arch}: written by Paracord, read by Keras", ours, theirs)
+        again = os.path.join(out, "again.h5")
+        model.save(again)
+        good &= agree(f"{arch}: saved again by Keras", paracord_probabilities(binary, again, paths), theirs)
+        good &= says_the_same(binary, path, again)
         good &= state_restores(path, model)
     return good
 

@@ -11,10 +11,20 @@ house_test(exports ${house}/exports $<TARGET_FILE:paracord> ${PROJECT_SOURCE_DIR
 house_test(size ${house}/size $<TARGET_FILE:paracord>)
 house_test(headers.c ${house}/headers ${PROJECT_SOURCE_DIR}/include ${CMAKE_C_COMPILER} -x c -std=c11 -pedantic)
 house_test(headers.cxx ${house}/headers ${PROJECT_SOURCE_DIR}/include ${PARACORD_CXX} -x c++ -std=c++20)
+foreach(compiler gcc clang)
+  house_test(blocks.${compiler}.c ${house}/blocks ${PROJECT_SOURCE_DIR}/include $<TARGET_FILE:paracord>
+    ${CMAKE_CURRENT_BINARY_DIR} ${compiler} -x c -std=c11)
+endforeach()
+foreach(compiler g++ clang++)
+  house_test(blocks.${compiler}.cxx ${house}/blocks ${PROJECT_SOURCE_DIR}/include $<TARGET_FILE:paracord>
+    ${CMAKE_CURRENT_BINARY_DIR} ${compiler} -x c++ -std=c++20)
+endforeach()
 house_test(pages ${house}/pages $<TARGET_FILE:paracord_cli> ${PROJECT_SOURCE_DIR})
 house_test(lessons ${house}/lessons ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
 house_test(cloud ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli> docs/cloud.md)
 house_test(readme ${house}/shown ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli> README.md)
+house_test(setup ${house}/setup ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
+house_test(buying ${house}/buying ${PROJECT_SOURCE_DIR})
 house_test(programs ${house}/programs ${PROJECT_SOURCE_DIR} $<TARGET_FILE:paracord_cli>)
 house_test(installed ${CMAKE_CURRENT_SOURCE_DIR}/installed/check ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
   ${CMAKE_INSTALL_LIBDIR} ${CMAKE_C_COMPILER} ${PARACORD_CXX})

@@ -3,7 +3,9 @@
 
 #include "io/file.h"
 
+#include <fcntl.h>
 #include <paracord/memory.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -104,6 +106,74 @@ static void what_cannot_be_written_or_read(void **state)
     }
 }
 
+/* Nobody will ever write into this pipe, nor read from that socket. */
+static void what_is_not_waited_for(void **state)
+{
+    (void)state;
+    uint8_t *bytes;
+    size_t n;
+    const test_path fifo = joined(root.s, "fifo");
+    assert_int_equal(mkfifo(fifo.s, 0600), 0);
+    assert_fails(pc__file_read(fifo.s, &bytes, &n), PC_ERR_FILE, "it is a named pipe, not a regular file");
+    assert_fails(pc__file_read("/dev/zero", &bytes, &n), PC_ERR_FILE, "it is a device");
+    assert_fails(pc__file_read("/dev/fd/999", &bytes, &n), PC_ERR_FILE, "cannot open /dev/fd/999");
+    assert_fails(pc__file_read("/dev/fd/", &bytes, &n), PC_ERR_FILE, "/dev/fd/");
+    assert_null(bytes);
+}
+
+enum { STREAMED = 200001 };
+
+static void *write_slowly(void *context)
+{
+    static char letters[STREAMED];
+    for (int i = 0; i < STREAMED; i++)
+        letters[i] = (char)('a' + i % 26);
+    assert_int_equal(pc__file_put(*(int *)context, letters, 1), 0);
+    usleep(20000);
+    assert_int_equal(pc__file_put(*(int *)context, letters + 1, STREAMED - 1), 0);
+    close(*(int *)context);
+    return NULL;
+}
+
+static char *name_of(int fd, char name[32])
+{
+    snprintf(name, 32, "/dev/fd/%d", fd);
+    return name;
+}
+
+/* A pipe that is open already, of others who do not wait; a file by its descriptor, from its beginning. */
+static void open_descriptors(void **state)
+{
+    (void)state;
+    int ends[2];
+    uint8_t *bytes;
+    size_t n;
+    char name[32];
+    pthread_t writer;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_slowly, &ends[1]), 0);
+    assert_ok(pc__file_read(name_of(ends[0], name), &bytes, &n));
+    pthread_join(writer, NULL);
+    assert_int_equal(n, STREAMED);
+    for (int i = 0; i < STREAMED; i++)
+        assert_int_equal(bytes[i], 'a' + i % 26);
+    assert_int_equal(bytes[n], 0);
+    pc__free(bytes);
+    assert_ok(pc__file_read(name, &bytes, &n)); /* at its end */
+    assert_int_equal(n, 0);
+    pc__free(bytes);
+    close(ends[0]);
+
+    const test_path path = joined(root.s, "by-number");
+    assert_ok(pc__file_write(path.s, "whole", 5));
+    const int fd = open(path.s, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(lseek(fd, 2, SEEK_SET), 2);
+    assert_holds(name_of(fd, name), "whole", 5);
+    assert_holds(name, "whole", 5);
+    close(fd);
+}
+
 static void folders_with_parents(void **state)
 {
     (void)state;
@@ -126,6 +196,8 @@ int main(void)
         cmocka_unit_test(writes_and_reads),
         cmocka_unit_test(a_full_disk),
         cmocka_unit_test(what_cannot_be_written_or_read),
+        cmocka_unit_test(what_is_not_waited_for),
+        cmocka_unit_test(open_descriptors),
         cmocka_unit_test(folders_with_parents),
     };
     return cmocka_run_group_tests_name("io.file", tests, prepare, tidy);

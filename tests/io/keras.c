@@ -67,12 +67,12 @@ static void assert_tiny(const pc__keras_model *model, int slots)
     assert_close(model->layers[3].rate, 0.25, 0);
     assert_int_equal(dense->units, 3);
     assert_int_equal(dense->activation, PC__KERAS_SIGMOID);
-    assert_shape(&conv->kernel, 4, 3, 3, 2, 2);
-    assert_shape(&dense->kernel, 2, 32, 3, 0, 0);
-    assert_weight(&conv->kernel, 0, slots, 0);
-    assert_weight(&conv->bias, 1, slots, 1);
-    assert_weight(&dense->kernel, 2, slots, 2);
-    assert_weight(&dense->bias, 3, slots, 3);
+    assert_shape(&conv->weights[0], 4, 3, 3, 2, 2);
+    assert_shape(&dense->weights[0], 2, 32, 3, 0, 0);
+    assert_weight(&conv->weights[0], 0, slots, 0);
+    assert_weight(&conv->weights[1], 1, slots, 1);
+    assert_weight(&dense->weights[0], 2, slots, 2);
+    assert_weight(&dense->weights[1], 3, slots, 3);
 }
 
 static void assert_adam(const pc__keras_training *training)
@@ -124,14 +124,14 @@ static void a_functional_chain(void **state)
     assert_int_equal(conv->window[1], 1);
     assert_int_equal(conv->stride[0], 1);
     assert_int_equal(conv->stride[1], 2);
-    assert_int_equal(conv->bias.rank, 0);
+    assert_int_equal(conv->weights[1].rank, 0);
     assert_int_equal(model.layers[2].activation, PC__KERAS_RELU);
     assert_true(pool->same);
     assert_int_equal(pool->stride[0], 1);
     assert_int_equal(model.layers[6].activation, PC__KERAS_SOFTMAX);
-    assert_weight(&conv->kernel, 0, 0, 0);
-    assert_weight(&dense->kernel, 1, 1, 0);
-    assert_weight(&dense->bias, 2, 1, 1);
+    assert_weight(&conv->weights[0], 0, 0, 0);
+    assert_weight(&dense->weights[0], 1, 1, 0);
+    assert_weight(&dense->weights[1], 2, 1, 1);
     assert_int_equal(model.training.optimizer, PC__KERAS_SGD);
     assert_true(model.training.nesterov && model.training.from_logits);
     assert_close(model.training.momentum, 0.9, 0);
@@ -148,8 +148,8 @@ static void weights_alone(void **state)
         assert_fails(i < 2 ? pc__keras_read(golden(files[i]), &model) : pc__fail(PC_ERR_FORMAT, "no model_config"),
                      PC_ERR_FORMAT, "no model_config");
         assert_ok(pc__keras_read(golden("keras3_adam.h5"), &model));
-        memset(model.layers[0].kernel.value, 0, sizeof(float) * 36);
-        memset(model.layers[4].bias.value, 0, sizeof(float) * 3);
+        memset(model.layers[0].weights[0].value, 0, sizeof(float) * 36);
+        memset(model.layers[4].weights[1].value, 0, sizeof(float) * 3);
         assert_ok(pc__keras_read_weights(golden(files[i]), &model));
         assert_tiny(&model, 2);
         pc__keras_free(&model);
@@ -200,7 +200,7 @@ static void what_is_written_reads_back(void **state)
     pc__keras_free(&model);
     assert_ok(pc__keras_read(in_folder("a.h5"), &again));
     assert_true(again.layers[1].frozen && again.training.from_logits && again.training.nesterov);
-    assert_weight(&again.layers[5].kernel, 1, 1, 0);
+    assert_weight(&again.layers[5].weights[0], 1, 1, 0);
     assert_string_equal(again.training.loss, "sparse_categorical_crossentropy");
     pc__keras_free(&again);
 }
@@ -214,8 +214,8 @@ static void many_layers_without_names(void **state)
         pc__keras_layer *layer = pc__keras_add(&model, PC__KERAS_DENSE);
         assert_not_null_ok(layer);
         layer->units = 2;
-        assert_ok(pc__keras_weight_make(&layer->kernel, 2, (int64_t[]){2, 2}));
-        layer->kernel.value[0] = (float)i;
+        assert_ok(pc__keras_weight_make(layer, "kernel", 2, (int64_t[]){2, 2}));
+        layer->weights[0].value[0] = (float)i;
     }
     model.class_count = 5000;
     model.class_names = pc__calloc(5000, sizeof *model.class_names);
@@ -229,7 +229,7 @@ static void many_layers_without_names(void **state)
     assert_int_equal(model.layer_count, 900);
     assert_int_equal(model.class_count, 5000);
     for (int i = 0; i < 900; i++)
-        assert_close(model.layers[i].kernel.value[0], i, 0);
+        assert_close(model.layers[i].weights[0].value[0], i, 0);
     pc__keras_free(&model);
 }
 

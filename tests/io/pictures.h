@@ -61,6 +61,27 @@ static inline void assert_same_pixels(const pc_image *got, const pc_image *want,
             fail_msg("%s: byte %zu of %zu: got %d, want %d", what, i, bytes_of(want), got->pixels[i], want->pixels[i]);
 }
 
+/* The picture is decoded to what Pillow makes of it, in each size (golden/images.py). */
+static inline void compare_with_golden(const uint8_t *bytes, size_t n, const char *picture)
+{
+    char name[64];
+    size_t left;
+    snprintf(name, sizeof name, "%.*s.ppm", (int)strcspn(picture, "."), picture);
+    uint8_t *golden = read_golden(name, &left), *at = golden, *end = golden + left;
+    while (at < end) {
+        pc_image want = {.channels = 3}, got;
+        int head;
+        assert_int_equal(sscanf((char *)at, "P6 %d %d 255%n", &want.width, &want.height, &head), 2);
+        want.pixels = at + head + 1;
+        at = want.pixels + bytes_of(&want);
+        pc_image_options options = {.channels = 3, .width = want.width, .height = want.height};
+        assert_ok(pc_image_decode(bytes, n, picture, options, &got));
+        assert_same_pixels(&got, &want, picture);
+        pc_image_free(&got);
+    }
+    free(golden);
+}
+
 static inline double mean_difference(const pc_image *a, const pc_image *b)
 {
     double sum = 0;

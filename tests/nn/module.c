@@ -284,9 +284,9 @@ static void constructors_release_on_failure(void **state)
     pc_module *outer = pc_sequential(counted());
     assert_fails(pc_module_add_child(outer, "0", counted()), PC_ERR_ARGUMENT, "already");
     assert_fails(pc_module_add_child(outer, "a.b", counted()), PC_ERR_ARGUMENT, "without dots");
-    assert_fails(pc_module_add_child(outer, NULL, counted()), PC_ERR_ARGUMENT, "null");
+    assert_fails(pc_module_add_child(outer, NULL, counted()), PC_ERR_ARGUMENT, "name is NULL");
     assert_int_equal(destroyed, 7);
-    assert_fails(pc_module_new(NULL, 8), PC_ERR_ARGUMENT, "class");
+    assert_fails(pc_module_new(NULL, 8), PC_ERR_ARGUMENT, "type is NULL");
     pc_module_free(outer);
     assert_int_equal(destroyed, 8);
     assert_nothing_left();

@@ -22,7 +22,7 @@ static void bad_input(void **state)
                      "[3, 2] does not fit a weight of shape [4, 3]");
         assert_fails(pc_fn_linear(x, three, b, PC_NONE), PC_ERR_SHAPE, "[out, in]");
         assert_fails(pc_fn_linear(x, w, three, PC_NONE), PC_ERR_SHAPE, "bias of shape [3]");
-        assert_fails(pc_fn_linear(x, w, pc_reshape(b, PC_SHAPE(1, 4)), PC_NONE), PC_ERR_SHAPE, "bias");
+        assert_fails(pc_fn_linear(x, w, pc_reshape(b, PC_SHAPE(1, 1, 4)), PC_NONE), PC_ERR_SHAPE, "bias");
         assert_fails(pc_fn_linear(pc_reshape(pc_slice(three, 0, 0, 1, 1), PC_SHAPE_SCALAR), w, b, PC_NONE),
                      PC_ERR_SHAPE, "[]");
         assert_fails(pc_fn_linear(pc_cast(x, PC_F64), w, b, PC_NONE), PC_ERR_DTYPE, "input float64, weight float32");

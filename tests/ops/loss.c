@@ -37,7 +37,7 @@ static void bad_pairs(void **state)
             pc_tensor *x = pc_zeros(PC_SHAPE(4, 1), PC_F32, test_device());
             pc_tensor *y = pc_zeros(PC_SHAPE(4), PC_F32, test_device());
             assert_fails(losses[i](x, y), PC_ERR_SHAPE, "the input has shape [4, 1] and the target [4]");
-            assert_fails(losses[i](pc_cast(y, PC_I64), y), PC_ERR_DTYPE, "int64");
+            assert_fails(losses[i](pc_cast(y, PC_I64), pc_cast(y, PC_I64)), PC_ERR_DTYPE, "int64");
             assert_fails(losses[i](NULL, y), PC_ERR_ARGUMENT, ops[i].name);
             assert_fails(losses[i](x, NULL), PC_ERR_ARGUMENT, ops[i].name);
             assert_fails(losses[i](x, pc_reshape(y, PC_SHAPE(3))), PC_ERR_SHAPE, "reshape");
@@ -144,11 +144,87 @@ static void half_logits(void **state)
     assert_no_leak();
 }
 
+enum { SAMPLES = 7, KINDS = 4 };
+
+/* The weighted mean and its gradient at the logits, in double, from softmax by its formula. */
+static double weighted(const double *x, int width, const int64_t *labels, const double *weights, double *dx)
+{
+    double loss = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        double logits[KINDS] = {0}, most = 0, sum = 0;
+        int kinds = width == 1 ? 2 : width;
+        for (int k = 0; k < kinds; k++) { /* one logit is the second of two, the first is 0 */
+            logits[k] = width == 1 ? (k ? x[i] : 0) : x[i * width + k];
+            most = k && most > logits[k] ? most : logits[k];
+        }
+        for (int k = 0; k < kinds; k++)
+            sum += exp(logits[k] - most);
+        double w = weights[labels[i]];
+        loss += w * (log(sum) + most - logits[labels[i]]) / SAMPLES;
+        for (int k = width == 1; k < kinds; k++)
+            dx[width == 1 ? i : i * width + k] = w * (exp(logits[k] - most) / sum - (k == labels[i] ? 1 : 0)) / SAMPLES;
+    }
+    return loss;
+}
+
+static void assert_weighted(int width, pc_dtype dtype, const double *weights, double tolerance)
+{
+    double x[SAMPLES * KINDS], want[SAMPLES * KINDS];
+    float got[SAMPLES * KINDS], y[SAMPLES];
+    int64_t labels[SAMPLES];
+    for (int i = 0; i < SAMPLES * width; i++)
+        x[i] = (i * 37 % 11 - 5) * 0.75; /* 0 is among them */
+    x[0] = 40, x[width] = -40;
+    for (int i = 0; i < SAMPLES; i++)
+        y[i] = (float)(labels[i] = i * 5 % (width == 1 ? 2 : width));
+    double loss = weighted(x, width, labels, weights, want);
+    PC_SCOPE {
+        pc_device device = test_device();
+        pc_tensor *in = pc_cast(pc_from_data(x, PC_SHAPE(SAMPLES, width), PC_F64, device), dtype);
+        pc_tensor *w = pc_from_data(weights, PC_SHAPE(width == 1 ? 2 : width), PC_F64, device);
+        assert_ok(pc_require_grad(in, true));
+        w = pc_cast(w, PC_F32);
+        pc_tensor *l = width == 1
+                           ? pc_bce_with_logits_weighted(in, pc_from_data(y, PC_SHAPE(SAMPLES, 1), PC_F32, device), w)
+                           : pc_cross_entropy_weighted(in, pc_from_data(labels, PC_SHAPE(SAMPLES), PC_I64, device), w);
+        assert_not_null_ok(l);
+        assert_true(fabs(pc_item(l) - loss) < tolerance * loss);
+        assert_ok(pc_backward(l));
+        assert_ok(pc_read(pc_cast(pc_grad(in), PC_F32), got, (size_t)(SAMPLES * width) * sizeof *got));
+        for (int i = 0; i < SAMPLES * width; i++)
+            assert_true(fabs((double)got[i] - want[i]) < tolerance);
+    }
+}
+
+static void weights_of_classes(void **state)
+{
+    (void)state;
+    static const double weights[][KINDS] = {{1, 1, 1, 1}, {0.5, 3, 0, 2}, {0.25, 12.5, 1, 1}};
+    for (int i = 0; i < 3; i++)
+        for (int width = 1; width <= KINDS; width++) {
+            assert_weighted(width, PC_F32, weights[i], 2e-6);
+            assert_weighted(width, PC_F64, weights[i], 1e-6); /* the gradient is read in float32 */
+        }
+    PC_SCOPE {
+        pc_tensor *x = pc_zeros(PC_SHAPE(3, 2), PC_F32, test_device()),
+                  *w = pc_ones(PC_SHAPE(2), PC_F32, test_device());
+        pc_tensor *labels = pc_zeros(PC_SHAPE(3), PC_I64, test_device());
+        assert_fails(pc_cross_entropy_weighted(x, labels, NULL), PC_ERR_ARGUMENT, "cross_entropy_weighted");
+        assert_fails(pc_cross_entropy_weighted(x, labels, x), PC_ERR_SHAPE, "one for each of 2 classes");
+        assert_fails(pc_cross_entropy_weighted(x, w, w), PC_ERR_SHAPE, "the labels [2]");
+        assert_fails(pc_bce_with_logits_weighted(x, w, w), PC_ERR_SHAPE, "the target [2]");
+        assert_fails(pc_bce_with_logits_weighted(x, x, labels), PC_ERR_SHAPE, "int64 of shape [3]");
+        assert_fails_on_device(pc_cross_entropy_weighted(x, pc_arange(0, 3, 1, PC_I64, test_device()), w), PC_ERR_RANGE,
+                               "2");
+        pc_tensor *none = pc_zeros(PC_SHAPE(0, 2), PC_F32, test_device());
+        assert_true(isnan(pc_item(pc_bce_with_logits_weighted(none, none, w))));
+    }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(bad_pairs),
-    cmocka_unit_test(bad_labels),
-    cmocka_unit_test(empty_batches_give_nan),
-    cmocka_unit_test(half_logits),
+    cmocka_unit_test(weights_of_classes),     cmocka_unit_test(bad_pairs),   cmocka_unit_test(bad_labels),
+    cmocka_unit_test(empty_batches_give_nan), cmocka_unit_test(half_logits),
 };
 
 int main(void)

@@ -91,7 +91,7 @@ static void nothing_given(void **state)
     pc_evaluation e;
     pc_prediction p;
     char *text, *json;
-    assert_fails(pc_classifier_open(NULL, NULL), PC_ERR_ARGUMENT, "no model");
+    assert_fails(pc_classifier_open(NULL, NULL), PC_ERR_ARGUMENT, "model_path is NULL");
     assert_fails(pc_classifier_open("/nowhere/model.h5", "cpu"), PC_ERR_FILE, "/nowhere/model.h5");
     assert_fails(pc_classifier_evaluate(NULL, "x", 1, NULL, &e), PC_ERR_ARGUMENT, "NULL");
     assert_fails(pc_classifier_predict(NULL, "x", &p), PC_ERR_ARGUMENT, "NULL");

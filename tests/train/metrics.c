@@ -51,6 +51,7 @@ static pc__epoch_record sample(int epoch)
                               .accuracy = 0.5 + epoch / 128.0,
                               .test_loss = NAN,
                               .test_accuracy = NAN,
+                              .test_balanced_accuracy = 0.25,
                               .seconds = 1e-300,
                               .images_per_second = 123456789.125,
                               .lr = 1e-3};
@@ -60,7 +61,7 @@ static void append_epochs(int first, int last)
 {
     for (int epoch = first; epoch <= last; epoch++) {
         pc__epoch_record record = sample(epoch);
-        assert_ok(pc__metrics_append(path, &record));
+        assert_ok(pc__metrics_append(path, &record, NULL, 0));
     }
 }
 
@@ -88,9 +89,10 @@ static void a_line_is_plain_json(void **state)
     pc__epoch_record record = sample(7);
     record.test_loss = INFINITY;
     unlink(path);
-    assert_ok(pc__metrics_append(path, &record));
+    assert_ok(pc__metrics_append(path, &record, NULL, 0));
     assert_content("{\"epoch\": 7, \"loss\": 0.30000000000000004, \"accuracy\": 0.5546875, \"test_loss\": null, "
-                   "\"test_accuracy\": null, \"seconds\": 1e-300, \"images_per_second\": 123456789.125, "
+                   "\"test_accuracy\": null, \"test_balanced_accuracy\": 0.25, \"seconds\": 1e-300, "
+                   "\"images_per_second\": 123456789.125, "
                    "\"lr\": 0.001}\n");
 }
 
@@ -249,9 +251,9 @@ static void places_that_cannot_be_written(void **state)
     (void)state;
     pc__epoch_record record = sample(1);
     pc__history history;
-    assert_fails(pc__metrics_append("/nowhere/metrics.jsonl", &record), PC_ERR_FILE, "/nowhere/metrics.jsonl");
+    assert_fails(pc__metrics_append("/nowhere/metrics.jsonl", &record, NULL, 0), PC_ERR_FILE, "/nowhere/metrics.jsonl");
     if (access("/dev/full", W_OK) == 0) /* a full disk */
-        assert_fails(pc__metrics_append("/dev/full", &record), PC_ERR_FILE, "/dev/full");
+        assert_fails(pc__metrics_append("/dev/full", &record, NULL, 0), PC_ERR_FILE, "/dev/full");
     assert_fails(pc__metrics_load(folder, 1, &history), PC_ERR_FILE, "not a regular file");
     unlink(path);
     assert_ok(pc__metrics_load(path, 5, &history));
@@ -293,7 +295,7 @@ static void every_allocation_may_fail(void **state)
     for (int n = 0; !done; n++) {
         assert_true(n < 100);
         left = n;
-        pc_status status = pc__metrics_append(path, &record);
+        pc_status status = pc__metrics_append(path, &record, NULL, 0);
         if (status == PC_OK)
             status = pc__metrics_load(path, 20, &history);
         assert_int_equal(status, pc_error_last()->status);

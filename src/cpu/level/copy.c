@@ -4,6 +4,7 @@
 #include "ops/factory.h"
 #include "ops/random.h"
 #include "tensor/half.h"
+#include "tensor/whole.h"
 
 #define CAST(from, to, F, T) PC__RUN1(cast_##from##_##to, F, T, a)
 #define CAST_TO_BOOL(from, F) PC__RUN1(cast_##from##_b8, F, bool, a != 0)
@@ -29,12 +30,11 @@ CASTS_FROM(b8, bool)
 CASTS_FROM(u8, uint8_t)
 CASTS_FROM(i32, int32_t)
 CASTS_FROM(i64, int64_t)
-/* Fractions go to integers by way of int64, so that negative numbers wrap into uint8 as they do in PyTorch. */
 #define CASTS_FROM_FLOAT(from, F, value)                                                                               \
     PC__RUN1(cast_##from##_b8, F, bool, (value) != 0)                                                                  \
-    PC__RUN1(cast_##from##_u8, F, uint8_t, (int64_t)(value))                                                           \
-    PC__RUN1(cast_##from##_i32, F, int32_t, (int64_t)(value))                                                          \
-    PC__RUN1(cast_##from##_i64, F, int64_t, (int64_t)(value))                                                          \
+    PC__RUN1(cast_##from##_u8, F, uint8_t, PC__U8_OF(value))                                                           \
+    PC__RUN1(cast_##from##_i32, F, int32_t, PC__I32_OF(value))                                                         \
+    PC__RUN1(cast_##from##_i64, F, int64_t, PC__I64_OF(value))                                                         \
     CASTS_TO_FLOAT(from, F, value)
 CASTS_FROM_FLOAT(f16, pc_f16, pc__f16_float(a))
 CASTS_FROM_FLOAT(bf16, pc_bf16, pc__bf16_float(a))
@@ -61,12 +61,12 @@ static void move_piece(void *context, int64_t piece)
     memcpy(b->to + from, b->from + from, PC__MIN(PIECE, b->n - from));
 }
 
-/* One core cannot fill a server's memory. Two views of one storage may overlap, and go as a whole. */
+/* One core cannot fill a server's memory. A tensor may be copied onto itself. */
 static void move(bytes b)
 {
-    if (b.n <= PIECE || (b.from < b.to + b.n && b.to < b.from + b.n))
+    if (b.n <= PIECE)
         memmove(b.to, b.from, b.n);
-    else
+    else if (b.to != b.from)
         pc__parallel(pc__threads((int64_t)b.n), (int64_t)((b.n + PIECE - 1) / PIECE), move_piece, &b);
 }
 
@@ -143,13 +143,13 @@ PC__KERNEL(fill)
         value.b = a->value != 0;
         break;
     case PC_U8:
-        value.u8 = (uint8_t)(int64_t)a->value;
+        value.u8 = PC__U8_OF(a->value);
         break;
     case PC_I32:
-        value.i32 = (int32_t)(int64_t)a->value;
+        value.i32 = PC__I32_OF(a->value);
         break;
     case PC_I64:
-        value.i64 = (int64_t)a->value;
+        value.i64 = PC__I64_OF(a->value);
         break;
     case PC_F16:
         value.f16 = pc__f16_of((float)a->value);
@@ -172,10 +172,11 @@ PC__KERNEL(fill)
     return PC_OK;
 }
 
-#define SAXPY(name, T, A)                                                                                              \
+/* The factor of integers is a whole number. */
+#define SAXPY(name, T, A, factor_of)                                                                                   \
     static void saxpy_##name(char *const *data, const int64_t *s, int64_t n, const void *context)                      \
     {                                                                                                                  \
-        A factor = (A)((const pc__fill_attributes *)context)->value;                                                   \
+        A factor = (A)factor_of(((const pc__fill_attributes *)context)->value);                                        \
         if (s[0] == (int64_t)sizeof(T) && s[1] == (int64_t)sizeof(T)) {                                                \
             T *y = (T *)(void *)data[0];                                                                               \
             const T *x = (const T *)(const void *)data[1];                                                             \
@@ -188,11 +189,11 @@ PC__KERNEL(fill)
             }                                                                                                          \
         }                                                                                                              \
     }
-SAXPY(u8, uint8_t, uint64_t)
-SAXPY(i32, uint32_t, uint64_t)
-SAXPY(i64, uint64_t, uint64_t)
-SAXPY(f32, float, float)
-SAXPY(f64, double, double)
+SAXPY(u8, uint8_t, uint64_t, PC__I64_OF)
+SAXPY(i32, uint32_t, uint64_t, PC__I64_OF)
+SAXPY(i64, uint64_t, uint64_t, PC__I64_OF)
+SAXPY(f32, float, float, )
+SAXPY(f64, double, double, )
 
 PC__KERNEL(saxpy)
 {

@@ -1,0 +1,77 @@
+"""Which row of docs/pytorch.md a difference is."""
+FLOATS = ("f16", "bf16", "f32", "f64")
+FAILS, REFUSES = "Paracord refuses", "PyTorch refuses"
+PICTURES = ("conv2d", "max_pool2d", "avg_pool2d")
+
+
+def failing_step(case, want, got):
+    """The first step whose answers differ, and the dtypes and shapes of its operands."""
+    tensors = [None] * len(case["in"])
+    for i, (op, places, arguments) in enumerate(case["steps"]):
+        a, b = want[i] if i < len(want) else None, got[i] if i < len(got) else None
+        if isinstance(a, dict) or isinstance(b, dict) or [(x["dtype"], x["shape"]) for x in a] != [(x["dtype"], x["shape"]) for x in b]:
+            break
+        tensors += a
+    else:
+        op, places, arguments = case["steps"][-1]
+    operands = []
+    for place in places:
+        t = case["in"][place] if place < len(case["in"]) else tensors[place]
+        operands.append(t)
+    return op, operands, arguments
+
+
+def of_values(case, op, operands, arguments, text):
+    if op.endswith("_scalar") and operands[0]["dtype"] in ("f16", "bf16"):
+        return "half-numbers"
+    if op == "dropout" and arguments["p"] == 1:
+        return "dropout"
+    if op == "bce_with_logits" and ("PyTorch inf" in text or "Paracord inf" in text):
+        return "infinite-logits"
+    if op == "fill" and "dropout" in [step[0] for step in case["steps"]]:
+        return "dropout"
+    return "in-place" if op in ("copy", "saxpy") and "step" in text else None
+
+
+def of_refused(op, operands, arguments, text):
+    dtypes = [t["dtype"] for t in operands]
+    if op in ("matmul", "linear") + PICTURES and "floating" in text and not set(dtypes) & set(FLOATS):
+        return "floating-products"
+    if op in PICTURES + ("linear", "cross_entropy"):
+        return "bias-of-the-result" if "bias of shape" in text else "pictures-in-batches"
+    if op == "copy" and "expanded" in text:
+        return "in-place"
+    if op == "cat" and [0] in [t["shape"] for t in operands]:
+        return "cat-nothing"
+    if op == "mse" and "they must be the same" in text:
+        return "mse-shapes"
+    return {"arange": "whole-arange", "saxpy": "like-saxpy", "where": "bool-conditions", "expand": "expand-new"}.get(op)
+
+
+def of_computed(op, operands, arguments):
+    dtypes = [t["dtype"] for t in operands]
+    if op in ("softmax", "log_softmax", "argmax", "max_dim", "sub", "sub_scalar", "bce_with_logits") and set(dtypes) - set(FLOATS):
+        return "integers-as-float"
+    if op in ("full", "fill", "saxpy") and abs(arguments["value"]) > 255:
+        return "large-numbers"
+    if op in PICTURES and 0 in operands[0]["shape"] + operands[-1]["shape"]:
+        return "no-channels"
+    return "in-place" if op in ("copy", "saxpy") else None
+
+
+def row(case, want, got, difference):
+    kind, text = difference
+    op, operands, arguments = failing_step(case, want, got)
+    if kind == FAILS:
+        return of_refused(op, operands, arguments, text)
+    if kind == REFUSES:
+        return of_computed(op, operands, arguments)
+    if kind == "values":
+        return of_values(case, op, operands, arguments, text)
+    if kind == "dtype" and op in ("softmax", "log_softmax"):
+        return "integers-as-float"
+    if kind == "dtype" and op == "bce_with_logits":
+        return "bce-dtype"
+    if kind == "shape" and op == "conv2d":
+        return "no-channels"
+    return None

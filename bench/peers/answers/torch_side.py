@@ -1,0 +1,127 @@
+"""PyTorch's answers to the cases of cases.py."""
+import torch
+import torch.nn.functional as F
+
+CODES = {"bool": torch.bool, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "f16": torch.float16,
+         "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
+NAMES = {dtype: code for code, dtype in CODES.items()}
+ACTIVATIONS = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh]
+
+
+def number(value):
+    """As a program in C means it: 2 for an integer, 2.5 for a fraction."""
+    return int(value) if value == value and abs(value) < 2**63 and value == int(value) else value
+
+
+def in_place(op):
+    def run(t, a):
+        with torch.no_grad():
+            op(t, a)
+        return [t[0]]
+    return run
+
+
+def named(op):
+    return lambda t, a: [op(*t)]
+
+
+OPS = {
+    "where": named(torch.where), "matmul": named(torch.matmul), "sum": named(torch.sum), "mean": named(torch.mean),
+    "max": named(torch.max), "mse": named(F.mse_loss), "bce_with_logits": named(F.binary_cross_entropy_with_logits),
+    "cross_entropy": named(F.cross_entropy), "contiguous": named(lambda t: t.contiguous()),
+    "clone": named(torch.clone), "full": lambda t, a: [torch.full(a["shape"], number(a["value"]), dtype=CODES[a["dtype"]])],
+    "sum_dims": lambda t, a: [torch.sum(t[0], dim=tuple(a["dims"]), keepdim=a["keepdim"])],
+    "mean_dims": lambda t, a: [torch.mean(t[0], dim=tuple(a["dims"]), keepdim=a["keepdim"])],
+    "max_dim": lambda t, a: list(torch.max(t[0], dim=a["dim"], keepdim=a["keepdim"])),
+    "argmax": lambda t, a: [torch.argmax(t[0], dim=a["dim"], keepdim=a["keepdim"])],
+    "linear": lambda t, a: [ACTIVATIONS[a.get("activation", 0)](F.linear(*t))],
+    "conv2d": lambda t, a: [F.conv2d(*t, stride=a.get("stride", 1), padding=a.get("padding", 0))],
+    "max_pool2d": lambda t, a: [F.max_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0))],
+    "avg_pool2d": lambda t, a: [F.avg_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0))],
+    "softmax": lambda t, a: [torch.softmax(t[0], a["dim"])],
+    "log_softmax": lambda t, a: [torch.log_softmax(t[0], a["dim"])],
+    "dropout": lambda t, a: [F.dropout(t[0], a["p"])],
+    "cat": lambda t, a: [torch.cat(t, a["dim"])],
+    "index_select": lambda t, a: [torch.index_select(t[0], a["dim"], t[1])],
+    "cast": lambda t, a: [t[0].to(CODES[a["dtype"]])],
+    "reshape": lambda t, a: [t[0].reshape(a["shape"])],
+    "permute": lambda t, a: [t[0].permute(a["shape"])],
+    "expand": lambda t, a: [t[0].expand(a["shape"])],
+    "transpose": lambda t, a: [t[0].transpose(*a["dims"])],
+    "slice": lambda t, a: [torch.ops.aten.slice(t[0], a["dim"], a["start"], a["stop"], a["step"])],
+    "squeeze": lambda t, a: [t[0].squeeze(a["dim"])],
+    "unsqueeze": lambda t, a: [t[0].unsqueeze(a["dim"])],
+    "flatten_from": lambda t, a: [t[0].flatten(a["dim"])],
+    "arange": lambda t, a: [torch.arange(number(a["start"]), number(a["end"]), number(a["step"]), dtype=CODES[a["dtype"]])],
+    "fill": in_place(lambda t, a: t[0].fill_(number(a["value"]))),
+    "copy": in_place(lambda t, a: t[0].copy_(t[1])),
+    "saxpy": in_place(lambda t, a: t[0].add_(t[1], alpha=number(a["value"]))),
+}
+for name in "neg exp log sqrt relu sigmoid tanh add sub mul div eq ne lt le gt ge".split():
+    OPS[name] = named(getattr(torch, name))
+for name in "add sub mul div".split():
+    OPS[name + "_scalar"] = lambda t, a, op=getattr(torch, name): [op(t[0], number(a["value"]))]
+
+
+def answer(t):
+    t = t.detach()
+    return {"dtype": NAMES[t.dtype], "shape": list(t.shape), "values": t.reshape(-1).tolist()}
+
+
+def gradients(leaves, result):
+    weights = torch.tensor([((7 * i + 3) % 11 - 5) / 4 for i in range(result.numel())], dtype=result.dtype)
+    result.backward(weights.reshape(result.shape))
+    return [answer(leaf.grad) if leaf.grad is not None else None for leaf in leaves]
+
+
+def run(case):
+    """A list: for each step its results; then, where the case asks, the inputs' gradients; {"refused"} ends it."""
+    answers, leaves, tensors = [], [], []
+    try:
+        for given in case["in"]:
+            leaf = torch.tensor(given["values"], dtype=CODES[given["dtype"]]).reshape(given["shape"])
+            if case["grad"] and leaf.is_floating_point():
+                leaf.requires_grad_()
+            leaves.append(leaf)
+            for op, arguments in given["views"]:
+                leaf = OPS[op]([leaf], arguments)[0]
+            tensors.append(leaf)
+        for op, places, arguments in case["steps"]:
+            results = OPS[op]([tensors[i] for i in places], arguments)
+            tensors += results
+            answers.append([answer(t) for t in results + (leaves[:1] if op in ("copy", "saxpy", "fill") else [])])
+        if case["grad"]:
+            answers.append(gradients(leaves, results[0]))
+    except (RuntimeError, IndexError, ValueError, TypeError) as e:
+        answers.append({"refused": str(e).split("\n")[0]})
+    return answers
+
+
+class Running:
+    """A program while it is drawn: its tensors so far."""
+
+    def __init__(self, case):
+        self.tensors = []
+        for given in case["in"]:
+            leaf = torch.tensor(given["values"], dtype=CODES[given["dtype"]]).reshape(given["shape"])
+            self.tensors.append(leaf.requires_grad_() if case["grad"] and leaf.is_floating_point() else leaf)
+        self.last = None
+
+    def inputs(self):
+        return [answer(t) for t in self.tensors]
+
+    def attempt(self, op, places, arguments, is_good):
+        """The results as answers, kept; None where PyTorch refuses, or they are not good."""
+        try:
+            results = OPS[op]([self.tensors[i] for i in places], arguments)
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            return None
+        answers = [answer(t) for t in results]
+        if not is_good(answers, self.tensors):
+            return None
+        self.tensors += results
+        self.last = results[0]
+        return answers
+
+    def has_gradient(self):
+        return self.last is not None and self.last.requires_grad

@@ -1,0 +1,99 @@
+/* add_input.c: numbers from the command line and from .npy files. */
+#include "add_input.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <paracord/ops.h>
+
+static bool is_file(const char *text)
+{
+    size_t n = strlen(text);
+    return n > 4 && strcmp(text + n - 4, ".npy") == 0;
+}
+
+static pc_tensor *from_file(const cli_command *command, const char *path)
+{
+    pc_tensor *t = pc_load_npy(path, PC_DEVICE_CPU);
+    if (!t) {
+        cli_failed(command);
+        return NULL;
+    }
+    pc_dtype dtype = pc_tensor_dtype(t);
+    if (dtype == PC_I32 || dtype == PC_I64 || dtype == PC_F32 || dtype == PC_F64)
+        return t;
+    cli_error(command,
+              "%s holds %s; add takes int32, int64, float32 and float64: numpy.save(path, a.astype(\"float32\"))", path,
+              pc_dtype_name(dtype));
+    pc_tensor_free(t);
+    return NULL;
+}
+
+/* The numbers of "1,2,3" in `values`, which has room for as many as there are commas and one more; how many, or -1. */
+static int64_t read_numbers(const char *text, double *values, bool *whole)
+{
+    int64_t n = 0;
+    *whole = true;
+    for (const char *at = text;; at++) {
+        char *end;
+        errno = 0;
+        double value = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !isfinite(value))
+            return -1;
+        *whole &= value == rint(value) && fabs(value) <= 2147483647;
+        values[n++] = value;
+        at = end;
+        if (!*at)
+            return n;
+    }
+}
+
+static pc_tensor *make(const cli_command *command, const double *values, int64_t n, pc_dtype dtype)
+{
+    pc_tensor *t = NULL;
+    PC_SCOPE {
+        t = pc_keep(pc_cast(pc_from_data(values, PC_SHAPE(n), PC_F64, PC_DEVICE_CPU), dtype));
+    }
+    if (!t)
+        cli_failed(command);
+    return t;
+}
+
+/* What the numbers become; false where they are no int32. */
+static bool choose(const char *dtype, bool whole, pc_dtype *to)
+{
+    *to = !dtype                          ? (whole ? PC_I32 : PC_F32)
+          : strcmp(dtype, "int32") == 0   ? PC_I32
+          : strcmp(dtype, "float32") == 0 ? PC_F32
+                                          : PC_F64;
+    return *to != PC_I32 || whole;
+}
+
+static pc_tensor *from_text(const cli_command *command, const char *text, const char *dtype)
+{
+    int64_t room = 1;
+    for (const char *c = text; *c; c++)
+        room += *c == ',';
+    double *values = malloc((size_t)room * sizeof *values);
+    bool whole = false;
+    int64_t n = values ? read_numbers(text, values, &whole) : 0;
+    pc_dtype to;
+    pc_tensor *t = NULL;
+    if (!values)
+        cli_error(command, "not enough memory for %lld numbers", (long long)room);
+    else if (n < 0)
+        cli_error(command, "%s: must be numbers with commas between them (1,2,3), or the path of a .npy file", text);
+    else if (!choose(dtype, whole, &to))
+        cli_error(command, "%s: int32 takes whole numbers up to 2147483647; use --dtype float32 or float64", text);
+    else
+        t = make(command, values, n, to);
+    free(values);
+    return t;
+}
+
+pc_tensor *cli_add_input(const cli_command *command, const char *text, const char *dtype)
+{
+    return is_file(text) ? from_file(command, text) : from_text(command, text, dtype);
+}

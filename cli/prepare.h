@@ -1,0 +1,67 @@
+/* prepare.h: the options by which predict, eval and show are told how pictures become numbers and what classes are
+ * called, where a model file does not say so or says it wrongly. */
+#ifndef CLI_PREPARE_H
+#define CLI_PREPARE_H
+
+#include <paracord/classifier.h>
+
+#include "command.h"
+
+typedef struct cli_preparation {
+    const char *rescale, *mean, *std, *resize, *classes;
+    bool no_exif;
+} cli_preparation;
+
+extern const cli_choice cli_prepare_resizes[];
+
+/* Rows for a settings struct `type` with such a member. */
+#define CLI_PREPARE_ROWS(type, member)                                                                                   \
+    {"rescale",                                                                                                          \
+     0,                                                                                                                  \
+     CLI_TEXT,                                                                                                           \
+     offsetof(type, member.rescale),                                                                                     \
+     NULL,                                                                                                               \
+     "FACTOR",                                                                                                           \
+     .help = "Multiply pixels (0 to 255) by FACTOR: 1/255, 1 for raw pixels, 1/127.5 with --mean 1 for -1 to 1",         \
+     .group = "How pictures become numbers, where the file does not say so"},                                            \
+        {"mean",                                                                                                         \
+         0,                                                                                                              \
+         CLI_TEXT,                                                                                                       \
+         offsetof(type, member.mean),                                                                                    \
+         NULL,                                                                                                           \
+         "R,G,B",                                                                                                        \
+         .help = "Then subtract these (or one number)"},                                                                 \
+        {"std", 0, CLI_TEXT, offsetof(type, member.std), NULL, "R,G,B", .help = "Then divide by these (or one number)"}, \
+        {"resize",                                                                                                       \
+         0,                                                                                                              \
+         CLI_CHOICE,                                                                                                     \
+         offsetof(type, member.resize),                                                                                  \
+         NULL,                                                                                                           \
+         "NAME",                                                                                                         \
+         .help = "How pictures are resized",                                                                             \
+         .choices = cli_prepare_resizes},                                                                                \
+        {"no-exif",                                                                                                      \
+         0,                                                                                                              \
+         CLI_FLAG,                                                                                                       \
+         offsetof(type, member.no_exif),                                                                                 \
+         NULL,                                                                                                           \
+         NULL,                                                                                                           \
+         .help = "Take pictures as they are stored, as Keras does, instead of turning them upright by Exif"},            \
+    {                                                                                                                    \
+        "classes", 0, CLI_TEXT, offsetof(type, member.classes), NULL, "A,B,...",                                         \
+            .help = "What the classes are called, in the order of the network's outputs"                                 \
+    }
+
+/* Anything was given. */
+bool cli_prepare_given(const cli_preparation *given);
+
+/* Set what was given; false: an error, told. */
+bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier);
+
+/* Say on stderr that the preparation is assumed, where it is, and what to do; `model` is the file's path. */
+void cli_prepare_warn(const cli_command *command, const pc_classifier *classifier, const char *model);
+
+/* "Prepared    = 64x64 RGB by nearest neighbour, ..." on stdout. */
+void cli_prepare_print(const pc_classifier *classifier, const char *label);
+
+#endif

@@ -1,0 +1,159 @@
+/* doctor_processes.c: who holds a GPU's memory without using it: orphans, zombies, and those that cannot be ended. */
+#include "probe/doctor.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static bool more_than(const pc_fact *fact, double least)
+{
+    return fact->known && fact->number > least;
+}
+
+/* A process of the user's whose parent is gone, and that is no service. */
+static bool orphaned(pc__exam *e, int64_t pid)
+{
+    char path[64], text[4096], *line;
+    int parent = -1;
+    snprintf(path, sizeof path, "proc/%lld/status", (long long)pid);
+    if (pc__root_read(e->m->root, path, text, sizeof text) < 0 || !(line = strstr(text, "PPid:")) ||
+        sscanf(line, "PPid: %d", &parent) != 1 || parent != 1)
+        return false;
+    snprintf(path, sizeof path, "proc/%lld/cgroup", (long long)pid);
+    if (pc__root_read(e->m->root, path, text, sizeof text) < 0)
+        return false;
+    return strstr(text, "session-") || (strstr(text, "user.slice") && !strstr(text, ".service\n"));
+}
+
+/* Who reads a disk is in state D too, for a moment. */
+static void wait_for_disk(pc__exam *e, const char *path)
+{
+    char text[4096];
+    bool waits = e->machine->live;
+    pc__root_keep_quiet(e->m->root, true);
+    for (int i = 0; i < 6 && waits; i++) {
+        waits = pc__root_read(e->m->root, path, text, sizeof text) >= 0 && strstr(text, "State:\tD");
+        if (waits)
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    pc__root_keep_quiet(e->m->root, false);
+}
+
+/* "S", "Z" or "D" of a process (proc/PID/status); 0 when there is no such process, '?' when nobody's can be seen. */
+static char state_of(pc__exam *e, int64_t pid, int *parent)
+{
+    char path[64], text[4096], *line;
+    snprintf(path, sizeof path, "proc/%lld/status", (long long)pid);
+    *parent = 0;
+    wait_for_disk(e, path);
+    if (pc__root_read(e->m->root, path, text, sizeof text) < 0)
+        return pc__root_read(e->m->root, "proc/1/status", text, sizeof text) < 0 ? '?' : 0;
+    if ((line = strstr(text, "PPid:")))
+        sscanf(line, "PPid: %d", parent);
+    line = strstr(text, "State:");
+    return line ? line[strlen("State:") + strspn(line + strlen("State:"), " \t")] : '?';
+}
+
+static void say_memory(pc__exam *e, pc_finding *f, const pc_probe_process *process, const char *words)
+{
+    const char *name = process->name ? process->name : "its name is unknown";
+    if (process->memory.known)
+        pc__how(e, f, "Process %lld (%s) %s; the driver counts %.0f MiB for it.", (long long)process->pid, name, words,
+                process->memory.number / (1 << 20));
+    else
+        pc__how(e, f, "Process %lld (%s) %s.", (long long)process->pid, name, words);
+}
+
+/* One that has ended, or cannot be ended, still holds memory. False when it is alive and well. */
+static bool say_undead(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process)
+{
+    int parent;
+    char state = state_of(e, process->pid, &parent);
+    if (state != 'Z' && state != 'D' && state != 0)
+        return false;
+    pc_finding *f = pc__found(e, PC_WRONG, d);
+    if (state == 'Z') {
+        pc__what(e, f, "A process that has ended (a zombie) still holds memory of the GPU.");
+        say_memory(e, f, process, "is in state Z (zombie)");
+        pc__how(e, f, "Its parent is process %d, which has not asked how it ended; threads of it may still run.",
+                parent);
+        pc__fix(e, f, "ps -o pid,ppid,stat,wchan:24,cmd -p %lld,%d", (long long)process->pid, parent);
+        if (parent > 1)
+            pc__fix(e, f, "kill %d # the parent, if it is not wanted; kill -9 does nothing to a zombie", parent);
+        pc__fix(e, f, "sudo reboot # if it stays");
+    } else if (state == 'D') {
+        pc__what(e, f, "A process that holds memory of the GPU waits in the kernel and cannot be ended.");
+        say_memory(e, f, process, "is in state D (uninterruptible)");
+        pc__nvrm_quote(e, f, d);
+        pc__fix(e, f, "sudo cat /proc/%lld/stack # where: in nvidia's module, the GPU or its driver hangs",
+                (long long)process->pid);
+        pc__fix(e, f, "sudo reboot # kill -9 does not reach it");
+    } else {
+        pc__what(e, f, "Memory of the GPU is held for a process that does not exist any more.");
+        say_memory(e, f, process, "is not in /proc");
+        pc__fix(e, f, "sudo fuser -v /dev/nvidia* # children of it that still have the device open: end those");
+        pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # if nobody has", pc__index_of(e, d));
+    }
+    return true;
+}
+
+static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_process *process)
+{
+    bool busy =
+        more_than(&d->utilization_gpu, 5); /* one that was left to run on computes, one that was forgotten does not */
+    pc_finding *f = pc__found(e, busy ? PC_ADVICE : PC_WRONG, d);
+    pc__what(e, f, "A process whose parent is gone still holds memory of the GPU: %s.",
+             process->name ? process->name : "its name is unknown");
+    if (process->memory.known)
+        pc__how(e, f, "Process %lld has %.0f MiB.", (long long)process->pid, process->memory.number / (1 << 20));
+    pc__how(e, f, "The parent of %lld is process 1, and it belongs to a session, not to a service.",
+            (long long)process->pid);
+    pc__fix(e, f, "ps -o pid,etime,cmd -p %lld # is it wanted?", (long long)process->pid);
+    pc__fix(e, f, "kill %lld", (long long)process->pid);
+}
+
+/* Memory without a process that the driver lists: mostly workers of a run that was killed have the file open. */
+static void say_hidden(pc__exam *e, const pc_probe_device *d)
+{
+    pc_finding *f = pc__found(e, PC_WRONG, d);
+    char *holders = pc__holders(e), *rest;
+    pc__what(e, f, "Memory of the GPU is held, and no process is listed for it.");
+    pc__how(e, f, "%.0f MiB are used, and the driver lists no process.", d->memory_used.number / (1 << 20));
+    for (char *line = holders ? strtok_r(holders, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
+        char *name = strchr(line, ' ');
+        pc__how(e, f, "Process %.*s (%s) has a GPU open.", (int)strcspn(line, " "), line, name ? name + 1 : "?");
+        pc__fix(e, f, "kill %.*s # if it is not wanted: %s", (int)strcspn(line, " "), line, name ? name + 1 : "?");
+    }
+    pc__fix(e, f, "sudo fuser -v /dev/nvidia* # who has the device open, other users' processes too");
+    pc__fix(e, f, "sudo nvidia-smi --gpu-reset -i %s # if nobody has", pc__index_of(e, d));
+    pc__free(holders);
+}
+
+/* The GPU's memory is the system's too (Grace Hopper): nodes with memory and without CPUs. */
+static bool memory_is_shared(pc__exam *e)
+{
+    char memory[256], cpus[256];
+    return pc__root_line(e->m->root, "sys/devices/system/node/has_memory", memory, sizeof memory) &&
+           pc__root_line(e->m->root, "sys/devices/system/node/has_cpu", cpus, sizeof cpus) && strcmp(memory, cpus) != 0;
+}
+
+/* What is used without a process is somebody's; but not of a slice of a GPU, whose driver keeps some for itself. */
+static bool may_be_hidden(pc__exam *e, const pc_probe_device *d)
+{
+    bool slice = !d->temperature.known && !d->power.known;
+    return d->processes_known.known && !d->process_count && more_than(&d->memory_used, 1.5e9) &&
+           !more_than(&d->mig, 0) && !slice && !memory_is_shared(e);
+}
+
+void pc__check_orphans(pc__exam *e)
+{
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        if (e->container) /* the driver's numbers of processes are the host's */
+            return;
+        for (int p = 0; p < d->process_count; p++)
+            if (!say_undead(e, d, &d->processes[p]) && orphaned(e, d->processes[p].pid))
+                say_orphan(e, d, &d->processes[p]);
+        if (may_be_hidden(e, d))
+            say_hidden(e, d);
+    }
+}

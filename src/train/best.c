@@ -1,0 +1,98 @@
+/* best.c: the weights of the best epoch so far. */
+#include "train/best.h"
+
+#include "tensor/tensor.h"
+
+#include <math.h>
+#include <paracord/no_grad.h>
+
+static pc_status make_room(pc__best *best, const pc_optimizer *o)
+{
+    best->values = pc__calloc((size_t)o->count + 1, sizeof *best->values);
+    best->count = best->values ? o->count : 0;
+    return best->values ? PC_OK : PC_ERR_MEMORY;
+}
+
+pc_status pc__best_open(pc__best *best, const pc_optimizer *o)
+{
+    PC__TRY(make_room(best, o));
+    for (int i = 0; i < o->count; i++) {
+        PC_SCOPE {
+            best->values[i] =
+                pc_tensor_retain(pc_zeros(pc_tensor_shape(o->parameters[i]), o->parameters[i]->dtype, PC_DEVICE_CPU));
+        }
+        if (!best->values[i])
+            return pc_error_last()->status;
+    }
+    return PC_OK;
+}
+
+pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_optimizer *o)
+{
+    PC__TRY(make_room(best, o));
+    pc_parameter *list = pc__calloc((size_t)o->count + 1, sizeof *list);
+    if (!list)
+        return PC_ERR_MEMORY;
+    pc_status status = pc_module_parameter_list(room, list, o->count) == o->count
+                           ? PC_OK
+                           : pc__fail(PC_ERR_SHAPE, "keeping the best epoch: the networks differ");
+    for (int i = 0; i < o->count && status == PC_OK; i++)
+        best->values[i] = pc_tensor_retain(list[i].tensor);
+    pc__free(list);
+    return status;
+}
+
+static int compare(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(b) - isnan(a);
+    return (a > b) - (a < b);
+}
+
+static bool is_better(const pc_epoch_result *new, const pc_epoch_result *old, bool balanced)
+{
+    int accuracy = balanced ? compare(new->test_balanced_accuracy, old->test_balanced_accuracy)
+                            : compare(new->test_accuracy, old->test_accuracy);
+    return accuracy ? accuracy > 0 : compare(-new->test_loss, -old->test_loss) > 0;
+}
+
+pc_status pc__best_offer(pc__best *best, const pc_optimizer *o, const pc_epoch_result *result)
+{
+    if (!result->has_test || (best->result.epoch && !is_better(result, &best->result, best->balanced)))
+        return PC_OK;
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        for (int i = 0; i < best->count && status == PC_OK; i++)
+            status = pc_copy(best->values[i], o->parameters[i]);
+    }
+    /* a copy of a part of them is of no epoch */
+    best->result = status == PC_OK ? *result : (pc_epoch_result){0};
+    return status;
+}
+
+static pc_status exchange(pc_tensor *a, pc_tensor *b)
+{
+    pc_tensor *was = pc_clone(a);
+    PC__TRY(was ? pc_copy(a, b) : pc_error_last()->status);
+    return pc_copy(b, was);
+}
+
+pc_status pc__best_exchange(pc__best *best, const pc_optimizer *o)
+{
+    pc_status status = PC_OK;
+    for (int i = 0; i < best->count && status == PC_OK; i++)
+        PC_NO_GRAD {
+            PC_SCOPE {
+                status = exchange(best->values[i], o->parameters[i]);
+            }
+        }
+    return status;
+}
+
+void pc__best_close(pc__best *best)
+{
+    for (int i = 0; i < best->count; i++)
+        pc_tensor_free(best->values[i]);
+    pc__free(best->values);
+    *best = (pc__best){0};
+}

@@ -1,0 +1,88 @@
+/* label_layer.c: notes in the name of a layer. */
+#include "train/label_layer.h"
+
+#include <stdio.h>
+
+static const char prefix[] = "prepare.", classes_mark[] = ".classes.";
+
+static bool plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* Append `word` in the letters that names may have; false, and nothing changed, where it does not fit. */
+static bool append(char name[PC__KERAS_NAME_MAX], const char *before, const char *word)
+{
+    char made[4 * PC_CLASS_NAME_MAX];
+    size_t used = (size_t)snprintf(made, sizeof made, "%s", before), at = strlen(name);
+    for (; *word && used + 4 < sizeof made; word++)
+        if (plain(*word))
+            made[used++] = *word;
+        else
+            used += (size_t)snprintf(made + used, 4, "-%02X", (unsigned char)*word);
+    if (*word || at + used >= PC__KERAS_NAME_MAX)
+        return false;
+    memcpy(name + at, made, used);
+    name[at + used] = 0;
+    return true;
+}
+
+void pc__label_layer_print(const pc_preparation *p, const char *const *classes, int count,
+                           char name[PC__KERAS_NAME_MAX])
+{
+    snprintf(name, PC__KERAS_NAME_MAX, "%s%s%s", prefix, p->resize == PC_RESIZE_AREA ? "area" : "nearest",
+             p->no_exif ? ".stored" : "");
+    size_t without = strlen(name);
+    for (int i = 0; i < count; i++)
+        if (!append(name, i ? "." : classes_mark, classes[i])) {
+            name[without] = 0;
+            return;
+        }
+}
+
+bool pc__label_layer_read(const char *name, pc_preparation *p)
+{
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *classes = strstr(name, classes_mark), *stored = strstr(name, ".stored");
+    p->resize = strncmp(name + sizeof prefix - 1, "area", 4) == 0 ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
+    p->no_exif = stored && (!classes || stored < classes);
+    return true;
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The word at `at` up to the next dot, and where it ends. */
+static const char *take(const char *at, char *word, size_t room)
+{
+    size_t used = 0;
+    for (; *at && *at != '.'; at++) {
+        char c = *at;
+        if (c == '-' && hex(at[1]) >= 0 && hex(at[2]) >= 0) {
+            c = (char)(hex(at[1]) * 16 + hex(at[2]));
+            at += 2;
+        }
+        if (used + 1 < room)
+            word[used++] = c;
+    }
+    if (room)
+        word[used] = 0;
+    return at;
+}
+
+int pc__label_layer_classes(const char *name, char (*names)[PC_CLASS_NAME_MAX], int room)
+{
+    const char *at = strncmp(name, prefix, sizeof prefix - 1) == 0 ? strstr(name, classes_mark) : NULL;
+    int count = 0;
+    if (!at)
+        return 0;
+    at += sizeof classes_mark - 2; /* at the dot before the first name */
+    while (*at == '.') {
+        at = take(at + 1, count < room ? names[count] : NULL, count < room ? sizeof *names : 0);
+        count++;
+    }
+    return count;
+}

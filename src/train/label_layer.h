@@ -1,0 +1,25 @@
+/* label_layer.h: how pictures are resized and what the classes are called, as the name of the Rescaling layer that our
+ * model files begin with. Keras drops attributes that it does not know when it saves a model again; names of layers it
+ * keeps:
+ *
+ *     prepare.area.classes.cat.dog
+ *
+ * Bytes other than letters, digits and _ are written as -XX (hexadecimal): the names that all versions of Keras take
+ * have letters, digits and . _ -. */
+#ifndef PC__LABEL_LAYER_H
+#define PC__LABEL_LAYER_H
+
+#include "io/keras.h"
+#include "train/preparation.h"
+
+/* The name into `name`; where the classes do not fit, without them. */
+void pc__label_layer_print(const pc_preparation *p, const char *const *classes, int count,
+                           char name[PC__KERAS_NAME_MAX]);
+
+/* Take resize and no_exif from the name of such a layer. False: it is none. */
+bool pc__label_layer_read(const char *name, pc_preparation *p);
+
+/* How many class names are in it; the first `room` of them in `names` (may be NULL with room 0). */
+int pc__label_layer_classes(const char *name, char (*names)[PC_CLASS_NAME_MAX], int room);
+
+#endif

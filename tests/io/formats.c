@@ -1,0 +1,158 @@
+/* WebP, GIF, TIFF and BMP: the pixels that Pillow makes of them (golden/images.py); cut off, bent and hostile ones are
+ * errors with a reason; each format has a word where its library is missing. */
+#include "io/pictures.h"
+
+#include <paracord/memory.h>
+#include <paracord/random.h>
+
+static const char *const names[] = {
+    "bmp_rgb.bmp",     "bmp_palette.bmp",    "bmp_grey.bmp",     "bmp_bits.bmp",        "bmp_alpha.bmp",
+    "bmp_runs.bmp",
+#if PC_HAVE_WEBP
+    "webp_lossy.webp", "webp_lossless.webp", "webp_turned.webp", "webp_moving.webp",
+#endif
+#if PC_HAVE_GIF
+    "gif_plain.gif",   "gif_interlaced.gif", "gif_moving.gif",   "gif_transparent.gif",
+#endif
+#if PC_HAVE_TIFF
+    "tiff_rgb.tiff",   "tiff_lzw.tiff",      "tiff_grey.tiff",   "tiff_palette.tiff",   "tiff_turned.tiff",
+#endif
+};
+
+#define PC__HEAD(n) ((n) < 60 ? (n) : 60)
+
+enum { NAMES = sizeof names / sizeof *names };
+
+static void the_same_pixels_as_pillow(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        size_t n;
+        uint8_t *bytes = read_golden(names[i], &n);
+        compare_with_golden(bytes, n, names[i]);
+        free(bytes);
+    }
+}
+
+/* The suffix says nothing: a TIFF called .jpg is a TIFF. Grey ones are grey. */
+static void by_their_bytes(void **state)
+{
+    (void)state;
+    size_t n;
+    uint8_t *bytes = read_golden("bmp_grey.bmp", &n);
+    pc_image image;
+    assert_ok(pc_image_decode(bytes, n, "photo.jpg", (pc_image_options){0}, &image));
+    assert_int_equal(image.channels, 1);
+    pc_image_free(&image);
+    free(bytes);
+}
+
+static void cut_off_anywhere(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        size_t n;
+        uint8_t *bytes = read_golden(names[i], &n);
+        for (size_t length = 12; length < n * 4 / 5; length += 1 + n / 50) {
+            uint8_t *part = malloc(length); /* its own block: reading behind it is noticed */
+            assert_non_null(part);
+            memcpy(part, bytes, length);
+            pc_image image;
+            const pc_status status = pc_image_decode(part, length, "cut", (pc_image_options){0}, &image);
+            /* an animation's first frame may be whole, and a TIFF's directory stand behind the pixels */
+            if (status == PC_OK && !strstr(names[i], "moving"))
+                fail_msg("%s: %zu of %zu bytes pass as a picture", names[i], length, n);
+            if (status == PC_OK)
+                pc_image_free(&image);
+            else
+                assert_non_null(strstr(pc_error_last()->message, "cut is "));
+            pc_error_clear();
+            free(part);
+        }
+        free(bytes);
+    }
+}
+
+static void bent_bytes(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 150 };
+    int bad = 0;
+    for (int i = 0; i < NAMES; i++) {
+        size_t n;
+        uint8_t *bytes = read_golden(names[i], &n), *bent = malloc(n);
+        assert_non_null(bent);
+        for (int round = 0; round < ROUNDS; round++) {
+            uint32_t w[4];
+            pc_image image;
+            memcpy(bent, bytes, n);
+            for (uint32_t k = 0; k < 3; k++) {
+                pc_philox(7, (uint64_t)i, (uint64_t)round * 4 + k, w);
+                bent[w[0] % (k ? n : PC__HEAD(n))] = (uint8_t)w[1];
+            }
+            const pc_image_options options = {.width = w[2] % 2 ? 7 : 0, .height = w[2] % 2 ? 6 : 0};
+            if (pc_image_decode(bent, n, "bent", options, &image) == PC_OK)
+                pc_image_free(&image);
+            else
+                bad++;
+            pc_error_clear();
+        }
+        free(bent);
+        free(bytes);
+    }
+    assert_true(bad > ROUNDS);
+    assert_int_equal(pc_live_allocations(), 0);
+}
+
+static void expect(const void *bytes, size_t n, pc_status status, const char *words)
+{
+    pc_image image;
+    assert_fails(used(pc_image_decode(bytes, n, "huge", (pc_image_options){.width = 5, .height = 4}, &image)), status,
+                 words);
+}
+
+/* Headers that ask for gigabytes. */
+static void huge_ones(void **state)
+{
+    (void)state;
+    size_t n;
+    uint8_t *bytes = read_golden("bmp_rgb.bmp", &n);
+    memcpy(bytes + 18, "\0\x3f\0\0\0\x3f\0\0", 8);
+    expect(bytes, n, PC_ERR_FORMAT, "huge is truncated");
+    memcpy(bytes + 18, "\xff\xff\0\0\xff\xff\0\0", 8);
+    expect(bytes, n, PC_ERR_FORMAT, "huge is truncated");
+    memcpy(bytes + 18, "\xff\xff\xff\x7f\xff\xff\xff\x7f", 8);
+    expect(bytes, n, PC_ERR_FORMAT, "cannot be decoded");
+    free(bytes);
+    bytes = read_golden("bmp_runs.bmp", &n);
+    memcpy(bytes + 18, "\0\x3f\0\0\0\x3f\0\0", 8);
+    expect(bytes, n, PC_ERR_FORMAT, "huge is truncated");
+    free(bytes);
+#if PC_HAVE_GIF
+    bytes = read_golden("gif_plain.gif", &n);
+    memcpy(bytes + 6, "\xff\xff\xff\xff", 4);
+    expect(bytes, n, PC_ERR_FORMAT, "claims to be 65535 x 65535");
+    free(bytes);
+#endif
+#if PC_HAVE_WEBP
+    bytes = read_golden("webp_turned.webp", &n);
+    uint8_t *lossless = memmem(bytes, n, "VP8L", 4), *extended = memmem(bytes, n, "VP8X", 4);
+    assert_true(lossless && extended);
+    memcpy(lossless + 9, "\xff\xff\xff\x0f", 4); /* 16384 x 16384 */
+    memcpy(extended + 12, "\xff\x3f\0\xff\x3f\0", 6);
+    expect(bytes, n, PC_ERR_FORMAT, "which takes 1.9 GB of memory; 1.1 GB are the most");
+    free(bytes);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_pixels_as_pillow),
+        cmocka_unit_test(by_their_bytes),
+        cmocka_unit_test(cut_off_anywhere),
+        cmocka_unit_test(bent_bytes),
+        cmocka_unit_test(huge_ones),
+    };
+    return cmocka_run_group_tests_name("io.formats", tests, NULL, NULL);
+}

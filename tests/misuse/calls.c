@@ -1,0 +1,228 @@
+/* calls.c: every public function with NULL and nonsense, one argument at a time. None may crash or hang; NULL where it
+ * is not allowed is PC_ERR_ARGUMENT that names function and argument; a failure is told by the result and the error
+ * alike. The calls are made from the headers (`generate`), so that a new function is tried without an edit; objects are
+ * on the device of PARACORD_TEST_DEVICE. */
+#include "sane.h"
+
+#include <ctype.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { EVERY = -1, SANE = -2 }; /* places: every pointer; none */
+
+static const int null[] = {0};
+static const int ints[] = {-1, INT_MIN, INT_MAX, 0, 1 << 20};
+static const int64_t longs[] = {-1, INT64_MIN, INT64_MAX, 0, 1LL << 40};
+static const int64_t lengths[] = {-1, INT_MIN, 0};
+static const size_t sizes[] = {SIZE_MAX, SIZE_MAX / 2, 0, 1};
+static const uint32_t words[] = {UINT32_MAX, 0};
+static const int16_t shorts[] = {-1, INT16_MIN, INT16_MAX};
+static const double doubles[] = {NAN, -INFINITY, INFINITY, -1, DBL_MAX, 0};
+static const int enums[] = {-1, 99, INT_MAX, INT_MIN};
+static const pc_shape shapes[] = {{40, {0}},
+                                  {-1, {0}},
+                                  {INT_MIN, {0}},
+                                  {INT_MAX, {0}},
+                                  {2, {-5, 3}},
+                                  {1, {INT64_MAX}},
+                                  {8, {INT64_MAX, INT64_MAX, INT64_MAX}},
+                                  {9, {1, 1, 1, 1, 1, 1, 1, 1}},
+                                  {1, {0}}};
+static const pc_device devices[] = {{-1, 0}, {99, 0}, {0, 99}, {PC_SIM, -1}, {INT16_MIN, INT16_MAX}};
+
+struct place {
+    const char *function, *argument;
+    void (*call)(int place, int value);
+    int at;
+    const void *values;
+    int refused; /* NULL is PC_ERR_ARGUMENT */
+};
+
+/* --- one call, in a child --- */
+
+typedef struct progress { /* seen by the parent too */
+    int now, value, begun, faults;
+    int sane, sane_ok;
+} progress;
+
+static progress *shared;
+static const struct place *now;
+
+#define BEGIN()                                                                                                        \
+    do {                                                                                                               \
+        if (!begin())                                                                                                  \
+            return;                                                                                                    \
+    } while (0)
+
+/* False when what the call needs could not be made, as in a build without an optional library. */
+static bool begin(void)
+{
+    bool made = !pc_failed();
+    pc_error_clear();
+    shared->begun = made;
+    return made;
+}
+
+static void fault(const char *what)
+{
+    const pc_error *e = pc_error_last();
+    shared->faults++;
+    fprintf(stderr, "%s, %s%s (value %d): %s; error: %s \"%s\"\n", now->function,
+            now->at == EVERY ? "all NULL" : now->argument, now->values == null ? " NULL" : "", shared->value, what,
+            pc_status_name(e->status), e->message);
+}
+
+/* The word in the text, not a part of a longer one. */
+static bool names(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = text; (p = strstr(p, word)); p++) {
+        bool starts = p == text || (!isalnum(p[-1]) && (p[-1] != '_' || strncmp(p - 1, "_", 1) != 0));
+        if (starts && !isalnum(p[n]) && p[n] != '_')
+            return true;
+    }
+    return false;
+}
+
+/* pc_fn_linear is told as pc_fn_linear or linear, pc_conv2d_new as pc_conv2d or conv2d. */
+static bool names_function(const char *message)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s", now->function + (strncmp(now->function, "pc_fn_", 6) == 0 ? 6 : 3));
+    if (names(message, now->function) || names(message, name))
+        return true;
+    char *end = strstr(name, "_new");
+    if (end)
+        *end = 0;
+    return strstr(message, name) != NULL;
+}
+
+static void check(bool failed, pc_status status)
+{
+    const pc_error *e = pc_error_last();
+    bool told = e->status != PC_OK;
+    if (failed != told)
+        fault(failed ? "fails without an error" : "succeeds with an error");
+    if (failed && status != PC_OK && status != e->status)
+        fault("returns another status than it records");
+    if (told && (!e->message[0] || strchr(e->message, '\n')))
+        fault("the message is not one line");
+    if (now->at == SANE) {
+        shared->sane++;
+        shared->sane_ok += !told;
+        if (told && getenv("PARACORD_TEST_SANE"))
+            fprintf(stderr, "sane: %s: %s\n", now->function, e->message);
+    }
+    if (!now->refused)
+        return;
+    if (e->status != PC_ERR_ARGUMENT)
+        fault("is not PC_ERR_ARGUMENT");
+    else if (!names_function(e->message) || (now->at != EVERY && !names(e->message, now->argument)))
+        fault("the message does not name function and argument");
+}
+
+static void end_status(pc_status status)
+{
+    check(status != PC_OK, status);
+}
+
+static void end_object(const void *object)
+{
+    check(!object, PC_OK);
+}
+
+static void end(void)
+{
+    check(pc_failed(), PC_OK);
+}
+
+#include "misuse_calls.h"
+
+static int count_of(const void *values)
+{
+#define COUNT(list)                                                                                                    \
+    if (values == (list))                                                                                              \
+        return (int)(sizeof(list) / sizeof(*(list)));
+    COUNT(ints)
+    COUNT(longs)
+    COUNT(lengths)
+    COUNT(sizes)
+    COUNT(words)
+    COUNT(shorts)
+    COUNT(doubles)
+    COUNT(enums)
+    COUNT(shapes)
+    COUNT(devices)
+#undef COUNT
+    return 1;
+}
+
+/* --- all calls, from the parent --- */
+
+#define PLACES ((int)(sizeof places / sizeof *places))
+
+/* The calls of one function from where shared->now and shared->value stand, in this process. */
+static void play(void)
+{
+    if (!freopen("/dev/null", "w", stdout) || pc_set_allocator(allocator()) != PC_OK)
+        _exit(3);
+    pc_set_threads(1);
+    for (const char *function = places[shared->now].function;
+         shared->now < PLACES && places[shared->now].function == function; shared->now++, shared->value = 0)
+        for (now = &places[shared->now]; shared->value < count_of(now->values); shared->value++) {
+            shared->begun = 0;
+            pc_error_clear();
+            alarm(30);
+            now->call(now->at, shared->value);
+        }
+    _exit(0);
+}
+
+static void tell_end(int status)
+{
+    const struct place *p = &places[shared->now];
+    fprintf(stderr, "%s, %s%s (value %d): %s %s %d\n", p->function, p->at == EVERY ? "all NULL" : p->argument,
+            p->values == null ? " NULL" : "", shared->value,
+            WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "hangs," : "ends the process,",
+            WIFSIGNALED(status) ? "signal" : "exit code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    shared->faults++;
+}
+
+static int in_a_child(void (*function)(void))
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        function();
+        _exit(0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+}
+
+/* Not a test of cmocka's, which would catch the children's signals. The parent calls nothing: its children begin
+ * without threads. */
+int main(void)
+{
+    test_path root = folder_in_memory();
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || chdir(root.s) != 0 || in_a_child(make_files) != 0)
+        return 1;
+    for (const char *const *rule = stale_rules; *rule; rule++, shared->faults++)
+        fprintf(stderr, "rules: \"%s\" is about nothing in the headers\n", *rule);
+    while (shared->now < PLACES) {
+        int ended = in_a_child(play);
+        if (ended == 0)
+            continue;
+        tell_end(ended);
+        if (++shared->value >= count_of(places[shared->now].values))
+            shared->now++, shared->value = 0;
+    }
+    remove_root(&root);
+    printf("%d places with NULL or nonsense: %d faults; %d of %d functions do their work where nothing is wrong\n",
+           PLACES, shared->faults, shared->sane_ok, shared->sane);
+    return shared->faults || shared->sane_ok < 0.95 * shared->sane;
+}

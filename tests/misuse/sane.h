@@ -1,0 +1,298 @@
+/* sane.h: what the calls of calls.c are given where nothing is to be wrong: small objects, made anew for each call and
+ * left behind, since the process that makes them ends soon; and the files that they are made of. */
+#ifndef PC_TEST_SANE_H
+#define PC_TEST_SANE_H
+
+#include "../train/folder.h"
+
+#include <paracord.h>
+
+/* Zeros for whatever a pointer points to: options, results, texts, lists. */
+static void *room(void)
+{
+    return calloc(1, 1 << 16);
+}
+
+static pc_tensor *tensor(pc_dtype dtype, pc_shape shape)
+{
+    return pc_to(pc_ones(shape, PC_F32, PC_DEVICE_CPU), test_device(), dtype, false);
+}
+
+static pc_tensor *matrix(void)
+{
+    return tensor(PC_F32, PC_SHAPE(4, 4));
+}
+
+static pc_tensor *on_the_cpu(void)
+{
+    return pc_ones(PC_SHAPE(4, 4), PC_F32, PC_DEVICE_CPU);
+}
+
+static pc_tensor *mapped(void)
+{
+    pc_tensor *t = on_the_cpu();
+    return pc_map(t, PC_MAP_READ) ? t : NULL;
+}
+
+static pc_tensor *pictures(void)
+{
+    return tensor(PC_F32, PC_SHAPE(2, 3, 8, 8));
+}
+
+static pc_tensor *labels(void)
+{
+    return tensor(PC_I64, PC_SHAPE(4));
+}
+
+static pc_tensor *loss(void)
+{
+    pc_tensor *leaf = matrix();
+    return pc_require_grad(leaf, true) == PC_OK ? pc_sum(leaf) : NULL;
+}
+
+static void *two(void *a, void *b)
+{
+    void **both = room();
+    both[0] = a, both[1] = b;
+    return both;
+}
+
+static const char *const *class_names(void)
+{
+    return two("cat", "dog");
+}
+
+/* --- networks --- */
+
+static pc_tensor *same(pc_module *module, pc_tensor *x)
+{
+    (void)module;
+    return pc_cast(x, pc_tensor_dtype(x));
+}
+
+static pc_module_class *class_of_ours(void)
+{
+    pc_module_class *type = room();
+    *type = (pc_module_class){.name = "Same", .forward = same};
+    return type;
+}
+
+static pc_module *net(void)
+{
+    pc_module *module = pc_sequential(pc_flatten(), pc_linear(4, 4), pc_activation(PC_RELU), pc_linear(4, 4));
+    return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
+}
+
+static pc_module *net_of_pictures(void)
+{
+    pc_module *module = pc_sequential(pc_conv2d(3, 2, 3), pc_max_pool2d(2), pc_flatten(), pc_linear(18, 1));
+    return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
+}
+
+static pc_module *net_of_classes(void)
+{
+    pc_module *module = pc_sequential(pc_flatten(), pc_linear(192, 1));
+    return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
+}
+
+/* With gradients that a step can use. */
+static pc_optimizer *optimizer_of(pc_module *module)
+{
+    return module ? pc_adam(module) : NULL;
+}
+
+static pc_optimizer *optimizer(pc_module *module)
+{
+    pc_optimizer *adam = pc_adam(module);
+    return pc_backward(pc_sum(pc_forward(module, matrix()))) == PC_OK ? adam : NULL;
+}
+
+static pc_parameter *state(pc_module *module)
+{
+    pc_parameter *list = room();
+    pc_module_parameter_list(module, list, 4);
+    return list;
+}
+
+static pc_status learn(void *user)
+{
+    (void)user;
+    return PC_OK;
+}
+
+static pc_loader *loader(void)
+{
+    return pc_picture_folder("pictures", .size = 8, .batch = 2, .prefetch = -1, .device = test_device());
+}
+
+static pc_train_settings *settings(void)
+{
+    pc_train_settings *s = room();
+    *s = (pc_train_settings){.data = "pictures",
+                             .out = "run",
+                             .arch = "mlp",
+                             .device = test_device_name(),
+                             .epochs = 1,
+                             .batch = 4,
+                             .size = 16,
+                             .threads = 1,
+                             .lr = 1e-3,
+                             .val_split = 0.5};
+    return s;
+}
+
+/* --- streams --- */
+
+static pc_stream *recording(void)
+{
+    pc_stream *stream = pc_stream_new(test_device());
+    return pc_graph_begin(stream) == PC_OK ? stream : NULL;
+}
+
+static pc_graph *graph(void)
+{
+    pc_stream *stream = recording();
+    pc_tensor *to = NULL;
+    PC_WITH_STREAM(stream) {
+        to = pc_exp(matrix());
+    }
+    return to ? pc_graph_end(stream) : NULL;
+}
+
+static pc_event *event(void)
+{
+    pc_event *made = pc_event_new(test_device());
+    return pc_event_record(made, NULL) == PC_OK ? made : NULL;
+}
+
+static void called(void *context)
+{
+    (void)context;
+}
+
+static void *allocate(void *context, size_t bytes, size_t alignment)
+{
+    (void)context;
+    return bytes > 256 << 20 ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void *resize(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    return bytes > 256 << 20 ? NULL : realloc(block, bytes);
+}
+
+static void release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+/* An allocator that has no room for nonsense. */
+static pc_allocator *allocator(void)
+{
+    pc_allocator *a = room();
+    *a = (pc_allocator){allocate, resize, release, NULL};
+    return a;
+}
+
+/* --- files, pictures, machines --- */
+
+static pc_probe_options *of_a_folder(void)
+{
+    pc_probe_options *options = room();
+    *options = (pc_probe_options){.root = "machine", .recording = true, .timeout_ms = 1000};
+    return options;
+}
+
+static const pc_fact *some_fact(void)
+{
+    pc_machine *machine = pc_machine_probe(of_a_folder());
+    return machine ? &machine->kernel : NULL;
+}
+
+static pc_image *picture(void)
+{
+    pc_image *image = room();
+    return pc_image_new(8, 8, 3, image) == PC_OK ? image : NULL;
+}
+
+/* The length of a file that is read into *bytes; 0: it is not there. */
+static size_t content(const char *path, void *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(bytes, 1, 1 << 16, file) : 0;
+    if (file)
+        fclose(file);
+    return n;
+}
+
+static void *bytes_of(const char *path)
+{
+    void *bytes = room();
+    return content(path, bytes) ? bytes : NULL;
+}
+
+static size_t size_of(const char *path)
+{
+    return content(path, room());
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file && fputs(text, file) >= 0)
+        fclose(file);
+}
+
+static pc_augment_values *neutral(void)
+{
+    pc_augment_values *values = room();
+    *values = pc_augment_neutral();
+    return values;
+}
+
+static pc_preparation *preparation(void)
+{
+    pc_preparation *p = room();
+    *p = (pc_preparation){.rescale = 1, .std = {1, 1, 1}};
+    return p;
+}
+
+static pc_draw_options draw_few(void)
+{
+    return (pc_draw_options){.train = 1, .test = -1, .size = 16};
+}
+
+static pc_keras_options keras_options(void)
+{
+    return (pc_keras_options){.height = 8, .width = 8, .channels = 3, .class_names = class_names(), .class_count = 2};
+}
+
+static pc_cloud_plan *plan(void)
+{
+    pc_cloud_plan *p = room();
+    *p =
+        (pc_cloud_plan){.model = "mlp", .folder = "pictures", .size = 16, .batch = 4, .device = "cpu", .seconds = 1e-3};
+    return p;
+}
+
+/* The files, in the current folder. */
+static void make_files(void)
+{
+    put_picture(".", "p.jpg", 1);
+    for (unsigned i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "pictures/%s/%u.png", i % 2 ? "cat" : "dog", i);
+        put_picture(".", name, i);
+    }
+    mkdir("machine", 0777);
+    put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
+    (void)!pc_save_npy(on_the_cpu(), "t.npy");
+    pc_train_settings *s = settings();
+    s->device = "cpu";
+    pc_train_summary summary;
+    (void)!pc_train_folder(s, &summary);
+}
+
+#endif

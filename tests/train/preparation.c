@@ -1,0 +1,301 @@
+/* How pictures become numbers: what a model file says of it, what is assumed, what is given; and what the answers are
+ * then. Keras drops our notes when it saves a model again: names of layers stay. */
+#include "folder.h"
+#include "io/keras.h"
+#include "train/label_layer.h"
+
+#include <math.h>
+#include <paracord/autograd.h>
+#include <paracord/keras.h>
+#include <paracord/nn.h>
+#include <paracord/train.h>
+
+enum { SIZE = 6 };
+
+static test_path root;
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = folder_in_memory();
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    assert_no_leak();
+    return 0;
+}
+
+/* A file as another program would write it: without our notes. `classes` outputs; 1: a sigmoid. */
+static test_path foreign(const char *name, int classes)
+{
+    test_path path = placed(root.s, name);
+    pc_seed(7);
+    pc_module *net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_flatten(), pc_linear(64, classes));
+    assert_ok(pc_keras_save(
+        path.s, net,
+        (pc_keras_options){
+            .height = SIZE, .width = SIZE, .channels = 3, .head = classes == 1 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX}));
+    pc_module_free(net);
+    return path;
+}
+
+static pc_classifier *opened(test_path path)
+{
+    pc_classifier *c = pc_classifier_open(path.s, test_device_name());
+    assert_not_null_ok(c);
+    return c;
+}
+
+static pc_image noise(int width, int height, int channels, unsigned seed)
+{
+    pc_image image;
+    assert_ok(pc_image_new(width, height, channels, &image));
+    for (int i = 0; i < width * height * channels; i++)
+        image.pixels[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    return image;
+}
+
+static void assert_text(const pc_classifier *c, const char *words)
+{
+    pc_preparation p = pc_classifier_preparation(c);
+    char *text = pc_preparation_text(&p);
+    assert_string_equal(text, words);
+    pc_text_free(text);
+}
+
+static void what_the_file_does_not_say_is_assumed_and_told(void **state)
+{
+    (void)state;
+    pc_classifier *c = opened(foreign("silent.h5", 3));
+    assert_int_equal(pc_classifier_preparation(c).source, PC_PREPARATION_ASSUMED);
+    assert_text(c, "6x6 RGB by nearest neighbour, pixels times 1/255 (assumed: the file does not say)");
+    pc_classifier_free(c);
+}
+
+/* The network by hand on (p * rescale - mean) / std. */
+static void by_hand(test_path path, const pc_image *image, const pc_preparation *p, float *probabilities, int classes)
+{
+    float x[SIZE * SIZE * 3];
+    for (int i = 0; i < SIZE * SIZE; i++)
+        for (int c = 0; c < 3; c++)
+            x[c * SIZE * SIZE + i] = (float)((image->pixels[3 * i + c] * p->rescale - p->mean[c]) / p->std[c]);
+    pc_module *net = pc_keras_load(path.s, NULL);
+    assert_non_null(net);
+    PC_NO_GRAD {
+        PC_SCOPE {
+            pc_tensor *y = pc_forward(net, pc_from_data(x, PC_SHAPE(1, 3, SIZE, SIZE), PC_F32, PC_DEVICE_CPU));
+            assert_ok(pc_read(pc_softmax(y, 1), probabilities, (size_t)classes * sizeof *probabilities));
+        }
+    }
+    pc_module_free(net);
+}
+
+static void what_is_given_is_done(void **state)
+{
+    (void)state;
+    test_path path = foreign("given.h5", 3);
+    pc_classifier *c = opened(path);
+    pc_image image = noise(SIZE, SIZE, 3, 3);
+    pc_preparation p = pc_classifier_preparation(c);
+    float got[3], want[3], assumed[3];
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 0, assumed));
+    p.rescale = 1;
+    for (int i = 0; i < 3; i++)
+        p.mean[i] = 100 + 10 * i, p.std[i] = 50 + i;
+    assert_ok(pc_classifier_set_preparation(c, &p));
+    assert_text(c, "6x6 RGB by nearest neighbour, raw pixels (0 to 255), less 100,110,120, over 50,51,52 (given)");
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 0, got));
+    by_hand(path, &image, &p, want, 3);
+    for (int i = 0; i < 3; i++)
+        assert_close(got[i], want[i], 1e-5);
+    assert_true(fabsf(got[0] - assumed[0]) > 1e-3f);
+    pc_image_free(&image);
+    pc_classifier_free(c);
+}
+
+static void noting_writes_it_into_the_file(void **state)
+{
+    (void)state;
+    test_path path = foreign("noted.h5", 3);
+    pc_classifier *c = opened(path);
+    pc_image image = noise(9, 8, 3, 4);
+    pc_preparation p = pc_classifier_preparation(c);
+    float before[3], after[3];
+    p.rescale = 1 / 127.5, p.resize = PC_RESIZE_AREA, p.no_exif = true;
+    p.mean[0] = p.mean[1] = p.mean[2] = 1;
+    assert_ok(pc_classifier_set_preparation(c, &p));
+    assert_ok(pc_classifier_set_class_names(c, (const char *const[]){"stop", "yield, please", "30 km/h"}, 3));
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 0, before));
+    assert_ok(pc_classifier_note(c));
+    assert_ok(pc_classifier_note(c)); /* over the first notes */
+    pc_classifier_free(c);
+    c = opened(path);
+    assert_text(c, "6x6 RGB by area, pixels times 1/127.5, less 1, not turned upright (noted in the file)");
+    assert_string_equal(pc_classifier_class_name(c, 1), "yield, please");
+    assert_string_equal(pc_classifier_class_name(c, 2), "30 km/h");
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 0, after));
+    assert_memory_equal(before, after, sizeof before);
+    pc_image_free(&image);
+    pc_classifier_free(c);
+}
+
+/* What paracord train wrote, after a program has taken our attributes away, as Keras does. */
+static void a_rescaling_layer_keeps_it(void **state)
+{
+    (void)state;
+    const char *const classes[] = {"St. Bernard-2", "c\xc3\xb4te d'Azur"};
+    put_picture(root.s, "kept/train/St. Bernard-2/a.png", 1);
+    put_picture(root.s, "kept/train/c\xc3\xb4te d'Azur/b.png", 2);
+    test_path data = joined(root.s, "kept"), out = joined(root.s, "kept/out"), model = joined(out.s, "model.h5");
+    pc_train_settings settings = {.data = joined(data.s, "train").s,
+                                  .out = out.s,
+                                  .arch = "mlp",
+                                  .resize = "area",
+                                  .no_exif = true,
+                                  .device = "cpu",
+                                  .epochs = 1,
+                                  .size = 8};
+    test_path folder = joined(data.s, "train");
+    settings.data = folder.s;
+    pc_train_summary summary;
+    assert_ok(pc_train_folder(&settings, &summary));
+    pc__keras_model nothing = {0};
+    assert_ok(pc__keras_note(model.s, &nothing));
+    pc_classifier *c = opened(model);
+    assert_text(c, "8x8 RGB by area, pixels times 1/255, not turned upright (a layer in the file)");
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(pc_classifier_class_name(c, i), classes[i]);
+    pc_classifier_free(c);
+}
+
+static void names_that_do_not_fit_are_left_out(void **state)
+{
+    (void)state;
+    char name[PC__KERAS_NAME_MAX], names[4][PC_CLASS_NAME_MAX];
+    const char *long_ones[8];
+    char text[200];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    for (int i = 0; i < 8; i++)
+        long_ones[i] = text;
+    pc_preparation p = {.resize = PC_RESIZE_AREA}, read = {0};
+    pc__label_layer_print(&p, long_ones, 8, name);
+    assert_string_equal(name, "prepare.area");
+    assert_int_equal(pc__label_layer_classes(name, names, 4), 0);
+    pc__label_layer_print(&p, (const char *const[]){"classes", "a.classes.b", ".stored", ""}, 4, name);
+    assert_true(pc__label_layer_read(name, &read));
+    assert_false(read.no_exif);
+    assert_int_equal(pc__label_layer_classes(name, names, 4), 4);
+    assert_string_equal(names[1], "a.classes.b");
+    assert_string_equal(names[2], ".stored");
+    assert_string_equal(names[3], "");
+    assert_int_equal(pc__label_layer_classes(name, names, 1), 4);
+    assert_false(pc__label_layer_read("rescaling_1", &read));
+}
+
+/* Batches of pictures of all sizes and channels have the answers of one at a time, and of the same files. */
+static void pictures_in_memory(void **state)
+{
+    (void)state;
+    enum { COUNT = 5 };
+    pc_classifier *c = opened(foreign("many.h5", 3));
+    pc_image images[COUNT];
+    float all[COUNT * 3], one[3], file[3];
+    for (int i = 0; i < COUNT; i++)
+        images[i] = noise(4 + 3 * i, 9 - i, i % 2 ? 1 : 3, (unsigned)i);
+    assert_ok(pc_classifier_predict_images(c, images, COUNT, 2, all));
+    for (int i = 0; i < COUNT; i++) {
+        pc_prediction p;
+        test_path path = placed(root.s, "one.png");
+        assert_ok(pc_image_write(&images[i], path.s));
+        assert_ok(pc_classifier_predict_images(c, &images[i], 1, 0, one));
+        assert_ok(pc_classifier_predict_all(c, path.s, &p, file));
+        for (int k = 0; k < 3; k++) {
+            assert_close(all[3 * i + k], one[k], 1e-6);
+            assert_close(file[k], one[k], 1e-6);
+        }
+        assert_close(p.probability, fmax(fmax(file[0], file[1]), file[2]), 0);
+        assert_true(isnan(p.sigmoid));
+    }
+    assert_ok(pc_classifier_predict_images(c, NULL, 0, 0, NULL));
+    assert_fails(pc_classifier_predict_images(c, NULL, 1, 0, one), PC_ERR_ARGUMENT, "NULL");
+    for (int i = 0; i < COUNT; i++)
+        pc_image_free(&images[i]);
+    pc_classifier_free(c);
+}
+
+/* 0.1768 of a sigmoid is 0.8232 for the first class. */
+static void the_probability_is_that_of_the_named_class(void **state)
+{
+    (void)state;
+    pc_classifier *c = opened(foreign("two.h5", 1));
+    const float first[2] = {0.75f, 0.25f}, second[2] = {0.5f, 0.5f};
+    pc_prediction p = pc_classifier_name(c, first);
+    assert_int_equal(p.label, 0);
+    assert_close(p.probability, 0.75, 0);
+    assert_close(p.sigmoid, 0.25, 0);
+    assert_int_equal(pc_classifier_name(c, second).label, 1);
+    pc_image image = noise(6, 6, 3, 1);
+    float got[2];
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 0, got));
+    assert_close(got[0] + got[1], 1, 1e-6);
+    pc_image_free(&image);
+    pc_classifier_free(c);
+}
+
+static void weights_that_are_no_numbers_name_no_class(void **state)
+{
+    (void)state;
+    test_path path = placed(root.s, "nan.h5");
+    pc_module *net = pc_sequential(pc_flatten(), pc_linear(SIZE * SIZE * 3, 1));
+    PC_NO_GRAD {
+        assert_ok(pc_fill(pc_module_parameter(net, "1.bias"), NAN));
+    }
+    assert_ok(pc_keras_save(
+        path.s, net, (pc_keras_options){.height = SIZE, .width = SIZE, .channels = 3, .head = PC_KERAS_SIGMOID}));
+    pc_module_free(net);
+    pc_classifier *c = opened(path);
+    pc_image image = noise(6, 6, 3, 1);
+    float got[2];
+    assert_fails(pc_classifier_predict_images(c, &image, 1, 0, got), PC_ERR_FORMAT, "not a number");
+    pc_image_free(&image);
+    pc_classifier_free(c);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    pc_classifier *c = opened(foreign("refuse.h5", 3));
+    pc_preparation p = pc_classifier_preparation(c);
+    p.rescale = NAN;
+    assert_fails(pc_classifier_set_preparation(c, &p), PC_ERR_ARGUMENT, "rescale nan");
+    p.rescale = 1, p.std[2] = 0;
+    assert_fails(pc_classifier_set_preparation(c, &p), PC_ERR_ARGUMENT, "channel 2");
+    assert_fails(pc_classifier_set_preparation(c, NULL), PC_ERR_ARGUMENT, "NULL");
+    assert_fails(pc_classifier_set_class_names(c, (const char *const[]){"a", "b"}, 2), PC_ERR_ARGUMENT, "3 classes");
+    assert_fails(pc_classifier_set_class_names(c, (const char *const[]){"a", "b", "a"}, 3), PC_ERR_ARGUMENT, "both");
+    assert_fails(pc_classifier_set_class_names(c, (const char *const[]){"a", "", "b"}, 3), PC_ERR_ARGUMENT, "empty");
+    assert_text(c, "6x6 RGB by nearest neighbour, pixels times 1/255 (assumed: the file does not say)");
+    assert_null(pc_classifier_class_name(c, 3));
+    pc_classifier_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_file_does_not_say_is_assumed_and_told),
+        cmocka_unit_test(what_is_given_is_done),
+        cmocka_unit_test(noting_writes_it_into_the_file),
+        cmocka_unit_test(a_rescaling_layer_keeps_it),
+        cmocka_unit_test(names_that_do_not_fit_are_left_out),
+        cmocka_unit_test(pictures_in_memory),
+        cmocka_unit_test(the_probability_is_that_of_the_named_class),
+        cmocka_unit_test(weights_that_are_no_numbers_name_no_class),
+        cmocka_unit_test(nonsense_is_refused),
+    };
+    return cmocka_run_group_tests_name("train.preparation", tests, prepare, tidy);
+}
