@@ -33,7 +33,7 @@ static const row rows[] = {
      pc__check_version_mismatch},
     {"container", "the container was started with its GPUs", RUN, pc__check_container},
     {"device-files", "the device files are there and may be used", RUN, pc__check_device_files},
-    {"wsl-driver", "in WSL, the driver of Windows is used", RUN, pc__check_wsl},
+    {"wsl-driver", "in WSL, Windows lends its GPU and driver", RUN, pc__check_wsl},
     {"driver-hangs", "the driver answers", RUN, pc__check_driver_hangs},
     {"driver-stub", "the loader finds the driver's library and no stub of it", RUN, pc__check_stub},
     {"driver-libraries", "the driver's libraries are found", RUN, pc__check_driver_libraries},
@@ -280,6 +280,7 @@ pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
     pc__free(e.log);
     pc__free(e.starts);
     sort(d);
+    e.wsl = pc__wsl_of(&e);
     if (!m->failed && !pc__root_starved(m->root))
         return d;
     pc_diagnosis_free(d);

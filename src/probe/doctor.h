@@ -33,6 +33,9 @@ typedef enum pc__nvrm {
 } pc__nvrm;
 enum { PC__NVRM_SAID = 200 };
 
+/* doctor_wsl.c: the Windows Subsystem for Linux, and which of the two. */
+typedef enum pc__wsl { PC__WSL_NONE, PC__WSL_1, PC__WSL_2 } pc__wsl;
+
 /* What the log says of one device's start. */
 typedef struct pc__start {
     bool read;
@@ -47,6 +50,7 @@ typedef struct pc__exam {
     pc_diagnosis *diagnosis;
     const char *check; /* the one that is running */
     pc__packages packages;
+    pc__wsl wsl;
     char *log; /* of the kernel; NULL: cannot be read */
     int finding_capacity, unseen_capacity;
     pc__start *starts;              /* a row for each device; NULL: nobody asked yet */
@@ -126,7 +130,7 @@ void pc__check_driver_hangs(pc__exam *e);
 void pc__check_refused(pc__exam *e); /* doctor_start.c */
 void pc__check_driver_libraries(pc__exam *e);
 void pc__check_nvml_start(pc__exam *e);
-void pc__check_wsl(pc__exam *e);
+void pc__check_wsl(pc__exam *e);          /* doctor_wsl.c */
 void pc__check_device_files(pc__exam *e); /* doctor_access.c */
 void pc__check_container(pc__exam *e);
 void pc__check_cuda_start(pc__exam *e); /* doctor_cuda.c */
@@ -163,6 +167,8 @@ const char *pc__log_line(const char *at, char line[PC__LOG_LINE]);
 int pc__xid_count(pc__exam *e, const pc_probe_device *d, int xid);
 void pc__xid_quote(pc__exam *e, pc_finding *f, const pc_probe_device *d);
 void pc__xid_quote_memory(pc__exam *e, pc_finding *f, const pc_probe_device *d);
+pc__wsl pc__wsl_of(pc__exam *e);
+
 
 /* said: its last error code in words, or "". */
 pc__nvrm pc__nvrm_reason(pc__exam *e, const pc_probe_device *d, char said[PC__NVRM_SAID]);

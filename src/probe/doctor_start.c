@@ -204,26 +204,3 @@ void pc__check_nvml_start(pc__exam *e)
         pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|nvidia|apparmor|avc' | tail -n 20 # why");
     }
 }
-
-/* In the Windows Subsystem for Linux the driver is Windows' own; one that is installed inside hides it. */
-void pc__check_wsl(pc__exam *e)
-{
-    if (!pc__root_exists(e->m->root, "dev/dxg"))
-        return;
-    for (int i = 0; i < e->machine->library_count; i++) {
-        const pc_probe_library *l = &e->machine->libraries[i];
-        if (strcmp(l->name, "CUDA driver") || !l->path || strstr(l->path, "/wsl/") || e->container)
-            continue;
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
-        pc__what(e, f,
-                 "A Linux driver is installed inside WSL, and hides the driver of Windows, which is the one that "
-                 "works here.");
-        pc__how(e, f, "/dev/dxg is there, and the loader finds %s before /usr/lib/wsl/lib.", l->path);
-        if (e->packages == PC__APT_UBUNTU || e->packages == PC__APT)
-            pc__fix(e, f, "sudo apt purge 'nvidia-driver-*' 'libnvidia-*' 'nvidia-utils-*' && sudo ldconfig");
-        else
-            pc__fix(e, f, "# remove the packages of NVIDIA's driver (not those of the toolkit), then: sudo ldconfig");
-        pc__fix(e, f, "# in Windows: wsl --shutdown, and start it again");
-        return;
-    }
-}

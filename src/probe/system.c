@@ -18,7 +18,8 @@ bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n)
     return found;
 }
 
-/* Docker and Podman leave a file; the rest name themselves to the first process. */
+/* Docker and Podman leave a file; the rest name themselves to the first process. So does WSL with systemd, which is a
+ * machine of its own. */
 static void read_container(pc__machine *m)
 {
     pc_fact *fact = &m->public.container;
@@ -31,7 +32,7 @@ static void read_container(pc__machine *m)
         pc__fact_text(m, fact, "apptainer");
     else if (pc__root_env(m->root, "KUBERNETES_SERVICE_HOST"))
         pc__fact_text(m, fact, "kubernetes");
-    else if (pc__root_line(m->root, "run/systemd/container", line, sizeof line))
+    else if (pc__root_line(m->root, "run/systemd/container", line, sizeof line) && strcmp(line, "wsl") != 0)
         pc__fact_text(m, fact, line);
     else
         pc__fact_text(m, fact, "none");
