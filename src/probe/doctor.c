@@ -18,6 +18,7 @@ static const row rows[] = {
     {"power-cables", "every GPU has its power cables", RUN, pc__check_power_cables},
     {"address-space", "the firmware gave every GPU room in the address space", RUN, pc__check_windows},
     {"module-blocked", "nothing forbids the driver's module", RUN, pc__check_blocked},
+    {"kernel-replaced", "no newer kernel waits for a reboot", RUN, pc__check_kernel_replaced},
     {"nouveau", "nouveau does not hold the GPU", RUN, pc__check_nouveau},
     {"driver-missing", "an NVIDIA driver is there", RUN, pc__check_driver_missing},
     {"secure-boot", "Secure Boot lets the driver in", RUN, pc__check_secure_boot},
@@ -113,6 +114,20 @@ void pc__how(pc__exam *e, pc_finding *f, const char *format, ...)
 void pc__fix(pc__exam *e, pc_finding *f, const char *format, ...)
 {
     WRITES(fix);
+}
+
+void pc__add_card(pc__cards *cards, const pc_probe_device *device)
+{
+    size_t used = strlen(cards->list);
+    snprintf(cards->list + used, sizeof cards->list - used, "%s%s", used ? ", " : "", device->address.text);
+    cards->first = cards->first ? cards->first : device;
+    cards->count++;
+}
+
+void pc__name_cards(pc__exam *e, pc_finding *f, const pc__cards *cards)
+{
+    if (cards->count > 1)
+        f->what = pc__keepf(e->m, "%s So it is with %d GPUs: %s.", f->what, cards->count, cards->list);
 }
 
 void pc__unseen(pc__exam *e, const char *format, ...)
@@ -265,6 +280,7 @@ pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
     e.packages = packages_of(m);
     e.nvidia = pc__gpu_count(&e) > 0;
     e.container = machine->container.known && strcmp(machine->container.text, "none") != 0;
+    e.wsl = pc__wsl_of(&e);
     e.log = pc__kernel_log(m);
     if (options.cuda_reason && options.cuda_reason[0])
         pc__root_note(m->root, "answers/paracord-cuda", options.cuda_reason);
@@ -280,7 +296,6 @@ pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
     pc__free(e.log);
     pc__free(e.starts);
     sort(d);
-    e.wsl = pc__wsl_of(&e);
     if (!m->failed && !pc__root_starved(m->root))
         return d;
     pc_diagnosis_free(d);

@@ -65,6 +65,17 @@ void pc__what(pc__exam *e, pc_finding *f, const char *format, ...) PC_PRINTF(3, 
 void pc__how(pc__exam *e, pc_finding *f, const char *format, ...) PC_PRINTF(3, 4);
 void pc__fix(pc__exam *e, pc_finding *f, const char *format, ...) PC_PRINTF(3, 4);
 
+/* GPUs with one fault of one cause: one finding, which has the first one's address and names all of them. */
+typedef struct pc__cards {
+    const pc_probe_device *first;
+    int count;
+    char list[640];
+} pc__cards;
+void pc__add_card(pc__cards *cards, const pc_probe_device *device);
+
+/* To be called when the finding has its sentence; of one card it says nothing. */
+void pc__name_cards(pc__exam *e, pc_finding *f, const pc__cards *cards);
+
 /* The check cannot be made. */
 void pc__unseen(pc__exam *e, const char *format, ...) PC_PRINTF(2, 3);
 
@@ -90,6 +101,9 @@ void pc__count_name(void *count, const char *name);
 
 /* The running kernel has the driver's module. */
 bool pc__module_on_disk(const pc__exam *e);
+
+/* doctor_running.c: other kernels are installed, and the running one's modules are not there any more. */
+bool pc__kernel_gone(pc__exam *e);
 
 /* A toolkit with its compiler. */
 bool pc__has_nvcc(pc__exam *e, const pc_probe_toolkit *toolkit);
@@ -123,10 +137,11 @@ void pc__check_mixed(pc__exam *e); /* doctor_loader.c */
 void pc__check_stub(pc__exam *e);
 void pc__check_driver_missing(pc__exam *e); /* doctor_driver.c */
 void pc__check_nouveau(pc__exam *e);
-void pc__check_module_unloaded(pc__exam *e);
 void pc__check_version_mismatch(pc__exam *e);
 void pc__check_driver_too_old(pc__exam *e);
 void pc__check_driver_hangs(pc__exam *e);
+void pc__check_kernel_replaced(pc__exam *e); /* doctor_running.c */
+void pc__check_module_unloaded(pc__exam *e);
 void pc__check_refused(pc__exam *e); /* doctor_start.c */
 void pc__check_driver_libraries(pc__exam *e);
 void pc__check_nvml_start(pc__exam *e);
@@ -152,6 +167,8 @@ void pc__check_peers(pc__exam *e);
 void pc__check_shared_memory(pc__exam *e);
 void pc__check_placement(pc__exam *e);
 
+pc__wsl pc__wsl_of(pc__exam *e);
+
 /* holders.c: lines of "PID NAME", of processes that have a GPU open and can be seen, from pc__alloc; NULL: none. */
 char *pc__holders(pc__exam *e);
 
@@ -167,8 +184,6 @@ const char *pc__log_line(const char *at, char line[PC__LOG_LINE]);
 int pc__xid_count(pc__exam *e, const pc_probe_device *d, int xid);
 void pc__xid_quote(pc__exam *e, pc_finding *f, const pc_probe_device *d);
 void pc__xid_quote_memory(pc__exam *e, pc_finding *f, const pc_probe_device *d);
-pc__wsl pc__wsl_of(pc__exam *e);
-
 
 /* said: its last error code in words, or "". */
 pc__nvrm pc__nvrm_reason(pc__exam *e, const pc_probe_device *d, char said[PC__NVRM_SAID]);

@@ -163,7 +163,7 @@ void pc__check_device_files(pc__exam *e)
     ids who = {0};
     char file[32];
     bool works = e->machine->cuda_init.known && !strcmp(e->machine->cuda_init.text, "works");
-    if (!e->machine->driver.known || !e->nvidia || works || integrated(e))
+    if (!e->machine->driver.known || !e->nvidia || works || integrated(e) || pc__found_by(e, "kernel-replaced"))
         return;
     if (e->container && !pc__root_exists(e->m->root, "dev/nvidiactl"))
         return;

@@ -93,53 +93,23 @@ void pc__check_driver_missing(pc__exam *e)
 void pc__check_nouveau(pc__exam *e)
 {
     int i = 0;
-    bool installed = driver_on_disk(e) || pc__module_on_disk(e); /* else driver-missing says it all */
-    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        if (!installed || !d->module.known || strcmp(d->module.text, "nouveau") || pc__found_by(e, "module-blocked"))
-            continue;
-        pc_finding *f = pc__found(e, PC_WRONG, d);
-        pc__what(e, f,
-                 "The kernel's own module nouveau holds the GPU: it shows pictures, and cannot compute with CUDA.");
-        pc__how(e, f, "/sys/bus/pci/devices/%s/driver is nouveau.", d->address.text);
-        pc__fix(e, f,
-                "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "
-                "/etc/modprobe.d/blacklist-nouveau.conf");
-        pc__fix(e, f, "%s", pc__initramfs(e));
-        pc__fix(e, f, "sudo reboot");
-        return; /* one way out for all of them */
-    }
-}
-
-void pc__check_module_unloaded(pc__exam *e)
-{
-    int i = 0;
-    const pc_probe_device *d = pc__next_gpu(e, &i);
-    if (!d || d->module.known || e->container || e->machine->driver.known)
+    pc__cards cards = {0};
+    if (!driver_on_disk(e) && !pc__module_on_disk(e)) /* driver-missing says it all */
         return;
-    if (pc__any_wrong(e)) /* a check before this one knows why */
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
+        if (d->module.known && !strcmp(d->module.text, "nouveau"))
+            pc__add_card(&cards, d);
+    if (!cards.count || pc__found_by(e, "module-blocked") || pc__found_by(e, "kernel-replaced"))
         return;
-    if (!pc__module_on_disk(e) && !driver_on_disk(e))
-        return;
-    pc_finding *f = pc__found(e, PC_WRONG, d);
-    if (pc__module_on_disk(e)) {
-        pc__what(e, f, "The NVIDIA driver is installed, and its kernel module is not loaded.");
-        pc__how(e, f, "modules.alias of kernel %s has nvidia for %s; no module has the device.",
-                e->machine->kernel.text, d->address.text);
-        pc__fix(e, f, "sudo modprobe nvidia");
-        pc__fix(e, f, "sudo dmesg | grep -iE 'nvidia|nvrm' | tail # if that fails: why");
-        return;
-    }
-    pc__what(e, f,
-             "The NVIDIA driver's libraries are installed, and there is no kernel module for the running kernel.");
-    pc__how(e, f, "libnvidia-ml.so.%s is there; /lib/modules/%s/modules.alias has no nvidia.",
-            e->machine->driver_library.text, e->machine->kernel.known ? e->machine->kernel.text : "(unknown)");
-    if (e->packages == PC__APT_UBUNTU || e->packages == PC__APT)
-        pc__fix(e, f, "sudo apt install linux-headers-$(uname -r) && sudo dkms autoinstall");
-    else if (e->packages == PC__DNF_FEDORA)
-        pc__fix(e, f, "sudo akmods --force");
-    else
-        pc__fix(e, f, "sudo dkms autoinstall");
-    pc__fix(e, f, "sudo modprobe nvidia");
+    pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+    pc__what(e, f, "The kernel's own module nouveau holds the GPU: it shows pictures, and cannot compute with CUDA.");
+    pc__name_cards(e, f, &cards);
+    pc__how(e, f, "/sys/bus/pci/devices/%s/driver is nouveau.", cards.first->address.text);
+    pc__fix(e, f,
+            "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "
+            "/etc/modprobe.d/blacklist-nouveau.conf");
+    pc__fix(e, f, "%s", pc__initramfs(e));
+    pc__fix(e, f, "sudo reboot");
 }
 
 void pc__check_version_mismatch(pc__exam *e)
@@ -164,6 +134,10 @@ void pc__check_version_mismatch(pc__exam *e)
         return;
     }
     pc__fix(e, f, "sudo reboot");
+    if (pc__kernel_gone(e)) {
+        pc__fix(e, f, "# nothing less: a newer kernel was installed too, and the running one's modules are gone");
+        return;
+    }
     pc__fix(e, f, "# or, with nothing using the GPUs (sudo fuser -v /dev/nvidia* shows who does):");
     pc__fix(e, f, "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia");
     if (e->packages == PC__APT_UBUNTU)

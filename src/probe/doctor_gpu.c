@@ -30,41 +30,75 @@ static bool answers_ones(pc__exam *e, const pc_probe_device *d)
     return n >= 4;
 }
 
+/* How it is known that a GPU is off the bus; all false: it is not. */
+typedef struct signs {
+    bool ones, xid, told;
+} signs;
+
 /* That the driver does not list a GPU is no sign: a container or a batch system may hide it. */
+static signs signs_of(pc__exam *e, const pc_probe_device *d)
+{
+    char said[PC__NVRM_SAID];
+    return (signs){.ones = !d->asleep && answers_ones(e, d),
+                   .xid = !d->nvml && !set_aside(d) && pc__xid_count(e, d, 79),
+                   .told = left_out(e, d) && pc__nvrm_reason(e, d, said) == PC__NVRM_LOST};
+}
+
+static void say_signs(pc__exam *e, pc_finding *f, const pc_probe_device *d, signs s)
+{
+    if (s.ones)
+        pc__how(e, f, "The PCI configuration of %s reads as ones (/sys/bus/pci/devices/%s/config).", d->address.text,
+                d->address.text);
+    pc__xid_quote(e, f, d);
+    if (s.xid)
+        pc__how(e, f, "The driver does not list %s.", d->address.text);
+    if (s.told)
+        pc__nvrm_quote(e, f, d);
+}
+
+/* Evidence of each; of many cards it would be a page. */
+static pc_finding *find_lost(pc__exam *e, bool *asleep)
+{
+    pc__cards cards = {0};
+    pc_finding *f = NULL;
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        signs s = signs_of(e, d);
+        if (!s.ones && !s.xid && !s.told)
+            continue;
+        f = f ? f : pc__found(e, PC_WRONG, d);
+        *asleep |= s.told && strstr(e->log, "D3cold");
+        pc__add_card(&cards, d);
+        say_signs(e, f, d, s);
+    }
+    if (f)
+        pc__what(e, f, "This GPU fell off the bus: PCIe no longer reaches it.");
+    if (f)
+        pc__name_cards(e, f, &cards);
+    if (cards.count > 1)
+        pc__how(e, f, "What several cards share is suspect: power supply, riser or switch, a bridge above them.");
+    return f;
+}
+
 void pc__check_lost(pc__exam *e)
 {
-    int i = 0;
-    bool named = false;
-    char said[PC__NVRM_SAID];
-    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        bool ones = !d->asleep && answers_ones(e, d);
-        bool xid = !d->nvml && !set_aside(d) && pc__xid_count(e, d, 79);
-        bool told = left_out(e, d) && pc__nvrm_reason(e, d, said) == PC__NVRM_LOST;
-        if (!ones && !xid && !told)
-            continue;
-        named = true;
-        pc_finding *f = pc__found(e, PC_WRONG, d);
-        pc__what(e, f, "This GPU fell off the bus: PCIe no longer reaches it.");
-        if (ones)
-            pc__how(e, f, "Its PCI configuration reads as ones (/sys/bus/pci/devices/%s/config).", d->address.text);
-        pc__xid_quote(e, f, d);
-        if (xid)
-            pc__how(e, f, "The driver does not list it.");
-        if (told)
-            pc__nvrm_quote(e, f, d);
+    bool asleep = false;
+    pc_finding *f = find_lost(e, &asleep);
+    if (f) {
         pc__fix(e, f, "sudo dmesg | grep -E 'NVRM|Xid|AER|pcieport' | tail -n 20 # what came before");
         pc__fix(e, f, "sudo reboot # or, better, switch it off and on");
-        if (told && strstr(e->log, "D3cold"))
+        if (asleep)
             pc__fix(e, f,
                     "echo 'options nvidia NVreg_DynamicPowerManagement=0x00' | sudo tee "
                     "/etc/modprobe.d/nvidia-power.conf # it did not come back from being switched off");
         pc__fix(e, f,
                 "# if it is lost again: seat the card (and riser) again, look at its power cables, power supply "
                 "and heat");
-    }
-    if (!e->machine->lost || named)
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    }
+    if (!e->machine->lost)
+        return;
+    f = pc__found(e, PC_WRONG, NULL);
     pc__what(e, f, "The driver cannot open a GPU that it lists.");
     pc__how(e, f, "NVML: %s.", e->machine->lost);
     pc__nvrm_quote(e, f, NULL);
@@ -72,38 +106,35 @@ void pc__check_lost(pc__exam *e)
     pc__fix(e, f, "sudo reboot");
 }
 
-/* GPUs of one kind make one finding: the first, and the others' addresses. */
-static pc_finding *found(pc__exam *e, pc__nvrm kind, char said[PC__NVRM_SAID])
+/* GPUs of one kind make one finding. The caller knows its sentence, which may stand for several of them. */
+static pc_finding *found(pc__exam *e, pc__nvrm kind, char said[PC__NVRM_SAID], const char *what)
 {
-    pc_finding *f = NULL;
-    char others[512] = "", one[PC__NVRM_SAID];
-    int i = 0, count = 0;
-    const pc_probe_device *first = NULL;
+    pc__cards cards = {0};
+    char one[PC__NVRM_SAID];
+    int i = 0;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
         if (!left_out(e, d) || pc__nvrm_reason(e, d, one) != kind)
             continue;
-        size_t used = strlen(others);
-        snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : "", d->address.text);
-        if (!count++)
+        if (!cards.count)
             snprintf(said, PC__NVRM_SAID, "%s", one);
-        first = first ? first : d;
+        pc__add_card(&cards, d);
     }
-    if (!first || (kind == PC__NVRM_OTHER && pc__found_by(e, "gpu-refused")))
+    if (!cards.first || (kind == PC__NVRM_OTHER && pc__found_by(e, "gpu-refused")))
         return NULL;
-    f = pc__found(e, PC_WRONG, first);
-    pc__nvrm_quote(e, f, first);
-    if (count > 1)
-        pc__how(e, f, "So it is with %d GPUs: %s.", count, others);
+    pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+    pc__what(e, f, "%s", what);
+    pc__name_cards(e, f, &cards);
+    pc__nvrm_quote(e, f, cards.first);
     return f;
 }
 
 void pc__check_power_cables(pc__exam *e)
 {
     char said[PC__NVRM_SAID];
-    pc_finding *f = found(e, PC__NVRM_POWER, said);
+    pc_finding *f =
+        found(e, PC__NVRM_POWER, said, "The GPU has no power: its power cables are not connected, or not all of them.");
     if (!f)
         return;
-    pc__what(e, f, "The GPU has no power: its power cables are not connected, or not all of them.");
     pc__fix(e, f,
             "# switch the machine off; plug every power cable into the card, at the power supply's side too, and "
             "not two of the card's plugs on one cable");
@@ -124,23 +155,37 @@ static bool without_window(pc__exam *e, const pc_probe_device *d, int wanted)
     return line && sscanf(line, "%llx %llx", &start, &end) == 2 && !start && !end;
 }
 
+static pc_finding *find_without_window(pc__exam *e, const char *what)
+{
+    pc__cards cards = {0};
+    pc_finding *f = NULL;
+    int i = 0;
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
+        bool registers = without_window(e, d, 0);
+        if (!left_out(e, d) || answers_ones(e, d) || (!registers && !without_window(e, d, 1)))
+            continue;
+        f = f ? f : pc__found(e, PC_WRONG, d);
+        pc__add_card(&cards, d);
+        pc__how(e, f, "/sys/bus/pci/devices/%s/resource has no window %d, of its %s.", d->address.text, !registers,
+                registers ? "registers" : "memory");
+    }
+    if (f)
+        pc__what(e, f, "%s", what);
+    if (f)
+        pc__name_cards(e, f, &cards);
+    return f;
+}
+
 void pc__check_windows(pc__exam *e)
 {
+    static const char what[] = "The firmware (BIOS) gave the GPU no room in the address space (a BAR of 0 bytes): the "
+                               "driver cannot reach it.";
     char said[PC__NVRM_SAID];
-    pc_finding *f = found(e, PC__NVRM_WINDOWS, said);
-    int i = 0;
-    bool driver = e->machine->driver.known || e->machine->driver_library.known;
-    for (const pc_probe_device *d; !f && driver && (d = pc__next_gpu(e, &i));)
-        if (left_out(e, d) && !answers_ones(e, d) && (without_window(e, d, 0) || without_window(e, d, 1))) {
-            f = pc__found(e, PC_WRONG, d);
-            pc__how(e, f, "/sys/bus/pci/devices/%s/resource has no window %d, of its %s.", d->address.text,
-                    without_window(e, d, 0) ? 0 : 1, without_window(e, d, 0) ? "registers" : "memory");
-        }
+    pc_finding *f = found(e, PC__NVRM_WINDOWS, said, what);
+    if (!f && (e->machine->driver.known || e->machine->driver_library.known))
+        f = find_without_window(e, what);
     if (!f)
         return;
-    pc__what(e, f,
-             "The firmware (BIOS) gave the GPU no room in the address space (a BAR of 0 bytes): the driver cannot "
-             "reach it.");
     pc__fix(e, f,
             "# in the firmware's set-up: switch \"Above 4G Decoding\" on, then \"Resizable BAR\", switch CSM off");
     pc__fix(e, f,
@@ -172,13 +217,13 @@ static void fix_firmware_package(pc__exam *e, pc_finding *f)
 void pc__check_firmware(pc__exam *e)
 {
     char said[PC__NVRM_SAID];
-    pc_finding *f = found(e, PC__NVRM_NO_FIRMWARE, said);
-    if (f) {
-        pc__what(e, f, "The driver does not find the GPU's firmware (GSP) of its own version, and does not start it.");
+    pc_finding *f =
+        found(e, PC__NVRM_NO_FIRMWARE, said,
+              "The driver does not find the GPU's firmware (GSP) of its own version, and does not start it.");
+    if (f)
         fix_firmware_package(e, f);
-    }
-    if ((f = found(e, PC__NVRM_FIRMWARE, said))) {
-        pc__what(e, f, "The GPU's own processor (GSP) does not start: the driver gives the GPU up.");
+    if ((f = found(e, PC__NVRM_FIRMWARE, said,
+                   "The GPU's own processor (GSP) does not start: the driver gives the GPU up."))) {
         if (said[0])
             pc__how(e, f, "%s", said);
         pc__fix(e, f, "# switch the machine off, take it off the power for a minute, and start it again");
@@ -187,8 +232,8 @@ void pc__check_firmware(pc__exam *e)
                 "firmware (BIOS) of the board, power cables and slot, the card in another machine");
         pc__fix(e, f, "sudo nvidia-bug-report.sh # for NVIDIA, if nothing helps");
     }
-    if ((f = found(e, PC__NVRM_RESET, said))) {
-        pc__what(e, f, "The GPU still runs the firmware of an earlier start, and needs a real reset.");
+    if ((f = found(e, PC__NVRM_RESET, said,
+                   "The GPU still runs the firmware of an earlier start, and needs a real reset."))) {
         pc__fix(e, f, "# switch the machine off (not only reboot), and on again");
         pc__fix(e, f,
                 "# a virtual machine: stop it, and reset the card on the host: echo 1 | sudo tee "
@@ -218,10 +263,9 @@ void pc__check_gpu_start(pc__exam *e)
     };
     char said[PC__NVRM_SAID];
     for (int i = 0; i < PC__COUNT(causes); i++) {
-        pc_finding *f = found(e, causes[i].kind, said);
+        pc_finding *f = found(e, causes[i].kind, said, causes[i].what);
         if (!f)
             continue;
-        pc__what(e, f, "%s", causes[i].what);
         if (said[0])
             pc__how(e, f, "%s", said);
         pc__fix(e, f, "%s", causes[i].fix);

@@ -45,7 +45,8 @@ void pc__check_headers(pc__exam *e)
 {
     char path[512];
     int versions = 0;
-    if (!e->nvidia || e->container || e->machine->driver.known || !e->machine->kernel.known)
+    if (!e->nvidia || e->container || e->machine->driver.known || !e->machine->kernel.known ||
+        pc__found_by(e, "kernel-replaced"))
         return;
     const char *kernel = e->machine->kernel.text;
     pc__root_list(e->m->root, "var/lib/dkms/nvidia", "", pc__count_name, &versions);

@@ -8,26 +8,23 @@
 void pc__check_fabric(pc__exam *e)
 {
     const pc_machine *m = e->machine;
-    bool waits = false;
+    pc__cards waiting = {0};
     int i = 0;
-    const pc_probe_device *first = NULL;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
         if (d->fabric_state.known &&
-            (!strcmp(d->fabric_state.text, "not started") || !strcmp(d->fabric_state.text, "in progress"))) {
-            waits = true;
-            first = first ? first : d;
-        }
+            (!strcmp(d->fabric_state.text, "not started") || !strcmp(d->fabric_state.text, "in progress")))
+            pc__add_card(&waiting, d);
     bool code = m->cuda_init.known && !strncmp(m->cuda_init.text, "error 802", 9);
-    if (!code && !(waits && m->nvswitch_count))
+    if (!code && !(waiting.count && m->nvswitch_count))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, first);
+    pc_finding *f = pc__found(e, PC_WRONG, waiting.first);
     pc__what(e, f,
              "The GPUs of this machine are joined by NVSwitches, and the fabric manager does not run: CUDA does "
              "not start.");
     if (m->nvswitch_count)
         pc__how(e, f, "There are %d NVSwitches.", m->nvswitch_count);
-    if (waits)
-        pc__how(e, f, "The fabric of %s is %s.", first->address.text, first->fabric_state.text);
+    if (waiting.count)
+        pc__how(e, f, "The fabric of %s is %s.", waiting.list, waiting.first->fabric_state.text);
     if (code)
         pc__how(e, f, "cuInit says: %s.", m->cuda_init.text);
     const char *driver = m->driver.known ? m->driver.text : "";

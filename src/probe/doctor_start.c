@@ -5,15 +5,22 @@
 
 #define BLACKWELL 0x2900 /* device ids from here on are of GPUs that only the open modules drive */
 
-/* "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: ..." is the line before what is said of it. */
-static const pc_probe_device *told_of(pc__exam *e, const char *at)
+/* "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: ..." is the line before what is said of it, of each card again. */
+static pc__cards told_of(pc__exam *e, const char *sentence)
 {
     static const char words[] = "The NVIDIA GPU ";
     char address[48];
-    const char *found = NULL;
-    for (const char *one = e->log; (one = strstr(one, words)) && one < at; one++)
-        found = one;
-    return found && sscanf(found + sizeof words - 1, "%47s", address) == 1 ? pc__device_at(e->m, address) : NULL;
+    pc__cards cards = {0};
+    for (const char *at = strstr(e->log, words), *next; at; at = next) {
+        at += sizeof words - 1;
+        next = strstr(at, words);
+        size_t n = next ? (size_t)(next - at) : strlen(at);
+        snprintf(address, sizeof address, "%.*s", (int)PC__MIN(strcspn(at, " \n"), sizeof address - 1), at);
+        const pc_probe_device *d = pc__device_at(e->m, address);
+        if (d && memmem(at, n, sentence, strlen(sentence)) && !strstr(cards.list, d->address.text))
+            pc__add_card(&cards, d);
+    }
+    return cards;
 }
 
 static int branch_of(const pc__exam *e)
@@ -55,19 +62,21 @@ static void fix_flavour(pc__exam *e, pc_finding *f, bool open)
 static void refused_by_generation(pc__exam *e)
 {
     const pc_machine *m = e->machine;
+    pc__cards cards = {0};
     int i = 0;
     if (!m->driver_kind.known || strcmp(m->driver_kind.text, "proprietary") || !m->nvml.known)
         return;
-    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));) {
-        if (d->nvml || !d->device_id.known || strtol(d->device_id.text, NULL, 16) < BLACKWELL)
-            continue;
-        pc_finding *f = pc__found(e, PC_WRONG, d);
-        pc__what(e, f, "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are loaded.");
-        pc__how(e, f, "Its device id is %s (Blackwell or newer), and the driver %s does not list it.",
-                d->device_id.text, m->driver.known ? m->driver.text : "");
-        fix_flavour(e, f, true);
+    for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
+        if (!d->nvml && d->device_id.known && strtol(d->device_id.text, NULL, 16) >= BLACKWELL)
+            pc__add_card(&cards, d);
+    if (!cards.count)
         return;
-    }
+    pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+    pc__what(e, f, "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are loaded.");
+    pc__name_cards(e, f, &cards);
+    pc__how(e, f, "Its device id is %s (Blackwell or newer), and the driver %s does not list it.",
+            cards.first->device_id.text, m->driver.known ? m->driver.text : "");
+    fix_flavour(e, f, true);
 }
 
 /* A GPU that the driver should have, and has not; the log may be of a driver that is gone since. */
@@ -83,8 +92,11 @@ static bool any_left_out(const pc__exam *e)
 void pc__check_refused(pc__exam *e)
 {
     const pc_machine *m = e->machine;
+    static const char open[] = "requires use of the NVIDIA open kernel modules", closed[] = "is not supported by open",
+                      unknown[] = "installed in this system is not supported by the";
     const char *at = NULL, *log = e->log;
     char branch[16] = "";
+    pc__cards cards;
     int i = 0;
     pc_severity others = PC_WRONG; /* an old card beside one that computes may be there for the screen */
     if (e->container || !any_left_out(e))
@@ -93,15 +105,19 @@ void pc__check_refused(pc__exam *e)
         others = d->nvml ? PC_ADVICE : others;
     if (!log) {
         refused_by_generation(e);
-    } else if ((at = strstr(log, "requires use of the NVIDIA open kernel modules"))) {
-        pc_finding *f = pc__found(e, PC_WRONG, told_of(e, at));
+    } else if (strstr(log, open)) {
+        cards = told_of(e, open);
+        pc_finding *f = pc__found(e, PC_WRONG, cards.first);
         pc__what(e, f,
                  "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are installed.");
+        pc__name_cards(e, f, &cards);
         pc__how(e, f, "The kernel log: \"installed in this system requires use of the NVIDIA open kernel modules\".");
         fix_flavour(e, f, true);
-    } else if ((at = strstr(log, "is not supported by open"))) {
-        pc_finding *f = pc__found(e, others, told_of(e, at));
+    } else if (strstr(log, closed)) {
+        cards = told_of(e, closed);
+        pc_finding *f = pc__found(e, others, cards.first);
         pc__what(e, f, "NVIDIA's open kernel modules do not drive this GPU: it is older than Turing.");
+        pc__name_cards(e, f, &cards);
         pc__how(e, f,
                 "The kernel log: \"not supported by open nvidia.ko because it does not include the required GPU "
                 "System Processor (GSP)\".");
@@ -117,9 +133,11 @@ void pc__check_refused(pc__exam *e)
         else
             pc__fix(e, f, "# install NVIDIA's driver of the branch %s: https://www.nvidia.com/drivers", branch);
         pc__fix(e, f, "sudo reboot");
-    } else if ((at = strstr(log, "installed in this system is not supported by the"))) {
-        pc_finding *f = pc__found(e, PC_WRONG, told_of(e, at));
+    } else if (strstr(log, unknown)) {
+        cards = told_of(e, unknown);
+        pc_finding *f = pc__found(e, PC_WRONG, cards.first);
         pc__what(e, f, "The installed driver does not know this GPU: it is older than the GPU, or not for it.");
+        pc__name_cards(e, f, &cards);
         pc__how(e, f,
                 "The kernel log: \"installed in this system is not supported by the NVIDIA driver release\"; the "
                 "driver is %s.",

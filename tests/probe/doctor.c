@@ -215,7 +215,7 @@ static void findings_name_versions_and_commands(void **state)
     assert_says("gsp-firmware-fails.txt", "GSP", "0x62 (starting its firmware) with status 0x65 (it did not answer",
                 "");
     assert_says("power-cables.txt", "power cables", "necessary power cables connected", "switch the machine off");
-    assert_says("no-address-space-in-vm.txt", "BAR", "2 GPUs: 0000:14:00.0, 0000:1c:00.0", "Above 4G");
+    assert_says("no-address-space-in-vm.txt", "2 GPUs: 0000:14:00.0, 0000:1c:00.0", "", "Above 4G");
     assert_says("dkms-failed.txt", "could not be compiled", "implicit declaration of function 'sys_close'", "newer");
     assert_says("compiler-of-another-age.txt", "could not be compiled", "a newer gcc", "gcc-12");
     assert_says("prime-select-intel.txt", "forbids", "\"blacklist nvidia\"", "prime-select on-demand");
@@ -241,13 +241,40 @@ static void findings_name_versions_and_commands(void **state)
     assert_says("driver-hangs.txt", "does not answer", "nvmlDeviceGetMemoryInfo_v2 for 0000:01:00.0", "dmesg");
 }
 
+/* What is missing where somebody else than the distribution brings the driver or the kernel; every card by its address.
+ */
+static void findings_name_what_is_missing(void **state)
+{
+    (void)state;
+    assert_says("two-off-the-bus.txt", "2 GPUs: 0000:41:00.0, 0000:81:00.0", "Xid (PCI:0000:81:00): 79", "reboot");
+    assert_says("two-without-power.txt", "2 GPUs: 0000:08:00.0, 0000:09:00.0", "power cables", "plug every power");
+    assert_says("two-same-start-code.txt", "2 GPUs: 0000:08:00.0, 0000:09:00.0", "0x22:0x56:894", "bug-report");
+    assert_says("wsl-without-gpu.txt", "does not let its GPU through", "no /dev/dxg", "wsl --update\nwsl --shutdown");
+    assert_says("wsl-without-gpu.txt", "", "4.19.128-microsoft-standard", "21H2");
+    assert_says("wsl-linux-driver-without-gpu.txt", "does not let", "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+                "apt purge");
+    assert_says("wsl-without-driver.txt", "do not come with it", "Of the 1 driver", "driver for Windows");
+    assert_says("wsl-1.txt", "WSL 1", "4.4.0-17763-Microsoft", "wsl --set-version NAME 2");
+    assert_says("wsl-systemd-linux-driver.txt", "hides the driver of Windows", "/dev/dxg", "apt purge");
+    assert_says("wsl-loader-misses-driver.txt", "does not look there", "cannot open shared",
+                "ld.wsl.conf && sudo ldconfig");
+    assert_says("wsl-gpu-blocked.txt", "does not start", "error 100", "TCC");
+    assert_says("wsl-container-without-gpu.txt", "without the GPU", "docker", "--gpus all");
+    assert_says("rolling-kernel-replaced.txt", "newer kernel", "/lib/modules/6.15.9-arch1-1 is missing", "sudo reboot");
+    assert_says("rolling-kernel-kept-without-module.txt", "newer kernel", "6.16.1-arch1-1, with the driver",
+                "sudo reboot");
+    assert_says("rolling-uvm-not-loaded.txt", "newer kernel", "nvidia_uvm, which CUDA needs", "sudo reboot");
+    assert_says("rolling-other-flavour.txt", "no kernel module", "Kernel 6.16.1-arch1-1 has it", "linux-zen-headers");
+    assert_says("modules-not-indexed.txt", "no kernel module",
+                "there is no /lib/modules/6.8.0-60-generic/modules.alias", "depmod -a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_machine_is_diagnosed),
-        cmocka_unit_test(recordings_hold_what_the_checks_read),
-        cmocka_unit_test(every_check_has_its_machine),
-        cmocka_unit_test(findings_name_versions_and_commands),
+        cmocka_unit_test(every_machine_is_diagnosed),    cmocka_unit_test(recordings_hold_what_the_checks_read),
+        cmocka_unit_test(every_check_has_its_machine),   cmocka_unit_test(findings_name_versions_and_commands),
+        cmocka_unit_test(findings_name_what_is_missing),
     };
     return cmocka_run_group_tests_name("probe.doctor", tests, NULL, NULL);
 }
