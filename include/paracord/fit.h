@@ -11,8 +11,8 @@
  *
  * Threads: all of it runs in the calling thread, on its current stream. Any number of threads may train at once, each
  * its own network, optimiser and loader, on one device and one stream too, and come to the bits that each comes to
- * alone. One network may be evaluated and asked by several threads, each with a loader of its own, while nobody trains
- * or changes it: neither changes its mode.
+ * alone; but what fails on a stream fails for all who use it (stream.h). One network may be evaluated and asked by
+ * several threads, each with a loader of its own, while nobody trains or changes it: neither changes its mode.
  */
 #ifndef PARACORD_FIT_H
 #define PARACORD_FIT_H

@@ -209,6 +209,11 @@ PC_API void pc_optimizer_free(pc_optimizer *optimizer);
  * and stays when none has a gradient, or on failure. */
 PC_API PC_MUST_USE pc_status pc_optimizer_step(pc_optimizer *optimizer);
 
+/* Begin anew: moments and velocity are 0, no step was counted, gradients are forgotten; learning rate and the other
+ * settings stay. Also the way on after queued work of a step failed (stream.h): load weights (pc_module_load), then
+ * this. Recordings of pc_step stay good. */
+PC_API PC_MUST_USE pc_status pc_optimizer_reset(pc_optimizer *optimizer);
+
 /* The learning rate, for schedules: finite, at least 0; for others PC_ERR_ARGUMENT is recorded and it stays. NaN for
  * NULL. */
 PC_API double pc_optimizer_lr(const pc_optimizer *optimizer);

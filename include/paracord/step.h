@@ -24,7 +24,8 @@
  *
  * Threads: a step, its optimiser and its network belong to one thread at a time. Any number of threads may run steps of
  * their own on one device, on its default stream too: what is recorded is recorded on a stream of the step's own, and
- * only launches go to the current one.
+ * only launches go to the current one. A failure is told to all who use a stream (stream.h): threads that are not to
+ * hear of each other's run each on a stream of its own.
  */
 #ifndef PARACORD_STEP_H
 #define PARACORD_STEP_H

@@ -6,14 +6,14 @@
  * for that; events are for time and for the host. On `cpu` work runs at once, in the calling thread: there every stream
  * is always done.
  *
- * What goes wrong in queued work is told once: by the next call that queues on that stream or waits for it, whichever
- * thread makes it. The message names the op and the place of its call. What was queued behind it by then, there and on
- * streams that wait for it, is not done (on GPUs it may be, on what there was). What all that was to write has no
- * result: whoever reads such a tensor (or a view of it), works with it or launches what reads it gets the failure
- * again, each time, until all of the memory is written again, by one call that does not read it: pc_fill, pc_copy, a
- * generator of random numbers, a launch that begins with such a call. Writing a part of it, or pc_data, does not help.
- * Weights of a step that failed are such tensors: load them, or make the network again. So is what an optimiser keeps
- * of them (Adam, a momentum): make a new optimiser, too.
+ * What goes wrong in queued work is told by the next call that queues on that stream or waits for it, whichever
+ * thread makes it; threads that wait at the same time are each told. The message names the op and the place of its
+ * call. What was queued behind it by then, there and on streams that wait for it, is not done (on GPUs it may be, on
+ * what there was). What all that was to write has no result: whoever reads such a tensor (or a view of it), works with
+ * it or launches what reads it gets the failure again, each time, until all of the memory is written again, by one call
+ * that does not read it: pc_fill, pc_copy, a generator of random numbers, a launch that begins with such a call.
+ * Writing a part of it, or pc_data, does not help. Weights of a step that failed are such tensors: load them, or make
+ * the network again. So is what an optimiser keeps of them (Adam, a momentum): pc_optimizer_reset.
  *
  * What fails on a stream fails for all who use that stream. Threads that are not to suffer by each other's mistakes use
  * streams of their own (PC_WITH_STREAM), not the default one.

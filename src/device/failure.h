@@ -38,12 +38,19 @@ pc_status pc__failure_tell(unsigned number, const char *who);
 /* After somebody was told of a failure, and no lock of a pool is held: make room for others. */
 void pc__failures_tidy(void);
 
+/* The failure that left the storage without contents and that somebody was told of; 0: none. */
+static inline unsigned pc__storage_failed(pc__storage *storage)
+{
+    const unsigned number = pc__ever_failed() ? pc__storage_failure(storage) : 0;
+    return number && pc__failure_is_told(number) ? number : 0;
+}
+
 /* PC_OK where the storage has contents that `who` may read; else what the work failed with that was to make them. As
  * long as nobody was told of that failure, what is queued waits for the work that failed, and hears of it so. */
 static inline pc_status pc__storage_sound(pc__storage *storage, const char *who)
 {
-    const unsigned number = pc__ever_failed() ? pc__storage_failure(storage) : 0;
-    return number && pc__failure_is_told(number) ? pc__failure_tell(number, who) : PC_OK;
+    const unsigned number = pc__storage_failed(storage);
+    return number ? pc__failure_tell(number, who) : PC_OK;
 }
 
 /* All of the storage is written by work that is queued: what failed before does not matter any more. */

@@ -41,19 +41,6 @@ static pc_status take_all(pc_optimizer *o, pc_module *module, size_t n)
     return status;
 }
 
-static pc_status make_state(pc_optimizer *o)
-{
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        for (int i = 0; i < o->slots * o->count && status == PC_OK; i++) {
-            const pc_tensor *p = o->parameters[i % o->count];
-            o->state[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(p), p->dtype, pc_tensor_device(p)));
-            status = o->state[i] ? PC_OK : pc_error_last()->status;
-        }
-    }
-    return status;
-}
-
 static pc_optimizer *make(pc_module *module, const char *name, int slots, const pc__step_attributes *settings)
 {
     pc_optimizer *o = pc__calloc(1, sizeof *o);
@@ -66,7 +53,7 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
     o->work = pc__calloc(n * (size_t)(3 + slots) + 2, sizeof *o->work);
-    if (o->parameters && o->state && o->work && take_all(o, module, n) == PC_OK && make_state(o) == PC_OK)
+    if (o->parameters && o->state && o->work && take_all(o, module, n) == PC_OK && pc__optimizer_make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
     return NULL;
@@ -140,21 +127,11 @@ pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
     return o;
 }
 
-pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value)
-{
-    if (*t)
-        return pc_fill(*t, (double)value);
-    PC_SCOPE {
-        *t = pc_tensor_retain(pc_full(PC_SHAPE(1), (double)value, PC_I64, pc_tensor_device(o->parameters[0])));
-    }
-    return *t ? PC_OK : pc_error_last()->status;
-}
-
 pc_status pc__optimizer_counter(pc_optimizer *o)
 {
-    if (!o->one)
+    if (pc__optimizer_number_lost(o->one))
         PC__TRY(pc__optimizer_number(o, &o->one, 1));
-    if (!o->counter || o->counted != o->settings.step)
+    if (pc__optimizer_number_lost(o->counter) || o->counted != o->settings.step)
         PC__TRY(pc__optimizer_number(o, &o->counter, o->settings.step));
     o->counted = o->settings.step;
     return PC_OK;
@@ -262,6 +239,7 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
     }
     if (!used)
         return PC_OK;
+    PC__TRY(pc__optimizer_sound(o));
     o->settings.count = used;
     o->settings.copies = recorded == o && o->copies.used;
     for (int i = 0, k = (2 + o->slots) * used; o->settings.copies && i < o->count; i++)

@@ -25,8 +25,17 @@ struct pc_optimizer {
     bool guarded; /* steps were left out or not as the device found: only its counter knows how many there were */
 };
 
+/* optimizer_state.c: the state, all zeros. */
+pc_status pc__optimizer_make_state(pc_optimizer *o);
+
+/* PC_OK where the state has contents; else what failed that was to write it, with the parameter and the way out. */
+pc_status pc__optimizer_sound(const pc_optimizer *o);
+
 /* *t, int64 [1] where the parameters are, and made when it is NULL, has `value` when all that is queued is done. */
 pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value);
+
+/* It was never made, or work that failed was to write it. */
+bool pc__optimizer_number_lost(const pc_tensor *t);
 
 /* The counter is there and, when all that is queued is done, has settings.step. */
 pc_status pc__optimizer_counter(pc_optimizer *o);

@@ -84,6 +84,7 @@ void pc_module_zero_grad(pc_module *module)
 typedef struct loader {
     const pc_parameter *state;
     pc_tensor **given; /* of the state; copies where a parameter that is written before shares memory */
+    bool *taken;       /* of the state: a parameter has that name */
     int count, used;
 } loader;
 
@@ -102,6 +103,12 @@ static pc_status check(void *context, const char *name, pc__named *parameter)
     const pc_tensor *own = parameter->object;
     if (i < 0 || !l->given[i])
         return pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has no \"%s\"", name);
+    if (l->taken[i])
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_module_load: two parameters are called \"%s\": names are cut after %zu bytes; nest fewer "
+                        "modules or give them shorter names",
+                        name, sizeof l->state->name - 1);
+    l->taken[i] = true;
     if (!pc__same_shape(own, l->given[i]))
         return pc__fail(PC_ERR_SHAPE, "pc_module_load: \"%s\" has shape %s in the state and %s in the module", name,
                         PC__SHAPE_OF(l->given[i]), PC__SHAPE_OF(own));
@@ -147,13 +154,16 @@ pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count
     PC__NEED(module);
     if (count)
         PC__NEED(state);
-    loader l = {.state = state, .count = count, .given = pc__calloc((size_t)PC__MAX(count, 1), sizeof *l.given)};
-    if (!l.given)
-        return PC_ERR_MEMORY;
-    for (int i = 0; i < count; i++)
+    const size_t n = (size_t)PC__MAX(count, 1);
+    loader l = {.state = state,
+                .given = pc__calloc(n, sizeof *l.given),
+                .taken = pc__calloc(n, sizeof *l.taken),
+                .count = count};
+    for (int i = 0; l.given && i < count; i++)
         l.given[i] = state[i].tensor;
-    pc_status status = load_all(module, &l);
+    pc_status status = l.given && l.taken ? load_all(module, &l) : PC_ERR_MEMORY;
     pc__free(l.given);
+    pc__free(l.taken);
     return status;
 }
 

@@ -80,7 +80,7 @@ static bool has_gradients(const pc_optimizer *o)
 static pc_status set_numbers(pc_step *s)
 {
     int64_t at = (int64_t)pc_generator_get().step;
-    if (!s->base || s->drawn != at)
+    if (pc__optimizer_number_lost(s->base) || s->drawn != at)
         PC__TRY(pc__optimizer_number(s->optimizer, &s->base, at));
     s->drawn = at;
     return pc__optimizer_counter(s->optimizer);
@@ -193,6 +193,7 @@ static pc_status make_graph(pc_step *s, recording *r)
 static pc_status launch(pc_step *s, const recording *r)
 {
     pc_optimizer *o = s->optimizer;
+    PC__TRY(pc__optimizer_sound(o));
     PC__TRY(set_numbers(s));
     PC__TRY(r->copies.reads ? pc__copies_refresh(o) : PC_OK);
     pc_status status = pc_graph_launch(r->graph, NULL);

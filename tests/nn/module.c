@@ -355,6 +355,28 @@ static void wrong_layers(void **state)
     assert_nothing_left();
 }
 
+/* Names that were cut until they are the same would load one's values into the other. */
+static void names_that_were_cut_are_refused(void **state)
+{
+    (void)state;
+    pc_module *net = pc_sequential(pc_linear(2, 2, .no_bias = true));
+    for (int i = 0; i < 60; i++)
+        net = pc_sequential(net);
+    pc_module *both = pc_sequential(net, pc_linear(2, 2, .no_bias = true));
+    pc_parameter list[2];
+    assert_int_equal(pc_module_parameter_list(both, list, 2), 2);
+    assert_ok(pc_module_load(both, list, 2));
+    pc_module *more = pc_sequential(pc_linear(2, 2, .no_bias = true), pc_linear(2, 2, .no_bias = true));
+    for (int i = 0; i < 60; i++)
+        more = pc_sequential(more);
+    assert_int_equal(pc_module_parameter_list(more, list, 2), 2);
+    assert_string_equal(list[0].name, list[1].name);
+    assert_fails(pc_module_load(more, list, 2), PC_ERR_ARGUMENT, "two parameters are called \"0.0.");
+    pc_module_free(both);
+    pc_module_free(more);
+    assert_nothing_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +388,7 @@ int main(void)
         cmocka_unit_test(moves_to_float64),
         cmocka_unit_test(constructors_release_on_failure),
         cmocka_unit_test(a_module_has_one_place),
+        cmocka_unit_test(names_that_were_cut_are_refused),
         cmocka_unit_test(wrong_parameters),
         cmocka_unit_test(wrong_layers),
     };

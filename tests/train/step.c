@@ -1,116 +1,7 @@
 /* A recorded training step leaves the bits that plain steps leave: with short batches between, a changed learning
  * rate, and in turns; where a recording is refused, plain calls do. */
-#include "faults.h"
 #include "same.h"
-
-#include "device.h"
-#include "nn/step.h"
-
-#include <paracord.h>
-
-enum { FEATURES = 6, CLASSES = 3, BATCH = 4, SHORT = 2 };
-
-typedef struct job {
-    pc_module *net;
-    pc_optimizer *optimizer;
-    pc_tensor *x[PC__STEP_TURNS], *labels[PC__STEP_TURNS], *loss; /* what a whole step works with */
-    int turn, turns;
-    int calls;
-    bool reads; /* look at the loss, in the middle */
-    bool noise; /* random numbers beside dropout */
-} job;
-
-static pc_status learn_from(job *j, pc_tensor *x, pc_tensor *labels)
-{
-    pc_status status = PC_OK;
-    j->calls++;
-    PC_SCOPE {
-        pc_tensor *noisy = j->noise ? pc_add(x, pc_rand(pc_tensor_shape(x), PC_F32, test_device())) : x;
-        pc_tensor *loss = pc_cross_entropy(pc_forward(j->net, noisy), labels);
-        float value;
-        status = pc_backward(loss);
-        if (status == PC_OK && j->reads)
-            status = pc_read(loss, &value, sizeof value);
-        if (status == PC_OK)
-            status = pc_optimizer_step(j->optimizer);
-        if (status == PC_OK)
-            PC_NO_GRAD {
-                status = pc_copy(j->loss, loss);
-            }
-    }
-    return status;
-}
-
-static pc_status learn(void *context)
-{
-    job *j = context;
-    return learn_from(j, j->x[j->turn], j->labels[j->turn]);
-}
-
-static pc_tensor *pictures(int seed, int64_t n)
-{
-    float values[BATCH * FEATURES];
-    for (int i = 0; i < BATCH * FEATURES; i++)
-        values[i] = (float)((i * 37 + seed * 11) % 101) / 101;
-    return pc_from_data(values, PC_SHAPE(n, FEATURES), PC_F32, test_device());
-}
-
-static pc_tensor *classes(int seed, int64_t n)
-{
-    int64_t values[BATCH];
-    for (int i = 0; i < BATCH; i++)
-        values[i] = (i + seed) % CLASSES;
-    return pc_from_data(values, PC_SHAPE(n), PC_I64, test_device());
-}
-
-static bool begin(job *j, bool adam, bool dropout)
-{
-    pc_seed(5);
-    *j = (job){.turns = 1};
-    j->net = dropout
-                 ? pc_sequential(pc_linear(FEATURES, 5, .activation = PC_TANH), pc_dropout(0.3), pc_linear(5, CLASSES))
-                 : pc_sequential(pc_linear(FEATURES, 5, .activation = PC_TANH), pc_linear(5, CLASSES));
-    if (!j->net || pc_module_to(j->net, test_device(), PC_F32) != PC_OK)
-        return false;
-    j->optimizer = adam ? pc_adam(j->net, .lr = 1e-2) : pc_sgd(j->net, .lr = 0.05, .momentum = 0.9, .nesterov = true);
-    PC_SCOPE {
-        for (int i = 0; i < PC__STEP_TURNS; i++) {
-            j->x[i] = pc_tensor_retain(pictures(0, BATCH));
-            j->labels[i] = pc_tensor_retain(classes(0, BATCH));
-        }
-        j->loss = pc_tensor_retain(pc_zeros(PC_SHAPE_SCALAR, PC_F32, test_device()));
-    }
-    return j->optimizer && j->x[1] && j->labels[1] && j->loss;
-}
-
-static void end(job *j)
-{
-    for (int i = 0; i < PC__STEP_TURNS; i++) {
-        pc_tensor_free(j->x[i]);
-        pc_tensor_free(j->labels[i]);
-    }
-    pc_tensor_free(j->loss);
-    pc_optimizer_free(j->optimizer);
-    pc_module_free(j->net);
-}
-
-static pc_status one(job *j, pc_step *step, int i)
-{
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        if (i % 5 == 4) {
-            status = learn_from(j, pictures(i, SHORT), classes(i, SHORT));
-        } else {
-            j->turn = i % j->turns;
-            status = pc_copy(j->x[j->turn], pictures(i, BATCH));
-            if (status == PC_OK)
-                status = pc_copy(j->labels[j->turn], classes(i, BATCH));
-            if (status == PC_OK)
-                status = step ? pc__step_run(step, j->turn) : learn(j);
-        }
-    }
-    return status;
-}
+#include "step_job.h"
 
 static void compare(bool adam, bool dropout, bool noise, int turns, const char *why)
 {
@@ -282,79 +173,6 @@ static void another_optimizer_is_not_recorded(void **state)
 
 /* --- what fails --- */
 
-enum { STEPS = 7 };
-
-static float expected[FEATURES * 5];
-
-/* True: the weights are as expected, or are the first. */
-static bool train_for_a_while(void *adam)
-{
-    job j;
-    float weights[FEATURES * 5];
-    bool fine = begin(&j, adam != NULL, false);
-    pc_step *step = fine ? pc_step_new(learn, &j, j.optimizer) : NULL;
-    fine = step != NULL;
-    for (int i = 0; fine && i < STEPS; i++)
-        fine = one(&j, step, i) == PC_OK;
-    fine = fine && pc_read(j.optimizer->parameters[0], weights, sizeof weights) == PC_OK;
-    pc_step_free(step);
-    end(&j);
-    if (fine && expected[0] != 0)
-        assert_memory_equal(weights, expected, sizeof weights);
-    if (fine)
-        memcpy(expected, weights, sizeof weights);
-    return fine;
-}
-
-static void every_allocation_fails(void **state)
-{
-    (void)state;
-    only_on_the_cpu();
-    for (int adam = 0; adam < 2; adam++) {
-        expected[0] = 0;
-        assert_true(train_for_a_while(adam ? "adam" : NULL));
-        fail_each("recorded steps", train_for_a_while, adam ? "adam" : NULL, false);
-        fail_each("recorded steps, all later ones too", train_for_a_while, adam ? "adam" : NULL, true);
-    }
-}
-
-/* Nothing that goes wrong on the device is lost between plain steps, a recording and its launches. */
-static void the_device_fails(void **state)
-{
-    (void)state;
-    pc_device device = test_device();
-    if (device.type != PC_SIM)
-        skip();
-    expected[0] = 0;
-    assert_ok(pc_device_synchronize(device));
-    int64_t before = pc_sim_operations(device);
-    assert_true(train_for_a_while("adam"));
-    int64_t operations = pc_sim_operations(device) - before;
-    for (int64_t i = 1; i <= operations; i++) {
-        assert_ok(pc_sim_inject(device, PC_SIM_FAIL_ANY, i));
-        assert_false(train_for_a_while("adam") && pc_device_synchronize(device) == PC_OK);
-        (void)!pc_device_synchronize(device);
-        pc_error_clear();
-    }
-    for (int64_t i = 1; i <= 40; i++) {
-        assert_ok(pc_memory_trim(device));
-        assert_ok(pc_sim_inject(device, PC_SIM_FAIL_MEMORY, i));
-        bool fine = train_for_a_while("adam");
-        assert_int_equal(pc_error_last()->status, fine ? PC_OK : PC_ERR_MEMORY);
-        assert_ok(pc_sim_inject(device, PC_SIM_NO_FAULT, 0));
-        pc_error_clear();
-        assert_ok(pc_device_synchronize(device));
-    }
-    assert_true(train_for_a_while("adam"));
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    assert_no_leak();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,8 +183,6 @@ int main(void)
         cmocka_unit_test(gradients_add_up),
         cmocka_unit_test(turns_share_memory),
         cmocka_unit_test(another_optimizer_is_not_recorded),
-        cmocka_unit_test(every_allocation_fails),
-        cmocka_unit_test(the_device_fails),
     };
     return cmocka_run_group_tests_name("train.step", tests, NULL, tidy);
 }

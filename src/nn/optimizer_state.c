@@ -1,0 +1,62 @@
+/* optimizer_state.c: what an optimiser keeps between steps: made, checked after failures, begun anew. */
+#include "nn/optimizer.h"
+
+#include "device/failure.h"
+#include "tensor/tensor.h"
+
+#include <paracord/autograd.h>
+
+pc_status pc__optimizer_make_state(pc_optimizer *o)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        for (int i = 0; i < o->slots * o->count && status == PC_OK; i++) {
+            const pc_tensor *p = o->parameters[i % o->count];
+            o->state[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(p), p->dtype, pc_tensor_device(p)));
+            status = o->state[i] ? PC_OK : pc_error_last()->status;
+        }
+    }
+    return status;
+}
+
+pc_status pc__optimizer_sound(const pc_optimizer *o)
+{
+    for (int i = 0; pc__ever_failed() && i < o->slots * o->count; i++) {
+        const unsigned number = pc__storage_failed(o->state[i]->storage);
+        if (!number)
+            continue;
+        const pc_error error = pc__failure_error(number);
+        return pc__fail(error.status != PC_OK ? error.status : PC_ERR_STATE,
+                        "pc_optimizer_step: a step of %s failed and left no result in what it keeps of parameter %d "
+                        "%s; load weights, then pc_optimizer_reset begins anew: %.250s",
+                        o->name, i % o->count, PC__SHAPE_OF(o->parameters[i % o->count]), error.message);
+    }
+    return PC_OK;
+}
+
+pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value)
+{
+    if (*t)
+        return pc_fill(*t, (double)value);
+    PC_SCOPE {
+        *t = pc_tensor_retain(pc_full(PC_SHAPE(1), (double)value, PC_I64, pc_tensor_device(o->parameters[0])));
+    }
+    return *t ? PC_OK : pc_error_last()->status;
+}
+
+bool pc__optimizer_number_lost(const pc_tensor *t)
+{
+    return !t || pc__storage_failed(t->storage);
+}
+
+pc_status pc_optimizer_reset(pc_optimizer *optimizer)
+{
+    PC__NEED(optimizer);
+    pc_optimizer *o = optimizer;
+    for (int i = 0; i < o->count; i++)
+        pc_zero_grad(o->parameters[i]);
+    for (int i = 0; i < o->slots * o->count; i++)
+        PC__TRY(pc_fill(o->state[i], 0));
+    pc__optimizer_adopt(o, 0);
+    return PC_OK;
+}
