@@ -42,6 +42,7 @@ static const row rows[] = {
     {"driver-too-old", "the driver is new enough for the toolkit", ALL, pc__check_driver_too_old},
     {"fabric-manager", "the fabric manager runs where it is needed", RUN, pc__check_fabric},
     {"cuda-start", "CUDA starts", RUN, pc__check_cuda_start},
+    {"vgpu-licence", "a slice of a GPU (vGPU) has its licence", RUN, pc__check_licence},
     {"this-build", "this build of Paracord works on the GPU", RUN, pc__check_this_build},
     {"ecc", "the GPU's memory is sound", RUN, pc__check_ecc},
     {"xid", "the kernel log has no errors of the GPU", RUN, pc__check_xid},

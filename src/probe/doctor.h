@@ -156,6 +156,7 @@ void pc__check_xid(pc__exam *e);      /* doctor_xid.c */
 void pc__check_toolkit(pc__exam *e);  /* doctor_toolkit.c */
 void pc__check_compiler(pc__exam *e); /* doctor_compiler.c */
 void pc__check_libraries(pc__exam *e);
+void pc__check_licence(pc__exam *e);     /* doctor_licence.c */
 void pc__check_storage(pc__exam *e);
 void pc__check_ecc(pc__exam *e); /* doctor_health.c */
 void pc__check_throttle(pc__exam *e);
