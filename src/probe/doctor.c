@@ -163,7 +163,8 @@ static pc__packages packages_of(pc__machine *m)
                  {"suse", PC__ZYPPER},
                  {"opensuse", PC__ZYPPER},
                  {"arch", PC__PACMAN},
-                 {"manjaro", PC__PACMAN}};
+                 {"manjaro", PC__PACMAN},
+                 {"nixos", PC__NIX}};
     char id[64] = "", like[128] = "";
     pc__os_release(m, "ID", id, sizeof id);
     pc__os_release(m, "ID_LIKE", like, sizeof like);
@@ -198,6 +199,7 @@ const char *pc__initramfs(const pc__exam *e)
 {
     return e->packages == PC__APT || e->packages == PC__APT_UBUNTU ? "sudo update-initramfs -u"
            : e->packages == PC__PACMAN                             ? "sudo mkinitcpio -P"
+           : e->packages == PC__NIX                                ? "sudo nixos-rebuild boot"
                                                                    : "sudo dracut --force";
 }
 

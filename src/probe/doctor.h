@@ -14,6 +14,7 @@ typedef enum pc__packages {
     PC__DNF,
     PC__ZYPPER,
     PC__PACMAN,
+    PC__NIX,
     PC__OTHER
 } pc__packages;
 
@@ -81,6 +82,11 @@ void pc__unseen(pc__exam *e, const char *format, ...) PC_PRINTF(2, 3);
 
 /* The package's name on this kind of machine decides: "sudo apt install X". */
 const char *pc__install(pc__exam *e, const char *apt, const char *dnf, const char *zypper, const char *pacman);
+
+/* doctor_loader.c: take the folder of this library out of where the loader looks. */
+void pc__fix_order(pc__exam *e, pc_finding *f, const char *path);
+const pc_probe_library *pc__library_named(const pc__exam *e, const char *name);
+bool pc__by_variable(pc__exam *e, const char *path);
 
 /* doctor_driver.c: the commands that install a driver here. */
 void pc__fix_by_install(pc__exam *e, pc_finding *f);
@@ -150,13 +156,13 @@ void pc__check_device_files(pc__exam *e); /* doctor_access.c */
 void pc__check_container(pc__exam *e);
 void pc__check_cuda_start(pc__exam *e); /* doctor_cuda.c */
 void pc__check_this_build(pc__exam *e);
+void pc__check_licence(pc__exam *e);     /* doctor_licence.c */
 void pc__check_secure_boot(pc__exam *e); /* doctor_kernel.c */
 void pc__check_headers(pc__exam *e);
 void pc__check_xid(pc__exam *e);      /* doctor_xid.c */
 void pc__check_toolkit(pc__exam *e);  /* doctor_toolkit.c */
 void pc__check_compiler(pc__exam *e); /* doctor_compiler.c */
 void pc__check_libraries(pc__exam *e);
-void pc__check_licence(pc__exam *e);     /* doctor_licence.c */
 void pc__check_storage(pc__exam *e);
 void pc__check_ecc(pc__exam *e); /* doctor_health.c */
 void pc__check_throttle(pc__exam *e);

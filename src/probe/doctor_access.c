@@ -70,6 +70,12 @@ static void say_missing(pc__exam *e, const char *file)
         pc__fix_lxc(e, f);
         return;
     }
+    if (e->container) {
+        pc__fix(e, f, "# on the host, where the file is made; then start the container again:");
+        pc__fix(e, f, "sudo nvidia-modprobe -u -c=0");
+        pc__fix(e, f, "# for each start of the host: sudo systemctl enable --now nvidia-persistenced there");
+        return;
+    }
     if (strstr(file, "uvm"))
         pc__fix(e, f, "sudo nvidia-modprobe -u -c=0");
     else

@@ -28,6 +28,7 @@ typedef struct search {
     pc__exam *e;
     const char *folder;
     char file[256], line[LINE_MAX]; /* the first that forbids */
+    const char *rule;               /* of udev, that takes the device off the bus */
 } search;
 
 static void look_conf(void *context, const char *name)
@@ -83,8 +84,25 @@ static bool driver_installed(pc__exam *e)
            (d && d->modules.known && pc__has_word(d->modules.text, "nvidia"));
 }
 
+/* Programs that switch a laptop between its GPUs wrote it, and rules of udev with it. */
+static const char *fix_by_switcher(const search *s)
+{
+    if (strstr(s->file, "supergfxd"))
+        return "supergfxctl -m Hybrid";
+    return strstr(s->file, "blacklist-nvidia.conf") && s->rule ? "sudo envycontrol -s hybrid # it wrote both files"
+                                                               : NULL;
+}
+
 static void fix_blocked(pc__exam *e, pc_finding *f, const search *s)
 {
+    const char *command = fix_by_switcher(s);
+    if (command) {
+        pc__fix(e, f, "%s", command);
+        if (s->rule)
+            pc__fix(e, f, "# if it is not installed any more: sudo rm /%s /%s", s->file, s->rule);
+        pc__fix(e, f, "sudo reboot");
+        return;
+    }
     bool prime = pc__root_exists(e->m->root, "usr/bin/prime-select");
     if (!strcmp(s->file, "proc/cmdline")) {
         pc__fix(e, f, "# take \"%s\" out of GRUB_CMDLINE_LINUX in /etc/default/grub, then:", s->line);
@@ -98,6 +116,16 @@ static void fix_blocked(pc__exam *e, pc_finding *f, const search *s)
         pc__fix(e, f, "sudo rm /%s # or take those lines out of it", s->file);
     pc__fix(e, f, "%s", pc__initramfs(e));
     pc__fix(e, f, "sudo reboot");
+}
+
+static const char *find_rule(pc__exam *e)
+{
+    static const char *const rules[] = {"etc/udev/rules.d/50-remove-nvidia.rules",
+                                        "lib/udev/rules.d/50-remove-nvidia.rules"};
+    for (int i = 0; i < PC__COUNT(rules); i++)
+        if (pc__root_exists(e->m->root, rules[i]))
+            return rules[i];
+    return NULL;
 }
 
 /* Without a device too: what forbids the module for an integrated GPU's sake may take the device off the bus. */
@@ -115,12 +143,15 @@ void pc__check_blocked(pc__exam *e)
     look_command_line(&s);
     if (!s.file[0] || !driver_installed(e))
         return;
+    s.rule = find_rule(e);
     int i = 0;
     const pc_probe_device *d = pc__next_gpu(e, &i);
     pc_finding *f = pc__found(e, PC_WRONG, d);
     pc__what(e, f, "The NVIDIA driver is installed, and the configuration forbids its kernel module.");
     pc__how(e, f, "/%s has \"%s\".", s.file, s.line);
-    if (!d)
+    if (s.rule)
+        pc__how(e, f, "/%s takes the device off the PCI bus.", s.rule);
+    else if (!d)
         pc__how(e, f, "No NVIDIA device is on the PCI bus: a rule of udev beside it may have taken it off.");
     else
         pc__how(e, f, "The module is not loaded, and %s has none.", d->address.text);

@@ -31,6 +31,8 @@ void pc__check_cuda_start(pc__exam *e)
     if (code == 100 && visible) {
         pc__what(e, f, "CUDA_VISIBLE_DEVICES hides every GPU.");
         pc__how(e, f, "CUDA_VISIBLE_DEVICES is \"%s\".", visible);
+        if (strstr(visible, "MIG-"))
+            pc__fix(e, f, "nvidia-smi -L # the instances of MIG that there are: making them anew changes their UUIDs");
         pc__fix(e, f, "unset CUDA_VISIBLE_DEVICES");
     } else if (code == 100 && without_instances(e)) {
         pc__what(e, f, "MIG is on, and no instance of a GPU was made: CUDA has nothing to run on.");
@@ -39,8 +41,16 @@ void pc__check_cuda_start(pc__exam *e)
         pc__fix(e, f, "sudo nvidia-smi -mig 0 # or the whole GPU at once, without MIG");
     } else if (code == 804) {
         pc__what(e, f, "A CUDA compatibility library comes before the driver's own, and this GPU does not take it.");
-        pc__fix(e, f, "echo $LD_LIBRARY_PATH # take the folder named compat out of it");
-        pc__fix(e, f, "# or update the driver, so that no compatibility library is needed");
+        const pc_probe_library *l = pc__library_named(e, "CUDA driver");
+        if (l && l->path && strstr(l->path, "compat")) {
+            pc__how(e, f, "The loader finds %s first%s.", l->path,
+                    pc__by_variable(e, l->path) ? ", by LD_LIBRARY_PATH" : "");
+            pc__fix_order(e, f, l->path);
+        } else {
+            pc__fix(e, f, "echo $LD_LIBRARY_PATH # take the folder named compat out of it");
+        }
+        pc__fix(e, f, "# or update the driver%s, so that no compatibility library is needed",
+                e->container ? " of the host" : "");
     } else if (pc__is_lxc(e) && (code == 999 || code == 100 || code == 304 || code == 3)) {
         pc__what(e, f, "CUDA does not start in this container (LXC): its rules for devices do not allow nvidia-uvm.");
         pc__how(e, f, "NVML works, so nvidiactl and the GPU's own file are allowed; the number of nvidia-uvm%s.",

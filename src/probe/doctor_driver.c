@@ -46,6 +46,12 @@ void pc__fix_by_install(pc__exam *e, pc_finding *f)
     case PC__PACMAN:
         pc__fix(e, f, "sudo pacman -S nvidia-open nvidia-utils");
         break;
+    case PC__NIX:
+        pc__fix(e, f, "# in /etc/nixos/configuration.nix, with nixpkgs.config.allowUnfree = true:");
+        pc__fix(e, f, "# hardware.graphics.enable = true; services.xserver.videoDrivers = [ \"nvidia\" ];");
+        pc__fix(e, f, "# hardware.nvidia.open = true; (false for GPUs older than Turing)");
+        pc__fix(e, f, "sudo nixos-rebuild boot");
+        break;
     default:
         pc__fix(e, f, "# install NVIDIA's driver: https://www.nvidia.com/drivers");
         break;
@@ -105,6 +111,10 @@ void pc__check_nouveau(pc__exam *e)
     pc__what(e, f, "The kernel's own module nouveau holds the GPU: it shows pictures, and cannot compute with CUDA.");
     pc__name_cards(e, f, &cards);
     pc__how(e, f, "/sys/bus/pci/devices/%s/driver is nouveau.", cards.first->address.text);
+    if (e->packages == PC__NIX) { /* the driver's own options keep nouveau away, from the next start on */
+        pc__fix(e, f, "sudo nixos-rebuild boot && sudo reboot");
+        return;
+    }
     pc__fix(e, f,
             "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "
             "/etc/modprobe.d/blacklist-nouveau.conf");
@@ -134,6 +144,10 @@ void pc__check_version_mismatch(pc__exam *e)
         return;
     }
     pc__fix(e, f, "sudo reboot");
+    if (e->packages == PC__NIX) {
+        pc__fix(e, f, "# nothing less: modprobe takes modules of the generation that was booted, not of the new one");
+        return;
+    }
     if (pc__kernel_gone(e)) {
         pc__fix(e, f, "# nothing less: a newer kernel was installed too, and the running one's modules are gone");
         return;

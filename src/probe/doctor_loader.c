@@ -2,7 +2,7 @@
  */
 #include "probe/doctor.h"
 
-static const pc_probe_library *library_named(const pc__exam *e, const char *name)
+const pc_probe_library *pc__library_named(const pc__exam *e, const char *name)
 {
     for (int i = 0; i < e->machine->library_count; i++)
         if (!strcmp(e->machine->libraries[i].name, name))
@@ -11,7 +11,7 @@ static const pc_probe_library *library_named(const pc__exam *e, const char *name
 }
 
 /* "/opt/x/libcuda.so.1" is in a folder of LD_LIBRARY_PATH. */
-static bool by_variable(pc__exam *e, const char *path)
+bool pc__by_variable(pc__exam *e, const char *path)
 {
     const char *list = pc__root_env(e->m->root, "LD_LIBRARY_PATH"), *slash = strrchr(path, '/');
     size_t n = (size_t)(slash - path);
@@ -21,10 +21,10 @@ static bool by_variable(pc__exam *e, const char *path)
     return false;
 }
 
-static void fix_order(pc__exam *e, pc_finding *f, const char *path)
+void pc__fix_order(pc__exam *e, pc_finding *f, const char *path)
 {
     int n = (int)(strrchr(path, '/') - path);
-    if (by_variable(e, path)) {
+    if (pc__by_variable(e, path)) {
         pc__fix(e, f,
                 "export LD_LIBRARY_PATH=$(echo \"$LD_LIBRARY_PATH\" | tr : '\\n' | grep -vx '%.*s/*' | paste -sd :)", n,
                 path);
@@ -43,7 +43,7 @@ void pc__check_stub(pc__exam *e)
     bool says = start->known && !strncmp(start->text, "error 34", 8);
     const char *list = pc__root_env(e->m->root, "LD_LIBRARY_PATH"), *path = NULL;
     for (int i = 0; i < PC__COUNT(names) && !path; i++) {
-        const pc_probe_library *l = library_named(e, names[i]);
+        const pc_probe_library *l = pc__library_named(e, names[i]);
         path = l && l->path && strstr(l->path, "/stubs/") ? l->path : NULL;
     }
     if (!says && !path)
@@ -51,12 +51,12 @@ void pc__check_stub(pc__exam *e)
     pc_finding *f = pc__found(e, PC_WRONG, NULL);
     pc__what(e, f, "Programs load the toolkit's stub of the driver's library, which is empty, and find no GPU.");
     if (path)
-        pc__how(e, f, "The loader finds %s first%s.", path, by_variable(e, path) ? ", by LD_LIBRARY_PATH" : "");
+        pc__how(e, f, "The loader finds %s first%s.", path, pc__by_variable(e, path) ? ", by LD_LIBRARY_PATH" : "");
     else
         pc__how(e, f, "LD_LIBRARY_PATH is \"%s\".", list ? list : "");
     if (says)
         pc__how(e, f, "cuInit says: %s.", start->text);
-    fix_order(e, f, path ? path : "/usr/local/cuda/lib64/stubs/libcuda.so.1");
+    pc__fix_order(e, f, path ? path : "/usr/local/cuda/lib64/stubs/libcuda.so.1");
     pc__fix(e, f, "# stubs are for linking alone: -L/usr/local/cuda/lib64/stubs -lcuda");
 }
 
@@ -77,8 +77,8 @@ static void fix_mixed(pc__exam *e, pc_finding *f, const char *path, bool runfile
                 "# remove the driver from the image (packages libnvidia-* and libcuda1): a container takes the host's");
         return;
     }
-    if (by_variable(e, path)) {
-        fix_order(e, f, path);
+    if (pc__by_variable(e, path)) {
+        pc__fix_order(e, f, path);
         return;
     }
     if (runfile)
@@ -102,20 +102,22 @@ void pc__check_mixed(pc__exam *e)
     if (!m->driver.known || !(nvml_bad || cuda_bad))
         return;
     for (int i = 0; i < PC__COUNT(names); i++) {
-        const pc_probe_library *l = library_named(e, names[i]);
+        const pc_probe_library *l = pc__library_named(e, names[i]);
+        if (l && l->path && !strncmp(l->path, "/run/opengl-driver/", 19))
+            continue; /* NixOS has one place, which a new generation changes before the kernel does */
         const char *right = l && l->path && l->version ? other_of_version(e, l, m->driver.text) : NULL;
         bool wrong = l && l->path && l->version && strchr(l->version, '.') && strcmp(l->version, m->driver.text);
         bool runfile = pc__root_exists(e->m->root, "usr/bin/nvidia-uninstall") ||
                        pc__root_exists(e->m->root, "var/log/nvidia-installer.log");
         bool alone = !nvml_bad && cuda_bad && i == 1; /* NVML fits, and libcuda does not */
-        if (!wrong || !(right || runfile || alone || by_variable(e, l->path)))
+        if (!wrong || !(right || runfile || alone || pc__by_variable(e, l->path)))
             continue;
         pc_finding *f = pc__found(e, PC_WRONG, NULL);
         pc__what(e, f,
                  "Two installations of the driver are mixed: the loader takes libraries of another version than "
                  "the module in the kernel.");
         pc__how(e, f, "The kernel has %s; the loader takes %s, which is %s%s.", m->driver.text, l->path, l->version,
-                by_variable(e, l->path) ? " (by LD_LIBRARY_PATH)" : "");
+                pc__by_variable(e, l->path) ? " (by LD_LIBRARY_PATH)" : "");
         if (right)
             pc__how(e, f, "The right one, %s, is behind it.", right);
         if (runfile)

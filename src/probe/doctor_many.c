@@ -35,6 +35,11 @@ void pc__check_fabric(pc__exam *e)
         pc__fix(e, f, "sudo dnf install nvidia-fabric-manager-%s", driver);
     else
         pc__fix(e, f, "# install nvidia-fabricmanager of the driver's version, %s", driver);
+    if (!m->nvswitch_count) { /* since Blackwell they are reached by InfiniBand */
+        pc__fix(e, f, "%s # the manager of the NVSwitches' own network",
+                pc__install(e, "nvlsm", "nvlsm", "nvlsm", "nvlsm"));
+        pc__fix(e, f, "sudo modprobe -a mlx5_ib ib_umad # Ubuntu in clouds: linux-modules-extra-$(uname -r) has them");
+    }
     pc__fix(e, f, "sudo systemctl enable --now nvidia-fabricmanager");
     pc__fix(e, f, "systemctl status nvidia-fabricmanager # if it does not stay up: the versions differ");
 }

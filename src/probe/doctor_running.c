@@ -146,6 +146,9 @@ static void fix_missing_module(pc__exam *e, pc_finding *f)
                 : strstr(kernel, "-hardened") ? "-hardened"
                                               : "");
         break;
+    case PC__NIX:
+        pc__fix(e, f, "sudo nixos-rebuild boot && sudo reboot");
+        return;
     default:
         pc__fix(e, f, "sudo dkms autoinstall");
     }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#define LAST_CLOSED 580  /* the last branch whose proprietary modules drive GPUs older than Turing */
 #define BLACKWELL 0x2900 /* device ids from here on are of GPUs that only the open modules drive */
 
 /* "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: ..." is the line before what is said of it, of each card again. */
@@ -29,12 +30,21 @@ static int branch_of(const pc__exam *e)
     return m->driver.known ? atoi(m->driver.text) : m->driver_library.known ? atoi(m->driver_library.text) : 580;
 }
 
+/* Arch itself has the newest branch alone; older ones are its users' packages. */
+static void fix_legacy_arch(pc__exam *e, pc_finding *f, int branch)
+{
+    pc__fix(e, f, "sudo pacman -S --needed base-devel linux-headers # or those of linux-lts, linux-zen");
+    pc__fix(e, f, "# from the AUR, in place of nvidia-open and nvidia-utils:");
+    pc__fix(e, f, "yay -S nvidia-%dxx-dkms nvidia-%dxx-utils # or another helper of the AUR", branch, branch);
+}
+
 static void fix_flavour(pc__exam *e, pc_finding *f, bool open)
 {
     int branch = branch_of(e);
     switch (e->packages) {
     case PC__APT_UBUNTU:
-        pc__fix(e, f, "sudo apt install nvidia-driver-%d%s", branch, open ? "-open" : "");
+        pc__fix(e, f, "sudo apt install nvidia-driver-%d%s", open ? branch : PC__MIN(branch, LAST_CLOSED),
+                open ? "-open" : "");
         break;
     case PC__APT:
         pc__fix(e, f, "sudo apt install %s", open ? "nvidia-open-kernel-dkms" : "nvidia-kernel-dkms");
@@ -50,7 +60,10 @@ static void fix_flavour(pc__exam *e, pc_finding *f, bool open)
         pc__fix(e, f, "sudo zypper install nvidia-%sdriver-G06-kmp-default", open ? "open-" : "");
         break;
     case PC__PACMAN:
-        pc__fix(e, f, "sudo pacman -S %s", open ? "nvidia-open" : "nvidia-dkms");
+        if (open)
+            pc__fix(e, f, "sudo pacman -S nvidia-open");
+        else
+            fix_legacy_arch(e, f, LAST_CLOSED);
         break;
     default:
         pc__fix(e, f, "# install NVIDIA's driver with its %s kernel modules", open ? "open" : "proprietary");
@@ -130,6 +143,8 @@ void pc__check_refused(pc__exam *e)
         pc__how(e, f, "The kernel log: \"supported through the NVIDIA %s Legacy drivers\".", branch);
         if (e->packages == PC__APT_UBUNTU)
             pc__fix(e, f, "sudo apt install nvidia-driver-%d", atoi(branch));
+        else if (e->packages == PC__PACMAN)
+            fix_legacy_arch(e, f, atoi(branch));
         else
             pc__fix(e, f, "# install NVIDIA's driver of the branch %s: https://www.nvidia.com/drivers", branch);
         pc__fix(e, f, "sudo reboot");

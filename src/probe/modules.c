@@ -52,6 +52,11 @@ void pc__probe_modules(pc__machine *m)
         snprintf(prefix, sizeof prefix, "alias pci:v%08X", vendor);
         snprintf(path, sizeof path, "lib/modules/%.200s/modules.alias", m->public.kernel.text);
         char *lines = pc__root_lines(m->root, path, prefix);
+        if (!lines) { /* NixOS */
+            char other[320];
+            snprintf(other, sizeof other, "run/booted-system/kernel-modules/%s", path);
+            lines = pc__root_lines(m->root, other, prefix);
+        }
         if (lines)
             match_lines(m, d, lines);
         else

@@ -269,12 +269,31 @@ static void findings_name_what_is_missing(void **state)
                 "there is no /lib/modules/6.8.0-60-generic/modules.alias", "depmod -a");
 }
 
+/* Advice that fits who brings the driver: NixOS's configuration, Arch's users, the host of a container, a cloud. */
+static void advice_fits_the_system(void **state)
+{
+    (void)state;
+    assert_says("nixos-nouveau.txt", "no NVIDIA driver", "0000:01:00.0", "videoDrivers = [ \"nvidia\" ]");
+    assert_says("nixos-switched.txt", "different versions", "580.95.05", "reboot\n# nothing less");
+    assert_says("ubuntu-hwe.txt", "no kernel module", "Kernel 6.8.0-60-generic has it",
+                "linux-modules-nvidia-580-$(uname -r)");
+    assert_says("container-compat.txt", "compatibility library", "/usr/local/cuda-12.4/compat/libcuda.so",
+                "grep -r '/usr/local/cuda-12.4/compat' /etc/ld.so.conf.d");
+    assert_says("mig-stale.txt", "hides every GPU", "MIG-c6d4f1ef", "nvidia-smi -L");
+    assert_says("vgpu-unlicensed.txt", "licence", "NVIDIA A10-24Q", "nvidia-gridd");
+    assert_says("b200-fabric.txt", "fabric manager", "0000:4e:00.0", "modprobe -a mlx5_ib ib_umad");
+    assert_says("envycontrol.txt", "forbids", "/etc/udev/rules.d/50-remove-nvidia.rules", "envycontrol -s hybrid");
+    assert_says("arch-pascal.txt", "older than Turing", "GSP", "nvidia-580xx-dkms");
+    assert_says("container-without-uvm.txt", "/dev/nvidia-uvm is missing", "", "# on the host");
+    assert_says("fedora-secure-boot.txt", "Secure Boot", "key is rejected", "mokutil --import /etc/pki/akmods");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_machine_is_diagnosed),    cmocka_unit_test(recordings_hold_what_the_checks_read),
         cmocka_unit_test(every_check_has_its_machine),   cmocka_unit_test(findings_name_versions_and_commands),
-        cmocka_unit_test(findings_name_what_is_missing),
+        cmocka_unit_test(findings_name_what_is_missing), cmocka_unit_test(advice_fits_the_system),
     };
     return cmocka_run_group_tests_name("probe.doctor", tests, NULL, NULL);
 }
