@@ -15,8 +15,26 @@ bool pc__module_on_disk(const pc__exam *e)
     return false;
 }
 
+/* Systems of rpm-ostree (Silverblue, Kinoite) take packages in a layer, and options of the kernel by a command. */
+static void fix_by_layer(pc__exam *e, pc_finding *f)
+{
+    pc__fix(e, f,
+            "sudo rpm-ostree install "
+            "https://mirrors.rpmfusion.org/nonfree/fedora/rpmfusion-nonfree-release-$(rpm -E %%fedora).noarch.rpm && "
+            "sudo reboot");
+    pc__fix(e, f, "sudo rpm-ostree install akmod-nvidia xorg-x11-drv-nvidia-cuda");
+    pc__fix(e, f,
+            "sudo rpm-ostree kargs --append=rd.driver.blacklist=nouveau,nova_core "
+            "--append=modprobe.blacklist=nouveau,nova_core");
+    pc__fix(e, f, "sudo reboot");
+}
+
 void pc__fix_by_install(pc__exam *e, pc_finding *f)
 {
+    if (pc__root_exists(e->m->root, "run/ostree-booted")) {
+        fix_by_layer(e, f);
+        return;
+    }
     switch (e->packages) {
     case PC__APT_UBUNTU:
         pc__fix(e, f, "sudo apt update && sudo ubuntu-drivers install --gpgpu");

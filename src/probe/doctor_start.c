@@ -226,11 +226,19 @@ void pc__check_nvml_start(pc__exam *e)
         pc__fix(e, f, "%s run --security-opt=label=disable ...", strcmp(kind, "podman") ? "docker" : "podman");
         pc__fix(e, f, "# or, on the host, for good: sudo setsebool -P container_use_devices on");
     } else if (code == 999 && e->container) {
-        pc__what(e, f, "This container lost its GPUs while it ran: the host's systemd renewed the list of devices.");
-        pc__how(e, f, "That happens at systemctl daemon-reload on the host, with the cgroup driver systemd.");
+        pc__what(e, f,
+                 "This container may not use the GPU's device files any more, or never might: its list of devices "
+                 "(cgroups) lacks them.");
+        pc__how(e, f,
+                "If it worked before, the host's systemd renewed the list, as systemctl daemon-reload does with the "
+                "cgroup driver systemd.");
         pc__fix(e, f,
                 "# start the container again, with the device files named: docker run --gpus all "
                 "--device /dev/nvidiactl --device /dev/nvidia-uvm --device /dev/nvidia0 ...");
+        pc__fix(
+            e, f,
+            "# if it never worked: no-cgroups must be false in the host's /etc/nvidia-container-runtime/config.toml "
+            "(true is for rootless containers), then: sudo systemctl restart docker");
     } else {
         pc__what(e, f, "The driver's management library (NVML) does not start.");
         pc__nvrm_quote(e, f, NULL);

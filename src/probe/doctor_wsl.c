@@ -152,6 +152,19 @@ static void say_not_found(pc__exam *e, const char *why)
     pc__fix(e, f, "# in a shell of Nix: export LD_LIBRARY_PATH=/" WSL_LIBRARIES);
 }
 
+/* The container's runtime chose what it has of WSL. */
+static void say_refused_inside(pc__exam *e, const char *why)
+{
+    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc__what(e, f, "This container has the GPU of WSL, and CUDA does not start in it.");
+    pc__how(e, f, "%s.", why);
+    pc__fix(e, f, "# in WSL, outside the container, where paracord doctor should find nothing wrong:");
+    pc__fix(e, f, "%s && sudo systemctl restart docker",
+            pc__install(e, "nvidia-container-toolkit", "nvidia-container-toolkit", "nvidia-container-toolkit",
+                        "nvidia-container-toolkit"));
+    pc__fix(e, f, "wsl --update # in Windows; then wsl --shutdown");
+}
+
 /* All that Windows lends is there, and its driver refuses. */
 static void say_refused(pc__exam *e, const char *why)
 {
@@ -215,7 +228,8 @@ void pc__check_wsl(pc__exam *e)
         else if (!e->nvidia) /* the kernel of WSL in a virtual machine that owns its GPU is none */
             say_no_gpu(e);
     } else if (e->container) {
-        return; /* its runtime chose what it has */
+        if ((why = refusal(e)) && !pc__any_wrong(e))
+            say_refused_inside(e, why);
     } else if (library) {
         say_hidden(e, library);
     } else if (!pc__root_exists(e->m->root, WSL_LIBRARIES "/libcuda.so.1")) {

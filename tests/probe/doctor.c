@@ -285,6 +285,10 @@ static void advice_fits_the_system(void **state)
     assert_says("envycontrol.txt", "forbids", "/etc/udev/rules.d/50-remove-nvidia.rules", "envycontrol -s hybrid");
     assert_says("arch-pascal.txt", "older than Turing", "GSP", "nvidia-580xx-dkms");
     assert_says("container-without-uvm.txt", "/dev/nvidia-uvm is missing", "", "# on the host");
+    assert_says("silverblue-no-driver.txt", "no NVIDIA driver", "0000:01:00.0", "rpm-ostree install akmod-nvidia");
+    assert_says("container-no-cgroups.txt", "cgroups", "error 999", "no-cgroups must be false");
+    assert_says("wsl-container-blocked.txt", "This container has the GPU of WSL", "error 100",
+                "nvidia-container-toolkit");
     assert_says("fedora-secure-boot.txt", "Secure Boot", "key is rejected", "mokutil --import /etc/pki/akmods");
 }
 
