@@ -1,16 +1,20 @@
 /* child.c: forks that keep out of the program's way. */
 #include "base/child.h"
 
+#include "base/site.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 100 /* for a child to end that was killed */
+#define FILES_MOST 65536 /* numbers of open files that are tried one by one */
 
 static void forget_signals(const sigset_t *none_blocked)
 {
@@ -22,6 +26,7 @@ static void forget_signals(const sigset_t *none_blocked)
 pid_t pc__child_fork(void)
 {
     const pid_t parent = getpid();
+    (void)pc__site_here(); /* its first call takes the loader's lock, which other threads may hold at the fork */
     sigset_t all, before, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -43,6 +48,19 @@ pid_t pc__child_fork(void)
     return 0;
 }
 
+/* Kernels before 5.9, and filters that do not know the call, have no close_range. */
+static void close_from(int first)
+{
+    struct rlimit most;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0)
+        return;
+#endif
+    const bool known = getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < FILES_MOST;
+    for (int file = first, end = known ? (int)most.rlim_cur : FILES_MOST; file < end; file++)
+        close(file);
+}
+
 void pc__child_forget_files(int *files, int count)
 {
     for (int i = 0; i < count; i++) /* out of the way of the numbers they get */
@@ -53,19 +71,40 @@ void pc__child_forget_files(int *files, int count)
     for (int i = 0; i < count; i++)
         if (files[i] >= 0)
             files[i] = dup2(files[i], 3 + i);
-#ifdef SYS_close_range
-    syscall(SYS_close_range, 3u + (unsigned)count, ~0u, 0u);
-#endif
+    close_from(3 + count);
 }
 
-void pc__child_end(pid_t child, int handle)
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+pid_t pc__child_wait(pid_t child, int handle, int patience_ms, int *status)
+{
+    pid_t ended;
+    const int64_t deadline = now_ms() + patience_ms;
+    for (int turn = 0; (ended = waitpid(child, status, WNOHANG)) == 0; turn++) {
+        const int64_t left = deadline - now_ms();
+        if (left <= 0)
+            break;
+        if (handle >= 0) /* readable when it has ended */
+            poll(&(struct pollfd){.fd = handle, .events = POLLIN}, 1, (int)left);
+        else
+            usleep(turn < 10 ? 100 : 1000);
+    }
+    return ended;
+}
+
+void pc__child_end(pid_t child, int handle, int patience_ms)
 {
 #ifdef SYS_pidfd_send_signal
-    if (handle >= 0)
-        syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0u);
-    else
+    const bool told = handle >= 0 && (syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0u) == 0 || errno == ESRCH);
+#else
+    const bool told = false;
 #endif
+    if (!told)
         kill(child, SIGKILL);
-    for (int ms = 0; ms < PATIENCE_MS && waitpid(child, NULL, WNOHANG) == 0; ms++)
-        usleep(ms < 10 ? 100 : 1000);
+    pc__child_wait(child, handle, patience_ms, NULL);
 }

@@ -17,7 +17,11 @@ pid_t pc__child_fork(void);
  * its own output. */
 void pc__child_forget_files(int *files, int count);
 
-/* End it, and wait a moment for that: one that hangs in the kernel is left behind. `handle`: its pidfd, -1 for none. */
-void pc__child_end(pid_t child, int handle);
+/* Wait until it has ended: its number and *status (may be NULL); 0 when it still runs then, -1 when others have waited
+ * for it. `handle`: its pidfd, -1 for none. */
+pid_t pc__child_wait(pid_t child, int handle, int patience_ms, int *status);
+
+/* End it, and wait so long for that: a busy machine takes its time, and one that hangs in the kernel is left behind. */
+void pc__child_end(pid_t child, int handle, int patience_ms);
 
 #endif

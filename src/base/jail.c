@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMES_IN_ALL 10 /* of the computing time: the rest is for slow disks and busy machines */
+#define PATIENCE_MS 10000 /* for a child to end that has closed its socket, or was killed */
+#define TIMES_IN_ALL 10   /* of the computing time: the rest is for slow disks and busy machines */
 
 static int64_t now_ms(void)
 {
@@ -126,10 +127,11 @@ bool pc__jail_start(pc__jail *jail, const pc__jail_plan *plan)
 static void find_out(pc__jail *jail, bool too_long, char why[PC__JAIL_WORDS])
 {
     int status = 0;
-    pid_t ended = 0;
-    for (int ms = 0; !too_long && ended == 0 && ms < 1000; ms++)
-        if ((ended = waitpid(jail->child, &status, WNOHANG)) == 0)
-            usleep(1000);
+    if (jail->child <= 0) {
+        snprintf(why, PC__JAIL_WORDS, "the process that read it has ended before");
+        return;
+    }
+    const pid_t ended = too_long ? 0 : pc__child_wait(jail->child, jail->handle, PATIENCE_MS, &status);
     const int number = ended > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (ended != 0)
         jail->child = 0; /* gone, whoever waited for it */
@@ -165,6 +167,6 @@ bool pc__jail_take(const pc__jail *jail, void *bytes, size_t n)
 void pc__jail_end(pc__jail *jail)
 {
     if (jail->child > 0)
-        pc__child_end(jail->child, jail->handle);
+        pc__child_end(jail->child, jail->handle, PATIENCE_MS);
     release(jail);
 }

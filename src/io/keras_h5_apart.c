@@ -4,6 +4,7 @@
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
 
+#include "base/site.h"
 #include "io/keras_h5_ask.h"
 
 #include <errno.h>
@@ -105,6 +106,7 @@ static void make_safe(pc__h5_answer *answer)
     error->message[sizeof error->message - 1] = error->cause[sizeof error->cause - 1] = 0;
     error->file = __FILE__;
     error->line = __LINE__;
+    error->site = pc__site_here(); /* numbers of call sites are the process's own */
     if ((unsigned)error->status >= PC_STATUS_COUNT)
         error->status = PC_ERR_FORMAT;
 }

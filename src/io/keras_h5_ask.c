@@ -35,7 +35,7 @@ static pc_status read_place(const pc__h5_file *file, const pc__h5_answer *answer
 static pc_status ask(pc__h5_file *file, const pc__h5_question *question, pc__h5_answer *answer, void **bytes)
 {
     void *got = NULL;
-    if (file->jail.child)
+    if (file->apart)
         PC__TRY(pc__h5_ask_apart(file, question, answer));
     else
         pc__h5_answer_here(file->path, &file->source, question, &(pc__h5_room){take_memory, &got}, answer);
@@ -44,7 +44,7 @@ static pc_status ask(pc__h5_file *file, const pc__h5_question *question, pc__h5_
         status = too_much(file);
     if (status == PC_OK && answer->place != PC__H5_NOWHERE)
         status = read_place(file, answer, &got);
-    else if (status == PC_OK && file->jail.child && answer->bytes)
+    else if (status == PC_OK && file->apart && answer->bytes)
         status = pc__h5_take_apart(file, answer->bytes, &got);
     file->left -= status == PC_OK ? (int64_t)answer->bytes : 0;
     if (status != PC_OK || !bytes) {

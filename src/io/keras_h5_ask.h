@@ -55,9 +55,10 @@ void pc__h5_answer_here(const char *path, const pc__h5_source *source, const pc_
 struct pc__h5_file {
     const char *path; /* the caller's */
     pc__h5_source source;
-    uint8_t *own;  /* the source's bytes, when they are ours */
-    int64_t left;  /* of the source's limit, for all answers together */
-    pc__jail jail; /* child 0: none */
+    uint8_t *own; /* the source's bytes, when they are ours */
+    int64_t left; /* of the source's limit, for all answers together */
+    bool apart;   /* asked in `jail`, to the end, whether the child lives or not */
+    pc__jail jail;
     bool entered;
     pc__h5_quiet quiet;
     hid_t root;

@@ -37,7 +37,8 @@ static pc_status begin(pc__h5_file *file)
     source->limit = PC__MAX(pc__h5_limit.memory, times);
     file->left = source->limit;
     PC__TRY(check_kind(file->path, source));
-    if (!pc__h5_start_apart(file)) { /* HDF5 is ours from here to the end */
+    file->apart = pc__h5_start_apart(file);
+    if (!file->apart) { /* HDF5 is ours from here to the end */
         file->quiet = pc__h5_enter();
         file->entered = true;
     }
@@ -46,7 +47,7 @@ static pc_status begin(pc__h5_file *file)
 
 void pc__h5_release(pc__h5_file *file)
 {
-    if (file->jail.child)
+    if (file->apart)
         pc__jail_end(&file->jail);
     if (file->entered && file->root >= 0)
         H5Fclose(file->root);

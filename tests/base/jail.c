@@ -6,12 +6,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <paracord/memory.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +29,8 @@
 
 typedef enum deed {
     READ_FILE,
+    READ_OTHER,
+    FAIL,
     OPEN_FILE,
     CONNECT,
     FORK,
@@ -44,6 +52,8 @@ static long eat(void)
     return n;
 }
 
+static int other = -1; /* a file of the program that is none of the child's business */
+
 static long do_deed(const pc__jail_cell *cell, deed what)
 {
     char bytes[8];
@@ -51,6 +61,10 @@ static long do_deed(const pc__jail_cell *cell, deed what)
     switch (what) {
     case READ_FILE:
         return pread(cell->file, bytes, 8, 0);
+    case READ_OTHER:
+        return pread(other, bytes, 8, 0);
+    case FAIL:
+        return pc__fail(PC_ERR_FILE, "an error in the child");
     case OPEN_FILE:
         return open("/dev/null", O_RDONLY);
     case CONNECT:
@@ -113,6 +127,87 @@ static long tried(deed what)
     pc__jail_end(&jail);
     close(file);
     return alive ? done : INT_MIN;
+}
+
+static atomic_bool loader_is_held;
+
+static int hold_for_a_moment(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)object, (void)size, (void)context;
+    atomic_store(&loader_is_held, true);
+    usleep(300000);
+    return 1;
+}
+
+static void *hold_the_loader(void *context)
+{
+    dl_iterate_phdr(hold_for_a_moment, NULL);
+    return context;
+}
+
+/* The first error of a process looks through its loaded objects, under a lock that stays held in a child for ever. The
+ * first test: no error has been recorded yet. */
+static void a_thread_in_the_loader(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, hold_the_loader, NULL), 0);
+    while (!atomic_load(&loader_is_held))
+        usleep(1000);
+    assert_int_equal(tried(FAIL), PC_ERR_FILE);
+    pthread_join(thread, NULL);
+}
+
+/* A kernel that does not know close_range, for this process. */
+static bool forget_close_range(void)
+{
+    struct sock_filter steps[] = {
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr)},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_close_range},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    };
+    struct sock_fprog program = {PC__COUNT(steps), steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+static void files_that_are_closed(void **state)
+{
+    (void)state;
+    int status;
+    const int low = open("/proc/self/exe", O_RDONLY);
+    other = fcntl(low, F_DUPFD, 100); /* beside the numbers that the child's own files get */
+    close(low);
+    assert_int_equal(tried(READ_OTHER), -1);
+    const pid_t older = fork();
+    if (older == 0)
+        _exit(!forget_close_range() ? 2 : tried(READ_OTHER) != -1);
+    assert_int_equal(waitpid(older, &status, 0), older);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1);
+    close(other);
+}
+
+/* Whoever asks on after the end hears that; a child of the program is not taken for ours. */
+static void questions_after_the_end(void **state)
+{
+    (void)state;
+    pc__jail_plan plan = {.serve = serve, .file = -1, .room = 4096, .memory = 64 << 20, .seconds = 10};
+    pc__jail jail;
+    deed what = LEAVE;
+    long done;
+    int status;
+    assert_true(pc__jail_start(&jail, &plan));
+    assert_false(pc__jail_ask(&jail, &what, sizeof what, &done, sizeof done, why));
+    const pid_t own = fork();
+    if (own == 0)
+        _exit(9);
+    usleep(100000);
+    assert_false(pc__jail_ask(&jail, &what, sizeof what, &done, sizeof done, why));
+    assert_non_null(strstr(why, "ended"));
+    assert_int_equal(waitpid(own, &status, 0), own);
+    assert_int_equal(WEXITSTATUS(status), 9);
+    pc__jail_end(&jail);
 }
 
 static void rights_that_are_lost(void **state)
@@ -275,9 +370,10 @@ static void threads_that_allocate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rights_that_are_lost),   cmocka_unit_test(ends_that_are_its_own),
-        cmocka_unit_test(programs_with_children), cmocka_unit_test(signals_are_the_program_s),
-        cmocka_unit_test(threads_that_allocate),
+        cmocka_unit_test(a_thread_in_the_loader),    cmocka_unit_test(files_that_are_closed),
+        cmocka_unit_test(questions_after_the_end),   cmocka_unit_test(rights_that_are_lost),
+        cmocka_unit_test(ends_that_are_its_own),     cmocka_unit_test(programs_with_children),
+        cmocka_unit_test(signals_are_the_program_s), cmocka_unit_test(threads_that_allocate),
     };
     return cmocka_run_group_tests_name("base.jail", tests, NULL, NULL);
 }

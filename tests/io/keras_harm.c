@@ -4,10 +4,13 @@
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
 
+#include "base/site.h"
 #include "io/keras_h5_ask.h"
 #include "io/keras_support.h"
 
+#include <fcntl.h>
 #include <paracord/memory.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -148,6 +151,38 @@ static void a_heap_that_is_a_ring(void **state)
     pc__h5_limit = before;
 }
 
+static int open_files(void)
+{
+    int count = 0;
+    for (int file = 0; file < 1000; file++)
+        count += fcntl(file, F_GETFD) >= 0;
+    return count;
+}
+
+/* A reader that its file has killed is asked nothing more, nor is anybody else in its place; and all of it is given
+ * back. */
+static void a_reader_that_died(void **state)
+{
+    (void)state;
+    const int before = open_files();
+    pc__h5_node root, inner;
+    char *text;
+    load_golden();
+    assert_ok(pc__h5_open_bytes("inner.h5", content, content_size, &root));
+    assert_ok(pc__h5_group("inner.h5", root, "model_weights", &inner));
+    kill(root.file->jail.child, SIGKILL);
+    assert_fails(pc__h5_text("inner.h5", root, "keras_version", &text), PC_ERR_FORMAT, "cannot read inner.h5");
+    const hid_t ours = H5Screate(H5S_SCALAR); /* of this process: its number means something else in the other */
+    assert_fails(pc__h5_text("inner.h5", (pc__h5_node){root.file, ours}, "a", &text), PC_ERR_FORMAT,
+                 "cannot read inner.h5");
+    H5Sclose(ours);
+    pc__h5_close(inner);
+    pc__h5_close(root);
+    pc_error_clear();
+    pc__free(content);
+    assert_int_equal(open_files(), before);
+}
+
 /* What does not stand in the file as it is in memory comes through the memory that both processes share. */
 static void packed_weights(void **state)
 {
@@ -197,6 +232,7 @@ static void answers_that_lie(void **state)
     const int64_t alive = pc_live_allocations();
     pc__h5_file file = {.path = "lies.h5", .source = {.fd = -1, .bytes = (const uint8_t *)"lies", .size = 4}};
     file.source.limit = file.left = (int64_t)1 << 40;
+    file.apart = true;
     assert_true(pc__jail_start(&file.jail, &plan));
     const pc__h5_node node = {&file, 1};
     for (int i = 0; i < 2000; i++) {
@@ -257,7 +293,11 @@ static void files_in_memory(void **state)
     assert_false(pc__h5_has(root, "nothing"));
     assert_ok(pc__h5_group("inner.h5", root, "model_weights", &group));
     pc__h5_close(group);
-    assert_fails(pc__h5_group("inner.h5", root, "nothing", &group), PC_ERR_FORMAT, "inner.h5: the group 'nothing'");
+    const uintptr_t *place;
+    assert_int_equal(pc__h5_group("inner.h5", root, "nothing", &group), PC_ERR_FORMAT);
+    assert_true(pc__site_addresses(pc_error_last()->site, &place) > 0); /* whoever asked, though a child has found it */
+    assert_non_null(strstr(pc_error_last()->message, "inner.h5: the group 'nothing'"));
+    pc_error_clear();
     pc__h5_close(root);
     assert_fails(pc__h5_open_bytes("inner.h5", content, 100, &root), PC_ERR_FORMAT, "inner.h5: it is damaged");
     assert_fails(pc__h5_open_bytes("inner.h5", "", 0, &root), PC_ERR_FORMAT, "inner.h5 is empty");
@@ -271,6 +311,7 @@ int main(void)
         cmocka_unit_test(all_of_it_has_one_limit), cmocka_unit_test(a_heap_that_is_a_ring),
         cmocka_unit_test(without_a_child),         cmocka_unit_test(files_in_memory),
         cmocka_unit_test(answers_that_lie),        cmocka_unit_test(packed_weights),
+        cmocka_unit_test(a_reader_that_died),
     };
     return cmocka_run_group_tests_name("io.keras_harm", tests, make_folder, remove_folder);
 }
