@@ -51,7 +51,8 @@ typedef struct pc_image_options {
  * their first bytes. What comes out is what PIL's exif_transpose and convert("RGB") or convert("L") give: Exif
  * orientation applied unless no_exif (width and height above are those of the upright picture), CMYK and YCCK as Adobe
  * stores them, palettes looked up, transparency dropped; of 16 bits the high byte, also where PIL would cut grey off at
- * 255. `name` is used in messages. On failure *image is empty:
+ * 255. A TIFF in CIE L*a*b*, or of signed or floating-point samples, is refused with the way out. `name` is used in
+ * messages. On failure *image is empty:
  *
  * PC_ERR_FILE       the file cannot be read
  * PC_ERR_FORMAT     it is empty, no picture, of another format (the message names it: "a HEIC"), truncated, broken,

@@ -42,6 +42,9 @@ pc_status pc__image_check(const pc_image *image, const char *who);
 /* Make the picture grey (1), RGB (3), or leave it (0). */
 pc_status pc__image_set_channels(pc_image *image, int channels);
 
+/* n pixels of the inverse of CMYK, which is how Adobe stores it in a JPEG; the arithmetic is PIL's. */
+void pc__cmyk_to_rgb(const uint8_t *cmyk, uint8_t *rgb, int n);
+
 /* Append the encoded picture. `name` is for messages. */
 pc_status pc__jpeg_encode(const pc_image *image, int quality, pc__text *out);
 pc_status pc__png_encode(const pc_image *image, pc__text *out);

@@ -86,6 +86,15 @@ pc_status pc__image_set_channels(pc_image *image, int channels)
     return PC_OK;
 }
 
+void pc__cmyk_to_rgb(const uint8_t *cmyk, uint8_t *rgb, int n)
+{
+    for (int i = 0; i < n; i++, cmyk += 4)
+        for (int c = 0; c < 3; c++) {
+            const int key = cmyk[3], product = (255 - cmyk[c]) * key + 128;
+            *rgb++ = (uint8_t)(key - ((product >> 8) + product) / 256);
+        }
+}
+
 /* Formats that people have and that are not read, by magic bytes at an offset. */
 static const struct {
     int offset, length;

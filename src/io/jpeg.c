@@ -167,16 +167,6 @@ static void begin(pc__jpeg *jpeg, int channels)
     check_plausible(jpeg);
 }
 
-/* Adobe stores the inverse of CMYK; the arithmetic is PIL's. */
-static void cmyk_to_rgb(const uint8_t *cmyk, uint8_t *rgb, int n)
-{
-    for (int i = 0; i < n; i++, cmyk += 4)
-        for (int c = 0; c < 3; c++) {
-            const int key = cmyk[3], product = (255 - cmyk[c]) * key + 128;
-            *rgb++ = (uint8_t)(key - ((product >> 8) + product) / 256);
-        }
-}
-
 static void decode_rows(pc__jpeg *jpeg)
 {
     struct jpeg_decompress_struct *c = &jpeg->c;
@@ -195,7 +185,7 @@ static void decode_rows(pc__jpeg *jpeg)
         JSAMPROW row = cmyk ? jpeg->row : target;
         jpeg_read_scanlines(c, &row, 1);
         if (cmyk)
-            cmyk_to_rgb(jpeg->row, target, jpeg->source_width);
+            pc__cmyk_to_rgb(jpeg->row, target, jpeg->source_width);
         pc__rows_done(&jpeg->rows);
     }
 }

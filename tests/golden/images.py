@@ -127,6 +127,77 @@ def rle8(image):
 
 save("bmp_runs.bmp", rle8(scene20.quantize(30)), **small)
 
+
+def pack(values, bits):
+    """Rows of samples, each row from a whole byte on."""
+    if bits in (8, 16):
+        return values.astype(f"<u{bits // 8}").tobytes()
+    digits = (values[:, :, None] >> np.arange(bits - 1, -1, -1) & 1).astype(np.uint8)
+    return np.packbits(digits.reshape(len(values), -1), axis=1).tobytes()
+
+
+def tiff(samples, photometric, bits=8, extra=(), planar=False, tile=None, rows=4, deflate=True, more=()):
+    """What Pillow reads and does not write. samples: [height, width, samples of a pixel]."""
+    height, width, count = samples.shape
+    side, high = tile if tile else (width, rows)
+    blocks = []
+    for plane in np.split(samples, count, 2) if planar else [samples]:
+        for y in range(0, height, high):
+            for x in range(0, width, side):
+                part = plane[y : y + high, x : x + side]
+                if tile:
+                    part = np.pad(part, ((0, high - part.shape[0]), (0, side - part.shape[1]), (0, 0)))
+                raw = pack(part.reshape(len(part), -1), bits)
+                blocks.append(zlib.compress(raw, 9) if deflate else raw)
+    tags = [(256, 3, [width]), (257, 3, [height]), (258, 3, [bits] * count), (259, 3, [8 if deflate else 1])]
+    tags += [(262, 3, [photometric]), (277, 3, [count]), (284, 3, [2 if planar else 1]), *more]
+    tags += [(338, 3, list(extra))] if extra else []
+    tags += [(322, 3, [side]), (323, 3, [high])] if tile else [(278, 3, [high])]
+    place, sizes = (324, 325) if tile else (273, 279)
+    data, offsets = b"", []
+    for block in blocks:
+        offsets.append(8 + len(data))
+        data += block + b"\0" * (len(block) % 2)
+    tags += [(place, 4, offsets), (sizes, 4, [len(block) for block in blocks])]
+    behind = 8 + len(data) + 2 + 12 * len(tags) + 4
+    entries, large = b"", b""
+    for tag, kind, values in sorted(tags):
+        packed = struct.pack(f"<{len(values)}{'H' if kind == 3 else 'I'}", *values)
+        if len(packed) > 4:
+            entries += struct.pack("<HHII", tag, kind, len(values), behind + len(large))
+            large += packed
+        else:
+            entries += struct.pack("<HHI4s", tag, kind, len(values), packed)
+    head = b"II*\0" + struct.pack("<I", 8 + len(data)) + data + struct.pack("<H", len(tags))
+    return head + entries + struct.pack("<I", 0) + large
+
+
+def with_alpha(image, bits=8):
+    """Alpha from 0 to the most, and one sample more than RGB."""
+    colours = np.asarray(image).astype(np.int64)
+    alpha = np.asarray(image.convert("L")).astype(np.int64) * 7 % 256
+    alpha[:2] = [[0], [255]]
+    return np.dstack([colours, alpha]) * (1 if bits == 8 else 251)
+
+
+wide = [(320, 3, [value * 997 % 65536 for value in range(48)])]
+save("tiff_alpha.tiff", tiff(with_alpha(scene20), 2, extra=[2]), **small)
+save("tiff_alpha_planes.tiff", tiff(with_alpha(scene20), 2, extra=[2], planar=True, tile=(16, 16)), **small)
+save("tiff_alpha16.tiff", tiff(with_alpha(scene20, 16), 2, bits=16, extra=[2], tile=(16, 16)), **small)
+save("tiff_alpha16_planes.tiff", tiff(with_alpha(scene20, 16), 2, bits=16, extra=[2], planar=True), **small)
+save("tiff_multiplied.tiff", tiff(with_alpha(scene20), 2, extra=[1], deflate=False), **small)
+save("tiff_multiplied_planes.tiff", tiff(with_alpha(scene20), 2, extra=[1], planar=True), **small)
+save("tiff_multiplied16.tiff", tiff(with_alpha(scene20, 16), 2, bits=16, extra=[1], tile=(16, 16)), **small)
+save("tiff_beside.tiff", tiff(with_alpha(scene20)[:, :, [0, 3, 1, 2, 0]], 2, extra=[0, 0]), **small)
+save("tiff_rgb16.tiff", tiff(with_alpha(scene20, 16)[:, :, :3], 2, bits=16, deflate=False), **small)
+save("tiff_grey_alpha.tiff", tiff(with_alpha(scene20)[:, :, 2:], 1, extra=[2]), **small)
+save("tiff_white4.tiff", tiff(with_alpha(scene20)[:, :, :1] >> 4, 0, bits=4), **small)
+save("tiff_bits2.tiff", tiff(with_alpha(scene20)[:, :, :1] >> 6, 1, bits=2, tile=(16, 16)), **small)
+save("tiff_bits1.tiff", tiff(with_alpha(scene20)[:, :, :1] >> 7, 1, bits=1), **small)
+save("tiff_palette4.tiff", tiff(with_alpha(scene20)[:, :, :1] >> 4, 3, bits=4, more=wide), **small)
+save("tiff_cmyk.tiff", tiff(with_alpha(scene20), 5), **small)
+save("tiff_cmyk_planes.tiff", tiff(with_alpha(scene20), 5, planar=True), **small)
+
 with open(HERE / "nearest.bin", "wb") as out:
     for source, target in [(1, 3), (7, 7), (64, 9), (499, 64), (500, 150), (333, 49), (100, 67), (3, 100), (1000, 224), (65, 64)]:
         picked = Image.fromarray(np.arange(source, dtype=np.int32)[None]).resize((target, 1), Image.NEAREST)

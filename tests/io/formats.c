@@ -6,16 +6,46 @@
 #include <paracord/random.h>
 
 static const char *const names[] = {
-    "bmp_rgb.bmp",     "bmp_palette.bmp",    "bmp_grey.bmp",     "bmp_bits.bmp",        "bmp_alpha.bmp",
+    "bmp_rgb.bmp",
+    "bmp_palette.bmp",
+    "bmp_grey.bmp",
+    "bmp_bits.bmp",
+    "bmp_alpha.bmp",
     "bmp_runs.bmp",
 #if PC_HAVE_WEBP
-    "webp_lossy.webp", "webp_lossless.webp", "webp_turned.webp", "webp_moving.webp",
+    "webp_lossy.webp",
+    "webp_lossless.webp",
+    "webp_turned.webp",
+    "webp_moving.webp",
 #endif
 #if PC_HAVE_GIF
-    "gif_plain.gif",   "gif_interlaced.gif", "gif_moving.gif",   "gif_transparent.gif",
+    "gif_plain.gif",
+    "gif_interlaced.gif",
+    "gif_moving.gif",
+    "gif_transparent.gif",
 #endif
 #if PC_HAVE_TIFF
-    "tiff_rgb.tiff",   "tiff_lzw.tiff",      "tiff_grey.tiff",   "tiff_palette.tiff",   "tiff_turned.tiff",
+    "tiff_rgb.tiff",
+    "tiff_lzw.tiff",
+    "tiff_grey.tiff",
+    "tiff_palette.tiff",
+    "tiff_turned.tiff",
+    "tiff_alpha.tiff",
+    "tiff_alpha_planes.tiff",
+    "tiff_alpha16.tiff",
+    "tiff_alpha16_planes.tiff",
+    "tiff_multiplied.tiff",
+    "tiff_multiplied_planes.tiff",
+    "tiff_multiplied16.tiff",
+    "tiff_beside.tiff",
+    "tiff_rgb16.tiff",
+    "tiff_grey_alpha.tiff",
+    "tiff_white4.tiff",
+    "tiff_bits2.tiff",
+    "tiff_bits1.tiff",
+    "tiff_palette4.tiff",
+    "tiff_cmyk.tiff",
+    "tiff_cmyk_planes.tiff",
 #endif
 };
 
@@ -111,6 +141,42 @@ static void expect(const void *bytes, size_t n, pc_status status, const char *wo
                  words);
 }
 
+#if PC_HAVE_TIFF
+/* The number of a TIFF's tag in little-endian order that has one value of 16 bits. */
+static void set_tag(uint8_t *bytes, size_t n, int tag, int value)
+{
+    const uint8_t entry[] = {(uint8_t)tag, (uint8_t)(tag >> 8), 3, 0, 1, 0, 0, 0};
+    uint8_t *at = memmem(bytes, n, entry, sizeof entry);
+    assert_non_null(at);
+    at[sizeof entry] = (uint8_t)value;
+}
+
+/* Colours that would come out wrong are told, with the way out. */
+static void colours_that_are_not_read(void **state)
+{
+    (void)state;
+    enum { PHOTOMETRIC = 262, CIELAB = 8, ICCLAB = 9, ITULAB = 10, PLANAR = 284, SAMPLE_FORMAT = 339 };
+    for (int kind = CIELAB; kind <= ITULAB; kind++) {
+        size_t n;
+        uint8_t *bytes = read_golden("tiff_rgb.tiff", &n);
+        set_tag(bytes, n, PHOTOMETRIC, kind);
+        expect(bytes, n, PC_ERR_FORMAT, "CIE L*a*b*, which are not read: convert it to sRGB");
+        free(bytes);
+    }
+    size_t n;
+    uint8_t *bytes = read_golden("tiff_rgb16.tiff", &n);
+    const uint8_t planar[] = {PLANAR & 0xff, PLANAR >> 8}, format[] = {SAMPLE_FORMAT & 0xff, SAMPLE_FORMAT >> 8};
+    uint8_t *tag = memmem(bytes + n / 2, n - n / 2, planar, sizeof planar);
+    assert_non_null(tag);
+    memcpy(tag, format, sizeof format);
+    for (int kind = 2; kind <= 3; kind++) {
+        tag[8] = (uint8_t)kind;
+        expect(bytes, n, PC_ERR_FORMAT, "signed or floating-point samples, which are not read");
+    }
+    free(bytes);
+}
+#endif
+
 /* Headers that ask for gigabytes. */
 static void huge_ones(void **state)
 {
@@ -153,6 +219,9 @@ int main(void)
         cmocka_unit_test(cut_off_anywhere),
         cmocka_unit_test(bent_bytes),
         cmocka_unit_test(huge_ones),
+#if PC_HAVE_TIFF
+        cmocka_unit_test(colours_that_are_not_read),
+#endif
     };
     return cmocka_run_group_tests_name("io.formats", tests, NULL, NULL);
 }
