@@ -39,9 +39,9 @@ typedef struct pc_image_options {
     int width, height; /* resize to this while decoding, whatever the proportions: both, or neither (0: own size) */
     pc_resize resize;
     /* false: take every picture whose pixels are all there; damage that the decoder reports but gets over
-     * (stray bytes, a bad checksum of a chunk without pixels, no end mark) is told in `damage`.
-     * true: such damage is PC_ERR_FORMAT. A file that ends or breaks inside the pixel data, so that the decoder would
-     * make up the rest, is PC_ERR_FORMAT either way. */
+     * (stray bytes, a bad checksum of a chunk without pixels, no end mark, an end inside a later frame or page) is told
+     * in `damage`. true: such damage is PC_ERR_FORMAT. A file that ends or breaks inside the pixel data, so that the
+     * decoder would make up the rest, is PC_ERR_FORMAT either way. */
     bool strict;
     bool no_exif;            /* leave the picture as it is stored, whatever its Exif orientation says (Keras does) */
     pc_image_damage *damage; /* written with the picture; NULL: nobody asks */

@@ -36,6 +36,12 @@ pc_status pc__gif_decode(pc__picture *picture);
 pc_status pc__tiff_decode(pc__picture *picture);
 pc_status pc__bmp_decode(pc__picture *picture);
 
+/* What is wrong behind the frame or page that is taken, in words for pc__picture_damaged: that the file ends in there.
+ * NULL: nothing. `at`: one behind the GIF's first frame. */
+const char *pc__webp_rest(const uint8_t *bytes, size_t n);
+const char *pc__gif_rest(const uint8_t *bytes, size_t n, size_t at);
+const char *pc__tiff_rest(const uint8_t *bytes, size_t n);
+
 /* A picture of the program's: PC_ERR_ARGUMENT unless it has pixels, sides and 1 or 3 channels. */
 pc_status pc__image_check(const pc_image *image, const char *who);
 

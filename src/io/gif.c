@@ -213,7 +213,9 @@ static pc_status decode(decoder *d)
         return PC_ERR_MEMORY;
     memset(d->indices, d->transparent < 0 ? 0 : d->transparent, (size_t)pixels);
     PC__TRY(read_frame(d));
-    return put_rows(d, map);
+    PC__TRY(put_rows(d, map));
+    const char *damage = pc__gif_rest(d->picture->bytes, d->picture->n, d->position);
+    return damage ? pc__picture_damaged(d->picture, damage) : PC_OK;
 }
 
 pc_status pc__gif_decode(pc__picture *picture)

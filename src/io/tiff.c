@@ -179,7 +179,8 @@ static pc_status decode(pc__tiff_file *d, TIFF *file)
     PC__TRY(pc__picture_begin(picture, (int)PC__MIN(form.width, INT32_MAX), (int)PC__MIN(form.height, INT32_MAX),
                               grey ? 1 : 3));
     PC__TRY(pc__tiff_is_usual(file, &form) ? pc__tiff_samples(d, file, &form) : convert(d, file, &form));
-    return d->warning[0] ? pc__picture_damaged(picture, d->warning) : PC_OK;
+    const char *damage = d->warning[0] ? d->warning : pc__tiff_rest(picture->bytes, picture->n);
+    return damage ? pc__picture_damaged(picture, damage) : PC_OK;
 }
 
 pc_status pc__tiff_decode(pc__picture *picture)

@@ -70,7 +70,7 @@ static int orientation_of(part chunks)
     return exif.n ? pc__exif_orientation(exif.bytes + (prefixed ? PREFIX : 0), exif.n - (prefixed ? PREFIX : 0)) : 1;
 }
 
-/* What is decoded, and where it lies on the canvas. An animation's frame is a stream of its own. */
+/* What is decoded, and where it lies on the canvas. The stream, not the file: that may end too early behind it. */
 typedef struct frame {
     part stream;
     int width, height, x, y, canvas_width, canvas_height;
@@ -98,7 +98,7 @@ static pc_status look(const pc__picture *picture, part chunks, frame *f)
     VP8StatusCode code = webp.WebPGetFeaturesInternal(picture->bytes, picture->n, &whole, WEBP_DECODER_ABI_VERSION);
     if (code != VP8_STATUS_OK)
         return broken(picture, code);
-    *f = (frame){{picture->bytes, picture->n}, whole.width, whole.height, 0, 0, whole.width, whole.height};
+    *f = (frame){stream_of(chunks), whole.width, whole.height, 0, 0, whole.width, whole.height};
     if (!whole.has_animation)
         return PC_OK;
     const part first = find_chunk(chunks, "ANMF");
@@ -146,8 +146,9 @@ pc_status pc__webp_decode(pc__picture *picture)
     PC__TRY(pc__picture_begin(picture, f.canvas_width, f.canvas_height, 3));
     uint8_t *canvas = pc__calloc((size_t)f.canvas_width * (size_t)f.canvas_height, 3);
     const pc_status status = canvas ? decode(picture, &f, canvas) : PC_ERR_MEMORY;
+    const char *damage = pc__webp_rest(picture->bytes, picture->n);
     pc__free(canvas);
-    return status;
+    return status == PC_OK && damage ? pc__picture_damaged(picture, damage) : status;
 }
 
 #else

@@ -180,6 +180,7 @@ def with_alpha(image, bits=8):
     return np.dstack([colours, alpha]) * (1 if bits == 8 else 251)
 
 
+save("tiff_pages.tiff", encode(scene20, "TIFF", save_all=True, append_images=[scene20.rotate(90), scene20]), **small)
 wide = [(320, 3, [value * 997 % 65536 for value in range(48)])]
 save("tiff_alpha.tiff", tiff(with_alpha(scene20), 2, extra=[2]), **small)
 save("tiff_alpha_planes.tiff", tiff(with_alpha(scene20), 2, extra=[2], planar=True, tile=(16, 16)), **small)

@@ -26,6 +26,7 @@ static const char *const names[] = {
 #endif
 #if PC_HAVE_TIFF
     "tiff_rgb.tiff",
+    "tiff_pages.tiff",
     "tiff_lzw.tiff",
     "tiff_grey.tiff",
     "tiff_palette.tiff",
@@ -77,28 +78,55 @@ static void by_their_bytes(void **state)
     free(bytes);
 }
 
+/* Frames and pages behind the one that is taken. */
+static bool has_more(const char *name)
+{
+    return strstr(name, "moving") || strstr(name, "pages");
+}
+
+/* Cut off inside the picture it is broken; behind it, in what is not taken, damaged: taken and told, unless strict. */
 static void cut_off_anywhere(void **state)
 {
     (void)state;
     for (int i = 0; i < NAMES; i++) {
         size_t n;
         uint8_t *bytes = read_golden(names[i], &n);
-        for (size_t length = 12; length < n * 4 / 5; length += 1 + n / 50) {
+        int damaged = 0;
+        for (size_t length = 12; length < (has_more(names[i]) ? n : n * 4 / 5); length += 1 + n / 50) {
             uint8_t *part = malloc(length); /* its own block: reading behind it is noticed */
             assert_non_null(part);
             memcpy(part, bytes, length);
             pc_image image;
-            const pc_status status = pc_image_decode(part, length, "cut", (pc_image_options){0}, &image);
-            /* an animation's first frame may be whole, and a TIFF's directory stand behind the pixels */
-            if (status == PC_OK && !strstr(names[i], "moving"))
-                fail_msg("%s: %zu of %zu bytes pass as a picture", names[i], length, n);
-            if (status == PC_OK)
+            pc_image_damage damage;
+            const pc_status status =
+                pc_image_decode(part, length, "cut", (pc_image_options){.damage = &damage}, &image);
+            if (status == PC_OK && (!has_more(names[i]) || !strstr(damage.words, "the file ends too early")))
+                fail_msg("%s: %zu of %zu bytes pass as a picture (%s)", names[i], length, n, damage.words);
+            if (status == PC_OK) {
                 pc_image_free(&image);
-            else
+                assert_fails(used(pc_image_decode(part, length, "cut", (pc_image_options){.strict = true}, &image)),
+                             PC_ERR_FORMAT, "cut is damaged");
+                damaged++;
+            } else
                 assert_non_null(strstr(pc_error_last()->message, "cut is "));
             pc_error_clear();
             free(part);
         }
+        assert_true(!has_more(names[i]) || damaged > 5);
+        free(bytes);
+    }
+}
+
+/* What is whole is not called damaged. */
+static void whole_ones_pass_strict_minds(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        size_t n;
+        uint8_t *bytes = read_golden(names[i], &n);
+        pc_image image;
+        assert_ok(pc_image_decode(bytes, n, names[i], (pc_image_options){.strict = true}, &image));
+        pc_image_free(&image);
         free(bytes);
     }
 }
@@ -217,6 +245,7 @@ int main(void)
         cmocka_unit_test(the_same_pixels_as_pillow),
         cmocka_unit_test(by_their_bytes),
         cmocka_unit_test(cut_off_anywhere),
+        cmocka_unit_test(whole_ones_pass_strict_minds),
         cmocka_unit_test(bent_bytes),
         cmocka_unit_test(huge_ones),
 #if PC_HAVE_TIFF
