@@ -83,9 +83,8 @@ static pc_status visit(walk *w, const char *name)
         return pc__fail_file(errno, "cannot read %s", w->path.data); /* it may be a class: not to be lost in silence */
     if (is_there && S_ISDIR(info.st_mode))
         return w->classes_only ? add_class(w->folder, name) : is_inside(w, &info) ? PC_OK : walk_folder(w);
-    /* a link to nowhere that is called .jpg is a broken picture, not nothing */
-    const bool may_be_file = !is_there || S_ISREG(info.st_mode);
-    return may_be_file && !w->classes_only && has_picture_suffix(name) ? add_file(w) : PC_OK;
+    /* a link to nowhere, a pipe or a device that is called .jpg is a broken picture, not nothing */
+    return !w->classes_only && has_picture_suffix(name) ? add_file(w) : PC_OK;
 }
 
 static pc_status enter(walk *w, const char *name)

@@ -35,6 +35,12 @@ static const char *kind_of(mode_t mode)
     return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a named pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
+static pc_status refuse(const char *path, mode_t mode)
+{
+    return pc__fail(PC_ERR_FILE, "cannot read %s: it is %s, not a regular file%s", path, kind_of(mode),
+                    S_ISFIFO(mode) ? "; what comes through a pipe can be read as /dev/stdin" : "");
+}
+
 static pc_status look(int fd, const char *path, bool streams, int64_t *size)
 {
     struct stat info;
@@ -43,20 +49,23 @@ static pc_status look(int fd, const char *path, bool streams, int64_t *size)
     *size = S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
     if (*size >= 0 || (streams && !S_ISDIR(info.st_mode) && !S_ISBLK(info.st_mode)))
         return PC_OK;
-    return pc__fail(PC_ERR_FILE, "cannot read %s: it is %s, not a regular file%s", path, kind_of(info.st_mode),
-                    S_ISFIFO(info.st_mode) ? "; what comes through a pipe can be read as /dev/stdin" : "");
+    return refuse(path, info.st_mode);
 }
 
 pc_status pc__file_open(const char *path, int *fd, int64_t *size)
 {
     const int standing = standing_for(path);
+    struct stat info;
     *size = -1;
-    /* O_NONBLOCK: nobody may ever come to write into a FIFO. A descriptor that is open already is taken as it is:
-     * opening its name again needs rights that the program may not have, and sockets cannot be opened. */
+    *fd = -1;
+    /* not opened at all: that alone rewinds a tape, and wakes who waits at the other end of a FIFO */
+    if (standing < 0 && stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return refuse(path, info.st_mode);
+    /* O_NONBLOCK: what the name stands for may have changed since, and nobody may ever come to write into a FIFO. A
+     * descriptor that is open already is taken as it is: opening its name again needs rights that the program may not
+     * have, and sockets cannot be opened. */
     *fd =
         standing >= 0 ? fcntl(standing, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (*fd < 0 && errno == ENXIO) /* open() of a socket */
-        return pc__fail(PC_ERR_FILE, "cannot read %s: it is a socket or device, not a regular file", path);
     if (*fd < 0)
         return pc__fail_file(errno, "cannot open %s", path);
     pc_status status = look(*fd, path, standing >= 0, size);

@@ -7,6 +7,9 @@
 #include <paracord/memory.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #define TWO ((const char *[]){"cat", "dog"})
 
@@ -25,6 +28,39 @@ static void put_broken(const char *root)
     put_picture(root, "dog/a0.png", 78);
     cut(root, "dog/a0.png", 0.6);
     put_bytes(root, "dog/b0.bmp", "BM0000000000000000", 18);
+}
+
+/* A pipe, a socket and a link to a device are told, and never opened: the pipe's writer would notice. */
+static void what_is_no_file_is_skipped_and_named(void **state)
+{
+    (void)state;
+    test_path root = new_root(), pipe = joined(root.s, "cat/b0.jpg"), place = joined(root.s, "dog/socket.png");
+    put_classes(root.s, TWO, 2, 4);
+    assert_int_equal(mkfifo(pipe.s, 0666), 0);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    assert_true(snprintf(name.sun_path, sizeof name.sun_path, "%s", place.s) < (int)sizeof name.sun_path);
+    const int bound = socket(AF_UNIX, SOCK_STREAM, 0), watch = inotify_init1(IN_NONBLOCK);
+    assert_int_equal(bind(bound, (struct sockaddr *)&name, sizeof name), 0);
+    put_link(root.s, "dog/zero.webp", "/dev/zero");
+    assert_true(inotify_add_watch(watch, pipe.s, IN_OPEN) >= 0);
+    heard h = {.count = 0};
+    pc_loader *loader = pc_picture_folder(root.s, .size = 8, .skipped = hear, .context = &h);
+    assert_not_null_ok(loader);
+    assert_int_equal(pc_loader_count(loader), 8);
+    assert_int_equal(pc_loader_skipped(loader), 3);
+    const char *words[] = {"cat/b0.jpg: it is a named pipe, not a regular file",
+                           "dog/socket.png: it is a socket, not a regular file",
+                           "dog/zero.webp: it is a device, not a regular file"};
+    for (int i = 0; i < 3; i++)
+        if (!strstr(h.lines, words[i]))
+            fail_msg("no \"%s\" in:\n%s", words[i], h.lines);
+    char event[512];
+    assert_int_equal(read(watch, event, sizeof event), -1);
+    pc_loader_free(loader);
+    close(bound);
+    close(watch);
+    remove_root(&root);
+    assert_nothing_alive();
 }
 
 static void broken_pictures_are_skipped_and_named(void **state)
@@ -338,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broken_pictures_are_skipped_and_named),
+        cmocka_unit_test(what_is_no_file_is_skipped_and_named),
         cmocka_unit_test(a_png_may_be_called_jpg),
         cmocka_unit_test(errors_from_before_stay),
         cmocka_unit_test(folders_must_fit),
