@@ -23,9 +23,16 @@ typedef struct pc__report_class {
     int64_t train, test; /* pictures; negative: unknown */
 } pc__report_class;
 
-typedef struct pc__report_skipped {
+/* A picture file that could not be used, or is used though it is damaged. */
+typedef struct pc__report_file {
     const char *path, *reason;
-} pc__report_skipped;
+} pc__report_file;
+
+typedef struct pc__report_files {
+    const pc__report_file *files; /* the first PC__REPORT_FILES are shown */
+    int count;
+    int64_t total; /* in all, where that is more than `count` */
+} pc__report_files;
 
 /* A picture with what the network said. It counts as right when both names are known and equal. */
 typedef struct pc__report_sample {
@@ -62,9 +69,7 @@ typedef struct pc__report {
     const char *data; /* the folder */
     const pc__report_class *classes;
     int class_count;
-    const pc__report_skipped *skipped; /* the first PC__REPORT_SKIPPED are shown */
-    int skipped_count;                 /* entries in `skipped` */
-    int64_t skipped_total;             /* pictures skipped in all, where that is more than skipped_count */
+    pc__report_files skipped, damaged;
 
     const pc__history *history;
     const pc__curve *curve;        /* the training loss by step */
@@ -80,7 +85,7 @@ typedef struct pc__report {
     int64_t score_count;
 } pc__report;
 
-enum { PC__REPORT_SKIPPED = 20 };
+enum { PC__REPORT_FILES = 20 };
 
 /* Write the report as the new content of `path`, whole or not at all. PC_ERR_FILE, PC_ERR_MEMORY. */
 PC_MUST_USE pc_status pc__report_write(const char *path, const pc__report *report);

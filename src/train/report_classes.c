@@ -37,32 +37,54 @@ static void row(pc__text *text, const pc__report *report, int class)
     pc__html_put(text, "</tr>\n");
 }
 
-static void skipped(pc__text *text, const pc__report *report)
+static int64_t total_of(const pc__report_files *files)
 {
-    int given = report->skipped ? report->skipped_count : 0, shown = PC__MIN(given, PC__REPORT_SKIPPED);
-    int64_t total = PC__MAX((int64_t)given, report->skipped_total);
-    if (total < 1)
+    return PC__MAX((int64_t)files->count, files->total);
+}
+
+/* The first ones by name. */
+static void list(pc__text *text, const pc__report_files *files, const char *heading)
+{
+    const int shown = PC__MIN(files->count, PC__REPORT_FILES);
+    if (!shown)
         return;
-    pc__html_put(text, "<p><b>");
-    pc__html_things(text, total, "file was", "files were");
-    pc__html_put(text, " skipped</b> because no whole picture could be read.</p>");
-    if (shown)
-        pc__html_put(text, "<div class='scroll'><table class='left'><thead><tr><th scope='col'>skipped file</th>"
-                           "<th scope='col'>reason</th></tr></thead><tbody>\n");
+    pc__text_add(text,
+                 "<div class='scroll'><table class='left'><thead><tr><th scope='col'>%s</th><th scope='col'>reason</th>"
+                 "</tr></thead><tbody>\n",
+                 heading);
     for (int i = 0; i < shown; i++) {
         pc__html_put(text, "<tr><td class='path'>");
-        pc__html_escape(text, report->skipped[i].path);
+        pc__html_escape(text, files->files[i].path);
         pc__html_put(text, "</td><td>");
-        pc__html_escape(text, report->skipped[i].reason);
+        pc__html_escape(text, files->files[i].reason);
         pc__html_put(text, "</td></tr>\n");
     }
-    if (shown)
-        pc__html_put(text, "</tbody></table></div>");
-    if (shown && total > shown) {
+    pc__html_put(text, "</tbody></table></div>");
+    if (total_of(files) > shown) {
         pc__html_put(text, "<p class='soft'>and ");
-        pc__html_count(text, total - shown);
+        pc__html_count(text, total_of(files) - shown);
         pc__html_put(text, " more</p>");
     }
+}
+
+static void skipped(pc__text *text, const pc__report_files *files)
+{
+    if (total_of(files) < 1)
+        return;
+    pc__html_put(text, "<p><b>");
+    pc__html_things(text, total_of(files), "file was", "files were");
+    pc__html_put(text, " skipped</b> because no whole picture could be read.</p>");
+    list(text, files, "skipped file");
+}
+
+static void damaged(pc__text *text, const pc__report_files *files)
+{
+    if (total_of(files) < 1)
+        return;
+    pc__html_put(text, "<p><b>");
+    pc__html_things(text, total_of(files), "file is", "files are");
+    pc__html_put(text, " damaged</b> and used all the same, since all pixels are there.</p>");
+    list(text, files, "damaged file");
 }
 
 static void table(pc__text *text, const pc__report *report)
@@ -87,8 +109,8 @@ static void table(pc__text *text, const pc__report *report)
 
 void pc__report_classes(pc__text *text, const pc__report *report)
 {
-    bool any_skipped = report->skipped_total > 0 || (report->skipped && report->skipped_count > 0);
-    if (report->class_count < 1 && !report->data && !any_skipped)
+    bool any_files = total_of(&report->skipped) > 0 || total_of(&report->damaged) > 0;
+    if (report->class_count < 1 && !report->data && !any_files)
         return;
     pc__html_put(text, "<section class='card'><h2>Data</h2>");
     if (report->data) {
@@ -98,6 +120,7 @@ void pc__report_classes(pc__text *text, const pc__report *report)
     }
     if (report->class_count > 0)
         table(text, report);
-    skipped(text, report);
+    skipped(text, &report->skipped);
+    damaged(text, &report->damaged);
     pc__html_put(text, "</section>\n");
 }

@@ -103,8 +103,8 @@ static pc_status open_best(pc__run *run)
     run->fit.best.balanced = strcmp(run->s.class_weights, "balanced") == 0;
     if (run->s.early_stop && !run->fit.test)
         return pc__fail(PC_ERR_ARGUMENT,
-                        "early_stop is %d, but there are no test pictures to tell by; give the folder test/ or a "
-                        "val_split above 0",
+                        "--early-stop %d, but there are no test pictures to tell by: give the folder test/, or a "
+                        "--val-split above 0",
                         run->s.early_stop);
     if (!run->fit.test || strcmp(run->s.keep, "last") == 0)
         return PC_OK;
@@ -224,6 +224,15 @@ static void summarise(const pc__run *run, pc_train_summary *summary)
     }
 }
 
+static void free_files(pc__run_files *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        pc__free((void *)list->files[i].path);
+        pc__free((void *)list->files[i].reason);
+    }
+    pc__free(list->files);
+}
+
 static void release(pc__run *run)
 {
     pc_optimizer_free(run->fit.optimizer);
@@ -238,11 +247,8 @@ static void release(pc__run *run)
     pc_module_free(run->fit.net);
     pc_loader_free(run->fit.train);
     pc_loader_free(run->fit.test);
-    for (int i = 0; i < run->skipped_count; i++) {
-        pc__free((void *)run->skipped[i].path);
-        pc__free((void *)run->skipped[i].reason);
-    }
-    pc__free(run->skipped);
+    free_files(&run->skipped);
+    free_files(&run->damaged);
     pc__free(run->class_names);
     pc__history_free(&run->history);
     pc__free(run->settings);

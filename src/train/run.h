@@ -16,6 +16,12 @@ typedef struct pc__pace {
 bool pc__pace_pays(const pc__pace *pace);
 void pc__pace_took(pc__pace *pace, double start);
 
+/* Picture files for the report: the first ones that were found. */
+typedef struct pc__run_files {
+    pc__report_file *files;
+    int count, room;
+} pc__run_files;
+
 typedef struct pc__run {
     pc_train_settings s; /* with defaults filled in */
     pc_device device;
@@ -40,9 +46,8 @@ typedef struct pc__run {
     int shown_epoch;
     int silent_epochs; /* the last so many epochs left out some class */
     pc__history history;
-    pc__report_skipped *skipped; /* the first ones */
-    int skipped_count, skipped_room;
-    pc_status skipped_status; /* of remembering them */
+    pc__run_files skipped, damaged;
+    pc_status files_status; /* of remembering them */
 } pc__run;
 
 /* What pictures become. */

@@ -32,29 +32,35 @@ static pc_status find_folders(pc__run *run)
     return PC_OK;
 }
 
-static pc_status remember(pc__run *run, const char *path, const char *why)
+static pc_status add_file(pc__run_files *files, const char *path, const char *why)
 {
-    PC__TRY(pc__grow((void **)&run->skipped, &run->skipped_room, run->skipped_count, sizeof *run->skipped));
-    pc__report_skipped *entry = &run->skipped[run->skipped_count++];
-    *entry = (pc__report_skipped){pc__strdup(path), pc__strdup(why)};
+    PC__TRY(pc__grow((void **)&files->files, &files->room, files->count, sizeof *files->files));
+    pc__report_file *entry = &files->files[files->count++];
+    *entry = (pc__report_file){pc__strdup(path), pc__strdup(why)};
     return entry->path && entry->reason ? PC_OK : PC_ERR_MEMORY;
 }
 
-/* Remember the first ones for the report, and tell the program. */
+/* The first ones, for the report. */
+static void remember(pc__run *run, pc__run_files *files, const char *path, const char *why)
+{
+    if (files->count < PC__REPORT_FILES && run->files_status == PC_OK)
+        run->files_status = add_file(files, path, why);
+}
+
 static void skipped(void *context, const char *path, const char *why)
 {
     pc__run *run = context;
     const pc_train_callbacks *callbacks = run->s.callbacks;
-    if (run->skipped_count < PC__REPORT_SKIPPED && run->skipped_status == PC_OK)
-        run->skipped_status = remember(run, path, why);
+    remember(run, &run->skipped, path, why);
     if (callbacks && callbacks->skipped)
         callbacks->skipped(callbacks->context, path, why);
 }
 
 static void damaged(void *context, const char *path, const char *why)
 {
-    const pc__run *run = context;
+    pc__run *run = context;
     const pc_train_callbacks *callbacks = run->s.callbacks;
+    remember(run, &run->damaged, path, why);
     if (callbacks && callbacks->damaged)
         callbacks->damaged(callbacks->context, path, why);
 }
@@ -132,5 +138,5 @@ pc_status pc__run_load_data(pc__run *run)
     } else {
         PC__TRY(load_both(run));
     }
-    return run->skipped_status;
+    return run->files_status;
 }

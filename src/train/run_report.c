@@ -49,6 +49,11 @@ static const pc__epoch_record *record_of(const pc__run *run, int epoch)
     return NULL;
 }
 
+static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader *loader))
+{
+    return count(run->fit.train) + (run->fit.test ? count(run->fit.test) : 0);
+}
+
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_settings *s = &run->s;
@@ -109,10 +114,8 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                          .data = s->data,
                          .classes = p->classes,
                          .class_count = pc_loader_class_count(run->fit.train),
-                         .skipped = run->skipped,
-                         .skipped_count = run->skipped_count,
-                         .skipped_total =
-                             pc_loader_skipped(run->fit.train) + (run->fit.test ? pc_loader_skipped(run->fit.test) : 0),
+                         .skipped = {run->skipped.files, run->skipped.count, files_in_all(run, pc_loader_skipped)},
+                         .damaged = {run->damaged.files, run->damaged.count, files_in_all(run, pc_loader_damaged)},
                          .history = &run->history,
                          .confusion = run->shown.confusion,
                          .samples = p->shots.samples,

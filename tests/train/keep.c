@@ -204,7 +204,8 @@ static void without_test_pictures(void **state)
     assert_false(s.kept.has_test);
     assert_true(w.usable);
     pc_train_settings early = {.data = folder.s, .out = out.s, .early_stop = 3};
-    assert_fails(pc_train_folder(&early, &s), PC_ERR_ARGUMENT, "no test pictures");
+    assert_fails(pc_train_folder(&early, &s), PC_ERR_ARGUMENT,
+                 "--early-stop 3, but there are no test pictures to tell by: give the folder test/, or a --val-split");
 }
 
 /* Before the first epoch is finished a folder's checkpoint is what there is. */

@@ -116,7 +116,8 @@ static pc__report full_report(pc__history *history)
 {
     static const pc__report_setting settings[] = {{"arch", "two-conv"}, {hostile, hostile}, {"none", NULL}};
     static const pc__report_class classes[] = {{"cat", 500, 140}, {hostile, -1, -1}};
-    static const pc__report_skipped skipped[] = {{hostile, hostile}, {"a.jpg", "empty"}};
+    static const pc__report_file skipped[] = {{hostile, hostile}, {"a.jpg", "empty"}},
+                                 damaged[] = {{hostile, hostile}, {"b.gif", "it ends early"}};
     static const int64_t confusion[] = {96, 44, 41, 99};
     static const pc__report_sample samples[] = {
         {"a.jpg", "cat", "cat", 0.75, jpeg, sizeof jpeg},
@@ -139,9 +140,8 @@ static pc__report full_report(pc__history *history)
         .data = hostile,
         .classes = classes,
         .class_count = 2,
-        .skipped = skipped,
-        .skipped_count = 2,
-        .skipped_total = 31,
+        .skipped = {skipped, 2, 31},
+        .damaged = {damaged, 2, 1207},
         .history = history,
         .confusion = confusion,
         .samples = samples,
@@ -199,6 +199,9 @@ static void a_full_report_says_everything(void **state)
     assert_says(html, "1,235");
     assert_says(html, "31 files were skipped");
     assert_says(html, "and 29 more");
+    assert_says(html, "1,207 files are damaged</b> and used all the same");
+    assert_says(html, "<td class='path'>b.gif</td><td>it ends early</td>");
+    assert_says(html, "and 1,205 more");
     assert_says(html, "data:image/jpeg;base64,/9j/4A==");
     assert_says(html, "data:image/png;base64,iVBORw0KGgoB");
     assert_int_equal(occurrences(html, "no picture"), 2);

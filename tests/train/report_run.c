@@ -113,6 +113,36 @@ static void while_it_goes_on(void **state)
     pc__free(html);
 }
 
+/* By name and with what is wrong, in the page that training writes itself. */
+static void skipped_and_damaged_files_are_listed(void **state)
+{
+    (void)state;
+    enum { END_MARK = 12 }; /* of a PNG */
+    watched w = {.stop_at = 0};
+    test_path odd = joined(root.s, "odd"), page_of = joined(root.s, "odd-run");
+    put_classes(placed(root.s, "odd/train/").s, (const char *[]){"cat", "dog"}, 2, 9);
+    put_classes(placed(root.s, "odd/test/").s, (const char *[]){"cat", "dog"}, 2, 7);
+    test_path damaged = joined(odd.s, "train/cat/b01.png"), tested = joined(odd.s, "test/dog/b01.png");
+    cut(odd.s, "train/dog/a00.jpg", 0.5);
+    struct stat info;
+    assert_int_equal(stat(damaged.s, &info), 0);
+    assert_int_equal(truncate(damaged.s, info.st_size - END_MARK), 0);
+    assert_int_equal(stat(tested.s, &info), 0);
+    assert_int_equal(truncate(tested.s, info.st_size - END_MARK), 0);
+    test_path given = data;
+    data = odd;
+    pc_train_summary s = TRAIN(page_of.s, &w, .epochs = 2);
+    data = given;
+    assert_int_equal(s.damaged, 2);
+    char *html = page(page_of.s, "report.html");
+    assert_says(html, "1 file was skipped</b>");
+    assert_says(html, "train/dog/a00.jpg</td><td>is truncated");
+    assert_says(html, "2 files are damaged</b> and used all the same");
+    assert_says(html, "train/cat/b01.png</td><td>");
+    assert_says(html, "test/dog/b01.png</td><td>");
+    pc__free(html);
+}
+
 /* The surest of the wrong ones first. */
 static void the_worst_mistakes_come_first(void **state)
 {
@@ -242,9 +272,13 @@ static void runs_are_compared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(while_it_goes_on),      cmocka_unit_test(the_worst_mistakes_come_first),
-        cmocka_unit_test(hits_and_false_alarms), cmocka_unit_test(a_class_that_is_never_said),
-        cmocka_unit_test(steps_become_groups),   cmocka_unit_test(runs_are_compared),
+        cmocka_unit_test(while_it_goes_on),
+        cmocka_unit_test(the_worst_mistakes_come_first),
+        cmocka_unit_test(skipped_and_damaged_files_are_listed),
+        cmocka_unit_test(hits_and_false_alarms),
+        cmocka_unit_test(a_class_that_is_never_said),
+        cmocka_unit_test(steps_become_groups),
+        cmocka_unit_test(runs_are_compared),
     };
     return cmocka_run_group_tests_name("train.report_run", tests, prepare, tidy);
 }
