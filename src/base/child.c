@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,6 +16,29 @@
 #include <unistd.h>
 
 #define FILES_MOST 65536 /* numbers of open files that are tried one by one */
+
+/* The sanitizers' run times are the program's, however this library was compiled. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+
+static bool has_one_thread(void)
+{
+    char text[1024] = "";
+    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0)
+        close(file);
+    const char *name_end = n > 0 ? strrchr(text, ')') : NULL; /* field 2 of stat; 20 is how many threads there are */
+    int field = 2;
+    for (; name_end && field < 20; field++)
+        name_end = strchr(name_end + 1, ' ');
+    return name_end && strtol(name_end, NULL, 10) == 1;
+}
+
+bool pc__child_may_allocate(void)
+{
+    return (!__asan_init && !__tsan_init) || has_one_thread();
+}
 
 static void forget_signals(const sigset_t *none_blocked)
 {

@@ -6,6 +6,12 @@
 
 #include <sys/types.h>
 
+/* False where a child may wait for ever for a lock of the allocator that another thread held at the fork: the C
+ * library's allocator, and most that take its place, put their locks in order for a fork, those of the address and
+ * thread sanitizers before GCC 14 and clang 17 do not. Under a sanitizer only programs of one thread are taken to be
+ * safe. */
+bool pc__child_may_allocate(void);
+
 /* Fork. In the child (0), which has one thread, the program's signal handlers are gone (Ctrl-C reaches it too, and is
  * the program's to answer), it ends when the thread that made it does, and memory comes from malloc, whose locks the C
  * library keeps whole across a fork, whatever allocator the library has. In the parent the child's number, or -1 with

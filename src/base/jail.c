@@ -108,6 +108,10 @@ bool pc__jail_start(pc__jail *jail, const pc__jail_plan *plan)
 {
     int ends[2];
     *jail = (pc__jail){.socket = -1, .handle = -1, .memory = plan->memory, .seconds = plan->seconds};
+    if (!pc__child_may_allocate()) {
+        errno = EDEADLK;
+        return false;
+    }
     /* A mapping, and no file: nobody can cut it short under who reads it, and no limit of file sizes is about it. */
     void *room = mmap(NULL, plan->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
