@@ -72,9 +72,9 @@ static pc_module *make_network(const pc_cloud_plan *plan, pc_cloud_job *job)
     if (pc__model_open(plan->model, &model) != PC_OK)
         return NULL;
     pc_module *net = model.file.net;
-    job->height = model.file.frame.height;
-    job->width = model.file.frame.width;
-    job->channels = model.file.frame.channels;
+    job->height = model.file.preparation.height;
+    job->width = model.file.preparation.width;
+    job->channels = model.file.preparation.channels;
     int classes = model.file.class_count;
     model.file.net = NULL;
     pc__model_close(&model);

@@ -11,8 +11,9 @@ enum { SIDE_MAX = 16384, CLASSES_MAX = 1 << 20 };
 char *pc__checkpoint_about(const char *arch, const pc__model_file *model)
 {
     pc__text text = {0};
-    pc__text_add(&text, "network %s, pictures %d %d %d, classes %d\n", arch, model->frame.height, model->frame.width,
-                 model->frame.channels, model->class_count);
+    const pc__frame frame = pc__preparation_frame(&model->preparation);
+    pc__text_add(&text, "network %s, pictures %d %d %d, classes %d\n", arch, frame.height, frame.width, frame.channels,
+                 model->class_count);
     pc__preparation_print(&text, &model->preparation);
     pc__text_add(&text, "\n");
     for (int i = 0; i < model->class_count; i++)
@@ -47,11 +48,10 @@ static bool take_names(const char *text, pc__opened_model *model)
     return true;
 }
 
-static bool is_possible(const pc__model_file *file)
+static bool is_possible(pc__frame f, int classes)
 {
-    const pc__frame f = file->frame;
     return f.height >= 1 && f.height <= SIDE_MAX && f.width >= 1 && f.width <= SIDE_MAX &&
-           (f.channels == 1 || f.channels == 3) && file->class_count >= 1 && file->class_count <= CLASSES_MAX;
+           (f.channels == 1 || f.channels == 3) && classes >= 1 && classes <= CLASSES_MAX;
 }
 
 /* Everything but the weights. */
@@ -60,18 +60,16 @@ static pc_status take_about(const char *path, char *about, pc__opened_model *mod
     char arch[40];
     int used = -1;
     pc__model_file *file = &model->file;
-    (void)sscanf(about, "network %39[a-z0-9-], pictures %d %d %d, classes %d%n", arch, &file->frame.height,
-                 &file->frame.width, &file->frame.channels, &file->class_count, &used);
+    pc__frame frame = {0};
+    (void)sscanf(about, "network %39[a-z0-9-], pictures %d %d %d, classes %d%n", arch, &frame.height, &frame.width,
+                 &frame.channels, &file->class_count, &used);
     char *note = used < 0 ? NULL : about + used + 1, *end = note && note[-1] == '\n' ? strchr(note, '\n') : NULL;
-    if (!end || !is_possible(file))
+    if (!end || !is_possible(frame, file->class_count))
         return unknown(path);
     *end = 0;
-    file->preparation = pc__preparation_assumed();
+    file->preparation = pc__preparation_of(pc__preparation_assumed(), frame);
     pc__preparation_read(note, &file->preparation);
     file->preparation.source = PC_PREPARATION_NOTED;
-    file->preparation.height = file->frame.height;
-    file->preparation.width = file->frame.width;
-    file->preparation.channels = file->frame.channels;
     model->names = pc__calloc((size_t)file->class_count, sizeof *model->names);
     if (!model->names)
         return PC_ERR_MEMORY;
@@ -80,7 +78,7 @@ static pc_status take_about(const char *path, char *about, pc__opened_model *mod
     file->head = file->class_count == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX;
     model->named = true;
     pc_generator generator = pc_generator_get();
-    file->net = pc__arch_new(arch, file->frame, file->class_count == 2 ? 1 : file->class_count, PC_INIT_GLOROT);
+    file->net = pc__arch_new(arch, frame, file->class_count == 2 ? 1 : file->class_count, PC_INIT_GLOROT);
     pc_generator_set(generator);
     return file->net ? PC_OK : pc_error_last()->status;
 }

@@ -79,8 +79,7 @@ pc_status pc_classifier_set_preparation(pc_classifier *c, const pc_preparation *
     PC__TRY(pc__preparation_check(p));
     PC__TRY(make_net(c, p));
     pc_preparation *own = &c->model.file.preparation;
-    pc_preparation made = *p;
-    made.height = own->height, made.width = own->width, made.channels = own->channels;
+    pc_preparation made = pc__preparation_of(*p, pc__preparation_frame(own));
     made.source = PC_PREPARATION_GIVEN;
     *own = made;
     return PC_OK;

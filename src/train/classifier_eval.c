@@ -80,9 +80,9 @@ static pc_loader *load(const pc_classifier *c, const char *folder, int batch, co
         return NULL;
     for (int i = 0; i < file->class_count; i++)
         names[i] = c->model.names[i];
-    pc_loader_options options = {.height = file->frame.height,
-                                 .width = file->frame.width,
-                                 .channels = file->frame.channels,
+    pc_loader_options options = {.height = file->preparation.height,
+                                 .width = file->preparation.width,
+                                 .channels = file->preparation.channels,
                                  .batch = batch,
                                  .resize = file->preparation.resize,
                                  .no_exif = file->preparation.no_exif,

@@ -13,7 +13,7 @@ static void add_preparation_json(pc__text *json, const pc_preparation *p)
 
 static void add_json(pc__text *json, const pc_classifier *c, const pc__layer_row *rows, int count, int64_t parameters)
 {
-    const pc__frame f = c->model.file.frame;
+    const pc__frame f = pc__preparation_frame(&c->model.file.preparation);
     pc__text_add(json, "{\"height\": %d, \"width\": %d, \"channels\": %d, \"parameters\": %lld, \"bytes\": ", f.height,
                  f.width, f.channels, (long long)parameters);
     pc__text_add(json, c->bytes ? "%lld" : "null", (long long)c->bytes);
@@ -71,7 +71,7 @@ pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json)
     pc__layer_row *rows;
     int count;
     pc__text table = {0}, object = {0};
-    PC__TRY(pc__summary_rows(c->model.file.net, c->model.file.frame, &rows, &count));
+    PC__TRY(pc__summary_rows(c->model.file.net, pc__preparation_frame(&c->model.file.preparation), &rows, &count));
     int64_t parameters = pc_module_parameter_elements(c->model.file.net);
     pc_status status = add_text(&table, c, rows, count, parameters);
     add_json(&object, c, rows, count, parameters);

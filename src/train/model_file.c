@@ -35,7 +35,8 @@ static pc_status put_rescaling(pc__keras_model *keras, const pc__model_file *mod
 pc_status pc__model_save(const char *path, const pc__model_file *model)
 {
     pc__keras_model keras = {.name = "sequential"};
-    int64_t input[3] = {model->frame.channels, model->frame.height, model->frame.width};
+    const pc__frame frame = pc__preparation_frame(&model->preparation);
+    int64_t input[3] = {frame.channels, frame.height, frame.width};
     pc_status status = pc__module_to_keras(model->net, input, model->head, model->optimizer, false, &keras);
     if (status == PC_OK)
         status = put_rescaling(&keras, model);
@@ -148,7 +149,8 @@ static pc_status name_classes(const char *path, const pc__keras_model *keras, pc
 static void find_preparation(const pc__keras_model *keras, double scale, pc__model_file *file)
 {
     pc_preparation *p = &file->preparation;
-    *p = pc__preparation_assumed();
+    const pc__frame frame = {(int)keras->input_shape[0], (int)keras->input_shape[1], (int)keras->input_shape[2]};
+    *p = pc__preparation_of(pc__preparation_assumed(), frame);
     if (scale != 0)
         p->rescale = scale, p->source = PC_PREPARATION_LAYER;
     if (pc__label_layer_read(label_of(keras), p))
@@ -157,7 +159,6 @@ static void find_preparation(const pc__keras_model *keras, double scale, pc__mod
         pc__preparation_read(keras->note, p);
         p->source = PC_PREPARATION_NOTED;
     }
-    p->height = file->frame.height, p->width = file->frame.width, p->channels = file->frame.channels;
 }
 
 static pc_status take(const char *path, const pc__keras_model *keras, pc__opened_model *model)
@@ -167,7 +168,6 @@ static pc_status take(const char *path, const pc__keras_model *keras, pc__opened
     model->file.net = pc__module_from_keras(keras, path, &model->file.head, &scale);
     if (!model->file.net)
         return pc_error_last()->status;
-    model->file.frame = (pc__frame){(int)keras->input_shape[0], (int)keras->input_shape[1], (int)keras->input_shape[2]};
     find_preparation(keras, scale, &model->file);
     snprintf(model->optimizer, sizeof model->optimizer, "%s", keras->training.optimizer_class);
     pc_module_train(model->file.net, false);

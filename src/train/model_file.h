@@ -3,7 +3,6 @@
 #ifndef PC__MODEL_FILE_H
 #define PC__MODEL_FILE_H
 
-#include "io/frame.h"
 #include "io/keras_module.h"
 #include "train/preparation.h"
 
@@ -11,8 +10,7 @@ typedef struct pc__model_file {
     pc_module *net;                /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */
     pc_keras_head head;
-    pc__frame frame; /* of the pictures that it takes */
-    pc_preparation preparation;
+    pc_preparation preparation;     /* with the size of the pictures that it takes: pc__preparation_frame */
     const char *const *class_names; /* writing: borrowed */
     int class_count;
 } pc__model_file;

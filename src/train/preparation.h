@@ -2,6 +2,8 @@
 #ifndef PC__PREPARATION_H
 #define PC__PREPARATION_H
 
+#include "io/frame.h"
+
 #include "base/base.h"
 
 #include <paracord/classifier.h>
@@ -11,6 +13,19 @@
 pc_preparation pc__preparation_assumed(void);
 
 pc_status pc__preparation_check(const pc_preparation *p);
+
+/* The size of the pictures that the network takes. */
+static inline pc__frame pc__preparation_frame(const pc_preparation *p)
+{
+    return (pc__frame){p->height, p->width, p->channels};
+}
+
+/* The same preparation, for pictures of that size. */
+static inline pc_preparation pc__preparation_of(pc_preparation p, pc__frame frame)
+{
+    p.height = frame.height, p.width = frame.width, p.channels = frame.channels;
+    return p;
+}
 
 /* True when mean and std change something. */
 bool pc__preparation_normalizes(const pc_preparation *p);

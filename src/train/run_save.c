@@ -33,13 +33,12 @@ const pc_epoch_result *pc__run_kept(const pc__run *run)
 pc__model_file pc__run_model(const pc__run *run)
 {
     int classes = pc_loader_class_count(run->fit.train);
-    pc_preparation preparation = pc__preparation_assumed();
+    pc_preparation preparation = pc__preparation_of(pc__preparation_assumed(), pc__run_frame(run));
     preparation.resize = run->resize;
     preparation.no_exif = run->s.no_exif;
     return (pc__model_file){.net = run->kept && run->fit.best.result.epoch ? run->kept : run->fit.net,
                             .optimizer = run->fit.optimizer,
                             .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX,
-                            .frame = pc__run_frame(run),
                             .preparation = preparation,
                             .class_names = (const char *const *)run->class_names,
                             .class_count = classes};
