@@ -70,13 +70,9 @@ static int run(const cli_call *call)
     const char *model = call->line->values[0], *folder = call->line->values[1];
     pc_evaluation result = {0};
     cli_watch watch;
-    pc_classifier *classifier = pc_classifier_open(model, settings->device);
+    pc_classifier *classifier = cli_prepare_open(call->command, &settings->preparation, model, settings->device);
     if (!classifier)
-        return cli_failed(call->command);
-    if (!cli_prepare(call->command, &settings->preparation, classifier)) {
-        pc_classifier_free(classifier);
         return CLI_FAILED;
-    }
     cli_prepare_warn(call->command, classifier, model);
     cli_watch_start(&watch, call->command);
     pc_train_callbacks callbacks = cli_watch_callbacks(&watch);

@@ -159,11 +159,11 @@ static int predict_all(const cli_call *call, pc_classifier *classifier)
 static int run(const cli_call *call)
 {
     const predict_settings *settings = call->settings;
-    pc_classifier *classifier = pc_classifier_open(call->line->values[0], settings->device);
+    pc_classifier *classifier =
+        cli_prepare_open(call->command, &settings->preparation, call->line->values[0], settings->device);
     if (!classifier)
-        return cli_failed(call->command);
-    bool ready = cli_prepare(call->command, &settings->preparation, classifier);
-    int status = ready ? predict_all(call, classifier) : CLI_FAILED;
+        return CLI_FAILED;
+    int status = predict_all(call, classifier);
     pc_classifier_free(classifier);
     return status;
 }

@@ -127,6 +127,18 @@ bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_cl
     return !given->classes || set_classes(command, given->classes, classifier);
 }
 
+pc_classifier *cli_prepare_open(const cli_command *command, const cli_preparation *given, const char *model,
+                                const char *device)
+{
+    pc_classifier *classifier = pc_classifier_open(model, device);
+    if (!classifier)
+        cli_failed(command);
+    if (classifier && cli_prepare(command, given, classifier))
+        return classifier;
+    pc_classifier_free(classifier);
+    return NULL;
+}
+
 void cli_prepare_warn(const cli_command *command, const pc_classifier *classifier, const char *model)
 {
     if (pc_classifier_preparation(classifier).source != PC_PREPARATION_ASSUMED)

@@ -55,6 +55,10 @@ extern const cli_choice cli_prepare_resizes[];
 /* Anything was given. */
 bool cli_prepare_given(const cli_preparation *given);
 
+/* The classifier in the file `model`, with what was given set; NULL: an error, told. */
+pc_classifier *cli_prepare_open(const cli_command *command, const cli_preparation *given, const char *model,
+                                const char *device);
+
 /* Set what was given; false: an error, told. */
 bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier);
 
