@@ -74,6 +74,15 @@ static inline void assert_no_leak(void)
         assert_int_equal(pc_live_allocations(), 0);
 }
 
+/* After a test: no error is left, and no memory. */
+static inline int nothing_left(void **state)
+{
+    (void)state;
+    assert_false(pc_failed());
+    assert_no_leak();
+    return 0;
+}
+
 /* As assert_fails, for what only the device finds out (an index out of range): where it works later, the error comes
  * with the next wait. */
 #define assert_fails_on_device(expression, expected, words)                                                            \

@@ -300,14 +300,6 @@ static void a_step_takes_all_that_it_queues(void **state)
     pc_stream_free(t.side);
 }
 
-static int nothing_left(void **state)
-{
-    (void)state;
-    assert_false(pc_failed());
-    assert_no_leak();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

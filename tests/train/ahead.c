@@ -2,7 +2,7 @@
  * bits of plain steps. For whole and short last batches, over epochs, from a checkpoint behind any batch, after stops,
  * with another learning rate, and where recording is given up; and the making is beside the step, not in front of it.
  */
-#include "folder.h"
+#include "group.h"
 #include "same.h"
 
 #include "device.h"
@@ -11,8 +11,6 @@
 #include <paracord.h>
 
 enum { BATCH = 4, SIZE = 10, EPOCHS = 3, MOST = 8 };
-
-static test_path root;
 
 /* root/N has N pictures of each of two classes. */
 static test_path pictures(int each)
@@ -24,21 +22,12 @@ static test_path pictures(int each)
 
 static int prepare(void **state)
 {
-    (void)state;
-    root = folder_in_memory();
+    open_folder(state);
     for (int each = 1; each <= MOST; each++) {
         char name[16];
         snprintf(name, sizeof name, "%d/", each);
         put_classes(placed(root.s, name).s, (const char *[]){"cat", "dog"}, 2, each);
     }
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* Classes of unequal size: what training tells of them, what weights make of them, and which epoch is kept then. */
-#include "folder.h"
+#include "group.h"
 
 #include "device.h"
 #include "io/file.h"
@@ -11,25 +11,16 @@
 
 enum { CATS = 20, DOGS = 4, BATCH = 6 };
 
-static test_path root, data;
+static test_path data;
 
 static int prepare(void **state)
 {
-    (void)state;
-    root = folder_in_memory();
+    open_folder(state);
     data = joined(root.s, "data");
     put_classes(placed(root.s, "data/train/").s, (const char *[]){"cat"}, 1, CATS);
     put_classes(joined(root.s, "data/train").s, (const char *[]){"dog"}, 1, DOGS);
     put_classes(placed(root.s, "data/test/").s, (const char *[]){"cat"}, 1, 10);
     put_classes(joined(root.s, "data/test").s, (const char *[]){"dog"}, 1, 2);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -1,27 +1,10 @@
 /* Class names through training, the file, and the answers: long ones, ones that are numbers, and another folder order.
  */
-#include "folder.h"
+#include "group.h"
 
 #include "device.h"
 
 #include <paracord/train.h>
-
-static test_path root;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = folder_in_memory();
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
-    return 0;
-}
 
 static pc_classifier *trained(const char *place, const char *const *classes, int count)
 {
@@ -104,5 +87,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(long_names), cmocka_unit_test(names_that_are_numbers),
                                        cmocka_unit_test(nothing_given)};
-    return cmocka_run_group_tests_name("train.classifier", tests, prepare, tidy);
+    return cmocka_run_group_tests_name("train.classifier", tests, open_folder, tidy);
 }

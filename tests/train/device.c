@@ -1,6 +1,6 @@
 /* A training on the test's device ends with the bits that it has on the CPU, and either goes on from the other's
  * checkpoint. */
-#include "folder.h"
+#include "group.h"
 
 #include "device.h"
 #include "train/scorer.h"
@@ -9,23 +9,14 @@
 
 enum { SIZE = 16, BATCH = 2, PICTURES = 20, EPOCHS = 2, BATCHES = 2 * PICTURES / BATCH }; /* BATCHES > PC__AHEAD */
 
-static test_path root, data;
+static test_path data;
 
 static int prepare(void **state)
 {
-    (void)state;
-    root = folder_in_memory();
+    open_folder(state);
     data = joined(root.s, "data");
     put_classes(placed(root.s, "data/train/").s, (const char *[]){"cat", "dog"}, 2, PICTURES);
     put_classes(placed(root.s, "data/test/").s, (const char *[]){"cat", "dog"}, 2, 5);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -1,25 +1,14 @@
 /* Grey and non-square pictures through a training: the networks by name, the file, and what uses it. */
-#include "folder.h"
+#include "group.h"
 
 #include "device.h"
 
 #include <paracord/train.h>
 
-static test_path root;
-
 static int prepare(void **state)
 {
-    (void)state;
-    root = folder_in_memory();
+    open_folder(state);
     put_classes(placed(root.s, "data/").s, (const char *[]){"cat", "dog"}, 2, 4);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* Which epoch a run keeps, when it ends early, and that there is a usable network at any time. */
-#include "folder.h"
+#include "group.h"
 
 #include "device.h"
 #include "io/file.h"
@@ -8,24 +8,13 @@
 #include <math.h>
 #include <paracord/fit.h>
 
-static test_path root, data;
+static test_path data;
 
-/* Noise: the figures of the test pictures go up and down from epoch to epoch. */
 static int prepare(void **state)
 {
-    (void)state;
-    root = folder_in_memory();
+    open_folder(state);
+    put_data();
     data = joined(root.s, "data");
-    put_classes(placed(root.s, "data/train/").s, (const char *[]){"cat", "dog"}, 2, 9);
-    put_classes(placed(root.s, "data/test/").s, (const char *[]){"cat", "dog"}, 2, 7);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* How pictures become numbers: what a model file says of it, what is assumed, what is given; and what the answers are
  * then. Keras drops our notes when it saves a model again: names of layers stay. */
-#include "folder.h"
+#include "group.h"
 #include "io/keras.h"
 #include "train/label_layer.h"
 
@@ -11,23 +11,6 @@
 #include <paracord/train.h>
 
 enum { SIZE = 6 };
-
-static test_path root;
-
-static int prepare(void **state)
-{
-    (void)state;
-    root = folder_in_memory();
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
-    return 0;
-}
 
 /* A file as another program would write it: without our notes. `classes` outputs; 1: a sigmoid. */
 static test_path foreign(const char *name, int classes)
@@ -297,5 +280,5 @@ int main(void)
         cmocka_unit_test(weights_that_are_no_numbers_name_no_class),
         cmocka_unit_test(nonsense_is_refused),
     };
-    return cmocka_run_group_tests_name("train.preparation", tests, prepare, tidy);
+    return cmocka_run_group_tests_name("train.preparation", tests, open_folder, tidy);
 }

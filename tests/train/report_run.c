@@ -1,5 +1,5 @@
 /* What a run's report says while it goes on, which epoch it marks, mistakes, thresholds, steps; and runs compared. */
-#include "folder.h"
+#include "group.h"
 
 #include "device.h"
 #include "io/file.h"
@@ -9,23 +9,13 @@
 #include <math.h>
 #include <paracord/train.h>
 
-static test_path root, data;
+static test_path data;
 
 static int prepare(void **state)
 {
-    (void)state;
-    root = folder_in_memory();
+    open_folder(state);
+    put_data();
     data = joined(root.s, "data");
-    put_classes(placed(root.s, "data/train/").s, (const char *[]){"cat", "dog"}, 2, 9);
-    put_classes(placed(root.s, "data/test/").s, (const char *[]){"cat", "dog"}, 2, 7);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* A training that goes on from a checkpoint, made after any batch, is the same bit by bit as one that never stopped:
  * with dropout, augmentation, momentum, a loss scaler and a short last batch. */
-#include "../data/pictures.h"
+#include "group.h"
 
 #include "device.h"
 #include "nn/scaler.h"
@@ -9,22 +9,13 @@
 
 enum { EPOCHS = 2, BATCHES = 4, MOMENTS = EPOCHS * BATCHES };
 
-static test_path root, path;
+static test_path path;
 
 static int prepare(void **state)
 {
-    (void)state;
-    root = new_root();
+    open_folder(state);
     path = joined(root.s, "checkpoint");
     put_classes(placed(root.s, "data/").s, (const char *[]){"cat", "dog"}, 2, 7);
-    return 0;
-}
-
-static int tidy(void **state)
-{
-    (void)state;
-    remove_root(&root);
-    assert_no_leak();
     return 0;
 }
 

@@ -260,14 +260,6 @@ static void predictions_between(void **state)
     goes_on(false, predict);
 }
 
-static int nothing_left(void **state)
-{
-    (void)state;
-    assert_false(pc_failed());
-    assert_no_leak();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
