@@ -199,7 +199,7 @@ pc_status pc__tiff_decode(pc__picture *picture)
 
 pc_status pc__tiff_decode(pc__picture *picture)
 {
-    return pc__library_missing(picture->name, PC__TIFF_PC__TIFF_WHAT, "libtiff-dev");
+    return pc__library_missing(picture->name, PC__TIFF_WHAT, "libtiff-dev");
 }
 
 #endif
