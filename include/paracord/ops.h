@@ -38,6 +38,11 @@ PC_API PC_MUST_USE pc_tensor *pc_sqrt(pc_tensor *a);    /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_relu(pc_tensor *a);    /* (d) max(a, 0); NaN stays NaN; gradient 0 at 0 */
 PC_API PC_MUST_USE pc_tensor *pc_sigmoid(pc_tensor *a); /* (d) 1 / (1 + exp(-a)) */
 PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_erf(pc_tensor *a);     /* (d) the error function */
+PC_API PC_MUST_USE pc_tensor *pc_silu(pc_tensor *a);    /* (d) a * sigmoid(a), also called swish */
+PC_API PC_MUST_USE pc_tensor *pc_gelu(pc_tensor *a);    /* (d) a / 2 * (1 + erf(a / sqrt(2))) */
+PC_API PC_MUST_USE pc_tensor *
+pc_gelu_tanh(pc_tensor *a); /* (d) a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 a^3))) */
 
 /* Comparisons give bool. */
 PC_API PC_MUST_USE pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b);
@@ -74,9 +79,18 @@ PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
  * further leading dimensions are batches and broadcast. Floating dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
-typedef enum pc_activation_kind { PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH } pc_activation_kind;
+/* What follows a product. The first four are part of its kernel, the others an op behind it. */
+typedef enum pc_activation_kind {
+    PC_NONE,
+    PC_RELU,
+    PC_SIGMOID,
+    PC_TANH,
+    PC_GELU,
+    PC_GELU_TANH,
+    PC_SILU
+} pc_activation_kind;
 
-/* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]; one fused kernel. A
+/* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]. A
  * bias of another shape that broadcasts to the result does so. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_activation_kind activation);
@@ -91,7 +105,7 @@ typedef struct pc_conv2d_spec {
     int pool; /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
 } pc_conv2d_spec;
 
-/* (d) pool(activation(conv(x, weight) + bias)) in one kernel: weight [out, in, kh, kw], bias [out] or NULL -> [n, out,
+/* (d) pool(activation(conv(x, weight) + bias)): weight [out, in, kh, kw], bias [out] or NULL -> [n, out,
  * h', w']. h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere in
  * the field. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec);

@@ -92,7 +92,7 @@ static pc_status reorder(pc_stream *stream, const pc_call *call, const pc__cuda_
 
 static void launch_unrelu(const pc__cuda_launch *launch, const void *context)
 {
-    pc__cuda_binary(launch, PC__BINARY_RELU_BACKWARD, *(const int *)context);
+    pc__cuda_pointwise(launch, PC__POINTWISE_relu_backward, *(const int *)context);
 }
 
 pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)

@@ -7,16 +7,10 @@ typedef struct choice {
     int op, dtype;
 } choice;
 
-static void launch_binary(const pc__cuda_launch *launch, const void *context)
+static void launch_pointwise(const pc__cuda_launch *launch, const void *context)
 {
     const choice *c = context;
-    pc__cuda_binary(launch, c->op, c->dtype);
-}
-
-static void launch_unary(const pc__cuda_launch *launch, const void *context)
-{
-    const choice *c = context;
-    pc__cuda_unary(launch, c->op, c->dtype);
+    pc__cuda_pointwise(launch, c->op, c->dtype);
 }
 
 static void launch_compare(const pc__cuda_launch *launch, const void *context)
@@ -43,34 +37,28 @@ static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc
     return pc__cuda_each(stream, call, call->n_in + 1, operands, launcher, &(choice){op, call->in[0]->dtype});
 }
 
-#define ALL (PC__NUMBERS | PC__BIT(PC_BOOL))
+#define TAKES_FLOATS PC__FLOATS
+#define TAKES_ORDERED PC__NUMBERS
+#define TAKES_NUMBERS PC__NUMBERS
+#define TAKES_ALL (PC__NUMBERS | PC__BIT(PC_BOOL))
 
-#define KERNEL(name, dtypes, launcher, op)                                                                             \
+#define KERNEL(name, dtypes)                                                                                           \
     PC__CUDA_KERNEL(name)                                                                                              \
     {                                                                                                                  \
-        return run(stream, call, dtypes, launcher, op, true);                                                          \
+        return run(stream, call, TAKES_##dtypes, launch_pointwise, PC__POINTWISE_##name, true);                        \
     }
 
-KERNEL(add, ALL, launch_binary, PC__BINARY_ADD)
-KERNEL(sub, PC__NUMBERS, launch_binary, PC__BINARY_SUB)
-KERNEL(mul, ALL, launch_binary, PC__BINARY_MUL)
-KERNEL(div, PC__FLOATS, launch_binary, PC__BINARY_DIV)
-KERNEL(relu_backward, PC__FLOATS, launch_binary, PC__BINARY_RELU_BACKWARD)
-KERNEL(sigmoid_backward, PC__FLOATS, launch_binary, PC__BINARY_SIGMOID_BACKWARD)
-KERNEL(tanh_backward, PC__FLOATS, launch_binary, PC__BINARY_TANH_BACKWARD)
-
-KERNEL(neg, PC__NUMBERS, launch_unary, PC__UNARY_NEG)
-KERNEL(relu, PC__NUMBERS, launch_unary, PC__UNARY_RELU)
-KERNEL(exp, PC__FLOATS, launch_unary, PC__UNARY_EXP)
-KERNEL(log, PC__FLOATS, launch_unary, PC__UNARY_LOG)
-KERNEL(sqrt, PC__FLOATS, launch_unary, PC__UNARY_SQRT)
-KERNEL(sigmoid, PC__FLOATS, launch_unary, PC__UNARY_SIGMOID)
-KERNEL(tanh, PC__FLOATS, launch_unary, PC__UNARY_TANH)
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    KERNEL(name, dtypes)                                                                                               \
+    KERNEL(name##_backward, FLOATS)
+#define PC__UNARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes)
+#define PC__BINARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes)
+#include "ops/pointwise.def"
 
 #define COMPARISON(name, outcomes)                                                                                     \
     PC__CUDA_KERNEL(name)                                                                                              \
     {                                                                                                                  \
-        return run(stream, call, ALL, launch_compare, outcomes, false);                                                \
+        return run(stream, call, TAKES_ALL, launch_compare, outcomes, false);                                          \
     }
 
 /* With NaN nothing holds but "not equal". */

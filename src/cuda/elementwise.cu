@@ -1,4 +1,4 @@
-/* elementwise.cu: the functions of elementwise.c for all dtypes; bool counts as bytes of 0 and 1. */
+/* elementwise.cu: the functions of elementwise.c for all dtypes; bools are bytes of 0 and 1. */
 #include "cuda/elementwise.h"
 #include "cuda/functions.cuh"
 
@@ -7,8 +7,8 @@ namespace
 
 using namespace pc;
 
-/* The same function of floating dtypes, or of any. */
-template <template <class> class F> void floating(const pc__cuda_launch *l, int dtype)
+/* A function of the dtypes that its row names. */
+template <template <class> class F> void of_floats(const pc__cuda_launch *l, int dtype)
 {
     switch (dtype) {
     case PC__CUDA_F16:
@@ -22,19 +22,33 @@ template <template <class> class F> void floating(const pc__cuda_launch *l, int 
     }
 }
 
-template <template <class> class F> void any(const pc__cuda_launch *l, int dtype)
+template <template <class> class F, class I32, class I64> void with_integers(const pc__cuda_launch *l, int dtype)
 {
     switch (dtype) {
-    case PC__CUDA_BOOL:
     case PC__CUDA_U8:
         return run(l, F<uint8_t>());
     case PC__CUDA_I32:
-        return run(l, F<uint32_t>());
+        return run(l, F<I32>());
     case PC__CUDA_I64:
-        return run(l, F<uint64_t>());
+        return run(l, F<I64>());
     default:
-        return floating<F>(l, dtype);
+        return of_floats<F>(l, dtype);
     }
+}
+
+template <template <class> class F> void of_numbers(const pc__cuda_launch *l, int dtype)
+{
+    with_integers<F, uint32_t, uint64_t>(l, dtype);
+}
+
+template <template <class> class F> void of_ordered(const pc__cuda_launch *l, int dtype)
+{
+    with_integers<F, int32_t, int64_t>(l, dtype);
+}
+
+template <template <class> class F, class Truth> void of_all(const pc__cuda_launch *l, int dtype)
+{
+    return dtype == PC__CUDA_BOOL ? run(l, Truth()) : of_numbers<F>(l, dtype);
 }
 
 template <class T> struct compare_of : shape_of<uint8_t, 2, T, T> {
@@ -63,47 +77,23 @@ template <class T> struct where_of : shape_of<T, 3, uint8_t, T, T> {
 
 } // namespace
 
-void pc__cuda_binary(const pc__cuda_launch *l, int op, int dtype)
-{
-    switch (op) {
-    case PC__BINARY_ADD:
-        return dtype == PC__CUDA_BOOL ? run(l, either<uint8_t>()) : any<add_of>(l, dtype);
-    case PC__BINARY_SUB:
-        return any<sub_of>(l, dtype);
-    case PC__BINARY_MUL:
-        return any<mul_of>(l, dtype);
-    case PC__BINARY_DIV:
-        return floating<div_of>(l, dtype);
-    case PC__BINARY_RELU_BACKWARD:
-        return floating<relu_back>(l, dtype);
-    case PC__BINARY_SIGMOID_BACKWARD:
-        return floating<sigmoid_back>(l, dtype);
-    default:
-        return floating<tanh_back>(l, dtype);
-    }
-}
+#define RUN_FLOATS(name) of_floats<of_##name>(l, dtype)
+#define RUN_ORDERED(name) of_ordered<of_##name>(l, dtype)
+#define RUN_NUMBERS(name) of_numbers<of_##name>(l, dtype)
+#define RUN_ALL(name) of_all<of_##name, truth_of_##name>(l, dtype)
+#define CASE(name, dtypes)                                                                                             \
+    case PC__POINTWISE_##name:                                                                                         \
+        return RUN_##dtypes(name);
 
-void pc__cuda_unary(const pc__cuda_launch *l, int op, int dtype)
+void pc__cuda_pointwise(const pc__cuda_launch *l, int function, int dtype)
 {
-    switch (op) {
-    case PC__UNARY_NEG:
-        return any<neg_of>(l, dtype);
-    case PC__UNARY_RELU:
-        if (dtype == PC__CUDA_I32)
-            return run(l, relu_of<int32_t>());
-        if (dtype == PC__CUDA_I64)
-            return run(l, relu_of<int64_t>());
-        return dtype == PC__CUDA_U8 ? run(l, relu_of<uint8_t>()) : floating<relu_of>(l, dtype);
-    case PC__UNARY_EXP:
-        return floating<exp_of>(l, dtype);
-    case PC__UNARY_LOG:
-        return floating<log_of>(l, dtype);
-    case PC__UNARY_SQRT:
-        return floating<sqrt_of>(l, dtype);
-    case PC__UNARY_SIGMOID:
-        return floating<sigmoid_of>(l, dtype);
-    default:
-        return floating<tanh_of>(l, dtype);
+    switch (function) {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    CASE(name, dtypes)                                                                                                 \
+    CASE(name##_backward, FLOATS)
+#define PC__UNARY(name, dtypes, cost, flags, f) CASE(name, dtypes)
+#define PC__BINARY(name, dtypes, cost, flags, f) CASE(name, dtypes)
+#include "ops/pointwise.def"
     }
 }
 

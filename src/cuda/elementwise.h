@@ -8,21 +8,13 @@
 extern "C" {
 #endif
 
+/* Those of ops/pointwise.def, and three with a number. */
 enum pc__cuda_function {
-    PC__BINARY_ADD,
-    PC__BINARY_SUB,
-    PC__BINARY_MUL,
-    PC__BINARY_DIV,
-    PC__BINARY_RELU_BACKWARD,
-    PC__BINARY_SIGMOID_BACKWARD,
-    PC__BINARY_TANH_BACKWARD,
-    PC__UNARY_NEG,
-    PC__UNARY_RELU,
-    PC__UNARY_EXP,
-    PC__UNARY_LOG,
-    PC__UNARY_SQRT,
-    PC__UNARY_SIGMOID,
-    PC__UNARY_TANH,
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    PC__POINTWISE_##name, PC__POINTWISE_##name##_backward,
+#define PC__UNARY(name, dtypes, cost, flags, f) PC__POINTWISE_##name,
+#define PC__BINARY(name, dtypes, cost, flags, f) PC__POINTWISE_##name,
+#include "ops/pointwise.def"
     PC__COPY,
     PC__FILL,
     PC__SAXPY
@@ -31,8 +23,7 @@ enum pc__cuda_function {
 /* A comparison is the set of outcomes for which it holds. */
 enum pc__cuda_outcome { PC__LESS = 1, PC__EQUAL = 2, PC__GREATER = 4, PC__UNORDERED = 8 };
 
-void pc__cuda_binary(const pc__cuda_launch *launch, int op, int dtype);
-void pc__cuda_unary(const pc__cuda_launch *launch, int op, int dtype);
+void pc__cuda_pointwise(const pc__cuda_launch *launch, int function, int dtype);
 void pc__cuda_compare(const pc__cuda_launch *launch, unsigned outcomes, int dtype);
 void pc__cuda_where(const pc__cuda_launch *launch, size_t element_bytes);
 

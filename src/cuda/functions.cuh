@@ -9,64 +9,65 @@
 namespace pc
 {
 
-#define PC__BINARY_FUNCTION(name, expression)                                                                          \
-    template <class T> struct name : shape_of<T, 2, T, T> {                                                            \
-        __device__ T operator()(T x, T y) const                                                                        \
-        {                                                                                                              \
-            const math<T> a = x, b = y;                                                                                \
-            return static_cast<T>(expression);                                                                         \
-        }                                                                                                              \
-    };
+/* The rows of ops/pointwise.def as function objects, of_NAME<T>; of bool, truth_of_NAME. */
+#define NUM(x) static_cast<decltype(a + a)>(x)
+#define EXP(x) exp(x)
+#define LOG(x) log(x)
+#define SQRT(x) sqrt(x)
+#define TANH(x) tanh(x)
+#define ERF(x) erf(x)
 
-PC__BINARY_FUNCTION(add_of, a + b)
-PC__BINARY_FUNCTION(either, a | b)
-PC__BINARY_FUNCTION(sub_of, a - b)
-PC__BINARY_FUNCTION(mul_of, a *b)
-PC__BINARY_FUNCTION(div_of, a / b)
-/* a is the gradient behind the function, b the function's value */
-PC__BINARY_FUNCTION(relu_back, b <= 0 ? 0 : a)
-PC__BINARY_FUNCTION(sigmoid_back, a *b *(1 - b))
-PC__BINARY_FUNCTION(tanh_back, a *(1 - b * b))
-
-#undef PC__BINARY_FUNCTION
-
-#define PC__UNARY_FUNCTION(name, expression)                                                                           \
-    template <class T> struct name : shape_of<T, 1, T> {                                                               \
+#define PC__ONE_INPUT(name, f)                                                                                         \
+    template <class T> struct of_##name : shape_of<T, 1, T> {                                                          \
         __device__ T operator()(T x) const                                                                             \
         {                                                                                                              \
             const math<T> a = x;                                                                                       \
-            return static_cast<T>(expression);                                                                         \
+            return static_cast<T>(f);                                                                                  \
+        }                                                                                                              \
+    };
+#define PC__TWO_INPUTS(name, f)                                                                                        \
+    template <class T> struct of_##name : shape_of<T, 2, T, T> {                                                       \
+        __device__ T operator()(T x, T y) const                                                                        \
+        {                                                                                                              \
+            const math<T> a = x, b = y;                                                                                \
+            return static_cast<T>(f);                                                                                  \
+        }                                                                                                              \
+    };
+#define PC__TRUTH_FLOATS(name, f)
+#define PC__TRUTH_NUMBERS(name, f)
+#define PC__TRUTH_ALL(name, f)                                                                                         \
+    struct truth_of_##name : shape_of<uint8_t, 2, uint8_t, uint8_t> {                                                  \
+        __device__ uint8_t operator()(uint8_t a, uint8_t b) const                                                      \
+        {                                                                                                              \
+            return (f) != 0;                                                                                           \
         }                                                                                                              \
     };
 
-template <class T> struct neg_of : shape_of<T, 1, T> {
-    __device__ T operator()(T a) const
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    PC__ONE_INPUT(name, f)                                                                                             \
+    PC__TWO_INPUTS(name##_backward, derivative)
+#define PC__UNARY(name, dtypes, cost, flags, f) PC__ONE_INPUT(name, f)
+#define PC__BINARY(name, dtypes, cost, flags, f) PC__TWO_INPUTS(name, f) PC__TRUTH_##dtypes(name, f)
+#include "ops/pointwise.def"
+
+#undef NUM
+#undef EXP
+#undef LOG
+#undef SQRT
+#undef TANH
+#undef ERF
+#undef PC__ONE_INPUT
+#undef PC__TWO_INPUTS
+#undef PC__TRUTH_FLOATS
+#undef PC__TRUTH_NUMBERS
+#undef PC__TRUTH_ALL
+
+template <class T> struct same_of : shape_of<T, 1, T> {
+    __device__ T operator()(T x) const
     {
-        return static_cast<T>(0u - a);
+        return x;
     }
 };
-#define PC__NEG_OF(T)                                                                                                  \
-    template <> struct neg_of<T> : shape_of<T, 1, T> {                                                                 \
-        __device__ T operator()(T a) const                                                                             \
-        {                                                                                                              \
-            return static_cast<T>(-static_cast<math<T>>(a)); /* of 0 it is -0 */                                       \
-        }                                                                                                              \
-    };
-PC__NEG_OF(f16)
-PC__NEG_OF(bf16)
-PC__NEG_OF(float)
-PC__NEG_OF(double)
-#undef PC__NEG_OF
-
-PC__UNARY_FUNCTION(same_of, a)
-PC__UNARY_FUNCTION(relu_of, a <= 0 ? 0 : a) /* keeps NaN */
-PC__UNARY_FUNCTION(exp_of, exp(a))
-PC__UNARY_FUNCTION(log_of, log(a))
-PC__UNARY_FUNCTION(sqrt_of, sqrt(a))
-PC__UNARY_FUNCTION(sigmoid_of, 1 / (1 + exp(-a)))
-PC__UNARY_FUNCTION(tanh_of, tanh(a))
-
-#undef PC__UNARY_FUNCTION
 
 template <class T> struct fill_of : shape_of<T, 0> {
     T value;

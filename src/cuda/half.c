@@ -7,20 +7,11 @@
 
 /* Kernels that read and write 16-bit numbers themselves. */
 static const bool native[PC__OP_COUNT] = {
-    [PC__OP_add] = true,
-    [PC__OP_sub] = true,
-    [PC__OP_mul] = true,
-    [PC__OP_div] = true,
-    [PC__OP_neg] = true,
-    [PC__OP_exp] = true,
-    [PC__OP_log] = true,
-    [PC__OP_sqrt] = true,
-    [PC__OP_relu] = true,
-    [PC__OP_sigmoid] = true,
-    [PC__OP_tanh] = true,
-    [PC__OP_relu_backward] = true,
-    [PC__OP_sigmoid_backward] = true,
-    [PC__OP_tanh_backward] = true,
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    [PC__OP_##name] = true, [PC__OP_##name##_backward] = true,
+#define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#include "ops/pointwise.def"
     [PC__OP_eq] = true,
     [PC__OP_ne] = true,
     [PC__OP_lt] = true,

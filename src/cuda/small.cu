@@ -51,43 +51,27 @@ template <class F> __device__ __forceinline__ void one(const pc__cuda_small_call
     }
 }
 
-template <class T> __device__ __forceinline__ void floating(const pc__cuda_small_call &call)
-{
-    switch (call.which) {
-    case PC__BINARY_DIV:
-        return one<div_of<T>>(call);
-    case PC__BINARY_RELU_BACKWARD:
-        return one<relu_back<T>>(call);
-    case PC__BINARY_SIGMOID_BACKWARD:
-        return one<sigmoid_back<T>>(call);
-    case PC__BINARY_TANH_BACKWARD:
-        return one<tanh_back<T>>(call);
-    case PC__UNARY_EXP:
-        return one<exp_of<T>>(call);
-    case PC__UNARY_LOG:
-        return one<log_of<T>>(call);
-    case PC__UNARY_SQRT:
-        return one<sqrt_of<T>>(call);
-    case PC__UNARY_SIGMOID:
-        return one<sigmoid_of<T>>(call);
-    default:
-        return one<tanh_of<T>>(call);
-    }
-}
+#define CASE_FLOATS(name)                                                                                              \
+    case PC__POINTWISE_##name:                                                                                         \
+        if constexpr (number_of<T>::is_floating)                                                                       \
+            return one<of_##name<T>>(call);                                                                            \
+        return;
+#define CASE_NUMBERS(name)                                                                                             \
+    case PC__POINTWISE_##name:                                                                                         \
+        return one<of_##name<T>>(call);
+#define CASE_ORDERED(name)                                                                                             \
+    case PC__POINTWISE_##name:                                                                                         \
+        return one<of_##name<typename number_of<T>::with_sign>>(call);
+#define CASE_ALL(name) CASE_NUMBERS(name)
 
 template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call &call)
 {
     switch (call.which) {
-    case PC__BINARY_ADD:
-        return one<add_of<T>>(call);
-    case PC__BINARY_SUB:
-        return one<sub_of<T>>(call);
-    case PC__BINARY_MUL:
-        return one<mul_of<T>>(call);
-    case PC__UNARY_NEG:
-        return one<neg_of<T>>(call);
-    case PC__UNARY_RELU:
-        return one<relu_of<typename number_of<T>::with_sign>>(call);
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    CASE_##dtypes(name) CASE_FLOATS(name##_backward)
+#define PC__UNARY(name, dtypes, cost, flags, f) CASE_##dtypes(name)
+#define PC__BINARY(name, dtypes, cost, flags, f) CASE_##dtypes(name)
+#include "ops/pointwise.def"
     case PC__COPY:
         return one<same_of<T>>(call);
     case PC__FILL: {
@@ -100,9 +84,6 @@ template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call
         f.factor = number_of<T>::in(call);
         return one(call, f);
     }
-    default:
-        if constexpr (number_of<T>::is_floating)
-            floating<T>(call);
     }
 }
 

@@ -51,7 +51,8 @@ static pc_status check_fields(const char *path, const pc__keras_layer *layer)
                      layer->kind == PC__KERAS_SEPARABLE_CONV2D;
     bool counts =
         layer->kind == PC__KERAS_CONV2D || layer->kind == PC__KERAS_SEPARABLE_CONV2D || layer->kind == PC__KERAS_DENSE;
-    bool good = (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT;
+    bool good = (unsigned)layer->activation < PC__KERAS_ACTIVATION_COUNT &&
+                (!(convolves || counts) || pc__keras_activation_name(layer->activation)); /* gelu_tanh has none */
     for (int i = 0; i < 2; i++)
         good = good && (!(pools || convolves) || (layer->window[i] >= 1 && layer->stride[i] >= 1));
     good = good && (!counts || layer->units >= 1) && (convolves || counts || !layer->use_bias);

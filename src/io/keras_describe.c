@@ -14,12 +14,6 @@ typedef struct describer {
     int64_t (*before)[3];
 } describer;
 
-static pc__keras_activation theirs(pc_activation_kind kind)
-{
-    static const pc__keras_activation kinds[] = {PC__KERAS_LINEAR, PC__KERAS_RELU, PC__KERAS_SIGMOID, PC__KERAS_TANH};
-    return kinds[kind];
-}
-
 /* Keras has "valid" (none) and "same"; *same when our padding is what "same" means for a picture of `size`. */
 static pc_status padding_of(const int64_t *size, const int *window, const int *stride, const int *padding,
                             const int *extra, bool *same)
@@ -82,7 +76,7 @@ static pc_status conv2d(pc__keras_layer *layer, pc_module *module, const pc__ker
     layer->kind = PC__KERAS_CONV2D;
     layer->units = (int)own->out;
     layer->use_bias = pc__module_own(module, "bias") != NULL;
-    layer->activation = theirs(own->spec.activation);
+    layer->activation = pc__keras_activation_of(own->spec.activation);
     memcpy(layer->window, own->kernel, sizeof layer->window);
     memcpy(layer->stride, own->spec.stride, sizeof layer->stride);
     PC__TRY(padding_of(in->shape, layer->window, layer->stride, own->spec.padding, own->extra, &layer->same));
@@ -110,7 +104,7 @@ static pc_status linear(pc__keras_layer *layer, pc_module *module, const int64_t
     layer->kind = PC__KERAS_DENSE;
     layer->units = (int)own->out;
     layer->use_bias = pc__module_own(module, "bias") != NULL;
-    layer->activation = theirs(own->activation);
+    layer->activation = pc__keras_activation_of(own->activation);
     PC__TRY(make_weights(layer, 2, (int64_t[]){own->in, own->out}));
     return pc__order_dense(module, layer, before, false);
 }
@@ -165,7 +159,7 @@ static pc_status describe_child(pc__keras_layer *layer, pc_module *module, const
         layer->rate = ((pc__dropout_layer *)pc_module_data(module))->p;
     } else if (activation) {
         layer->kind = PC__KERAS_ACTIVATION;
-        layer->activation = theirs(activation->kind);
+        layer->activation = pc__keras_activation_of(activation->kind);
     } else if (type == &pc__flatten_class) {
         layer->kind = PC__KERAS_FLATTEN;
     } else {

@@ -58,31 +58,6 @@ static pc_tensor *softplus(pc_tensor *x)
     return pc_add(pc_relu(x), pc_log(pc_add_scalar(pc_exp(pc_neg(magnitude(x))), 1)));
 }
 
-/* Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: off by at most 1.5e-7. For |x|, then with x's
- * sign. */
-static pc_tensor *erf_of(pc_tensor *x)
-{
-    static const double a[] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
-    pc_tensor *size = magnitude(x), *one = number(x, 1);
-    pc_tensor *t = pc_div(one, pc_add_scalar(pc_mul_scalar(size, 0.3275911), 1)), *sum = pc_mul_scalar(t, a[0]);
-    for (int i = 1; i < PC__COUNT(a); i++)
-        sum = pc_mul(pc_add_scalar(sum, a[i]), t);
-    pc_tensor *y = pc_sub(one, pc_mul(sum, pc_exp(pc_neg(pc_mul(size, size)))));
-    return pc_where(pc_lt(x, number(x, 0)), pc_neg(y), y);
-}
-
-static pc_tensor *gelu(pc_tensor *x)
-{
-    return pc_mul(pc_mul_scalar(x, 0.5), pc_add_scalar(erf_of(pc_mul_scalar(x, M_SQRT1_2)), 1));
-}
-
-static pc_tensor *gelu_tanh(pc_tensor *x)
-{
-    pc_tensor *cube = pc_mul(pc_mul(x, x), x);
-    pc_tensor *inner = pc_mul_scalar(pc_add(x, pc_mul_scalar(cube, 0.044715)), sqrt(2 / M_PI));
-    return pc_mul(pc_mul_scalar(x, 0.5), pc_add_scalar(pc_tanh(inner), 1));
-}
-
 /* (x / width + 1/2) within 0 and 1 */
 static pc_tensor *hard_sigmoid(pc_tensor *x, double width)
 {
@@ -113,11 +88,11 @@ pc_tensor *pc__keras_activate(const pc__keras_layer *layer, pc_tensor *x)
     case PC__KERAS_SELU: /* Klambauer et al. 2017 */
         return pc_mul_scalar(elu(x, 1.6732632423543772), 1.0507009873554805);
     case PC__KERAS_GELU:
-        return gelu(x);
+        return pc_gelu(x);
     case PC__KERAS_GELU_TANH:
-        return gelu_tanh(x);
+        return pc_gelu_tanh(x);
     case PC__KERAS_SILU:
-        return pc_mul(x, pc_sigmoid(x));
+        return pc_silu(x);
     case PC__KERAS_SOFTPLUS:
         return softplus(x);
     case PC__KERAS_SOFTSIGN:

@@ -5,6 +5,7 @@
 #include "io/keras_function.h"
 #include "io/keras_order.h"
 #include "nn/graph.h"
+#include "ops/activation.h"
 
 #include <paracord/autograd.h>
 
@@ -40,15 +41,14 @@ static pc_module *refuse(const builder *b, const pc__keras_layer *layer, const c
     return pc__null(PC_ERR_UNSUPPORTED, "%s: layer \"%.60s\" %s", b->path, layer->name, why);
 }
 
-/* Ours have four activations, and no numbers in them. */
+/* As one of ours, which have no numbers in them. */
 static bool ours(const pc__keras_layer *layer, pc_activation_kind *to)
 {
-    static const pc_activation_kind kinds[] = {PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH};
+    for (*to = PC_NONE; pc__activation_row_of(*to); ++*to)
+        if (pc__keras_activation_of(*to) == layer->activation)
+            return layer->slope == 0 && layer->limit == 0 && layer->threshold == 0;
     *to = PC_NONE;
-    if (layer->activation > PC__KERAS_TANH || layer->slope != 0 || layer->limit != 0 || layer->threshold != 0)
-        return false;
-    *to = kinds[layer->activation];
-    return true;
+    return false;
 }
 
 /* Padding on each side that does what "same" asks for, and one more below or to the right where it comes out uneven;

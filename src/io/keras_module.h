@@ -12,6 +12,16 @@
 
 #include <paracord/keras.h>
 
+/* Keras's for one of ours. */
+static inline pc__keras_activation pc__keras_activation_of(pc_activation_kind kind)
+{
+    static const pc__keras_activation theirs[] = {
+        [PC_NONE] = PC__KERAS_LINEAR, [PC_RELU] = PC__KERAS_RELU, [PC_SIGMOID] = PC__KERAS_SIGMOID,
+        [PC_TANH] = PC__KERAS_TANH,   [PC_GELU] = PC__KERAS_GELU, [PC_GELU_TANH] = PC__KERAS_GELU_TANH,
+        [PC_SILU] = PC__KERAS_SILU};
+    return theirs[kind];
+}
+
 /* A module that computes what the model does up to its head. *scale is what a Rescaling layer in front multiplies raw
  * pixels by, 0 when there is none. `path` is for messages. PC_ERR_UNSUPPORTED names the layer that has no match. */
 pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, double *scale);

@@ -2,6 +2,7 @@
  * so for the next layer. */
 #include "nn/init.h"
 #include "nn/layers.h"
+#include "ops/activation.h"
 #include "ops/conv2d.h"
 #include "ops/table.h"
 
@@ -67,7 +68,7 @@ pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], co
     for (int i = 0; i < 2; i++)
         if (in < 1 || out < 1 || in > 1 << 20 || out > 1 << 20 || kernel[i] < 1 || kernel[i] > 1024 ||
             spec->stride[i] < 1 || spec->stride[i] > 1024 || spec->padding[i] < 0 || spec->padding[i] > 1024 ||
-            (unsigned)spec->activation > PC_TANH)
+            !pc__activation_row_of(spec->activation))
             return pc__null(PC_ERR_ARGUMENT,
                             "conv2d: %lld to %lld channels, kernel %d, stride %d, padding %d, activation %d make "
                             "no layer",

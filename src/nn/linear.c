@@ -1,6 +1,7 @@
 /* linear.c: the fully connected layer. */
 #include "nn/init.h"
 #include "nn/layers.h"
+#include "ops/activation.h"
 
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
@@ -26,10 +27,10 @@ const pc_module_class pc__linear_class = {"Linear", forward, describe, NULL};
 
 pc_module *pc_linear_new(int64_t in, int64_t out, pc_linear_options options)
 {
-    if (in < 1 || out < 1 || in > INT32_MAX || out > INT32_MAX || (unsigned)options.activation > PC_TANH)
+    if (in < 1 || out < 1 || in > INT32_MAX || out > INT32_MAX || !pc__activation_row_of(options.activation))
         return pc__null(PC_ERR_ARGUMENT,
                         "linear: %lld inputs, %lld outputs, activation %d: both sizes must be at least 1 and the "
-                        "activation PC_NONE to PC_TANH",
+                        "activation one of pc_activation_kind",
                         (long long)in, (long long)out, (int)options.activation);
     pc_module *module = pc_module_new(&pc__linear_class, sizeof(pc__linear_layer));
     if (!module)

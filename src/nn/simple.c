@@ -1,6 +1,6 @@
 /* simple.c: layers without parameters: pooling, flatten, activations, dropout. */
 #include "nn/layers.h"
-#include "ops/table.h"
+#include "ops/activation.h"
 
 #include <math.h>
 
@@ -108,19 +108,25 @@ pc_module *pc_flatten(void)
 
 static pc_tensor *activate(pc_module *module, pc_tensor *x)
 {
-    static pc_tensor *(*const functions[])(pc_tensor *) = {pc__share, pc_relu, pc_sigmoid, pc_tanh};
-    return functions[((const pc__activation_layer *)pc_module_data(module))->kind](x);
+    return pc__activation_row_of(((const pc__activation_layer *)pc_module_data(module))->kind)->function(x);
 }
 
-static const pc_module_class activations[] = {{"Identity", activate, NULL, NULL},
-                                              {"ReLU", activate, NULL, NULL},
-                                              {"Sigmoid", activate, NULL, NULL},
-                                              {"Tanh", activate, NULL, NULL}};
+static void describe_activation(const pc_module *module, char *text, size_t n)
+{
+    snprintf(text, n, "%s",
+             pc__activation_row_of(((const pc__activation_layer *)pc_module_data(module))->kind)->inside);
+}
+
+static const pc_module_class activations[] = {
+#define PC__ACTIVATION(kind, fused, function, option, module, inside)                                                  \
+    [PC_##kind] = {module, activate, describe_activation, NULL},
+#include "ops/activation.def"
+#undef PC__ACTIVATION
+};
 
 const char *pc__activation_name(pc_activation_kind kind)
 {
-    static const char *const names[] = {NULL, "relu", "sigmoid", "tanh"};
-    return names[kind];
+    return pc__activation_row_of(kind)->option;
 }
 
 const pc__activation_layer *pc__activation_of(const pc_module *module)
@@ -130,7 +136,7 @@ const pc__activation_layer *pc__activation_of(const pc_module *module)
 
 pc_module *pc_activation(pc_activation_kind kind)
 {
-    if ((unsigned)kind > PC_TANH)
+    if (!pc__activation_row_of(kind))
         return pc__null(PC_ERR_ARGUMENT, "pc_activation: there is no activation %d", (int)kind);
     pc_module *module = pc_module_new(&activations[kind], sizeof(pc__activation_layer));
     if (module)

@@ -1,14 +1,22 @@
-/* activation.h: the gradient through a fused activation. */
+/* activation.h: what may follow a product, by kind. */
 #ifndef PC__OP_ACTIVATION_H
 #define PC__OP_ACTIVATION_H
 
 #include "ops/table.h"
 
-/* The gradient before the activation, from the gradient g and the value y behind it. */
-static inline pc_tensor *pc__activation_backward(pc_activation_kind kind, pc_tensor *g, pc_tensor *y)
-{
-    static const int ops[] = {-1, PC__OP_relu_backward, PC__OP_sigmoid_backward, PC__OP_tanh_backward};
-    return kind == PC_NONE ? g : pc__call(ops[kind], (pc_tensor *[]){g, y}, 2, NULL, 0);
-}
+typedef struct pc__activation_row {
+    bool fused; /* in the kernels of products, with the gradient from the value behind it */
+    pc_tensor *(*function)(pc_tensor *y);
+    const char *option, *module, *inside;
+} pc__activation_row;
+
+/* NULL where there is no such kind. */
+const pc__activation_row *pc__activation_row_of(pc_activation_kind kind);
+
+/* y with the activation applied as an op; y itself for PC_NONE. NULL flows. */
+pc_tensor *pc__activated(pc_activation_kind kind, pc_tensor *y);
+
+/* The gradient before a fused activation, from the gradient g and the value y behind it. */
+pc_tensor *pc__activation_backward(pc_activation_kind kind, pc_tensor *g, pc_tensor *y);
 
 #endif

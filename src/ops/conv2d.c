@@ -2,6 +2,7 @@
  * on the way in. The result is written in the order that is wanted. */
 #include "ops/conv2d.h"
 
+#include "ops/activation.h"
 #include "ops/autocast.h"
 #include "ops/table.h"
 #include "tensor/read.h"
@@ -21,8 +22,8 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
                             "padding at least 0",
                             spec->stride[i], spec->padding[i]);
     }
-    if (spec->pool < 0 || spec->pool > 16 || (unsigned)spec->activation > PC_TANH)
-        return pc__fail(PC_ERR_ARGUMENT, "conv2d: pool %d must be 0 to 16 and activation %d one of PC_NONE to PC_TANH",
+    if (spec->pool < 0 || spec->pool > 16 || !pc__activation_row_of(spec->activation))
+        return pc__fail(PC_ERR_ARGUMENT, "conv2d: pool %d must be 0 to 16 and activation %d one of pc_activation_kind",
                         spec->pool, (int)spec->activation);
     spec->pool = PC__MAX(spec->pool, 1);
     if (x->ndim != 4 || w->ndim != 4 || x->shape[1] != w->shape[1])
@@ -45,12 +46,32 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes);
+
+/* Activation and pooling as ops of their own. */
+static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
+{
+    const pc_activation_kind activation = spec.activation;
+    const int pool = spec.pool;
+    pc_tensor *result = NULL;
+    spec.activation = PC_NONE;
+    spec.pool = 1;
+    PC_SCOPE {
+        pc_tensor *y = pc__activated(activation, conv2d(x, weight, bias, spec, planes && pool == 1));
+        y = y && pool > 1 ? pc_fn_max_pool2d(y, (pc_pool2d_spec){.kernel = {pool, pool}}) : y;
+        result = pc_keep(y);
+    }
+    return result;
+}
+
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
     if (check(x, weight, bias, &spec) != PC_OK)
         return NULL;
+    if (!pc__activation_row_of(spec.activation)->fused)
+        return then(x, weight, bias, spec, planes);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[3] = {pc__channels_last(x), pc_contiguous(weight), bias ? pc_contiguous(bias) : NULL};

@@ -32,20 +32,6 @@ static pc_shape result_shape(const pc_tensor *x, const pc_tensor *w)
     return shape;
 }
 
-static pc_tensor *activated(pc_tensor *y, pc_activation_kind activation)
-{
-    switch (activation) {
-    case PC_RELU:
-        return pc_relu(y);
-    case PC_SIGMOID:
-        return pc_sigmoid(y);
-    case PC_TANH:
-        return pc_tanh(y);
-    default:
-        return y;
-    }
-}
-
 static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation);
 
 /* A bias of another shape than [out]: one number for all outputs, or one that differs from row to row, which is added
@@ -64,20 +50,33 @@ static pc_tensor *with_wide_bias(pc_tensor *x, pc_tensor *weight, pc_tensor *bia
         if (bias->ndim < 2)
             result = linear(x, weight, pc_expand(bias, PC_SHAPE(weight->shape[0])), activation);
         else
-            result = activated(pc_add(linear(x, weight, NULL, PC_NONE), bias), activation);
+            result = pc__activated(activation, pc_add(linear(x, weight, NULL, PC_NONE), bias));
         result = pc_keep(result);
+    }
+    return result;
+}
+
+/* The activation as an op of its own. */
+static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+{
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        result = pc_keep(pc__activated(activation, linear(x, weight, bias, PC_NONE)));
     }
     return result;
 }
 
 static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
 {
+    const pc__activation_row *row = pc__activation_row_of(activation);
     pc_tensor *in[3] = {x, weight, bias};
     pc__linear_attributes attributes = {activation};
     if (!x || !weight)
         return pc__call(PC__OP_linear, in, 2, NULL, 0);
-    if ((unsigned)activation > PC_TANH)
-        return pc__null(PC_ERR_ARGUMENT, "linear: activation %d is not one of PC_NONE to PC_TANH", (int)activation);
+    if (!row)
+        return pc__null(PC_ERR_ARGUMENT, "linear: there is no activation %d (pc_activation_kind)", (int)activation);
+    if (!row->fused)
+        return then(x, weight, bias, activation);
     if (check(x, weight, bias) != PC_OK)
         return NULL;
     if (bias && (bias->ndim != 1 || bias->shape[0] != weight->shape[0]))

@@ -22,51 +22,15 @@ pc_tensor *pc_neg(pc_tensor *a)
 }
 
 /* In float32 where the thread casts. */
-static pc_tensor *exact(int op, pc_tensor *a)
+static pc_tensor *in_float32(int op, pc_tensor *a, bool keeps_integers)
 {
     if (!pc__autocasting())
-        return unary(op, a, false);
+        return unary(op, a, keeps_integers);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(unary(op, pc__autocast_up(a), false));
+        result = pc_keep(unary(op, pc__autocast_up(a), keeps_integers));
     }
     return result;
-}
-
-pc_tensor *pc_exp(pc_tensor *a)
-{
-    PC__NEED_OR(NULL, a);
-    return exact(PC__OP_exp, a);
-}
-
-pc_tensor *pc_log(pc_tensor *a)
-{
-    PC__NEED_OR(NULL, a);
-    return exact(PC__OP_log, a);
-}
-
-pc_tensor *pc_sqrt(pc_tensor *a)
-{
-    PC__NEED_OR(NULL, a);
-    return unary(PC__OP_sqrt, a, false);
-}
-
-pc_tensor *pc_relu(pc_tensor *a)
-{
-    PC__NEED_OR(NULL, a);
-    return unary(PC__OP_relu, a, true);
-}
-
-pc_tensor *pc_sigmoid(pc_tensor *a)
-{
-    PC__NEED_OR(NULL, a);
-    return unary(PC__OP_sigmoid, a, false);
-}
-
-pc_tensor *pc_tanh(pc_tensor *a)
-{
-    PC__NEED_OR(NULL, a);
-    return unary(PC__OP_tanh, a, false);
 }
 
 pc_status pc__grad_neg(pc__grad *grad)
@@ -74,40 +38,28 @@ pc_status pc__grad_neg(pc__grad *grad)
     return pc__set_grad(grad, 0, pc_neg(grad->out_grad[0]));
 }
 
-pc_status pc__grad_exp(pc__grad *grad)
+/* The gradient from the one behind the function and what its row saves. */
+static pc_status through(pc__grad *grad, int backward, pc_tensor *saved)
 {
-    return pc__set_grad(grad, 0, pc_mul(grad->out_grad[0], grad->out[0]));
+    pc_tensor *in[2] = {grad->out_grad[0], saved};
+    return pc__set_grad(grad, 0, pc__call(backward, in, 2, NULL, 0));
 }
 
-pc_status pc__grad_log(pc__grad *grad)
-{
-    return pc__set_grad(grad, 0, pc_div(grad->out_grad[0], grad->in[0]));
-}
+#define KEEPS_FLOATS false /* integers become float32 */
+#define KEEPS_ORDERED true
+#define CALL_SAME unary
+#define CALL_FLOAT32 in_float32
+#define SAVED_IN0 in[0]
+#define SAVED_OUT0 out[0]
 
-/* d sqrt(a) = da / (2 sqrt(a)) */
-pc_status pc__grad_sqrt(pc__grad *grad)
-{
-    return pc__set_grad(grad, 0, pc_div(grad->out_grad[0], pc_mul_scalar(grad->out[0], 2)));
-}
-
-/* Fused: the gradient from the output's gradient g and the output y. */
-static pc_status from_output(pc__grad *grad, int op)
-{
-    pc_tensor *in[2] = {grad->out_grad[0], grad->out[0]};
-    return pc__set_grad(grad, 0, pc__call(op, in, 2, NULL, 0));
-}
-
-pc_status pc__grad_relu(pc__grad *grad)
-{
-    return from_output(grad, PC__OP_relu_backward);
-}
-
-pc_status pc__grad_sigmoid(pc__grad *grad)
-{
-    return from_output(grad, PC__OP_sigmoid_backward);
-}
-
-pc_status pc__grad_tanh(pc__grad *grad)
-{
-    return from_output(grad, PC__OP_tanh_backward);
-}
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    pc_tensor *pc_##name(pc_tensor *a)                                                                                 \
+    {                                                                                                                  \
+        PC__NEED_OR(NULL, a);                                                                                          \
+        return CALL_##autocast(PC__OP_##name, a, KEEPS_##dtypes);                                                      \
+    }                                                                                                                  \
+    pc_status pc__grad_##name(pc__grad *grad)                                                                          \
+    {                                                                                                                  \
+        return through(grad, PC__OP_##name##_backward, grad->SAVED_##saves);                                           \
+    }
+#include "ops/pointwise.def"

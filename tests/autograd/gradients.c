@@ -131,12 +131,8 @@ F(f_square, pc_mul(x[0], x[0]))
 F(f_mixed, pc_div(pc_mul(x[0], pc_sub(x[0], x[1])), pc_add(pc_mul(x[1], x[1]), x[0])))
 F(f_numbers, pc_div_scalar(pc_sub_scalar(pc_mul_scalar(pc_add_scalar(x[0], 2), 3), 1), 4))
 F(f_neg, pc_neg(x[0]))
-F(f_exp, pc_exp(x[0]))
-F(f_log, pc_log(x[0]))
-F(f_sqrt, pc_sqrt(x[0]))
-F(f_relu, pc_relu(x[0]))
-F(f_sigmoid, pc_sigmoid(x[0]))
-F(f_tanh, pc_tanh(x[0]))
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) F(f_##name, pc_##name(x[0]))
+#include "ops/pointwise.def"
 F(f_expanded_exp, pc_exp(pc_expand(x[0], PC_SHAPE(3, 4))))
 F(f_where, pc_where(half(x[0]), pc_mul(x[0], x[0]), pc_exp(x[0])))
 F(f_where_broadcast, pc_where(half(x[0]), x[0], pc_mul_scalar(x[1], 3)))
@@ -167,6 +163,7 @@ F(f_linear, pc_fn_linear(x[0], x[1], x[2], PC_NONE))
 F(f_linear_relu, pc_fn_linear(x[0], x[1], x[2], PC_RELU))
 F(f_linear_sigmoid, pc_fn_linear(x[0], x[1], x[2], PC_SIGMOID))
 F(f_linear_tanh, pc_fn_linear(x[0], x[1], x[2], PC_TANH))
+F(f_linear_gelu, pc_fn_linear(x[0], x[1], x[2], PC_GELU))
 F(f_linear_no_bias, pc_fn_linear(turned(x[0]), x[1], NULL, PC_TANH))
 F(f_softmax, pc_softmax(x[0], 1))
 F(f_softmax_0, pc_softmax(x[0], 0))
@@ -194,6 +191,7 @@ CONV(f_conv_pool, x[0], .pool = 2)
 CONV(f_conv_relu_pool, x[0], .activation = PC_RELU, .pool = 2, .padding = {1, 1})
 CONV(f_conv_sigmoid_pool, x[0], .activation = PC_SIGMOID, .pool = 2)
 CONV(f_conv_tanh_pool, x[0], .activation = PC_TANH, .pool = 3)
+CONV(f_conv_silu_pool, x[0], .activation = PC_SILU, .pool = 3)
 CONV(f_conv_last, last(x[0]), .activation = PC_RELU, .pool = 2)
 CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_TANH)
 F(f_conv_no_bias, pc_fn_conv2d(x[0], x[1], NULL, (pc_conv2d_spec){.activation = PC_SIGMOID, .pool = 2}))
@@ -270,11 +268,15 @@ static const check checks[] = {
     ONE(f_numbers, S(2, 3)),
     ONE(f_neg, S(4)),
     ONE(f_exp, S(2, 3)),
-    ONE_FROM(f_log, S(5), 0.25),
-    ONE_FROM(f_sqrt, S(5), 0.25),
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) ONE_FROM(f_##name, S(5), 0.25),
+#include "ops/pointwise.def"
     ONE(f_relu, S(9)),
     ONE(f_sigmoid, S(2, 3)),
     ONE(f_tanh, S(2, 3)),
+    ONE(f_erf, S(7)),
+    ONE(f_silu, S(7)),
+    ONE(f_gelu, S(7)),
+    ONE(f_gelu_tanh, S(7)),
     ONE(f_expanded_exp, S(3, 1)),
     ONE(f_where, S(7)),
     TWO(f_where_broadcast, S(4), SCALAR),
@@ -313,6 +315,7 @@ static const check checks[] = {
     THREE(f_linear_relu, S(3, 3), S(4, 3), S(4)),
     THREE(f_linear_sigmoid, S(2, 2, 3), S(4, 3), S(4)),
     THREE(f_linear_tanh, S(2, 3), S(4, 3), S(4)),
+    THREE(f_linear_gelu, S(2, 3), S(4, 3), S(4)),
     TWO(f_linear_no_bias, S(3, 2), S(4, 3)),
     ONE(f_softmax, S(2, 4)),
     ONE(f_softmax_0, S(3, 2)),
@@ -338,6 +341,7 @@ static const check checks[] = {
     THREE(f_conv_relu_pool, S(1, 2, 4, 5), S(3, 2, 2, 2), S(3)),
     THREE(f_conv_sigmoid_pool, S(1, 2, 5, 5), S(3, 2, 2, 2), S(3)),
     THREE(f_conv_tanh_pool, S(1, 1, 7, 7), S(3, 1, 2, 2), S(3)),
+    THREE(f_conv_silu_pool, S(1, 1, 7, 7), S(3, 1, 2, 2), S(3)),
     THREE(f_conv_last, S(2, 2, 5, 5), S(3, 2, 2, 2), S(3)),
     THREE(f_conv_sliced, S(1, 1, 6, 6), S(2, 1, 3, 2), S(2)),
     TWO(f_conv_no_bias, S(1, 2, 5, 5), S(3, 2, 2, 2)),

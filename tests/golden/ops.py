@@ -196,8 +196,20 @@ def arith():
 
 
 def unary():
-    ops = {"neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "relu": torch.relu,
-           "sigmoid": torch.sigmoid, "tanh": torch.tanh}
+    functions({"neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "relu": torch.relu,
+               "sigmoid": torch.sigmoid, "tanh": torch.tanh})
+    case("neg", "bytes wrap", [In([3], "u8", values=[0, 1, 255])], torch.neg)
+    case("relu", "negative integers", [In([3], "i32", values=[-5, 0, 5])], torch.relu)
+    case("relu", "gradient at zero", [In([4], values=[0, -0.0, 1, -1])], torch.relu)
+
+
+def more_unary():
+    floating = lambda a: a if a.is_floating_point() else a.float()
+    functions({"erf": torch.erf, "silu": lambda a: F.silu(floating(a)), "gelu": lambda a: F.gelu(floating(a)),
+               "gelu_tanh": lambda a: F.gelu(floating(a), approximate="tanh")})
+
+
+def functions(ops):
     for name, fn in ops.items():
         low = 0.25 if name in ("log", "sqrt") else -2
         case(name, "plain", [In([3, 5], low=low)], fn)
@@ -214,9 +226,6 @@ def unary():
             case(name, dtype, [In([4], dtype, values=[0, 1, 2, 5])], fn)
         if name not in ("neg", "relu"):
             case(name, "bool", [In([2], "b", values=[True, False])], fn)
-    case("neg", "bytes wrap", [In([3], "u8", values=[0, 1, 255])], torch.neg)
-    case("relu", "negative integers", [In([3], "i32", values=[-5, 0, 5])], torch.relu)
-    case("relu", "gradient at zero", [In([4], values=[0, -0.0, 1, -1])], torch.relu)
 
 
 def compare():
@@ -561,5 +570,5 @@ def networks():
 
 
 if __name__ == "__main__":
-    for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks):
+    for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary):
         part()

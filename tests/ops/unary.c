@@ -1,23 +1,20 @@
-/* Functions of one tensor, element by element. */
+/* Functions of one tensor, element by element: every row of ops/pointwise.def. */
 #include "ops/golden.h"
 
-#define UNARY(name)                                                                                                    \
+#define RUN(name)                                                                                                      \
     static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
     {                                                                                                                  \
         (void)g;                                                                                                       \
         out[0] = pc_##name(in[0]);                                                                                     \
     }
-UNARY(neg)
-UNARY(exp)
-UNARY(log)
-UNARY(sqrt)
-UNARY(relu)
-UNARY(sigmoid)
-UNARY(tanh)
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) RUN(name)
+#define PC__UNARY(name, dtypes, cost, flags, f) RUN(name)
+#include "ops/pointwise.def"
 
 static const golden_op ops[] = {
-    {"neg", run_neg},   {"exp", run_exp},         {"log", run_log},   {"sqrt", run_sqrt},
-    {"relu", run_relu}, {"sigmoid", run_sigmoid}, {"tanh", run_tanh},
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) {#name, run_##name},
+#define PC__UNARY(name, dtypes, cost, flags, f) {#name, run_##name},
+#include "ops/pointwise.def"
 };
 
 static void bools_have_no_sign(void **state)
@@ -46,16 +43,22 @@ static void close_to_the_c_library(void **state)
     enum { N = 20001 };
     PC_SCOPE {
         pc_tensor *x = pc_sub_scalar(pc_mul_scalar(pc_arange(0, N, 1, PC_F32, test_device()), 0.0085), 85);
-        static float hx[N], e[N], s[N], t[N];
+        static float hx[N], e[N], s[N], t[N], l[N], f[N], g[N];
         assert_ok(pc_read(x, hx, sizeof hx));
         assert_ok(pc_read(pc_exp(x), e, sizeof e));
         assert_ok(pc_read(pc_sigmoid(x), s, sizeof s));
         assert_ok(pc_read(pc_tanh(x), t, sizeof t));
+        assert_ok(pc_read(pc_log(pc_exp(x)), l, sizeof l));
+        assert_ok(pc_read(pc_erf(pc_mul_scalar(x, 0.0625)), f, sizeof f));
+        assert_ok(pc_read(pc_gelu(pc_mul_scalar(x, 0.0625)), g, sizeof g));
         for (int i = 0; i < N; i++) {
             double want = exp((double)hx[i]), squashed = 1 / (1 + exp(-(double)hx[i]));
             assert_close((double)e[i] / want, 1, 5e-7);
             assert_close((double)s[i] / squashed, 1, 1e-6);
             assert_close(t[i], tanh((double)hx[i]), 2e-7);
+            assert_close(l[i], log((double)e[i]), 2e-7 * fabs(log((double)e[i])) + 1e-30);
+            assert_close(f[i], erf((double)hx[i] / 16), 3e-7);
+            assert_close(g[i], hx[i] / 32 * (1 + erf((double)hx[i] / 16 / sqrt(2))), 2e-6);
         }
     }
     assert_no_leak();

@@ -1,89 +1,40 @@
 /* elementwise.c: arithmetic, functions and comparisons, element by element. */
 #include "cpu/level/each.h"
+#include "cpu/level/functions.h"
 
-#include <math.h>
+#define FLOATS_TABLE(name) [PC_F32] = name##_f32, [PC_F64] = name##_f64
+#define NUMBERS_TABLE(name) FLOATS_TABLE(name), [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64
+#define ORDERED_TABLE(name) NUMBERS_TABLE(name)
+#define ALL_TABLE(name) NUMBERS_TABLE(name), [PC_BOOL] = name##_bool
 
-#define KERNEL(name, cost, ...)                                                                                        \
+#define KERNEL(name, dtypes, cost)                                                                                     \
     PC__KERNEL(name)                                                                                                   \
     {                                                                                                                  \
-        static const pc__run_fn runs[PC_DTYPE_COUNT] = __VA_ARGS__;                                                    \
+        static const pc__run_fn runs[PC_DTYPE_COUNT] = {dtypes##_TABLE(name)};                                         \
         (void)stream;                                                                                                  \
         return pc__each(call, runs, cost);                                                                             \
     }
 
-/* Integers wrap, as in PyTorch: the arithmetic is done unsigned. */
-PC__RUN2(add_bool, bool, bool, a || b)
-PC__RUN2(add_u8, uint8_t, uint8_t, a + b)
-PC__RUN2(add_i32, int32_t, int32_t, (uint32_t)a + (uint32_t)b)
-PC__RUN2(add_i64, int64_t, int64_t, (uint64_t)a + (uint64_t)b)
-PC__RUN2(add_f32, float, float, a + b)
-PC__RUN2(add_f64, double, double, a + b)
-PC__RUN2(sub_u8, uint8_t, uint8_t, a - b)
-PC__RUN2(sub_i32, int32_t, int32_t, (uint32_t)a - (uint32_t)b)
-PC__RUN2(sub_i64, int64_t, int64_t, (uint64_t)a - (uint64_t)b)
-PC__RUN2(sub_f32, float, float, a - b)
-PC__RUN2(sub_f64, double, double, a - b)
-PC__RUN2(mul_bool, bool, bool, a &&b)
-PC__RUN2(mul_u8, uint8_t, uint8_t, a *b)
-PC__RUN2(mul_i32, int32_t, int32_t, (uint32_t)a *(uint32_t)b)
-PC__RUN2(mul_i64, int64_t, int64_t, (uint64_t)a *(uint64_t)b)
-PC__RUN2(mul_f32, float, float, a *b)
-PC__RUN2(mul_f64, double, double, a *b)
-PC__RUN2(div_f32, float, float, a / b)
-PC__RUN2(div_f64, double, double, a / b)
+/* Loops over the dtypes of a row, RUN being PC__RUN1 or PC__RUN2. */
+#define FLOATS_RUNS(RUN, name, f) RUN(name##_f32, float, float, f) RUN(name##_f64, double, double, f)
+#define NUMBERS_RUNS(RUN, name, f)                                                                                     \
+    FLOATS_RUNS(RUN, name, f)                                                                                          \
+    RUN(name##_u8, uint8_t, uint8_t, f)                                                                                \
+    RUN(name##_i32, uint32_t, uint32_t, f)                                                                             \
+    RUN(name##_i64, uint64_t, uint64_t, f)
+#define ORDERED_RUNS(RUN, name, f)                                                                                     \
+    FLOATS_RUNS(RUN, name, f)                                                                                          \
+    RUN(name##_u8, uint8_t, uint8_t, f)                                                                                \
+    RUN(name##_i32, int32_t, int32_t, f)                                                                               \
+    RUN(name##_i64, int64_t, int64_t, f)
+#define ALL_RUNS(RUN, name, f) NUMBERS_RUNS(RUN, name, f) RUN(name##_bool, uint8_t, bool, (f) != 0)
 
-KERNEL(add, 1,
-       {[PC_BOOL] = add_bool,
-        [PC_U8] = add_u8,
-        [PC_I32] = add_i32,
-        [PC_I64] = add_i64,
-        [PC_F32] = add_f32,
-        [PC_F64] = add_f64})
-KERNEL(sub, 1, {[PC_U8] = sub_u8, [PC_I32] = sub_i32, [PC_I64] = sub_i64, [PC_F32] = sub_f32, [PC_F64] = sub_f64})
-KERNEL(mul, 1,
-       {[PC_BOOL] = mul_bool,
-        [PC_U8] = mul_u8,
-        [PC_I32] = mul_i32,
-        [PC_I64] = mul_i64,
-        [PC_F32] = mul_f32,
-        [PC_F64] = mul_f64})
-KERNEL(div, 4, {[PC_F32] = div_f32, [PC_F64] = div_f64})
-
-PC__RUN1(neg_u8, uint8_t, uint8_t, -a)
-PC__RUN1(neg_i32, int32_t, int32_t, 0u - (uint32_t)a)
-PC__RUN1(neg_i64, int64_t, int64_t, 0ull - (uint64_t)a)
-PC__RUN1(neg_f32, float, float, -a)
-PC__RUN1(neg_f64, double, double, -a)
-KERNEL(neg, 1, {[PC_U8] = neg_u8, [PC_I32] = neg_i32, [PC_I64] = neg_i64, [PC_F32] = neg_f32, [PC_F64] = neg_f64})
-
-/* !(a <= 0) keeps NaN */
-PC__RUN1(relu_u8, uint8_t, uint8_t, a)
-PC__RUN1(relu_i32, int32_t, int32_t, a > 0 ? a : 0)
-PC__RUN1(relu_i64, int64_t, int64_t, a > 0 ? a : 0)
-PC__RUN1(relu_f32, float, float, a <= 0 ? 0 : a)
-PC__RUN1(relu_f64, double, double, a <= 0 ? 0 : a)
-KERNEL(relu, 1, {[PC_U8] = relu_u8, [PC_I32] = relu_i32, [PC_I64] = relu_i64, [PC_F32] = relu_f32, [PC_F64] = relu_f64})
-
-#define FUNCTION(name, cost, f32, f64)                                                                                 \
-    PC__RUN1(name##_f32, float, float, f32)                                                                            \
-    PC__RUN1(name##_f64, double, double, f64)                                                                          \
-    KERNEL(name, cost, {[PC_F32] = name##_f32, [PC_F64] = name##_f64})
-
-FUNCTION(exp, 16, pc__exp_f32(a), exp(a))
-FUNCTION(log, 40, logf(a), log(a))
-FUNCTION(sqrt, 8, sqrtf(a), sqrt(a))
-FUNCTION(sigmoid, 20, 1 / (1 + pc__exp_f32(-a)), 1 / (1 + exp(-a)))
-FUNCTION(tanh, 60, tanhf(a), tanh(a))
-
-#define BACKWARD(name, expression)                                                                                     \
-    PC__RUN2(name##_backward_f32, float, float, expression)                                                            \
-    PC__RUN2(name##_backward_f64, double, double, expression)                                                          \
-    KERNEL(name##_backward, 2, {[PC_F32] = name##_backward_f32, [PC_F64] = name##_backward_f64})
-
-/* a is the gradient behind the function, b the function's value */
-BACKWARD(relu, b <= 0 ? 0 : a)
-BACKWARD(sigmoid, a *b *(1 - b))
-BACKWARD(tanh, a *(1 - b * b))
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    dtypes##_RUNS(PC__RUN1, name, f) KERNEL(name, dtypes, cost) FLOATS_RUNS(PC__RUN2, name##_backward, derivative)     \
+        KERNEL(name##_backward, FLOATS, cost)
+#define PC__UNARY(name, dtypes, cost, flags, f) dtypes##_RUNS(PC__RUN1, name, f) KERNEL(name, dtypes, cost)
+#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(PC__RUN2, name, f) KERNEL(name, dtypes, cost)
+#include "ops/pointwise.def"
 
 #define COMPARE(name, expression)                                                                                      \
     PC__RUN2(name##_bool, bool, bool, expression)                                                                      \
@@ -92,13 +43,7 @@ BACKWARD(tanh, a *(1 - b * b))
     PC__RUN2(name##_i64, int64_t, bool, expression)                                                                    \
     PC__RUN2(name##_f32, float, bool, expression)                                                                      \
     PC__RUN2(name##_f64, double, bool, expression)                                                                     \
-    KERNEL(name, 1,                                                                                                    \
-           {[PC_BOOL] = name##_bool,                                                                                   \
-            [PC_U8] = name##_u8,                                                                                       \
-            [PC_I32] = name##_i32,                                                                                     \
-            [PC_I64] = name##_i64,                                                                                     \
-            [PC_F32] = name##_f32,                                                                                     \
-            [PC_F64] = name##_f64})
+    KERNEL(name, ALL, 1)
 
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)

@@ -3,6 +3,7 @@
 #ifndef PC__REAL_H
 #define PC__REAL_H
 
+#include "cpu/level/functions.h"
 #include "cpu/level/level.h"
 
 #include <math.h>
@@ -39,65 +40,6 @@ static inline int64_t round_up(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Loops over the functions below become vector code: they have no branches and call nothing. */
-#ifdef PC__DOUBLE
-
-static inline real real_sigmoid(real x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-static inline real real_tanh(real x)
-{
-    return tanh(x);
-}
-
-#else
-
-/* exp(x) to about 1e-7 relative: 2^n times a polynomial in x - n ln 2 (coefficients: Cephes, expf). NaN stays NaN. */
-static inline real real_exp(real x)
-{
-    x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-    real shifted = x * 1.44269504f + 12582912.0f; /* the sum's low bits are the nearest integer */
-    real n = shifted - 12582912.0f;
-    real r = x - n * 0.693359375f + n * 2.12194440e-4f;
-    real p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1;
-    union {
-        real value;
-        uint32_t bits;
-    } low = {.value = shifted}, scale;
-    scale.bits = (low.bits + 127u) << 23;
-    return p * scale.value;
-}
-
-static inline real real_sigmoid(real x)
-{
-    return 1 / (1 + real_exp(-x));
-}
-
-/* Near 0 a polynomial (coefficients: Cephes, tanhf), where 1 - 2 / (exp(2x) + 1) would cancel. */
-static inline real real_tanh(real x)
-{
-    real size = x < 0 ? -x : x, z = x * x;
-    real far = 1 - 2 / (real_exp(2 * size) + 1);
-    real p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    real near = p * z * x + x;
-    far = x < 0 ? -far : far;
-    return size < 0.625f ? near : far;
-}
-
-#endif
-
 /* values[i] = activation(values[i]) */
 static inline void activate(pc__activation activation, real *values, int64_t n)
 {
@@ -108,11 +50,11 @@ static inline void activate(pc__activation activation, real *values, int64_t n)
         break;
     case PC__ACT_SIGMOID:
         for (int64_t i = 0; i < n; i++)
-            values[i] = real_sigmoid(values[i]);
+            values[i] = 1 / (1 + EXP(-values[i]));
         break;
     case PC__ACT_TANH:
         for (int64_t i = 0; i < n; i++)
-            values[i] = real_tanh(values[i]);
+            values[i] = TANH(values[i]);
         break;
     case PC__ACT_NONE:
         break;

@@ -1,7 +1,6 @@
 /* softmax.c: softmax over the last dimension, and the losses. One template, compiled for float and double. */
+#include "cpu/level/functions.h"
 #include "cpu/level/kernels.h"
-
-#include <math.h>
 
 static int64_t last_size(const pc_tensor *t)
 {
@@ -10,21 +9,15 @@ static int64_t last_size(const pc_tensor *t)
 
 #define REAL float
 #define NAMED(name) name##_f32
-#define EXP(x) pc__exp_f32(x)
 #define LOG1P(x) log1pf(x)
-#define LOG(x) logf(x)
 #include "cpu/level/softmax.inc"
 #undef REAL
 #undef NAMED
-#undef EXP
 #undef LOG1P
-#undef LOG
 
 #define REAL double
 #define NAMED(name) name##_f64
-#define EXP(x) exp(x)
 #define LOG1P(x) log1p(x)
-#define LOG(x) log(x)
 #include "cpu/level/softmax.inc"
 
 #define BY_DTYPE(name, t, ...) ((t)->dtype == PC_F32 ? name##_f32(__VA_ARGS__) : name##_f64(__VA_ARGS__))

@@ -1,0 +1,111 @@
+/* functions.h: exp, log, tanh and erf of float, without branches and calls, so that compilers turn loops over them into
+ * vector code. Errors are the largest found, in units in the last place of float (tests/cpu/functions.c holds them). Of
+ * double they are the C library's. */
+#ifndef PC__FUNCTIONS_H
+#define PC__FUNCTIONS_H
+
+#include <math.h>
+#include <stdint.h>
+
+typedef union pc__float_bits {
+    float f;
+    int32_t i;
+} pc__float_bits;
+
+/* Within 2 units. */
+static inline float pc__exp_f32(float x)
+{
+    /* x = k ln 2 + r, |r| <= ln 2 / 2; e^r by a polynomial (minimax coefficients as in Cephes expf), then 2^k by the
+     * exponent bits. Beyond the range of float the result is 0 or infinity. */
+    float clamped = x > -87.33654f ? (x < 88.72283f ? x : 88.72283f) : -87.33654f; /* NaN goes low */
+    float k = __builtin_floorf(clamped * 1.44269504f + 0.5f);
+    float r = clamped - k * 0.693359375f + k * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    /* 2^k in two steps: k may be 128, which one step cannot hold */
+    int32_t half = (int32_t)k / 2, rest = (int32_t)k - half;
+    const pc__float_bits a = {.i = (half + 127) << 23}, b = {.i = (rest + 127) << 23};
+    float result = p * a.f * b.f;
+    result = x < -87.33654f ? 0.0f : x > 88.72283f ? __builtin_inff() : result;
+    return x != x ? x : result;
+}
+
+/* Within 2 units. x = 2^e m with m from sqrt(1/2) to sqrt(2), and a polynomial in m - 1 (coefficients: Cephes, logf).
+ */
+static inline float pc__log_f32(float x)
+{
+    const int32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
+    const int denormal = x < 1.17549435e-38f;
+    pc__float_bits m = {.f = denormal ? x * 33554432.0f : x};
+    m.i += one - root;
+    const float e = (float)((m.i >> 23) - 127 - (denormal ? 25 : 0));
+    m.i = (m.i & 0x007fffff) + root;
+    const float f = m.f - 1, z = f * f;
+    float p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    float y = f * z * p - 2.12194440e-4f * e - 0.5f * z;
+    y = f + y + 0.693359375f * e;
+    y = x == 0 ? -__builtin_inff() : x < 0 ? __builtin_nanf("") : y;
+    return x <= 3.40282347e+38f ? y : x; /* infinity and NaN as they are */
+}
+
+/* Within 2 units. Near 0 a polynomial (coefficients: Cephes, tanhf), where 1 - 2 / (exp(2 x) + 1) would cancel. */
+static inline float pc__tanh_f32(float x)
+{
+    const float size = __builtin_fabsf(x), z = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    const float near = p * z * x + x;
+    const float far = __builtin_copysignf(1 - 2 / (pc__exp_f32(2 * size) + 1), x);
+    return size < 0.625f ? near : size != size ? x : far;
+}
+
+/* Within 3 units. Below 1 a polynomial of erf(x) / x in x^2, above one of -log(1 - erf(x)) in x; both fitted at
+ * Chebyshev nodes to the C library's erf of double. From 4 on it is 1. */
+static inline float pc__erf_f32(float x)
+{
+    const float size = __builtin_fabsf(x), z = x * x, far = size < 4 ? size : 4;
+    float p = 7.882497108e-05f;
+    p = p * z - 8.018854992e-04f;
+    p = p * z + 5.189311943e-03f;
+    p = p * z - 2.685432880e-02f;
+    p = p * z + 1.128359746e-01f;
+    p = p * z - 3.761262690e-01f;
+    p = p * z + 1.128379166e+00f;
+    float q = -1.594655970e-06f;
+    q = q * far + 4.521791131e-05f;
+    q = q * far - 5.897227538e-04f;
+    q = q * far + 4.726405688e-03f;
+    q = q * far - 2.632678084e-02f;
+    q = q * far + 1.099137934e-01f;
+    q = q * far + 6.320031431e-01f;
+    q = q * far + 1.130129397e+00f;
+    q = q * far - 2.943480608e-04f;
+    const float tail = __builtin_copysignf(1 - pc__exp_f32(-q), x);
+    return size < 1 ? p * x : size != size ? x : tail;
+}
+
+/* The names that ops/pointwise.def uses. */
+#define NUM(x) ((__typeof__(a))(x))
+#define EXP(x) _Generic((x), float : pc__exp_f32, double : exp)(x)
+#define LOG(x) _Generic((x), float : pc__log_f32, double : log)(x)
+#define SQRT(x) _Generic((x), float : sqrtf, double : sqrt)(x)
+#define TANH(x) _Generic((x), float : pc__tanh_f32, double : tanh)(x)
+#define ERF(x) _Generic((x), float : pc__erf_f32, double : erf)(x)
+
+#endif

@@ -1,0 +1,26 @@
+/* activation.c: the table of activations, and what products do with those that their kernels do not have. */
+#include "ops/activation.h"
+
+static const pc__activation_row rows[] = {
+#define PC__ACTIVATION(kind, fused, function, option, module, inside)                                                  \
+    [PC_##kind] = {fused, function, option, module, inside},
+#include "ops/activation.def"
+#undef PC__ACTIVATION
+};
+
+const pc__activation_row *pc__activation_row_of(pc_activation_kind kind)
+{
+    return (unsigned)kind < PC__COUNT(rows) ? &rows[kind] : NULL;
+}
+
+pc_tensor *pc__activated(pc_activation_kind kind, pc_tensor *y)
+{
+    return y && kind != PC_NONE ? rows[kind].function(y) : y;
+}
+
+pc_tensor *pc__activation_backward(pc_activation_kind kind, pc_tensor *g, pc_tensor *y)
+{
+    static const int ops[] = {
+        [PC_RELU] = PC__OP_relu_backward, [PC_SIGMOID] = PC__OP_sigmoid_backward, [PC_TANH] = PC__OP_tanh_backward};
+    return kind == PC_NONE ? g : pc__call(ops[kind], (pc_tensor *[]){g, y}, 2, NULL, 0);
+}
