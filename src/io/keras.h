@@ -57,7 +57,9 @@
     X(PC__KERAS_MAXIMUM, "Maximum")                                                                                    \
     X(PC__KERAS_MINIMUM, "Minimum")                                                                                    \
     X(PC__KERAS_CONCATENATE, "Concatenate")                                                                            \
-    X(PC__KERAS_UNKNOWN, "") /* what is not supported: class_name says what it is */
+    X(PC__KERAS_CHANNELS, "GetItem") /* target[0]: one channel; invert: all, the last one first. Read alone */         \
+    X(PC__KERAS_STACK, "Stack")      /* along a new last axis. Read alone */                                           \
+    X(PC__KERAS_UNKNOWN, "")         /* what is not supported: class_name says what it is */
 
 typedef enum pc__keras_kind {
 #define PC__KERAS_ENUM(code, name) code,
@@ -130,12 +132,13 @@ typedef struct pc__keras_layer {
     pc__keras_activation activation; /* convolutions, dense, activation */
     double slope, limit, threshold;  /* activation; limit 0: none */
     double rate;                     /* dropouts */
-    double scale, offset;            /* rescaling */
+    double scale, offset;            /* rescaling, without weights of these names, one number for each channel */
+    bool arithmetic;                 /* rescaling: x / 127.5 or its like in a Functional model */
     double epsilon;                  /* batch and layer normalisation */
     double momentum;                 /* batch normalisation: of its moving means, in training */
     bool center, gain;               /* batch and layer normalisation: have beta, gamma */
-    bool invert;                     /* normalisation */
-    bool given;                      /* normalisation: mean and variance are in the config, not among the weights */
+    bool invert;                     /* normalisation, channels */
+    bool given;                      /* normalisation, rescaling: weights are in the config, not among the weights */
     char *raw;                       /* noise: its whole config as JSON */
 
     pc__keras_weight weights[PC__KERAS_WEIGHTS_MAX]; /* in Keras's order: kernel, bias */

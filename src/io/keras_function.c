@@ -31,6 +31,8 @@ static const pc__keras_apply applies[PC__KERAS_KIND_COUNT] = {
     [PC__KERAS_MAXIMUM] = pc__keras_apply_join,
     [PC__KERAS_MINIMUM] = pc__keras_apply_join,
     [PC__KERAS_CONCATENATE] = pc__keras_apply_concatenate,
+    [PC__KERAS_CHANNELS] = pc__keras_apply_channels,
+    [PC__KERAS_STACK] = pc__keras_apply_stack,
 };
 
 /* Our pictures are [n, c, h, w], in memory that is [n, h, w, c] behind a convolution: turning them costs nothing. */

@@ -43,6 +43,8 @@ PC__KERAS_APPLY(pc__keras_apply_batch_norm);
 PC__KERAS_APPLY(pc__keras_apply_layer_norm);
 PC__KERAS_APPLY(pc__keras_apply_join);
 PC__KERAS_APPLY(pc__keras_apply_concatenate);
+PC__KERAS_APPLY(pc__keras_apply_channels);
+PC__KERAS_APPLY(pc__keras_apply_stack);
 
 /* The activation that is a field of the layer. */
 pc_tensor *pc__keras_activate(const pc__keras_layer *layer, pc_tensor *x);

@@ -6,7 +6,9 @@
 
 PC__KERAS_APPLY(pc__keras_apply_rescaling)
 {
-    (void)module, (void)count;
+    (void)count;
+    if (layer->weight_count)
+        return pc_add(pc_mul(in[0], pc__module_own(module, "scale")), pc__module_own(module, "offset"));
     pc_tensor *y = layer->scale == 1 ? in[0] : pc_mul_scalar(in[0], layer->scale);
     return layer->offset == 0 ? y : pc_add_scalar(y, layer->offset);
 }

@@ -151,3 +151,33 @@ PC__KERAS_APPLY(pc__keras_apply_concatenate)
     (void)module;
     return pc_cat(in, count, pc__keras_axis(layer, in[0]->ndim - 1) + 1);
 }
+
+static pc_tensor *channel(pc_tensor *x, int64_t at)
+{
+    return pc_slice(x, 3, at, at + 1, 1);
+}
+
+PC__KERAS_APPLY(pc__keras_apply_channels)
+{
+    (void)module, (void)count;
+    const int64_t n = in[0]->shape[3], at = layer->target[0];
+    if (!layer->invert)
+        return pc_squeeze(channel(in[0], at < 0 ? at + n : at), 3);
+    pc_tensor **parts = pc__calloc((size_t)n, sizeof *parts), *y = NULL;
+    for (int64_t i = 0; parts && i < n; i++)
+        parts[i] = channel(in[0], n - 1 - i);
+    y = parts ? pc_cat(parts, (int)n, 3) : NULL;
+    pc__free(parts);
+    return y;
+}
+
+PC__KERAS_APPLY(pc__keras_apply_stack)
+{
+    (void)module, (void)layer;
+    pc_tensor **parts = pc__calloc((size_t)count, sizeof *parts), *y = NULL;
+    for (int i = 0; parts && i < count; i++)
+        parts[i] = pc_unsqueeze(in[i], 3);
+    y = parts ? pc_cat(parts, count, 3) : NULL;
+    pc__free(parts);
+    return y;
+}

@@ -208,9 +208,12 @@ static void settle(const reader *r, const entry *e, const pc__keras_inbound *inb
     pc__keras_layer *layer = e->layer >= 0 ? &r->model->layers[e->layer] : NULL;
     if (!layer || layer->kind == PC__KERAS_UNKNOWN)
         return;
-    if (inbound->odd)
+    const bool part = strcmp(layer->class_name, "GetItem") == 0;
+    if (inbound->odd || (!part && inbound->ellipsis))
         (void)pc__keras_refuse(layer, PC_ERR_UNSUPPORTED,
                                "(%s) is called with more than tensors, which is not supported", layer->class_name);
+    else if (part)
+        (void)pc__keras_channels(layer, inbound);
     else if (inbound->constants && (inbound->count != 1 || e->call_count != 1))
         (void)pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "(%s) is used with a number in a way that is not supported",
                                layer->class_name);

@@ -130,6 +130,22 @@ static pc_status parse_join(const pc__keras_source *from)
     return PC_OK;
 }
 
+/* keras.ops.flip(x, -1) */
+static pc_status parse_flip(const pc__keras_source *from)
+{
+    from->layer->invert = true;
+    if (pc__keras_json_number(from->config, "axis", 0) == -1)
+        return PC_OK;
+    return pc__keras_refuse(from->layer, PC_ERR_UNSUPPORTED, "(Flip) has an axis that is not supported; -1 is");
+}
+
+static pc_status parse_stack(const pc__keras_source *from)
+{
+    if (pc__keras_json_number(from->config, "axis", 0) == -1)
+        return PC_OK;
+    return pc__keras_refuse(from->layer, PC_ERR_UNSUPPORTED, "(Stack) has an axis that is not supported; -1 is");
+}
+
 static pc_status parse_concatenate(const pc__keras_source *from)
 {
     double axis = pc__keras_json_number(from->config, "axis", -1);
@@ -206,6 +222,9 @@ static const struct row {
     {PC__KERAS_MAXIMUM, "Maximum", parse_join, print_nothing},
     {PC__KERAS_MINIMUM, "Minimum", parse_join, print_nothing},
     {PC__KERAS_CONCATENATE, "Concatenate", parse_concatenate, print_concatenate},
+    {PC__KERAS_CHANNELS, "GetItem", parse_join, NULL}, /* the node says which */
+    {PC__KERAS_CHANNELS, "Flip", parse_flip, NULL},
+    {PC__KERAS_STACK, "Stack", parse_stack, NULL},
 };
 
 static const struct row *row_of(pc__keras_kind kind)
@@ -265,6 +284,9 @@ pc_status pc__keras_layer_printable(pc__keras_layer *layer)
 {
     if (layer->kind == PC__KERAS_UNKNOWN)
         return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "of class %.63s is not supported", layer->class_name);
+    if (layer->kind == PC__KERAS_CHANNELS || layer->kind == PC__KERAS_STACK)
+        return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED,
+                                "(%s) is an op of Keras 3 and no layer, and cannot be written", layer->class_name);
     bool alone = layer->kind == PC__KERAS_ACTIVATION;
     const char *name = alone ? pc__keras_activation_class(layer) : pc__keras_activation_name(layer->activation);
     bool fields = layer->slope != 0 && layer->activation != PC__KERAS_LINEAR && !alone;

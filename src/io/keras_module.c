@@ -17,6 +17,7 @@ typedef struct builder {
     bool *planes;   /* Flatten nodes that run in our order: the dense layer behind them is put in that order too */
     int last, head; /* nodes: the model's output; the one whose sigmoid or softmax is the file's head, or -1 */
     pc__keras_layer bare; /* the head's layer without it */
+    bool *cut;            /* nodes that prepare the picture, and are left out */
 } builder;
 
 static pc__keras_flow flow_of(const builder *b, int node)
@@ -208,44 +209,6 @@ static void find_planes(builder *b)
     }
 }
 
-static bool prepares(const pc__keras_layer *layer)
-{
-    return layer->kind == PC__KERAS_RESCALING || layer->kind == PC__KERAS_NORMALIZATION;
-}
-
-/* The first thing that happens to the picture, when it is one: a node, or -1. */
-static int front(const builder *b)
-{
-    int first = -1, count = 0;
-    for (int i = 0; i < b->model->node_count; i++)
-        for (int k = 0; k < b->model->nodes[i].count; k++)
-            if (b->model->edges[b->model->nodes[i].first + k] == PC__KERAS_PICTURE)
-                first = i, count++;
-    return count == 1 ? first : -1;
-}
-
-/* What raw pixels are multiplied by: by a Rescaling in front, which then is no part of the module, or by 1, where other
- * layers in front do the whole. *cut: the node that is left out, or -1. */
-static double scale_of(const builder *b, int *cut)
-{
-    int node = front(b);
-    const pc__keras_layer *l = node >= 0 ? layer_of(b, node) : NULL;
-    *cut = -1;
-    if (l && l->kind == PC__KERAS_RESCALING && l->offset == 0 && node != b->last && l->scale != 0) {
-        *cut = node;
-        return l->scale;
-    }
-    while (l && node >= 0 && !prepares(l) && !l->weight_count && b->model->nodes[node].count == 1) {
-        int next = -1;
-        for (int i = node + 1; i < b->model->node_count && next < 0; i++)
-            if (b->model->nodes[i].count == 1 && input_of(b, i) == node)
-                next = i;
-        node = next;
-        l = node >= 0 ? layer_of(b, node) : NULL;
-    }
-    return l && prepares(l) ? 1 : 0;
-}
-
 /* ---- putting it together */
 
 static pc_module *chain(builder *b, int from)
@@ -289,25 +252,25 @@ typedef struct graph_plan {
     int count, edge_count, children;
 } graph_plan;
 
-static bool is_cut(const builder *b, int node, int cut)
+static bool is_cut(const builder *b, int node)
 {
-    return node == cut || (node == b->head && node != b->last);
+    return b->cut[node] || (node == b->head && node != b->last);
 }
 
-static void plan_graph(const builder *b, int cut, graph_plan *p)
+static void plan_graph(const builder *b, graph_plan *p)
 {
     const pc__keras_model *m = b->model;
     for (int l = 0; l < m->layer_count; l++)
         p->child[l] = -1;
     for (int i = 0; i < m->node_count; i++)
-        if (!is_cut(b, i, cut))
+        if (!is_cut(b, i))
             p->child[m->nodes[i].layer] = 0;
     for (int l = 0; l < m->layer_count; l++)
         if (p->child[l] == 0)
             p->child[l] = p->children++;
     for (int i = 0; i < m->node_count; i++) {
         p->number[i] = PC__GRAPH_INPUT;
-        if (is_cut(b, i, cut))
+        if (is_cut(b, i))
             continue;
         p->number[i] = p->count;
         p->nodes[p->count++] = (pc__graph_node){p->child[m->nodes[i].layer], p->edge_count, m->nodes[i].count};
@@ -332,7 +295,7 @@ static pc_status add_children(builder *b, const graph_plan *p, pc_module *module
     return PC_OK;
 }
 
-static pc_module *graph(builder *b, int cut)
+static pc_module *graph(builder *b)
 {
     const pc__keras_model *m = b->model;
     size_t nodes = (size_t)m->node_count + 1, layers = (size_t)m->layer_count + 1;
@@ -342,7 +305,7 @@ static pc_module *graph(builder *b, int cut)
                     .child = pc__calloc(layers, sizeof *p.child)};
     pc_module *module = NULL;
     if (p.nodes && p.edges && p.number && p.child) {
-        plan_graph(b, cut, &p);
+        plan_graph(b, &p);
         int output = b->last < 0 ? PC__GRAPH_INPUT : p.number[b->last];
         module = pc__graph_module_new(p.nodes, p.count, p.edges, p.edge_count, output, pc__keras_function_join);
     }
@@ -357,10 +320,9 @@ static pc_module *graph(builder *b, int cut)
     return module;
 }
 
-static pc_module *build_all(builder *b, pc_keras_head *head, double *scale)
+static pc_module *build_all(builder *b, pc_keras_head *head, bool whole, pc__keras_front *front)
 {
     const pc__keras_model *m = b->model;
-    int cut;
     for (int i = 0; i < m->edge_count; i++)
         if (m->edges[i] >= 0)
             b->uses[m->edges[i]]++;
@@ -369,17 +331,17 @@ static pc_module *build_all(builder *b, pc_keras_head *head, double *scale)
     b->uses[m->output]++;
     behead(b, head);
     find_planes(b);
-    *scale = scale_of(b, &cut);
-    bool is_chain = pc__keras_is_chain(m) && (cut == -1 || cut == 0);
-    if (b->last < 0 || b->last == cut)
+    pc__keras_front_find(m, b->last, whole, b->cut, front);
+    if (b->last < 0)
         return pc__null(PC_ERR_FORMAT, "%s: the model has no layers", b->path);
-    return is_chain ? chain(b, cut + 1) : graph(b, cut);
+    return pc__keras_is_chain(m) ? chain(b, front->cut) : graph(b);
 }
 
-pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, double *scale)
+pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, bool whole,
+                                 pc__keras_front *front)
 {
     *head = PC_KERAS_LOGITS;
-    *scale = 0;
+    *front = (pc__keras_front){.cut = 0};
     if (!model->node_count)
         return pc__null(PC_ERR_FORMAT, "%s: the model has no layers", path);
     builder b = {.path = path,
@@ -388,10 +350,12 @@ pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path,
                  .head = -1,
                  .uses = pc__calloc((size_t)model->node_count, sizeof *b.uses),
                  .calls = pc__calloc((size_t)model->layer_count, sizeof *b.calls),
-                 .planes = pc__calloc((size_t)model->node_count, sizeof *b.planes)};
-    pc_module *module = b.uses && b.calls && b.planes ? build_all(&b, head, scale) : NULL;
+                 .planes = pc__calloc((size_t)model->node_count, sizeof *b.planes),
+                 .cut = pc__calloc((size_t)model->node_count, sizeof *b.cut)};
+    pc_module *module = b.uses && b.calls && b.planes && b.cut ? build_all(&b, head, whole, front) : NULL;
     pc__free(b.uses);
     pc__free(b.calls);
     pc__free(b.planes);
+    pc__free(b.cut);
     return module;
 }

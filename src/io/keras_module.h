@@ -7,6 +7,7 @@
 #define PC__KERAS_MODULE_H
 
 #include "io/keras.h"
+#include "io/keras_front.h"
 #include "nn/layers.h"
 #include "nn/optimizer.h"
 
@@ -22,9 +23,11 @@ static inline pc__keras_activation pc__keras_activation_of(pc_activation_kind ki
     return theirs[kind];
 }
 
-/* A module that computes what the model does up to its head. *scale is what a Rescaling layer in front multiplies raw
- * pixels by, 0 when there is none. `path` is for messages. PC_ERR_UNSUPPORTED names the layer that has no match. */
-pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, double *scale);
+/* A module that computes what the model does up to its head, and without the layers in front that *front sums up: all
+ * that prepare the picture where `whole`, else one that multiplies it. `path` is for messages. PC_ERR_UNSUPPORTED names
+ * the layer that has no match. */
+pc_module *pc__module_from_keras(const pc__keras_model *model, const char *path, pc_keras_head *head, bool whole,
+                                 pc__keras_front *front);
 
 /* Describe a Sequential of our layers that takes pictures of channels x height x width: layers, weights, and the
  * optimiser's settings (may be NULL), with its state when asked for. The caller fills in names. */

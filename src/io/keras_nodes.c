@@ -38,13 +38,41 @@ static void add_constant(pc__keras_inbound *inbound, double value)
     inbound->constant_first = inbound->count == 0;
 }
 
-/* Keras 3: tensors, numbers and lists of them. */
+static bool is_class(const cJSON *item, const char *name)
+{
+    const char *class_name = pc__keras_json_string(item, "class_name");
+    return class_name && !strcmp(class_name, name);
+}
+
+/* An array of numbers, as Keras 3 writes one: {"class_name": "__numpy__", "config": {"value": [[1, 2, 3]]}}. */
+static const cJSON *numbers_of(const cJSON *item)
+{
+    const bool array = is_class(item, "__numpy__") || is_class(item, "__tensor__");
+    return array ? pc__keras_json_get(pc__keras_json_get(item, "config"), "value") : NULL;
+}
+
+/* ::-1 */
+static bool is_reversal(const cJSON *item)
+{
+    const cJSON *config = pc__keras_json_get(item, "config");
+    return is_class(item, "__slice__") && !pc__keras_json_get(config, "start") && !pc__keras_json_get(config, "stop") &&
+           pc__keras_json_number(config, "step", 1) == -1;
+}
+
+/* Keras 3: tensors, numbers, arrays of numbers, and lists of all of them. */
 static void add_argument(pc__keras_inbound *inbound, const cJSON *item, int depth)
 {
     const cJSON *config = pc__keras_json_get(item, "config");
     const cJSON *history = pc__keras_json_get(config, "keras_history");
     if (history) {
         add_reference(inbound, history, pc__keras_json_get(config, "shape"));
+    } else if (numbers_of(item)) {
+        add_constant(inbound, 0);
+        inbound->list = numbers_of(item);
+    } else if (is_class(item, "__ellipsis__") && depth == 1) {
+        inbound->ellipsis = true;
+    } else if (is_reversal(item) && inbound->ellipsis) {
+        inbound->reversal = true;
     } else if (cJSON_IsArray(item) && depth < DEPTH_MAX) {
         const cJSON *inner;
         cJSON_ArrayForEach(inner, item) add_argument(inbound, inner, depth + 1);
@@ -95,28 +123,17 @@ void pc__keras_inbound_parse(const cJSON *node, pc__keras_inbound *inbound)
     inbound->odd = inbound->odd || !cJSON_IsArray(node);
 }
 
-pc_status pc__keras_constant(pc__keras_layer *layer, const pc__keras_inbound *inbound)
+pc_status pc__keras_channels(pc__keras_layer *layer, const pc__keras_inbound *inbound)
 {
-    double c = inbound->constant;
-    bool first = inbound->constant_first, good = isfinite(c);
-    double scale = 1, offset = 0;
-    if (strcmp(layer->class_name, "Add") == 0)
-        offset = c;
-    else if (strcmp(layer->class_name, "Subtract") == 0)
-        scale = first ? -1 : 1, offset = first ? c : -c;
-    else if (strcmp(layer->class_name, "Multiply") == 0)
-        scale = c;
-    else if (layer->kind == PC__KERAS_RESCALING && !first && c != 0) /* a division */
-        scale = 1 / c;
-    else
-        good = false;
-    if (!good)
-        return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "(%s) is used with a number in a way that is not supported",
-                                layer->class_name);
-    layer->kind = PC__KERAS_RESCALING;
-    layer->scale = scale;
-    layer->offset = offset;
-    return PC_OK;
+    const double at = inbound->constant;
+    const bool one = inbound->constants == 1 && !inbound->list && !inbound->constant_first && at == floor(at);
+    layer->invert = inbound->reversal;
+    layer->target[0] = one && fabs(at) < 1e6 ? (int64_t)at : 0;
+    if (inbound->count == 1 && inbound->ellipsis && one != inbound->reversal)
+        return PC_OK;
+    return pc__keras_refuse(
+        layer, PC_ERR_UNSUPPORTED,
+        "(GetItem) takes a part of its input that is not supported; x[..., 0] and x[..., ::-1] are");
 }
 
 #endif

@@ -49,7 +49,11 @@ void pc__keras_layer_print(pc__text *out, const pc__keras_layer *layer);
 /* Does the layer have a form in which it can be written? Refused when it has not. */
 pc_status pc__keras_layer_printable(pc__keras_layer *layer);
 
-/* keras_windows.c, keras_plain.c: the rows' functions */
+/* keras_rescaling.c: a list of numbers in a config as a weight; all weights as such lists. */
+pc_status pc__keras_numbers(pc__keras_layer *layer, const char *word, const cJSON *list);
+void pc__keras_print_numbers(pc__text *out, const pc__keras_layer *layer);
+
+/* keras_windows.c, keras_plain.c, keras_rescaling.c: the rows' functions */
 pc_status pc__keras_parse_conv2d(const pc__keras_source *from);
 pc_status pc__keras_parse_depthwise(const pc__keras_source *from);
 pc_status pc__keras_parse_separable(const pc__keras_source *from);
@@ -102,11 +106,16 @@ typedef struct pc__keras_inbound {
     } from[64];
     int constants; /* numbers among the arguments; the first of them, and whether it stands before the tensor */
     double constant;
+    const cJSON *list; /* in its place, an array of numbers; NULL */
     bool constant_first;
-    bool odd; /* there is something else, or too much */
+    bool ellipsis, reversal; /* x[..., 2], x[..., ::-1] */
+    bool odd;                /* there is something else, or too much */
 } pc__keras_inbound;
 void pc__keras_inbound_parse(const cJSON *node, pc__keras_inbound *inbound);
-/* Turn a layer that does arithmetic with one tensor and one number into a Rescaling; refuses what it cannot. */
+/* Which channels x[...] takes, into the layer; refuses what it cannot. */
+pc_status pc__keras_channels(pc__keras_layer *layer, const pc__keras_inbound *inbound);
+/* keras_rescaling.c: turn a layer that does arithmetic with one tensor and one number, or one for each channel, into a
+ * Rescaling; refuses what it cannot. */
 pc_status pc__keras_constant(pc__keras_layer *layer, const pc__keras_inbound *inbound);
 
 /* ---- keras_training.c: training_config <-> pc__keras_training */

@@ -1,4 +1,4 @@
-/* keras_plain.c: the fields of layers that work number by number: rescaling, normalisations, PReLU. */
+/* keras_plain.c: the fields of layers that work number by number: normalisations, PReLU. */
 #include "base/base.h"
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
@@ -7,27 +7,10 @@
 
 #include <math.h>
 
-pc_status pc__keras_parse_rescaling(const pc__keras_source *from)
-{
-    pc__keras_layer *layer = from->layer;
-    layer->scale = pc__keras_json_number(from->config, "scale", NAN);
-    layer->offset = pc__keras_json_number(from->config, "offset", 0);
-    if (isfinite(layer->scale) && isfinite(layer->offset))
-        return PC_OK;
-    return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED,
-                            "has a scale or offset that is not one number, which is not supported");
-}
-
 static void put(pc__text *out, const char *key, double value)
 {
     pc__text_add(out, ", \"%s\": ", key);
     pc__json_number(out, value);
-}
-
-void pc__keras_print_rescaling(pc__text *out, const pc__keras_layer *layer)
-{
-    put(out, "scale", layer->scale);
-    put(out, "offset", layer->offset);
 }
 
 /* The axis as a number or a list of one. Whether it is the last is seen where the shape is known. */
@@ -47,31 +30,6 @@ static pc_status axis(const pc__keras_source *from)
     return PC_OK;
 }
 
-/* The innermost list of [[[[1, 2, 3]]]], or a number. */
-static const cJSON *innermost(const cJSON *item)
-{
-    while (cJSON_IsArray(item) && cJSON_GetArraySize(item) == 1 && cJSON_IsArray(cJSON_GetArrayItem(item, 0)))
-        item = cJSON_GetArrayItem(item, 0);
-    return item;
-}
-
-static pc_status numbers(const pc__keras_source *from, const char *word)
-{
-    const cJSON *list = innermost(pc__keras_json_get(from->config, word));
-    int64_t n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 1;
-    if (!list || n < 1)
-        return pc__keras_refuse(from->layer, PC_ERR_FORMAT, "has no numbers as %s", word);
-    PC__TRY(pc__keras_weight_make(from->layer, word, 1, &n));
-    float *to = from->layer->weights[from->layer->weight_count - 1].value;
-    const cJSON *item = cJSON_IsArray(list) ? list->child : list;
-    for (int64_t i = 0; i < n; i++, item = item->next) {
-        if (!cJSON_IsNumber(item))
-            return pc__keras_refuse(from->layer, PC_ERR_FORMAT, "has no numbers as %s", word);
-        to[i] = (float)item->valuedouble;
-    }
-    return PC_OK;
-}
-
 pc_status pc__keras_parse_normalization(const pc__keras_source *from)
 {
     pc__keras_layer *layer = from->layer;
@@ -80,8 +38,8 @@ pc_status pc__keras_parse_normalization(const pc__keras_source *from)
     layer->given = pc__keras_json_get(from->config, "mean") != NULL;
     if (!layer->given)
         return PC_OK;
-    PC__TRY(numbers(from, "mean"));
-    return numbers(from, "variance");
+    PC__TRY(pc__keras_numbers(layer, "mean", pc__keras_json_get(from->config, "mean")));
+    return pc__keras_numbers(layer, "variance", pc__keras_json_get(from->config, "variance"));
 }
 
 /* As numbers in the config, whether they came from there or from the weights: then no Keras needs `count`. */
@@ -89,14 +47,7 @@ void pc__keras_print_normalization(pc__text *out, const pc__keras_layer *layer)
 {
     pc__text_add(out, ", \"axis\": %d, \"invert\": %s", layer->axis ? layer->axis : -1,
                  layer->invert ? "true" : "false");
-    for (int w = 0; w < layer->weight_count; w++) {
-        pc__text_add(out, ", \"%s\": [", layer->weights[w].word);
-        for (int64_t i = 0; i < layer->weights[w].shape[0]; i++) {
-            pc__text_add(out, "%s", i ? ", " : "");
-            pc__json_number(out, (double)layer->weights[w].value[i]);
-        }
-        pc__text_add(out, "]");
-    }
+    pc__keras_print_numbers(out, layer);
 }
 
 static pc_status epsilon(const pc__keras_source *from)

@@ -45,7 +45,9 @@ pc_module *pc_keras_load(const char *path, pc_keras_info *info)
     PC__NEED_OR(NULL, path);
     if (pc__keras_read(path, &model) != PC_OK)
         return NULL;
-    pc_module *net = pc__module_from_keras(&model, path, &info->head, &info->rescale);
+    pc__keras_front front;
+    pc_module *net = pc__module_from_keras(&model, path, &info->head, false, &front);
+    info->rescale = front.found ? front.rescale : 0;
     describe(&model, info);
     pc__keras_free(&model);
     if (net)
@@ -79,9 +81,9 @@ static pc_status swap(pc__keras_model *model, int s, const char *path)
 static pc_status restore(pc__keras_model *model, const char *path, pc_optimizer *o, int s)
 {
     pc_keras_head head;
-    double scale;
+    pc__keras_front front;
     PC__TRY(swap(model, s, path));
-    pc_module *shadow = pc__module_from_keras(model, path, &head, &scale);
+    pc_module *shadow = pc__module_from_keras(model, path, &head, false, &front);
     PC__TRY(swap(model, s, path));
     int count = shadow ? pc_module_parameter_list(shadow, NULL, 0) : 0;
     pc_parameter *list = pc__calloc((size_t)count + 1, sizeof *list);

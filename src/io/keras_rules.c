@@ -250,22 +250,35 @@ static pc_status features(pc__keras_layer *layer, const pc__keras_flow *in, int 
     return PC_OK;
 }
 
+/* Numbers of the config, one for all channels or one for each. */
+static pc_status want_given(pc__keras_layer *layer, int64_t channels, pc__keras_wants *wants)
+{
+    for (int i = 0; i < layer->weight_count; i++) {
+        const int64_t n = layer->weights[i].shape[0];
+        if (channels > 0 && n != 1 && n != channels)
+            return pc__keras_refuse(layer, PC_ERR_SHAPE, "has %lld numbers as %s for %lld channels", (long long)n,
+                                    layer->weights[i].word, (long long)channels);
+        want(wants, layer->weights[i].word, true, 1, layer->weights[i].shape);
+    }
+    return PC_OK;
+}
+
+RULE(rescaling)
+{
+    PC__TRY(one_input(layer, count));
+    *out = in[0];
+    return want_given(layer, in[0].rank ? in[0].shape[in[0].rank - 1] : -1, wants);
+}
+
 RULE(normalization)
 {
     int64_t n;
     PC__TRY(features(layer, in, count, &n));
     *out = in[0];
     if (layer->given)
-        for (int i = 0; i < layer->weight_count; i++) {
-            if (n > 0 && layer->weights[i].shape[0] != 1 && layer->weights[i].shape[0] != n)
-                return pc__keras_refuse(layer, PC_ERR_SHAPE, "has %lld means or variances for %lld channels",
-                                        (long long)layer->weights[i].shape[0], (long long)n);
-            want(wants, layer->weights[i].word, true, 1, layer->weights[i].shape);
-        }
-    else {
-        want(wants, "mean", true, 1, &n);
-        want(wants, "variance", true, 1, &n);
-    }
+        return want_given(layer, n, wants);
+    want(wants, "mean", true, 1, &n);
+    want(wants, "variance", true, 1, &n);
     return PC_OK;
 }
 
@@ -351,6 +364,33 @@ RULE(concatenate)
     return PC_OK;
 }
 
+RULE(channels)
+{
+    (void)wants;
+    PC__TRY(take(layer, in, count, 3, out));
+    if (layer->invert)
+        return out->shape[2] > 0 ? PC_OK
+                                 : pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "gets sizes that the file leaves open");
+    if (out->shape[2] < 0 || layer->target[0] < -out->shape[2] || layer->target[0] >= out->shape[2])
+        return pc__keras_refuse(layer, PC_ERR_SHAPE, "takes channel %lld of %lld", (long long)layer->target[0],
+                                (long long)out->shape[2]);
+    *out = (pc__keras_flow){2, {in[0].shape[0], in[0].shape[1]}};
+    return PC_OK;
+}
+
+RULE(stack)
+{
+    (void)wants;
+    *out = in[0];
+    for (int i = 0; i < count; i++) {
+        if (in[i].rank != 2)
+            return pc__keras_refuse(layer, PC_ERR_UNSUPPORTED, "(Stack) gets %d dimensions instead of 2", in[i].rank);
+        PC__TRY(meet(layer, out, &in[i]));
+    }
+    *out = (pc__keras_flow){3, {out->shape[0], out->shape[1], count}};
+    return PC_OK;
+}
+
 const pc__keras_rule pc__keras_rules[PC__KERAS_KIND_COUNT] = {
     [PC__KERAS_CONV2D] = conv2d,
     [PC__KERAS_DEPTHWISE_CONV2D] = depthwise,
@@ -371,7 +411,7 @@ const pc__keras_rule pc__keras_rules[PC__KERAS_KIND_COUNT] = {
     [PC__KERAS_NOISE] = same,
     [PC__KERAS_ACTIVATION] = same,
     [PC__KERAS_PRELU] = prelu,
-    [PC__KERAS_RESCALING] = same,
+    [PC__KERAS_RESCALING] = rescaling,
     [PC__KERAS_NORMALIZATION] = normalization,
     [PC__KERAS_BATCH_NORM] = batch_norm,
     [PC__KERAS_LAYER_NORM] = layer_norm,
@@ -382,4 +422,6 @@ const pc__keras_rule pc__keras_rules[PC__KERAS_KIND_COUNT] = {
     [PC__KERAS_MAXIMUM] = join,
     [PC__KERAS_MINIMUM] = join,
     [PC__KERAS_CONCATENATE] = concatenate,
+    [PC__KERAS_CHANNELS] = channels,
+    [PC__KERAS_STACK] = stack,
 };

@@ -8,10 +8,10 @@
 
 #include <ctype.h>
 
-/* Normalization's numbers, where they are in its config; they are always written so. */
+/* Normalization's and Rescaling's numbers, where they are in the config; they are always written so. */
 bool pc__keras_in_config(const pc__keras_layer *layer)
 {
-    return layer->kind == PC__KERAS_NORMALIZATION && layer->given;
+    return layer->given;
 }
 
 int pc__keras_count_slot(const pc__keras_layer *layer)

@@ -12,7 +12,7 @@ enum { SIDE_MAX = 16384 };
 static pc_status put_note(pc__keras_model *keras, const pc_preparation *p)
 {
     pc__text note = {0};
-    pc__preparation_print(&note, p);
+    pc__preparation_note(&note, p);
     if (note.failed) {
         pc__text_free(&note);
         return PC_ERR_MEMORY;
@@ -145,14 +145,24 @@ static pc_status name_classes(const char *path, const pc__keras_model *keras, pc
     return PC_OK;
 }
 
-/* What the file says of how its pictures are prepared; our note counts over a layer. */
-static void find_preparation(const pc__keras_model *keras, double scale, pc__model_file *file)
+/* Layers in front are summed up as a preparation. Notes of Paracord 0.1 stand for a factor in front alone, and are
+ * followed by the rest of these layers. */
+static bool takes_whole_front(const pc__keras_model *keras)
+{
+    return !keras->note || pc__preparation_is_whole(keras->note);
+}
+
+/* What the file says of how its pictures are prepared; our note counts over layers. */
+static void find_preparation(const pc__keras_model *keras, const pc__keras_front *front, pc__model_file *file)
 {
     pc_preparation *p = &file->preparation;
     const pc__frame frame = {(int)keras->input_shape[0], (int)keras->input_shape[1], (int)keras->input_shape[2]};
     *p = pc__preparation_of(pc__preparation_assumed(), frame);
-    if (scale != 0)
-        p->rescale = scale, p->source = PC_PREPARATION_LAYER;
+    if (front->found) {
+        p->rescale = front->rescale, p->source = PC_PREPARATION_LAYER;
+        for (int c = 0; c < PC_PREPARATION_CHANNELS && !keras->note; c++)
+            p->mean[c] = front->mean[c], p->std[c] = front->std[c];
+    }
     if (pc__label_layer_read(label_of(keras), p))
         p->source = PC_PREPARATION_LAYER;
     if (keras->note) {
@@ -163,12 +173,12 @@ static void find_preparation(const pc__keras_model *keras, double scale, pc__mod
 
 static pc_status take(const char *path, const pc__keras_model *keras, pc__opened_model *model)
 {
-    double scale;
+    pc__keras_front front;
     PC__TRY(check(path, keras));
-    model->file.net = pc__module_from_keras(keras, path, &model->file.head, &scale);
+    model->file.net = pc__module_from_keras(keras, path, &model->file.head, takes_whole_front(keras), &front);
     if (!model->file.net)
         return pc_error_last()->status;
-    find_preparation(keras, scale, &model->file);
+    find_preparation(keras, &front, &model->file);
     snprintf(model->optimizer, sizeof model->optimizer, "%s", keras->training.optimizer_class);
     pc_module_train(model->file.net, false);
     return name_classes(path, keras, model);

@@ -48,7 +48,7 @@ static void print_three(pc__text *out, const char *key, const double values[PC_P
     pc__text_add(out, "]");
 }
 
-void pc__preparation_print(pc__text *out, const pc_preparation *p)
+static void print(pc__text *out, const pc_preparation *p, const char *end)
 {
     pc__text_add(out, "{\"resize\": \"%s\", \"rescale\": ", p->resize == PC_RESIZE_AREA ? "area" : "nearest");
     pc__json_number(out, p->rescale);
@@ -56,7 +56,17 @@ void pc__preparation_print(pc__text *out, const pc_preparation *p)
         print_three(out, "mean", p->mean);
         print_three(out, "std", p->std);
     }
-    pc__text_add(out, "%s}", p->no_exif ? ", \"exif\": false" : "");
+    pc__text_add(out, "%s%s}", p->no_exif ? ", \"exif\": false" : "", end);
+}
+
+void pc__preparation_print(pc__text *out, const pc_preparation *p)
+{
+    print(out, p, "");
+}
+
+void pc__preparation_note(pc__text *out, const pc_preparation *p)
+{
+    print(out, p, ", \"whole\": true");
 }
 
 /* What stands behind "key": in a flat JSON object, or NULL. */
@@ -66,6 +76,12 @@ static const char *value_of(const char *note, const char *key)
     snprintf(quoted, sizeof quoted, "\"%s\":", key);
     const char *at = strstr(note, quoted);
     return at ? at + strlen(quoted) + strspn(at + strlen(quoted), " ") : NULL;
+}
+
+bool pc__preparation_is_whole(const char *note)
+{
+    const char *whole = value_of(note, "whole");
+    return whole && strncmp(whole, "true", 4) == 0;
 }
 
 static void read_three(const char *at, double values[PC_PREPARATION_CHANNELS])

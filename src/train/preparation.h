@@ -30,8 +30,12 @@ static inline pc_preparation pc__preparation_of(pc_preparation p, pc__frame fram
 /* True when mean and std change something. */
 bool pc__preparation_normalizes(const pc_preparation *p);
 
-/* The note in a file, a JSON object. */
+/* As a JSON object. */
 void pc__preparation_print(pc__text *out, const pc_preparation *p);
+
+/* The note in a file: that, and that it says all that happens to pixels, whatever layers the file has in front. */
+void pc__preparation_note(pc__text *out, const pc_preparation *p);
+bool pc__preparation_is_whole(const char *note);
 
 /* Take what the note says; what it does not say, or says wrongly, stays. */
 void pc__preparation_read(const char *note, pc_preparation *p);

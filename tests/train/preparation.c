@@ -1,6 +1,7 @@
 /* How pictures become numbers: what a model file says of it, what is assumed, what is given; and what the answers are
  * then. Keras drops our notes when it saves a model again: names of layers stay. */
 #include "group.h"
+#include "io/file.h"
 #include "io/keras.h"
 #include "train/label_layer.h"
 
@@ -98,6 +99,109 @@ static void what_is_given_is_done(void **state)
     assert_true(fabsf(got[0] - assumed[0]) > 1e-3f);
     pc_image_free(&image);
     pc_classifier_free(c);
+}
+
+#define GOLDEN PC_TEST_GOLDEN "/keras_preparation/"
+
+/* Keras's pictures and answers for a file of tests/golden/keras_preparation.py. */
+static void asked_keras(const char *file, pc_image images[2], float answers[6])
+{
+    char name[64], path[512];
+    float pixels[2 * SIZE * SIZE * 3];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
+    snprintf(path, sizeof path, GOLDEN "%s_y.npy", name);
+    PC_SCOPE {
+        assert_ok(pc_read(pc_load_npy(path, PC_DEVICE_CPU), answers, 6 * sizeof *answers));
+        assert_ok(pc_read(pc_load_npy(GOLDEN "x.npy", PC_DEVICE_CPU), pixels, sizeof pixels));
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_ok(pc_image_new(SIZE, SIZE, 3, &images[i]));
+        for (int k = 0; k < SIZE * SIZE * 3; k++)
+            images[i].pixels[k] = (uint8_t)pixels[i * SIZE * SIZE * 3 + k];
+    }
+}
+
+static void assert_answers(pc_classifier *c, const pc_image images[2], const float answers[6])
+{
+    float got[6];
+    assert_ok(pc_classifier_predict_images(c, images, 2, 0, got));
+    for (int i = 0; i < 6; i++)
+        assert_close(got[i], answers[i], 1e-5);
+}
+
+/* What a network's own first layers do to the picture is told, and done once, in whatever way it is written. */
+static void layers_in_front(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *words;
+    } ways[] = {
+        {"divided.h5", "pixels times 1/127.5, less 1"},
+        {"centred.keras", "pixels times 1/127.5, less 1"},
+        {"turned.keras", "pixels times 1/-255, less -1"},
+        {"channels.h5", "raw pixels (0 to 255), less 120,110,100, over 60,50,40"},
+        {"functions.keras", "raw pixels (0 to 255), less 120,110,100, over 60,50,40"},
+        {"offset.keras", "pixels times 1/127.5, less 1"},
+        {"lists.keras", "raw pixels (0 to 255), less 120,110,100, over 60,50,40"},
+        {"statistics.h5", "raw pixels (0 to 255), less 120,110,100, over 60,50,40"},
+        {"both.keras", "pixels times 1/255, less 0.4,0.5,0.6, over 0.2,0.223607,0.244949"},
+        {"tf.keras", "pixels times 1/127.5, less 1"},
+        {"torch.keras", "pixels times 1/255, less 0.485,0.456,0.406, over 0.229,0.224,0.225"},
+        {"caffe.keras", "raw pixels (0 to 255)"},
+        {"reversed.keras", "raw pixels (0 to 255)"},
+        {"flipped.keras", "raw pixels (0 to 255)"},
+    };
+    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++) {
+        char path[512], words[200];
+        pc_image images[2];
+        float answers[6];
+        snprintf(path, sizeof path, GOLDEN "%s", ways[i].file);
+        asked_keras(ways[i].file, images, answers);
+        pc_classifier *c = pc_classifier_open(path, test_device_name());
+        assert_not_null_ok(c);
+        snprintf(words, sizeof words, "6x6 RGB by nearest neighbour, %s (a layer in the file)", ways[i].words);
+        assert_text(c, words);
+        assert_answers(c, images, answers);
+        pc_preparation p = pc_classifier_preparation(c); /* given as it is: the same */
+        assert_ok(pc_classifier_set_preparation(c, &p));
+        assert_answers(c, images, answers);
+        pc_classifier_free(c);
+        pc_image_free(&images[0]);
+        pc_image_free(&images[1]);
+    }
+}
+
+/* Notes say all of it, and those of 0.1 the factor in front alone: the rest of the layers goes on. */
+static void notes_over_layers_in_front(void **state)
+{
+    (void)state;
+    pc_image images[2];
+    float answers[6];
+    asked_keras("divided.h5", images, answers);
+    test_path path = placed(root.s, "divided.h5");
+    static const char *const notes[] = {NULL, "{\"resize\": \"area\", \"rescale\": 0.00784313725490196}"};
+    for (int i = 0; i < 2; i++) {
+        uint8_t *bytes;
+        size_t n;
+        assert_ok(pc__file_read(GOLDEN "divided.h5", &bytes, &n));
+        assert_ok(pc__file_write(path.s, bytes, n));
+        pc__free(bytes);
+        char note[100];
+        snprintf(note, sizeof note, "%s", notes[i] ? notes[i] : "");
+        pc_classifier *c = opened(path);
+        pc_preparation p = pc_classifier_preparation(c);
+        p.resize = PC_RESIZE_AREA;
+        assert_ok(pc_classifier_set_preparation(c, &p));
+        assert_ok(notes[i] ? pc__keras_note(path.s, &(pc__keras_model){.note = note}) : pc_classifier_note(c));
+        pc_classifier_free(c);
+        c = opened(path);
+        assert_text(c, notes[i] ? "6x6 RGB by area, pixels times 1/127.5 (noted in the file)"
+                                : "6x6 RGB by area, pixels times 1/127.5, less 1 (noted in the file)");
+        assert_answers(c, images, answers);
+        pc_classifier_free(c);
+    }
+    pc_image_free(&images[0]);
+    pc_image_free(&images[1]);
 }
 
 static void noting_writes_it_into_the_file(void **state)
@@ -272,6 +376,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_file_does_not_say_is_assumed_and_told),
         cmocka_unit_test(what_is_given_is_done),
+        cmocka_unit_test(layers_in_front),
+        cmocka_unit_test(notes_over_layers_in_front),
         cmocka_unit_test(noting_writes_it_into_the_file),
         cmocka_unit_test(a_rescaling_layer_keeps_it),
         cmocka_unit_test(names_that_do_not_fit_are_left_out),
