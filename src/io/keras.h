@@ -180,9 +180,12 @@ typedef struct pc__keras_training {
 
 typedef struct pc__keras_model {
     char name[PC__KERAS_NAME_MAX];
-    int version;             /* of the Keras that wrote it, as far as that matters: 2 or 3; 0: not known */
-    int input_rank;          /* 3: height, width, channels; 1: features; 0: the file does not say. (height, width) is
-                              * read as a picture of one channel */
+    pc_status refused; /* PC_OK, or what `problem` is: why the model cannot be had, whatever its layers are. Its nodes
+                        * are its layers one after the other then, without edges */
+    char *problem;     /* the whole message */
+    int version;       /* of the Keras that wrote it, as far as that matters: 2 or 3; 0: not known */
+    int input_rank;    /* 3: height, width, channels; 1: features; 0: the file does not say. (height, width) is
+                        * read as a picture of one channel */
     int64_t input_shape[3];  /* -1: open (None) */
     pc__keras_layer *layers; /* without input layers; those of models inside too */
     int layer_count, layer_capacity;

@@ -74,7 +74,7 @@ static pc_status parse_model(const char *path, const cJSON *json, pc__keras_mode
     const cJSON *shape = input_shape(layers, input_name(pc__keras_json_get(config, "input_layers")), 0);
     shape = shape ? shape : cJSON_IsObject(config) ? pc__keras_json_get(config, "build_input_shape") : NULL;
     if (shape)
-        PC__TRY(parse_input(path, shape, model));
+        PC__TRY(pc__keras_set_aside(parse_input(path, shape, model), model));
     return pc__keras_graph_parse(path, layers, kind == 'F' ? config : NULL, model);
 }
 

@@ -29,6 +29,8 @@ static pc_status first_refused(const char *path, const pc__keras_model *model)
 static pc_status take_config(const char *path, const char *text, part want, pc__keras_model *model)
 {
     PC__TRY(pc__keras_config_parse(path, text, model));
+    if (model->refused)
+        return want == LAYERS ? PC_OK : pc__fail(model->refused, "%s", model->problem);
     PC__TRY(pc__keras_shapes(model));
     return want == LAYERS ? PC_OK : first_refused(path, model);
 }

@@ -247,12 +247,71 @@ static pc_status try_call(reader *r, container *c, entry *e, int number, int dep
     return call(r, e, from, inbound.count, depth, &e->outputs[number]);
 }
 
+pc_status pc__keras_set_aside(pc_status status, pc__keras_model *model)
+{
+    if (status != PC_ERR_UNSUPPORTED)
+        return status;
+    const pc_error why = pc__error_take();
+    if (model->refused)
+        return PC_OK;
+    model->problem = pc__strdup(why.message);
+    model->refused = status;
+    return model->problem ? PC_OK : PC_ERR_MEMORY;
+}
+
+/* The shapes that calls state of what they take. */
+static void state_shapes(const reader *r, const container *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        if (c->entries[i].model)
+            state_shapes(r, c->entries[i].model);
+        for (int k = 0; k < cJSON_GetArraySize(c->entries[i].calls); k++) {
+            pc__keras_inbound inbound;
+            pc__keras_inbound_parse(cJSON_GetArrayItem(c->entries[i].calls, k), &inbound);
+            for (int f = 0; f < inbound.count; f++) {
+                const entry *from = find(c, inbound.from[f].layer);
+                pc__keras_node *node = from && from->layer >= 0 ? &r->model->nodes[from->layer] : NULL;
+                if (node && inbound.from[f].shape)
+                    (void)pc__keras_json_shape(inbound.from[f].shape, &node->rank, node->shape);
+            }
+        }
+    }
+}
+
+/* A model that cannot be had: each layer is a node, and joined to none. */
+static pc_status list_layers(const reader *r, const container *c)
+{
+    r->model->node_count = r->model->edge_count = 0;
+    for (int i = 0; i < r->model->layer_count; i++)
+        PC__TRY(pc__keras_add_node(r->model, i, NULL, 0));
+    state_shapes(r, c);
+    return PC_OK;
+}
+
 /* The one end of ["conv2d", 0, 0], [["conv2d", 0, 0]] or their like in a dict; NULL when there are several. */
 static const cJSON *one_end(const cJSON *ends)
 {
     while ((cJSON_IsArray(ends) || cJSON_IsObject(ends)) && cJSON_GetArraySize(ends) == 1)
         ends = ends->child;
     return cJSON_IsArray(ends) && cJSON_IsString(cJSON_GetArrayItem(ends, 0)) ? ends : NULL;
+}
+
+/* The ends of a model by their names: " (left, right)". */
+static void name_ends(const cJSON *ends, char *text, size_t room)
+{
+    size_t n = 0;
+    const cJSON *item;
+    text[0] = 0;
+    cJSON_ArrayForEach(item, ends)
+    {
+        while (cJSON_IsArray(item) && cJSON_IsArray(item->child))
+            item = item->child;
+        const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(item, 0));
+        if (name && n + 8 < room)
+            n += (size_t)snprintf(text + n, room - n, "%s%.40s", n ? ", " : " (", name);
+        n = PC__MIN(n, room - 2);
+    }
+    snprintf(text + n, room - n, "%s", n ? ")" : "");
 }
 
 static entry *end_of(const reader *r, const container *c, const char *key, int *number)
@@ -264,7 +323,15 @@ static entry *end_of(const reader *r, const container *c, const char *key, int *
     entry *e = end ? find(c, cJSON_GetStringValue(cJSON_GetArrayItem(end, 0))) : NULL;
     if (e && *number < e->call_count)
         return e;
-    (void)pc__fail(PC_ERR_UNSUPPORTED, "%s: the model has not one of its %s, which is not supported", r->path, key);
+    const cJSON *ends = pc__keras_json_get(c->config, key);
+    char names[128];
+    name_ends(ends, names, sizeof names);
+    if (end || cJSON_GetArraySize(ends) < 2)
+        (void)pc__fail(PC_ERR_FORMAT, "%s: the model has not one of its %s", r->path, key);
+    else
+        (void)pc__fail(PC_ERR_UNSUPPORTED,
+                       "%s: the model has %d %s%s; models of one input and one output are supported", r->path,
+                       cJSON_GetArraySize(ends), strcmp(key, "input_layers") ? "outputs" : "inputs", names);
     return NULL;
 }
 
@@ -343,8 +410,12 @@ pc_status pc__keras_graph_parse(const char *path, const cJSON *layers, const cJS
     pc_status status = model->input_rank == 2 ? take_channel(model, &input) : PC_OK;
     if (status == PC_OK)
         status = declare(&r, layers, config, false, "", 0, &top);
-    if (status == PC_OK)
-        status = apply(&r, top, input, 0, &output);
+    if (status == PC_OK && !model->refused)
+        status = pc__keras_set_aside(apply(&r, top, input, 0, &output), model);
+    if (status == PC_OK && model->refused) {
+        status = list_layers(&r, top);
+        output = 0;
+    }
     container_free(top);
     if (status == PC_OK && output < 0)
         status = pc__fail(PC_ERR_FORMAT, "%s: the model has no layers", path);

@@ -141,5 +141,6 @@ void pc__keras_free(pc__keras_model *model)
     pc__free(model->nodes);
     pc__free(model->edges);
     pc__free(model->note);
+    pc__free(model->problem);
     *model = (pc__keras_model){0};
 }

@@ -83,12 +83,8 @@ pc_status pc__keras_native_count(const char *path, pc__h5_node file, pc__keras_m
             continue;
         }
         layer->stored = 0;
-        for (int k = 0; k < 64 && has_variable(group, k, name); k++) {
-            pc__keras_weight weight = {0};
-            pc__h5_shape(group, name, &weight.rank, weight.shape);
-            layer->stored +=
-                PC__MIN(weight.rank > 0 ? pc__keras_weight_size(&weight) : weight.rank == 0, INT64_MAX / 128);
-        }
+        for (int k = 0; k < 64 && has_variable(group, k, name); k++)
+            layer->stored = pc__keras_add_elements(group, name, layer->stored);
         pc__h5_close(group);
     }
     return PC_OK;

@@ -93,6 +93,8 @@ void pc__keras_config_print(pc__text *out, const pc__keras_model *model);
 /* ---- keras_graph.c: the layers of a model, and of the models in it, into layers and nodes. `layers` is the JSON list;
  * config has the ends of a Functional model, NULL for Sequential. */
 pc_status pc__keras_graph_parse(const char *path, const cJSON *layers, const cJSON *config, pc__keras_model *model);
+/* What is not supported of the model as a whole is the model's `problem`, and no error any more; others stay. */
+pc_status pc__keras_set_aside(pc_status status, pc__keras_model *model);
 /* The class is a model of its own: 'S'equential, 'F'unctional, or 0. */
 char pc__keras_model_class(const char *class_name);
 
@@ -130,6 +132,8 @@ bool pc__keras_in_config(const pc__keras_layer *layer); /* its weights are not a
 int pc__keras_count_slot(const pc__keras_layer *layer); /* 1 where the file has a `count` behind them */
 pc_status pc__keras_weights_read(const char *path, pc__h5_node group, pc__keras_model *model);
 pc_status pc__keras_weights_count(const char *path, pc__h5_node group, pc__keras_model *model); /* into `stored` */
+/* `to` and the elements of a dataset; -1 where one of both is not known, as of one with five dimensions. */
+int64_t pc__keras_add_elements(pc__h5_node group, const char *name, int64_t to);
 pc_status pc__keras_weights_write(const char *path, hid_t group, pc__keras_model *model);
 pc_status pc__keras_weight_read(const char *path, pc__h5_node group, const char *name, pc__keras_layer *layer,
                                 int index);

@@ -169,6 +169,16 @@ pc_status pc__keras_weights_read(const char *path, pc__h5_node group, pc__keras_
     return status;
 }
 
+int64_t pc__keras_add_elements(pc__h5_node group, const char *name, int64_t to)
+{
+    pc__keras_weight weight = {0};
+    pc__h5_shape(group, name, &weight.rank, weight.shape);
+    if (to < 0 || weight.rank < 0)
+        return -1;
+    const int64_t n = weight.rank > 0 ? pc__keras_weight_size(&weight) : 1;
+    return to > INT64_MAX - n ? INT64_MAX : to + n;
+}
+
 /* Elements of all weights of a group, for a layer that may not be known. */
 static pc_status count_group(const char *path, pc__h5_node parent, const char *name, int64_t *elements)
 {
@@ -177,12 +187,8 @@ static pc_status count_group(const char *path, pc__h5_node parent, const char *n
     *elements = 0;
     PC__TRY(pc__h5_group(path, parent, name, &group));
     pc_status status = pc__h5_names(path, group, "weight_names", &names, NULL);
-    for (int i = 0; i < names.count && status == PC_OK; i++) {
-        pc__keras_weight weight = {0};
-        pc__h5_shape(group, names.items[i], &weight.rank, weight.shape);
-        int64_t n = weight.rank > 0 ? pc__keras_weight_size(&weight) : weight.rank == 0;
-        *elements = *elements > INT64_MAX - n ? INT64_MAX : *elements + n;
-    }
+    for (int i = 0; i < names.count && status == PC_OK; i++)
+        *elements = pc__keras_add_elements(group, names.items[i], *elements);
     pc__names_free(&names);
     pc__h5_close(group);
     return status;

@@ -42,7 +42,7 @@ static const pc__keras_layer *first_refused(const pc__keras_model *model)
 static void add_json(pc__text *json, const pc__keras_model *model, const pc__layer_row *rows)
 {
     const pc__keras_layer *problem = first_refused(model);
-    pc__text_add(json, "{\"supported\": %s, \"layers\": [", problem ? "false" : "true");
+    pc__text_add(json, "{\"supported\": %s, \"layers\": [", problem || model->refused ? "false" : "true");
     for (int i = 0; i < model->node_count; i++) {
         const pc__keras_layer *layer = &model->layers[model->nodes[i].layer];
         pc__text_add(json, "%s{\"layer\": ", i ? ", " : "");

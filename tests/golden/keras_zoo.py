@@ -320,6 +320,19 @@ def unknown(folder):
     deflate(os.path.join(folder, "unknown.keras"))
 
 
+def refused(folder):
+    """Models that are refused as a whole, though each layer of the first two is known."""
+    keras.utils.set_random_seed(4)
+    left, right = keras.Input((6, 8, 3), name="left"), keras.Input((5,), name="right")
+    x = L.Flatten(name="flat")(L.Conv2D(2, 3, name="first")(left))
+    both = L.Concatenate(name="both")([x, L.Dense(4, name="beside")(right)])
+    keras.Model([left, right], L.Dense(2, name="last")(both)).save(os.path.join(folder, "two_inputs.h5"))
+    keras.Model(left, [L.Dense(2, name="last")(x), L.Dense(3, name="other")(x)]).save(
+        os.path.join(folder, "two_outputs.keras"))
+    keras.Sequential([keras.Input((4, 4, 4, 1)), L.Conv3D(2, 3, name="deep"), L.Flatten(name="flat"),
+                      L.Dense(2, name="last")]).save(os.path.join(folder, "volume.keras"))
+
+
 def row(folder, name):
     with open(os.path.join(folder, "list")) as rows:
         return next(r for r in rows if r.startswith(name))
@@ -358,6 +371,7 @@ def main():
         number += 1
     if small:
         unknown(folder)
+        refused(folder)
     with open(os.path.join(folder, "list"), "w") as f:
         f.write("\n".join(rows) + "\n")
 

@@ -193,6 +193,39 @@ static void what_is_not_supported_is_shown(void **state)
     assert_fails(pc_model_layers("/nonexistent.keras", &text, &json), PC_ERR_FILE, "/nonexistent.keras");
 }
 
+static void models_refused_as_a_whole_are_shown(void **state)
+{
+    (void)state;
+#if !defined(PC_HAVE_HDF5) || !defined(PC_HAVE_CJSON)
+    skip();
+#endif
+    static const struct {
+        const char *path, *why, *words[6];
+    } models[] = {
+        {PC_TEST_GOLDEN "/keras_zoo/two_inputs.h5",
+         "two_inputs.h5: the model has 2 inputs (left, right); models of one input and one output are supported",
+         {"Conv2D first", "2 x 4 x 6", "Flatten flat", "Dense beside", "Concatenate both", "106"}},
+        {PC_TEST_GOLDEN "/keras_zoo/two_outputs.keras",
+         "the model has 2 outputs (last, other); models of one input and one output are supported",
+         {"Conv2D first", "2 x 4 x 6", "Flatten flat", "Dense last", "Dense other", "56"}},
+        {PC_TEST_GOLDEN "/keras_zoo/volume.keras",
+         "the model's input has 4 dimensions without the batch",
+         {"Conv3D deep (not supported)", "Flatten flat", "Dense last",
+          "deep (not supported)  ?                        ?", "34", "deep"}},
+    };
+    for (int m = 0; m < (int)(sizeof models / sizeof *models); m++) {
+        char *text, *json;
+        assert_fails(pc_keras_load(models[m].path, NULL), PC_ERR_UNSUPPORTED, models[m].why);
+        assert_ok(pc_model_layers(models[m].path, &text, &json));
+        for (int i = 0; i < 6; i++)
+            if (!strstr(text, models[m].words[i]))
+                fail_msg("no '%s' in:\n%s", models[m].words[i], text);
+        assert_non_null(strstr(json, "\"supported\": false"));
+        pc_text_free(text);
+        pc_text_free(json);
+    }
+}
+
 static void keras_files_are_not_written(void **state)
 {
     (void)state;
@@ -212,6 +245,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(they_have_gradients),
         cmocka_unit_test(batch_normalisation_is_not_trained_yet),
         cmocka_unit_test(what_is_not_supported_is_shown),
+        cmocka_unit_test(models_refused_as_a_whole_are_shown),
         cmocka_unit_test(keras_files_are_not_written),
     };
     snprintf(written, sizeof written, "/tmp/paracord-keras-zoo-%d.h5", (int)getpid());
