@@ -226,8 +226,9 @@ pc_status pc__keras_read_weights(const char *path, pc__keras_model *model);
  * until the model is compiled again; without has_state fit() works at once, with fresh moments. */
 pc_status pc__keras_write(const char *path, pc__keras_model *model);
 
-/* Write the model's class names and note into a file that is there, and nothing else of it: as a whole or not at all.
- * Names and a note that the file had go. PC_ERR_UNSUPPORTED for a file that is no HDF5. */
+/* Write the model's class names and note into a file that is there, .h5 or .keras, and its name over the one that the
+ * model has there, when it is not empty: as a whole or not at all. Names and a note that the file had go. Keras keeps
+ * the name alone when it saves the model again. A child in jail changes .h5 files: this file may be made to harm. */
 pc_status pc__keras_note(const char *path, const pc__keras_model *model);
 
 /* Append a layer of `kind`, all else zero. NULL when out of memory. Moves the layers before it. */

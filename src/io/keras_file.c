@@ -5,7 +5,6 @@
 
 #include "io/file.h"
 #include "io/keras_part.h"
-
 #include "io/zip.h"
 
 #include <fcntl.h>
@@ -115,7 +114,7 @@ static pc_status read_weights(const char *path, pc__h5_node file, pc__keras_mode
 #define METADATA "metadata.json"
 #define WEIGHTS_FILE "model.weights.h5"
 
-static pc_status zip_text(const pc__zip *zip, const char *name, char **text)
+pc_status pc__keras_zip_text(const pc__zip *zip, const char *name, char **text)
 {
     const uint8_t *bytes;
     uint8_t *own;
@@ -136,18 +135,38 @@ static pc_status zip_text(const pc__zip *zip, const char *name, char **text)
     return status;
 }
 
+/* Paracord's own words, which keras_note.c puts there. */
+static pc_status zip_own(const cJSON *json, pc__keras_model *model)
+{
+    const char *note = pc__keras_json_string(json, "paracord");
+    const cJSON *list = pc__keras_json_get(json, "paracord_class_names"), *item;
+    pc__names names = {0};
+    pc_status status = PC_OK;
+    cJSON_ArrayForEach(item, list)
+    {
+        const char *name = cJSON_GetStringValue(item);
+        if (status == PC_OK)
+            status = pc__names_add(&names, name ? name : "", name ? strlen(name) : 0);
+    }
+    model->class_names = names.items;
+    model->class_count = names.count;
+    model->note = note ? pc__strdup(note) : NULL;
+    return status == PC_OK && note && !model->note ? PC_ERR_MEMORY : status;
+}
+
 static pc_status zip_version(const pc__zip *zip, pc__keras_model *model)
 {
     char *text;
     cJSON *json;
-    PC__TRY(zip_text(zip, METADATA, &text));
+    PC__TRY(pc__keras_zip_text(zip, METADATA, &text));
     pc_status status = pc__keras_json_parse(zip->path, METADATA, text, &json);
     pc__free(text);
     PC__TRY(status);
     const char *version = pc__keras_json_string(json, "keras_version");
     model->version = version ? atoi(version) : 0;
+    status = zip_own(json, model);
     cJSON_Delete(json);
-    return PC_OK;
+    return status;
 }
 
 static pc_status native_weights(const char *path, pc__h5_node file, part want, pc__keras_model *model)
@@ -184,7 +203,7 @@ static pc_status read_zip(const pc__zip *zip, part want, pc__keras_model *model)
     if (want == WEIGHTS)
         return zip_weights(zip, want, model);
     PC__TRY(zip_version(zip, model));
-    PC__TRY(zip_text(zip, CONFIG, &text));
+    PC__TRY(pc__keras_zip_text(zip, CONFIG, &text));
     pc_status status = take_config(zip->path, text, want, model);
     if (status == PC_OK)
         status = take_training(zip->path, text, "compile_config", model);

@@ -74,8 +74,8 @@ void pc__h5_leave(pc__h5_quiet quiet);
 #define pc__h5_fail(...) pc__h5_fail_at(__FILE__, __LINE__, __VA_ARGS__)
 pc_status pc__h5_fail_at(const char *file, int line, const char *format, ...) PC_PRINTF(3, 4);
 
-/* A file that is there, in memory, to be changed there. */
-pc_status pc__h5_edit(const char *path, hid_t *file);
+/* A copy of a file in memory, to be changed there. */
+pc_status pc__h5_edit(const char *path, const void *bytes, size_t n, hid_t *file);
 
 /* Remove an attribute, whole or split into name0, name1, ...; none is fine. */
 void pc__h5_remove_attribute(hid_t object, const char *name);
@@ -87,6 +87,10 @@ pc_status pc__h5_put_text(const char *path, hid_t object, const char *name, cons
 pc_status pc__h5_put_names(const char *path, hid_t object, const char *name, char *const *items, int count);
 pc_status pc__h5_put(const char *path, hid_t group, const char *name, int rank, const int64_t *shape, hid_t type,
                      const void *values);
+/* The file in memory as it would stand on the disk: *n bytes into what `take` gives for so many, which has recorded an
+ * error when that is NULL. */
+pc_status pc__h5_image(const char *path, hid_t file, void *(*take)(void *context, uint64_t bytes), void *context,
+                       size_t *n);
 /* Write the file in memory to the disk at `path`. */
 pc_status pc__h5_commit(const char *path, hid_t file);
 

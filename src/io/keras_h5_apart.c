@@ -61,48 +61,55 @@ static void serve(const pc__jail_cell *cell, void *context)
 /* ---- the program */
 
 /* Fewer bytes than all that it may hold are enough for every file that is not packed. */
-static bool start(pc__h5_file *file, pc__jail_plan *plan)
+static bool start(pc__jail *jail, pc__jail_plan *plan, uint64_t size)
 {
-    const size_t least = PC__MIN(plan->room, (size_t)file->source.size * 2 + ((size_t)1 << 20));
+    const size_t least = PC__MIN(plan->room, (size_t)size * 2 + ((size_t)1 << 20));
     for (;; plan->room = PC__MAX(plan->room / 2, least)) {
-        if (pc__jail_start(&file->jail, plan))
+        if (pc__jail_start(jail, plan))
             return true;
         if (errno != ENOMEM || plan->room == least)
             return false;
     }
 }
 
-bool pc__h5_start_apart(pc__h5_file *file)
+bool pc__h5_start(pc__jail *jail, pc__jail_plan *plan, const char *path, uint64_t size, const char *verb)
 {
     const char *asked = getenv("PARACORD_JAIL");
-    pc__jail_plan plan = {.serve = serve,
-                          .context = file,
-                          .file = file->source.fd,
-                          .room = (size_t)file->source.limit,
-                          .memory = file->source.limit > INT64_MAX / 2 ? INT64_MAX : 2 * file->source.limit,
-                          .seconds = pc__h5_limit.seconds +
-                                     (int)PC__MIN(file->source.size / BYTES_A_SECOND, (uint64_t)1 << 20)};
     if (asked && strcmp(asked, "off") == 0)
         return false;
     /* Under the lock nobody of this library is inside HDF5, whose state the child goes on with; and it is silent. */
     pc__h5_quiet quiet = pc__h5_enter();
-    const bool started = start(file, &plan);
+    const bool started = start(jail, plan, size);
     const int problem = errno;
     pc__h5_leave(quiet);
     char words[128];
     if (!started)
-        pc__log(PC_LOG_WARNING, "%s is read in this process, since none can be made to read it: %s", file->path,
+        pc__log(PC_LOG_WARNING, "%s is %s in this process, since none can be made to do it: %s", path, verb,
                 strerror_r(problem, words, sizeof words));
-    else if (!(file->jail.lost & PC__JAIL_SECCOMP) || !(file->jail.lost & PC__JAIL_LIMITS))
-        pc__log(PC_LOG_INFO, "%s is read in a process of its own, but without %s, which this system does not allow",
-                file->path, file->jail.lost & PC__JAIL_LIMITS ? "seccomp" : "limits");
+    else if (!(jail->lost & PC__JAIL_SECCOMP) || !(jail->lost & PC__JAIL_LIMITS))
+        pc__log(PC_LOG_INFO, "%s is %s in a process of its own, but without %s, which this system does not allow", path,
+                verb, jail->lost & PC__JAIL_LIMITS ? "seccomp" : "limits");
     return started;
 }
 
-/* What the child says is text of that size, and no pointer of it is followed. */
-static void make_safe(pc__h5_answer *answer)
+pc__jail_plan pc__h5_plan(const pc__h5_source *source)
 {
-    pc_error *error = &answer->error;
+    return (pc__jail_plan){.file = source->fd,
+                           .room = (size_t)source->limit,
+                           .memory = source->limit > INT64_MAX / 2 ? INT64_MAX : 2 * source->limit,
+                           .seconds =
+                               pc__h5_limit.seconds + (int)PC__MIN(source->size / BYTES_A_SECOND, (uint64_t)1 << 20)};
+}
+
+bool pc__h5_start_apart(pc__h5_file *file)
+{
+    pc__jail_plan plan = pc__h5_plan(&file->source);
+    plan.serve = serve, plan.context = file;
+    return pc__h5_start(&file->jail, &plan, file->path, file->source.size, "read");
+}
+
+void pc__h5_make_safe(pc_error *error)
+{
     error->message[sizeof error->message - 1] = error->cause[sizeof error->cause - 1] = 0;
     error->file = __FILE__;
     error->line = __LINE__;
@@ -127,7 +134,7 @@ pc_status pc__h5_ask_apart(pc__h5_file *file, const pc__h5_question *question, p
     if (!pc__jail_ask(&file->jail, bytes, sizeof sent + sent.name_bytes + sent.what_bytes, answer, sizeof *answer, why))
         return pc__fail_cause(PC_ERR_FORMAT, why, "cannot read %s: it is damaged, or made to harm who reads it",
                               file->path);
-    make_safe(answer);
+    pc__h5_make_safe(&answer->error);
     if (answer->error.status == PC_ERR_MEMORY)
         return pc__fail(PC_ERR_FORMAT,
                         "cannot read %s: that takes more than %lld MB of memory, which is the limit for a file of its "

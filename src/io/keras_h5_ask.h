@@ -64,6 +64,15 @@ struct pc__h5_file {
     hid_t root;
 };
 
+/* keras_h5_apart.c: what a child gets that works on a file of `size` bytes. */
+pc__jail_plan pc__h5_plan(const pc__h5_source *source);
+
+/* Start it, under HDF5's lock. False: it has to be done in this process; `verb` is "read" or its like, for the log. */
+bool pc__h5_start(pc__jail *jail, pc__jail_plan *plan, const char *path, uint64_t size, const char *verb);
+
+/* What a child says is made text of that size, and no pointer of it is followed. */
+void pc__h5_make_safe(pc_error *error);
+
 /* keras_h5_apart.c: make the child that reads the file; false when the file has to be read in this process. */
 bool pc__h5_start_apart(pc__h5_file *file);
 
@@ -71,6 +80,9 @@ bool pc__h5_start_apart(pc__h5_file *file);
  * pc__alloc). PC_ERR_FORMAT when the child did not live to give it. */
 pc_status pc__h5_ask_apart(pc__h5_file *file, const pc__h5_question *question, pc__h5_answer *answer);
 pc_status pc__h5_take_apart(const pc__h5_file *file, uint64_t n, void **bytes);
+
+/* keras_h5_open.c: the limit for a file of its size. */
+void pc__h5_set_limit(pc__h5_source *source);
 
 /* keras_h5_ask.c, keras_h5_open.c: open the root; close all. */
 pc_status pc__h5_ask_to_open(pc__h5_file *file);

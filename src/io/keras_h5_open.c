@@ -30,11 +30,17 @@ static pc_status check_kind(const char *path, const pc__h5_source *source)
     return pc__fail(PC_ERR_FORMAT, "%s is not an HDF5 file", path);
 }
 
+void pc__h5_set_limit(pc__h5_source *source)
+{
+    const int64_t times =
+        source->size > (uint64_t)INT64_MAX / LIMIT_TIMES ? INT64_MAX : (int64_t)source->size * LIMIT_TIMES;
+    source->limit = PC__MAX(pc__h5_limit.memory, times);
+}
+
 static pc_status begin(pc__h5_file *file)
 {
     pc__h5_source *source = &file->source;
-    int64_t times = source->size > (uint64_t)INT64_MAX / LIMIT_TIMES ? INT64_MAX : (int64_t)source->size * LIMIT_TIMES;
-    source->limit = PC__MAX(pc__h5_limit.memory, times);
+    pc__h5_set_limit(source);
     file->left = source->limit;
     PC__TRY(check_kind(file->path, source));
     file->apart = pc__h5_start_apart(file);

@@ -22,13 +22,16 @@ pc_status pc__h5_create(const char *path, hid_t *file)
     return status;
 }
 
-pc_status pc__h5_edit(const char *path, hid_t *file)
+/* HDF5 refuses a file in memory by the name of one on the disk, and this is none. */
+#define NAME_OF_NO_FILE "/dev/null/image"
+
+pc_status pc__h5_edit(const char *path, const void *bytes, size_t n, hid_t *file)
 {
     *file = H5I_INVALID_HID;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (access >= 0 && H5Pset_fapl_core(access, (size_t)1 << 18, false) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        *file = H5Fopen(path, H5F_ACC_RDWR, access);
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 && H5Pset_file_image(access, (void *)bytes, n) >= 0)
+        *file = H5Fopen(NAME_OF_NO_FILE, H5F_ACC_RDWR, access);
     pc_status status = *file >= 0 ? PC_OK : pc__h5_fail("cannot change %s", path);
     H5Pclose(access);
     return status;
@@ -120,19 +123,31 @@ pc_status pc__h5_put(const char *path, hid_t group, const char *name, int rank, 
     return status;
 }
 
-pc_status pc__h5_commit(const char *path, hid_t file)
+pc_status pc__h5_image(const char *path, hid_t file, void *(*take)(void *context, uint64_t bytes), void *context,
+                       size_t *n)
 {
-    ssize_t bytes = H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 ? H5Fget_file_image(file, NULL, 0) : -1;
+    const ssize_t bytes = H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 ? H5Fget_file_image(file, NULL, 0) : -1;
     if (bytes <= 0)
         return pc__h5_fail("cannot write %s", path);
-    void *image = pc__alloc((size_t)bytes);
+    void *image = take(context, (uint64_t)bytes);
     if (!image)
-        return PC_ERR_MEMORY;
-    pc_status status = PC_OK;
-    if (H5Fget_file_image(file, image, (size_t)bytes) != bytes)
-        status = pc__h5_fail("cannot write %s", path);
+        return pc_error_last()->status;
+    *n = (size_t)bytes;
+    return H5Fget_file_image(file, image, *n) == bytes ? PC_OK : pc__h5_fail("cannot write %s", path);
+}
+
+static void *take_memory(void *context, uint64_t bytes)
+{
+    return *(void **)context = pc__alloc((size_t)bytes);
+}
+
+pc_status pc__h5_commit(const char *path, hid_t file)
+{
+    void *image = NULL;
+    size_t n;
+    pc_status status = pc__h5_image(path, file, take_memory, &image, &n);
     if (status == PC_OK)
-        status = pc__file_write(path, image, (size_t)bytes);
+        status = pc__file_write(path, image, n);
     pc__free(image);
     return status;
 }

@@ -127,6 +127,13 @@ void pc__keras_training_print(pc__text *out, const pc__keras_training *training)
 /* ---- keras_check.c: check what is to be written; fills in empty names. */
 pc_status pc__keras_check(const char *path, pc__keras_model *model);
 
+/* ---- keras_file.c: a file of a .keras archive as text (from pc__alloc) */
+struct pc__zip;
+pc_status pc__keras_zip_text(const struct pc__zip *zip, const char *name, char **text);
+
+/* ---- keras_note.c: what is Paracord's own, as attributes */
+pc_status pc__keras_put_own(const char *path, hid_t file, const pc__keras_model *model);
+
 /* ---- keras_weights.c, keras_native.c, keras_optimizer.c: the groups */
 bool pc__keras_in_config(const pc__keras_layer *layer); /* its weights are not among the file's weights */
 int pc__keras_count_slot(const pc__keras_layer *layer); /* 1 where the file has a `count` behind them */

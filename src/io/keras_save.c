@@ -1,12 +1,9 @@
-/* keras_save.c: a whole model into a .h5 file, and Paracord's own words into one that is there. */
+/* keras_save.c: a whole model into a .h5 file. */
 #include "io/keras.h"
 
 #if PC_HAVE_HDF5 && PC_HAVE_CJSON
 
 #include "io/keras_part.h"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 /* An attribute made of printed pieces. */
 static pc_status put_printed(const char *path, hid_t file, const char *name, pc__text *text)
@@ -23,47 +20,6 @@ static pc_status put_versions(const char *path, hid_t object)
     return pc__h5_put_text(path, object, "backend", "tensorflow");
 }
 
-/* What is Paracord's own. */
-static pc_status put_own(const char *path, hid_t file, const pc__keras_model *model)
-{
-    if (model->class_count)
-        PC__TRY(pc__h5_put_names(path, file, "paracord_class_names", model->class_names, model->class_count));
-    return model->note ? pc__h5_put_text(path, file, "paracord", model->note) : PC_OK;
-}
-
-static bool is_archive(const char *path)
-{
-    uint8_t head[4];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool archive =
-        fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head && memcmp(head, "PK\3\4", sizeof head) == 0;
-    if (fd >= 0)
-        close(fd);
-    return archive;
-}
-
-pc_status pc__keras_note(const char *path, const pc__keras_model *model)
-{
-    hid_t file;
-    if (is_archive(path))
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s is a .keras file, which only Keras can write: save it as .h5 (model.save(\"model.h5\")), "
-                        "which takes what is to be set",
-                        path);
-    pc__h5_quiet quiet = pc__h5_enter();
-    pc_status status = pc__h5_edit(path, &file);
-    if (status == PC_OK) {
-        pc__h5_remove_attribute(file, "paracord_class_names");
-        pc__h5_remove_attribute(file, "paracord");
-        status = put_own(path, file, model);
-        if (status == PC_OK)
-            status = pc__h5_commit(path, file);
-        H5Fclose(file);
-    }
-    pc__h5_leave(quiet);
-    return status;
-}
-
 static pc_status write_attributes(const char *path, hid_t file, const pc__keras_model *model)
 {
     pc__text config = {0}, training = {0};
@@ -74,7 +30,7 @@ static pc_status write_attributes(const char *path, hid_t file, const pc__keras_
         pc__keras_training_print(&training, &model->training);
         PC__TRY(put_printed(path, file, "training_config", &training));
     }
-    return put_own(path, file, model);
+    return pc__keras_put_own(path, file, model);
 }
 
 static pc_status write_whole(const char *path, hid_t file, pc__keras_model *model)

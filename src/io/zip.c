@@ -148,3 +148,115 @@ pc_status pc__zip_take(const pc__zip *zip, const char *name, size_t most, const 
     *n = e.size;
     return check_sum(zip, name, &e, from);
 }
+
+/* ---- writing */
+
+static uint32_t sum_of(const void *bytes, size_t n)
+{
+    uint32_t sum = ~(uint32_t)0;
+    for (size_t i = 0; i < n; i++) {
+        sum ^= ((const uint8_t *)bytes)[i];
+        for (int bit = 0; bit < 8; bit++)
+            sum = sum >> 1 ^ (sum & 1 ? 0xedb88320U : 0);
+    }
+    return ~sum;
+}
+
+static void put(uint8_t *to, uint64_t value, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Entries go to the front, their rows of the directory to a room of its own, until both are there. */
+typedef struct writer {
+    uint8_t *bytes, *rows;
+    size_t n, most, rows_n;
+    int count;
+} writer;
+
+/* One file, whose row in the old directory is `row`; `e` and `from`: what it is to be. False: the archive names more
+ * than it has. */
+static bool put_entry(writer *w, const uint8_t *row, const entry *e, const uint8_t *from)
+{
+    enum { DESCRIPTOR = 8 }; /* flag: sizes stand behind the data; here they stand in front */
+    const size_t name = little(row + 28, 2);
+    if (w->most - w->n < LOCAL + name || w->most - w->n - LOCAL - name < e->packed)
+        return false;
+    uint8_t *local = w->bytes + w->n, *central = w->rows + w->rows_n;
+    memcpy(central, row, CENTRAL + name);
+    put(central + 8, little(row + 8, 2) & ~(size_t)DESCRIPTOR, 2);
+    put(central + 10, e->deflated ? 8 : 0, 2);
+    put(central + 16, e->crc, 4);
+    put(central + 20, e->packed, 4);
+    put(central + 24, e->size, 4);
+    put(central + 30, 0, 4); /* no extra fields, no comment */
+    put(central + 42, w->n, 4);
+    memcpy(local, "PK\3\4", 4);
+    memcpy(local + 4, central + 6, 26); /* the same fields, without the version that made it */
+    memcpy(local + LOCAL, row + CENTRAL, name);
+    memcpy(local + LOCAL + name, from, e->packed);
+    w->n += LOCAL + name + e->packed;
+    w->rows_n += CENTRAL + name;
+    w->count++;
+    return true;
+}
+
+static const char *text_for(const pc__zip_text *texts, int count, const uint8_t *name, size_t n)
+{
+    for (int i = 0; i < count; i++)
+        if (strlen(texts[i].name) == n && memcmp(texts[i].name, name, n) == 0)
+            return texts[i].text;
+    return NULL;
+}
+
+static pc_status copy_all(const pc__zip *zip, const pc__zip_text *texts, int count, writer *w)
+{
+    for (size_t at = 0; at < zip->directory_size;) {
+        const uint8_t *row = zip->bytes + zip->directory + at;
+        const size_t left = zip->directory_size - at;
+        entry e;
+        if (left < CENTRAL || memcmp(row, "PK\1\2", 4) != 0)
+            return damaged(zip);
+        const size_t n = little(row + 28, 2), rest = little(row + 30, 2) + little(row + 32, 2);
+        if (left - CENTRAL < n + rest)
+            return damaged(zip);
+        const char *text = text_for(texts, count, row + CENTRAL, n);
+        PC__TRY(look(zip, "a file", row, &e));
+        const uint8_t *from = text ? (const uint8_t *)text : packed(zip, &e);
+        if (text)
+            e = (entry){.packed = strlen(text), .size = strlen(text), .crc = sum_of(text, strlen(text))};
+        if (!from || !put_entry(w, row, &e, from))
+            return damaged(zip);
+        at += CENTRAL + n + rest;
+    }
+    return PC_OK;
+}
+
+pc_status pc__zip_replace(const pc__zip *zip, const pc__zip_text *texts, int count, uint8_t **bytes, size_t *n)
+{
+    writer w = {.most = zip->size};
+    *bytes = NULL, *n = 0;
+    for (int i = 0; i < count; i++)
+        w.most += strlen(texts[i].text);
+    if (w.most > UINT32_MAX - END || zip->directory_size > UINT32_MAX - END - w.most)
+        return pc__fail(PC_ERR_UNSUPPORTED, "%s: it would be over 4 GB, which is not supported", zip->path);
+    w.bytes = pc__alloc(w.most + zip->directory_size + END);
+    w.rows = pc__alloc(zip->directory_size + 1);
+    pc_status status = w.bytes && w.rows ? copy_all(zip, texts, count, &w) : PC_ERR_MEMORY;
+    if (status == PC_OK) {
+        uint8_t *end = w.bytes + w.n + w.rows_n;
+        memcpy(w.bytes + w.n, w.rows, w.rows_n);
+        memcpy(end, "PK\5\6\0\0\0\0", 8);
+        put(end + 8, (uint64_t)w.count, 2);
+        put(end + 10, (uint64_t)w.count, 2);
+        put(end + 12, w.rows_n, 4);
+        put(end + 16, w.n, 4);
+        put(end + 20, 0, 2);
+        *bytes = w.bytes, *n = w.n + w.rows_n + END;
+        w.bytes = NULL;
+    }
+    pc__free(w.bytes);
+    pc__free(w.rows);
+    return status;
+}

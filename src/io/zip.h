@@ -22,4 +22,11 @@ pc_status pc__zip_open(const char *path, const void *bytes, size_t n, pc__zip *z
 pc_status pc__zip_take(const pc__zip *zip, const char *name, size_t most, const uint8_t **bytes, size_t *n,
                        uint8_t **own);
 
+/* The same archive with other text in the files of these names: *n bytes at *bytes (from pc__alloc). Everything else
+ * stays packed as it is. */
+typedef struct pc__zip_text {
+    const char *name, *text;
+} pc__zip_text;
+pc_status pc__zip_replace(const pc__zip *zip, const pc__zip_text *texts, int count, uint8_t **bytes, size_t *n);
+
 #endif

@@ -1,9 +1,12 @@
 /* label_layer.c: notes in the name of a layer. */
 #include "train/label_layer.h"
 
-#include <stdio.h>
+#include "train/metrics_line.h"
 
-static const char prefix[] = "prepare.", classes_mark[] = ".classes.";
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char prefix[] = "prepare.", classes_mark[] = ".classes.", by_mark[] = ".by.";
 
 static bool plain(char c)
 {
@@ -27,17 +30,45 @@ static bool append(char name[PC__KERAS_NAME_MAX], const char *before, const char
     return true;
 }
 
-void pc__label_layer_print(const pc_preparation *p, const char *const *classes, int count,
-                           char name[PC__KERAS_NAME_MAX])
+/* The numbers as one word, with letters that every locale prints. */
+static bool append_numbers(char name[PC__KERAS_NAME_MAX], const pc_preparation *p)
+{
+    pc__text text = {0};
+    pc__json_number(&text, p->rescale);
+    for (int i = 0; i < 2 * PC_PREPARATION_CHANNELS; i++) {
+        pc__text_add(&text, "_");
+        pc__json_number(&text, i < PC_PREPARATION_CHANNELS ? p->mean[i] : p->std[i - PC_PREPARATION_CHANNELS]);
+    }
+    const bool good = !text.failed && append(name, by_mark, text.data);
+    pc__text_free(&text);
+    return good;
+}
+
+static void print(const pc_preparation *p, bool numbers, const char *const *classes, int count,
+                  char name[PC__KERAS_NAME_MAX])
 {
     snprintf(name, PC__KERAS_NAME_MAX, "%s%s%s", prefix, p->resize == PC_RESIZE_AREA ? "area" : "nearest",
              p->no_exif ? ".stored" : "");
+    if (numbers && !append_numbers(name, p))
+        name[0] = 0;
     size_t without = strlen(name);
     for (int i = 0; i < count; i++)
         if (!append(name, i ? "." : classes_mark, classes[i])) {
             name[without] = 0;
             return;
         }
+}
+
+void pc__label_layer_print(const pc_preparation *p, const char *const *classes, int count,
+                           char name[PC__KERAS_NAME_MAX])
+{
+    print(p, false, classes, count, name);
+}
+
+void pc__label_model_print(const pc_preparation *p, const char *const *classes, int count,
+                           char name[PC__KERAS_NAME_MAX])
+{
+    print(p, true, classes, count, name);
 }
 
 bool pc__label_layer_read(const char *name, pc_preparation *p)
@@ -85,4 +116,35 @@ int pc__label_layer_classes(const char *name, char (*names)[PC_CLASS_NAME_MAX], 
         count++;
     }
     return count;
+}
+
+bool pc__label_model_read(const char *name, pc_preparation *p)
+{
+    pc_preparation read = *p;
+    const char *classes = strstr(name, classes_mark), *by = strstr(name, by_mark);
+    if (!pc__label_layer_read(name, &read) || !by || (classes && classes < by))
+        return false;
+    char numbers[400], *at = numbers;
+    double values[1 + 2 * PC_PREPARATION_CHANNELS];
+    (void)take(by + sizeof by_mark - 1, numbers, sizeof numbers);
+    pc__plain_numbers plainly = pc__plain_numbers_begin();
+    bool good = true;
+    for (int i = 0; i < PC__COUNT(values) && good; i++) {
+        char *end;
+        values[i] = strtod(at, &end);
+        good = end != at && *end == (i + 1 < PC__COUNT(values) ? '_' : 0);
+        at = end + 1;
+    }
+    pc__plain_numbers_end(plainly);
+    if (!good)
+        return false;
+    read.rescale = values[0];
+    memcpy(read.mean, values + 1, sizeof read.mean);
+    memcpy(read.std, values + 1 + PC_PREPARATION_CHANNELS, sizeof read.std);
+    if (pc__preparation_check(&read) != PC_OK) {
+        pc_error_clear();
+        return false;
+    }
+    *p = read;
+    return true;
 }

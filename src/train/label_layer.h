@@ -16,6 +16,17 @@
 void pc__label_layer_print(const pc_preparation *p, const char *const *classes, int count,
                            char name[PC__KERAS_NAME_MAX]);
 
+/* For the name of a whole model, which is not ours: with the numbers too, behind the resize mode, as in
+ *
+ *     prepare.nearest.by.0-2E5_0_0_0_1_1_1
+ *
+ * where they are rescale, mean and std by channel. */
+void pc__label_model_print(const pc_preparation *p, const char *const *classes, int count,
+                           char name[PC__KERAS_NAME_MAX]);
+
+/* Take all of a preparation from such a name. False: it is none. */
+bool pc__label_model_read(const char *name, pc_preparation *p);
+
 /* Take resize and no_exif from the name of such a layer. False: it is none. */
 bool pc__label_layer_read(const char *name, pc_preparation *p);
 

@@ -56,6 +56,7 @@ pc_status pc__model_note(const char *path, const pc__model_file *model)
     pc_status status = pc__keras_name_classes(&keras, model->class_names, model->class_count);
     if (status == PC_OK)
         status = put_note(&keras, &model->preparation);
+    pc__label_model_print(&model->preparation, model->class_names, model->class_count, keras.name);
     if (status == PC_OK)
         status = pc__keras_note(path, &keras);
     pc__keras_free(&keras);
@@ -116,7 +117,14 @@ static const char *label_of(const pc__keras_model *keras)
     return "";
 }
 
-/* From the file's attributes, or the layer's name, which stays where Keras has saved the file again; else numbers. */
+/* How many class names are in the name of the model or of its first layer, and those. */
+static int labelled_classes(const pc__keras_model *keras, char (*names)[PC_CLASS_NAME_MAX], int room)
+{
+    const int count = pc__label_layer_classes(keras->name, names, room);
+    return count ? count : pc__label_layer_classes(label_of(keras), names, room);
+}
+
+/* From the file's attributes, or those names, which stay where Keras has saved the file again; else numbers. */
 static pc_status name_classes(const char *path, const pc__keras_model *keras, pc__opened_model *model)
 {
     int outputs = outputs_of(keras), count = outputs == 1 ? 2 : outputs, labelled;
@@ -135,7 +143,7 @@ static pc_status name_classes(const char *path, const pc__keras_model *keras, pc
     if (!model->names)
         return PC_ERR_MEMORY;
     model->file.class_count = count;
-    labelled = pc__label_layer_classes(label_of(keras), model->names, count);
+    labelled = labelled_classes(keras, model->names, count);
     model->named = keras->class_count || labelled == count;
     for (int i = 0; i < count; i++)
         if (keras->class_count)
@@ -165,6 +173,8 @@ static void find_preparation(const pc__keras_model *keras, const pc__keras_front
     }
     if (pc__label_layer_read(label_of(keras), p))
         p->source = PC_PREPARATION_LAYER;
+    if (pc__label_model_read(keras->name, p))
+        p->source = PC_PREPARATION_NOTED;
     if (keras->note) {
         pc__preparation_read(keras->note, p);
         p->source = PC_PREPARATION_NOTED;

@@ -12,7 +12,9 @@
 #include <paracord/memory.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /* Damage makes HDF5 lose some blocks of its own. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
@@ -183,6 +185,35 @@ static void a_reader_that_died(void **state)
     assert_int_equal(open_files(), before);
 }
 
+/* Notes are written by a child too; the file is another one then, or the old one as a whole. */
+static void notes_in_files_of_strangers(void **state)
+{
+    (void)state;
+    struct stat old, new;
+    char note[] = "{}";
+    const pc__keras_model model = {.name = "other", .note = note};
+    pc__keras_model read;
+    load_golden();
+    const char *path = bent();
+    assert_int_equal(stat(path, &old), 0);
+    for (int i = 0; i < 2; i++) {
+        setenv("PARACORD_JAIL", i ? "off" : "on", 1);
+        assert_ok(pc__keras_note(path, &model));
+        unsetenv("PARACORD_JAIL");
+        assert_int_equal(stat(path, &new), 0);
+        assert_int_not_equal(old.st_ino, new.st_ino);
+        old = new;
+        assert_ok(pc__keras_read(path, &read));
+        assert_string_equal(read.note, "{}");
+        assert_string_equal(read.name, "other");
+        pc__keras_free(&read);
+    }
+    load_golden();
+    assert_ok(pc__file_write(path, content, content_size / 2));
+    pc__free(content);
+    assert_fails(pc__keras_note(path, &model), PC_ERR_FORMAT, "wrong.h5");
+}
+
 /* What does not stand in the file as it is in memory comes through the memory that both processes share. */
 static void packed_weights(void **state)
 {
@@ -311,7 +342,7 @@ int main(void)
         cmocka_unit_test(all_of_it_has_one_limit), cmocka_unit_test(a_heap_that_is_a_ring),
         cmocka_unit_test(without_a_child),         cmocka_unit_test(files_in_memory),
         cmocka_unit_test(answers_that_lie),        cmocka_unit_test(packed_weights),
-        cmocka_unit_test(a_reader_that_died),
+        cmocka_unit_test(a_reader_that_died),      cmocka_unit_test(notes_in_files_of_strangers),
     };
     return cmocka_run_group_tests_name("io.keras_harm", tests, make_folder, remove_folder);
 }

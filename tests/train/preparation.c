@@ -230,6 +230,57 @@ static void noting_writes_it_into_the_file(void **state)
     pc_classifier_free(c);
 }
 
+/* What --set writes into a file of Keras, of both kinds, and what is left of it where Keras saves the model again: it
+ * drops attributes and metadata, and keeps the model's name. */
+static void notes_in_files_of_keras(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"channels.h5", "torch.keras"};
+    for (int i = 0; i < 2; i++) {
+        char from[512];
+        uint8_t *bytes;
+        size_t n;
+        pc_image images[2];
+        float answers[6], before[6];
+        test_path path = placed(root.s, files[i]);
+        snprintf(from, sizeof from, GOLDEN "%s", files[i]);
+        asked_keras(files[i], images, answers);
+        assert_ok(pc__file_read(from, &bytes, &n));
+        assert_ok(pc__file_write(path.s, bytes, n));
+        pc__free(bytes);
+        pc_classifier *c = opened(path);
+        pc_preparation p = pc_classifier_preparation(c);
+        p.rescale = 1 / 100.0, p.no_exif = true, p.std[1] = 0.3, p.mean[2] = -1e-5;
+        assert_ok(pc_classifier_set_preparation(c, &p));
+        assert_ok(pc_classifier_set_class_names(c,
+                                                (const char *const[]){"a",
+                                                                      "Gr\xc3\xbc\xc3\x9f"
+                                                                      "e, b",
+                                                                      "c.d"},
+                                                3));
+        assert_ok(pc_classifier_predict_images(c, images, 2, 0, before));
+        for (int turn = 0; turn < 3; turn++) {
+            if (turn < 2)
+                assert_ok(pc_classifier_note(c)); /* the second over the first */
+            else
+                assert_ok(pc__keras_note(path.s, &(pc__keras_model){.note = NULL})); /* as Keras does */
+            pc_classifier_free(c);
+            c = opened(path);
+            const pc_preparation again = pc_classifier_preparation(c);
+            assert_int_equal(again.source, PC_PREPARATION_NOTED);
+            assert_true(again.rescale == p.rescale && again.no_exif);
+            assert_memory_equal(again.mean, p.mean, sizeof p.mean);
+            assert_memory_equal(again.std, p.std, sizeof p.std);
+            assert_string_equal(pc_classifier_class_name(c, 1), "Gr\xc3\xbc\xc3\x9f"
+                                                                "e, b");
+            assert_answers(c, images, before);
+        }
+        pc_classifier_free(c);
+        pc_image_free(&images[0]);
+        pc_image_free(&images[1]);
+    }
+}
+
 /* What paracord train wrote, after a program has taken our attributes away, as Keras does. */
 static void a_rescaling_layer_keeps_it(void **state)
 {
@@ -379,6 +430,7 @@ int main(void)
         cmocka_unit_test(layers_in_front),
         cmocka_unit_test(notes_over_layers_in_front),
         cmocka_unit_test(noting_writes_it_into_the_file),
+        cmocka_unit_test(notes_in_files_of_keras),
         cmocka_unit_test(a_rescaling_layer_keeps_it),
         cmocka_unit_test(names_that_do_not_fit_are_left_out),
         cmocka_unit_test(pictures_in_memory),
