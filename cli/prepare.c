@@ -77,17 +77,35 @@ static void warn_of_replacing(const cli_command *command, const pc_preparation *
     char *text = p->source == PC_PREPARATION_ASSUMED ? NULL : pc_preparation_text(p);
     if (text)
         cli_error(command,
-                  "the model's file says itself how pixels become numbers, %s; --rescale, --mean and --std replace a "
-                  "Rescaling in front of the network and come before any other such layer in it",
+                  "the model's file says itself how pixels become numbers, %s; --rescale, --mean and --std replace "
+                  "that, and come before other such layers of the network",
                   text);
     pc_text_free(text);
+}
+
+/* A size that the file leaves open; one that it states cannot be another. */
+static bool set_size(const cli_command *command, const int size[2], pc_preparation *p)
+{
+    if (!size[0] || (p->height == size[0] && p->width == size[1]))
+        return true;
+    if (p->height && p->width) {
+        cli_error(command, "--size: the network takes pictures of %d x %d alone", p->height, p->width);
+        return false;
+    }
+    p->height = size[0], p->width = size[1];
+    return true;
 }
 
 static bool set_preparation(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
 {
     pc_preparation p = pc_classifier_preparation(classifier);
-    if (given->rescale || given->mean || given->std)
+    if (given->rescale || given->mean || given->std) {
         warn_of_replacing(command, &p);
+        for (int c = 0; c < PC_PREPARATION_CHANNELS && p.source == PC_PREPARATION_LAYER; c++)
+            p.mean[c] = 0, p.std[c] = 1;
+    }
+    if (!set_size(command, given->size, &p))
+        return false;
     if (given->rescale && !set_rescale(command, given->rescale, &p.rescale))
         return false;
     if (given->mean && !set_channels(command, "mean", given->mean, p.channels, p.mean))
@@ -121,7 +139,7 @@ static bool set_classes(const cli_command *command, const char *text, pc_classif
 
 bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
 {
-    bool numbers = given->rescale || given->mean || given->std || given->resize || given->no_exif;
+    bool numbers = given->rescale || given->mean || given->std || given->resize || given->no_exif || given->size[0];
     if (numbers && !set_preparation(command, given, classifier))
         return false;
     return !given->classes || set_classes(command, given->classes, classifier);

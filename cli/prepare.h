@@ -10,6 +10,7 @@
 typedef struct cli_preparation {
     const char *rescale, *mean, *std, *resize, *classes;
     bool no_exif;
+    int size[2]; /* height, width; 0: not given */
 } cli_preparation;
 
 extern const cli_choice cli_prepare_resizes[];
@@ -40,6 +41,15 @@ extern const cli_choice cli_prepare_resizes[];
          "NAME",                                                                                                         \
          .help = "How pictures are resized",                                                                             \
          .choices = cli_prepare_resizes},                                                                                \
+        {"size",                                                                                                         \
+         0,                                                                                                              \
+         CLI_SIZE,                                                                                                       \
+         offsetof(type, member.size),                                                                                    \
+         NULL,                                                                                                           \
+         "PIXELS",                                                                                                       \
+         .help = "Where the network takes any size: resize to PIXELS x PIXELS, or to HEIGHTxWIDTH",                      \
+         .min = 1,                                                                                                       \
+         .max = 16384},                                                                                                  \
         {"no-exif",                                                                                                      \
          0,                                                                                                              \
          CLI_FLAG,                                                                                                       \

@@ -57,7 +57,8 @@ typedef struct pc_preparation {
     double std[PC_PREPARATION_CHANNELS];  /* 1: none */
     pc_resize resize;
     bool no_exif;                 /* leave pictures as they are stored, as Keras does, instead of upright */
-    int height, width, channels;  /* what the network takes; ignored when set */
+    int height, width, channels;  /* what the network takes; ignored when set. 0: pictures of any size, each as it
+                                   * is; for such a network height and width can be set */
     pc_preparation_source source; /* ignored when set */
 } pc_preparation;
 

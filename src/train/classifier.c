@@ -72,15 +72,31 @@ pc_preparation pc_classifier_preparation(const pc_classifier *c)
     return c->model.file.preparation;
 }
 
+/* Is the size of the pictures all that differs? */
+static bool sized_alone(const pc_preparation *a, const pc_preparation *b)
+{
+    return (a->height != b->height || a->width != b->width) && a->rescale == b->rescale && a->resize == b->resize &&
+           a->no_exif == b->no_exif && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
+           memcmp(a->std, b->std, sizeof a->std) == 0;
+}
+
 pc_status pc_classifier_set_preparation(pc_classifier *c, const pc_preparation *p)
 {
     PC__NEED(c);
     PC__NEED(p);
     PC__TRY(pc__preparation_check(p));
-    PC__TRY(make_net(c, p));
     pc_preparation *own = &c->model.file.preparation;
-    pc_preparation made = pc__preparation_of(*p, pc__preparation_frame(own));
-    made.source = PC_PREPARATION_GIVEN;
+    pc__frame frame = pc__preparation_frame(own);
+    if (c->model.file.open) {
+        if (p->height < 0 || p->width < 0 || p->height > PC__MODEL_SIDE_MAX || p->width > PC__MODEL_SIDE_MAX ||
+            !p->height != !p->width)
+            return pc__fail(PC_ERR_ARGUMENT, "pictures of %d x %d: height and width are 1 to %d, or both 0", p->height,
+                            p->width, PC__MODEL_SIDE_MAX);
+        frame.height = p->height, frame.width = p->width;
+    }
+    PC__TRY(make_net(c, p));
+    pc_preparation made = pc__preparation_of(*p, frame);
+    made.source = sized_alone(own, &made) ? own->source : PC_PREPARATION_GIVEN;
     *own = made;
     return PC_OK;
 }

@@ -75,6 +75,12 @@ static pc_status find_pictures(const pc_classifier *c, const char *folder, char 
 static pc_loader *load(const pc_classifier *c, const char *folder, int batch, const pc_train_callbacks *callbacks)
 {
     const pc__model_file *file = &c->model.file;
+    if (!file->preparation.height || !file->preparation.width)
+        return pc__null(
+            PC_ERR_ARGUMENT,
+            "%s takes pictures of any size, and those of a folder are brought to one: set the preparation's "
+            "height and width (--size)",
+            c->path);
     const char **names = pc__calloc((size_t)file->class_count, sizeof *names);
     if (!names)
         return NULL;

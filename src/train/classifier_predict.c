@@ -9,19 +9,29 @@
 
 enum { BATCH = 32 };
 
+/* The size that a picture is brought to. Where the network takes any and none was set, it keeps its own. */
+static pc__frame frame_of(const pc_classifier *c, const pc_image *image)
+{
+    const pc_preparation *p = &c->model.file.preparation;
+    return (pc__frame){p->height ? p->height : image->height, p->width ? p->width : image->width, p->channels};
+}
+
+static size_t size_of(pc__frame frame)
+{
+    return (size_t)frame.height * (size_t)frame.width * (size_t)frame.channels;
+}
+
 /* One picture as numbers: height x width x channels floats. */
-static pc_status prepare(const pc_classifier *c, const pc_image *image, float *out)
+static pc_status prepare(const pc_classifier *c, const pc_image *image, pc__frame frame, float *out)
 {
     const pc_preparation *p = &c->model.file.preparation;
     pc_image fitting;
-    if (!image->pixels)
-        return pc__fail(PC_ERR_ARGUMENT, "a picture to predict has no pixels");
-    PC__TRY(pc_image_resize(image, p->width, p->height, p->resize, &fitting));
-    pc_status status = pc__image_set_channels(&fitting, p->channels);
+    PC__TRY(pc_image_resize(image, frame.width, frame.height, p->resize, &fitting));
+    pc_status status = pc__image_set_channels(&fitting, frame.channels);
     pc_augment plan = {.rescale = p->rescale};
     pc_augment_values neutral = pc_augment_neutral();
     if (status == PC_OK)
-        status = pc_augment_apply(&plan, &neutral, fitting.pixels, p->height, p->width, p->channels, out);
+        status = pc_augment_apply(&plan, &neutral, fitting.pixels, frame.height, frame.width, frame.channels, out);
     pc_image_free(&fitting);
     return status;
 }
@@ -39,15 +49,15 @@ pc_status pc__classifier_check_answers(const pc_classifier *c, const float *answ
 }
 
 /* The network's answers as probabilities of all classes; with one output, of the second. */
-static pc_status answer(const pc_classifier *c, const float *pixels, int64_t n, float *probabilities)
+static pc_status answer(const pc_classifier *c, const float *pixels, int64_t n, pc__frame frame, float *probabilities)
 {
-    const pc_preparation *p = &c->model.file.preparation;
     const int64_t classes = c->model.file.class_count;
     pc_status status = PC_OK;
     int64_t width = 0;
     PC_NO_GRAD {
         PC_SCOPE {
-            pc_tensor *x = pc_from_data(pixels, PC_SHAPE(n, p->height, p->width, p->channels), PC_F32, c->device);
+            pc_tensor *x =
+                pc_from_data(pixels, PC_SHAPE(n, frame.height, frame.width, frame.channels), PC_F32, c->device);
             pc_tensor *logits = pc_forward(c->net, pc_permute(x, PC_SHAPE(0, 3, 1, 2)));
             width = logits ? pc_tensor_size(logits, 1) : 0;
             pc_tensor *answers = width == 1 ? pc_sigmoid(logits) : pc_softmax(logits, 1);
@@ -63,6 +73,33 @@ static pc_status answer(const pc_classifier *c, const float *pixels, int64_t n, 
     return PC_OK;
 }
 
+/* How many of the first pictures are brought to the same size. */
+static int64_t alike(const pc_classifier *c, const pc_image *images, int64_t n)
+{
+    const pc__frame first = frame_of(c, images);
+    int64_t count = 1;
+    for (; count < n; count++) {
+        const pc__frame next = frame_of(c, &images[count]);
+        if (next.height != first.height || next.width != first.width)
+            break;
+    }
+    return count;
+}
+
+static pc_status predict_alike(const pc_classifier *c, const pc_image *images, int64_t n, float *probabilities)
+{
+    const pc__frame frame = frame_of(c, images);
+    const size_t each = size_of(frame);
+    float *pixels = pc__alloc((size_t)n * each * sizeof *pixels);
+    pc_status status = pixels ? PC_OK : PC_ERR_MEMORY;
+    for (int64_t i = 0; i < n && status == PC_OK; i++)
+        status = prepare(c, &images[i], frame, pixels + (size_t)i * each);
+    if (status == PC_OK)
+        status = answer(c, pixels, n, frame, probabilities);
+    pc__free(pixels);
+    return status;
+}
+
 pc_status pc_classifier_predict_images(pc_classifier *c, const pc_image *images, int64_t n, int batch,
                                        float *probabilities)
 {
@@ -74,20 +111,15 @@ pc_status pc_classifier_predict_images(pc_classifier *c, const pc_image *images,
         PC__NEED(images);
         PC__NEED(probabilities);
     }
-    const pc_preparation *p = &c->model.file.preparation;
+    for (int64_t i = 0; i < n; i++)
+        if (!images[i].pixels)
+            return pc__fail(PC_ERR_ARGUMENT, "a picture to predict has no pixels");
     const int64_t room = PC__MIN(n, batch ? batch : BATCH);
-    const size_t each = (size_t)p->height * (size_t)p->width * (size_t)p->channels;
-    float *pixels = pc__alloc((size_t)room * each * sizeof *pixels);
-    pc_status status = pixels ? PC_OK : PC_ERR_MEMORY;
-    for (int64_t from = 0, count; from < n && status == PC_OK; from += count) {
-        count = PC__MIN(n - from, room);
-        for (int64_t i = 0; i < count && status == PC_OK; i++)
-            status = prepare(c, &images[from + i], pixels + (size_t)i * each);
-        if (status == PC_OK)
-            status = answer(c, pixels, count, probabilities + from * c->model.file.class_count);
+    for (int64_t from = 0, count; from < n; from += count) {
+        count = alike(c, images + from, PC__MIN(n - from, room));
+        PC__TRY(predict_alike(c, images + from, count, probabilities + from * c->model.file.class_count));
     }
-    pc__free(pixels);
-    return status;
+    return PC_OK;
 }
 
 pc_prediction pc_classifier_name(const pc_classifier *c, const float *probabilities)
@@ -112,8 +144,8 @@ static pc_status predict_file(pc_classifier *c, const char *picture, float *prob
 {
     const pc_preparation *p = &c->model.file.preparation;
     pc_image_options options = {.channels = p->channels,
-                                .width = p->width,
-                                .height = p->height,
+                                .width = p->height ? p->width : 0, /* both, or its own size */
+                                .height = p->width ? p->height : 0,
                                 .resize = p->resize,
                                 .no_exif = p->no_exif,
                                 .damage = damage};

@@ -14,8 +14,11 @@ static void add_preparation_json(pc__text *json, const pc_preparation *p)
 static void add_json(pc__text *json, const pc_classifier *c, const pc__layer_row *rows, int count, int64_t parameters)
 {
     const pc__frame f = pc__preparation_frame(&c->model.file.preparation);
-    pc__text_add(json, "{\"height\": %d, \"width\": %d, \"channels\": %d, \"parameters\": %lld, \"bytes\": ", f.height,
-                 f.width, f.channels, (long long)parameters);
+    if (f.height && f.width)
+        pc__text_add(json, "{\"height\": %d, \"width\": %d", f.height, f.width);
+    else
+        pc__text_add(json, "{\"height\": null, \"width\": null");
+    pc__text_add(json, ", \"channels\": %d, \"parameters\": %lld, \"bytes\": ", f.channels, (long long)parameters);
     pc__text_add(json, c->bytes ? "%lld" : "null", (long long)c->bytes);
     pc__text_add(json, ", \"classes\": [");
     for (int i = 0; i < c->model.file.class_count; i++) {
@@ -27,7 +30,8 @@ static void add_json(pc__text *json, const pc_classifier *c, const pc__layer_row
     for (int i = 0; i < count; i++) {
         pc__text_add(json, "%s{\"layer\": \"%s\", \"output\": [", i ? ", " : "", rows[i].kind);
         for (int d = 0; d < rows[i].output.ndim; d++)
-            pc__text_add(json, "%s%lld", d ? ", " : "", (long long)rows[i].output.dim[d]);
+            pc__text_add(json, rows[i].output.dim[d] < 0 ? "%snull" : "%s%lld", d ? ", " : "",
+                         (long long)rows[i].output.dim[d]);
         pc__text_add(json, "], \"parameters\": %lld}", (long long)rows[i].parameters);
     }
     pc__text_add(json, "]}");
@@ -62,6 +66,29 @@ static pc_status add_text(pc__text *text, const pc_classifier *c, const pc__laye
     return PC_OK;
 }
 
+/* Where pictures may have any size, two of them are sent through, and what differs then is open: -1. */
+static pc_status make_rows(const pc_classifier *c, pc__layer_row **rows, int *count)
+{
+    enum { SOME = 256, OTHER = 352 };
+    const pc__frame own = pc__preparation_frame(&c->model.file.preparation);
+    pc__frame some = {own.height ? own.height : SOME, own.width ? own.width : SOME, own.channels};
+    PC__TRY(pc__summary_rows(c->model.file.net, some, rows, count));
+    if (own.height && own.width)
+        return PC_OK;
+    pc__layer_row *others;
+    some.height = own.height ? own.height : OTHER, some.width = own.width ? own.width : OTHER;
+    pc_status status = pc__summary_rows(c->model.file.net, some, &others, count);
+    for (int i = 0; status == PC_OK && i < *count; i++)
+        for (int d = 0; d < others[i].output.ndim; d++)
+            if ((*rows)[i].output.dim[d] != others[i].output.dim[d])
+                (*rows)[i].output.dim[d] = -1;
+    if (status == PC_OK)
+        pc__free(others);
+    else
+        pc__free(*rows);
+    return status;
+}
+
 pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json)
 {
     PC__NEED(text);
@@ -71,7 +98,7 @@ pc_status pc_classifier_summary(pc_classifier *c, char **text, char **json)
     pc__layer_row *rows;
     int count;
     pc__text table = {0}, object = {0};
-    PC__TRY(pc__summary_rows(c->model.file.net, pc__preparation_frame(&c->model.file.preparation), &rows, &count));
+    PC__TRY(make_rows(c, &rows, &count));
     int64_t parameters = pc_module_parameter_elements(c->model.file.net);
     pc_status status = add_text(&table, c, rows, count, parameters);
     add_json(&object, c, rows, count, parameters);

@@ -5,8 +5,6 @@
 
 #include <limits.h>
 
-enum { SIDE_MAX = 16384 };
-
 /* ---- writing */
 
 static pc_status put_note(pc__keras_model *keras, const pc_preparation *p)
@@ -65,16 +63,39 @@ pc_status pc__model_note(const char *path, const pc__model_file *model)
 
 /* ---- reading */
 
+static bool is_open(const pc__keras_model *keras)
+{
+    return keras->input_shape[0] < 0 || keras->input_shape[1] < 0;
+}
+
+/* Pictures of any size: no layer may count on one. */
+static pc_status check_open(const char *path, const pc__keras_model *keras)
+{
+    for (int i = 0; i < keras->node_count; i++) {
+        const pc__keras_layer *layer = &keras->layers[keras->nodes[i].layer];
+        const int from = keras->edges[keras->nodes[i].first];
+        const int64_t *shape = from < 0 ? keras->input_shape : keras->nodes[from].shape;
+        const int rank = from < 0 ? keras->input_rank : keras->nodes[from].rank;
+        const bool counts = layer->kind == PC__KERAS_FLATTEN || layer->kind == PC__KERAS_RESHAPE;
+        if (counts && rank > 1 && (shape[0] < 0 || shape[1] < 0))
+            return pc__fail(PC_ERR_UNSUPPORTED,
+                            "%s: layer '%.64s' (%s) needs pictures of one size, which the model's input leaves open",
+                            path, layer->name, layer->class_name);
+    }
+    return PC_OK;
+}
+
 static pc_status check(const char *path, const pc__keras_model *keras)
 {
     const int64_t *shape = keras->input_shape;
-    const bool sides = shape[0] >= 1 && shape[0] <= SIDE_MAX && shape[1] >= 1 && shape[1] <= SIDE_MAX;
+    const bool sides = shape[0] != 0 && shape[0] <= PC__MODEL_SIDE_MAX && shape[1] != 0 &&
+                       shape[1] <= PC__MODEL_SIDE_MAX; /* -1: open */
     if (!sides || keras->input_rank != 3 || (shape[2] != 1 && shape[2] != 3))
         return pc__fail(PC_ERR_UNSUPPORTED,
-                        "%s: the model's input is not a picture of known size: (height, width, 3) for colour, "
-                        "(height, width, 1) or (height, width) for grey",
-                        path);
-    return PC_OK;
+                        "%s: the model's input is not a picture: (height, width, 3) for colour, (height, width, 1) or "
+                        "(height, width) for grey, of up to %d x %d",
+                        path, PC__MODEL_SIDE_MAX, PC__MODEL_SIDE_MAX);
+    return is_open(keras) ? check_open(path, keras) : PC_OK;
 }
 
 /* The number of logits; 0 where the model does not give a row of them. */
@@ -164,7 +185,8 @@ static bool takes_whole_front(const pc__keras_model *keras)
 static void find_preparation(const pc__keras_model *keras, const pc__keras_front *front, pc__model_file *file)
 {
     pc_preparation *p = &file->preparation;
-    const pc__frame frame = {(int)keras->input_shape[0], (int)keras->input_shape[1], (int)keras->input_shape[2]};
+    const int64_t *shape = keras->input_shape;
+    const pc__frame frame = {(int)PC__MAX(shape[0], 0), (int)PC__MAX(shape[1], 0), (int)shape[2]};
     *p = pc__preparation_of(pc__preparation_assumed(), frame);
     if (front->found) {
         p->rescale = front->rescale, p->source = PC_PREPARATION_LAYER;
@@ -189,6 +211,7 @@ static pc_status take(const char *path, const pc__keras_model *keras, pc__opened
     if (!model->file.net)
         return pc_error_last()->status;
     find_preparation(keras, &front, &model->file);
+    model->file.open = is_open(keras);
     snprintf(model->optimizer, sizeof model->optimizer, "%s", keras->training.optimizer_class);
     pc_module_train(model->file.net, false);
     return name_classes(path, keras, model);

@@ -6,11 +6,14 @@
 #include "io/keras_module.h"
 #include "train/preparation.h"
 
+#define PC__MODEL_SIDE_MAX 16384 /* pixels, of the pictures that a network takes */
+
 typedef struct pc__model_file {
     pc_module *net;                /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */
     pc_keras_head head;
-    pc_preparation preparation;     /* with the size of the pictures that it takes: pc__preparation_frame */
+    pc_preparation preparation; /* with the size of the pictures that it takes: pc__preparation_frame */
+    bool open;                  /* reading: it takes pictures of any size; `preparation` has 0, or what is asked for */
     const char *const *class_names; /* writing: borrowed */
     int class_count;
 } pc__model_file;

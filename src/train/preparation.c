@@ -159,7 +159,11 @@ char *pc_preparation_text(const pc_preparation *p)
     pc__text text = {0};
     if ((unsigned)p->source >= PC__COUNT(sources))
         return pc__null(PC_ERR_ARGUMENT, "pc_preparation_text: there is no source %d", (int)p->source);
-    pc__text_add(&text, "%dx%d %s by %s, ", p->height, p->width, p->channels == 1 ? "grey" : "RGB",
+    if (p->height && p->width)
+        pc__text_add(&text, "%dx%d ", p->height, p->width);
+    else
+        pc__text_add(&text, "any size, ");
+    pc__text_add(&text, "%s by %s, ", p->channels == 1 ? "grey" : "RGB",
                  p->resize == PC_RESIZE_AREA ? "area" : "nearest neighbour");
     add_factor(&text, p->rescale);
     int channels = p->channels == 1 ? 1 : PC_PREPARATION_CHANNELS;

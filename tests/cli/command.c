@@ -163,7 +163,7 @@ static void man_pages_have_every_option(void **state)
                 fail_msg("paracord man %s: no %s", commands[i], wanted);
         }
     }
-    assert_in_range(options, 40, 200);
+    assert_in_range(options, 40, 400);
 }
 
 static void man_pages_render_without_warnings(void **state)

@@ -53,7 +53,29 @@ def main(folder):
         np.save(f"{folder}/{name.split('.')[0]}_y.npy", model.predict(pictures, verbose=0))
 
 
+def sizes(folder):
+    """Networks of any size, and one that needs one after all; what the first answers for pictures of two sizes."""
+    keras.utils.set_random_seed(6)
+
+    def end(x):
+        x = L.Conv2D(4, 3, strides=2, padding="same", activation="tanh")(x)
+        return L.Dense(3, activation="softmax")(L.GlobalAveragePooling2D()(x))
+
+    picture = keras.Input((None, None, 3))
+    x = L.Conv2D(4, 3, padding="same", activation="relu", name="first")(L.Rescaling(1 / 255)(picture))
+    x = L.MaxPooling2D(2, name="halved")(x)
+    model = keras.Model(picture, end(x))
+    model.save(f"{folder}/any.keras")
+    for height, width in ((6, 6), (9, 14)):
+        pictures = np.random.default_rng(height).integers(0, 256, (1, height, width, 3)).astype("float32")
+        np.save(f"{folder}/any_{height}_x.npy", pictures)
+        np.save(f"{folder}/any_{height}_y.npy", model.predict(pictures, verbose=0))
+    x = L.Reshape((4, 4, 4), name="squares")(L.Conv2D(4, 3)(picture))
+    keras.Model(picture, L.Dense(2, activation="softmax")(L.Flatten(name="flat")(x))).save(f"{folder}/reshaped.keras")
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     main(sys.argv[1])
+    sizes(sys.argv[1])

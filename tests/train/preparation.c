@@ -171,6 +171,70 @@ static void layers_in_front(void **state)
     }
 }
 
+/* The picture and the answers of any.keras for one size. */
+static pc_image picture_of_size(int height, int width, float answers[3])
+{
+    char path[512];
+    float pixels[14 * 14 * 3];
+    pc_image image;
+    assert_ok(pc_image_new(width, height, 3, &image));
+    PC_SCOPE {
+        snprintf(path, sizeof path, GOLDEN "any_%d_y.npy", height);
+        assert_ok(pc_read(pc_load_npy(path, PC_DEVICE_CPU), answers, 3 * sizeof *answers));
+        snprintf(path, sizeof path, GOLDEN "any_%d_x.npy", height);
+        assert_ok(pc_read(pc_load_npy(path, PC_DEVICE_CPU), pixels, (size_t)(height * width * 3) * sizeof *pixels));
+    }
+    for (int k = 0; k < height * width * 3; k++)
+        image.pixels[k] = (uint8_t)pixels[k];
+    return image;
+}
+
+static void pictures_of_any_size(void **state)
+{
+    (void)state;
+    float answers[4][3], got[4][3], one[3];
+    pc_image images[4];
+    for (int i = 0; i < 4; i++)
+        images[i] = picture_of_size(i % 3 ? 9 : 6, i % 3 ? 14 : 6, answers[i]);
+    pc_classifier *c = pc_classifier_open(GOLDEN "any.keras", test_device_name());
+    assert_not_null_ok(c);
+    assert_text(c, "any size, RGB by nearest neighbour, pixels times 1/255 (a layer in the file)");
+    assert_ok(pc_classifier_predict_images(c, images, 4, 0, got[0]));
+    for (int i = 0; i < 12; i++)
+        assert_close(got[i / 3][i % 3], answers[i / 3][i % 3], 1e-5);
+    pc_prediction named; /* a file, too, keeps its own size */
+    test_path file = placed(root.s, "wide.png");
+    assert_ok(pc_image_write(&images[1], file.s));
+    assert_ok(pc_classifier_predict_all(c, file.s, &named, one));
+    assert_close(one[0], answers[1][0], 1e-5);
+
+    pc_evaluation evaluation;
+    assert_fails(pc_classifier_evaluate(c, root.s, 0, NULL, &evaluation), PC_ERR_ARGUMENT,
+                 "takes pictures of any size");
+    char *text, *json;
+    assert_ok(pc_classifier_summary(c, &text, &json));
+    assert_non_null(strstr(text, "4 x ? x ?"));
+    assert_non_null(strstr(json, "\"height\": null"));
+    assert_non_null(strstr(json, "\"output\": [4, null, null]"));
+    pc_text_free(text);
+    pc_text_free(json);
+
+    pc_preparation p = pc_classifier_preparation(c);
+    p.height = p.width = 6;
+    assert_ok(pc_classifier_set_preparation(c, &p));
+    assert_text(c, "6x6 RGB by nearest neighbour, pixels times 1/255 (a layer in the file)");
+    assert_ok(pc_classifier_predict_images(c, images, 4, 0, got[0]));
+    assert_close(got[3][1], answers[3][1], 1e-5);
+    assert_true(fabsf(got[1][1] - answers[1][1]) > 1e-5f); /* brought to 6 x 6 */
+    p.width = 0;
+    assert_fails(pc_classifier_set_preparation(c, &p), PC_ERR_ARGUMENT, "both 0");
+    pc_classifier_free(c);
+    for (int i = 0; i < 4; i++)
+        pc_image_free(&images[i]);
+    assert_fails(pc_classifier_open(GOLDEN "reshaped.keras", "cpu"), PC_ERR_UNSUPPORTED,
+                 "layer 'squares' (Reshape) needs pictures of one size");
+}
+
 /* Notes say all of it, and those of 0.1 the factor in front alone: the rest of the layers goes on. */
 static void notes_over_layers_in_front(void **state)
 {
@@ -428,6 +492,7 @@ int main(void)
         cmocka_unit_test(what_the_file_does_not_say_is_assumed_and_told),
         cmocka_unit_test(what_is_given_is_done),
         cmocka_unit_test(layers_in_front),
+        cmocka_unit_test(pictures_of_any_size),
         cmocka_unit_test(notes_over_layers_in_front),
         cmocka_unit_test(noting_writes_it_into_the_file),
         cmocka_unit_test(notes_in_files_of_keras),
