@@ -51,7 +51,7 @@ PLACES = [((), []), ((1,), []), ((0,), []), ((5,), []), ((2, 3), []), ((2, 0, 3)
 
 
 def unary():
-    for op in "neg exp log sqrt relu sigmoid tanh sum mean max contiguous clone".split():
+    for op in "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone".split():
         for dtype in DTYPES:
             for shape, views in PLACES:
                 yield case(op, [tensor(dtype, shape, views)], op, dtype in FLOATS)

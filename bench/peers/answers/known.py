@@ -50,7 +50,7 @@ def of_refused(op, operands, arguments, text):
 
 def of_computed(op, operands, arguments):
     dtypes = [t["dtype"] for t in operands]
-    if op in ("softmax", "log_softmax", "argmax", "max_dim", "sub", "sub_scalar", "bce_with_logits") and set(dtypes) - set(FLOATS):
+    if op in ("silu", "gelu", "gelu_tanh", "softmax", "log_softmax", "argmax", "max_dim", "sub", "sub_scalar", "bce_with_logits") and set(dtypes) - set(FLOATS):
         return "integers-as-float"
     if op in ("full", "fill", "saxpy") and abs(arguments["value"]) > 255:
         return "large-numbers"

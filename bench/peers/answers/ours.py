@@ -33,7 +33,7 @@ class Pool(c.Structure):
 
 T, P = c.c_void_p, c.POINTER(c.c_void_p)
 I, I64, D, B = c.c_int, c.c_int64, c.c_double, c.c_bool
-UNARY = "neg exp log sqrt relu sigmoid tanh sum mean max contiguous clone"
+UNARY = "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone"
 BINARY = "add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cross_entropy"
 ARGUMENTS = {
     "where": [T, T, T], "sum_dims": [T, Shape, B], "mean_dims": [T, Shape, B], "max_dim": [T, I, B, P],

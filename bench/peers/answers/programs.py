@@ -5,7 +5,7 @@ make last bits large (a quotient by nearly 0) are left out, so that what differs
 """
 import random
 
-UNARY = "neg exp log sqrt relu sigmoid tanh sum mean max contiguous clone".split()
+UNARY = "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone".split()
 VIEWS = "reshape permute transpose slice squeeze unsqueeze expand flatten_from".split()
 ALONG = "softmax log_softmax max_dim argmax sum_dims mean_dims".split()
 PAIRS = "add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cat copy saxpy".split()

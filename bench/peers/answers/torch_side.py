@@ -5,7 +5,7 @@ import torch.nn.functional as F
 CODES = {"bool": torch.bool, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "f16": torch.float16,
          "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 NAMES = {dtype: code for code, dtype in CODES.items()}
-ACTIVATIONS = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh]
+ACTIVATIONS = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh, F.gelu, lambda y: F.gelu(y, approximate="tanh"), F.silu]
 
 
 def number(value):
@@ -26,6 +26,7 @@ def named(op):
 
 
 OPS = {
+    "silu": named(F.silu), "gelu": named(F.gelu), "gelu_tanh": named(lambda t: F.gelu(t, approximate="tanh")),
     "where": named(torch.where), "matmul": named(torch.matmul), "sum": named(torch.sum), "mean": named(torch.mean),
     "max": named(torch.max), "mse": named(F.mse_loss), "bce_with_logits": named(F.binary_cross_entropy_with_logits),
     "cross_entropy": named(F.cross_entropy), "contiguous": named(lambda t: t.contiguous()),
@@ -57,7 +58,7 @@ OPS = {
     "copy": in_place(lambda t, a: t[0].copy_(t[1])),
     "saxpy": in_place(lambda t, a: t[0].add_(t[1], alpha=number(a["value"]))),
 }
-for name in "neg exp log sqrt relu sigmoid tanh add sub mul div eq ne lt le gt ge".split():
+for name in "neg exp log sqrt relu sigmoid tanh erf add sub mul div eq ne lt le gt ge".split():
     OPS[name] = named(getattr(torch, name))
 for name in "add sub mul div".split():
     OPS[name + "_scalar"] = lambda t, a, op=getattr(torch, name): [op(t[0], number(a["value"]))]

@@ -1,6 +1,8 @@
 /* each.c: from a call to runs over its operands, and from any strides to dense blocks. */
 #include "cpu/level/each.h"
 
+#include "tensor/half.h"
+
 enum { BLOCK = 256 }; /* elements: 2 KiB of the widest */
 
 #define MOVE(T)                                                                                                        \
@@ -49,17 +51,79 @@ void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_by
     }
 }
 
+/* --- 16-bit numbers: blocks of float32, rounded once --- */
+
+typedef struct halves {
+    pc__run_fn run; /* float32's */
+    const void *context;
+    int inputs;
+    bool is_f16, writes; /* writes: 16-bit numbers too, and not bools */
+} halves;
+
+/* The loops that are dense become vector code. */
+#define CONVERT(to, from, TO, FROM, to_bytes, from_bytes, convert)                                                     \
+    if ((to_bytes) == (int64_t)sizeof(TO) && (from_bytes) == (int64_t)sizeof(FROM))                                    \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            ((TO *)(void *)(to))[i] = convert(((const FROM *)(const void *)(from))[i]);                                \
+    else                                                                                                               \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+        *(TO *)(void *)((char *)(to) + i * (to_bytes)) =                                                               \
+            convert(*(const FROM *)(const void *)((const char *)(from) + i * (from_bytes)))
+
+static void load_halves(float *restrict to, const char *restrict from, int64_t stride, int64_t n, bool is_f16)
+{
+    if (is_f16)
+        CONVERT(to, from, float, pc_f16, (int64_t)sizeof *to, stride, pc__f16_float);
+    else
+        CONVERT(to, from, float, pc_bf16, (int64_t)sizeof *to, stride, pc__bf16_float);
+}
+
+static void store_halves(char *restrict to, int64_t stride, const float *restrict from, int64_t n, bool is_f16)
+{
+    if (is_f16)
+        CONVERT(to, from, pc_f16, float, stride, (int64_t)sizeof *from, pc__f16_of);
+    else
+        CONVERT(to, from, pc_bf16, float, stride, (int64_t)sizeof *from, pc__bf16_of);
+}
+
+static void run_halves(char *const *data, const int64_t *s, int64_t n, const void *context)
+{
+    const halves *h = context;
+    _Alignas(64) float room[PC__OPERANDS][BLOCK];
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t m = PC__MIN(n - i, BLOCK);
+        char *operands[PC__OPERANDS] = {h->writes ? (char *)room[0] : data[0] + i * s[0]};
+        int64_t strides[PC__OPERANDS] = {h->writes ? (int64_t)sizeof(float) : s[0]};
+        for (int k = 1; k <= h->inputs; k++) {
+            if (i == 0 || s[k] != 0)
+                load_halves(room[k], data[k] + i * s[k], s[k], m, h->is_f16);
+            operands[k] = (char *)room[k];
+            strides[k] = sizeof(float);
+        }
+        h->run(operands, strides, m, h->context);
+        if (h->writes)
+            store_halves(data[0] + i * s[0], s[0], room[0], m, h->is_f16);
+    }
+}
+
 pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost)
 {
-    pc_dtype dtype = call->in[0]->dtype;
-    if (!runs[dtype])
+    const pc_dtype dtype = call->in[0]->dtype;
+    const bool is_half = pc__is_half(dtype);
+    const halves h = {.run = runs[PC_F32],
+                      .context = call->attributes,
+                      .inputs = call->n_in,
+                      .is_f16 = dtype == PC_F16,
+                      .writes = pc__is_half((pc_dtype)call->out[0]->dtype)};
+    const pc__run_fn run = is_half && runs[PC_F32] ? run_halves : runs[dtype];
+    if (!run)
         return pc__fail(PC_ERR_DTYPE, "%s has no kernel for %s on the CPU; pc_cast to another dtype", call->op->name,
                         pc_dtype_name(dtype));
     pc_tensor *operands[PC__OPERANDS] = {call->out[0]};
     for (int i = 0; i < call->n_in; i++)
         operands[i + 1] = call->in[i];
     pc__loop loop;
-    pc__loop_make(&loop, call->n_in + 1, operands, call->attributes);
-    pc__loop_run(&loop, runs[dtype], cost);
+    pc__loop_make(&loop, call->n_in + 1, operands, is_half ? &h : call->attributes);
+    pc__loop_run(&loop, run, cost);
     return PC_OK;
 }

@@ -3,16 +3,22 @@
 #include "tensor/floats.h"
 
 /* Kernels that read and write 16-bit numbers themselves; the others do it by way of float32. */
-static bool takes_halves(int op)
-{
-    return op == PC__OP_cast || op == PC__OP_cast_many || op == PC__OP_copy || op == PC__OP_fill || op == PC__OP_cat ||
-           op == PC__OP_where || op == PC__OP_index_select || op == PC__OP_uniform || op == PC__OP_normal;
-}
+static const bool takes_halves[PC__OP_COUNT] = {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    [PC__OP_##name] = true, [PC__OP_##name##_backward] = true,
+#define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#include "ops/pointwise.def"
+    [PC__OP_eq] = true,           [PC__OP_ne] = true,      [PC__OP_lt] = true,     [PC__OP_le] = true,
+    [PC__OP_gt] = true,           [PC__OP_ge] = true,      [PC__OP_cast] = true,   [PC__OP_cast_many] = true,
+    [PC__OP_copy] = true,         [PC__OP_fill] = true,    [PC__OP_cat] = true,    [PC__OP_where] = true,
+    [PC__OP_index_select] = true, [PC__OP_uniform] = true, [PC__OP_normal] = true,
+};
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
     static pc_status run_##name(pc_stream *stream, const pc_call *call)                                                \
     {                                                                                                                  \
-        if (!takes_halves(PC__OP_##name) && pc__has_halves(call))                                                      \
+        if (!takes_halves[PC__OP_##name] && pc__has_halves(call))                                                      \
             return PC__K(in_floats)(stream, call, PC__K(op_##name));                                                   \
         return PC__K(op_##name)(stream, call);                                                                         \
     }
