@@ -1,7 +1,8 @@
 /* augment.h: random changes of training pictures, as Keras's ImageDataGenerator defines them.
  *
- *     pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true, .rescale = 1 /
- * 255.0}; pc_tensor *x = pc_augment_batch(&plan, pictures, NULL, seed, epoch, samples);     // a batch, on its device
+ *     pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true,
+ *                        .rescale = 1 / 255.0};
+ *     pc_tensor *x = pc_augment_batch(&plan, pictures, NULL, seed, epoch, samples);             // a batch, on its device
  *
  *     pc_augment_values values = pc_augment_draw(&plan, seed, epoch, sample, height, width);    // one, on the host
  *     if (pc_augment_apply(&plan, &values, pixels, height, width, 3, out) != PC_OK)

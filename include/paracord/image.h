@@ -1,8 +1,10 @@
 /* image.h: pictures as arrays of bytes: decode, encode, resize.
  *
  *     pc_image cat;
- *     if (pc_image_read("cat.jpg", PC_OPTIONS(pc_image_options, .channels = 3), &cat) != PC_OK) return
- * pc_report(stderr); printf("%d x %d\n", cat.width, cat.height); pc_image_free(&cat);
+ *     if (pc_image_read("cat.jpg", PC_OPTIONS(pc_image_options, .channels = 3), &cat) != PC_OK)
+ *         return pc_report(stderr);
+ *     printf("%d x %d\n", cat.width, cat.height);
+ *     pc_image_free(&cat);
  *
  * Formats are told by their first bytes, not by the suffix. Any thread; no global state.
  */

@@ -1,8 +1,9 @@
 /* keras.h: networks in Keras's files: .h5 (Keras 2 and 3) both ways, .keras to read.
  *
- *     pc_keras_options options = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer =
- * adam}; if (pc_keras_save("model.h5", net, options) != PC_OK) return pc_report(stderr); pc_module *again =
- * pc_keras_load("model.h5", NULL);
+ *     pc_keras_options options = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer = adam};
+ *     if (pc_keras_save("model.h5", net, options) != PC_OK)
+ *         return pc_report(stderr);
+ *     pc_module *again = pc_keras_load("model.h5", NULL);
  *
  * Chains and graphs of the usual layers: docs/keras.md lists them. What nn.h has no layer for is put together from ops;
  * such a network runs on every device, has gradients, and is written back as it came. Keras's pictures

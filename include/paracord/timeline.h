@@ -19,13 +19,13 @@
  *    once together, and each alone.
  *  - The host stands still in events of the category "wait"; one inside another counts once. Drivers are the host
  *    threads that have "step" events; if there are none, those that queue ops; if there are none, all.
- *  - The verdict looks at one device, the one that computed most (copied most, if none computed), from the first to the
- * last piece of work on its engines: what came before is starting up. Each moment in which its compute engine is idle
- * is given to the first of these that applies:
+ *  - The verdict looks at one device, the one that computed most (copied most, if none computed), from the first to
+ *    the last piece of work on its engines: what came before is starting up. Each moment in which its compute engine
+ *    is idle is given to the first of these that applies:
  *      1. copying: a copy engine of this device was busy;
  *      2. loader: a driver was in an event "loader";
  *      3. synchronising: a driver was in a "wait"; or the queue ran dry during one (a driver was in a wait when this
- * gap began), so that the host could only begin to queue again afterwards;
+ *         gap began), so that the host could only begin to queue again afterwards;
  *      4. launching: a driver was queuing ops; ops on one thread less than 100 us apart, with no wait or loader between
  *         them, are one stretch;
  *      5. host: none of these: the program's own code.

@@ -3,9 +3,12 @@
  * without end ends it alone.
  *
  *     pc__jail jail;
- *     pc__jail_plan plan = {.serve = serve, .context = &task, .file = fd, .room = 1 << 30, .memory = 1 << 28, .seconds
- * = 10}; if (pc__jail_start(&jail, &plan)) { if (pc__jail_ask(&jail, &question, sizeof question, &answer, sizeof
- * answer, words))  // words: what ended it pc__jail_take(&jail, bytes, answer.bytes); pc__jail_end(&jail);
+ *     pc__jail_plan plan = {.serve = serve, .context = &task, .file = fd, .room = 1 << 30, .memory = 1 << 28,
+ *                           .seconds = 10};
+ *     if (pc__jail_start(&jail, &plan)) {
+ *         if (pc__jail_ask(&jail, &question, sizeof question, &answer, sizeof answer, words)) // words: what ended it
+ *             pc__jail_take(&jail, bytes, answer.bytes);
+ *         pc__jail_end(&jail);
  *     }
  *
  * The child is a fork: what the program had in memory is there, its files, signal handlers and threads are not, and
