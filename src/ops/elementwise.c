@@ -2,18 +2,11 @@
  * the wrapper. */
 #include "ops/table.h"
 
-/* True when t's elements fill a block of memory without gaps or overlap, in whatever order. */
-static bool is_dense(const pc_tensor *t)
-{
-    return pc__is_contiguous(t) || pc__is_channels_last(t);
-}
-
 void pc__meta_like(pc__meta *meta, const pc_tensor *t, pc_dtype dtype)
 {
-    if (pc__is_channels_last(t))
-        pc__meta_channels_last(meta, dtype, t->shape);
-    else
-        pc__meta_contiguous(meta, dtype, t->ndim, t->shape);
+    pc__meta_contiguous(meta, dtype, t->ndim, t->shape);
+    if (!pc__is_contiguous(t) && pc__is_dense(t))
+        memcpy(meta->strides, t->strides, sizeof meta->strides);
 }
 
 pc_tensor *pc__call_as(int op, pc_tensor *a, pc_tensor *b, pc_dtype dtype)
@@ -34,17 +27,27 @@ pc_status pc__infer_unary(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
+static bool has_shape(const pc_tensor *t, int ndim, const int64_t *shape)
+{
+    return t->ndim == ndim && memcmp(t->shape, shape, (size_t)ndim * sizeof *shape) == 0;
+}
+
+/* The result has the memory order of the first dense input of its shape. */
 pc_status pc__infer_binary(pc_call *call, pc__meta *out)
 {
     const pc_tensor *a = call->in[0], *b = call->in[1];
     if (pc__same_shape(a, b)) {
-        pc__meta_like(&out[0], is_dense(a) ? a : b, a->dtype);
+        pc__meta_like(&out[0], pc__is_dense(a) ? a : b, a->dtype);
         return PC_OK;
     }
     int ndim;
     int64_t shape[PC_MAX_DIMS];
     PC__TRY(pc__broadcast(call->op->name, a, b, &ndim, shape));
-    pc__meta_contiguous(&out[0], a->dtype, ndim, shape);
+    const pc_tensor *whole = has_shape(a, ndim, shape) ? a : has_shape(b, ndim, shape) ? b : NULL;
+    if (whole)
+        pc__meta_like(&out[0], whole, a->dtype);
+    else
+        pc__meta_contiguous(&out[0], a->dtype, ndim, shape);
     return PC_OK;
 }
 

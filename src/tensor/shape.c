@@ -100,6 +100,27 @@ bool pc__is_contiguous(const pc_tensor *t)
     return in_order || stride == 0; /* without elements every order is C order */
 }
 
+/* The next larger stride is what the dimensions inside it fill. */
+bool pc__is_dense(const pc_tensor *t)
+{
+    if (pc__is_contiguous(t))
+        return true;
+    unsigned left = 0;
+    for (int i = 0; i < t->ndim; i++)
+        left |= (unsigned)(t->shape[i] > 1) << i;
+    for (int64_t filled = 1; left;) {
+        int next = -1;
+        for (int i = 0; i < t->ndim; i++)
+            if (left >> i & 1 && t->strides[i] == filled)
+                next = i;
+        if (next < 0)
+            return false;
+        left &= ~(1u << next);
+        filled *= t->shape[next];
+    }
+    return true;
+}
+
 bool pc__is_channels_last(const pc_tensor *t)
 {
     if (t->ndim != 4 || pc__is_contiguous(t))

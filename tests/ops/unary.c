@@ -64,7 +64,30 @@ static void close_to_the_c_library(void **state)
     assert_no_leak();
 }
 
+/* A dense result has its dense input's memory order, as in PyTorch; what is not dense gives C order. */
+static void memory_order_stays(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_randn(PC_SHAPE(2, 3, 4, 5), PC_F32, test_device());
+        pc_tensor *turned = pc_permute(a, PC_SHAPE(3, 1, 0, 2)), *gaps = pc_slice(turned, 0, 0, 4, 2);
+        pc_tensor *results[] = {pc_exp(turned), pc_add(turned, turned), pc_mul_scalar(turned, 3),
+                                pc_cast(turned, PC_F64)};
+        for (int i = 0; i < 4; i++)
+            for (int d = 0; d < 4; d++)
+                assert_int_equal(pc_tensor_stride(results[i], d), pc_tensor_stride(turned, d));
+        assert_true(pc_tensor_is_contiguous(pc_exp(gaps)));
+        assert_true(pc_tensor_is_contiguous(pc_exp(pc_expand(pc_slice(a, 0, 0, 1, 1), PC_SHAPE(2, 3, 4, 5)))));
+        float x[120], y[120];
+        assert_ok(pc_read(pc_exp(pc_contiguous(turned)), x, sizeof x));
+        assert_ok(pc_read(results[0], y, sizeof y));
+        assert_memory_equal(x, y, sizeof x);
+    }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(memory_order_stays),
     cmocka_unit_test(bools_have_no_sign),
     cmocka_unit_test(null_flows),
     cmocka_unit_test(close_to_the_c_library),
