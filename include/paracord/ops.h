@@ -17,7 +17,7 @@
 
 PC_BEGIN
 
-/* --- element by element --- */
+/* --- element by element: the result has the memory order of the first input of its shape, where that is dense --- */
 
 PC_API PC_MUST_USE pc_tensor *pc_add(pc_tensor *a, pc_tensor *b); /* (d) a + b */
 PC_API PC_MUST_USE pc_tensor *pc_sub(pc_tensor *a, pc_tensor *b); /* (d) a - b */
