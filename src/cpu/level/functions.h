@@ -9,7 +9,7 @@
 
 typedef union pc__float_bits {
     float f;
-    int32_t i;
+    uint32_t u; /* arithmetic on bits wraps */
 } pc__float_bits;
 
 /* Within 2 units. */
@@ -29,7 +29,7 @@ static inline float pc__exp_f32(float x)
     p = p * r * r + r + 1.0f;
     /* 2^k in two steps: k may be 128, which one step cannot hold */
     int32_t half = (int32_t)k / 2, rest = (int32_t)k - half;
-    const pc__float_bits a = {.i = (half + 127) << 23}, b = {.i = (rest + 127) << 23};
+    const pc__float_bits a = {.u = (uint32_t)(half + 127) << 23}, b = {.u = (uint32_t)(rest + 127) << 23};
     float result = p * a.f * b.f;
     result = x < -87.33654f ? 0.0f : x > 88.72283f ? __builtin_inff() : result;
     return x != x ? x : result;
@@ -39,12 +39,12 @@ static inline float pc__exp_f32(float x)
  */
 static inline float pc__log_f32(float x)
 {
-    const int32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
+    const uint32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
     const int denormal = x < 1.17549435e-38f;
     pc__float_bits m = {.f = denormal ? x * 33554432.0f : x};
-    m.i += one - root;
-    const float e = (float)((m.i >> 23) - 127 - (denormal ? 25 : 0));
-    m.i = (m.i & 0x007fffff) + root;
+    m.u += one - root;
+    const float e = (float)((int32_t)(m.u >> 23) - 127 - (denormal ? 25 : 0));
+    m.u = (m.u & 0x007fffff) + root;
     const float f = m.f - 1, z = f * f;
     float p = 7.0376836292e-2f;
     p = p * f - 1.1514610310e-1f;
