@@ -105,17 +105,19 @@ bool pc__is_dense(const pc_tensor *t)
 {
     if (pc__is_contiguous(t))
         return true;
-    unsigned left = 0;
-    for (int i = 0; i < t->ndim; i++)
-        left |= (unsigned)(t->shape[i] > 1) << i;
-    for (int64_t filled = 1; left;) {
-        int next = -1;
-        for (int i = 0; i < t->ndim; i++)
-            if (left >> i & 1 && t->strides[i] == filled)
-                next = i;
-        if (next < 0)
+    bool done[PC_MAX_DIMS];
+    int left = 0;
+    for (int i = 0; i < t->ndim; i++) {
+        done[i] = t->shape[i] == 1;
+        left += !done[i];
+    }
+    for (int64_t filled = 1; left > 0; left--) {
+        int next = 0;
+        while (next < t->ndim && (done[next] || t->strides[next] != filled))
+            next++;
+        if (next == t->ndim)
             return false;
-        left &= ~(1u << next);
+        done[next] = true;
         filled *= t->shape[next];
     }
     return true;
