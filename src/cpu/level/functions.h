@@ -1,6 +1,6 @@
 /* functions.h: exp, log, tanh and erf of float, without branches and calls, so that compilers turn loops over them into
- * vector code. Errors are in units in the last place of float; tests/ops/unary.c bounds them beside the C library's double
- * functions, which are those of double here. */
+ * vector code. Errors are in units in the last place of float; tests/ops/unary.c bounds them beside the C library's
+ * double functions, which are those of double here. */
 #ifndef PC__FUNCTIONS_H
 #define PC__FUNCTIONS_H
 
@@ -35,7 +35,7 @@ static inline float pc__exp_f32(float x)
     return x != x ? x : result;
 }
 
-/* Within 2 units. x = 2^e m with m from sqrt(1/2) to sqrt(2), and a polynomial in m - 1 (coefficients: Cephes, logf). */
+/* Within 2 units. x = 2^e m with m between sqrt(1/2) and sqrt(2), a polynomial in m - 1 (Cephes, logf). */
 static inline float pc__log_f32(float x)
 {
     const uint32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
