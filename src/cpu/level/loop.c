@@ -1,5 +1,5 @@
 /* loop.c: merging dimensions and cutting the work. */
-#include "cpu/level/loop.h"
+#include "cpu/level/tiles.h"
 
 static void swap_dims(pc__loop *loop, int a, int b)
 {
@@ -49,8 +49,10 @@ void pc__loop_make(pc__loop *loop, int count, pc_tensor *const *operands, const 
     loop->operands = count;
     loop->context = context;
     loop->ndim = 0;
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count; k++) {
         loop->data[k] = pc__data(operands[k]);
+        loop->bytes[k] = (int64_t)pc_dtype_size(operands[k]->dtype);
+    }
     for (int i = 0; i < out->ndim; i++) {
         if (out->shape[i] == 1)
             continue;
@@ -60,7 +62,7 @@ void pc__loop_make(pc__loop *loop, int count, pc_tensor *const *operands, const 
             const pc_tensor *t = operands[k];
             int own = i - (out->ndim - t->ndim);
             bool repeats = own < 0 || t->shape[own] == 1;
-            loop->strides[k][d] = repeats ? 0 : t->strides[own] * (int64_t)pc_dtype_size(t->dtype);
+            loop->strides[k][d] = repeats ? 0 : t->strides[own] * loop->bytes[k];
         }
     }
     if (loop->ndim == 0) {
@@ -126,6 +128,11 @@ void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
     if (n <= 0)
         return;
     int threads = pc__threads(n * (cost + 4 * loop->operands));
+    pc__tiles tiles;
+    if (pc__tiles_make(&tiles, loop)) {
+        pc__tiles_run(&tiles, run, threads);
+        return;
+    }
     if (threads <= 1) {
         run_part(loop, run, 0, n);
         return;

@@ -1,7 +1,7 @@
 /* loop.h: walking several strided tensors together.
  *
  * pc__loop_make sorts and merges dimensions so that the innermost run is as long as it can be; pc__loop_run hands those
- * runs to a function, on as many cores as pay. The first operand is the output. */
+ * runs to a function, on as many cores as pay, in any order. The first operand is the output. */
 #ifndef PC__LOOP_H
 #define PC__LOOP_H
 
@@ -15,6 +15,7 @@ typedef struct pc__loop {
     int operands, ndim; /* ndim is at least 1 */
     int64_t shape[PC_MAX_DIMS];
     int64_t strides[PC__OPERANDS][PC_MAX_DIMS]; /* in bytes; 0 where an operand repeats */
+    int64_t bytes[PC__OPERANDS];                /* of an element */
     char *data[PC__OPERANDS];
     const void *context; /* handed to the run function */
 } pc__loop;

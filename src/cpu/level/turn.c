@@ -1,0 +1,73 @@
+/* turn.c: transposition of small matrices. Blocks of 16 bytes by as many rows as that has elements: a row of the result
+ * is interleaved from all rows of the block, two at a time, as in a perfect shuffle of cards. 16 bytes are what every
+ * SIMD level interleaves in one instruction; wider vectors would need two. */
+#include "cpu/level/turn.h"
+
+#define LOW_1 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_2 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_2 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_4 0, 4, 1, 5
+#define HIGH_4 2, 6, 3, 7
+#define LOW_8 0, 2
+#define HIGH_8 1, 3
+
+#define TURN(T, bytes, stages)                                                                                         \
+    enum { N_##bytes = 16 / (bytes) };                                                                                 \
+    typedef T vector_##bytes __attribute__((vector_size(16)));                                                         \
+    typedef T memory_##bytes __attribute__((vector_size(16), aligned(bytes), may_alias));                              \
+    static inline void block_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row)                     \
+    {                                                                                                                  \
+        vector_##bytes row[N_##bytes], next[N_##bytes];                                                                \
+        _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) row[i] =                                          \
+            *(const memory_##bytes *)(const void *)(from + i * from_row);                                              \
+        _Pragma("GCC unroll 4") for (int s = 0; s < (stages); s++)                                                     \
+        {                                                                                                              \
+            _Pragma("GCC unroll 8") for (int i = 0; i < N_##bytes / 2; i++)                                            \
+            {                                                                                                          \
+                next[2 * i] = __builtin_shufflevector(row[i], row[i + N_##bytes / 2], LOW_##bytes);                    \
+                next[2 * i + 1] = __builtin_shufflevector(row[i], row[i + N_##bytes / 2], HIGH_##bytes);               \
+            }                                                                                                          \
+            _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) row[i] = next[i];                             \
+        }                                                                                                              \
+        _Pragma("GCC unroll 16") for (int i = 0; i < N_##bytes; i++) * (memory_##bytes *)(void *)(to + i * to_row) =   \
+            row[i];                                                                                                    \
+    }                                                                                                                  \
+    static void single_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,             \
+                               int64_t columns)                                                                        \
+    {                                                                                                                  \
+        for (int64_t c = 0; c < columns; c++)                                                                          \
+            for (int64_t r = 0; r < rows; r++)                                                                         \
+                ((T *)(void *)(to + c * to_row))[r] = ((const T *)(const void *)(from + r * from_row))[c];             \
+    }                                                                                                                  \
+    static void turn_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,               \
+                             int64_t columns)                                                                          \
+    {                                                                                                                  \
+        const int64_t down = rows - rows % N_##bytes, across = columns - columns % N_##bytes;                          \
+        for (int64_t r = 0; r < down; r += N_##bytes)                                                                  \
+            for (int64_t c = 0; c < across; c += N_##bytes)                                                            \
+                block_##bytes(to + c * to_row + r * (bytes), to_row, from + r * from_row + c * (bytes), from_row);     \
+        single_##bytes(to + across * to_row, to_row, from + across * (bytes), from_row, down, columns - across);       \
+        single_##bytes(to + down * (bytes), to_row, from + down * from_row, from_row, rows - down, columns);           \
+    }
+TURN(uint8_t, 1, 4)
+TURN(uint16_t, 2, 3)
+TURN(uint32_t, 4, 2)
+TURN(uint64_t, 8, 1)
+
+void pc__turn(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        turn_1(to, to_row, from, from_row, rows, columns);
+        break;
+    case 2:
+        turn_2(to, to_row, from, from_row, rows, columns);
+        break;
+    case 4:
+        turn_4(to, to_row, from, from_row, rows, columns);
+        break;
+    default:
+        turn_8(to, to_row, from, from_row, rows, columns);
+    }
+}
