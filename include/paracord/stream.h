@@ -135,7 +135,10 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
 
 /* Record the work that is queued on `stream` (NULL: the current device's current stream) between begin and end instead
  * of running it, and the work of other streams of that kind of device that waits for it (by data or by event): they
- * join, until the end. The graph keeps the memory of every tensor that took part. What no recording can hold (data on
+ * join, until the end. The graph keeps the memory of every tensor that takes part in its launches. Tensors made
+ * meanwhile get their memory when the recording ends, or when work outside of it asks for them: PC_ERR_MEMORY is told by
+ * pc_graph_end. Work whose result nobody can see is left out, and what is computed twice is computed once
+ * (pc_graph_text). What no recording can hold (data on
  * the host, waiting for the device) fails with PC_ERR_STATE, naming the call and its place; pc_graph_end then fails
  * too. A launch does what was queued then, whatever mode a network or a setting of the thread has by now (pc_step_run
  * looks: step.h).
@@ -156,6 +159,17 @@ PC_API PC_MUST_USE pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
  * `newer` then holds what graph had. Otherwise PC_ERR_SHAPE names the first op that differs, and nothing changes. */
 PC_API PC_MUST_USE pc_status pc_graph_update(pc_graph *graph, pc_graph *newer);
 PC_API void pc_graph_free(pc_graph *graph);
+
+/* The plan of the graph in words: a line for each piece of work that was recorded, with the op, the storages that it
+ * reads and writes, shape, dtype and call site; what was taken out and why; what memory it needs. For people: its form may
+ * change. Text that the caller gives to pc_text_free (tensor.h), or NULL with PC_ERR_MEMORY. PARACORD_PLAN=print in the
+ * environment prints it to standard error when a recording ends. */
+PC_API PC_MUST_USE char *pc_graph_text(const pc_graph *graph);
+
+/* Bytes of the device's memory that the recording needed for what was made in it: its temporaries, which share memory
+ * where none needs what another one holds, and the tensors that the program has kept. Known when the recording ends,
+ * before anything is launched; backends' work space comes on top. */
+PC_API int64_t pc_graph_memory(const pc_graph *graph);
 
 PC_END
 #endif

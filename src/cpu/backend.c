@@ -87,14 +87,6 @@ static pc_status copy(pc_stream *stream, void *to, pc_device to_device, const vo
     return PC_OK;
 }
 
-static pc_status host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
-{
-    (void)stream, (void)work;
-    if (function)
-        function(context);
-    return PC_OK;
-}
-
 const pc__backend pc__backend_cpu = {
     .api_version = PC__BACKEND_API,
     .type = PC_CPU,
@@ -112,7 +104,7 @@ const pc__backend pc__backend_cpu = {
     .event_close = event_close,
     .event_record = event_record,
     .event_elapsed = event_elapsed,
-    .host_call = host_call,
+    .host_call = pc__cpu_host_call,
     .copy = copy,
     .graph_begin = pc__cpu_graph_begin,
     .graph_end = pc__cpu_graph_end,

@@ -9,6 +9,7 @@
 const pc__kernel *pc__cpu_kernels(void);
 
 /* graph.c: recordings: lists of calls. */
+pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work);
 pc_status pc__cpu_graph_begin(pc_graph *graph, pc_stream *stream);
 pc_status pc__cpu_graph_end(pc_graph *graph, pc_stream *stream);
 pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work);

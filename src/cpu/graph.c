@@ -1,10 +1,12 @@
-/* graph.c: recording calls on a CPU stream and running them again. */
+/* graph.c: a graph is a list of calls and functions, run one after the other. */
 #include "cpu/cpu.h"
 #include "tensor/freeze.h"
 
 typedef struct step {
     pc__kernel kernel;
-    pc_call *call;
+    pc_call *call; /* NULL: of a function */
+    void (*function)(void *context);
+    void *context;
 } step;
 
 typedef struct recording {
@@ -25,21 +27,38 @@ pc_status pc__cpu_graph_end(pc_graph *graph, pc_stream *stream)
     return PC_OK;
 }
 
-static pc_status record(recording *r, pc__kernel kernel, const pc_call *call)
+static pc_status record(recording *r, const step *s)
 {
     PC__TRY(pc__grow((void **)&r->steps, &r->capacity, r->count, sizeof *r->steps));
-    step s = {kernel, pc__call_freeze(call, 0)};
-    if (!s.call)
-        return PC_ERR_MEMORY;
-    r->steps[r->count++] = s;
+    r->steps[r->count++] = *s;
     return PC_OK;
+}
+
+static pc_status record_call(recording *r, pc__kernel kernel, const pc_call *call)
+{
+    const step s = {.kernel = kernel, .call = pc__call_freeze(call, 0)};
+    const pc_status status = s.call ? record(r, &s) : PC_ERR_MEMORY;
+    if (status != PC_OK)
+        pc__free(s.call);
+    return status;
 }
 
 pc_status pc__cpu_submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
     (void)work;
     pc_graph *graph = pc__graph_of(stream);
-    return graph ? record(graph->implementation, kernel, call) : kernel(stream, call);
+    return graph ? record_call(graph->implementation, kernel, call) : kernel(stream, call);
+}
+
+pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
+{
+    (void)work;
+    pc_graph *graph = function ? pc__graph_of(stream) : NULL;
+    if (graph)
+        return record(graph->implementation, &(step){.function = function, .context = context});
+    if (function)
+        function(context);
+    return PC_OK;
 }
 
 pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream, const pc__work *work)
@@ -47,7 +66,10 @@ pc_status pc__cpu_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wor
     (void)work;
     const recording *r = graph->implementation;
     for (int i = 0; i < r->count; i++)
-        PC__TRY(r->steps[i].kernel(stream, r->steps[i].call));
+        if (r->steps[i].call)
+            PC__TRY(r->steps[i].kernel(stream, r->steps[i].call));
+        else
+            r->steps[i].function(r->steps[i].context);
     return PC_OK;
 }
 
@@ -56,8 +78,12 @@ pc_status pc__cpu_graph_update(pc_graph *graph, pc_graph *newer)
     recording *a = graph->implementation, *b = newer->implementation;
     if (a->count != b->count)
         return pc__fail(PC_ERR_SHAPE, "pc_graph_update: the graph has %d ops, the newer one %d", a->count, b->count);
-    for (int i = 0; i < a->count; i++)
-        PC__TRY(pc__call_same("pc_graph_update", i, a->steps[i].call, b->steps[i].call));
+    for (int i = 0; i < a->count; i++) {
+        if (!a->steps[i].call != !b->steps[i].call)
+            return pc__fail(PC_ERR_SHAPE, "pc_graph_update: number %d is an op in one and a function in the other", i);
+        if (a->steps[i].call)
+            PC__TRY(pc__call_same("pc_graph_update", i, a->steps[i].call, b->steps[i].call));
+    }
     graph->implementation = b;
     newer->implementation = a;
     return PC_OK;

@@ -43,8 +43,9 @@ void pc__cuda_branch_leave(pc_stream *stream)
     s->face = (pc__cuda_stream){.stream = s->own, .fault = s->faults, .counters = s->counters};
 }
 
-pc_status pc__cuda_branch_wait(pc__cuda_graph *g, pc_stream *stream, const pc_stream *other)
+pc_status pc__cuda_branch_wait(pc_graph *graph, pc_stream *stream, pc_stream *other)
 {
+    const pc__cuda_graph *g = graph->implementation;
     PC__TRY(pc__cuda_enter(g->index));
     PC__TRY(pc__cuda_check(cudaEventRecord(g->fork, pc__cuda_queue(other)), "a recording"));
     PC__TRY(pc__cuda_check(cudaStreamWaitEvent(pc__cuda_queue(stream), g->fork, 0), "a recording"));

@@ -18,8 +18,6 @@ void pc__cuda_event_close(pc_event *event)
 
 pc_status pc__cuda_event_record(pc_event *event, pc_stream *stream, const pc__work *work)
 {
-    if (stream->recording)
-        return PC_OK;
     pc__cuda_state *s = stream->implementation;
     PC__TRY(pc__cuda_enter(stream->device.index));
     PC__TRY(pc__cuda_check(cudaEventRecord(event->implementation, pc__cuda_queue(stream)), "pc_event_record"));

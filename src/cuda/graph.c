@@ -1,6 +1,5 @@
-/* graph.c: recordings. Streams of the recording's own are captured, one for each of the program's streams that takes
- * part (branch.c): what those are given meanwhile goes there, and their own queues stay free for waits on what was
- * queued before.
+/* graph.c: building graphs. Streams of the graph's own are captured, one for each of the program's streams that takes
+ * part (branch.c): what those are given meanwhile goes there.
  *
  * The capture is relaxed: the thread that records allocates memory on the way, which other modes refuse. */
 #include "cuda/state.h"
@@ -66,18 +65,14 @@ pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream)
 pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other)
 {
     pc__cuda_graph *g = graph->implementation;
-    if (other->device.index != g->index)
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "a recording on cuda:%d cannot go on on cuda:%d; record one graph for each of them", g->index,
-                        other->device.index);
     PC__TRY(pc__cuda_enter(g->index));
     return pc__cuda_branch_open(g, other);
 }
 
-/* What is held back is the last of it; a lost device takes no more. */
+/* What is held back is the last of it; a lost device takes no more. A stream may not have come to its branch. */
 static cudaError_t leave(pc_stream *stream, bool lost)
 {
-    const cudaError_t status = lost ? cudaSuccess : pc__cuda_let_go(stream);
+    const cudaError_t status = lost || !pc__cuda_state_of(stream)->face.branch ? cudaSuccess : pc__cuda_let_go(stream);
     pc__cuda_branch_leave(stream);
     return status;
 }

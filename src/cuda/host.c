@@ -112,9 +112,9 @@ int64_t pc__now(void)
     return host->now();
 }
 
-bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
+uint64_t pc__plan_wrote(const pc_stream *stream, const pc__storage *storage)
 {
-    return host->graph_reads(stream, storage);
+    return host->plan_wrote(stream, storage);
 }
 
 void pc__failure_begin(uint32_t stream, uint64_t ticket, const pc_error *error)

@@ -10,23 +10,22 @@
  * call: one that launches what was held back of earlier ones, be it in one kernel with its own, sees tickets older than
  * those, and so does the next. Where something stays held back `started` stays, too.
  *
- * A recording counts on, since its tickets are larger than all before; what it writes is ready by the same rule among
- * its own calls alone, for `complete` from before it is smaller than any of their tickets. What it has not written by
- * now was there when a launch began, which waits for all before it as a whole. When it ends, both are forgotten
- * (branch.c): its calls did not run, so those before it are the newest again. Behind the work of two branches early
- * starts are off, and the wait is over at once. */
+ * A graph's tickets count on, and are larger than all before. Of what its calls write the plan knows the last one in
+ * front of the call at hand; what none has written by now was there when a launch began, which waits for all before it as
+ * a whole. When it is built, both are forgotten (branch.c): its calls did not run, so those before it are the newest
+ * again. Behind the work of two branches early starts are off, and the wait is over at once. */
 #include "cuda/state.h"
 
 bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t)
 {
     const pc__users *o = &t->storage->order;
-    if (stream->recording && pc__graph_reads(stream, t->storage))
-        return true;
+    if (stream->recording)
+        return pc__plan_wrote(stream, t->storage) <= pc__cuda_state_of(stream)->face.complete;
     if (atomic_load_explicit(&o->owner, memory_order_relaxed) != stream->id ||
         atomic_load_explicit(&o->others, memory_order_relaxed))
         return false;
     uint64_t wrote = atomic_load_explicit(&o->wrote, memory_order_relaxed);
     if (wrote > atomic_load_explicit(&stream->ticket, memory_order_relaxed)) /* by the call at hand */
         wrote = o->before;
-    return wrote <= pc__cuda_state_of(stream)->face.complete || (stream->recording && wrote <= stream->recording_from);
+    return wrote <= pc__cuda_state_of(stream)->face.complete;
 }

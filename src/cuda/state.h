@@ -215,6 +215,9 @@ typedef struct pc__cuda_graph {
 
 enum { PC__CUDA_GRAPH_FAULTS = 256 };
 
+/* Calls of a branch that one launch may do: head.h's five are the most. */
+enum { PC__CUDA_SPAN = 6 };
+
 pc_status pc__cuda_graph_begin(pc_graph *graph, pc_stream *stream);
 pc_status pc__cuda_graph_join(pc_graph *graph, pc_stream *other);
 pc_status pc__cuda_graph_end(pc_graph *graph, pc_stream *stream);
@@ -234,7 +237,7 @@ void pc__cuda_branches_end(pc__cuda_graph *g); /* nothing is captured any more *
 void pc__cuda_branches_free(pc__cuda_graph *g);
 
 /* What is recorded on `stream` from now on comes after what is recorded on `other` by now. */
-pc_status pc__cuda_branch_wait(pc__cuda_graph *g, pc_stream *stream, const pc_stream *other);
+pc_status pc__cuda_branch_wait(pc_graph *graph, pc_stream *stream, pc_stream *other);
 
 /* PARACORD_CUDA_SYNC=1: wait after every piece of work, so that errors name it. */
 extern bool pc__cuda_sync;

@@ -76,11 +76,10 @@ void pc__cuda_stream_close(pc_stream *stream)
 }
 
 /* Between streams' own queues, recording or not, so that what was queued before a recording is done when its tickets
- * are; and between the branches of a recording for what is recorded. */
+ * are. */
 pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work)
 {
     (void)work;
-    pc_graph *graph = other->recording;
     pc__cuda_state *from = other->implementation;
     cudaEvent_t event = NULL;
     uint64_t covers;
@@ -94,8 +93,6 @@ pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t tic
     if (status == PC_OK && event)
         status = pc__cuda_check(cudaStreamWaitEvent(pc__cuda_state_of(stream)->own, event, 0), "waiting for a stream");
     pthread_mutex_unlock(&from->lock);
-    if (status == PC_OK && graph && graph == stream->recording && ticket > other->recording_from)
-        status = pc__cuda_branch_wait(graph->implementation, stream, other);
     return status;
 }
 

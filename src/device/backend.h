@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 7
+#define PC__BACKEND_API 8
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -39,6 +39,9 @@ typedef struct pc__backend {
     pc_device_type type;
     const char *name;
     bool immediate; /* work is done when the call returns: nothing needs ordering or waiting */
+    bool one_device_graphs; /* a recording cannot go on on another device */
+    int span;               /* so many calls in a row of a recording it may do as one: memory that one of them read last is
+                             * not yet given to another of them */
     bool skips;     /* what is queued behind a failure is not done, nor what other streams let wait for it, and those
                      * streams say so */
 
@@ -62,15 +65,19 @@ typedef struct pc__backend {
     void (*stream_close)(pc_stream *stream);
 
     /* Queued work, in the order of the calls, which come one at a time for a stream with tickets that count up. A
-     * ticket is done when its work is, or when it was skipped because of a failure before it. What is queued while
-     * stream->recording goes into that graph instead; its ticket is then done without work.
+     * ticket is done when its work is, or when it was skipped because of a failure before it.
+     *
+     * Work that is recorded has a ticket without work, and is kept in a plan. Between graph_begin and graph_end, submit,
+     * copy and host_call get what passes have left of it, in its order and with its tickets: it goes into
+     * graph->implementation, and nothing into a queue.
      *
      * stream_wait: later work of `stream` waits for everything of `other` (same backend) up to `ticket`. Tickets of a
      * recording wait too, so that what was queued before it is done when they are.
      * submit: run kernel(stream, call) later; `call` and its tensors are copied, the memory stays valid until then.
      * copy: bytes between this backend's devices and the host, either way; host memory stays valid until then.
      * host_call: run function(context) in a thread of the backend's. NULL for a ticket without work, which never fails
-     * for want of memory and is in no graph. */
+     * for want of memory and is in no graph.
+     * event_record: never of what is recorded. */
     pc_status (*stream_wait)(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work);
     pc_status (*submit)(pc_stream *stream, pc__kernel kernel, const struct pc_call *call, const pc__work *work);
     pc_status (*copy)(pc_stream *stream, void *to, pc_device to_device, const void *from, pc_device from_device,
@@ -95,10 +102,13 @@ typedef struct pc__backend {
     void (*event_close)(pc_event *event);
     pc_status (*event_elapsed)(pc_event *start, pc_event *end, double *milliseconds); /* both are done */
 
-    /* Recording: begin and end bracket what goes into graph->implementation; join makes `other` part of it. update puts
-     * the work of `newer`, which has the same kernels and shapes, into `graph`, or says what differs. */
+    /* Building: begin and end bracket what goes into graph->implementation, which begin sets and a failed begin leaves
+     * NULL; join makes `other` part of it; wait orders what follows on `stream` behind what is there of `other`, where the
+     * order of the calls does not. update puts the work of `newer`, which has the same kernels and shapes, into `graph`, or
+     * says what differs. */
     pc_status (*graph_begin)(pc_graph *graph, pc_stream *stream);
-    pc_status (*graph_join)(pc_graph *graph, pc_stream *other); /* (optional) */
+    pc_status (*graph_join)(pc_graph *graph, pc_stream *other);                    /* (optional) */
+    pc_status (*graph_wait)(pc_graph *graph, pc_stream *stream, pc_stream *other); /* (optional) */
     pc_status (*graph_end)(pc_graph *graph, pc_stream *stream);
     pc_status (*graph_update)(pc_graph *graph, pc_graph *newer);
     void (*graph_close)(pc_graph *graph);

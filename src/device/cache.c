@@ -49,7 +49,7 @@ static void ask(void)
     off = said && strcmp(said, "off") == 0;
 }
 
-static bool is_off(void)
+bool pc__cache_is_off(void)
 {
     pthread_once(&once, ask);
     return off;
@@ -140,7 +140,7 @@ static pc__storage *hand_out(pc__pool *pool, pc__storage *storage)
  * that must be waited for. The lock is held. */
 static pc__storage *find(pc__pool *pool, int class, const pc_stream *stream, bool any)
 {
-    pc__storage *storage = is_off() ? NULL : pool->free[class];
+    pc__storage *storage = pc__cache_is_off() ? NULL : pool->free[class];
     for (int i = 0; storage && i < LOOKED_AT && !any; i++, storage = storage->next) {
         if (stream && !stream->backend->immediate && pc__is_own(storage, stream))
             break;
@@ -222,7 +222,7 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
     pthread_mutex_lock(&pool->lock);
     pool->stats.requests++;
     pc__storage *storage = class < 0 ? NULL : find(pool, class, stream, false);
-    if (is_off()) {
+    if (pc__cache_is_off()) {
         rounded = PC__MAX(bytes, 1);
         trim(pool);
     }
@@ -255,6 +255,19 @@ pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char
     return take(&pinned_pools[type], NULL, bytes, who, &like);
 }
 
+void pc__cache_rename(pc__storage *block, pc__storage *storage)
+{
+    pc__pool *pool = pool_of(block);
+    pthread_mutex_lock(&pool->lock);
+    storage->data = block->data;
+    storage->capacity = block->capacity;
+    link_out(block);
+    link_in(&pool->in_use, storage);
+    pthread_mutex_unlock(&pool->lock);
+    pc__free(block->order.other);
+    pc__free(block);
+}
+
 void pc__cache_give(pc__storage *storage)
 {
     pc__pool *pool = pool_of(storage);
@@ -263,7 +276,7 @@ void pc__cache_give(pc__storage *storage)
     pthread_mutex_lock(&pool->lock);
     link_out(storage);
     pool->stats.in_use -= (int64_t)storage->capacity;
-    if (is_off() && pc__is_idle(storage)) {
+    if (pc__cache_is_off() && pc__is_idle(storage)) {
         release(storage);
     } else {
         link_in(&pool->free[class], storage);

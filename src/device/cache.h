@@ -15,6 +15,12 @@ pc__storage *pc__cache_take(pc_stream *stream, size_t bytes, const char *who) PC
 /* Pinned host memory that nothing uses. */
 pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char *who) PC_MUST_USE;
 
+/* `storage` takes the place of the block, which is gone then. */
+void pc__cache_rename(pc__storage *block, pc__storage *storage);
+
+/* Whether PARACORD_CACHE=off. */
+bool pc__cache_is_off(void);
+
 /* Back into the cache. */
 void pc__cache_give(pc__storage *storage);
 

@@ -40,7 +40,8 @@ pc_status pc_event_record(pc_event *event, pc_stream *stream)
         return pc__fail(PC_ERR_DEVICE, "pc_event_record: the event and the stream belong to different devices");
     pc__work work = {.name = "event"};
     PC__TRY(pc__queue_open(stream, &work));
-    pc_status status = event->backend->event_record(event, stream, &work);
+    pc_status status = stream->recording ? stream->backend->host_call(stream, NULL, NULL, &work)
+                                         : event->backend->event_record(event, stream, &work);
     if (status == PC_OK) {
         event->recorded = true;
         event->in_graph = pc__graph_of(stream) != NULL;

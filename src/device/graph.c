@@ -1,10 +1,11 @@
 /* graph.c: recording what streams are given, and launching it. A launch is one piece of work that uses every storage
- * of the recording, so the order between streams holds for graphs as for ops. */
+ * of the graph, so the order between streams holds for graphs as for ops. */
 #include "device/graph.h"
 
 #include "device/check.h"
 #include "device/failure.h"
 #include "device/order.h"
+#include "device/plan.h"
 #include "device/trace.h"
 #include "device/wait.h"
 
@@ -28,8 +29,11 @@ pc_status pc__graph_allows(pc_stream *stream, const char *who, const char *what)
 static pc_status join(pc_stream *stream, pc_graph *graph)
 {
     PC__TRY(pc__grow((void **)&graph->others, &graph->other_room, graph->other_count, sizeof *graph->others));
-    if (graph->backend->graph_join)
-        PC__TRY(graph->backend->graph_join(graph, stream));
+    char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
+    if (graph->backend->one_device_graphs && !pc_device_equal(graph->device, stream->device))
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "a recording on %s cannot go on on %s; record one graph for each of them",
+                        pc_device_name(graph->device, a), pc_device_name(stream->device, b));
     atomic_fetch_add(&stream->references, 1);
     graph->others[graph->other_count++] = stream;
     pc__recorder_enters(stream, graph);
@@ -54,7 +58,8 @@ pc_status pc__graph_takes(pc_stream *stream, const pc__work *work)
     if (!graph)
         return PC_OK;
     PC__TRY(join(stream, graph));
-    return graph->backend->stream_wait(stream, graph->stream, atomic_load(&graph->stream->ticket), work);
+    PC__TRY(graph->backend->stream_wait(stream, graph->stream, atomic_load(&graph->stream->ticket), work));
+    return pc__plan_wait(stream, graph->stream, work);
 }
 
 pc_status pc__graph_meets(pc_stream *stream, pc_stream *other, uint64_t ticket, const char *who, bool *joined)
@@ -97,8 +102,6 @@ static pc_status begin(pc_graph *graph, pc_stream *stream)
     if (status == PC_OK && pc__graph_of(stream))
         status = pc__fail(PC_ERR_STATE, "pc_graph_begin: the stream is already being recorded");
     if (status == PC_OK)
-        status = stream->backend->graph_begin(graph, stream);
-    if (status == PC_OK)
         pc__recorder_enters(stream, graph);
     pthread_mutex_unlock(&stream->lock);
     return status;
@@ -129,6 +132,8 @@ static pc_status gather(pc_graph *graph)
         pc__work work = {.name = "end of a recording"};
         PC__TRY(pc__queue_open(graph->stream, &work));
         pc_status status = graph->backend->stream_wait(graph->stream, other, atomic_load(&other->ticket), &work);
+        if (status == PC_OK)
+            status = pc__plan_wait(graph->stream, other, &work);
         if (status == PC_OK)
             status = graph->backend->host_call(graph->stream, NULL, NULL, &work);
         pc__queue_close(graph->stream, &work, status);
@@ -162,12 +167,13 @@ pc_graph *pc_graph_end(pc_stream *stream)
     if (graph->stream != stream)
         return pc__null(PC_ERR_STATE, "pc_graph_end: the recording began on another stream; end it there");
     pc_status status = gather(graph);
-    pc_status ended = graph->backend->graph_end(graph, stream);
+    if (status == PC_OK && graph->refused.status == PC_OK)
+        status = pc__plan_build(graph);
     release_streams(graph);
     if (graph->refused.status != PC_OK)
         status = pc__fail(graph->refused.status, "pc_graph_end: the recording is not complete: %.380s",
                           graph->refused.message);
-    if (status == PC_OK && ended == PC_OK) {
+    if (status == PC_OK) {
         pc__trace_mark("graph recorded", NULL, pc__site_here());
         return graph;
     }
@@ -178,7 +184,6 @@ pc_graph *pc_graph_end(pc_stream *stream)
 static void abandon(pc_graph *graph)
 {
     (void)gather(graph);
-    (void)graph->backend->graph_end(graph, graph->stream);
     release_streams(graph);
     pc_graph_free(graph);
 }
@@ -281,17 +286,16 @@ pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
     return status;
 }
 
-static void swap_uses(pc_graph *a, pc_graph *b)
+/* All but who they are; the backend has exchanged its own. */
+static void swap(pc_graph *a, pc_graph *b)
 {
-    pc_graph kept = *a;
-    a->uses = b->uses;
-    a->use_count = b->use_count;
-    a->use_room = b->use_room;
-    a->launched = b->launched;
-    b->uses = kept.uses;
-    b->use_count = kept.use_count;
-    b->use_room = kept.use_room;
-    b->launched = kept.launched;
+    const pc_graph before = *a, other = *b;
+    *a = other;
+    *b = before;
+    a->number = before.number;
+    b->number = other.number;
+    a->implementation = before.implementation;
+    b->implementation = other.implementation;
 }
 
 pc_status pc_graph_update(pc_graph *graph, pc_graph *newer)
@@ -301,7 +305,7 @@ pc_status pc_graph_update(pc_graph *graph, pc_graph *newer)
     if (!pc_device_equal(graph->device, newer->device))
         return pc__fail(PC_ERR_DEVICE, "pc_graph_update: the graphs were recorded on different devices");
     PC__TRY(graph->backend->graph_update(graph, newer));
-    swap_uses(graph, newer);
+    swap(graph, newer);
     return PC_OK;
 }
 
@@ -309,11 +313,11 @@ void pc_graph_free(pc_graph *graph)
 {
     if (!graph)
         return;
-    graph->backend->graph_close(graph);
-    for (int i = 0; i < graph->use_room; i++)
-        if (graph->uses[i].storage)
-            pc__storage_drop(graph->uses[i].storage);
-    pc__free(graph->uses);
+    if (graph->implementation)
+        graph->backend->graph_close(graph);
+    pc__plan_free(graph->plan);
+    pc__graph_forget(graph);
+    pc__storage_drop(graph->arena);
     pc__free(graph->others);
     pc__free(graph);
 }

@@ -7,6 +7,7 @@
 
 typedef struct pc__graph_use {
     pc__storage *storage; /* one reference */
+    int number;           /* in the order of first uses */
     bool write;
     bool made;   /* while it was recorded: no launch finds anything in it */
     bool renews; /* the first that launches do with it is to write all of it */
@@ -26,6 +27,8 @@ struct pc_graph {
     bool takes_all;
     pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
+    struct pc__plan *plan; /* NULL: nothing is recorded yet */
+    pc__storage *arena;    /* the memory of all temporaries; NULL: there are none */
     const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
 };
 
@@ -48,25 +51,21 @@ pc_status pc__graph_takes(pc_stream *stream, const pc__work *work);
  * nothing. */
 pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write, bool whole);
 
-/* What is recorded on `stream` reads the storage and, up to now, does not write it: a launch finds there what was there
- * before it. */
-bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage);
+/* What is noted of the storage, or NULL; all of it forgotten, with its references. */
+pc__graph_use *pc__graph_use_of(const pc_graph *graph, const pc__storage *storage);
+void pc__graph_forget(pc_graph *graph);
 
-/* What is recorded on `stream` does not write the storage, up to now. */
-bool pc__graph_found(const pc_stream *stream, const pc__storage *storage);
+/* Note a use, of a recording that the stream is part of or of this one. */
+pc_status pc__graph_note(pc_graph *graph, pc__storage *storage, pc__graph_use use);
 
-/* So many references of the storage are those of recordings: of the one on `stream`, which uses it, and its lender. */
+/* So many references of the storage are the recording's on `stream`. */
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
 
-/* The recording that was begun on `stream` takes, before new memory, what was made for `lender` (NULL: nobody) and only
- * that still holds: launches of the two share what neither leaves there for anybody. The lender lives until the end of
- * the recording. */
+/* The recording that was begun on `stream` takes the arena of `lender` (NULL: nobody) where it is large enough: launches
+ * of the two share what neither leaves there for anybody. The lender lives until the end of the recording. */
 void pc__graph_borrow(pc_stream *stream, const pc_graph *lender);
 
-/* A storage of `bytes` that is lent so, with a reference for the caller; NULL: there is none. */
-pc__storage *pc__graph_lent(const pc_stream *stream, size_t bytes);
-
-/* The storage is given out on `stream`: where that is recorded, for its recording. */
+/* The storage is made on `stream`, which is recorded. */
 pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage);
 
 /* The recording that the stream is part of; 0: none. */

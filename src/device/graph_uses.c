@@ -26,18 +26,15 @@ static pc_status more_room(pc_graph *graph)
     return PC_OK;
 }
 
-static pc_status note(pc_stream *stream, pc__storage *storage, pc__graph_use new)
+pc_status pc__graph_note(pc_graph *graph, pc__storage *storage, pc__graph_use new)
 {
-    pc_graph *graph = pc__recording_for(stream);
-    if (!graph)
-        return PC_OK;
     PC__TRY(more_room(graph));
     pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
     if (!use->storage) {
         pc__storage_retain(storage);
         use->storage = storage;
+        use->number = graph->use_count++;
         use->renews = new.renews;
-        graph->use_count++;
     }
     use->write |= new.write;
     use->made |= new.made;
@@ -46,56 +43,39 @@ static pc_status note(pc_stream *stream, pc__storage *storage, pc__graph_use new
 
 pc_status pc__graph_uses(pc_stream *stream, pc__storage *storage, bool write, bool whole)
 {
-    return note(stream, storage, (pc__graph_use){.write = write, .renews = whole});
+    pc_graph *graph = pc__recording_for(stream);
+    return graph ? pc__graph_note(graph, storage, (pc__graph_use){.write = write, .renews = whole}) : PC_OK;
 }
 
 pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage)
 {
-    return note(stream, storage, (pc__graph_use){.made = true, .renews = true});
+    return pc__graph_note(pc__recording_for(stream), storage, (pc__graph_use){.made = true, .renews = true});
 }
 
-/* NULL: none. */
-static const pc__graph_use *use_of(const pc_graph *graph, const pc__storage *storage)
+pc__graph_use *pc__graph_use_of(const pc_graph *graph, const pc__storage *storage)
 {
     if (!graph || !graph->use_count)
         return NULL;
-    const pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
+    pc__graph_use *use = &graph->uses[place_of(graph->uses, graph->use_room, storage)];
     return use->storage ? use : NULL;
 }
 
-bool pc__graph_reads(const pc_stream *stream, const pc__storage *storage)
+void pc__graph_forget(pc_graph *graph)
 {
-    const pc__graph_use *use = use_of(pc__graph_of(stream), storage);
-    return use && !use->write;
-}
-
-bool pc__graph_found(const pc_stream *stream, const pc__storage *storage)
-{
-    const pc_graph *graph = pc__graph_of(stream);
-    const pc__graph_use *use = use_of(graph, storage);
-    return graph && !(use && use->write);
+    for (int i = 0; i < graph->use_room; i++)
+        if (graph->uses[i].storage)
+            pc__storage_drop(graph->uses[i].storage);
+    pc__free(graph->uses);
+    graph->uses = NULL;
+    graph->use_count = graph->use_room = 0;
 }
 
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
 {
-    const pc_graph *graph = pc__graph_of(stream);
-    return graph ? (use_of(graph, storage) != NULL) + (use_of(graph->lender, storage) != NULL) : 0;
+    return pc__graph_use_of(pc__graph_of(stream), storage) != NULL;
 }
 
 void pc__graph_borrow(pc_stream *stream, const pc_graph *lender)
 {
     pc__graph_of(stream)->lender = lender;
-}
-
-pc__storage *pc__graph_lent(const pc_stream *stream, size_t bytes)
-{
-    const pc_graph *graph = pc__graph_of(stream), *lender = graph ? graph->lender : NULL;
-    for (int i = 0; lender && i < lender->use_room; i++) {
-        const pc__graph_use *use = &lender->uses[i];
-        if (use->storage && use->made && use->storage->bytes == bytes && atomic_load(&use->storage->references) == 1) {
-            pc__storage_retain(use->storage);
-            return use->storage;
-        }
-    }
-    return NULL;
 }

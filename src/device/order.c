@@ -4,6 +4,7 @@
 #include "device/check.h"
 #include "device/failure.h"
 #include "device/graph.h"
+#include "device/plan.h"
 #include "device/recorder.h"
 #include "device/trace.h"
 #include "device/wait.h"
@@ -100,7 +101,8 @@ static pc_status wait_for_stream(pc_stream *stream, pc_stream *other, uint64_t t
     if (stream->backend != other->backend)
         return wait_across(stream, other, ticket);
     PC__TRY(pc__waits_note(stream, work->ticket, other, ticket));
-    return stream->backend->stream_wait(stream, other, ticket, work);
+    PC__TRY(stream->backend->stream_wait(stream, other, ticket, work));
+    return joined ? pc__plan_wait(stream, other, work) : PC_OK;
 }
 
 /* `data`: for what is in memory, and not only for the end of its use: of a recording's own the stream becomes part. */
@@ -139,10 +141,9 @@ static pc_status note(pc__users *o, const pc_stream *stream, const pc__work *wor
     return PC_OK;
 }
 
-/* `found`: launches of the recording that the work is part of find what it overwrites, from before them. */
-static void own(pc__users *o, const pc_stream *stream, const pc__work *work, bool write, bool found)
+static void own(pc__users *o, const pc_stream *stream, const pc__work *work, bool write)
 {
-    o->before = found ? 0 : UINT64_MAX;
+    o->before = UINT64_MAX;
     atomic_store_explicit(&o->wrote, write ? work->ticket : 0, memory_order_relaxed);
     atomic_store_explicit(&o->read, write ? 0 : work->ticket, memory_order_relaxed);
     atomic_store_explicit(&o->others, 0, memory_order_relaxed);
@@ -166,7 +167,7 @@ static pc_status use(pc__storage *storage, pc_stream *stream, const pc__work *wo
     pc__users *o = &storage->order;
     uint32_t owner = atomic_load(&o->owner);
     if (!owner) {
-        own(o, stream, work, write, false);
+        own(o, stream, work, write);
         return PC_OK;
     }
     if (pc__mode.manual_order) /* what used the block before it came out of the cache is not the program's to order */
@@ -174,7 +175,7 @@ static pc_status use(pc__storage *storage, pc_stream *stream, const pc__work *wo
     else
         PC__TRY(wait_for_uses(o, stream, work, write, true));
     if (write && !pc__mode.manual_order)
-        own(o, stream, work, true, pc__graph_found(stream, storage));
+        own(o, stream, work, true);
     else if (owner == stream->id && write)
         pc__wrote(o, work->ticket);
     else if (owner == stream->id)
@@ -193,6 +194,14 @@ pc_status pc__uses_slowly(pc__storage *storage, pc_stream *stream, const pc__wor
     return status;
 }
 
+pc_status pc__uses_now(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write)
+{
+    if (!atomic_load_explicit(&storage->planned, memory_order_acquire))
+        return PC_OK;
+    PC__TRY(pc__storage_materialize(storage, stream));
+    return pc__uses(storage, stream, work, write);
+}
+
 pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work)
 {
     pc__users *o = &storage->order;
@@ -200,7 +209,7 @@ pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__wor
     pthread_mutex_lock(lock);
     pc_status status = atomic_load(&o->owner) ? wait_for_uses(o, stream, work, true, false) : PC_OK;
     if (status == PC_OK)
-        own(o, stream, work, true, false);
+        own(o, stream, work, true);
     pthread_mutex_unlock(lock);
     return status;
 }
@@ -232,6 +241,19 @@ bool pc__is_own(const pc__storage *storage, const pc_stream *stream)
 {
     const pc__users *o = &storage->order;
     return atomic_load(&o->owner) == stream->id && !atomic_load(&o->others);
+}
+
+void pc__order_inherit(pc__storage *storage, pc__storage *block)
+{
+    pc__users *o = &storage->order, *from = &block->order;
+    if (!atomic_load(&from->owner))
+        return;
+    pthread_mutex_lock(lock_of(storage));
+    pc__free(o->other);
+    *o = *from;
+    o->born = PC__MAX(atomic_load(&o->wrote), atomic_load(&o->read));
+    from->other = NULL;
+    pthread_mutex_unlock(lock_of(storage));
 }
 
 void pc__order_reset(pc__storage *storage)

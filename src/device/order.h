@@ -49,6 +49,9 @@ static inline pc_status pc__uses(pc__storage *storage, pc_stream *stream, const 
  * becoming part of a recording that it was refused to. */
 pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work);
 
+/* Work that is recorded nowhere uses the storage, as noted: where a recording has planned it, it gets its memory now. */
+pc_status pc__uses_now(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write);
+
 /* Let work of `stream` wait for work `ticket` of stream number `id`. */
 pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work);
 
@@ -57,6 +60,9 @@ bool pc__is_idle(pc__storage *storage);
 
 /* True when all that still uses it is queued on `stream` alone. */
 bool pc__is_own(const pc__storage *storage, const pc_stream *stream);
+
+/* The storage gets the block's memory: who still uses that is waited for by who uses the storage next. */
+void pc__order_inherit(pc__storage *storage, pc__storage *block);
 
 /* Nothing uses it: forget what is noted. */
 void pc__order_reset(pc__storage *storage);

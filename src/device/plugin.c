@@ -48,7 +48,7 @@ static const pc__host_api host = {
     .matmul_precision = pc_matmul_precision,
     .conv_choice = pc_conv_choice,
     .trace_ranges_set = pc__trace_ranges_set,
-    .graph_reads = pc__graph_reads,
+    .plan_wrote = pc__plan_wrote,
     .failure_begin = pc__failure_begin,
     .failure_told = pc__failure_told,
 };

@@ -3,6 +3,7 @@
 #define PC__PLUGIN_H
 
 #include "device/graph.h"
+#include "device/plan.h"
 #include "device/trace.h"
 
 /* The library's internal functions: they are not exported, so the plug-in gets them as a table. */
@@ -27,7 +28,7 @@ typedef struct pc__host_api {
     pc_precision (*matmul_precision)(void);
     pc_conv_choice_kind (*conv_choice)(void);
     void (*trace_ranges_set)(const pc__trace_ranges *ranges);
-    bool (*graph_reads)(const pc_stream *stream, const pc__storage *storage);
+    uint64_t (*plan_wrote)(const pc_stream *stream, const pc__storage *storage);
     void (*failure_begin)(uint32_t stream, uint64_t ticket, const pc_error *error);
     void (*failure_told)(uint32_t stream, uint64_t queued);
 } pc__host_api;

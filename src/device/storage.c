@@ -22,15 +22,37 @@ static pc__storage *start(pc__storage *storage, size_t bytes)
     return storage;
 }
 
+static pc__storage *plan(pc_stream *stream, size_t bytes, const char *maker)
+{
+    pc__storage *s = pc__alloc_aligned(sizeof *s, 64);
+    if (!s)
+        return NULL;
+    *s = (pc__storage){.references = 1, .device = stream->device, .bytes = bytes, .planned = true, .maker = maker};
+    if (pc__graph_makes(stream, s) == PC_OK)
+        return s;
+    pc__free(s);
+    return NULL;
+}
+
+pc__storage *pc__storage_block(pc_stream *stream, size_t bytes, const char *maker)
+{
+    return start(pc__cache_take(stream, bytes, maker), bytes);
+}
+
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 {
-    pc__storage *lent = pc__graph_lent(stream, bytes);
-    pc__storage *s = start(lent ? lent : pc__cache_take(stream, bytes, maker), bytes);
-    if (s && pc__graph_makes(stream, s) != PC_OK) {
-        pc__storage_drop(s);
-        return NULL;
-    }
-    return s;
+    return pc__recording_for(stream) ? plan(stream, bytes, maker) : pc__storage_block(stream, bytes, maker);
+}
+
+pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream)
+{
+    pc__storage *block = pc__cache_take(stream, storage->bytes, storage->maker);
+    if (!block)
+        return pc_error_last()->status;
+    pc__order_inherit(storage, block);
+    pc__cache_rename(block, storage);
+    atomic_store_explicit(&storage->planned, false, memory_order_release);
+    return PC_OK;
 }
 
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker)
@@ -60,6 +82,13 @@ void pc__storage_retain(pc__storage *storage)
     atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
 }
 
+/* It has no block of its own. */
+static void drop_planned(pc__storage *storage)
+{
+    pc__free(storage->order.other);
+    pc__free(storage);
+}
+
 /* The program may do with its memory what it likes after this: nothing queued may still use it. */
 static void give_back_foreign(pc__storage *storage)
 {
@@ -81,6 +110,8 @@ void pc__storage_drop(pc__storage *storage)
         return;
     if (storage->foreign)
         give_back_foreign(storage);
+    else if (!storage->capacity)
+        drop_planned(storage);
     else
         pc__cache_give(storage);
 }

@@ -28,7 +28,8 @@ typedef struct pc__storage {
     pc_device device;
     void *data;
     size_t bytes;        /* asked for */
-    size_t capacity;     /* there */
+    size_t capacity;     /* there; 0 for a part of another storage's memory */
+    atomic_bool planned; /* made in a recording, which gives it memory when it ends: data is NULL until then */
     atomic_uint version; /* counts writes in place, for the tape's check */
     pc__users order;
     atomic_uint failure;              /* of the work that was to make its contents (failure.h); 0: none that is known */
@@ -44,8 +45,23 @@ typedef struct pc__storage {
 } pc__storage;
 
 /* A block of at least `bytes` bytes for use on `stream`, from the cache where one fits; `maker` (static storage) says
- * what for. NULL: PC_ERR_MEMORY with the figures of the device. One reference, the caller's. */
+ * what for. Where the stream is recorded, it gets its memory when the recording ends. NULL: PC_ERR_MEMORY with the figures
+ * of the device. One reference, the caller's. */
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
+
+/* The same with memory at once, in a recording too. */
+pc__storage *pc__storage_block(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
+
+/* Give a planned storage memory of its own now: somebody outside of its recording is to use it. Work of `stream` may use
+ * it next. */
+pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream);
+
+/* The same where it is planned. */
+static inline pc_status pc__storage_ensure(pc__storage *storage, pc_stream *stream)
+{
+    return atomic_load_explicit(&storage->planned, memory_order_acquire) ? pc__storage_materialize(storage, stream)
+                                                                         : PC_OK;
+}
 
 /* Host memory that devices of a type copy directly; nothing queued uses it. */
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker) PC_MUST_USE;

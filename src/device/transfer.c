@@ -10,6 +10,7 @@
 #include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
+#include "device/plan.h"
 #include "device/ring.h"
 #include "device/trace.h"
 #include "device/wait.h"
@@ -46,6 +47,8 @@ static pc_status order(copying *c, pc__bytes b, bool write)
     else
         PC__TRY(pc__storage_sound(b.storage, c->who));
     PC__TRY(pc__uses(b.storage, c->stream, &c->work, write));
+    if (!c->stream->recording)
+        PC__TRY(pc__uses_now(b.storage, c->stream, &c->work, write));
     return pc__graph_uses(c->stream, b.storage, write, write && renews(b, c->n));
 }
 
@@ -75,7 +78,9 @@ static pc_status direct(copying *c, uint64_t *ticket)
     c->work.name = name_of(c);
     PC__TRY(pc__queue_open(c->stream, &c->work));
     pc_status status = uses(c);
-    if (status == PC_OK)
+    if (status == PC_OK && c->stream->recording)
+        status = pc__plan_copy(c->stream, c->to, c->from, c->n, &c->work);
+    else if (status == PC_OK)
         status = c->stream->backend->copy(c->stream, address(c->to), c->to.storage->device, address(c->from),
                                           c->from.storage->device, c->n, &c->work);
     pc__queue_close(c->stream, &c->work, status);

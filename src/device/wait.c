@@ -4,6 +4,7 @@
 #include "device/check.h"
 #include "device/failure.h"
 #include "device/graph.h"
+#include "device/plan.h"
 #include "device/order.h"
 #include "device/trace.h"
 #include "device/waits.h"
@@ -116,7 +117,8 @@ pc_status pc_stream_call(pc_stream *stream, pc_stream_fn function, void *context
         return PC_ERR_DEVICE;
     pc__work work = {.name = "host function"};
     PC__TRY(pc__queue_open(stream, &work));
-    pc_status status = stream->backend->host_call(stream, function, context, &work);
+    pc_status status = stream->recording ? pc__plan_function(stream, function, context, &work)
+                                         : stream->backend->host_call(stream, function, context, &work);
     pc__queue_close(stream, &work, status);
     return status;
 }

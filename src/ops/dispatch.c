@@ -6,6 +6,7 @@
 #include "device/failure.h"
 #include "device/graph.h"
 #include "device/order.h"
+#include "device/plan.h"
 #include "device/trace.h"
 #include "ops/in_place.h"
 #include "tensor/read.h"
@@ -74,6 +75,8 @@ static pc_status settle(const pc_call *call, pc_stream *stream)
             PC__TRY(pc__graph_uses(stream, storage, pc__call_writes(call, i), renews(call, i)));
         else if (atomic_load_explicit(&storage->order.owner, memory_order_relaxed))
             PC__TRY(pc__settle(storage, pc__call_writes(call, i), call->op->name, false));
+        if (!recorded)
+            PC__TRY(pc__storage_ensure(storage, stream));
     }
     return pc__ever_failed() ? check_contents(call, recorded) : PC_OK;
 }
@@ -99,8 +102,11 @@ static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *w
         PC__TRY(check_contents(call, stream->recording));
     for (int i = 0; i < call->n_in + call->n_out; i++)
         PC__TRY(pc__uses(tensor_of(call, i)->storage, stream, work, pc__call_writes(call, i)));
-    for (int i = 0; stream->recording && i < call->n_in + call->n_out; i++)
-        PC__TRY(pc__graph_uses(stream, tensor_of(call, i)->storage, pc__call_writes(call, i), renews(call, i)));
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        pc__storage *storage = tensor_of(call, i)->storage;
+        PC__TRY(stream->recording ? pc__graph_uses(stream, storage, pc__call_writes(call, i), renews(call, i))
+                                  : pc__uses_now(storage, stream, work, pc__call_writes(call, i)));
+    }
     if (pc__checking())
         check(call, stream, work);
     return PC_OK;
@@ -112,7 +118,8 @@ static pc_status queue(const pc_call *call, pc_stream *stream, pc__kernel kernel
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = order(call, stream, &work);
     if (status == PC_OK)
-        status = stream->backend->submit(stream, kernel, call, &work);
+        status = stream->recording ? pc__plan_call(stream, kernel, call, &work)
+                                   : stream->backend->submit(stream, kernel, call, &work);
     if (status == PC_OK && pc__ever_failed() && !stream->recording)
         heal(call);
     pc__queue_close(stream, &work, status);
@@ -121,8 +128,10 @@ static pc_status queue(const pc_call *call, pc_stream *stream, pc__kernel kernel
 
 static pc_status run_now(const pc_call *call, pc_stream *stream, pc__kernel kernel)
 {
+    if (pc__graph_of(stream))
+        return pc__plan_call(stream, kernel, call, &(pc__work){.name = call->op->name, .site = pc__site_here()});
     const pc_status status = stream->backend->submit(stream, kernel, call, NULL);
-    if (status == PC_OK && pc__ever_failed() && !pc__graph_of(stream))
+    if (status == PC_OK && pc__ever_failed())
         heal(call);
     return status;
 }

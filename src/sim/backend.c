@@ -87,24 +87,21 @@ static pc__sim_command *command_new(pc__sim_kind kind, const pc__work *work)
     return c;
 }
 
-/* Into the stream; or into its recording, with only a mark in the stream. */
+/* Into the stream, or into the graph that is being built of its recording. */
 static pc_status put(pc_stream *stream, pc__sim_command *c)
 {
     if (!c)
         return PC_ERR_MEMORY;
     pc_graph *graph = stream->recording;
-    pc__sim_command *mark = graph ? command_new(PC__SIM_NOTHING, &c->work) : c;
     pc__sim_stream *s = stream->implementation;
     pthread_mutex_lock(&pc__sim.lock);
-    pc_status status = !mark ? PC_ERR_MEMORY : s->device->lost ? pc__error_put(&s->device->loss) : PC_OK;
-    if (status == PC_OK && graph)
-        pc__sim_graph_add(graph->implementation, c);
-    if (status == PC_OK)
-        pc__sim_push(s, mark);
-    else
+    pc_status status = s->device->lost ? pc__error_put(&s->device->loss) : PC_OK;
+    if (status != PC_OK)
         pc__sim_command_free(c);
-    if (status != PC_OK && graph)
-        pc__free(mark);
+    else if (graph)
+        pc__sim_graph_add(graph->implementation, c);
+    else
+        pc__sim_push(s, c);
     pthread_mutex_unlock(&pc__sim.lock);
     return status;
 }
@@ -243,15 +240,13 @@ static void event_close(pc_event *event)
 
 static pc_status event_record(pc_event *event, pc_stream *stream, const pc__work *work)
 {
-    pc__sim_command *c = command_new(stream->recording ? PC__SIM_NOTHING : PC__SIM_EVENT, work);
+    pc__sim_command *c = command_new(PC__SIM_EVENT, work);
     if (!c)
         return PC_ERR_MEMORY;
-    if (c->kind == PC__SIM_EVENT) {
-        c->event = event->implementation;
-        pthread_mutex_lock(&pc__sim.lock);
-        c->event->references++;
-        pthread_mutex_unlock(&pc__sim.lock);
-    }
+    c->event = event->implementation;
+    pthread_mutex_lock(&pc__sim.lock);
+    c->event->references++;
+    pthread_mutex_unlock(&pc__sim.lock);
     return put(stream, c);
 }
 

@@ -1,47 +1,72 @@
-/* freeze.c: one block holds the call, its attributes, and copies of its tensors and their storages. */
+/* freeze.c: one block holds the call, its attributes, and copies of its tensors, with or without their storages. */
 #include "tensor/freeze.h"
 
 struct pair {
     pc_tensor tensor;
-    pc__storage storage;
+    pc__storage storage; /* of frozen calls */
 };
-
-static pc_tensor *freeze_tensor(struct pair *pair, const pc_tensor *t, ptrdiff_t shift)
-{
-    pair->storage = (pc__storage){.device = t->storage->device,
-                                  .data = (char *)t->storage->data + shift,
-                                  .bytes = t->storage->bytes,
-                                  .capacity = t->storage->capacity};
-    pair->tensor = (pc_tensor){.dtype = t->dtype, .ndim = t->ndim, .offset = t->offset, .storage = &pair->storage};
-    memcpy(pair->tensor.shape, t->shape, sizeof t->shape);
-    memcpy(pair->tensor.strides, t->strides, sizeof t->strides);
-    return &pair->tensor;
-}
 
 static size_t rounded(size_t bytes)
 {
     return (bytes + 15) & ~(size_t)15;
 }
 
-pc_call *pc__call_freeze(const pc_call *call, ptrdiff_t shift)
+/* `item`: the bytes for each tensor. */
+static pc_call *copy(const pc_call *call, size_t item, char **tensors)
 {
-    size_t tensors = (size_t)(call->n_in + call->n_out);
-    size_t head = rounded(sizeof(pc_call)), list = rounded((size_t)call->n_in * sizeof(pc_tensor *)),
-           attributes = rounded(call->attribute_bytes);
-    char *block = pc__alloc(head + list + attributes + tensors * sizeof(struct pair));
+    const size_t head = rounded(sizeof(pc_call)), list = rounded((size_t)call->n_in * sizeof(pc_tensor *)),
+                 attributes = rounded(call->attribute_bytes);
+    char *block = pc__alloc(head + list + attributes + (size_t)(call->n_in + call->n_out) * item);
     if (!block)
         return NULL;
-    pc_call *copy = (pc_call *)(void *)block;
-    struct pair *pair = (struct pair *)(void *)(block + head + list + attributes);
-    *copy = *call;
-    copy->in = (pc_tensor **)(void *)(block + head);
+    pc_call *made = (pc_call *)(void *)block;
+    *made = *call;
+    made->in = (pc_tensor **)(void *)(block + head);
     if (call->attribute_bytes)
-        copy->attributes = memcpy(block + head + list, call->attributes, call->attribute_bytes);
+        made->attributes = memcpy(block + head + list, call->attributes, call->attribute_bytes);
+    *tensors = block + head + list + attributes;
     for (int i = 0; i < call->n_in; i++)
-        copy->in[i] = freeze_tensor(pair++, call->in[i], shift);
+        made->in[i] = (pc_tensor *)(void *)(*tensors + (size_t)i * item);
     for (int i = 0; i < call->n_out; i++)
-        copy->out[i] = freeze_tensor(pair++, call->out[i], shift);
-    return copy;
+        made->out[i] = (pc_tensor *)(void *)(*tensors + (size_t)(call->n_in + i) * item);
+    return made;
+}
+
+static void copy_tensor(pc_tensor *to, const pc_tensor *t, pc__storage *storage)
+{
+    *to = (pc_tensor){.dtype = t->dtype, .ndim = t->ndim, .offset = t->offset, .storage = storage};
+    memcpy(to->shape, t->shape, sizeof t->shape);
+    memcpy(to->strides, t->strides, sizeof t->strides);
+}
+
+static pc_tensor *tensor_of(const pc_call *call, int i)
+{
+    return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
+}
+
+pc_call *pc__call_freeze(const pc_call *call, ptrdiff_t shift)
+{
+    char *tensors;
+    pc_call *made = copy(call, sizeof(struct pair), &tensors);
+    for (int i = 0; made && i < call->n_in + call->n_out; i++) {
+        const pc_tensor *t = tensor_of(call, i);
+        struct pair *pair = (struct pair *)(void *)tensors + i;
+        pair->storage = (pc__storage){.device = t->storage->device,
+                                      .data = (char *)t->storage->data + shift,
+                                      .bytes = t->storage->bytes,
+                                      .capacity = t->storage->capacity};
+        copy_tensor(&pair->tensor, t, &pair->storage);
+    }
+    return made;
+}
+
+pc_call *pc__call_copy(const pc_call *call)
+{
+    char *tensors;
+    pc_call *made = copy(call, sizeof(pc_tensor), &tensors);
+    for (int i = 0; made && i < call->n_in + call->n_out; i++)
+        copy_tensor((pc_tensor *)(void *)tensors + i, tensor_of(call, i), tensor_of(call, i)->storage);
+    return made;
 }
 
 static bool alike(const pc_tensor *a, const pc_tensor *b)

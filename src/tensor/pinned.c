@@ -52,6 +52,7 @@ static pc_status ready(pc_tensor *t, bool write, const char *who)
     pc_stream *here = pc_stream_current(PC_DEVICE_CPU);
     PC__TRY(here ? pc__graph_allows(here, who, "data on the host") : PC_ERR_DEVICE);
     PC__TRY(pc__settle(t->storage, write, who, false));
+    PC__TRY(pc__storage_ensure(t->storage, here));
     return pc__storage_sound(t->storage, who);
 }
 
@@ -86,6 +87,9 @@ pc_status pc_unmap(pc_tensor *t)
 void *pc_device_pointer(pc_tensor *t)
 {
     PC__NEED_OR(NULL, t);
+    pc_stream *stream = pc_stream_current(t->storage->device);
+    if (!stream || pc__storage_ensure(t->storage, stream) != PC_OK)
+        return NULL;
     if (t->storage->device.type != PC_CPU)
         atomic_store_explicit(&t->storage->exposed, true, memory_order_relaxed);
     return pc__data(t);

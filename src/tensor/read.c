@@ -39,6 +39,7 @@ static pc_status read_here(const pc_tensor *t, void *host, size_t bytes, const c
     pc_stream *stream = pc_stream_current(PC_DEVICE_CPU);
     PC__TRY(stream ? pc__graph_allows(stream, who, "data on the host") : PC_ERR_DEVICE);
     PC__TRY(pc__settle(t->storage, false, who, false));
+    PC__TRY(pc__storage_ensure(t->storage, stream));
     PC__TRY(pc__storage_sound(t->storage, who));
     if (pc__is_contiguous(t))
         memcpy(host, pc__data(t), bytes);
@@ -91,6 +92,7 @@ pc_status pc__tensor_write(pc_tensor *t, const void *host, const char *who)
                                bytes, who);
     PC__TRY(pc__graph_allows(stream, who, "data from the host"));
     PC__TRY(pc__settle(t->storage, true, who, true));
+    PC__TRY(pc__storage_ensure(t->storage, stream));
     memcpy(pc__data(t), host, bytes);
     if (bytes == t->storage->bytes)
         pc__storage_heals(t->storage);

@@ -1,0 +1,109 @@
+/* build.c: from a recorded plan to what the backend launches. */
+#include "plan/plan.h"
+
+static void rewrite(pc__plan *plan)
+{
+    if (pc__plan_allows("duplicates"))
+        (void)pc__pass_duplicates(plan);
+    if (pc__plan_allows("dead"))
+        (void)pc__pass_dead(plan);
+}
+
+/* The backend gets its node where nobody else can be at its stream. */
+static pc_status give_to_backend(pc_graph *graph, const pc__plan_node *node)
+{
+    const pc__backend *backend = graph->backend;
+    pc_stream *stream = node->stream;
+    switch (node->kind) {
+    case PC__NODE_CALL:
+        return backend->submit(stream, node->kernel, node->call, &node->work);
+    case PC__NODE_COPY:
+        return backend->copy(stream, (char *)node->to.storage->data + node->to.offset, node->to.storage->device,
+                             (char *)node->from.storage->data + node->from.offset, node->from.storage->device,
+                             node->bytes, &node->work);
+    case PC__NODE_FUNCTION:
+        return backend->host_call(stream, node->function, node->context, &node->work);
+    default:
+        return backend->graph_wait ? backend->graph_wait(graph, stream, node->other) : PC_OK;
+    }
+}
+
+static void note_writes(pc__plan *plan, const pc__plan_node *node)
+{
+    for (int i = 0; i < pc__node_uses(node); i++)
+        if (pc__node_writes(node, i)) {
+            plan->storage[node->number[i]].writer = node->stream;
+            plan->storage[node->number[i]].wrote = node->work.ticket;
+        }
+}
+
+/* An error says which call it is about. */
+static pc_status name(const pc__plan_node *node, pc_status status)
+{
+    char site[PC__SITE_TEXT];
+    const pc_error before = pc__error_take();
+    return pc__fail(status, "pc_graph_end: %.60s (%.100s): %.340s", node->work.name,
+                    pc__site_text(node->work.site, site), before.message);
+}
+
+static pc_status build_nodes(pc_graph *graph, pc__plan *plan)
+{
+    for (int i = 0; i < plan->count; i++) {
+        const pc__plan_node *node = &plan->node[i];
+        if (node->gone)
+            continue;
+        plan->at = node;
+        pthread_mutex_lock(&node->stream->lock);
+        const pc_status status = give_to_backend(graph, node);
+        pthread_mutex_unlock(&node->stream->lock);
+        if (status != PC_OK)
+            return name(node, status);
+        note_writes(plan, node);
+    }
+    return PC_OK;
+}
+
+static pc_status enter(pc_graph *graph, pc_stream *stream,
+                       pc_status (*slot)(pc_graph *graph, pc_stream *stream))
+{
+    pthread_mutex_lock(&stream->lock);
+    const pc_status status = slot ? slot(graph, stream) : PC_OK;
+    pthread_mutex_unlock(&stream->lock);
+    return status;
+}
+
+static pc_status build(pc_graph *graph)
+{
+    const pc__backend *backend = graph->backend;
+    pc_status status = enter(graph, graph->stream, backend->graph_begin);
+    if (status != PC_OK)
+        return status;
+    for (int i = 0; i < graph->other_count && status == PC_OK; i++)
+        status = enter(graph, graph->others[i], backend->graph_join);
+    if (status == PC_OK && graph->plan)
+        status = build_nodes(graph, graph->plan);
+    const pc_status ended = enter(graph, graph->stream, backend->graph_end);
+    return status == PC_OK ? ended : status;
+}
+
+pc_status pc__plan_build(pc_graph *graph)
+{
+    if (graph->plan) {
+        PC__TRY(pc__plan_survey(graph));
+        rewrite(graph->plan);
+        PC__TRY(pc__plan_memory(graph));
+        pc__plan_print(graph);
+    }
+    return build(graph);
+}
+
+uint64_t pc__plan_wrote(const pc_stream *stream, const pc__storage *storage)
+{
+    const pc__plan *plan = pc__graph_of(stream)->plan;
+    for (int i = 0; i < pc__node_uses(plan->at); i++)
+        if (pc__node_storage(plan->at, i) == storage) {
+            const pc__plan_storage *s = &plan->storage[plan->at->number[i]];
+            return !s->writer ? 0 : s->writer == stream ? s->wrote : UINT64_MAX;
+        }
+    return UINT64_MAX;
+}

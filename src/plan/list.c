@@ -1,0 +1,112 @@
+/* list.c: work is appended to a plan as it is recorded. */
+#include "plan/plan.h"
+
+#include "tensor/freeze.h"
+
+int pc__node_uses(const pc__plan_node *node)
+{
+    return node->kind == PC__NODE_CALL ? node->call->n_in + node->call->n_out : node->kind == PC__NODE_COPY ? 2 : 0;
+}
+
+pc__storage *pc__node_storage(const pc__plan_node *node, int i)
+{
+    return node->kind == PC__NODE_CALL ? pc__node_tensor(node, i)->storage : i ? node->to.storage : node->from.storage;
+}
+
+bool pc__node_writes(const pc__plan_node *node, int i)
+{
+    return node->kind == PC__NODE_CALL ? pc__call_writes(node->call, i) : i == 1;
+}
+
+bool pc__node_renews(const pc__plan_node *node, int i)
+{
+    const pc__storage *storage = pc__node_storage(node, i);
+    if (node->kind == PC__NODE_COPY)
+        return i == 1 && node->to.offset == 0 && node->bytes == storage->bytes;
+    const pc_tensor *t = pc__node_tensor(node, i);
+    return pc__call_overwrites(node->call, i) &&
+           (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size((pc_dtype)t->dtype) == storage->bytes;
+}
+
+static void free_node(pc__plan_node *node)
+{
+    pc__free(node->call);
+    pc__free(node->number);
+}
+
+void pc__plan_free(pc__plan *plan)
+{
+    if (!plan)
+        return;
+    for (int i = 0; i < plan->count; i++)
+        free_node(&plan->node[i]);
+    for (int i = 0; i < plan->storages; i++)
+        if (plan->storage[i].place == PC__PLACE_TEMPORARY)
+            pc__storage_drop(plan->storage[i].storage);
+    pc__free(plan->storage);
+    pc__free(plan->node);
+    pc__free(plan);
+}
+
+static pc_status number_storages(const pc_graph *graph, pc__plan_node *node)
+{
+    const int n = pc__node_uses(node);
+    node->number = n ? pc__alloc((size_t)n * sizeof *node->number) : NULL;
+    if (n && !node->number)
+        return PC_ERR_MEMORY;
+    for (int i = 0; i < n; i++)
+        node->number[i] = pc__graph_use_of(graph, pc__node_storage(node, i))->number;
+    return PC_OK;
+}
+
+static pc_status append(pc_graph *graph, pc__plan_node *node)
+{
+    pc__plan *plan = graph->plan = graph->plan ? graph->plan : pc__calloc(1, sizeof *plan);
+    if (!plan)
+        return PC_ERR_MEMORY;
+    PC__TRY(pc__grow((void **)&plan->node, &plan->room, plan->count, sizeof *plan->node));
+    PC__TRY(number_storages(graph, node));
+    plan->node[plan->count++] = *node;
+    return PC_OK;
+}
+
+/* The node's ticket is a place in its stream's queue. */
+static pc_status take_place(pc_stream *stream, const pc__work *work)
+{
+    return stream->backend->immediate ? PC_OK : stream->backend->host_call(stream, NULL, NULL, work);
+}
+
+static pc_status add(pc_stream *stream, pc__plan_node *node)
+{
+    node->stream = stream;
+    pc_status status = append(pc__graph_of(stream), node);
+    if (status != PC_OK) {
+        free_node(node);
+        return status;
+    }
+    return take_place(stream, &node->work);
+}
+
+pc_status pc__plan_call(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
+{
+    pc__plan_node node = {
+        .kind = PC__NODE_CALL, .work = *work, .kernel = kernel, .call = pc__call_copy(call)};
+    return node.call ? add(stream, &node) : PC_ERR_MEMORY;
+}
+
+pc_status pc__plan_copy(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n, const pc__work *work)
+{
+    return add(stream, &(pc__plan_node){.kind = PC__NODE_COPY, .work = *work, .to = to, .from = from, .bytes = n});
+}
+
+pc_status pc__plan_function(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
+{
+    return add(stream, &(pc__plan_node){
+                           .kind = PC__NODE_FUNCTION, .work = *work, .function = function, .context = context});
+}
+
+pc_status pc__plan_wait(pc_stream *stream, pc_stream *other, const pc__work *work)
+{
+    return append(pc__graph_of(stream),
+                  &(pc__plan_node){.kind = PC__NODE_WAIT, .stream = stream, .work = *work, .other = other});
+}

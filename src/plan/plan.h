@@ -1,0 +1,92 @@
+/* plan.h: the inside of plans: a list of nodes, in the order of the program. Passes take nodes out and change them; they
+ * never change the order. */
+#ifndef PC__PLAN_H
+#define PC__PLAN_H
+
+#include "device/graph.h"
+#include "device/plan.h"
+#include "tensor/call.h"
+
+typedef enum pc__node_kind { PC__NODE_CALL, PC__NODE_COPY, PC__NODE_FUNCTION, PC__NODE_WAIT } pc__node_kind;
+
+typedef struct pc__plan_node {
+    pc__node_kind kind;
+    pc_stream *stream;
+    pc__work work;
+    const char *gone; /* the pass that took it out, or NULL */
+    pc_call *call;    /* calls: a copy, with the storages themselves */
+    pc__kernel kernel;
+    pc__bytes to, from; /* copies */
+    size_t bytes;
+    void (*function)(void *context); /* functions */
+    void *context;
+    pc_stream *other; /* waits */
+    int *number;      /* of each storage that it uses, as the plan's text names them: inputs, then outputs */
+} pc__plan_node;
+
+/* Where a storage's memory is. */
+typedef enum pc__plan_place {
+    PC__PLACE_BEFORE,    /* it was there when the recording began */
+    PC__PLACE_KEPT,      /* made in the recording, and somebody holds it: memory of its own */
+    PC__PLACE_TEMPORARY, /* nobody can see it but the recording: a part of the arena */
+    PC__PLACE_NONE       /* nothing that is left uses it */
+} pc__plan_place;
+
+typedef struct pc__plan_storage {
+    pc__storage *storage; /* temporaries: a reference */
+    size_t bytes;
+    pc__plan_place place;
+    size_t offset;       /* in the arena */
+    int writes;          /* nodes that write it */
+    const pc_stream *on; /* the one stream that uses it; NULL: several do */
+    int first, last;     /* uses, counted in nodes of that stream */
+    const pc_stream *writer; /* while it is built: the last write, which has this ticket; NULL: there was none */
+    uint64_t wrote;
+} pc__plan_storage;
+
+typedef struct pc__plan {
+    pc__plan_node *node;
+    int count, room;
+    pc__plan_storage *storage; /* by number; made when the recording ends */
+    int storages;
+    const pc__plan_node *at; /* while it is built: the node that the backend has */
+} pc__plan;
+
+/* Tensor i of the node's call, inputs first. */
+static inline pc_tensor *pc__node_tensor(const pc__plan_node *node, int i)
+{
+    return i < node->call->n_in ? node->call->in[i] : node->call->out[i - node->call->n_in];
+}
+
+/* How many storages the node uses, which they are, and whether it writes them. */
+int pc__node_uses(const pc__plan_node *node);
+pc__storage *pc__node_storage(const pc__plan_node *node, int i);
+bool pc__node_writes(const pc__plan_node *node, int i);
+/* Whether it writes all of storage i, and reads nothing of it. */
+bool pc__node_renews(const pc__plan_node *node, int i);
+
+/* --- passes: each says how many nodes it took out --- */
+
+/* Calls and copies whose results nobody can see. */
+int pc__pass_dead(pc__plan *plan);
+
+/* Calls that compute what is there. */
+int pc__pass_duplicates(pc__plan *plan);
+
+/* --- memory.c --- */
+
+/* What each storage is, and who uses it. */
+pc_status pc__plan_survey(pc_graph *graph);
+
+/* Give memory to all that has none yet, and note in the graph what its launches use. */
+pc_status pc__plan_memory(pc_graph *graph);
+
+/* --- settings.c: what PARACORD_PLAN says --- */
+
+void pc__plan_print(const pc_graph *graph);
+bool pc__plan_allows(const char *pass);
+
+/* text.c: the plan as lines of text, for pc__free; NULL: PC_ERR_MEMORY. */
+char *pc__plan_text(const pc_graph *graph);
+
+#endif

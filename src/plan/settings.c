@@ -1,0 +1,67 @@
+/* settings.c: PARACORD_PLAN. Who set it in the environment asked for lines on standard error; this file alone prints. */
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const passes[] = {"duplicates", "dead", "sharing"};
+
+static struct {
+    bool print;
+    bool without[PC__COUNT(passes)];
+} said;
+
+static int pass_of(const char *name, size_t length)
+{
+    for (int i = 0; i < (int)PC__COUNT(passes); i++)
+        if (strlen(passes[i]) == length && memcmp(passes[i], name, length) == 0)
+            return i;
+    return -1;
+}
+
+/* False for a word that means nothing. */
+static bool take(const char *word, size_t length)
+{
+    const int pass = word[0] == '-' ? pass_of(word + 1, length - 1) : -1;
+    const bool plain = length == 5 && memcmp(word, "plain", 5) == 0, print = length == 5 && memcmp(word, "print", 5) == 0;
+    said.print |= print;
+    for (int i = 0; i < (int)PC__COUNT(passes); i++)
+        said.without[i] |= plain || i == pass;
+    return plain || print || pass >= 0;
+}
+
+static void read_words(void)
+{
+    static const char between[] = ", ";
+    const char *words = getenv("PARACORD_PLAN");
+    for (words = words ? words + strspn(words, between) : ""; *words; words += strspn(words, between)) {
+        const size_t length = strcspn(words, between);
+        if (!take(words, length))
+            fprintf(stderr,
+                    "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead "
+                    "and -sharing\n",
+                    (int)length, words);
+        words += length;
+    }
+}
+
+static void ask(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_words);
+}
+
+bool pc__plan_allows(const char *pass)
+{
+    ask();
+    return !said.without[pass_of(pass, strlen(pass))];
+}
+
+void pc__plan_print(const pc_graph *graph)
+{
+    ask();
+    char *text = said.print ? pc__plan_text(graph) : NULL;
+    if (text)
+        fprintf(stderr, "%s", text);
+    pc__free(text);
+}

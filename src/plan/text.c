@@ -1,0 +1,104 @@
+/* text.c: a plan in words: a line for each node, those that passes took out among them, and what memory it needs. */
+#include "plan/plan.h"
+
+#include <paracord/tensor.h>
+
+static void add_name(pc__text *text, const pc__plan *plan, int number)
+{
+    static const char letter[] = {
+        [PC__PLACE_BEFORE] = 'x', [PC__PLACE_KEPT] = 'k', [PC__PLACE_TEMPORARY] = 't', [PC__PLACE_NONE] = 'x'};
+    pc__text_add(text, " %c%d", letter[plan->storage[number].place], number);
+}
+
+static void add_names(pc__text *text, const pc__plan *plan, const pc__plan_node *node, bool written)
+{
+    for (int i = 0; i < pc__node_uses(node); i++)
+        if (pc__node_writes(node, i) == written)
+            add_name(text, plan, node->number[i]);
+}
+
+static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *node)
+{
+    if (node->kind == PC__NODE_WAIT) {
+        pc__text_add(text, "wait for stream %u", node->other->id);
+        return;
+    }
+    pc__text_add(text, "%s", node->kind == PC__NODE_CALL ? node->call->op->name : node->work.name);
+    if (node->kind == PC__NODE_FUNCTION)
+        return;
+    add_names(text, plan, node, false);
+    pc__text_add(text, " ->");
+    add_names(text, plan, node, true);
+    if (node->kind == PC__NODE_COPY)
+        pc__text_add(text, ", %zu bytes", node->bytes);
+    else if (pc__node_uses(node)) {
+        const pc_tensor *t = pc__node_tensor(node, node->call->n_out ? node->call->n_in : 0);
+        pc__text_add(text, ", %s %s", pc_dtype_name((pc_dtype)t->dtype), PC__SHAPE_OF(t));
+    }
+}
+
+static void add_node(pc__text *text, const pc__plan *plan, int i)
+{
+    const pc__plan_node *node = &plan->node[i];
+    char site[PC__SITE_TEXT];
+    pc__text_add(text, node->gone ? "%5d  -  " : "%5d     ", i + 1);
+    add_what(text, plan, node);
+    if (node->gone)
+        pc__text_add(text, "; taken out: %s", node->gone);
+    pc__text_add(text, "  (%s)\n", pc__site_text(node->work.site, site));
+}
+
+static size_t bytes_of(const pc__plan *plan, pc__plan_place place)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < plan->storages; i++)
+        if (plan->storage[i].place == place && plan->storage[i].first >= 0)
+            bytes += plan->storage[i].bytes;
+    return bytes;
+}
+
+static int count_gone(const pc__plan *plan, const char *pass)
+{
+    int n = 0;
+    for (int i = 0; i < plan->count; i++)
+        n += plan->node[i].gone && strcmp(plan->node[i].gone, pass) == 0;
+    return n;
+}
+
+static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan)
+{
+    const int duplicates = count_gone(plan, "duplicates"), dead = count_gone(plan, "dead");
+    pc__text_add(text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead\n", plan->count,
+                 plan->count - duplicates - dead, duplicates, dead);
+    pc__text_add(text, "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, used from before (x) %zu\n",
+                 bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
+                 bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_BEFORE));
+    for (int i = 0; i < plan->count; i++)
+        add_node(text, plan, i);
+}
+
+char *pc__plan_text(const pc_graph *graph)
+{
+    pc__text text = {0};
+    char device[PC_DEVICE_NAME_MAX];
+    pc__text_add(&text, "plan of recording %llu on %s\n", (unsigned long long)graph->number,
+                 pc_device_name(graph->device, device));
+    if (graph->plan && graph->plan->storage)
+        add_plan(&text, graph, graph->plan);
+    if (text.failed)
+        pc__text_free(&text);
+    return text.data;
+}
+
+char *pc_graph_text(const pc_graph *graph)
+{
+    PC__NEED_OR(NULL, graph);
+    return pc__plan_text(graph);
+}
+
+int64_t pc_graph_memory(const pc_graph *graph)
+{
+    PC__NEED_OR(0, graph);
+    const size_t kept = graph->plan && graph->plan->storage ? bytes_of(graph->plan, PC__PLACE_KEPT) : 0;
+    return (int64_t)(kept + (graph->arena ? graph->arena->bytes : 0));
+}
