@@ -1,0 +1,299 @@
+/* Random programs, run call by call and as a graph: what both leave behind is the same, bit by bit, launch after launch.
+ * A program reads and writes tensors that were there before, makes others, drops some and keeps some, on two streams.
+ * PARACORD_CASES=20000 draws so many, PARACORD_SEED=N begins there; PARACORD_PLAN=-NAME shows which pass a fault is of. */
+#include "device.h"
+
+#include "base/base.h"
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+
+#include <paracord/autograd.h>
+#include <paracord/ops.h>
+#include <paracord/random.h>
+
+enum { STATES = 4, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE = 12, COUNT = SIDE * SIDE };
+
+/* All tensors are SIDE x SIDE, of any dtype and memory order. */
+typedef struct machine {
+    pc_tensor *state[STATES]; /* there before, float32; the first is a leaf */
+    pc_tensor *value[VALUES]; /* the newest results; NULL: none yet */
+    pc_tensor *kept[KEPT];    /* what the program holds after the run; NULL: nothing */
+    pc_stream *main, *side;
+} machine;
+
+static struct {
+    uint64_t seed, drawn;
+} now;
+
+static int draw(int n)
+{
+    return (int)(pc_uniform(now.seed, 7, now.drawn++) * n);
+}
+
+/* Often the same ones, so that there is something to be found twice. */
+static pc_tensor *any(const machine *m)
+{
+    pc_tensor *value = m->value[draw(3) ? draw(3) : draw(VALUES)];
+    return value && draw(4) ? value : m->state[draw(STATES)];
+}
+
+static pc_tensor *unary(pc_tensor *t)
+{
+    switch (draw(7)) {
+    case 0:
+        return pc_tanh(t);
+    case 1:
+        return pc_neg(t);
+    case 2:
+        return pc_relu(t);
+    case 3:
+        return pc_sigmoid(t);
+    case 4:
+        return pc_gelu(t);
+    case 5:
+        return pc_mul_scalar(t, .5);
+    default:
+        return pc_clone(t);
+    }
+}
+
+static pc_tensor *binary(pc_tensor *a, pc_tensor *b)
+{
+    switch (draw(6)) {
+    case 0:
+        return pc_sub(a, b);
+    case 1:
+        return pc_mul(a, b);
+    case 2:
+        return pc_where(pc_gt(a, b), a, b);
+    case 3:
+        return pc_add(a, pc_slice(b, draw(2), 3, 4, 1)); /* broadcast */
+    case 4:
+        return pc_tanh(pc_matmul(pc_tanh(a), pc_cast(pc_tanh(b), pc_tensor_dtype(a))));
+    default:
+        return pc_add(a, b);
+    }
+}
+
+static pc_tensor *other_order(pc_tensor *t)
+{
+    switch (draw(3)) {
+    case 0:
+        return pc_transpose(t, 0, 1);
+    case 1:
+        return pc_slice(pc_cat((pc_tensor *[]){t, t}, 2, 1), 1, 5, 5 + SIDE, 1);
+    default:
+        return pc_slice(pc_cat((pc_tensor *[]){t, t}, 2, 0), 0, 0, PC_END_OF_DIM, 2);
+    }
+}
+
+static pc_tensor *along(pc_tensor *t)
+{
+    pc_tensor *rows = draw(2) ? pc_sum_dims(t, PC_SHAPE(draw(2)), true) : pc_max_dim(t, draw(2), true, NULL);
+    return draw(2) ? pc_softmax(t, draw(2)) : pc_sub(t, pc_tanh(rows));
+}
+
+static pc_tensor *cast(pc_tensor *t)
+{
+    static const pc_dtype dtypes[] = {PC_F32, PC_F32, PC_BF16, PC_F16, PC_F64};
+    return pc_cast(t, dtypes[draw(PC__COUNT(dtypes))]);
+}
+
+/* A gradient step of the first state. */
+static pc_tensor *learn(machine *m)
+{
+    pc_tensor *w = m->state[0], *x = pc_detach(any(m));
+    assert_ok(pc_require_grad(w, true));
+    pc_tensor *y = pc_tanh(pc_mul(w, pc_tanh(x)));
+    assert_ok(pc_backward(pc_mean(pc_mul(y, y))));
+    pc_tensor *g = pc_clone(pc_grad(w));
+    PC_NO_GRAD {
+        assert_ok(pc_saxpy(w, -.5, pc_grad(w)));
+    }
+    pc_zero_grad(w);
+    assert_ok(pc_require_grad(w, false));
+    return g;
+}
+
+static pc_tensor *in_place(machine *m)
+{
+    pc_tensor *to = draw(3) ? m->state[draw(STATES)] : any(m), *from = pc_cast(pc_tanh(any(m)), pc_tensor_dtype(to));
+    switch (draw(5)) {
+    case 0:
+        assert_ok(pc_fill(pc_slice(to, 0, 2, 5, 1), .25));
+        break;
+    case 1:
+        assert_ok(pc_copy(pc_slice(to, 1, 0, 4, 1), pc_slice(from, 1, 0, 4, 1)));
+        break;
+    case 2:
+        assert_ok(pc_copy(to, from));
+        break;
+    default:
+        assert_ok(pc_saxpy(to, .5, from));
+    }
+    return pc_tanh(to);
+}
+
+static pc_tensor *made(machine *m)
+{
+    switch (draw(9)) {
+    case 0:
+    case 1:
+        return unary(any(m));
+    case 2:
+    case 3:
+        return binary(any(m), any(m));
+    case 4:
+        return other_order(any(m));
+    case 5:
+        return along(any(m));
+    case 6:
+        return cast(any(m));
+    case 7:
+        return draw(3) ? in_place(m) : learn(m);
+    default:
+        return draw(2) ? pc_zeros(PC_SHAPE(SIDE, SIDE), PC_F32, test_device()) : binary(any(m), any(m));
+    }
+}
+
+static void put(pc_tensor **place, pc_tensor *t)
+{
+    pc_tensor_free(*place);
+    *place = t ? pc_tensor_retain(t) : NULL;
+}
+
+static void one_step(machine *m)
+{
+    pc_stream *stream = draw(4) ? m->main : m->side;
+    PC_WITH_STREAM(stream) {
+        PC_SCOPE {
+            pc_tensor *t = made(m);
+            assert_not_null_ok(t);
+            put(&m->value[draw(VALUES)], t);
+            if (draw(8) == 0)
+                put(&m->kept[draw(KEPT)], t);
+        }
+    }
+}
+
+static void drop(machine *m)
+{
+    for (int i = 0; i < KEPT; i++)
+        put(&m->kept[i], NULL);
+}
+
+/* A stream that waits for nothing of a recording is no part of it. */
+static void join(const machine *m)
+{
+    PC_SCOPE {
+        for (int i = 0; i < STATES; i++)
+            assert_ok(pc_saxpy(m->state[i], .125, pc_tanh(m->state[i])));
+        PC_WITH_STREAM(m->side) {
+            assert_not_null_ok(pc_neg(m->state[0]));
+        }
+    }
+}
+
+/* The program of the seed. */
+static void run(machine *m)
+{
+    now.drawn = 1000;
+    drop(m);
+    PC_WITH_STREAM(m->main) {
+        join(m);
+        for (int i = 3 + draw(STEPS); i > 0; i--)
+            one_step(m);
+    }
+    for (int i = 0; i < VALUES; i++)
+        put(&m->value[i], NULL);
+}
+
+static void fill(machine *m)
+{
+    now.drawn = 0;
+    for (int i = 0; i < STATES; i++) {
+        float numbers[COUNT];
+        for (int k = 0; k < COUNT; k++)
+            numbers[k] = (float)(2 * pc_uniform(now.seed, 8, now.drawn++) - 1);
+        m->state[i] = pc_from_data(numbers, PC_SHAPE(SIDE, SIDE), PC_F32, test_device());
+        assert_not_null_ok(m->state[i]);
+    }
+}
+
+static void same(const pc_tensor *want, const pc_tensor *got, const char *what, int i, int launch)
+{
+    _Alignas(8) char a[COUNT * 8], b[COUNT * 8];
+    assert_int_equal(!want, !got);
+    if (!want)
+        return;
+    const size_t bytes = COUNT * pc_dtype_size(pc_tensor_dtype(want));
+    assert_int_equal(pc_tensor_dtype(want), pc_tensor_dtype(got));
+    assert_ok(pc_read(want, a, bytes));
+    assert_ok(pc_read(got, b, bytes));
+    if (memcmp(a, b, bytes) != 0)
+        fail_msg("PARACORD_SEED=%llu: %s %d is another one after launch %d", (unsigned long long)now.seed, what, i,
+                 launch);
+}
+
+static pc_graph *record(machine *m)
+{
+    assert_ok(pc_graph_begin(m->main));
+    run(m);
+    pc_graph *graph = pc_graph_end(m->main);
+    assert_not_null_ok(graph);
+    return graph;
+}
+
+static void compare(machine *plain, machine *graphed)
+{
+    pc_graph *graph = record(graphed);
+    for (int launch = 1; launch <= LAUNCHES; launch++) {
+        run(plain);
+        assert_ok(pc_graph_launch(graph, launch == 2 ? graphed->side : graphed->main));
+        for (int i = 0; i < STATES; i++)
+            same(plain->state[i], graphed->state[i], "state", i, launch);
+        for (int i = 0; i < KEPT; i++)
+            same(plain->kept[i], graphed->kept[i], "result", i, launch);
+    }
+    pc_graph_free(graph);
+}
+
+static void one_case(uint64_t seed, pc_stream *main, pc_stream *side)
+{
+    now.seed = seed;
+    PC_SCOPE {
+        machine plain = {.main = main, .side = side}, graphed = plain;
+        fill(&plain);
+        fill(&graphed);
+        compare(&plain, &graphed);
+        drop(&plain);
+        drop(&graphed);
+    }
+}
+
+static int64_t number(const char *variable, int64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static void graphs_do_what_calls_do(void **state)
+{
+    (void)state;
+    pc_stream *main = pc_stream_new(test_device()), *side = pc_stream_new(test_device());
+    assert_not_null_ok(main);
+    assert_not_null_ok(side);
+    const int64_t from = number("PARACORD_SEED", 1), cases = number("PARACORD_CASES", emulated() ? 10 : 300);
+    for (int64_t i = 0; i < cases; i++)
+        one_case((uint64_t)(from + i), main, test_device().type == PC_CPU ? main : side);
+    pc_stream_free(side);
+    pc_stream_free(main);
+    assert_no_leak();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(graphs_do_what_calls_do)};
+    return cmocka_run_group_tests_name("plan.random_plans", tests, NULL, NULL);
+}
