@@ -8,6 +8,10 @@
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
 
+#ifndef PC_HAVE_DW
+#define PC_HAVE_DW 0
+#endif
+
 /* This program was not stripped, and the library knows how to read lines. */
 static bool has_lines(void)
 {
