@@ -38,11 +38,11 @@ typedef struct pc__backend {
     unsigned api_version; /* PC__BACKEND_API of the headers it was built with */
     pc_device_type type;
     const char *name;
-    bool immediate; /* work is done when the call returns: nothing needs ordering or waiting */
+    bool immediate;         /* work is done when the call returns: nothing needs ordering or waiting */
     bool one_device_graphs; /* a recording cannot go on on another device */
-    int span;               /* so many calls in a row of a recording it may do as one: memory that one of them read last is
+    int span;   /* so many calls in a row of a recording it may do as one: memory that one of them read last is
                              * not yet given to another of them */
-    bool skips;     /* what is queued behind a failure is not done, nor what other streams let wait for it, and those
+    bool skips; /* what is queued behind a failure is not done, nor what other streams let wait for it, and those
                      * streams say so */
 
     /* How many devices there are; with 0, why. */

@@ -31,8 +31,7 @@ static pc_status join(pc_stream *stream, pc_graph *graph)
     PC__TRY(pc__grow((void **)&graph->others, &graph->other_room, graph->other_count, sizeof *graph->others));
     char a[PC_DEVICE_NAME_MAX], b[PC_DEVICE_NAME_MAX];
     if (graph->backend->one_device_graphs && !pc_device_equal(graph->device, stream->device))
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "a recording on %s cannot go on on %s; record one graph for each of them",
+        return pc__fail(PC_ERR_UNSUPPORTED, "a recording on %s cannot go on on %s; record one graph for each of them",
                         pc_device_name(graph->device, a), pc_device_name(stream->device, b));
     atomic_fetch_add(&stream->references, 1);
     graph->others[graph->other_count++] = stream;

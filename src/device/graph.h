@@ -27,8 +27,8 @@ struct pc_graph {
     bool takes_all;
     pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
-    struct pc__plan *plan; /* NULL: nothing is recorded yet */
-    pc__storage *arena;    /* the memory of all temporaries; NULL: there are none */
+    struct pc__plan *plan;  /* NULL: nothing is recorded yet */
+    pc__storage *arena;     /* the memory of all temporaries; NULL: there are none */
     const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
 };
 

@@ -63,8 +63,7 @@ static pc_status build_nodes(pc_graph *graph, pc__plan *plan)
     return PC_OK;
 }
 
-static pc_status enter(pc_graph *graph, pc_stream *stream,
-                       pc_status (*slot)(pc_graph *graph, pc_stream *stream))
+static pc_status enter(pc_graph *graph, pc_stream *stream, pc_status (*slot)(pc_graph *graph, pc_stream *stream))
 {
     pthread_mutex_lock(&stream->lock);
     const pc_status status = slot ? slot(graph, stream) : PC_OK;

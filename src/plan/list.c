@@ -89,8 +89,7 @@ static pc_status add(pc_stream *stream, pc__plan_node *node)
 
 pc_status pc__plan_call(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
-    pc__plan_node node = {
-        .kind = PC__NODE_CALL, .work = *work, .kernel = kernel, .call = pc__call_copy(call)};
+    pc__plan_node node = {.kind = PC__NODE_CALL, .work = *work, .kernel = kernel, .call = pc__call_copy(call)};
     return node.call ? add(stream, &node) : PC_ERR_MEMORY;
 }
 
@@ -101,8 +100,8 @@ pc_status pc__plan_copy(pc_stream *stream, pc__bytes to, pc__bytes from, size_t 
 
 pc_status pc__plan_function(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
 {
-    return add(stream, &(pc__plan_node){
-                           .kind = PC__NODE_FUNCTION, .work = *work, .function = function, .context = context});
+    return add(stream,
+               &(pc__plan_node){.kind = PC__NODE_FUNCTION, .work = *work, .function = function, .context = context});
 }
 
 pc_status pc__plan_wait(pc_stream *stream, pc_stream *other, const pc__work *work)

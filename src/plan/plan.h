@@ -36,10 +36,10 @@ typedef struct pc__plan_storage {
     pc__storage *storage; /* temporaries: a reference */
     size_t bytes;
     pc__plan_place place;
-    size_t offset;       /* in the arena */
-    int writes;          /* nodes that write it */
-    const pc_stream *on; /* the one stream that uses it; NULL: several do */
-    int first, last;     /* uses, counted in nodes of that stream */
+    size_t offset;           /* in the arena */
+    int writes;              /* nodes that write it */
+    const pc_stream *on;     /* the one stream that uses it; NULL: several do */
+    int first, last;         /* uses, counted in nodes of that stream */
     const pc_stream *writer; /* while it is built: the last write, which has this ticket; NULL: there was none */
     uint64_t wrote;
 } pc__plan_storage;
@@ -81,7 +81,7 @@ pc_status pc__plan_survey(pc_graph *graph);
 /* Give memory to all that has none yet, and note in the graph what its launches use. */
 pc_status pc__plan_memory(pc_graph *graph);
 
-/* --- settings.c: what PARACORD_PLAN says --- */
+/* --- plan_env.c: what PARACORD_PLAN says --- */
 
 void pc__plan_print(const pc_graph *graph);
 bool pc__plan_allows(const char *pass);

@@ -284,7 +284,7 @@ static void graphs_do_what_calls_do(void **state)
     pc_stream *main = pc_stream_new(test_device()), *side = pc_stream_new(test_device());
     assert_not_null_ok(main);
     assert_not_null_ok(side);
-    const int64_t from = number("PARACORD_SEED", 1), cases = number("PARACORD_CASES", emulated() ? 10 : 300);
+    const int64_t from = number("PARACORD_SEED", 1), cases = number("PARACORD_CASES", emulated() ? 100 : 300);
     for (int64_t i = 0; i < cases; i++)
         one_case((uint64_t)(from + i), main, test_device().type == PC_CPU ? main : side);
     pc_stream_free(side);

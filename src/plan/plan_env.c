@@ -1,4 +1,4 @@
-/* settings.c: PARACORD_PLAN. Who set it in the environment asked for lines on standard error; this file alone prints. */
+/* plan_env.c: PARACORD_PLAN. Who set it in the environment asked for lines on standard error; this file alone prints. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static int pass_of(const char *name, size_t length)
 static bool take(const char *word, size_t length)
 {
     const int pass = word[0] == '-' ? pass_of(word + 1, length - 1) : -1;
-    const bool plain = length == 5 && memcmp(word, "plain", 5) == 0, print = length == 5 && memcmp(word, "print", 5) == 0;
+    const bool plain = length == 5 && memcmp(word, "plain", 5) == 0,
+               print = length == 5 && memcmp(word, "print", 5) == 0;
     said.print |= print;
     for (int i = 0; i < (int)PC__COUNT(passes); i++)
         said.without[i] |= plain || i == pass;
@@ -37,10 +38,11 @@ static void read_words(void)
     for (words = words ? words + strspn(words, between) : ""; *words; words += strspn(words, between)) {
         const size_t length = strcspn(words, between);
         if (!take(words, length))
-            fprintf(stderr,
-                    "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead "
-                    "and -sharing\n",
-                    (int)length, words);
+            fprintf(
+                stderr,
+                "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead "
+                "and -sharing\n",
+                (int)length, words);
         words += length;
     }
 }
