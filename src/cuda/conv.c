@@ -2,9 +2,11 @@
 #include "cuda/conv.h"
 #include "cuda/conv_half.h"
 #include "cuda/conv_way.h"
+#include "cuda/cudnn.h"
 
 #include "cuda/cuda.h"
 #include "ops/conv2d.h"
+#include "ops/table.h"
 
 static int out_size(int64_t n, int64_t kernel, int64_t stride, int64_t padding)
 {
@@ -50,6 +52,28 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
     s->yh = s->oh / s->pool;
     s->yw = s->ow / s->pool;
     return PC_OK;
+}
+
+/* Our kernels pool on the way, cuDNN's do not, and where it is the faster one by far a pooling of its own costs less. */
+bool pc__cuda_is_faster_apart(pc_device device, const pc_call *call)
+{
+    (void)device;
+    const pc_conv_choice_kind choice = pc_conv_choice();
+    if (call->op->index != PC__OP_conv2d || choice == PC_CONV_OWN)
+        return false;
+    const pc_conv2d_spec *spec = &((const pc__conv2d_attributes *)call->attributes)->spec;
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    const pc__conv_shape shape = {.n = x->shape[0],
+                                  .c = (int)w->shape[1],
+                                  .o = (int)w->shape[0],
+                                  .kh = (int)w->shape[2],
+                                  .kw = (int)w->shape[3],
+                                  .oh = out_size(x->shape[2], w->shape[2], spec->stride[0], spec->padding[0]),
+                                  .ow = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]),
+                                  .direction = PC__CONV_FORWARD,
+                                  .dtype = x->dtype,
+                                  .tf32 = x->dtype == PC_F32 && pc_matmul_precision() == PC_PRECISION_TF32};
+    return (choice == PC_CONV_CUDNN || pc__conv_rule(&shape)) && !pc__cudnn_missing();
 }
 
 static void *data_or_null(const pc_tensor *t)

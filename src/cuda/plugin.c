@@ -38,6 +38,7 @@ static const pc__backend backend = {
     .graph_end = pc__cuda_graph_end,
     .graph_update = pc__cuda_graph_update,
     .graph_close = pc__cuda_graph_close,
+    .is_faster_apart = pc__cuda_is_faster_apart,
     .kernels = pc__cuda_kernels,
 };
 

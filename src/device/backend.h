@@ -113,6 +113,10 @@ typedef struct pc__backend {
     pc_status (*graph_update)(pc_graph *graph, pc_graph *newer);
     void (*graph_close)(pc_graph *graph);
 
+    /* Whether the call is done faster as the calls that it stands for: a convolution that pools as one that does not, and
+     * a pooling. Shapes and dtypes count, memory does not. (optional: it never is) */
+    bool (*is_faster_apart)(pc_device device, const struct pc_call *call);
+
     /* Kernels by op; a missing one is an error that names op, dtype and device. */
     const pc__kernel *(*kernels)(void);
 } pc__backend;
