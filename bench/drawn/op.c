@@ -1,0 +1,266 @@
+/* op.c: cases of a single op. */
+#include "drawn/drawn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNARY(name)                                                                                                    \
+    static pc_tensor *do_##name(drawn *d)                                                                              \
+    {                                                                                                                  \
+        return pc_##name(d->in[0]);                                                                                    \
+    }
+#define BINARY(name)                                                                                                   \
+    static pc_tensor *do_##name(drawn *d)                                                                              \
+    {                                                                                                                  \
+        return pc_##name(d->in[0], d->in[1]);                                                                          \
+    }
+#define ALONG(name)                                                                                                    \
+    static pc_tensor *do_##name(drawn *d)                                                                              \
+    {                                                                                                                  \
+        return pc_##name(d->in[0], d->dim);                                                                            \
+    }
+#define OVER(name)                                                                                                     \
+    static pc_tensor *do_##name(drawn *d)                                                                              \
+    {                                                                                                                  \
+        return pc_##name(d->in[0], d->dims, d->keepdim);                                                               \
+    }
+#define POOL(name)                                                                                                     \
+    static pc_tensor *do_##name(drawn *d)                                                                              \
+    {                                                                                                                  \
+        return pc_fn_##name(d->in[0], (pc_pool2d_spec){.kernel = {d->kernel, d->kernel},                               \
+                                                       .stride = {d->stride, d->stride},                               \
+                                                       .padding = {d->padding, d->padding}});                          \
+    }
+
+UNARY(neg)
+UNARY(exp)
+UNARY(log)
+UNARY(sqrt)
+UNARY(relu)
+UNARY(sigmoid)
+UNARY(tanh)
+UNARY(erf)
+UNARY(silu)
+UNARY(gelu)
+UNARY(gelu_tanh)
+UNARY(max)
+UNARY(contiguous)
+UNARY(clone)
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(div)
+BINARY(lt)
+BINARY(mse)
+BINARY(bce_with_logits)
+BINARY(matmul)
+BINARY(cross_entropy)
+ALONG(softmax)
+ALONG(log_softmax)
+OVER(sum_dims)
+OVER(mean_dims)
+POOL(max_pool2d)
+POOL(avg_pool2d)
+
+static pc_tensor *do_mul_scalar(drawn *d)
+{
+    return pc_mul_scalar(d->in[0], 1.5);
+}
+
+static pc_tensor *do_where(drawn *d)
+{
+    return pc_where(d->in[0], d->in[1], d->in[2]);
+}
+
+static pc_tensor *do_max_dim(drawn *d)
+{
+    return pc_max_dim(d->in[0], d->dim, d->keepdim, NULL);
+}
+
+static pc_tensor *do_argmax(drawn *d)
+{
+    return pc_argmax(d->in[0], d->dim, d->keepdim);
+}
+
+static pc_tensor *do_linear(drawn *d)
+{
+    return pc_fn_linear(d->in[0], d->in[1], d->in[2], d->activation);
+}
+
+static pc_tensor *do_conv2d(drawn *d)
+{
+    return pc_fn_conv2d(d->in[0], d->in[1], d->in[2],
+                        (pc_conv2d_spec){.stride = {d->stride, d->stride},
+                                         .padding = {d->padding, d->padding},
+                                         .activation = d->activation});
+}
+
+static pc_tensor *do_copy(drawn *d)
+{
+    return pc_copy(d->in[1], d->in[0]) == PC_OK ? d->in[1] : NULL;
+}
+
+static pc_tensor *do_cast(drawn *d)
+{
+    return pc_cast(d->in[0], d->to);
+}
+
+static pc_tensor *do_dropout(drawn *d)
+{
+    return pc_fn_dropout(d->in[0], d->p);
+}
+
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+#name, do_##name,                                                                                              \
+        {                                                                                                              \
+            ANY, ANY, ANY                                                                                              \
+        }                                                                                                              \
+    }
+static const op ops[] = {
+    ROW(neg),
+    ROW(exp),
+    {"log", do_log, {POSITIVE}},
+    {"sqrt", do_sqrt, {POSITIVE}},
+    ROW(relu),
+    ROW(sigmoid),
+    ROW(tanh),
+    ROW(erf),
+    ROW(silu),
+    ROW(gelu),
+    ROW(gelu_tanh),
+    ROW(mul_scalar),
+    ROW(max),
+    ROW(contiguous),
+    ROW(clone),
+    ROW(add),
+    ROW(sub),
+    ROW(mul),
+    {"div", do_div, {ANY, POSITIVE}},
+    ROW(lt),
+    {"where", do_where, {TRUTH, ANY, ANY}},
+    ROW(mse),
+    {"bce_with_logits", do_bce_with_logits, {ANY, TRUTH}},
+    ROW(matmul),
+    ROW(cross_entropy),
+    ROW(softmax),
+    ROW(log_softmax),
+    ROW(sum_dims),
+    ROW(mean_dims),
+    ROW(max_dim),
+    ROW(argmax),
+    ROW(max_pool2d),
+    ROW(avg_pool2d),
+    ROW(linear),
+    ROW(conv2d),
+    ROW(copy),
+    ROW(cast),
+    ROW(dropout),
+};
+
+static bool collects(const drawn *d, int i)
+{
+    return d->in[i] && d->gradient && pc_requires_grad(d->in[i]);
+}
+
+static pc_status op_go(void *context)
+{
+    drawn *d = context;
+    pc_status status;
+    PC_SCOPE {
+        pc_tensor *y = d->op->make(d);
+        status = !y ? pc_error_last()->status : d->gradient ? pc_backward_with(y, d->gradient) : PC_OK;
+    }
+    for (int i = 0; i < INPUTS_MOST; i++)
+        if (collects(d, i))
+            pc_zero_grad(d->in[i]);
+    return status;
+}
+
+static pc_status read_words(drawn *d)
+{
+    const words *w = &d->words;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops && w->count > 1; i++)
+        if (strcmp(ops[i].name, w->word[1]) == 0)
+            d->op = &ops[i];
+    if (!d->op)
+        return pc_fail(PC_ERR_ARGUMENT, "op '%s' is not known", w->count > 1 ? w->word[1] : "");
+    d->dim = number_of(w, "dim", 0);
+    d->keepdim = number_of(w, "keep", 0);
+    d->dims = numbers_between(word_of(w, "dims") ? word_of(w, "dims") : "", '.', NULL);
+    d->kernel = number_of(w, "kernel", 1);
+    d->stride = number_of(w, "stride", 1);
+    d->padding = number_of(w, "pad", 0);
+    d->p = strtod(word_of(w, "p") ? word_of(w, "p") : "0", NULL);
+    if (word_of(w, "act") && activation_of(word_of(w, "act"), &d->activation) != PC_OK)
+        return pc_error_last()->status;
+    return word_of(w, "to") ? dtype_of(word_of(w, "to"), &d->to) : PC_OK;
+}
+
+/* Inputs are leaves, whatever view of memory they are. */
+static pc_status make_inputs(drawn *d, bool both)
+{
+    static const char *const names[INPUTS_MOST] = {"x", "y", "z"};
+    for (int i = 0; i < INPUTS_MOST; i++) {
+        const char *text = word_of(&d->words, names[i]);
+        const number_kind kind = d->op->kinds[i];
+        if (!text)
+            continue;
+        pc_tensor *t = tensor_of(text, (uint32_t)i + 1, kind, d->dtype, d->device);
+        if (kind == TRUTH && d->op->make == do_bce_with_logits)
+            t = pc_cast(t, d->dtype);
+        d->in[i] = pc_keep(t);
+        if (!t || (both && kind != TRUTH && d->op->make != do_copy && pc_require_grad(t, true) != PC_OK))
+            return pc_error_last()->status;
+    }
+    if (d->op->make == do_cross_entropy)
+        d->in[1] = pc_keep(labels_of(pc_tensor_size(d->in[0], 0), pc_tensor_size(d->in[0], 1), d->device));
+    return pc_error_last()->status;
+}
+
+/* The result's gradient lies in memory as the result does. */
+static pc_status make_gradient(drawn *d)
+{
+    pc_tensor *y = d->op->make(d), *gradient = NULL;
+    PC_NO_GRAD {
+        gradient = pc_clone(pc_detach(y));
+        pc_tensor *numbers = numbers_of(pc_tensor_shape(y), 9, ANY, 1, pc_tensor_dtype(y), d->device);
+        if (!numbers || pc_copy(gradient, numbers) != PC_OK)
+            return pc_error_last()->status;
+    }
+    d->gradient = pc_keep(gradient);
+    return d->gradient ? PC_OK : pc_error_last()->status;
+}
+
+pc_status op_begin(drawn *d)
+{
+    const char *pass = word_of(&d->words, "pass");
+    const bool both = pass && strcmp(pass, "both") == 0;
+    pc_status status = read_words(d);
+    d->go = op_go;
+    if (status == PC_OK)
+        PC_SCOPE {
+            status = make_inputs(d, both);
+            if (status == PC_OK && both)
+                status = make_gradient(d);
+        }
+    return status;
+}
+
+pc_status op_tell(drawn *d)
+{
+    static const char *const names[INPUTS_MOST] = {"dx", "dy", "dz"};
+    pc_status status;
+    PC_SCOPE {
+        pc_tensor *y = d->op->make(d);
+        status = y ? tell("result", y) : pc_error_last()->status;
+        if (status == PC_OK && d->gradient)
+            status = pc_backward_with(y, d->gradient);
+        for (int i = 0; status == PC_OK && i < INPUTS_MOST; i++)
+            if (collects(d, i)) {
+                status = tell(names[i], pc_grad(d->in[i]));
+                pc_zero_grad(d->in[i]);
+            }
+    }
+    return status;
+}
