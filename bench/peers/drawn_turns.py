@@ -1,0 +1,179 @@
+"""Both sides of drawn.py: bench.drawn as a process, PyTorch's ways as bodies, and turns of rounds."""
+import math
+import select
+import statistics
+import subprocess
+import time
+
+import torch
+
+import drawn_torch
+
+PATIENCE = 300  # seconds that an answer of the program may take
+
+
+class Failed(Exception):
+    """The program refuses a case, or computes something else."""
+
+
+class Program:
+    def __init__(self, path, environment, device, threads):
+        self.command, self.environment, self.process = [path, device, str(threads)], environment, None
+
+    def ask(self, line):
+        if not self.process:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+        try:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+            here = select.select([self.process.stdout], [], [], PATIENCE)[0]
+            answer = self.process.stdout.readline().decode().strip() if here else ""
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            self.process.kill()
+            status, self.process = self.process.wait(), None
+            raise Failed(f"no answer to '{line.split()[0]}' (exit status {status})")
+        if "error " in answer:
+            raise Failed(answer[answer.index("error ") + 6:])
+        return answer
+
+    def case(self, text):
+        """Sums by name: dtype, shape, weighted sum, norm."""
+        found = {}
+        for word in self.ask("case " + text).split()[1:]:
+            name, dtype, shape, weighted, norm = word.split(":")
+            found[name] = dtype, [int(n) for n in shape.split("x") if n], float(weighted), float(norm)
+        return found
+
+    def round(self, way, seconds, goes):
+        line = f"recorded {seconds} {goes}" if way == "graph" else f"eager {seconds}"
+        return float(self.ask(line).split()[1])
+
+
+TOLERANCE = {"f32": 1e-3, "tf32": 1e-2, "f16": 1e-2, "bf16": 5e-2}
+
+
+def compare(case, mine, theirs):
+    """Raise Failed where two sides' sums do not agree. What is dropped is drawn, so only its amount is compared."""
+    kind, op, keys, _ = case
+    for name, (dtype, shape, weighted, norm) in theirs.items():
+        if name not in mine:
+            raise Failed(f"no {name}")
+        found = mine[name]
+        tolerance = TOLERANCE[keys["dtype"]] * (4 if kind == "net" else 1)
+        if dtype in ("int64", "bool"):
+            tolerance = 1e-9
+        room = tolerance * max(norm, found[3]) + 1e-6 * math.sqrt(math.prod(shape))
+        if op == "dropout":
+            room = (0.05 + 20 / math.sqrt(math.prod(shape))) * norm + 1e-6
+        agrees = abs(norm - found[3]) <= room and (op == "dropout" or abs(weighted - found[2]) <= room)
+        if (dtype, shape) != found[:2] or not agrees:
+            raise Failed(f"{name}: PyTorch {dtype}{shape} weighted {weighted:.6g} norm {norm:.6g}, "
+                         f"Paracord {found[0]}{found[1]} weighted {found[2]:.6g} norm {found[3]:.6g}")
+
+
+class Way:
+    """One of PyTorch's ways to do a case: eager, compile, graph (a CUDA graph of eager) or compile+graph."""
+
+    def __init__(self, case, name, memory, goes, device):
+        self.cuda, self.goes = device.type == "cuda", goes if "graph" in name else 1
+        self.now = time.thread_time if not self.cuda and torch.get_num_threads() == 1 else time.perf_counter
+        self.launch, self.count = case.body("compile" in name, "graph" in name, memory), 0
+        if "graph" in name:
+            self.launch = self.recorded(self.launch)
+
+    def recorded(self, body):
+        side, self.graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(4):
+                body()
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        with torch.cuda.graph(self.graph):
+            for _ in range(self.goes):
+                body()
+        self.body = body
+        return self.graph.replay
+
+    def timed(self, count):
+        launch = self.launch
+        if self.cuda:
+            torch.cuda.synchronize()
+        start = self.now()
+        for _ in range(count):
+            launch()
+        if self.cuda:
+            torch.cuda.synchronize()
+        return self.now() - start
+
+    def round(self, seconds):
+        if not self.count:
+            once = [self.timed(1) for _ in range(4)][-1]
+            self.count = max(1, int(seconds / max(once, 1e-7)))
+        return self.timed(self.count) / self.count / self.goes * 1e6
+
+
+def add_ways(ways, refused, case, names, memory, goes, device, seconds):
+    """PyTorch's ways of these names that work for a case, and why others do not."""
+    for name in names:
+        if name in ways:
+            continue
+        try:
+            way = Way(case, name, memory, goes, device)
+            way.round(seconds)
+            ways[name] = way
+        except Exception as error:  # a type that it has not here, what its compiler or a recording cannot do
+            refused[name] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def faster_memory(ways, case, name, goes, device, seconds):
+    """The memory order in which a network's step is faster; its way is kept."""
+    if len(case.formats) == 1:
+        return case.formats[0]
+    trial = {memory: Way(case, name, memory, goes, device) for memory in case.formats}
+    times = {memory: statistics.median(way.round(seconds) for _ in range(3)) for memory, way in trial.items()}
+    memory = min(times, key=times.get)
+    ways[name] = trial[memory]
+    return memory
+
+
+def ways_of(case, options, goes, device, ours):
+    """All of PyTorch's ways that are asked for; torch.compile, which takes long to begin, where it could matter."""
+    ways, refused, seconds = {}, {}, options.round
+    plain = [name for name in options.ways if "compile" not in name] or options.ways
+    memory = faster_memory(ways, case, plain[0], goes, device, seconds)
+    add_ways(ways, refused, case, plain, memory, goes, device, seconds)
+    compiled = [name for name in options.ways if name not in plain]
+    if not ways or min(way.round(seconds) for way in ways.values()) < options.compile_below * ours:
+        add_ways(ways, refused, case, compiled, memory, goes, device, seconds)
+    else:
+        refused.update({name: f"not tried: the ratio without is above {options.compile_below:g}" for name in compiled})
+    return ways, refused
+
+
+def measure(text, parsed, program, options, device):
+    """Microseconds of each way of both sides: medians of rounds in turns."""
+    mine = program.case(text)
+    case = drawn_torch.case_of(parsed, device)
+    own, ways = ["eager"] + (["graph"] if device.type == "cuda" else []), {}
+    small = parsed[0] == "op" and sum(t.numel() * t.element_size() for t in case.inputs) <= 16 << 20
+    goes = 10 if small else 1
+    first = min(program.round(name, options.round, goes) for name in own)
+    try:
+        results = case.results()
+    except NotImplementedError as error:
+        refused = {"all": str(error).splitlines()[0]}
+    else:
+        compare(parsed, mine, results)
+        ways, refused = ways_of(case, options, goes, device, first)
+    ours, theirs = {name: [] for name in own}, {name: [] for name in ways}
+    for turn in range(options.rounds):
+        for name in own:
+            ours[name].append(program.round(name, options.round, goes))
+        for name, way in ways.items():
+            theirs[name].append(way.round(options.round))
+    program.ask("end")
+    middle = lambda side: {name: statistics.median(times) for name, times in side.items()}
+    return middle(ours), middle(theirs), refused
