@@ -1,118 +1,137 @@
-/* reduce.c: sums and maxima of [outer, reduced, inner]. Sums are added in fixed pieces: the result does not depend on
- * the number of threads. */
-#include "ops/reduce.h"
+/* reduce.c: how reductions are cut. A task makes some neighbouring results: one of a long row, many of short rows, which
+ * are transposed first, or many of columns. Where that gives few tasks, the reduced numbers are cut into chunks too,
+ * whose results are joined in order. */
+#include "cpu/level/reduce.h"
 
-#include "cpu/level/kernels.h"
+#include "cpu/level/turn.h"
 
-typedef struct summing {
+enum {
+    SHORT = 48,       /* rows below this are transposed */
+    TURNED = 128,     /* so many together */
+    TASKS = 16,       /* enough not to cut into chunks */
+    CHUNK = 16384,    /* elements of a chunk, at least */
+    CHUNKS_MOST = 64, /* of one task */
+    PART = 16384,     /* elements that a core takes at a time */
+};
+#define ROWS_MOST ((int64_t)1 << 30) /* of a chunk: places fit 32 bits there */
+
+typedef struct work {
     const pc__reduce_attributes *a;
-    const void *from;
-    void *to;
-} summing;
+    const pc__reduction *how;
+    const char *from;
+    char *to;
+    int64_t *index;
+    pc_dtype dtype; /* of the results */
+    int64_t bytes;  /* of an element */
+    bool turned;
+    int64_t width, across, tasks; /* results of a task; tasks beside each other; all of them */
+    int64_t chunk, chunks, together;
+    pc__partial *values; /* [chunks][results], where there are chunks */
+    int64_t *places;
+} work;
 
-#define PIECE 1024
-#define LANES 16
-#define COLUMNS 64
-
-/* A run of numbers in lanes, so that it becomes vector code; pieces then add up in the wider type. */
-#define SUM_RUN(name, T, A)                                                                                            \
-    static A run_##name(const T *x, int64_t n)                                                                         \
-    {                                                                                                                  \
-        A total = 0;                                                                                                   \
-        for (int64_t begin = 0; begin < n; begin += PIECE) {                                                           \
-            int64_t end = PC__MIN(begin + PIECE, n), i = begin;                                                        \
-            T lane[LANES] = {0};                                                                                       \
-            for (; i + LANES <= end; i += LANES)                                                                       \
-                for (int k = 0; k < LANES; k++)                                                                        \
-                    lane[k] = (T)(lane[k] + x[i + k]);                                                                 \
-            A sum = 0;                                                                                                 \
-            for (int k = 0; k < LANES; k++)                                                                            \
-                sum += lane[k];                                                                                        \
-            for (; i < end; i++)                                                                                       \
-                sum += x[i];                                                                                           \
-            total += sum;                                                                                              \
-        }                                                                                                              \
-        return total;                                                                                                  \
-    }                                                                                                                  \
-    /* n <= COLUMNS neighbouring columns of a matrix of rows of `inner` */                                             \
-    static void columns_##name(const T *x, T *y, int64_t reduced, int64_t inner, int64_t n)                            \
-    {                                                                                                                  \
-        A total[COLUMNS] = {0};                                                                                        \
-        for (int64_t begin = 0; begin < reduced; begin += PIECE / LANES) {                                             \
-            int64_t end = PC__MIN(begin + PIECE / LANES, reduced);                                                     \
-            T part[COLUMNS] = {0};                                                                                     \
-            for (int64_t r = begin; r < end; r++)                                                                      \
-                for (int64_t j = 0; j < n; j++)                                                                        \
-                    part[j] = (T)(part[j] + x[r * inner + j]);                                                         \
-            for (int64_t j = 0; j < n; j++)                                                                            \
-                total[j] += part[j];                                                                                   \
-        }                                                                                                              \
-        for (int64_t j = 0; j < n; j++)                                                                                \
-            y[j] = (T)total[j];                                                                                        \
-    }                                                                                                                  \
-    static void rows_##name(const T *x, T *y, int64_t reduced, int64_t inner)                                          \
-    {                                                                                                                  \
-        for (int64_t j = 0; j < inner; j += COLUMNS)                                                                   \
-            columns_##name(x + j, y + j, reduced, inner, PC__MIN(COLUMNS, inner - j));                                 \
-    }                                                                                                                  \
-    static void sum_##name(void *context, int64_t o)                                                                   \
-    {                                                                                                                  \
-        const summing *s = context;                                                                                    \
-        const pc__reduce_attributes *a = s->a;                                                                         \
-        const T *x = s->from;                                                                                          \
-        T *y = s->to;                                                                                                  \
-        if (a->inner == 1)                                                                                             \
-            y[o] = (T)run_##name(x + o * a->reduced, a->reduced);                                                      \
-        else                                                                                                           \
-            rows_##name(x + o * a->reduced * a->inner, y + o * a->inner, a->reduced, a->inner);                        \
-    }
-SUM_RUN(i64, uint64_t, uint64_t)
-SUM_RUN(f32, float, double)
-SUM_RUN(f64, double, double)
-
-PC__KERNEL(sum)
+static void finish(const work *w, int64_t at, int64_t n, const pc__partial *value, const int64_t *place)
 {
-    (void)stream;
-    const pc__reduce_attributes *a = call->attributes;
-    pc_dtype dtype = call->in[0]->dtype;
-    pc__part_fn run = dtype == PC_F32 ? sum_f32 : dtype == PC_F64 ? sum_f64 : sum_i64;
-    pc__parallel(pc__threads(a->outer * a->reduced * a->inner * 2), a->outer, run,
-                 &(summing){a, pc__data(call->in[0]), pc__data(call->out[0])});
-    return PC_OK;
+    w->how->store(w->to + at * (int64_t)pc_dtype_size(w->dtype), w->dtype, value, n);
+    if (w->index)
+        memcpy(w->index + at, place, (size_t)n * sizeof *place);
 }
 
-/* The first of equals; NaN is larger than everything, the first NaN counts. */
-#define MAX_RUN(name, T, larger)                                                                                       \
-    static void max_##name(const pc__reduce_attributes *s, const void *from, void *to, int64_t *index)                 \
-    {                                                                                                                  \
-        T *y = to;                                                                                                     \
-        for (int64_t o = 0; o < s->outer; o++)                                                                         \
-            for (int64_t j = 0; j < s->inner; j++) {                                                                   \
-                const T *x = (const T *)from + o * s->reduced * s->inner + j;                                          \
-                T best = x[0];                                                                                         \
-                int64_t place = 0;                                                                                     \
-                for (int64_t r = 1; r < s->reduced; r++) {                                                             \
-                    T a = x[r * s->inner];                                                                             \
-                    if (larger)                                                                                        \
-                        best = a, place = r;                                                                           \
-                }                                                                                                      \
-                y[o * s->inner + j] = best;                                                                            \
-                index[o * s->inner + j] = place;                                                                       \
-            }                                                                                                          \
-    }
-MAX_RUN(bool, bool, a && !best)
-MAX_RUN(u8, uint8_t, a > best)
-MAX_RUN(i32, int32_t, a > best)
-MAX_RUN(i64, int64_t, a > best)
-MAX_RUN(f32, float, a > best || (a != a && best == best))
-MAX_RUN(f64, double, a > best || (a != a && best == best))
-
-PC__KERNEL(max)
+/* The first result of a task and how many it makes. */
+static int64_t results_of(const work *w, int64_t task, int64_t *at)
 {
-    (void)stream;
-    static void (*const runs[PC_DTYPE_COUNT])(const pc__reduce_attributes *, const void *, void *, int64_t *) = {
-        [PC_BOOL] = max_bool, [PC_U8] = max_u8,   [PC_I32] = max_i32,
-        [PC_I64] = max_i64,   [PC_F32] = max_f32, [PC_F64] = max_f64};
-    runs[call->in[0]->dtype](call->attributes, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
+    const pc__reduce_attributes *a = w->a;
+    if (w->turned) {
+        *at = task * w->width;
+        return PC__MIN(w->width, a->outer - *at);
+    }
+    const int64_t column = task % w->across * w->width;
+    *at = task / w->across * a->inner + column;
+    return PC__MIN(w->width, a->inner - column);
+}
+
+static void reduce_task(const work *w, int64_t task, int64_t chunk)
+{
+    pc__partial value[PC__COLUMNS];
+    int64_t places[PC__COLUMNS], *place = w->index ? places : NULL, at;
+    _Alignas(64) char room[SHORT * TURNED * 8];
+    const pc__reduce_attributes *a = w->a;
+    const int64_t n = results_of(w, task, &at), first = chunk * w->chunk, rows = PC__MIN(w->chunk, a->reduced - first);
+    const char *from = w->from + (at / a->inner * a->reduced * a->inner + at % a->inner + first * a->inner) * w->bytes;
+    if (w->turned) {
+        pc__turn(room, TURNED * w->bytes, from, a->reduced * w->bytes, n, a->reduced, (size_t)w->bytes);
+        w->how->columns(room, TURNED, a->reduced, n, value, place);
+    } else if (a->inner == 1) {
+        w->how->row(from, rows, value, place);
+    } else {
+        w->how->columns(from, a->inner, rows, n, value, place);
+    }
+    if (w->chunks == 1) {
+        finish(w, at, n, value, place);
+        return;
+    }
+    at += chunk * a->outer * a->inner;
+    memcpy(w->values + at, value, (size_t)n * sizeof *value);
+    if (place)
+        memcpy(w->places + at, place, (size_t)n * sizeof *place);
+}
+
+static void reduce_part(void *context, int64_t part)
+{
+    const work *w = context;
+    for (int64_t i = part * w->together; i < PC__MIN((part + 1) * w->together, w->tasks * w->chunks); i++)
+        reduce_task(w, i / w->chunks, i % w->chunks);
+}
+
+static void join_chunks(const work *w)
+{
+    const int64_t results = w->a->outer * w->a->inner;
+    for (int64_t c = 1; c < w->chunks; c++)
+        w->how->join(w->values, w->places, w->values + c * results, w->places ? w->places + c * results : NULL,
+                     c * w->chunk, results);
+    finish(w, 0, results, w->values, w->places);
+}
+
+static void cut(work *w)
+{
+    const pc__reduce_attributes *a = w->a;
+    w->turned = a->inner == 1 && a->reduced < SHORT;
+    w->width = w->turned ? TURNED : PC__MIN(a->inner, PC__COLUMNS);
+    w->across = (a->inner + w->width - 1) / w->width;
+    w->tasks = w->turned ? (a->outer + w->width - 1) / w->width : a->outer * w->across;
+    const int64_t size = PC__MAX(a->reduced * w->width, 1);
+    w->chunks = w->tasks < TASKS ? PC__MIN(PC__MAX(size / CHUNK, 1), CHUNKS_MOST) : 1;
+    w->chunks = PC__MAX(w->chunks, (a->reduced + ROWS_MOST - 1) / ROWS_MOST);
+    w->chunk = PC__MAX((a->reduced + w->chunks - 1) / w->chunks, 1);
+    w->chunks = PC__MAX((a->reduced + w->chunk - 1) / w->chunk, 1);
+    w->together = PC__MAX(PART * w->chunks / size, 1);
+}
+
+pc_status pc__reduce(const pc_call *call, const pc__reduction *how, int64_t *index)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    const int64_t results = a->outer * a->inner;
+    work w = {.a = a,
+              .how = how,
+              .from = pc__data(call->in[0]),
+              .to = pc__data(call->out[0]),
+              .index = index,
+              .dtype = (pc_dtype)call->out[0]->dtype,
+              .bytes = (int64_t)pc_dtype_size(call->in[0]->dtype)};
+    if (results == 0)
+        return PC_OK;
+    cut(&w);
+    if (w.chunks > 1) {
+        const size_t slots = (size_t)(w.chunks * results);
+        w.values = pc__alloc_aligned(slots * (sizeof *w.values + (index ? sizeof *w.places : 0)), 64);
+        if (!w.values)
+            return PC_ERR_MEMORY;
+        w.places = index ? (int64_t *)(w.values + slots) : NULL;
+    }
+    pc__parallel(pc__threads(4 * results * a->reduced * w.bytes), (w.tasks * w.chunks + w.together - 1) / w.together,
+                 reduce_part, &w);
+    if (w.chunks > 1)
+        join_chunks(&w);
+    pc__free(w.values);
     return PC_OK;
 }

@@ -12,7 +12,8 @@ static const bool takes_halves[PC__OP_COUNT] = {
     [PC__OP_eq] = true,           [PC__OP_ne] = true,      [PC__OP_lt] = true,     [PC__OP_le] = true,
     [PC__OP_gt] = true,           [PC__OP_ge] = true,      [PC__OP_cast] = true,   [PC__OP_cast_many] = true,
     [PC__OP_copy] = true,         [PC__OP_fill] = true,    [PC__OP_cat] = true,    [PC__OP_where] = true,
-    [PC__OP_index_select] = true, [PC__OP_uniform] = true, [PC__OP_normal] = true,
+    [PC__OP_index_select] = true, [PC__OP_uniform] = true, [PC__OP_normal] = true, [PC__OP_sum] = true,
+    [PC__OP_max] = true,
 };
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
