@@ -1,5 +1,5 @@
 /* general: any of a list of ops on any shape, dtype and dimensions. bench/peers/general.py draws them and asks for each
- * beside PyTorch: a line "op dtype shape numbers" on standard input, such as "softmax bfloat16 64x1000 1", is answered by
+ * beside PyTorch; usage: general [threads]. A line "op dtype shape numbers" on standard input, such as "softmax bfloat16 64x1000 1", is answered by
  * the microseconds of a call: the least of several goes, since machines are shared.
  */
 #include <math.h>
@@ -188,8 +188,9 @@ static pc_dtype dtype_of(const char *name)
     return PC_F32;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    pc_set_threads(argc > 1 ? atoi(argv[1]) : 0);
     char line[256], op[32], dtype[16], shape[64], rest[64];
     while (fgets(line, sizeof line, stdin)) {
         int64_t sizes[MOST];

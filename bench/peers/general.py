@@ -1,7 +1,8 @@
-"""bench/general.c in turns with PyTorch on two threads: ratios (above 1: ours is faster) of ops over several shapes, worst first.
-A time is the least of several goes, a ratio the median of the rounds'.
+"""bench/general.c in turns with PyTorch: ratios (above 1: ours is faster) of ops over several shapes, worst first.
+A time is the least of several goes, a ratio the median of the rounds'. Where
+other work wants the cores, one thread says more than two.
 
-Usage: general.py PROGRAM [regular expression of "op dtype shape numbers"] [rounds]
+Usage: general.py PROGRAM [regular expression of "op dtype shape numbers"] [rounds] [threads]
 """
 import math
 import re
@@ -13,9 +14,9 @@ import time
 import torch
 import torch.nn.functional as F
 
-torch.set_num_threads(2)
-program, pattern, rounds = (sys.argv[1:] + [".", "3"][len(sys.argv) - 2:])[:3]
+program, pattern, rounds, threads = (sys.argv[1:] + [".", "3", "2"][len(sys.argv) - 2:])[:4]
 rounds = int(rounds)
+torch.set_num_threads(int(threads))
 GOES, FLOATS = 15, ["float32", "bfloat16", "float16"]
 WIDE = ["1024x1024", "64x37", "3x100003"]
 PICTURES = ["32x64x32x32", "8x3x224x224", "4x100x17x19"]
@@ -112,7 +113,7 @@ def microseconds(call):
     return 1e6 * min(calls(call, count) for _ in range(GOES))
 
 
-ours = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+ours = subprocess.Popen([program, threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 table = []
 for case in CASES:
     if not re.search(pattern, " ".join(case)):

@@ -1,6 +1,6 @@
 /* Sums and maxima against plain loops: [outer, reduced, inner] of sizes around those that rows, columns and chunks are cut
  * at, every dtype, NaN and equals in any place, dimensions in other memory orders and not side by side. */
-#include "device.h"
+#include "cpu/host.h"
 
 #include "base/base.h"
 

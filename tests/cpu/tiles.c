@@ -1,6 +1,6 @@
 /* Loops whose operands lie in memory in different orders, against index arithmetic: every order of three dimensions of
  * sizes around those of vectors and tiles, elements of 1, 2, 4 and 8 bytes, and a second operand that repeats. */
-#include "device.h"
+#include "cpu/host.h"
 
 #include "base/base.h"
 

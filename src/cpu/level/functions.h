@@ -1,6 +1,6 @@
 /* functions.h: exp, log, tanh and erf of float, without branches and calls, so that compilers turn loops over them into
- * vector code. Errors are in units in the last place of float; tests/ops/unary.c bounds them beside the C library's
- * double functions, which are those of double here. */
+ * vector code. Errors are in units in the last place of float; tests/cpu/functions.c holds every level to them, beside
+ * the C library's double functions, which are those of double here. */
 #ifndef PC__FUNCTIONS_H
 #define PC__FUNCTIONS_H
 
@@ -12,14 +12,15 @@ typedef union pc__float_bits {
     uint32_t u; /* arithmetic on bits wraps */
 } pc__float_bits;
 
-/* Within 2 units. */
+/* Within 1.1 units, of subnormal results too. x = k ln 2 + r, |r| <= ln 2 / 2; e^r by a polynomial (minimax coefficients as
+ * in Cephes, expf), then 2^k by the exponent bits. Adding 1.5 x 2^23 rounds to whole numbers, which are the last bits
+ * then. Beyond the clamps the products below are 0 and infinity; NaN passes both. */
 static inline float pc__exp_f32(float x)
 {
-    /* x = k ln 2 + r, |r| <= ln 2 / 2; e^r by a polynomial (minimax coefficients as in Cephes expf), then 2^k by the
-     * exponent bits. Beyond the range of float the result is 0 or infinity. */
-    float clamped = x > -87.33654f ? (x < 88.72283f ? x : 88.72283f) : -87.33654f; /* NaN goes low */
-    float k = __builtin_floorf(clamped * 1.44269504f + 0.5f);
-    float r = clamped - k * 0.693359375f + k * 2.12194440e-4f;
+    const float low = x < -104.0f ? -104.0f : x, clamped = low > 89.0f ? 89.0f : low;
+    const pc__float_bits shifted = {.f = clamped * 1.44269504f + 12582912.0f};
+    const float k = shifted.f - 12582912.0f;
+    const float r = clamped - k * 0.693359375f + k * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -27,15 +28,13 @@ static inline float pc__exp_f32(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    /* 2^k in two steps: k may be 128, which one step cannot hold */
-    int32_t half = (int32_t)k / 2, rest = (int32_t)k - half;
-    const pc__float_bits a = {.u = (uint32_t)(half + 127) << 23}, b = {.u = (uint32_t)(rest + 127) << 23};
-    float result = p * a.f * b.f;
-    result = x < -87.33654f ? 0.0f : x > 88.72283f ? __builtin_inff() : result;
-    return x != x ? x : result;
+    /* 2^k in two steps: k is -150 to 128, which one step cannot hold */
+    const uint32_t whole = shifted.u - 0x4b400000u, half = (uint32_t)((int32_t)whole >> 1);
+    const pc__float_bits a = {.u = (half + 127) << 23}, b = {.u = (whole - half + 127) << 23};
+    return p * a.f * b.f;
 }
 
-/* Within 2 units. x = 2^e m with m between sqrt(1/2) and sqrt(2), a polynomial in m - 1 (Cephes, logf). */
+/* Within 1 unit. x = 2^e m with m between sqrt(1/2) and sqrt(2), a polynomial in m - 1 (Cephes, logf). */
 static inline float pc__log_f32(float x)
 {
     const uint32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
@@ -60,21 +59,37 @@ static inline float pc__log_f32(float x)
     return x <= 3.40282347e+38f ? y : x; /* infinity and NaN as they are */
 }
 
+/* 2^x for |x| up to 120, within 2 units and not more exactly: for what adds little to a result. A polynomial fitted for
+ * the least largest error, then 2^k into the exponent. */
+static inline float pc__power_of_2(float x)
+{
+    const pc__float_bits shifted = {.f = x + 12582912.0f};
+    const float r = x - (shifted.f - 12582912.0f);
+    float p = 1.326472707e-03f;
+    p = p * r + 9.671512649e-03f;
+    p = p * r + 5.550733744e-02f;
+    p = p * r + 2.402224209e-01f;
+    p = p * r + 6.931469776e-01f;
+    pc__float_bits power = {.f = p * r + 1};
+    power.u += shifted.u << 23;
+    return power.f;
+}
+
 /* Within 2 units. Near 0 a polynomial (coefficients: Cephes, tanhf), where 1 - 2 / (exp(2 x) + 1) would cancel. */
 static inline float pc__tanh_f32(float x)
 {
-    const float size = __builtin_fabsf(x), z = x * x;
+    const float size = __builtin_fabsf(x), z = x * x, most = size < 10 ? size : 10;
     float p = -5.70498872745e-3f;
     p = p * z + 2.06390887954e-2f;
     p = p * z - 5.37397155531e-2f;
     p = p * z + 1.33314422036e-1f;
     p = p * z - 3.33332819422e-1f;
     const float near = p * z * x + x;
-    const float far = __builtin_copysignf(1 - 2 / (pc__exp_f32(2 * size) + 1), x);
-    return size < 0.625f ? near : size != size ? x : far;
+    const float far = __builtin_copysignf(1 - 2 / (pc__power_of_2(most * 2.88539008f) + 1), x);
+    return size >= 0.625f ? far : near; /* NaN is near */
 }
 
-/* Within 3 units. Below 1 a polynomial of erf(x) / x in x^2, above one of -log(1 - erf(x)) in x; both fitted at
+/* Within 2.5 units. Below 1 a polynomial of erf(x) / x in x^2, above one of -log2(1 - erf(x)) in x; both fitted at
  * Chebyshev nodes to the C library's erf of double. From 4 on it is 1. */
 static inline float pc__erf_f32(float x)
 {
@@ -86,17 +101,17 @@ static inline float pc__erf_f32(float x)
     p = p * z + 1.128359746e-01f;
     p = p * z - 3.761262690e-01f;
     p = p * z + 1.128379166e+00f;
-    float q = -1.594655970e-06f;
-    q = q * far + 4.521791131e-05f;
-    q = q * far - 5.897227538e-04f;
-    q = q * far + 4.726405688e-03f;
-    q = q * far - 2.632678084e-02f;
-    q = q * far + 1.099137934e-01f;
-    q = q * far + 6.320031431e-01f;
-    q = q * far + 1.130129397e+00f;
-    q = q * far - 2.943480608e-04f;
-    const float tail = __builtin_copysignf(1 - pc__exp_f32(-q), x);
-    return size < 1 ? p * x : size != size ? x : tail;
+    float q = 2.300602260e-06f;
+    q = q * far - 6.523565641e-05f;
+    q = q * far + 8.507900924e-04f;
+    q = q * far - 6.818762047e-03f;
+    q = q * far + 3.798151616e-02f;
+    q = q * far - 1.585720847e-01f;
+    q = q * far - 9.117878004e-01f;
+    q = q * far - 1.630432077e+00f;
+    q = q * far + 4.246544876e-04f;
+    const float tail = __builtin_copysignf(1 - pc__power_of_2(q), x);
+    return size >= 1 ? tail : p * x; /* NaN too */
 }
 
 /* The names that ops/pointwise.def uses. */

@@ -1,0 +1,87 @@
+/* exp, log, tanh and erf of float32 against the C library's of double, over all bit patterns at a stride: NaN, infinities
+ * and subnormal numbers too. The bounds are those that src/cpu/level/functions.h states. */
+#include "cpu/host.h"
+
+#include <math.h>
+#include <paracord/ops.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 1 << 16 };
+
+/* Distance in units in the last place of the float that `want` rounds to. */
+static double units(double got, double want)
+{
+    const double most = 0x1.fffffep127;
+    int exponent;
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got) ? 0 : INFINITY;
+    if (fabs(want) > most || isinf(got)) /* beyond float: either infinity or, right below, the largest */
+        return fabs(want) > most * (1 - 0x1p-23) && (got > 0) == (want > 0) && fabs(got) >= most ? 0 : INFINITY;
+    (void)frexp(want, &exponent);
+    return fabs(got - want) / ldexp(1, exponent - 24 < -149 ? -149 : exponent - 24);
+}
+
+static void sweep(pc_tensor *(*ours)(pc_tensor *), double (*theirs)(double), double bound, uint32_t step)
+{
+    float *x = malloc(N * sizeof *x), *y = malloc(N * sizeof *y);
+    assert_true(x && y);
+    for (uint64_t first = 0; first <= UINT32_MAX; first += (uint64_t)N * step)
+        PC_SCOPE {
+            for (uint64_t i = 0; i < N; i++) {
+                const uint32_t bits = (uint32_t)(first + i * step);
+                memcpy(&x[i], &bits, sizeof bits);
+            }
+            assert_ok(pc_read(ours(pc_from_data(x, PC_SHAPE(N), PC_F32, test_device())), y, N * sizeof *y));
+            for (int i = 0; i < N; i++)
+                if (!(units((double)y[i], theirs((double)x[i])) <= bound))
+                    fail_msg("of %a: %a and not %a: more than %g units", (double)x[i], (double)y[i],
+                             theirs((double)x[i]), bound);
+        }
+    free(x);
+    free(y);
+    assert_no_leak();
+}
+
+#define TEST(name, bound)                                                                                              \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        sweep(pc_##name, name, bound, 1021);                                                                           \
+    }
+TEST(exp, 1.1)
+TEST(log, 1)
+TEST(tanh, 2)
+TEST(erf, 2.5)
+
+/* What a stride may miss. */
+static void ends(void **state)
+{
+    static const float x[] = {0,          -0.0F,    INFINITY, -INFINITY, NAN,       88.72283F, 88.72284F,
+                              -87.33655F, -103.97F, -104.1F,  0x1p-149F, 0x1p-126F, 1};
+    enum { COUNT = sizeof x / sizeof *x };
+    static const struct {
+        pc_tensor *(*ours)(pc_tensor *);
+        double (*theirs)(double);
+        double bound;
+    } functions[] = {{pc_exp, exp, 1.1}, {pc_log, log, 1}, {pc_tanh, tanh, 2}, {pc_erf, erf, 2.5}};
+    (void)state;
+    for (int f = 0; f < 4; f++)
+        PC_SCOPE {
+            float y[COUNT];
+            assert_ok(pc_read(functions[f].ours(pc_from_data(x, PC_SHAPE(COUNT), PC_F32, test_device())), y, sizeof y));
+            for (int i = 0; i < COUNT; i++)
+                assert_true(units((double)y[i], functions[f].theirs((double)x[i])) <= functions[f].bound);
+        }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_exp), cmocka_unit_test(test_log), cmocka_unit_test(test_tanh),
+    cmocka_unit_test(test_erf), cmocka_unit_test(ends),
+};
+
+int main(void)
+{
+    return cmocka_run_group_tests_name("cpu.functions", tests, NULL, NULL);
+}
