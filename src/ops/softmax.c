@@ -1,4 +1,7 @@
-/* softmax.c: softmax and its logarithm. The kernels work on the last dimension of a contiguous tensor. */
+/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's on
+ * its last dimension. */
+#include "ops/softmax.h"
+
 #include "ops/autocast.h"
 #include "ops/table.h"
 
@@ -10,13 +13,13 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in = pc__is_float(a->dtype) ? pc__autocast_up(a) : pc__as_dtype(a, PC_F32);
-        if (a->ndim && d != a->ndim - 1)
-            in = pc_transpose(in, d, -1);
-        in = pc_contiguous(in);
-        pc_tensor *y = pc__call(op, &in, 1, NULL, 0);
-        if (a->ndim && d != a->ndim - 1)
-            y = pc_transpose(y, d, -1);
-        result = pc_keep(y);
+        pc__softmax_attributes attributes = {a->ndim ? a->shape[d] : 1, 1};
+        const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1;
+        for (int i = d + 1; i < a->ndim && !turn; i++)
+            attributes.inner *= a->shape[i];
+        in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);
+        pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);
+        result = pc_keep(turn ? pc_transpose(y, d, -1) : y);
     }
     return result;
 }
@@ -42,10 +45,12 @@ pc_status pc__infer_softmax(pc_call *call, pc__meta *out)
 
 pc_status pc__grad_softmax(pc__grad *grad)
 {
-    return pc__set_grad(grad, 0, PC__CALL_PLAIN(softmax_backward, pc_contiguous(grad->out_grad[0]), grad->out[0]));
+    const pc__softmax_attributes *a = grad->attributes;
+    return pc__set_grad(grad, 0, PC__CALL(softmax_backward, a, pc_contiguous(grad->out_grad[0]), grad->out[0]));
 }
 
 pc_status pc__grad_log_softmax(pc__grad *grad)
 {
-    return pc__set_grad(grad, 0, PC__CALL_PLAIN(log_softmax_backward, pc_contiguous(grad->out_grad[0]), grad->out[0]));
+    const pc__softmax_attributes *a = grad->attributes;
+    return pc__set_grad(grad, 0, PC__CALL(log_softmax_backward, a, pc_contiguous(grad->out_grad[0]), grad->out[0]));
 }

@@ -1,7 +1,7 @@
 /* each.c: from a call to runs over its operands, and from any strides to dense blocks. */
 #include "cpu/level/each.h"
 
-#include "tensor/half.h"
+#include "cpu/level/halves.h"
 
 enum { BLOCK = 256 }; /* elements: 2 KiB of the widest */
 
@@ -60,30 +60,22 @@ typedef struct halves {
     bool is_f16, writes; /* writes: 16-bit numbers too, and not bools */
 } halves;
 
-/* The loops that are dense become vector code. */
-#define CONVERT(to, from, TO, FROM, to_bytes, from_bytes, convert)                                                     \
-    if ((to_bytes) == (int64_t)sizeof(TO) && (from_bytes) == (int64_t)sizeof(FROM))                                    \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            ((TO *)(void *)(to))[i] = convert(((const FROM *)(const void *)(from))[i]);                                \
-    else                                                                                                               \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-        *(TO *)(void *)((char *)(to) + i * (to_bytes)) =                                                               \
-            convert(*(const FROM *)(const void *)((const char *)(from) + i * (from_bytes)))
-
 static void load_halves(float *restrict to, const char *restrict from, int64_t stride, int64_t n, bool is_f16)
 {
-    if (is_f16)
-        CONVERT(to, from, float, pc_f16, (int64_t)sizeof *to, stride, pc__f16_float);
+    if (stride == sizeof(pc_f16))
+        pc__load_halves(to, from, n, is_f16);
     else
-        CONVERT(to, from, float, pc_bf16, (int64_t)sizeof *to, stride, pc__bf16_float);
+        for (int64_t i = 0; i < n; i++)
+            pc__load_halves(to + i, from + i * stride, 1, is_f16);
 }
 
 static void store_halves(char *restrict to, int64_t stride, const float *restrict from, int64_t n, bool is_f16)
 {
-    if (is_f16)
-        CONVERT(to, from, pc_f16, float, stride, (int64_t)sizeof *from, pc__f16_of);
+    if (stride == sizeof(pc_f16))
+        pc__store_halves(to, from, n, is_f16);
     else
-        CONVERT(to, from, pc_bf16, float, stride, (int64_t)sizeof *from, pc__bf16_of);
+        for (int64_t i = 0; i < n; i++)
+            pc__store_halves(to + i * stride, from + i, 1, is_f16);
 }
 
 static void run_halves(char *const *data, const int64_t *s, int64_t n, const void *context)

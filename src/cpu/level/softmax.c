@@ -1,44 +1,12 @@
-/* softmax.c: softmax over the last dimension, and the losses. One template, compiled for float and double. */
+/* softmax.c: softmax along a dimension, and the losses. One template, compiled for float and double. */
 #include "cpu/level/functions.h"
-#include "cpu/level/kernels.h"
+#include "cpu/level/softmax_work.h"
 
-/* A row of n numbers from one row or two. */
-typedef void (*row_fn)(const void *x, const void *y, void *out, int64_t n);
-
-typedef struct row_work {
-    row_fn row;
-    const char *in[2];
-    char *out;
-    int64_t n, count, together; /* rows, and how many of them are a part */
-    size_t bytes;               /* of a row */
-} row_work;
-
-static void run_part(void *context, int64_t part)
-{
-    const row_work *r = context;
-    for (int64_t i = part * r->together; i < PC__MIN(r->count, (part + 1) * r->together); i++)
-        r->row(r->in[0] + (size_t)i * r->bytes, r->in[1] + (size_t)i * r->bytes, r->out + (size_t)i * r->bytes, r->n);
-}
-
-/* The function for each row along the last dimension; `cost` of an element, in additions. */
-static pc_status each_row(const pc_call *call, row_fn f32, row_fn f64, int cost)
-{
-    const pc_tensor *x = call->in[0];
-    const int64_t n = x->ndim ? x->shape[x->ndim - 1] : 1, all = pc_tensor_count(x);
-    if (all == 0)
-        return PC_OK;
-    row_work r = {.row = x->dtype == PC_F32 ? f32 : f64,
-                  .in = {pc__data(call->in[0]), pc__data(call->in[call->n_in - 1])},
-                  .out = pc__data(call->out[0]),
-                  .n = n,
-                  .count = all / n,
-                  .together = PC__MAX(1, 4096 / n),
-                  .bytes = (size_t)n * pc_dtype_size(x->dtype)};
-    pc__parallel(pc__threads(all * cost), (r.count + r.together - 1) / r.together, run_part, &r);
-    return PC_OK;
-}
-
-enum { LANES = 64 / sizeof(float) };
+enum {
+    LANES = 64 / sizeof(float),
+    SOME = 256, /* numbers of a row at once */
+    RUN = 64,   /* rows that are added in their own type */
+};
 
 #define REAL float
 #define NAMED(name) name##_f32
@@ -55,29 +23,17 @@ enum { LANES = 64 / sizeof(float) };
 
 #define BY_DTYPE(name, t, ...) ((t)->dtype == PC_F32 ? name##_f32(__VA_ARGS__) : name##_f64(__VA_ARGS__))
 
-PC__KERNEL(softmax)
-{
-    (void)stream;
-    return each_row(call, softmax_f32, softmax_f64, 24);
-}
-
-PC__KERNEL(softmax_backward)
-{
-    (void)stream;
-    return each_row(call, softmax_backward_f32, softmax_backward_f64, 4);
-}
-
-PC__KERNEL(log_softmax)
-{
-    (void)stream;
-    return each_row(call, log_softmax_f32, log_softmax_f64, 24);
-}
-
-PC__KERNEL(log_softmax_backward)
-{
-    (void)stream;
-    return each_row(call, log_softmax_backward_f32, log_softmax_backward_f64, 20);
-}
+#define ALONG(name, cost)                                                                                              \
+    PC__KERNEL(name)                                                                                                   \
+    {                                                                                                                  \
+        (void)stream;                                                                                                  \
+        return pc__softmax_run(call, (pc__along){name##_f32, name##_columns_f32},                                      \
+                               (pc__along){name##_f64, name##_columns_f64}, cost);                                     \
+    }
+ALONG(softmax, 24)
+ALONG(softmax_backward, 12)
+ALONG(log_softmax, 24)
+ALONG(log_softmax_backward, 20)
 
 PC__KERNEL(bce_with_logits)
 {

@@ -1,0 +1,11 @@
+/* softmax.h: what softmax goes along: the middle of [outer, n, inner], as which kernels see a contiguous tensor. */
+#ifndef PC__OP_SOFTMAX_H
+#define PC__OP_SOFTMAX_H
+
+#include "tensor/tensor.h"
+
+typedef struct pc__softmax_attributes {
+    int64_t n, inner; /* inner is 1 on CUDA, whose kernels take rows */
+} pc__softmax_attributes;
+
+#endif
