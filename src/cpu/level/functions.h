@@ -59,6 +59,13 @@ static inline float pc__log_f32(float x)
     return x <= 3.40282347e+38f ? y : x; /* infinity and NaN as they are */
 }
 
+/* log(1 + x) for x from 0 to 1, within 2 units: the logarithm of the sum as it was rounded, and what that left out. */
+static inline float pc__log1p_f32(float x)
+{
+    const float sum = 1 + x;
+    return pc__log_f32(sum) + (x - (sum - 1)) / sum;
+}
+
 /* 2^x for |x| up to 120, within 2 units and not more exactly: for what adds little to a result. A polynomial fitted for
  * the least largest error, then 2^k into the exponent. */
 static inline float pc__power_of_2(float x)
@@ -118,6 +125,7 @@ static inline float pc__erf_f32(float x)
 #define NUM(x) ((__typeof__(a))(x))
 #define EXP(x) _Generic((x), float : pc__exp_f32, double : exp)(x)
 #define LOG(x) _Generic((x), float : pc__log_f32, double : log)(x)
+#define LOG1P(x) _Generic((x), float : pc__log1p_f32, double : log1p)(x)
 #define SQRT(x) _Generic((x), float : sqrtf, double : sqrt)(x)
 #define TANH(x) _Generic((x), float : pc__tanh_f32, double : tanh)(x)
 #define ERF(x) _Generic((x), float : pc__erf_f32, double : erf)(x)

@@ -5,17 +5,19 @@
 #include "cpu/level/micro.h"
 #include "base/parallel.h"
 
-#define K_BLOCK 192          /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
-#define PANELS_BYTES 32768   /* packed panels that stay in the first-level cache all together */
-#define ROW_BLOCK 96         /* rows of A against which a panel is reused before the next one comes */
-#define COLUMNS_MOST 256     /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
-#define ROWS_MOST 512        /* rows of one task */
-#define DOT_ROW_BLOCK 32     /* rows whose partial sums wait while a block of B is read */
-#define DOT_K_BLOCK 1024     /* elements of k for which rows of A and B stay in the first-level cache */
-#define CHUNKS_MOST 16       /* pieces of a long k */
-#define CHUNK_K 1024         /* the shortest such piece */
-#define DOT_COLUMNS_MOST 72  /* columns whose partial sums wait, likewise */
-#define CHUNKED_DOTS 512     /* outputs above which there are tiles enough for all cores */
+#define K_BLOCK 192         /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
+#define PANELS_BYTES 32768  /* packed panels that stay in the first-level cache all together */
+#define ROW_BLOCK 96        /* rows of A against which a panel is reused before the next one comes */
+#define COLUMNS_MOST 256    /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
+#define ROWS_MOST 512       /* rows of one task */
+#define DOT_ROW_BLOCK 32    /* rows whose partial sums wait while a block of B is read */
+#define DOT_K_BLOCK 1024    /* elements of k for which rows of A and B stay in the first-level cache */
+#define CHUNKS_MOST 16      /* pieces of a long k */
+#define CHUNK_K 1024        /* the shortest such piece */
+#define DOT_COLUMNS_MOST 72 /* columns whose partial sums wait, likewise */
+#define CHUNKED_DOTS 512    /* outputs above which there are tiles enough for all cores */
+#define TINY 512            /* multiplications below which nothing is prepared */
+#define TINY_COLUMNS 32
 #define CHUNKED_OUTPUT 16384 /* the same where tiles are larger */
 
 static int64_t pieces(int64_t n, int64_t step)
@@ -349,10 +351,32 @@ static pc__gemm transposed(const pc__gemm *g)
     return t;
 }
 
+/* A product of few numbers, whose multiplications are less than what the ways above prepare. */
+static void tiny(const pc__gemm *g)
+{
+    real row[TINY_COLUMNS];
+    for (int64_t i = 0; i < g->m; i++) {
+        for (int64_t j = 0; j < g->n; j++)
+            row[j] = g->accumulate ? *at_c(g, i, j) : 0;
+        for (int64_t k = 0; k < g->k; k++) {
+            const real a = *at_a(g, i, k), *b = at_b(g, k, 0);
+            for (int64_t j = 0; j < g->n; j++)
+                row[j] += a * b[j * g->b_cs];
+        }
+        finish(g, row, 0, g->n);
+        for (int64_t j = 0; j < g->n; j++)
+            *at_c(g, i, j) = row[j];
+    }
+}
+
 pc_status PC__R(gemm)(const pc__gemm *request)
 {
     if (request->m <= 0 || request->n <= 0)
         return PC_OK;
+    if (request->n <= TINY_COLUMNS && request->m * request->n * request->k <= TINY) {
+        tiny(request);
+        return PC_OK;
+    }
     const bool turn = request->c_cs != 1 && request->c_rs == 1 && !request->bias;
     const pc__gemm turned = turn ? transposed(request) : *request, *g = &turned;
     const int threads = pc__threads(2 * g->m * g->n * g->k);

@@ -5,40 +5,79 @@
 #include "ops/linear.h"
 #include "ops/pool2d.h"
 
+#include <stdatomic.h>
+
 /* The variant of a heavy kernel for a tensor's dtype. */
 #define PICK(name, t) ((t)->dtype == PC_F32 ? PC__K(name##_f32) : PC__K(name##_f64))
 
 /* Kernels that need dense memory of a certain order call on tensors that the op's wrapper made so. */
 
+/* Products of a batch, whose parts are runs of them. */
+typedef struct batch {
+    const pc_tensor *a, *b, *y;
+    pc__gemm g;
+    int64_t count, together;
+    atomic_bool failed;
+} batch;
+
+static pc_status product(const batch *s, int64_t i)
+{
+    const pc_tensor *a = s->a, *b = s->b, *y = s->y;
+    const int lead = y->ndim - 2;
+    const int64_t size = (int64_t)pc_dtype_size(y->dtype);
+    int64_t rest = i, at_a = 0, at_b = 0;
+    pc__gemm g = s->g;
+    for (int d = lead - 1; d >= 0; d--) {
+        int64_t index = rest % y->shape[d];
+        int da = d - (lead - (a->ndim - 2)), db = d - (lead - (b->ndim - 2));
+        rest /= y->shape[d];
+        at_a += da >= 0 && a->shape[da] != 1 ? index * a->strides[da] : 0;
+        at_b += db >= 0 && b->shape[db] != 1 ? index * b->strides[db] : 0;
+    }
+    g.a = (const char *)pc__data(a) + at_a * size;
+    g.b = (const char *)pc__data(b) + at_b * size;
+    g.c = (char *)pc__data(y) + i * g.m * g.n * size;
+    return PICK(gemm, y)(&g);
+}
+
+static void some_products(void *context, int64_t part)
+{
+    batch *s = context;
+    for (int64_t i = part * s->together; i < PC__MIN((part + 1) * s->together, s->count); i++)
+        if (product(s, i) != PC_OK)
+            atomic_store(&s->failed, true);
+}
+
+/* Many products go to the cores whole, few are cut themselves; the bits are the same. */
 PC__KERNEL(matmul)
 {
+    enum { MANY = 4, PART = 1 << 18 };
     (void)stream;
     const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
-    int lead = y->ndim - 2;
-    int64_t batches = pc__count(lead, y->shape), size = (int64_t)pc_dtype_size(y->dtype);
-    pc__gemm g = {.m = y->shape[lead],
-                  .n = y->shape[lead + 1],
-                  .k = a->shape[a->ndim - 1],
-                  .a_rs = a->strides[a->ndim - 2],
-                  .a_cs = a->strides[a->ndim - 1],
-                  .b_rs = b->strides[b->ndim - 2],
-                  .b_cs = b->strides[b->ndim - 1],
-                  .c_rs = y->strides[lead],
-                  .c_cs = y->strides[lead + 1]};
-    for (int64_t i = 0; i < batches; i++) {
-        int64_t rest = i, at_a = 0, at_b = 0;
-        for (int d = lead - 1; d >= 0; d--) {
-            int64_t index = rest % y->shape[d];
-            int da = d - (lead - (a->ndim - 2)), db = d - (lead - (b->ndim - 2));
-            rest /= y->shape[d];
-            at_a += da >= 0 && a->shape[da] != 1 ? index * a->strides[da] : 0;
-            at_b += db >= 0 && b->shape[db] != 1 ? index * b->strides[db] : 0;
-        }
-        g.a = (const char *)pc__data(a) + at_a * size;
-        g.b = (const char *)pc__data(b) + at_b * size;
-        g.c = (char *)pc__data(y) + i * g.m * g.n * size;
-        PC__TRY(PICK(gemm, y)(&g));
-    }
+    const int lead = y->ndim - 2;
+    batch s = {.a = a,
+               .b = b,
+               .y = y,
+               .g = {.m = y->shape[lead],
+                     .n = y->shape[lead + 1],
+                     .k = a->shape[a->ndim - 1],
+                     .a_rs = a->strides[a->ndim - 2],
+                     .a_cs = a->strides[a->ndim - 1],
+                     .b_rs = b->strides[b->ndim - 2],
+                     .b_cs = b->strides[b->ndim - 1],
+                     .c_rs = y->strides[lead],
+                     .c_cs = y->strides[lead + 1]},
+               .count = pc__count(lead, y->shape)};
+    const int64_t each = 2 * s.g.m * s.g.n * s.g.k + 64;
+    const int threads = pc__threads(each * s.count);
+    s.together = PC__MAX(PART / each, 1);
+    if (threads > 1 && s.count >= MANY && s.count >= threads) {
+        pc__parallel(threads, (s.count + s.together - 1) / s.together, some_products, &s);
+        if (!atomic_load(&s.failed))
+            return PC_OK;
+    } /* what failed in another thread is told by doing it here */
+    for (int64_t i = 0; i < s.count; i++)
+        PC__TRY(product(&s, i));
     return PC_OK;
 }
 
