@@ -148,9 +148,7 @@ static pc_status by_cudnn(pc_stream *stream, const pc_call *call, pc__conv_piece
         [1 << PC__CONV_INPUT | 1 << PC__CONV_WEIGHTS] = "both gradients by cuDNN"};
     int made = 0; /* bits by direction */
     const bool shared = count == 2 && ways[0] && ways[1] && pieces[0].s.activation == PC_RELU;
-    const pc__cuda_conv *s = &pieces[0].s;
-    const size_t gradient = (size_t)s->n * (size_t)s->oh * (size_t)s->ow * (size_t)s->o;
-    const size_t front = shared ? (gradient * pc_dtype_size((pc_dtype)s->dtype) + 255) / 256 * 256 : 0;
+    const size_t front = shared ? pc__conv_unrelu_scratch(&pieces[0]) : 0;
     char *scratch = try_scratch(stream, scratch_of(pieces, ways, count, front));
     *enough = scratch != NULL;
     if (!scratch)
@@ -160,7 +158,7 @@ static pc_status by_cudnn(pc_stream *stream, const pc_call *call, pc__conv_piece
     for (int i = 0; i < count; i++) {
         bool done = false;
         if (shared)
-            pieces[i].dy = scratch, pieces[i].s.activation = PC_NONE;
+            pieces[i].dy = pieces[0].dy, pieces[i].s.activation = PC_NONE;
         if (ways[i])
             PC__TRY(pc__conv_cudnn(stream, call, &pieces[i], ways[i], scratch + front, &done));
         if (!done)

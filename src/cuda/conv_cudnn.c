@@ -4,6 +4,7 @@
 
 #if PC__HAVE_CUDNN
 
+#include "cuda/conv_unrelu.h"
 #include "cuda/each.h"
 #include "cuda/elementwise.h"
 #include "cuda/gemm.h"
@@ -50,7 +51,7 @@ static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
 {
     const size_t size = pc_dtype_size((pc_dtype)p->s.dtype);
     const bool through = p->direction != PC__CONV_FORWARD && p->s.activation == PC_RELU;
-    return (rooms){.gradient = through ? whole(elements_of_result(&p->s) * size) : 0,
+    return (rooms){.gradient = through ? pc__conv_unrelu_scratch(p) : 0,
                    .weight = same_order(&p->s) ? 0 : whole(elements_of_weight(&p->s) * size),
                    .workspace = whole((size_t)way->plan.workspace)};
 }
@@ -95,7 +96,27 @@ static void launch_unrelu(const pc__cuda_launch *launch, const void *context)
     pc__cuda_pointwise(launch, PC__POINTWISE_relu_backward, *(const int *)context);
 }
 
-pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)
+static int64_t pixels(const pc__cuda_conv *s)
+{
+    return (int64_t)elements_of_result(s) / s->o;
+}
+
+static bool sums_on_the_way(const pc__conv_piece *p)
+{
+    return p->direction == PC__CONV_WEIGHTS && p->dbias && pc__cuda_has_unrelu(p->s.o, p->s.dtype);
+}
+
+static size_t gradient_bytes(const pc__conv_piece *p)
+{
+    return whole(elements_of_result(&p->s) * pc_dtype_size((pc_dtype)p->s.dtype));
+}
+
+size_t pc__conv_unrelu_scratch(const pc__conv_piece *p)
+{
+    return gradient_bytes(p) + (sums_on_the_way(p) ? whole(pc__cuda_unrelu_scratch(pixels(&p->s), p->s.o)) : 0);
+}
+
+static pc_status unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)
 {
     const int64_t count = (int64_t)elements_of_result(&p->s), one = 1;
     const int dtype = p->s.dtype;
@@ -106,11 +127,33 @@ pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, const pc__conv
     return pc__cuda_each(stream, call, 3, operands, launch_unrelu, &dtype);
 }
 
+pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *p, void *scratch)
+{
+    const bool sums = sums_on_the_way(p);
+    const pc__cuda_unrelu both = {.dy = p->dy,
+                                  .y = p->y,
+                                  .dz = scratch,
+                                  .dbias = p->dbias,
+                                  .rows = pixels(&p->s),
+                                  .columns = p->s.o,
+                                  .dtype = p->s.dtype,
+                                  .early = pc__cuda_early(stream),
+                                  .queue = pc__cuda_queue(stream)};
+    if (sums)
+        pc__cuda_unrelu_and_sum(&both, (char *)scratch + gradient_bytes(p));
+    else
+        PC__TRY(unrelu(stream, call, p, scratch));
+    p->dy = scratch;
+    p->s.activation = PC_NONE;
+    p->dbias = sums ? NULL : p->dbias;
+    return PC_OK;
+}
+
 /* The bias's gradient: sums over pixels, by the kernel of sums, whose scratch memory is another one. */
 static pc_status add_up(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const void *dy)
 {
     const pc__cuda_conv *s = &p->s;
-    const int64_t rows = (int64_t)elements_of_result(s) / s->o, shape[2] = {rows, s->o}, strides[2] = {s->o, 1};
+    const int64_t rows = pixels(s), shape[2] = {rows, s->o}, strides[2] = {s->o, 1};
     const pc__reduce_attributes over = {.outer = 1, .reduced = rows, .inner = s->o};
     plain from, to;
     pc_tensor *in = as_tensor(&from, s->dtype, dy, 2, shape, strides);
@@ -160,7 +203,7 @@ static void follow(pc_stream *stream, const pc__conv_piece *p)
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_gemm g = {.dtype = s->dtype,
                              .activation = s->activation,
-                             .m = (int64_t)elements_of_result(s) / s->o,
+                             .m = pixels(s),
                              .n = s->o,
                              .batch = 1,
                              .bias = p->bias,
@@ -174,15 +217,16 @@ pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_
     const rooms r = rooms_of(p, way);
     char *const gradient = scratch, *const weight = gradient + r.gradient, *const workspace = weight + r.weight;
     const bool weights = p->direction == PC__CONV_WEIGHTS;
+    pc__conv_piece in_front = *p;
+    *done = false;
+    if (r.gradient)
+        PC__TRY(pc__conv_unrelu(stream, call, &in_front, gradient));
     pc__cudnn_operands o = {.x = p->x,
                             .weight = r.weight ? weight : p->weight,
-                            .dy = r.gradient ? gradient : p->dy,
+                            .dy = in_front.dy,
                             .bias = p->bias,
                             .result = weights && r.weight ? weight : p->result,
                             .workspace = r.workspace ? workspace : NULL};
-    *done = false;
-    if (r.gradient)
-        PC__TRY(pc__conv_unrelu(stream, call, p, gradient));
     if (r.weight && !weights)
         PC__TRY(reorder(stream, call, &p->s, p->weight, weight, false));
     PC__TRY(execute(stream, way, &o, done));
@@ -192,7 +236,7 @@ pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_
         follow(stream, p);
     if (weights && r.weight)
         PC__TRY(reorder(stream, call, &p->s, weight, p->result, true));
-    if (weights && p->dbias)
+    if (weights && in_front.dbias)
         PC__TRY(add_up(stream, call, p, o.dy));
     return pc__cuda_launched(call);
 }
@@ -205,9 +249,15 @@ size_t pc__conv_cudnn_scratch(const pc__conv_piece *p, const pc__conv_way *way)
     return 0;
 }
 
-pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)
+size_t pc__conv_unrelu_scratch(const pc__conv_piece *p)
 {
-    (void)stream, (void)call, (void)p, (void)to;
+    (void)p;
+    return 0;
+}
+
+pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *p, void *scratch)
+{
+    (void)stream, (void)call, (void)p, (void)scratch;
     return PC_OK;
 }
 

@@ -35,7 +35,9 @@ size_t pc__conv_cudnn_scratch(const pc__conv_piece *piece, const pc__conv_way *w
 pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *way,
                          void *scratch, bool *done);
 
-/* dy as it is in front of the ReLU, into `to`: for two pieces that both want it. */
-pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, void *to);
+/* Bring the piece in front of its ReLU: its dy is then in the scratch memory, which has so many bytes, and the bias's
+ * gradient, where it was to be made and there is a kernel that does both, is made and no longer asked for. */
+size_t pc__conv_unrelu_scratch(const pc__conv_piece *piece);
+pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *piece, void *scratch);
 
 #endif

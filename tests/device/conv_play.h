@@ -5,6 +5,7 @@
 
 #include "support.h"
 
+#include "cuda/conv_unrelu.h"
 #include "cuda/conv_cudnn.h"
 #include "cuda/conv_half.h"
 #include "cuda/each.h"
@@ -209,6 +210,28 @@ void pc__cuda_pointwise(const pc__cuda_launch *launch, int op, int dtype)
     assert_int_equal(dtype, PC_F32);
     for (uint32_t i = 0; i < launch->walk.count; i++)
         to[i] = y[i] <= 0 ? 0 : dy[i];
+}
+
+bool pc__cuda_has_unrelu(int64_t columns, int dtype)
+{
+    assert_int_equal(dtype, PC_F32);
+    return columns % 4 == 0;
+}
+
+size_t pc__cuda_unrelu_scratch(int64_t rows, int64_t columns)
+{
+    return (size_t)(rows + columns) * sizeof(float);
+}
+
+void pc__cuda_unrelu_and_sum(const pc__cuda_unrelu *u, void *scratch)
+{
+    const float *dy = u->dy, *y = u->y;
+    float *dz = u->dz, *sums = zeros_of(u->dbias, u->columns);
+    memset(scratch, 0xff, pc__cuda_unrelu_scratch(u->rows, u->columns)); /* it is the kernel's own */
+    for (int64_t i = 0; i < u->rows * u->columns; i++) {
+        dz[i] = y[i] <= 0 ? 0 : dy[i];
+        sums[i % u->columns] += dz[i];
+    }
 }
 
 pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_tensor *const *operands,
