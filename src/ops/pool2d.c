@@ -24,17 +24,30 @@ static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec
     return PC_OK;
 }
 
+/* Planes are pictures of one channel, which need no other order on a GPU, where threads go side by side in a plane as well
+ * as over channels. With large windows they would be far apart. */
+static bool by_planes(const pc_tensor *x, const pc_pool2d_spec *spec)
+{
+    return x->storage->device.type == PC_CUDA && pc__is_contiguous(x) && !pc__is_nhwc(x) &&
+           (int64_t)spec->kernel[0] * spec->kernel[1] <= 64;
+}
+
 static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_pool2d_spec spec)
 {
     if (check(who, x, &spec) != PC_OK)
         return NULL;
     pc_tensor *result = NULL;
     PC_SCOPE {
+        const bool planes = by_planes(x, &spec);
+        pc_tensor *in = planes ? pc_reshape(x, PC_SHAPE(x->shape[0] * x->shape[1], 1, x->shape[2], x->shape[3]))
+                               : pc__channels_last(x);
         pc__pool2d_attributes attributes = {.spec = spec};
-        memcpy(attributes.in_shape, x->shape, sizeof attributes.in_shape);
-        pc_tensor *in = pc__channels_last(x);
+        if (in)
+            memcpy(attributes.in_shape, in->shape, sizeof attributes.in_shape);
         pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);
-        if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
+        if (y && planes)
+            y = pc_reshape(y, PC_SHAPE(x->shape[0], x->shape[1], y->shape[2], y->shape[3]));
+        else if (y && !pc__is_channels_last(x) && !pc__is_contiguous(y))
             y = pc_contiguous(y);
         result = pc_keep(y);
     }

@@ -1,6 +1,11 @@
 /* Maxima and averages over windows. */
 #include "ops/golden.h"
 
+#include "base/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+
 static pc_pool2d_spec spec_of(const golden *g)
 {
     return (pc_pool2d_spec){.kernel = {(int)g->args[0], (int)g->args[1]},
@@ -57,7 +62,101 @@ static void bad_input(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input)};
+/* --- against plain loops --- */
+
+typedef struct windows {
+    int n, c, h, w, kernel, stride, padding;
+} windows;
+
+static int out_of(const windows *s, int size)
+{
+    return (size + 2 * s->padding - s->kernel) / s->stride + 1;
+}
+
+/* The maxima of planes, and their gradient where output i is given 1 + i % 3. */
+static void plain_planes(const windows *s, const float *x, float *y, float *dx)
+{
+    const int oh = out_of(s, s->h), ow = out_of(s, s->w);
+    for (int i = 0; i < s->n * s->c * oh * ow; i++) {
+        const int at = i / (oh * ow) * s->h * s->w;
+        const float *plane = x + at;
+        const int top = i / ow % oh * s->stride - s->padding, left = i % ow * s->stride - s->padding;
+        int most = -1;
+        for (int r = top < 0 ? 0 : top; r < top + s->kernel && r < s->h; r++)
+            for (int c = left < 0 ? 0 : left; c < left + s->kernel && c < s->w; c++)
+                if (most < 0 || plane[r * s->w + c] > plane[most] || plane[r * s->w + c] != plane[r * s->w + c])
+                    most = r * s->w + c;
+        y[i] = plane[most];
+        dx[at + most] += (float)(1 + i % 3);
+    }
+}
+
+static void assert_same(pc_tensor *t, const float *wanted, int count)
+{
+    float *got = malloc((size_t)count * sizeof *got);
+    assert_non_null(got);
+    assert_ok(pc_read(pc_cast(t, PC_F32), got, (size_t)count * sizeof *got));
+    for (int i = 0; i < count; i++)
+        if (got[i] != wanted[i] && !(got[i] != got[i] && wanted[i] != wanted[i]))
+            fail_msg("element %d is %g, not %g", i, (double)got[i], (double)wanted[i]);
+    free(got);
+}
+
+static void check_windows(windows s, pc_dtype dtype, bool channels_last, int skip)
+{
+    const int oh = out_of(&s, s.h), ow = out_of(&s, s.w);
+    const int in = s.n * s.c * s.h * s.w, out = s.n * s.c * oh * ow;
+    float *x = malloc((size_t)(in + skip) * sizeof *x), *y = malloc((size_t)out * sizeof *y);
+    float *dx = calloc((size_t)in, sizeof *dx), *dy = malloc((size_t)out * sizeof *dy);
+    assert_true(x && y && dx && dy);
+    for (int i = 0; i < in + skip; i++)
+        x[i] = i % 101 == 50 ? NAN : i % 37 == 5 ? -INFINITY : (float)(i % 4099 * 7919 % 64 - 32); /* ties, too */
+    for (int i = 0; i < out; i++)
+        dy[i] = (float)(1 + i % 3);
+    plain_planes(&s, x + skip, y, dx);
+    PC_SCOPE {
+        pc_tensor *all = pc_cast(pc_from_data(x, PC_SHAPE(in + skip), PC_F32, test_device()), dtype);
+        pc_tensor *t = pc_reshape(pc_slice(all, 0, skip, in + skip, 1), PC_SHAPE(s.n, s.c, s.h, s.w));
+        if (channels_last)
+            t = pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+        t = pc_detach(t);
+        assert_ok(pc_require_grad(t, true));
+        pc_tensor *pooled = pc_fn_max_pool2d(
+            t, SPEC(.kernel = {s.kernel, s.kernel}, .stride = {s.stride, s.stride}, .padding = {s.padding, s.padding}));
+        assert_same(pooled, y, out);
+        pc_tensor *g = pc_from_data(dy, PC_SHAPE(s.n, s.c, oh, ow), PC_F32, test_device());
+        assert_ok(pc_backward_with(pooled, pc_cast(g, dtype)));
+        assert_same(pc_grad(t), dx, in);
+    }
+    free(x), free(y), free(dx), free(dy);
+}
+
+/* Planes and channels, alone and by packs, with what is left at the ends; NaN, ties and whole windows of -inf. */
+static void every_window_is_seen(void **state)
+{
+    (void)state;
+    static const windows list[] = {{1, 1, 1, 1, 1, 1, 0},  {2, 3, 9, 11, 3, 2, 1}, {2, 8, 7, 13, 3, 2, 1},
+                                   {1, 16, 8, 8, 2, 2, 0}, {3, 4, 6, 16, 3, 2, 1}, {1, 5, 10, 9, 3, 1, 1},
+                                   {2, 8, 12, 5, 5, 3, 2}, {1, 2, 9, 24, 2, 3, 0}, {1, 24, 5, 5, 4, 1, 2},
+                                   {1, 2, 19, 19, 9, 5, 4}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
+    for (int i = 0; i < PC__COUNT(list); i++)
+        for (int k = 0; k < 3; k++)
+            for (int way = 0; way < 3; way++)
+                check_windows(list[i], dtypes[k], way == 1, way == 2 ? 1 : 0);
+    assert_no_leak();
+}
+
+/* So many that a thread takes several. */
+static void many_windows(void **state)
+{
+    (void)state;
+    check_windows((windows){1, 1, 727, 727, 3, 1, 0}, PC_F32, false, 0);
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(every_window_is_seen),
+                                          cmocka_unit_test(many_windows)};
 
 int main(void)
 {
