@@ -1,5 +1,5 @@
-/* reduce.c: sums, means and maxima over dimensions. The wrapper brings the reduced dimensions together; the op sees
- * [outer, reduced, inner]. */
+/* reduce.c: sums, means and maxima over dimensions. The wrapper goes by memory order, one run of reduced dimensions after
+ * the other, the longest first; the op sees [outer, reduced, inner]. */
 #include "ops/reduce.h"
 
 #include "ops/autocast.h"
@@ -52,41 +52,106 @@ static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce
     }
 }
 
-/* True when the reduced dimensions lie side by side, so that no reordering is needed. */
-static bool side_by_side(unsigned mask)
+/* t without gaps in C order, its dimensions turned for that rather than copied where they can be; `order` says which
+ * dimension each is, and the mask follows. */
+static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, pc_shape *order)
 {
-    return !mask || (mask >> __builtin_ctz(mask) & ((mask >> __builtin_ctz(mask)) + 1)) == 0;
-}
-
-/* t contiguous and in a form with the reduced dimensions side by side; the mask follows. */
-static pc_tensor *arrange(pc_tensor *t, unsigned *mask)
-{
-    if (side_by_side(*mask))
+    *order = (pc_shape){.ndim = t ? t->ndim : 0};
+    for (int i = 0; i < order->ndim; i++)
+        order->dim[i] = i;
+    if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);
-    pc_shape order = {0};
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < t->ndim; i++)
-            if ((*mask >> i & 1) == (unsigned)pass)
-                order.dim[order.ndim++] = i;
-    int count = __builtin_popcount(*mask);
-    *mask = ((1u << count) - 1) << (t->ndim - count);
-    return pc_contiguous(pc_permute(t, order));
+    for (int i = 1; i < t->ndim; i++)
+        for (int j = i; j > 0 && t->strides[order->dim[j]] > t->strides[order->dim[j - 1]]; j--) {
+            const int64_t d = order->dim[j];
+            order->dim[j] = order->dim[j - 1];
+            order->dim[j - 1] = d;
+        }
+    unsigned turned = 0;
+    for (int i = 0; i < t->ndim; i++)
+        turned |= (*mask >> order->dim[i] & 1) << i;
+    *mask = turned;
+    return pc_contiguous(pc_permute(t, *order));
 }
 
+static bool in_order(const pc_shape *order)
+{
+    for (int i = 0; i < order->ndim; i++)
+        if (order->dim[i] != i)
+            return false;
+    return true;
+}
+
+/* What is left, its dimensions (all but those in the mask, or those as 1) in the order that they had. */
+static pc_tensor *in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const pc_shape *order)
+{
+    pc_shape back = {0};
+    bool same = true;
+    for (int d = 0; d < order->ndim && t; d++)
+        for (int i = 0, at = 0; i < order->ndim; i++) {
+            const bool there = keepdim || !(mask >> i & 1);
+            if (there && order->dim[i] == d) {
+                same = same && at == back.ndim;
+                back.dim[back.ndim++] = at;
+            }
+            at += there;
+        }
+    return !t || same ? t : pc_contiguous(pc_permute(t, back));
+}
+
+/* Of the runs of dimensions in the mask the one with the most elements; a dimension of 1 parts none. */
+static unsigned longest_run(const pc_tensor *t, unsigned mask)
+{
+    unsigned best = 0, run = 0;
+    int64_t most = -1, count = 1;
+    for (int i = 0; i <= t->ndim; i++) {
+        if (i < t->ndim && (mask >> i & 1 || t->shape[i] == 1)) {
+            run |= 1u << i;
+            count *= t->shape[i];
+            continue;
+        }
+        if (run & mask && count > most)
+            best = run, most = count;
+        run = 0, count = 1;
+    }
+    return best;
+}
+
+/* Over one run, whose dimensions stay as 1 unless the result's shape is given. */
+static pc_tensor *sum_run(pc_tensor *t, unsigned run, bool wide, const pc__reduce_attributes *shape)
+{
+    pc__reduce_attributes a;
+    describe(t, run, true, &a);
+    if (shape) {
+        a.ndim = shape->ndim;
+        memcpy(a.shape, shape->shape, sizeof a.shape);
+    }
+    a.wide = wide && pc__is_half((pc_dtype)t->dtype);
+    return PC__CALL(sum, &a, t);
+}
+
+/* `wide`: of 16-bit numbers in float32. */
 static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide)
 {
-    pc__reduce_attributes want, a;
+    const bool half = pc__is_half((pc_dtype)t->dtype);
+    pc__reduce_attributes want;
     describe(t, mask, keepdim, &want);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *ready = arrange(pc__is_float(t->dtype) ? pc__autocast_up(t) : pc__as_dtype(t, PC_I64), &mask);
-        if (ready) {
-            describe(ready, mask, keepdim, &a);
-            a.ndim = want.ndim;
-            memcpy(a.shape, want.shape, sizeof a.shape);
-            a.wide = wide && pc__is_half((pc_dtype)ready->dtype);
-            result = pc_keep(PC__CALL(sum, &a, ready));
-        }
+        pc_shape order;
+        unsigned left = mask, run = 0;
+        wide = wide || pc__autocasting();
+        pc_tensor *now = in_memory_order(pc__is_float(t->dtype) ? t : pc__as_dtype(t, PC_I64), &left, &order);
+        const bool turned = !in_order(&order);
+        do {
+            run = now ? longest_run(now, left) : 0;
+            left &= ~run;
+            now = now ? sum_run(now, run, wide || left, left || turned ? NULL : &want) : NULL;
+        } while (now && left);
+        now = now && half && !wide ? pc__as_dtype(now, (pc_dtype)t->dtype) : now;
+        if (turned)
+            now = pc_reshape(in_own_order(now, 0, true, &order), pc_shape_of(want.ndim, want.shape));
+        result = pc_keep(now);
     }
     return result;
 }
@@ -105,7 +170,7 @@ pc_status pc__infer_sum(pc_call *call, pc__meta *out)
 
 static pc_tensor *spread(pc_tensor *g, const pc__reduce_attributes *a, const pc__meta *in)
 {
-    pc_tensor *kept = pc_reshape(g, pc_shape_of(in->ndim, a->kept_shape));
+    pc_tensor *kept = pc_reshape(pc__as_dtype(g, in->dtype), pc_shape_of(in->ndim, a->kept_shape));
     return pc_expand(kept, pc_shape_of(in->ndim, in->shape));
 }
 
@@ -143,8 +208,7 @@ static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
     pc_tensor *result = NULL;
     PC_SCOPE {
         /* a sum may be beyond 16 bits where the mean is not */
-        pc_tensor *in = pc__as_dtype(t, pc__is_half((pc_dtype)t->dtype) ? PC_F32 : (pc_dtype)t->dtype);
-        pc_tensor *value = in ? pc_div_scalar(sum(in, mask, keepdim), (double)a.reduced) : NULL;
+        pc_tensor *value = pc_div_scalar(sum_as(t, mask, keepdim, true), (double)a.reduced);
         result = pc_keep(pc__autocasting() ? value : pc__as_dtype(value, (pc_dtype)t->dtype));
     }
     return result;
@@ -180,19 +244,23 @@ static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, 
 {
     pc__reduce_attributes a;
     describe(t, mask, keepdim, &a);
-    a.whole = whole;
     if (a.reduced == 0)
         return pc__fail(PC_ERR_SHAPE, "max: a tensor of shape %s has no elements to compare", PC__SHAPE_OF(t));
     pc_tensor *out[PC__OUT_MAX] = {NULL};
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
-        pc_tensor *ready = pc_contiguous(t);
+        pc_shape order;
+        pc_tensor *ready = in_memory_order(t, &mask, &order);
         if (!ready)
             break;
+        describe(ready, mask, keepdim, &a);
+        a.whole = whole;
         status = pc__call_all(PC__OP_max, &ready, 1, &a, sizeof a, out);
-        for (int i = 0; i < 2 && status == PC_OK; i++)
-            if (!pc_keep(out[i]))
+        for (int i = 0; i < 2 && status == PC_OK; i++) {
+            out[i] = pc_keep(in_own_order(out[i], mask, keepdim, &order));
+            if (!out[i])
                 status = PC_ERR_MEMORY;
+        }
     }
     *value = out[0], *index = out[1];
     return status == PC_ERR_MEMORY && pc_failed() ? pc_error_last()->status : status;

@@ -166,7 +166,123 @@ static void every_length_is_whole(void **state)
     assert_no_leak();
 }
 
+/* --- every set of dimensions, in several memory orders --- */
+
+enum { DIMS = 4, OF_DIMS = 3 * 5 * 1 * 18 };
+static const int64_t sizes[DIMS] = {3, 5, 1, 18};
+
+/* Sums and maxima over the dimensions in `mask`; results in C order of what is left. */
+static int plain_over(unsigned mask, const float *x, float *sums, float *most)
+{
+    int count = 0;
+    int64_t step[DIMS] = {0};
+    for (int d = DIMS - 1, n = 1; d >= 0; d--)
+        if (!(mask >> d & 1)) {
+            step[d] = n;
+            n *= (int)sizes[d];
+        }
+    for (int i = 0; i < OF_DIMS; i++)
+        sums[i] = 0, most[i] = -INFINITY;
+    for (int i = 0; i < OF_DIMS; i++) {
+        int64_t to = 0;
+        for (int d = DIMS - 1, rest = i; d >= 0; rest /= (int)sizes[d--])
+            to += rest % (int)sizes[d] * step[d];
+        sums[to] += x[i];
+        most[to] = fmaxf(most[to], x[i]);
+        count = to >= count ? (int)to + 1 : count;
+    }
+    return count;
+}
+
+static void assert_values(pc_tensor *t, const float *wanted, int count, double factor)
+{
+    float got[OF_DIMS];
+    assert_int_equal(pc_tensor_count(t), count);
+    assert_true(pc_tensor_is_contiguous(t));
+    assert_ok(pc_read(pc_cast(t, PC_F32), got, (size_t)count * sizeof *got));
+    for (int i = 0; i < count; i++)
+        assert_close((double)got[i], (double)wanted[i] * factor, factor == 1 ? 0 : 2e-2 * fabs((double)wanted[i]));
+}
+
+static void check_dims(pc_tensor *t, unsigned mask, const float *x)
+{
+    float sums[OF_DIMS], most[OF_DIMS];
+    const int count = plain_over(mask, x, sums, most), gone = __builtin_popcount(mask);
+    pc_shape dims = {0}, kept = {.ndim = DIMS};
+    for (int d = 0; d < DIMS; d++) {
+        kept.dim[d] = mask >> d & 1 ? 1 : sizes[d];
+        if (mask >> d & 1)
+            dims.dim[dims.ndim++] = d;
+    }
+    assert_values(pc_sum_dims(t, dims, false), sums, count, 1);
+    pc_tensor *with = pc_sum_dims(t, dims, true);
+    assert_int_equal(pc_tensor_ndim(with), DIMS);
+    for (int d = 0; d < DIMS; d++)
+        assert_int_equal(pc_tensor_size(with, d), kept.dim[d]);
+    assert_values(with, sums, count, 1);
+    assert_values(pc_mean_dims(t, dims, false), sums, count, (double)count / OF_DIMS);
+    if (gone == 1) {
+        pc_tensor *places, *values = pc_max_dim(t, (int)dims.dim[0], true, &places);
+        assert_values(values, most, count, 1);
+        assert_true(pc_tensor_is_contiguous(places));
+        pc_tensor *along = pc_arange(0, (double)sizes[dims.dim[0]], 1, PC_I64, test_device());
+        for (int64_t d = dims.dim[0] + 1; d < DIMS; d++)
+            along = pc_unsqueeze(along, -1);
+        pc_tensor *chosen = pc_where(pc_eq(along, places), t, pc_scalar(0, pc_tensor_dtype(t), test_device()));
+        assert_values(pc_sum_dims(chosen, dims, false), most, count, 1);
+    }
+    if (gone == DIMS)
+        assert_close(pc_item(pc_max(t)), (double)most[0], 0);
+}
+
+static void any_dims_in_any_order(void **state)
+{
+    (void)state;
+    static const int64_t orders[][DIMS] = {{0, 1, 2, 3}, {0, 2, 3, 1}, {3, 2, 1, 0}, {1, 0, 3, 2}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
+    float x[OF_DIMS];
+    for (int i = 0; i < OF_DIMS; i++)
+        x[i] = (float)(i * 37 % 5); /* sums up to 256 are whole in bfloat16 */
+    for (int k = 0; k < PC__COUNT(orders) * PC__COUNT(dtypes); k++)
+        for (unsigned mask = 1; mask < 1u << DIMS; mask++)
+            PC_SCOPE {
+                const int64_t *o = orders[k / PC__COUNT(dtypes)];
+                pc_shape order = PC_SHAPE(o[0], o[1], o[2], o[3]), back = {.ndim = DIMS};
+                for (int d = 0; d < DIMS; d++)
+                    back.dim[o[d]] = d;
+                pc_tensor *t = pc_from_data(x, PC_SHAPE(3, 5, 1, 18), PC_F32, test_device());
+                t = pc_cast(t, dtypes[k % PC__COUNT(dtypes)]);
+                if (pc_tensor_dtype(t) != PC_BF16 || mask != (1u << DIMS) - 1)
+                    check_dims(pc_permute(pc_contiguous(pc_permute(t, order)), back), mask, x);
+            }
+    assert_no_leak();
+}
+
+/* The gradient of a sum over several runs of dimensions, of numbers of 16 bits too. */
+static void gradients_reach_every_order(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16};
+    for (int k = 0; k < 2; k++)
+        PC_SCOPE {
+            pc_tensor *t = pc_ones(PC_SHAPE(2, 5, 3, 4), dtypes[k], test_device());
+            pc_tensor *last = pc_detach(pc_permute(t, PC_SHAPE(0, 3, 1, 2)));
+            assert_ok(pc_require_grad(last, true));
+            pc_tensor *sums = pc_sum_dims(last, PC_SHAPE(0, 2), false), *weight;
+            weight = pc_reshape(pc_arange(0, 12, 1, dtypes[k], test_device()), PC_SHAPE(4, 3));
+            assert_ok(pc_backward(pc_sum(pc_mul(sums, weight))));
+            float got[120];
+            assert_int_equal(pc_tensor_dtype(pc_grad(last)), dtypes[k]);
+            assert_ok(pc_read(pc_cast(pc_grad(last), PC_F32), got, sizeof got));
+            for (int i = 0; i < 120; i++)
+                assert_close((double)got[i], i / 15 % 4 * 3 + i % 3, 0);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(any_dims_in_any_order),
+    cmocka_unit_test(gradients_reach_every_order),
     cmocka_unit_test(bad_input),
     cmocka_unit_test(null_flows),
     cmocka_unit_test(long_sums_are_exact_enough),
