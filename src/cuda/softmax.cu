@@ -1,7 +1,7 @@
 /* softmax.cu: a row is read once, kept in registers while its maximum and its sum are found, and written once: the
- * kernels take as long as reading and writing does. A warp for rows up to 1024, a block of 256 threads up to 8192, each
- * thread with all its 16-byte loads in flight at once. Longer rows, and those that do not lie on 16 bytes, are gone
- * through three times, the second and third out of the caches. */
+ * kernels take as long as reading and writing does. Rows up to 1024 have a warp or a part of one, those up to 8192 a
+ * block of 256 threads, each thread with all its 16-byte loads in flight at once. Longer rows, and longer ones that do
+ * not lie on 16 bytes, are gone through three times, the second and third out of the caches. */
 #include "cuda/softmax.h"
 
 #include "cuda/half.cuh"
@@ -10,7 +10,7 @@
 
 #include <math_constants.h>
 
-#define ROW_WARPS 4       /* rows of a block when a warp has one */
+#define ROW_WARPS 4       /* of a block where a warp has whole rows */
 #define BLOCK_THREADS 256 /* of a row */
 #define LONG_THREADS 1024 /* of a long row */
 
@@ -67,21 +67,34 @@ __device__ inline pc::math<T> element(pc::math<T> a, pc::math<T> b, pc::math<T> 
     return traits<OP>::logarithm ? a - power<T>(b) * sum : b * (a - sum);
 }
 
-/* Rows of n = vectors x W elements, at most THREADS x N x W, kept in registers. Blocks are [rows][THREADS] threads. */
+/* Over the threads of a row: all of the block, or `lanes` of a warp, a power of 2. */
+template <class Join, int THREADS, class T> __device__ __forceinline__ T row_join(T value, T nothing, int lanes)
+{
+    if constexpr (THREADS > 32) {
+        return block_join<Join, THREADS>(value, nothing);
+    } else {
+        for (int distance = lanes / 2; distance > 0; distance /= 2)
+            value = Join()(value, __shfl_xor_sync(0xffffffffu, value, distance));
+        return value;
+    }
+}
+
+/* Rows of n = vectors x W elements, kept in registers by `lanes` threads, N x W each at most. Blocks are [rows][lanes]
+ * threads; where a warp has several rows, `lanes` divides it. */
 template <class T, int OP, int THREADS, int N, int W>
 __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int vectors)
 {
     typedef pc::math<T> M;
     typedef pack<T, W> vector;
-    const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
-    if (row >= rows)
-        return;
+    const int lanes = THREADS == 32 ? blockDim.x : THREADS;
+    const long long own = (long long)blockIdx.x * blockDim.y + threadIdx.y;
+    const long long row = own < rows ? own : rows - 1; /* beyond the end: the last one again, for nothing */
     const vector *from_a = (const vector *)a + row * vectors, *from_b = (const vector *)b + row * vectors;
     pack<M, W> in_a[N], in_b[N];
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int at = i * THREADS + threadIdx.x;
+        const int at = i * lanes + threadIdx.x;
         const bool there = at < vectors;
         if (there)
             in_a[i] = converted<M>(from_a[at]);
@@ -100,7 +113,7 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
 #pragma unroll
             for (int j = 0; j < W; j++)
                 most = larger()(most, in_a[i].at[j]);
-        most = block_join<larger, THREADS>(most, M(-CUDART_INF));
+        most = row_join<larger, THREADS>(most, M(-CUDART_INF), lanes);
     }
 #pragma unroll
     for (int i = 0; i < N; i++)
@@ -111,15 +124,15 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
             if (OP == PC__SOFTMAX)
                 in_b[i].at[j] = term;
         }
-    sum = finished<M, OP>(block_join<plus, THREADS>(sum, M(0)));
+    sum = finished<M, OP>(row_join<plus, THREADS>(sum, M(0), lanes));
     vector *to = (vector *)out + row * vectors;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int at = i * THREADS + threadIdx.x;
+        const int at = i * lanes + threadIdx.x;
 #pragma unroll
         for (int j = 0; j < W; j++)
             in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
-        if (at < vectors)
+        if (at < vectors && own < rows)
             to[at] = converted<T>(in_a[i]);
     }
 }
@@ -157,11 +170,13 @@ struct rows {
 
 template <class T, int OP, int THREADS, int N, int W> static void launch_rows(cudaStream_t queue, const rows &r)
 {
-    const int together = THREADS == 32 ? ROW_WARPS : 1;
-    const dim3 block(THREADS, together);
+    int lanes = THREADS;
+    while (THREADS == 32 && lanes > 1 && r.n <= lanes / 2 * N * W)
+        lanes /= 2;
+    const int together = THREADS == 32 ? 32 * ROW_WARPS / lanes : 1;
     const unsigned grid = (unsigned)((r.count + together - 1) / together);
-    row_kernel<T, OP, THREADS, N, W>
-        <<<grid, block, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.count, (int)(r.n / W));
+    row_kernel<T, OP, THREADS, N, W><<<grid, dim3(lanes, together), 0, queue>>>((const T *)r.a, (const T *)r.b,
+                                                                                (T *)r.out, r.count, (int)(r.n / W));
 }
 
 template <class T, int OP> static void launch_long(cudaStream_t queue, const rows &r)
@@ -176,6 +191,8 @@ template <class T, int OP> static void launch_halves(cudaStream_t queue, const r
         launch_rows<T, OP, 32, 1, 1>(queue, r);
     else if (r.whole && r.n <= 1024)
         launch_rows<T, OP, 32, 4, 8>(queue, r);
+    else if (r.n <= 128)
+        launch_rows<T, OP, 32, 4, 1>(queue, r);
     else if (r.n <= 512)
         launch_rows<T, OP, 32, 16, 1>(queue, r);
     else if (r.whole && r.n <= 128 * 8 * 2)
@@ -198,8 +215,12 @@ template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &
         r.n <= 128 ? launch_rows<double, OP, 32, 4, 1>(queue, r) : launch_long<double, OP>(queue, r);
     else if (r.n <= 32)
         launch_rows<float, OP, 32, 1, 1>(queue, r);
+    else if (r.whole && r.n <= 512)
+        launch_rows<float, OP, 32, 4, 4>(queue, r);
     else if (r.whole && r.n <= 1024)
         launch_rows<float, OP, 32, 8, 4>(queue, r);
+    else if (r.n <= 128)
+        launch_rows<float, OP, 32, 4, 1>(queue, r);
     else if (r.n <= 512)
         launch_rows<float, OP, 32, 16, 1>(queue, r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 2)

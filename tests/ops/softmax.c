@@ -1,6 +1,11 @@
 /* Softmax and its logarithm. */
 #include "ops/golden.h"
 
+#include "base/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+
 static void run_softmax(const golden *g, pc_tensor **in, pc_tensor **out)
 {
     out[0] = pc_softmax(in[0], (int)g->args[0]);
@@ -37,7 +42,78 @@ static void integers_become_floats(void **state)
     }
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(integers_become_floats)};
+enum { LONGEST_ROW = 9001, MOST_ROWS = 5 };
+
+/* Row by row: y = softmax(x) or its logarithm, and the gradient for g. */
+static void plain_rows(bool logarithm, int count, int n, const float *x, const float *g, double *y, double *dx)
+{
+    for (int r = 0; r < count; r++, x += n, g += n, y += n, dx += n) {
+        double most = -INFINITY, sum = 0, together = 0;
+        for (int i = 0; i < n; i++)
+            most = fmax(most, (double)x[i]);
+        for (int i = 0; i < n; i++)
+            sum += exp((double)x[i] - most);
+        for (int i = 0; i < n; i++) {
+            y[i] = (double)x[i] - most - log(sum);
+            y[i] = logarithm ? y[i] : exp(y[i]);
+            together += logarithm ? (double)g[i] : (double)g[i] * y[i];
+        }
+        for (int i = 0; i < n; i++)
+            dx[i] = logarithm ? (double)g[i] - exp(y[i]) * together : y[i] * ((double)g[i] - together);
+    }
+}
+
+static void assert_near(pc_tensor *t, const double *wanted, int count, double tolerance)
+{
+    float *got = malloc((size_t)count * sizeof *got);
+    assert_non_null(got);
+    assert_ok(pc_read(pc_cast(t, PC_F32), got, (size_t)count * sizeof *got));
+    for (int i = 0; i < count; i++)
+        if (isinf(wanted[i]))
+            assert_true((double)got[i] == wanted[i]);
+        else
+            assert_close((double)got[i], wanted[i], tolerance * fmax(1, fabs(wanted[i])));
+    free(got);
+}
+
+static void check_rows(int count, int n, pc_dtype dtype, bool logarithm, int skip)
+{
+    static float x[MOST_ROWS * LONGEST_ROW + 1], g[MOST_ROWS * LONGEST_ROW];
+    static double y[MOST_ROWS * LONGEST_ROW], dx[MOST_ROWS * LONGEST_ROW];
+    const double tolerance = dtype == PC_F32 ? 1e-5 : 2e-2;
+    for (int i = 0; i < count * n + skip; i++)
+        x[i] = (float)(i * 7919 % 33 - 16) / 4; /* exact in 16 bits */
+    for (int i = 0; i < count * n; i++)
+        g[i] = (float)(i * 31 % 17 - 8) / 64;
+    if (n > 3)
+        x[skip + 2] = -INFINITY;
+    plain_rows(logarithm, count, n, x + skip, g, y, dx);
+    PC_SCOPE {
+        pc_tensor *all = pc_cast(pc_from_data(x, PC_SHAPE(count * n + skip), PC_F32, test_device()), dtype);
+        pc_tensor *t = pc_detach(pc_reshape(pc_slice(all, 0, skip, count * n + skip, 1), PC_SHAPE(count, n)));
+        assert_ok(pc_require_grad(t, true));
+        pc_tensor *result = logarithm ? pc_log_softmax(t, 1) : pc_softmax(t, 1);
+        assert_near(result, y, count * n, tolerance);
+        pc_tensor *given = pc_cast(pc_from_data(g, PC_SHAPE(count, n), PC_F32, test_device()), dtype);
+        assert_ok(pc_backward_with(result, given));
+        assert_near(pc_grad(t), dx, count * n, tolerance);
+    }
+}
+
+/* Rows that a device keeps in parts of a warp, in a warp, in a block, or reads again; on 16 bytes and not. */
+static void every_length(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1,   2,   7,   10,  31,   33,   48,   64,   100,  127,  256,
+                                  257, 384, 512, 513, 1000, 1024, 1500, 2048, 4096, 8192, LONGEST_ROW};
+    for (int i = 0; i < PC__COUNT(lengths); i++)
+        for (int way = 0; way < 8; way++)
+            check_rows(lengths[i] > 1024 ? 2 : MOST_ROWS, lengths[i], way & 1 ? PC_BF16 : PC_F32, way & 2, way >> 2);
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(integers_become_floats),
+                                          cmocka_unit_test(every_length)};
 
 int main(void)
 {
