@@ -62,16 +62,17 @@ static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_p
     cut(r, two_passes && r->reduced > ONE_PASS ? PC__MIN(COLUMN_PARTS, BLOCKS / blocks) : 1, THREADS / r->lanes * 8);
 }
 
-/* How to go over [outer, reduced, inner] at `in`; `two_passes` allows several parts. */
+/* How to go over [outer, reduced, inner] at `in`; `two_passes` allows several parts. With `anywhere` rows have packs
+ * wherever they begin. */
 static pc__cuda_reduction plan(pc_stream *stream, const pc__reduce_attributes *a, const void *in, size_t element_bytes,
-                               int pack, bool two_passes)
+                               int pack, bool two_passes, bool anywhere)
 {
     pc__cuda_reduction r = {.outer = a->outer, .reduced = a->reduced, .inner = a->inner, .lanes = 1};
     const int64_t run = a->inner == 1 ? a->reduced : a->inner;
-    r.pack = (uintptr_t)in % 16 == 0 && run % pack == 0 ? pack : 1;
+    r.pack = anywhere || ((uintptr_t)in % 16 == 0 && run % pack == 0) ? pack : 1;
     r.queue = pc__cuda_queue(stream);
     r.early = pc__cuda_early(stream);
-    if (a->inner == 1 && r.pack > 1 && two_passes && plan_long(&r)) /* sums have packs */
+    if (a->inner == 1 && r.pack > 1 && two_passes && !anywhere && plan_long(&r))
         return r;
     if (a->inner == 1)
         plan_rows(&r, two_passes);
@@ -99,7 +100,8 @@ PC__CUDA_KERNEL(sum)
     PC__TRY(pc__cuda_takes(call, PC__FLOATS | PC__BIT(PC_I64)));
     if (a->outer * a->inner == 0)
         return PC_OK;
-    const pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true);
+    const pc__cuda_reduction first =
+        plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, false);
     if (first.parts == 1) {
         pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);
@@ -108,7 +110,7 @@ PC__CUDA_KERNEL(sum)
     if (!sums)
         return PC_ERR_MEMORY;
     const pc__reduce_attributes rest = rest_of(&first);
-    const pc__cuda_reduction second = plan(stream, &rest, sums, sizeof(double), 2, false);
+    const pc__cuda_reduction second = plan(stream, &rest, sums, sizeof(double), 2, false, false);
     pc__cuda_sum(&first, pc__data(t), dtype, sums, between);
     PC__TRY(pc__cuda_launched(call));
     pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), call->out[0]->dtype);
@@ -123,7 +125,8 @@ PC__CUDA_KERNEL(max)
     const size_t size = pc_dtype_size(t->dtype);
     if (a->outer * a->inner == 0)
         return PC_OK;
-    const pc__cuda_reduction first = plan(stream, a, pc__data(t), size, 1, true);
+    const bool rows = a->inner == 1;
+    const pc__cuda_reduction first = plan(stream, a, pc__data(t), size, rows ? vector_of(dtype) : 1, true, rows);
     if (first.parts == 1) {
         pc__cuda_max(&first, pc__data(t), dtype, NULL, pc__data(call->out[0]), pc__data(call->out[1]));
         return pc__cuda_launched(call);
@@ -134,7 +137,7 @@ PC__CUDA_KERNEL(max)
         return PC_ERR_MEMORY;
     void *values = places + n;
     const pc__reduce_attributes rest = rest_of(&first);
-    const pc__cuda_reduction second = plan(stream, &rest, values, size, 1, false);
+    const pc__cuda_reduction second = plan(stream, &rest, values, size, 1, false, false);
     pc__cuda_max(&first, pc__data(t), dtype, NULL, values, places);
     PC__TRY(pc__cuda_launched(call));
     pc__cuda_max(&second, values, dtype, places, pc__data(call->out[0]), pc__data(call->out[1]));

@@ -3,6 +3,7 @@
 #include "cuda/early.cuh"
 #include "cuda/half.cuh"
 #include "cuda/reduce.h"
+#include "cuda/row.cuh"
 
 namespace
 {
@@ -22,6 +23,23 @@ template <class T> __device__ __forceinline__ void meet(best<T> &a, T value, lon
     if (equal ? place < a.place : b_nan || (!a_nan && value > a.value))
         a = {value, place};
 }
+
+/* The best of a row so far, for a thread that goes forward. */
+template <class T> struct leader {
+    pc::math<T> value;
+    unsigned place;
+
+    template <int N> __device__ __forceinline__ void operator()(const T (&x)[N], unsigned at)
+    {
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const pc::math<T> candidate = x[k];
+            const bool more = candidate > value || (candidate != candidate && value == value);
+            value = more ? candidate : value;
+            place = more ? at + k : place;
+        }
+    }
+};
 
 /* Elements begin, begin + step, ... below end of the column at `x`, whose neighbours are `inner` apart. */
 template <class T>
@@ -45,34 +63,59 @@ __device__ __forceinline__ best<T> scan(const T *x, const int64_t *places, int64
     return a;
 }
 
+/* The best of `lanes` threads: a part of a warp, a warp, or all of the block. */
+template <class M> __device__ __forceinline__ void meet_all(best<M> &a, int lanes)
+{
+    __shared__ best<M> warps[THREADS / 32];
+    for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
+        const M value = static_cast<M>(__shfl_xor_sync(0xffffffffu, a.value, step));
+        const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
+        meet(a, value, place);
+    }
+    if (lanes <= 32)
+        return;
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = a;
+    __syncthreads();
+    for (int w = 0; w < THREADS / 32; w++)
+        meet(a, warps[w].value, warps[w].place);
+}
+
 /* [outer * parts] pieces, `lanes` threads each. */
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    rows(const __grid_constant__ pc__cuda_reduction r, const T *in, const int64_t *places, T *out, int64_t *out_places)
+__global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *__restrict__ in,
+                                                T *__restrict__ out, int64_t *__restrict__ out_places)
 {
-    __shared__ best<T> warps[THREADS / 32];
-    pc::wait_for_earlier();
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
     const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
     const int64_t row = mine / r.parts, begin = (mine - row * r.parts) * r.piece;
-    const int64_t end = min(begin + r.piece, r.reduced);
-    best<T> a =
-        scan(in + row * r.reduced, places ? places + row * r.reduced : nullptr, 1, begin, begin + lane, end, lanes);
-    for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
-        const T value = static_cast<T>(__shfl_xor_sync(0xffffffffu, a.value, step));
-        const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
-        meet(a, value, place);
-    }
-    if (lanes > 32) { /* all of the block */
-        if (threadIdx.x % 32 == 0)
-            warps[threadIdx.x / 32] = a;
-        __syncthreads();
-        for (int w = 0; w < THREADS / 32; w++)
-            meet(a, warps[w].value, warps[w].place);
-    }
+    const T *x = in + row * r.reduced + begin;
+    pc::wait_for_earlier();
+    leader<T> first = {x[0], 0};
+    pc::each_in_row<4>(x, static_cast<unsigned>(min(r.piece, r.reduced - begin)), lane, lanes, first);
+    best<pc::math<T>> a = {first.value, begin + first.place};
+    meet_all(a, lanes);
     if (lane == 0 && id < r.outer * r.parts) {
-        out[id] = a.value;
+        out[id] = static_cast<T>(a.value);
+        out_places[id] = a.place;
+    }
+}
+
+/* The same of results and their places: a row's are few. */
+template <class T>
+__global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                           const int64_t *places, T *out, int64_t *out_places)
+{
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const int64_t row = min(id, r.outer - 1);
+    pc::wait_for_earlier();
+    const best<T> own = scan(in + row * r.reduced, places + row * r.reduced, 1, 0, lane, r.reduced, lanes);
+    best<pc::math<T>> a = {own.value, own.place};
+    meet_all(a, lanes);
+    if (lane == 0 && id < r.outer) {
+        out[id] = static_cast<T>(a.value);
         out_places[id] = a.place;
     }
 }
@@ -130,8 +173,12 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
         (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, *r, in, places, out,
                         out_places);
     };
-    if (r->layout == PC__REDUCE_ROWS)
-        go(rows<T>, (r->outer * r->parts + per_block - 1) / per_block);
+    const int64_t row_blocks = (r->outer * r->parts + per_block - 1) / per_block;
+    if (r->layout == PC__REDUCE_ROWS && !places)
+        (void)pc::start(rows<T>, static_cast<unsigned>(row_blocks), THREADS, r->queue, r->early, *r, in, out,
+                        out_places);
+    else if (r->layout == PC__REDUCE_ROWS)
+        go(rows_of_results<T>, row_blocks);
     else if (r->layout == PC__REDUCE_COLUMNS)
         go(columns<T>, tiles * r->outer * r->parts);
     else

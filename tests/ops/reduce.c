@@ -166,6 +166,40 @@ static void every_length_is_whole(void **state)
     assert_no_leak();
 }
 
+/* The first of equals, NaN above all, in rows that lie anywhere. */
+static void places_of_the_first(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1, 3, 9, 17, 37, 130, 515, 1031, 4097, LONGEST - 1};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64, PC_U8, PC_I64};
+    enum { ROWS = 3 };
+    for (int i = 0; i < ROWS * LONGEST; i++)
+        numbers[i] = (float)(i * 7919 % 19);
+    for (int i = 0; i < PC__COUNT(lengths) * PC__COUNT(dtypes); i++) {
+        const int n = lengths[i / PC__COUNT(dtypes)];
+        const pc_dtype dtype = dtypes[i % PC__COUNT(dtypes)];
+        const bool real = dtype == PC_F32 || dtype == PC_BF16 || dtype == PC_F64;
+        float *x = numbers + 1, saved[2] = {x[n + n / 3], x[n + n / 2]};
+        if (real && n > 1)
+            x[n + n / 3] = x[n + n / 2] = NAN;
+        PC_SCOPE {
+            pc_tensor *all = pc_cast(pc_from_data(numbers, PC_SHAPE(ROWS * n + 1), PC_F32, test_device()), dtype);
+            pc_tensor *rows = pc_reshape(pc_slice(all, 0, 1, ROWS * n + 1, 1), PC_SHAPE(ROWS, n));
+            int64_t places[ROWS];
+            assert_ok(pc_read(pc_argmax(rows, 1, false), places, sizeof places));
+            for (int r = 0; r < ROWS; r++) {
+                int best = 0;
+                for (int k = 1; k < n; k++)
+                    if (x[r * n + k] > x[r * n + best] || (isnan(x[r * n + k]) && !isnan(x[r * n + best])))
+                        best = k;
+                assert_int_equal(places[r], best);
+            }
+        }
+        x[n + n / 3] = saved[0], x[n + n / 2] = saved[1];
+    }
+    assert_no_leak();
+}
+
 /* --- every set of dimensions, in several memory orders --- */
 
 enum { DIMS = 4, OF_DIMS = 3 * 5 * 1 * 18 };
@@ -281,6 +315,7 @@ static void gradients_reach_every_order(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(places_of_the_first),
     cmocka_unit_test(any_dims_in_any_order),
     cmocka_unit_test(gradients_reach_every_order),
     cmocka_unit_test(bad_input),
