@@ -34,21 +34,23 @@ pc_status pc__cuda_op_mse(pc_stream *stream, const pc_call *call)
 
 pc_status pc__cuda_op_cross_entropy(pc_stream *stream, const pc_call *call)
 {
-    const pc__view x = pc__cuda_view(call->in[0]), probabilities = pc__cuda_view(call->out[1]);
+    const pc__view x = pc__cuda_view(call->in[0]);
     double *scratch = pc__cuda_scratch(stream, PC__LOSS_SCRATCH);
     if (!scratch)
         return PC_ERR_MEMORY;
     pc__cuda_cross_entropy(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
-                           pc__data(call->out[0]), &probabilities, scratch, pc__cuda_fault_of(stream));
+                           pc__data(call->out[0]), call->out[0]->dtype, data_or_null(call->out[1]), scratch,
+                           pc__cuda_fault_of(stream));
     return pc__cuda_launched(call);
 }
 
 pc_status pc__cuda_op_cross_entropy_backward(pc_stream *stream, const pc_call *call)
 {
-    const pc__view p = pc__cuda_view(call->in[0]), dx = pc__cuda_view(call->out[0]);
-    if (p.count == 0)
+    const pc__view x = pc__cuda_view(call->in[0]);
+    if (x.count == 0)
         return PC_OK;
-    pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), pc__cuda_early(stream), &p, pc__data(call->in[1]),
-                                    pc__data(call->in[2]), &dx);
+    const pc_tensor *g = call->in[3];
+    pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
+                                    pc__data(call->in[2]), pc__data(g), g->dtype, pc__data(call->out[0]));
     return pc__cuda_launched(call);
 }

@@ -19,14 +19,15 @@ enum pc__cuda_pair_loss { PC__LOSS_BCE, PC__LOSS_MSE };
 void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
                         const pc__view *y, void *loss, void *dx, void *rounded, double *scratch);
 
-/* x[rows][classes]: probabilities = softmax(x), *loss = the mean of -log probabilities[r][labels[r]], both in the dtype
- * of the probabilities: x's, or float32 where x has 16 bits. A label out of range goes into fault. */
+/* x[rows][classes]: *loss = the mean of -log softmax(x)[r][labels[r]], in `dtype`: x's, or float32 where x has 16 bits.
+ * norms[rows][2]: each row's maximum, and the logarithm of the sum of exp(x - it), in x's dtype or float32. A label out
+ * of range goes into fault. */
 void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
-                            const pc__view *probabilities, double *scratch, pc__cuda_fault *fault);
+                            int dtype, void *norms, double *scratch, pc__cuda_fault *fault);
 
-/* dx = (p - onehot) g / rows; g in p's dtype, which is dx's, or float32 where dx has 16 bits. */
-void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *p, const int64_t *labels,
-                                     const void *g, const pc__view *dx);
+/* dx = (softmax(x) - onehot) g / rows, in x's dtype; g in `dtype`, the loss's. */
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
+                                     const int64_t *labels, const void *g, int dtype, void *dx);
 
 #ifdef __cplusplus
 }

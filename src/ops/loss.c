@@ -121,16 +121,19 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
     return result;
 }
 
-/* Outputs: the loss, and softmax(x) for the gradient. */
+/* Outputs: the loss; of each row its maximum and the logarithm of the sum of exp(x - it), from which and x the gradient
+ * is made: less to write and keep than the probabilities. */
 pc_status pc__infer_cross_entropy(pc_call *call, pc__meta *out)
 {
     const pc__loss_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0];
+    const int64_t shape[2] = {x->shape[0], 2};
     pc__meta_contiguous(&out[0], a->dtype, 0, NULL);
-    pc__meta_contiguous(&out[1], a->dtype, 2, call->in[0]->shape);
+    pc__meta_contiguous(&out[1], x->dtype == PC_F64 ? PC_F64 : PC_F32, 2, shape);
     return PC_OK;
 }
 
-/* Of the probabilities, the labels and the gradient of the loss. */
+/* Of the logits, those numbers, the labels and the gradient of the loss. */
 pc_status pc__infer_cross_entropy_backward(pc_call *call, pc__meta *out)
 {
     const pc__loss_attributes *a = call->attributes;
@@ -141,5 +144,6 @@ pc_status pc__infer_cross_entropy_backward(pc_call *call, pc__meta *out)
 pc_status pc__grad_cross_entropy(pc__grad *grad)
 {
     pc__loss_attributes a = {grad->in_meta[0].dtype};
-    return pc__set_grad(grad, 0, PC__CALL(cross_entropy_backward, &a, grad->out[1], grad->in[1], grad->out_grad[0]));
+    return pc__set_grad(
+        grad, 0, PC__CALL(cross_entropy_backward, &a, grad->in[0], grad->out[1], grad->in[1], grad->out_grad[0]));
 }

@@ -1,6 +1,9 @@
 /* Losses. */
 #include "ops/golden.h"
 
+#include "base/base.h"
+
+#include <math.h>
 #include <paracord/amp.h>
 #include <paracord/random.h>
 
@@ -222,9 +225,58 @@ static void weights_of_classes(void **state)
     assert_no_leak();
 }
 
+enum { MOST_CLASSES = 5003, MOST_EXAMPLES = 9 };
+
+static void check_classes(int count, int n, pc_dtype dtype, int skip)
+{
+    static float x[MOST_EXAMPLES * MOST_CLASSES + 1], got[MOST_EXAMPLES * MOST_CLASSES];
+    int64_t labels[MOST_EXAMPLES];
+    double sum[MOST_EXAMPLES], loss = 0;
+    const double tolerance = dtype == PC_F32 ? 1e-5 : 1e-2;
+    for (int i = 0; i < count * n + skip; i++)
+        x[i] = n > 1 && i % 11 == 3 ? -INFINITY : (float)(i * 7919 % 33 - 16) / 4 + 20; /* exact in 16 bits */
+    const float *row = x + skip;
+    for (int r = 0; r < count; r++, row += n) {
+        for (labels[r] = (r * 37 + n / 2) % n; n > 1 && isinf(row[labels[r]]);)
+            labels[r] = (labels[r] + 1) % n;
+        sum[r] = 0;
+        for (int i = 0; i < n; i++)
+            sum[r] += exp((double)row[i] - 20);
+        loss += log(sum[r]) - ((double)row[labels[r]] - 20);
+    }
+    PC_SCOPE {
+        pc_tensor *all = pc_cast(pc_from_data(x, PC_SHAPE(count * n + skip), PC_F32, test_device()), dtype);
+        pc_tensor *t = pc_detach(pc_reshape(pc_slice(all, 0, skip, count * n + skip, 1), PC_SHAPE(count, n)));
+        assert_ok(pc_require_grad(t, true));
+        pc_tensor *result = pc_cross_entropy(t, pc_from_data(labels, PC_SHAPE(count), PC_I64, test_device()));
+        assert_close(pc_item(result), loss / count, tolerance * fmax(1, loss / count));
+        assert_ok(pc_backward(pc_mul_scalar(result, count)));
+        assert_ok(pc_read(pc_cast(pc_grad(t), PC_F32), got, (size_t)(count * n) * sizeof *got));
+        for (int i = 0; i < count * n; i++) {
+            const double p = exp((double)x[skip + i] - 20) / sum[i / n];
+            assert_close((double)got[i], p - (labels[i / n] == i % n), tolerance);
+        }
+    }
+}
+
+/* Few classes and many, rows on 16 bytes and not. */
+static void any_number_of_classes(void **state)
+{
+    (void)state;
+    static const int classes[] = {1, 2, 3, 10, 32, 127, 128, 130, 1000, 2048, 2053, MOST_CLASSES};
+    for (int i = 0; i < PC__COUNT(classes); i++)
+        for (int way = 0; way < 4; way++)
+            check_classes(classes[i] > 1000 ? 3 : MOST_EXAMPLES, classes[i], way & 1 ? PC_BF16 : PC_F32, way >> 1);
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(weights_of_classes),     cmocka_unit_test(bad_pairs),   cmocka_unit_test(bad_labels),
-    cmocka_unit_test(empty_batches_give_nan), cmocka_unit_test(half_logits),
+    cmocka_unit_test(any_number_of_classes),
+    cmocka_unit_test(weights_of_classes),
+    cmocka_unit_test(bad_pairs),
+    cmocka_unit_test(bad_labels),
+    cmocka_unit_test(empty_batches_give_nan),
+    cmocka_unit_test(half_logits),
 };
 
 int main(void)
