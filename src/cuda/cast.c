@@ -7,26 +7,13 @@
 #include "ops/factory.h"
 #include "tensor/half.h"
 
-/* The dimension along which operand 1 is dense, where that is not the one along which operand 0 is; else -1. Short
- * sides are not worth tiles. */
-static int transposed(const pc__cuda_walk *w)
-{
-    enum { SIDE = 16 };
-    const int last = w->ndim - 1;
-    if (w->strides[0][last] != 1 || w->strides[1][last] < 2 || w->shape[last] < SIDE)
-        return -1;
-    for (int d = 0; d < last; d++)
-        if (w->strides[1][d] == 1 && w->shape[d] >= SIDE)
-            return d;
-    return -1;
-}
-
 static void launch_convert(const pc__cuda_launch *launch, const void *context)
 {
     const int *dtypes = context;
-    const int along = launch->packed || dtypes[0] != dtypes[1] ? -1 : transposed(&launch->walk);
+    int turned;
+    const int along = dtypes[0] == dtypes[1] ? pc__cuda_turned(launch, &turned) : -1;
     if (along >= 0)
-        pc__cuda_transpose(launch, pc_dtype_size((pc_dtype)dtypes[0]), along);
+        pc__cuda_transpose(launch, pc_dtype_size((pc_dtype)dtypes[0]), along, pc__cuda_large(launch));
     else
         pc__cuda_convert(launch, dtypes[0], dtypes[1]);
 }

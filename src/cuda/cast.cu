@@ -1,6 +1,7 @@
 /* cast.cu: conversion between dtypes, strided copies, filling. The walk is in loop.cuh. */
 #include "cuda/cast.h"
 #include "cuda/functions.cuh"
+#include "cuda/tiles.cuh"
 
 namespace
 {
@@ -110,7 +111,7 @@ template <class F> void cast_from(const pc__cuda_launch *l, int to)
 
 constexpr int SIDE = 32, DEPTH = 8;
 
-/* A block moves a tile of 32 x 32 elements by way of shared memory, so that a warp reads neighbours along the one
+/* What is small, in many blocks: a block moves a tile of 32 x 32 elements by way of shared memory, so that a warp reads neighbours along the one
  * dimension and writes neighbours along the other. Each thread has four elements under way. The column of padding puts
  * the elements of a tile's column into different banks. */
 template <class T>
@@ -144,8 +145,10 @@ __global__ void __launch_bounds__(SIDE *DEPTH) transpose(const __grid_constant__
             out[(top + k) * w.strides[0][along] + (left + threadIdx.x)] = tile[threadIdx.x][k];
 }
 
-template <class T> void transpose_tiles(const pc__cuda_launch *l, int along)
+template <class T> void transpose_tiles(const pc__cuda_launch *l, int along, int large)
 {
+    if (large)
+        return pc::run_tiles(l, along, 1, cast_of<T, T>());
     const pc__cuda_walk &w = l->walk;
     const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
     const uint32_t tiles = ((height + SIDE - 1) / SIDE) * ((width + SIDE - 1) / SIDE);
@@ -211,16 +214,16 @@ void pc__cuda_convert(const pc__cuda_launch *l, int from, int to)
     }
 }
 
-void pc__cuda_transpose(const pc__cuda_launch *l, size_t element_bytes, int along)
+void pc__cuda_transpose(const pc__cuda_launch *l, size_t element_bytes, int along, int large)
 {
     if (element_bytes == 1)
-        transpose_tiles<uint8_t>(l, along);
+        transpose_tiles<uint8_t>(l, along, large);
     else if (element_bytes == 2)
-        transpose_tiles<uint16_t>(l, along);
+        transpose_tiles<uint16_t>(l, along, large);
     else if (element_bytes == 4)
-        transpose_tiles<uint32_t>(l, along);
+        transpose_tiles<uint32_t>(l, along, large);
     else
-        transpose_tiles<uint64_t>(l, along);
+        transpose_tiles<uint64_t>(l, along, large);
 }
 
 void pc__cuda_fill(const pc__cuda_launch *l, size_t element_bytes, uint64_t bits)

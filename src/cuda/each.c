@@ -240,6 +240,7 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
     if (elements == 0)
         return PC_OK;
     pc__cuda_launch launch;
+    launch.inputs = count - 1;
     launch.queue = pc__cuda_queue(stream);
     launch.multiprocessors = pc__cuda_multiprocessors(stream);
     launch.early = pc__cuda_early(stream);

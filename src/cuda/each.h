@@ -27,6 +27,13 @@ typedef void (*pc__cuda_launcher)(const pc__cuda_launch *launch, const void *con
 pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_tensor *const *operands,
                         pc__cuda_launcher launcher, const void *context);
 
+/* tiles.c: the dimension along which one input, *turned, is dense, where the output, and another input if there is one, is
+ * that along the last; else -1. */
+int pc__cuda_turned(const pc__cuda_launch *launch, int *turned);
+
+/* So much that tiles of 64 x 64 fill the GPU. */
+bool pc__cuda_large(const pc__cuda_launch *launch);
+
 /* cast.c: `from` into `to`, of any dtypes and strides; shapes broadcast. */
 pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor *to, pc_tensor *from);
 

@@ -10,7 +10,9 @@ typedef struct choice {
 static void launch_pointwise(const pc__cuda_launch *launch, const void *context)
 {
     const choice *c = context;
-    pc__cuda_pointwise(launch, c->op, c->dtype);
+    int turned, along = launch->inputs == 2 ? pc__cuda_turned(launch, &turned) : -1;
+    if (along < 0 || !pc__cuda_large(launch) || !pc__cuda_pointwise_tiles(launch, c->op, c->dtype, along, turned))
+        pc__cuda_pointwise(launch, c->op, c->dtype);
 }
 
 static void launch_compare(const pc__cuda_launch *launch, const void *context)

@@ -24,6 +24,9 @@ enum pc__cuda_function {
 enum pc__cuda_outcome { PC__LESS = 1, PC__EQUAL = 2, PC__GREATER = 4, PC__UNORDERED = 8 };
 
 void pc__cuda_pointwise(const pc__cuda_launch *launch, int function, int dtype);
+/* The same for two inputs of which `turned` is dense along `along`, the output and the other along the last dimension; 0
+ * where there is no kernel for that. */
+int pc__cuda_pointwise_tiles(const pc__cuda_launch *launch, int function, int dtype, int along, int turned);
 void pc__cuda_compare(const pc__cuda_launch *launch, unsigned outcomes, int dtype);
 void pc__cuda_where(const pc__cuda_launch *launch, size_t element_bytes);
 

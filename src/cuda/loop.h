@@ -31,6 +31,7 @@ typedef struct pc__cuda_walk {
 
 typedef struct pc__cuda_launch {
     pc__cuda_walk walk;
+    int inputs; /* operands but for the output */
     int packed; /* items are packs */
     int flat;   /* packs of dense operands: item i is the i-th of each; of the walk only data, count and tail are set */
     int multiprocessors;

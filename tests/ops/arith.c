@@ -106,7 +106,43 @@ static void numbers_beyond_integers(void **state)
     }
 }
 
+/* Large operands of different memory orders, as a matrix and the transpose of another: which one is turned, and what
+ * stands beside it, a row for all or of another batch. */
+static void operands_turned(void **state)
+{
+    (void)state;
+    enum { BATCH = 2, HEIGHT = 517, WIDTH = 1031, N = BATCH * HEIGHT * WIDTH };
+    static float a[N], b[N], got[N];
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I32};
+    for (int i = 0; i < N; i++) {
+        a[i] = (float)(i % 4099 * 7919 % 97);
+        b[i] = (float)(i % 31 + 1);
+    }
+    for (int way = 0; way < 9; way++)
+        PC_SCOPE {
+            const pc_dtype dtype = dtypes[way / 3];
+            const bool row = way % 3 == 2, first = way % 3 == 1;
+            pc_tensor *x = pc_cast(pc_from_data(a, PC_SHAPE(BATCH, HEIGHT, WIDTH), PC_F32, test_device()), dtype);
+            pc_tensor *y = pc_cast(pc_from_data(b, PC_SHAPE(BATCH, WIDTH, HEIGHT), PC_F32, test_device()), dtype);
+            pc_tensor *turned = pc_transpose(y, 1, 2),
+                      *out = pc_empty(PC_SHAPE(BATCH, HEIGHT, WIDTH), dtype, test_device());
+            if (row)
+                x = pc_slice(pc_slice(x, 0, 0, 1, 1), 1, 0, 1, 1);
+            assert_ok(pc_copy(out, first ? pc_sub(turned, x) : pc_sub(x, turned)));
+            assert_ok(pc_read(pc_cast(out, PC_F32), got, sizeof got));
+            for (int i = 0; i < N; i++) {
+                const int batch = i / (HEIGHT * WIDTH), h = i / WIDTH % HEIGHT, w = i % WIDTH;
+                const float other = b[(batch * WIDTH + w) * HEIGHT + h], own = a[row ? w : i];
+                const float wanted = first ? other - own : own - other;
+                if (got[i] != wanted)
+                    fail_msg("way %d: element %d is %g, not %g", way, i, (double)got[i], (double)wanted);
+            }
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(operands_turned),
     cmocka_unit_test(shapes_that_do_not_broadcast_are_named),
     cmocka_unit_test(bools_cannot_be_subtracted),
     cmocka_unit_test(null_flows_and_the_first_error_stays),
