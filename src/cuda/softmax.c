@@ -1,7 +1,8 @@
-/* softmax.c: softmax over the last dimension, its logarithm, and their gradients. */
+/* softmax.c: softmax over a dimension, its logarithm, and their gradients. */
 #include "cuda/softmax.h"
 
 #include "cuda/cuda.h"
+#include "ops/softmax.h"
 
 static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softmax_op op)
 {
@@ -9,6 +10,20 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
     if (a.count == 0)
         return PC_OK;
     const pc__view b = call->n_in > 1 ? pc__cuda_view(call->in[1]) : a;
+    const pc__softmax_attributes *along = call->attributes;
+    if (along->inner > 1) {
+        pc__cuda_softmax_down(&(pc__cuda_softmax_columns){.dtype = a.dtype,
+                                                          .early = pc__cuda_early(stream),
+                                                          .outer = a.count / along->n / along->inner,
+                                                          .n = along->n,
+                                                          .inner = along->inner,
+                                                          .a = a.data,
+                                                          .b = b.data,
+                                                          .out = out.data,
+                                                          .queue = pc__cuda_queue(stream)},
+                              op);
+        return pc__cuda_launched(call);
+    }
     pc__cuda_softmax(pc__cuda_queue(stream), op, &a, call->n_in > 1 ? &b : NULL, &out);
     return pc__cuda_launched(call);
 }

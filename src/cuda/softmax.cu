@@ -2,10 +2,7 @@
  * kernels take as long as reading and writing does. Rows up to 1024 have a warp or a part of one, those up to 8192 a
  * block of 256 threads, each thread with all its 16-byte loads in flight at once. Longer rows, and longer ones that do
  * not lie on 16 bytes, are gone through three times, the second and third out of the caches. */
-#include "cuda/softmax.h"
-
-#include "cuda/half.cuh"
-#include "cuda/real.cuh"
+#include "cuda/softmax.cuh"
 #include "cuda/sums.cuh"
 
 #include <math_constants.h>
@@ -28,43 +25,6 @@ template <class O, class T, int W> __device__ __forceinline__ pack<O, W> convert
     for (int j = 0; j < W; j++)
         y.at[j] = O(x.at[j]);
     return y;
-}
-
-template <int OP> struct traits {
-    static const bool backward = OP == PC__SOFTMAX_BACKWARD || OP == PC__LOG_SOFTMAX_BACKWARD;
-    static const bool logarithm = OP == PC__LOG_SOFTMAX || OP == PC__LOG_SOFTMAX_BACKWARD;
-};
-
-/* For rows of 16-bit numbers the short way: its error, some 2e-6 where the result is not tiny, is far below theirs. */
-template <class T> __device__ inline pc::math<T> power(pc::math<T> x)
-{
-    if constexpr (sizeof(T) == 2)
-        return __expf(x);
-    else
-        return exp_of(x);
-}
-
-/* What a row's elements add up to: exp(x - most); g y, or g where y is a logarithm. */
-template <class T, int OP> __device__ inline pc::math<T> summand(pc::math<T> a, pc::math<T> b, pc::math<T> most)
-{
-    if (!traits<OP>::backward)
-        return power<T>(a - most);
-    return traits<OP>::logarithm ? a : a * b;
-}
-
-/* The sum as the elements need it, once a row. */
-template <class T, int OP> __device__ inline T finished(T sum)
-{
-    return traits<OP>::backward ? sum : traits<OP>::logarithm ? log_of(sum) : 1 / sum;
-}
-
-/* One element: exp(x - most) / sum, (x - most) - log sum, y (g - sum), g - exp(y) sum. `term` is its summand. */
-template <class T, int OP>
-__device__ inline pc::math<T> element(pc::math<T> a, pc::math<T> b, pc::math<T> term, pc::math<T> most, pc::math<T> sum)
-{
-    if (!traits<OP>::backward)
-        return traits<OP>::logarithm ? a - most - sum : term * sum;
-    return traits<OP>::logarithm ? a - power<T>(b) * sum : b * (a - sum);
 }
 
 /* Over the threads of a row: all of the block, or `lanes` of a warp, a power of 2. */

@@ -1,5 +1,5 @@
-/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's on
- * its last dimension. */
+/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's along a dimension that has few
+ * elements behind it only where it is the last. */
 #include "ops/softmax.h"
 
 #include "ops/autocast.h"
@@ -7,6 +7,7 @@
 
 static pc_tensor *along(int op, pc_tensor *a, int dim)
 {
+    enum { SIDE_BY_SIDE = 16, MOST = 1 << 24 };
     int d = pc__dim(pc__ops[op].name, dim, a->ndim);
     if (d < 0)
         return NULL;
@@ -14,9 +15,11 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
     PC_SCOPE {
         pc_tensor *in = pc__is_float(a->dtype) ? pc__autocast_up(a) : pc__as_dtype(a, PC_F32);
         pc__softmax_attributes attributes = {a->ndim ? a->shape[d] : 1, 1};
-        const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1;
-        for (int i = d + 1; i < a->ndim && !turn; i++)
+        for (int i = d + 1; i < a->ndim; i++)
             attributes.inner *= a->shape[i];
+        const bool few = attributes.inner < SIDE_BY_SIDE || attributes.n > MOST;
+        const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1 && few;
+        attributes.inner = turn ? 1 : attributes.inner;
         in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);
         pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);
         result = pc_keep(turn ? pc_transpose(y, d, -1) : y);

@@ -5,7 +5,7 @@
 #include "tensor/tensor.h"
 
 typedef struct pc__softmax_attributes {
-    int64_t n, inner; /* inner is 1 on CUDA, whose kernels take rows */
+    int64_t n, inner; /* on CUDA inner is 1, or not small */
 } pc__softmax_attributes;
 
 #endif

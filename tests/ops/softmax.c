@@ -112,8 +112,49 @@ static void every_length(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(integers_become_floats),
-                                          cmocka_unit_test(every_length)};
+/* Along the middle: columns are rows of the same, turned; a few and many side by side. */
+static void along_the_middle(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{2, 5, 1}, {3, 7, 2}, {1, 1, 40}, {2, 33, 16}, {3, 10, 33}, {2, 130, 70}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
+    enum { MOST = 2 * 130 * 70 };
+    static float x[MOST], got[2][MOST];
+    for (int i = 0; i < MOST; i++)
+        x[i] = i % 53 == 7 ? -INFINITY : (float)(i * 7919 % 33 - 16) / 4;
+    for (int k = 0; k < PC__COUNT(shapes) * PC__COUNT(dtypes) * 2; k++) {
+        const int64_t *size = shapes[k / 2 / PC__COUNT(dtypes)], count = size[0] * size[1] * size[2];
+        const pc_dtype dtype = dtypes[k / 2 % PC__COUNT(dtypes)];
+        float *results[] = {got[0], got[1]};
+        for (int gradient = 0; gradient < 2; gradient++)
+            for (int turned = 0; turned < 2; turned++)
+                PC_SCOPE {
+                    pc_tensor *t =
+                        pc_cast(pc_from_data(x, PC_SHAPE(size[0], size[1], size[2]), PC_F32, test_device()), dtype);
+                    assert_ok(pc_require_grad(t = pc_detach(t), true));
+                    pc_tensor *in = turned ? pc_contiguous(pc_transpose(t, 1, 2)) : t;
+                    pc_tensor *y = k % 2 ? pc_log_softmax(in, turned ? 2 : 1) : pc_softmax(in, turned ? 2 : 1);
+                    y = turned ? pc_transpose(y, 1, 2) : y;
+                    if (gradient) {
+                        pc_tensor *g =
+                            pc_reshape(pc_arange(0, (double)count, 1, PC_F32, test_device()), pc_tensor_shape(t));
+                        assert_ok(pc_backward_with(y, pc_cast(pc_mul_scalar(g, 1.0 / 4096), dtype)));
+                    }
+                    pc_tensor *read = pc_contiguous(pc_cast(gradient ? pc_grad(t) : y, PC_F32));
+                    assert_ok(pc_read(read, results[turned], (size_t)count * sizeof(float)));
+                    if (!turned)
+                        continue;
+                    for (int64_t i = 0; i < count; i++)
+                        if (got[0][i] != got[1][i] && !(isnan(got[0][i]) && isnan(got[1][i])))
+                            assert_close((double)got[0][i], (double)got[1][i],
+                                         (dtype == PC_BF16 ? 2e-2 : 2e-5) * fmax(1, fabs((double)got[1][i])));
+                }
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(along_the_middle), cmocka_unit_test(bad_input),
+                                          cmocka_unit_test(integers_become_floats), cmocka_unit_test(every_length)};
 
 int main(void)
 {
