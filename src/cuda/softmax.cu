@@ -1,7 +1,8 @@
 /* softmax.cu: a row is read once, kept in registers while its maximum and its sum are found, and written once: the
  * kernels take as long as reading and writing does. Rows up to 1024 have a warp or a part of one, those up to 8192 a
  * block of 256 threads, each thread with all its 16-byte loads in flight at once. Longer rows, and longer ones that do
- * not lie on 16 bytes, are gone through three times, the second and third out of the caches. */
+ * not lie on 16 bytes, are gone through twice, the second time out of the caches. */
+#include "cuda/row.cuh"
 #include "cuda/softmax.cuh"
 #include "cuda/sums.cuh"
 
@@ -97,28 +98,86 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     }
 }
 
-/* Rows of any length and place, a block each. */
+/* A maximum so far, and the sum of exp(x - it); of nothing but -inf the sum is 0. */
+template <class T> struct so_far {
+    typedef pc::math<T> M;
+    M most, sum;
+
+    template <int N> __device__ __forceinline__ void operator()(const T (&x)[N], unsigned)
+    {
+        M higher = most;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            higher = larger()(higher, M(x[k]));
+        if (higher > most) {
+            sum *= power<T>(most - higher);
+            most = higher;
+        }
+        const M base = most > M(-CUDART_INF) ? most : M(0);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            sum += power<T>(M(x[k]) - base);
+    }
+};
+
+/* What stands beside a pack of N, which lies on 16 bytes too where `alike`. */
+template <class T, int N> __device__ __forceinline__ pack<T, N> beside(const T *b, bool alike)
+{
+    pack<T, N> y;
+    if (N > 1 && alike)
+        return *(const pack<T, N> *)b;
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        y.at[k] = b[k];
+    return y;
+}
+
+/* Rows of any length and place, a block each. `alike`: those of a, b and out begin at the same place between two
+ * boundaries of 16 bytes. */
 template <class T, int OP>
 __global__ void __launch_bounds__(LONG_THREADS)
-    long_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long n)
+    long_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, unsigned n, int alike)
 {
     typedef pc::math<T> M;
     const long long first = (long long)blockIdx.x * n;
     a += first, out += first;
     b += traits<OP>::backward ? first : 0;
     M most = M(-CUDART_INF), sum = 0;
-    if (!traits<OP>::backward) {
-        for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
-            most = larger()(most, M(a[i]));
-        most = block_join<larger, LONG_THREADS>(most, M(-CUDART_INF));
+    if constexpr (!traits<OP>::backward) {
+        so_far<T> mine = {most, sum};
+        pc::each_in_row<4>(a, n, threadIdx.x, LONG_THREADS, mine);
+        most = block_join<larger, LONG_THREADS>(mine.most, most);
+        sum = mine.sum * power<T>(mine.most - (most > M(-CUDART_INF) ? most : M(0)));
+    } else {
+        const auto add = [&](const auto &x, unsigned at) {
+            constexpr int N = sizeof(x) / sizeof(T);
+            pack<T, N> y = {};
+            if constexpr (!traits<OP>::logarithm)
+                y = beside<T, N>(b + at, alike);
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                sum += summand<T, OP>(x[k], y.at[k], M(0));
+        };
+        pc::each_in_row<4>(a, n, threadIdx.x, LONG_THREADS, add);
     }
-    for (long long i = threadIdx.x; i < n; i += LONG_THREADS)
-        sum += summand<T, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), most);
     sum = finished<M, OP>(block_join<plus, LONG_THREADS>(sum, M(0)));
-    for (long long i = threadIdx.x; i < n; i += LONG_THREADS) {
-        const M term = OP == PC__SOFTMAX ? summand<T, OP>(a[i], M(0), most) : M(0);
-        out[i] = T(element<T, OP>(a[i], traits<OP>::backward ? M(b[i]) : M(0), term, most, sum));
-    }
+    const auto put = [&](const auto &x, unsigned at) {
+        constexpr int N = sizeof(x) / sizeof(T);
+        pack<T, N> y = {};
+        if constexpr (traits<OP>::backward)
+            y = beside<T, N>(b + at, alike);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const M term = OP == PC__SOFTMAX ? summand<T, OP>(x[k], M(0), most) : M(0);
+            y.at[k] = T(element<T, OP>(x[k], y.at[k], term, most, sum));
+        }
+        if (N > 1 && alike)
+            *(pack<T, N> *)(out + at) = y;
+        else
+            for (int k = 0; k < N; k++)
+                out[at + k] = y.at[k];
+    };
+    pc::each_in_row<2>(a, n, threadIdx.x, LONG_THREADS, put);
 }
 
 struct rows {
@@ -126,6 +185,7 @@ struct rows {
     void *out;
     long long count, n;
     bool whole; /* every row lies on 16 bytes */
+    bool alike; /* those of a, b and out begin at the same place between two boundaries of 16 bytes */
 };
 
 template <class T, int OP, int THREADS, int N, int W> static void launch_rows(cudaStream_t queue, const rows &r)
@@ -141,7 +201,8 @@ template <class T, int OP, int THREADS, int N, int W> static void launch_rows(cu
 
 template <class T, int OP> static void launch_long(cudaStream_t queue, const rows &r)
 {
-    long_kernel<T, OP><<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.n);
+    long_kernel<T, OP><<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out,
+                                                                      (unsigned)r.n, r.alike);
 }
 
 /* Two packs a thread: with four, 48 registers instead of 32, fewer warps wait for memory at once. */
@@ -198,9 +259,10 @@ template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &
 void pc__cuda_softmax(cudaStream_t queue, enum pc__cuda_softmax_op op, const pc__view *a, const pc__view *b,
                       const pc__view *out)
 {
-    rows r = {a->data, b ? b->data : a->data, out->data, 0, a->ndim ? a->shape[a->ndim - 1] : 1, false};
+    rows r = {a->data, b ? b->data : a->data, out->data, 0, a->ndim ? a->shape[a->ndim - 1] : 1, false, false};
     r.count = a->count / r.n;
     const int together = a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16 ? 8 : 4;
+    r.alike = (((uintptr_t)r.a ^ (uintptr_t)r.out) | ((uintptr_t)r.b ^ (uintptr_t)r.out)) % 16 == 0;
     r.whole = r.n % together == 0 && ((uintptr_t)r.a | (uintptr_t)r.b | (uintptr_t)r.out) % 16 == 0;
     if (op == PC__SOFTMAX)
         launch<PC__SOFTMAX>(queue, a->dtype, r);
