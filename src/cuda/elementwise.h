@@ -3,22 +3,14 @@
 #define PC__CUDA_ELEMENTWISE_H
 
 #include "cuda/loop.h"
+#include "ops/pointwise.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Those of ops/pointwise.def, and three with a number. */
-enum pc__cuda_function {
-#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
-    PC__POINTWISE_##name, PC__POINTWISE_##name##_backward,
-#define PC__UNARY(name, dtypes, cost, flags, f) PC__POINTWISE_##name,
-#define PC__BINARY(name, dtypes, cost, flags, f) PC__POINTWISE_##name,
-#include "ops/pointwise.def"
-    PC__COPY,
-    PC__FILL,
-    PC__SAXPY
-};
+/* Functions are those of ops/pointwise.h, and three with a number. */
+enum pc__cuda_function { PC__COPY = PC__POINTWISE_COUNT, PC__FILL, PC__SAXPY };
 
 /* A comparison is the set of outcomes for which it holds. */
 enum pc__cuda_outcome { PC__LESS = 1, PC__EQUAL = 2, PC__GREATER = 4, PC__UNORDERED = 8 };

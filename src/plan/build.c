@@ -1,12 +1,14 @@
 /* build.c: from a recorded plan to what the backend launches. */
 #include "plan/plan.h"
 
-static void rewrite(pc__plan *plan)
+static void rewrite(pc__plan *plan, const pc__backend *backend)
 {
-    if (pc__plan_allows("duplicates"))
+    if (pc__plan_allows(PC__PASS_DUPLICATES))
         (void)pc__pass_duplicates(plan);
-    if (pc__plan_allows("dead"))
+    if (pc__plan_allows(PC__PASS_DEAD))
         (void)pc__pass_dead(plan);
+    if (pc__plan_allows(PC__PASS_REGIONS))
+        (void)pc__pass_regions(plan, backend);
 }
 
 /* The backend gets its node where nobody else can be at its stream. */
@@ -89,7 +91,7 @@ pc_status pc__plan_build(pc_graph *graph)
 {
     if (graph->plan) {
         PC__TRY(pc__plan_survey(graph));
-        rewrite(graph->plan);
+        rewrite(graph->plan, graph->backend);
         PC__TRY(pc__plan_memory(graph));
         pc__plan_print(graph);
     }

@@ -129,7 +129,7 @@ static pc_status lay_out(pc_graph *graph, pc__plan *plan, size_t *bytes)
         if (plan->storage[i].place == PC__PLACE_TEMPORARY && plan->storage[i].first >= 0)
             order[n++] = &plan->storage[i];
     qsort(order, (size_t)n, sizeof *order, larger_first);
-    const bool share = n <= SHARED_MOST && pc__plan_allows("sharing");
+    const bool share = n <= SHARED_MOST && pc__plan_allows(PC__PASS_SHARING);
     for (int i = 0; i < n && share; i++)
         put(&l, order[i], share);
     for (int i = 0; i < n && !share; i++) {

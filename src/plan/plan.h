@@ -73,6 +73,9 @@ int pc__pass_dead(pc__plan *plan);
 /* Calls that compute what is there. */
 int pc__pass_duplicates(pc__plan *plan);
 
+/* Element-by-element calls that become a step of a region (ops/region.h). */
+int pc__pass_regions(pc__plan *plan, const pc__backend *backend);
+
 /* --- memory.c --- */
 
 /* What each storage is, and who uses it. */
@@ -84,7 +87,15 @@ pc_status pc__plan_memory(pc_graph *graph);
 /* --- plan_env.c: what PARACORD_PLAN says --- */
 
 void pc__plan_print(const pc_graph *graph);
-bool pc__plan_allows(const char *pass);
+typedef enum pc__pass {
+    PC__PASS_DUPLICATES,
+    PC__PASS_DEAD,
+    PC__PASS_REGIONS,
+    PC__PASS_SHARING, /* of memory by temporaries */
+    PC__PASSES
+} pc__pass;
+
+bool pc__plan_allows(pc__pass pass);
 
 /* text.c: the plan as lines of text, for pc__free; NULL: PC_ERR_MEMORY. */
 char *pc__plan_text(const pc_graph *graph);

@@ -4,16 +4,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *const passes[] = {"duplicates", "dead", "sharing"};
+static const char *const passes[PC__PASSES] = {[PC__PASS_DUPLICATES] = "duplicates",
+                                               [PC__PASS_DEAD] = "dead",
+                                               [PC__PASS_REGIONS] = "regions",
+                                               [PC__PASS_SHARING] = "sharing"};
 
 static struct {
     bool print;
-    bool without[PC__COUNT(passes)];
+    bool without[PC__PASSES];
 } said;
 
 static int pass_of(const char *name, size_t length)
 {
-    for (int i = 0; i < (int)PC__COUNT(passes); i++)
+    for (int i = 0; i < PC__PASSES; i++)
         if (strlen(passes[i]) == length && memcmp(passes[i], name, length) == 0)
             return i;
     return -1;
@@ -26,7 +29,7 @@ static bool take(const char *word, size_t length)
     const bool plain = length == 5 && memcmp(word, "plain", 5) == 0,
                print = length == 5 && memcmp(word, "print", 5) == 0;
     said.print |= print;
-    for (int i = 0; i < (int)PC__COUNT(passes); i++)
+    for (int i = 0; i < PC__PASSES; i++)
         said.without[i] |= plain || i == pass;
     return plain || print || pass >= 0;
 }
@@ -40,8 +43,8 @@ static void read_words(void)
         if (!take(words, length))
             fprintf(
                 stderr,
-                "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead "
-                "and -sharing\n",
+                "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead, "
+                "-regions and -sharing\n",
                 (int)length, words);
         words += length;
     }
@@ -53,10 +56,10 @@ static void ask(void)
     pthread_once(&once, read_words);
 }
 
-bool pc__plan_allows(const char *pass)
+bool pc__plan_allows(pc__pass pass)
 {
     ask();
-    return !said.without[pass_of(pass, strlen(pass))];
+    return !said.without[pass];
 }
 
 void pc__plan_print(const pc_graph *graph)

@@ -1,6 +1,8 @@
 /* text.c: a plan in words: a line for each node, those that passes took out among them, and what memory it needs. */
 #include "plan/plan.h"
 
+#include "ops/region_of.h"
+
 #include <paracord/tensor.h>
 
 static void add_name(pc__text *text, const pc__plan *plan, int number)
@@ -34,6 +36,8 @@ static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *
     else if (pc__node_uses(node)) {
         const pc_tensor *t = pc__node_tensor(node, node->call->n_out ? node->call->n_in : 0);
         pc__text_add(text, ", %s %s", pc_dtype_name((pc_dtype)t->dtype), PC__SHAPE_OF(t));
+        if (node->kind == PC__NODE_CALL)
+            pc__region_add_steps(text, node->call);
     }
 }
 
@@ -67,9 +71,10 @@ static int count_gone(const pc__plan *plan, const char *pass)
 
 static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan)
 {
-    const int duplicates = count_gone(plan, "duplicates"), dead = count_gone(plan, "dead");
-    pc__text_add(text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead\n", plan->count,
-                 plan->count - duplicates - dead, duplicates, dead);
+    const int duplicates = count_gone(plan, "duplicates"), dead = count_gone(plan, "dead"),
+              regions = count_gone(plan, "regions");
+    pc__text_add(text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead, %d into regions\n", plan->count,
+                 plan->count - duplicates - dead - regions, duplicates, dead, regions);
     pc__text_add(text, "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, used from before (x) %zu\n",
                  bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
                  bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_BEFORE));

@@ -295,10 +295,10 @@ static void refused_launches_are_told(void **state)
         assert_ok(pc_device_synchronize(test_device()));
         assert_ok(pc_graph_begin(stream));
         give(&t, pc_fn_linear(t.x, t.weight, NULL, PC_NONE));
-        setenv("PARACORD_EMULATOR_REFUSES", "1", 1);
         assert_ok(pc_stream_call(stream, note, &notes));
-        unsetenv("PARACORD_EMULATOR_REFUSES");
+        setenv("PARACORD_EMULATOR_REFUSES", "1", 1);
         assert_fails(pc_graph_end(stream), PC_ERR_BACKEND, "pc_graph_end");
+        unsetenv("PARACORD_EMULATOR_REFUSES");
         assert_true(pc_item(pc_sum(t.others)) == 8);
     }
     assert_int_equal(notes, 0);

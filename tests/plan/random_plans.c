@@ -12,9 +12,9 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
-enum { STATES = 4, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE = 12, COUNT = SIDE * SIDE };
+enum { STATES = 4, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE_MOST = 52 };
 
-/* All tensors are SIDE x SIDE, of any dtype and memory order. */
+/* All tensors are squares of one size, of any dtype and memory order. */
 typedef struct machine {
     pc_tensor *state[STATES]; /* there before, float32; the first is a leaf */
     pc_tensor *value[VALUES]; /* the newest results; NULL: none yet */
@@ -24,6 +24,7 @@ typedef struct machine {
 
 static struct {
     uint64_t seed, drawn;
+    int side;
 } now;
 
 static int draw(int n)
@@ -82,7 +83,7 @@ static pc_tensor *other_order(pc_tensor *t)
     case 0:
         return pc_transpose(t, 0, 1);
     case 1:
-        return pc_slice(pc_cat((pc_tensor *[]){t, t}, 2, 1), 1, 5, 5 + SIDE, 1);
+        return pc_slice(pc_cat((pc_tensor *[]){t, t}, 2, 1), 1, 5, 5 + now.side, 1);
     default:
         return pc_slice(pc_cat((pc_tensor *[]){t, t}, 2, 0), 0, 0, PC_END_OF_DIM, 2);
     }
@@ -153,7 +154,7 @@ static pc_tensor *made(machine *m)
     case 7:
         return draw(3) ? in_place(m) : learn(m);
     default:
-        return draw(2) ? pc_zeros(PC_SHAPE(SIDE, SIDE), PC_F32, test_device()) : binary(any(m), any(m));
+        return draw(2) ? pc_zeros(PC_SHAPE(now.side, now.side), PC_F32, test_device()) : binary(any(m), any(m));
     }
 }
 
@@ -198,7 +199,7 @@ static void join(const machine *m)
 /* The program of the seed. */
 static void run(machine *m)
 {
-    now.drawn = 1000;
+    now.drawn = 100000;
     drop(m);
     PC_WITH_STREAM(m->main) {
         join(m);
@@ -211,23 +212,23 @@ static void run(machine *m)
 
 static void fill(machine *m)
 {
-    now.drawn = 0;
+    now.drawn = 10;
     for (int i = 0; i < STATES; i++) {
-        float numbers[COUNT];
-        for (int k = 0; k < COUNT; k++)
+        float numbers[SIDE_MOST * SIDE_MOST];
+        for (int k = 0; k < now.side * now.side; k++)
             numbers[k] = (float)(2 * pc_uniform(now.seed, 8, now.drawn++) - 1);
-        m->state[i] = pc_from_data(numbers, PC_SHAPE(SIDE, SIDE), PC_F32, test_device());
+        m->state[i] = pc_from_data(numbers, PC_SHAPE(now.side, now.side), PC_F32, test_device());
         assert_not_null_ok(m->state[i]);
     }
 }
 
 static void same(const pc_tensor *want, const pc_tensor *got, const char *what, int i, int launch)
 {
-    _Alignas(8) char a[COUNT * 8], b[COUNT * 8];
+    _Alignas(8) char a[SIDE_MOST * SIDE_MOST * 8], b[SIDE_MOST * SIDE_MOST * 8];
     assert_int_equal(!want, !got);
     if (!want)
         return;
-    const size_t bytes = COUNT * pc_dtype_size(pc_tensor_dtype(want));
+    const size_t bytes = (size_t)(now.side * now.side) * pc_dtype_size(pc_tensor_dtype(want));
     assert_int_equal(pc_tensor_dtype(want), pc_tensor_dtype(got));
     assert_ok(pc_read(want, a, bytes));
     assert_ok(pc_read(got, b, bytes));
@@ -261,7 +262,10 @@ static void compare(machine *plain, machine *graphed)
 
 static void one_case(uint64_t seed, pc_stream *main, pc_stream *side)
 {
+    static const int sides[] = {8, 12, 12, 17, 20, SIDE_MOST};
     now.seed = seed;
+    now.drawn = 0;
+    now.side = sides[draw(PC__COUNT(sides))];
     PC_SCOPE {
         machine plain = {.main = main, .side = side}, graphed = plain;
         fill(&plain);

@@ -6,6 +6,7 @@
 
 #include "cpu/level/kernels.h"
 #include "cpu/level/loop.h"
+#include "ops/pointwise.h"
 
 typedef void (*pc__dense_fn)(void *out, const void *x, const void *y, int64_t n);
 
@@ -14,6 +15,10 @@ typedef void (*pc__dense_fn)(void *out, const void *x, const void *y, int64_t n)
 #define pc__in_blocks PC__K(in_blocks)
 void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_bytes, size_t in_bytes,
                    pc__dense_fn dense);
+
+/* The dense loops over float32 of ops/pointwise.h's functions. */
+#define pc__pointwise_f32 PC__K(pointwise_f32)
+extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
 
 #define PC__RUN_DENSE(name, T, O, read_b, expression)                                                                  \
     static __attribute__((noinline)) void name##_dense(void *to, const void *first, const void *second, int64_t n)     \

@@ -36,6 +36,14 @@
 #define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(PC__RUN2, name, f) KERNEL(name, dtypes, cost)
 #include "ops/pointwise.def"
 
+const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    [PC__POINTWISE_##name] = name##_f32_dense, [PC__POINTWISE_##name##_backward] = name##_backward_f32_dense,
+#define PC__UNARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = name##_f32_dense,
+#define PC__BINARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = name##_f32_dense,
+#include "ops/pointwise.def"
+};
+
 #define COMPARE(name, expression)                                                                                      \
     PC__RUN2(name##_bool, bool, bool, expression)                                                                      \
     PC__RUN2(name##_u8, uint8_t, bool, expression)                                                                     \

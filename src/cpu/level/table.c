@@ -9,6 +9,7 @@ static const bool takes_halves[PC__OP_COUNT] = {
 #define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
 #include "ops/pointwise.def"
+    [PC__OP_region] = true,
     [PC__OP_eq] = true,
     [PC__OP_ne] = true,
     [PC__OP_lt] = true,

@@ -1,0 +1,123 @@
+/* region.c: several element-by-element calls as one. A block of every value stays in the first-level cache: memory sees
+ * inputs and outputs alone. */
+#include "ops/region.h"
+
+#include "cpu/level/each.h"
+#include "cpu/level/halves.h"
+
+#include "base/parallel.h"
+
+enum { BLOCK = 256, PIECE = 64 * BLOCK /* elements of a thread's share */ };
+
+typedef struct work {
+    const pc__region *region;
+    const char *in[PC__REGION_IN];
+    char *out[PC__REGION_OUT];
+    pc_dtype in_dtype[PC__REGION_IN], out_dtype[PC__REGION_OUT];
+} work;
+
+/* n numbers of a dtype as float32. */
+static void load(float *to, const char *from, pc_dtype dtype, int64_t n)
+{
+    if (dtype == PC_F32)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else
+        pc__load_halves(to, from, n, dtype == PC_F16);
+}
+
+static void repeat(float *to, const char *from, pc_dtype dtype, int64_t n)
+{
+    load(to, from, dtype, 1);
+    for (int64_t k = 1; k < n; k++)
+        to[k] = to[0];
+}
+
+/* Elements [i, i + n) of a broadcast input, run by run. */
+static void spread(float *to, const char *from, pc_dtype dtype, const pc__region_in *in, int64_t i, int64_t n)
+{
+    const int64_t size = (int64_t)pc_dtype_size(dtype);
+    for (int64_t k = 0, run; k < n; k += run) {
+        const int64_t at = (i + k) / in->inner % in->n;
+        if (in->inner == 1) {
+            run = PC__MIN(in->n - at, n - k);
+            load(to + k, from + at * size, dtype, run);
+        } else {
+            run = PC__MIN(in->inner - (i + k) % in->inner, n - k);
+            repeat(to + k, from + at * size, dtype, run);
+        }
+    }
+}
+
+static const float *input(const work *w, int k, int64_t i, int64_t n, float *room)
+{
+    const pc__region_in *in = &w->region->in[k];
+    const char *from = w->in[k] + (in->n ? 0 : i * (int64_t)pc_dtype_size(w->in_dtype[k]));
+    if (!in->n && w->in_dtype[k] == PC_F32)
+        return (const float *)(const void *)from;
+    if (in->n)
+        spread(room, from, w->in_dtype[k], in, i, n);
+    else
+        load(room, from, w->in_dtype[k], n);
+    return room;
+}
+
+/* To the nearest number of a 16-bit dtype, as a store and a load would. */
+static void round_to(float *x, pc_dtype dtype, int64_t n)
+{
+    uint16_t halves[BLOCK];
+    if (dtype == PC_F32)
+        return;
+    pc__store_halves((char *)halves, x, n, dtype == PC_F16);
+    pc__load_halves(x, (const char *)halves, n, dtype == PC_F16);
+}
+
+static void block(const work *w, int64_t i, int64_t n)
+{
+    _Alignas(64) float room[PC__REGION_VALUES][BLOCK];
+    const float *value[PC__REGION_VALUES];
+    const pc__region *r = w->region;
+    for (int k = 0; k < r->ins; k++)
+        value[k] = input(w, k, i, n, room[k]);
+    for (int k = 0; k < r->steps; k++) {
+        const pc__region_step *s = &r->step[k];
+        float *to = room[r->ins + k];
+        if (s->function == PC__REGION_CAST)
+            memcpy(to, value[s->a], (size_t)n * sizeof *to);
+        else
+            pc__pointwise_f32[s->function](to, value[s->a], value[s->b], n);
+        round_to(to, (pc_dtype)s->dtype, n);
+        value[r->ins + k] = to;
+    }
+    for (int k = 0; k < r->outs; k++) {
+        const float *from = value[r->out[k]];
+        if (w->out_dtype[k] == PC_F32)
+            memcpy(w->out[k] + i * (int64_t)sizeof *from, from, (size_t)n * sizeof *from);
+        else
+            pc__store_halves(w->out[k] + i * 2, from, n, w->out_dtype[k] == PC_F16);
+    }
+}
+
+static void piece(void *context, int64_t part)
+{
+    const work *w = context;
+    const int64_t end = PC__MIN((part + 1) * PIECE, w->region->count);
+    for (int64_t i = part * PIECE; i < end; i += BLOCK)
+        block(w, i, PC__MIN(end - i, BLOCK));
+}
+
+PC__KERNEL(region)
+{
+    (void)stream;
+    const pc__region *r = call->attributes;
+    work w = {.region = r};
+    for (int k = 0; k < r->ins; k++) {
+        w.in[k] = pc__data(call->in[k]);
+        w.in_dtype[k] = (pc_dtype)call->in[k]->dtype;
+    }
+    for (int k = 0; k < r->outs; k++) {
+        w.out[k] = pc__data(call->out[k]);
+        w.out_dtype[k] = (pc_dtype)call->out[k]->dtype;
+    }
+    pc__parallel(pc__threads(r->count * r->steps * 8), (r->count + PIECE - 1) / PIECE, piece, &w);
+    return PC_OK;
+}

@@ -1,0 +1,171 @@
+/* What passes take out of plans, and what memory plans need: the shapes of it that random programs do not count. */
+#include "device.h"
+
+#include <math.h>
+#include <paracord/ops.h>
+
+enum { N = 4000, BYTES = N * 4 };
+
+static char *text_of(const pc_graph *graph)
+{
+    char *text = pc_graph_text(graph);
+    assert_not_null_ok(text);
+    return text;
+}
+
+static void says(const pc_graph *graph, const char *words)
+{
+    char *text = text_of(graph);
+    if (!strstr(text, words))
+        fail_msg("there is no \"%s\" in:\n%s", words, text);
+    pc_text_free(text);
+}
+
+static bool plain(void)
+{
+    return getenv("PARACORD_PLAN") != NULL;
+}
+
+static pc_graph *ended(void)
+{
+    pc_graph *graph = pc_graph_end(pc_stream_current(test_device()));
+    assert_not_null_ok(graph);
+    return graph;
+}
+
+static void begin(void)
+{
+    assert_ok(pc_graph_begin(pc_stream_current(test_device())));
+}
+
+static void twice_and_for_nobody(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()),
+                  *out = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
+        begin();
+        PC_SCOPE {
+            pc_tensor *a = pc_softmax(x, 0), *b = pc_softmax(x, 0);
+            assert_not_null_ok(pc_softmax(b, 0)); /* nobody looks at it */
+            assert_ok(pc_copy(out, pc_sub(a, b)));
+        }
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "taken out: 1 duplicates, 1 dead");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_sum(out)), 0, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
+/* What is computed twice is not the same where something was written in between. */
+static void not_what_has_changed(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(4), 1, PC_F32, test_device()),
+                  *out = pc_zeros(PC_SHAPE(4), PC_F32, test_device());
+        begin();
+        PC_SCOPE {
+            pc_tensor *before = pc_sum_dims(x, PC_SHAPE(0), true);
+            assert_ok(pc_fill(x, 2));
+            assert_ok(pc_copy(out, pc_sub(pc_sum_dims(x, PC_SHAPE(0), true), before)));
+            assert_ok(pc_fill(x, 1));
+        }
+        pc_graph *graph = ended();
+        for (int i = 0; i < 2; i++)
+            assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), 4, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
+/* A chain is one call: with a broadcast row, a 16-bit stretch, and a result in the middle that the program keeps. */
+static void chains_are_one_call(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(20, N / 20), .5, PC_F32, test_device()),
+                  *row = pc_full(PC_SHAPE(N / 20), .25, PC_F32, test_device());
+        pc_tensor *out = pc_zeros(PC_SHAPE(20, N / 20), PC_F32, test_device()), *middle = NULL;
+        begin();
+        PC_SCOPE {
+            middle = pc_tensor_retain(pc_mul(pc_add(x, row), x));
+            pc_tensor *half = pc_gelu(pc_cast(middle, PC_BF16));
+            assert_ok(pc_copy(out, pc_tanh(pc_cast(half, PC_F32))));
+        }
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "= add, mul, cast, gelu, cast, tanh");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(middle)), .375, 0);
+        assert_close(pc_item(pc_mean(out)), tanh(.2421875), 1e-6); /* gelu(.375) = .242185, in bfloat16 */
+        pc_graph_free(graph);
+        pc_tensor_free(middle);
+    }
+    assert_no_leak();
+}
+
+/* Ten temporaries one after the other need the memory of two; what is kept has its own. */
+static void temporaries_share_memory(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()), *kept = NULL;
+        begin();
+        PC_SCOPE {
+            pc_tensor *y = x;
+            for (int i = 0; i < 10; i++)
+                y = pc_softmax(y, 0);
+            kept = pc_tensor_retain(y);
+        }
+        pc_graph *graph = ended();
+        const int64_t bytes = pc_graph_memory(graph),
+                      most = test_device().type == PC_CUDA ? 8 : 3; /* backend.h's span */
+        assert_true(bytes >= 2 * BYTES);
+        if (!plain() && !getenv("PARACORD_CACHE"))
+            assert_true(bytes <= (most + 1) * (BYTES + 256));
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_sum(kept)), 1, 1e-4);
+        pc_tensor_free(kept);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
+/* A tensor of a recording that was dropped, or that nothing in it has used, can be used all the same. */
+static void memory_for_who_asks(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        begin();
+        pc_tensor *unused = pc_empty(PC_SHAPE(N), PC_F32, test_device());
+        pc_graph_free(ended());
+        assert_ok(pc_fill(unused, 3));
+        assert_close(pc_item(pc_max(unused)), 3, 0);
+        pc_stream *stream = pc_stream_new(test_device());
+        pc_tensor *left = NULL;
+        PC_WITH_STREAM(stream) {
+            assert_ok(pc_graph_begin(stream));
+            left = pc_add(unused, unused);
+        }
+        pc_stream_free(stream);
+        assert_not_null_ok(left);
+        assert_ok(pc_fill(left, 4));
+        assert_close(pc_item(pc_max(left)), 4, 0);
+    }
+    assert_no_leak();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twice_and_for_nobody), cmocka_unit_test(not_what_has_changed),
+        cmocka_unit_test(chains_are_one_call),  cmocka_unit_test(temporaries_share_memory),
+        cmocka_unit_test(memory_for_who_asks),
+    };
+    return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
+}
