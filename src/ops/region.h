@@ -36,7 +36,7 @@ typedef struct pc__region {
     int ins, steps, outs;
     pc__region_in in[PC__REGION_IN];
     pc__region_step step[PC__REGION_STEPS];
-    uint8_t out[PC__REGION_OUT]; /* values */
+    uint8_t out[PC__REGION_OUT]; /* values of steps */
 } pc__region;
 
 #endif

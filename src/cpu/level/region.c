@@ -12,8 +12,9 @@ enum { BLOCK = 256, PIECE = 64 * BLOCK /* elements of a thread's share */ };
 typedef struct work {
     const pc__region *region;
     const char *in[PC__REGION_IN];
-    char *out[PC__REGION_OUT];
-    pc_dtype in_dtype[PC__REGION_IN], out_dtype[PC__REGION_OUT];
+    pc_dtype in_dtype[PC__REGION_IN];
+    char *out[PC__REGION_STEPS];    /* of steps whose results are outputs; else NULL */
+    bool is_read[PC__REGION_STEPS]; /* by a later step */
 } work;
 
 /* n numbers of a dtype as float32. */
@@ -61,14 +62,15 @@ static const float *input(const work *w, int k, int64_t i, int64_t n, float *roo
     return room;
 }
 
-/* To the nearest number of a 16-bit dtype, as a store and a load would. */
-static void round_to(float *x, pc_dtype dtype, int64_t n)
+/* A step's 16-bit results: rounded where they are stored, or would have been; float32 again for who reads them. */
+static void store_and_round(const work *w, int k, float *x, int64_t i, int64_t n)
 {
-    uint16_t halves[BLOCK];
-    if (dtype == PC_F32)
-        return;
-    pc__store_halves((char *)halves, x, n, dtype == PC_F16);
-    pc__load_halves(x, (const char *)halves, n, dtype == PC_F16);
+    pc_f16 halves[BLOCK];
+    const bool is_f16 = w->region->step[k].dtype == PC_F16;
+    char *to = w->out[k] ? w->out[k] + i * (int64_t)sizeof *halves : (char *)halves;
+    pc__store_halves(to, x, n, is_f16);
+    if (w->is_read[k])
+        pc__load_halves(x, to, n, is_f16);
 }
 
 static void block(const work *w, int64_t i, int64_t n)
@@ -80,20 +82,15 @@ static void block(const work *w, int64_t i, int64_t n)
         value[k] = input(w, k, i, n, room[k]);
     for (int k = 0; k < r->steps; k++) {
         const pc__region_step *s = &r->step[k];
-        float *to = room[r->ins + k];
+        const bool direct = w->out[k] && s->dtype == PC_F32;
+        float *to = direct ? (float *)(void *)w->out[k] + i : room[r->ins + k];
         if (s->function == PC__REGION_CAST)
             memcpy(to, value[s->a], (size_t)n * sizeof *to);
         else
             pc__pointwise_f32[s->function](to, value[s->a], value[s->b], n);
-        round_to(to, (pc_dtype)s->dtype, n);
+        if (s->dtype != PC_F32)
+            store_and_round(w, k, to, i, n);
         value[r->ins + k] = to;
-    }
-    for (int k = 0; k < r->outs; k++) {
-        const float *from = value[r->out[k]];
-        if (w->out_dtype[k] == PC_F32)
-            memcpy(w->out[k] + i * (int64_t)sizeof *from, from, (size_t)n * sizeof *from);
-        else
-            pc__store_halves(w->out[k] + i * 2, from, n, w->out_dtype[k] == PC_F16);
     }
 }
 
@@ -114,9 +111,13 @@ PC__KERNEL(region)
         w.in[k] = pc__data(call->in[k]);
         w.in_dtype[k] = (pc_dtype)call->in[k]->dtype;
     }
-    for (int k = 0; k < r->outs; k++) {
-        w.out[k] = pc__data(call->out[k]);
-        w.out_dtype[k] = (pc_dtype)call->out[k]->dtype;
+    for (int k = 0; k < r->outs; k++)
+        w.out[r->out[k] - r->ins] = pc__data(call->out[k]);
+    for (int k = 0; k < r->steps; k++) {
+        const int values[] = {r->step[k].a, r->step[k].b};
+        for (int j = 0; j < 2; j++)
+            if (values[j] >= r->ins)
+                w.is_read[values[j] - r->ins] = true;
     }
     pc__parallel(pc__threads(r->count * r->steps * 8), (r->count + PIECE - 1) / PIECE, piece, &w);
     return PC_OK;
