@@ -109,6 +109,34 @@ static void chains_are_one_call(void **state)
     assert_no_leak();
 }
 
+static pc_graph *chain(pc_tensor *out, pc_tensor *x, bool other)
+{
+    begin();
+    PC_SCOPE {
+        assert_ok(pc_copy(out, pc_tanh(other ? pc_sub(x, x) : pc_add(x, x))));
+    }
+    return ended();
+}
+
+static void other_chains_are_other_work(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()),
+                  *y = pc_full(PC_SHAPE(N), 0, PC_F32, test_device()),
+                  *out = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
+        pc_graph *graph = chain(out, x, false), *same = chain(out, y, false), *other = chain(out, x, true);
+        assert_fails(pc_graph_update(graph, other), PC_ERR_SHAPE, "pc_graph_update: op 0");
+        assert_ok(pc_graph_update(graph, same));
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), 0, 0);
+        pc_graph_free(graph);
+        pc_graph_free(same);
+        pc_graph_free(other);
+    }
+    assert_no_leak();
+}
+
 /* Ten temporaries one after the other need the memory of two; what is kept has its own. */
 static void temporaries_share_memory(void **state)
 {
@@ -165,7 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twice_and_for_nobody), cmocka_unit_test(not_what_has_changed),
         cmocka_unit_test(chains_are_one_call),  cmocka_unit_test(temporaries_share_memory),
-        cmocka_unit_test(memory_for_who_asks),
+        cmocka_unit_test(memory_for_who_asks),  cmocka_unit_test(other_chains_are_other_work),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
