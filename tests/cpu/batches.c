@@ -115,9 +115,31 @@ static void losses(void **state)
     assert_no_leak();
 }
 
+/* 16-bit numbers give what float32 of the same values gives, rounded once. */
+static void losses_of_16_bits(void **state)
+{
+    static const pc_dtype dtypes[] = {PC_F16, PC_BF16};
+    (void)state;
+    for (int d = 0; d < 2; d++)
+        PC_SCOPE {
+            enum { N = 9001 };
+            static float got[N], want[N];
+            pc_tensor *half[] = {pc_cast(pc_randn(PC_SHAPE(N), PC_F32, test_device()), dtypes[d]),
+                                 pc_cast(pc_rand(PC_SHAPE(N), PC_F32, test_device()), dtypes[d])};
+            pc_tensor *whole[] = {pc_cast(half[0], PC_F32), pc_cast(half[1], PC_F32)};
+            assert_true(pc_item(bce(half)) == pc_item(pc_cast(bce(whole), dtypes[d])));
+            assert_true(pc_item(mse(half)) == pc_item(pc_cast(mse(whole), dtypes[d])));
+            assert_ok(pc_read(pc_cast(bce_gradient(half), PC_F32), got, sizeof got));
+            assert_ok(pc_read(pc_cast(pc_cast(bce_gradient(whole), dtypes[d]), PC_F32), want, sizeof want));
+            assert_memory_equal(got, want, sizeof got);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(products),
     cmocka_unit_test(losses),
+    cmocka_unit_test(losses_of_16_bits),
 };
 
 int main(void)

@@ -127,7 +127,10 @@ void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost)
     int64_t n = pc__count(loop->ndim, loop->shape);
     if (n <= 0)
         return;
-    int threads = pc__threads(n * (cost + 4 * loop->operands));
+    int64_t bytes = 0;
+    for (int k = 0; k < loop->operands; k++)
+        bytes += loop->bytes[k];
+    int threads = pc__threads(n * (cost + 2 * bytes));
     pc__tiles tiles;
     if (pc__tiles_make(&tiles, loop)) {
         pc__tiles_run(&tiles, run, threads);

@@ -1,5 +1,6 @@
 /* softmax.c: softmax along a dimension, and the losses. One template, compiled for float and double. */
 #include "cpu/level/functions.h"
+#include "cpu/level/halves.h"
 #include "cpu/level/softmax_work.h"
 
 enum {
@@ -7,16 +8,6 @@ enum {
     SOME = 256, /* numbers of a row at once */
     RUN = 64,   /* rows that are added in their own type */
 };
-
-/* A loss that is a mean over n numbers: pieces give sums, which are added in order. */
-typedef struct mean_loss {
-    const void *x, *y;
-    void *dx; /* its gradient at x, or NULL */
-    int64_t n;
-    double *sums; /* of the pieces */
-} mean_loss;
-
-enum { PIECE = 4096 };
 
 #define REAL float
 #define NAMED(name) name##_f32
@@ -37,26 +28,79 @@ enum { PIECE = 4096 };
         return pc__softmax_run(call, (pc__along){name##_f32, name##_columns_f32},                                      \
                                (pc__along){name##_f64, name##_columns_f64}, cost);                                     \
     }
-ALONG(softmax, 24)
-ALONG(softmax_backward, 12)
-ALONG(log_softmax, 24)
-ALONG(log_softmax_backward, 20)
+ALONG(softmax, 64)
+ALONG(softmax_backward, 24)
+ALONG(log_softmax, 64)
+ALONG(log_softmax_backward, 64)
 
-static pc_status mean_of_pieces(const pc_call *call, void *dx, pc__part_fn f32, pc__part_fn f64, int cost)
+enum { PIECE = 4096 };
+
+typedef double (*piece_fn)(const void *x, const void *y, void *dx, int64_t n, int64_t all);
+
+/* A loss that is a mean: pieces give sums, which are added in order. */
+typedef struct mean_loss {
+    const pc_call *call;
+    piece_fn piece;
+    bool wanted; /* the gradient at x */
+    int64_t n;
+    double *sums; /* of the pieces */
+} mean_loss;
+
+static char *element(const pc_tensor *t, int64_t i)
+{
+    return (char *)pc__data(t) + (size_t)i * pc_dtype_size(t->dtype);
+}
+
+/* Numbers of t as they are computed with: 16-bit ones in `room`. */
+static const void *taken(const pc_tensor *t, int64_t first, int64_t n, float *room)
+{
+    if (!pc__is_half((pc_dtype)t->dtype))
+        return element(t, first);
+    pc__load_halves(room, element(t, first), n, t->dtype == PC_F16);
+    return room;
+}
+
+/* The gradient goes into its tensor, or by way of `room` where that has 16 bits; rounded, to the third output. */
+static void run_piece(void *context, int64_t piece)
+{
+    const mean_loss *loss = context;
+    const pc_call *call = loss->call;
+    const int64_t first = piece * PIECE, n = PC__MIN(PIECE, loss->n - first);
+    float x[PIECE], y[PIECE], room[PIECE];
+    pc_tensor *to = call->out[loss->wanted ? 1 : 0];
+    const bool direct = !pc__is_half((pc_dtype)to->dtype);
+    void *dx = !loss->wanted ? NULL : direct ? (void *)element(to, first) : room;
+    loss->sums[piece] = loss->piece(taken(call->in[0], first, n, x), taken(call->in[1], first, n, y), dx, n, loss->n);
+    if (dx && !direct)
+        pc__store_halves(element(to, first), dx, n, to->dtype == PC_F16);
+    to = call->out[2 < call->n_out ? 2 : 0];
+    if (dx && call->n_out > 2 && pc_tensor_count(to))
+        pc__store_halves(element(to, first), dx, n, to->dtype == PC_F16);
+}
+
+static void store(pc_tensor *t, double value)
+{
+    const float rounded = (float)value;
+    if (t->dtype == PC_F64)
+        *(double *)pc__data(t) = value;
+    else if (t->dtype == PC_F32)
+        *(float *)pc__data(t) = rounded;
+    else
+        pc__store_halves(pc__data(t), &rounded, 1, t->dtype == PC_F16);
+}
+
+static pc_status mean_of_pieces(const pc_call *call, bool wanted, piece_fn f32, piece_fn f64, int cost)
 {
     const pc_tensor *x = call->in[0];
     const int64_t n = pc_tensor_count(x), pieces = (n + PIECE - 1) / PIECE;
     double few[16], *sums = pieces > 16 ? pc__alloc_aligned((size_t)pieces * sizeof *sums, 64) : few, sum = 0;
     if (!sums)
         return PC_ERR_MEMORY;
-    mean_loss loss = {pc__data(x), pc__data(call->in[1]), dx, n, sums};
-    pc__parallel(pc__threads(n * cost), pieces, x->dtype == PC_F32 ? f32 : f64, &loss);
+    mean_loss loss = {call, x->dtype == PC_F64 ? f64 : f32, wanted, n, sums};
+    pc__parallel(pc__threads(n * cost), pieces, run_piece, &loss);
     for (int64_t i = 0; i < pieces; i++)
         sum += sums[i];
-    if (x->dtype == PC_F32)
-        *(float *)pc__data(call->out[0]) = (float)(sum / (double)n);
-    else
-        *(double *)pc__data(call->out[0]) = sum / (double)n;
+    store(call->out[0], sum / (double)n);
     if (sums != few)
         pc__free(sums);
     return PC_OK;
@@ -65,18 +109,13 @@ static pc_status mean_of_pieces(const pc_call *call, void *dx, pc__part_fn f32, 
 PC__KERNEL(bce_with_logits)
 {
     (void)stream;
-    void *dx = pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL;
-    PC__TRY(mean_of_pieces(call, dx, bce_f32, bce_f64, 48));
-    const size_t rounded = (size_t)pc_tensor_count(call->out[2]);
-    if (rounded) /* on the way back from here */
-        memcpy(pc__data(call->out[2]), dx, rounded * pc_dtype_size(call->out[2]->dtype));
-    return PC_OK;
+    return mean_of_pieces(call, pc_tensor_count(call->out[1]), bce_f32, bce_f64, 48);
 }
 
 PC__KERNEL(mse)
 {
     (void)stream;
-    return mean_of_pieces(call, NULL, mse_f32, mse_f64, 8);
+    return mean_of_pieces(call, false, mse_f32, mse_f64, 8);
 }
 
 PC__KERNEL(cross_entropy)

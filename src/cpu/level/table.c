@@ -31,6 +31,8 @@ static const bool takes_halves[PC__OP_COUNT] = {
     [PC__OP_log_softmax] = true,
     [PC__OP_softmax_backward] = true,
     [PC__OP_log_softmax_backward] = true,
+    [PC__OP_bce_with_logits] = true,
+    [PC__OP_mse] = true,
 };
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
