@@ -68,7 +68,7 @@ PC__KERNEL(matmul)
                      .c_rs = y->strides[lead],
                      .c_cs = y->strides[lead + 1]},
                .count = pc__count(lead, y->shape)};
-    const int64_t each = 2 * s.g.m * s.g.n * s.g.k + 1024; /* and the call */
+    const int64_t each = 2 * s.g.m * s.g.n * s.g.k + 2048; /* and the call */
     const int threads = pc__threads(each * s.count);
     s.together = PC__MAX(PART / each, 1);
     if (threads > 1 && s.count >= MANY && s.count >= threads) {

@@ -28,10 +28,10 @@ enum {
         return pc__softmax_run(call, (pc__along){name##_f32, name##_columns_f32},                                      \
                                (pc__along){name##_f64, name##_columns_f64}, cost);                                     \
     }
-ALONG(softmax, 64)
-ALONG(softmax_backward, 24)
-ALONG(log_softmax, 64)
-ALONG(log_softmax_backward, 64)
+ALONG(softmax, 112)
+ALONG(softmax_backward, 48)
+ALONG(log_softmax, 112)
+ALONG(log_softmax_backward, 112)
 
 enum { PIECE = 4096 };
 
