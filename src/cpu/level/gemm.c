@@ -99,7 +99,7 @@ static void pack(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column, int6
 }
 
 /* Bias and activation over finished values that lie side by side. */
-static void finish(const pc__gemm *g, real *values, int64_t column, int64_t columns)
+static __attribute__((noinline)) void finish(const pc__gemm *g, real *values, int64_t column, int64_t columns)
 {
     const real *bias = g->bias;
     if (bias)

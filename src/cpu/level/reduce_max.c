@@ -16,13 +16,16 @@ enum {
 #define MAX(name, T, C, I, of, unordered, member)                                                                      \
     static int64_t first_##name(const T *x, int64_t n, C wanted, bool any_nan)                                         \
     {                                                                                                                  \
+        for (int64_t i = 0; any_nan && i < n; i++)                                                                     \
+            if (unordered(of(x[i])))                                                                                   \
+                return i;                                                                                              \
         for (int64_t begin = 0; begin < n; begin += LOOK) {                                                            \
             const int64_t end = PC__MIN(begin + LOOK, n);                                                              \
             I found = 0;                                                                                               \
             for (int64_t i = begin; i < end; i++)                                                                      \
-                found |= any_nan ? unordered(of(x[i])) : of(x[i]) == wanted;                                           \
+                found |= of(x[i]) == wanted;                                                                           \
             for (int64_t i = begin; found && i < end; i++)                                                             \
-                if (any_nan ? unordered(of(x[i])) : of(x[i]) == wanted)                                                \
+                if (of(x[i]) == wanted)                                                                                \
                     return i;                                                                                          \
         }                                                                                                              \
         return 0;                                                                                                      \
@@ -91,7 +94,6 @@ enum {
                 place[j] = first + where[j];                                                                           \
         }                                                                                                              \
     }
-MAX(b8, uint8_t, uint8_t, int32_t, AS_IS, NEVER, i)
 MAX(u8, uint8_t, uint8_t, int32_t, AS_IS, NEVER, i)
 MAX(i32, int32_t, int32_t, int32_t, AS_IS, NEVER, i)
 MAX(i64, int64_t, int64_t, int64_t, AS_IS, NEVER, i)
@@ -107,7 +109,6 @@ MAX(f64, double, double, int64_t, AS_IS, IS_NAN, d)
         for (int64_t j = 0; j < n; j++)                                                                                \
             ((T *)to)[j] = of(value[j].member);                                                                        \
     }
-STORE(b8, bool, (bool), i)
 STORE(u8, uint8_t, (uint8_t), i)
 STORE(i32, int32_t, (int32_t), i)
 STORE(i64, int64_t, AS_IS, i)
@@ -124,7 +125,7 @@ STORE(f64, double, AS_IS, d)
 PC__KERNEL(max)
 {
     static const pc__reduction maxima[PC_DTYPE_COUNT] = {
-        [PC_BOOL] = ROW(b8), [PC_U8] = ROW(u8),     [PC_I32] = ROW(i32), [PC_I64] = ROW(i64),
+        [PC_BOOL] = ROW(u8), [PC_U8] = ROW(u8),     [PC_I32] = ROW(i32), [PC_I64] = ROW(i64),
         [PC_F16] = ROW(f16), [PC_BF16] = ROW(bf16), [PC_F32] = ROW(f32), [PC_F64] = ROW(f64)};
     const pc__reduce_attributes *a = call->attributes;
     int64_t *index = pc__data(call->out[1]);
