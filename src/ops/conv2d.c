@@ -59,7 +59,7 @@ static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv
     PC_SCOPE {
         pc_tensor *y = pc__activated(activation, conv2d(x, weight, bias, spec, planes && pool == 1));
         y = y && pool > 1 ? pc_fn_max_pool2d(y, (pc_pool2d_spec){.kernel = {pool, pool}}) : y;
-        result = pc_keep(y);
+        result = pc_keep(y && pool > 1 && planes ? pc_contiguous(y) : y);
     }
     return result;
 }
