@@ -40,13 +40,16 @@ typedef struct run {
     bool backward;
 } run;
 
-static void once(const run *r)
+/* `kept`, unless NULL: references to the result and to x's gradient. */
+static void once(const run *r, pc_tensor *kept[2])
 {
     PC_SCOPE {
         pc_tensor *y = NULL;
         if (r->backward) {
             y = r->forward(r->w);
             check(y && (r->w->g ? pc_backward_with(y, r->w->g) : pc_backward(y)) == PC_OK);
+            if (kept)
+                kept[1] = pc_tensor_retain(pc_grad(r->w->x));
             pc_zero_grad(r->w->x);
         } else {
             PC_NO_GRAD {
@@ -54,19 +57,24 @@ static void once(const run *r)
             }
         }
         check(y != NULL);
+        if (kept)
+            kept[0] = pc_tensor_retain(y);
     }
 }
 
-/* A go, recorded; NULL where that cannot be. */
+/* A go, recorded; NULL where that cannot be. Results for nobody would be left out. */
 static pc_graph *recorded(const run *r, pc_stream *stream)
 {
     pc_graph *graph = NULL;
+    pc_tensor *kept[2] = {NULL};
     check(pc_stream_set_current(device, stream) == PC_OK);
-    once(r);
+    once(r, NULL);
     check(pc_stream_synchronize(stream) == PC_OK);
     if (pc_graph_begin(stream) == PC_OK) {
-        once(r);
+        once(r, kept);
         graph = pc_graph_end(stream);
+        for (int i = 0; i < 2; i++)
+            pc_tensor_free(kept[i]);
     }
     if (!graph)
         fprintf(stderr, "not recorded: %s\n", pc_error_last()->message);
@@ -88,7 +96,7 @@ static double seconds_of(const run *r)
             if (graph)
                 check(pc_graph_launch(graph, stream) == PC_OK);
             else
-                once(r);
+                once(r, NULL);
         check(pc_event_record(end, graph ? stream : NULL) == PC_OK && pc_event_elapsed(start, end, &ms) == PC_OK);
         if (i >= 0)
             seconds[i] = ms * 1e-3 / AT_ONCE;

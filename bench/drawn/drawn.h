@@ -5,7 +5,7 @@
 
 #include <paracord.h>
 
-enum { LINE_ROOM = 2048, WORDS_MOST = 64, INPUTS_MOST = 3 };
+enum { LINE_ROOM = 2048, WORDS_MOST = 64, INPUTS_MOST = 3, HELD_MOST = 64 };
 
 /* --- text.c: the line --- */
 
@@ -73,7 +73,10 @@ struct drawn {
     loss_kind loss;
     bool sixteen; /* by autocast */
 
-    pc_stream *stream; /* of a recording of several goes */
+    pc_stream *stream; /* of a recording of several goes, whose results are held: those for nobody would be left out */
+    pc_tensor *held[HELD_MOST];
+    int held_count;
+    bool holds;
     pc_graph *graph;
     int goes, repeats[2]; /* of a launch; of a round, eager and recorded */
 };

@@ -34,13 +34,23 @@ template <class T> __device__ __forceinline__ item load_dense(const void *data, 
     return x;
 }
 
+/* Two divisions for all neighbours; where they are neighbours in the input too, one access. */
 template <class T>
 __device__ __forceinline__ item load_broadcast(const void *data, uint32_t i, uint32_t inner, uint32_t n)
 {
+    const uint32_t outer = inner == 1 ? i : i / inner;
+    uint32_t at = outer % n, rest = i - outer * inner;
+    if (inner == 1 && at + NEIGHBOURS <= n)
+        return load_dense<T>(data, at, NEIGHBOURS);
     item x;
 #pragma unroll
-    for (int k = 0; k < NEIGHBOURS; k++)
-        x.v[k] = static_cast<const T *>(data)[(i + k) / inner % n];
+    for (int k = 0; k < NEIGHBOURS; k++) {
+        x.v[k] = static_cast<const T *>(data)[at];
+        if (++rest == inner) {
+            rest = 0;
+            at = at + 1 == n ? 0 : at + 1;
+        }
+    }
     return x;
 }
 
