@@ -61,7 +61,7 @@ static void a_recording_keeps_a_block_that_was_still_in_use(void **state)
 
 /* --- several threads, too little memory of the device, and host memory that is refused now and then --- */
 
-enum { THREADS = 3, ROUNDS = 60, SMALL = 256, GUARDS = 3 };
+enum { THREADS = 3, ROUNDS = 60, SMALL = 256, GUARDS = 3, HELD = 8 };
 
 typedef struct worker {
     int number;
@@ -69,6 +69,8 @@ typedef struct worker {
     int through, refused; /* rounds with a result, and without */
     pc_stream *own, *side;
     pc_tensor *w, *r, *guard[GUARDS];
+    pc_tensor *held[HELD]; /* results of the recording under way, each with memory of its own */
+    int held_count;
     char wrong[PC_MESSAGE_MAX];
 } worker;
 
@@ -90,17 +92,30 @@ static bool was_refused(worker *w)
     return refused;
 }
 
-/* A step or two with memory of its own in between, by number. */
-static pc_status work(const worker *w, int round)
+static pc_tensor *keep_of(worker *w, pc_tensor *t)
+{
+    if (t)
+        w->held[w->held_count++] = pc_tensor_retain(t);
+    return t;
+}
+
+/* A step or two with results that are held in between, by number. */
+static pc_status work(worker *w, int round)
 {
     pc_status status = PC_OK;
     PC_SCOPE {
-        pc_tensor *y = pc_tanh(pc_mul(w->w, w->w));
+        pc_tensor *y = keep_of(w, pc_tanh(keep_of(w, pc_mul(w->w, w->w))));
         for (int i = 0; i < round % 3; i++)
-            y = pc_add(pc_sigmoid(y), w->w);
+            y = keep_of(w, pc_add(keep_of(w, pc_sigmoid(y)), w->w));
         status = pc_copy(w->r, y);
     }
     return status;
+}
+
+static void drop_kept(worker *w)
+{
+    while (w->held_count)
+        pc_tensor_free(w->held[--w->held_count]);
 }
 
 /* Blocks that are still in use when they are free again. */
@@ -144,6 +159,7 @@ static bool record_and_launch(worker *w, int round, float *got)
         return false;
     const bool whole = work(w, round) == PC_OK;
     pc_graph *graph = pc_graph_end(w->own);
+    drop_kept(w);
     renew_guard(w);
     keep_blocks_busy(w);
     bool fine = whole && graph && !pc_failed() && pc_graph_launch(graph, w->own) == PC_OK;
