@@ -58,6 +58,15 @@ void pc__graph_forget(pc_graph *graph);
 /* Note a use, of a recording that the stream is part of or of this one. */
 pc_status pc__graph_note(pc_graph *graph, pc__storage *storage, pc__graph_use use);
 
+/* In front of work on `stream` that uses the storage, with no lock held: where the work is no part of a recording, and none
+ * of the calling thread's has work on the storage, which the work might join, a planned storage gets its memory. */
+pc_status pc__graph_gives_memory(pc_stream *stream, pc__storage *storage);
+static inline pc_status pc__graph_gives(pc_stream *stream, pc__storage *storage)
+{
+    return atomic_load_explicit(&storage->planned, memory_order_acquire) ? pc__graph_gives_memory(stream, storage)
+                                                                         : PC_OK;
+}
+
 /* So many references of the storage are the recording's on `stream`. */
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage);
 

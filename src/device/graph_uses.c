@@ -70,6 +70,21 @@ void pc__graph_forget(pc_graph *graph)
     graph->use_count = graph->use_room = 0;
 }
 
+static bool has_work(const pc__storage *storage)
+{
+    bool found = false;
+    for (const pc_graph *graph = pc__recorder_any(); graph && !found; graph = graph->next)
+        found = pc__graph_use_of(graph, storage) != NULL;
+    return found && atomic_load(&storage->order.owner);
+}
+
+pc_status pc__graph_gives_memory(pc_stream *stream, pc__storage *storage)
+{
+    if (pc__recording_for(stream) || has_work(storage))
+        return PC_OK;
+    return pc__storage_materialize(storage, stream);
+}
+
 int pc__graph_holds(const pc_stream *stream, const pc__storage *storage)
 {
     return pc__graph_use_of(pc__graph_of(stream), storage) != NULL;

@@ -194,12 +194,15 @@ pc_status pc__uses_slowly(pc__storage *storage, pc_stream *stream, const pc__wor
     return status;
 }
 
-pc_status pc__uses_now(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write)
+pc_status pc__uses_now(const pc__storage *storage, const pc__work *work)
 {
     if (!atomic_load_explicit(&storage->planned, memory_order_acquire))
         return PC_OK;
-    PC__TRY(pc__storage_materialize(storage, stream));
-    return pc__uses(storage, stream, work, write);
+    return pc__fail(
+        PC_ERR_STATE,
+        "%s: a tensor of a recording that has not ended, of %s, is used by work outside of it; let that wait "
+        "for the recording's stream, or end the recording first",
+        work->name, storage->maker);
 }
 
 pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work)

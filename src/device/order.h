@@ -49,8 +49,8 @@ static inline pc_status pc__uses(pc__storage *storage, pc_stream *stream, const 
  * becoming part of a recording that it was refused to. */
 pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__work *work);
 
-/* Work that is recorded nowhere uses the storage, as noted: where a recording has planned it, it gets its memory now. */
-pc_status pc__uses_now(pc__storage *storage, pc_stream *stream, const pc__work *work, bool write);
+/* Work that is recorded nowhere uses the storage: PC_ERR_STATE where only the end of a recording gives it memory. */
+pc_status pc__uses_now(const pc__storage *storage, const pc__work *work);
 
 /* Let work of `stream` wait for work `ticket` of stream number `id`. */
 pc_status pc__wait_for(pc_stream *stream, uint32_t id, uint64_t ticket, const pc__work *work);

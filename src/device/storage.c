@@ -44,7 +44,7 @@ pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
     return pc__recording_for(stream) ? plan(stream, bytes, maker) : pc__storage_block(stream, bytes, maker);
 }
 
-pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream)
+static pc_status give_block(pc__storage *storage, pc_stream *stream)
 {
     pc__storage *block = pc__cache_take(stream, storage->bytes, storage->maker);
     if (!block)
@@ -53,6 +53,15 @@ pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream)
     pc__cache_rename(block, storage);
     atomic_store_explicit(&storage->planned, false, memory_order_release);
     return PC_OK;
+}
+
+pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream)
+{
+    static pthread_mutex_t giving = PTHREAD_MUTEX_INITIALIZER; /* two threads may ask for one tensor */
+    pthread_mutex_lock(&giving);
+    const pc_status status = atomic_load(&storage->planned) ? give_block(storage, stream) : PC_OK;
+    pthread_mutex_unlock(&giving);
+    return status;
 }
 
 pc__storage *pc__storage_pinned(pc_device_type type, size_t bytes, const char *maker)

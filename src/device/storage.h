@@ -53,7 +53,7 @@ pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 pc__storage *pc__storage_block(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
 
 /* Give a planned storage memory of its own now: somebody outside of its recording is to use it. Work of `stream` may use
- * it next. */
+ * it next. No stream's lock is held: the cache may queue a wait. */
 pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream);
 
 /* The same where it is planned. */

@@ -48,7 +48,7 @@ static pc_status order(copying *c, pc__bytes b, bool write)
         PC__TRY(pc__storage_sound(b.storage, c->who));
     PC__TRY(pc__uses(b.storage, c->stream, &c->work, write));
     if (!c->stream->recording)
-        PC__TRY(pc__uses_now(b.storage, c->stream, &c->work, write));
+        PC__TRY(pc__uses_now(b.storage, &c->work));
     return pc__graph_uses(c->stream, b.storage, write, write && renews(b, c->n));
 }
 
@@ -76,6 +76,8 @@ static const char *name_of(const copying *c)
 static pc_status direct(copying *c, uint64_t *ticket)
 {
     c->work.name = name_of(c);
+    PC__TRY(pc__graph_gives(c->stream, c->to.storage));
+    PC__TRY(pc__graph_gives(c->stream, c->from.storage));
     PC__TRY(pc__queue_open(c->stream, &c->work));
     pc_status status = uses(c);
     if (status == PC_OK && c->stream->recording)

@@ -105,7 +105,7 @@ static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *w
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         pc__storage *storage = tensor_of(call, i)->storage;
         PC__TRY(stream->recording ? pc__graph_uses(stream, storage, pc__call_writes(call, i), renews(call, i))
-                                  : pc__uses_now(storage, stream, work, pc__call_writes(call, i)));
+                                  : pc__uses_now(storage, work));
     }
     if (pc__checking())
         check(call, stream, work);
@@ -115,6 +115,8 @@ static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *w
 static pc_status queue(const pc_call *call, pc_stream *stream, pc__kernel kernel)
 {
     pc__work work = {.name = call->op->name};
+    for (int i = 0; i < call->n_in + call->n_out; i++)
+        PC__TRY(pc__graph_gives(stream, tensor_of(call, i)->storage));
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = order(call, stream, &work);
     if (status == PC_OK)

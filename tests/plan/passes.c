@@ -188,12 +188,38 @@ static void memory_for_who_asks(void **state)
     assert_no_leak();
 }
 
+/* Who goes around the order of data hears what he does. */
+static void work_that_joins_nothing(void **state)
+{
+    (void)state;
+    if (test_device().type == PC_CPU)
+        skip(); /* there work is done at once, on whatever memory has */
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), 2, PC_F32, test_device());
+        pc_stream *stream = pc_stream_new(test_device());
+        begin();
+        pc_tensor *y = pc_add(x, x);
+        PC_MANUAL_ORDER {
+            PC_WITH_STREAM(stream) {
+                assert_fails(pc_add(y, y), PC_ERR_STATE, "a recording that has not ended");
+            }
+        }
+        pc_graph *graph = ended();
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(y)), 4, 0);
+        pc_graph_free(graph);
+        pc_stream_free(stream);
+    }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twice_and_for_nobody), cmocka_unit_test(not_what_has_changed),
-        cmocka_unit_test(chains_are_one_call),  cmocka_unit_test(temporaries_share_memory),
-        cmocka_unit_test(memory_for_who_asks),  cmocka_unit_test(other_chains_are_other_work),
+        cmocka_unit_test(twice_and_for_nobody),    cmocka_unit_test(not_what_has_changed),
+        cmocka_unit_test(chains_are_one_call),     cmocka_unit_test(temporaries_share_memory),
+        cmocka_unit_test(memory_for_who_asks),     cmocka_unit_test(other_chains_are_other_work),
+        cmocka_unit_test(work_that_joins_nothing),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
