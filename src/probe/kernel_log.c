@@ -32,8 +32,12 @@ static bool concerns(const char *line)
 
 const char *pc__log_line(const char *at, char line[PC__LOG_LINE])
 {
-    size_t n = strcspn(at, "\n");
-    snprintf(line, PC__LOG_LINE, "%.*s", (int)PC__MIN(n, (size_t)PC__LOG_LINE - 1), at);
+    size_t n = 0;
+    while (at[n] && at[n] != '\n') /* strcspn, as sanitizers check it, looks at all of a long log for each line */
+        n++;
+    const size_t kept = PC__MIN(n, (size_t)PC__LOG_LINE - 1);
+    memcpy(line, at, kept);
+    line[kept] = 0;
     char *text = line, *head = strstr(line, "kernel: ");
     text = head ? head + strlen("kernel: ") : text;
     text += strspn(text, " ");
