@@ -28,6 +28,8 @@ static pc__storage *plan(pc_stream *stream, size_t bytes, const char *maker)
     if (!s)
         return NULL;
     *s = (pc__storage){.references = 1, .device = stream->device, .bytes = bytes, .planned = true, .maker = maker};
+    if (pc__checking()) /* another one may have been here */
+        pc__check_forget(s);
     if (pc__graph_makes(stream, s) == PC_OK)
         return s;
     pc__free(s);
