@@ -55,9 +55,8 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
 }
 
 /* Our kernels pool on the way, cuDNN's do not, and where it is the faster one by far a pooling of its own costs less. */
-bool pc__cuda_is_faster_apart(pc_device device, const pc_call *call)
+bool pc__cuda_is_faster_apart(const pc_call *call)
 {
-    (void)device;
     const pc_conv_choice_kind choice = pc_conv_choice();
     if (call->op->index != PC__OP_conv2d || choice == PC_CONV_OWN)
         return false;

@@ -77,7 +77,7 @@ bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t);
 const pc__kernel *pc__cuda_kernels(void);
 
 /* conv.c: backend.h's is_faster_apart. */
-bool pc__cuda_is_faster_apart(pc_device device, const pc_call *call);
+bool pc__cuda_is_faster_apart(const pc_call *call);
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
     pc_status pc__cuda_op_##name(pc_stream *stream, const pc_call *call);

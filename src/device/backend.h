@@ -40,10 +40,10 @@ typedef struct pc__backend {
     const char *name;
     bool immediate;         /* work is done when the call returns: nothing needs ordering or waiting */
     bool one_device_graphs; /* a recording cannot go on on another device */
-    int span;   /* so many calls in a row of a recording it may do as one: memory that one of them read last is
-                             * not yet given to another of them */
-    bool skips; /* what is queued behind a failure is not done, nor what other streams let wait for it, and those
-                     * streams say so */
+    bool skips;             /* what is queued behind a failure is not done, nor what other streams let wait for it, and
+                             * those streams say so */
+    int span;               /* so many calls in a row of a recording it may do as one: memory that one of them read last
+                             * is not yet given to another of them */
 
     /* How many devices there are; with 0, why. */
     int (*count)(char *why, size_t n);
@@ -115,7 +115,7 @@ typedef struct pc__backend {
 
     /* Whether the call is done faster as the calls that it stands for: a convolution that pools as one that does not, and
      * a pooling. Shapes and dtypes count, memory does not. (optional: it never is) */
-    bool (*is_faster_apart)(pc_device device, const struct pc_call *call);
+    bool (*is_faster_apart)(const struct pc_call *call);
 
     /* Kernels by op; a missing one is an error that names op, dtype and device. */
     const pc__kernel *(*kernels)(void);

@@ -74,7 +74,7 @@ static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_conv2d_spe
                           .n_in = 2,
                           .attributes = &attributes,
                           .attribute_bytes = sizeof attributes};
-    return spec->pool > 1 && backend->is_faster_apart && backend->is_faster_apart(x->storage->device, &call);
+    return spec->pool > 1 && backend->is_faster_apart && backend->is_faster_apart(&call);
 }
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)

@@ -30,24 +30,11 @@ static pc_status check_inputs(const pc_call *call, pc_device *device)
     return PC_OK;
 }
 
-static pc_tensor *tensor_of(const pc_call *call, int i)
-{
-    return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
-}
-
-/* True where the work leaves nothing of what its storage held. */
-static bool renews(const pc_call *call, int i)
-{
-    const pc_tensor *t = tensor_of(call, i);
-    return pc__call_overwrites(call, i) &&
-           (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size(t->dtype) == t->storage->bytes;
-}
-
 /* What is read now has contents; and what has none is known for it, before its last writer is forgotten. */
 static pc_status check_contents(const pc_call *call, bool recorded)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++) {
-        pc__storage *storage = tensor_of(call, i)->storage;
+        pc__storage *storage = pc__call_tensor(call, i)->storage;
         if (!recorded && !pc__call_overwrites(call, i))
             PC__TRY(pc__storage_sound(storage, call->op->name));
         else
@@ -59,8 +46,8 @@ static pc_status check_contents(const pc_call *call, bool recorded)
 static void heal(const pc_call *call)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++)
-        if (renews(call, i))
-            pc__storage_heals(tensor_of(call, i)->storage);
+        if (pc__call_renews(call, i))
+            pc__storage_heals(pc__call_tensor(call, i)->storage);
 }
 
 /* Where work is done at once: wait for what other devices still do with the host's memory. */
@@ -70,9 +57,9 @@ static pc_status settle(const pc_call *call, pc_stream *stream)
     PC__TRY(pc__graph_takes(stream, &(pc__work){.name = call->op->name}));
     const bool recorded = pc__graph_of(stream);
     for (int i = 0; i < call->n_in + call->n_out; i++) {
-        pc__storage *storage = tensor_of(call, i)->storage;
+        pc__storage *storage = pc__call_tensor(call, i)->storage;
         if (recorded)
-            PC__TRY(pc__graph_uses(stream, storage, pc__call_writes(call, i), renews(call, i)));
+            PC__TRY(pc__graph_uses(stream, storage, pc__call_writes(call, i), pc__call_renews(call, i)));
         else if (atomic_load_explicit(&storage->order.owner, memory_order_relaxed))
             PC__TRY(pc__settle(storage, pc__call_writes(call, i), call->op->name, false));
         if (!recorded)
@@ -91,7 +78,7 @@ static pc__check_use range_of(const pc_tensor *t, bool write)
 static void check(const pc_call *call, const pc_stream *stream, const pc__work *work)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++) {
-        pc__check_use use = range_of(tensor_of(call, i), pc__call_writes(call, i));
+        pc__check_use use = range_of(pc__call_tensor(call, i), pc__call_writes(call, i));
         pc__check_work(work->name, work->site, stream, work->ticket, &use, 1);
     }
 }
@@ -101,10 +88,10 @@ static pc_status order(const pc_call *call, pc_stream *stream, const pc__work *w
     if (pc__ever_failed())
         PC__TRY(check_contents(call, stream->recording));
     for (int i = 0; i < call->n_in + call->n_out; i++)
-        PC__TRY(pc__uses(tensor_of(call, i)->storage, stream, work, pc__call_writes(call, i)));
+        PC__TRY(pc__uses(pc__call_tensor(call, i)->storage, stream, work, pc__call_writes(call, i)));
     for (int i = 0; i < call->n_in + call->n_out; i++) {
-        pc__storage *storage = tensor_of(call, i)->storage;
-        PC__TRY(stream->recording ? pc__graph_uses(stream, storage, pc__call_writes(call, i), renews(call, i))
+        pc__storage *storage = pc__call_tensor(call, i)->storage;
+        PC__TRY(stream->recording ? pc__graph_uses(stream, storage, pc__call_writes(call, i), pc__call_renews(call, i))
                                   : pc__uses_now(storage, work));
     }
     if (pc__checking())
@@ -116,7 +103,7 @@ static pc_status queue(const pc_call *call, pc_stream *stream, pc__kernel kernel
 {
     pc__work work = {.name = call->op->name};
     for (int i = 0; i < call->n_in + call->n_out; i++)
-        PC__TRY(pc__graph_gives(stream, tensor_of(call, i)->storage));
+        PC__TRY(pc__graph_gives(stream, pc__call_tensor(call, i)->storage));
     PC__TRY(pc__queue_open(stream, &work));
     pc_status status = order(call, stream, &work);
     if (status == PC_OK)

@@ -4,11 +4,11 @@
 static void rewrite(pc__plan *plan, const pc__backend *backend)
 {
     if (pc__plan_allows(PC__PASS_DUPLICATES))
-        (void)pc__pass_duplicates(plan);
+        pc__pass_duplicates(plan);
     if (pc__plan_allows(PC__PASS_DEAD))
-        (void)pc__pass_dead(plan);
+        pc__pass_dead(plan);
     if (pc__plan_allows(PC__PASS_REGIONS))
-        (void)pc__pass_regions(plan, backend);
+        pc__pass_regions(plan, backend);
 }
 
 /* The backend gets its node where nobody else can be at its stream. */
@@ -42,10 +42,10 @@ static void note_writes(pc__plan *plan, const pc__plan_node *node)
 /* An error says which call it is about. */
 static pc_status name(const pc__plan_node *node, pc_status status)
 {
-    char site[PC__SITE_TEXT];
-    const pc_error before = pc__error_take();
-    return pc__fail(status, "pc_graph_end: %.60s (%.100s): %.340s", node->work.name,
-                    pc__site_text(node->work.site, site), before.message);
+    char site[PC__SITE_TEXT], words[PC__SITE_TEXT + 80];
+    snprintf(words, sizeof words, "pc_graph_end: %.60s (%s): ", node->work.name, pc__site_text(node->work.site, site));
+    pc__error_before(words, 0);
+    return status;
 }
 
 static pc_status build_nodes(pc_graph *graph, pc__plan *plan)

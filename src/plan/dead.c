@@ -25,25 +25,21 @@ static void note(const pc__plan_node *node, bool *read)
             read[node->number[i]] = true;
 }
 
-int pc__pass_dead(pc__plan *plan)
+void pc__pass_dead(pc__plan *plan)
 {
-    int gone = 0;
     bool *read = pc__calloc((size_t)plan->storages + 1, sizeof *read);
     if (!read) {
         pc_error_clear(); /* the plan is right without the pass */
-        return 0;
+        return;
     }
     for (int i = plan->count - 1; i >= 0; i--) {
         pc__plan_node *node = &plan->node[i];
         if (node->gone)
             continue;
-        if (is_needed(plan, node, read)) {
+        if (is_needed(plan, node, read))
             note(node, read);
-            continue;
-        }
-        node->gone = "dead";
-        gone++;
+        else
+            node->gone = PC__PASS_DEAD;
     }
     pc__free(read);
-    return gone;
 }

@@ -52,9 +52,7 @@ static uint64_t hash_of(const search *s, const pc__plan_node *node)
 
 static bool is_same_tensor(const pc_tensor *a, const pc_tensor *b)
 {
-    return a->dtype == b->dtype && a->ndim == b->ndim && a->offset == b->offset &&
-           memcmp(a->shape, b->shape, a->ndim * sizeof a->shape[0]) == 0 &&
-           memcmp(a->strides, b->strides, a->ndim * sizeof a->strides[0]) == 0;
+    return a->dtype == b->dtype && a->offset == b->offset && pc__same_places(a, b);
 }
 
 static bool is_same(const search *s, int earlier, const pc__plan_node *b)
@@ -68,7 +66,7 @@ static bool is_same(const search *s, int earlier, const pc__plan_node *b)
         if (a->number[i] != b->number[i] || s->at[earlier * INPUTS + i] != s->written[b->number[i]])
             return false;
     for (int i = 0; i < pc__node_uses(a); i++)
-        if (!is_same_tensor(pc__node_tensor(a, i), pc__node_tensor(b, i)))
+        if (!is_same_tensor(pc__call_tensor(a->call, i), pc__call_tensor(b->call, i)))
             return false;
     return true;
 }
@@ -82,7 +80,7 @@ static void rename_uses(const search *s, pc__plan_node *node)
             continue;
         node->number[i] = number;
         if (node->kind == PC__NODE_CALL)
-            pc__node_tensor(node, i)->storage = s->plan->storage[number].storage;
+            pc__call_tensor(node->call, i)->storage = s->plan->storage[number].storage;
         else
             *(i ? &node->to.storage : &node->from.storage) = s->plan->storage[number].storage;
     }
@@ -108,7 +106,7 @@ static bool look_up(search *s, int index)
             continue;
         for (int i = node->call->n_in; i < pc__node_uses(node); i++)
             s->instead[node->number[i]] = s->plan->node[earlier].number[i];
-        node->gone = "duplicates";
+        node->gone = PC__PASS_DUPLICATES;
         return true;
     }
     s->table[at] = (seen){index + 1, hash};
@@ -117,25 +115,21 @@ static bool look_up(search *s, int index)
     return false;
 }
 
-static int walk(search *s)
+static void walk(search *s)
 {
-    int gone = 0;
     for (int i = 0; i < s->plan->count; i++) {
         pc__plan_node *node = &s->plan->node[i];
         rename_uses(s, node);
         for (int k = 0; node->kind == PC__NODE_FUNCTION && k < s->plan->storages; k++)
             s->written[k]++; /* it may have a pointer to anything */
-        if (can_be_shared(s->plan, node) && look_up(s, i)) {
-            gone++;
+        if (can_be_shared(s->plan, node) && look_up(s, i))
             continue;
-        }
         for (int k = 0; k < (node->gone ? 0 : pc__node_uses(node)); k++)
             s->written[node->number[k]] += pc__node_writes(node, k);
     }
-    return gone;
 }
 
-int pc__pass_duplicates(pc__plan *plan)
+void pc__pass_duplicates(pc__plan *plan)
 {
     size_t room = 64;
     while (room < (size_t)plan->count * 2)
@@ -149,12 +143,12 @@ int pc__pass_duplicates(pc__plan *plan)
     const bool fits = s.table && s.written && s.at && s.instead;
     for (int i = 0; fits && i < plan->storages; i++)
         s.instead[i] = i;
-    const int gone = fits ? walk(&s) : 0;
-    if (!fits)
+    if (fits)
+        walk(&s);
+    else
         pc_error_clear(); /* the plan is right without the pass */
     pc__free(s.table);
     pc__free(s.written);
     pc__free(s.at);
     pc__free(s.instead);
-    return gone;
 }

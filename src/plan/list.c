@@ -10,7 +10,9 @@ int pc__node_uses(const pc__plan_node *node)
 
 pc__storage *pc__node_storage(const pc__plan_node *node, int i)
 {
-    return node->kind == PC__NODE_CALL ? pc__node_tensor(node, i)->storage : i ? node->to.storage : node->from.storage;
+    return node->kind == PC__NODE_CALL ? pc__call_tensor(node->call, i)->storage
+           : i                         ? node->to.storage
+                                       : node->from.storage;
 }
 
 bool pc__node_writes(const pc__plan_node *node, int i)
@@ -20,12 +22,9 @@ bool pc__node_writes(const pc__plan_node *node, int i)
 
 bool pc__node_renews(const pc__plan_node *node, int i)
 {
-    const pc__storage *storage = pc__node_storage(node, i);
     if (node->kind == PC__NODE_COPY)
-        return i == 1 && node->to.offset == 0 && node->bytes == storage->bytes;
-    const pc_tensor *t = pc__node_tensor(node, i);
-    return pc__call_overwrites(node->call, i) &&
-           (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size((pc_dtype)t->dtype) == storage->bytes;
+        return i == 1 && node->to.offset == 0 && node->bytes == node->to.storage->bytes;
+    return pc__call_renews(node->call, i);
 }
 
 static void free_node(pc__plan_node *node)
@@ -107,5 +106,6 @@ pc_status pc__plan_function(pc_stream *stream, void (*function)(void *context), 
 pc_status pc__plan_wait(pc_stream *stream, pc_stream *other, const pc__work *work)
 {
     return append(pc__graph_of(stream),
-                  &(pc__plan_node){.kind = PC__NODE_WAIT, .stream = stream, .work = *work, .other = other});
+                  &(pc__plan_node){
+                      .kind = PC__NODE_WAIT, .stream = stream, .work = *work, .other = other, .other_id = other->id});
 }

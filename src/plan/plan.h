@@ -7,21 +7,32 @@
 #include "device/plan.h"
 #include "tensor/call.h"
 
+/* What is done to a plan when its recording ends. */
+typedef enum pc__pass {
+    PC__PASS_NONE,
+    PC__PASS_DUPLICATES,
+    PC__PASS_DEAD,
+    PC__PASS_REGIONS,
+    PC__PASS_SHARING, /* of memory by temporaries */
+    PC__PASSES
+} pc__pass;
+
 typedef enum pc__node_kind { PC__NODE_CALL, PC__NODE_COPY, PC__NODE_FUNCTION, PC__NODE_WAIT } pc__node_kind;
 
 typedef struct pc__plan_node {
     pc__node_kind kind;
     pc_stream *stream;
     pc__work work;
-    const char *gone; /* the pass that took it out, or NULL */
-    pc_call *call;    /* calls: a copy, with the storages themselves */
+    pc__pass gone; /* the pass that took it out */
+    pc_call *call; /* calls: a copy, with the storages themselves */
     pc__kernel kernel;
     pc__bytes to, from; /* copies */
     size_t bytes;
     void (*function)(void *context); /* functions */
     void *context;
-    pc_stream *other; /* waits */
-    int *number;      /* of each storage that it uses, as the plan's text names them: inputs, then outputs */
+    pc_stream *other; /* waits: until the graph is built */
+    uint32_t other_id;
+    int *number; /* of each storage that it uses, as the plan's text names them: inputs, then outputs */
 } pc__plan_node;
 
 /* Where a storage's memory is. */
@@ -52,12 +63,6 @@ typedef struct pc__plan {
     const pc__plan_node *at; /* while it is built: the node that the backend has */
 } pc__plan;
 
-/* Tensor i of the node's call, inputs first. */
-static inline pc_tensor *pc__node_tensor(const pc__plan_node *node, int i)
-{
-    return i < node->call->n_in ? node->call->in[i] : node->call->out[i - node->call->n_in];
-}
-
 /* How many storages the node uses, which they are, and whether it writes them. */
 int pc__node_uses(const pc__plan_node *node);
 pc__storage *pc__node_storage(const pc__plan_node *node, int i);
@@ -65,16 +70,16 @@ bool pc__node_writes(const pc__plan_node *node, int i);
 /* Whether it writes all of storage i, and reads nothing of it. */
 bool pc__node_renews(const pc__plan_node *node, int i);
 
-/* --- passes: each says how many nodes it took out --- */
+/* --- passes --- */
 
 /* Calls and copies whose results nobody can see. */
-int pc__pass_dead(pc__plan *plan);
+void pc__pass_dead(pc__plan *plan);
 
 /* Calls that compute what is there. */
-int pc__pass_duplicates(pc__plan *plan);
+void pc__pass_duplicates(pc__plan *plan);
 
 /* Element-by-element calls that become a step of a region (ops/region.h). */
-int pc__pass_regions(pc__plan *plan, const pc__backend *backend);
+void pc__pass_regions(pc__plan *plan, const pc__backend *backend);
 
 /* --- memory.c --- */
 
@@ -87,14 +92,7 @@ pc_status pc__plan_memory(pc_graph *graph);
 /* --- plan_env.c: what PARACORD_PLAN says --- */
 
 void pc__plan_print(const pc_graph *graph);
-typedef enum pc__pass {
-    PC__PASS_DUPLICATES,
-    PC__PASS_DEAD,
-    PC__PASS_REGIONS,
-    PC__PASS_SHARING, /* of memory by temporaries */
-    PC__PASSES
-} pc__pass;
-
+const char *pc__pass_name(pc__pass pass);
 bool pc__plan_allows(pc__pass pass);
 
 /* text.c: the plan as lines of text, for pc__free; NULL: PC_ERR_MEMORY. */

@@ -16,22 +16,22 @@ static struct {
 
 static int pass_of(const char *name, size_t length)
 {
-    for (int i = 0; i < PC__PASSES; i++)
+    for (int i = PC__PASS_NONE + 1; i < PC__PASSES; i++)
         if (strlen(passes[i]) == length && memcmp(passes[i], name, length) == 0)
             return i;
-    return -1;
+    return PC__PASS_NONE;
 }
 
 /* False for a word that means nothing. */
 static bool take(const char *word, size_t length)
 {
-    const int pass = word[0] == '-' ? pass_of(word + 1, length - 1) : -1;
+    const int pass = word[0] == '-' ? pass_of(word + 1, length - 1) : PC__PASS_NONE;
     const bool plain = length == 5 && memcmp(word, "plain", 5) == 0,
                print = length == 5 && memcmp(word, "print", 5) == 0;
     said.print |= print;
     for (int i = 0; i < PC__PASSES; i++)
         said.without[i] |= plain || i == pass;
-    return plain || print || pass >= 0;
+    return plain || print || pass != PC__PASS_NONE;
 }
 
 static void read_words(void)
@@ -54,6 +54,11 @@ static void ask(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_words);
+}
+
+const char *pc__pass_name(pc__pass pass)
+{
+    return passes[pass];
 }
 
 bool pc__plan_allows(pc__pass pass)

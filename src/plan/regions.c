@@ -10,6 +10,7 @@
 
 typedef struct group {
     int member[PC__REGION_STEPS], members; /* nodes */
+    int ins_before[PC__REGION_STEPS];      /* inputs that were there when a member joined */
     pc_tensor *in[PC__REGION_IN];
     int in_number[PC__REGION_IN];
     pc__region region;
@@ -20,8 +21,7 @@ enum { OPEN = 4 };
 typedef struct walk {
     pc__plan *plan;
     pc__kernel kernel;
-    int *uses; /* by storage: how many operands of nodes that are left are of it */
-    int made;
+    int *uses;        /* by storage: how many operands of nodes that are left are of it */
     group open[OPEN]; /* without members: a free place */
     int oldest;
 } walk;
@@ -48,20 +48,10 @@ static bool can_be_step(const pc__plan *plan, const pc__plan_node *node)
     const pc_tensor *out = node->call->out[0];
     const int64_t count = pc__count(out->ndim, out->shape);
     for (int i = 0; i < node->call->n_in; i++)
-        if (!takes(node->call->in[i]->dtype))
+        if (!takes(node->call->in[i]->dtype) || pc__node_storage(node, i)->foreign) /* its memory has other names */
             return false;
     return takes(out->dtype) && count > 0 && count < INT32_MAX && pc__is_dense(out) &&
            pc__node_renews(node, node->call->n_in) && plan->storage[node->number[node->call->n_in]].writes == 1;
-}
-
-static bool same_places(const pc_tensor *a, const pc_tensor *b)
-{
-    if (!pc__same_shape(a, b))
-        return false;
-    for (int i = 0; i < a->ndim; i++)
-        if (a->shape[i] > 1 && a->strides[i] != b->strides[i])
-            return false;
-    return true;
 }
 
 /* How `t`, broadcast to `out`, is seen from element numbers of out's memory: false where that is no (i / inner) % n. The
@@ -98,10 +88,10 @@ static int value_of(const walk *w, const group *g, pc_tensor *t, int number, con
     for (int i = 0; i < g->members; i++)
         if (result_number(w->plan, g->member[i]) == number) {
             const pc_tensor *made = result_of(w->plan, g->member[i]);
-            return t->offset == made->offset && same_places(t, made) ? PC__REGION_IN + i : -1;
+            return t->offset == made->offset && pc__same_places(t, made) ? PC__REGION_IN + i : -1;
         }
     *in = (pc__region_in){0};
-    if (!same_places(t, out) && !broadcast(t, out, in))
+    if (!pc__same_places(t, out) && !broadcast(t, out, in))
         return -1;
     for (int i = 0; i < g->region.ins; i++)
         if (g->in_number[i] == number && g->in[i]->offset == t->offset && g->in[i]->dtype == t->dtype &&
@@ -110,15 +100,15 @@ static int value_of(const walk *w, const group *g, pc_tensor *t, int number, con
     return g->region.ins < PC__REGION_IN ? g->region.ins : -1;
 }
 
-/* True where the node became a step of the group. */
+/* True where the node, which can be a step, became one of the group. */
 static bool join(const walk *w, group *g, int index)
 {
     const pc__plan_node *node = &w->plan->node[index];
-    if (g->members == PC__REGION_STEPS || !can_be_step(w->plan, node))
+    if (g->members == PC__REGION_STEPS)
         return false;
     const pc_tensor *out = node->call->out[0];
     if (g->members &&
-        (w->plan->node[g->member[0]].stream != node->stream || !same_places(out, result_of(w->plan, g->member[0]))))
+        (w->plan->node[g->member[0]].stream != node->stream || !pc__same_places(out, result_of(w->plan, g->member[0]))))
         return false;
     group grown = *g;
     bool linked = !g->members;
@@ -142,6 +132,7 @@ static bool join(const walk *w, group *g, int index)
                                                          .a = (uint8_t)value[0],
                                                          .b = (uint8_t)value[node->call->n_in > 1],
                                                          .dtype = out->dtype};
+    grown.ins_before[grown.members] = g->region.ins;
     grown.member[grown.members++] = index;
     *g = grown;
     return true;
@@ -199,8 +190,8 @@ static void number_values(pc__region *r, int steps)
         r->out[i] -= (uint8_t)gap;
 }
 
-/* The last member's node becomes the region's. False, and nothing has changed, without memory. */
-static bool emit(walk *w, group *g)
+/* The last member's node becomes the region's. Without memory nothing changes. */
+static void emit(walk *w, group *g)
 {
     pc__plan_node *last = &w->plan->node[g->member[g->members - 1]];
     int numbers[PC__REGION_IN + PC__REGION_OUT];
@@ -225,26 +216,25 @@ static bool emit(walk *w, group *g)
         pc__free(made);
         pc__free(number);
         pc_error_clear();
-        return false;
+        return;
     }
     memcpy(number, numbers, sizeof numbers);
     for (int i = 0; i < g->members - 1; i++)
-        w->plan->node[g->member[i]].gone = "regions";
+        w->plan->node[g->member[i]].gone = PC__PASS_REGIONS;
     pc__free(last->call);
     pc__free(last->number);
     last->call = made;
     last->number = number;
     last->kernel = w->kernel;
     last->work.name = call.op->name;
-    return true;
 }
 
 static void close(walk *w, group *g)
 {
     while (g->members > 1 && find_outputs(w, g) > PC__REGION_OUT)
-        g->members--; /* what joined last stays a call of its own; an input of it alone costs one load */
-    if (g->members > 1 && g->region.outs > 0 && emit(w, g))
-        w->made += g->members - 1;
+        g->region.ins = g->ins_before[--g->members]; /* what joined last stays a call of its own */
+    if (g->members > 1 && g->region.outs > 0)
+        emit(w, g);
     *g = (group){0};
 }
 
@@ -270,25 +260,26 @@ static void begin(walk *w, int index)
 static void visit(walk *w, int index)
 {
     const pc__plan_node *node = &w->plan->node[index];
+    const bool step = can_be_step(w->plan, node);
     group *joined = NULL;
-    for (int i = 0; i < OPEN && !joined; i++)
+    for (int i = 0; step && i < OPEN && !joined; i++)
         if (w->open[i].members && join(w, &w->open[i], index))
             joined = &w->open[i];
     for (int i = 0; i < OPEN; i++)
         if (w->open[i].members && &w->open[i] != joined && is_in_the_way(w->plan, &w->open[i], node))
             close(w, &w->open[i]);
-    if (!joined && can_be_step(w->plan, node))
+    if (step && !joined)
         begin(w, index);
 }
 
-int pc__pass_regions(pc__plan *plan, const pc__backend *backend)
+void pc__pass_regions(pc__plan *plan, const pc__backend *backend)
 {
     walk w = {.plan = plan, .kernel = backend->kernels()[PC__OP_region]};
     w.uses = w.kernel ? pc__calloc((size_t)plan->storages + 1, sizeof *w.uses) : NULL;
     if (!w.uses) {
         if (w.kernel)
             pc_error_clear(); /* the plan is right without the pass */
-        return 0;
+        return;
     }
     count_uses(&w);
     for (int i = 0; i < plan->count; i++)
@@ -297,5 +288,4 @@ int pc__pass_regions(pc__plan *plan, const pc__backend *backend)
     for (int i = 0; i < OPEN; i++)
         close(&w, &w.open[i]);
     pc__free(w.uses);
-    return w.made;
 }

@@ -22,7 +22,7 @@ static void add_names(pc__text *text, const pc__plan *plan, const pc__plan_node 
 static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *node)
 {
     if (node->kind == PC__NODE_WAIT) {
-        pc__text_add(text, "wait for stream %u", node->other->id);
+        pc__text_add(text, "wait for stream %u", node->other_id);
         return;
     }
     pc__text_add(text, "%s", node->kind == PC__NODE_CALL ? node->call->op->name : node->work.name);
@@ -34,7 +34,7 @@ static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *
     if (node->kind == PC__NODE_COPY)
         pc__text_add(text, ", %zu bytes", node->bytes);
     else if (pc__node_uses(node)) {
-        const pc_tensor *t = pc__node_tensor(node, node->call->n_out ? node->call->n_in : 0);
+        const pc_tensor *t = pc__call_tensor(node->call, node->call->n_out ? node->call->n_in : 0);
         pc__text_add(text, ", %s %s", pc_dtype_name((pc_dtype)t->dtype), PC__SHAPE_OF(t));
         if (node->kind == PC__NODE_CALL)
             pc__region_add_steps(text, node->call);
@@ -48,7 +48,7 @@ static void add_node(pc__text *text, const pc__plan *plan, int i)
     pc__text_add(text, node->gone ? "%5d  -  " : "%5d     ", i + 1);
     add_what(text, plan, node);
     if (node->gone)
-        pc__text_add(text, "; taken out: %s", node->gone);
+        pc__text_add(text, "; taken out: %s", pc__pass_name(node->gone));
     pc__text_add(text, "  (%s)\n", pc__site_text(node->work.site, site));
 }
 
@@ -61,18 +61,18 @@ static size_t bytes_of(const pc__plan *plan, pc__plan_place place)
     return bytes;
 }
 
-static int count_gone(const pc__plan *plan, const char *pass)
+static int count_gone(const pc__plan *plan, pc__pass pass)
 {
     int n = 0;
     for (int i = 0; i < plan->count; i++)
-        n += plan->node[i].gone && strcmp(plan->node[i].gone, pass) == 0;
+        n += plan->node[i].gone == pass;
     return n;
 }
 
 static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan)
 {
-    const int duplicates = count_gone(plan, "duplicates"), dead = count_gone(plan, "dead"),
-              regions = count_gone(plan, "regions");
+    const int duplicates = count_gone(plan, PC__PASS_DUPLICATES), dead = count_gone(plan, PC__PASS_DEAD),
+              regions = count_gone(plan, PC__PASS_REGIONS);
     pc__text_add(text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead, %d into regions\n", plan->count,
                  plan->count - duplicates - dead - regions, duplicates, dead, regions);
     pc__text_add(text, "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, used from before (x) %zu\n",
@@ -104,6 +104,9 @@ char *pc_graph_text(const pc_graph *graph)
 int64_t pc_graph_memory(const pc_graph *graph)
 {
     PC__NEED_OR(0, graph);
-    const size_t kept = graph->plan && graph->plan->storage ? bytes_of(graph->plan, PC__PLACE_KEPT) : 0;
-    return (int64_t)(kept + (graph->arena ? graph->arena->bytes : 0));
+    const pc__plan *plan = graph->plan;
+    if (!plan || !plan->storage)
+        return 0;
+    return (int64_t)(bytes_of(plan, PC__PLACE_KEPT) + /* without a cache temporaries have blocks of their own */
+                     (graph->arena ? graph->arena->bytes : bytes_of(plan, PC__PLACE_TEMPORARY)));
 }

@@ -65,6 +65,12 @@ struct pc__op {
     pc_status (*gradient)(pc__grad *grad);
 };
 
+/* Tensor i of the call, inputs first. */
+static inline pc_tensor *pc__call_tensor(const pc_call *call, int i)
+{
+    return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
+}
+
 /* True where the kernel writes tensor i of the call, inputs first. */
 static inline bool pc__call_writes(const pc_call *call, int i)
 {
@@ -76,6 +82,14 @@ static inline bool pc__call_writes(const pc_call *call, int i)
 static inline bool pc__call_overwrites(const pc_call *call, int i)
 {
     return pc__call_writes(call, i) && (!(call->op->flags & PC__IN_PLACE) || call->op->flags & PC__OVERWRITES);
+}
+
+/* True where the kernel leaves nothing of what tensor i's storage held. */
+static inline bool pc__call_renews(const pc_call *call, int i)
+{
+    const pc_tensor *t = pc__call_tensor(call, i);
+    return pc__call_overwrites(call, i) &&
+           (size_t)pc__count(t->ndim, t->shape) * pc_dtype_size((pc_dtype)t->dtype) == t->storage->bytes;
 }
 
 /* The one way in (ops/dispatch.c). On success call->out holds the new tensors. */

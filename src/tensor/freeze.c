@@ -39,17 +39,12 @@ static void copy_tensor(pc_tensor *to, const pc_tensor *t, pc__storage *storage)
     memcpy(to->strides, t->strides, sizeof t->strides);
 }
 
-static pc_tensor *tensor_of(const pc_call *call, int i)
-{
-    return i < call->n_in ? call->in[i] : call->out[i - call->n_in];
-}
-
 pc_call *pc__call_freeze(const pc_call *call, ptrdiff_t shift)
 {
     char *tensors;
     pc_call *made = copy(call, sizeof(struct pair), &tensors);
     for (int i = 0; made && i < call->n_in + call->n_out; i++) {
-        const pc_tensor *t = tensor_of(call, i);
+        const pc_tensor *t = pc__call_tensor(call, i);
         struct pair *pair = (struct pair *)(void *)tensors + i;
         pair->storage = (pc__storage){.device = t->storage->device,
                                       .data = (char *)t->storage->data + shift,
@@ -65,7 +60,7 @@ pc_call *pc__call_copy(const pc_call *call)
     char *tensors;
     pc_call *made = copy(call, sizeof(pc_tensor), &tensors);
     for (int i = 0; made && i < call->n_in + call->n_out; i++)
-        copy_tensor((pc_tensor *)(void *)tensors + i, tensor_of(call, i), tensor_of(call, i)->storage);
+        copy_tensor((pc_tensor *)(void *)tensors + i, pc__call_tensor(call, i), pc__call_tensor(call, i)->storage);
     return made;
 }
 

@@ -123,6 +123,16 @@ bool pc__is_dense(const pc_tensor *t)
     return true;
 }
 
+bool pc__same_places(const pc_tensor *a, const pc_tensor *b)
+{
+    if (!pc__same_shape(a, b))
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] > 1 && a->strides[i] != b->strides[i])
+            return false;
+    return true;
+}
+
 bool pc__is_channels_last(const pc_tensor *t)
 {
     if (t->ndim != 4 || pc__is_contiguous(t))

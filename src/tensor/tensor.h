@@ -83,6 +83,9 @@ static inline bool pc__same_shape(const pc_tensor *a, const pc_tensor *b)
     return true;
 }
 
+/* The same shape, and the same strides wherever they matter. */
+bool pc__same_places(const pc_tensor *a, const pc_tensor *b);
+
 /* Elements from the first to the last of a strided tensor in memory, both counted; 0 when it has none. */
 static inline int64_t pc__span(const pc_tensor *t)
 {

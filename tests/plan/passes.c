@@ -188,6 +188,57 @@ static void memory_for_who_asks(void **state)
     assert_no_leak();
 }
 
+/* Two tensors of one memory of the program's: a call is not put behind one that writes it under the other name. */
+static void one_memory_under_two_names(void **state)
+{
+    (void)state;
+    static float numbers[N];
+    only_on_the_cpu();
+    PC_SCOPE {
+        pc_tensor *a = pc_from_memory(numbers, PC_SHAPE(N), PC_F32, NULL, NULL),
+                  *b = pc_from_memory(numbers, PC_SHAPE(N), PC_F32, NULL, NULL);
+        pc_tensor *out = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
+        for (int i = 0; i < N; i++)
+            numbers[i] = 1;
+        begin();
+        PC_SCOPE {
+            pc_tensor *sum = pc_add(a, a);
+            assert_ok(pc_fill(b, 5));
+            assert_ok(pc_copy(out, pc_neg(sum)));
+        }
+        pc_graph *graph = ended();
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), -2, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
+/* The text names streams that may be gone. */
+static void text_outlives_streams(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), 2, PC_F32, test_device()), *y = NULL;
+        pc_stream *stream = pc_stream_new(test_device()), *side = pc_stream_new(test_device());
+        assert_ok(pc_graph_begin(stream));
+        PC_WITH_STREAM(stream) {
+            assert_ok(pc_saxpy(x, 1, x));
+        }
+        PC_WITH_STREAM(side) {
+            y = test_device().type == PC_CPU ? x : pc_add(x, x);
+        }
+        pc_graph *graph = pc_graph_end(stream);
+        assert_not_null_ok(graph);
+        assert_not_null_ok(y);
+        pc_stream_free(side);
+        pc_stream_free(stream);
+        says(graph, test_device().type == PC_CPU ? "saxpy" : "wait for stream");
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 /* Who goes around the order of data hears what he does. */
 static void work_that_joins_nothing(void **state)
 {
@@ -219,7 +270,8 @@ int main(void)
         cmocka_unit_test(twice_and_for_nobody),    cmocka_unit_test(not_what_has_changed),
         cmocka_unit_test(chains_are_one_call),     cmocka_unit_test(temporaries_share_memory),
         cmocka_unit_test(memory_for_who_asks),     cmocka_unit_test(other_chains_are_other_work),
-        cmocka_unit_test(work_that_joins_nothing),
+        cmocka_unit_test(work_that_joins_nothing), cmocka_unit_test(one_memory_under_two_names),
+        cmocka_unit_test(text_outlives_streams),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
