@@ -19,8 +19,18 @@ function(paracord_sources variable)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
+# Adds to a list of sources a C file with the bytes of these files, in variables whose names begin with the prefix.
+function(paracord_embed sources prefix)
+  set(made ${PROJECT_BINARY_DIR}/embedded/${prefix}.c)
+  add_custom_command(OUTPUT ${made} DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM
+    COMMAND ${CMAKE_COMMAND} "-DIN=${ARGN}" -DOUT=${made} -DPREFIX=${prefix}
+      -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+  set(${sources} ${${sources}} ${made} PARENT_SCOPE)
+endfunction()
+
 function(paracord_flags target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+    ${PROJECT_SOURCE_DIR}/src/tools)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${PARACORD_DEFINITIONS})

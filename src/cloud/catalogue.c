@@ -58,9 +58,9 @@ static pc_cloud *open_file(const char *path)
 
 pc_cloud *pc_cloud_open_builtin(void)
 {
-    char *text = pc__alloc(pc__cloud_builtin_size + 1);
+    char *text = pc__alloc(pc__data_cloud_txt_size + 1);
     if (text)
-        memcpy(text, pc__cloud_builtin, pc__cloud_builtin_size + 1);
+        memcpy(text, pc__data_cloud_txt, pc__data_cloud_txt_size + 1);
     return open_text("built in", text);
 }
 

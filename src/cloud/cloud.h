@@ -31,8 +31,8 @@ struct pc_cloud {
 };
 
 /* The catalogue that is built in, with a zero behind it; made of data/cloud.txt by cmake/embed.cmake. */
-extern const char pc__cloud_builtin[];
-extern const size_t pc__cloud_builtin_size;
+extern const char pc__data_cloud_txt[];
+extern const size_t pc__data_cloud_txt_size;
 
 /* The words of a catalogue, which NULL ends; bits of an int where there may be several. */
 extern const char *const pc__cloud_vendors[], *const pc__cloud_archs[], *const pc__cloud_uses[],

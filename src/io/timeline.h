@@ -163,9 +163,4 @@ bool *pc__timeline_drivers(const pc_timeline *timeline) PC_MUST_USE;
 /* "4.2 us", "310 ms" in `text`, and `text`. */
 char *pc__timeline_time(double us, char text[32]);
 
-/* Pieces of the page. */
-extern const char pc__timeline_page_style[], pc__timeline_page_body[];
-extern const char pc__timeline_page_script_data[], pc__timeline_page_script_draw[], pc__timeline_page_script_act[],
-    pc__timeline_page_script_page[];
-
 #endif

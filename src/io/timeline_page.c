@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "io/file.h"
+#include "pages/pages.h"
 
 static long long nanoseconds(double us)
 {
@@ -194,23 +195,18 @@ static void put(pc__text *out, const char *markup)
 
 static void page(pc__text *out, const pc_timeline *t, const pc_timeline_summary *s)
 {
-    /* The policy holds the page to what it promises: nothing is fetched. */
-    put(out, "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
-             "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'; "
-             "script-src 'unsafe-inline'; img-src data:\">\n"
-             "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-             "<meta name='color-scheme' content='light dark'>\n<meta name='generator' content='Paracord'>\n"
-             "<link rel='icon' href='data:,'>\n<title>Timeline</title>\n<style>\n");
-    put(out, pc__timeline_page_style);
+    put(out, pc__page_head_html);
+    put(out, "<title>Timeline</title>\n<style>\n");
+    put(out, pc__page_timeline_css);
     put(out, "</style>\n</head>\n<body>\n");
-    put(out, pc__timeline_page_body);
+    put(out, pc__page_timeline_html);
     put(out, "<script type='application/json' id='data'>");
     data(out, t, s);
     put(out, "</script>\n<script>\n");
-    put(out, pc__timeline_page_script_data);
-    put(out, pc__timeline_page_script_draw);
-    put(out, pc__timeline_page_script_act);
-    put(out, pc__timeline_page_script_page);
+    put(out, pc__page_timeline_data_js);
+    put(out, pc__page_timeline_draw_js);
+    put(out, pc__page_timeline_act_js);
+    put(out, pc__page_timeline_page_js);
     put(out, "</script>\n</body>\n</html>\n");
 }
 

@@ -2,21 +2,17 @@
 #include "train/report.h"
 
 #include "io/file.h"
+#include "pages/pages.h"
 #include "train/metrics_line.h"
 #include "train/report_parts.h"
 
 void pc__report_head(pc__text *text, const char *title, int refresh)
 {
-    /* The policy holds the page to what it promises: nothing is fetched. */
-    pc__html_put(text, "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
-                       "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-                       "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
-                       "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
-                       "<meta name='color-scheme' content='light dark'>\n<meta name='generator' content='Paracord'>\n"
-                       "<link rel='icon' href='data:,'>\n<title>");
+    pc__html_put(text, pc__page_head_html);
+    pc__html_put(text, "<title>");
     pc__html_escape(text, title);
     pc__html_put(text, "</title>\n<style>\n");
-    pc__html_put(text, pc__report_style);
+    pc__html_put(text, pc__page_report_css);
     pc__html_put(text, "</style>\n");
     if (refresh > 0)
         pc__text_add(text, "<noscript><meta http-equiv='refresh' content='%d'></noscript>\n", refresh);

@@ -5,8 +5,6 @@
 #include "train/report.h"
 #include "train/report_html.h"
 
-extern const char pc__report_style[];
-
 /* The beginning of a page, up to its body; refresh: seconds after which a browser without scripts is to look again, 0:
  * never. And its last line. */
 void pc__report_head(pc__text *text, const char *title, int refresh);
