@@ -1,36 +1,46 @@
 /* conv_order.c: convolutions whose result, and the gradient at it, lie in C order: a copy on the way out, or in, of the
  * channels-last memory that the kernels work on. The places of maxima stay channels last. */
 #include "cpu/level/conv.h"
+#include "cpu/level/turn.h"
 #include "base/parallel.h"
 
-#define SIDE 16 /* elements of a square that is turned at once: a cache line of floats */
+enum {
+    STRIP = 64 / sizeof(real), /* rows that are turned at once: a cache line of each column */
+    MASKED = 256,              /* columns of a strip that are cut by `saved` at once */
+};
 
 /* to[image][column][row] = from[image][row][column], or where `saved` is not NULL, zero where that is <= 0. */
 typedef struct turn {
     const real *from, *saved;
     real *to;
-    int64_t rows, columns, strips; /* strips of SIDE rows in an image */
+    int64_t rows, columns, strips; /* strips of rows in an image */
 } turn;
 
 static void turn_strip(void *context, int64_t task)
 {
     const turn *t = context;
-    const int64_t at = task / t->strips * t->rows * t->columns, first = task % t->strips * SIDE;
-    const int64_t last = PC__MIN(first + SIDE, t->rows);
-    for (int64_t square = 0; square < t->columns; square += SIDE) {
-        const int64_t end = PC__MIN(square + SIDE, t->columns);
-        for (int64_t row = first; row < last; row++) {
-            const real *from = t->from + at + row * t->columns;
-            const real *saved = t->saved ? t->saved + at + row * t->columns : NULL;
-            for (int64_t column = square; column < end; column++)
-                t->to[at + column * t->rows + row] = saved && saved[column] <= 0 ? 0 : from[column];
+    const int64_t image = task / t->strips * t->rows * t->columns, first = task % t->strips * STRIP;
+    const int64_t rows = PC__MIN(STRIP, t->rows - first), at = image + first * t->columns, size = sizeof(real);
+    char *to = (char *)(t->to + image + first);
+    if (!t->saved) {
+        pc__turn(to, t->rows * size, (const char *)(t->from + at), t->columns * size, rows, t->columns, sizeof(real));
+        return;
+    }
+    real cut[STRIP * MASKED];
+    for (int64_t c = 0; c < t->columns; c += MASKED) {
+        const int64_t n = PC__MIN(MASKED, t->columns - c);
+        for (int64_t r = 0; r < rows; r++) {
+            const real *from = t->from + at + r * t->columns + c, *saved = t->saved + at + r * t->columns + c;
+            for (int64_t i = 0; i < n; i++)
+                cut[r * MASKED + i] = saved[i] <= 0 ? 0 : from[i];
         }
+        pc__turn(to + c * t->rows * size, t->rows * size, (const char *)cut, MASKED * size, rows, n, sizeof(real));
     }
 }
 
 static void turn_all(turn t, int64_t images)
 {
-    t.strips = (t.rows + SIDE - 1) / SIDE;
+    t.strips = (t.rows + STRIP - 1) / STRIP;
     pc__parallel(pc__threads(images * t.rows * t.columns * 8), images * t.strips, turn_strip, &t);
 }
 

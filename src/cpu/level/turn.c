@@ -1,7 +1,12 @@
 /* turn.c: transposition of small matrices. Blocks of 16 bytes by as many rows as that has elements: a row of the result
  * is interleaved from all rows of the block, two at a time, as in a perfect shuffle of cards. 16 bytes are what every
- * SIMD level interleaves in one instruction; wider vectors would need two. */
+ * SIMD level interleaves in one instruction; wider vectors would need two. Blocks go along the rows of the side whose rows
+ * lie further apart: few of its cache lines are then begun at a time, which matters where its rows are a power of 2 apart,
+ * and so compete for the same few places of a cache. The last blocks
+ * lie over their neighbours where sizes are no multiples. */
 #include "cpu/level/turn.h"
+
+#include "base/base.h"
 
 #define LOW_1 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
@@ -36,19 +41,28 @@
     static void single_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,             \
                                int64_t columns)                                                                        \
     {                                                                                                                  \
-        for (int64_t c = 0; c < columns; c++)                                                                          \
-            for (int64_t r = 0; r < rows; r++)                                                                         \
+        const bool wide = rows < columns;                                                                              \
+        for (int64_t i = 0; i < (wide ? rows : columns); i++)                                                          \
+            for (int64_t j = 0; j < (wide ? columns : rows); j++) {                                                    \
+                const int64_t r = wide ? i : j, c = wide ? j : i;                                                      \
                 ((T *)(void *)(to + c * to_row))[r] = ((const T *)(const void *)(from + r * from_row))[c];             \
+            }                                                                                                          \
     }                                                                                                                  \
     static void turn_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,               \
                              int64_t columns)                                                                          \
     {                                                                                                                  \
-        const int64_t down = rows - rows % N_##bytes, across = columns - columns % N_##bytes;                          \
-        for (int64_t r = 0; r < down; r += N_##bytes)                                                                  \
-            for (int64_t c = 0; c < across; c += N_##bytes)                                                            \
+        const bool along = to_row > from_row;                                                                          \
+        const int64_t outer = along ? columns : rows, inner = along ? rows : columns;                                  \
+        if (PC__MIN(outer, inner) < N_##bytes) {                                                                       \
+            single_##bytes(to, to_row, from, from_row, rows, columns);                                                 \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int64_t i = 0; i < outer; i += N_##bytes)                                                                 \
+            for (int64_t j = 0; j < inner; j += N_##bytes) {                                                           \
+                const int64_t a = PC__MIN(i, outer - N_##bytes), b = PC__MIN(j, inner - N_##bytes);                    \
+                const int64_t r = along ? b : a, c = along ? a : b;                                                    \
                 block_##bytes(to + c * to_row + r * (bytes), to_row, from + r * from_row + c * (bytes), from_row);     \
-        single_##bytes(to + across * to_row, to_row, from + across * (bytes), from_row, down, columns - across);       \
-        single_##bytes(to + down * (bytes), to_row, from + down * from_row, from_row, rows - down, columns);           \
+            }                                                                                                          \
     }
 TURN(uint8_t, 1, 4)
 TURN(uint16_t, 2, 3)

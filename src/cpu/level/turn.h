@@ -4,6 +4,7 @@
 
 #include "cpu/level/level.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
