@@ -13,17 +13,23 @@
     CAST(from, u8, F, uint8_t)                                                                                         \
     CAST(from, i32, F, int32_t)                                                                                        \
     CAST(from, i64, F, int64_t)                                                                                        \
-    CASTS_TO_FLOAT(from, F, a)
+    CASTS_TO_FLOAT(from, F, a)                                                                                         \
+    CAST_TO_F32(from, F, a)                                                                                            \
+    CAST_TO_F16(from, F)
 /* 16-bit numbers come and go as floats, whatever is at the other end. */
 #define CASTS_TO_FLOAT(from, F, value)                                                                                 \
-    PC__RUN1(cast_##from##_f16, F, pc_f16, pc__f16_of((float)(value)))                                                 \
     PC__RUN1(cast_##from##_bf16, F, pc_bf16, pc__bf16_of((float)(value)))                                              \
-    PC__RUN1(cast_##from##_f32, F, float, value)                                                                       \
     PC__RUN1(cast_##from##_f64, F, double, value)
-#define ROW(from)                                                                                                      \
+#define CAST_TO_F32(from, F, value) PC__RUN1(cast_##from##_f32, F, float, value)
+#define CAST_TO_F16(from, F) PC__RUN1(cast_##from##_f16, F, pc_f16, pc__f16_of((float)a))
+/* What keeps its dtype is moved. */
+#define TO(FROM, OTHER, cast) (FROM) == (OTHER) ? NULL : (cast)
+#define ROW(from, FROM)                                                                                                \
     {                                                                                                                  \
-        cast_##from##_b8, cast_##from##_u8, cast_##from##_i32, cast_##from##_i64, cast_##from##_f16,                   \
-            cast_##from##_bf16, cast_##from##_f32, cast_##from##_f64                                                   \
+        TO(FROM, PC_BOOL, cast_##from##_b8), TO(FROM, PC_U8, cast_##from##_u8), TO(FROM, PC_I32, cast_##from##_i32),   \
+            TO(FROM, PC_I64, cast_##from##_i64), TO(FROM, PC_F16, cast_##from##_f16),                                  \
+            TO(FROM, PC_BF16, cast_##from##_bf16), TO(FROM, PC_F32, cast_##from##_f32),                                \
+            TO(FROM, PC_F64, cast_##from##_f64)                                                                        \
     }
 
 CASTS_FROM(b8, bool)
@@ -40,11 +46,48 @@ CASTS_FROM_FLOAT(f16, pc_f16, pc__f16_float(a))
 CASTS_FROM_FLOAT(bf16, pc_bf16, pc__bf16_float(a))
 CASTS_FROM_FLOAT(f32, float, a)
 CASTS_FROM_FLOAT(f64, double, a)
+CAST_TO_F32(bf16, pc_bf16, pc__bf16_float(a))
+CAST_TO_F32(f64, double, a)
+CAST_TO_F16(f64, double)
 
-static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8),  ROW(u8),   ROW(i32), ROW(i64),
-                                                                 ROW(f16), ROW(bf16), ROW(f32), ROW(f64)};
+/* float16 by the processor's conversions, where it has them. */
+static void cast_f16_f32_dense(void *to, const void *from, const void *second, int64_t n)
+{
+    (void)second;
+    pc__load_halves(to, from, n, true);
+}
 
-PC__RUN1(move_16, uint16_t, uint16_t, a)
+static void cast_f32_f16_dense(void *to, const void *from, const void *second, int64_t n)
+{
+    (void)second;
+    pc__store_halves(to, from, n, true);
+}
+
+static void cast_bf16_f16_dense(void *to, const void *from, const void *second, int64_t n)
+{
+    enum { SOME = 256 };
+    float room[SOME];
+    (void)second;
+    for (int64_t i = 0; i < n; i += SOME) {
+        pc__load_halves(room, (const pc_bf16 *)from + i, PC__MIN(SOME, n - i), false);
+        pc__store_halves((pc_f16 *)to + i, room, PC__MIN(SOME, n - i), true);
+    }
+}
+PC__RUN1_OF(cast_f16_f32, pc_f16, float)
+PC__RUN1_OF(cast_f32_f16, float, pc_f16)
+PC__RUN1_OF(cast_bf16_f16, pc_bf16, pc_f16)
+#define cast_f16_f16 NULL
+#define cast_f32_f32 NULL
+
+static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8, PC_BOOL), ROW(u8, PC_U8),   ROW(i32, PC_I32),
+                                                                 ROW(i64, PC_I64), ROW(f16, PC_F16), ROW(bf16, PC_BF16),
+                                                                 ROW(f32, PC_F32), ROW(f64, PC_F64)};
+
+/* The bits, of NaNs too; the context is the size of an element. */
+static void move_run(char *const *data, const int64_t *s, int64_t n, const void *context)
+{
+    pc__move(data[0], s[0], data[1], s[1], n, *(const size_t *)context);
+}
 
 typedef struct bytes {
     char *to;
@@ -62,7 +105,7 @@ static void move_piece(void *context, int64_t piece)
 }
 
 /* One core cannot fill a server's memory. A tensor may be copied onto itself. */
-static void move(bytes b)
+static void move_all(bytes b)
 {
     if (b.n <= PIECE)
         memmove(b.to, b.from, b.n);
@@ -73,13 +116,13 @@ static void move(bytes b)
 static pc_status convert(pc_tensor *to, pc_tensor *from)
 {
     if (to->dtype == from->dtype && pc__is_contiguous(to) && pc__is_contiguous(from) && pc__same_shape(to, from)) {
-        move((bytes){pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype)});
+        move_all((bytes){pc__data(to), pc__data(from), (size_t)pc_tensor_count(to) * pc_dtype_size(to->dtype)});
         return PC_OK;
     }
+    const size_t size = pc_dtype_size(to->dtype);
     pc__loop loop;
-    pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, NULL);
-    bool move = to->dtype == from->dtype && pc__is_half((pc_dtype)to->dtype); /* the bits, of NaNs too */
-    pc__loop_run(&loop, move ? move_16 : casts[from->dtype][to->dtype], 1);
+    pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, &size);
+    pc__loop_run(&loop, to->dtype == from->dtype ? move_run : casts[from->dtype][to->dtype], 1);
     return PC_OK;
 }
 

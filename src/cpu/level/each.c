@@ -5,22 +5,44 @@
 
 enum { BLOCK = 256 }; /* elements: 2 KiB of the widest */
 
+/* Four loads before their stores, which may be to the same elements only: the compiler cannot know that. */
 #define MOVE(T)                                                                                                        \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride);                       \
-    break
+    static void move_##T(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n)                \
+    {                                                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 4 <= n; i += 4, to += 4 * to_stride, from += 4 * from_stride) {                                     \
+            const T a = *(const T *)(const void *)from, b = *(const T *)(const void *)(from + from_stride),            \
+                    c = *(const T *)(const void *)(from + 2 * from_stride),                                            \
+                    d = *(const T *)(const void *)(from + 3 * from_stride);                                            \
+            *(T *)(void *)to = a, *(T *)(void *)(to + to_stride) = b;                                                  \
+            *(T *)(void *)(to + 2 * to_stride) = c, *(T *)(void *)(to + 3 * to_stride) = d;                            \
+        }                                                                                                              \
+        for (; i < n; i++, to += to_stride, from += from_stride)                                                       \
+            *(T *)(void *)to = *(const T *)(const void *)from;                                                         \
+    }
+MOVE(uint8_t)
+MOVE(uint16_t)
+MOVE(uint32_t)
+MOVE(uint64_t)
 
-static void move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t bytes)
+void pc__move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t bytes)
 {
+    if (to_stride == (int64_t)bytes && from_stride == (int64_t)bytes) {
+        memmove(to, from, (size_t)n * bytes);
+        return;
+    }
     switch (bytes) {
     case 1:
-        MOVE(uint8_t);
+        move_uint8_t(to, to_stride, from, from_stride, n);
+        break;
     case 2:
-        MOVE(uint16_t);
+        move_uint16_t(to, to_stride, from, from_stride, n);
+        break;
     case 4:
-        MOVE(uint32_t);
+        move_uint32_t(to, to_stride, from, from_stride, n);
+        break;
     default:
-        MOVE(uint64_t);
+        move_uint64_t(to, to_stride, from, from_stride, n);
     }
 }
 
@@ -31,7 +53,7 @@ static const char *gathered(const char *data, int64_t stride, int64_t i, int64_t
     if (stride == (int64_t)bytes)
         return from;
     if (stride != 0 || i == 0)
-        move(room, (int64_t)bytes, from, stride, n, bytes);
+        pc__move(room, (int64_t)bytes, from, stride, n, bytes);
     return room;
 }
 
@@ -47,7 +69,7 @@ void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_by
         const char *y = gathered(data[2], s[2], i, m, in_bytes, room[2]);
         dense(straight ? out : room[0], x, y, m);
         if (!straight)
-            move(out, s[0], room[0], (int64_t)out_bytes, m, out_bytes);
+            pc__move(out, s[0], room[0], (int64_t)out_bytes, m, out_bytes);
     }
 }
 
@@ -62,20 +84,18 @@ typedef struct halves {
 
 static void load_halves(float *restrict to, const char *restrict from, int64_t stride, int64_t n, bool is_f16)
 {
-    if (stride == sizeof(pc_f16))
-        pc__load_halves(to, from, n, is_f16);
-    else
-        for (int64_t i = 0; i < n; i++)
-            pc__load_halves(to + i, from + i * stride, 1, is_f16);
+    pc_f16 room[BLOCK];
+    if (stride != sizeof *room)
+        pc__move((char *)room, sizeof *room, from, stride, n, sizeof *room);
+    pc__load_halves(to, stride == sizeof *room ? (const void *)from : room, n, is_f16);
 }
 
 static void store_halves(char *restrict to, int64_t stride, const float *restrict from, int64_t n, bool is_f16)
 {
-    if (stride == sizeof(pc_f16))
-        pc__store_halves(to, from, n, is_f16);
-    else
-        for (int64_t i = 0; i < n; i++)
-            pc__store_halves(to + i * stride, from + i, 1, is_f16);
+    pc_f16 room[BLOCK];
+    pc__store_halves(stride == sizeof *room ? (void *)to : room, from, n, is_f16);
+    if (stride != sizeof *room)
+        pc__move(to, stride, (const char *)room, sizeof *room, n, sizeof *room);
 }
 
 static void run_halves(char *const *data, const int64_t *s, int64_t n, const void *context)
@@ -107,7 +127,7 @@ pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], i
                       .inputs = call->n_in,
                       .is_f16 = dtype == PC_F16,
                       .writes = pc__is_half((pc_dtype)call->out[0]->dtype)};
-    const pc__run_fn run = is_half && runs[PC_F32] ? run_halves : runs[dtype];
+    const pc__run_fn run = is_half && !runs[dtype] && runs[PC_F32] ? run_halves : runs[dtype];
     if (!run)
         return pc__fail(PC_ERR_DTYPE, "%s has no kernel for %s on the CPU; pc_cast to another dtype", call->op->name,
                         pc_dtype_name(dtype));
@@ -115,7 +135,7 @@ pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], i
     for (int i = 0; i < call->n_in; i++)
         operands[i + 1] = call->in[i];
     pc__loop loop;
-    pc__loop_make(&loop, call->n_in + 1, operands, is_half ? &h : call->attributes);
+    pc__loop_make(&loop, call->n_in + 1, operands, run == run_halves ? &h : call->attributes);
     pc__loop_run(&loop, run, cost);
     return PC_OK;
 }

@@ -4,6 +4,7 @@
 #ifndef PC__EACH_H
 #define PC__EACH_H
 
+#include "cpu/level/halves.h"
 #include "cpu/level/kernels.h"
 #include "cpu/level/loop.h"
 #include "ops/pointwise.h"
@@ -15,6 +16,10 @@ typedef void (*pc__dense_fn)(void *out, const void *x, const void *y, int64_t n)
 #define pc__in_blocks PC__K(in_blocks)
 void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_bytes, size_t in_bytes,
                    pc__dense_fn dense);
+
+/* n elements of `bytes` bytes, at any strides in bytes. */
+#define pc__move PC__K(move)
+void pc__move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, size_t bytes);
 
 /* The dense loops over float32 of ops/pointwise.h's functions. */
 #define pc__pointwise_f32 PC__K(pointwise_f32)
@@ -47,9 +52,11 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
             pc__in_blocks(data, s, n, sizeof(O), sizeof(T), name##_dense);                                             \
     }
 
-/* The same for one operand. */
+/* The same for one operand; a run over a name##_dense of one's own. */
 #define PC__RUN1(name, T, O, expression)                                                                               \
     PC__RUN_DENSE(name, T, O, , expression)                                                                            \
+    PC__RUN1_OF(name, T, O)
+#define PC__RUN1_OF(name, T, O)                                                                                        \
     static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
     {                                                                                                                  \
         (void)context;                                                                                                 \
@@ -60,7 +67,47 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
                           sizeof(T), name##_dense);                                                                    \
     }
 
-/* Run `runs[dtype of the first input]` over output and inputs; a missing one is an error that names op and dtype. */
+/* A function body over 16-bit numbers, converted in its loop: for what takes no longer than the conversions. */
+#define PC__RUN_HALVES(name, half, inputs, expression)                                                                 \
+    static __attribute__((noinline)) void name##_dense(void *to, const void *first, const void *second, int64_t n)     \
+    {                                                                                                                  \
+        pc_##half *out = to, room[3][PC__HALVES];                                                                      \
+        const pc_##half *x = first, *y = (inputs) == 2 ? second : first;                                               \
+        int64_t i = 0;                                                                                                 \
+        for (; i + PC__HALVES <= n; i += PC__HALVES) {                                                                 \
+            float left[PC__HALVES], right[PC__HALVES], result[PC__HALVES];                                             \
+            pc__take_##half(left, x + i);                                                                              \
+            pc__take_##half(right, y + i);                                                                             \
+            for (int k = 0; k < PC__HALVES; k++) {                                                                     \
+                const float a = left[k], b = right[k];                                                                 \
+                (void)b;                                                                                               \
+                result[k] = (expression);                                                                              \
+            }                                                                                                          \
+            pc__put_##half(out + i, result);                                                                           \
+        }                                                                                                              \
+        if (i == n)                                                                                                    \
+            return;                                                                                                    \
+        const size_t rest = (size_t)(n - i) * sizeof *out;                                                             \
+        memset(room, 0, sizeof room);                                                                                  \
+        memcpy(room[1], x + i, rest);                                                                                  \
+        memcpy(room[2], y + i, rest);                                                                                  \
+        name##_dense(room[0], room[1], room[2], PC__HALVES);                                                           \
+        memcpy(out + i, room[0], rest);                                                                                \
+    }                                                                                                                  \
+    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
+    {                                                                                                                  \
+        char *second = data[(inputs) == 2 ? 2 : 1];                                                                    \
+        const int64_t step = (inputs) == 2 ? s[2] : 0, size = sizeof(pc_##half);                                       \
+        (void)context;                                                                                                 \
+        if (s[0] == size && s[1] == size && ((inputs) == 1 || step == size))                                           \
+            name##_dense(data[0], data[1], second, n);                                                                 \
+        else                                                                                                           \
+            pc__in_blocks((char *const[]){data[0], data[1], second}, (const int64_t[]){s[0], s[1], step}, n,           \
+                          sizeof(pc_##half), sizeof(pc_##half), name##_dense);                                         \
+    }
+
+/* Run `runs[dtype of the first input]` over output and inputs; a missing one is an error that names op and dtype, but
+ * 16-bit numbers are then computed by float32's. */
 #define pc__each PC__K(each)
 pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost);
 

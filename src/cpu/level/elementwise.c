@@ -2,38 +2,53 @@
 #include "cpu/level/each.h"
 #include "cpu/level/functions.h"
 
-#define FLOATS_TABLE(name) [PC_F32] = name##_f32, [PC_F64] = name##_f64
-#define NUMBERS_TABLE(name) FLOATS_TABLE(name), [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64
-#define ORDERED_TABLE(name) NUMBERS_TABLE(name)
-#define ALL_TABLE(name) NUMBERS_TABLE(name), [PC_BOOL] = name##_bool
+/* Loops of 16-bit numbers are kept for what costs no more than this; for processors of before 2013 there are none. */
+#if defined(__x86_64__) && defined(PC__LEVEL_base)
+#define CHEAP (-1)
+#else
+#define CHEAP 4
+#endif
+
+#define HALF(name, half, cost) ((cost) <= CHEAP ? name##_##half : NULL)
+#define FLOATS_TABLE(name, cost)                                                                                       \
+    [PC_F32] = name##_f32, [PC_F64] = name##_f64, [PC_F16] = HALF(name, f16, cost), [PC_BF16] = HALF(name, bf16, cost)
+#define NUMBERS_TABLE(name, cost)                                                                                      \
+    FLOATS_TABLE(name, cost), [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64
+#define ORDERED_TABLE(name, cost) NUMBERS_TABLE(name, cost)
+#define ALL_TABLE(name, cost) NUMBERS_TABLE(name, cost), [PC_BOOL] = name##_bool
 
 #define KERNEL(name, dtypes, cost)                                                                                     \
     PC__KERNEL(name)                                                                                                   \
     {                                                                                                                  \
-        static const pc__run_fn runs[PC_DTYPE_COUNT] = {dtypes##_TABLE(name)};                                         \
+        static const pc__run_fn runs[PC_DTYPE_COUNT] = {dtypes##_TABLE(name, cost)};                                   \
         (void)stream;                                                                                                  \
         return pc__each(call, runs, cost);                                                                             \
     }
 
-/* Loops over the dtypes of a row, RUN being PC__RUN1 or PC__RUN2. */
-#define FLOATS_RUNS(RUN, name, f) RUN(name##_f32, float, float, f) RUN(name##_f64, double, double, f)
-#define NUMBERS_RUNS(RUN, name, f)                                                                                     \
-    FLOATS_RUNS(RUN, name, f)                                                                                          \
-    RUN(name##_u8, uint8_t, uint8_t, f)                                                                                \
-    RUN(name##_i32, uint32_t, uint32_t, f)                                                                             \
-    RUN(name##_i64, uint64_t, uint64_t, f)
-#define ORDERED_RUNS(RUN, name, f)                                                                                     \
-    FLOATS_RUNS(RUN, name, f)                                                                                          \
-    RUN(name##_u8, uint8_t, uint8_t, f)                                                                                \
-    RUN(name##_i32, int32_t, int32_t, f)                                                                               \
-    RUN(name##_i64, int64_t, int64_t, f)
-#define ALL_RUNS(RUN, name, f) NUMBERS_RUNS(RUN, name, f) RUN(name##_bool, uint8_t, bool, (f) != 0)
+/* Loops over the dtypes of a row with 1 or 2 inputs. */
+#define RUN(inputs, name, T, f) PC__RUN##inputs(name, T, T, f)
+#define FLOATS_RUNS(inputs, name, f)                                                                                   \
+    RUN(inputs, name##_f32, float, f)                                                                                  \
+    RUN(inputs, name##_f64, double, f)                                                                                 \
+    PC__RUN_HALVES(name##_f16, f16, inputs, f)                                                                         \
+    PC__RUN_HALVES(name##_bf16, bf16, inputs, f)
+#define NUMBERS_RUNS(inputs, name, f)                                                                                  \
+    FLOATS_RUNS(inputs, name, f)                                                                                       \
+    RUN(inputs, name##_u8, uint8_t, f)                                                                                 \
+    RUN(inputs, name##_i32, uint32_t, f)                                                                               \
+    RUN(inputs, name##_i64, uint64_t, f)
+#define ORDERED_RUNS(inputs, name, f)                                                                                  \
+    FLOATS_RUNS(inputs, name, f)                                                                                       \
+    RUN(inputs, name##_u8, uint8_t, f)                                                                                 \
+    RUN(inputs, name##_i32, int32_t, f)                                                                                \
+    RUN(inputs, name##_i64, int64_t, f)
+#define ALL_RUNS(inputs, name, f) NUMBERS_RUNS(inputs, name, f) PC__RUN##inputs(name##_bool, uint8_t, bool, (f) != 0)
 
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
-    dtypes##_RUNS(PC__RUN1, name, f) KERNEL(name, dtypes, cost) FLOATS_RUNS(PC__RUN2, name##_backward, derivative)     \
+    dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost) FLOATS_RUNS(2, name##_backward, derivative)                   \
         KERNEL(name##_backward, FLOATS, cost)
-#define PC__UNARY(name, dtypes, cost, flags, f) dtypes##_RUNS(PC__RUN1, name, f) KERNEL(name, dtypes, cost)
-#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(PC__RUN2, name, f) KERNEL(name, dtypes, cost)
+#define PC__UNARY(name, dtypes, cost, flags, f) dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost)
+#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f) KERNEL(name, dtypes, cost)
 #include "ops/pointwise.def"
 
 const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
@@ -44,6 +59,9 @@ const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
 #include "ops/pointwise.def"
 };
 
+#define COMPARED_TABLE(name, cost)                                                                                     \
+    [PC_BOOL] = name##_bool, [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64, [PC_F32] = name##_f32, \
+    [PC_F64] = name##_f64
 #define COMPARE(name, expression)                                                                                      \
     PC__RUN2(name##_bool, bool, bool, expression)                                                                      \
     PC__RUN2(name##_u8, uint8_t, bool, expression)                                                                     \
@@ -51,7 +69,7 @@ const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
     PC__RUN2(name##_i64, int64_t, bool, expression)                                                                    \
     PC__RUN2(name##_f32, float, bool, expression)                                                                      \
     PC__RUN2(name##_f64, double, bool, expression)                                                                     \
-    KERNEL(name, ALL, 1)
+    KERNEL(name, COMPARED, 1)
 
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)
@@ -60,14 +78,29 @@ COMPARE(le, a <= b)
 COMPARE(gt, a > b)
 COMPARE(ge, a >= b)
 
+/* Both are read: a branch for each element would often be foretold wrong. */
 #define WHERE(T)                                                                                                       \
     static void where_##T(char *const *data, const int64_t *s, int64_t n, const void *context)                         \
     {                                                                                                                  \
+        const bool dense = s[0] == sizeof(T) && s[1] == 1 && s[2] == sizeof(T) && s[3] == sizeof(T);                   \
         (void)context;                                                                                                 \
+        if (dense) {                                                                                                   \
+            T *out = (T *)(void *)data[0];                                                                             \
+            const T *x = (const T *)(const void *)data[2], *y = (const T *)(const void *)data[3];                      \
+            const uint8_t *c = (const uint8_t *)data[1];                                                               \
+            _Pragma("GCC ivdep") /* the result may be an input, in its place */                                        \
+                for (int64_t i = 0; i < n; i++)                                                                        \
+            {                                                                                                          \
+                const T a = x[i], b = y[i];                                                                            \
+                out[i] = c[i] ? a : b;                                                                                 \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            bool c = *(const bool *)(data[1] + i * s[1]);                                                              \
-            *(T *)(void *)(data[0] + i * s[0]) =                                                                       \
-                *(const T *)(const void *)(c ? data[2] + i * s[2] : data[3] + i * s[3]);                               \
+            const T mask = (T) - (T) * (const bool *)(data[1] + i * s[1]);                                             \
+            const T a = *(const T *)(const void *)(data[2] + i * s[2]);                                                \
+            const T b = *(const T *)(const void *)(data[3] + i * s[3]);                                                \
+            *(T *)(void *)(data[0] + i * s[0]) = (T)((a & mask) | (b & (T)~mask));                                     \
         }                                                                                                              \
     }
 WHERE(uint8_t)

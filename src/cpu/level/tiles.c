@@ -1,8 +1,10 @@
-/* tiles.c: loops whose innermost dimension does not suit an operand, by tiles of two dimensions that stay in the
- * first-level cache. Two cases: an input runs along another dimension in memory, so its part of the tile is transposed
- * and then read by rows; or the innermost dimension is short, so all of the tile becomes one run. */
+/* tiles.c: loops whose innermost dimension does not suit an operand, by tiles that stay in the first-level cache. An input
+ * that runs along another dimension in memory has its part of the tile transposed, and is then read by rows. Where the
+ * innermost dimension is short, two of them together make the runs, and an input that no one stride leads through is
+ * copied so. */
 #include "cpu/level/tiles.h"
 
+#include "cpu/level/each.h"
 #include "cpu/level/turn.h"
 
 enum {
@@ -10,30 +12,37 @@ enum {
     ACROSS_BYTES = 128, /* two cache lines of the dimension that a transposed input runs along */
     ROOM = 16384,       /* bytes of an input's part of a tile */
     SHORT = 48,         /* an innermost dimension below this makes runs that cost more than their elements */
-    FLAT = 1024,        /* elements of a tile that is one run */
+    FLAT = 1024,        /* elements of a run of two dimensions */
     PART = 16384,       /* elements that a core takes at a time */
 };
 
 static bool runs_along(const pc__loop *loop, int k, int d)
 {
-    return loop->strides[k][d] == loop->bytes[k];
+    return d >= 0 && loop->strides[k][d] == loop->bytes[k];
 }
 
-/* The dimension that an input of the loop runs along where it does not along the last one; -1 without such inputs. */
-static int other_dimension(const pc__loop *loop)
+/* The input runs along dimension d, and does not along the last one. */
+static bool is_turned(const pc__loop *loop, int k, int d)
 {
     const int last = loop->ndim - 1;
+    return runs_along(loop, k, d) && loop->strides[k][last] != 0 && !runs_along(loop, k, last);
+}
+
+/* The first dimension of `dims` that an input runs along where it does not along the last one; -1 without such inputs. */
+static int other_dimension(const pc__loop *loop, int dims)
+{
     for (int k = 1; k < loop->operands; k++)
-        for (int d = 0; d < last; d++)
-            if (runs_along(loop, k, d) && loop->strides[k][last] != 0 && !runs_along(loop, k, last))
+        for (int d = 0; d < dims; d++)
+            if (is_turned(loop, k, d))
                 return d;
     return -1;
 }
 
-/* One stride leads through both dimensions. */
-static bool is_flat(const pc__loop *loop, int k, int outer, int inner)
+/* One stride leads through the last two dimensions. */
+static bool is_flat(const pc__loop *loop, int k)
 {
-    return loop->strides[k][outer] == loop->strides[k][inner] * loop->shape[inner];
+    const int last = loop->ndim - 1;
+    return loop->strides[k][last - 1] == loop->strides[k][last] * loop->shape[last];
 }
 
 static int64_t widest(const pc__loop *loop)
@@ -44,82 +53,108 @@ static int64_t widest(const pc__loop *loop)
     return bytes;
 }
 
+/* Pieces of about the same size, none above `most`. */
+static int64_t even(int64_t all, int64_t most)
+{
+    const int64_t pieces = (all + PC__MAX(most, 1) - 1) / PC__MAX(most, 1);
+    return pieces > 1 ? (all + pieces - 1) / pieces : all;
+}
+
+/* Elements that a tile has along dimension d. */
+static int64_t step_of(const pc__tiles *t, int d)
+{
+    return d == t->loop->ndim - 1 ? t->columns : d == t->across ? t->rows : d == t->middle ? t->middles : 1;
+}
+
 bool pc__tiles_make(pc__tiles *t, const pc__loop *loop)
 {
     const int last = loop->ndim - 1;
     if (last < 1)
         return false;
-    *t = (pc__tiles){.loop = loop, .flat = loop->shape[last] < SHORT && is_flat(loop, 0, last - 1, last)};
-    t->across = t->flat ? last - 1 : other_dimension(loop);
-    if (t->across < 0)
+    const int64_t all = loop->shape[last], bytes = widest(loop);
+    const bool is_short = all < SHORT && is_flat(loop, 0);
+    *t = (pc__tiles){.loop = loop, .middle = is_short ? last - 1 : -1, .rows = 1, .middles = 1, .count = 1};
+    t->across = other_dimension(loop, is_short ? last - 1 : last);
+    if (t->across < 0 && t->middle < 0)
         return false;
-    const int64_t all = loop->shape[t->across], bytes = widest(loop);
-    t->rows = PC__MIN(all, t->flat ? PC__MAX(FLAT / loop->shape[last], 1) : ACROSS_BYTES / bytes);
-    t->columns = PC__MIN(loop->shape[last], t->flat ? SHORT : PC__MIN(ROOM / bytes / t->rows, ROW_MOST));
-    t->count = 1;
+    if (t->across >= 0)
+        t->rows = PC__MIN(loop->shape[t->across], ACROSS_BYTES / bytes);
+    const int64_t row = t->across < 0 ? FLAT : PC__MIN(ROOM / bytes / t->rows, is_short ? FLAT : ROW_MOST);
+    t->columns = is_short ? all : PC__MIN(all, row);
+    if (is_short)
+        t->middles = even(loop->shape[last - 1], row / all);
     for (int d = 0; d <= last; d++) {
-        const int64_t step = d == last ? t->columns : d == t->across ? t->rows : 1;
-        t->pieces[d] = (loop->shape[d] + step - 1) / step;
+        t->pieces[d] = (loop->shape[d] + step_of(t, d) - 1) / step_of(t, d);
         t->count *= t->pieces[d];
     }
-    t->together = PC__MAX(PART / (t->rows * t->columns), 1);
+    t->together = PC__MAX(PART / (t->rows * t->middles * t->columns), 1);
     return true;
 }
 
-/* The part of a tile that an operand has, as rows of `columns` elements side by side. */
-static void gather(const pc__tiles *t, int k, const char *from, int64_t rows, int64_t columns, char *to)
+/* `times` times the first `size` bytes. */
+static void repeat(char *to, int64_t size, int64_t times)
+{
+    for (int64_t done = 1, more; done < times; done += more) {
+        more = PC__MIN(done, times - done);
+        memcpy(to + done * size, to, (size_t)(more * size));
+    }
+}
+
+/* A row of the tile, side by side. */
+static void gather_row(const pc__tiles *t, int k, const char *from, int64_t middles, int64_t columns, char *to)
 {
     const pc__loop *loop = t->loop;
-    const int64_t down = loop->strides[k][t->across], along = loop->strides[k][loop->ndim - 1], bytes = loop->bytes[k];
-    const int64_t row = columns * bytes;
-    if (down == bytes) {
-        pc__turn(to, row, from, along, columns, rows, (size_t)bytes);
+    const int64_t along = loop->strides[k][loop->ndim - 1], bytes = loop->bytes[k], run = columns * bytes;
+    const int64_t middle = t->middle < 0 ? 0 : loop->strides[k][t->middle];
+    if (middle == bytes)
+        pc__turn(to, run, from, along, columns, middles, (size_t)bytes);
+    else if (middle && columns < middles)
+        for (int64_t c = 0; c < columns; c++)
+            pc__move(to + c * bytes, run, from + c * along, middle, middles, (size_t)bytes);
+    else
+        for (int64_t m = 0; m < (middle ? middles : 1); m++)
+            pc__move(to + m * run, bytes, from + m * middle, along, columns, (size_t)bytes);
+    if (!middle)
+        repeat(to, run, middles);
+}
+
+/* The part of a tile that an operand has, row by row. */
+static void gather(const pc__tiles *t, int k, const char *from, const int64_t sizes[3], char *to)
+{
+    const pc__loop *loop = t->loop;
+    const int64_t rows = sizes[0], middles = sizes[1], columns = sizes[2], bytes = loop->bytes[k];
+    const int64_t down = t->across < 0 ? 0 : loop->strides[k][t->across], row = middles * columns * bytes;
+    const int64_t middle = t->middle < 0 ? 0 : loop->strides[k][t->middle], along = loop->strides[k][loop->ndim - 1];
+    if (is_turned(loop, k, t->across)) {
+        for (int64_t m = 0; m < middles; m++)
+            pc__turn(to + m * columns * bytes, row, from + m * middle, along, columns, rows, (size_t)bytes);
         return;
     }
     for (int64_t r = 0; r < (down ? rows : 1); r++)
-        pc__turn(to + r * row, row, from + r * down, along, columns, 1, (size_t)bytes);
-    for (int64_t done = 1, more; !down && done < rows; done += more) {
-        more = PC__MIN(done, rows - done);
-        memcpy(to + done * row, to, (size_t)(more * row));
-    }
+        gather_row(t, k, from + r * down, middles, columns, to + r * row);
+    if (!down)
+        repeat(to, row, rows);
 }
 
-/* All of a tile as one run. */
-static void run_flat(const pc__tiles *t, char *const *data, int64_t rows, pc__run_fn run)
-{
-    _Alignas(64) char room[PC__OPERANDS][FLAT * 8];
-    const pc__loop *loop = t->loop;
-    const int last = loop->ndim - 1;
-    char *from[PC__OPERANDS];
-    int64_t strides[PC__OPERANDS];
-    for (int k = 0; k < loop->operands; k++) {
-        const bool direct = is_flat(loop, k, t->across, last);
-        from[k] = direct ? data[k] : room[k];
-        strides[k] = direct ? loop->strides[k][last] : loop->bytes[k];
-        if (!direct)
-            gather(t, k, data[k], rows, t->columns, room[k]);
-    }
-    run(from, strides, rows * t->columns, loop->context);
-}
-
-/* A tile row by row, transposed inputs from their dense copies. */
-static void run_rows(const pc__tiles *t, char *const *data, int64_t rows, int64_t columns, pc__run_fn run)
+/* A tile row by row, from dense copies of those inputs that no one stride leads through. */
+static void run_rows(const pc__tiles *t, char *const *data, const int64_t sizes[3], pc__run_fn run)
 {
     _Alignas(64) char room[PC__OPERANDS][ROOM];
     const pc__loop *loop = t->loop;
     const int last = loop->ndim - 1;
+    const int64_t n = sizes[1] * sizes[2];
     char *from[PC__OPERANDS];
     int64_t strides[PC__OPERANDS], steps[PC__OPERANDS];
     for (int k = 0; k < loop->operands; k++) {
-        const bool turned = k > 0 && runs_along(loop, k, t->across) && loop->strides[k][last] != 0;
-        from[k] = turned ? room[k] : data[k];
-        strides[k] = turned ? loop->bytes[k] : loop->strides[k][last];
-        steps[k] = turned ? columns * loop->bytes[k] : loop->strides[k][t->across];
-        if (turned)
-            gather(t, k, data[k], rows, columns, room[k]);
+        const bool copied = k > 0 && (is_turned(loop, k, t->across) || (t->middle >= 0 && !is_flat(loop, k)));
+        from[k] = copied ? room[k] : data[k];
+        strides[k] = copied ? loop->bytes[k] : loop->strides[k][last];
+        steps[k] = copied ? n * loop->bytes[k] : t->across < 0 ? 0 : loop->strides[k][t->across];
+        if (copied)
+            gather(t, k, data[k], sizes, room[k]);
     }
-    for (int64_t r = 0; r < rows; r++) {
-        run(from, strides, columns, loop->context);
+    for (int64_t r = 0; r < sizes[0]; r++) {
+        run(from, strides, n, loop->context);
         for (int k = 0; k < loop->operands; k++)
             from[k] += steps[k];
     }
@@ -129,25 +164,19 @@ static void run_tile(const pc__tiles *t, pc__run_fn run, int64_t number)
 {
     const pc__loop *loop = t->loop;
     const int last = loop->ndim - 1;
+    int64_t sizes[3] = {1, 1, 1};
     char *data[PC__OPERANDS];
-    int64_t rows = 0, columns = 0;
     for (int k = 0; k < loop->operands; k++)
         data[k] = loop->data[k];
     for (int d = last; d >= 0; d--) {
-        const int64_t step = d == last ? t->columns : d == t->across ? t->rows : 1;
-        const int64_t at = number % t->pieces[d] * step;
+        const int64_t step = step_of(t, d), at = number % t->pieces[d] * step;
         number /= t->pieces[d];
-        if (d == last)
-            columns = PC__MIN(t->columns, loop->shape[d] - at);
-        if (d == t->across)
-            rows = PC__MIN(t->rows, loop->shape[d] - at);
+        if (d == last || d == t->across || d == t->middle)
+            sizes[d == last ? 2 : d == t->middle] = PC__MIN(step, loop->shape[d] - at);
         for (int k = 0; k < loop->operands; k++)
             data[k] += at * loop->strides[k][d];
     }
-    if (t->flat)
-        run_flat(t, data, rows, run);
-    else
-        run_rows(t, data, rows, columns, run);
+    run_rows(t, data, sizes, run);
 }
 
 typedef struct tiling {

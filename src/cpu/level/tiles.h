@@ -1,4 +1,5 @@
-/* tiles.h: loops by tiles of two dimensions, for operands whose memory the loop's last dimension does not follow. */
+/* tiles.h: loops by tiles of two or three dimensions, for operands whose memory the loop's last dimension does not follow,
+ * and for last dimensions too short to be a run. */
 #ifndef PC__TILES_H
 #define PC__TILES_H
 
@@ -6,9 +7,8 @@
 
 typedef struct pc__tiles {
     const pc__loop *loop;
-    bool flat;             /* each tile is one run */
-    int across;            /* the dimension beside the last one */
-    int64_t rows, columns; /* of a tile: elements of `across` and of the last dimension */
+    int across, middle; /* dimensions of a tile beside the last one: rows, and what makes runs longer; or -1 */
+    int64_t rows, middles, columns; /* of a tile: elements of `across`, `middle` and the last dimension, or 1 */
     int64_t pieces[PC_MAX_DIMS], count;
     int64_t together; /* tiles of a part */
 } pc__tiles;
