@@ -1,4 +1,4 @@
-/* cloud.c: the training steps that src/cloud/estimate.c's constants are fitted to: networks, sizes and batches on one
+/* cloud.c: the training steps that src/tools/cloud/estimate.c's constants are fitted to: networks, sizes and batches on one
  * device, with what the model counts in them. The first argument names the device. */
 #include <paracord.h>
 #include <stdlib.h>

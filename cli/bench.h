@@ -4,7 +4,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include <paracord/probe.h>
+#include <paracord-tools/probe.h>
 
 #include "program.h"
 

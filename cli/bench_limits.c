@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <paracord/cloud.h>
+#include <paracord-tools/cloud.h>
 #include <paracord/ladder.h>
 #include <paracord/ops.h>
 

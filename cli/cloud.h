@@ -2,7 +2,7 @@
 #ifndef CLI_CLOUD_H
 #define CLI_CLOUD_H
 
-#include <paracord/cloud.h>
+#include <paracord-tools/cloud.h>
 
 #include "command.h"
 

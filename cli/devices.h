@@ -2,7 +2,7 @@
 #ifndef CLI_DEVICES_H
 #define CLI_DEVICES_H
 
-#include <paracord/probe.h>
+#include <paracord-tools/probe.h>
 
 #include "command.h"
 #include "machine.h"

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <paracord/doctor.h>
+#include <paracord-tools/doctor.h>
 
 #include "command.h"
 #include "machine.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <paracord/probe.h>
+#include <paracord-tools/probe.h>
 
 #include "command.h"
 

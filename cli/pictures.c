@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include <paracord/draw.h>
+#include <paracord-tools/draw.h>
 
 #include "command.h"
 #include "progress.h"

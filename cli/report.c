@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include <paracord/train.h>
+#include <paracord-tools/report.h>
 
 #include "command.h"
 #include "text.h"

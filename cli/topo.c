@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <paracord/probe.h>
+#include <paracord-tools/probe.h>
 
 #include "command.h"
 #include "machine.h"

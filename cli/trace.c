@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <paracord/timeline.h>
+#include <paracord-tools/timeline.h>
 
 #include "command.h"
 #include "text.h"

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <paracord/train.h>
+#include <paracord-tools/report.h>
 
 #include "program.h"
 #include "signals.h"
@@ -102,6 +102,7 @@ static int run(const cli_call *call)
     callbacks.epoch = epoch_done;
     settings.data = call->line->values[0];
     settings.callbacks = &callbacks;
+    settings.report = pc_report_page;
     pc_status status = pc_train_folder(&settings, &summary);
     cli_watch_end(&watch);
     if (status == PC_ERR_INTERRUPTED || (status == PC_OK && summary.interrupted))

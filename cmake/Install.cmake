@@ -1,4 +1,4 @@
-# What `cmake --install` lays down: the command, the library both ways, headers, and how other builds find them
+# What `cmake --install` lays down: the command, the libraries both ways, headers, and how other builds find them
 # (find_package, pkg-config). Component `tests` adds the tests and benchmarks; it is left out unless asked for.
 
 include(CMakePackageConfigHelpers)
@@ -6,11 +6,12 @@ file(RELATIVE_PATH to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBD
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paracord)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-foreach(target paracord paracord_static)
-  install(TARGETS ${target} EXPORT ${target}
+set_target_properties(paracord_tools PROPERTIES INSTALL_RPATH "$ORIGIN") # it stands beside libparacord
+foreach(kind "" _static)
+  install(TARGETS paracord${kind} paracord_tools${kind} EXPORT paracord${kind}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT ${target} NAMESPACE paracord:: DESTINATION ${config_dir} FILE ${target}.cmake)
+  install(EXPORT paracord${kind} NAMESPACE paracord:: DESTINATION ${config_dir} FILE paracord${kind}.cmake)
 endforeach()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -21,7 +22,7 @@ write_basic_package_version_file(paracordConfigVersion.cmake COMPATIBILITY SameM
 install(FILES ${PROJECT_BINARY_DIR}/paracordConfig.cmake ${PROJECT_BINARY_DIR}/paracordConfigVersion.cmake
   DESTINATION ${config_dir})
 
-# Both pkg-config files find their tree from where they lie, so that it can be moved.
+# The pkg-config files find their tree from where they lie, so that it can be moved.
 file(RELATIVE_PATH pc_prefix /${pkgconfig_dir} /)
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 set(pc_system m pthread ${CMAKE_DL_LIBS})
@@ -34,7 +35,7 @@ endforeach()
 foreach(list PARACORD_MODULES pc_system pc_private)
   list(JOIN ${list} " " ${list}_text)
 endforeach()
-foreach(file paracord paracord-static)
+foreach(file paracord paracord-static paracord-tools paracord-tools-static)
   configure_file(cmake/${file}.pc.in ${file}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${file}.pc DESTINATION ${pkgconfig_dir})
 endforeach()

@@ -29,8 +29,7 @@ function(paracord_embed sources prefix)
 endfunction()
 
 function(paracord_flags target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
-    ${PROJECT_SOURCE_DIR}/src/tools)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -fno-math-errno -fno-trapping-math -fno-semantic-interposition)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${PARACORD_DEFINITIONS})
@@ -51,6 +50,24 @@ endfunction()
 function(paracord_target target)
   paracord_flags(${target})
   target_compile_options(${target} PRIVATE -fno-omit-frame-pointer)
+endfunction()
+
+# A library of these objects, shared (TARGET) and static (TARGET_static), in files of that name. What comes out of the shared
+# one is in cmake/exports.map; calls among its own functions go nowhere else.
+function(paracord_library target name)
+  add_library(${target} SHARED ${ARGN})
+  add_library(${target}_static STATIC ${ARGN})
+  foreach(library ${target} ${target}_static)
+    target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+    target_link_libraries(${library} PRIVATE ${PARACORD_LIBRARIES} ${CMAKE_DL_LIBS})
+    set_target_properties(${library} PROPERTIES OUTPUT_NAME ${name})
+    add_library(paracord::${library} ALIAS ${library})
+  endforeach()
+  set(exports ${PROJECT_BINARY_DIR}/exports.map)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/exports.map.in ${exports} @ONLY)
+  set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LINK_DEPENDS ${exports})
+  target_link_options(${target} PRIVATE LINKER:--version-script=${exports} LINKER:-Bsymbolic-functions)
 endfunction()
 
 # A test or benchmark that the package can carry to other machines (install component `tests`).

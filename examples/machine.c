@@ -1,6 +1,6 @@
 /* machine.c: what this machine has to compute on, and what is wrong with it. Works without a driver and without a GPU.
  */
-#include <paracord.h>
+#include <paracord-tools.h>
 
 int main(void)
 {

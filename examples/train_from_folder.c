@@ -1,5 +1,6 @@
 /* train_from_folder.c: folders of pictures, a network and a training loop of your own; the network goes to a Keras file
  * and comes back from it to name pictures it has not seen. Writes pets/ and pets.h5 where it runs. */
+#include <paracord-tools.h>
 #include <paracord.h>
 
 static pc_status train(pc_module *net, pc_optimizer *adam, pc_loader *pictures)

@@ -1,5 +1,6 @@
 /* train_with_callbacks.c: what `paracord train` and `paracord predict` do, from C: one call trains and writes the
  * network, a report and checkpoints; callbacks hear of it. Writes faces/ and faces-run/ where it runs. */
+#include <paracord-tools.h>
 #include <paracord.h>
 
 static void epoch(void *context, const pc_epoch_result *result)
@@ -23,7 +24,8 @@ int main(void)
 
     double best = 0;
     pc_train_callbacks watch = {.context = &best, .epoch = epoch, .skipped = skipped};
-    pc_train_settings settings = {.data = "faces", .out = "faces-run", .epochs = 8, .flip = true, .callbacks = &watch};
+    pc_train_settings settings = {
+        .data = "faces", .out = "faces-run", .epochs = 8, .flip = true, .callbacks = &watch, .report = pc_report_page};
     pc_train_summary summary;
     if (pc_train_folder(&settings, &summary) != PC_OK)
         return pc_report(stderr);

@@ -1,4 +1,4 @@
-/* paracord.h: everything. Each header of paracord/ can also be included, and read, alone. */
+/* paracord.h: everything in libparacord. Each header of paracord/ can also be included, and read, alone. */
 #ifndef PARACORD_H
 #define PARACORD_H
 
@@ -8,10 +8,7 @@
 #include <paracord/autograd.h>
 #include <paracord/check.h>
 #include <paracord/classifier.h>
-#include <paracord/cloud.h>
 #include <paracord/device.h>
-#include <paracord/doctor.h>
-#include <paracord/draw.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
 #include <paracord/half.h>
@@ -24,7 +21,6 @@
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>
 #include <paracord/ops.h>
-#include <paracord/probe.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>
@@ -33,7 +29,6 @@
 #include <paracord/tensor.h>
 #include <paracord/threads.h>
 #include <paracord/trace.h>
-#include <paracord/timeline.h>
 #include <paracord/train.h>
 
 #endif

@@ -10,6 +10,8 @@
 
 PC_BEGIN
 
+typedef struct pc_run_report pc_run_report; /* what a run tells who writes its report */
+
 typedef struct pc_train_settings {
     int reserved_;
     const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
@@ -37,6 +39,8 @@ typedef struct pc_train_settings {
     int64_t cache; /* bytes of host memory for decoded pictures; 0: half of what is left, -1: none (loader.h) */
     uint64_t seed;
     const struct pc_train_callbacks *callbacks;
+    /* Writes report.html from time to time and at the end: pc_report_page of <paracord-tools/report.h>. NULL: nobody */
+    pc_status (*report)(const char *path, const pc_run_report *run);
 } pc_train_settings;
 
 /* loss and accuracy are of the pictures of the epoch so far; where a device works later, of those whose results are
@@ -80,13 +84,6 @@ typedef struct pc_train_summary {
  * the first epoch on, and after a stop even before that, the folder has a whole model.h5: the best of the epochs so far
  * or, within 2% of the time, one before it. */
 PC_API PC_MUST_USE pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary);
-
-/* Compare the runs in these folders, which may still be going on: *text has a line for each and the settings that
- * differ, *json all that is known, both to be released with pc_text_free; `page`, where not NULL, is the path of an
- * HTML file with their curves, written whole or not at all. Run figures are those of the epoch that model.h5 is of. Any
- * thread. PC_ERR_NOT_FOUND for a folder without a run, PC_ERR_FORMAT, PC_ERR_FILE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
-PC_API PC_MUST_USE pc_status pc_compare_runs(const char *const *folders, int count, const char *page, char **text,
-                                             char **json);
 
 PC_END
 #endif

@@ -16,18 +16,18 @@ bool pc__child_may_allocate(void);
  * the program's to answer), it ends when the thread that made it does, and memory comes from malloc, whose locks the C
  * library keeps whole across a fork, whatever allocator the library has. In the parent the child's number, or -1 with
  * errno. */
-pid_t pc__child_fork(void);
+PC__SHARED pid_t pc__child_fork(void);
 
 /* In the child: close all files but these, which become 3, 4, ...; standard input and output are nowhere. A program's
  * files and sockets may have others that wait to see them closed, and what a library below prints would come between
  * its own output. */
-void pc__child_forget_files(int *files, int count);
+PC__SHARED void pc__child_forget_files(int *files, int count);
 
 /* Wait until it has ended: its number and *status (may be NULL); 0 when it still runs then, -1 when others have waited
  * for it. `handle`: its pidfd, -1 for none. */
 pid_t pc__child_wait(pid_t child, int handle, int patience_ms, int *status);
 
 /* End it, and wait so long for that: a busy machine takes its time, and one that hangs in the kernel is left behind. */
-void pc__child_end(pid_t child, int handle, int patience_ms);
+PC__SHARED void pc__child_end(pid_t child, int handle, int patience_ms);
 
 #endif

@@ -13,6 +13,8 @@
 #ifndef PC__PARALLEL_H
 #define PC__PARALLEL_H
 
+#include "base/base.h"
+
 #include <paracord/threads.h>
 
 #define PC__THREADS_MAX 256
@@ -25,7 +27,7 @@ int pc__threads(int64_t work);
  * thread, inside another parallel call, or while another thread is in one, everything runs in the calling thread.
  * `part` must not wait for other parts. */
 typedef void (*pc__part_fn)(void *context, int64_t i);
-void pc__parallel(int threads, int64_t n, pc__part_fn part, void *context);
+PC__SHARED void pc__parallel(int threads, int64_t n, pc__part_fn part, void *context);
 
 /* Number of the calling thread in its parallel call: 0 to threads - 1; 0 outside. For scratch memory per thread. */
 int pc__thread(void);

@@ -2,8 +2,8 @@
  * met. The table lies in the library's zeroed memory, which costs nothing until it is used: no allocation can fail, and
  * nothing is left to free.
  *
- * As a shared library Paracord has a range of code to itself, and one address says it all: the first outside. Linked
- * statically its code lies among the program's, and only debug information can tell them apart: the list holds the
+ * As a shared library Paracord has a range of code to itself, and libparacord-tools, which calls it for the program, has
+ * another: one address says it all, the first outside. Linked statically its code lies among the program's, and only debug information can tell them apart: the list holds the
  * whole way up, and the same place reached on two ways has two numbers. */
 #include "base/site.h"
 
@@ -31,6 +31,7 @@ typedef struct frame {
 /* The loaded object that this code is in: its code, and whether it is the shared library. Every thread that comes first
  * finds the same; `code_end` is written last. */
 static atomic_uintptr_t code_start, code_end;
+static atomic_uintptr_t tools_start, tools_size; /* of libparacord-tools, where it is loaded by then */
 static atomic_bool is_shared;
 
 /* A slot: the upper half of the list's hash, and where the list is in `words`; 0: free. A site is its slot's number
@@ -39,10 +40,15 @@ static atomic_uint_least64_t slots[SLOTS];
 static uintptr_t words[WORDS];
 static atomic_uint words_used = 1;
 
-static bool is_library_name(const char *path)
+static bool is_called(const char *path, const char *beginning)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return strncmp(name, "libparacord.", 12) == 0 || strncmp(name, "libparacord-", 12) == 0;
+    return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+static bool is_library_name(const char *path)
+{
+    return is_called(path, "libparacord.") || is_called(path, "libparacord-");
 }
 
 bool pc__site_is_outside(pc__site site)
@@ -58,20 +64,24 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *contex
 {
     (void)size;
     uintptr_t here = (uintptr_t)pc__site_here;
+    bool tools = is_called(object->dlpi_name, "libparacord-tools.");
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[i];
         uintptr_t start = object->dlpi_addr + part->p_vaddr;
+        if (tools && part->p_type == PT_LOAD && (part->p_flags & PF_X)) {
+            atomic_store_explicit(&tools_start, start, memory_order_relaxed);
+            atomic_store_explicit(&tools_size, part->p_memsz, memory_order_relaxed);
+        }
         if (part->p_type != PT_LOAD || here < start || here - start >= part->p_memsz)
             continue;
         atomic_store_explicit(&is_shared, is_library_name(object->dlpi_name), memory_order_relaxed);
         atomic_store_explicit(&code_start, start, memory_order_relaxed);
         *(uintptr_t *)context = start + part->p_memsz;
-        return 1;
     }
     return 0;
 }
 
-/* The end of the object's code, after which the other two are known too. */
+/* The end of the object's code, after which the others are known too. */
 static uintptr_t find_code(void)
 {
     uintptr_t end = atomic_load_explicit(&code_end, memory_order_acquire);
@@ -128,12 +138,14 @@ static inline UNWATCHED uintptr_t up(uintptr_t at, uintptr_t end)
     return next > at && next <= end && next % sizeof(void *) == 0 ? next : 0;
 }
 
-/* Every frame on the way is the library's and has its frame pointer: the stack's end need not be known. */
+/* Every frame on the way is the libraries' and has its frame pointer: the stack's end need not be known. */
 static UNWATCHED int first_outside(uintptr_t at, uintptr_t start, uintptr_t end, uintptr_t *list)
 {
+    const uintptr_t tools = atomic_load_explicit(&tools_start, memory_order_relaxed);
+    const uintptr_t size = atomic_load_explicit(&tools_size, memory_order_relaxed);
     for (int i = 0; at && i < DEEPEST; i++, at = up(at, UINTPTR_MAX)) {
         uintptr_t back = plain_address(((const frame *)at)->back);
-        if (back - start >= end - start) {
+        if (back - start >= end - start && back - tools >= size) {
             list[0] = back;
             return 1;
         }

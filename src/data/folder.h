@@ -23,7 +23,7 @@ typedef struct pc__folder {
 /* Find the class folders of `root` (its sub-folders, hidden ones aside, links followed) and the picture files at any
  * depth in each, told by their suffix. Classes are numbered by sorted name. PC_ERR_FILE when a folder cannot be read.
  * On failure *folder is empty. */
-pc_status pc__folder_scan(const char *root, pc__folder *folder);
+PC__SHARED pc_status pc__folder_scan(const char *root, pc__folder *folder);
 
 /* The same for pictures anywhere below `root`, in it too: no classes, every label is 0. */
 pc_status pc__folder_scan_flat(const char *root, pc__folder *folder);
@@ -32,7 +32,7 @@ pc_status pc__folder_scan_flat(const char *root, pc__folder *folder);
 pc_status pc__folder_relabel(pc__folder *folder, const char *const *names, int count);
 
 /* PC_ERR_NOT_FOUND when there are no class folders, only one, or one without pictures. */
-pc_status pc__folder_check(const pc__folder *folder);
+PC__SHARED pc_status pc__folder_check(const pc__folder *folder);
 
 /* One behind the last file of the class whose first is `first`. */
 int pc__folder_class_end(const pc__folder *folder, int first);
@@ -41,8 +41,8 @@ int pc__folder_class_end(const pc__folder *folder, int first);
 void pc__folder_sort(pc__folder *folder);
 
 /* "root/path" of file i, for opening and for messages. From pc__alloc. */
-char *pc__folder_path(const pc__folder *folder, int i);
+PC__SHARED char *pc__folder_path(const pc__folder *folder, int i);
 
-void pc__folder_free(pc__folder *folder);
+PC__SHARED void pc__folder_free(pc__folder *folder);
 
 #endif

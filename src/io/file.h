@@ -16,7 +16,7 @@ pc_status pc__file_open(const char *path, int *fd, int64_t *size);
 pc_status pc__file_take(int fd, const char *path, int64_t size, uint8_t **bytes, size_t *n);
 
 /* Both: a whole file. */
-pc_status pc__file_read(const char *path, uint8_t **bytes, size_t *n);
+PC__SHARED pc_status pc__file_read(const char *path, uint8_t **bytes, size_t *n);
 
 /* Git's large file storage leaves a few lines of text in place of a file that was not fetched. pc__file_take refuses
  * such a file by name, with what to do; who reads by himself asks, and pc__fail_lfs records that. */
@@ -24,7 +24,7 @@ bool pc__is_lfs_pointer(const void *head, size_t n);
 pc_status pc__fail_lfs(const char *path);
 
 /* Write `n` bytes as the new content of `path`. */
-pc_status pc__file_write(const char *path, const void *bytes, size_t n);
+PC__SHARED pc_status pc__file_write(const char *path, const void *bytes, size_t n);
 
 /* All `n` bytes to an open file; 0, or errno. */
 int pc__file_put(int fd, const void *bytes, size_t n);
@@ -35,6 +35,6 @@ char *pc__file_temporary(const char *path);
 pc_status pc__file_commit(const char *temporary, const char *path);
 
 /* Make a folder and its parents; fine when it is already there. */
-pc_status pc__folder_make(const char *path);
+PC__SHARED pc_status pc__folder_make(const char *path);
 
 #endif

@@ -11,6 +11,6 @@ typedef pc_status (*pc__step_fn)(void *context, pc_module *child, pc_tensor *x, 
 int pc__step_count(const pc_module *net);
 
 /* Send x through a Sequential or a graph, child by child, without fusions. Inside a scope. The first error ends it. */
-pc_status pc__each_step(pc_module *net, pc_tensor *x, pc__step_fn step, void *context);
+PC__SHARED pc_status pc__each_step(pc_module *net, pc_tensor *x, pc__step_fn step, void *context);
 
 #endif

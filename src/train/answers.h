@@ -2,6 +2,7 @@
 #ifndef PC__ANSWERS_H
 #define PC__ANSWERS_H
 
+#include "base/base.h"
 #include "train/score.h"
 
 typedef struct pc__answer {
@@ -32,8 +33,8 @@ double pc__class_precision(const int64_t *confusion, int classes, int class);
 double pc__balanced_accuracy(const int64_t *confusion, int classes);
 
 /* There are pictures of the class, and no picture at all was taken for it. How many such classes there are. */
-bool pc__class_is_never_named(const int64_t *confusion, int classes, int class);
-int pc__never_named(const int64_t *confusion, int classes);
+PC__SHARED bool pc__class_is_never_named(const int64_t *confusion, int classes, int class);
+PC__SHARED int pc__never_named(const int64_t *confusion, int classes);
 
 /* The probability of the class that a row of logits names. */
 double pc__named_probability(const float *row, int64_t width, int named);

@@ -2,13 +2,14 @@
 #ifndef PC__ARCH_H
 #define PC__ARCH_H
 
+#include "base/base.h"
 #include "io/frame.h"
 
 #include <paracord/nn.h>
 
 /* A network for pictures of that frame that gives `outputs` logits. PC_ERR_ARGUMENT names the networks there are;
  * PC_ERR_SHAPE when the pictures are too small for it. */
-pc_module *pc__arch_new(const char *name, pc__frame pictures, int outputs, pc_init_kind init);
+PC__SHARED pc_module *pc__arch_new(const char *name, pc__frame pictures, int outputs, pc_init_kind init);
 
 /* Its size without making it: parameters, and the numbers that layers give for one picture, each counted once and the
  * largest twice (its gradient). Errors as above. */

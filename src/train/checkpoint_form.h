@@ -44,8 +44,8 @@ typedef struct pc__checkpoint_file {
 } pc__checkpoint_file;
 
 /* PC_ERR_FORMAT when it is damaged, of another version, or says what no training can be in. */
-pc_status pc__checkpoint_open(const char *path, pc__checkpoint_file *file);
-void pc__checkpoint_close(pc__checkpoint_file *file);
+PC__SHARED pc_status pc__checkpoint_open(const char *path, pc__checkpoint_file *file);
+PC__SHARED void pc__checkpoint_close(pc__checkpoint_file *file);
 
 /* The first bytes of a file are those of a checkpoint, of this version or an older one. */
 bool pc__is_checkpoint(const char *path);

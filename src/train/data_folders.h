@@ -4,11 +4,11 @@
 
 #include "base/base.h"
 
-bool pc__is_folder(const char *path);
+PC__SHARED bool pc__is_folder(const char *path);
 
 /* data/train, data/training_set, ... and data/test, data/test_set, data/validation, ...: *path from pc__alloc, NULL
  * when there is none. */
-pc_status pc__find_train_folder(const char *data, char **path);
-pc_status pc__find_test_folder(const char *data, char **path);
+PC__SHARED pc_status pc__find_train_folder(const char *data, char **path);
+PC__SHARED pc_status pc__find_test_folder(const char *data, char **path);
 
 #endif

@@ -82,6 +82,6 @@ pc_status pc__fit_settle(pc__fit *fit);
 pc_status pc__fit_scaler(pc__fit *fit);
 
 /* Seconds of a clock that only goes forward. */
-double pc__seconds_now(void);
+PC__SHARED double pc__seconds_now(void);
 
 #endif

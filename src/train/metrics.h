@@ -31,11 +31,11 @@ typedef struct pc__history {
 } pc__history;
 
 /* A record of that epoch with every figure unknown. */
-pc__epoch_record pc__epoch_unknown(int epoch);
+PC__SHARED pc__epoch_record pc__epoch_unknown(int epoch);
 
 /* Start from {0}. Adding copies the record; freeing leaves an empty history. */
 PC_MUST_USE pc_status pc__history_add(pc__history *history, const pc__epoch_record *record);
-void pc__history_free(pc__history *history);
+PC__SHARED void pc__history_free(pc__history *history);
 
 /* Append one line and wait until it is on the disk. `recall`: of each of `classes` classes the share of its test
  * pictures that was recognised; 0: nothing of classes. After a failure (PC_ERR_FILE, PC_ERR_MEMORY) the file is as it
@@ -45,7 +45,7 @@ PC_MUST_USE pc_status pc__metrics_append(const char *path, const pc__epoch_recor
 
 /* Read all whole records into `history` (overwritten; the caller frees it), of a file that another process may be
  * writing to; errors as below. */
-PC_MUST_USE pc_status pc__metrics_read(const char *path, pc__history *history);
+PC__SHARED PC_MUST_USE pc_status pc__metrics_read(const char *path, pc__history *history);
 
 /* Read the records of epochs up to `upto_epoch` into `history` (overwritten; the caller frees it) and cut the later
  * ones and a torn last line from the file, in one atomic write; kept lines stay byte for byte, unknown keys included.

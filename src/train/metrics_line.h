@@ -10,8 +10,8 @@
 typedef struct pc__plain_numbers {
     locale_t plain, before;
 } pc__plain_numbers;
-pc__plain_numbers pc__plain_numbers_begin(void);
-void pc__plain_numbers_end(pc__plain_numbers scope);
+PC__SHARED pc__plain_numbers pc__plain_numbers_begin(void);
+PC__SHARED void pc__plain_numbers_end(pc__plain_numbers scope);
 
 /* Append the record, each class's recall where there are classes, and a newline. */
 void pc__metrics_line_write(pc__text *text, const pc__epoch_record *record, const double *recall, int classes);

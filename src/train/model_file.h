@@ -34,7 +34,7 @@ typedef struct pc__opened_model {
 
 /* Read any Keras file that is a classifier of grey or colour pictures of a known size. Where it does not say so,
  * classes are called "0", "1", ..., and pictures are prepared as pc__preparation_assumed says. */
-pc_status pc__model_open(const char *path, pc__opened_model *model);
-void pc__model_close(pc__opened_model *model);
+PC__SHARED pc_status pc__model_open(const char *path, pc__opened_model *model);
+PC__SHARED void pc__model_close(pc__opened_model *model);
 
 #endif

@@ -1,12 +1,6 @@
-/* report.h: a training run as one HTML file that needs nothing beside it: no network, charts as inline SVG, pictures as
- * data: URIs, and scripts only for what is more than reading (report_script.c). It follows the reader's light or dark
- * setting, fits a telephone and prints.
- *
- *     pc__report report = {.title = "catdog, two-conv", .history = &history, .date = "2026-07-20T14:03:00Z", ...};
- *     PC__TRY(pc__report_write("run/report.html", &report));
- *
- * The function is pure: the same report gives the same bytes. All text may hold any bytes: markup is escaped, what is
- * not UTF-8 is shown as U+FFFD. Every pointer may be NULL and every count 0: that part is left out, never shown as 0.
+/* report.h: what a training run tells whoever writes its report (pc_train_settings.report): everything that is known of
+ * it, as plain data. All text may hold any bytes. Every pointer may be NULL and every count 0: that part is to be left
+ * out, never shown as 0.
  */
 #ifndef PC__REPORT_H
 #define PC__REPORT_H
@@ -50,7 +44,7 @@ typedef struct pc__report_score {
 } pc__report_score;
 
 /* Everything is borrowed for the length of the call. */
-typedef struct pc__report {
+typedef struct pc_run_report {
     const char *title;   /* NULL: "Training run" */
     const char *notice;  /* a sentence at the top, such as how to go on with a stopped run */
     const char *command; /* the command line that made it */
@@ -86,11 +80,5 @@ typedef struct pc__report {
 } pc__report;
 
 enum { PC__REPORT_FILES = 20 };
-
-/* Write the report as the new content of `path`, whole or not at all. PC_ERR_FILE, PC_ERR_MEMORY. */
-PC_MUST_USE pc_status pc__report_write(const char *path, const pc__report *report);
-
-/* The same into memory, to be appended to `html`; PC_ERR_MEMORY. */
-PC_MUST_USE pc_status pc__report_render(pc__text *html, const pc__report *report);
 
 #endif

@@ -120,7 +120,7 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                          .confusion = run->shown.confusion,
                          .samples = p->shots.samples,
                          .sample_count = p->shots.sample_count};
-    return pc__report_write(run->report, &report);
+    return s->report(run->report, &report);
 }
 
 static pc_status take_classes(const pc__run *run, report_parts *p)
@@ -185,6 +185,8 @@ pc_status pc__run_look(pc__run *run)
 static pc_status report(pc__run *run, bool running)
 {
     report_parts p = {.classes = NULL};
+    if (!run->s.report)
+        return PC_OK;
     double start = pc__seconds_now();
     pc_status status = describe_network(run);
     if (status == PC_OK && !running && !run->fit.stopped && !run->shown_epoch)
@@ -211,7 +213,7 @@ pc_status pc__run_report(pc__run *run)
 
 void pc__run_offer_report(pc__run *run)
 {
-    if (!pc__pace_pays(&run->saving_report))
+    if (!run->s.report || !pc__pace_pays(&run->saving_report))
         return;
     run->seconds = pc__seconds_now() - run->start;
     if (report(run, true) == PC_OK)

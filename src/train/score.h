@@ -2,6 +2,8 @@
 #ifndef PC__SCORE_H
 #define PC__SCORE_H
 
+#include "base/base.h"
+
 #include <paracord/loader.h>
 #include <paracord/nn.h>
 
@@ -13,7 +15,7 @@ typedef struct pc__score {
 
 /* The mean loss that fits the labels: y [n, 1] floating: binary cross-entropy; y [n] int64: cross-entropy. `weights` of
  * the classes, or NULL. */
-pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights);
+PC__SHARED pc_tensor *pc__batch_loss(pc_tensor *logits, pc_tensor *y, pc_tensor *weights);
 
 /* Add a batch of n pictures: its mean loss and how many of n rows of `width` logits name the right class (with one
  * column a logit of 0, probability 0.5, names the second). y as above (`binary`: floating), on the host. */

@@ -5,7 +5,7 @@
 #include "bench_plot.h"
 #include "whole.h"
 
-#include <paracord/cloud.h>
+#include <paracord-tools/cloud.h>
 #include <paracord/image.h>
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <paracord/draw.h>
+#include <paracord-tools/draw.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>

@@ -5,7 +5,7 @@
 
 #include "job.h"
 
-#include <paracord/timeline.h>
+#include <paracord-tools/timeline.h>
 
 enum { HOST = 1, DEVICE = 2, MAIN = 1, STREAM = 7, COMPUTE = 101, COMPUTE_1 = 102, COPY_IN = 103 };
 

@@ -6,7 +6,7 @@
 #include "train/arch.h"
 
 #include <math.h>
-#include <paracord/draw.h>
+#include <paracord-tools/draw.h>
 #include <paracord/memory.h>
 #include <paracord/train.h>
 

@@ -3,7 +3,7 @@
 #include "../support.h"
 
 #include <math.h>
-#include <paracord/cloud.h>
+#include <paracord-tools/cloud.h>
 #include <paracord/memory.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "../train/faults.h"
 #include <math.h>
-#include <paracord/cloud.h>
+#include <paracord-tools/cloud.h>
 
 static test_path root;
 

@@ -4,7 +4,7 @@
 
 #include <dirent.h>
 #include <ftw.h>
-#include <paracord/draw.h>
+#include <paracord-tools/draw.h>
 #include <paracord/threads.h>
 #include <paracord/memory.h>
 #include <stdlib.h>

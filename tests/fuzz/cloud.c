@@ -1,7 +1,7 @@
 /* Fuzz target: catalogues and price lists of any bytes. */
 #include "fuzz/fuzz.h"
 
-#include <paracord/cloud.h>
+#include <paracord-tools/cloud.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {

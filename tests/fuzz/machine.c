@@ -1,7 +1,7 @@
 /* Fuzz target: recorded machines of any bytes, probed and examined. */
 #include "fuzz/fuzz.h"
 
-#include <paracord/doctor.h>
+#include <paracord-tools/doctor.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {

@@ -1,7 +1,7 @@
 /* Fuzz target: timelines of any bytes, read, summed up, and made into a page and a picture. */
 #include "fuzz/fuzz.h"
 
-#include <paracord/timeline.h>
+#include <paracord-tools/timeline.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {

@@ -4,7 +4,9 @@
 #define PC_TEST_SANE_H
 
 #include "../train/folder.h"
+#include "train/report.h"
 
+#include <paracord-tools.h>
 #include <paracord.h>
 
 /* Zeros for whatever a pointer points to: options, results, texts, lists. */
@@ -123,6 +125,12 @@ static pc_status learn(void *user)
 static pc_loader *loader(void)
 {
     return pc_picture_folder("pictures", .size = 8, .batch = 2, .prefetch = -1, .device = test_device());
+}
+
+static const pc_run_report *untold(void)
+{
+    static const pc_run_report nothing;
+    return &nothing;
 }
 
 static pc_train_settings *settings(void)

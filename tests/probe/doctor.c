@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <paracord/doctor.h>
+#include <paracord-tools/doctor.h>
 #include <paracord/memory.h>
 
 #include "support.h"

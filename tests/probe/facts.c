@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include <paracord/memory.h>
-#include <paracord/probe.h>
+#include <paracord-tools/probe.h>
 
 #include "support.h"
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <paracord/doctor.h>
+#include <paracord-tools/doctor.h>
 #include <paracord/memory.h>
 
 #include "support.h"

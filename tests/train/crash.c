@@ -2,7 +2,7 @@
  * write, goes on and ends with the same network bit for bit. */
 #include "folder.h"
 
-#include <paracord/train.h>
+#include <paracord-tools/report.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -85,7 +85,8 @@ static bool train(const test_path *out, int epochs, bool resume, long dies_at)
                                       .size = 10,
                                       .zoom = 0.2,
                                       .flip = true,
-                                      .resume = resume};
+                                      .resume = resume,
+                                      .report = pc_report_page};
         pc_train_summary summary;
         changes = 0;
         fatal = dies_at;

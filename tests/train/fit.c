@@ -1,4 +1,5 @@
 /* pc_fit, pc_evaluate and pc_predict: the loop for programs, stopping, and going on from a checkpoint. */
+#include <paracord-tools/draw.h>
 #include <paracord.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "support.h"
 #include "train/metrics.h"
 #include "train/metrics_line.h"
-#include "train/report.h"
+#include "report/parts.h"
 
 #include <locale.h>
 #include <math.h>

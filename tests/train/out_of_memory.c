@@ -4,7 +4,7 @@
 #include "folder.h"
 
 #include <paracord/keras.h>
-#include <paracord/train.h>
+#include <paracord-tools/report.h>
 
 static test_path root, data, out, model;
 
@@ -45,7 +45,8 @@ static bool train(const char *arch, bool resume, int epochs)
                                   .zoom = 0.2,
                                   .flip = true,
                                   .resume = resume,
-                                  .callbacks = &callbacks};
+                                  .callbacks = &callbacks,
+                                  .report = pc_report_page};
     pc_train_summary summary;
     return pc_train_folder(&settings, &summary) == PC_OK;
 }

@@ -1,9 +1,8 @@
 /* report.html: well-formed whatever the run and its texts are like, and free of anything outside itself. */
 #include "io/file.h"
+#include "report/axis.h"
+#include "report/parts.h"
 #include "support.h"
-#include "train/report.h"
-#include "train/report_axis.h"
-#include "train/report_html.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -390,12 +389,12 @@ static void places_that_cannot_be_written(void **state)
 {
     (void)state;
     pc__report report = {0};
-    assert_fails(pc__report_write("/nowhere/report.html", &report), PC_ERR_FILE, "/nowhere/report.html");
+    assert_fails(pc_report_page("/nowhere/report.html", &report), PC_ERR_FILE, "/nowhere/report.html");
     char path[] = "/tmp/paracord-report-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    assert_ok(pc__report_write(path, &report));
+    assert_ok(pc_report_page(path, &report));
     uint8_t *bytes;
     size_t n;
     assert_ok(pc__file_read(path, &bytes, &n));
@@ -440,7 +439,7 @@ static void every_allocation_may_fail(void **state)
     int64_t before = pc_live_allocations();
     for (bool done = false; !done;) {
         left = failures;
-        pc_status status = pc__report_write(path, &report);
+        pc_status status = pc_report_page(path, &report);
         done = status == PC_OK;
         if (!done) {
             assert_int_equal(status, PC_ERR_MEMORY);

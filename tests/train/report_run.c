@@ -4,10 +4,10 @@
 #include "device.h"
 #include "io/file.h"
 #include "train/curve.h"
-#include "train/report.h"
+#include "report/parts.h"
 
 #include <math.h>
-#include <paracord/train.h>
+#include <paracord-tools/report.h>
 
 static test_path data;
 
@@ -68,6 +68,7 @@ static pc_train_summary train(const char *out, watched *w, pc_train_settings s)
     s.size = 8;
     s.arch = "mlp";
     s.callbacks = &callbacks;
+    s.report = pc_report_page;
     assert_ok(pc_train_folder(&s, &summary));
     return summary;
 }
@@ -101,6 +102,23 @@ static void while_it_goes_on(void **state)
     assert_null(strstr(html, "location.reload()"));
     assert_says(html, "Stopped in epoch 3 of 8; paracord train with --resume goes on from here.");
     pc__free(html);
+}
+
+static void nobody_asked_for_a_report(void **state)
+{
+    (void)state;
+    test_path silent = joined(root.s, "silent");
+    pc_train_summary summary;
+    pc_train_settings s = {.data = data.s,
+                           .out = silent.s,
+                           .device = test_device_name(),
+                           .batch = 6,
+                           .size = 8,
+                           .arch = "mlp",
+                           .epochs = 1};
+    assert_ok(pc_train_folder(&s, &summary));
+    assert_int_equal(access(joined(silent.s, "model.h5").s, R_OK), 0);
+    assert_int_not_equal(access(joined(silent.s, "report.html").s, F_OK), 0);
 }
 
 /* By name and with what is wrong, in the page that training writes itself. */
@@ -263,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(while_it_goes_on),
+        cmocka_unit_test(nobody_asked_for_a_report),
         cmocka_unit_test(the_worst_mistakes_come_first),
         cmocka_unit_test(skipped_and_damaged_files_are_listed),
         cmocka_unit_test(hits_and_false_alarms),
