@@ -30,11 +30,8 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
     *s = (pc__cuda_conv){.dtype = x->dtype,
                          .activation = (int)spec->activation,
                          .planes = a->planes,
-                         .early = pc__cuda_early(stream),
                          .multiprocessors = pc__cuda_multiprocessors(stream),
                          .tf32 = pc_matmul_precision() == PC_PRECISION_TF32,
-                         .ready_x = pc__cuda_ready(stream, x),
-                         .ready_weight = pc__cuda_ready(stream, w),
                          .n = x->shape[0],
                          .h = (int)x->shape[2],
                          .w = (int)x->shape[3],
@@ -54,25 +51,14 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
     return PC_OK;
 }
 
-/* Our kernels pool on the way, cuDNN's do not, and where it is the faster one by far a pooling of its own costs less. */
-bool pc__cuda_is_faster_apart(const pc_call *call)
+/* With what is to be known of the stream. */
+static pc_status geometry_on(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s)
 {
-    const pc_conv_choice_kind choice = pc_conv_choice();
-    if (call->op->index != PC__OP_conv2d || choice == PC_CONV_OWN)
-        return false;
-    const pc_conv2d_spec *spec = &((const pc__conv2d_attributes *)call->attributes)->spec;
-    const pc_tensor *x = call->in[0], *w = call->in[1];
-    const pc__conv_shape shape = {.n = x->shape[0],
-                                  .c = (int)w->shape[1],
-                                  .o = (int)w->shape[0],
-                                  .kh = (int)w->shape[2],
-                                  .kw = (int)w->shape[3],
-                                  .oh = out_size(x->shape[2], w->shape[2], spec->stride[0], spec->padding[0]),
-                                  .ow = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]),
-                                  .direction = PC__CONV_FORWARD,
-                                  .dtype = x->dtype,
-                                  .tf32 = x->dtype == PC_F32 && pc_matmul_precision() == PC_PRECISION_TF32};
-    return (choice == PC_CONV_CUDNN || pc__conv_rule(&shape)) && !pc__cudnn_missing();
+    PC__TRY(geometry(stream, call, s));
+    s->early = pc__cuda_early(stream);
+    s->ready_x = pc__cuda_ready(stream, call->in[0]);
+    s->ready_weight = pc__cuda_ready(stream, call->in[1]);
+    return PC_OK;
 }
 
 static void *data_or_null(const pc_tensor *t)
@@ -86,6 +72,54 @@ static bool has_matrix_units(const pc_stream *stream)
     int major = 0;
     return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
            major >= 8;
+}
+
+bool pc__conv_native(const pc_stream *stream, const pc__conv_piece *p)
+{
+    if (!pc__is_half((pc_dtype)p->s.dtype))
+        return true;
+    if (!has_matrix_units(stream))
+        return false;
+    return p->direction == PC__CONV_FORWARD
+               ? pc__cuda_conv_native(&p->s, p->x)
+               : pc__cuda_conv_native_backward(&p->s, p->x, p->dy, p->direction == PC__CONV_INPUT,
+                                               p->direction == PC__CONV_WEIGHTS);
+}
+
+/* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
+ * far the rest as calls of its own costs less. */
+bool pc__cuda_is_faster_apart(const pc_call *call)
+{
+    static const _Alignas(16) char anywhere[16];
+    const pc_conv_choice_kind choice = pc_conv_choice();
+    pc__conv_piece p = {.x = anywhere, .dy = anywhere};
+    if (call->op->index != PC__OP_conv2d || choice == PC_CONV_OWN)
+        return false;
+    const pc_stream stream = {.device = call->in[0]->storage->device};
+    pc_error before = pc__error_take();
+    const bool fits = geometry(&stream, call, &p.s) == PC_OK;
+    (void)pc__error_take();
+    (void)pc__error_put(&before);
+    if (!fits)
+        return false; /* the call itself says it */
+    const pc__cuda_conv *s = &p.s;
+    if (s->pool == 1 && !s->planes && (s->activation == PC_NONE || s->activation == PC_RELU))
+        return false;
+    bool native = true;
+    for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
+        native = native && pc__conv_native(&stream, &p);
+    const pc__conv_shape shape = {.n = s->n,
+                                  .c = s->c,
+                                  .o = s->o,
+                                  .kh = s->kh,
+                                  .kw = s->kw,
+                                  .sh = s->sh,
+                                  .sw = s->sw,
+                                  .oh = s->oh,
+                                  .ow = s->ow,
+                                  .dtype = s->dtype,
+                                  .tf32 = s->tf32 && s->dtype == PC_F32};
+    return (choice == PC_CONV_CUDNN || pc__conv_rule(&shape, native) >= 0) && !pc__cudnn_missing();
 }
 
 size_t pc__conv_own_scratch(const pc__conv_piece *p)
@@ -112,19 +146,7 @@ void pc__conv_own(cudaStream_t queue, const pc__conv_piece *p, void *scratch)
         pc__cuda_conv_weights(queue, s, p->x, p->y, p->argmax, p->dy, dweight, p->dbias, scratch);
 }
 
-/* What all pieces together need; cuDNN's may come back to our kernels. */
-static size_t scratch_of(const pc__conv_piece *pieces, pc__conv_way *const *ways, int count, size_t front)
-{
-    size_t most = 0;
-    for (int i = 0; i < count; i++) {
-        most = PC__MAX(most, pc__conv_own_scratch(&pieces[i]));
-        if (ways[i])
-            most = PC__MAX(most, pc__conv_cudnn_scratch(&pieces[i], ways[i]));
-    }
-    return front + most;
-}
-
-/* Scratch memory for cuDNN's ways too; NULL without an error where there is only enough for our kernels. */
+/* Scratch memory for cuDNN's ways; NULL without an error where there is too little for them. */
 static void *try_scratch(pc_stream *stream, size_t bytes)
 {
     pc_error before = pc__error_take();
@@ -135,36 +157,64 @@ static void *try_scratch(pc_stream *stream, size_t bytes)
     return scratch;
 }
 
-/* Piece by piece, at least one of them cuDNN's way. *enough is false, and nothing was done, where there is too little
- * memory for that. */
-static pc_status by_cudnn(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces, pc__conv_way *const *ways,
-                          int count, bool *enough)
+/* Both gradients by cuDNN share the way through the ReLU, and dy in another format. `front` is their room. */
+static pc_status share(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces, pc__conv_way *const *ways,
+                       char *front)
+{
+    const size_t unrelu = pieces[0].s.activation == PC_RELU ? pc__conv_unrelu_scratch(&pieces[0]) : 0;
+    if (unrelu) {
+        PC__TRY(pc__conv_unrelu(stream, call, &pieces[0], front));
+        pieces[1].dy = pieces[0].dy, pieces[1].s.activation = PC_NONE;
+    }
+    if (pc__conv_same_format(ways[0], ways[1]) && pc__conv_staged_bytes(&pieces[0], ways[0])) {
+        PC__TRY(pc__conv_stage(stream, call, &pieces[0], ways[0], front + unrelu));
+        pieces[0].staged_dy = pieces[1].staged_dy = front + unrelu;
+    }
+    return PC_OK;
+}
+
+static size_t front_of(const pc__conv_piece *pieces, pc__conv_way *const *ways)
+{
+    return (pieces[0].s.activation == PC_RELU ? pc__conv_unrelu_scratch(&pieces[0]) : 0) +
+           pc__conv_staged_bytes(&pieces[0], ways[0]);
+}
+
+static const char *note_of(int made)
 {
     static const char *const notes[1 << PC__CONV_DIRECTIONS] = {
         [1 << PC__CONV_FORWARD] = "by cuDNN",
         [1 << PC__CONV_INPUT] = "the input's gradient by cuDNN",
         [1 << PC__CONV_WEIGHTS] = "the weights' gradient by cuDNN",
         [1 << PC__CONV_INPUT | 1 << PC__CONV_WEIGHTS] = "both gradients by cuDNN"};
-    int made = 0; /* bits by direction */
-    const bool shared = count == 2 && ways[0] && ways[1] && pieces[0].s.activation == PC_RELU;
-    const size_t front = shared ? pc__conv_unrelu_scratch(&pieces[0]) : 0;
-    char *scratch = try_scratch(stream, scratch_of(pieces, ways, count, front));
-    *enough = scratch != NULL;
+    return notes[made];
+}
+
+/* Those pieces that have a way of cuDNN's. *made: bits by direction; what is not among them is left to our kernels,
+ * all of it where there is too little memory. */
+static pc_status by_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *given,
+                          pc__conv_way *const *ways, int count, int *made)
+{
+    pc__conv_piece pieces[2];
+    const bool shared = count == 2 && ways[0] && ways[1];
+    const size_t front = shared ? front_of(given, ways) : 0;
+    size_t most = 0;
+    *made = 0;
+    for (int i = 0; i < count; i++) {
+        pieces[i] = given[i];
+        most = ways[i] ? PC__MAX(most, pc__conv_cudnn_scratch(&given[i], ways[i])) : most;
+    }
+    char *scratch = try_scratch(stream, front + most);
     if (!scratch)
         return PC_OK;
     if (shared)
-        PC__TRY(pc__conv_unrelu(stream, call, &pieces[0], scratch));
+        PC__TRY(share(stream, call, pieces, ways, scratch));
     for (int i = 0; i < count; i++) {
         bool done = false;
-        if (shared)
-            pieces[i].dy = pieces[0].dy, pieces[i].s.activation = PC_NONE;
         if (ways[i])
             PC__TRY(pc__conv_cudnn(stream, call, &pieces[i], ways[i], scratch + front, &done));
-        if (!done)
-            pc__conv_own(pc__cuda_queue(stream), &pieces[i], scratch + front);
-        made |= done << pieces[i].direction;
+        *made |= done << pieces[i].direction;
     }
-    ((pc__cuda_stream *)stream->implementation)->note = notes[made];
+    ((pc__cuda_stream *)stream->implementation)->note = note_of(*made);
     return pc__cuda_launched(call);
 }
 
@@ -172,21 +222,20 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
 {
     pc__conv_piece p = {.direction = PC__CONV_FORWARD};
     pc__conv_way *way;
-    bool enough = false;
-    PC__TRY(geometry(stream, call, &p.s));
+    int made = 0;
+    PC__TRY(geometry_on(stream, call, &p.s));
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
-    if (pc__is_half(call->in[0]->dtype) &&
-        !(has_matrix_units(stream) && pc__cuda_conv_native(&p.s, pc__data(call->in[0]))))
-        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d);
     p.x = pc__data(call->in[0]), p.weight = pc__data(call->in[1]);
     p.bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
     p.result = pc__data(call->out[0]), p.places = data_or_null(call->out[1]);
     PC__TRY(pc__conv_choose(stream, call, &p, &way));
     if (way)
-        PC__TRY(by_cudnn(stream, call, &p, &way, 1, &enough));
-    if (enough)
+        PC__TRY(by_cudnn(stream, call, &p, &way, 1, &made));
+    if (made)
         return PC_OK;
+    if (!pc__conv_native(stream, &p))
+        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d);
     void *scratch = pc__cuda_scratch(stream, pc__conv_own_scratch(&p));
     if (!scratch)
         return PC_ERR_MEMORY;
@@ -218,35 +267,77 @@ static pc_status own_backward(pc_stream *stream, const pc_call *call, const pc__
     return pc__cuda_launched(call);
 }
 
-pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
+/* The gradients that are wanted, each a piece. Returns their number. */
+static int pieces_of(const pc_call *call, const pc__cuda_conv *s, pc__conv_piece *pieces)
 {
     const pc__conv2d_attributes *a = call->attributes;
-    pc__conv_piece pieces[2], all = {0}, *input = NULL, *weights = NULL;
-    pc__conv_way *ways[2] = {NULL, NULL};
+    const pc__conv_piece all = {.s = *s,
+                                .x = pc__data(call->in[0]),
+                                .weight = pc__data(call->in[1]),
+                                .y = pc__data(call->in[2]),
+                                .argmax = data_or_null(call->in[3]),
+                                .dy = pc__data(call->in[4])};
+    void *const dx = a->needs[0] ? data_or_null(call->out[0]) : NULL;
+    void *const dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
+    void *const dbias = a->needs[2] ? data_or_null(call->out[2]) : NULL;
     int count = 0;
-    bool enough = false;
-    PC__TRY(geometry(stream, call, &all.s));
-    all.x = pc__data(call->in[0]), all.weight = pc__data(call->in[1]), all.y = pc__data(call->in[2]);
-    all.argmax = data_or_null(call->in[3]), all.dy = pc__data(call->in[4]);
-    void *dx = a->needs[0] ? data_or_null(call->out[0]) : NULL,
-         *dweight = a->needs[1] ? data_or_null(call->out[1]) : NULL;
-    void *dbias = a->needs[2] ? data_or_null(call->out[2]) : NULL;
-    if (pc__is_half(call->in[0]->dtype) &&
-        !(has_matrix_units(stream) && pc__cuda_conv_native_backward(&all.s, all.x, all.dy, dx, dweight || dbias)))
-        return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d_backward);
     if (dweight || dbias) {
-        weights = &pieces[count++];
-        *weights = all, weights->direction = PC__CONV_WEIGHTS, weights->result = dweight, weights->dbias = dbias;
+        pieces[count] = all;
+        pieces[count].direction = PC__CONV_WEIGHTS;
+        pieces[count].result = dweight, pieces[count++].dbias = dbias;
     }
     if (dx) {
-        input = &pieces[count++];
-        *input = all, input->direction = PC__CONV_INPUT, input->result = dx;
+        pieces[count] = all;
+        pieces[count].direction = PC__CONV_INPUT;
+        pieces[count++].result = dx;
     }
-    if (!count)
-        return PC_OK;
+    return count;
+}
+
+pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
+{
+    pc__cuda_conv s;
+    pc__conv_piece pieces[2], *rest[PC__CONV_DIRECTIONS] = {NULL};
+    pc__conv_way *ways[2] = {NULL, NULL};
+    int made = 0;
+    PC__TRY(geometry_on(stream, call, &s));
+    const int count = pieces_of(call, &s, pieces);
     for (int i = 0; i < count; i++)
         PC__TRY(pc__conv_choose(stream, call, &pieces[i], &ways[i]));
     if (ways[0] || ways[1])
-        PC__TRY(by_cudnn(stream, call, pieces, ways, count, &enough));
-    return enough ? PC_OK : own_backward(stream, call, input, weights);
+        PC__TRY(by_cudnn(stream, call, pieces, ways, count, &made));
+    for (int i = 0; i < count; i++)
+        if (!(made >> pieces[i].direction & 1)) {
+            if (!pc__conv_native(stream, &pieces[i]))
+                return pc__cuda_in_floats(stream, call, pc__cuda_op_conv2d_backward);
+            rest[pieces[i].direction] = &pieces[i];
+        }
+    if (!rest[PC__CONV_INPUT] && !rest[PC__CONV_WEIGHTS])
+        return PC_OK;
+    return own_backward(stream, call, rest[PC__CONV_INPUT], rest[PC__CONV_WEIGHTS]);
+}
+
+/* cuDNN's plans are made before anything is captured. */
+pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call)
+{
+    const int op = call->op->index;
+    const bool forward = op == PC__OP_conv2d;
+    pc__conv_piece pieces[2] = {{.direction = PC__CONV_FORWARD}};
+    pc__conv_way *way;
+    pc__cuda_conv s;
+    int count = 1;
+    if (!forward && op != PC__OP_conv2d_backward)
+        return PC_OK;
+    PC__TRY(pc__cuda_enter(stream->device.index));
+    PC__TRY(geometry_on(stream, call, &s));
+    if (forward) {
+        pieces[0].s = s;
+        pieces[0].x = pc__data(call->in[0]), pieces[0].weight = pc__data(call->in[1]);
+        pieces[0].bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
+        pieces[0].result = data_or_null(call->out[0]);
+    } else
+        count = pieces_of(call, &s, pieces);
+    for (int i = 0; i < count; i++)
+        PC__TRY(pc__conv_choose(stream, call, &pieces[i], &way));
+    return PC_OK;
 }

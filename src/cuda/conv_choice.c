@@ -1,4 +1,4 @@
-/* conv_choice.c: the rule, and rows of measured choices, "1 TEXT = WAY CHECK": 1 is the format's number, CHECK a hash
+/* conv_choice.c: the rule, and rows of measured choices, "2 TEXT = WAY CHECK": 2 is the format's number, CHECK a hash
  * of what stands between. A row is whole or passed over, so a file that was torn, mixed up or written by another
  * version costs a measurement and nothing else. */
 #include "cuda/conv_choice.h"
@@ -14,35 +14,88 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT "1 "
+#define FORMAT "2 "
 
 enum { ROW = PC__CONV_TEXT + 32, LARGEST = 1 << 20 /* bytes of the file */ };
 
-/* In 16 bits and TF32 cuDNN multiplies two to ten times as fast as our kernels do, unless a layer is so narrow or small
- * that what goes around its product shows. */
-static bool units_rule(const pc__conv_shape *s, double work)
+/* Sixteen bytes of channels; 1 where no matrix units multiply. */
+static int together(const pc__conv_shape *s)
 {
-    const bool large = s->kh * s->kw > 9, first = s->c < 8 && s->kh * s->kw >= 49 && s->dtype == PC_F32;
-    const bool eights = s->c % 8 == 0 && s->o % 8 == 0 && s->c >= (large ? 32 : 64) && s->o >= 64;
-    return (eights && work >= 2e8) || (first && work >= 1e9);
+    return s->dtype == PC_F16 || s->dtype == PC_BF16 ? 8 : s->dtype == PC_F32 && s->tf32 ? 4 : 1;
 }
 
-/* In float32 our kernels are the faster ones as long as there are places enough for all of their blocks. */
-static bool float_rule(const pc__conv_shape *s, double work)
+static int rounded_up(int n, int to)
 {
-    const double places = (double)s->n * s->oh * s->ow;
+    return n > INT_MAX - to ? n : (n + to - 1) / to * to;
+}
+
+pc__conv_format pc__conv_usual_format(const pc__conv_shape *s)
+{
+    const int to = together(s);
+    return s->c % to || s->o % to ? PC__CONV_PADDED : PC__CONV_AS_IS;
+}
+
+pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
+{
+    pc__conv_shape in = *s;
+    if (s->format == PC__CONV_PADDED)
+        in.c = rounded_up(s->c, together(s)), in.o = rounded_up(s->o, together(s));
+    return in;
+}
+
+/* --- the rule, from the tables of docs/kernels.md: 768 products of drawn layers on an H100 --- */
+
+/* Numbers that make one of the result: sums of so many products are what matrix units are for. */
+static double depth_of(const pc__conv_shape *s)
+{
+    return (double)(s->direction == PC__CONV_INPUT ? s->o : s->c) * s->kh * s->kw;
+}
+
+static double places_of(const pc__conv_shape *s)
+{
+    return (double)s->n * s->oh * s->ow;
+}
+
+static double work_of(const pc__conv_shape *s)
+{
+    return places_of(s) * s->o * s->c * s->kh * s->kw;
+}
+
+/* In 16 bits ours are as good where sums are short and the layer is small: what goes around cuDNN's product shows. */
+static bool halves_rule(const pc__conv_shape *s)
+{
+    return depth_of(s) >= 576 || work_of(s) >= (s->direction == PC__CONV_WEIGHTS ? 5e8 : 1e9);
+}
+
+/* In TF32 ours are the faster ones for three channels by 3 x 3, and for gradients of short sums. */
+static bool tf32_rule(const pc__conv_shape *s)
+{
+    if (s->direction != PC__CONV_INPUT && s->c == 3 && s->kh == 3 && s->kw == 3)
+        return false;
+    return s->direction == PC__CONV_FORWARD || depth_of(s) >= (s->c < 8 ? 400 : 144);
+}
+
+/* In float32 ours are the faster ones as long as there are places enough for all of their blocks; the gradient of the
+ * weights asks for many pieces of its sums where it is large. */
+static bool floats_rule(const pc__conv_shape *s)
+{
+    const double numbers = places_of(s) * ((double)s->c * s->sh * s->sw + s->o);
     const int narrower = s->c < s->o ? s->c : s->o;
-    return s->direction == PC__CONV_WEIGHTS ? narrower >= 128 && places <= 7000 && work >= 2e8
-                                            : narrower >= 256 && places <= 2000 && work >= 2e8;
+    if (s->direction == PC__CONV_WEIGHTS)
+        return numbers < 3e7 && narrower >= 16 &&
+               ((double)s->o * s->kh * s->kw >= 1584 || (narrower >= 64 && s->kh * s->kw > 1));
+    return numbers < 1.3e6 && depth_of(s) >= 500;
 }
 
-/* From the tables of docs/kernels.md. */
-bool pc__conv_rule(const pc__conv_shape *s)
+int pc__conv_rule(const pc__conv_shape *s, bool native)
 {
-    const double work = (double)s->n * s->oh * s->ow * s->o * s->c * s->kh * s->kw;
-    if (s->dtype == PC_F16 || s->dtype == PC_BF16 || (s->dtype == PC_F32 && s->tf32))
-        return units_rule(s, work);
-    return s->dtype == PC_F32 && float_rule(s, work);
+    if (s->dtype == PC_F64)
+        return -1;
+    if (s->dtype == PC_F32 && !s->tf32)
+        return !floats_rule(s) ? -1 : s->direction == PC__CONV_WEIGHTS ? PC__CONV_AS_IS : PC__CONV_PLANES;
+    if (native && !(s->dtype == PC_F32 ? tf32_rule(s) : halves_rule(s)))
+        return -1;
+    return (int)pc__conv_usual_format(s);
 }
 
 void pc__conv_text(char text[PC__CONV_TEXT], const char *gpu, int multiprocessors, size_t cudnn,
@@ -86,11 +139,11 @@ static int way_of(const char *line, const char *text)
     if (strncmp(line, FORMAT, start) != 0 || strncmp(line + start, text, n) != 0 ||
         strncmp(line + start + n, " = ", 3) != 0)
         return -1;
-    const int way = line[start + n + 3] - '0'; /* one digit: PC__CONV_WAYS has one */
+    const long way = strtol(line + start + n + 3, NULL, 10);
     if (way < 0 || way > PC__CONV_WAYS)
         return -1;
-    (void)make_row(row, text, way);
-    return strcmp(line, row) == 0 ? way : -1;
+    (void)make_row(row, text, (int)way);
+    return strcmp(line, row) == 0 ? (int)way : -1; /* as it would be written, to the byte */
 }
 
 /* Not a pipe, on which others might wait forever. */

@@ -10,8 +10,9 @@
 struct pc__conv_way {
     int device; /* -1: the place is free */
     bool measured;
-    atomic_bool refused; /* our kernels do it */
-    pc__conv_shape shape;
+    atomic_bool refused;  /* our kernels do it */
+    pc__conv_shape shape; /* of the piece; in the format that was asked for */
+    pc__conv_shape made;  /* that the plan is for */
     pc__cudnn_plan plan;
 };
 

@@ -16,6 +16,7 @@ typedef struct trial {
     pc_stream *stream;
     const pc_call *call;
     pc__conv_piece piece; /* with results of its own */
+    bool native;          /* there are kernels of ours */
     void *scratch;
     cudaEvent_t start, end;
 } trial;
@@ -61,7 +62,9 @@ static pc_status time_of(const trial *t, pc__conv_way *way, double *microseconds
 static pc_status time_all(const trial *t, pc__conv_way *ways, int count, int *best, double *told)
 {
     *best = 0;
-    PC__TRY(time_of(t, NULL, &told[0]));
+    told[0] = (double)INFINITY;
+    if (t->native)
+        PC__TRY(time_of(t, NULL, &told[0]));
     for (int i = 1; i <= count; i++) {
         PC__TRY(time_of(t, &ways[i - 1], &told[i]));
         if (told[i] < (*best ? told[*best] : MARGIN * told[0]))
@@ -80,9 +83,10 @@ pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__con
 {
     const size_t result = whole(pc__conv_result_bytes(piece));
     const size_t bias = whole((size_t)piece->s.o * pc_dtype_size((pc_dtype)piece->s.dtype));
-    size_t scratch = pc__conv_own_scratch(piece);
+    const bool native = pc__conv_native(stream, piece);
+    size_t scratch = native ? pc__conv_own_scratch(piece) : 0;
     void *memory = NULL;
-    trial t = {.stream = stream, .call = call, .piece = *piece};
+    trial t = {.stream = stream, .call = call, .piece = *piece, .native = native};
     for (int i = 0; i < count; i++)
         scratch = PC__MAX(scratch, pc__conv_cudnn_scratch(piece, &ways[i]));
     *best = -1;

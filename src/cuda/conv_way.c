@@ -35,6 +35,15 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_
     return true;
 }
 
+bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b)
+{
+#if PC__HAVE_CUDNN
+    return a->made.format == b->made.format && a->made.o == b->made.o;
+#else
+    return a == b;
+#endif
+}
+
 #if PC__HAVE_CUDNN
 
 enum { PLACES = 1024, MOST = PLACES / 4 * 3 }; /* of the table; a power of two; shapes after these are ours */
@@ -87,71 +96,108 @@ static void name_of(char text[PC__CONV_TEXT], const pc_stream *stream, const pc_
     pc__conv_text(text, device.name, pc__cuda_multiprocessors(stream), pc__cudnn.GetVersion(), shape);
 }
 
-/* The last of `there` plans becomes the place's, the others go. */
-static void take(pc__conv_way *w, pc__cudnn_plan *plans, int there, int wanted)
+/* A plan and what it is for. */
+typedef struct candidate {
+    int number; /* of the way */
+    pc__conv_shape made;
+    pc__cudnn_plan plan;
+} candidate;
+
+/* The candidate of that number becomes the place's, the others go. */
+static void take(pc__conv_way *w, candidate *list, int there, int wanted)
 {
     for (int i = 0; i < there; i++)
-        if (i + 1 != wanted)
-            pc__cudnn_plan_free(&plans[i]);
-    if (wanted < 1 || wanted > there)
-        return;
-    w->plan = plans[wanted - 1];
-    atomic_store(&w->refused, false);
+        if (list[i].number == wanted) {
+            w->made = list[i].made;
+            w->plan = list[i].plan;
+            atomic_store(&w->refused, false);
+        } else
+            pc__cudnn_plan_free(&list[i].plan);
 }
 
-static void tell_times(const char *text, const double *times, int there)
+/* At most `most` plans in the shape's format, behind the `there` that there are; how many there are then. */
+static int add_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, candidate *list, int there, int most)
 {
-    char list[32 * PC__CONV_WAYS] = "";
+    const pc__cudnn_target target = {.handle = handle};
+    const pc__conv_shape made = pc__conv_in_format(shape);
+    pc__cudnn_plan plans[PC__CONV_PLANS];
+    const int more = pc__cudnn_plans(&target, &made, plans, most);
+    for (int i = 0; i < more; i++)
+        list[there + i] = (candidate){shape->format * PC__CONV_PLANS + i + 1, made, plans[i]};
+    return there + more;
+}
+
+/* Padding changes nothing where channels are whole, and planes are for float32, whose kernels for channels last are few.
+ */
+static bool differs(const pc__conv_shape *shape, int format)
+{
+    return format == PC__CONV_AS_IS ||
+           (format == PC__CONV_PADDED ? pc__conv_usual_format(shape) == PC__CONV_PADDED : shape->dtype == PC_F32);
+}
+
+static void tell_times(const char *text, const candidate *list, const double *times, int there)
+{
+    static const char *const formats[PC__CONV_FORMATS] = {"", "padded ", "planes "};
+    char words[48 * PC__CONV_WAYS] = "";
     size_t n = 0;
-    for (int i = 1; i <= there && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, " %.1f", times[i]);
-    pc__log(PC_LOG_DEBUG, "conv2d: %s: ours %.1f us, cuDNN%s us", text, times[0], list);
+    for (int i = 0; i < there && n < sizeof words; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, ", %s%d: %.1f", formats[list[i].made.format],
+                              (list[i].number - 1) % PC__CONV_PLANS + 1, times[i + 1]);
+    pc__log(PC_LOG_DEBUG, "conv2d: %s: ours %.1f us, cuDNN's%s", text, times[0], words);
 }
 
 /* As the file says, or by measuring, which the file learns. Returns the way, 0 for ours. */
 static pc_status measured_way(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const char *text,
-                              pc__cudnn_plan *plans, int *there, int *way)
+                              candidate *list, int *there, int *way)
 {
-    const pc__cudnn_target target = {.handle = handles[stream->device.index]};
+    const cudnnHandle_t handle = handles[stream->device.index];
     pc__conv_way trial[PC__CONV_WAYS];
     pc__conv_shape shape;
     double times[PC__CONV_WAYS + 1];
     char path[PATH_MAX];
+    int best = 0;
     const bool file = pc__conv_file(path);
     *way = file ? pc__conv_recall(path, text) : -1;
     if (*way == 0)
         return PC_OK;
     (void)shape_of(stream, p, &shape);
-    *there = pc__cudnn_plans(&target, &shape, plans, *way > 0 ? *way : PC__CONV_WAYS);
-    if (*way > 0 && *there == *way)
-        return PC_OK;
+    for (int format = 0; format < PC__CONV_FORMATS; format++) {
+        shape.format = format;
+        if (differs(&shape, format) && (*way < 0 || (*way - 1) / PC__CONV_PLANS == format))
+            *there = add_candidates(handle, &shape, list, *there, PC__CONV_PLANS);
+    }
     for (int i = 0; i < *there; i++) {
-        trial[i] = (pc__conv_way){.device = stream->device.index, .shape = shape, .plan = plans[i]};
+        if (list[i].number == *way)
+            return PC_OK;
+        trial[i] =
+            (pc__conv_way){.device = stream->device.index, .shape = shape, .made = list[i].made, .plan = list[i].plan};
         atomic_init(&trial[i].refused, false);
     }
     *way = 0;
     if (*there == 0)
         return PC_OK;
-    PC__TRY(pc__conv_measure(stream, call, p, trial, *there, way, times));
-    if (*way < 0)
+    PC__TRY(pc__conv_measure(stream, call, p, trial, *there, &best, times));
+    *way = best > 0 ? list[best - 1].number : best;
+    if (best < 0)
         return PC_OK;
-    tell_times(text, times, *there);
+    tell_times(text, list, times, *there);
     if (file)
         pc__conv_note(path, text, *way);
     return PC_OK;
 }
 
-/* Nothing is made or measured while a stream is captured: what a recording meets first is ours, and stays it. */
+/* Nothing is made or measured while a stream is captured: a shape that nobody announced (pc__cuda_prepare) is ours
+ * then, and stays it. */
 static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *w)
 {
     static bool said;
-    pc__cudnn_plan plans[PC__CONV_WAYS];
+    candidate list[PC__CONV_WAYS];
     char text[PC__CONV_TEXT], words[160] = "";
     int there = 0, way = 0;
     pc_status status = PC_OK;
     name_of(text, stream, &w->shape);
-    if (stream->recording) {
-        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels, a recording met it first", text);
+    if (((const pc__cuda_stream *)stream->implementation)->branch) {
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels, a captured stream met it first", text);
         return PC_OK;
     }
     if (!has_handle(stream->device.index)) {
@@ -160,14 +206,13 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
         said = true;
         return PC_OK;
     }
-    const pc__cudnn_target target = {.handle = handles[stream->device.index]};
     if (w->measured)
-        status = measured_way(stream, call, p, text, plans, &there, &way);
-    else
-        way = there = pc__cudnn_plans(&target, &w->shape, plans, 1);
+        status = measured_way(stream, call, p, text, list, &there, &way);
+    else if ((there = add_candidates(handles[stream->device.index], &w->shape, list, 0, 1)))
+        way = list[0].number;
     if (!there && way >= 0)
         pc__cudnn_words(words, sizeof words);
-    take(w, plans, there, status == PC_OK ? way : 0);
+    take(w, list, there, status == PC_OK ? way : 0);
     if (way > 0)
         pc__log(PC_LOG_DEBUG, "conv2d: %s: cuDNN's way %d", text, way);
     else
@@ -202,8 +247,14 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv
     const pc_conv_choice_kind choice = pc_conv_choice();
     pc__conv_shape shape;
     *way = NULL;
-    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape) || (choice == PC_CONV_RULE && !pc__conv_rule(&shape)))
+    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
+    const int format = choice == PC_CONV_RULE    ? pc__conv_rule(&shape, pc__conv_native(stream, p))
+                       : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)
+                                                 : 0;
+    if (format < 0)
+        return PC_OK;
+    shape.format = format;
     if (pc__cudnn_missing()) {
         pthread_once(&told, tell_missing);
         return PC_OK;

@@ -12,6 +12,7 @@ typedef struct pc__conv_piece {
     pc__cuda_conv s;
     int direction; /* pc__conv_direction */
     const void *x, *weight, *bias, *y, *dy;
+    const void *staged_dy; /* dy in the format of cuDNN's way, or NULL */
     const uint8_t *argmax;
     void *result; /* y, dx or dweight */
     void *dbias;
@@ -25,9 +26,20 @@ typedef struct pc__conv_way pc__conv_way;
 size_t pc__conv_own_scratch(const pc__conv_piece *piece);
 void pc__conv_own(cudaStream_t queue, const pc__conv_piece *piece, void *scratch);
 
-/* conv_way.c: cuDNN's way for a piece that our kernels can do; NULL where they do it, because they were chosen, cuDNN
+/* conv_way.c: cuDNN's way for a piece; NULL where our kernels do it, because they were chosen, cuDNN
  * cannot do it, or there is none. May wait for the stream, to measure. */
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way **way);
+
+/* Both in the same format. */
+bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b);
+
+/* conv.c: our kernels take the piece's dtype as it is. */
+bool pc__conv_native(const pc_stream *stream, const pc__conv_piece *piece);
+
+/* Bytes of dy in the way's format, 0 where that is ours; and bringing it there. */
+size_t pc__conv_staged_bytes(const pc__conv_piece *piece, const pc__conv_way *way);
+pc_status pc__conv_stage(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, const pc__conv_way *way,
+                         void *to);
 
 /* conv_cudnn.c: by that way; scratch has so many bytes. *done is false where cuDNN turned out to refuse it, now and
  * from then on. */

@@ -76,8 +76,12 @@ bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t);
 /* table.c: kernels by op. One that is not written is NULL there: pc_dispatch names it. */
 const pc__kernel *pc__cuda_kernels(void);
 
-/* conv.c: backend.h's is_faster_apart. */
+/* device.c: make it the thread's current device. */
+pc_status pc__cuda_enter(int index);
+
+/* conv.c: backend.h's is_faster_apart and graph_prepare. */
 bool pc__cuda_is_faster_apart(const pc_call *call);
+pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call);
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
     pc_status pc__cuda_op_##name(pc_stream *stream, const pc_call *call);

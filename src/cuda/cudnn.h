@@ -58,15 +58,15 @@ typedef struct pc__cudnn_plan {
     bool bare;         /* forward: bias and ReLU are still to follow */
 } pc__cudnn_plan;
 
-/* Operands of a plan: those that the direction reads. result is y, dx or dweight. Weights and their gradient are
- * [o][kh][kw][c]; everything is on 16 bytes. */
+/* Operands of a plan, in its format: those that the direction reads. result is y, dx or dweight. Weights and their
+ * gradient are [o][kh][kw][c], with planes [o][c][kh][kw]; everything is on 16 bytes. */
 typedef struct pc__cudnn_operands {
     const void *x, *weight, *dy, *bias;
     void *result, *workspace;
 } pc__cudnn_operands;
 
-/* At most `most` plans for a shape, cuDNN's best guess first; how many. Only such as give the same bits each time,
- * compute at least as exactly as was asked for and are there without being compiled; bare only where that rounds
+/* At most `most` plans for a shape as cuDNN sees it (pc__conv_in_format), cuDNN's best guess first; how many. Only such as give the same bits each time,
+ * compute at least as exactly as was asked for, by matrix units where these may, and are there without being compiled; bare only where that rounds
  * nothing twice. What cuDNN says where there is none is its pc__cudnn.GetLastErrorString. */
 int pc__cudnn_plans(const pc__cudnn_target *target, const pc__conv_shape *shape, pc__cudnn_plan *plans, int most);
 void pc__cudnn_plan_free(pc__cudnn_plan *plan);

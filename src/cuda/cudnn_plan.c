@@ -63,12 +63,15 @@ static cudnnDataType_t type_of(const pc__conv_shape *s)
                                        : CUDNN_DATA_FLOAT;
 }
 
-/* Shape [n][c][h][w], channels last in memory. What lies between operations is float32 and nowhere. */
+/* Shape [n][c][h][w], in memory too in the format of planes, else channels last. What lies between operations is float32
+ * and nowhere. */
 static cudnnBackendDescriptor_t tensor(builder *b, int64_t id, int64_t n, int64_t c, int64_t h, int64_t w)
 {
     const bool between = id >= ID_CONVOLVED;
     const cudnnDataType_t type = between ? CUDNN_DATA_FLOAT : type_of(b->shape);
-    const int64_t shape[4] = {n, c, h, w}, strides[4] = {h * w * c, 1, w * c, c}, alignment = 16;
+    const bool planes = b->shape->format == PC__CONV_PLANES;
+    const int64_t shape[4] = {n, c, h, w}, alignment = 16;
+    const int64_t strides[4] = {h * w * c, planes ? h * w : 1, planes ? w : w * c, planes ? 1 : c};
     const cudnnBackendDescriptor_t made = make(b, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     set(b, made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
     set(b, made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
@@ -187,15 +190,18 @@ static cudnnBackendDescriptor_t graph(builder *b)
 
 /* --- engines --- */
 
-/* Sums in the order of a sum, in float32, the same each time; float32 in full unless TF32 was asked for. Larger tiles
- * of Winograd's method and Fourier's lose digits. What is compiled when it is first used takes seconds, and differs
- * with what else is installed. */
+/* Sums in the order of a sum, in float32, the same each time; float32 in full unless TF32 was asked for, and then, as in
+ * 16 bits, by matrix units: engines without them are there for every shape and take ten times as long. Larger tiles of
+ * Winograd's method and Fourier's lose digits. What is compiled when it is first used takes seconds, and differs with
+ * what else is installed. */
 static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_t config)
 {
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     cudnnBackendBehaviorNote_t behaviour[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
+    const bool units = s->dtype != PC__CUDA_F32 || s->tf32;
     int64_t one, count = 0, behaviours = 0;
+    bool has_units = false;
     if (pc__cudnn.BackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != CUDNN_STATUS_SUCCESS)
         return false;
     bool fine = pc__cudnn.BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
@@ -205,10 +211,12 @@ static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_
                 pc__cudnn.BackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
                                               PC__COUNT(behaviour), &behaviours, behaviour) == CUDNN_STATUS_SUCCESS &&
                 count <= PC__COUNT(notes) && behaviours <= PC__COUNT(behaviour);
-    for (int64_t i = 0; fine && i < count; i++)
+    for (int64_t i = 0; fine && i < count; i++) {
+        has_units |= notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
         fine = notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD || notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 ||
-               notes[i] == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP ||
-               (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && (s->dtype != PC__CUDA_F32 || s->tf32));
+               notes[i] == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP || notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    }
+    fine = fine && has_units == units;
     for (int64_t i = 0; fine && i < behaviours; i++)
         fine = behaviour[i] != CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
     destroy(&engine, 1);

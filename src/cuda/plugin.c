@@ -32,6 +32,7 @@ static const pc__backend backend = {
     .event_open = pc__cuda_event_open,
     .event_close = pc__cuda_event_close,
     .event_elapsed = pc__cuda_event_elapsed,
+    .graph_prepare = pc__cuda_prepare,
     .graph_begin = pc__cuda_graph_begin,
     .graph_join = pc__cuda_graph_join,
     .graph_wait = pc__cuda_branch_wait,

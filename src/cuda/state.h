@@ -19,8 +19,6 @@ extern pc__cuda_device pc__cuda_devices[PC__DEVICES_MAX];
 
 int pc__cuda_count(char *why, size_t n);
 
-/* Make it the thread's current device. */
-pc_status pc__cuda_enter(int index);
 int pc__cuda_here(void); /* which one that is */
 
 /* The same, and see to what every device needs once: code for it, its properties. */

@@ -105,7 +105,9 @@ typedef struct pc__backend {
     /* Building: begin and end bracket what goes into graph->implementation, which begin sets and a failed begin leaves
      * NULL; join makes `other` part of it; wait orders what follows on `stream` behind what is there of `other`, where the
      * order of the calls does not. update puts the work of `newer`, which has the same kernels and shapes, into `graph`, or
-     * says what differs. */
+     * says what differs. prepare comes before begin, for each call that submit will get: what cannot be made between
+     * begin and end. */
+    pc_status (*graph_prepare)(pc_stream *stream, const struct pc_call *call); /* (optional) */
     pc_status (*graph_begin)(pc_graph *graph, pc_stream *stream);
     pc_status (*graph_join)(pc_graph *graph, pc_stream *other);                    /* (optional) */
     pc_status (*graph_wait)(pc_graph *graph, pc_stream *stream, pc_stream *other); /* (optional) */

@@ -48,33 +48,35 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes);
 
-/* Pooling as an op of its own, and where it is not `fused` the activation too. */
-static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool fused, bool planes)
+/* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor
+ * another memory order. */
+static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool apart, bool planes)
 {
+    const bool fused = apart ? spec.activation == PC_RELU : pc__activation_row_of(spec.activation)->fused;
     const pc_activation_kind activation = fused ? PC_NONE : spec.activation;
     const int pool = spec.pool;
     pc_tensor *result = NULL;
     spec.activation = fused ? spec.activation : PC_NONE;
     spec.pool = 1;
     PC_SCOPE {
-        pc_tensor *y = pc__activated(activation, conv2d(x, weight, bias, spec, planes && pool == 1));
+        pc_tensor *y = pc__activated(activation, conv2d(x, weight, bias, spec, planes && pool == 1 && !apart));
         y = y && pool > 1 ? pc_fn_max_pool2d(y, (pc_pool2d_spec){.kernel = {pool, pool}}) : y;
-        result = pc_keep(y && pool > 1 && planes ? pc_contiguous(y) : y);
+        result = pc_keep(y && planes ? pc_contiguous(y) : y);
     }
     return result;
 }
 
-/* The backend has no kernel that pools and is as fast as one that does not. */
-static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_conv2d_spec *spec)
+/* The backend has no kernel that does all of it and is as fast as one that does less. */
+static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_conv2d_spec *spec, bool planes)
 {
     const pc__backend *backend = pc__backend_of(x->storage->device.type);
-    const pc__conv2d_attributes attributes = {.spec = *spec};
+    const pc__conv2d_attributes attributes = {.spec = *spec, .planes = planes};
     const pc_call call = {.op = &pc__ops[PC__OP_conv2d],
                           .in = (pc_tensor *[]){x, weight},
                           .n_in = 2,
                           .attributes = &attributes,
                           .attribute_bytes = sizeof attributes};
-    return spec->pool > 1 && backend->is_faster_apart && backend->is_faster_apart(&call);
+    return backend->is_faster_apart && backend->is_faster_apart(&call);
 }
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
@@ -83,9 +85,9 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_co
         return PC__CALL_PLAIN(conv2d, x, weight);
     if (check(x, weight, bias, &spec) != PC_OK)
         return NULL;
-    const bool fused = pc__activation_row_of(spec.activation)->fused;
-    if (!fused || is_faster_apart(x, weight, &spec))
-        return then(x, weight, bias, spec, fused, planes);
+    const bool apart = is_faster_apart(x, weight, &spec, planes);
+    if (apart || !pc__activation_row_of(spec.activation)->fused)
+        return then(x, weight, bias, spec, apart, planes);
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[3] = {pc__channels_last(x), pc_contiguous(weight), bias ? pc_contiguous(bias) : NULL};

@@ -65,6 +65,24 @@ static pc_status build_nodes(pc_graph *graph, pc__plan *plan)
     return PC_OK;
 }
 
+static pc_status prepare(pc_graph *graph)
+{
+    pc__plan *plan = graph->plan;
+    pc_status status = PC_OK;
+    for (int i = 0; i < plan->count && graph->backend->graph_prepare && status == PC_OK; i++) {
+        const pc__plan_node *node = &plan->node[i];
+        if (node->gone || node->kind != PC__NODE_CALL)
+            continue;
+        plan->at = node;
+        pthread_mutex_lock(&node->stream->lock);
+        status = graph->backend->graph_prepare(node->stream, node->call);
+        pthread_mutex_unlock(&node->stream->lock);
+        if (status != PC_OK)
+            return name(node, status);
+    }
+    return status;
+}
+
 static pc_status enter(pc_graph *graph, pc_stream *stream, pc_status (*slot)(pc_graph *graph, pc_stream *stream))
 {
     pthread_mutex_lock(&stream->lock);
@@ -94,6 +112,7 @@ pc_status pc__plan_build(pc_graph *graph)
         rewrite(graph->plan, graph->backend);
         PC__TRY(pc__plan_memory(graph));
         pc__plan_print(graph);
+        PC__TRY(prepare(graph));
     }
     return build(graph);
 }

@@ -25,7 +25,13 @@ static pc__conv_shape plain(int direction, pc_dtype dtype, bool tf32, int n, int
 static bool rule(int direction, pc_dtype dtype, bool tf32, int n, int side, int c, int o, int kernel)
 {
     const pc__conv_shape s = plain(direction, dtype, tf32, n, side, c, o, kernel);
-    return pc__conv_rule(&s);
+    return pc__conv_rule(&s, true) >= 0;
+}
+
+static int format_of(int direction, pc_dtype dtype, bool tf32, bool native, int c, int o)
+{
+    const pc__conv_shape s = plain(direction, dtype, tf32, 32, 56, c, o, 3);
+    return pc__conv_rule(&s, native);
 }
 
 static void the_rule_follows_what_was_measured(void **state)
@@ -37,19 +43,44 @@ static void the_rule_follows_what_was_measured(void **state)
             assert_true(rule(direction, dtype, false, 32, 56, 64, 256, 1));
             assert_true(rule(direction, dtype, false, 4, 56, 64, 64, 3));
             assert_true(rule(direction, dtype, false, 32, 28, 32, 64, 5));
-            assert_false(rule(direction, dtype, false, 1, 4, 128, 128, 3)); /* little work */
-            assert_false(rule(direction, dtype, false, 512, 62, 3, 32, 3)); /* first layers */
-            assert_false(rule(direction, dtype, false, 512, 31, 32, 64, 3));
-            assert_false(rule(direction, dtype, false, 512, 31, 68, 64, 3)); /* not in eights */
+            assert_false(rule(direction, dtype, false, 4, 16, 16, 16, 3)); /* small, short sums */
+            assert_false(rule(direction, dtype, false, 32, 62, 3, 32, 3));
+            assert_int_equal(format_of(direction, dtype, false, true, 128, 128), PC__CONV_AS_IS);
+            assert_int_equal(format_of(direction, dtype, false, false, 12, 24),
+                             PC__CONV_PADDED); /* ours would convert */
+            assert_int_equal(format_of(direction, dtype, false, true, 100, 136), PC__CONV_PADDED);
         }
         assert_true(rule(direction, PC_F32, true, 32, 56, 128, 128, 3));
-        assert_true(rule(direction, PC_F32, true, 32, 112, 3, 64, 7));
+        assert_int_equal(rule(direction, PC_F32, true, 512, 62, 3, 32, 3), false);
+        assert_int_equal(format_of(direction, PC_F32, true, true, 64, 66), PC__CONV_PADDED);
+        assert_int_equal(format_of(direction, PC_F32, true, true, 64, 68), PC__CONV_AS_IS);
         assert_false(rule(direction, PC_F32, false, 32, 112, 3, 64, 7));
-        assert_false(rule(direction, PC_F32, false, 32, 56, 128, 128, 3));
-        assert_true(rule(direction, PC_F32, false, 32, 7, 512, 512, 3)); /* few places */
+        assert_false(rule(direction, PC_F32, false, 128, 56, 128, 128, 3));
+        assert_true(rule(direction, PC_F32, false, 32, 7, 256, 256, 3)); /* few places */
+        const pc__conv_shape few = plain(direction, PC_F32, false, 32, 7, 256, 256, 3);
+        assert_int_equal(pc__conv_rule(&few, true), direction == PC__CONV_WEIGHTS ? PC__CONV_AS_IS : PC__CONV_PLANES);
         assert_int_equal(rule(direction, PC_F32, false, 32, 14, 256, 256, 3), direction == PC__CONV_WEIGHTS);
         assert_false(rule(direction, PC_F64, false, 32, 56, 128, 128, 3));
     }
+}
+
+/* Channels are padded to 16 bytes, in the shape that cuDNN sees and nowhere else. */
+static void formats(void **state)
+{
+    (void)state;
+    pc__conv_shape s = plain(PC__CONV_FORWARD, PC_BF16, false, 2, 9, 3, 20, 3);
+    assert_int_equal(pc__conv_usual_format(&s), PC__CONV_PADDED);
+    assert_int_equal(pc__conv_in_format(&s).c, 3);
+    s.format = PC__CONV_PADDED;
+    assert_int_equal(pc__conv_in_format(&s).c, 8);
+    assert_int_equal(pc__conv_in_format(&s).o, 24);
+    s.dtype = PC_F32;
+    assert_int_equal(pc__conv_usual_format(&s), PC__CONV_AS_IS); /* no matrix units in float32 */
+    assert_int_equal(pc__conv_in_format(&s).c, 3);
+    s.tf32 = true;
+    assert_int_equal(pc__conv_usual_format(&s), PC__CONV_PADDED);
+    assert_int_equal(pc__conv_in_format(&s).c, 4);
+    assert_int_equal(pc__conv_in_format(&s).o, 20);
 }
 
 /* Every member makes another name, so that no measurement is taken for another's. */
@@ -166,6 +197,7 @@ int main(int argc, char **argv)
     unsetenv("PARACORD_CONV");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_follows_what_was_measured),
+        cmocka_unit_test(formats),
         cmocka_unit_test(names_tell_shapes_apart),
         cmocka_unit_test(any_name_is_one_row),
         cmocka_unit_test(threads_choose_for_themselves),

@@ -33,6 +33,48 @@ static void whoever_does_it(void **state)
         }
 }
 
+/* TF32's matrix units take channels in fours: others are padded, and come back. */
+static void channels_are_padded(void **state)
+{
+    (void)state;
+    (void)pc_matmul_precision_set(PC_PRECISION_TF32);
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    for (int i = 0; i < PC__COUNT(many); i++)
+        for (int bare = 0; bare < 2; bare++) {
+            layer l = many[i];
+            const bool whole = l.c % 4 == 0 && l.o % 4 == 0;
+            play_again();
+            play.bare = bare;
+            l.n = 20 + 2 * i + bare;
+            is_right(&l);
+            by(0, 1);
+            assert_int_equal(play.format[PC__CONV_AS_IS], whole ? 3 : 0);
+            assert_int_equal(play.format[PC__CONV_PADDED], whole ? 0 : 3);
+            assert_int_equal(play.turned > 0, !whole);
+        }
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
+}
+
+/* Where measuring says so, pictures are turned to planes for cuDNN, and back. */
+static void planes(void **state)
+{
+    (void)state;
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME"); /* nowhere to remember it */
+    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    for (int i = 0; i < PC__COUNT(many); i++)
+        for (int bare = 0; bare < 2; bare++) {
+            layer l = many[i];
+            play_again();
+            play.bare = bare;
+            play.best = PC__CONV_PLANS + 1;
+            l.n = 40 + 2 * i + bare;
+            is_right(&l);
+            by(0, 1);
+            assert_int_equal(play.format[PC__CONV_PLANES], 3);
+        }
+}
+
 static void only_what_is_wanted(void **state)
 {
     (void)state;
@@ -177,10 +219,16 @@ static void more_shapes_than_the_table_has(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_does_it),   cmocka_unit_test(only_what_is_wanted),
-        cmocka_unit_test(what_cudnn_cannot), cmocka_unit_test(no_way_for_a_shape),
-        cmocka_unit_test(refused_when_run),  cmocka_unit_test(failed_when_run),
-        cmocka_unit_test(too_little_memory), cmocka_unit_test(more_shapes_than_the_table_has),
+        cmocka_unit_test(whoever_does_it),
+        cmocka_unit_test(channels_are_padded),
+        cmocka_unit_test(planes),
+        cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(what_cudnn_cannot),
+        cmocka_unit_test(no_way_for_a_shape),
+        cmocka_unit_test(refused_when_run),
+        cmocka_unit_test(failed_when_run),
+        cmocka_unit_test(too_little_memory),
+        cmocka_unit_test(more_shapes_than_the_table_has),
     };
     return cmocka_run_group_tests_name("device.conv_host", tests, NULL, NULL);
 }

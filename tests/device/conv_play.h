@@ -5,6 +5,7 @@
 
 #include "support.h"
 
+#include "cuda/conv_stage.h"
 #include "cuda/conv_unrelu.h"
 #include "cuda/conv_cudnn.h"
 #include "cuda/conv_half.h"
@@ -19,14 +20,16 @@
 static struct play {
     int own[PC__CONV_DIRECTIONS], cudnn[PC__CONV_DIRECTIONS]; /* products made */
     int opened, planned, freed, measured, told;
-    const char *missing;  /* why there is no cuDNN */
-    int ways;             /* of cuDNN's, for every shape */
-    bool bare;            /* forward they leave bias and ReLU to be done */
-    int64_t workspace;    /* bytes of each */
-    cudnnStatus_t status; /* of running one */
-    int best;             /* what measuring finds */
-    pc_status failure;    /* of measuring */
-    size_t memory;        /* most scratch memory that there is */
+    int turned;                   /* operands into cuDNN's format or back, by kernels of their own */
+    const char *missing;          /* why there is no cuDNN */
+    int ways;                     /* of cuDNN's, for every shape */
+    bool bare;                    /* forward they leave bias and ReLU to be done */
+    int64_t workspace;            /* bytes of each */
+    int format[PC__CONV_FORMATS]; /* products made in each */
+    cudnnStatus_t status;         /* of running one */
+    int best;                     /* what measuring finds */
+    pc_status failure;            /* of measuring */
+    size_t memory;                /* most scratch memory that there is */
 } play;
 
 static void play_again(void)
@@ -196,6 +199,41 @@ pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel 
 
 /* --- what stands around a product --- */
 
+void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, size_t size,
+                        int early)
+{
+    (void)queue;
+    assert_int_equal(size, sizeof(float));
+    assert_int_equal(early, 0);
+    play.turned++;
+    for (int64_t row = 0; row < rows; row++)
+        for (int i = 0; i < to; i++)
+            ((float *)out)[row * to + i] = i < from ? ((const float *)in)[row * from + i] : 0;
+}
+
+void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs)
+{
+    (void)queue;
+    play.turned++;
+    zeros_of(theirs, (int64_t)f->to_o * f->taps * f->to_c);
+    for (int o = 0; o < f->o; o++)
+        for (int c = 0; c < f->c; c++)
+            for (int tap = 0; tap < f->taps; tap++)
+                ((float *)theirs)[(o * f->taps + tap) * f->to_c + c] =
+                    ((const float *)ours)[(o * f->c + c) * f->taps + tap];
+}
+
+void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours)
+{
+    (void)queue;
+    play.turned++;
+    for (int o = 0; o < f->o; o++)
+        for (int c = 0; c < f->c; c++)
+            for (int tap = 0; tap < f->taps; tap++)
+                ((float *)ours)[(o * f->c + c) * f->taps + tap] =
+                    ((const float *)theirs)[(o * f->taps + tap) * f->to_c + c];
+}
+
 void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)
 {
     (void)queue;
@@ -249,9 +287,9 @@ pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor
 {
     (void)stream, (void)call;
     int64_t at[4] = {0};
-    for (int64_t i = 0; i < pc__count(4, to->shape); i++) {
+    for (int64_t i = 0; i < pc__count(to->ndim, to->shape); i++) {
         int64_t rest = i, there = 0, here = 0;
-        for (int d = 3; d >= 0; d--) {
+        for (int d = to->ndim - 1; d >= 0; d--) {
             at[d] = rest % to->shape[d], rest /= to->shape[d];
             there += at[d] * to->strides[d], here += at[d] * from->strides[d];
         }
@@ -294,6 +332,11 @@ bool pc__cuda_early(const pc_stream *stream)
 {
     (void)stream;
     return false;
+}
+
+pc_status pc__cuda_enter(int index)
+{
+    return index == 0 ? PC_OK : PC_ERR_DEVICE;
 }
 
 pc_status pc__cuda_launched(const pc_call *call)
@@ -359,7 +402,7 @@ int pc__cudnn_plans(const pc__cudnn_target *target, const pc__conv_shape *shape,
     const int count = most < play.ways ? most : play.ways;
     play.planned++;
     for (int i = 0; i < count; i++)
-        plans[i] = (pc__cudnn_plan){.plan = (void *)(uintptr_t)(i + 1),
+        plans[i] = (pc__cudnn_plan){.plan = (void *)(uintptr_t)(shape->format * PC__CONV_PLANS + i + 1),
                                     .workspace = play.workspace,
                                     .bare = play.bare && shape->direction == PC__CONV_FORWARD};
     return count;
@@ -374,6 +417,47 @@ void pc__cudnn_plan_free(pc__cudnn_plan *plan)
 
 /* The way that was run last. */
 static int last_way;
+
+/* Channels last from planes, or back; to be freed. */
+static float *turned_over(const float *from, int64_t n, int64_t area, int64_t c, bool back)
+{
+    float *to = malloc((size_t)(n * area * c) * sizeof *to);
+    assert_non_null(to);
+    for (int64_t picture = 0; picture < n; picture++)
+        for (int64_t at = 0; at < area; at++)
+            for (int64_t k = 0; k < c; k++) {
+                const int64_t last = (picture * area + at) * c + k, plane = (picture * c + k) * area + at;
+                to[back ? plane : last] = from[back ? last : plane];
+            }
+    return to;
+}
+
+/* epilogue: NULL for none. */
+static cudnnStatus_t product_of_planes(const pc__cuda_conv *g, int direction, const pc__cudnn_operands *o,
+                                       const pc__conv_shape *epilogue)
+{
+    const int64_t in = (int64_t)g->h * g->w, out = (int64_t)g->oh * g->ow;
+    float *x = direction == PC__CONV_INPUT ? NULL : turned_over(o->x, g->n, in, g->c, false);
+    float *dy = direction == PC__CONV_FORWARD ? NULL : turned_over(o->dy, g->n, out, g->o, false);
+    if (direction == PC__CONV_WEIGHTS) {
+        product(direction, g, x, NULL, dy, zeros_of(o->result, g->o * ours_of(g).o), ours_of(g));
+    } else {
+        const bool forward = direction == PC__CONV_FORWARD;
+        const int64_t count = forward ? results(g) : g->n * in * g->c;
+        float *made = calloc((size_t)count, sizeof *made);
+        assert_non_null(made);
+        product(direction, g, x, o->weight, dy, made, ours_of(g));
+        if (forward && epilogue)
+            finish(made, count, g->o, epilogue->bias ? o->bias : NULL, epilogue->relu ? PC_RELU : PC_NONE);
+        float *planes = turned_over(made, g->n, forward ? out : in, forward ? g->o : g->c, true);
+        memcpy(o->result, planes, (size_t)count * sizeof *planes);
+        free(planes);
+        free(made);
+    }
+    free(x);
+    free(dy);
+    return CUDNN_STATUS_SUCCESS;
+}
 
 cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, const pc__conv_shape *s,
                             const pc__cudnn_operands *o)
@@ -403,6 +487,9 @@ cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, co
     assert_true((plan->workspace > 0) == (o->workspace != NULL));
     if (o->workspace)
         memset(o->workspace, 0xff, (size_t)plan->workspace); /* over nothing that is wanted */
+    play.format[s->format]++;
+    if (s->format == PC__CONV_PLANES)
+        return product_of_planes(&g, s->direction, o, plan->bare ? NULL : s);
     product(s->direction, &g, o->x, o->weight, o->dy, zeros_of(o->result, made), theirs);
     if (s->direction == PC__CONV_FORWARD && !plan->bare)
         finish(o->result, made, s->o, s->bias ? o->bias : NULL, s->relu ? PC_RELU : PC_NONE);
