@@ -23,30 +23,30 @@ void pc__store_halves(void *restrict to, const float *restrict from, int64_t n, 
 #define PC__HALVES_FN static inline __attribute__((always_inline)) void
 
 /* Each 32 bits of memory are two bfloat16: one moved up, one with the other cut off, is two floats. */
-typedef uint32_t pc__words __attribute__((vector_size(PC__VECTOR_BYTES)));
+typedef uint32_t pc__pairs __attribute__((vector_size(PC__VECTOR_BYTES)));
 typedef float pc__singles __attribute__((vector_size(PC__VECTOR_BYTES)));
-typedef uint32_t pc__words_in_memory __attribute__((vector_size(PC__VECTOR_BYTES), aligned(2), may_alias));
+typedef uint32_t pc__pairs_in_memory __attribute__((vector_size(PC__VECTOR_BYTES), aligned(2), may_alias));
 
 PC__HALVES_FN pc__take_bf16(float *to, const pc_bf16 *from)
 {
-    const pc__words both = *(const pc__words_in_memory *)(const void *)from;
-    pc__words_in_memory *floats = (pc__words_in_memory *)(void *)to;
+    const pc__pairs both = *(const pc__pairs_in_memory *)(const void *)from;
+    pc__pairs_in_memory *floats = (pc__pairs_in_memory *)(void *)to;
     floats[0] = both << 16;
     floats[1] = both & 0xffff0000;
 }
 
 /* pc__bf16_of in the upper half of each word. */
-static inline __attribute__((always_inline)) pc__words pc__rounded_bf16(pc__words bits)
+static inline __attribute__((always_inline)) pc__pairs pc__rounded_bf16(pc__pairs bits)
 {
     const pc__singles x = (pc__singles)bits;
-    const pc__words nan = (pc__words)(x != x);
+    const pc__pairs nan = (pc__pairs)(x != x);
     return (~nan & (bits + 0x7fff + (bits >> 16 & 1))) | (nan & (bits | 0x400000));
 }
 
 PC__HALVES_FN pc__put_bf16(pc_bf16 *to, const float *from)
 {
-    const pc__words_in_memory *floats = (const pc__words_in_memory *)(const void *)from;
-    *(pc__words_in_memory *)(void *)to = pc__rounded_bf16(floats[0]) >> 16 | (pc__rounded_bf16(floats[1]) & 0xffff0000);
+    const pc__pairs_in_memory *floats = (const pc__pairs_in_memory *)(const void *)from;
+    *(pc__pairs_in_memory *)(void *)to = pc__rounded_bf16(floats[0]) >> 16 | (pc__rounded_bf16(floats[1]) & 0xffff0000);
 }
 
 #if defined(PC__LEVEL_v4)
