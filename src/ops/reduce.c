@@ -8,6 +8,8 @@
 #include "ops/view.h"
 #include "tensor/read.h"
 
+#include <paracord/autograd.h>
+
 static unsigned all_of(const pc_tensor *t)
 {
     return (1u << t->ndim) - 1;
@@ -290,8 +292,9 @@ pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
     pc_tensor *value = NULL, *index = NULL;
     if (indices)
         *indices = NULL;
+    const bool placed = indices || (a->requires_grad && pc_grad_enabled()); /* the gradient goes by places */
     int d = pc__dim("max", dim, a->ndim);
-    if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
+    if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, !placed, &value, &index) != PC_OK)
         return NULL;
     if (indices)
         *indices = index;

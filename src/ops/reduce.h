@@ -9,7 +9,7 @@ typedef struct pc__reduce_attributes {
     int ndim; /* of the result */
     int64_t shape[PC_MAX_DIMS];
     int64_t kept_shape[PC_MAX_DIMS]; /* the result's shape with reduced dimensions as 1, in the input's dimensions */
-    bool whole;                      /* max over everything: ties share the gradient */
+    bool whole;                      /* max: places are of no account; with a gradient, ties share it */
     bool wide;                       /* the sum of 16-bit numbers is float32 */
 } pc__reduce_attributes;
 

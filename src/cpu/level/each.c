@@ -3,7 +3,7 @@
 
 #include "cpu/level/halves.h"
 
-enum { BLOCK = 256 }; /* elements: 2 KiB of the widest */
+enum { BLOCK = PC__BLOCK };
 
 /* Four loads before their stores, which may be to the same elements only: the compiler cannot know that. */
 #define MOVE(T)                                                                                                        \
@@ -46,8 +46,7 @@ void pc__move(char *to, int64_t to_stride, const char *from, int64_t from_stride
     }
 }
 
-/* An input from element i on, dense; what repeats one element is the same for every block. */
-static const char *gathered(const char *data, int64_t stride, int64_t i, int64_t n, size_t bytes, char *room)
+const char *pc__gathered(const char *data, int64_t stride, int64_t i, int64_t n, size_t bytes, char *room)
 {
     const char *from = data + i * stride;
     if (stride == (int64_t)bytes)
@@ -65,8 +64,8 @@ void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_by
         const int64_t m = PC__MIN(n - i, BLOCK);
         const bool straight = s[0] == (int64_t)out_bytes;
         char *out = data[0] + i * s[0];
-        const char *x = gathered(data[1], s[1], i, m, in_bytes, room[1]);
-        const char *y = gathered(data[2], s[2], i, m, in_bytes, room[2]);
+        const char *x = pc__gathered(data[1], s[1], i, m, in_bytes, room[1]);
+        const char *y = pc__gathered(data[2], s[2], i, m, in_bytes, room[2]);
         dense(straight ? out : room[0], x, y, m);
         if (!straight)
             pc__move(out, s[0], room[0], (int64_t)out_bytes, m, out_bytes);

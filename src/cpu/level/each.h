@@ -11,6 +11,13 @@
 
 typedef void (*pc__dense_fn)(void *out, const void *x, const void *y, int64_t n);
 
+enum { PC__BLOCK = 256 }; /* elements: 2 KiB of the widest */
+
+/* n elements of an input from i on, side by side: there, or in `room`. What repeats one element is the same for every
+ * block, and room keeps it from the first. */
+#define pc__gathered PC__K(gathered)
+const char *pc__gathered(const char *data, int64_t stride, int64_t i, int64_t n, size_t bytes, char *room);
+
 /* data[0] = dense(data[1], data[2]) for n elements at any strides, in bytes; without a second input s[2] is 0 and
  * data[2] anything that may be read. */
 #define pc__in_blocks PC__K(in_blocks)

@@ -82,25 +82,22 @@ COMPARE(ge, a >= b)
 #define WHERE(T)                                                                                                       \
     static void where_##T(char *const *data, const int64_t *s, int64_t n, const void *context)                         \
     {                                                                                                                  \
-        const bool dense = s[0] == sizeof(T) && s[1] == 1 && s[2] == sizeof(T) && s[3] == sizeof(T);                   \
+        _Alignas(64) char room[4][PC__BLOCK * sizeof(T)];                                                              \
         (void)context;                                                                                                 \
-        if (dense) {                                                                                                   \
-            T *out = (T *)(void *)data[0];                                                                             \
-            const T *x = (const T *)(const void *)data[2], *y = (const T *)(const void *)data[3];                      \
-            const uint8_t *c = (const uint8_t *)data[1];                                                               \
+        for (int64_t begin = 0; begin < n; begin += PC__BLOCK) {                                                       \
+            const int64_t m = PC__MIN(n - begin, PC__BLOCK), size = sizeof(T);                                         \
+            const char *c = pc__gathered(data[1], s[1], begin, m, 1, room[1]);                                         \
+            const T *x = (const T *)(const void *)pc__gathered(data[2], s[2], begin, m, sizeof(T), room[2]);           \
+            const T *y = (const T *)(const void *)pc__gathered(data[3], s[3], begin, m, sizeof(T), room[3]);           \
+            T *out = (T *)(void *)(s[0] == size ? data[0] + begin * size : room[0]);                                   \
             _Pragma("GCC ivdep") /* the result may be an input, in its place */                                        \
-                for (int64_t i = 0; i < n; i++)                                                                        \
+                for (int64_t i = 0; i < m; i++)                                                                        \
             {                                                                                                          \
                 const T a = x[i], b = y[i];                                                                            \
                 out[i] = c[i] ? a : b;                                                                                 \
             }                                                                                                          \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const T mask = (T) - (T) * (const bool *)(data[1] + i * s[1]);                                             \
-            const T a = *(const T *)(const void *)(data[2] + i * s[2]);                                                \
-            const T b = *(const T *)(const void *)(data[3] + i * s[3]);                                                \
-            *(T *)(void *)(data[0] + i * s[0]) = (T)((a & mask) | (b & (T)~mask));                                     \
+            if (s[0] != size)                                                                                          \
+                pc__move(data[0] + begin * s[0], s[0], room[0], size, m, sizeof(T));                                   \
         }                                                                                                              \
     }
 WHERE(uint8_t)
