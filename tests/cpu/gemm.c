@@ -157,7 +157,7 @@ static pc_status request_run(void *context)
 
 static void check_memory(const kernels *k)
 {
-    static const int64_t sizes[][3] = {{40, 50, 60}, {8, 8, 5000}, {300, 200, 20}};
+    static const int64_t sizes[][3] = {{100, 120, 90}, {8, 8, 5000}, {300, 250, 40}};
     for (int i = 0; i < PC__COUNT(sizes); i++) {
         const int64_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
         array a = array_new(k, m * depth, 1), b = array_new(k, depth * n, 2), c = array_new(k, m * n, 3);

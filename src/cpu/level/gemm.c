@@ -5,19 +5,19 @@
 #include "cpu/level/micro.h"
 #include "base/parallel.h"
 
-#define K_BLOCK 192         /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
-#define PANELS_BYTES 32768  /* packed panels that stay in the first-level cache all together */
-#define ROW_BLOCK 96        /* rows of A against which a panel is reused before the next one comes */
-#define COLUMNS_MOST 256    /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
-#define ROWS_MOST 512       /* rows of one task */
-#define DOT_ROW_BLOCK 32    /* rows whose partial sums wait while a block of B is read */
-#define DOT_K_BLOCK 1024    /* elements of k for which rows of A and B stay in the first-level cache */
-#define CHUNKS_MOST 16      /* pieces of a long k */
-#define CHUNK_K 1024        /* the shortest such piece */
-#define DOT_COLUMNS_MOST 72 /* columns whose partial sums wait, likewise */
-#define CHUNKED_DOTS 512    /* outputs above which there are tiles enough for all cores */
-#define TINY 512            /* multiplications below which nothing is prepared */
-#define TINY_COLUMNS 32
+#define K_BLOCK 192        /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
+#define PANELS_BYTES 32768 /* packed panels that stay in the first-level cache all together */
+#define ROW_BLOCK 96       /* rows of A against which a panel is reused before the next one comes */
+#define COLUMNS_MOST 256   /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
+#define ROWS_MOST 512      /* rows of one task */
+#define DOT_ROW_BLOCK 32   /* rows whose partial sums wait while a block of B is read */
+#define DOT_ROWS_MOST 2 * PC__VECTOR_REGISTERS /* above, packing B pays */
+#define DOT_K_BLOCK 1024     /* elements of k for which rows of A and B stay in the first-level cache */
+#define CHUNKS_MOST 16       /* pieces of a long k */
+#define CHUNK_K 1024         /* the shortest such piece */
+#define DOT_COLUMNS_MOST 72  /* columns whose partial sums wait, likewise */
+#define CHUNKED_DOTS 512     /* outputs above which there are tiles enough for all cores */
+#define SCRATCH_FEW 16384    /* bytes of scratch that a small product has on the stack */
 #define CHUNKED_OUTPUT 16384 /* the same where tiles are larger */
 
 static int64_t pieces(int64_t n, int64_t step)
@@ -105,7 +105,8 @@ static __attribute__((noinline)) void finish(const pc__gemm *g, real *values, in
     if (bias)
         for (int64_t j = 0; j < columns; j++)
             values[j] += bias[column + j];
-    activate(g->activation, values, columns);
+    if (g->activation != PC__ACT_NONE)
+        activate(g->activation, values, columns);
 }
 
 /* One panel of columns times rows of A where C cannot take whole vectors: by way of a tile on the stack. */
@@ -114,7 +115,7 @@ static void panel_by_copy(const pc__gemm *g, tile t, int64_t row, int64_t rows, 
 {
     real block[TILE_SIZE];
     const int step = tile_rows[vectors], width = vectors * W;
-    const bool add = t.add;
+    const bool add = t.add, more = last && (g->bias || g->activation != PC__ACT_NONE);
     t.c = block, t.c_row = width, t.add = false;
     for (int64_t r = row; r < row + rows; r += step, t.a += step * t.a_row) {
         const int64_t count = PC__MIN(step, row + rows - r);
@@ -124,7 +125,7 @@ static void panel_by_copy(const pc__gemm *g, tile t, int64_t row, int64_t rows, 
             if (add)
                 for (int64_t j = 0; j < columns; j++)
                     values[j] = c[j * g->c_cs] + values[j];
-            if (last)
+            if (more)
                 finish(g, values, column, columns);
             for (int64_t j = 0; j < columns; j++)
                 c[j * g->c_cs] = values[j];
@@ -236,9 +237,12 @@ typedef struct cut {
     int64_t down, across;  /* tasks */
 } cut;
 
+/* Both operands run along k, and it is long enough that its sums, which lie across a vector at the end, cost less than
+ * packing B: that is done once for all rows. */
 static bool both_along_k(const pc__gemm *g)
 {
-    return g->a_cs == 1 && g->b_rs == 1 && g->k >= 2 * W && (g->m <= 64 || g->n <= 2 * DOT_COLUMNS);
+    return g->a_cs == 1 && g->b_rs == 1 && g->k >= 2 * W * PC__MIN(g->m, g->n) &&
+           (g->m <= DOT_ROWS_MOST || g->n <= 2 * DOT_COLUMNS);
 }
 
 static cut cut_for(const pc__gemm *g, int threads)
@@ -351,32 +355,10 @@ static pc__gemm transposed(const pc__gemm *g)
     return t;
 }
 
-/* A product of few numbers, whose multiplications are less than what the ways above prepare. */
-static void tiny(const pc__gemm *g)
-{
-    real row[TINY_COLUMNS];
-    for (int64_t i = 0; i < g->m; i++) {
-        for (int64_t j = 0; j < g->n; j++)
-            row[j] = g->accumulate ? *at_c(g, i, j) : 0;
-        for (int64_t k = 0; k < g->k; k++) {
-            const real a = *at_a(g, i, k), *b = at_b(g, k, 0);
-            for (int64_t j = 0; j < g->n; j++)
-                row[j] += a * b[j * g->b_cs];
-        }
-        finish(g, row, 0, g->n);
-        for (int64_t j = 0; j < g->n; j++)
-            *at_c(g, i, j) = row[j];
-    }
-}
-
 pc_status PC__R(gemm)(const pc__gemm *request)
 {
     if (request->m <= 0 || request->n <= 0)
         return PC_OK;
-    if (request->n <= TINY_COLUMNS && request->m * request->n * request->k <= TINY) {
-        tiny(request);
-        return PC_OK;
-    }
     const bool turn = request->c_cs != 1 && request->c_rs == 1 && !request->bias;
     const pc__gemm turned = turn ? transposed(request) : *request, *g = &turned;
     const int threads = pc__threads(2 * g->m * g->n * g->k);
@@ -385,10 +367,12 @@ pc_status PC__R(gemm)(const pc__gemm *request)
         return chunked(g, chunks, threads);
     const cut c = cut_for(g, threads);
     const int64_t tasks = c.down * c.across, room = scratch_size(g, &c);
-    real *scratch = NULL;
-    if (room && !(scratch = pc__alloc_aligned((size_t)(threads * room) * sizeof(real), 64)))
+    _Alignas(64) real few[SCRATCH_FEW / sizeof(real)], *scratch = few;
+    const bool is_few = threads == 1 && room <= PC__COUNT(few);
+    if (!is_few && !(scratch = pc__alloc_aligned((size_t)(threads * room) * sizeof(real), 64)))
         return PC_ERR_MEMORY;
     pc__parallel(threads, tasks, product_task, &(product){.g = g, .c = &c, .scratch = scratch, .room = room});
-    pc__free(scratch);
+    if (!is_few)
+        pc__free(scratch);
     return PC_OK;
 }
