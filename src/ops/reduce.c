@@ -8,7 +8,7 @@
 #include "ops/view.h"
 #include "tensor/read.h"
 
-#include <paracord/autograd.h>
+#include <paracord/no_grad.h>
 
 static unsigned all_of(const pc_tensor *t)
 {

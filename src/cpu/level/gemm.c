@@ -3,6 +3,7 @@
 #include "cpu/level/compute.h"
 #include "cpu/level/gemm_dot.h"
 #include "cpu/level/micro.h"
+#include "cpu/level/turn.h"
 #include "base/parallel.h"
 
 #define K_BLOCK 192        /* a packed panel of TILE_WIDTH columns stays in the first-level cache */
@@ -81,6 +82,14 @@ static void pack_columns(const pc__gemm *g, int64_t k0, int64_t kc, int64_t colu
     for (int64_t j = 0; j < columns; j += TILE_WIDTH) {
         const int64_t count = panel_columns(j, columns), width = panel_vectors(j, columns) * W;
         real *panel = out + j * k_block(g);
+        if (g->b_rs == 1) {
+            pc__turn((char *)panel, width * (int64_t)sizeof(real), (const char *)at_b(g, k0, column + j),
+                     g->b_cs * (int64_t)sizeof(real), count, kc, sizeof(real));
+            for (int64_t k = 0; count < width && k < kc; k++)
+                for (int64_t i = count; i < width; i++)
+                    panel[k * width + i] = 0;
+            continue;
+        }
         for (int64_t k = 0; k < kc; k += W)
             for (int64_t i = 0; i < width; i++) {
                 const real *from = at_b(g, k0 + k, column + j + i);

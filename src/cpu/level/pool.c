@@ -1,5 +1,6 @@
 /* pool.c: maximum and average pooling over channels-last pictures, forward and backward. A task is a row of y going
- * forward and an image going backward, where windows may overlap. */
+ * forward and an image going backward, where windows may overlap. Loops go over the channels of a window; where these are
+ * fewer than some vectors, over the channels of neighbouring windows, for one place in all of them after the other. */
 #include "cpu/level/compute.h"
 #include "cpu/level/real.h"
 #include "base/parallel.h"
@@ -61,6 +62,74 @@ static void average_window(const pc__pool *s, const real *image, range h, range 
         y[c] *= scale;
 }
 
+enum {
+    FEW = 4 * PC__VECTOR_BYTES / (int)sizeof(real), /* channels that are too few for a loop */
+    TOGETHER = 256,                                 /* elements of neighbouring windows */
+};
+
+/* Windows [first, first + count) of a row of y, none of which is cut at its sides. */
+typedef struct windows {
+    const pc__pool *s;
+    const real *image;
+    range rows;
+    int64_t first, count;
+} windows;
+
+/* One place of all windows, side by side: in x itself where windows are neighbours, else copied to `room`. */
+static const real *taken(const windows *w, int64_t row, int64_t column, real *room)
+{
+    const pc__pool *s = w->s;
+    const real *from = w->image + (row * s->w + w->first * s->sw - s->pw + column) * s->c;
+    for (int64_t i = 0; s->sw > 1 && i < w->count; i++)
+        for (int64_t c = 0; c < s->c; c++)
+            room[i * s->c + c] = from[i * s->sw * s->c + c];
+    return s->sw > 1 ? room : from;
+}
+
+static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
+{
+    const pc__pool *s = w->s;
+    const int64_t n = w->count * s->c;
+    real room[TOGETHER];
+    int32_t corner[TOGETHER];
+    for (int64_t i = 0; i < n; i++)
+        y[i] = -INFINITY;
+    for (int64_t i = 0; place && i < w->count; i++)
+        for (int64_t c = 0; c < s->c; c++) {
+            corner[i * s->c + c] = (int32_t)((w->first + i) * s->sw - s->pw);
+            place[i * s->c + c] = (int32_t)(w->rows.from * s->w) + corner[i * s->c + c];
+        }
+    for (int64_t row = w->rows.from; row < w->rows.to; row++)
+        for (int64_t column = 0; column < s->kw; column++) {
+            const real *restrict x = taken(w, row, column, room);
+            const int32_t here = (int32_t)(row * s->w + column);
+            for (int64_t i = 0; place && i < n; i++) {
+                const bool more = (x[i] > y[i]) | (x[i] != x[i]);
+                place[i] = more ? corner[i] + here : place[i];
+            }
+            for (int64_t i = 0; i < n; i++)
+                y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
+        }
+}
+
+static void average_windows(const windows *w, real *restrict y)
+{
+    const pc__pool *s = w->s;
+    const int64_t n = w->count * s->c;
+    const real scale = window_scale(s, w->rows, (range){0, s->kw});
+    real room[TOGETHER];
+    for (int64_t i = 0; i < n; i++)
+        y[i] = 0;
+    for (int64_t row = w->rows.from; row < w->rows.to; row++)
+        for (int64_t column = 0; column < s->kw; column++) {
+            const real *restrict x = taken(w, row, column, room);
+            for (int64_t i = 0; i < n; i++)
+                y[i] += x[i];
+        }
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= scale;
+}
+
 static int threads_for(const pc__pool *s)
 {
     return pc__threads(4 * s->n * pc__pool_oh(s) * pc__pool_ow(s) * s->kh * s->kw * s->c);
@@ -74,15 +143,41 @@ typedef struct pooling {
     int32_t *argmax;
 } pooling;
 
+/* Windows of a row of y, one by one, or those together that may be: the first of them, how many. */
+static int64_t together(const pc__pool *s, int64_t at, int64_t ow)
+{
+    const int64_t inner = (s->w + s->pw - s->kw) / s->sw + 1; /* from here on they are cut at the right */
+    if (s->c >= FEW || at * s->sw < s->pw || at >= inner)
+        return 1;
+    return PC__MIN(PC__MIN(inner, ow) - at, PC__MAX(TOGETHER / s->c, 1));
+}
+
+static void pool_row(const pooling *p, int64_t row, bool average)
+{
+    const pc__pool *s = p->s;
+    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s);
+    const real *image = (const real *)p->from + row / oh * s->h * s->w * s->c;
+    const range h = inside(row % oh, s->sh, s->kh, s->ph, s->h);
+    for (int64_t j = 0, count; j < ow; j += count) {
+        real *y = (real *)p->to + (row * ow + j) * s->c;
+        int32_t *place = p->argmax ? p->argmax + (row * ow + j) * s->c : NULL;
+        count = together(s, j, ow);
+        const range w = inside(j, s->sw, s->kw, s->pw, s->w);
+        const windows some = {s, image, h, j, count};
+        if (average && count > 1)
+            average_windows(&some, y);
+        else if (average)
+            average_window(s, image, h, w, y);
+        else if (count > 1)
+            max_windows(&some, y, place);
+        else
+            max_window(s, image, h, w, y, place);
+    }
+}
+
 static void max_row(void *context, int64_t row)
 {
-    const pooling *p = context;
-    const pc__pool *s = p->s;
-    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
-    for (int64_t j = 0; j < ow; j++)
-        max_window(s, (const real *)p->from + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
-                   inside(j, s->sw, s->kw, s->pw, s->w), (real *)p->to + (row * ow + j) * s->c,
-                   p->argmax ? p->argmax + (row * ow + j) * s->c : NULL);
+    pool_row(context, row, false);
 }
 
 pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *argmax)
@@ -112,12 +207,7 @@ pc_status PC__R(max_pool2d_backward)(const pc__pool *s, const int32_t *argmax, c
 
 static void average_row(void *context, int64_t row)
 {
-    const pooling *p = context;
-    const pc__pool *s = p->s;
-    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), image = s->h * s->w * s->c;
-    for (int64_t j = 0; j < ow; j++)
-        average_window(s, (const real *)p->from + row / oh * image, inside(row % oh, s->sh, s->kh, s->ph, s->h),
-                       inside(j, s->sw, s->kw, s->pw, s->w), (real *)p->to + (row * ow + j) * s->c);
+    pool_row(context, row, true);
 }
 
 pc_status PC__R(avg_pool2d)(const pc__pool *s, const void *x, void *y)
