@@ -1,5 +1,6 @@
 /* reduce_sum.c: sums. A run of numbers is added in their own type, in lanes, so that it becomes vector code; runs are
  * added in the wider type. 16-bit numbers are float32 on the way. */
+#include "cpu/level/halves.h"
 #include "cpu/level/reduce.h"
 #include "tensor/half.h"
 
@@ -9,24 +10,26 @@ enum {
 };
 
 #define AS_IS(x) (x)
-/* T in memory, C while a run is added, A beyond; `of` converts T to C, `member` of a partial has A. */
-#define SUM(name, T, C, A, of, member)                                                                                 \
+/* T in memory, C while a run is added, A beyond; `take` gives n numbers as C, in their place or in `room`; `member` of a
+ * partial has A. */
+#define SUM(name, T, C, A, take, member)                                                                               \
     static void row_##name(const void *from, int64_t n, pc__partial *value, int64_t *place)                            \
     {                                                                                                                  \
-        const T *x = from;                                                                                             \
         A total = 0;                                                                                                   \
         (void)place;                                                                                                   \
         for (int64_t begin = 0; begin < n; begin += RUN) {                                                             \
-            int64_t end = PC__MIN(begin + RUN, n), i = begin;                                                          \
-            C lane[LANES] = {0};                                                                                       \
+            const int64_t end = PC__MIN(RUN, n - begin);                                                               \
+            int64_t i = 0;                                                                                             \
+            C lane[LANES] = {0}, room[RUN];                                                                            \
+            const C *x = take(room, (const T *)from + begin, end);                                                     \
             for (; i + LANES <= end; i += LANES)                                                                       \
                 for (int k = 0; k < LANES; k++)                                                                        \
-                    lane[k] = (C)(lane[k] + of(x[i + k]));                                                             \
+                    lane[k] = (C)(lane[k] + x[i + k]);                                                                 \
             A sum = 0;                                                                                                 \
             for (int k = 0; k < LANES; k++)                                                                            \
                 sum += lane[k];                                                                                        \
             for (; i < end; i++)                                                                                       \
-                sum += of(x[i]);                                                                                       \
+                sum += x[i];                                                                                           \
             total += sum;                                                                                              \
         }                                                                                                              \
         value->member = total;                                                                                         \
@@ -34,18 +37,19 @@ enum {
     static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
                                int64_t *place)                                                                         \
     {                                                                                                                  \
-        const T *x = from;                                                                                             \
         (void)place;                                                                                                   \
         for (int64_t j = 0; j < n; j++)                                                                                \
             value[j].member = 0;                                                                                       \
         for (int64_t begin = 0; begin < reduced; begin += RUN / LANES) {                                               \
             const int64_t end = PC__MIN(begin + RUN / LANES, reduced);                                                 \
-            C part[PC__COLUMNS];                                                                                       \
+            C part[PC__COLUMNS], room[PC__COLUMNS];                                                                    \
             for (int64_t j = 0; j < n; j++)                                                                            \
                 part[j] = 0;                                                                                           \
-            for (int64_t r = begin; r < end; r++)                                                                      \
+            for (int64_t r = begin; r < end; r++) {                                                                    \
+                const C *x = take(room, (const T *)from + r * step, n);                                                \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    part[j] = (C)(part[j] + of(x[r * step + j]));                                                      \
+                    part[j] = (C)(part[j] + x[j]);                                                                     \
+            }                                                                                                          \
             for (int64_t j = 0; j < n; j++)                                                                            \
                 value[j].member += part[j];                                                                            \
         }                                                                                                              \
@@ -57,11 +61,24 @@ enum {
         for (int64_t j = 0; j < n; j++)                                                                                \
             value[j].member += more[j].member;                                                                         \
     }
-SUM(i64, uint64_t, uint64_t, uint64_t, AS_IS, u)
-SUM(f16, pc_f16, float, double, pc__f16_float, d)
-SUM(bf16, pc_bf16, float, double, pc__bf16_float, d)
-SUM(f32, float, float, double, AS_IS, d)
-SUM(f64, double, double, double, AS_IS, d)
+#define IN_PLACE(room, from, n) ((void)(room), from)
+static inline const float *from_f16(float *room, const pc_f16 *from, int64_t n)
+{
+    pc__load_halves(room, from, n, true);
+    return room;
+}
+
+static inline const float *from_bf16(float *room, const pc_bf16 *from, int64_t n)
+{
+    pc__load_halves(room, from, n, false);
+    return room;
+}
+
+SUM(i64, uint64_t, uint64_t, uint64_t, IN_PLACE, u)
+SUM(f16, pc_f16, float, double, from_f16, d)
+SUM(bf16, pc_bf16, float, double, from_bf16, d)
+SUM(f32, float, float, double, IN_PLACE, d)
+SUM(f64, double, double, double, IN_PLACE, d)
 
 #define STORE(T, of, member)                                                                                           \
     for (int64_t j = 0; j < n; j++)                                                                                    \
