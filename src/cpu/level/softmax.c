@@ -9,6 +9,13 @@ enum {
     RUN = 64,   /* rows that are added in their own type */
 };
 
+/* Rows with labels, some of them a part; the sums of the parts are added in order. */
+typedef struct labelled {
+    const pc_call *call;
+    int64_t rows, n, together, parts;
+    double *sums;
+} labelled;
+
 #define REAL float
 #define NAMED(name) name##_f32
 #include "cpu/level/softmax.inc"
@@ -18,8 +25,6 @@ enum {
 #define REAL double
 #define NAMED(name) name##_f64
 #include "cpu/level/softmax.inc"
-
-#define BY_DTYPE(name, t, ...) ((t)->dtype == PC_F32 ? name##_f32(__VA_ARGS__) : name##_f64(__VA_ARGS__))
 
 #define ALONG(name, cost)                                                                                              \
     PC__KERNEL(name)                                                                                                   \
@@ -33,7 +38,10 @@ ALONG(softmax_backward, 48)
 ALONG(log_softmax, 112)
 ALONG(log_softmax_backward, 112)
 
-enum { PIECE = 4096 };
+enum {
+    PIECE = 4096,
+    FEW = 16, /* sums that need no memory */
+};
 
 typedef double (*piece_fn)(const void *x, const void *y, void *dx, int64_t n, int64_t all);
 
@@ -93,7 +101,7 @@ static pc_status mean_of_pieces(const pc_call *call, bool wanted, piece_fn f32, 
 {
     const pc_tensor *x = call->in[0];
     const int64_t n = pc_tensor_count(x), pieces = (n + PIECE - 1) / PIECE;
-    double few[16], *sums = pieces > 16 ? pc__alloc_aligned((size_t)pieces * sizeof *sums, 64) : few, sum = 0;
+    double few[FEW], *sums = pieces > FEW ? pc__alloc_aligned((size_t)pieces * sizeof *sums, 64) : few, sum = 0;
     if (!sums)
         return PC_ERR_MEMORY;
     mean_loss loss = {call, x->dtype == PC_F64 ? f64 : f32, wanted, n, sums};
@@ -118,6 +126,20 @@ PC__KERNEL(mse)
     return mean_of_pieces(call, false, mse_f32, mse_f64, 8);
 }
 
+static labelled labelled_of(const pc_call *call, double *sums)
+{
+    const pc_tensor *x = call->in[0];
+    labelled w = {.call = call, .rows = x->shape[0], .n = x->shape[1], .sums = sums};
+    w.together = PC__MAX(PIECE / PC__MAX(w.n, 1), 1);
+    w.parts = (w.rows + w.together - 1) / w.together;
+    return w;
+}
+
+static void run_labelled(labelled *w, pc__part_fn f32, pc__part_fn f64, int cost)
+{
+    pc__parallel(pc__threads(w->rows * w->n * cost), w->parts, w->call->in[0]->dtype == PC_F32 ? f32 : f64, w);
+}
+
 PC__KERNEL(cross_entropy)
 {
     (void)stream;
@@ -127,13 +149,23 @@ PC__KERNEL(cross_entropy)
         if (labels[i] < 0 || labels[i] >= x->shape[1])
             return pc__fail(PC_ERR_RANGE, "cross_entropy: the label of row %lld is %lld; it must be 0 to %lld",
                             (long long)i, (long long)labels[i], (long long)x->shape[1] - 1);
-    BY_DTYPE(cross_entropy, x, call);
+    double few[FEW], sum = 0;
+    labelled w = labelled_of(call, few);
+    if (w.parts > FEW && !(w.sums = pc__alloc_aligned((size_t)w.parts * sizeof *w.sums, 64)))
+        return PC_ERR_MEMORY;
+    run_labelled(&w, cross_entropy_f32, cross_entropy_f64, 64);
+    for (int64_t i = 0; i < w.parts; i++)
+        sum += w.sums[i];
+    store(call->out[0], sum / (double)w.rows);
+    if (w.sums != few)
+        pc__free(w.sums);
     return PC_OK;
 }
 
 PC__KERNEL(cross_entropy_backward)
 {
     (void)stream;
-    BY_DTYPE(cross_entropy_backward, call->in[0], call);
+    labelled w = labelled_of(call, NULL);
+    run_labelled(&w, cross_entropy_backward_f32, cross_entropy_backward_f64, 64);
     return PC_OK;
 }
