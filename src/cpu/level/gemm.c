@@ -119,16 +119,16 @@ static __attribute__((noinline)) void finish(const pc__gemm *g, real *values, in
 }
 
 /* One panel of columns times rows of A where C cannot take whole vectors: by way of a tile on the stack. */
-static void panel_by_copy(const pc__gemm *g, tile t, int64_t row, int64_t rows, int64_t column, int64_t columns,
+static void panel_by_copy(const pc__gemm *g, tile *t, int64_t row, int64_t rows, int64_t column, int64_t columns,
                           int vectors, bool last)
 {
     real block[TILE_SIZE];
     const int step = tile_rows[vectors], width = vectors * W;
-    const bool add = t.add, more = last && (g->bias || g->activation != PC__ACT_NONE);
-    t.c = block, t.c_row = width, t.add = false;
-    for (int64_t r = row; r < row + rows; r += step, t.a += step * t.a_row) {
+    const bool add = t->add, more = last && (g->bias || g->activation != PC__ACT_NONE);
+    t->c = block, t->c_row = width, t->add = false;
+    for (int64_t r = row; r < row + rows; r += step, t->a += step * t->a_row) {
         const int64_t count = PC__MIN(step, row + rows - r);
-        tile_functions[vectors][count](&t);
+        tile_functions[vectors][count](t);
         for (int64_t i = 0; i < count; i++) {
             real *values = block + i * width, *c = at_c(g, r + i, column);
             if (add)
@@ -143,17 +143,17 @@ static void panel_by_copy(const pc__gemm *g, tile t, int64_t row, int64_t rows, 
 }
 
 /* A panel of columns times rows of A, straight into C. */
-static void panel_direct(const pc__gemm *g, tile t, int64_t row, int64_t rows, int64_t column, int vectors, bool last)
+static void panel_direct(const pc__gemm *g, tile *t, int64_t row, int64_t rows, int64_t column, int vectors, bool last)
 {
     const int step = tile_rows[vectors], width = vectors * W;
     const bool more = last && (g->bias || g->activation != PC__ACT_NONE);
-    t.c_row = g->c_rs;
-    for (int64_t r = row; r < row + rows; r += step, t.a += step * t.a_row) {
+    t->c_row = g->c_rs;
+    for (int64_t r = row; r < row + rows; r += step, t->a += step * t->a_row) {
         const int64_t count = PC__MIN(step, row + rows - r);
-        t.c = at_c(g, r, column);
-        tile_functions[vectors][count](&t);
+        t->c = at_c(g, r, column);
+        tile_functions[vectors][count](t);
         for (int64_t i = 0; more && i < count; i++)
-            finish(g, t.c + i * g->c_rs, column, width);
+            finish(g, t->c + i * g->c_rs, column, width);
     }
 }
 
@@ -173,9 +173,9 @@ static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t 
               .b_k = panel ? vectors * W : g->b_rs,
               .add = g->accumulate || k0 > 0};
     if (g->c_cs == 1 && count == vectors * W)
-        panel_direct(g, t, row, rows, column, vectors, last);
+        panel_direct(g, &t, row, rows, column, vectors, last);
     else
-        panel_by_copy(g, t, row, rows, column, count, vectors, last);
+        panel_by_copy(g, &t, row, rows, column, count, vectors, last);
 }
 
 /* C for rows [row, row + rows) and columns [column, column + columns); scratch is as scratch_size says. Panels are
