@@ -39,7 +39,8 @@ function(paracord_cuda)
   if(NOT PARACORD_CUDA)
     return()
   endif()
-  paracord_sources(sources src/cuda)
+  file(GLOB rooms CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src/cuda/*)
+  paracord_sources(sources ${rooms})
   add_library(paracord_cuda_host OBJECT ${sources} ${PARACORD_CUDA_SHARED})
   paracord_target(paracord_cuda_host)
   target_link_libraries(paracord_cuda_host PRIVATE CUDA::cudart_static)
@@ -52,7 +53,7 @@ function(paracord_cuda)
   string(REGEX REPLACE "[^0-9].*" "" lowest ${lowest})
   target_compile_definitions(paracord_cuda_host PRIVATE PC__CUDA_LOWEST=${lowest})
 
-  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/*.cu)
+  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/*/*.cu)
   add_library(paracord_cuda MODULE ${kernels} $<TARGET_OBJECTS:paracord_cuda_host>)
   target_include_directories(paracord_cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(paracord_cuda PRIVATE
@@ -64,7 +65,7 @@ function(paracord_cuda)
     target_compile_options(paracord_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
   # The CPU's bits: products as written.
-  set_source_files_properties(src/cuda/augment.cu src/cuda/epoch.cu src/cuda/mandelbrot.cu PROPERTIES
+  set_source_files_properties(src/cuda/data/augment.cu src/cuda/data/epoch.cu src/cuda/lessons/mandelbrot.cu PROPERTIES
     COMPILE_OPTIONS -fmad=false)
   set_target_properties(paracord_cuda PROPERTIES OUTPUT_NAME paracord-cuda PREFIX lib LINKER_LANGUAGE CUDA
     CUDA_RUNTIME_LIBRARY Static CUDA_STANDARD 17 LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/cuda.map)

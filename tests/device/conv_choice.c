@@ -1,7 +1,7 @@
 /* Who does a convolution: the rule, the names that measurements have, and the thread's setting. */
 #include "support.h"
 
-#include "cuda/conv_choice.h"
+#include "cuda/conv/choice.h"
 
 #include <paracord/device.h>
 #include <paracord/tensor.h>

@@ -1,6 +1,6 @@
 /* Who does a convolution on cuda is as it was chosen, with the GPU and cuDNN played by loops (conv_play.h). */
 #ifdef PC_TEST_CUDA
-#include "cuda/cudnn.h"
+#include "cuda/conv/cudnn.h"
 #endif
 #if defined(PC_TEST_CUDA) && PC__HAVE_CUDNN
 

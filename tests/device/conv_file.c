@@ -1,7 +1,7 @@
 /* The file of measured convolutions: what is noted is recalled, whatever happened to the file. */
 #include "support.h"
 
-#include "cuda/conv_choice.h"
+#include "cuda/conv/choice.h"
 #include "failing.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* The host side of convolutions on cuda, where the GPU and cuDNN are played by loops (conv_play.h): whoever does a
  * product, its result is the CPU's. */
 #ifdef PC_TEST_CUDA
-#include "cuda/cudnn.h"
+#include "cuda/conv/cudnn.h"
 #endif
 #if defined(PC_TEST_CUDA) && PC__HAVE_CUDNN
 

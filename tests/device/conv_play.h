@@ -5,13 +5,13 @@
 
 #include "support.h"
 
-#include "cuda/conv_stage.h"
-#include "cuda/conv_unrelu.h"
-#include "cuda/conv_cudnn.h"
-#include "cuda/conv_half.h"
-#include "cuda/each.h"
-#include "cuda/elementwise.h"
-#include "cuda/gemm.h"
+#include "cuda/conv/stage.h"
+#include "cuda/conv/unrelu.h"
+#include "cuda/conv/by_cudnn.h"
+#include "cuda/conv/half.h"
+#include "cuda/pointwise/each.h"
+#include "cuda/pointwise/elementwise.h"
+#include "cuda/matmul/gemm.h"
 #include "ops/conv2d.h"
 #include "ops/reduce.h"
 

@@ -5,7 +5,7 @@
 #include "again.h"
 
 #include "base/base.h"
-#include "cuda/cudnn.h"
+#include "cuda/conv/cudnn.h"
 
 #include <paracord/tensor.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "device.h"
 
-#include "cuda/state.h"
+#include "cuda/runtime/state.h"
 #include "ops/table.h"
 
 #include <paracord/ops.h>

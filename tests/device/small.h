@@ -6,7 +6,10 @@
 
 #include <paracord/ops.h>
 
-enum { MOST = 2048, AT_ONCE = 32 }; /* elements of a small call, and such calls in a launch (src/cuda/small.h) */
+enum {
+    MOST = 2048,
+    AT_ONCE = 32
+}; /* elements of a small call, and such calls in a launch (src/cuda/pointwise/small.h) */
 
 static inline pc_tensor *full(int n, double value)
 {

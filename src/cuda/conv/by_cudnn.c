@@ -1,0 +1,197 @@
+/* by_cudnn.c: one product of a convolution by cuDNN, with what our kernels do on the way and cuDNN does not: operands in
+ * its format and back, the way through a ReLU, the bias's gradient. */
+#include "cuda/conv/by_cudnn.h"
+
+#if PC__HAVE_CUDNN
+
+#include "cuda/conv/format.h"
+#include "cuda/conv/stage.h"
+#include "cuda/matmul/gemm.h"
+
+#include <paracord/ops.h>
+
+size_t pc__conv_result_bytes(const pc__conv_piece *p)
+{
+    const pc__cuda_conv *s = &p->s;
+    const int64_t weight = (int64_t)s->o * s->c * s->kh * s->kw;
+    return pc__conv_number(p) * (size_t)(p->direction == PC__CONV_FORWARD   ? pc__conv_pixels(s) * s->o
+                                         : p->direction == PC__CONV_WEIGHTS ? weight
+                                                                            : s->n * s->h * s->w * s->c);
+}
+
+/* The handle has one stream at a time. */
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
+
+static pc_status execute(pc_stream *stream, pc__conv_way *way, const pc__cudnn_operands *operands, bool *done)
+{
+    const cudnnHandle_t handle = pc__conv_handle(stream->device.index);
+    char words[256] = "";
+    pthread_mutex_lock(&running);
+    cudnnStatus_t status = pc__cudnn.SetStream(handle, pc__cuda_queue(stream));
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = pc__cudnn_run(handle, &way->plan, &way->made, operands);
+    if (status != CUDNN_STATUS_SUCCESS)
+        pc__cudnn_words(words, sizeof words);
+    pthread_mutex_unlock(&running);
+    *done = status == CUDNN_STATUS_SUCCESS;
+    if (*done)
+        return PC_OK;
+    if (status >= CUDNN_STATUS_INTERNAL_ERROR)
+        return pc__fail_cause(PC_ERR_BACKEND, words,
+                              "conv2d: cuDNN failed with status %d; PARACORD_CONV=own does without", (int)status);
+    atomic_store(&way->refused, true); /* nothing was queued */
+    pc__log(PC_LOG_WARNING, "conv2d: cuDNN refuses what it planned (status %d, %.160s): our kernels do it", (int)status,
+            words);
+    return PC_OK;
+}
+
+/* What a forward plan for the bare product leaves. */
+static void follow(pc_stream *stream, const pc__conv_piece *p)
+{
+    const pc__cuda_conv *s = &p->s;
+    const pc__cuda_gemm g = {.dtype = s->dtype,
+                             .activation = s->activation,
+                             .m = pc__conv_pixels(s),
+                             .n = s->o,
+                             .batch = 1,
+                             .bias = p->bias,
+                             .c = p->result};
+    pc__cuda_gemm_finish(pc__cuda_queue(stream), &g);
+}
+
+/* --- all of a product --- */
+
+/* What lies where in the scratch memory: bytes, each a multiple of 256, in this order. */
+typedef struct rooms {
+    size_t gradient, x, weight, bias, y, workspace;
+} rooms;
+
+static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
+{
+    const pc__conv_shape *made = &way->made;
+    const pc__conv_pictures x = pc__conv_inputs(p, made), y = pc__conv_results(p, made);
+    const bool bias = p->direction == PC__CONV_FORWARD && p->bias && made->bias && made->o != p->s.o;
+    return (rooms){.gradient =
+                       p->direction != PC__CONV_FORWARD && p->s.activation == PC_RELU ? pc__conv_unrelu_scratch(p) : 0,
+                   .x = pc__conv_pictures_room(&x),
+                   .weight = pc__conv_weight_room(&p->s, made),
+                   .bias = bias ? pc__conv_whole((size_t)made->o * pc__conv_number(p)) : 0,
+                   .y = pc__conv_pictures_room(&y),
+                   .workspace = pc__conv_whole((size_t)way->plan.workspace)};
+}
+
+size_t pc__conv_cudnn_scratch(const pc__conv_piece *p, const pc__conv_way *way)
+{
+    const rooms r = rooms_of(p, way);
+    return r.gradient + r.x + r.weight + r.bias + r.y + r.workspace;
+}
+
+size_t pc__conv_staged_bytes(const pc__conv_piece *p, const pc__conv_way *way)
+{
+    const pc__conv_pictures y = pc__conv_results(p, &way->made);
+    return pc__conv_pictures_room(&y);
+}
+
+pc_status pc__conv_stage(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_way *way,
+                         void *to)
+{
+    const pc__conv_pictures y = pc__conv_results(p, &way->made);
+    return pc__conv_turn_pictures(stream, call, &y, p->dy, to, false);
+}
+
+/* Operands into their rooms, as far as they have some; *o then says where all are. */
+static pc_status bring(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_way *way,
+                       const rooms *r, char *at, pc__cudnn_operands *o)
+{
+    const pc__conv_pictures x = pc__conv_inputs(p, &way->made), y = pc__conv_results(p, &way->made);
+    char *const weight = at + r->x, *const bias = weight + r->weight, *const dy = bias + r->bias;
+    char *const own[PC__CONV_DIRECTIONS] = {r->y ? dy : NULL, r->x ? at : NULL, r->weight ? weight : NULL};
+    *o = (pc__cudnn_operands){.x = p->x,
+                              .weight = p->weight,
+                              .dy = p->staged_dy ? p->staged_dy : p->dy,
+                              .bias = p->bias,
+                              .result = own[p->direction] ? own[p->direction] : p->result,
+                              .workspace = r->workspace ? dy + r->y : NULL};
+    if (r->x && p->direction != PC__CONV_INPUT) {
+        PC__TRY(pc__conv_turn_pictures(stream, call, &x, p->x, at, false));
+        o->x = at;
+    }
+    if (r->weight && p->direction != PC__CONV_WEIGHTS) {
+        PC__TRY(pc__conv_turn_weight(stream, call, &p->s, &way->made, p->weight, weight, false));
+        o->weight = weight;
+    }
+    if (r->bias) {
+        pc__cuda_conv_rows(pc__cuda_queue(stream), p->bias, p->s.o, bias, way->made.o, 1, pc__conv_number(p),
+                           pc__cuda_early(stream));
+        o->bias = bias;
+    }
+    if (r->y && p->direction != PC__CONV_FORWARD && !p->staged_dy) {
+        PC__TRY(pc__conv_turn_pictures(stream, call, &y, p->dy, dy, false));
+        o->dy = dy;
+    }
+    return PC_OK;
+}
+
+/* The result from its room to where it belongs. */
+static pc_status take_back(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_way *way,
+                           const pc__cudnn_operands *o)
+{
+    const pc__conv_pictures x = pc__conv_inputs(p, &way->made), y = pc__conv_results(p, &way->made);
+    if (o->result == p->result)
+        return PC_OK;
+    if (p->direction == PC__CONV_WEIGHTS)
+        return pc__conv_turn_weight(stream, call, &p->s, &way->made, o->result, p->result, true);
+    return pc__conv_turn_pictures(stream, call, p->direction == PC__CONV_FORWARD ? &y : &x, o->result, p->result, true);
+}
+
+pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *way,
+                         void *scratch, bool *done)
+{
+    const rooms r = rooms_of(p, way);
+    pc__conv_piece in_front = *p;
+    pc__cudnn_operands o;
+    *done = false;
+    if (r.gradient)
+        PC__TRY(pc__conv_unrelu(stream, call, &in_front, scratch));
+    PC__TRY(bring(stream, call, &in_front, way, &r, (char *)scratch + r.gradient, &o));
+    PC__TRY(execute(stream, way, &o, done));
+    if (!*done)
+        return PC_OK;
+    PC__TRY(take_back(stream, call, p, way, &o));
+    if (way->plan.bare)
+        follow(stream, p);
+    if (p->direction == PC__CONV_WEIGHTS && in_front.dbias)
+        PC__TRY(pc__conv_add_up(stream, call, p, in_front.dy));
+    return pc__cuda_launched(call);
+}
+
+#else
+
+size_t pc__conv_staged_bytes(const pc__conv_piece *p, const pc__conv_way *way)
+{
+    (void)p, (void)way;
+    return 0;
+}
+
+pc_status pc__conv_stage(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_way *way,
+                         void *to)
+{
+    (void)stream, (void)call, (void)p, (void)way, (void)to;
+    return PC_OK;
+}
+
+size_t pc__conv_cudnn_scratch(const pc__conv_piece *p, const pc__conv_way *way)
+{
+    (void)p, (void)way;
+    return 0;
+}
+
+pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *way,
+                         void *scratch, bool *done)
+{
+    (void)stream, (void)call, (void)p, (void)way, (void)scratch;
+    *done = false;
+    return PC_OK;
+}
+
+#endif

@@ -1,0 +1,206 @@
+/* choice.c: the rule, and rows of measured choices, "2 TEXT = WAY CHECK": 2 is the format's number, CHECK a hash
+ * of what stands between. A row is whole or passed over, so a file that was torn, mixed up or written by another
+ * version costs a measurement and nothing else. */
+#include "cuda/conv/choice.h"
+
+#include "cuda/runtime/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <paracord/tensor.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FORMAT "2 "
+
+enum { ROW = PC__CONV_TEXT + 32, LARGEST = 1 << 20 /* bytes of the file */ };
+
+/* Sixteen bytes of channels; 1 where no matrix units multiply. */
+static int together(const pc__conv_shape *s)
+{
+    return s->dtype == PC_F16 || s->dtype == PC_BF16 ? 8 : s->dtype == PC_F32 && s->tf32 ? 4 : 1;
+}
+
+static int rounded_up(int n, int to)
+{
+    return n > INT_MAX - to ? n : (n + to - 1) / to * to;
+}
+
+pc__conv_format pc__conv_usual_format(const pc__conv_shape *s)
+{
+    const int to = together(s);
+    return s->c % to || s->o % to ? PC__CONV_PADDED : PC__CONV_AS_IS;
+}
+
+pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
+{
+    pc__conv_shape in = *s;
+    if (s->format == PC__CONV_PADDED)
+        in.c = rounded_up(s->c, together(s)), in.o = rounded_up(s->o, together(s));
+    return in;
+}
+
+/* --- the rule, from the tables of docs/kernels.md: 768 products of drawn layers on an H100 --- */
+
+/* Numbers that make one of the result: sums of so many products are what matrix units are for. */
+static double depth_of(const pc__conv_shape *s)
+{
+    return (double)(s->direction == PC__CONV_INPUT ? s->o : s->c) * s->kh * s->kw;
+}
+
+static double places_of(const pc__conv_shape *s)
+{
+    return (double)s->n * s->oh * s->ow;
+}
+
+static double work_of(const pc__conv_shape *s)
+{
+    return places_of(s) * s->o * s->c * s->kh * s->kw;
+}
+
+/* In 16 bits ours are as good where sums are short and the layer is small: what goes around cuDNN's product shows. */
+static bool halves_rule(const pc__conv_shape *s)
+{
+    return depth_of(s) >= 576 || work_of(s) >= (s->direction == PC__CONV_WEIGHTS ? 5e8 : 1e9);
+}
+
+/* In TF32 ours are the faster ones for three channels by 3 x 3, and for gradients of short sums. */
+static bool tf32_rule(const pc__conv_shape *s)
+{
+    if (s->direction != PC__CONV_INPUT && s->c == 3 && s->kh == 3 && s->kw == 3)
+        return false;
+    return s->direction == PC__CONV_FORWARD || depth_of(s) >= (s->c < 8 ? 400 : 144);
+}
+
+/* In float32 ours are the faster ones as long as there are places enough for all of their blocks; the gradient of the
+ * weights asks for many pieces of its sums where it is large. */
+static bool floats_rule(const pc__conv_shape *s)
+{
+    const double numbers = places_of(s) * ((double)s->c * s->sh * s->sw + s->o);
+    const int narrower = s->c < s->o ? s->c : s->o;
+    if (s->direction == PC__CONV_WEIGHTS)
+        return numbers < 3e7 && narrower >= 16 &&
+               ((double)s->o * s->kh * s->kw >= 1584 || (narrower >= 64 && s->kh * s->kw > 1));
+    return numbers < 1.3e6 && depth_of(s) >= 500;
+}
+
+int pc__conv_rule(const pc__conv_shape *s, bool native)
+{
+    if (s->dtype == PC_F64)
+        return -1;
+    if (s->dtype == PC_F32 && !s->tf32)
+        return !floats_rule(s) ? -1 : s->direction == PC__CONV_WEIGHTS ? PC__CONV_AS_IS : PC__CONV_PLANES;
+    if (native && !(s->dtype == PC_F32 ? tf32_rule(s) : halves_rule(s)))
+        return -1;
+    return (int)pc__conv_usual_format(s);
+}
+
+void pc__conv_text(char text[PC__CONV_TEXT], const char *gpu, int multiprocessors, size_t cudnn,
+                   const pc__conv_shape *s)
+{
+    static const char *const directions[PC__CONV_DIRECTIONS] = {"forward", "input", "weights"};
+    const char *const dtype = s->dtype == PC_F16 ? "float16" : s->dtype == PC_BF16 ? "bfloat16" : "float32";
+    snprintf(
+        text, PC__CONV_TEXT, "%.80s/%d cudnn %zu %s %s%s x %lld %d %d %d w %d %d %d stride %d %d padding %d %d%s%s",
+        gpu, multiprocessors, cudnn, directions[s->direction], dtype, s->tf32 ? "/tf32" : "", (long long)s->n, s->c,
+        s->h, s->w, s->o, s->kh, s->kw, s->sh, s->sw, s->ph, s->pw, s->bias ? " bias" : "", s->relu ? " relu" : "");
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == '=' ? '?' : *c; /* of the name: a row is one line */
+}
+
+bool pc__conv_file(char path[PATH_MAX])
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = 0;
+    if (cache && *cache == '/') /* the specification: relative ones are to be ignored */
+        n = snprintf(path, PATH_MAX, "%s/paracord/convolutions", cache);
+    else if (home && *home == '/')
+        n = snprintf(path, PATH_MAX, "%s/.cache/paracord/convolutions", home);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* Returns its length. */
+static size_t make_row(char row[ROW], const char *text, int way)
+{
+    const int start = snprintf(row, ROW, FORMAT);
+    const int n = snprintf(row + start, ROW - (size_t)start, "%.*s = %d", PC__CONV_TEXT - 1, text, way);
+    const unsigned check = pc__cuda_hash(row + start, (size_t)n);
+    return (size_t)(start + n + snprintf(row + start + n, ROW - (size_t)(start + n), " %08x\n", check));
+}
+
+/* The way that a line has for `text`, or -1: a row is right when it is what would be written. */
+static int way_of(const char *line, const char *text)
+{
+    const size_t start = strlen(FORMAT), n = strlen(text);
+    char row[ROW];
+    if (strncmp(line, FORMAT, start) != 0 || strncmp(line + start, text, n) != 0 ||
+        strncmp(line + start + n, " = ", 3) != 0)
+        return -1;
+    const long way = strtol(line + start + n + 3, NULL, 10);
+    if (way < 0 || way > PC__CONV_WAYS)
+        return -1;
+    (void)make_row(row, text, (int)way);
+    return strcmp(line, row) == 0 ? (int)way : -1; /* as it would be written, to the byte */
+}
+
+/* Not a pipe, on which others might wait forever. */
+static int open_regular(const char *path, int flags, struct stat *info)
+{
+    const int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (fd < 0 || (fstat(fd, info) == 0 && S_ISREG(info->st_mode)))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int pc__conv_recall(const char *path, const char *text)
+{
+    const int before = errno;
+    struct stat info;
+    const int fd = open_regular(path, O_RDONLY, &info);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !file)
+        close(fd);
+    char line[ROW];
+    int way = -1;
+    for (size_t read = 0; file && way < 0 && read < LARGEST && fgets(line, sizeof line, file); read += strlen(line) + 1)
+        way = way_of(line, text);
+    if (file)
+        fclose(file);
+    errno = before;
+    return way;
+}
+
+/* The folders above, as far as they are missing. */
+static void make_folders(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *p = strchr(folder + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        (void)mkdir(folder, 0700);
+        *p = '/';
+    }
+}
+
+void pc__conv_note(const char *path, const char *text, int way)
+{
+    const int before = errno;
+    char row[1 + ROW] = "\n", last = '\n';
+    const size_t n = make_row(row + 1, text, way);
+    struct stat info;
+    make_folders(path);
+    const int fd = open_regular(path, O_RDWR | O_APPEND | O_CREAT, &info);
+    if (fd >= 0 && info.st_size < LARGEST) {
+        if (info.st_size > 0) /* on a line of its own, also behind a row that was cut off */
+            (void)!pread(fd, &last, 1, info.st_size - 1);
+        const size_t from = last == '\n';
+        (void)!write(fd, row + from, 1 + n - from);
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = before;
+}

@@ -1,0 +1,58 @@
+/* choice.h: who does a convolution, our kernels or cuDNN: the rule, and what measuring found, kept in a file.
+ * Plain C without CUDA's headers: tests without a GPU link it. */
+#ifndef PC__CUDA_CONV_CHOICE_H
+#define PC__CUDA_CONV_CHOICE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pc__conv_direction { PC__CONV_FORWARD, PC__CONV_INPUT, PC__CONV_WEIGHTS, PC__CONV_DIRECTIONS };
+
+/* How cuDNN is given the operands. Ours are channels last; other formats are made in scratch memory.
+ * PC__CONV_PADDED: channels last, the numbers of channels rounded up to what 16 bytes hold, zeros behind; matrix units
+ * take no other. PC__CONV_PLANES: [n][c][h][w], for which cuDNN has Winograd's method in float32. */
+typedef enum pc__conv_format { PC__CONV_AS_IS, PC__CONV_PADDED, PC__CONV_PLANES, PC__CONV_FORMATS } pc__conv_format;
+
+/* One of the three products of a convolution of channels-last pictures, x[n][h][w][c], weight[o][kh][kw][c]: the
+ * result, the gradient of x, or that of the weights. Compared as bytes: made from zeros. */
+typedef struct pc__conv_shape {
+    int64_t n;
+    int32_t h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow;
+    int32_t direction, dtype; /* as pc_dtype */
+    int32_t tf32, relu;
+    int32_t bias;   /* forward: is added; weights: its gradient is wanted */
+    int32_t format; /* pc__conv_format */
+} pc__conv_shape;
+
+/* Where cuDNN does it without being measured, its format; -1 where our kernels do. From the shape alone. `native`: ours
+ * take its dtype, else they need it converted to float32 and back. */
+int pc__conv_rule(const pc__conv_shape *s, bool native);
+
+/* The format in which cuDNN's matrix units, or its kernels for float32, take a shape. */
+pc__conv_format pc__conv_usual_format(const pc__conv_shape *s);
+
+/* The shape that cuDNN sees in its format: more channels where they are padded. */
+pc__conv_shape pc__conv_in_format(const pc__conv_shape *s);
+
+/* What a measurement holds for: this shape on this GPU with this cuDNN (91900 for 9.19.0). */
+enum { PC__CONV_TEXT = 320 };
+void pc__conv_text(char text[PC__CONV_TEXT], const char *gpu, int multiprocessors, size_t cudnn,
+                   const pc__conv_shape *s);
+
+/* 0: ours; format * PC__CONV_PLANS + k: the k-th of cuDNN's plans in that format, in its own order, k from 1 on. */
+enum { PC__CONV_PLANS = 4, PC__CONV_WAYS = PC__CONV_PLANS * PC__CONV_FORMATS };
+
+/* The file: $XDG_CACHE_HOME/paracord/convolutions, or in ~/.cache. False where there is no such place. */
+bool pc__conv_file(char path[PATH_MAX]);
+
+/* The way that the file has for `text`, -1 where it has none: then, and where it cannot be read, it is measured anew.
+ * Of several rows the first is right. */
+int pc__conv_recall(const char *path, const char *text);
+
+/* Add a row. Each is written by one call at the end of the file, whoever else writes, and carries a check of itself;
+ * what does not work is let be. */
+void pc__conv_note(const char *path, const char *text, int way);
+
+#endif

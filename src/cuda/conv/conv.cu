@@ -1,0 +1,240 @@
+/* conv.cu: the forward convolution. With pooling by two the rows of a tile are ordered window by window, so that a
+ * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
+ * convolution in scratch memory. */
+#include "cuda/conv/few.h"
+#include "cuda/conv/half.h"
+#include "cuda/conv/order.cuh"
+#include "cuda/conv/tile.cuh"
+#include "cuda/shared/dependent_launch.cuh"
+
+namespace
+{
+
+template <class T> struct picture {
+    const T *x;
+    int h, w, c;
+
+    __device__ inline const T *at(const place &p, const tap &t) const
+    {
+        const int row = p.row + t.row, column = p.column + t.column;
+        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
+        return inside ? x + p.base + (row * w + column) * c + t.inner : NULL;
+    }
+};
+
+/* Row m of the product: pixel m of [n][yh * POOL][yw * POOL], window by window. */
+template <int POOL> __device__ inline place place_of(const pc__cuda_conv &s, long long m)
+{
+    const long long window = m / (POOL * POOL);
+    const int q = (int)(m % (POOL * POOL));
+    const long long line = quotient(window, s.yw), image = quotient(line, s.yh);
+    if (image >= s.n)
+        return {0, NOWHERE, NOWHERE};
+    const int row = (int)(line - image * s.yh) * POOL + q / POOL;
+    const int column = (int)(window - line * s.yw) * POOL + q % POOL;
+    return {image * s.h * s.w * s.c, row * s.sh - s.ph, column * s.sw - s.pw};
+}
+
+template <class T> struct result {
+    const T *bias;
+    T *y;
+    uint8_t *argmax;
+    bool whole; /* outputs side by side, in fours that lie on 16 bytes */
+};
+
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, write. sum[4] is a window or four
+ * pixels. */
+template <class T, int POOL>
+__device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const T (*sum)[4], long long m, int column)
+{
+    T bias[4];
+    const int left = s.o - column;
+    for (int j = 0; j < 4; j++)
+        bias[j] = to.bias && j < left ? to.bias[column + j] : T(0);
+    const int step = channel_step(s);
+    if (POOL == 1) {
+        const long long rows = s.n * s.yh * s.yw;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            T value[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                value[j] = activated(s.activation, sum[i][j] + bias[j]);
+            if (m + i < rows)
+                store_four(to.y + pixel_at(s, m + i) + (long long)column * step, value, left, to.whole, step);
+        }
+        return;
+    }
+    if (m / 4 >= s.n * s.yh * s.yw)
+        return;
+    T value[4];
+    uint8_t most[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        value[j] = sum[0][j];
+        most[j] = 0;
+#pragma unroll
+        for (int q = 1; q < 4; q++) {
+            const bool more = sum[q][j] > value[j] || sum[q][j] != sum[q][j];
+            value[j] = more ? sum[q][j] : value[j];
+            most[j] = more ? (uint8_t)q : most[j];
+        }
+        value[j] = activated(s.activation, value[j] + bias[j]);
+        most[j] = (uint8_t)mark_of(s, most[j], value[j]);
+    }
+    const long long at = pixel_at(s, m / 4) + (long long)column * step;
+    store_four(to.y + at, value, left, to.whole, step);
+    if (to.argmax)
+        store_four(to.argmax + at, most, left, to.whole, step);
+}
+
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
+    forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
+{
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
+    __shared__ place places[tile_type::BM];
+    pc::wait_for_earlier();
+    const long long first = (long long)blockIdx.x * tile_type::BM;
+    if (threadIdx.x < tile_type::BM)
+        places[threadIdx.x] = place_of<POOL>(s, first + tile_type::row_at(threadIdx.x));
+    __syncthreads();
+    tile_type t;
+    t.run(x, w, places);
+#pragma unroll
+    for (int group = 0; group < tile_type::GROUPS; group++) {
+        const int column = blockIdx.y * BN + tile_type::column_of(group);
+        if (column < s.o)
+            finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group), column);
+    }
+}
+
+/* y and argmax from the convolution in memory, which has neither bias nor activation yet: a thread for each element. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    pool_kernel(const pc__cuda_conv s, const T *__restrict__ conv, const result<T> to, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+    const long long pixel = quotient(i, s.o), line = quotient(pixel, s.yw), image = quotient(line, s.yh);
+    const int o = (int)(i - pixel * s.o), row = (int)(line - image * s.yh), column = (int)(pixel - line * s.yw);
+    const long long width = (long long)s.yw * s.pool;
+    const T *from = conv + ((image * s.yh + row) * s.pool * width + (long long)column * s.pool) * s.o + o;
+    T most = *from;
+    int place = 0;
+    for (int q = 1; q < s.pool * s.pool; q++) {
+        const T value = from[(q / s.pool * width + q % s.pool) * s.o];
+        const bool more = value > most || value != value;
+        most = more ? value : most;
+        place = more ? q : place;
+    }
+    const long long at = pixel_at(s, pixel) + (long long)o * channel_step(s);
+    most = activated(s.activation, most + (to.bias ? to.bias[o] : T(0)));
+    to.y[at] = most;
+    if (to.argmax)
+        to.argmax[at] = (uint8_t)mark_of(s, place, most);
+}
+
+template <class T, int POOL, int BN, int VECTOR, bool EXACT>
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
+{
+    const long long rows = s->n * s->yh * s->yw * POOL * POOL;
+    constexpr int BM = rows_of_block<T, BN>;
+    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
+    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
+}
+
+template <int POOL, int BN>
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
+                const result<double> &to)
+{
+    launch<double, POOL, 32, 1, true>(queue, s, x, w, to);
+}
+
+template <int POOL, int BN>
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
+                const result<float> &to)
+{
+    if (s->c % 4 != 0 || !on_16_bytes(x.x))
+        launch<float, POOL, BN, 1, true>(queue, s, x, w, to);
+    else if (s->tf32)
+        launch<float, POOL, BN, 4, false>(queue, s, x, w, to);
+    else
+        launch<float, POOL, BN, 4, true>(queue, s, x, w, to);
+}
+
+template <int POOL, class T>
+void launch_pool(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w,
+                 const result<T> &to)
+{
+    if (s->o <= 32)
+        launch_any<POOL, 32>(queue, s, x, w, to);
+    else
+        launch_any<POOL, 64>(queue, s, x, w, to);
+}
+
+template <class T>
+void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
+             uint8_t *argmax, void *scratch)
+{
+    const int area = s->kh * s->kw;
+    const picture<T> from = {(const T *)x, s->h, s->w, s->c};
+    const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
+    const bool whole = !s->planes && s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
+    const result<T> to = {(const T *)bias, (T *)y, argmax, whole};
+    if (s->pool == 1) {
+        launch_pool<1>(queue, s, from, w, to);
+    } else if (s->pool == 2) {
+        launch_pool<2>(queue, s, from, w, to);
+    } else {
+        pc__cuda_conv flat = *s;
+        T *conv = (T *)((char *)scratch + packed_bytes(s));
+        const long long count = s->n * s->yh * s->yw * s->o;
+        flat.pool = 1, flat.activation = ACTIVATION_NONE, flat.planes = 0;
+        flat.yh = s->yh * s->pool, flat.yw = s->yw * s->pool;
+        const result<T> between = {NULL, conv, NULL, s->o % 4 == 0};
+        launch_pool<1>(queue, &flat, from, w, between);
+        pc::start(pool_kernel<T>, (unsigned)((count + THREADS - 1) / THREADS), THREADS, queue, s->early, *s,
+                  (const T *)conv, to, count);
+    }
+}
+
+} // namespace
+
+bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
+{
+    return !is_half(s) || pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_half_fits(s, x);
+}
+
+bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
+{
+    if (!is_half(s))
+        return true;
+    if (input && !pc__cuda_conv_half_input_fits(s, dy))
+        return false;
+    return !weights || pc__cuda_conv_few_fits(s, x) ||
+           (pc__cuda_conv_half_fits(s, x) && pc__cuda_conv_half_input_fits(s, dy));
+}
+
+size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
+{
+    if (is_half(s))
+        return pc__cuda_conv_half_scratch(s);
+    const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
+    return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
+}
+
+void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                           const void *bias, void *y, uint8_t *argmax, void *scratch)
+{
+    if (pc__cuda_conv_few_fits(s, x))
+        pc__cuda_conv_few_forward(queue, s, x, weight, bias, y, argmax);
+    else if (is_half(s))
+        pc__cuda_conv_half_forward(queue, s, x, weight, bias, y, argmax, scratch);
+    else if (s->dtype == PC__CUDA_F32)
+        forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
+    else
+        forward<double>(queue, s, x, weight, bias, y, argmax, scratch);
+}

@@ -1,0 +1,115 @@
+/* geometry.c: a convolution's call in numbers, and what follows from them alone. */
+#include "cuda/conv/half.h"
+#include "cuda/conv/way.h"
+#include "cuda/conv/cudnn.h"
+#include "ops/conv2d.h"
+#include "ops/table.h"
+
+static int out_size(int64_t n, int64_t kernel, int64_t stride, int64_t padding)
+{
+    return (int)(n + 2 * padding < kernel ? 0 : (n + 2 * padding - kernel) / stride + 1);
+}
+
+/* Kernels count rows, columns and channels in 32 bits, one picture's elements too. */
+static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s)
+{
+    const pc__conv2d_attributes *a = call->attributes;
+    const pc_conv2d_spec *spec = &a->spec;
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    const int64_t oh = out_size(x->shape[2], w->shape[2], spec->stride[0], spec->padding[0]);
+    const int64_t ow = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
+    const double picture = (double)x->shape[1] * (double)x->shape[2] * (double)x->shape[3];
+    const double result = (double)w->shape[0] * (double)oh * (double)ow;
+    const double kernel = (double)w->shape[1] * (double)w->shape[2] * (double)w->shape[3] * (double)w->shape[0];
+    if (picture > INT32_MAX || result > INT32_MAX || kernel > INT32_MAX)
+        return pc__fail(PC_ERR_SHAPE, "conv2d: a picture of shape %s or a weight of shape %s is too large for cuda",
+                        PC__SHAPE_OF(x), PC__SHAPE_OF(w));
+    *s = (pc__cuda_conv){.dtype = x->dtype,
+                         .activation = (int)spec->activation,
+                         .planes = a->planes,
+                         .multiprocessors = pc__cuda_multiprocessors(stream),
+                         .tf32 = pc_matmul_precision() == PC_PRECISION_TF32,
+                         .n = x->shape[0],
+                         .h = (int)x->shape[2],
+                         .w = (int)x->shape[3],
+                         .c = (int)x->shape[1],
+                         .o = (int)w->shape[0],
+                         .kh = (int)w->shape[2],
+                         .kw = (int)w->shape[3],
+                         .sh = spec->stride[0],
+                         .sw = spec->stride[1],
+                         .ph = spec->padding[0],
+                         .pw = spec->padding[1],
+                         .oh = (int)oh,
+                         .ow = (int)ow,
+                         .pool = PC__MAX(spec->pool, 1)};
+    s->yh = s->oh / s->pool;
+    s->yw = s->ow / s->pool;
+    return PC_OK;
+}
+
+/* With what is to be known of the stream. */
+pc_status pc__conv_geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s)
+{
+    PC__TRY(geometry(stream, call, s));
+    s->early = pc__cuda_early(stream);
+    s->ready_x = pc__cuda_ready(stream, call->in[0]);
+    s->ready_weight = pc__cuda_ready(stream, call->in[1]);
+    return PC_OK;
+}
+
+/* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
+static bool has_matrix_units(const pc_stream *stream)
+{
+    int major = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
+           major >= 8;
+}
+
+bool pc__conv_native(const pc_stream *stream, const pc__conv_piece *p)
+{
+    if (!pc__is_half((pc_dtype)p->s.dtype))
+        return true;
+    if (!has_matrix_units(stream))
+        return false;
+    return p->direction == PC__CONV_FORWARD
+               ? pc__cuda_conv_native(&p->s, p->x)
+               : pc__cuda_conv_native_backward(&p->s, p->x, p->dy, p->direction == PC__CONV_INPUT,
+                                               p->direction == PC__CONV_WEIGHTS);
+}
+
+/* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
+ * far the rest as calls of its own costs less. */
+bool pc__cuda_is_faster_apart(const pc_call *call)
+{
+    static const _Alignas(16) char anywhere[16];
+    const pc_conv_choice_kind choice = pc_conv_choice();
+    pc__conv_piece p = {.x = anywhere, .dy = anywhere};
+    if (call->op->index != PC__OP_conv2d || choice == PC_CONV_OWN)
+        return false;
+    const pc_stream stream = {.device = call->in[0]->storage->device};
+    pc_error before = pc__error_take();
+    const bool fits = geometry(&stream, call, &p.s) == PC_OK;
+    (void)pc__error_take();
+    (void)pc__error_put(&before);
+    if (!fits)
+        return false; /* the call itself says it */
+    const pc__cuda_conv *s = &p.s;
+    if (s->pool == 1 && !s->planes && (s->activation == PC_NONE || s->activation == PC_RELU))
+        return false;
+    bool native = true;
+    for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
+        native = native && pc__conv_native(&stream, &p);
+    const pc__conv_shape shape = {.n = s->n,
+                                  .c = s->c,
+                                  .o = s->o,
+                                  .kh = s->kh,
+                                  .kw = s->kw,
+                                  .sh = s->sh,
+                                  .sw = s->sw,
+                                  .oh = s->oh,
+                                  .ow = s->ow,
+                                  .dtype = s->dtype,
+                                  .tf32 = s->tf32 && s->dtype == PC_F32};
+    return (choice == PC_CONV_CUDNN || pc__conv_rule(&shape, native) >= 0) && !pc__cudnn_missing();
+}

@@ -1,0 +1,217 @@
+/* input.cu: the gradient of a convolution's input: each pixel of x collects, over the taps of the kernel, what the
+ * pixels it went into send back; no two threads add to one element. A stride s makes s x s classes of pixels, by the
+ * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
+ * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
+ * is read for each tap. */
+#include "cuda/conv/half.h"
+#include "cuda/conv/order.cuh"
+#include "cuda/conv/tile.cuh"
+#include "cuda/shared/dependent_launch.cuh"
+
+#define SPREAD_MOST ((int64_t)128 << 20) /* bytes of gradient spread at a time */
+
+namespace
+{
+
+/* The gradient of the convolution itself, [n][h][w][o]. */
+template <class T> struct gradient {
+    const T *g;
+    int h, w, o;
+
+    __device__ inline const T *at(const place &p, const tap &t) const
+    {
+        const int row = p.row - t.row, column = p.column - t.column;
+        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
+        return inside ? g + p.base + (row * w + column) * o + t.inner : NULL;
+    }
+};
+
+/* dy spread over the windows, behind the activation: a thread makes N channels of a window. */
+template <class T, int N>
+__global__ void __launch_bounds__(THREADS)
+    spread_kernel(const pc__cuda_conv s, const T *__restrict__ dy, const T *__restrict__ y,
+                  const uint8_t *__restrict__ argmax, T *__restrict__ to, long long count)
+{
+    const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * N;
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+    const long long window = quotient(i, s.o), line = quotient(window, s.yw);
+    const int o = (int)(i - window * s.o), width = s.yw * s.pool, column = (int)(window - line * s.yw) * s.pool;
+    T *at = to + (line * s.pool * width + column) * s.o + o;
+    const long long from = s.planes ? pixel_at(s, window) + (long long)o * channel_step(s) : i;
+    vector<T, N> value = *(const vector<T, N> *)(dy + from);
+    vector<uint8_t, N> most = {};
+    if (needs_y(s)) {
+        const vector<T, N> saved = *(const vector<T, N> *)(y + from);
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            value.at[j] = activation_gradient(s.activation, value.at[j], saved.at[j]);
+    }
+    if (s.pool > 1)
+        most = *(const vector<uint8_t, N> *)(argmax + from);
+    for (int q = 0; q < s.pool * s.pool; q++) {
+        vector<T, N> here;
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            here.at[j] = most.at[j] == q ? value.at[j] : T(0);
+        *(vector<T, N> *)(at + (q / s.pool * width + q % s.pool) * s.o) = here;
+    }
+}
+
+/* Pixels whose distance from the first tap's, along one axis, leaves `rest` when divided by the stride: the first of
+ * them, how many, and how many taps reach them. */
+struct axis {
+    int rest, first, count, taps;
+};
+
+__host__ __device__ inline axis axis_of(int rest, int size, int stride, int padding, int kernel)
+{
+    const int first = ((rest - padding) % stride + stride) % stride;
+    return {rest, first, first < size ? (size - first + stride - 1) / stride : 0,
+            rest < kernel ? (kernel - rest + stride - 1) / stride : 0};
+}
+
+template <class T, int BN, int VECTOR, bool EXACT>
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
+    input_kernel(const pc__cuda_conv s, const gradient<T> g, weights<T> w, T *__restrict__ dx, bool whole)
+{
+    typedef tile<T, BN, VECTOR, EXACT> tile_type;
+    constexpr int BM = tile_type::BM;
+    __shared__ place places[BM];
+    __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
+    pc::wait_for_earlier();
+    const axis down = axis_of(blockIdx.z / s.sw, s.h, s.sh, s.ph, s.kh);
+    const axis right = axis_of(blockIdx.z % s.sw, s.w, s.sw, s.pw, s.kw);
+    const long long first = (long long)blockIdx.x * BM, rows = s.n * down.count * right.count;
+    if (first >= rows)
+        return;
+    if (threadIdx.x < BM) {
+        const int at = tile_type::row_at(threadIdx.x);
+        const long long m = first + at;
+        places[threadIdx.x] = {0, NOWHERE, NOWHERE};
+        targets[at] = -1;
+        if (m < rows) {
+            const long long line = quotient(m, right.count), image = quotient(line, down.count);
+            const int row = down.first + (int)(line - image * down.count) * s.sh;
+            const int column = right.first + (int)(m - line * right.count) * s.sw;
+            places[threadIdx.x] = {image * g.h * g.w * s.o, (row + s.ph - down.rest) / s.sh,
+                                   (column + s.pw - right.rest) / s.sw};
+            targets[at] = ((image * s.h + row) * s.w + column) * s.c;
+        }
+    }
+    w.at += down.rest * w.tap_row + right.rest * w.tap_column;
+    w.tap_row *= s.sh, w.tap_column *= s.sw;
+    w.taps_in_row = right.taps > 0 ? right.taps : 1;
+    w.depth = down.taps * right.taps * s.o;
+    __syncthreads();
+    tile_type t;
+    t.run(g, w, places);
+#pragma unroll
+    for (int i = 0; i < tile_type::TM; i++) {
+        const long long target = targets[tile_type::row_of(i / 4) + i % 4];
+        const int column = blockIdx.y * BN + tile_type::column_of(i / 4);
+        if (target >= 0 && column < s.c)
+            store_four(dx + target + column, t.sum[i], s.c - column, whole);
+    }
+}
+
+template <class T, int BN, int VECTOR, bool EXACT>
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, const weights<T> &w, T *dx)
+{
+    long long most = 0;
+    for (int z = 0; z < s->sh * s->sw; z++) {
+        const long long rows = s->n * axis_of(z / s->sw, s->h, s->sh, s->ph, s->kh).count *
+                               axis_of(z % s->sw, s->w, s->sw, s->pw, s->kw).count;
+        most = rows > most ? rows : most;
+    }
+    constexpr int BM = rows_of_block<T, BN>;
+    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
+    const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
+    pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
+}
+
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<double> &g, const weights<double> &w,
+                double *dx)
+{
+    launch<double, 32, 1, true>(queue, s, g, w, dx);
+}
+
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<float> &g, const weights<float> &w,
+                float *dx)
+{
+    if (s->o % 4 != 0 || !on_16_bytes(g.g))
+        s->c <= 32 ? launch<float, 32, 1, true>(queue, s, g, w, dx) : launch<float, 64, 1, true>(queue, s, g, w, dx);
+    else if (s->tf32)
+        s->c <= 32 ? launch<float, 32, 4, false>(queue, s, g, w, dx) : launch<float, 64, 4, false>(queue, s, g, w, dx);
+    else
+        s->c <= 32 ? launch<float, 32, 4, true>(queue, s, g, w, dx) : launch<float, 64, 4, true>(queue, s, g, w, dx);
+}
+
+bool needs_spreading(const pc__cuda_conv *s)
+{
+    return s->pool > 1 || s->planes || s->activation != ACTIVATION_NONE;
+}
+
+/* Of one picture's gradient before pooling. */
+size_t spread_bytes(const pc__cuda_conv *s)
+{
+    return bytes_of(s, (size_t)s->yh * s->yw * s->pool * s->pool * s->o);
+}
+
+/* Pictures at a time: as many as there is scratch memory for. */
+int64_t spread_pictures(const pc__cuda_conv *s)
+{
+    const int64_t bytes = (int64_t)spread_bytes(s), most = SPREAD_MOST / (bytes > 0 ? bytes : 1);
+    return most < 1 ? 1 : most < s->n ? most : s->n;
+}
+
+template <class T>
+void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y, const uint8_t *argmax,
+              const void *dy, void *dx, void *scratch)
+{
+    const int area = s->kh * s->kw;
+    const weights<T> w = weights_for<T>(queue, s, weight, s->o, s->c, s->c * area, area, scratch);
+    const long long window = (long long)s->yh * s->yw * s->o, picture = (long long)s->h * s->w * s->c;
+    T *spread = (T *)((char *)scratch + packed_bytes(s));
+    pc__cuda_conv part = *s;
+    if (!needs_spreading(s)) {
+        launch_any(queue, s, gradient<T>{(const T *)dy, s->yh, s->yw, s->o}, w, (T *)dx);
+        return;
+    }
+    part.n = spread_pictures(s);
+    for (long long first = 0; first < s->n; first += part.n) {
+        part.n = part.n < s->n - first ? part.n : s->n - first;
+        const T *from = (const T *)dy + first * window, *saved = (const T *)y + first * window;
+        const uint8_t *most = argmax ? argmax + first * window : NULL;
+        const long long count = part.n * window;
+        const unsigned grid = (unsigned)((count + THREADS - 1) / THREADS), by_four = (grid + 3) / 4;
+        if (count > 0 && !s->planes && s->o % 4 == 0 && on_16_bytes(from) && on_16_bytes(saved) &&
+            (uintptr_t)most % 4 == 0)
+            pc::start(spread_kernel<T, 4>, by_four, THREADS, queue, s->early, part, from, saved, most, spread, count);
+        else if (count > 0)
+            pc::start(spread_kernel<T, 1>, grid, THREADS, queue, s->early, part, from, saved, most, spread, count);
+        const gradient<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o};
+        launch_any(queue, &part, g, w, (T *)dx + first * picture);
+    }
+}
+
+} // namespace
+
+size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
+{
+    if (is_half(s))
+        return pc__cuda_conv_half_input_scratch(s);
+    return packed_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * spread_bytes(s) : 0);
+}
+
+void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                         const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+{
+    if (is_half(s))
+        pc__cuda_conv_half_input(queue, s, weight, NULL, y, argmax, dy, dx, scratch);
+    else if (s->dtype == PC__CUDA_F32)
+        backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
+    else
+        backward<double>(queue, s, weight, y, argmax, dy, dx, scratch);
+}

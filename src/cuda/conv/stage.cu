@@ -1,0 +1,111 @@
+/* stage.cu: padding of channels and back. A thread writes 16 bytes of rows; what it reads, neighbours read too, so
+ * single numbers come out of the first-level cache. */
+#include "cuda/conv/stage.h"
+
+#include "cuda/shared/dependent_launch.cuh"
+
+namespace
+{
+
+enum { THREADS = 256, BLOCKS_MOST = 132 * 16 };
+
+template <class T> struct alignas(16) chunk {
+    enum { N = 16 / sizeof(T) };
+    T v[N];
+};
+
+int blocks_for(int64_t threads)
+{
+    const int64_t blocks = (threads + THREADS - 1) / THREADS;
+    return (int)(blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST);
+}
+
+/* Index: 32 bits wherever both sides have fewer numbers than that. */
+template <class T, class Index>
+__global__ void __launch_bounds__(THREADS) pad_rows(const T *in, Index from, T *out, Index to, Index count)
+{
+    pc::wait_for_earlier();
+    for (Index at = (blockIdx.x * (Index)THREADS + threadIdx.x) * chunk<T>::N; at < count;
+         at += gridDim.x * (Index)THREADS * chunk<T>::N) {
+        Index row = at / to, column = at - row * to;
+        chunk<T> c;
+#pragma unroll
+        for (int i = 0; i < chunk<T>::N; i++) {
+            c.v[i] = column < from && at + i < count ? in[row * from + column] : T(0);
+            if (++column == to)
+                column = 0, row++;
+        }
+        if (at + chunk<T>::N <= count)
+            *reinterpret_cast<chunk<T> *>(out + at) = c;
+        else
+            for (int i = 0; at + i < count; i++)
+                out[at + i] = c.v[i];
+    }
+}
+
+template <class T>
+void rows_of(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, int early)
+{
+    const int64_t count = rows * to, most = rows * (from > to ? from : to);
+    const int blocks = blocks_for((count + chunk<T>::N - 1) / chunk<T>::N);
+    if (most < (int64_t)1 << 31)
+        (void)pc::start(pad_rows<T, uint32_t>, blocks, THREADS, queue, early, (const T *)in, (uint32_t)from, (T *)out,
+                        (uint32_t)to, (uint32_t)count);
+    else
+        (void)pc::start(pad_rows<T, int64_t>, blocks, THREADS, queue, early, (const T *)in, (int64_t)from, (T *)out,
+                        (int64_t)to, count);
+}
+
+/* A filter has at most 2^31 numbers. */
+template <class T> __global__ void __launch_bounds__(THREADS) pad_filter(pc__cuda_conv_filter f, const T *in, T *out)
+{
+    const uint32_t count = (uint32_t)f.to_o * f.taps * f.to_c;
+    pc::wait_for_earlier();
+    for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
+        const uint32_t c = at % f.to_c, rest = at / f.to_c, tap = rest % f.taps, o = rest / f.taps;
+        out[at] = (int)c < f.c && (int)o < f.o ? in[(o * f.c + c) * f.taps + tap] : T(0);
+    }
+}
+
+template <class T> __global__ void __launch_bounds__(THREADS) cut_filter(pc__cuda_conv_filter f, const T *in, T *out)
+{
+    const uint32_t count = (uint32_t)f.o * f.c * f.taps;
+    pc::wait_for_earlier();
+    for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
+        const uint32_t tap = at % f.taps, rest = at / f.taps, c = rest % f.c, o = rest / f.c;
+        out[at] = in[(o * f.taps + tap) * f.to_c + c];
+    }
+}
+
+} // namespace
+
+void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, size_t size,
+                        int early)
+{
+    if (size == 2)
+        rows_of<uint16_t>(queue, in, from, out, to, rows, early);
+    else
+        rows_of<uint32_t>(queue, in, from, out, to, rows, early);
+}
+
+void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs)
+{
+    const int blocks = blocks_for((int64_t)f->to_o * f->taps * f->to_c);
+    if (f->size == 2)
+        (void)pc::start(pad_filter<uint16_t>, blocks, THREADS, queue, f->early, *f, (const uint16_t *)ours,
+                        (uint16_t *)theirs);
+    else
+        (void)pc::start(pad_filter<uint32_t>, blocks, THREADS, queue, f->early, *f, (const uint32_t *)ours,
+                        (uint32_t *)theirs);
+}
+
+void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours)
+{
+    const int blocks = blocks_for((int64_t)f->o * f->taps * f->c);
+    if (f->size == 2)
+        (void)pc::start(cut_filter<uint16_t>, blocks, THREADS, queue, f->early, *f, (const uint16_t *)theirs,
+                        (uint16_t *)ours);
+    else
+        (void)pc::start(cut_filter<uint32_t>, blocks, THREADS, queue, f->early, *f, (const uint32_t *)theirs,
+                        (uint32_t *)ours);
+}

@@ -1,0 +1,29 @@
+/* stage.h: operands of a convolution in another format, for cuDNN. Everything is on 16 bytes. */
+#ifndef PC__CUDA_CONV_STAGE_H
+#define PC__CUDA_CONV_STAGE_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out[row][to] = in[row][from]: zeros behind where `to` is larger, cut off where it is smaller. size: bytes of a number,
+ * 2 or 4; early: may start before the kernel in front ends (shared/dependent_launch.cuh). */
+void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, size_t size,
+                        int early);
+
+/* Weights in our order, [o][c][kh][kw], and in cuDNN's with channels padded, [to_o][kh][kw][to_c]; taps: kh kw. */
+typedef struct pc__cuda_conv_filter {
+    int o, c, taps, to_o, to_c;
+    int early;
+    size_t size; /* bytes of a number, 2 or 4 */
+} pc__cuda_conv_filter;
+
+void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs);
+void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* through.c: on the way back through a ReLU in front of cuDNN's products, and the bias's gradient, which cuDNN leaves. */
+#include "cuda/conv/format.h"
+#include "cuda/conv/unrelu.h"
+#include "cuda/pointwise/each.h"
+#include "cuda/pointwise/elementwise.h"
+#include "ops/reduce.h"
+
+#include <paracord/ops.h>
+
+static void launch_unrelu(const pc__cuda_launch *launch, const void *context)
+{
+    pc__cuda_pointwise(launch, PC__POINTWISE_relu_backward, *(const int *)context);
+}
+
+static bool sums_on_the_way(const pc__conv_piece *p)
+{
+    return p->direction == PC__CONV_WEIGHTS && p->dbias && pc__cuda_has_unrelu(p->s.o, p->s.dtype);
+}
+
+static size_t gradient_bytes(const pc__conv_piece *p)
+{
+    return pc__conv_whole((size_t)pc__conv_pixels(&p->s) * (size_t)p->s.o * pc__conv_number(p));
+}
+
+size_t pc__conv_unrelu_scratch(const pc__conv_piece *p)
+{
+    return gradient_bytes(p) +
+           (sums_on_the_way(p) ? pc__conv_whole(pc__cuda_unrelu_scratch(pc__conv_pixels(&p->s), p->s.o)) : 0);
+}
+
+static pc_status unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)
+{
+    const int64_t count = pc__conv_pixels(&p->s) * p->s.o, one = 1;
+    const int dtype = p->s.dtype;
+    pc__conv_plain out, dy, y;
+    pc_tensor *operands[3] = {pc__conv_as_tensor(&out, dtype, to, 1, &count, &one),
+                              pc__conv_as_tensor(&dy, dtype, p->dy, 1, &count, &one),
+                              pc__conv_as_tensor(&y, dtype, p->y, 1, &count, &one)};
+    return pc__cuda_each(stream, call, 3, operands, launch_unrelu, &dtype);
+}
+
+pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *p, void *scratch)
+{
+    const bool sums = sums_on_the_way(p);
+    const pc__cuda_unrelu both = {.dy = p->dy,
+                                  .y = p->y,
+                                  .dz = scratch,
+                                  .dbias = p->dbias,
+                                  .rows = pc__conv_pixels(&p->s),
+                                  .columns = p->s.o,
+                                  .dtype = p->s.dtype,
+                                  .early = pc__cuda_early(stream),
+                                  .queue = pc__cuda_queue(stream)};
+    if (sums)
+        pc__cuda_unrelu_and_sum(&both, (char *)scratch + gradient_bytes(p));
+    else
+        PC__TRY(unrelu(stream, call, p, scratch));
+    p->dy = scratch;
+    p->s.activation = PC_NONE;
+    p->dbias = sums ? NULL : p->dbias;
+    return PC_OK;
+}
+
+/* Sums over pixels, by the kernel of sums, whose scratch memory is another one. */
+pc_status pc__conv_add_up(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const void *dy)
+{
+    const pc__cuda_conv *s = &p->s;
+    const int64_t rows = pc__conv_pixels(s), shape[2] = {rows, s->o}, strides[2] = {s->o, 1};
+    const pc__reduce_attributes over = {.outer = 1, .reduced = rows, .inner = s->o};
+    pc__conv_plain from, to;
+    pc_tensor *in = pc__conv_as_tensor(&from, s->dtype, dy, 2, shape, strides);
+    const pc_call sum = {.op = call->op,
+                         .in = &in,
+                         .n_in = 1,
+                         .n_out = 1,
+                         .out = {pc__conv_as_tensor(&to, s->dtype, p->dbias, 1, &shape[1], &strides[1])},
+                         .attributes = &over,
+                         .attribute_bytes = sizeof over};
+    pc__cuda_stream *face = stream->implementation;
+    face->scratch_level = 1;
+    const pc_status status = pc__cuda_op_sum(stream, &sum);
+    face->scratch_level = 0;
+    return status;
+}

@@ -1,0 +1,434 @@
+/* tile.cuh: the product inside a convolution, without the matrix of its operand: rows are pixels, depth runs over
+ * the taps of the kernel and the channels under each. A block of 256 threads makes BM rows x BN outputs, 16 of depth
+ * at a time: what comes next is on its way from memory to registers while what is in shared memory is multiplied.
+ * Floats are multiplied by matrix units where there are some for them (shared/mma.cuh), else as doubles are. */
+#ifndef PC__CUDA_CONV_TILE_CUH
+#define PC__CUDA_CONV_TILE_CUH
+
+#include "cuda/conv/conv.h"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/load.cuh"
+#include "cuda/shared/mma.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256, DEPTH = 16;
+
+/* Rows of a block: eight results of four for each thread, doubles half as many. */
+template <class T, int BN> constexpr int rows_of_block = (sizeof(T) == 4 ? 8192 : 4096) / BN;
+
+/* Where a row of the tile reads at tap (0, 0): the first element of its picture, row and column in it. A row that is
+ * not there lies outside every picture. */
+struct place {
+    long long base;
+    int row, column;
+};
+
+constexpr int NOWHERE = -(1 << 28);
+
+/* Weights of a product: depth is [taps of a column][taps of a row][inner]. */
+template <class T> struct weights {
+    const T *at;
+    int taps_in_row, inner, depth, outputs;
+    int tap_row, tap_column, step, output; /* distances in elements: rows of taps, taps, inner, outputs */
+    bool whole;                            /* outputs lie side by side, in fours that lie on 16 bytes */
+};
+
+struct tap {
+    int row, column, inner;
+};
+
+template <class T> __device__ inline tap tap_of(const weights<T> &w, int k)
+{
+    const unsigned t = (unsigned)k / (unsigned)w.inner, row = t / (unsigned)w.taps_in_row;
+    return {(int)row, (int)(t - row * w.taps_in_row), (int)(k - t * w.inner)};
+}
+
+/* The tap under depth k + step from that under k. */
+template <class T> __device__ inline tap tap_after(const weights<T> &w, tap t, int k, int step)
+{
+    if (w.inner < step)
+        return tap_of(w, k + step);
+    t.inner += step;
+    if (t.inner >= w.inner) {
+        t.inner -= w.inner;
+        t.column++;
+        if (t.column == w.taps_in_row)
+            t.column = 0, t.row++;
+    }
+    return t;
+}
+
+/* BM x 16 of the operand: VECTOR elements of depth at once. Thread t has depth (t % LANES) * VECTOR, rows t / LANES + i
+ * * STEP. */
+template <class T, int BM, int VECTOR> struct rows_part {
+    static constexpr int LANES = DEPTH / VECTOR, STEP = THREADS / LANES, COUNT = BM / STEP;
+    T at[COUNT][VECTOR];
+    tap t;
+    int k;
+
+    __device__ inline void start(const weights<T> &w)
+    {
+        k = threadIdx.x % LANES * VECTOR;
+        t = tap_of(w, k);
+    }
+
+    /* And on to the next step. */
+    template <class Source> __device__ inline void load(const Source &from, const weights<T> &w, const place *places)
+    {
+        const bool there = k < w.depth;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            vector<T, VECTOR> value = {};
+            const T *element = there ? from.at(places[threadIdx.x / LANES + i * STEP], t) : NULL;
+            if (element)
+                value = *(const vector<T, VECTOR> *)element;
+#pragma unroll
+            for (int j = 0; j < VECTOR; j++)
+                at[i][j] = value.at[j];
+        }
+        t = tap_after(w, t, k, DEPTH);
+        k += DEPTH;
+    }
+
+    /* Depth by depth. */
+    __device__ inline void store(T (*tile)[BM + 4]) const
+    {
+        const int under = threadIdx.x % LANES * VECTOR, row = threadIdx.x / LANES;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+#pragma unroll
+            for (int j = 0; j < VECTOR; j++)
+                tile[under + j][row + i * STEP] = at[i][j];
+    }
+
+#if TENSOR_UNITS
+    /* Row by row, without registers between. */
+    template <class Source>
+    __device__ inline void send_to(T (*tile)[DEPTH], const Source &from, const weights<T> &w, const place *places)
+    {
+        const int under = threadIdx.x % LANES * VECTOR, row = threadIdx.x / LANES;
+        const bool there = k < w.depth;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const T *element = there ? from.at(places[row + i * STEP], t) : NULL;
+            send<VECTOR * sizeof(T)>(&tile[row + i * STEP][under], element ? element : w.at, element);
+        }
+        t = tap_after(w, t, k, DEPTH);
+        k += DEPTH;
+    }
+#endif
+};
+
+/* 16 x BN of the weights: thread t has depth t / (BN / 4) and four outputs. */
+template <class T, int BN> struct weights_part {
+    vector<T, 4> at;
+    tap next;
+    int k;
+
+    __device__ inline void start(const weights<T> &w)
+    {
+        k = threadIdx.x / (BN / 4);
+        next = tap_of(w, k);
+    }
+
+    /* Where this thread reads, or NULL; and on to the next step. */
+    __device__ inline const T *advance(const weights<T> &w, int column)
+    {
+        const bool there = threadIdx.x < DEPTH * BN / 4 && k < w.depth && column < w.outputs;
+        const T *from = w.at + next.row * w.tap_row + next.column * w.tap_column + next.inner * w.step;
+        next = tap_after(w, next, k, DEPTH);
+        k += DEPTH;
+        return there ? from + column * w.output : NULL;
+    }
+
+    __device__ inline void load(const weights<T> &w, int column)
+    {
+        column += threadIdx.x % (BN / 4) * 4;
+        const T *from = advance(w, column);
+        at = {};
+        if (from && w.whole)
+            at = *(const vector<T, 4> *)from;
+        else if (from)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (column + j < w.outputs)
+                    at.at[j] = from[j * w.output];
+    }
+
+    __device__ inline void store(T (*tile)[BN]) const
+    {
+        if (threadIdx.x < DEPTH * BN / 4)
+            *(vector<T, 4> *)&tile[threadIdx.x / (BN / 4)][threadIdx.x % (BN / 4) * 4] = at;
+    }
+
+#if TENSOR_UNITS
+    /* Without registers between. Of every 16 outputs the first two of each four come first: as matrix units spread four
+     * outputs to a thread. */
+    __device__ inline void send_to(T (*tile)[BN + 2], const weights<T> &w, int column)
+    {
+        const int four = threadIdx.x % (BN / 4);
+        column += four * 4;
+        const T *from = advance(w, column);
+        if (threadIdx.x >= DEPTH * BN / 4)
+            return;
+        T *to = &tile[threadIdx.x / (BN / 4)][four / 4 * 16 + four % 4 * 2];
+        if (w.whole) {
+            send<2 * sizeof(T)>(to, from ? from : w.at, from);
+            send<2 * sizeof(T)>(to + 8, from ? from + 2 : w.at, from);
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const bool there = from && column + j < w.outputs;
+            send<sizeof(T)>(to + j / 2 * 8 + j % 2, there ? from + j * w.output : w.at, there);
+        }
+    }
+#endif
+};
+
+/* EXACT: all bits of floats, else TF32. sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows
+ * of a thread come in fours, as the pixels of a pooling window do. places[i] is that of row row_at(i). */
+template <class T, int BN, int VECTOR, bool EXACT> struct tile {
+    static constexpr int BM = rows_of_block<T, BN>, ACROSS = BN / 4, DOWN = THREADS / ACROSS, TM = BM / DOWN;
+    static constexpr int GROUPS = TM / 4;
+    T sum[TM][4];
+
+    static __device__ inline int row_at(int i)
+    {
+        return i;
+    }
+
+    static __device__ inline int row_of(int group)
+    {
+        return group * DOWN * 4 + threadIdx.x / ACROSS * 4;
+    }
+
+    static __device__ inline int column_of(int)
+    {
+        return threadIdx.x % ACROSS * 4;
+    }
+
+    __device__ inline void multiply(const T (*left)[BM + 4], const T (*right)[BN])
+    {
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++) {
+            const vector<T, 4> b = *(const vector<T, 4> *)&right[k][threadIdx.x % ACROSS * 4];
+#pragma unroll
+            for (int group = 0; group < GROUPS; group++) {
+                const vector<T, 4> a = *(const vector<T, 4> *)&left[k][row_of(group)];
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+#pragma unroll
+                    for (int j = 0; j < 4; j++)
+                        sum[group * 4 + i][j] += a.at[i] * b.at[j];
+            }
+        }
+    }
+
+    template <class Source> __device__ inline void run(const Source &from, const weights<T> &w, const place *places)
+    {
+        __shared__ __align__(16) T left[2][DEPTH][BM + 4];
+        __shared__ __align__(16) T right[2][DEPTH][BN];
+        const int column = blockIdx.y * BN;
+        rows_part<T, BM, VECTOR> rows;
+        weights_part<T, BN> outputs;
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum[i][j] = 0;
+        rows.start(w);
+        outputs.start(w);
+        rows.load(from, w, places);
+        outputs.load(w, column);
+        for (int k = 0, now = 0; k < w.depth; k += DEPTH, now ^= 1) {
+            rows.store(left[now]);
+            outputs.store(right[now]);
+            __syncthreads();
+            if (k + DEPTH < w.depth) {
+                rows.load(from, w, places);
+                outputs.load(w, column);
+            }
+            multiply(left[now], right[now]);
+        }
+    }
+};
+
+#if TENSOR_UNITS
+/* Each warp makes 32 rows x 32 outputs. Rows lie in shared memory in the order in which matrix units give each thread
+ * four rows of a window; a thread has depth 4 t to 4 t + 3 of every 16, so that it reads them at once. */
+template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> {
+    static constexpr int BM = rows_of_block<float, BN>, TM = 8, GROUPS = 2, ACROSS = BN / 32;
+    float sum[TM][4];
+
+    static __device__ inline int row_at(int i)
+    {
+        return i / 32 * 32 + i % 8 * 4 + i % 32 / 8;
+    }
+
+    static __device__ inline int row_of(int)
+    {
+        return threadIdx.x / 32 / ACROSS * 32 + threadIdx.x % 32 / 4 * 4;
+    }
+
+    static __device__ inline int column_of(int group)
+    {
+        return threadIdx.x / 32 % ACROSS * 32 + group * 16 + threadIdx.x % 4 * 4;
+    }
+
+    static __device__ inline void multiply(const float (*left)[DEPTH], const float (*right)[BN + 2],
+                                           float (*part)[4][4])
+    {
+        const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+        vector<float, 4> a[4];
+#pragma unroll
+        for (int q = 0; q < 4; q++)
+            a[q] = *(const vector<float, 4> *)&left[warp / ACROSS * 32 + q * 8 + g][t * 4];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            halves<4> as[2];
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+#pragma unroll
+                for (int e = 0; e < 2; e++)
+                    as[q / 2].take(q % 2 + 2 * e, a[q].at[half * 2 + e]);
+#pragma unroll
+            for (int n = 0; n < 4; n += 2) {
+                halves<2> bs[2];
+#pragma unroll
+                for (int beside = 0; beside < 2; beside++) {
+                    const float *b = &right[t * 4 + half * 2][warp % ACROSS * 32 + (n + beside) * 8 + g];
+                    bs[beside].take(0, b[0]);
+                    bs[beside].take(1, b[BN + 2]);
+                }
+                add_products<EXACT>(&part[0][n], &part[1][n], as, bs);
+            }
+        }
+    }
+
+    /* Matrix units cut their sums short, so these are added up by fours of steps. */
+    __device__ inline void collect(float (*part)[4][4])
+    {
+#pragma unroll
+        for (int i = 0; i < 32; i++) {
+            const int q = i / 8, n = i / 2 % 4, e = i % 2;
+            sum[n / 2 * 4 + q][n % 2 * 2 + e] += part[q / 2][n][q % 2 * 2 + e];
+            part[q / 2][n][q % 2 * 2 + e] = 0;
+        }
+    }
+
+    template <class Source> __device__ inline void run(const Source &from, const weights<float> &w, const place *places)
+    {
+        constexpr int STAGES = BN == 64 ? 3 : 2;
+        __shared__ __align__(16) float left[STAGES][BM][DEPTH];
+        __shared__ __align__(16) float right[STAGES][DEPTH][BN + 2];
+        const int column = blockIdx.y * BN, steps = (w.depth + DEPTH - 1) / DEPTH;
+        rows_part<float, BM, VECTOR> rows;
+        weights_part<float, BN> outputs;
+        float part[2][4][4] = {};
+#pragma unroll
+        for (int i = 0; i < TM * 4; i++)
+            sum[i / 4][i % 4] = 0;
+        rows.start(w);
+        outputs.start(w);
+        for (int step = 1 - STAGES, next = 0; step < steps; step++) {
+            if (step >= 0) {
+                wait_sent<STAGES - 2>();
+                __syncthreads();
+            }
+            if (step + STAGES - 1 < steps) {
+                rows.send_to(left[next], from, w, places);
+                outputs.send_to(right[next], w, column);
+            }
+            sent();
+            next = next + 1 < STAGES ? next + 1 : 0; /* the oldest, too */
+            if (step >= 0) {
+                multiply(left[next], right[next], part);
+                if (step % 4 == 3)
+                    collect(part);
+            }
+        }
+        collect(part);
+    }
+};
+#endif
+
+/* Four outputs side by side, or `step` apart: those that are there. */
+template <class T>
+__device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole, long long step = 1)
+{
+    if (whole) {
+        *(vector<T, 4> *)to = {value[0], value[1], value[2], value[3]};
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        if (j < left)
+            to[j * step] = value[j];
+}
+
+/* packed[tap][inner][output] from weights with those distances, so that outputs lie side by side. */
+template <class T>
+__global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ from, T *__restrict__ packed, int taps,
+                                                       int inner, int outputs, int step, int output)
+{
+    const int i = blockIdx.x * THREADS + threadIdx.x;
+    pc::wait_for_earlier();
+    if (i >= taps * inner * outputs)
+        return;
+    const int rest = i / outputs;
+    packed[i] = from[rest / inner + rest % inner * step + i % outputs * output];
+}
+
+/* Weights [o][c][kh][kw] for a product that leads from `inner` to `outputs` (c to o or back), packed into `packed`. Few
+ * enough are read where they lie: that is less than a launch takes. */
+template <class T>
+weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *from, int inner, int outputs, int step,
+                       int output, void *packed)
+{
+    const int taps = s->kh * s->kw;
+    weights<T> w = {(const T *)from,
+                    s->kw > 1 ? s->kw : 1,
+                    inner > 1 ? inner : 1,
+                    taps * inner,
+                    outputs,
+                    s->kw,
+                    1,
+                    step,
+                    output,
+                    false};
+    if (taps * inner <= 2 * DEPTH)
+        return w;
+    const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);
+    pc::start(pack_kernel<T>, grid, THREADS, queue, s->early, (const T *)from, (T *)packed, taps, inner, outputs, step,
+              output);
+    w.at = (const T *)packed;
+    w.step = outputs;
+    w.output = 1;
+    w.tap_column = inner * outputs;
+    w.tap_row = s->kw * w.tap_column;
+    w.whole = outputs % 4 == 0;
+    return w;
+}
+
+inline size_t bytes_of(const pc__cuda_conv *s, size_t elements)
+{
+    return elements * (s->dtype == PC__CUDA_F32 ? 4 : 8);
+}
+
+inline size_t packed_bytes(const pc__cuda_conv *s)
+{
+    const size_t bytes = bytes_of(s, (size_t)s->o * s->c * s->kh * s->kw);
+    return (bytes + 255) / 256 * 256;
+}
+
+inline bool on_16_bytes(const void *pointer)
+{
+    return (uintptr_t)pointer % 16 == 0;
+}
+
+} // namespace
+
+#endif

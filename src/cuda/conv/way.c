@@ -1,0 +1,268 @@
+/* way.c: who does a product of a convolution, and the table of what was chosen. What cuDNN plans is never thrown
+ * away: recordings may hold its kernels. */
+#include "cuda/conv/by_cudnn.h"
+#include "cuda/runtime/hash.h"
+
+#include <paracord/ops.h>
+#include <stdio.h>
+
+static bool on_16_bytes(const void *pointer)
+{
+    return (uintptr_t)pointer % 16 == 0;
+}
+
+/* False: what is left to our kernels. cuDNN's ways read and write whole channels-last pictures, in front of no pooling.
+ */
+static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_shape *shape)
+{
+    const pc__cuda_conv *s = &p->s;
+    const pc__cuda_stream *face = stream->implementation;
+    memset(shape, 0, sizeof *shape);
+    if (s->pool != 1 || s->planes || s->dtype == PC_F64 || (s->activation != PC_NONE && s->activation != PC_RELU) ||
+        s->n > INT32_MAX || !p->result || face->scratch_level != 0)
+        return false;
+    if (!on_16_bytes(p->x) || !on_16_bytes(p->weight) || !on_16_bytes(p->bias) || !on_16_bytes(p->dy) ||
+        !on_16_bytes(p->result))
+        return false;
+    shape->n = s->n, shape->h = s->h, shape->w = s->w, shape->c = s->c;
+    shape->o = s->o, shape->kh = s->kh, shape->kw = s->kw, shape->oh = s->oh, shape->ow = s->ow;
+    shape->sh = s->sh, shape->sw = s->sw, shape->ph = s->ph, shape->pw = s->pw;
+    shape->direction = p->direction;
+    shape->dtype = s->dtype;
+    shape->tf32 = s->tf32 && s->dtype == PC_F32;
+    shape->relu = s->activation == PC_RELU;
+    shape->bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
+    return true;
+}
+
+bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b)
+{
+#if PC__HAVE_CUDNN
+    return a->made.format == b->made.format && a->made.o == b->made.o;
+#else
+    return a == b;
+#endif
+}
+
+#if PC__HAVE_CUDNN
+
+enum { PLACES = 1024, MOST = PLACES / 4 * 3 }; /* of the table; a power of two; shapes after these are ours */
+
+static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER; /* over all of this */
+static pc__conv_way table[PLACES];
+static bool used[PLACES];
+static int count;
+static cudnnHandle_t handles[PC__DEVICES_MAX];
+
+/* The place of a shape, *found saying whether it is taken already; NULL where the table is full. */
+static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool measured, bool *found)
+{
+    unsigned at = pc__cuda_hash(shape, sizeof *shape) % PLACES;
+    for (; used[at]; at = (at + 1) % PLACES) {
+        pc__conv_way *w = &table[at];
+        *found = w->device == device && w->measured == measured && memcmp(&w->shape, shape, sizeof *shape) == 0;
+        if (*found)
+            return w;
+    }
+    *found = false;
+    if (count == MOST)
+        return NULL;
+    count++;
+    used[at] = true;
+    table[at].device = device;
+    table[at].measured = measured;
+    table[at].shape = *shape;
+    atomic_store(&table[at].refused, true);
+    return &table[at];
+}
+
+cudnnHandle_t pc__conv_handle(int device)
+{
+    return handles[device];
+}
+
+static bool has_handle(int device)
+{
+    if (!handles[device] && pc__cudnn.Create(&handles[device]) != CUDNN_STATUS_SUCCESS)
+        handles[device] = NULL;
+    return handles[device] != NULL;
+}
+
+static void name_of(char text[PC__CONV_TEXT], const pc_stream *stream, const pc__conv_shape *shape)
+{
+    struct cudaDeviceProp device;
+    if (cudaGetDeviceProperties(&device, stream->device.index) != cudaSuccess)
+        (void)cudaGetLastError(), device.name[0] = 0;
+    pc__conv_text(text, device.name, pc__cuda_multiprocessors(stream), pc__cudnn.GetVersion(), shape);
+}
+
+/* A plan and what it is for. */
+typedef struct candidate {
+    int number; /* of the way */
+    pc__conv_shape made;
+    pc__cudnn_plan plan;
+} candidate;
+
+/* The candidate of that number becomes the place's, the others go. */
+static void take(pc__conv_way *w, candidate *list, int there, int wanted)
+{
+    for (int i = 0; i < there; i++)
+        if (list[i].number == wanted) {
+            w->made = list[i].made;
+            w->plan = list[i].plan;
+            atomic_store(&w->refused, false);
+        } else
+            pc__cudnn_plan_free(&list[i].plan);
+}
+
+/* At most `most` plans in the shape's format, behind the `there` that there are; how many there are then. */
+static int add_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, candidate *list, int there, int most)
+{
+    const pc__cudnn_target target = {.handle = handle};
+    const pc__conv_shape made = pc__conv_in_format(shape);
+    pc__cudnn_plan plans[PC__CONV_PLANS];
+    const int more = pc__cudnn_plans(&target, &made, plans, most);
+    for (int i = 0; i < more; i++)
+        list[there + i] = (candidate){shape->format * PC__CONV_PLANS + i + 1, made, plans[i]};
+    return there + more;
+}
+
+/* Padding changes nothing where channels are whole, and planes are for float32, whose kernels for channels last are few.
+ */
+static bool differs(const pc__conv_shape *shape, int format)
+{
+    return format == PC__CONV_AS_IS ||
+           (format == PC__CONV_PADDED ? pc__conv_usual_format(shape) == PC__CONV_PADDED : shape->dtype == PC_F32);
+}
+
+static void tell_times(const char *text, const candidate *list, const double *times, int there)
+{
+    static const char *const formats[PC__CONV_FORMATS] = {"", "padded ", "planes "};
+    char words[48 * PC__CONV_WAYS] = "";
+    size_t n = 0;
+    for (int i = 0; i < there && n < sizeof words; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, ", %s%d: %.1f", formats[list[i].made.format],
+                              (list[i].number - 1) % PC__CONV_PLANS + 1, times[i + 1]);
+    pc__log(PC_LOG_DEBUG, "conv2d: %s: ours %.1f us, cuDNN's%s", text, times[0], words);
+}
+
+/* As the file says, or by measuring, which the file learns. Returns the way, 0 for ours. */
+static pc_status measured_way(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const char *text,
+                              candidate *list, int *there, int *way)
+{
+    const cudnnHandle_t handle = handles[stream->device.index];
+    pc__conv_way trial[PC__CONV_WAYS];
+    pc__conv_shape shape;
+    double times[PC__CONV_WAYS + 1];
+    char path[PATH_MAX];
+    int best = 0;
+    const bool file = pc__conv_file(path);
+    *way = file ? pc__conv_recall(path, text) : -1;
+    if (*way == 0)
+        return PC_OK;
+    (void)shape_of(stream, p, &shape);
+    for (int format = 0; format < PC__CONV_FORMATS; format++) {
+        shape.format = format;
+        if (differs(&shape, format) && (*way < 0 || (*way - 1) / PC__CONV_PLANS == format))
+            *there = add_candidates(handle, &shape, list, *there, PC__CONV_PLANS);
+    }
+    for (int i = 0; i < *there; i++) {
+        if (list[i].number == *way)
+            return PC_OK;
+        trial[i] =
+            (pc__conv_way){.device = stream->device.index, .shape = shape, .made = list[i].made, .plan = list[i].plan};
+        atomic_init(&trial[i].refused, false);
+    }
+    *way = 0;
+    if (*there == 0)
+        return PC_OK;
+    PC__TRY(pc__conv_measure(stream, call, p, trial, *there, &best, times));
+    *way = best > 0 ? list[best - 1].number : best;
+    if (best < 0)
+        return PC_OK;
+    tell_times(text, list, times, *there);
+    if (file)
+        pc__conv_note(path, text, *way);
+    return PC_OK;
+}
+
+/* Nothing is made or measured while a stream is captured: a shape that nobody announced (pc__cuda_prepare) is ours
+ * then, and stays it. */
+static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *w)
+{
+    static bool said;
+    candidate list[PC__CONV_WAYS];
+    char text[PC__CONV_TEXT], words[160] = "";
+    int there = 0, way = 0;
+    pc_status status = PC_OK;
+    name_of(text, stream, &w->shape);
+    if (((const pc__cuda_stream *)stream->implementation)->branch) {
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels, a captured stream met it first", text);
+        return PC_OK;
+    }
+    if (!has_handle(stream->device.index)) {
+        pc__cudnn_words(words, sizeof words);
+        pc__log(said ? PC_LOG_DEBUG : PC_LOG_WARNING, "conv2d: our kernels alone: cuDNN does not start: %s", words);
+        said = true;
+        return PC_OK;
+    }
+    if (w->measured)
+        status = measured_way(stream, call, p, text, list, &there, &way);
+    else if ((there = add_candidates(handles[stream->device.index], &w->shape, list, 0, 1)))
+        way = list[0].number;
+    if (!there && way >= 0)
+        pc__cudnn_words(words, sizeof words);
+    take(w, list, there, status == PC_OK ? way : 0);
+    if (way > 0)
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: cuDNN's way %d", text, way);
+    else
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels%s%s", text, words[0] ? ", cuDNN says " : "", words);
+    return status;
+}
+
+/* cuDNN's way for a shape that it may have. */
+static pc_status look_up(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_shape *shape,
+                         bool measured, pc__conv_way **way)
+{
+    bool found = false;
+    pthread_mutex_lock(&choosing);
+    pc__conv_way *w = place_of(shape, stream->device.index, measured, &found);
+    const pc_status status = w && !found ? decide(stream, call, p, w) : PC_OK;
+    if (w && !atomic_load(&w->refused))
+        *way = w;
+    pthread_mutex_unlock(&choosing);
+    return status;
+}
+
+#endif
+
+static void tell_missing(void)
+{
+    pc__log(PC_LOG_WARNING, "conv2d: our kernels alone: %s", pc__cudnn_missing());
+}
+
+pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
+{
+    static pthread_once_t told = PTHREAD_ONCE_INIT;
+    const pc_conv_choice_kind choice = pc_conv_choice();
+    pc__conv_shape shape;
+    *way = NULL;
+    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
+        return PC_OK;
+    const int format = choice == PC_CONV_RULE    ? pc__conv_rule(&shape, pc__conv_native(stream, p))
+                       : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)
+                                                 : 0;
+    if (format < 0)
+        return PC_OK;
+    shape.format = format;
+    if (pc__cudnn_missing()) {
+        pthread_once(&told, tell_missing);
+        return PC_OK;
+    }
+#if PC__HAVE_CUDNN
+    return look_up(stream, call, p, &shape, choice == PC_CONV_MEASURED, way);
+#else
+    (void)call;
+    return PC_OK;
+#endif
+}

@@ -1,0 +1,58 @@
+/* way.h: a convolution as its three products, each by our kernels or by cuDNN. */
+#ifndef PC__CUDA_CONV_WAY_H
+#define PC__CUDA_CONV_WAY_H
+
+#include "cuda/conv/conv.h"
+#include "cuda/conv/choice.h"
+#include "cuda/runtime/cuda.h"
+
+/* One product with all that belongs to it: bias and activation forward; backward the way through the activation, and
+ * the gradient of the bias beside that of the weights. */
+typedef struct pc__conv_piece {
+    pc__cuda_conv s;
+    int direction; /* pc__conv_direction */
+    const void *x, *weight, *bias, *y, *dy;
+    const void *staged_dy; /* dy in the format of cuDNN's way, or NULL */
+    const uint8_t *argmax;
+    void *result; /* y, dx or dweight */
+    void *dbias;
+    uint8_t *places; /* forward: argmax to be written */
+} pc__conv_piece;
+
+/* One of cuDNN's ways for a shape. Those that were chosen stay as long as the process. */
+typedef struct pc__conv_way pc__conv_way;
+
+/* conv.c: by our kernels; scratch has so many bytes. */
+size_t pc__conv_own_scratch(const pc__conv_piece *piece);
+void pc__conv_own(cudaStream_t queue, const pc__conv_piece *piece, void *scratch);
+
+/* way.c: cuDNN's way for a piece; NULL where our kernels do it, because they were chosen, cuDNN
+ * cannot do it, or there is none. May wait for the stream, to measure. */
+pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way **way);
+
+/* Both in the same format. */
+bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b);
+
+/* geometry.c: the call, with what is to be known of the stream. */
+pc_status pc__conv_geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s);
+
+/* geometry.c: our kernels take the piece's dtype as it is. */
+bool pc__conv_native(const pc_stream *stream, const pc__conv_piece *piece);
+
+/* Bytes of dy in the way's format, 0 where that is ours; and bringing it there. */
+size_t pc__conv_staged_bytes(const pc__conv_piece *piece, const pc__conv_way *way);
+pc_status pc__conv_stage(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, const pc__conv_way *way,
+                         void *to);
+
+/* by_cudnn.c: by that way; scratch has so many bytes. *done is false where cuDNN turned out to refuse it, now and
+ * from then on. */
+size_t pc__conv_cudnn_scratch(const pc__conv_piece *piece, const pc__conv_way *way);
+pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *way,
+                         void *scratch, bool *done);
+
+/* Bring the piece in front of its ReLU: its dy is then in the scratch memory, which has so many bytes, and the bias's
+ * gradient, where it was to be made and there is a kernel that does both, is made and no longer asked for. */
+size_t pc__conv_unrelu_scratch(const pc__conv_piece *piece);
+pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *piece, void *scratch);
+
+#endif

@@ -1,0 +1,47 @@
+/* random.c: drawing tensors. */
+#include "cuda/data/random.h"
+
+#include "cuda/pointwise/each.h"
+#include "ops/random.h"
+
+static pc__cuda_draw drawing(pc_stream *stream, const pc_call *call)
+{
+    const pc__random_attributes *a = call->attributes;
+    const pc_tensor *t = call->out[0];
+    return (pc__cuda_draw){.seed = a->seed,
+                           .stream = a->stream,
+                           .base = call->n_in == 2 ? pc__data(call->in[1]) : NULL,
+                           .low = a->low,
+                           .high = a->high,
+                           .n = pc__count(t->ndim, t->shape),
+                           .dtype = t->dtype,
+                           .multiprocessors = pc__cuda_multiprocessors(stream),
+                           .queue = pc__cuda_queue(stream)};
+}
+
+PC__CUDA_KERNEL(uniform)
+{
+    const pc__cuda_draw d = drawing(stream, call);
+    if (d.n == 0)
+        return PC_OK;
+    pc__cuda_uniform(&d, pc__data(call->out[0]));
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(normal)
+{
+    const pc__cuda_draw d = drawing(stream, call);
+    if (d.n == 0)
+        return PC_OK;
+    pc__cuda_normal(&d, pc__data(call->out[0]));
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(dropout)
+{
+    const pc__cuda_draw d = drawing(stream, call);
+    if (d.n == 0)
+        return PC_OK;
+    pc__cuda_dropout(&d, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
+    return pc__cuda_launched(call);
+}

@@ -1,0 +1,196 @@
+/* random.cu: Philox4x32-10 as in base/random.c, a thread for each block of four numbers, so that results do not depend
+ * on the grid. The sums are done in float64 and in the CPU's order. */
+#include "cuda/shared/half.cuh"
+#include "cuda/data/random.h"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+
+struct words {
+    uint32_t w[4];
+};
+
+__device__ words philox(uint64_t seed, uint64_t stream, uint64_t counter)
+{
+    uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
+    uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
+    uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+        const uint64_t a = static_cast<uint64_t>(0xD2511F53u) * c0, b = static_cast<uint64_t>(0xCD9E8D57u) * c2;
+        c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
+        c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
+        c1 = static_cast<uint32_t>(b);
+        c3 = static_cast<uint32_t>(a);
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+__device__ double unit(uint32_t word)
+{
+    return static_cast<double>(static_cast<float>(word >> 8) * 0x1p-24f);
+}
+
+/* How many of a word's bits a type's number in [0, 1) takes: rounded, the largest would be 1. */
+template <class T> struct bits_of {
+    static constexpr uint32_t left_out = 0xff;
+};
+template <> struct bits_of<pc::f16> {
+    static constexpr uint32_t left_out = 0x1fffff;
+};
+template <> struct bits_of<pc::bf16> {
+    static constexpr uint32_t left_out = 0xffffff;
+};
+
+template <class T> struct uniform {
+    __device__ void operator()(const pc__cuda_draw &d, const words &x, double (&z)[4]) const
+    {
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            z[k] = d.low + (d.high - d.low) * unit(x.w[k] & ~bits_of<T>::left_out);
+    }
+};
+
+/* Box and Muller. The sine takes its argument in half turns, which are exact here, and needs no long reduction. */
+template <class T> struct normal {
+    __device__ void operator()(const pc__cuda_draw &d, const words &x, double (&z)[4]) const
+    {
+#pragma unroll
+        for (int k = 0; k < 4; k += 2) {
+            const double radius = sqrt(-2.0 * log((static_cast<double>(x.w[k]) + 1.0) * 0x1p-32));
+            double sine, cosine;
+            sincospi(static_cast<double>(x.w[k + 1]) * 0x1p-31, &sine, &cosine);
+            z[k] = d.low + d.high * static_cast<double>(static_cast<float>(radius * cosine));
+            z[k + 1] = d.low + d.high * static_cast<double>(static_cast<float>(radius * sine));
+        }
+    }
+};
+
+template <class T> struct alignas(sizeof(T) == 2 ? 8 : 16) four {
+    T v[4];
+};
+
+template <class T, class F>
+__global__ void __launch_bounds__(THREADS) draw_kernel(const __grid_constant__ pc__cuda_draw d, T *out, bool aligned)
+{
+    const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
+    for (int64_t block = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; block < (d.n + 3) / 4;
+         block += step) {
+        const int64_t i = block * 4;
+        double z[4];
+        F()(d, philox(d.seed, d.stream, static_cast<uint64_t>(block)), z);
+        four<T> y;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            y.v[k] = static_cast<T>(static_cast<pc::math<T>>(z[k]));
+        if (aligned && i + 4 <= d.n) {
+            *reinterpret_cast<four<T> *>(out + i) = y;
+        } else {
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (i + k < d.n)
+                    out[i + k] = y.v[k];
+        }
+    }
+}
+
+template <class T> __device__ T dropped(const pc__cuda_draw &d, uint32_t word, T x, double scale, uint8_t &kept)
+{
+    kept = unit(word) >= d.low;
+    return static_cast<T>(static_cast<pc::math<T>>(kept ? static_cast<double>(x) * scale : 0.0));
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    dropout_kernel(const __grid_constant__ pc__cuda_draw d, const T *in, T *out, uint8_t *kept, bool aligned)
+{
+    const double scale = d.low < 1 ? 1 / (1 - d.low) : 0;
+    const uint64_t stream = d.stream + (d.base ? 4 * static_cast<uint64_t>(*d.base) : 0);
+    const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
+    for (int64_t block = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; block < (d.n + 3) / 4;
+         block += step) {
+        const int64_t i = block * 4;
+        const words x = philox(d.seed, stream, static_cast<uint64_t>(block));
+        if (aligned && i + 4 <= d.n) {
+            four<T> a = *reinterpret_cast<const four<T> *>(in + i);
+            uchar4 mask;
+            a.v[0] = dropped(d, x.w[0], a.v[0], scale, mask.x);
+            a.v[1] = dropped(d, x.w[1], a.v[1], scale, mask.y);
+            a.v[2] = dropped(d, x.w[2], a.v[2], scale, mask.z);
+            a.v[3] = dropped(d, x.w[3], a.v[3], scale, mask.w);
+            *reinterpret_cast<four<T> *>(out + i) = a;
+            *reinterpret_cast<uchar4 *>(kept + i) = mask;
+        } else {
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (i + k < d.n)
+                    out[i + k] = dropped(d, x.w[k], in[i + k], scale, kept[i + k]);
+        }
+    }
+}
+
+unsigned blocks_for(const pc__cuda_draw *d)
+{
+    const int64_t all = ((d->n + 3) / 4 + THREADS - 1) / THREADS, most = static_cast<int64_t>(d->multiprocessors) * 32;
+    return static_cast<unsigned>(all < most ? all : most);
+}
+
+bool on_16(const void *a)
+{
+    return reinterpret_cast<uintptr_t>(a) % 16 == 0;
+}
+
+template <class T, class F> void draw_as(const pc__cuda_draw *d, void *out)
+{
+    draw_kernel<T, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<T *>(out), on_16(out));
+}
+
+template <template <class> class F> void draw(const pc__cuda_draw *d, void *out)
+{
+    switch (d->dtype) {
+    case PC__CUDA_F16:
+        return draw_as<pc::f16, F<pc::f16>>(d, out);
+    case PC__CUDA_BF16:
+        return draw_as<pc::bf16, F<pc::bf16>>(d, out);
+    case PC__CUDA_F32:
+        return draw_as<float, F<float>>(d, out);
+    default:
+        return draw_as<double, F<double>>(d, out);
+    }
+}
+
+template <class T> void drop(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
+{
+    dropout_kernel<<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<const T *>(in), static_cast<T *>(out), kept,
+                                                            on_16(in) && on_16(out) && on_16(kept));
+}
+
+} // namespace
+
+void pc__cuda_uniform(const pc__cuda_draw *d, void *out)
+{
+    draw<uniform>(d, out);
+}
+
+void pc__cuda_normal(const pc__cuda_draw *d, void *out)
+{
+    draw<normal>(d, out);
+}
+
+void pc__cuda_dropout(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
+{
+    switch (d->dtype) {
+    case PC__CUDA_F16:
+        return drop<pc::f16>(d, in, out, kept);
+    case PC__CUDA_BF16:
+        return drop<pc::bf16>(d, in, out, kept);
+    case PC__CUDA_F32:
+        return drop<float>(d, in, out, kept);
+    default:
+        return drop<double>(d, in, out, kept);
+    }
+}

@@ -1,0 +1,28 @@
+/* random.h: launchers of drawn numbers. Number i is word i % 4 of Philox block i / 4, in memory order. */
+#ifndef PC__CUDA_RANDOM_H
+#define PC__CUDA_RANDOM_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc__cuda_draw {
+    uint64_t seed, stream;
+    const int64_t *base; /* dropout: 4 times this is added to stream, unless NULL */
+    double low, high;    /* as in pc__random_attributes */
+    int64_t n;
+    int dtype; /* a floating one */
+    int multiprocessors;
+    cudaStream_t queue;
+} pc__cuda_draw;
+
+void pc__cuda_uniform(const pc__cuda_draw *draw, void *out);
+void pc__cuda_normal(const pc__cuda_draw *draw, void *out);
+void pc__cuda_dropout(const pc__cuda_draw *draw, const void *in, void *out, uint8_t *kept);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

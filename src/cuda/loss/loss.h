@@ -1,0 +1,35 @@
+/* loss.h: losses over dense tensors, and their gradients. Sums are taken in double, in the same order every time. */
+#ifndef PC__CUDA_LOSS_H
+#define PC__CUDA_LOSS_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum pc__cuda_pair_loss { PC__LOSS_BCE, PC__LOSS_MSE };
+
+/* Bytes of scratch memory that the losses below need. */
+#define PC__LOSS_SCRATCH (1024 * sizeof(double))
+
+/* *loss = the mean over x and y of what their elements lose; NaN without elements. dx, or NULL, is its gradient at x:
+ * (sigmoid(x) - y) / n for PC__LOSS_BCE, which alone has it. loss and dx have y's dtype: x's, or float32 where x has 16
+ * bits; then `rounded`, or NULL, is dx in x's dtype. */
+void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
+                        const pc__view *y, void *loss, void *dx, void *rounded, double *scratch);
+
+/* x[rows][classes]: *loss = the mean of -log softmax(x)[r][labels[r]], in `dtype`: x's, or float32 where x has 16 bits.
+ * norms[rows][2]: each row's maximum, and the logarithm of the sum of exp(x - it), in x's dtype or float32. A label out
+ * of range goes into fault. */
+void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
+                            int dtype, void *norms, double *scratch, pc__cuda_fault *fault);
+
+/* dx = (softmax(x) - onehot) g / rows, in x's dtype; g in `dtype`, the loss's. */
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
+                                     const int64_t *labels, const void *g, int dtype, void *dx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,31 @@
+/* gemm.h: matrix products: what a product is, our own kernel for it, and what may have to follow one. */
+#ifndef PC__CUDA_GEMM_H
+#define PC__CUDA_GEMM_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* c[batch][m][n] = activation(sum over k of a[m][k] b[k][n] (+ bias[n])); c is dense. Element (i, j) of a matrix is at
+ * pointer[i * rs + j * cs], matrix l of a batch at pointer[l * batch stride]; strides are in elements and may be 0. */
+typedef struct pc__cuda_gemm {
+    int dtype, activation; /* as pc_activation_kind */
+    int wide;              /* c is float32, a and b have 16 bits; without bias and activation */
+    int64_t m, n, k, batch;
+    const void *a, *b, *bias; /* bias: NULL for none */
+    void *c;
+    int64_t a_rs, a_cs, a_batch, b_rs, b_cs, b_batch;
+} pc__cuda_gemm;
+
+/* Our own kernel: any sizes and strides, the same bits every time. */
+void pc__cuda_gemm_plain(cudaStream_t queue, const pc__cuda_gemm *g);
+
+/* c = activation(c + bias) for a product that could not do that itself. */
+void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,244 @@
+/* linear.cu: linear layers forward in one launch and backward in one. Training steps of small networks wait for
+ * launches more than for arithmetic: the library's kernels need two or three launches forward and five backward.
+ *
+ * Forward, k is cut into as many parts as it takes to occupy the chip; the last block to finish a tile adds up its
+ * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dx first since
+ * they are longer: k of dweight is the rows of x, 64 at most; the gradient goes through the activation as it is read.
+ */
+#include "cuda/matmul/linear.h"
+
+#include "cuda/matmul/linear_few.h"
+#include "cuda/matmul/linear_tile.cuh"
+
+namespace
+{
+
+/* 32 x 16 of a result, the warps taking turns along k; and 32 x 64. */
+typedef layout<1, 1, 8, 2, 192, false> narrow;
+typedef layout<1, 4, 2, 2, 64, true> flat;
+
+struct nothing {
+    __device__ void operator()(const float *, strides, int) const
+    {
+    }
+};
+
+__host__ __device__ inline int parts_of(int n, int size)
+{
+    return (n + size - 1) / size;
+}
+
+/* Rows of `data`, `row` elements apart and `length` long. */
+template <class T>
+__device__ inline source<T> rows_of(const void *data, const void *value, int row, int length, int outers, bool along_k)
+{
+    const uintptr_t places = reinterpret_cast<uintptr_t>(data) | reinterpret_cast<uintptr_t>(value);
+    return {static_cast<const T *>(data),
+            static_cast<const T *>(value),
+            row,
+            outers,
+            along_k,
+            (row | length) % 4 == 0 && places % (4 * sizeof(T)) == 0};
+}
+
+template <class T> __device__ __noinline__ void finish(const pc__cuda_linear &l, int row, int column, float value)
+{
+    const float bias = l.bias ? float(static_cast<const T *>(l.bias)[column]) : 0.0f;
+    static_cast<T *>(l.y)[row * l.n + column] = T(activated(l.activation, value + bias));
+}
+
+/* As many of four as are there, by way of their own place in shared memory: there is one call for all. */
+template <class T>
+__device__ inline void finish_some(const pc__cuda_linear &l, int row, int column, float4 value, int there, float *place)
+{
+    *reinterpret_cast<float4 *>(place) = value;
+#pragma unroll 1
+    for (int j = 0; j < min(there, 4); j++)
+        finish<T>(l, row, column + j, place[j]);
+}
+
+/* True in the block that comes last of `count`; what the others wrote before is there to be read. One thread's fences
+ * do for all that the barriers order before and behind it. */
+__device__ inline bool comes_last(unsigned *counter, unsigned count)
+{
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(counter, 1) == count - 1;
+        if (last)
+            *counter = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+/* Add up the parts of a tile: SHARES groups of threads each a share of them, four neighbours to a thread. 20 parts are
+ * under way together; 3200 inputs are 17. */
+template <class L, class T>
+__device__ inline void join(const pc__cuda_linear &l, int row, int column, const float *parts, int splits,
+                            float *shared)
+{
+    constexpr int FOURS = L::TILE / 4, SHARES = THREADS / FOURS, AT_ONCE = 10;
+    const int mine = threadIdx.x % FOURS * 4, share = threadIdx.x / FOURS;
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 1
+    for (int first = share; first < splits; first += AT_ONCE * SHARES) {
+        float4 part[AT_ONCE];
+#pragma unroll
+        for (int s = 0; s < AT_ONCE; s++)
+            part[s] = first + s * SHARES < splits
+                          ? __ldcg(reinterpret_cast<const float4 *>(parts + (first + s * SHARES) * L::TILE + mine))
+                          : make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int s = 0; s < AT_ONCE; s++)
+            sum = sum_of(sum, part[s]);
+    }
+    *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
+    __syncthreads();
+#pragma unroll 1
+    for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
+        const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
+        float value = shared[i];
+#pragma unroll
+        for (int k = 1; k < SHARES; k++)
+            value += shared[k * L::TILE + i];
+        if (r < l.m && c < l.n)
+            finish<T>(l, r, c, value);
+    }
+}
+
+template <class L, class T>
+__global__ void __launch_bounds__(THREADS)
+    forward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
+{
+    __shared__ alignas(16) float shared[tile<L, T>::PLAIN];
+    const int at = blockIdx.x / splits, split = blockIdx.x % splits, across = parts_of(l.n, L::COLUMNS);
+    const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
+    const source<T> x = rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.m, true);
+    const source<T> weight = rows_of<T>(l.weight, nullptr, l.k, l.k, l.n, true);
+    float *parts = l.scratch + at * splits * L::TILE;
+    tile<L, T>::run(x, weight, l.ready_weight, 0, row, column, split * each, min(split * each + each, l.k), shared,
+                    nothing(), [&](int r, int c, int i, float4 value, int there) {
+                        if (splits > 1)
+                            *reinterpret_cast<float4 *>(parts + split * L::TILE + i) = value;
+                        else
+                            finish_some<T>(l, r, c, value, there, shared + i);
+                    });
+    if (splits > 1 && comes_last(l.counters + at, splits))
+        join<L, T>(l, row, column, parts, splits, shared);
+}
+
+/* Sums along k of the rows of a tile, a row to a thread, as the operand passes through shared memory. */
+template <class L> struct summing {
+    double *sum;
+
+    __device__ void operator()(const float *shared, strides of, int deep) const
+    {
+        if (!sum || threadIdx.x >= L::ROWS)
+            return;
+        float s = 0;
+#pragma unroll 8
+        for (int k = 0; k < deep; k++)
+            s += shared[threadIdx.x * of.outers + k * of.ks];
+        *sum += s;
+    }
+};
+
+template <class L> __host__ __device__ inline int input_tiles(const pc__cuda_linear &l)
+{
+    return l.dx ? parts_of(l.m, L::ROWS) * parts_of(l.k, L::COLUMNS) : 0;
+}
+
+/* Tiles of dx = g weight and of dweight = g^T x, whose k is the rows of x. The gradient g is read through the
+ * activation either way, along its rows or its columns. As many blocks fit on a multiprocessor as their shared memory
+ * lets. */
+template <class L, class T>
+__global__ void __launch_bounds__(THREADS, 4) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+{
+    __shared__ alignas(16) float shared[tile<L, T>::GRADIENT];
+    const int first = input_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
+    const bool weights = blockIdx.x >= first;
+    const int at = weights ? blockIdx.x - first : blockIdx.x;
+    const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
+    const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, l.n, weights ? l.n : l.m, !weights);
+    const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.k, false)
+                                    : rows_of<T>(l.weight, nullptr, l.k, l.k, l.k, false);
+    double sum = 0;
+    const bool sums = weights && column == 0 && l.db;
+    const uintptr_t places = reinterpret_cast<uintptr_t>(l.dweight) | reinterpret_cast<uintptr_t>(l.dx);
+    const bool wide = l.k % 4 == 0 && places % sizeof(float4) == 0;
+    tile<L, T>::run(g, other, weights ? l.ready_x : l.ready_weight, l.activation, row, column, 0, weights ? l.m : l.n,
+                    shared, summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float4 value, int there) {
+                        if (weights)
+                            store_four(l.dweight + r * l.k + c, value, there, wide);
+                        else
+                            store_four(static_cast<T *>(l.dx) + r * l.k + c, value, there, wide);
+                    });
+    if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
+        l.db[row + threadIdx.x] = static_cast<float>(sum);
+}
+
+/* Blocks to a tile, and of k to each of them. */
+template <class L> int cut(const pc__cuda_linear *l, int *each)
+{
+    const int tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    const int wanted = 2 * l->multiprocessors / tiles, most = parts_of(l->k, L::DEPTH);
+    const int splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
+    *each = parts_of(parts_of(l->k, splits), L::GROUP) * L::GROUP;
+    return parts_of(l->k, *each);
+}
+
+template <class T> cudaError_t forward(const pc__cuda_linear *l)
+{
+    typedef narrow L;
+    int each;
+    const int splits = cut<L>(l, &each), tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    return pc::start(forward_kernel<L, T>, tiles * splits, THREADS, l->queue, l->early, *l, splits, each);
+}
+
+template <class T> cudaError_t backward(const pc__cuda_linear *l)
+{
+    typedef flat L;
+    const int weights = parts_of(l->n, L::ROWS) * parts_of(l->k, L::COLUMNS);
+    return pc::start(backward_kernel<L, T>, input_tiles<L>(*l) + weights, THREADS, l->queue, l->early, *l);
+}
+
+} // namespace
+
+int64_t pc__cuda_linear_tiles(int64_t m, int64_t n)
+{
+    return (m + 31) / 32 * ((n + 15) / 16); /* of the smallest */
+}
+
+size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
+{
+    typedef narrow L;
+    int each;
+    if (pc__cuda_linear_few_suits(l))
+        return 0;
+    const int splits = cut<L>(l, &each);
+    const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
+    return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
+}
+
+cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
+{
+    if (pc__cuda_linear_few_suits(l))
+        return pc__cuda_linear_few_forward(l);
+    return l->dtype == PC__CUDA_F32   ? forward<float>(l)
+           : l->dtype == PC__CUDA_F16 ? forward<pc::f16>(l)
+                                      : forward<pc::bf16>(l);
+}
+
+cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
+{
+    if (pc__cuda_linear_few_suits_backward(l))
+        return pc__cuda_linear_few_backward(l);
+    if (pc__cuda_linear_has_columns(l))
+        return pc__cuda_linear_columns(l, nullptr);
+    return l->dtype == PC__CUDA_F32   ? backward<float>(l)
+           : l->dtype == PC__CUDA_F16 ? backward<pc::f16>(l)
+                                      : backward<pc::bf16>(l);
+}

@@ -1,0 +1,89 @@
+/* products.c: matrix products: cuBLASLt where it is there and takes the shape, else our own kernel. */
+#include "cuda/runtime/cuda.h"
+#include "cuda/matmul/lt.h"
+
+#include <paracord/ops.h>
+
+pc_status pc__cuda_product(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
+{
+    bool done;
+    PC__TRY(pc__cuda_lt_gemm(stream, g, &done));
+    if (!done)
+        pc__cuda_gemm_plain(pc__cuda_queue(stream), g);
+    return pc__cuda_launched(call);
+}
+
+/* The leading dimensions of a product, innermost last, joined where both operands let them be one. */
+typedef struct batches {
+    int ndim;
+    int64_t size[PC_MAX_DIMS], a[PC_MAX_DIMS], b[PC_MAX_DIMS]; /* strides in elements, 0 where broadcast */
+} batches;
+
+static int64_t lead_stride(const pc_tensor *t, int from_end)
+{
+    const int d = t->ndim - from_end;
+    return d >= 0 && t->shape[d] != 1 ? t->strides[d] : 0;
+}
+
+static batches batches_of(const pc_tensor *a, const pc_tensor *b, const pc_tensor *y)
+{
+    batches l = {0};
+    for (int d = 0; d < y->ndim - 2; d++) {
+        const int64_t size = y->shape[d], at_a = lead_stride(a, y->ndim - d), at_b = lead_stride(b, y->ndim - d);
+        if (size == 1)
+            continue;
+        const int last = l.ndim - 1;
+        if (l.ndim && l.a[last] == at_a * size && l.b[last] == at_b * size) {
+            l.size[last] *= size, l.a[last] = at_a, l.b[last] = at_b;
+            continue;
+        }
+        l.size[l.ndim] = size, l.a[l.ndim] = at_a, l.b[l.ndim] = at_b;
+        l.ndim++;
+    }
+    return l;
+}
+
+/* A batch against one b whose rows of a go on from matrix to matrix is one product. */
+static void join_rows(pc__cuda_gemm *g)
+{
+    if (g->batch == 1 || g->b_batch != 0 || g->a_batch != g->m * g->a_rs)
+        return;
+    g->m *= g->batch;
+    g->batch = 1;
+}
+
+pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
+{
+    const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
+    if (pc__count(y->ndim, y->shape) == 0)
+        return PC_OK;
+    const batches l = batches_of(a, b, y);
+    const int64_t size = (int64_t)pc_dtype_size(a->dtype), m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
+    pc__cuda_gemm g = {.dtype = a->dtype,
+                       .wide = y->dtype != a->dtype,
+                       .activation = PC_NONE,
+                       .m = m,
+                       .n = n,
+                       .k = a->shape[a->ndim - 1],
+                       .batch = l.ndim ? l.size[l.ndim - 1] : 1,
+                       .a_rs = a->strides[a->ndim - 2],
+                       .a_cs = a->strides[a->ndim - 1],
+                       .a_batch = l.ndim ? l.a[l.ndim - 1] : 0,
+                       .b_rs = b->strides[b->ndim - 2],
+                       .b_cs = b->strides[b->ndim - 1],
+                       .b_batch = l.ndim ? l.b[l.ndim - 1] : 0};
+    const int64_t step = g.batch * m * n, count = pc__count(y->ndim, y->shape) / step;
+    join_rows(&g);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, at_a = 0, at_b = 0;
+        for (int d = l.ndim - 2; d >= 0; d--) {
+            at_a += rest % l.size[d] * l.a[d], at_b += rest % l.size[d] * l.b[d];
+            rest /= l.size[d];
+        }
+        g.a = (const char *)pc__data(a) + at_a * size;
+        g.b = (const char *)pc__data(b) + at_b * size;
+        g.c = (char *)pc__data(y) + i * step * (int64_t)pc_dtype_size(y->dtype);
+        PC__TRY(pc__cuda_product(stream, call, &g));
+    }
+    return PC_OK;
+}

@@ -1,0 +1,130 @@
+/* step.c: optimiser updates: all parameters in a launch, as many of a dtype as its arguments hold. */
+#include "cuda/optim/step.h"
+
+#include "cuda/runtime/cuda.h"
+#include "ops/power.h"
+#include "ops/scale.h"
+#include "ops/step.h"
+
+#include <math.h>
+
+typedef void (*launcher)(cudaStream_t queue, const pc__cuda_step *step);
+
+static int64_t *counter(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    return a->step ? NULL : pc__data(call->in[call->n_in - 1]);
+}
+
+static bool counter_is_ready(const pc_stream *stream, const pc_call *call)
+{
+    return counter(call) && pc__cuda_ready(stream, call->in[call->n_in - 1]);
+}
+
+static const float *guard(const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    return a->guarded ? (const float *)pc__data(call->in[call->n_in - 1 - !a->step]) + PC__SCALER_FOUND : NULL;
+}
+
+static bool has_copies(const pc_call *call)
+{
+    return ((const pc__step_attributes *)call->attributes)->copies;
+}
+
+/* In front of what else the call has behind its lists. */
+static int end_of_lists(const pc_call *call)
+{
+    return call->n_in - (counter(call) != NULL) - (guard(call) != NULL);
+}
+
+static const pc_tensor *slot(const pc_call *call, int count, int i, int k)
+{
+    const int end = end_of_lists(call) - (has_copies(call) ? count : 0);
+    return (k + 1) * count <= end ? call->in[k * count + i] : NULL;
+}
+
+static const pc_tensor *copy(const pc_call *call, int count, int i)
+{
+    const pc_tensor *t = has_copies(call) ? call->in[end_of_lists(call) - count + i] : NULL;
+    return t && pc__is_half((pc_dtype)t->dtype) ? t : NULL;
+}
+
+static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *const of[4], const pc_tensor *narrow)
+{
+    const int at = step->count++;
+    bool ready[4];
+    void *data[4];
+    for (int k = 0; k < 4; k++) {
+        ready[k] = !of[k] || pc__cuda_ready(stream, of[k]);
+        data[k] = of[k] ? pc__data(of[k]) : NULL;
+    }
+    step->of[at] = (pc__cuda_parameter){
+        data[0], data[1], data[2], data[3], narrow ? pc__data(narrow) : NULL, pc__count(of[0]->ndim, of[0]->shape)};
+    step->ready[at / 32] |= (uint32_t)(ready[0] && ready[2] && ready[3]) << at % 32;
+    step->ready_g[at / 32] |= (uint32_t)ready[1] << at % 32;
+    if (narrow)
+        step->copies = narrow->dtype;
+}
+
+static pc_status start(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
+{
+    launch(pc__cuda_queue(stream), step);
+    step->count = 0;
+    memset(step->ready, 0, sizeof step->ready);
+    memset(step->ready_g, 0, sizeof step->ready_g);
+    return pc__cuda_launched(call);
+}
+
+/* The last launch raises the counter. */
+static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
+{
+    const int count = ((const pc__step_attributes *)call->attributes)->count;
+    for (int i = 0; i < count; i++) {
+        const pc_tensor *const of[] = {call->in[i], slot(call, count, i, 1), slot(call, count, i, 2),
+                                       slot(call, count, i, 3)};
+        if (pc__count(of[0]->ndim, of[0]->shape) == 0)
+            continue;
+        if (step->count == PC__STEP_MOST || (step->count > 0 && of[0]->dtype != step->dtype))
+            PC__TRY(start(stream, call, step, launch));
+        step->dtype = of[0]->dtype;
+        add(stream, step, of, copy(call, count, i));
+    }
+    step->readers = step->counter ? pc__cuda_counters(stream) : NULL;
+    return step->count > 0 || step->counter ? start(stream, call, step, launch) : PC_OK;
+}
+
+pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .early = pc__cuda_early(stream),
+                          .first = a->step == 1,
+                          .counter = counter(call),
+                          .ready_counter = counter_is_ready(stream, call),
+                          .guard = guard(call),
+                          .nesterov = a->nesterov != 0,
+                          .lr = a->lr,
+                          .momentum = a->momentum,
+                          .decay = a->weight_decay};
+    return over_all(stream, call, &step, pc__cuda_sgd);
+}
+
+pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
+{
+    const pc__step_attributes *a = call->attributes;
+    const int64_t t = a->step ? a->step : 1;
+    pc__cuda_step step = {.dtype = call->in[0]->dtype,
+                          .early = pc__cuda_early(stream),
+                          .counter = counter(call),
+                          .ready_counter = counter_is_ready(stream, call),
+                          .guard = guard(call),
+                          .lr = a->lr,
+                          .decay = a->weight_decay,
+                          .beta1 = a->beta1,
+                          .beta2 = a->beta2,
+                          .epsilon = a->epsilon,
+                          .step_size = a->lr / (1 - pc__power(a->beta1, t)),
+                          .inverse_root2 = 1 / sqrt(1 - pc__power(a->beta2, t))};
+    return over_all(stream, call, &step, pc__cuda_adam);
+}

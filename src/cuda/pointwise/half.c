@@ -1,0 +1,106 @@
+/* half.c: calls with 16-bit numbers by kernels that have none: inputs are converted to float32, results rounded once
+ * where they are stored. */
+#include "cuda/pointwise/each.h"
+#include "ops/step.h"
+#include "ops/table.h"
+#include "tensor/floats.h"
+
+/* Kernels that read and write 16-bit numbers themselves. */
+static const bool native[PC__OP_COUNT] = {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    [PC__OP_##name] = true, [PC__OP_##name##_backward] = true,
+#define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
+#include "ops/pointwise.def"
+    [PC__OP_region] = true,
+    [PC__OP_eq] = true,
+    [PC__OP_ne] = true,
+    [PC__OP_lt] = true,
+    [PC__OP_le] = true,
+    [PC__OP_gt] = true,
+    [PC__OP_ge] = true,
+    [PC__OP_where] = true,
+    [PC__OP_cast] = true,
+    [PC__OP_cast_many] = true,
+    [PC__OP_copy] = true,
+    [PC__OP_fill] = true,
+    [PC__OP_saxpy] = true,
+    [PC__OP_arange] = true,
+    [PC__OP_uniform] = true,
+    [PC__OP_normal] = true,
+    [PC__OP_cat] = true,
+    [PC__OP_index_select] = true,
+    [PC__OP_dropout] = true,
+    [PC__OP_bce_with_logits] = true,
+    [PC__OP_cross_entropy] = true,
+    [PC__OP_cross_entropy_backward] = true,
+    [PC__OP_mse] = true,
+    [PC__OP_score_step] = true,
+    [PC__OP_unscale] = true,
+    [PC__OP_matmul] = true,
+    [PC__OP_linear] = true,
+    [PC__OP_linear_backward] = true,
+    [PC__OP_sum] = true,
+    [PC__OP_max] = true,
+    [PC__OP_softmax] = true,
+    [PC__OP_softmax_backward] = true,
+    [PC__OP_log_softmax] = true,
+    [PC__OP_log_softmax_backward] = true,
+    [PC__OP_max_pool2d] = true,
+    [PC__OP_max_pool2d_backward] = true,
+    [PC__OP_avg_pool2d] = true,
+    [PC__OP_avg_pool2d_backward] = true,
+    [PC__OP_conv2d] = true,
+    [PC__OP_conv2d_backward] = true,
+};
+
+/* An optimiser's step that writes parameters in 16 bits too: there are none of 16 bits among them. */
+static bool writes_copies(const pc_call *call)
+{
+    const int op = call->op->index;
+    return (op == PC__OP_sgd_step || op == PC__OP_adam_step) && ((const pc__step_attributes *)call->attributes)->copies;
+}
+
+bool pc__cuda_wants_floats(const pc_call *call)
+{
+    return !native[call->op->index] && pc__has_halves(call) && !writes_copies(call);
+}
+
+static size_t room_for(const pc__single *s)
+{
+    return (s->storage.bytes + 255) / 256 * 256;
+}
+
+static pc_status run(pc_stream *stream, const pc_call *call, pc__floats *floats, pc__kernel kernel)
+{
+    size_t bytes = 1;
+    for (int k = 0; k < floats->count; k++)
+        bytes += room_for(&floats->list[k]);
+    char *memory = pc__cuda_scratch(stream, bytes);
+    if (!memory)
+        return PC_ERR_MEMORY;
+    for (int k = 0; k < floats->count; k++) {
+        pc__single *s = &floats->list[k];
+        s->storage.data = memory;
+        memory += room_for(s);
+        if (s->is_read)
+            PC__TRY(pc__cuda_copy_tensor(stream, call, &s->tensor, s->of));
+    }
+    pc__cuda_stream *face = stream->implementation;
+    face->scratch_level = 1;
+    pc_status status = kernel(stream, &floats->call);
+    face->scratch_level = 0;
+    for (int k = 0; k < floats->count && status == PC_OK; k++)
+        if (floats->list[k].is_written)
+            status = pc__cuda_copy_tensor(stream, call, floats->list[k].of, &floats->list[k].tensor);
+    return status;
+}
+
+pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel kernel)
+{
+    pc__floats floats;
+    PC__TRY(pc__floats_make(&floats, call));
+    pc_status status = run(stream, call, &floats, kernel);
+    pc__floats_free(&floats);
+    return status;
+}

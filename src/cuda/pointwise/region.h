@@ -1,0 +1,27 @@
+/* region.h: the launcher of a region (ops/region.h). */
+#ifndef PC__CUDA_REGION_H
+#define PC__CUDA_REGION_H
+
+#include "cuda/runtime/view.h"
+#include "ops/region.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc__cuda_region {
+    pc__region region;
+    const void *in[PC__REGION_IN];
+    void *out[PC__REGION_OUT];
+    uint8_t in_dtype[PC__REGION_IN], out_dtype[PC__REGION_OUT];
+    int early;
+    cudaStream_t queue;
+} pc__cuda_region;
+
+/* An error is CUDA's last. */
+void pc__cuda_region_run(const pc__cuda_region *region);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,315 @@
+/* pool_max.cu: maxima over windows and their gradient. A thread goes down a strip of windows, for as many neighbouring
+ * channels as 16 bytes hold; a window's loads are all under way before the first is compared, and what neighbours in the
+ * strip share comes out of the first-level cache. Planes (one channel) go by single elements forward, and by rows of
+ * neighbours backward.
+ *
+ * Backward, each element of dx looks at the windows that cover it, in the order of memory: nothing is added by several
+ * threads, so the sums are the same every time. */
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+#include "cuda/pool/pool.cuh"
+
+#include <math_constants.h>
+
+#define MANY (1 << 18) /* threads that fill the GPU */
+
+namespace
+{
+
+template <class T, int N> struct alignas(sizeof(T) * N) pack {
+    T v[N];
+};
+
+template <int N, class T> __device__ __forceinline__ pack<T, N> load(const T *from)
+{
+    return *reinterpret_cast<const pack<T, N> *>(from);
+}
+
+/* At most 16 bytes an access. */
+template <int N> __device__ __forceinline__ pack<int32_t, N> load_places(const int32_t *from)
+{
+    constexpr int EACH = N < 4 ? N : 4;
+    pack<int32_t, N> place;
+#pragma unroll
+    for (int k = 0; k < N; k += EACH) {
+        const pack<int32_t, EACH> part = load<EACH>(from + k);
+#pragma unroll
+        for (int n = 0; n < EACH; n++)
+            place.v[k + n] = part.v[n];
+    }
+    return place;
+}
+
+template <int N> __device__ __forceinline__ void put_places(int32_t *to, const int (&place)[N])
+{
+    constexpr int EACH = N < 4 ? N : 4;
+#pragma unroll
+    for (int k = 0; k < N; k += EACH) {
+        pack<int32_t, EACH> part;
+#pragma unroll
+        for (int n = 0; n < EACH; n++)
+            part.v[n] = place[k + n];
+        *reinterpret_cast<pack<int32_t, EACH> *>(to + k) = part;
+    }
+}
+
+/* The later of several NaNs, the first of equals. */
+template <class T, int N>
+__device__ __forceinline__ void meet(pc::math<T> (&most)[N], int (&place)[N], const pack<T, N> &x, int here)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        const pc::math<T> value = x.v[n];
+        const bool more = value > most[n] || value != value;
+        most[n] = more ? value : most[n];
+        place[n] = more ? here : place[n];
+    }
+}
+
+__device__ __forceinline__ int within(int at, int size)
+{
+    return min(max(at, 0), size - 1);
+}
+
+/* Windows of K x K. What lies outside of the picture is replaced by the nearest element inside, which the window has
+ * too. */
+template <class T, int N, int K>
+__device__ __forceinline__ void look(const pc__cuda_pool &s, const T *picture, int top, int left,
+                                     pc::math<T> (&most)[N], int (&place)[N])
+{
+    const int w = (int)s.w;
+    pack<T, N> x[K][K];
+    int line[K], column[K];
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        line[k] = within(top + k, (int)s.h) * w;
+        column[k] = within(left + k, w);
+    }
+#pragma unroll
+    for (int r = 0; r < K; r++)
+#pragma unroll
+        for (int c = 0; c < K; c++)
+            x[r][c] = load<N>(picture + (long long)(line[r] + column[c]) * (int)s.c);
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        place[n] = line[0] + column[0];
+#pragma unroll
+    for (int r = 0; r < K; r++)
+#pragma unroll
+        for (int c = 0; c < K; c++)
+            meet<T, N>(most, place, x[r][c], line[r] + column[c]);
+}
+
+/* Windows of any size. */
+template <class T, int N>
+__device__ __forceinline__ void look_around(const pc__cuda_pool &s, const T *picture, int top, int left,
+                                            pc::math<T> (&most)[N], int (&place)[N])
+{
+    const int w = (int)s.w, right = min(left + s.kw, w), bottom = min(top + s.kh, (int)s.h);
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        place[n] = max(top, 0) * w + max(left, 0);
+    for (int r = max(top, 0); r < bottom; r++)
+#pragma unroll 2
+        for (int c = max(left, 0); c < right; c++)
+            meet<T, N>(most, place, load<N>(picture + (long long)(r * w + c) * (int)s.c), r * w + c);
+}
+
+/* Strips of `tall` windows; K: 0 for any size */
+template <class T, int N, int K>
+__global__ void __launch_bounds__(THREADS)
+    max_kernel(const __grid_constant__ pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y,
+               int32_t *__restrict__ argmax, int tall, int strips, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    const element e = element_at(i, strips, (int)s.ow, (int)s.c / N);
+    const T *picture = x + e.image * s.h * s.w * s.c + e.channel * N;
+    const int left = e.column * s.sw - s.pw, end = min((e.row + 1) * tall, (int)s.oh);
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+#pragma unroll 1
+    for (int row = e.row * tall; row < end; row++) {
+        pc::math<T> most[N];
+        int place[N];
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            most[n] = pc::math<T>(-CUDART_INF);
+        if constexpr (K > 0)
+            look<T, N, K>(s, picture, row * s.sh - s.ph, left, most, place);
+        else
+            look_around<T, N>(s, picture, row * s.sh - s.ph, left, most, place);
+        const long long at = ((e.image * s.oh + row) * s.ow + e.column) * s.c + e.channel * N;
+        pack<T, N> out;
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            out.v[n] = T(most[n]);
+        *reinterpret_cast<pack<T, N> *>(y + at) = out;
+        put_places<N>(argmax + at, place);
+    }
+}
+
+/* N channels of one place. Windows that cover it are looked at two by two, their loads together. */
+template <class T, int N>
+__global__ void __launch_bounds__(THREADS)
+    max_backward_kernel(const __grid_constant__ pc__cuda_pool s, const T *__restrict__ dy,
+                        const int32_t *__restrict__ argmax, T *__restrict__ dx, long long count)
+{
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    const element e = element_at(i, (int)s.h, (int)s.w, (int)s.c / N);
+    const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh), w = covering(e.column, s.sw, s.kw, s.pw, (int)s.ow);
+    const long long plane = e.image * s.oh * s.ow * s.c + e.channel * N;
+    const int here = e.row * (int)s.w + e.column;
+    pc::math<T> sum[N] = {};
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+#pragma unroll 1
+    for (int r = h.from; r < h.to; r += 2)
+#pragma unroll 1
+        for (int c = w.from; c < w.to; c += 2) {
+            pack<T, N> given[4];
+            pack<int32_t, N> place[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) { /* beyond the end: the last one again, for nothing */
+                const int row = min(r + k / 2, h.to - 1), column = min(c + k % 2, w.to - 1);
+                const long long at = plane + (long long)(row * (int)s.ow + column) * (int)s.c;
+                given[k] = load<N>(dy + at);
+                place[k] = load_places<N>(argmax + at);
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const int wanted = r + k / 2 < h.to && c + k % 2 < w.to ? here : -1;
+#pragma unroll
+                for (int n = 0; n < N; n++)
+                    sum[n] += place[k].v[n] == wanted ? pc::math<T>(given[k].v[n]) : pc::math<T>(0);
+            }
+        }
+    pack<T, N> out;
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        out.v[n] = T(sum[n]);
+    *reinterpret_cast<pack<T, N> *>(dx + i * N) = out;
+}
+
+/* Planes: N neighbours of a row. */
+template <class T, int N>
+__global__ void __launch_bounds__(THREADS)
+    plane_backward_kernel(const __grid_constant__ pc__cuda_pool s, const T *__restrict__ dy,
+                          const int32_t *__restrict__ argmax, T *__restrict__ dx, int strips, int whole,
+                          long long count)
+{
+    constexpr int AT_ONCE = N / 2 + 1; /* what covers N neighbours at windows of 3 and strides of 2 */
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    const element e = element_at(i, (int)s.h, strips, 1);
+    const int first = e.column * N, end = min(first + N, (int)s.w);
+    const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh);
+    const int from = covering(first, s.sw, s.kw, s.pw, (int)s.ow).from;
+    const int to = covering(end - 1, s.sw, s.kw, s.pw, (int)s.ow).to;
+    const int here = e.row * (int)s.w + first;
+    const long long plane = e.image * s.oh * s.ow;
+    pc::math<T> sum[N] = {};
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+#pragma unroll 1
+    for (int r = h.from; r < h.to; r++)
+#pragma unroll 1
+        for (int c = from; c < to; c += AT_ONCE) {
+            const long long at = plane + r * (int)s.ow + c;
+            int place[AT_ONCE];
+            pc::math<T> given[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const int step = min(c + k, to - 1) - c; /* as above */
+                place[k] = argmax[at + step] - here;
+                given[k] = dy[at + step];
+                place[k] = c + k < to ? place[k] : -1;
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+#pragma unroll
+                for (int n = 0; n < N; n++)
+                    sum[n] += place[k] == n ? given[k] : pc::math<T>(0);
+        }
+    T *row = dx + (e.image * s.h + e.row) * s.w + first;
+    pack<T, N> out;
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        out.v[n] = T(sum[n]);
+    if (whole) {
+        *reinterpret_cast<pack<T, N> *>(row) = out;
+        return;
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        if (first + n < end)
+            row[n] = out.v[n];
+}
+
+bool on_16(const void *a, const void *b, const void *c)
+{
+    return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) & 15) == 0;
+}
+
+template <class T, int N> void forward(cudaStream_t queue, const pc__cuda_pool *s, const T *x, T *y, int32_t *argmax)
+{
+    const long long columns = s->n * s->ow * (s->c / N);
+    const int tall = columns * s->oh >= 4 * MANY ? 4 : columns * s->oh >= 2 * MANY ? 2 : 1;
+    const int strips = (int)((s->oh + tall - 1) / tall), square = s->kh == s->kw && sizeof(T) < 8 ? s->kh : 0;
+    const long long count = columns * strips;
+    const auto go = [&](auto kernel) {
+        (void)pc::start(kernel, blocks(count), THREADS, queue, s->early, *s, x, y, argmax, tall, strips, count);
+    };
+    if constexpr (sizeof(T) < 8) {
+        if (square == 2)
+            return go(max_kernel<T, N, 2>);
+        if (square == 3)
+            return go(max_kernel<T, N, 3>);
+    }
+    go(max_kernel<T, N, 0>);
+}
+
+template <class T> struct pooling {
+    static constexpr int PACK = 16 / sizeof(T);
+
+    static void max(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
+    {
+        if (s->c % PACK == 0 && on_16(x, y, argmax))
+            forward<T, PACK>(queue, s, (const T *)x, (T *)y, argmax);
+        else
+            forward<T, 1>(queue, s, (const T *)x, (T *)y, argmax);
+    }
+
+    static void max_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
+                             void *dx)
+    {
+        const long long count = s->n * s->h * s->w * s->c;
+        const auto go = [&](auto kernel, long long threads, auto... parameters) {
+            (void)pc::start(kernel, blocks(threads), THREADS, queue, s->early, *s, (const T *)dy, argmax, (T *)dx,
+                            parameters..., threads);
+        };
+        if (s->c == 1) {
+            const int strips = (int)((s->w + PACK - 1) / PACK);
+            const int whole = s->w % PACK == 0 && on_16(dx, dx, dx);
+            go(plane_backward_kernel<T, PACK>, s->n * s->h * strips, strips, whole);
+        } else if (s->c % PACK == 0 && on_16(dy, argmax, dx)) {
+            go(max_backward_kernel<T, PACK>, count / PACK);
+        } else {
+            go(max_backward_kernel<T, 1>, count);
+        }
+    }
+};
+
+} // namespace
+
+void pc__cuda_max_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
+{
+    BY_DTYPE(max(queue, s, x, y, argmax))
+}
+
+void pc__cuda_max_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
+                                void *dx)
+{
+    BY_DTYPE(max_backward(queue, s, dy, argmax, dx))
+}

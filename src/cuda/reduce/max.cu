@@ -1,0 +1,210 @@
+/* max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order
+ * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+#include "cuda/reduce/reduce.h"
+#include "cuda/shared/row.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256, AT_ONCE = 4;
+
+template <class T> struct best {
+    T value;
+    long long place;
+};
+
+/* NaN above all; of equals the first. */
+template <class T> __device__ __forceinline__ void meet(best<T> &a, T value, long long place)
+{
+    const bool a_nan = a.value != a.value, b_nan = value != value;
+    const bool equal = a.value == value || (a_nan && b_nan);
+    if (equal ? place < a.place : b_nan || (!a_nan && value > a.value))
+        a = {value, place};
+}
+
+/* The best of a row so far, for a thread that goes forward. */
+template <class T> struct leader {
+    pc::math<T> value;
+    unsigned place;
+
+    template <int N> __device__ __forceinline__ void operator()(const T (&x)[N], unsigned at)
+    {
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const pc::math<T> candidate = x[k];
+            const bool more = candidate > value || (candidate != candidate && value == value);
+            value = more ? candidate : value;
+            place = more ? at + k : place;
+        }
+    }
+};
+
+/* Elements begin, begin + step, ... below end of the column at `x`, whose neighbours are `inner` apart. */
+template <class T>
+__device__ __forceinline__ best<T> scan(const T *x, const int64_t *places, int64_t inner, int64_t first, int64_t begin,
+                                        int64_t end, int64_t step)
+{
+    best<T> a = {x[first * inner], places ? places[first * inner] : first};
+    for (int64_t r = begin; r < end; r += AT_ONCE * step) {
+        T value[AT_ONCE];
+        long long place[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int64_t i = r + u * step < end ? r + u * step : first;
+            value[u] = x[i * inner];
+            place[u] = places ? places[i * inner] : i;
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            meet(a, value[u], place[u]);
+    }
+    return a;
+}
+
+/* The best of `lanes` threads: a part of a warp, a warp, or all of the block. */
+template <class M> __device__ __forceinline__ void meet_all(best<M> &a, int lanes)
+{
+    __shared__ best<M> warps[THREADS / 32];
+    for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
+        const M value = static_cast<M>(__shfl_xor_sync(0xffffffffu, a.value, step));
+        const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
+        meet(a, value, place);
+    }
+    if (lanes <= 32)
+        return;
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = a;
+    __syncthreads();
+    for (int w = 0; w < THREADS / 32; w++)
+        meet(a, warps[w].value, warps[w].place);
+}
+
+/* [outer * parts] pieces, `lanes` threads each. */
+template <class T>
+__global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *__restrict__ in,
+                                                T *__restrict__ out, int64_t *__restrict__ out_places)
+{
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
+    const int64_t row = mine / r.parts, begin = (mine - row * r.parts) * r.piece;
+    const T *x = in + row * r.reduced + begin;
+    pc::wait_for_earlier();
+    leader<T> first = {x[0], 0};
+    pc::each_in_row<4>(x, static_cast<unsigned>(min(r.piece, r.reduced - begin)), lane, lanes, first);
+    best<pc::math<T>> a = {first.value, begin + first.place};
+    meet_all(a, lanes);
+    if (lane == 0 && id < r.outer * r.parts) {
+        out[id] = static_cast<T>(a.value);
+        out_places[id] = a.place;
+    }
+}
+
+/* The same of results and their places: a row's are few. */
+template <class T>
+__global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                           const int64_t *places, T *out, int64_t *out_places)
+{
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const int64_t row = min(id, r.outer - 1);
+    pc::wait_for_earlier();
+    const best<T> own = scan(in + row * r.reduced, places + row * r.reduced, 1, 0, lane, r.reduced, lanes);
+    best<pc::math<T>> a = {own.value, own.place};
+    meet_all(a, lanes);
+    if (lane == 0 && id < r.outer) {
+        out[id] = static_cast<T>(a.value);
+        out_places[id] = a.place;
+    }
+}
+
+/* A block: `lanes` neighbouring columns, THREADS / lanes rows at a time. */
+template <class T>
+__global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                   const int64_t *places, T *out, int64_t *out_places)
+{
+    __shared__ best<T> bests[THREADS];
+    pc::wait_for_earlier();
+    const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
+    const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
+    const int64_t column = (blockIdx.x - piece * tiles) * lanes + x, at = min(column, r.inner - 1);
+    const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
+    const int64_t start = outer * r.reduced * r.inner + at;
+    best<T> a = scan(in + start, places ? places + start : nullptr, r.inner, begin, begin + y, end, height);
+    bests[threadIdx.x] = a;
+    for (int half = height / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y < half) {
+            const best<T> other = bests[threadIdx.x + half * lanes];
+            meet(a, other.value, other.place);
+            bests[threadIdx.x] = a;
+        }
+    }
+    if (y == 0 && column < r.inner) {
+        out[piece * r.inner + column] = a.value;
+        out_places[piece * r.inner + column] = a.place;
+    }
+}
+
+/* A thread: one column from top to bottom. */
+template <class T>
+__global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                   const int64_t *places, T *out, int64_t *out_places)
+{
+    pc::wait_for_earlier();
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (id >= r.outer * r.inner)
+        return;
+    const int64_t outer = id / r.inner, start = outer * r.reduced * r.inner + (id - outer * r.inner);
+    const best<T> a = scan(in + start, places ? places + start : nullptr, r.inner, 0, 0, r.reduced, 1);
+    out[id] = a.value;
+    out_places[id] = a.place;
+}
+
+template <class T>
+void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *places, void *to, int64_t *out_places)
+{
+    const T *in = static_cast<const T *>(from);
+    T *out = static_cast<T *>(to);
+    const int64_t tiles = (r->inner + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
+    const auto go = [&](auto kernel, int64_t blocks) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, *r, in, places, out,
+                        out_places);
+    };
+    const int64_t row_blocks = (r->outer * r->parts + per_block - 1) / per_block;
+    if (r->layout == PC__REDUCE_ROWS && !places)
+        (void)pc::start(rows<T>, static_cast<unsigned>(row_blocks), THREADS, r->queue, r->early, *r, in, out,
+                        out_places);
+    else if (r->layout == PC__REDUCE_ROWS)
+        go(rows_of_results<T>, row_blocks);
+    else if (r->layout == PC__REDUCE_COLUMNS)
+        go(columns<T>, tiles * r->outer * r->parts);
+    else
+        go(singles<T>, (r->outer * r->inner + THREADS - 1) / THREADS);
+}
+
+} // namespace
+
+void pc__cuda_max(const pc__cuda_reduction *r, const void *in, int dtype, const int64_t *places, void *out,
+                  int64_t *out_places)
+{
+    switch (dtype) {
+    case PC__CUDA_BOOL:
+    case PC__CUDA_U8:
+        return maximum<uint8_t>(r, in, places, out, out_places);
+    case PC__CUDA_I32:
+        return maximum<int32_t>(r, in, places, out, out_places);
+    case PC__CUDA_I64:
+        return maximum<long long>(r, in, places, out, out_places);
+    case PC__CUDA_F16:
+        return maximum<pc::f16>(r, in, places, out, out_places);
+    case PC__CUDA_BF16:
+        return maximum<pc::bf16>(r, in, places, out, out_places);
+    case PC__CUDA_F32:
+        return maximum<float>(r, in, places, out, out_places);
+    default:
+        return maximum<double>(r, in, places, out, out_places);
+    }
+}

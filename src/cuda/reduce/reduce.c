@@ -1,0 +1,145 @@
+/* reduce.c: sums and maxima of a contiguous [outer, reduced, inner], in one pass or two. */
+#include "cuda/reduce/reduce.h"
+
+#include "cuda/pointwise/each.h"
+#include "ops/reduce.h"
+
+enum { THREADS = 256, IN_FLIGHT = 4, ROW_BLOCKS = 4096, COLUMN_PARTS = 256 };
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* At most `most` parts whose pieces are whole multiples of `least`. */
+static void cut(pc__cuda_reduction *r, int64_t most, int64_t least)
+{
+    const int64_t parts = PC__MAX(1, PC__MIN(most, divide_up(r->reduced, least)));
+    r->piece = PC__MAX(1, divide_up(divide_up(r->reduced, parts), least)) * least;
+    r->parts = PC__MAX(1, divide_up(r->reduced, r->piece));
+}
+
+/* A block's turn is 4 accesses of each thread. Rows shorter than that go to a warp or a quarter of one. */
+static void plan_rows(pc__cuda_reduction *r, bool two_passes)
+{
+    const int64_t turn = (int64_t)IN_FLIGHT * r->pack;
+    r->layout = PC__REDUCE_ROWS;
+    r->lanes = r->reduced <= 8 * turn ? 8 : r->reduced <= 32 * turn * 2 ? 32 : THREADS;
+    if (r->lanes == 32 && r->outer < 64 && r->reduced > 32 * turn)
+        r->lanes = THREADS;
+    cut(r, two_passes && r->lanes == THREADS ? ROW_BLOCKS / r->outer : 1, THREADS * turn);
+}
+
+/* Rows of many turns of large blocks: a piece is 4 turns or more, so that its end, where a block waits for its last
+ * threads, is little of it. */
+static bool plan_long(pc__cuda_reduction *r)
+{
+    enum { TURNS = 4 };
+    const int64_t turn = (int64_t)PC__LONG_THREADS * PC__LONG_AT_ONCE * r->pack;
+    if (r->reduced < 8 * TURNS * turn)
+        return false;
+    r->layout = PC__REDUCE_LONG;
+    r->lanes = PC__LONG_THREADS;
+    cut(r, ROW_BLOCKS / r->outer, TURNS * turn);
+    return true;
+}
+
+/* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. */
+static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
+{
+    enum { SHORT = 256, MANY = 65536, BLOCKS = 2048, ONE_PASS = 1024 }; /* a pass costs what 500 rows do */
+    const int64_t columns = r->inner / r->pack;
+    if (r->outer * columns >= MANY && r->reduced <= SHORT) {
+        r->layout = PC__REDUCE_SINGLES;
+        cut(r, 1, 1);
+        return;
+    }
+    r->layout = PC__REDUCE_COLUMNS;
+    r->lanes = 1;
+    while (r->lanes < columns && r->lanes * r->pack * (int)element_bytes < 128)
+        r->lanes *= 2;
+    const int64_t blocks = r->outer * divide_up(columns, r->lanes);
+    cut(r, two_passes && r->reduced > ONE_PASS ? PC__MIN(COLUMN_PARTS, BLOCKS / blocks) : 1, THREADS / r->lanes * 8);
+}
+
+/* How to go over [outer, reduced, inner] at `in`; `two_passes` allows several parts. With `anywhere` rows have packs
+ * wherever they begin. */
+static pc__cuda_reduction plan(pc_stream *stream, const pc__reduce_attributes *a, const void *in, size_t element_bytes,
+                               int pack, bool two_passes, bool anywhere)
+{
+    pc__cuda_reduction r = {.outer = a->outer, .reduced = a->reduced, .inner = a->inner, .lanes = 1};
+    const int64_t run = a->inner == 1 ? a->reduced : a->inner;
+    r.pack = anywhere || ((uintptr_t)in % 16 == 0 && run % pack == 0) ? pack : 1;
+    r.queue = pc__cuda_queue(stream);
+    r.early = pc__cuda_early(stream);
+    if (a->inner == 1 && r.pack > 1 && two_passes && !anywhere && plan_long(&r))
+        return r;
+    if (a->inner == 1)
+        plan_rows(&r, two_passes);
+    else
+        plan_columns(&r, element_bytes, two_passes);
+    return r;
+}
+
+static int vector_of(int dtype)
+{
+    return 16 / (int)pc_dtype_size((pc_dtype)dtype);
+}
+
+/* What the second pass sees. */
+static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
+{
+    return (pc__reduce_attributes){.outer = first->outer, .reduced = first->parts, .inner = first->inner};
+}
+
+PC__CUDA_KERNEL(sum)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    const pc_tensor *t = call->in[0];
+    const int dtype = t->dtype, between = dtype == PC_I64 ? PC_I64 : PC_F64;
+    PC__TRY(pc__cuda_takes(call, PC__FLOATS | PC__BIT(PC_I64)));
+    if (a->outer * a->inner == 0)
+        return PC_OK;
+    const pc__cuda_reduction first =
+        plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, false);
+    if (first.parts == 1) {
+        pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
+        return pc__cuda_launched(call);
+    }
+    void *sums = pc__cuda_scratch(stream, (size_t)(first.outer * first.parts * first.inner) * sizeof(double));
+    if (!sums)
+        return PC_ERR_MEMORY;
+    const pc__reduce_attributes rest = rest_of(&first);
+    const pc__cuda_reduction second = plan(stream, &rest, sums, sizeof(double), 2, false, false);
+    pc__cuda_sum(&first, pc__data(t), dtype, sums, between);
+    PC__TRY(pc__cuda_launched(call));
+    pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), call->out[0]->dtype);
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(max)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    const pc_tensor *t = call->in[0];
+    const int dtype = t->dtype == PC_BOOL ? PC_U8 : t->dtype;
+    const size_t size = pc_dtype_size(t->dtype);
+    if (a->outer * a->inner == 0)
+        return PC_OK;
+    const bool rows = a->inner == 1;
+    const pc__cuda_reduction first = plan(stream, a, pc__data(t), size, rows ? vector_of(dtype) : 1, true, rows);
+    if (first.parts == 1) {
+        pc__cuda_max(&first, pc__data(t), dtype, NULL, pc__data(call->out[0]), pc__data(call->out[1]));
+        return pc__cuda_launched(call);
+    }
+    const size_t n = (size_t)(first.outer * first.parts * first.inner);
+    int64_t *places = pc__cuda_scratch(stream, n * (sizeof *places + size));
+    if (!places)
+        return PC_ERR_MEMORY;
+    void *values = places + n;
+    const pc__reduce_attributes rest = rest_of(&first);
+    const pc__cuda_reduction second = plan(stream, &rest, values, size, 1, false, false);
+    pc__cuda_max(&first, pc__data(t), dtype, NULL, values, places);
+    PC__TRY(pc__cuda_launched(call));
+    pc__cuda_max(&second, values, dtype, places, pc__data(call->out[0]), pc__data(call->out[1]));
+    return pc__cuda_launched(call);
+}

@@ -1,0 +1,44 @@
+/* reduce.h: launchers of sums and maxima over [outer, reduced, inner], and how they are cut. */
+#ifndef PC__CUDA_REDUCE_H
+#define PC__CUDA_REDUCE_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum pc__cuda_reduce_layout {
+    PC__REDUCE_ROWS,    /* inner is 1: `lanes` threads of a block for each piece of a row */
+    PC__REDUCE_LONG,    /* sums where inner is 1: a large block for each piece of a row */
+    PC__REDUCE_COLUMNS, /* blocks of `lanes` accesses side by side and as many rows as fill 256 threads */
+    PC__REDUCE_SINGLES  /* a thread for each result: many short columns */
+};
+
+/* The reduced dimension is cut into `parts` of `piece` each (the last may be shorter); results are [outer, parts,
+ * inner]. The cut depends on sizes alone, so that every GPU adds in the same order. */
+typedef struct pc__cuda_reduction {
+    int64_t outer, reduced, inner;
+    int64_t parts, piece;
+    int layout, lanes; /* lanes: a power of 2 */
+    int pack;          /* elements in one access: 16 bytes of them, or 1 */
+    int early;         /* see shared/dependent_launch.cuh */
+    cudaStream_t queue;
+} pc__cuda_reduction;
+
+/* Of PC__REDUCE_LONG: threads of a block, and packs of each in one turn. */
+enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
+
+/* Sums of float16, bfloat16 and float32 go on in float64, whose partial sums are the input of the second pass: from and
+ * to are equal, or one of them is float64, or to is float32; int64 only to itself. */
+void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
+
+/* The first of equals; NaN is larger than everything. `places` are the positions of the inputs of a second pass, NULL
+ * in the first. */
+void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype, const int64_t *places, void *out,
+                  int64_t *out_places);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,251 @@
+/* sum.cu: sums of [outer, reduced, inner]. Every thread adds short runs in the input's type (16-bit numbers in
+ * float) and those in the wider one; threads then meet in a fixed tree. Nothing is added atomically, so the bits are
+ * the same every time. */
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+#include "cuda/reduce/reduce.h"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+
+template <class T, int N> struct alignas(sizeof(T) * N) pack {
+    T v[N];
+};
+
+template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *from, bool there)
+{
+    pack<T, N> x = {};
+    if (there)
+        x = *reinterpret_cast<const pack<T, N> *>(from);
+    return x;
+}
+
+/* [outer * parts] pieces, `lanes` threads each. A turn of a thread is 4 accesses, `lanes` packs apart. */
+template <class T, class A, class O, int N>
+__global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+{
+    __shared__ A warps[THREADS / 32];
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const bool mine = id < r.outer * r.parts;
+    const int64_t row = mine ? id / r.parts : 0, begin = mine ? (id - row * r.parts) * r.piece : 0;
+    const int64_t n = mine ? min(r.piece, r.reduced - begin) / N : 0;
+    const T *x = in + row * r.reduced + begin;
+    A total = 0;
+    pc::wait_for_earlier();
+    for (int64_t i = lane; i < n; i += 4 * lanes) {
+        pack<T, N> a[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+            a[u] = load<T, N>(x + (i + u * lanes) * N, i + u * lanes < n);
+        pc::math<T> run[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            run[u] = a[u].v[0];
+#pragma unroll
+            for (int k = 1; k < N; k++)
+                run[u] += a[u].v[k];
+        }
+        total += static_cast<A>((run[0] + run[1]) + (run[2] + run[3]));
+    }
+    for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (lanes > 32) { /* all of the block */
+        if (threadIdx.x % 32 == 0)
+            warps[threadIdx.x / 32] = total;
+        __syncthreads();
+        total = 0;
+        for (int w = 0; w < THREADS / 32; w++)
+            total += warps[w];
+    }
+    if (lane == 0 && mine)
+        out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
+}
+
+/* Added in a tree, COUNT neighbours. */
+template <int COUNT, class T, int N> __device__ __forceinline__ pc::math<T> tree(const pack<T, N> *a)
+{
+    if constexpr (COUNT > 1) {
+        return tree<COUNT / 2>(a) + tree<COUNT / 2>(a + COUNT / 2);
+    } else {
+        pc::math<T> run = a->v[0];
+#pragma unroll
+        for (int k = 1; k < N; k++)
+            run += a->v[k];
+        return run;
+    }
+}
+
+/* A block for each piece of a row: full turns, where no load is conditional, then what is left. */
+template <class T, class A, class O, int N>
+__global__ void __launch_bounds__(PC__LONG_THREADS)
+    pieces(const T *in, O *out, int64_t reduced, int64_t parts, int64_t piece)
+{
+    constexpr int AT_ONCE = PC__LONG_AT_ONCE;
+    constexpr unsigned BLOCK = PC__LONG_THREADS;
+    __shared__ A warps[BLOCK / 32];
+    const int64_t row = blockIdx.x / parts, begin = (blockIdx.x - row * parts) * piece;
+    const unsigned n = static_cast<unsigned>(min(piece, reduced - begin) / N);
+    const pack<T, N> *x = reinterpret_cast<const pack<T, N> *>(in + row * reduced + begin);
+    pc::wait_for_earlier();
+    A total = 0;
+    unsigned i = threadIdx.x;
+    for (; i + (AT_ONCE - 1) * BLOCK < n; i += AT_ONCE * BLOCK) {
+        pack<T, N> a[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            a[u] = x[i + u * BLOCK];
+        total += static_cast<A>(tree<AT_ONCE>(a));
+    }
+    for (; i < n; i += BLOCK)
+        total += static_cast<A>(tree<1>(x + i));
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = total;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    total = 0;
+#pragma unroll
+    for (unsigned w = 0; w < BLOCK / 32; w++)
+        total += warps[w];
+    out[blockIdx.x] = static_cast<O>(static_cast<pc::math<O>>(total));
+}
+
+/* A block: `lanes` packs of neighbouring columns, THREADS / lanes rows at a time, 8 such turns under way. */
+template <class T, class A, class O, int N>
+__global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+{
+    __shared__ A sums[THREADS][N];
+    const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
+    const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
+    const int64_t column = ((blockIdx.x - piece * tiles) * lanes + x) * N;
+    const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
+    const T *from = in + outer * r.reduced * r.inner + column;
+    A total[N] = {};
+    pc::wait_for_earlier();
+    if (column < r.inner)
+        for (int64_t row = begin + y; row < end; row += 8 * height) {
+            pack<T, N> a[8];
+#pragma unroll
+            for (int u = 0; u < 8; u++)
+                a[u] = load<T, N>(from + (row + u * height) * r.inner, row + u * height < end);
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                total[k] += static_cast<A>(((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k])) +
+                                           ((a[4].v[k] + a[5].v[k]) + (a[6].v[k] + a[7].v[k])));
+        }
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        sums[threadIdx.x][k] = total[k];
+    for (int half = height / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y < half)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                sums[threadIdx.x][k] += sums[threadIdx.x + half * lanes][k];
+    }
+    if (y == 0 && column < r.inner)
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            out[piece * r.inner + column + k] = static_cast<O>(static_cast<pc::math<O>>(sums[threadIdx.x][k]));
+}
+
+/* A thread: N neighbouring columns from top to bottom. */
+template <class T, class A, class O, int N>
+__global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+{
+    const int64_t width = r.inner / N, id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    const int64_t outer = id / width, column = (id - outer * width) * N;
+    const T *from = in + outer * r.reduced * r.inner + column;
+    pc::wait_for_earlier();
+    if (id >= r.outer * width)
+        return;
+    A total[N] = {};
+    for (int64_t row = 0; row < r.reduced; row += 4) {
+        pack<T, N> a[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+            a[u] = load<T, N>(from + (row + u) * r.inner, row + u < r.reduced);
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            total[k] += static_cast<A>((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k]));
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        out[outer * r.inner + column + k] = static_cast<O>(static_cast<pc::math<O>>(total[k]));
+}
+
+template <class T, class A, class O, int N> void launch(const pc__cuda_reduction *r, const T *in, O *out)
+{
+    const int64_t width = r->inner / N, tiles = (width + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
+    const auto go = [r](auto kernel, int64_t blocks, auto... parameters) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, parameters...);
+    };
+    if (r->layout == PC__REDUCE_LONG)
+        (void)pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue,
+                        r->early, in, out, r->reduced, r->parts, r->piece);
+    else if (r->layout == PC__REDUCE_ROWS)
+        go(rows<T, A, O, N>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
+    else if (r->layout == PC__REDUCE_COLUMNS)
+        go(columns<T, A, O, N>, tiles * r->outer * r->parts, *r, in, out);
+    else
+        go(singles<T, A, O, N>, (r->outer * width + THREADS - 1) / THREADS, *r, in, out);
+}
+
+template <class T, class A, class O> void sum(const pc__cuda_reduction *r, const void *in, void *out)
+{
+    constexpr int N = 16 / sizeof(T);
+    if (r->pack == N)
+        launch<T, A, O, N>(r, static_cast<const T *>(in), static_cast<O *>(out));
+    else
+        launch<T, A, O, 1>(r, static_cast<const T *>(in), static_cast<O *>(out));
+}
+
+/* From a type to itself, to float32 or to float64. */
+template <class T> void sum_real(const pc__cuda_reduction *r, const void *in, void *out, int to)
+{
+    if (to == PC__CUDA_F64)
+        sum<T, double, double>(r, in, out);
+    else if (to == PC__CUDA_F32)
+        sum<T, double, float>(r, in, out);
+    else
+        sum<T, double, T>(r, in, out);
+}
+
+/* From float64 to any. */
+void sum_wide(const pc__cuda_reduction *r, const void *in, void *out, int to)
+{
+    switch (to) {
+    case PC__CUDA_F16:
+        return sum<double, double, pc::f16>(r, in, out);
+    case PC__CUDA_BF16:
+        return sum<double, double, pc::bf16>(r, in, out);
+    case PC__CUDA_F32:
+        return sum<double, double, float>(r, in, out);
+    default:
+        return sum<double, double, double>(r, in, out);
+    }
+}
+
+} // namespace
+
+void pc__cuda_sum(const pc__cuda_reduction *r, const void *in, int from, void *out, int to)
+{
+    switch (from) {
+    case PC__CUDA_F16:
+        return sum_real<pc::f16>(r, in, out, to);
+    case PC__CUDA_BF16:
+        return sum_real<pc::bf16>(r, in, out, to);
+    case PC__CUDA_F32:
+        return sum_real<float>(r, in, out, to);
+    case PC__CUDA_F64:
+        return sum_wide(r, in, out, to);
+    default:
+        return sum<unsigned long long, unsigned long long, unsigned long long>(r, in, out);
+    }
+}

@@ -1,0 +1,145 @@
+/* start.c: a kernel is made ready once for each device and launched by the driver's own call, which spares the
+ * runtime's search for it.
+ *
+ * Ready means that it asks for the division of first-level memory and shared memory that all others ask for: a
+ * multiprocessor that must divide it anew waits until it is empty (docs/kernels.md). */
+#include "cuda/runtime/start.h"
+
+#include "cuda/runtime/state.h"
+
+#include <cuda.h>
+#include <pthread.h>
+
+/* Of first-level memory as shared memory, in percent: room for four blocks of the linear layers' kernels on compute
+ * capability 9.0. A kernel that needs more gets it. */
+enum { SHARED = 60 };
+
+enum { PLACES = 4096, TRIES = 16 }; /* of the table, a power of two; kernels that find no place go by the runtime */
+
+typedef struct known {
+    _Atomic(const void *) kernel;
+    _Atomic(void *) handle;  /* the driver's */
+    _Atomic(uint64_t) ready; /* a bit for each device */
+} known;
+
+_Static_assert(PC__DEVICES_MAX <= 64, "a bit for each device");
+
+static known table[PLACES];
+
+static known *place_of(const void *kernel)
+{
+    const uintptr_t at = (uintptr_t)kernel / 16;
+    for (uintptr_t i = 0; i < TRIES; i++) {
+        known *k = &table[(at + i) % PLACES];
+        const void *there = atomic_load_explicit(&k->kernel, memory_order_relaxed);
+        if (there == kernel || (!there && atomic_compare_exchange_strong(&k->kernel, &there, kernel)) ||
+            there == kernel)
+            return k;
+    }
+    return NULL;
+}
+
+static _Thread_local struct {
+    cudaStream_t queue;
+    int count;
+} starts;
+
+void pc__cuda_starts_count(cudaStream_t queue)
+{
+    starts.queue = queue;
+    starts.count = 0;
+}
+
+void pc__cuda_started(cudaStream_t queue)
+{
+    starts.count += queue == starts.queue;
+}
+
+int pc__cuda_starts_counted(void)
+{
+    return starts.count;
+}
+
+#if CUDART_VERSION >= 12050
+
+typedef CUresult (*launcher)(const CUlaunchConfig *how, CUfunction kernel, void **list, void **extra);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static launcher driver;
+
+static void find_driver(void)
+{
+    void *call = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    if (cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &call, 12000, cudaEnableDefault, &found) != cudaSuccess)
+        (void)cudaGetLastError();
+    else if (found == cudaDriverEntryPointSuccess)
+        driver = (launcher)call;
+}
+
+static void find_handle(known *k, const void *kernel)
+{
+    cudaKernel_t handle = NULL;
+    pthread_once(&once, find_driver);
+    if (!driver)
+        return;
+    if (cudaGetKernel(&handle, kernel) == cudaSuccess)
+        atomic_store_explicit(&k->handle, handle, memory_order_relaxed);
+    else
+        (void)cudaGetLastError();
+}
+
+static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **list)
+{
+    CUfunction handle = k ? atomic_load_explicit(&k->handle, memory_order_relaxed) : NULL;
+    if (!handle)
+        return false;
+    CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                 .value = {.programmaticStreamSerializationAllowed = 1}};
+    const CUlaunchConfig config = {.gridDimX = how->gridDim.x,
+                                   .gridDimY = how->gridDim.y,
+                                   .gridDimZ = how->gridDim.z,
+                                   .blockDimX = how->blockDim.x,
+                                   .blockDimY = how->blockDim.y,
+                                   .blockDimZ = how->blockDim.z,
+                                   .sharedMemBytes = (unsigned)how->dynamicSmemBytes,
+                                   .hStream = how->stream,
+                                   .attrs = &overlap,
+                                   .numAttrs = how->numAttrs};
+    return driver(&config, handle, list, NULL) == CUDA_SUCCESS;
+}
+
+#else
+
+static void find_handle(known *k, const void *kernel)
+{
+    (void)k, (void)kernel;
+}
+
+static bool launched_by_driver(const cudaLaunchConfig_t *how, known *k, void **list)
+{
+    (void)how, (void)k, (void)list;
+    return false;
+}
+
+#endif
+
+/* Another time where CUDA still has an error to tell, of a launch before. */
+static void prepare(known *k, const void *kernel, uint64_t device)
+{
+    if (cudaPeekAtLastError() != cudaSuccess)
+        return;
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SHARED) != cudaSuccess)
+        (void)cudaGetLastError(); /* it was a wish; what is wrong the launch will say */
+    find_handle(k, kernel);
+    atomic_fetch_or_explicit(&k->ready, device, memory_order_release);
+}
+
+cudaError_t pc__cuda_start(const cudaLaunchConfig_t *how, const void *kernel, void **list)
+{
+    const uint64_t device = (uint64_t)1 << pc__cuda_here();
+    known *k = place_of(kernel);
+    if (k && !(atomic_load_explicit(&k->ready, memory_order_acquire) & device))
+        prepare(k, kernel, device);
+    return launched_by_driver(how, k, list) ? cudaSuccess : cudaLaunchKernelExC(how, kernel, list);
+}
