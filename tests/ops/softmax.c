@@ -104,8 +104,8 @@ static void check_rows(int count, int n, pc_dtype dtype, bool logarithm, int ski
 static void every_length(void **state)
 {
     (void)state;
-    static const int lengths[] = {1,   2,   7,   10,  31,   33,   48,   64,   100,  127,  256,
-                                  257, 384, 512, 513, 1000, 1024, 1500, 2048, 4096, 8192, LONGEST_ROW};
+    static const int lengths[] = {1,   2,   7,    10,   31,   33,   48,   64,   100,  127,  256,  257,        384,
+                                  512, 513, 1000, 1001, 1024, 1500, 2047, 2048, 4096, 5003, 8192, LONGEST_ROW};
     for (int i = 0; i < PC__COUNT(lengths); i++)
         for (int way = 0; way < 8; way++)
             check_rows(lengths[i] > 1024 ? 2 : MOST_ROWS, lengths[i], way & 1 ? PC_BF16 : PC_F32, way & 2, way >> 2);

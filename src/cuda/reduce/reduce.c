@@ -86,6 +86,13 @@ static int vector_of(int dtype)
     return 16 / (int)pc_dtype_size((pc_dtype)dtype);
 }
 
+/* Rows of some length that begin, or end, inside of an access. */
+static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
+{
+    const int pack = vector_of(t->dtype);
+    return a->inner == 1 && a->reduced >= 8 * pack && (a->reduced % pack != 0 || (uintptr_t)pc__data(t) % 16 != 0);
+}
+
 /* What the second pass sees. */
 static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
 {
@@ -100,8 +107,9 @@ PC__CUDA_KERNEL(sum)
     PC__TRY(pc__cuda_takes(call, PC__FLOATS | PC__BIT(PC_I64)));
     if (a->outer * a->inner == 0)
         return PC_OK;
-    const pc__cuda_reduction first =
-        plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, false);
+    const bool anywhere = begins_anywhere(a, t);
+    pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, anywhere);
+    first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
     if (first.parts == 1) {
         pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);

@@ -9,10 +9,11 @@ extern "C" {
 #endif
 
 enum pc__cuda_reduce_layout {
-    PC__REDUCE_ROWS,    /* inner is 1: `lanes` threads of a block for each piece of a row */
-    PC__REDUCE_LONG,    /* sums where inner is 1: a large block for each piece of a row */
-    PC__REDUCE_COLUMNS, /* blocks of `lanes` accesses side by side and as many rows as fill 256 threads */
-    PC__REDUCE_SINGLES  /* a thread for each result: many short columns */
+    PC__REDUCE_ROWS,     /* inner is 1: `lanes` threads of a block for each piece of a row */
+    PC__REDUCE_ANYWHERE, /* the same where rows do not begin at whole accesses */
+    PC__REDUCE_LONG,     /* sums where inner is 1: a large block for each piece of a row */
+    PC__REDUCE_COLUMNS,  /* blocks of `lanes` accesses side by side and as many rows as fill 256 threads */
+    PC__REDUCE_SINGLES   /* a thread for each result: many short columns */
 };
 
 /* The reduced dimension is cut into `parts` of `piece` each (the last may be shorter); results are [outer, parts,

@@ -1,7 +1,7 @@
 /* softmax.cu: a row is read once, kept in registers while its maximum and its sum are found, and written once: the
  * kernels take as long as reading and writing does. Rows up to 1024 have a warp or a part of one, those up to 8192 a
- * block of 256 threads, each thread with all its 16-byte loads in flight at once. Longer rows, and longer ones that do
- * not lie on 16 bytes, are gone through twice, the second time out of the caches. */
+ * block, each thread with all its 16-byte loads in flight at once. Rows that begin anywhere have single elements at their
+ * ends. Longer rows are gone through twice, the second time out of the caches. */
 #include "cuda/shared/row.cuh"
 #include "cuda/reduce/softmax.cuh"
 #include "cuda/shared/sums.cuh"
@@ -40,31 +40,59 @@ template <class Join, int THREADS, class T> __device__ __forceinline__ T row_joi
     }
 }
 
-/* Rows of n = vectors x W elements, kept in registers by `lanes` threads, N x W each at most. Blocks are [rows][lanes]
- * threads; where a warp has several rows, `lanes` divides it. */
-template <class T, int OP, int THREADS, int N, int W>
+/* W neighbours of a row of n, from `first` on, which may lie in front of it or reach beyond its end: what is not there is
+ * `nothing`. Where all are, they lie on an access. */
+template <class M, class T, int W>
+__device__ __forceinline__ pack<M, W> neighbours(const T *row, int first, int n, M nothing)
+{
+    if (first >= 0 && first + W <= n)
+        return converted<M>(*(const pack<T, W> *)(row + first));
+    pack<M, W> x;
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        x.at[j] = first + j >= 0 && first + j < n ? M(row[first + j]) : nothing;
+    return x;
+}
+
+template <class M, class T, int W>
+__device__ __forceinline__ void put_neighbours(T *row, int first, int n, const pack<M, W> &x)
+{
+    if (first >= 0 && first + W <= n) {
+        *(pack<T, W> *)(row + first) = converted<T>(x);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        if (first + j >= 0 && first + j < n)
+            row[first + j] = T(x.at[j]);
+}
+
+/* Rows of n elements, kept in registers by `lanes` threads, N x W each at most. Blocks are [rows][lanes] threads; where
+ * a warp has several rows, `lanes` divides it. WHOLE: every row lies on W elements and has a multiple of these; else
+ * rows of all tensors begin at the same place between two such boundaries, and the first access is in front of them. */
+template <class T, int OP, int THREADS, int N, int W, bool WHOLE>
 __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
-    row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int vectors)
+    row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int n)
 {
     typedef pc::math<T> M;
-    typedef pack<T, W> vector;
     const int lanes = THREADS == 32 ? blockDim.x : THREADS;
     const long long own = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     const long long row = own < rows ? own : rows - 1; /* beyond the end: the last one again, for nothing */
-    const vector *from_a = (const vector *)a + row * vectors, *from_b = (const vector *)b + row * vectors;
+    a += row * n, b += row * n, out += row * n;
+    const int before = WHOLE ? 0 : (int)((uintptr_t)a / sizeof(T) % W);
+    const M nothing = traits<OP>::backward ? M(0) : M(-CUDART_INF);
     pack<M, W> in_a[N], in_b[N];
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int at = i * lanes + threadIdx.x;
-        const bool there = at < vectors;
-        if (there)
-            in_a[i] = converted<M>(from_a[at]);
-        if (traits<OP>::backward && there)
-            in_b[i] = converted<M>(from_b[at]);
+        const int first = (i * lanes + threadIdx.x) * W - before;
+        if (WHOLE ? first < n : true)
+            in_a[i] = neighbours<M, T, W>(a, first, n, nothing);
+        if (traits<OP>::backward && (WHOLE ? first < n : true))
+            in_b[i] = neighbours<M, T, W>(b, first, n, M(0));
 #pragma unroll
         for (int j = 0; j < W; j++) {
-            in_a[i].at[j] = there ? in_a[i].at[j] : traits<OP>::backward ? M(0) : M(-CUDART_INF);
-            in_b[i].at[j] = traits<OP>::backward && there ? in_b[i].at[j] : M(0);
+            in_a[i].at[j] = !WHOLE || first < n ? in_a[i].at[j] : nothing;
+            in_b[i].at[j] = traits<OP>::backward && (!WHOLE || first < n) ? in_b[i].at[j] : M(0);
         }
     }
     M most = M(-CUDART_INF), sum = 0;
@@ -86,15 +114,14 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
                 in_b[i].at[j] = term;
         }
     sum = finished<M, OP>(row_join<plus, THREADS>(sum, M(0), lanes));
-    vector *to = (vector *)out + row * vectors;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int at = i * lanes + threadIdx.x;
+        const int first = (i * lanes + threadIdx.x) * W - before;
 #pragma unroll
         for (int j = 0; j < W; j++)
             in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
-        if (at < vectors && own < rows)
-            to[at] = converted<T>(in_a[i]);
+        if (first < n && own < rows)
+            put_neighbours<M, T, W>(out, first, n, in_a[i]);
     }
 }
 
@@ -188,21 +215,38 @@ struct rows {
     bool alike; /* those of a, b and out begin at the same place between two boundaries of 16 bytes */
 };
 
-template <class T, int OP, int THREADS, int N, int W> static void launch_rows(cudaStream_t queue, const rows &r)
+template <class T, int OP, int THREADS, int N, int W, bool WHOLE = true>
+static void launch_rows(cudaStream_t queue, const rows &r)
 {
+    const long long most = r.n + (WHOLE ? 0 : W - 1); /* with what is in front of a row */
     int lanes = THREADS;
-    while (THREADS == 32 && lanes > 1 && r.n <= lanes / 2 * N * W)
+    while (THREADS == 32 && lanes > 1 && most <= lanes / 2 * N * W)
         lanes /= 2;
     const int together = THREADS == 32 ? 32 * ROW_WARPS / lanes : 1;
     const unsigned grid = (unsigned)((r.count + together - 1) / together);
-    row_kernel<T, OP, THREADS, N, W><<<grid, dim3(lanes, together), 0, queue>>>((const T *)r.a, (const T *)r.b,
-                                                                                (T *)r.out, r.count, (int)(r.n / W));
+    row_kernel<T, OP, THREADS, N, W, WHOLE>
+        <<<grid, dim3(lanes, together), 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.count, (int)r.n);
 }
 
 template <class T, int OP> static void launch_long(cudaStream_t queue, const rows &r)
 {
     long_kernel<T, OP><<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out,
                                                                       (unsigned)r.n, r.alike);
+}
+
+/* Rows that begin anywhere, up to 8192 elements, accesses of W. False: none of these. */
+template <class T, int OP, int W> static bool launch_anywhere(cudaStream_t queue, const rows &r)
+{
+    const long long most = r.n + W - 1;
+    if (!r.alike || most > 8192)
+        return false;
+    if (most <= 1024)
+        launch_rows<T, OP, 32, 32 / W, W, false>(queue, r);
+    else if (most <= 4096)
+        launch_rows<T, OP, 256, 16 / W, W, false>(queue, r);
+    else
+        launch_rows<T, OP, 512, 16 / W, W, false>(queue, r);
+    return true;
 }
 
 /* Two packs a thread: with four, 48 registers instead of 32, fewer warps wait for memory at once. */
@@ -212,17 +256,13 @@ template <class T, int OP> static void launch_halves(cudaStream_t queue, const r
         launch_rows<T, OP, 32, 1, 1>(queue, r);
     else if (r.whole && r.n <= 1024)
         launch_rows<T, OP, 32, 4, 8>(queue, r);
-    else if (r.n <= 128)
-        launch_rows<T, OP, 32, 4, 1>(queue, r);
-    else if (r.n <= 512)
-        launch_rows<T, OP, 32, 16, 1>(queue, r);
     else if (r.whole && r.n <= 128 * 8 * 2)
         launch_rows<T, OP, 128, 2, 8>(queue, r);
     else if (r.whole && r.n <= 256 * 8 * 2)
         launch_rows<T, OP, 256, 2, 8>(queue, r);
     else if (r.whole && r.n <= 512 * 8 * 2)
         launch_rows<T, OP, 512, 2, 8>(queue, r);
-    else
+    else if (!launch_anywhere<T, OP, 8>(queue, r))
         launch_long<T, OP>(queue, r);
 }
 
@@ -240,17 +280,13 @@ template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &
         launch_rows<float, OP, 32, 4, 4>(queue, r);
     else if (r.whole && r.n <= 1024)
         launch_rows<float, OP, 32, 8, 4>(queue, r);
-    else if (r.n <= 128)
-        launch_rows<float, OP, 32, 4, 1>(queue, r);
-    else if (r.n <= 512)
-        launch_rows<float, OP, 32, 16, 1>(queue, r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 2)
         launch_rows<float, OP, BLOCK_THREADS, 2, 4>(queue, r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 4)
         launch_rows<float, OP, BLOCK_THREADS, 4, 4>(queue, r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 8)
         launch_rows<float, OP, BLOCK_THREADS, 8, 4>(queue, r);
-    else
+    else if (!launch_anywhere<float, OP, 4>(queue, r))
         launch_long<float, OP>(queue, r);
 }
 

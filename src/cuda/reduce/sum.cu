@@ -4,6 +4,7 @@
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
 #include "cuda/reduce/reduce.h"
+#include "cuda/shared/row.cuh"
 
 namespace
 {
@@ -20,6 +21,22 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *fr
     if (there)
         x = *reinterpret_cast<const pack<T, N> *>(from);
     return x;
+}
+
+/* Over `lanes` threads of a block, or all of it. */
+template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&warps)[THREADS / 32])
+{
+    for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (lanes <= 32)
+        return total;
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = total;
+    __syncthreads();
+    total = 0;
+    for (int w = 0; w < THREADS / 32; w++)
+        total += warps[w];
+    return total;
 }
 
 /* [outer * parts] pieces, `lanes` threads each. A turn of a thread is 4 accesses, `lanes` packs apart. */
@@ -50,16 +67,32 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
         }
         total += static_cast<A>((run[0] + run[1]) + (run[2] + run[3]));
     }
-    for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
-        total += __shfl_xor_sync(0xffffffffu, total, step);
-    if (lanes > 32) { /* all of the block */
-        if (threadIdx.x % 32 == 0)
-            warps[threadIdx.x / 32] = total;
-        __syncthreads();
-        total = 0;
-        for (int w = 0; w < THREADS / 32; w++)
-            total += warps[w];
-    }
+    total = joined(total, lanes, warps);
+    if (lane == 0 && mine)
+        out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
+}
+
+/* The same for rows that begin anywhere. */
+template <class T, class A, class O>
+__global__ void __launch_bounds__(THREADS) anywhere(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+{
+    __shared__ A warps[THREADS / 32];
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const bool mine = id < r.outer * r.parts;
+    const int64_t row = mine ? id / r.parts : 0, begin = mine ? (id - row * r.parts) * r.piece : 0;
+    const unsigned n = mine ? static_cast<unsigned>(min(r.piece, r.reduced - begin)) : 0;
+    A total = 0;
+    const auto add = [&](const auto &x, unsigned) {
+        pc::math<T> run = x[0];
+#pragma unroll
+        for (int k = 1; k < static_cast<int>(sizeof(x) / sizeof(T)); k++)
+            run += x[k];
+        total += static_cast<A>(run);
+    };
+    pc::wait_for_earlier();
+    pc::each_in_row<4>(in + row * r.reduced + begin, n, lane, lanes, add);
+    total = joined(total, lanes, warps);
     if (lane == 0 && mine)
         out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
@@ -189,6 +222,8 @@ template <class T, class A, class O, int N> void launch(const pc__cuda_reduction
     if (r->layout == PC__REDUCE_LONG)
         (void)pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue,
                         r->early, in, out, r->reduced, r->parts, r->piece);
+    else if (r->layout == PC__REDUCE_ANYWHERE)
+        go(anywhere<T, A, O>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
     else if (r->layout == PC__REDUCE_ROWS)
         go(rows<T, A, O, N>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
     else if (r->layout == PC__REDUCE_COLUMNS)
