@@ -1,6 +1,6 @@
 /* order: what the order between streams costs where there is nothing to order: a call's three storages (two read, one
  * written) on their own stream, cold and with a second stream reading too; and what queuing a small op costs the host
- * beside it. */
+ * beside it, with a tensor and with a number. */
 #include "device/order.h"
 #include "ops/table.h"
 
@@ -63,20 +63,30 @@ static void measure_uses(pc_stream *stream)
     report("order.same_stream", seconds);
 }
 
-static void measure_op(pc_device device, const char *name)
+static pc_tensor *added(pc_tensor *a)
 {
+    return pc_add(a, a);
+}
+
+static pc_tensor *halved(pc_tensor *a)
+{
+    return pc_mul_scalar(a, .5);
+}
+
+static void measure_op(pc_device device, const char *name, int64_t elements, pc_tensor *(*op)(pc_tensor *))
+{
+    const int calls = elements > 1000 ? OPS / 50 : OPS;
     double seconds[ROUNDS];
-    pc_tensor *a = pc_zeros(PC_SHAPE(16), PC_F32, device), *b = pc_zeros(PC_SHAPE(16), PC_F32, device);
+    pc_tensor *a = pc_zeros(PC_SHAPE(elements), PC_F32, device);
     for (int r = 0; r < ROUNDS; r++) {
         double start = now();
-        for (int i = 0; i < OPS; i++)
-            pc_tensor_free(pc_add(a, b));
-        seconds[r] = (now() - start) / OPS;
+        for (int i = 0; i < calls; i++)
+            pc_tensor_free(op(a));
+        seconds[r] = (now() - start) / calls;
         if (pc_device_synchronize(device) != PC_OK)
             exit(pc_report(stderr));
     }
     pc_tensor_free(a);
-    pc_tensor_free(b);
     report(name, seconds);
 }
 
@@ -86,7 +96,9 @@ int main(void)
         return pc_report(stderr);
     pc_device device = pc_device_pick("sim:0");
     measure_uses(pc_stream_current(device));
-    measure_op(PC_DEVICE_CPU, "add16.cpu");
-    measure_op(device, "add16.queued_on_sim");
+    measure_op(PC_DEVICE_CPU, "add16.cpu", 16, added);
+    measure_op(device, "add16.queued_on_sim", 16, added);
+    measure_op(PC_DEVICE_CPU, "mul_scalar16.cpu", 16, halved);
+    measure_op(PC_DEVICE_CPU, "mul_scalar1M.cpu", 1 << 20, halved);
     return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "device/graph.h"
 #include "ops/autocast.h"
+#include "ops/number.h"
 #include "ops/table.h"
 #include "tensor/node.h"
 
@@ -116,14 +117,22 @@ static bool is_fresh(const pc__node *node, pc_tensor **in_grad, int i)
     return true;
 }
 
-/* g in the dtype of what it is the gradient of: products of 16-bit numbers give float32 ones, which a cast takes as
- * they are. */
+/* Casts, and what is computed with a number that its dtype of 16 bits does not have. */
+static bool takes_wider(const pc__node *node)
+{
+    if (node->op->gradient == pc__grad_cast)
+        return true;
+    return node->n_in == 1 && node->op->flags & PC__TAKES_NUMBER &&
+           !pc__number_fits(((const pc__number *)node->attributes)->value, (pc_dtype)node->in_meta[0].dtype);
+}
+
+/* g in the dtype of what it is the gradient of: products of 16-bit numbers give float32 ones, which some take as they
+ * are. */
 static pc_tensor *fitting(const pc__edge *edge, pc_tensor *g)
 {
     if (edge->leaf)
         return pc__as_dtype(g, edge->leaf->dtype);
-    bool cast = edge->node->op->gradient == pc__grad_cast;
-    return cast ? g : pc__as_dtype(g, edge->node->out_meta[edge->output].dtype);
+    return takes_wider(edge->node) ? g : pc__as_dtype(g, edge->node->out_meta[edge->output].dtype);
 }
 
 static pc_status deliver(pc__node *node, pc_tensor **in_grad)

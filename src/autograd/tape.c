@@ -49,7 +49,7 @@ static unsigned version_of(const pc_tensor *t)
 static bool saves_input(const pc_call *call, int i)
 {
     if (call->op->flags & PC__SAVE_CROSS)
-        return i < 2 && call->in[1 - i]->requires_grad;
+        return i < 2 && call->n_in > 1 && call->in[1 - i]->requires_grad;
     return i < 3 && (call->op->flags & (PC__SAVE_IN0 << i));
 }
 

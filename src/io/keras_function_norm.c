@@ -2,6 +2,7 @@
  */
 #include "io/keras_function.h"
 
+#include "ops/number.h"
 #include "ops/table.h"
 
 PC__KERAS_APPLY(pc__keras_apply_rescaling)
@@ -41,8 +42,7 @@ PC__KERAS_APPLY(pc__keras_apply_batch_norm)
     pc_tensor *root = pc_sqrt(pc_add_scalar(pc__module_own(module, "moving_variance"), layer->epsilon));
     if (!root)
         return NULL;
-    pc_tensor *one = pc_scalar(1, root->dtype, pc_tensor_device(root));
-    pc_tensor *scale = pc_div(gamma ? gamma : one, root);
+    pc_tensor *scale = gamma ? pc_div(gamma, root) : pc__with_number(PC__OP_div, root, 1, true);
     pc_tensor *shift = pc_neg(pc_mul(pc__module_own(module, "moving_mean"), scale));
     return pc_add(pc_mul(in[0], scale), beta ? pc_add(shift, beta) : shift);
 }

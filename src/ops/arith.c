@@ -1,6 +1,6 @@
 /* arith.c: add, sub, mul, div, with numbers too. */
+#include "ops/number.h"
 #include "ops/table.h"
-#include "tensor/half.h"
 
 #include <math.h>
 
@@ -61,23 +61,22 @@ static double wrapped(double b, pc_dtype dtype)
     return dtype == PC_U8 ? (uint8_t)(int64_t)b : dtype == PC_I32 ? (int32_t)(int64_t)b : b;
 }
 
-static bool is_half_number(pc_dtype dtype, double b)
+/* The number as the arithmetic of a dtype has it. */
+static double rounded(double b, pc_dtype dtype)
 {
-    float f = (float)b;
-    return (double)(dtype == PC_F16 ? pc__f16_float(pc__f16_of(f)) : pc__bf16_float(pc__bf16_of(f))) == b;
+    return dtype == PC_F64 ? b : pc__is_float(dtype) ? (double)(float)b : wrapped(b, dtype);
 }
 
-static pc_tensor *with_number(int op, pc_tensor *a, double b)
+pc_tensor *pc__with_number(int op, pc_tensor *a, double b, bool first)
 {
-    if (!a)
-        return pc__call(op, (pc_tensor *[]){a}, 1, NULL, 0);
-    pc_dtype dtype = number_dtype(op, a->dtype, b);
+    const pc_dtype dtype = a ? number_dtype(op, a->dtype, b) : PC_F32;
+    const pc__number number = {.value = rounded(b, dtype), .first = first};
+    if (!a || a->dtype == dtype)
+        return pc__call(op, &a, 1, &number, sizeof number);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        if (pc__is_half(dtype) && !is_half_number(dtype, b)) /* the number stays a float's */
-            result = pc_keep(pc__as_dtype(with_number(op, pc__as_dtype(a, PC_F32), b), dtype));
-        else
-            result = pc_keep(binary(op, a, pc_scalar(wrapped(b, dtype), dtype, a->storage->device)));
+        pc_tensor *cast = pc__as_dtype(a, dtype);
+        result = pc_keep(pc__call(op, &cast, 1, &number, sizeof number));
     }
     return result;
 }
@@ -85,36 +84,45 @@ static pc_tensor *with_number(int op, pc_tensor *a, double b)
 pc_tensor *pc_add_scalar(pc_tensor *a, double b)
 {
     PC__NEED_OR(NULL, a);
-    return with_number(PC__OP_add, a, b);
+    return pc__with_number(PC__OP_add, a, b, false);
 }
 
 pc_tensor *pc_sub_scalar(pc_tensor *a, double b)
 {
     PC__NEED_OR(NULL, a);
-    return with_number(PC__OP_sub, a, b);
+    return pc__with_number(PC__OP_sub, a, b, false);
 }
 
 pc_tensor *pc_mul_scalar(pc_tensor *a, double b)
 {
     PC__NEED_OR(NULL, a);
-    return with_number(PC__OP_mul, a, b);
+    return pc__with_number(PC__OP_mul, a, b, false);
 }
 
 pc_tensor *pc_div_scalar(pc_tensor *a, double b)
 {
     PC__NEED_OR(NULL, a);
-    return with_number(PC__OP_div, a, b);
+    return pc__with_number(PC__OP_div, a, b, false);
 }
 
-/* in_grad[i] = value, summed to the shape of input i. */
+/* The number that the call had for an input, or NULL. */
+static const pc__number *number_of(const pc__grad *grad)
+{
+    return grad->n_in == 1 ? grad->attributes : NULL;
+}
+
+/* in_grad[i] = value, summed to the shape of input i. What comes back through a number may be wider than the input. */
 static pc_status pass(pc__grad *grad, int i, pc_tensor *value)
 {
-    return pc__set_grad(grad, i, pc__sum_to(value, grad->in_meta[i].ndim, grad->in_meta[i].shape));
+    const pc__meta *meta = &grad->in_meta[i];
+    if (number_of(grad))
+        return pc__set_grad(grad, i, pc__as_dtype(value, (pc_dtype)meta->dtype));
+    return pc__set_grad(grad, i, pc__sum_to(value, meta->ndim, meta->shape));
 }
 
 pc_status pc__grad_add(pc__grad *grad)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < grad->n_in; i++)
         if (grad->needs[i])
             PC__TRY(pass(grad, i, grad->out_grad[0]));
     return PC_OK;
@@ -123,6 +131,9 @@ pc_status pc__grad_add(pc__grad *grad)
 pc_status pc__grad_sub(pc__grad *grad)
 {
     pc_tensor *g = grad->out_grad[0];
+    const pc__number *number = number_of(grad);
+    if (number)
+        return pass(grad, 0, number->first ? pc_neg(g) : g);
     if (grad->needs[0])
         PC__TRY(pass(grad, 0, g));
     return grad->needs[1] ? pass(grad, 1, pc_neg(g)) : PC_OK;
@@ -130,6 +141,9 @@ pc_status pc__grad_sub(pc__grad *grad)
 
 pc_status pc__grad_mul(pc__grad *grad)
 {
+    const pc__number *number = number_of(grad);
+    if (number)
+        return pass(grad, 0, pc_mul_scalar(grad->out_grad[0], number->value));
     for (int i = 0; i < 2; i++)
         if (grad->needs[i])
             PC__TRY(pass(grad, i, pc_mul(grad->out_grad[0], grad->in[1 - i])));
@@ -139,8 +153,14 @@ pc_status pc__grad_mul(pc__grad *grad)
 /* d(a / b) = da / b - a db / b^2 */
 pc_status pc__grad_div(pc__grad *grad)
 {
-    pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[1];
-    if (grad->needs[0])
+    pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[grad->n_in - 1];
+    const pc__number *number = number_of(grad);
+    if (number && !number->first)
+        return pass(grad, 0, pc_div_scalar(g, number->value));
+    if (!number && grad->needs[0])
         PC__TRY(pass(grad, 0, pc_div(g, b)));
-    return grad->needs[1] ? pass(grad, 1, pc_neg(pc_div(pc_mul(g, pc_div(a, b)), b))) : PC_OK;
+    if (!grad->needs[grad->n_in - 1])
+        return PC_OK;
+    pc_tensor *ratio = number ? pc__with_number(PC__OP_div, b, number->value, true) : pc_div(a, b);
+    return pass(grad, grad->n_in - 1, pc_neg(pc_div(pc_mul(g, ratio), b)));
 }

@@ -35,6 +35,8 @@ static bool has_shape(const pc_tensor *t, int ndim, const int64_t *shape)
 /* The result has the memory order of the first dense input of its shape. */
 pc_status pc__infer_binary(pc_call *call, pc__meta *out)
 {
+    if (call->n_in == 1)
+        return pc__infer_unary(call, out);
     const pc_tensor *a = call->in[0], *b = call->in[1];
     if (pc__same_shape(a, b)) {
         pc__meta_like(&out[0], pc__is_dense(a) ? a : b, a->dtype);

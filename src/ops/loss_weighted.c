@@ -1,6 +1,7 @@
 /* loss_weighted.c: losses whose samples count by their class. Made of other ops, so that every device has them with
  * their gradients; log_softmax keeps them exact for logits of any size. */
 #include "ops/autocast.h"
+#include "ops/number.h"
 #include "ops/table.h"
 
 static bool are_weights(const char *who, const pc_tensor *weights, int64_t classes)
@@ -29,7 +30,7 @@ static pc_tensor *binary(pc_tensor *x, pc_tensor *y, pc_tensor *weights)
     if (!p)
         return NULL;
     y = pc_reshape(pc__as_dtype(y, pc_tensor_dtype(p)), PC_SHAPE(n, 1));
-    pc_tensor *target = pc_cat((pc_tensor *[]){pc_add_scalar(pc_neg(y), 1), y}, 2, 1);
+    pc_tensor *target = pc_cat((pc_tensor *[]){pc__with_number(PC__OP_sub, y, 1, true), y}, 2, 1);
     return lost(pc_mul(p, pc_mul(target, pc__as_dtype(weights, pc_tensor_dtype(p)))), n);
 }
 

@@ -29,8 +29,11 @@ static const char *name_of(int function)
 void pc__region_add_steps(pc__text *text, const pc_call *call)
 {
     const pc__region *r = call->attributes;
-    for (int i = 0; call->op->index == PC__OP_region && i < r->steps; i++)
+    for (int i = 0; call->op->index == PC__OP_region && i < r->steps; i++) {
         pc__text_add(text, "%s%s", i ? ", " : " = ", name_of(r->step[i].function));
+        if (r->step[i].a == PC__REGION_NUMBER || r->step[i].b == PC__REGION_NUMBER)
+            pc__text_add(text, " %g", (double)r->number[i]);
+    }
 }
 
 /* Nobody calls it but a plan, which knows the outputs. */

@@ -21,9 +21,14 @@ enum {
 /* A step whose function is only its rounding. */
 enum { PC__REGION_CAST = PC__POINTWISE_COUNT };
 
+/* In the place of a value: the step's number. */
+enum { PC__REGION_NUMBER = 255 };
+
 typedef struct pc__region_step {
     uint8_t function;
-    uint8_t a, b;  /* values: inputs first, then those of steps; b as a where the function has one argument */
+    uint8_t a,
+        b; /* values: inputs first, then those of steps; one may be PC__REGION_NUMBER; b as a where the function has
+                   * one argument */
     uint8_t dtype; /* of the result: float32, float16 or bfloat16 */
 } pc__region_step;
 
@@ -32,11 +37,13 @@ typedef struct pc__region_in {
 } pc__region_in;
 
 typedef struct pc__region {
-    int64_t count;
+    int work_bytes; /* of this struct, up to the numbers: other numbers are the same work (PC__BY_ATTRIBUTES) */
     int ins, steps, outs;
+    int64_t count;
     pc__region_in in[PC__REGION_IN];
     pc__region_step step[PC__REGION_STEPS];
-    uint8_t out[PC__REGION_OUT]; /* values of steps */
+    uint8_t out[PC__REGION_OUT];    /* values of steps */
+    float number[PC__REGION_STEPS]; /* of each step */
 } pc__region;
 
 #endif

@@ -4,6 +4,7 @@
  * writes what a call of it writes, or writes what it reads. A few groups are open at a time. */
 #include "plan/plan.h"
 
+#include "ops/number.h"
 #include "ops/region_of.h"
 #include "ops/table.h"
 #include "tensor/freeze.h"
@@ -128,10 +129,14 @@ static bool join(const walk *w, group *g, int index)
     }
     if (!linked)
         return false;
+    const pc__number *number = pc__number_of(node->call);
+    const int a = number && number->first ? PC__REGION_NUMBER : value[0];
+    const int b = number && !number->first ? PC__REGION_NUMBER : value[node->call->n_in > 1];
     grown.region.step[grown.members] = (pc__region_step){.function = (uint8_t)pc__region_function(node->call->op),
-                                                         .a = (uint8_t)value[0],
-                                                         .b = (uint8_t)value[node->call->n_in > 1],
+                                                         .a = (uint8_t)a,
+                                                         .b = (uint8_t)b,
                                                          .dtype = out->dtype};
+    grown.region.number[grown.members] = number ? (float)number->value : 0;
     grown.ins_before[grown.members] = g->region.ins;
     grown.member[grown.members++] = index;
     *g = grown;
@@ -177,14 +182,19 @@ static int find_outputs(const walk *w, group *g)
     return g->region.outs;
 }
 
+static uint8_t without_gap(int value, int gap)
+{
+    return (uint8_t)(value >= PC__REGION_IN && value != PC__REGION_NUMBER ? value - gap : value);
+}
+
 /* Values are numbered without gaps: inputs, then steps. */
 static void number_values(pc__region *r, int steps)
 {
     const int gap = PC__REGION_IN - r->ins;
     r->steps = steps;
     for (int i = 0; i < steps; i++) {
-        r->step[i].a -= (uint8_t)(r->step[i].a >= PC__REGION_IN ? gap : 0);
-        r->step[i].b -= (uint8_t)(r->step[i].b >= PC__REGION_IN ? gap : 0);
+        r->step[i].a = without_gap(r->step[i].a, gap);
+        r->step[i].b = without_gap(r->step[i].b, gap);
     }
     for (int i = 0; i < r->outs; i++)
         r->out[i] -= (uint8_t)gap;
@@ -209,6 +219,7 @@ static void emit(walk *w, group *g)
         numbers[call.n_in + i] = result_number(w->plan, from);
     }
     g->region.count = pc__count(call.out[0]->ndim, call.out[0]->shape);
+    g->region.work_bytes = offsetof(pc__region, number);
     number_values(&g->region, g->members);
     pc_call *made = pc__call_copy(&call);
     int *number = pc__alloc(sizeof numbers);

@@ -1,6 +1,7 @@
 /* text.c: a plan in words: a line for each node, those that passes took out among them, and what memory it needs. */
 #include "plan/plan.h"
 
+#include "ops/number.h"
 #include "ops/region_of.h"
 
 #include <paracord/tensor.h>
@@ -28,7 +29,12 @@ static void add_what(pc__text *text, const pc__plan *plan, const pc__plan_node *
     pc__text_add(text, "%s", node->kind == PC__NODE_CALL ? node->call->op->name : node->work.name);
     if (node->kind == PC__NODE_FUNCTION)
         return;
+    const pc__number *number = node->kind == PC__NODE_CALL ? pc__number_of(node->call) : NULL;
+    if (number && number->first)
+        pc__text_add(text, " %g", number->value);
     add_names(text, plan, node, false);
+    if (number && !number->first)
+        pc__text_add(text, " %g", number->value);
     pc__text_add(text, " ->");
     add_names(text, plan, node, true);
     if (node->kind == PC__NODE_COPY)

@@ -51,8 +51,11 @@ enum pc__op_flags {
     PC__WRITES_HALF = 1 << 12, /* PC__WRITES_IN for the first half of the inputs, a list that is made of the second */
     PC__BY_ELEMENT =
         1 << 13, /* an element of the result needs those in its place, which may be in one memory with it */
-    PC__OVERWRITES = 1 << 14,    /* in place, all elements of what it writes, which it does not read */
-    PC__BY_ATTRIBUTES = 1 << 15, /* what it computes is in its attributes: calls with others do other work */
+    PC__OVERWRITES = 1 << 14, /* in place, all elements of what it writes, which it does not read */
+    /* What it computes is in its attributes, a struct that begins with an int: of how many bytes. Calls do other work where
+     * those differ. */
+    PC__BY_ATTRIBUTES = 1 << 15,
+    PC__TAKES_NUMBER = 1 << 16, /* of two inputs; with one, its attributes have a number for the other (ops/number.h) */
 };
 
 struct pc__op {

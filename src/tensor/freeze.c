@@ -83,7 +83,8 @@ pc_status pc__call_same(const char *who, int i, const pc_call *a, const pc_call 
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->attribute_bytes != b->attribute_bytes)
         return pc__fail(PC_ERR_SHAPE, "%s: op %d is %s in one and %s in the other", who, i, a->op->name, b->op->name);
-    if (a->op->flags & PC__BY_ATTRIBUTES && memcmp(a->attributes, b->attributes, a->attribute_bytes) != 0)
+    if (a->op->flags & PC__BY_ATTRIBUTES &&
+        memcmp(a->attributes, b->attributes, (size_t) * (const int *)a->attributes) != 0)
         return pc__fail(PC_ERR_SHAPE, "%s: op %d, %s, does other work in one than in the other", who, i, a->op->name);
     for (int k = 0; k < a->n_in; k++)
         PC__TRY(differ(who, i, a->in[k], b->in[k], a->op->name));

@@ -2,6 +2,9 @@
  * large calls compute, to the bit. PARACORD_TEST_DEVICE picks the device; cpu unless set. */
 #include "small.h"
 
+#include "ops/number.h"
+#include "ops/table.h"
+
 #include <paracord/autograd.h>
 
 #include <math.h>
@@ -54,6 +57,11 @@ static pc_tensor *taken_from_one(pc_tensor *a)
     return result;
 }
 
+static pc_tensor *taken_from_a_number(pc_tensor *a)
+{
+    return pc__with_number(PC__OP_sub, a, 3, true);
+}
+
 static pc_tensor *plus_a_row(pc_tensor *a)
 {
     pc_tensor *result = NULL;
@@ -83,6 +91,7 @@ static const struct {
     {"clone", .one = pc_clone},
     {"scaled", .one = scaled, .fractions = true},
     {"taken from one", .one = taken_from_one},
+    {"taken from a number", .one = taken_from_a_number},
     {"plus a row", .one = plus_a_row},
 };
 enum { OPS = sizeof ops / sizeof *ops };

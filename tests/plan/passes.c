@@ -137,6 +137,67 @@ static void other_chains_are_other_work(void **state)
     assert_no_leak();
 }
 
+/* A number is a part of the call that computes with it, and of the step that this call becomes. */
+static void numbers_are_parts_of_calls(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()), *narrow = pc_cast(x, PC_BF16),
+                  *out = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
+        begin();
+        pc_tensor *kept = pc_mul_scalar(x, .5), *rounded = pc_mul_scalar(narrow, .1);
+        pc_graph *graph = ended();
+        says(graph, "2 nodes recorded");
+        says(graph, " 0.5 -> ");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(kept)), .25, 0);
+        assert_close(pc_item(pc_max(rounded)), .050048828125, 0);
+        pc_graph_free(graph);
+        begin();
+        PC_SCOPE {
+            pc_tensor *a = pc_softmax(pc_div_scalar(x, 3), 0), *b = pc_softmax(pc_div_scalar(x, 3), 0);
+            assert_ok(pc_copy(out, pc_tanh(pc_add_scalar(pc_mul_scalar(pc_sub(a, b), 7), 1.5))));
+        }
+        graph = ended();
+        if (!plain()) {
+            says(graph, "taken out: 2 duplicates");
+            says(graph, "= sub, mul 7, add 1.5, tanh");
+        }
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), tanh(1.5), 1e-6);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
+static pc_graph *scaled(pc_tensor *out, pc_tensor *x, double number)
+{
+    begin();
+    PC_SCOPE {
+        assert_ok(pc_copy(out, pc_neg(pc_mul_scalar(x, number))));
+    }
+    return ended();
+}
+
+/* Another number, a learning rate say, is the same work. */
+static void numbers_can_be_updated(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()),
+                  *out = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
+        pc_graph *graph = scaled(out, x, 3), *other = scaled(out, x, 5);
+        if (!plain())
+            says(graph, "= mul 3, neg");
+        assert_ok(pc_graph_update(graph, other));
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), -2.5, 0);
+        pc_graph_free(graph);
+        pc_graph_free(other);
+    }
+    assert_no_leak();
+}
+
 /* Ten temporaries one after the other need the memory of two; what is kept has its own. */
 static void temporaries_share_memory(void **state)
 {
@@ -271,7 +332,8 @@ int main(void)
         cmocka_unit_test(chains_are_one_call),     cmocka_unit_test(temporaries_share_memory),
         cmocka_unit_test(memory_for_who_asks),     cmocka_unit_test(other_chains_are_other_work),
         cmocka_unit_test(work_that_joins_nothing), cmocka_unit_test(one_memory_under_two_names),
-        cmocka_unit_test(text_outlives_streams),
+        cmocka_unit_test(text_outlives_streams),   cmocka_unit_test(numbers_are_parts_of_calls),
+        cmocka_unit_test(numbers_can_be_updated),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include "device.h"
 
 #include "base/base.h"
+#include "ops/number.h"
+#include "ops/table.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -39,9 +41,28 @@ static pc_tensor *any(const machine *m)
     return value && draw(4) ? value : m->state[draw(STATES)];
 }
 
+/* With numbers that 16 bits have and such as they round; few, so that there is something to be found twice. */
+static pc_tensor *with_number(pc_tensor *t)
+{
+    static const double numbers[] = {.5, .1, -1, 2, 1. / 3};
+    const double number = numbers[draw(PC__COUNT(numbers))];
+    switch (draw(5)) {
+    case 0:
+        return pc_add_scalar(t, number);
+    case 1:
+        return pc_sub_scalar(t, number);
+    case 2:
+        return pc_div_scalar(t, number);
+    case 3:
+        return pc__with_number(draw(2) ? PC__OP_sub : PC__OP_div, t, number, true);
+    default:
+        return pc_mul_scalar(t, number);
+    }
+}
+
 static pc_tensor *unary(pc_tensor *t)
 {
-    switch (draw(7)) {
+    switch (draw(8)) {
     case 0:
         return pc_tanh(t);
     case 1:
@@ -53,7 +74,8 @@ static pc_tensor *unary(pc_tensor *t)
     case 4:
         return pc_gelu(t);
     case 5:
-        return pc_mul_scalar(t, .5);
+    case 6:
+        return with_number(t);
     default:
         return pc_clone(t);
     }

@@ -2,6 +2,7 @@
 #include "cpu/level/each.h"
 
 #include "cpu/level/halves.h"
+#include "ops/number.h"
 
 enum { BLOCK = PC__BLOCK };
 
@@ -79,6 +80,8 @@ typedef struct halves {
     const void *context;
     int inputs;
     bool is_f16, writes; /* writes: 16-bit numbers too, and not bools */
+    int number_at;       /* the operand that is a number in float32; 0: none */
+    float number;
 } halves;
 
 static void load_halves(float *restrict to, const char *restrict from, int64_t stride, int64_t n, bool is_f16)
@@ -97,6 +100,15 @@ static void store_halves(char *restrict to, int64_t stride, const float *restric
         pc__move(to, stride, (const char *)room, sizeof *room, n, sizeof *room);
 }
 
+static void take(const halves *h, int k, float *to, const char *from, int64_t stride, int64_t n)
+{
+    if (k != h->number_at)
+        load_halves(to, from, stride, n, h->is_f16);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = h->number;
+}
+
 static void run_halves(char *const *data, const int64_t *s, int64_t n, const void *context)
 {
     const halves *h = context;
@@ -107,7 +119,7 @@ static void run_halves(char *const *data, const int64_t *s, int64_t n, const voi
         int64_t strides[PC__OPERANDS] = {h->writes ? (int64_t)sizeof(float) : s[0]};
         for (int k = 1; k <= h->inputs; k++) {
             if (i == 0 || s[k] != 0)
-                load_halves(room[k], data[k] + i * s[k], s[k], m, h->is_f16);
+                take(h, k, room[k], data[k] + i * s[k], s[k], m);
             operands[k] = (char *)room[k];
             strides[k] = sizeof(float);
         }
@@ -117,16 +129,49 @@ static void run_halves(char *const *data, const int64_t *s, int64_t n, const voi
     }
 }
 
+/* An element of a dtype that is the number. */
+static void put_number(void *to, double number, pc_dtype dtype)
+{
+    const float f32 = (float)number;
+    const int64_t whole = pc__is_float(dtype) ? 0 : (int64_t)number;
+    switch (dtype) {
+    case PC_F64:
+        memcpy(to, &number, sizeof number);
+        return;
+    case PC_F32:
+        memcpy(to, &f32, sizeof f32);
+        return;
+    case PC_F16:
+        *(pc_f16 *)to = pc__f16_of(f32);
+        return;
+    case PC_BF16:
+        *(pc_bf16 *)to = pc__bf16_of(f32);
+        return;
+    case PC_I64:
+        *(int64_t *)to = whole;
+        return;
+    case PC_I32:
+        *(int32_t *)to = (int32_t)whole;
+        return;
+    default:
+        *(uint8_t *)to = (uint8_t)whole;
+    }
+}
+
 pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost)
 {
     const pc_dtype dtype = call->in[0]->dtype;
-    const bool is_half = pc__is_half(dtype);
+    const pc__number *number = pc__number_of(call);
+    const int number_at = !number ? 0 : number->first ? 1 : 2;
     const halves h = {.run = runs[PC_F32],
                       .context = call->attributes,
-                      .inputs = call->n_in,
+                      .inputs = number ? 2 : call->n_in,
                       .is_f16 = dtype == PC_F16,
-                      .writes = pc__is_half((pc_dtype)call->out[0]->dtype)};
-    const pc__run_fn run = is_half && !runs[dtype] && runs[PC_F32] ? run_halves : runs[dtype];
+                      .writes = pc__is_half((pc_dtype)call->out[0]->dtype),
+                      .number_at = number_at,
+                      .number = number ? (float)number->value : 0};
+    const bool in_floats = pc__is_half(dtype) && (!runs[dtype] || (number && !pc__number_fits(number->value, dtype)));
+    const pc__run_fn run = in_floats && runs[PC_F32] ? run_halves : runs[dtype];
     if (!run)
         return pc__fail(PC_ERR_DTYPE, "%s has no kernel for %s on the CPU; pc_cast to another dtype", call->op->name,
                         pc_dtype_name(dtype));
@@ -135,6 +180,11 @@ pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], i
         operands[i + 1] = call->in[i];
     pc__loop loop;
     pc__loop_make(&loop, call->n_in + 1, operands, run == run_halves ? &h : call->attributes);
+    int64_t element = 0;
+    if (number) {
+        put_number(&element, number->value, dtype);
+        pc__loop_repeat(&loop, number_at, &element, pc_dtype_size(dtype));
+    }
     pc__loop_run(&loop, run, cost);
     return PC_OK;
 }

@@ -78,6 +78,18 @@ void pc__loop_make(pc__loop *loop, int count, pc_tensor *const *operands, const 
     }
 }
 
+void pc__loop_repeat(pc__loop *loop, int k, void *element, size_t bytes)
+{
+    for (int i = loop->operands++; i > k; i--) {
+        loop->data[i] = loop->data[i - 1];
+        loop->bytes[i] = loop->bytes[i - 1];
+        memcpy(loop->strides[i], loop->strides[i - 1], sizeof loop->strides[i]);
+    }
+    loop->data[k] = element;
+    loop->bytes[k] = (int64_t)bytes;
+    memset(loop->strides[k], 0, sizeof loop->strides[k]);
+}
+
 /* Elements [begin, end) in the loop's own order. */
 static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_t end)
 {

@@ -29,6 +29,10 @@ typedef void (*pc__run_fn)(char *const *data, const int64_t *strides, int64_t n,
 /* operands[0] is the output; the others broadcast to its shape. */
 void pc__loop_make(pc__loop *loop, int count, pc_tensor *const *operands, const void *context);
 
+/* One more operand k: a single element of `bytes` bytes. */
+#define pc__loop_repeat PC__K(loop_repeat)
+void pc__loop_repeat(pc__loop *loop, int k, void *element, size_t bytes);
+
 /* `cost` is a rough number of operations for one element. */
 void pc__loop_run(const pc__loop *loop, pc__run_fn run, int cost);
 

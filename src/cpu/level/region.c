@@ -17,6 +17,8 @@ typedef struct work {
     bool is_read[PC__REGION_STEPS]; /* by a later step */
 } work;
 
+typedef float row[BLOCK];
+
 /* n numbers of a dtype as float32. */
 static void load(float *to, const char *from, pc_dtype dtype, int64_t n)
 {
@@ -73,9 +75,15 @@ static void store_and_round(const work *w, int k, float *x, int64_t i, int64_t n
         pc__load_halves(x, to, n, is_f16);
 }
 
-static void block(const work *w, int64_t i, int64_t n)
+static bool has_number(const pc__region_step *s)
 {
-    _Alignas(64) float room[PC__REGION_VALUES][BLOCK];
+    return s->a == PC__REGION_NUMBER || s->b == PC__REGION_NUMBER;
+}
+
+/* numbers: those of the steps, repeated. */
+static void block(const work *w, const row *numbers, int64_t i, int64_t n)
+{
+    _Alignas(64) row room[PC__REGION_VALUES];
     const float *value[PC__REGION_VALUES];
     const pc__region *r = w->region;
     for (int k = 0; k < r->ins; k++)
@@ -87,7 +95,8 @@ static void block(const work *w, int64_t i, int64_t n)
         if (s->function == PC__REGION_CAST)
             memcpy(to, value[s->a], (size_t)n * sizeof *to);
         else
-            pc__pointwise_f32[s->function](to, value[s->a], value[s->b], n);
+            pc__pointwise_f32[s->function](to, s->a == PC__REGION_NUMBER ? numbers[k] : value[s->a],
+                                           s->b == PC__REGION_NUMBER ? numbers[k] : value[s->b], n);
         if (s->dtype != PC_F32)
             store_and_round(w, k, to, i, n);
         value[r->ins + k] = to;
@@ -97,9 +106,15 @@ static void block(const work *w, int64_t i, int64_t n)
 static void piece(void *context, int64_t part)
 {
     const work *w = context;
-    const int64_t end = PC__MIN((part + 1) * PIECE, w->region->count);
+    const pc__region *r = w->region;
+    const int64_t end = PC__MIN((part + 1) * PIECE, r->count);
+    _Alignas(64) row numbers[PC__REGION_STEPS];
+    for (int k = 0; k < r->steps; k++)
+        if (has_number(&r->step[k]))
+            for (int i = 0; i < BLOCK; i++)
+                numbers[k][i] = r->number[k];
     for (int64_t i = part * PIECE; i < end; i += BLOCK)
-        block(w, i, PC__MIN(end - i, BLOCK));
+        block(w, numbers, i, PC__MIN(end - i, BLOCK));
 }
 
 PC__KERNEL(region)
@@ -116,7 +131,7 @@ PC__KERNEL(region)
     for (int k = 0; k < r->steps; k++) {
         const int values[] = {r->step[k].a, r->step[k].b};
         for (int j = 0; j < 2; j++)
-            if (values[j] >= r->ins)
+            if (values[j] >= r->ins && values[j] != PC__REGION_NUMBER)
                 w.is_read[values[j] - r->ins] = true;
     }
     pc__parallel(pc__threads(r->count * r->steps * 8), (r->count + PIECE - 1) / PIECE, piece, &w);

@@ -2,9 +2,11 @@
 #include "cuda/pointwise/elementwise.h"
 
 #include "cuda/pointwise/each.h"
+#include "ops/number.h"
 
 typedef struct choice {
     int op, dtype;
+    double number;
 } choice;
 
 static void launch_pointwise(const pc__cuda_launch *launch, const void *context)
@@ -13,6 +15,12 @@ static void launch_pointwise(const pc__cuda_launch *launch, const void *context)
     int turned, along = launch->inputs == 2 ? pc__cuda_turned(launch, &turned) : -1;
     if (along < 0 || !pc__cuda_large(launch) || !pc__cuda_pointwise_tiles(launch, c->op, c->dtype, along, turned))
         pc__cuda_pointwise(launch, c->op, c->dtype);
+}
+
+static void launch_number(const pc__cuda_launch *launch, const void *context)
+{
+    const choice *c = context;
+    pc__cuda_pointwise_number(launch, c->op, c->dtype, c->number);
 }
 
 static void launch_compare(const pc__cuda_launch *launch, const void *context)
@@ -34,9 +42,16 @@ static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc
     pc_tensor *operands[PC__CUDA_OPERANDS] = {call->out[0]};
     for (int i = 0; i < call->n_in; i++)
         operands[i + 1] = call->in[i];
-    if (small && pc__cuda_small_hold(stream, op, 0, call->n_in + 1, operands))
+    choice c = {op, call->in[0]->dtype, 0};
+    const pc__number *number = pc__number_of(call);
+    if (number) {
+        c.op |= number->first ? PC__NUMBER_FIRST : PC__NUMBER_SECOND;
+        c.number = number->value;
+        launcher = launch_number;
+    }
+    if (small && pc__cuda_small_hold(stream, c.op, c.number, call->n_in + 1, operands))
         return PC_OK;
-    return pc__cuda_each(stream, call, call->n_in + 1, operands, launcher, &(choice){op, call->in[0]->dtype});
+    return pc__cuda_each(stream, call, call->n_in + 1, operands, launcher, &c);
 }
 
 #define TAKES_FLOATS PC__FLOATS
@@ -74,5 +89,5 @@ COMPARISON(ge, PC__GREATER | PC__EQUAL)
 PC__CUDA_KERNEL(where)
 {
     pc_tensor *operands[4] = {call->out[0], call->in[0], call->in[1], call->in[2]};
-    return pc__cuda_each(stream, call, 4, operands, launch_where, &(choice){0, call->out[0]->dtype});
+    return pc__cuda_each(stream, call, 4, operands, launch_where, &(choice){0, call->out[0]->dtype, 0});
 }

@@ -119,6 +119,17 @@ __device__ __forceinline__ item rounded(item x, int dtype)
     return dtype == PC__CUDA_F32 ? x : dtype == PC__CUDA_BF16 ? rounded_to<pc::bf16>(x) : rounded_to<pc::f16>(x);
 }
 
+__device__ __forceinline__ item operand(const pc__cuda_region &r, int k, int which, const item *value)
+{
+    if (which != PC__REGION_NUMBER)
+        return value[which * REGION_THREADS];
+    item x;
+#pragma unroll
+    for (int i = 0; i < NEIGHBOURS; i++)
+        x.v[i] = r.region.number[k];
+    return x;
+}
+
 __global__ void __launch_bounds__(REGION_THREADS) run_region(const __grid_constant__ pc__cuda_region r)
 {
     extern __shared__ __align__(16) char shared[];
@@ -135,7 +146,7 @@ __global__ void __launch_bounds__(REGION_THREADS) run_region(const __grid_consta
 #pragma unroll 1
     for (int k = 0; k < r.region.steps; k++) {
         const pc__region_step s = r.region.step[k];
-        const item y = apply_function(s.function, value[s.a * REGION_THREADS], value[s.b * REGION_THREADS]);
+        const item y = apply_function(s.function, operand(r, k, s.a, value), operand(r, k, s.b, value));
         value[(r.region.ins + k) * REGION_THREADS] = rounded(y, s.dtype);
     }
     for (int k = 0; k < r.region.outs; k++) {

@@ -51,6 +51,14 @@ template <class F> __device__ __forceinline__ void one(const pc__cuda_small_call
     }
 }
 
+template <template <class> class F, class T> __device__ __forceinline__ void one_number(const pc__cuda_small_call &call)
+{
+    with_number<F, T> f;
+    f.number = number_of<T>::in(call);
+    f.first = call.which & PC__NUMBER_FIRST;
+    one(call, f);
+}
+
 #define CASE_FLOATS(name)                                                                                              \
     case PC__POINTWISE_##name:                                                                                         \
         if constexpr (number_of<T>::is_floating)                                                                       \
@@ -63,6 +71,16 @@ template <class F> __device__ __forceinline__ void one(const pc__cuda_small_call
     case PC__POINTWISE_##name:                                                                                         \
         return one<of_##name<typename number_of<T>::with_sign>>(call);
 #define CASE_ALL(name) CASE_NUMBERS(name)
+#define NUMBER_CASE(name)                                                                                              \
+    case PC__POINTWISE_##name | PC__NUMBER_SECOND:                                                                     \
+    case PC__POINTWISE_##name | PC__NUMBER_FIRST:
+#define NUMBER_FLOATS(name)                                                                                            \
+    NUMBER_CASE(name)                                                                                                  \
+    if constexpr (number_of<T>::is_floating)                                                                           \
+        return one_number<of_##name, T>(call);                                                                         \
+    return;
+#define NUMBER_NUMBERS(name) NUMBER_CASE(name) return one_number<of_##name, T>(call);
+#define NUMBER_ALL(name) NUMBER_NUMBERS(name)
 
 template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call &call)
 {
@@ -70,7 +88,7 @@ template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
     CASE_##dtypes(name) CASE_FLOATS(name##_backward)
 #define PC__UNARY(name, dtypes, cost, flags, f) CASE_##dtypes(name)
-#define PC__BINARY(name, dtypes, cost, flags, f) CASE_##dtypes(name)
+#define PC__BINARY(name, dtypes, cost, flags, f) CASE_##dtypes(name) NUMBER_##dtypes(name)
 #include "ops/pointwise.def"
     case PC__COPY:
         return one<same_of<T>>(call);
@@ -102,6 +120,7 @@ __global__ void __launch_bounds__(THREADS, 1) all_small(const __grid_constant__ 
 cudaError_t pc__cuda_small_start(cudaStream_t queue, int early, const pc__cuda_small_list *list)
 {
     static_assert(sizeof *list <= 4096, "the arguments of a kernel");
+    static_assert(PC__SAXPY < PC__NUMBER_SECOND, "functions and what is added to them");
     switch (list->dtype) {
     case PC__CUDA_I32:
         return start(all_small<uint32_t>, 1, THREADS, queue, early, *list);

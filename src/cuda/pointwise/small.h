@@ -17,11 +17,11 @@ typedef struct pc__cuda_small_call {
     const void *in[2];
     uint16_t packs, tail;
     uint8_t step[2]; /* of each input in the tail: 0 where it is a single element, and there are no packs */
-    uint8_t which;   /* enum pc__cuda_function of elementwise.h */
+    uint8_t which;   /* enum pc__cuda_function of elementwise.h, with pc__cuda_number */
     union {
         double fraction;
         uint64_t whole; /* of integers */
-    } number;           /* what is filled in, or saxpy's factor */
+    } number;           /* what is filled in, saxpy's factor, or an input */
 } pc__cuda_small_call;
 
 typedef struct pc__cuda_small_list {

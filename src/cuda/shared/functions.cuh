@@ -27,10 +27,13 @@ namespace pc
     };
 #define PC__TWO_INPUTS(name, f)                                                                                        \
     template <class T> struct of_##name : shape_of<T, 2, T, T> {                                                       \
+        static __device__ T of(math<T> a, math<T> b)                                                                   \
+        {                                                                                                              \
+            return static_cast<T>(f);                                                                                  \
+        }                                                                                                              \
         __device__ T operator()(T x, T y) const                                                                        \
         {                                                                                                              \
-            const math<T> a = x, b = y;                                                                                \
-            return static_cast<T>(f);                                                                                  \
+            return of(x, y);                                                                                           \
         }                                                                                                              \
     };
 #define PC__TRUTH_FLOATS(name, f)
@@ -61,6 +64,17 @@ namespace pc
 #undef PC__TRUTH_FLOATS
 #undef PC__TRUTH_NUMBERS
 #undef PC__TRUTH_ALL
+
+/* A function of two inputs with a number for one of them. */
+template <template <class> class F, class T> struct with_number : shape_of<T, 1, T> {
+    math<T> number;
+    bool first;
+    __device__ T operator()(T x) const
+    {
+        const math<T> a = x;
+        return first ? F<T>::of(number, a) : F<T>::of(a, number);
+    }
+};
 
 template <class T> struct same_of : shape_of<T, 1, T> {
     __device__ T operator()(T x) const
