@@ -31,12 +31,13 @@ static void plan_rows(pc__cuda_reduction *r, bool two_passes)
 }
 
 /* Rows of many turns of large blocks: a piece is 4 turns or more, so that its end, where a block waits for its last
- * threads, is little of it. */
+ * threads, is little of it. Fewer pieces than half of a large GPU's multiprocessors would leave it idle: those are cut
+ * finer. */
 static bool plan_long(pc__cuda_reduction *r)
 {
-    enum { TURNS = 4 };
+    enum { TURNS = 4, PIECES = 64 };
     const int64_t turn = (int64_t)PC__LONG_THREADS * PC__LONG_AT_ONCE * r->pack;
-    if (r->reduced < 8 * TURNS * turn)
+    if (r->reduced < 8 * TURNS * turn || r->outer * (r->reduced / (TURNS * turn)) < PIECES)
         return false;
     r->layout = PC__REDUCE_LONG;
     r->lanes = PC__LONG_THREADS;
