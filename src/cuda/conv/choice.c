@@ -43,7 +43,7 @@ pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
     return in;
 }
 
-/* --- the rule, from the tables of docs/kernels.md: 768 products of drawn layers on an H100 --- */
+/* --- the rule, from the tables of docs/kernels-cuda.md: 768 products of drawn layers on an H100 --- */
 
 /* Numbers that make one of the result: sums of so many products are what matrix units are for. */
 static double depth_of(const pc__conv_shape *s)

@@ -2,7 +2,7 @@
  * runtime's search for it.
  *
  * Ready means that it asks for the division of first-level memory and shared memory that all others ask for: a
- * multiprocessor that must divide it anew waits until it is empty (docs/kernels.md). */
+ * multiprocessor that must divide it anew waits until it is empty (docs/kernels-diary.md). */
 #include "cuda/runtime/start.h"
 
 #include "cuda/runtime/state.h"
