@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(THREADS, 1) all_small(const __grid_constant__ 
 cudaError_t pc__cuda_small_start(cudaStream_t queue, int early, const pc__cuda_small_list *list)
 {
     static_assert(sizeof *list <= 4096, "the arguments of a kernel");
-    static_assert(PC__SAXPY < PC__NUMBER_SECOND, "functions and what is added to them");
+    static_assert(int(PC__SAXPY) < int(PC__NUMBER_SECOND), "functions and what is added to them");
     switch (list->dtype) {
     case PC__CUDA_I32:
         return start(all_small<uint32_t>, 1, THREADS, queue, early, *list);
