@@ -20,6 +20,7 @@
 #include <paracord/memory.h>
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>
+#include <paracord/op.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
 #include <paracord/scope.h>

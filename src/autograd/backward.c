@@ -199,7 +199,17 @@ static pc_status differentiate(pc__node *node)
     return status;
 }
 
-/* A first output of several may have got no gradient (only the argmax was used, say): its rule has nothing to do. */
+/* A first output of several may have got no gradient (only the argmax was used, say): its rule has nothing to do. Rules
+ * of the program's ops are told of each output. */
+static bool is_reached(const walk *w, const pc__node *node)
+{
+    const int outputs = node->op->index == PC__OP_own ? node->n_out : 1;
+    for (int i = 0; i < outputs; i++)
+        if (node->pending[i])
+            return true;
+    return node == w->one;
+}
+
 static pc_status walk_all(walk *w)
 {
     int seen = 0, run = 0;
@@ -208,7 +218,7 @@ static pc_status walk_all(walk *w)
             PC__TRY(pc__tape_leaf_casts(w->nodes + i, w->count - i, &run));
             seen = i + run;
         }
-        if (w->nodes[i]->pending[0] || w->nodes[i] == w->one)
+        if (is_reached(w, w->nodes[i]))
             PC__TRY(differentiate(w->nodes[i]));
         pc__node_release(w->nodes[i]);
     }

@@ -50,7 +50,7 @@ static bool saves_input(const pc_call *call, int i)
 {
     if (call->op->flags & PC__SAVE_CROSS)
         return i < 2 && call->n_in > 1 && call->in[1 - i]->requires_grad;
-    return i < 3 && (call->op->flags & (PC__SAVE_IN0 << i));
+    return i < 8 && (call->op->flags & ((unsigned)PC__SAVE_IN0 << i));
 }
 
 static void save_inputs(pc__node *node, const pc_call *call)

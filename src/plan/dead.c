@@ -7,6 +7,8 @@ static bool is_needed(const pc__plan *plan, const pc__plan_node *node, const boo
 {
     if (node->kind != PC__NODE_CALL && node->kind != PC__NODE_COPY)
         return true;
+    if (node->kind == PC__NODE_CALL && node->call->op->flags & PC__SIDE_EFFECTS)
+        return true;
     for (int i = 0; i < pc__node_uses(node); i++)
         if (pc__node_writes(node, i) &&
             (plan->storage[node->number[i]].place != PC__PLACE_TEMPORARY || read[node->number[i]]))

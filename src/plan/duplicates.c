@@ -28,7 +28,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 static bool can_be_shared(const pc__plan *plan, const pc__plan_node *node)
 {
     if (node->kind != PC__NODE_CALL || node->gone || node->call->n_in == 0 || node->call->n_in > INPUTS ||
-        node->call->op->flags & (PC__IN_PLACE | PC__WRITES_IN | PC__WRITES_HALF))
+        node->call->op->flags & (PC__IN_PLACE | PC__WRITES_IN | PC__WRITES_HALF | PC__SIDE_EFFECTS))
         return false;
     for (int i = 0; i < node->call->n_in; i++)
         if (pc__node_storage(node, i)->foreign) /* its memory can be another storage's, too */

@@ -38,8 +38,8 @@ typedef struct pc__grad {
 } pc__grad;
 
 enum pc__op_flags {
-    PC__SAVE_IN0 = 1 << 0,
-    PC__SAVE_IN1 = 1 << 1,
+    PC__SIDE_EFFECTS = 1 << 0, /* the kernel does what plans cannot see: no call is left out, nor done once for two */
+    PC__BY_ALL_ATTRIBUTES = 1 << 1, /* calls with other attributes do other work */
     PC__SAVE_OUT0 = 1 << 4,
     PC__SAVE_OUT1 = 1 << 5,
     PC__SAVE_OUT2 = 1 << 6,
@@ -56,6 +56,8 @@ enum pc__op_flags {
      * those differ. */
     PC__BY_ATTRIBUTES = 1 << 15,
     PC__TAKES_NUMBER = 1 << 16, /* of two inputs; with one, its attributes have a number for the other (ops/number.h) */
+    PC__SAVE_IN0 = 1 << 24,     /* and so on: eight bits, one for each of the first inputs */
+    PC__SAVE_IN1 = 1 << 25,
 };
 
 struct pc__op {

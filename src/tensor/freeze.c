@@ -79,12 +79,19 @@ static pc_status differ(const char *who, int i, const pc_tensor *a, const pc_ten
                     pc_dtype_name(a->dtype), PC__SHAPE_OF(a), pc_dtype_name(b->dtype), PC__SHAPE_OF(b));
 }
 
+/* How many bytes of the attributes, from the first on, say what is computed. */
+static size_t work_bytes(const pc_call *call)
+{
+    if (call->op->flags & PC__BY_ALL_ATTRIBUTES)
+        return call->attribute_bytes;
+    return call->op->flags & PC__BY_ATTRIBUTES ? (size_t) * (const int *)call->attributes : 0;
+}
+
 pc_status pc__call_same(const char *who, int i, const pc_call *a, const pc_call *b)
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->attribute_bytes != b->attribute_bytes)
         return pc__fail(PC_ERR_SHAPE, "%s: op %d is %s in one and %s in the other", who, i, a->op->name, b->op->name);
-    if (a->op->flags & PC__BY_ATTRIBUTES &&
-        memcmp(a->attributes, b->attributes, (size_t) * (const int *)a->attributes) != 0)
+    if (work_bytes(a) && memcmp(a->attributes, b->attributes, work_bytes(a)) != 0)
         return pc__fail(PC_ERR_SHAPE, "%s: op %d, %s, does other work in one than in the other", who, i, a->op->name);
     for (int k = 0; k < a->n_in; k++)
         PC__TRY(differ(who, i, a->in[k], b->in[k], a->op->name));

@@ -1,5 +1,6 @@
 /* Every single allocation of forward and backward fails once: an error, no crash, nothing left behind. */
 #include "failing.h"
+#include "ops/registered.h"
 #include "support.h"
 
 #include <paracord/autograd.h>
@@ -56,6 +57,17 @@ static bool pictures(void)
     pc_tensor *y = pc_fn_max_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
     y = pc_fn_avg_pool2d(y, (pc_pool2d_spec){.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}});
     return fine && pc_backward(pc_sum(y)) == PC_OK;
+}
+
+/* Ops that the program has registered, on inputs that are copied first, and with a second output alone. */
+static bool ops_of_our_own(void)
+{
+    pc_tensor *x = pc_rand(PC_SHAPE(4, 5), PC_F64, PC_DEVICE_CPU), *ends[2];
+    bool fine = pc_require_grad(x, true) == PC_OK;
+    pc_tensor *y = blend(x, pc_exp(x), 1, 2), *both = blend(pc_transpose(y, 0, 1), pc_transpose(x, 0, 1), 2, 3);
+    fine = fine && pc_op_call(ends_op(), &both, 1, NULL, ends) == PC_OK && pc_backward(pc_sum(ends[1])) == PC_OK;
+    pc_tensor *line = pc_empty(PC_SHAPE(7), PC_F32, PC_DEVICE_CPU);
+    return number(line, 2) == PC_OK && fine;
 }
 
 /* The same without any scope: everything is freed by hand. */
@@ -139,6 +151,9 @@ static void the_ops(void **state)
     sweep(many_ops, true, true);
     sweep(pictures, true, false);
     sweep(pictures, true, true);
+    assert_true(blend_op() && ends_op() && numbered_op());
+    sweep(ops_of_our_own, true, false);
+    sweep(ops_of_our_own, true, true);
 }
 
 static void ops_without_a_scope(void **state)

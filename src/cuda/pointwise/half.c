@@ -13,6 +13,7 @@ static const bool native[PC__OP_COUNT] = {
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = true,
 #include "ops/pointwise.def"
     [PC__OP_region] = true,
+    [PC__OP_own] = true,
     [PC__OP_eq] = true,
     [PC__OP_ne] = true,
     [PC__OP_lt] = true,
