@@ -119,7 +119,7 @@ static void segment_run(const forward *f, const real *input, const real *packed,
                   .b_segment = g->run * width};
         t.c = straight ? f->y + at : block + q * pixels * width;
         t.c_row = straight ? s->o : width;
-        tile_rows_run(t, pixels, vectors);
+        tile_rows_run(&t, pixels, vectors);
     }
     if (straight)
         finish_pixels(f, pixels, first, count, at);

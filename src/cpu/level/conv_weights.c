@@ -133,7 +133,7 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
                   .c = sums + kh * g->run * w->outputs,
                   .c_row = w->outputs,
                   .add = true};
-        tile_rows_run(t, g->run, vectors);
+        tile_rows_run(&t, g->run, vectors);
     }
 }
 

@@ -102,13 +102,14 @@ static tile_function *const tile_functions[TILE_VECTORS + 1][TILE_ROWS_MAX + 1] 
 #undef NAMES_TO_8
 #undef NAMES_TO_12
 
-/* Any number of rows, in tiles of about the same height: short ones do not keep the multipliers busy. */
-static inline void tile_rows_run(tile t, int64_t rows, int vectors)
+/* Any number of rows, in tiles of about the same height: short ones do not keep the multipliers busy. The tile moves on
+ * itself: a copy would wait for the stores that made it. */
+static inline void tile_rows_run(tile *t, int64_t rows, int vectors)
 {
     const int64_t tiles = (rows + tile_rows[vectors] - 1) / tile_rows[vectors];
     const int64_t step = tiles > 1 ? (rows + tiles - 1) / tiles : rows;
-    for (; rows > 0; rows -= step, t.a += step * t.a_row, t.c += step * t.c_row)
-        tile_functions[vectors][PC__MIN(rows, step)](&t);
+    for (; rows > 0; rows -= step, t->a += step * t->a_row, t->c += step * t->c_row)
+        tile_functions[vectors][PC__MIN(rows, step)](t);
 }
 
 #endif

@@ -2,6 +2,7 @@
  * forward and an image going backward, where windows may overlap. Loops go over the channels of a window; where these are
  * fewer than some vectors, over the channels of neighbouring windows, for one place in all of them after the other. */
 #include "cpu/level/compute.h"
+#include "cpu/level/each.h"
 #include "cpu/level/real.h"
 #include "base/parallel.h"
 
@@ -80,7 +81,11 @@ static const real *taken(const windows *w, int64_t row, int64_t column, real *ro
 {
     const pc__pool *s = w->s;
     const real *from = w->image + (row * s->w + w->first * s->sw - s->pw + column) * s->c;
-    for (int64_t i = 0; s->sw > 1 && i < w->count; i++)
+    const int64_t size = sizeof(real), step = s->c * size;
+    const bool by_channels = s->sw > 1 && s->c < W;
+    for (int64_t c = 0; by_channels && c < s->c; c++)
+        pc__move((char *)(room + c), step, (const char *)(from + c), s->sw * step, w->count, sizeof(real));
+    for (int64_t i = 0; s->sw > 1 && !by_channels && i < w->count; i++)
         for (int64_t c = 0; c < s->c; c++)
             room[i * s->c + c] = from[i * s->sw * s->c + c];
     return s->sw > 1 ? room : from;
