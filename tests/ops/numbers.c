@@ -130,7 +130,8 @@ static void gradients(void **state)
     assert_no_leak();
 }
 
-/* A float32 gradient comes to 16-bit numbers times one that is none of theirs as it is, and is rounded behind it. */
+/* A float32 gradient, as a layer's weights have it, comes to 16-bit numbers times one that is none of theirs as it is, and
+ * is rounded behind it. */
 static void gradients_wider_than_the_input(void **state)
 {
     (void)state;
