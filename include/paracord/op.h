@@ -127,7 +127,8 @@ typedef struct pc_op_spec {
  * a spec that makes no sense or a name that is taken, PC_ERR_UNSUPPORTED for more than PC_OPS_MAX. */
 PC_API PC_MUST_USE const pc_op *pc_op_register(const pc_op_spec *spec);
 
-/* The registered op of that name, or NULL, which is no error. Any thread. */
+/* The op of that name which the program has registered, or NULL, which is no error. Names that begin with "paracord."
+ * are the library's, which registers some of its own ops by this call, and are never found. Any thread. */
 PC_API const pc_op *pc_op_find(const char *name);
 
 /* Call it on `n` inputs, all on one device; they are taken as they are (no promotion, no autocast). `attributes`:

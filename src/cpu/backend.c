@@ -112,5 +112,6 @@ const pc__backend pc__backend_cpu = {
     .graph_update = pc__cpu_graph_update,
     .graph_close = pc__cpu_graph_close,
     .kernels = pc__cpu_kernels,
+    .lessons = pc__cpu_lessons,
     .submit = pc__cpu_submit,
 };

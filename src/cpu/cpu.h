@@ -7,6 +7,7 @@
 /* level.c: the kernels of the widest SIMD level that this machine has. The environment variable PARACORD_SIMD (base,
  * v3, v4) asks for a narrower one. */
 const pc__kernel *pc__cpu_kernels(void);
+const pc__lesson_kernel *pc__cpu_lessons(void);
 
 /* graph.c: recordings: lists of calls. */
 pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work);

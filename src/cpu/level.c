@@ -1,21 +1,25 @@
 /* level.c: which SIMD level runs. */
 #include "cpu/cpu.h"
 #include "cpu/level/level.h"
+#include "ops/lessons.h"
 #include "ops/table.h"
 
 #include <paracord/device.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#define DECLARE(level) extern const pc__kernel pc__kernels_##level[PC__OP_COUNT];
+#define DECLARE(level)                                                                                                 \
+    extern const pc__kernel pc__kernels_##level[PC__OP_COUNT];                                                         \
+    extern const pc__lesson_kernel pc__lessons_##level[PC__LESSONS];
 PC__EACH_LEVEL(DECLARE)
 #undef DECLARE
 
 static const struct {
     const char *name;
     const pc__kernel *kernels;
+    const pc__lesson_kernel *lessons;
 } levels[] = {
-#define ROW(level) {#level, pc__kernels_##level},
+#define ROW(level) {#level, pc__kernels_##level, pc__lessons_##level},
     PC__EACH_LEVEL(ROW)
 #undef ROW
 };
@@ -48,6 +52,12 @@ const pc__kernel *pc__cpu_kernels(void)
 {
     pthread_once(&once, choose);
     return levels[chosen].kernels;
+}
+
+const pc__lesson_kernel *pc__cpu_lessons(void)
+{
+    pthread_once(&once, choose);
+    return levels[chosen].lessons;
 }
 
 const char *pc_cpu_level(void)

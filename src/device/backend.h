@@ -13,10 +13,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 8
+#define PC__BACKEND_API 9
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
+
+struct pc_op_run; /* a run of a kernel as programs have them: op.h */
+typedef pc_status (*pc__lesson_kernel)(const struct pc_op_run *run);
 
 /* What every piece of queued work carries beside itself. */
 typedef struct pc__work {
@@ -121,6 +124,9 @@ typedef struct pc__backend {
 
     /* Kernels by op; a missing one is an error that names op, dtype and device. */
     const pc__kernel *(*kernels)(void);
+
+    /* Kernels of the lessons, by ops/lessons.h. (optional: for a backend that runs another one's) */
+    const pc__lesson_kernel *(*lessons)(void);
 } pc__backend;
 
 struct pc_stream {

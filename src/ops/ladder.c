@@ -1,6 +1,7 @@
 /* ladder.c: what the rungs of the ladders are, and calling their kernels. */
 #include "ops/ladder.h"
 
+#include "ops/lessons.h"
 #include "ops/table.h"
 
 #include <paracord/ladder.h>
@@ -78,25 +79,25 @@ pc_status pc_ladder_climb(pc_ladder ladder, int rung, pc_tensor *a, pc_tensor *b
     PC__NEED(a);
     PC__NEED(b);
     PC__NEED(c);
-    const int op = ladder == PC_LADDER_MATMUL ? PC__OP_ladder_matmul : PC__OP_ladder_add;
+    const char *who = ladder == PC_LADDER_MATMUL ? "ladder_matmul" : "ladder_add";
     const pc_rung *rungs;
     pc_tensor *all[3] = {c, a, b};
     for (int i = 0; i < 3; i++) {
-        PC__TRY(check(pc__ops[op].name, all[i]));
+        PC__TRY(check(who, all[i]));
         if (ladder == PC_LADDER_MATMUL)
             PC__TRY(check_square(all[i]));
         if (!pc__same_shape(all[i], c))
-            return pc__fail(PC_ERR_SHAPE, "%s: shapes %s and %s; all three must be alike", pc__ops[op].name,
-                            PC__SHAPE_OF(all[i]), PC__SHAPE_OF(c));
+            return pc__fail(PC_ERR_SHAPE, "%s: shapes %s and %s; all three must be alike", who, PC__SHAPE_OF(all[i]),
+                            PC__SHAPE_OF(c));
     }
     const int count = pc_ladder_rungs(ladder, c->storage->device, &rungs);
     if (rung < 0 || rung >= count)
-        return pc__fail(PC_ERR_ARGUMENT, "%s: there is no rung %d; they are 0 to %d", pc__ops[op].name, rung,
-                        count - 1);
+        return pc__fail(PC_ERR_ARGUMENT, "%s: there is no rung %d; they are 0 to %d", who, rung, count - 1);
     if (pc_tensor_count(c) == 0)
         return PC_OK;
     const pc__ladder_attributes attributes = {.rung = rung};
-    return pc__call_in_place(op, c, all + 1, 2, &attributes, sizeof attributes);
+    return pc__lesson_call(ladder == PC_LADDER_MATMUL ? PC__LESSON_LADDER_MATMUL : PC__LESSON_LADDER_ADD, all + 1, 2,
+                           &attributes, c);
 }
 
 pc_status pc_ladder_fma(pc_tensor *x, int64_t rounds)
@@ -111,5 +112,5 @@ pc_status pc_ladder_fma(pc_tensor *x, int64_t rounds)
     if (pc_tensor_count(x) == 0)
         return PC_OK;
     const pc__ladder_attributes attributes = {.rounds = rounds};
-    return pc__call_in_place(PC__OP_ladder_fma, x, NULL, 0, &attributes, sizeof attributes);
+    return pc__lesson_call(PC__LESSON_LADDER_FMA, NULL, 0, &attributes, x);
 }

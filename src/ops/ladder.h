@@ -1,4 +1,4 @@
-/* ladder.h: attributes of the ops behind the ladders (ladder_add, ladder_matmul, ladder_fma). */
+/* ladder.h: attributes of the ops behind the ladders (ladder_add, ladder_matmul, ladder_fma: lessons.h). */
 #ifndef PC__OP_LADDER_H
 #define PC__OP_LADDER_H
 

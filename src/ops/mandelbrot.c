@@ -1,6 +1,7 @@
 /* mandelbrot.c: how long the points of a region of the plane stay near 0 under z = z * z + c. */
 #include "ops/mandelbrot.h"
 
+#include "ops/lessons.h"
 #include "ops/table.h"
 
 #include <math.h>
@@ -45,5 +46,5 @@ pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_spec spec)
                                                   .dx = (spec.x_max - spec.x_min) / (double)counts->shape[1],
                                                   .dy = (spec.y_max - spec.y_min) / (double)counts->shape[0],
                                                   .iterations = spec.iterations};
-    return pc__call_in_place(PC__OP_mandelbrot, counts, NULL, 0, &attributes, sizeof attributes);
+    return pc__lesson_call(PC__LESSON_MANDELBROT, NULL, 0, &attributes, counts);
 }

@@ -33,8 +33,7 @@ static pc_status check_target(const pc_call *call, int i)
     if (pc__own_of(call->op)->strided || pc__is_contiguous(t))
         return PC_OK;
     return pc__fail(PC_ERR_SHAPE,
-                    "%s: output %d of shape %s is not in C order, as its kernels write it; give it a tensor "
-                    "that is, and pc_copy that",
+                    "%s: output %d of shape %s is not contiguous; give it a tensor that is, and pc_copy that",
                     call->op->name, i, PC__SHAPE_OF(t));
 }
 

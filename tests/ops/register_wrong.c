@@ -3,6 +3,8 @@
 #include "device.h"
 #include "ops/registered.h"
 
+#include <paracord/ladder.h>
+
 static pc_status never(const pc_op_run *run)
 {
     (void)run;
@@ -50,7 +52,7 @@ static pc_status broken(const pc_op_run *run)
     return *(const int *)run->attributes ? pc_fail(PC_ERR_RANGE, "no such luck") : PC_ERR_STATE;
 }
 
-static pc_status break_now(int words)
+static const pc_op *broken_op(void)
 {
     const pc_op *op = pc_op_find("test.broken");
     if (!op)
@@ -60,10 +62,15 @@ static pc_status break_now(int words)
                                           .attribute_bytes = sizeof(int),
                                           .cpu = broken,
                                           .cuda = broken});
+    return op;
+}
+
+static pc_status break_now(int words)
+{
     pc_status status = PC_OK;
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(4), PC_F32, test_device()), *y = x;
-        status = pc_op_call(op, &x, 1, &words, &y);
+        status = pc_op_call(broken_op(), &x, 1, &words, &y);
         assert_true(status == PC_OK || !y);
     }
     return status;
@@ -83,6 +90,41 @@ static void kernels_that_fail(void **state)
         }
     }
     pc_stream_free(side);
+}
+
+static void what_failed_stays_so_where_it_is_read(void **state)
+{
+    (void)state;
+    if (test_device().type != PC_SIM)
+        skip(); /* elsewhere a kernel that fails makes nothing */
+    pc_stream *side = pc_stream_new(test_device());
+    PC_WITH_STREAM(side) {
+        PC_SCOPE {
+            pc_tensor *x = pc_ones(PC_SHAPE(768), PC_F32, test_device()), *y = NULL;
+            assert_ok(pc_op_call(broken_op(), &x, 1, &(int){1}, &y));
+            assert_fails(pc_stream_synchronize(side), PC_ERR_RANGE, "no such luck");
+            assert_fails(pc_ladder_fma(y, 1), PC_ERR_RANGE, "no such luck");
+            assert_ok(pc_ladder_climb(PC_LADDER_ADD, 0, x, x, y)); /* which writes all of it */
+            assert_close(pc_item(pc_sum(y)), 2 * 768, 0);
+        }
+    }
+    pc_stream_free(side);
+}
+
+/* The library registers some of its own in the same way, which leave names to the program. */
+static void ops_of_the_library(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *counts = pc_zeros(PC_SHAPE(8, 8), PC_I32, test_device());
+        assert_ok(pc_mandelbrot(counts, (pc_mandelbrot_spec){0}));
+        assert_null(pc_op_find("paracord.mandelbrot"));
+        assert_non_null(pc_op_register(
+            &(pc_op_spec){.name = "mandelbrot", .inputs = 1, .outputs = 1, .cpu = never, .cuda = never}));
+        assert_fails(pc_op_register(&(pc_op_spec){
+                         .name = "paracord.mandelbrot", .inputs = 1, .outputs = 1, .cpu = never, .cuda = never}),
+                     PC_ERR_ARGUMENT, "there is an op paracord.mandelbrot already");
+    }
 }
 
 static pc_status strange_shape(const pc_op_meta *in, const void *attributes, pc_op_meta *out)
@@ -180,6 +222,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(gradient_rules_that_fail, nothing_left),
         cmocka_unit_test_teardown(kernels_that_fail, nothing_left),
+        cmocka_unit_test_teardown(what_failed_stays_so_where_it_is_read, nothing_left),
+        cmocka_unit_test_teardown(ops_of_the_library, nothing_left),
         cmocka_unit_test_teardown(calls_that_make_no_sense, nothing_left),
         cmocka_unit_test_teardown(devices_without_a_kernel, nothing_left),
         cmocka_unit_test_teardown(specs_that_make_no_sense, nothing_left),

@@ -2,7 +2,7 @@
  * from the top. */
 #include "ops/ladder.h"
 
-#include "cpu/level/kernels.h"
+#include "cpu/level/lessons.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -85,12 +85,10 @@ static void stream_piece(void *context, int64_t piece)
 #endif
 }
 
-PC__KERNEL(ladder_add)
+PC__LESSON_KERNEL(ladder_add)
 {
-    (void)stream;
-    const pc__ladder_attributes *attributes = call->attributes;
-    const pc_tensor *c = call->out[0];
-    sum s = {pc__data(call->in[0]), pc__data(call->in[1]), pc__data(c), pc_tensor_count(c)};
+    const pc__ladder_attributes *attributes = run->attributes;
+    sum s = {run->in[0].data, run->in[1].data, run->out[0].data, run->out[0].count};
     const int64_t pieces = (s.n + PIECE - 1) / PIECE;
     if (attributes->rung == PC__CPU_ADD_ONE)
         one_at_a_time(&s);
@@ -132,12 +130,11 @@ static void chains_piece(void *context, int64_t piece)
     }
 }
 
-PC__KERNEL(ladder_fma)
+PC__LESSON_KERNEL(ladder_fma)
 {
-    (void)stream;
-    const pc__ladder_attributes *attributes = call->attributes;
-    chains c = {pc__data(call->out[0]), attributes->rounds};
-    const int64_t n = pc_tensor_count(call->out[0]);
+    const pc__ladder_attributes *attributes = run->attributes;
+    chains c = {run->out[0].data, attributes->rounds};
+    const int64_t n = run->out[0].count;
     pc__parallel(pc__threads(n * (1 + 2 * c.rounds)), n / PC__LADDER_CHAINS, chains_piece, &c);
     return PC_OK;
 }

@@ -3,7 +3,7 @@
  * here: it copies pieces of a and b into the order in which they are read. */
 #include "ops/ladder.h"
 
-#include "cpu/level/kernels.h"
+#include "cpu/level/lessons.h"
 
 typedef float vector __attribute__((vector_size(PC__VECTOR_BYTES)));
 
@@ -98,12 +98,10 @@ static void rows_of_a_core(void *context, int64_t piece)
     register_tiles(context, piece * PC__LADDER_SIDE, (piece + 1) * PC__LADDER_SIDE);
 }
 
-PC__KERNEL(ladder_matmul)
+PC__LESSON_KERNEL(ladder_matmul)
 {
-    (void)stream;
-    const pc__ladder_attributes *attributes = call->attributes;
-    const pc_tensor *c = call->out[0];
-    product p = {pc__data(call->in[0]), pc__data(call->in[1]), pc__data(c), c->shape[0]};
+    const pc__ladder_attributes *attributes = run->attributes;
+    product p = {run->in[0].data, run->in[1].data, run->out[0].data, run->out[0].shape[0]};
     if (attributes->rung == PC__CPU_MATMUL_LOOPS)
         three_loops(&p);
     else if (attributes->rung == PC__CPU_MATMUL_ORDER)

@@ -4,7 +4,7 @@
  * multiply-add away from this file. */
 #include "ops/mandelbrot.h"
 
-#include "cpu/level/kernels.h"
+#include "cpu/level/lessons.h"
 
 #include <math.h>
 
@@ -233,12 +233,11 @@ static void piece(void *context, int64_t index)
         count_row(p, other, from, to);
 }
 
-PC__KERNEL(mandelbrot)
+PC__LESSON_KERNEL(mandelbrot)
 {
-    (void)stream;
-    const pc_tensor *out = call->out[0];
-    picture p = {.a = call->attributes,
-                 .data = pc__data(out),
+    const pc_op_view *out = run->out;
+    picture p = {.a = run->attributes,
+                 .data = out->data,
                  .dtype = out->dtype,
                  .height = out->shape[0],
                  .width = out->shape[1],

@@ -1,33 +1,33 @@
 /* ladder.c: the lessons' kernels. */
 #include "cuda/lessons/ladder.h"
 
-#include "cuda/pointwise/each.h"
+#include "cuda/lessons/lessons.h"
 
-PC__CUDA_KERNEL(ladder_add)
+static pc_status launched(void)
 {
-    const pc__ladder_attributes *a = call->attributes;
-    const pc_tensor *c = call->out[0];
-    pc__cuda_ladder_add(a->rung, pc__data(call->in[0]), pc__data(call->in[1]), pc__data(c),
-                        pc__count(c->ndim, c->shape), pc__cuda_queue(stream));
-    return pc__cuda_launched(call);
+    return pc__cuda_check(cudaGetLastError(), "its launch");
 }
 
-PC__CUDA_KERNEL(ladder_matmul)
+pc_status pc__cuda_lesson_ladder_add(const pc_op_run *run)
 {
-    const pc__ladder_attributes *a = call->attributes;
-    const pc_tensor *c = call->out[0];
-    if (c->shape[0] > 65536)
-        return pc__fail(PC_ERR_UNSUPPORTED, "ladder_matmul: a side of %lld; on CUDA it is 65536 at most",
-                        (long long)c->shape[0]);
-    pc__cuda_ladder_matmul(a->rung, pc__data(call->in[0]), pc__data(call->in[1]), pc__data(c), (int)c->shape[0],
-                           pc__cuda_queue(stream));
-    return pc__cuda_launched(call);
+    const pc__ladder_attributes *a = run->attributes;
+    pc__cuda_ladder_add(a->rung, run->in[0].data, run->in[1].data, run->out[0].data, run->out[0].count, run->stream);
+    return launched();
 }
 
-PC__CUDA_KERNEL(ladder_fma)
+pc_status pc__cuda_lesson_ladder_matmul(const pc_op_run *run)
 {
-    const pc__ladder_attributes *a = call->attributes;
-    const pc_tensor *x = call->out[0];
-    pc__cuda_ladder_fma(pc__data(x), pc__count(x->ndim, x->shape), a->rounds, pc__cuda_queue(stream));
-    return pc__cuda_launched(call);
+    const pc__ladder_attributes *a = run->attributes;
+    const int64_t side = run->out[0].shape[0];
+    if (side > 65536)
+        return pc__fail(PC_ERR_UNSUPPORTED, "a side of %lld; on CUDA it is 65536 at most", (long long)side);
+    pc__cuda_ladder_matmul(a->rung, run->in[0].data, run->in[1].data, run->out[0].data, (int)side, run->stream);
+    return launched();
+}
+
+pc_status pc__cuda_lesson_ladder_fma(const pc_op_run *run)
+{
+    const pc__ladder_attributes *a = run->attributes;
+    pc__cuda_ladder_fma(run->out[0].data, run->out[0].count, a->rounds, run->stream);
+    return launched();
 }

@@ -1,4 +1,5 @@
 /* plugin.c: CUDA devices as a backend, and the one function that the library calls. */
+#include "cuda/lessons/lessons.h"
 #include "cuda/runtime/state.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static const pc__backend backend = {
     .graph_close = pc__cuda_graph_close,
     .is_faster_apart = pc__cuda_is_faster_apart,
     .kernels = pc__cuda_kernels,
+    .lessons = pc__cuda_lessons,
 };
 
 static bool is_on(const char *variable)
