@@ -119,8 +119,8 @@ typedef struct pc_op_spec {
     unsigned saves; /* for the gradient rule: PC_OP_SAVE_INPUT(0) | PC_OP_SAVE_OUTPUT(1). What is not saved is freed */
     pc_op_shape_fn shape;       /* NULL: every output is as the first input */
     pc_op_gradient_fn gradient; /* NULL: results require no gradient */
-    pc_op_kernel_fn cpu, cuda;  /* either may be NULL: a call there is then PC_ERR_UNSUPPORTED, naming op, dtype and
-                                 * device */
+    pc_op_kernel_fn cpu, cuda;  /* one of them may be NULL: a call there is then PC_ERR_UNSUPPORTED, naming op, dtype
+                                 * and device */
 } pc_op_spec;
 
 /* Make an op known. It stays as long as the process; nobody owns it. Any thread, at any time. NULL: PC_ERR_ARGUMENT for

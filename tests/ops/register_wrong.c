@@ -217,6 +217,23 @@ static void specs_that_make_no_sense(void **state)
     assert_fails(pc_op_register(NULL), PC_ERR_ARGUMENT, "spec is NULL");
 }
 
+/* The last test: no room is left after it. */
+static void more_than_there_is_room_for(void **state)
+{
+    (void)state;
+    const pc_op *op = blend_op();
+    for (int i = 0; op && i <= PC_OPS_MAX; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "test.many.%d", i);
+        op = pc_op_register(&(pc_op_spec){.name = name, .inputs = 1, .outputs = 1, .cpu = never});
+        assert_true(!op || pc_op_find(name) == op);
+    }
+    assert_null(op);
+    assert_fails(pc_op_register(&(pc_op_spec){.name = "test.last", .inputs = 1, .outputs = 1, .cpu = never}),
+                 PC_ERR_UNSUPPORTED, "test.last: a process has 256 ops of its own at most");
+    assert_non_null(pc_op_find("test.blend"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +244,7 @@ int main(void)
         cmocka_unit_test_teardown(calls_that_make_no_sense, nothing_left),
         cmocka_unit_test_teardown(devices_without_a_kernel, nothing_left),
         cmocka_unit_test_teardown(specs_that_make_no_sense, nothing_left),
+        cmocka_unit_test_teardown(more_than_there_is_room_for, nothing_left),
     };
     assert_ok(pc_device_set_current(test_device()));
     return cmocka_run_group_tests_name("ops.register_wrong", tests, NULL, NULL);
