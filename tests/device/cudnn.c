@@ -89,9 +89,11 @@ static pc__conv_shape shape(int direction, pc_dtype dtype, bool tf32, int c, int
     return s;
 }
 
-/* The engine behind a plan gives the same bits each time, and float32 where that was asked for. */
-static void is_exact(const pc__cudnn_plan *plan, bool units)
+/* The engine behind a plan gives the same bits each time, float32 where that was asked for, and matrix units multiply
+ * 16 bits. */
+static void is_exact(const pc__cudnn_plan *plan, bool units, bool halves)
 {
+    bool has_units = false;
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t one, count = 0;
@@ -108,7 +110,9 @@ static void is_exact(const pc__cudnn_plan *plan, bool units)
         assert_int_not_equal(notes[i], CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
         if (!units)
             assert_int_not_equal(notes[i], CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+        has_units |= notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     }
+    assert_true(has_units || !halves);
     (void)pc__cudnn.BackendDestroyDescriptor(engine);
 }
 
@@ -125,7 +129,7 @@ static void planned(const pc__cudnn_target *target, pc__conv_shape s, bool twice
     }
     for (int i = 0; i < count; i++) {
         assert_true(plans[i].workspace >= 0 && plans[i].workspace <= 256 << 20);
-        is_exact(&plans[i], s.dtype != PC_F32 || s.tf32);
+        is_exact(&plans[i], s.dtype != PC_F32 || s.tf32, s.dtype != PC_F32);
         assert_true(!plans[i].bare || (s.direction == PC__CONV_FORWARD && (s.bias || s.relu)));
         assert_false(plans[i].bare && s.bias && s.dtype != PC_F32); /* it would be rounded twice */
     }
@@ -162,6 +166,26 @@ static void plans_for_a_described_gpu(void **state)
     (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
 }
 
+/* For small pictures under many taps there are engines without matrix units alone. */
+static void no_slow_engines(void **state)
+{
+    (void)state;
+    pc__cudnn_target target;
+    pc__cudnn_plan plans[PC__CONV_WAYS];
+    if (!describe(&target))
+        skip();
+    for (int direction = 0; direction < PC__CONV_DIRECTIONS; direction++) {
+        pc__conv_shape s = shape(direction, PC_BF16, false, 88, 176, 7, 1);
+        s.n = 92, s.h = s.w = s.oh = s.ow = 8;
+        const int count = pc__cudnn_plans(&target, &s, plans, PC__CONV_WAYS);
+        for (int i = 0; i < count; i++) {
+            is_exact(&plans[i], true, true);
+            pc__cudnn_plan_free(&plans[i]);
+        }
+    }
+    (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
+}
+
 static void nothing_for_what_does_not_exist(void **state)
 {
     (void)state;
@@ -189,6 +213,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_library),
 #if PC__HAVE_CUDNN && CUDNN_VERSION >= 90800
         cmocka_unit_test(plans_for_a_described_gpu),
+        cmocka_unit_test(no_slow_engines),
         cmocka_unit_test(nothing_for_what_does_not_exist),
 #endif
     };

@@ -190,10 +190,9 @@ static cudnnBackendDescriptor_t graph(builder *b)
 
 /* --- engines --- */
 
-/* Sums in the order of a sum, in float32, the same each time; float32 in full unless TF32 was asked for, and then, as in
- * 16 bits, by matrix units: engines without them are there for every shape and take ten times as long. Larger tiles of
- * Winograd's method and Fourier's lose digits. What is compiled when it is first used takes seconds, and differs with
- * what else is installed. */
+/* Sums in the order of a sum, in float32, the same each time; float32 in full unless TF32 was asked for; 16 bits by matrix
+ * units: engines without them are there for every shape and take ten times as long. Larger tiles of Winograd's method and
+ * Fourier's lose digits. What is compiled when it is first used takes seconds, and differs with what else is installed. */
 static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_t config)
 {
     cudnnBackendDescriptor_t engine = NULL;
@@ -216,7 +215,7 @@ static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_
         fine = notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD || notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 ||
                notes[i] == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP || notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     }
-    fine = fine && has_units == units;
+    fine = fine && (units || !has_units) && (has_units || s->dtype == PC__CUDA_F32);
     for (int64_t i = 0; fine && i < behaviours; i++)
         fine = behaviour[i] != CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
     destroy(&engine, 1);
