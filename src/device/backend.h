@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 9
+#define PC__BACKEND_API 10
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -88,6 +88,10 @@ typedef struct pc__backend {
     pc_status (*host_call)(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work);
     pc_status (*event_record)(pc_event *event, pc_stream *stream, const pc__work *work);
     pc_status (*graph_launch)(pc_graph *graph, pc_stream *stream, const pc__work *work);
+
+    /* How the call that the stream was given last is done ("by cuDNN"), in static storage, or NULL: for plans. The
+     * stream's lock is held since submit. (optional) */
+    const char *(*note)(const pc_stream *stream);
 
     /* The host waits until a ticket is done; stream->done says so to later callers. The failure of work up to it is
      * recorded and returned, once. ticket_query brings stream->done up to date (optional: it always is). */

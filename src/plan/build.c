@@ -51,12 +51,14 @@ static pc_status name(const pc__plan_node *node, pc_status status)
 static pc_status build_nodes(pc_graph *graph, pc__plan *plan)
 {
     for (int i = 0; i < plan->count; i++) {
-        const pc__plan_node *node = &plan->node[i];
+        pc__plan_node *node = &plan->node[i];
         if (node->gone)
             continue;
         plan->at = node;
         pthread_mutex_lock(&node->stream->lock);
         const pc_status status = give_to_backend(graph, node);
+        if (node->kind == PC__NODE_CALL && graph->backend->note)
+            node->note = graph->backend->note(node->stream);
         pthread_mutex_unlock(&node->stream->lock);
         if (status != PC_OK)
             return name(node, status);
@@ -111,10 +113,13 @@ pc_status pc__plan_build(pc_graph *graph)
         PC__TRY(pc__plan_survey(graph));
         rewrite(graph->plan, graph->backend);
         PC__TRY(pc__plan_memory(graph));
-        pc__plan_print(graph);
-        PC__TRY(prepare(graph));
     }
-    return build(graph);
+    pc_status status = graph->plan ? prepare(graph) : PC_OK;
+    if (status == PC_OK)
+        status = build(graph);
+    if (graph->plan) /* after the backend, which says how it does what; what failed is wanted most */
+        pc__plan_print(graph);
+    return status;
 }
 
 uint64_t pc__plan_wrote(const pc_stream *stream, const pc__storage *storage)

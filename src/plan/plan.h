@@ -32,7 +32,8 @@ typedef struct pc__plan_node {
     void *context;
     pc_stream *other; /* waits: until the graph is built */
     uint32_t other_id;
-    int *number; /* of each storage that it uses, as the plan's text names them: inputs, then outputs */
+    const char *note; /* how the backend does the call, once it is built; NULL: it does not say */
+    int *number;      /* of each storage that it uses, as the plan's text names them: inputs, then outputs */
 } pc__plan_node;
 
 /* Where a storage's memory is. */

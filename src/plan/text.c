@@ -55,6 +55,8 @@ static void add_node(pc__text *text, const pc__plan *plan, int i)
     add_what(text, plan, node);
     if (node->gone)
         pc__text_add(text, "; taken out: %s", pc__pass_name(node->gone));
+    else if (node->note)
+        pc__text_add(text, "; %s", node->note);
     pc__text_add(text, "  (%s)\n", pc__site_text(node->work.site, site));
 }
 

@@ -15,7 +15,7 @@ typedef struct pc__cuda_stream {
     bool met_asked;                 /* and the call at hand has some */
     int scratch_level;              /* 1 while a kernel runs inside half.c, which holds the first scratch */
     bool holds;                     /* work is held back, to be one launch with what follows (head.h) */
-    const char *note;               /* how the call at hand is done, for the timeline, or NULL; static storage */
+    const char *note;               /* how the call at hand is done, for timelines and plans, or NULL; static storage */
     uint64_t started, complete;     /* tickets: ready.c */
 } pc__cuda_stream;
 

@@ -26,6 +26,7 @@ static const pc__backend backend = {
     .host_call = pc__cuda_host_call,
     .event_record = pc__cuda_event_record,
     .graph_launch = pc__cuda_graph_launch,
+    .note = pc__cuda_note,
     .ticket_synchronize = pc__cuda_ticket_synchronize,
     .ticket_query = pc__cuda_ticket_query,
     .stream_error = pc__cuda_stream_error,

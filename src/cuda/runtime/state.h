@@ -124,6 +124,7 @@ pc_status pc__cuda_stream_open(pc_stream *stream);
 void pc__cuda_stream_close(pc_stream *stream);
 pc_status pc__cuda_stream_wait(pc_stream *stream, pc_stream *other, uint64_t ticket, const pc__work *work);
 pc_status pc__cuda_submit(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work);
+const char *pc__cuda_note(const pc_stream *stream);
 pc_status pc__cuda_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work);
 
 /* copy.c */

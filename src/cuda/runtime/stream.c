@@ -189,6 +189,11 @@ pc_status pc__cuda_submit(pc_stream *stream, pc__kernel kernel, const pc_call *c
     return pc__cuda_queue_end(&q, status);
 }
 
+const char *pc__cuda_note(const pc_stream *stream)
+{
+    return pc__cuda_state_of(stream)->face.note;
+}
+
 /* A ticket without work is a place in the queue, and nothing to queue. */
 pc_status pc__cuda_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work)
 {
