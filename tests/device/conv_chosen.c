@@ -4,6 +4,8 @@
 #endif
 #if defined(PC_TEST_CUDA) && PC__HAVE_CUDNN
 
+#include "cuda/conv/rows.h"
+
 #include "conv_calls.h"
 #include "ops/table.h"
 
@@ -178,11 +180,57 @@ static void measured_once_and_remembered(void **state)
     assert_int_equal(chosen_in_a_process(&l, 6, PC_OK), 10 + 10);
 }
 
+static void only(const char *name)
+{
+    for (int d = 0; d < PC__CONV_DIRECTIONS; d++) {
+        pc__conv_rows[d].only = NULL;
+        for (int i = 0; name && i < pc__conv_rows[d].count; i++)
+            if (strcmp(pc__conv_rows[d].row[i].name, name) == 0)
+                pc__conv_rows[d].only = &pc__conv_rows[d].row[i];
+    }
+}
+
+/* A row in front of the others is stronger than the choice, where it takes the shape. */
+static void a_row_in_front(void **state)
+{
+    (void)state;
+    layer l = plain(900);
+    play_again();
+    play.colours = true;
+    (void)pc_conv_choice_set(PC_CONV_OWN);
+    only(NULL);
+    is_right(&l);
+    by(1, 0);
+    assert_int_equal(play.few, 2); /* the input's gradient is the tiles' */
+    only("tile");
+    is_right(&l);
+    by(2, 0);
+    assert_int_equal(play.few, 2);
+    only("cudnn");
+    is_right(&l);
+    by(2, 1);
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    only("colours");
+    is_right(&l);
+    assert_int_equal(play.few, 4);
+    assert_int_equal(play.cudnn[PC__CONV_FORWARD], 1);
+    assert_int_equal(play.cudnn[PC__CONV_INPUT], 2); /* of which there is no such row */
+    l.kh = 1, l.n = 901;
+    is_right(&l); /* nor for that shape */
+    assert_int_equal(play.few, 4);
+    assert_int_equal(play.cudnn[PC__CONV_FORWARD], 2);
+    only(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(announced), cmocka_unit_test(a_captured_stream_meets_it_first), cmocka_unit_test(the_rule),
-        cmocka_unit_test(no_cudnn),  cmocka_unit_test(measured_once_and_remembered),
+        cmocka_unit_test(announced),
+        cmocka_unit_test(a_row_in_front),
+        cmocka_unit_test(a_captured_stream_meets_it_first),
+        cmocka_unit_test(the_rule),
+        cmocka_unit_test(no_cudnn),
+        cmocka_unit_test(measured_once_and_remembered),
     };
     return cmocka_run_group_tests_name("device.conv_chosen", tests, NULL, NULL);
 }

@@ -8,7 +8,10 @@
 #include "cuda/conv/stage.h"
 #include "cuda/conv/unrelu.h"
 #include "cuda/conv/by_cudnn.h"
+#include "cuda/conv/few.h"
+#include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
+#include "cuda/conv/patch.h"
 #include "cuda/pointwise/each.h"
 #include "cuda/pointwise/elementwise.h"
 #include "cuda/matmul/gemm.h"
@@ -30,6 +33,8 @@ static struct play {
     int best;                     /* what measuring finds */
     pc_status failure;            /* of measuring */
     size_t memory;                /* most scratch memory that there is */
+    bool colours;                 /* there are kernels for three channels too, */
+    int few;                      /* and how often they ran */
 } play;
 
 static void play_again(void)
@@ -153,31 +158,73 @@ size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
     return pc__cuda_conv_scratch(s);
 }
 
-bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
+/* There are kernels for anything, and no 16-bit numbers. */
+bool pc__cuda_conv_few_fits(const pc__cuda_conv *s, const void *x)
 {
-    return s && x;
+    (void)x;
+    return play.colours && s->c == 3 && s->kh == 3;
 }
 
-bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
+void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                               const void *bias, void *y, uint8_t *argmax)
 {
-    return s && x && dy && (input || weights);
+    play.few++;
+    pc__cuda_conv_forward(queue, s, x, weight, bias, y, argmax, NULL);
 }
 
-size_t pc__cuda_conv_half_backward_scratch(const pc__cuda_conv *s, bool input, bool weights)
+void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                               const uint8_t *argmax, const void *dy, void *dweight, void *dbias, float *sums)
 {
-    (void)s, (void)input, (void)weights;
-    fail_msg("there are no 16-bit numbers here");
-    return 0;
+    assert_non_null(sums);
+    play.few++;
+    pc__cuda_conv_weights(queue, s, x, y, argmax, dy, dweight, dbias, sums);
 }
 
-void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                 const void *y, const uint8_t *argmax, const void *dy, void *dx, void *dweight,
-                                 void *dbias, void *scratch)
+size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
 {
-    (void)queue, (void)s, (void)x, (void)weight, (void)y, (void)argmax, (void)dy, (void)dx, (void)dweight;
-    (void)dbias, (void)scratch;
-    fail_msg("there are no 16-bit numbers here");
+    return (size_t)s->o * sizeof(float);
 }
+
+/* What is asked of 16-bit numbers alone. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define NEVER(name, ...)                                                                                               \
+    bool name(__VA_ARGS__)                                                                                             \
+    {                                                                                                                  \
+        fail_msg("there are no 16-bit numbers here");                                                                  \
+        return false;                                                                                                  \
+    }
+#define NO_BYTES(name, ...)                                                                                            \
+    size_t name(__VA_ARGS__)                                                                                           \
+    {                                                                                                                  \
+        fail_msg("there are no 16-bit numbers here");                                                                  \
+        return 0;                                                                                                      \
+    }
+#define NOT_RUN(name, ...)                                                                                             \
+    void name(__VA_ARGS__)                                                                                             \
+    {                                                                                                                  \
+        fail_msg("there are no 16-bit numbers here");                                                                  \
+    }
+
+NEVER(pc__cuda_conv_few_half_fits, const pc__cuda_conv *s)
+NEVER(pc__cuda_conv_half_fits, const pc__cuda_conv *s, const void *x)
+NEVER(pc__cuda_conv_half_input_fits, const pc__cuda_conv *s, const void *dy)
+NEVER(pc__cuda_conv_patch_fits, const pc__cuda_conv *s)
+NEVER(pc__cuda_conv_patch_input_fits, const pc__cuda_conv *s)
+NEVER(pc__cuda_conv_patch_weights_fits, const pc__cuda_conv *s)
+NO_BYTES(pc__cuda_conv_half_scratch, const pc__cuda_conv *s)
+NO_BYTES(pc__cuda_conv_half_input_scratch, const pc__cuda_conv *s, bool patches)
+NO_BYTES(pc__cuda_conv_half_weights_scratch, const pc__cuda_conv *s, bool patches)
+NO_BYTES(pc__cuda_conv_turn_scratch, const pc__cuda_conv *s, bool pack)
+NOT_RUN(pc__cuda_conv_half_forward, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+        const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch)
+NOT_RUN(pc__cuda_conv_half_input, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
+        const void *y, const uint8_t *argmax, const void *dy, void *dx, bool patches, void *scratch)
+NOT_RUN(pc__cuda_conv_half_weights, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+        const uint8_t *argmax, const void *dy, void *dweight, void *dbias, bool patches, void *scratch)
+NOT_RUN(pc__cuda_conv_turn, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void **y,
+        const uint8_t **argmax, const void **dy, void **packed, void *scratch)
+#pragma GCC diagnostic pop
 
 bool pc__cuda_ready(const pc_stream *stream, const pc_tensor *t)
 {

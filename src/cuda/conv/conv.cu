@@ -1,8 +1,7 @@
 /* conv.cu: the forward convolution. With pooling by two the rows of a tile are ordered window by window, so that a
  * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
  * convolution in scratch memory. */
-#include "cuda/conv/few.h"
-#include "cuda/conv/half.h"
+#include "cuda/conv/conv.h"
 #include "cuda/conv/order.cuh"
 #include "cuda/conv/tile.cuh"
 #include "cuda/shared/dependent_launch.cuh"
@@ -203,25 +202,8 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 
 } // namespace
 
-bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x)
-{
-    return !is_half(s) || pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_half_fits(s, x);
-}
-
-bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights)
-{
-    if (!is_half(s))
-        return true;
-    if (input && !pc__cuda_conv_half_input_fits(s, dy))
-        return false;
-    return !weights || pc__cuda_conv_few_fits(s, x) ||
-           (pc__cuda_conv_half_fits(s, x) && pc__cuda_conv_half_input_fits(s, dy));
-}
-
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 {
-    if (is_half(s))
-        return pc__cuda_conv_half_scratch(s);
     const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
     return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
 }
@@ -229,11 +211,7 @@ size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                            const void *bias, void *y, uint8_t *argmax, void *scratch)
 {
-    if (pc__cuda_conv_few_fits(s, x))
-        pc__cuda_conv_few_forward(queue, s, x, weight, bias, y, argmax);
-    else if (is_half(s))
-        pc__cuda_conv_half_forward(queue, s, x, weight, bias, y, argmax, scratch);
-    else if (s->dtype == PC__CUDA_F32)
+    if (s->dtype == PC__CUDA_F32)
         forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
     else
         forward<double>(queue, s, x, weight, bias, y, argmax, scratch);

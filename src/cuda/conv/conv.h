@@ -26,11 +26,8 @@ typedef struct pc__cuda_conv {
 /* In argmax: no gradient goes into this window, for a ReLU follows that is 0. */
 #define PC__CUDA_CONV_DEAD 255
 
-/* False for 16-bit numbers that there is no kernel for: those go by way of float32. */
-bool pc__cuda_conv_native(const pc__cuda_conv *s, const void *x);
-bool pc__cuda_conv_native_backward(const pc__cuda_conv *s, const void *x, const void *dy, bool input, bool weights);
-
-/* Bytes of scratch memory that each call below needs. */
+/* Kernels for any convolution of floats or doubles; others are in few.h, half.h and patch.h, and rows.c says who does
+ * which. Bytes of scratch memory that each call below needs: */
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s);
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s);
 size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s);

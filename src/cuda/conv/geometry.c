@@ -1,7 +1,6 @@
 /* geometry.c: a convolution's call in numbers, and what follows from them alone. */
-#include "cuda/conv/half.h"
-#include "cuda/conv/way.h"
 #include "cuda/conv/cudnn.h"
+#include "cuda/conv/rows.h"
 #include "ops/conv2d.h"
 #include "ops/table.h"
 
@@ -58,34 +57,13 @@ pc_status pc__conv_geometry(const pc_stream *stream, const pc_call *call, pc__cu
     return PC_OK;
 }
 
-/* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
-static bool has_matrix_units(const pc_stream *stream)
-{
-    int major = 0;
-    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
-           major >= 8;
-}
-
-bool pc__conv_native(const pc_stream *stream, const pc__conv_piece *p)
-{
-    if (!pc__is_half((pc_dtype)p->s.dtype))
-        return true;
-    if (!has_matrix_units(stream))
-        return false;
-    return p->direction == PC__CONV_FORWARD
-               ? pc__cuda_conv_native(&p->s, p->x)
-               : pc__cuda_conv_native_backward(&p->s, p->x, p->dy, p->direction == PC__CONV_INPUT,
-                                               p->direction == PC__CONV_WEIGHTS);
-}
-
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
  * far the rest as calls of its own costs less. */
 bool pc__cuda_is_faster_apart(const pc_call *call)
 {
     static const _Alignas(16) char anywhere[16];
-    const pc_conv_choice_kind choice = pc_conv_choice();
     pc__conv_piece p = {.x = anywhere, .dy = anywhere};
-    if (call->op->index != PC__OP_conv2d || choice == PC_CONV_OWN)
+    if (call->op->index != PC__OP_conv2d)
         return false;
     const pc_stream stream = {.device = call->in[0]->storage->device};
     pc_error before = pc__error_take();
@@ -94,12 +72,15 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     (void)pc__error_put(&before);
     if (!fits)
         return false; /* the call itself says it */
+    const pc_conv_choice_kind choice = pc__conv_choice_for(&stream, &p);
     const pc__cuda_conv *s = &p.s;
+    if (choice == PC_CONV_OWN)
+        return false;
     if (s->pool == 1 && !s->planes && (s->activation == PC_NONE || s->activation == PC_RELU))
         return false;
     bool native = true;
     for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
-        native = native && pc__conv_native(&stream, &p);
+        native = native && pc__conv_own_row(&stream, &p);
     const pc__conv_shape shape = {.n = s->n,
                                   .c = s->c,
                                   .o = s->o,

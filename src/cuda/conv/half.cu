@@ -138,13 +138,13 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &x, cons
 
 template <class T>
 void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
-             uint8_t *argmax, void *scratch)
+             uint8_t *argmax, bool patches, void *scratch)
 {
     const source<T> from = {(const T *)x, s->h, s->w, s->c, 1};
     const packing<T> weights = packing_of<T>(s, weight, scratch, false);
     const filter<T> f = filter_of(s, weights);
     pack(queue, s, weights);
-    if (pc__cuda_conv_patch_fits(s)) {
+    if (patches) {
         pc__cuda_conv_patch_forward(queue, s, x, f.at, bias, y, s->pool == 2 ? argmax : NULL);
         return;
     }
@@ -169,10 +169,10 @@ size_t pc__cuda_conv_half_scratch(const pc__cuda_conv *s)
 }
 
 void pc__cuda_conv_half_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                const void *bias, void *y, uint8_t *argmax, void *scratch)
+                                const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch)
 {
     if (s->dtype == PC__CUDA_F16)
-        forward<pc::f16>(queue, s, x, weight, bias, y, argmax, scratch);
+        forward<pc::f16>(queue, s, x, weight, bias, y, argmax, patches, scratch);
     else
-        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax, scratch);
+        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax, patches, scratch);
 }

@@ -146,14 +146,14 @@ void spread(cudaStream_t queue, const pc__cuda_conv *s, const T *dy, const T *y,
 
 template <class T>
 void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed, const void *y,
-              const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+              const uint8_t *argmax, const void *dy, void *dx, bool patches, void *scratch)
 {
     const packing<T> weights = packing_of<T>(s, weight, packed ? packed : scratch, true);
     const filter<T> f = filter_of(s, weights);
     if (!packed)
         pack(queue, s, weights);
     const long long window = (long long)s->yh * s->yw * s->o, picture = (long long)s->h * s->w * s->c;
-    if (pc__cuda_conv_patch_input_fits(s)) {
+    if (patches) {
         pc__cuda_conv_patch_input(queue, s, f.at, y, argmax, dy, dx);
         return;
     }
@@ -182,19 +182,20 @@ bool pc__cuda_conv_half_input_fits(const pc__cuda_conv *s, const void *dy)
            s->sh * s->sw < 65536 && on_16_bytes(dy);
 }
 
-size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s)
+size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s, bool patches)
 {
     const size_t picture = (size_t)2 * s->yh * s->yw * s->pool * s->pool * s->o;
-    if (pc__cuda_conv_patch_input_fits(s))
+    if (patches)
         return filter_bytes(s);
     return filter_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * picture : 0);
 }
 
 void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
-                              const void *y, const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+                              const void *y, const uint8_t *argmax, const void *dy, void *dx, bool patches,
+                              void *scratch)
 {
     if (s->dtype == PC__CUDA_F16)
-        backward<pc::f16>(queue, s, weight, packed, y, argmax, dy, dx, scratch);
+        backward<pc::f16>(queue, s, weight, packed, y, argmax, dy, dx, patches, scratch);
     else
-        backward<pc::bf16>(queue, s, weight, packed, y, argmax, dy, dx, scratch);
+        backward<pc::bf16>(queue, s, weight, packed, y, argmax, dy, dx, patches, scratch);
 }

@@ -261,19 +261,20 @@ template <class T> void backward(cudaStream_t queue, const pc__cuda_conv *s, con
 
 } // namespace
 
-size_t pc__cuda_conv_half_weights_scratch(const pc__cuda_conv *s)
+size_t pc__cuda_conv_half_weights_scratch(const pc__cuda_conv *s, bool patches)
 {
-    const int pieces = pc__cuda_conv_patch_weights_fits(s) ? pc__cuda_conv_patch_pieces(s) : plan_of(s).pieces;
+    const int pieces = patches ? pc__cuda_conv_patch_pieces(s) : plan_of(s).pieces;
     return (size_t)pieces * (s->kh * s->kw * s->c + 1) * s->o * sizeof(float);
 }
 
 void pc__cuda_conv_half_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
-                                const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
+                                const uint8_t *argmax, const void *dy, void *dweight, void *dbias, bool patches,
+                                void *scratch)
 {
     const plan p = plan_of(s);
     float *sums = (float *)scratch;
     int pieces = p.pieces;
-    if (pc__cuda_conv_patch_weights_fits(s)) {
+    if (patches) {
         pieces = pc__cuda_conv_patch_pieces(s);
         pc__cuda_conv_patch_weights(queue, s, x, y, argmax, dy, sums);
     } else if (s->dtype == PC__CUDA_F16) {

@@ -3,7 +3,7 @@
  * taps that reach them; each class is a convolution of stride 1 with every s-th tap, so that no tap is tried in vain.
  * Behind pooling or an activation the gradient is first spread out before them, in scratch memory: every element of it
  * is read for each tap. */
-#include "cuda/conv/half.h"
+#include "cuda/conv/conv.h"
 #include "cuda/conv/order.cuh"
 #include "cuda/conv/tile.cuh"
 #include "cuda/shared/dependent_launch.cuh"
@@ -200,17 +200,13 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
 {
-    if (is_half(s))
-        return pc__cuda_conv_half_input_scratch(s);
     return packed_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * spread_bytes(s) : 0);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
                          const uint8_t *argmax, const void *dy, void *dx, void *scratch)
 {
-    if (is_half(s))
-        pc__cuda_conv_half_input(queue, s, weight, NULL, y, argmax, dy, dx, scratch);
-    else if (s->dtype == PC__CUDA_F32)
+    if (s->dtype == PC__CUDA_F32)
         backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
     else
         backward<double>(queue, s, weight, y, argmax, dy, dx, scratch);

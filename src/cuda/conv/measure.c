@@ -1,6 +1,7 @@
 /* measure.c: which way of a convolution's product is the fastest, by events around several runs. What they write
  * is memory of the measurement's own. */
 #include "cuda/conv/by_cudnn.h"
+#include "cuda/conv/rows.h"
 
 #if PC__HAVE_CUDNN
 
@@ -16,7 +17,7 @@ typedef struct trial {
     pc_stream *stream;
     const pc_call *call;
     pc__conv_piece piece; /* with results of its own */
-    bool native;          /* there are kernels of ours */
+    const pc__row *own;   /* NULL: there are no kernels of ours */
     void *scratch;
     cudaEvent_t start, end;
 } trial;
@@ -27,7 +28,7 @@ static pc_status run(const trial *t, pc__conv_way *way, bool *fine)
     *fine = true;
     if (way)
         return pc__conv_cudnn(t->stream, t->call, &t->piece, way, t->scratch, fine);
-    pc__conv_own(pc__cuda_queue(t->stream), &t->piece, t->scratch);
+    PC__TRY(t->own->run(t->stream, t->call, &t->piece, t->scratch, fine));
     return pc__cuda_launched(t->call);
 }
 
@@ -63,7 +64,7 @@ static pc_status time_all(const trial *t, pc__conv_way *ways, int count, int *be
 {
     *best = 0;
     told[0] = (double)INFINITY;
-    if (t->native)
+    if (t->own)
         PC__TRY(time_of(t, NULL, &told[0]));
     for (int i = 1; i <= count; i++) {
         PC__TRY(time_of(t, &ways[i - 1], &told[i]));
@@ -83,10 +84,10 @@ pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__con
 {
     const size_t result = whole(pc__conv_result_bytes(piece));
     const size_t bias = whole((size_t)piece->s.o * pc_dtype_size((pc_dtype)piece->s.dtype));
-    const bool native = pc__conv_native(stream, piece);
-    size_t scratch = native ? pc__conv_own_scratch(piece) : 0;
+    const pc__row *own = pc__conv_own_row(stream, piece);
+    size_t scratch = own && own->workspace ? own->workspace(piece) : 0;
     void *memory = NULL;
-    trial t = {.stream = stream, .call = call, .piece = *piece, .native = native};
+    trial t = {.stream = stream, .call = call, .piece = *piece, .own = own};
     for (int i = 0; i < count; i++)
         scratch = PC__MAX(scratch, pc__conv_cudnn_scratch(piece, &ways[i]));
     *best = -1;

@@ -1,6 +1,7 @@
 /* way.c: who does a product of a convolution, and the table of what was chosen. What cuDNN plans is never thrown
  * away: recordings may hold its kernels. */
 #include "cuda/conv/by_cudnn.h"
+#include "cuda/conv/rows.h"
 #include "cuda/runtime/hash.h"
 
 #include <paracord/ops.h>
@@ -241,15 +242,23 @@ static void tell_missing(void)
     pc__log(PC_LOG_WARNING, "conv2d: our kernels alone: %s", pc__cudnn_missing());
 }
 
+pc_conv_choice_kind pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *p)
+{
+    const pc__row *only = pc__conv_rows[p->direction].only;
+    if (pc__conv_is_cudnn(only))
+        return PC_CONV_CUDNN;
+    return only && only->supports(stream, p) ? PC_CONV_OWN : pc_conv_choice();
+}
+
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
 {
     static pthread_once_t told = PTHREAD_ONCE_INIT;
-    const pc_conv_choice_kind choice = pc_conv_choice();
+    const pc_conv_choice_kind choice = pc__conv_choice_for(stream, p);
     pc__conv_shape shape;
     *way = NULL;
     if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
-    const int format = choice == PC_CONV_RULE    ? pc__conv_rule(&shape, pc__conv_native(stream, p))
+    const int format = choice == PC_CONV_RULE    ? pc__conv_rule(&shape, pc__conv_own_row(stream, p))
                        : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)
                                                  : 0;
     if (format < 0)

@@ -6,6 +6,9 @@
 #include "cuda/conv/choice.h"
 #include "cuda/runtime/cuda.h"
 
+/* One of cuDNN's ways for a shape. Those that were chosen stay as long as the process. */
+typedef struct pc__conv_way pc__conv_way;
+
 /* One product with all that belongs to it: bias and activation forward; backward the way through the activation, and
  * the gradient of the bias beside that of the weights. */
 typedef struct pc__conv_piece {
@@ -16,15 +19,18 @@ typedef struct pc__conv_piece {
     const uint8_t *argmax;
     void *result; /* y, dx or dweight */
     void *dbias;
-    uint8_t *places; /* forward: argmax to be written */
+    uint8_t *places;   /* forward: argmax to be written */
+    void *packed;      /* input: weights of 16-bit numbers as its kernels order them, or NULL: they are not yet */
+    pc__conv_way *way; /* cuDNN's, or NULL: our kernels do it */
 } pc__conv_piece;
 
-/* One of cuDNN's ways for a shape. Those that were chosen stay as long as the process. */
-typedef struct pc__conv_way pc__conv_way;
+/* conv.c: those of the pieces, at most two, that have a way, by cuDNN. done[i] is false for the others, and for all
+ * where there is too little memory. */
+pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *pieces, int count,
+                            bool *done);
 
-/* conv.c: by our kernels; scratch has so many bytes. */
-size_t pc__conv_own_scratch(const pc__conv_piece *piece);
-void pc__conv_own(cudaStream_t queue, const pc__conv_piece *piece, void *scratch);
+/* way.c: the thread's choice, unless PARACORD_ONLY makes another. */
+pc_conv_choice_kind pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *piece);
 
 /* way.c: cuDNN's way for a piece; NULL where our kernels do it, because they were chosen, cuDNN
  * cannot do it, or there is none. May wait for the stream, to measure. */
@@ -35,9 +41,6 @@ bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b);
 
 /* geometry.c: the call, with what is to be known of the stream. */
 pc_status pc__conv_geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s);
-
-/* geometry.c: our kernels take the piece's dtype as it is. */
-bool pc__conv_native(const pc_stream *stream, const pc__conv_piece *piece);
 
 /* Bytes of dy in the way's format, 0 where that is ours; and bringing it there. */
 size_t pc__conv_staged_bytes(const pc__conv_piece *piece, const pc__conv_way *way);

@@ -2,8 +2,7 @@
  * and the gradient spread over its pooling windows. The bias is one more row of it, under which x counts as 1. Pixels
  * are many and weights few, so the pixels are cut into pieces, a block each, whose sums go to scratch memory; a second
  * kernel adds the pieces in their order. */
-#include "cuda/conv/few.h"
-#include "cuda/conv/half.h"
+#include "cuda/conv/conv.h"
 #include "cuda/conv/order.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/load.cuh"
@@ -400,24 +399,15 @@ void pc__cuda_conv_add_pieces(cudaStream_t queue, const pc__cuda_conv *s, const 
 
 size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s)
 {
-    const size_t few = pc__cuda_conv_few_scratch(s);
-    if (is_half(s))
-        return few ? few : pc__cuda_conv_half_weights_scratch(s);
     const size_t both = sums_bytes(s, plan_of(s, true)), bias = sums_bytes(s, plan_of(s, false));
-    const size_t most = both > bias ? both : bias;
-    return most > few ? most : few;
+    return both > bias ? both : bias;
 }
 
 void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                            const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
 {
-    if ((dweight || is_half(s)) && pc__cuda_conv_few_fits(s, x)) {
-        pc__cuda_conv_few_weights(queue, s, x, y, argmax, dy, dweight, dbias, (float *)scratch);
-    } else if (is_half(s)) {
-        pc__cuda_conv_half_weights(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
-    } else if (s->dtype == PC__CUDA_F32) {
+    if (s->dtype == PC__CUDA_F32)
         backward<float>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
-    } else {
+    else
         backward<double>(queue, s, x, y, argmax, dy, dweight, dbias, scratch);
-    }
 }

@@ -1,48 +1,38 @@
 /* linear.c: the linear layer: small ones in a launch of our own each way, others as a product. */
-#include "cuda/matmul/linear.h"
-
-#include "cuda/pointwise/each.h"
-#include "cuda/matmul/gemm.h"
 #include "cuda/loss/head.h"
-#include "cuda/matmul/lt.h"
+#include "cuda/matmul/gemm.h"
+#include "cuda/matmul/layer.h"
+#include "cuda/matmul/linear_few.h"
+#include "cuda/matmul/rows.h"
+#include "cuda/pointwise/each.h"
 #include "ops/linear.h"
 
 _Static_assert(PC__CUDA_LINEAR_TILES <= PC__CUDA_COUNTERS, "a counter for each tile");
 
-static pc_status as_product(pc_stream *stream, const pc_call *call)
-{
-    const pc__linear_attributes *attributes = call->attributes;
-    const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
-    const pc__cuda_gemm g = {.dtype = y->dtype,
-                             .activation = (int)attributes->activation,
-                             .m = x->shape[0],
-                             .n = w->shape[0],
-                             .k = x->shape[1],
-                             .batch = 1,
-                             .a = pc__data(x),
-                             .b = pc__data(w),
-                             .bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
-                             .c = pc__data(y),
-                             .a_rs = x->strides[0],
-                             .a_cs = x->strides[1],
-                             .b_rs = w->strides[1],
-                             .b_cs = w->strides[0]};
-    return pc__cuda_product(stream, call, &g);
-}
+/* A call of the layer. */
+typedef struct problem {
+    pc__cuda_gemm product;
+    bool small; /* `layer` is there, and kernels of ours take it */
+    pc__cuda_linear layer;
+} problem;
 
-/* From x [m, k], and y or its gradient [m, n]. The queue is asked for where it is known what goes there. */
-static pc__cuda_linear layer(pc_stream *stream, const pc_tensor *x, const pc_tensor *y)
+static pc__cuda_gemm product_of(const pc_call *call)
 {
-    return (pc__cuda_linear){.dtype = y->dtype,
-                             .m = (int)x->shape[0],
-                             .n = (int)y->shape[1],
-                             .k = (int)x->shape[1],
-                             .x_row = x->strides[0],
-                             .x = pc__data(x),
-                             .counters = pc__cuda_counters(stream),
-                             .multiprocessors = pc__cuda_multiprocessors(stream),
-                             .early = pc__cuda_early(stream),
-                             .ready_x = pc__cuda_ready(stream, x)};
+    const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
+    return (pc__cuda_gemm){.dtype = y->dtype,
+                           .activation = (int)((const pc__linear_attributes *)call->attributes)->activation,
+                           .m = x->shape[0],
+                           .n = w->shape[0],
+                           .k = x->shape[1],
+                           .batch = 1,
+                           .a = pc__data(x),
+                           .b = pc__data(w),
+                           .bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+                           .c = pc__data(y),
+                           .a_rs = x->strides[0],
+                           .a_cs = x->strides[1],
+                           .b_rs = w->strides[1],
+                           .b_cs = w->strides[0]};
 }
 
 /* Of 16-bit layers with more inputs than MOST cuBLASLt's kernels are the faster ones, though they are two. */
@@ -55,46 +45,99 @@ static bool suits(const pc_tensor *x, const pc_tensor *w, const pc_tensor *y)
            pc__cuda_linear_tiles(x->shape[0], w->shape[0]) <= PC__CUDA_LINEAR_TILES;
 }
 
+cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
+{
+    return pc__cuda_linear_few_suits(l) ? pc__cuda_linear_few_forward(l) : pc__cuda_linear_small_forward(l);
+}
+
+static bool head_supports(const pc_stream *stream, const void *of)
+{
+    const problem *p = of;
+    return p->small && p->layer.n == 1 && stream->recording;
+}
+
+static bool few_supports(const pc_stream *stream, const void *of)
+{
+    const problem *p = of;
+    (void)stream;
+    return p->small && pc__cuda_linear_few_suits(&p->layer);
+}
+
+static bool small_supports(const pc_stream *stream, const void *of)
+{
+    (void)stream;
+    return ((const problem *)of)->small;
+}
+
+static bool any(const pc_stream *stream, const void *of)
+{
+    (void)stream, (void)of;
+    return true;
+}
+
+static size_t small_workspace(const void *of)
+{
+    return pc__cuda_linear_small_scratch(&((const problem *)of)->layer);
+}
+
+/* Of the kernel that does it where nothing comes that goes with it. */
+static size_t head_workspace(const void *of)
+{
+    return pc__cuda_linear_few_suits(&((const problem *)of)->layer) ? 0 : small_workspace(of);
+}
+
+static pc_status head_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
+{
+    const pc__cuda_linear l = pc__layer_queued(stream, &((const problem *)of)->layer, workspace);
+    (void)call;
+    *done = pc__cuda_head_layer(stream, &l);
+    return PC_OK;
+}
+
+static pc_status few_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
+{
+    const pc__cuda_linear l = pc__layer_queued(stream, &((const problem *)of)->layer, workspace);
+    (void)call, (void)done;
+    (void)pc__cuda_linear_few_forward(&l); /* whoever called asks whether it was launched */
+    return PC_OK;
+}
+
+static pc_status small_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
+{
+    const pc__cuda_linear l = pc__layer_queued(stream, &((const problem *)of)->layer, workspace);
+    (void)call, (void)done;
+    (void)pc__cuda_linear_small_forward(&l);
+    return PC_OK;
+}
+
+static pc_status product_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
+{
+    (void)workspace, (void)done;
+    return pc__rows_run(&pc__matmul_rows, stream, call, &((const problem *)of)->product);
+}
+
+static const pc__row rows[] = {
+    {"head", "by head", head_supports, head_workspace, head_run},
+    {"few", "by few", few_supports, NULL, few_run},
+    {"small", "by small", small_supports, small_workspace, small_run},
+    {"product", NULL, any, NULL, product_run},
+};
+
+pc__rows pc__linear_rows = {"linear", rows, PC__COUNT(rows), NULL};
+
 PC__CUDA_KERNEL(linear)
 {
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->out[0];
     if (pc__count(y->ndim, y->shape) == 0)
         return PC_OK;
-    if (!suits(x, w, y))
-        return as_product(stream, call);
-    pc__cuda_linear l = layer(stream, x, y);
-    l.weight = pc__data(w);
-    l.ready_weight = pc__cuda_ready(stream, w);
-    l.activation = (int)((const pc__linear_attributes *)call->attributes)->activation;
-    l.bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
-    l.y = pc__data(y);
-    l.queue = pc__cuda_queue(stream);
-    const size_t bytes = pc__cuda_linear_scratch(&l);
-    l.scratch = bytes ? pc__cuda_scratch(stream, bytes) : NULL;
-    if (bytes && !l.scratch)
-        return PC_ERR_MEMORY;
-    if (!pc__cuda_head_layer(stream, &l))
-        (void)pc__cuda_linear_forward(&l);
-    return pc__cuda_launched(call);
-}
-
-PC__CUDA_KERNEL(linear_backward)
-{
-    const pc__linear_backward_attributes *a = call->attributes;
-    if (pc__cuda_head_backward(stream, call))
-        return PC_OK;
-    pc__cuda_linear l = layer(stream, call->in[2], call->in[0]);
-    l.activation = (int)a->activation;
-    l.dy = pc__data(call->in[0]);
-    l.y = pc__data(call->in[1]);
-    l.weight = call->n_in > 3 ? pc__data(call->in[3]) : NULL;
-    l.ready_weight = l.weight && pc__cuda_ready(stream, call->in[3]);
-    l.dx = l.weight ? pc__data(call->out[0]) : NULL;
-    l.dweight = pc__data(call->out[1]);
-    l.db = pc__data(call->out[2]);
-    if (pc__cuda_head_behind(stream, &l))
-        return pc__cuda_launched(call);
-    l.queue = pc__cuda_queue(stream);
-    (void)pc__cuda_linear_backward(&l);
-    return pc__cuda_launched(call);
+    problem p = {.product = product_of(call), .small = suits(x, w, y)};
+    if (p.small) {
+        p.layer = pc__layer_of(stream, x, y);
+        p.layer.weight = pc__data(w);
+        p.layer.ready_weight = pc__cuda_ready(stream, w);
+        p.layer.activation = p.product.activation;
+        p.layer.bias = p.product.bias;
+        p.layer.y = pc__data(y);
+    }
+    return pc__rows_run(&pc__linear_rows, stream, call, &p);
 }

@@ -7,7 +7,6 @@
  */
 #include "cuda/matmul/linear.h"
 
-#include "cuda/matmul/linear_few.h"
 #include "cuda/matmul/linear_tile.cuh"
 
 namespace
@@ -212,32 +211,24 @@ int64_t pc__cuda_linear_tiles(int64_t m, int64_t n)
     return (m + 31) / 32 * ((n + 15) / 16); /* of the smallest */
 }
 
-size_t pc__cuda_linear_scratch(const pc__cuda_linear *l)
+size_t pc__cuda_linear_small_scratch(const pc__cuda_linear *l)
 {
     typedef narrow L;
     int each;
-    if (pc__cuda_linear_few_suits(l))
-        return 0;
     const int splits = cut<L>(l, &each);
     const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
     return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
 }
 
-cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l)
+cudaError_t pc__cuda_linear_small_forward(const pc__cuda_linear *l)
 {
-    if (pc__cuda_linear_few_suits(l))
-        return pc__cuda_linear_few_forward(l);
     return l->dtype == PC__CUDA_F32   ? forward<float>(l)
            : l->dtype == PC__CUDA_F16 ? forward<pc::f16>(l)
                                       : forward<pc::bf16>(l);
 }
 
-cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l)
+cudaError_t pc__cuda_linear_small_backward(const pc__cuda_linear *l)
 {
-    if (pc__cuda_linear_few_suits_backward(l))
-        return pc__cuda_linear_few_backward(l);
-    if (pc__cuda_linear_has_columns(l))
-        return pc__cuda_linear_columns(l, nullptr);
     return l->dtype == PC__CUDA_F32   ? backward<float>(l)
            : l->dtype == PC__CUDA_F16 ? backward<pc::f16>(l)
                                       : backward<pc::bf16>(l);

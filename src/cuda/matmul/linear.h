@@ -34,13 +34,16 @@ typedef struct pc__cuda_linear {
 /* Counters that the forward call takes. */
 int64_t pc__cuda_linear_tiles(int64_t m, int64_t n);
 
-size_t pc__cuda_linear_scratch(const pc__cuda_linear *l);
-cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l);
+size_t pc__cuda_linear_small_scratch(const pc__cuda_linear *l);
+cudaError_t pc__cuda_linear_small_forward(const pc__cuda_linear *l);
 
 /* dx = g weight, dweight = g^T x, db = column sums of g, where g = dy through the activation. */
-cudaError_t pc__cuda_linear_backward(const pc__cuda_linear *l);
+cudaError_t pc__cuda_linear_small_backward(const pc__cuda_linear *l);
 
-/* The same for few rows and many inputs, linear_columns.cu: whether a layer is one, and the launch; with `head`, unless
+/* linear.c: forward by the kernel of few outputs where it suits, else by the one above. */
+cudaError_t pc__cuda_linear_forward(const pc__cuda_linear *l);
+
+/* Backward for few rows and many inputs, linear_columns.cu: whether a layer is one, and the launch; with `head`, unless
  * NULL, whose x is y, in front of it: that is launched too, and dy need not be there. */
 struct pc__cuda_head;
 int pc__cuda_linear_has_columns(const pc__cuda_linear *l);

@@ -4,6 +4,10 @@
 
 #include "cuda/matmul/linear.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* By the sizes, and no more. The calls need neither scratch nor counters. */
 bool pc__cuda_linear_few_suits(const pc__cuda_linear *l);
 bool pc__cuda_linear_few_suits_backward(const pc__cuda_linear *l);
@@ -11,4 +15,7 @@ bool pc__cuda_linear_few_suits_backward(const pc__cuda_linear *l);
 cudaError_t pc__cuda_linear_few_forward(const pc__cuda_linear *l);
 cudaError_t pc__cuda_linear_few_backward(const pc__cuda_linear *l);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

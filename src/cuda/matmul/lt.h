@@ -5,9 +5,6 @@
 #include "cuda/runtime/cuda.h"
 #include "cuda/matmul/gemm.h"
 
-/* products.c: a product with its bias and activation, by whoever can. */
-pc_status pc__cuda_product(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g);
-
 /* The product with its bias and activation. *done says whether it was queued: it is not where the library is missing or
  * refuses the shape, which is no error. */
 pc_status pc__cuda_lt_gemm(pc_stream *stream, const pc__cuda_gemm *g, bool *done);

@@ -1,17 +1,40 @@
 /* products.c: matrix products: cuBLASLt where it is there and takes the shape, else our own kernel. */
-#include "cuda/runtime/cuda.h"
 #include "cuda/matmul/lt.h"
+#include "cuda/matmul/rows.h"
 
 #include <paracord/ops.h>
 
-pc_status pc__cuda_product(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
+static bool cublaslt_supports(const pc_stream *stream, const void *problem)
 {
-    bool done;
-    PC__TRY(pc__cuda_lt_gemm(stream, g, &done));
-    if (!done)
-        pc__cuda_gemm_plain(pc__cuda_queue(stream), g);
-    return pc__cuda_launched(call);
+    (void)stream, (void)problem;
+    return !pc__cuda_lt_missing(); /* shapes it refuses when it is asked for them */
 }
+
+static pc_status cublaslt_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)workspace;
+    return pc__cuda_lt_gemm(stream, problem, done);
+}
+
+static bool any(const pc_stream *stream, const void *problem)
+{
+    (void)stream, (void)problem;
+    return true;
+}
+
+static pc_status tile_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)workspace, (void)done;
+    pc__cuda_gemm_plain(pc__cuda_queue(stream), problem);
+    return PC_OK;
+}
+
+static const pc__row rows[] = {
+    {"cublaslt", "by cuBLASLt", cublaslt_supports, NULL, cublaslt_run},
+    {"tile", "by tile", any, NULL, tile_run},
+};
+
+pc__rows pc__matmul_rows = {"matmul", rows, PC__COUNT(rows), NULL};
 
 /* The leading dimensions of a product, innermost last, joined where both operands let them be one. */
 typedef struct batches {
@@ -83,7 +106,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
         g.a = (const char *)pc__data(a) + at_a * size;
         g.b = (const char *)pc__data(b) + at_b * size;
         g.c = (char *)pc__data(y) + i * step * (int64_t)pc_dtype_size(y->dtype);
-        PC__TRY(pc__cuda_product(stream, call, &g));
+        PC__TRY(pc__rows_run(&pc__matmul_rows, stream, call, &g));
     }
     return PC_OK;
 }

@@ -1,5 +1,6 @@
 /* plugin.c: CUDA devices as a backend, and the one function that the library calls. */
 #include "cuda/lessons/lessons.h"
+#include "cuda/runtime/rows.h"
 #include "cuda/runtime/state.h"
 
 #include <stdlib.h>
@@ -65,6 +66,7 @@ const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n
     }
     pc__cuda_host_set(host);
     pc__cuda_sync = is_on("PARACORD_CUDA_SYNC");
+    pc__rows_only(getenv("PARACORD_ONLY"));
     if (is_on("PARACORD_NVTX"))
         pc__cuda_nvtx_start(host);
     return &backend;

@@ -1,7 +1,5 @@
-/* half_backward.cu: the gradients of a convolution of 16-bit numbers. What lies in planes is first turned to
- * channels last, all of it by one kernel, since both gradients read it so; that kernel packs the weights, too. */
-#include "cuda/conv/few.h"
-#include "cuda/conv/few_half.h"
+/* half_turn.cu: in front of the gradients of a convolution of 16-bit numbers. What lies in planes is turned to channels
+ * last, all of it by one kernel, since both gradients read it so; that kernel packs the weights, too. */
 #include "cuda/conv/half.h"
 #include "cuda/conv/order.cuh"
 #include "cuda/conv/pack.cuh"
@@ -130,56 +128,34 @@ size_t room(const pc__cuda_conv *s)
     return ((size_t)s->n * s->yh * s->yw * s->o + 255) / 256 * 256;
 }
 
-size_t most_of(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 } // namespace
 
-size_t pc__cuda_conv_half_backward_scratch(const pc__cuda_conv *s, bool input, bool weights)
+size_t pc__cuda_conv_turn_scratch(const pc__cuda_conv *s, bool pack)
 {
-    pc__cuda_conv inner = *s;
-    inner.planes = 0;
-    const size_t turned_too = s->planes ? 5 * room(s) + (input ? filter_bytes(s) : 0) : 0;
-    return turned_too + most_of(input ? pc__cuda_conv_input_scratch(&inner) : 0,
-                                weights ? pc__cuda_conv_weights_scratch(&inner) : 0);
+    return 5 * room(s) + (pack ? filter_bytes(s) : 0);
 }
 
-void pc__cuda_conv_half_backward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                 const void *y, const uint8_t *argmax, const void *dy, void *dx, void *dweight,
-                                 void *dbias, void *scratch)
+void pc__cuda_conv_turn(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void **y,
+                        const uint8_t **argmax, const void **dy, void **packed, void *scratch)
 {
-    pc__cuda_conv inner = *s;
-    char *rest = (char *)scratch, *packed = NULL;
-    if (s->planes && (dx || !pc__cuda_conv_few_fits(s, x) || pc__cuda_conv_few_half_fits(s))) {
-        const size_t elements = room(s);
-        const int area = s->yh * s->yw;
-        const planes from = {(const uint16_t *)dy, needs_y(*s) ? (const uint16_t *)y : NULL,
-                             s->pool > 1 ? argmax : NULL};
-        const turned to = {(uint16_t *)rest, (uint16_t *)(rest + 2 * elements), (uint8_t *)(rest + 4 * elements)};
-        const int down = (area + SIDE - 1) / SIDE, across = (s->o + SIDE - 1) / SIDE;
-        const long long each = (long long)down * across * WARPS * 32; /* numbers packed beside a picture */
-        packing<uint16_t> weights = {};
-        rest += 5 * elements;
-        if (dx) {
-            packed = rest;
-            weights = packing_of<uint16_t>(s, weight, packed, true);
-            rest += filter_bytes(s);
-        }
-        const dim3 grid((unsigned)(s->n + (weights.count() + each - 1) / each), (unsigned)down, (unsigned)across);
-        const bool pairs = area % 2 == 0 && s->o % 2 == 0 && (uintptr_t)from.dy % 4 == 0 &&
-                           (uintptr_t)from.y % 4 == 0 && (uintptr_t)from.argmax % 2 == 0;
-        pc::start_grid(pairs ? turn_kernel<true> : turn_kernel<false>, grid, dim3(WARPS * 32), 0, queue, s->early, from,
-                       to, (unsigned)s->n, s->o, area, weights);
-        inner.planes = 0;
-        dy = to.dy;
-        y = from.y ? to.y : NULL;
-        argmax = from.argmax ? to.argmax : NULL;
-    }
-    if (dweight || dbias)
-        pc__cuda_conv_weights(queue, &inner, x, y, argmax, dy, dweight, dbias, rest);
-    inner.ready_turned = packed && (dweight || dbias); /* two kernels ahead, then */
-    if (dx)
-        pc__cuda_conv_half_input(queue, &inner, weight, packed, y, argmax, dy, dx, rest);
+    const size_t elements = room(s);
+    const int area = s->yh * s->yw;
+    const planes from = {(const uint16_t *)*dy, needs_y(*s) ? (const uint16_t *)*y : NULL,
+                         s->pool > 1 ? *argmax : NULL};
+    char *at = (char *)scratch;
+    const turned to = {(uint16_t *)at, (uint16_t *)(at + 2 * elements), (uint8_t *)(at + 4 * elements)};
+    const int down = (area + SIDE - 1) / SIDE, across = (s->o + SIDE - 1) / SIDE;
+    const long long each = (long long)down * across * WARPS * 32; /* numbers packed beside a picture */
+    packing<uint16_t> weights = {};
+    *packed = weight ? at + 5 * elements : NULL;
+    if (weight)
+        weights = packing_of<uint16_t>(s, weight, *packed, true);
+    const dim3 grid((unsigned)(s->n + (weights.count() + each - 1) / each), (unsigned)down, (unsigned)across);
+    const bool pairs = area % 2 == 0 && s->o % 2 == 0 && (uintptr_t)from.dy % 4 == 0 && (uintptr_t)from.y % 4 == 0 &&
+                       (uintptr_t)from.argmax % 2 == 0;
+    pc::start_grid(pairs ? turn_kernel<true> : turn_kernel<false>, grid, dim3(WARPS * 32), 0, queue, s->early, from, to,
+                   (unsigned)s->n, s->o, area, weights);
+    *dy = to.dy;
+    *y = from.y ? to.y : NULL;
+    *argmax = from.argmax ? to.argmax : NULL;
 }

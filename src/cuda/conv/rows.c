@@ -1,0 +1,279 @@
+/* rows.c: the tables of who does a product of a convolution, in the order in which they are asked. */
+#include "cuda/conv/rows.h"
+
+#include "cuda/conv/few.h"
+#include "cuda/conv/few_half.h"
+#include "cuda/conv/half.h"
+#include "cuda/conv/patch.h"
+
+static bool is_half(const pc__conv_piece *p)
+{
+    return pc__is_half((pc_dtype)p->s.dtype);
+}
+
+/* Matrix units multiply 16-bit numbers from compute capability 8.0 on. */
+static bool has_matrix_units(const pc_stream *stream)
+{
+    int major = 0;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, stream->device.index) == cudaSuccess &&
+           major >= 8;
+}
+
+/* --- cudnn: its way is looked for before the rows are asked (way.c) --- */
+
+static bool cudnn_supports(const pc_stream *stream, const void *problem)
+{
+    (void)stream;
+    return ((const pc__conv_piece *)problem)->way != NULL;
+}
+
+static pc_status cudnn_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    (void)workspace;
+    return pc__conv_by_cudnn(stream, call, p, 1, done);
+}
+
+/* --- colours: three channels, the first layer of most networks --- */
+
+static bool colours_forward_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return pc__cuda_conv_few_fits(&p->s, p->x) && (!is_half(p) || has_matrix_units(stream));
+}
+
+static pc_status colours_forward(pc_stream *stream, const pc_call *call, const void *problem, void *workspace,
+                                 bool *done)
+{
+    const pc__conv_piece *p = problem;
+    (void)call, (void)workspace, (void)done;
+    pc__cuda_conv_few_forward(pc__cuda_queue(stream), &p->s, p->x, p->weight, p->bias, p->result, p->places);
+    return PC_OK;
+}
+
+/* The gradient of a float32 bias alone is the tiles'. */
+static bool colours_weights_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return (p->result || is_half(p)) && colours_forward_supports(stream, problem);
+}
+
+static size_t colours_weights_workspace(const void *problem)
+{
+    return pc__cuda_conv_few_scratch(&((const pc__conv_piece *)problem)->s);
+}
+
+static pc_status colours_weights(pc_stream *stream, const pc_call *call, const void *problem, void *workspace,
+                                 bool *done)
+{
+    const pc__conv_piece *p = problem;
+    (void)call, (void)done;
+    pc__cuda_conv_few_weights(pc__cuda_queue(stream), &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias,
+                              workspace);
+    return PC_OK;
+}
+
+/* --- half: 16-bit numbers by matrix units, channels in eights; patches: the same, 32 or 64 channels and stride 1 --- */
+
+static bool half_forward_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return is_half(p) && pc__cuda_conv_half_fits(&p->s, p->x) && has_matrix_units(stream);
+}
+
+static bool half_input_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return is_half(p) && pc__cuda_conv_half_input_fits(&p->s, p->dy) && has_matrix_units(stream);
+}
+
+static bool half_weights_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return half_input_supports(stream, problem) && pc__cuda_conv_half_fits(&p->s, p->x);
+}
+
+static bool patches_forward_supports(const pc_stream *stream, const void *problem)
+{
+    return half_forward_supports(stream, problem) && pc__cuda_conv_patch_fits(&((const pc__conv_piece *)problem)->s);
+}
+
+static bool patches_input_supports(const pc_stream *stream, const void *problem)
+{
+    return half_input_supports(stream, problem) &&
+           pc__cuda_conv_patch_input_fits(&((const pc__conv_piece *)problem)->s);
+}
+
+static bool patches_weights_supports(const pc_stream *stream, const void *problem)
+{
+    return half_weights_supports(stream, problem) &&
+           pc__cuda_conv_patch_weights_fits(&((const pc__conv_piece *)problem)->s);
+}
+
+static size_t half_forward_workspace(const void *problem)
+{
+    return pc__cuda_conv_half_scratch(&((const pc__conv_piece *)problem)->s);
+}
+
+static size_t half_input_workspace(const void *problem)
+{
+    return pc__cuda_conv_half_input_scratch(&((const pc__conv_piece *)problem)->s, false);
+}
+
+static size_t patches_input_workspace(const void *problem)
+{
+    return pc__cuda_conv_half_input_scratch(&((const pc__conv_piece *)problem)->s, true);
+}
+
+static size_t half_weights_workspace(const void *problem)
+{
+    return pc__cuda_conv_half_weights_scratch(&((const pc__conv_piece *)problem)->s, false);
+}
+
+static size_t patches_weights_workspace(const void *problem)
+{
+    return pc__cuda_conv_half_weights_scratch(&((const pc__conv_piece *)problem)->s, true);
+}
+
+static pc_status by_half(pc_stream *stream, const pc__conv_piece *p, void *workspace, bool patches)
+{
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_half_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places, patches, workspace);
+    else if (p->direction == PC__CONV_INPUT)
+        pc__cuda_conv_half_input(queue, &p->s, p->weight, p->packed, p->y, p->argmax, p->dy, p->result, patches,
+                                 workspace);
+    else
+        pc__cuda_conv_half_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, patches, workspace);
+    return PC_OK;
+}
+
+static pc_status half_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)done;
+    return by_half(stream, problem, workspace, false);
+}
+
+static pc_status patches_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)done;
+    return by_half(stream, problem, workspace, true);
+}
+
+/* --- tile: any convolution of floats or doubles --- */
+
+static bool tile_supports(const pc_stream *stream, const void *problem)
+{
+    (void)stream;
+    return !is_half(problem);
+}
+
+static size_t tile_workspace(const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_scratch(&p->s)
+           : p->direction == PC__CONV_INPUT ? pc__cuda_conv_input_scratch(&p->s)
+                                            : pc__cuda_conv_weights_scratch(&p->s);
+}
+
+static pc_status tile_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    (void)call, (void)done;
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places, workspace);
+    else if (p->direction == PC__CONV_INPUT)
+        pc__cuda_conv_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result, workspace);
+    else
+        pc__cuda_conv_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
+    return PC_OK;
+}
+
+/* --- float32: what no kernel takes as it is, converted and back; the whole call --- */
+
+static bool float32_supports(const pc_stream *stream, const void *problem)
+{
+    (void)stream;
+    return is_half(problem);
+}
+
+static pc_status float32_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const bool forward = ((const pc__conv_piece *)problem)->direction == PC__CONV_FORWARD;
+    (void)workspace, (void)done;
+    return pc__cuda_in_floats(stream, call, forward ? pc__cuda_op_conv2d : pc__cuda_op_conv2d_backward);
+}
+
+#define CUDNN                                                                                                          \
+    {                                                                                                                  \
+        "cudnn", "by cuDNN", cudnn_supports, NULL, cudnn_run                                                           \
+    }
+#define TILE                                                                                                           \
+    {                                                                                                                  \
+        "tile", "by tile", tile_supports, tile_workspace, tile_run                                                     \
+    }
+#define FLOAT32                                                                                                        \
+    {                                                                                                                  \
+        "float32", "by float32", float32_supports, NULL, float32_run                                                   \
+    }
+
+static const pc__row forward[] = {
+    CUDNN,
+    {"colours", "by colours", colours_forward_supports, NULL, colours_forward},
+    {"patches", "by patches", patches_forward_supports, half_forward_workspace, patches_run},
+    {"half", "by half", half_forward_supports, half_forward_workspace, half_run},
+    TILE,
+    FLOAT32,
+};
+
+static const pc__row input[] = {
+    CUDNN,
+    {"patches", "by patches", patches_input_supports, patches_input_workspace, patches_run},
+    {"half", "by half", half_input_supports, half_input_workspace, half_run},
+    TILE,
+    FLOAT32,
+};
+
+static const pc__row weights[] = {
+    CUDNN,
+    {"colours", "by colours", colours_weights_supports, colours_weights_workspace, colours_weights},
+    {"patches", "by patches", patches_weights_supports, patches_weights_workspace, patches_run},
+    {"half", "by half", half_weights_supports, half_weights_workspace, half_run},
+    TILE,
+    FLOAT32,
+};
+
+pc__rows pc__conv_rows[PC__CONV_DIRECTIONS] = {
+    [PC__CONV_FORWARD] = {"conv2d", forward, PC__COUNT(forward), NULL},
+    [PC__CONV_INPUT] = {"conv2d_input", input, PC__COUNT(input), NULL},
+    [PC__CONV_WEIGHTS] = {"conv2d_weights", weights, PC__COUNT(weights), NULL},
+};
+
+bool pc__conv_is_cudnn(const pc__row *row)
+{
+    return row && row->run == cudnn_run;
+}
+
+bool pc__conv_is_detour(const pc__row *row)
+{
+    return row && row->run == float32_run;
+}
+
+const pc__row *pc__conv_detour(int direction)
+{
+    return &pc__conv_rows[direction].row[pc__conv_rows[direction].count - 1];
+}
+
+const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *piece)
+{
+    pc__conv_piece ours = *piece;
+    ours.way = NULL;
+    const pc__row *row = pc__rows_pick(&pc__conv_rows[piece->direction], stream, &ours);
+    return pc__conv_is_detour(row) ? NULL : row;
+}
+
+bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
+{
+    return !is_half(p) || (row->run == colours_weights && !pc__cuda_conv_few_half_fits(&p->s));
+}

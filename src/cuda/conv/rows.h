@@ -1,0 +1,24 @@
+/* rows.h: who can do a product of a convolution: a table for each direction. A problem is a pc__conv_piece. */
+#ifndef PC__CUDA_CONV_ROWS_H
+#define PC__CUDA_CONV_ROWS_H
+
+#include "cuda/conv/way.h"
+#include "cuda/runtime/rows.h"
+
+extern pc__rows pc__conv_rows[PC__CONV_DIRECTIONS];
+
+/* The rows that are not kernels for the piece as it is: cuDNN, and a detour through float32. */
+bool pc__conv_is_cudnn(const pc__row *row);
+bool pc__conv_is_detour(const pc__row *row);
+const pc__row *pc__conv_detour(int direction);
+
+/* The row of our kernels that takes the piece as it is, or NULL. */
+const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *piece);
+
+/* Whether the row's gradient is made of y, argmax and dy as they lie, in planes too. */
+bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *piece);
+
+/* notes.c: how the gradients are made, by direction; NULL: that one is not. NULL where there are none. */
+const char *pc__conv_backward_note(const pc__row *const *by);
+
+#endif
