@@ -51,7 +51,8 @@ static void the_rule_follows_what_was_measured(void **state)
             assert_int_equal(format_of(direction, dtype, false, true, 100, 136), PC__CONV_PADDED);
         }
         assert_true(rule(direction, PC_F32, true, 32, 56, 128, 128, 3));
-        assert_int_equal(rule(direction, PC_F32, true, 512, 62, 3, 32, 3), false);
+        assert_false(rule(direction, PC_F32, true, 512, 62, 3, 32, 3));
+        assert_true(rule(direction, PC_F32, true, 32, 112, 3, 64, 7)); /* a first layer */
         assert_int_equal(format_of(direction, PC_F32, true, true, 64, 66), PC__CONV_PADDED);
         assert_int_equal(format_of(direction, PC_F32, true, true, 64, 68), PC__CONV_AS_IS);
         assert_false(rule(direction, PC_F32, false, 32, 112, 3, 64, 7));

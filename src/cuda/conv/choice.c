@@ -67,11 +67,14 @@ static bool halves_rule(const pc__conv_shape *s)
     return depth_of(s) >= 576 || work_of(s) >= (s->direction == PC__CONV_WEIGHTS ? 5e8 : 1e9);
 }
 
-/* In TF32 ours are the faster ones for three channels by 3 x 3, and for gradients of short sums. */
+/* In TF32 ours are the faster ones for three channels by 3 x 3, and for gradients of short sums; few channels under many
+ * taps are cuDNN's. */
 static bool tf32_rule(const pc__conv_shape *s)
 {
     if (s->direction != PC__CONV_INPUT && s->c == 3 && s->kh == 3 && s->kw == 3)
         return false;
+    if (s->direction == PC__CONV_WEIGHTS && s->c < 8)
+        return s->kh * s->kw >= 49 && s->o >= 8;
     return s->direction == PC__CONV_FORWARD || depth_of(s) >= (s->c < 8 ? 400 : 144);
 }
 
