@@ -157,10 +157,17 @@ static pc_status as_it_is(const pc_op_run *run)
     return PC_OK;
 }
 
+/* On a GPU's memory: the host cannot look at it. */
+static pc_status nothing(const pc_op_run *run)
+{
+    (void)run;
+    return PC_OK;
+}
+
 static pc_op_spec *op_spec(void)
 {
     pc_op_spec *spec = room();
-    *spec = (pc_op_spec){.name = "misuse.new", .inputs = 1, .outputs = 1, .cpu = as_it_is, .cuda = as_it_is};
+    *spec = (pc_op_spec){.name = "misuse.new", .inputs = 1, .outputs = 1, .cpu = as_it_is, .cuda = nothing};
     return spec;
 }
 

@@ -372,6 +372,7 @@ static void casts_of_a_recording_stay_in_it(void **state)
 
 int main(void)
 {
+    (void)pc_conv_choice_set(PC_CONV_OWN); /* the same copies between orders of memory in every dtype */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_list_a_pass),
         cmocka_unit_test(pictures_come_along),
