@@ -41,30 +41,35 @@ template <class Join, int THREADS, class T> __device__ __forceinline__ T row_joi
 }
 
 /* W neighbours of a row of n, from `first` on, which may lie in front of it or reach beyond its end: what is not there is
- * `nothing`. Where all are, they lie on an access. */
-template <class M, class T, int W>
+ * `nothing`. Where all are, they lie on an access; WHOLE: all are. */
+template <bool WHOLE, class M, class T, int W>
 __device__ __forceinline__ pack<M, W> neighbours(const T *row, int first, int n, M nothing)
 {
-    if (first >= 0 && first + W <= n)
-        return converted<M>(*(const pack<T, W> *)(row + first));
-    pack<M, W> x;
+    if constexpr (!WHOLE) {
+        if (first < 0 || first + W > n) {
+            pack<M, W> x;
 #pragma unroll
-    for (int j = 0; j < W; j++)
-        x.at[j] = first + j >= 0 && first + j < n ? M(row[first + j]) : nothing;
-    return x;
+            for (int j = 0; j < W; j++)
+                x.at[j] = first + j >= 0 && first + j < n ? M(row[first + j]) : nothing;
+            return x;
+        }
+    }
+    return converted<M>(*(const pack<T, W> *)(row + first));
 }
 
-template <class M, class T, int W>
+template <bool WHOLE, class M, class T, int W>
 __device__ __forceinline__ void put_neighbours(T *row, int first, int n, const pack<M, W> &x)
 {
-    if (first >= 0 && first + W <= n) {
-        *(pack<T, W> *)(row + first) = converted<T>(x);
-        return;
-    }
+    if constexpr (!WHOLE) {
+        if (first < 0 || first + W > n) {
 #pragma unroll
-    for (int j = 0; j < W; j++)
-        if (first + j >= 0 && first + j < n)
-            row[first + j] = T(x.at[j]);
+            for (int j = 0; j < W; j++)
+                if (first + j >= 0 && first + j < n)
+                    row[first + j] = T(x.at[j]);
+            return;
+        }
+    }
+    *(pack<T, W> *)(row + first) = converted<T>(x);
 }
 
 /* Rows of n elements, kept in registers by `lanes` threads, N x W each at most. Blocks are [rows][lanes] threads; where
@@ -86,9 +91,9 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     for (int i = 0; i < N; i++) {
         const int first = (i * lanes + threadIdx.x) * W - before;
         if (WHOLE ? first < n : true)
-            in_a[i] = neighbours<M, T, W>(a, first, n, nothing);
+            in_a[i] = neighbours<WHOLE, M, T, W>(a, first, n, nothing);
         if (traits<OP>::backward && (WHOLE ? first < n : true))
-            in_b[i] = neighbours<M, T, W>(b, first, n, M(0));
+            in_b[i] = neighbours<WHOLE, M, T, W>(b, first, n, M(0));
 #pragma unroll
         for (int j = 0; j < W; j++) {
             in_a[i].at[j] = !WHOLE || first < n ? in_a[i].at[j] : nothing;
@@ -121,7 +126,7 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
         for (int j = 0; j < W; j++)
             in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
         if (first < n && own < rows)
-            put_neighbours<M, T, W>(out, first, n, in_a[i]);
+            put_neighbours<WHOLE, M, T, W>(out, first, n, in_a[i]);
     }
 }
 
