@@ -210,7 +210,7 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
 {
     pc__cuda_state *s = stream->implementation;
     pc_graph *graph = stream->recording;
-    if (graph)
+    if (graph && s->face.branch) /* without: what a plan announces may be measured before it is captured */
         return pc__cuda_graph_scratch(graph->implementation, s->face.branch, s->face.scratch_level, bytes);
     pc__cuda_block *scratch = &s->scratch[s->face.scratch_level];
     if (bytes <= scratch->bytes)
