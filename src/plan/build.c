@@ -11,6 +11,33 @@ static void rewrite(pc__plan *plan, const pc__backend *backend)
         pc__pass_regions(plan, backend);
 }
 
+/* What a call asks of its thread, and what that thread had. */
+typedef struct settings {
+    pc_precision precision;
+    pc_conv_choice_kind convolutions;
+} settings;
+
+static settings set(settings wanted)
+{
+    return (settings){pc_matmul_precision_set(wanted.precision), pc_conv_choice_set(wanted.convolutions)};
+}
+
+static pc_status submit(const pc__backend *backend, const pc__plan_node *node)
+{
+    const settings before = set((settings){node->precision, node->convolutions});
+    const pc_status status = backend->submit(node->stream, node->kernel, node->call, &node->work);
+    (void)set(before);
+    return status;
+}
+
+static pc_status announce(const pc__backend *backend, const pc__plan_node *node)
+{
+    const settings before = set((settings){node->precision, node->convolutions});
+    const pc_status status = backend->graph_prepare(node->stream, node->call);
+    (void)set(before);
+    return status;
+}
+
 /* The backend gets its node where nobody else can be at its stream. */
 static pc_status give_to_backend(pc_graph *graph, const pc__plan_node *node)
 {
@@ -18,7 +45,7 @@ static pc_status give_to_backend(pc_graph *graph, const pc__plan_node *node)
     pc_stream *stream = node->stream;
     switch (node->kind) {
     case PC__NODE_CALL:
-        return backend->submit(stream, node->kernel, node->call, &node->work);
+        return submit(backend, node);
     case PC__NODE_COPY:
         return backend->copy(stream, (char *)node->to.storage->data + node->to.offset, node->to.storage->device,
                              (char *)node->from.storage->data + node->from.offset, node->from.storage->device,
@@ -77,7 +104,7 @@ static pc_status prepare(pc_graph *graph)
             continue;
         plan->at = node;
         pthread_mutex_lock(&node->stream->lock);
-        status = graph->backend->graph_prepare(node->stream, node->call);
+        status = announce(graph->backend, node);
         pthread_mutex_unlock(&node->stream->lock);
         if (status != PC_OK)
             return name(node, status);

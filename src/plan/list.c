@@ -88,7 +88,12 @@ static pc_status add(pc_stream *stream, pc__plan_node *node)
 
 pc_status pc__plan_call(pc_stream *stream, pc__kernel kernel, const pc_call *call, const pc__work *work)
 {
-    pc__plan_node node = {.kind = PC__NODE_CALL, .work = *work, .kernel = kernel, .call = pc__call_copy(call)};
+    pc__plan_node node = {.kind = PC__NODE_CALL,
+                          .work = *work,
+                          .kernel = kernel,
+                          .call = pc__call_copy(call),
+                          .precision = pc_matmul_precision(),
+                          .convolutions = pc_conv_choice()};
     return node.call ? add(stream, &node) : PC_ERR_MEMORY;
 }
 

@@ -26,7 +26,9 @@ typedef struct pc__plan_node {
     pc__pass gone; /* the pass that took it out */
     pc_call *call; /* calls: a copy, with the storages themselves */
     pc__kernel kernel;
-    pc__bytes to, from; /* copies */
+    pc_precision precision;           /* calls: what the thread had asked for that recorded them; built by another */
+    pc_conv_choice_kind convolutions; /* setting they would have other bits */
+    pc__bytes to, from;               /* copies */
     size_t bytes;
     void (*function)(void *context); /* functions */
     void *context;

@@ -409,6 +409,45 @@ static void in_the_timeline(void **state)
     assert_true(found);
 }
 
+/* --- a recorded call is built as its thread wanted products when it was recorded --- */
+
+static pc_precision seen_precision;
+static pc_conv_choice_kind seen_choice;
+
+static pc_status look(const pc_op_run *run)
+{
+    (void)run;
+    seen_precision = pc_matmul_precision();
+    seen_choice = pc_conv_choice();
+    return PC_OK;
+}
+
+static void built_as_recorded(void **state)
+{
+    (void)state;
+    if (test_device().type != PC_CUDA) /* the host's kernels run when it is launched, and have one precision */
+        return;
+    const pc_op *op = pc_op_register(
+        &(pc_op_spec){.name = "test.look", .inputs = 1, .outputs = 1, .side_effects = true, .cpu = look, .cuda = look});
+    assert_not_null_ok(op);
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(4), PC_F32, test_device()), *y;
+        assert_ok(pc_graph_begin(NULL));
+        const pc_precision precision = pc_matmul_precision_set(PC_PRECISION_TF32);
+        const pc_conv_choice_kind choice = pc_conv_choice_set(PC_CONV_MEASURED);
+        assert_ok(pc_op_call(op, &x, 1, NULL, &y));
+        (void)pc_matmul_precision_set(precision);
+        (void)pc_conv_choice_set(choice);
+        pc_graph *graph = pc_graph_end(NULL);
+        assert_not_null_ok(graph);
+        assert_int_equal(seen_precision, PC_PRECISION_TF32);
+        assert_int_equal(seen_choice, PC_CONV_MEASURED);
+        assert_int_equal(pc_matmul_precision(), precision);
+        assert_int_equal(pc_conv_choice(), choice);
+        pc_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +463,7 @@ int main(void)
         cmocka_unit_test_teardown(in_steps, nothing_left),
         cmocka_unit_test_teardown(many_threads, nothing_left),
         cmocka_unit_test_teardown(in_the_timeline, nothing_left),
+        cmocka_unit_test_teardown(built_as_recorded, nothing_left),
     };
     assert_ok(pc_device_set_current(test_device()));
     return cmocka_run_group_tests_name("ops.register", tests, NULL, NULL);
