@@ -39,20 +39,37 @@ template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&w
     return total;
 }
 
+/* A piece of a row, which `lanes` threads of a block add up. */
+struct piece {
+    int64_t id, at, n; /* of its result; its first element; how many */
+    int lane;
+    bool there;
+};
+
+__device__ __forceinline__ piece piece_of(const pc__cuda_reduction &r)
+{
+    piece p;
+    p.lane = threadIdx.x % r.lanes;
+    p.id = static_cast<int64_t>(blockIdx.x) * (THREADS / r.lanes) + threadIdx.x / r.lanes;
+    p.there = p.id < r.outer * r.parts;
+    const int64_t row = p.there ? p.id / r.parts : 0, begin = p.there ? (p.id - row * r.parts) * r.piece : 0;
+    p.at = row * r.reduced + begin;
+    p.n = p.there ? min(r.piece, r.reduced - begin) : 0;
+    return p;
+}
+
 /* [outer * parts] pieces, `lanes` threads each. A turn of a thread is 4 accesses, `lanes` packs apart. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
     __shared__ A warps[THREADS / 32];
-    const int lanes = r.lanes, lane = threadIdx.x % lanes;
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
-    const bool mine = id < r.outer * r.parts;
-    const int64_t row = mine ? id / r.parts : 0, begin = mine ? (id - row * r.parts) * r.piece : 0;
-    const int64_t n = mine ? min(r.piece, r.reduced - begin) / N : 0;
-    const T *x = in + row * r.reduced + begin;
+    const piece p = piece_of(r);
+    const int lanes = r.lanes;
+    const int64_t n = p.n / N;
+    const T *x = in + p.at;
     A total = 0;
     pc::wait_for_earlier();
-    for (int64_t i = lane; i < n; i += 4 * lanes) {
+    for (int64_t i = p.lane; i < n; i += 4 * lanes) {
         pack<T, N> a[4];
 #pragma unroll
         for (int u = 0; u < 4; u++)
@@ -68,8 +85,8 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
         total += static_cast<A>((run[0] + run[1]) + (run[2] + run[3]));
     }
     total = joined(total, lanes, warps);
-    if (lane == 0 && mine)
-        out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
+    if (p.lane == 0 && p.there)
+        out[p.id] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
 
 /* The same for rows that begin anywhere. */
@@ -77,11 +94,7 @@ template <class T, class A, class O>
 __global__ void __launch_bounds__(THREADS) anywhere(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
     __shared__ A warps[THREADS / 32];
-    const int lanes = r.lanes, lane = threadIdx.x % lanes;
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
-    const bool mine = id < r.outer * r.parts;
-    const int64_t row = mine ? id / r.parts : 0, begin = mine ? (id - row * r.parts) * r.piece : 0;
-    const unsigned n = mine ? static_cast<unsigned>(min(r.piece, r.reduced - begin)) : 0;
+    const piece p = piece_of(r);
     A total = 0;
     const auto add = [&](const auto &x, unsigned) {
         pc::math<T> run = x[0];
@@ -91,10 +104,10 @@ __global__ void __launch_bounds__(THREADS) anywhere(const __grid_constant__ pc__
         total += static_cast<A>(run);
     };
     pc::wait_for_earlier();
-    pc::each_in_row<4>(in + row * r.reduced + begin, n, lane, lanes, add);
-    total = joined(total, lanes, warps);
-    if (lane == 0 && mine)
-        out[id] = static_cast<O>(static_cast<pc::math<O>>(total));
+    pc::each_in_row<4>(in + p.at, static_cast<unsigned>(p.n), p.lane, r.lanes, add);
+    total = joined(total, r.lanes, warps);
+    if (p.lane == 0 && p.there)
+        out[p.id] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
 
 /* Added in a tree, COUNT neighbours. */
