@@ -71,13 +71,12 @@ static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
     const pc__conv_shape *made = &way->made;
     const pc__conv_pictures x = pc__conv_inputs(p, made), y = pc__conv_results(p, made);
     const bool bias = p->direction == PC__CONV_FORWARD && p->bias && made->bias && made->o != p->s.o;
-    return (rooms){.gradient =
-                       p->direction != PC__CONV_FORWARD && p->s.activation == PC_RELU ? pc__conv_unrelu_scratch(p) : 0,
+    return (rooms){.gradient = pc__conv_unrelu_scratch(p),
                    .x = pc__conv_pictures_room(&x),
                    .weight = pc__conv_weight_room(&p->s, made),
-                   .bias = bias ? pc__conv_whole((size_t)made->o * pc__conv_number(p)) : 0,
+                   .bias = bias ? pc__cuda_whole((size_t)made->o * pc__conv_number(p)) : 0,
                    .y = pc__conv_pictures_room(&y),
-                   .workspace = pc__conv_whole((size_t)way->plan.workspace)};
+                   .workspace = pc__cuda_whole((size_t)way->plan.workspace)};
 }
 
 size_t pc__conv_cudnn_scratch(const pc__conv_piece *p, const pc__conv_way *way)

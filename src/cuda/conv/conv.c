@@ -24,7 +24,7 @@ static void *try_scratch(pc_stream *stream, size_t bytes)
 /* Both gradients by cuDNN share the way through the ReLU, and dy in another format. `front` is their room. */
 static pc_status share(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces, char *front)
 {
-    const size_t unrelu = pieces[0].s.activation == PC_RELU ? pc__conv_unrelu_scratch(&pieces[0]) : 0;
+    const size_t unrelu = pc__conv_unrelu_scratch(&pieces[0]);
     if (unrelu) {
         PC__TRY(pc__conv_unrelu(stream, call, &pieces[0], front));
         pieces[1].dy = pieces[0].dy, pieces[1].s.activation = PC_NONE;
@@ -36,17 +36,12 @@ static pc_status share(pc_stream *stream, const pc_call *call, pc__conv_piece *p
     return PC_OK;
 }
 
-static size_t front_of(const pc__conv_piece *pieces)
-{
-    return (pieces[0].s.activation == PC_RELU ? pc__conv_unrelu_scratch(&pieces[0]) : 0) +
-           pc__conv_staged_bytes(&pieces[0], pieces[0].way);
-}
-
 pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *given, int count, bool *done)
 {
     pc__conv_piece pieces[2];
     const bool shared = count == 2 && given[0].way && given[1].way;
-    const size_t front = shared ? front_of(given) : 0;
+    const size_t front =
+        shared ? pc__conv_unrelu_scratch(&given[0]) + pc__conv_staged_bytes(&given[0], given[0].way) : 0;
     size_t most = 0;
     for (int i = 0; i < count; i++) {
         pieces[i] = given[i];

@@ -31,7 +31,7 @@ size_t pc__conv_pictures_room(const pc__conv_pictures *of)
 {
     const bool same = of->format == PC__CONV_PLANES ? of->c == 1 || of->area == 1 : of->c == of->made;
     return same ? 0
-                : pc__conv_whole((size_t)of->n * (size_t)of->area * (size_t)of->made *
+                : pc__cuda_whole((size_t)of->n * (size_t)of->area * (size_t)of->made *
                                  pc_dtype_size((pc_dtype)of->dtype));
 }
 
@@ -55,7 +55,7 @@ size_t pc__conv_weight_room(const pc__cuda_conv *s, const pc__conv_shape *made)
     const size_t numbers = (size_t)made->o * (size_t)made->c * (size_t)s->kh * (size_t)s->kw;
     return same_order && s->c == made->c && s->o == made->o
                ? 0
-               : pc__conv_whole(numbers * pc_dtype_size((pc_dtype)s->dtype));
+               : pc__cuda_whole(numbers * pc_dtype_size((pc_dtype)s->dtype));
 }
 
 pc_status pc__conv_turn_weight(pc_stream *stream, const pc_call *call, const pc__cuda_conv *s,

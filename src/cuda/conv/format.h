@@ -14,11 +14,6 @@ typedef struct pc__conv_plain {
 pc_tensor *pc__conv_as_tensor(pc__conv_plain *t, int dtype, const void *data, int ndim, const int64_t *shape,
                               const int64_t *strides);
 
-static inline size_t pc__conv_whole(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
 static inline size_t pc__conv_number(const pc__conv_piece *p)
 {
     return pc_dtype_size((pc_dtype)p->s.dtype);

@@ -57,13 +57,35 @@ pc_status pc__conv_geometry(const pc_stream *stream, const pc_call *call, pc__cu
     return PC_OK;
 }
 
+pc__conv_shape pc__conv_shape_of(const pc__conv_piece *p)
+{
+    const pc__cuda_conv *s = &p->s;
+    pc__conv_shape shape;
+    memset(&shape, 0, sizeof shape);
+    shape.n = s->n, shape.h = s->h, shape.w = s->w, shape.c = s->c;
+    shape.o = s->o, shape.kh = s->kh, shape.kw = s->kw, shape.oh = s->oh, shape.ow = s->ow;
+    shape.sh = s->sh, shape.sw = s->sw, shape.ph = s->ph, shape.pw = s->pw;
+    shape.direction = p->direction;
+    shape.dtype = s->dtype;
+    shape.tf32 = s->tf32 && s->dtype == PC_F32;
+    shape.relu = s->activation == PC_RELU;
+    shape.bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
+    return shape;
+}
+
+/* Nothing in it that cuDNN lacks. */
+static bool is_cudnns(const pc__conv2d_attributes *a)
+{
+    return a->spec.pool <= 1 && !a->planes && (a->spec.activation == PC_NONE || a->spec.activation == PC_RELU);
+}
+
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
  * far the rest as calls of its own costs less. */
 bool pc__cuda_is_faster_apart(const pc_call *call)
 {
     static const _Alignas(16) char anywhere[16];
     pc__conv_piece p = {.x = anywhere, .dy = anywhere};
-    if (call->op->index != PC__OP_conv2d)
+    if (call->op->index != PC__OP_conv2d || is_cudnns(call->attributes))
         return false;
     const pc_stream stream = {.device = call->in[0]->storage->device};
     pc_error before = pc__error_take();
@@ -73,24 +95,11 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     if (!fits)
         return false; /* the call itself says it */
     const pc_conv_choice_kind choice = pc__conv_choice_for(&stream, &p);
-    const pc__cuda_conv *s = &p.s;
     if (choice == PC_CONV_OWN)
         return false;
-    if (s->pool == 1 && !s->planes && (s->activation == PC_NONE || s->activation == PC_RELU))
-        return false;
+    const pc__conv_shape shape = pc__conv_shape_of(&p);
     bool native = true;
     for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(&stream, &p);
-    const pc__conv_shape shape = {.n = s->n,
-                                  .c = s->c,
-                                  .o = s->o,
-                                  .kh = s->kh,
-                                  .kw = s->kw,
-                                  .sh = s->sh,
-                                  .sw = s->sw,
-                                  .oh = s->oh,
-                                  .ow = s->ow,
-                                  .dtype = s->dtype,
-                                  .tf32 = s->tf32 && s->dtype == PC_F32};
     return (choice == PC_CONV_CUDNN || pc__conv_rule(&shape, native) >= 0) && !pc__cudnn_missing();
 }

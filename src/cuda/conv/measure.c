@@ -74,16 +74,11 @@ static pc_status time_all(const trial *t, pc__conv_way *ways, int count, int *be
     return PC_OK;
 }
 
-static size_t whole(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
 pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *ways,
                            int count, int *best, double *told)
 {
-    const size_t result = whole(pc__conv_result_bytes(piece));
-    const size_t bias = whole((size_t)piece->s.o * pc_dtype_size((pc_dtype)piece->s.dtype));
+    const size_t result = pc__cuda_whole(pc__conv_result_bytes(piece));
+    const size_t bias = pc__cuda_whole((size_t)piece->s.o * pc_dtype_size((pc_dtype)piece->s.dtype));
     const pc__row *own = pc__conv_own_row(stream, piece);
     size_t scratch = own && own->workspace ? own->workspace(piece) : 0;
     void *memory = NULL;

@@ -19,13 +19,15 @@ static bool sums_on_the_way(const pc__conv_piece *p)
 
 static size_t gradient_bytes(const pc__conv_piece *p)
 {
-    return pc__conv_whole((size_t)pc__conv_pixels(&p->s) * (size_t)p->s.o * pc__conv_number(p));
+    return pc__cuda_whole((size_t)pc__conv_pixels(&p->s) * (size_t)p->s.o * pc__conv_number(p));
 }
 
 size_t pc__conv_unrelu_scratch(const pc__conv_piece *p)
 {
+    if (p->direction == PC__CONV_FORWARD || p->s.activation != PC_RELU)
+        return 0;
     return gradient_bytes(p) +
-           (sums_on_the_way(p) ? pc__conv_whole(pc__cuda_unrelu_scratch(pc__conv_pixels(&p->s), p->s.o)) : 0);
+           (sums_on_the_way(p) ? pc__cuda_whole(pc__cuda_unrelu_scratch(pc__conv_pixels(&p->s), p->s.o)) : 0);
 }
 
 static pc_status unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)

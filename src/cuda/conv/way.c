@@ -18,21 +18,13 @@ static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_
 {
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_stream *face = stream->implementation;
-    memset(shape, 0, sizeof *shape);
     if (s->pool != 1 || s->planes || s->dtype == PC_F64 || (s->activation != PC_NONE && s->activation != PC_RELU) ||
         s->n > INT32_MAX || !p->result || face->scratch_level != 0)
         return false;
     if (!on_16_bytes(p->x) || !on_16_bytes(p->weight) || !on_16_bytes(p->bias) || !on_16_bytes(p->dy) ||
         !on_16_bytes(p->result))
         return false;
-    shape->n = s->n, shape->h = s->h, shape->w = s->w, shape->c = s->c;
-    shape->o = s->o, shape->kh = s->kh, shape->kw = s->kw, shape->oh = s->oh, shape->ow = s->ow;
-    shape->sh = s->sh, shape->sw = s->sw, shape->ph = s->ph, shape->pw = s->pw;
-    shape->direction = p->direction;
-    shape->dtype = s->dtype;
-    shape->tf32 = s->tf32 && s->dtype == PC_F32;
-    shape->relu = s->activation == PC_RELU;
-    shape->bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
+    *shape = pc__conv_shape_of(p);
     return true;
 }
 
@@ -250,6 +242,15 @@ pc_conv_choice_kind pc__conv_choice_for(const pc_stream *stream, const pc__conv_
     return only && only->supports(stream, p) ? PC_CONV_OWN : pc_conv_choice();
 }
 
+/* Whether there are kernels of ours is only asked where it matters: it takes longer than the rule. */
+static int by_rule(const pc_stream *stream, const pc__conv_piece *p, const pc__conv_shape *shape)
+{
+    const int format = pc__conv_rule(shape, true);
+    return format >= 0 || !pc__is_half((pc_dtype)shape->dtype) || pc__conv_own_row(stream, p)
+               ? format
+               : pc__conv_rule(shape, false);
+}
+
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
 {
     static pthread_once_t told = PTHREAD_ONCE_INIT;
@@ -258,7 +259,7 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv
     *way = NULL;
     if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
-    const int format = choice == PC_CONV_RULE    ? pc__conv_rule(&shape, pc__conv_own_row(stream, p))
+    const int format = choice == PC_CONV_RULE    ? by_rule(stream, p, &shape)
                        : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)
                                                  : 0;
     if (format < 0)

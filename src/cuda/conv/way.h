@@ -42,6 +42,9 @@ bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b);
 /* geometry.c: the call, with what is to be known of the stream. */
 pc_status pc__conv_geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s);
 
+/* geometry.c: what cuDNN is asked for, in our format. */
+pc__conv_shape pc__conv_shape_of(const pc__conv_piece *piece);
+
 /* Bytes of dy in the way's format, 0 where that is ours; and bringing it there. */
 size_t pc__conv_staged_bytes(const pc__conv_piece *piece, const pc__conv_way *way);
 pc_status pc__conv_stage(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, const pc__conv_way *way,
@@ -53,8 +56,9 @@ size_t pc__conv_cudnn_scratch(const pc__conv_piece *piece, const pc__conv_way *w
 pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *way,
                          void *scratch, bool *done);
 
-/* Bring the piece in front of its ReLU: its dy is then in the scratch memory, which has so many bytes, and the bias's
- * gradient, where it was to be made and there is a kernel that does both, is made and no longer asked for. */
+/* Bring a gradient's piece in front of its ReLU: its dy is then in the scratch memory, which has so many bytes (0: there
+ * is no ReLU), and the bias's gradient, where it was to be made and there is a kernel that does both, is made and no
+ * longer asked for. */
 size_t pc__conv_unrelu_scratch(const pc__conv_piece *piece);
 pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *piece, void *scratch);
 

@@ -67,23 +67,18 @@ bool pc__cuda_wants_floats(const pc_call *call)
     return !native[call->op->index] && pc__has_halves(call) && !writes_copies(call);
 }
 
-static size_t room_for(const pc__single *s)
-{
-    return (s->storage.bytes + 255) / 256 * 256;
-}
-
 static pc_status run(pc_stream *stream, const pc_call *call, pc__floats *floats, pc__kernel kernel)
 {
     size_t bytes = 1;
     for (int k = 0; k < floats->count; k++)
-        bytes += room_for(&floats->list[k]);
+        bytes += pc__cuda_whole(floats->list[k].storage.bytes);
     char *memory = pc__cuda_scratch(stream, bytes);
     if (!memory)
         return PC_ERR_MEMORY;
     for (int k = 0; k < floats->count; k++) {
         pc__single *s = &floats->list[k];
         s->storage.data = memory;
-        memory += room_for(s);
+        memory += pc__cuda_whole(s->storage.bytes);
         if (s->is_read)
             PC__TRY(pc__cuda_copy_tensor(stream, call, &s->tensor, s->of));
     }

@@ -58,6 +58,12 @@ pc_status pc__cuda_launched(const pc_call *call);
  * the next request of the same call may be the same memory: ask once for all. NULL: an error. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
 
+/* What so many bytes take of it where something else follows that is to be as well aligned. */
+static inline size_t pc__cuda_whole(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
 /* half.c: whether the call has 16-bit numbers and no kernel for them, and such a call by way of float32. */
 bool pc__cuda_wants_floats(const pc_call *call);
 pc_status pc__cuda_in_floats(pc_stream *stream, const pc_call *call, pc__kernel kernel);
