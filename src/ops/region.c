@@ -11,7 +11,7 @@ int pc__region_function(const pc__op *op)
 #define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = 1 + PC__POINTWISE_##name,
 #define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = 1 + PC__POINTWISE_##name,
 #include "ops/pointwise.def"
-        [PC__OP_cast] = 1 + PC__REGION_CAST};
+        [PC__OP_cast] = 1 + PC__REGION_CAST, [PC__OP_copy] = 1 + PC__REGION_CAST};
     return functions[op->index] - 1;
 }
 

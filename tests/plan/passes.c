@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <math.h>
+#include <paracord/autograd.h>
 #include <paracord/ops.h>
 
 enum { N = 4000, BYTES = N * 4 };
@@ -271,6 +272,15 @@ static void one_memory_under_two_names(void **state)
         assert_ok(pc_graph_launch(graph, NULL));
         assert_close(pc_item(pc_max(out)), -2, 0);
         pc_graph_free(graph);
+        begin();
+        PC_SCOPE {
+            assert_ok(pc_copy(a, pc_neg(out)));
+            assert_ok(pc_copy(out, pc_sum_dims(b, PC_SHAPE(0), true)));
+        }
+        graph = ended();
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), 2 * N, 0);
+        pc_graph_free(graph);
     }
     assert_no_leak();
 }
@@ -325,6 +335,131 @@ static void work_that_joins_nothing(void **state)
     assert_no_leak();
 }
 
+/* Forward and backward of one op, whose gradient the program keeps as the leaf's: one call, also of a leaf in another
+ * memory order, and where the two share nothing but their shape. */
+static void with_their_gradients(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_detach(
+                      pc_permute(pc_full(PC_SHAPE(8, 5, 100), -.5, PC_F32, test_device()), PC_SHAPE(0, 2, 1))),
+                  *z = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()),
+                  *g = pc_full(PC_SHAPE(N), 3, PC_F32, test_device());
+        pc_tensor *gx = pc_mul_scalar(x, -4), *y = NULL, *sum = NULL;
+        assert_ok(pc_require_grad(x, true));
+        assert_ok(pc_require_grad(z, true));
+        begin();
+        PC_SCOPE {
+            y = pc_tensor_retain(pc_tanh(x));
+            assert_ok(pc_backward_with(y, gx));
+        }
+        pc_graph *first = ended();
+        begin();
+        PC_SCOPE {
+            sum = pc_tensor_retain(pc_add(z, g));
+            assert_ok(pc_backward_with(sum, g));
+        }
+        pc_graph *second = ended();
+        if (!plain()) {
+            says(first, "2 nodes recorded, 1 run");
+            says(first, "= tanh, tanh_backward");
+            says(second, "2 nodes recorded, 1 run");
+            says(second, "= add, cast");
+        }
+        assert_ok(pc_graph_launch(first, NULL));
+        assert_ok(pc_graph_launch(second, NULL));
+        assert_close(pc_item(pc_max(y)), tanh(-.5), 1e-6);
+        assert_close(pc_item(pc_max(pc_grad(x))), 2 * (1 - tanh(.5) * tanh(.5)), 1e-6);
+        assert_close(pc_item(pc_max(sum)), 3.5, 0);
+        assert_close(pc_item(pc_max(pc_grad(z))), 3, 0);
+        pc_graph_free(first);
+        pc_graph_free(second);
+        pc_tensor_free(y);
+        pc_tensor_free(sum);
+    }
+    assert_no_leak();
+}
+
+/* More results that stay than one call can have: the others make calls together, too. */
+static void many_results_stay(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()), *kept[9];
+        begin();
+        for (int i = 0; i < 9; i++)
+            kept[i] = pc_add_scalar(x, i);
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "9 nodes recorded, 3 run");
+        assert_ok(pc_graph_launch(graph, NULL));
+        for (int i = 0; i < 9; i++)
+            assert_close(pc_item(pc_max(kept[i])), i + .5, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
+/* All inputs that a region can have, and then its first value once more. */
+static void with_all_inputs(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *in[6], *y = NULL;
+        for (int i = 0; i < 6; i++)
+            in[i] = pc_full(PC_SHAPE(N), i + 1, PC_F32, test_device());
+        begin();
+        PC_SCOPE {
+            pc_tensor *first = pc_add(in[0], in[1]), *sum = first;
+            for (int i = 2; i < 6; i++)
+                sum = pc_add(sum, in[i]);
+            y = pc_tensor_retain(pc_sub(sum, first));
+        }
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "= add, add, add, add, add, sub");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(y)), 18, 0);
+        assert_close(pc_item(pc_max(pc_neg(y))), -18, 0);
+        pc_graph_free(graph);
+        pc_tensor_free(y);
+    }
+    assert_no_leak();
+}
+
+/* What is copied over a tensor of the program's is the last step of what made it; but not where that reads the tensor
+ * too. */
+static void copies_end_regions(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_full(PC_SHAPE(N), .5, PC_F32, test_device()),
+                  *out = pc_full(PC_SHAPE(N), 2, PC_F16, test_device());
+        begin();
+        PC_SCOPE {
+            assert_ok(pc_copy(out, pc_neg(pc_mul_scalar(x, 3))));
+        }
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "= mul 3, neg, cast");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(out)), -1.5, 0);
+        pc_graph_free(graph);
+        begin();
+        PC_SCOPE {
+            assert_ok(pc_copy(x, pc_neg(pc_mul_scalar(x, 3))));
+        }
+        graph = ended();
+        if (!plain())
+            says(graph, "3 nodes recorded, 2 run");
+        for (int i = 0; i < 2; i++)
+            assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(x)), 4.5, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,7 +468,9 @@ int main(void)
         cmocka_unit_test(memory_for_who_asks),     cmocka_unit_test(other_chains_are_other_work),
         cmocka_unit_test(work_that_joins_nothing), cmocka_unit_test(one_memory_under_two_names),
         cmocka_unit_test(text_outlives_streams),   cmocka_unit_test(numbers_are_parts_of_calls),
-        cmocka_unit_test(numbers_can_be_updated),
+        cmocka_unit_test(numbers_can_be_updated),  cmocka_unit_test(with_their_gradients),
+        cmocka_unit_test(many_results_stay),       cmocka_unit_test(copies_end_regions),
+        cmocka_unit_test(with_all_inputs),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
