@@ -76,15 +76,23 @@ static bool is_alone(const pc_tensor *g)
     return atomic_load(&g->references) == 1 && atomic_load(&g->storage->references) == holders;
 }
 
+/* In the memory order of the leaf, or C order where that leaves gaps. */
+static bool lies_as(const pc_tensor *leaf, const pc_tensor *g)
+{
+    return pc__is_dense(leaf) ? pc__same_places(leaf, g) : pc__is_contiguous(g);
+}
+
 /* Add g to what a leaf has collected. The first one is taken as it is where the caller says that it is `fresh` (nobody
  * uses it after this) and nobody else can see it. */
 static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g, bool fresh)
 {
     if (leaf->grad)
         return pc_saxpy(leaf->grad, 1, g);
-    pc_tensor *own = fresh && pc__is_contiguous(g) && is_alone(g) ? g : NULL;
+    pc_tensor *own = fresh && lies_as(leaf, g) && is_alone(g) ? g : NULL;
     if (!own) {
-        own = pc_empty(pc_tensor_shape(g), g->dtype, g->storage->device);
+        pc__meta meta;
+        pc__meta_like(&meta, leaf, (pc_dtype)g->dtype);
+        own = pc__tensor_new(&meta, g->storage->device);
         if (!own || pc_copy(own, g) != PC_OK)
             return pc_error_last()->status;
     }

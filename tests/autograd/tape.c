@@ -1,6 +1,7 @@
 /* What is recorded, who collects gradients, and what backward refuses. */
 #include "device.h"
 
+#include <math.h>
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
 #include <pthread.h>
@@ -145,6 +146,33 @@ static void given_gradients_are_copied(void **state)
 }
 
 /* A loss that outlives the scope of its intermediates takes along what backward needs. */
+/* In the leaf's memory order, made for it or copied; in C order where the leaf has gaps. */
+static void gradients_lie_as_their_leaves(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *turned = pc_detach(pc_permute(leaf(2, PC_SHAPE(2, 3, 4, 5)), PC_SHAPE(0, 3, 1, 2))),
+                  *gaps = pc_detach(pc_slice(leaf(2, PC_SHAPE(4, 6)), 1, 0, 6, 2)),
+                  *given = pc_full(PC_SHAPE(2, 5, 3, 4), 3, PC_F32, test_device());
+        assert_ok(pc_require_grad(turned, true));
+        assert_ok(pc_require_grad(gaps, true));
+        for (int i = 0; i < 2; i++) {
+            assert_ok(pc_backward(pc_sum(pc_exp(turned))));
+            assert_ok(pc_backward(pc_sum(pc_mul(gaps, gaps))));
+        }
+        for (int d = 0; d < 4; d++)
+            assert_int_equal(pc_tensor_stride(pc_grad(turned), d), pc_tensor_stride(turned, d));
+        assert_close(sum_of(pc_grad(turned)), 2 * 120 * exp(2), 1e-2);
+        assert_int_equal(pc_tensor_stride(pc_grad(gaps), 1), 1);
+        assert_close(sum_of(pc_grad(gaps)), 2 * 12 * 4, 1e-4);
+        pc_zero_grad(turned);
+        assert_ok(pc_backward_with(pc_add(turned, given), given));
+        assert_int_equal(pc_tensor_stride(pc_grad(turned), 1), 1);
+        assert_close(sum_of(pc_grad(turned)), 360, 1e-4);
+    }
+    assert_no_leak();
+}
+
 static void records_outlive_scopes(void **state)
 {
     (void)state;
@@ -244,6 +272,7 @@ int main(void)
         cmocka_unit_test(refused),
         cmocka_unit_test(a_record_is_walked_once),
         cmocka_unit_test(given_gradients_are_copied),
+        cmocka_unit_test(gradients_lie_as_their_leaves),
         cmocka_unit_test(records_outlive_scopes),
         cmocka_unit_test(long_chains),
         cmocka_unit_test(without_scopes),
