@@ -42,7 +42,7 @@ static void integers_become_floats(void **state)
     }
 }
 
-enum { LONGEST_ROW = 9001, MOST_ROWS = 5 };
+enum { LONGEST_ROW = 40003, MOST_ROWS = 5 };
 
 /* Row by row: y = softmax(x) or its logarithm, and the gradient for g. */
 static void plain_rows(bool logarithm, int count, int n, const float *x, const float *g, double *y, double *dx)
@@ -100,15 +100,41 @@ static void check_rows(int count, int n, pc_dtype dtype, bool logarithm, int ski
     }
 }
 
-/* Rows that a device keeps in parts of a warp, in a warp, in a block, or reads again; on 16 bytes and not. */
+/* Rows that a device keeps in parts of a warp, in a warp, in a block, or reads again, cut and not; on 16 bytes and not. */
 static void every_length(void **state)
 {
     (void)state;
-    static const int lengths[] = {1,   2,   7,    10,   31,   33,   48,   64,   100,  127,  256,  257,        384,
-                                  512, 513, 1000, 1001, 1024, 1500, 2047, 2048, 4096, 5003, 8192, LONGEST_ROW};
+    static const int lengths[] = {1,    2,    7,    10,   31,   33,   48,   64,    100,
+                                  127,  256,  257,  384,  512,  513,  1000, 1001,  1024,
+                                  1500, 2047, 2048, 4096, 5003, 8192, 9001, 32768, LONGEST_ROW};
     for (int i = 0; i < PC__COUNT(lengths); i++)
         for (int way = 0; way < 8; way++)
             check_rows(lengths[i] > 1024 ? 2 : MOST_ROWS, lengths[i], way & 1 ? PC_BF16 : PC_F32, way & 2, way >> 2);
+    check_rows(2, LONGEST_ROW, PC_F64, true, 0);
+    check_rows(3, LONGEST_ROW, PC_F64, false, 1);
+    assert_no_leak();
+}
+
+/* Of -inf alone, or with a NaN anywhere, nothing is known; the row between does not mind. */
+static void rows_without_an_answer(void **state)
+{
+    (void)state;
+    static const int lengths[] = {3, 40, 3000, 9001, LONGEST_ROW};
+    static float x[3 * LONGEST_ROW], y[3 * LONGEST_ROW];
+    for (int k = 0; k < PC__COUNT(lengths) * 4; k++)
+        PC_SCOPE {
+            const int n = lengths[k / 4];
+            for (int i = 0; i < n; i++) {
+                x[i] = -INFINITY;
+                x[n + i] = (float)(i % 7);
+                x[2 * n + i] = i == n - 2 ? NAN : 1;
+            }
+            pc_tensor *t = pc_cast(pc_from_data(x, PC_SHAPE(3, n), PC_F32, test_device()), k & 1 ? PC_F16 : PC_F32);
+            pc_tensor *result = k & 2 ? pc_log_softmax(t, 1) : pc_softmax(t, 1);
+            assert_ok(pc_read(pc_cast(result, PC_F32), y, (size_t)(3 * n) * sizeof *y));
+            for (int i = 0; i < 3 * n; i++)
+                assert_true(i / n == 1 ? isfinite(y[i]) : isnan(y[i]));
+        }
     assert_no_leak();
 }
 
@@ -154,7 +180,8 @@ static void along_the_middle(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(along_the_middle), cmocka_unit_test(bad_input),
-                                          cmocka_unit_test(integers_become_floats), cmocka_unit_test(every_length)};
+                                          cmocka_unit_test(integers_become_floats), cmocka_unit_test(every_length),
+                                          cmocka_unit_test(rows_without_an_answer)};
 
 int main(void)
 {

@@ -4,6 +4,43 @@
 #include "cuda/runtime/cuda.h"
 #include "ops/softmax.h"
 
+/* A piece is 8 KB, 32 bytes for each thread of its block. Rows shorter than a few pieces are not worth two kernels, nor
+ * are many rows, which fill a GPU as they are. */
+static void cut(pc__cuda_softmax_rows *r, size_t size)
+{
+    enum { PIECE_BYTES = 8192, LEAST = 4, BLOCKS = 1024, MANY = 128, WHOLE = 16 };
+    const int64_t least = PIECE_BYTES / (int64_t)size, most = r->count < MANY ? BLOCKS / r->count : 1;
+    const int64_t parts = r->n < LEAST * least ? 1 : PC__MIN((r->n + least - 1) / least, most);
+    r->piece = ((r->n + parts - 1) / parts + WHOLE - 1) / WHOLE * WHOLE;
+    r->parts = (r->n + r->piece - 1) / r->piece;
+}
+
+static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__view *a, const pc__view *b,
+                          const pc__view *out, enum pc__cuda_softmax_op op)
+{
+    const size_t size = pc_dtype_size((pc_dtype)a->dtype);
+    const uintptr_t at[] = {(uintptr_t)a->data, (uintptr_t)b->data, (uintptr_t)out->data};
+    pc__cuda_softmax_rows r = {.dtype = a->dtype,
+                               .early = pc__cuda_early(stream),
+                               .n = a->ndim ? a->shape[a->ndim - 1] : 1,
+                               .a = a->data,
+                               .b = b->data,
+                               .out = out->data,
+                               .alike = ((at[0] ^ at[2]) | (at[1] ^ at[2])) % 16 == 0,
+                               .queue = pc__cuda_queue(stream)};
+    r.count = a->count / r.n;
+    r.whole = r.n % (size == 2 ? 8 : 4) == 0 && (at[0] | at[1] | at[2]) % 16 == 0;
+    if (!pc__cuda_softmax_short(&r, op)) {
+        cut(&r, size);
+        const size_t number = size == 8 ? sizeof(double) : sizeof(float);
+        r.between = r.parts > 1 ? pc__cuda_scratch(stream, (size_t)(r.count * r.parts) * 2 * number) : NULL;
+        if (r.parts > 1 && !r.between)
+            return PC_ERR_MEMORY;
+        pc__cuda_softmax_long(&r, op);
+    }
+    return pc__cuda_launched(call);
+}
+
 static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softmax_op op)
 {
     const pc__view a = pc__cuda_view(call->in[0]), out = pc__cuda_view(call->out[0]);
@@ -11,20 +48,18 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
         return PC_OK;
     const pc__view b = call->n_in > 1 ? pc__cuda_view(call->in[1]) : a;
     const pc__softmax_attributes *along = call->attributes;
-    if (along->inner > 1) {
-        pc__cuda_softmax_down(&(pc__cuda_softmax_columns){.dtype = a.dtype,
-                                                          .early = pc__cuda_early(stream),
-                                                          .outer = a.count / along->n / along->inner,
-                                                          .n = along->n,
-                                                          .inner = along->inner,
-                                                          .a = a.data,
-                                                          .b = b.data,
-                                                          .out = out.data,
-                                                          .queue = pc__cuda_queue(stream)},
-                              op);
-        return pc__cuda_launched(call);
-    }
-    pc__cuda_softmax(pc__cuda_queue(stream), op, &a, call->n_in > 1 ? &b : NULL, &out);
+    if (along->inner == 1)
+        return run_rows(stream, call, &a, &b, &out, op);
+    pc__cuda_softmax_down(&(pc__cuda_softmax_columns){.dtype = a.dtype,
+                                                      .early = pc__cuda_early(stream),
+                                                      .outer = a.count / along->n / along->inner,
+                                                      .n = along->n,
+                                                      .inner = along->inner,
+                                                      .a = a.data,
+                                                      .b = b.data,
+                                                      .out = out.data,
+                                                      .queue = pc__cuda_queue(stream)},
+                          op);
     return pc__cuda_launched(call);
 }
 

@@ -1,8 +1,8 @@
 /* softmax.cu: a row is read once, kept in registers while its maximum and its sum are found, and written once: the
  * kernels take as long as reading and writing does. Rows up to 1024 have a warp or a part of one, those up to 8192 a
  * block, each thread with all its 16-byte loads in flight at once. Rows that begin anywhere have single elements at their
- * ends. Longer rows are gone through twice, the second time out of the caches. */
-#include "cuda/shared/row.cuh"
+ * ends. */
+#include "cuda/shared/dependent_launch.cuh"
 #include "cuda/reduce/softmax.cuh"
 #include "cuda/shared/sums.cuh"
 
@@ -10,7 +10,6 @@
 
 #define ROW_WARPS 4       /* of a block where a warp has whole rows */
 #define BLOCK_THREADS 256 /* of a row */
-#define LONG_THREADS 1024 /* of a long row */
 
 namespace
 {
@@ -87,6 +86,7 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     const int before = WHOLE ? 0 : (int)((uintptr_t)a / sizeof(T) % W);
     const M nothing = traits<OP>::backward ? M(0) : M(-CUDART_INF);
     pack<M, W> in_a[N], in_b[N];
+    pc::wait_for_earlier();
 #pragma unroll
     for (int i = 0; i < N; i++) {
         const int first = (i * lanes + threadIdx.x) * W - before;
@@ -130,98 +130,8 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     }
 }
 
-/* A maximum so far, and the sum of exp(x - it); of nothing but -inf the sum is 0. */
-template <class T> struct so_far {
-    typedef pc::math<T> M;
-    M most, sum;
-
-    template <int N> __device__ __forceinline__ void operator()(const T (&x)[N], unsigned)
-    {
-        M higher = most;
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            higher = larger()(higher, M(x[k]));
-        if (higher > most) {
-            sum *= power<T>(most - higher);
-            most = higher;
-        }
-        const M base = most > M(-CUDART_INF) ? most : M(0);
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            sum += power<T>(M(x[k]) - base);
-    }
-};
-
-/* What stands beside a pack of N, which lies on 16 bytes too where `alike`. */
-template <class T, int N> __device__ __forceinline__ pack<T, N> beside(const T *b, bool alike)
-{
-    pack<T, N> y;
-    if (N > 1 && alike)
-        return *(const pack<T, N> *)b;
-#pragma unroll
-    for (int k = 0; k < N; k++)
-        y.at[k] = b[k];
-    return y;
-}
-
-/* Rows of any length and place, a block each. `alike`: those of a, b and out begin at the same place between two
- * boundaries of 16 bytes. */
-template <class T, int OP>
-__global__ void __launch_bounds__(LONG_THREADS)
-    long_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, unsigned n, int alike)
-{
-    typedef pc::math<T> M;
-    const long long first = (long long)blockIdx.x * n;
-    a += first, out += first;
-    b += traits<OP>::backward ? first : 0;
-    M most = M(-CUDART_INF), sum = 0;
-    if constexpr (!traits<OP>::backward) {
-        so_far<T> mine = {most, sum};
-        pc::each_in_row<4>(a, n, threadIdx.x, LONG_THREADS, mine);
-        most = block_join<larger, LONG_THREADS>(mine.most, most);
-        sum = mine.sum * power<T>(mine.most - (most > M(-CUDART_INF) ? most : M(0)));
-    } else {
-        const auto add = [&](const auto &x, unsigned at) {
-            constexpr int N = sizeof(x) / sizeof(T);
-            pack<T, N> y = {};
-            if constexpr (!traits<OP>::logarithm)
-                y = beside<T, N>(b + at, alike);
-#pragma unroll
-            for (int k = 0; k < N; k++)
-                sum += summand<T, OP>(x[k], y.at[k], M(0));
-        };
-        pc::each_in_row<4>(a, n, threadIdx.x, LONG_THREADS, add);
-    }
-    sum = finished<M, OP>(block_join<plus, LONG_THREADS>(sum, M(0)));
-    const auto put = [&](const auto &x, unsigned at) {
-        constexpr int N = sizeof(x) / sizeof(T);
-        pack<T, N> y = {};
-        if constexpr (traits<OP>::backward)
-            y = beside<T, N>(b + at, alike);
-#pragma unroll
-        for (int k = 0; k < N; k++) {
-            const M term = OP == PC__SOFTMAX ? summand<T, OP>(x[k], M(0), most) : M(0);
-            y.at[k] = T(element<T, OP>(x[k], y.at[k], term, most, sum));
-        }
-        if (N > 1 && alike)
-            *(pack<T, N> *)(out + at) = y;
-        else
-            for (int k = 0; k < N; k++)
-                out[at + k] = y.at[k];
-    };
-    pc::each_in_row<2>(a, n, threadIdx.x, LONG_THREADS, put);
-}
-
-struct rows {
-    const void *a, *b;
-    void *out;
-    long long count, n;
-    bool whole; /* every row lies on 16 bytes */
-    bool alike; /* those of a, b and out begin at the same place between two boundaries of 16 bytes */
-};
-
 template <class T, int OP, int THREADS, int N, int W, bool WHOLE = true>
-static void launch_rows(cudaStream_t queue, const rows &r)
+static void launch_rows(const pc__cuda_softmax_rows &r)
 {
     const long long most = r.n + (WHOLE ? 0 : W - 1); /* with what is in front of a row */
     int lanes = THREADS;
@@ -229,88 +139,88 @@ static void launch_rows(cudaStream_t queue, const rows &r)
         lanes /= 2;
     const int together = THREADS == 32 ? 32 * ROW_WARPS / lanes : 1;
     const unsigned grid = (unsigned)((r.count + together - 1) / together);
-    row_kernel<T, OP, THREADS, N, W, WHOLE>
-        <<<grid, dim3(lanes, together), 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out, r.count, (int)r.n);
-}
-
-template <class T, int OP> static void launch_long(cudaStream_t queue, const rows &r)
-{
-    long_kernel<T, OP><<<(unsigned)r.count, LONG_THREADS, 0, queue>>>((const T *)r.a, (const T *)r.b, (T *)r.out,
-                                                                      (unsigned)r.n, r.alike);
+    (void)pc::start_grid(row_kernel<T, OP, THREADS, N, W, WHOLE>, dim3(grid), dim3(lanes, together), 0, r.queue,
+                         r.early, (const T *)r.a, (const T *)r.b, (T *)r.out, (long long)r.count, (int)r.n);
 }
 
 /* Rows that begin anywhere, up to 8192 elements, accesses of W. False: none of these. */
-template <class T, int OP, int W> static bool launch_anywhere(cudaStream_t queue, const rows &r)
+template <class T, int OP, int W> static bool launch_anywhere(const pc__cuda_softmax_rows &r)
 {
     const long long most = r.n + W - 1;
     if (!r.alike || most > 8192)
         return false;
     if (most <= 1024)
-        launch_rows<T, OP, 32, 32 / W, W, false>(queue, r);
+        launch_rows<T, OP, 32, 32 / W, W, false>(r);
     else if (most <= 4096)
-        launch_rows<T, OP, 256, 16 / W, W, false>(queue, r);
+        launch_rows<T, OP, 256, 16 / W, W, false>(r);
     else
-        launch_rows<T, OP, 512, 16 / W, W, false>(queue, r);
+        launch_rows<T, OP, 512, 16 / W, W, false>(r);
     return true;
 }
 
 /* Two packs a thread: with four, 48 registers instead of 32, fewer warps wait for memory at once. */
-template <class T, int OP> static void launch_halves(cudaStream_t queue, const rows &r)
+template <class T, int OP> static bool launch_halves(const pc__cuda_softmax_rows &r)
 {
     if (r.n <= 32)
-        launch_rows<T, OP, 32, 1, 1>(queue, r);
+        launch_rows<T, OP, 32, 1, 1>(r);
     else if (r.whole && r.n <= 1024)
-        launch_rows<T, OP, 32, 4, 8>(queue, r);
+        launch_rows<T, OP, 32, 4, 8>(r);
     else if (r.whole && r.n <= 128 * 8 * 2)
-        launch_rows<T, OP, 128, 2, 8>(queue, r);
+        launch_rows<T, OP, 128, 2, 8>(r);
     else if (r.whole && r.n <= 256 * 8 * 2)
-        launch_rows<T, OP, 256, 2, 8>(queue, r);
+        launch_rows<T, OP, 256, 2, 8>(r);
     else if (r.whole && r.n <= 512 * 8 * 2)
-        launch_rows<T, OP, 512, 2, 8>(queue, r);
-    else if (!launch_anywhere<T, OP, 8>(queue, r))
-        launch_long<T, OP>(queue, r);
+        launch_rows<T, OP, 512, 2, 8>(r);
+    else
+        return launch_anywhere<T, OP, 8>(r);
+    return true;
 }
 
-template <int OP> static void launch(cudaStream_t queue, int dtype, const rows &r)
+template <int OP> static bool launch_doubles(const pc__cuda_softmax_rows &r)
 {
-    if (dtype == PC__CUDA_F16)
-        launch_halves<pc::f16, OP>(queue, r);
-    else if (dtype == PC__CUDA_BF16)
-        launch_halves<pc::bf16, OP>(queue, r);
-    else if (dtype == PC__CUDA_F64)
-        r.n <= 128 ? launch_rows<double, OP, 32, 4, 1>(queue, r) : launch_long<double, OP>(queue, r);
-    else if (r.n <= 32)
-        launch_rows<float, OP, 32, 1, 1>(queue, r);
+    if (r.n > 128)
+        return false;
+    launch_rows<double, OP, 32, 4, 1>(r);
+    return true;
+}
+
+template <int OP> static bool launch(const pc__cuda_softmax_rows &r)
+{
+    if (r.dtype == PC__CUDA_F16)
+        return launch_halves<pc::f16, OP>(r);
+    if (r.dtype == PC__CUDA_BF16)
+        return launch_halves<pc::bf16, OP>(r);
+    if (r.dtype == PC__CUDA_F64)
+        return launch_doubles<OP>(r);
+    if (r.n <= 32)
+        launch_rows<float, OP, 32, 1, 1>(r);
     else if (r.whole && r.n <= 512)
-        launch_rows<float, OP, 32, 4, 4>(queue, r);
+        launch_rows<float, OP, 32, 4, 4>(r);
     else if (r.whole && r.n <= 1024)
-        launch_rows<float, OP, 32, 8, 4>(queue, r);
+        launch_rows<float, OP, 32, 8, 4>(r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 2)
-        launch_rows<float, OP, BLOCK_THREADS, 2, 4>(queue, r);
+        launch_rows<float, OP, BLOCK_THREADS, 2, 4>(r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 4)
-        launch_rows<float, OP, BLOCK_THREADS, 4, 4>(queue, r);
+        launch_rows<float, OP, BLOCK_THREADS, 4, 4>(r);
     else if (r.whole && r.n <= BLOCK_THREADS * 4 * 8)
-        launch_rows<float, OP, BLOCK_THREADS, 8, 4>(queue, r);
-    else if (!launch_anywhere<float, OP, 4>(queue, r))
-        launch_long<float, OP>(queue, r);
+        launch_rows<float, OP, BLOCK_THREADS, 8, 4>(r);
+    else
+        return launch_anywhere<float, OP, 4>(r);
+    return true;
 }
 
 } // namespace
 
-void pc__cuda_softmax(cudaStream_t queue, enum pc__cuda_softmax_op op, const pc__view *a, const pc__view *b,
-                      const pc__view *out)
+bool pc__cuda_softmax_short(const pc__cuda_softmax_rows *r, enum pc__cuda_softmax_op op)
 {
-    rows r = {a->data, b ? b->data : a->data, out->data, 0, a->ndim ? a->shape[a->ndim - 1] : 1, false, false};
-    r.count = a->count / r.n;
-    const int together = a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16 ? 8 : 4;
-    r.alike = (((uintptr_t)r.a ^ (uintptr_t)r.out) | ((uintptr_t)r.b ^ (uintptr_t)r.out)) % 16 == 0;
-    r.whole = r.n % together == 0 && ((uintptr_t)r.a | (uintptr_t)r.b | (uintptr_t)r.out) % 16 == 0;
-    if (op == PC__SOFTMAX)
-        launch<PC__SOFTMAX>(queue, a->dtype, r);
-    else if (op == PC__LOG_SOFTMAX)
-        launch<PC__LOG_SOFTMAX>(queue, a->dtype, r);
-    else if (op == PC__SOFTMAX_BACKWARD)
-        launch<PC__SOFTMAX_BACKWARD>(queue, a->dtype, r);
-    else
-        launch<PC__LOG_SOFTMAX_BACKWARD>(queue, a->dtype, r);
+    switch (op) {
+    case PC__SOFTMAX:
+        return launch<PC__SOFTMAX>(*r);
+    case PC__LOG_SOFTMAX:
+        return launch<PC__LOG_SOFTMAX>(*r);
+    case PC__SOFTMAX_BACKWARD:
+        return launch<PC__SOFTMAX_BACKWARD>(*r);
+    default:
+        return launch<PC__LOG_SOFTMAX_BACKWARD>(*r);
+    }
 }

@@ -2,8 +2,7 @@
 #ifndef PC__CUDA_SOFTMAX_CUH
 #define PC__CUDA_SOFTMAX_CUH
 
-#include "cuda/shared/half.cuh"
-#include "cuda/shared/real.cuh"
+#include "cuda/reduce/running.cuh"
 #include "cuda/reduce/softmax.h"
 
 namespace
@@ -14,13 +13,9 @@ template <int OP> struct traits {
     static const bool logarithm = OP == PC__LOG_SOFTMAX || OP == PC__LOG_SOFTMAX_BACKWARD;
 };
 
-/* For rows of 16-bit numbers the short way: its error, some 2e-6 where the result is not tiny, is far below theirs. */
 template <class T> __device__ inline pc::math<T> power(pc::math<T> x)
 {
-    if constexpr (sizeof(T) == 2)
-        return __expf(x);
-    else
-        return exp_of(x);
+    return pc::short_exp<T>(x);
 }
 
 /* What a row's elements add up to: exp(x - most); g y, or g where y is a logarithm. */

@@ -2,6 +2,8 @@
 #ifndef PC__CUDA_SOFTMAX_H
 #define PC__CUDA_SOFTMAX_H
 
+#include <stdbool.h>
+
 #include "cuda/runtime/view.h"
 
 #ifdef __cplusplus
@@ -21,9 +23,26 @@ typedef struct pc__cuda_softmax_columns {
 
 void pc__cuda_softmax_down(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
 
-/* Along the last dimension. out = op(a, b): a is x going forward, with b NULL, and the gradient of y going backward, with b = y. */
-void pc__cuda_softmax(cudaStream_t queue, enum pc__cuda_softmax_op op, const pc__view *a, const pc__view *b,
-                      const pc__view *out);
+/* Along the last dimension: out = op(a, b), where a is x going forward, and the gradient of y going backward, with b = y.
+ * Long rows that are few are cut, each piece a block's: then there are `parts` > 1 of them in a row, whose maxima and sums
+ * lie in `between`. The cut depends on sizes alone, so that every GPU adds in the same order. */
+typedef struct pc__cuda_softmax_rows {
+    int dtype, early;
+    int64_t count, n;
+    const void *a, *b; /* forward: b is a */
+    void *out;
+    bool whole; /* every row lies on 16 bytes */
+    bool alike; /* those of a, b and out begin at the same place between two boundaries of 16 bytes */
+    int64_t parts, piece;
+    void *between; /* [count][parts][2], float32 or float64 */
+    cudaStream_t queue;
+} pc__cuda_softmax_rows;
+
+/* Up to some 8192 elements; false, and nothing is launched, where the rows are longer. */
+bool pc__cuda_softmax_short(const pc__cuda_softmax_rows *rows, enum pc__cuda_softmax_op op);
+
+/* Any length and place. */
+void pc__cuda_softmax_long(const pc__cuda_softmax_rows *rows, enum pc__cuda_softmax_op op);
 
 #ifdef __cplusplus
 }
