@@ -10,8 +10,8 @@ extern "C" {
 
 enum pc__cuda_pair_loss { PC__LOSS_BCE, PC__LOSS_MSE };
 
-/* Bytes of scratch memory that the losses below need. */
-#define PC__LOSS_SCRATCH (1024 * sizeof(double))
+/* Bytes of scratch memory that the losses below need: two numbers for each of so many blocks. */
+#define PC__LOSS_SCRATCH (1024 * 2 * sizeof(double))
 
 /* *loss = the mean over x and y of what their elements lose; NaN without elements. dx, or NULL, is its gradient at x:
  * (sigmoid(x) - y) / n for PC__LOSS_BCE, which alone has it. loss and dx have y's dtype: x's, or float32 where x has 16
@@ -23,7 +23,7 @@ void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss k
  * norms[rows][2]: each row's maximum, and the logarithm of the sum of exp(x - it), in x's dtype or float32. A label out
  * of range goes into fault. */
 void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
-                            int dtype, void *norms, double *scratch, pc__cuda_fault *fault);
+                            int dtype, void *norms, void *scratch, pc__cuda_fault *fault);
 
 /* dx = (softmax(x) - onehot) g / rows, in x's dtype; g in `dtype`, the loss's. */
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,

@@ -11,19 +11,19 @@
 namespace pc
 {
 
-/* For 16-bit numbers the short way: its error, some 2e-6 where the result is not tiny, is far below theirs. */
-template <class T> __device__ inline math<T> short_exp(math<T> x)
-{
-    if constexpr (sizeof(T) == 2)
-        return __expf(x);
-    else
-        return exp_of(x);
-}
-
-/* Of elements so far; of nothing but -inf the sum is 0. */
-template <class T> struct running {
+/* Elements of T so far; of nothing but -inf the sum is 0. BRIEF: exp is __expf, whose error is some 2e-6 where the result is
+ * not tiny. */
+template <class T, bool BRIEF> struct running {
     typedef math<T> M;
     M most, sum;
+
+    static __device__ __forceinline__ M power(M x)
+    {
+        if constexpr (BRIEF)
+            return __expf(x);
+        else
+            return exp_of(x);
+    }
 
     static __device__ __forceinline__ running nothing()
     {
@@ -38,7 +38,7 @@ template <class T> struct running {
     __device__ __forceinline__ void rise_to(M higher)
     {
         if (higher > most) {
-            sum *= short_exp<T>(most - higher);
+            sum *= power(most - higher);
             most = higher;
         }
     }
@@ -53,13 +53,13 @@ template <class T> struct running {
         rise_to(higher);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            sum += short_exp<T>(M(x[k]) - base());
+            sum += power(M(x[k]) - base());
     }
 
     __device__ __forceinline__ void operator+=(const running &other)
     {
         rise_to(larger()(most, other.most));
-        sum += other.sum * short_exp<T>(other.most - base());
+        sum += other.sum * power(other.most - base());
     }
 
     /* All threads of a warp get what theirs come to together. */

@@ -1,23 +1,14 @@
 /* softmax.c: softmax over a dimension, its logarithm, and their gradients. */
 #include "cuda/reduce/softmax.h"
 
+#include "cuda/reduce/cut.h"
 #include "cuda/runtime/cuda.h"
 #include "ops/softmax.h"
-
-/* A piece is 8 KB, 32 bytes for each thread of its block. Rows shorter than a few pieces are not worth two kernels, nor
- * are many rows, which fill a GPU as they are. */
-static void cut(pc__cuda_softmax_rows *r, size_t size)
-{
-    enum { PIECE_BYTES = 8192, LEAST = 4, BLOCKS = 1024, MANY = 128, WHOLE = 16 };
-    const int64_t least = PIECE_BYTES / (int64_t)size, most = r->count < MANY ? BLOCKS / r->count : 1;
-    const int64_t parts = r->n < LEAST * least ? 1 : PC__MIN((r->n + least - 1) / least, most);
-    r->piece = ((r->n + parts - 1) / parts + WHOLE - 1) / WHOLE * WHOLE;
-    r->parts = (r->n + r->piece - 1) / r->piece;
-}
 
 static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__view *a, const pc__view *b,
                           const pc__view *out, enum pc__cuda_softmax_op op)
 {
+    enum { MANY = 128 };
     const size_t size = pc_dtype_size((pc_dtype)a->dtype);
     const uintptr_t at[] = {(uintptr_t)a->data, (uintptr_t)b->data, (uintptr_t)out->data};
     pc__cuda_softmax_rows r = {.dtype = a->dtype,
@@ -31,7 +22,9 @@ static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__view
     r.count = a->count / r.n;
     r.whole = r.n % (size == 2 ? 8 : 4) == 0 && (at[0] | at[1] | at[2]) % 16 == 0;
     if (!pc__cuda_softmax_short(&r, op)) {
-        cut(&r, size);
+        const pc__cuda_cut cut = pc__cuda_cut_rows(r.count, r.n, size, MANY);
+        r.parts = cut.parts;
+        r.piece = cut.piece;
         const size_t number = size == 8 ? sizeof(double) : sizeof(float);
         r.between = r.parts > 1 ? pc__cuda_scratch(stream, (size_t)(r.count * r.parts) * 2 * number) : NULL;
         if (r.parts > 1 && !r.between)

@@ -4,9 +4,6 @@
  * ends. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/reduce/softmax.cuh"
-#include "cuda/shared/sums.cuh"
-
-#include <math_constants.h>
 
 #define ROW_WARPS 4       /* of a block where a warp has whole rows */
 #define BLOCK_THREADS 256 /* of a row */

@@ -3,9 +3,6 @@
  * the second time out of the caches: first for the maximum and the sum, which is corrected as the maximum rises. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/reduce/softmax.cuh"
-#include "cuda/shared/sums.cuh"
-
-#include <math_constants.h>
 
 #define THREADS 256
 #define AT_ONCE 4 /* rows of a thread under way */
@@ -13,22 +10,9 @@
 namespace
 {
 
-template <class M> struct so_far {
-    M most, sum;
-};
-
-/* Of nothing but -inf the sum is 0. */
-template <class T, class M> __device__ __forceinline__ void raise_to(so_far<M> &a, M higher)
-{
-    if (higher > a.most) {
-        a.sum *= power<T>(a.most - higher);
-        a.most = higher;
-    }
-}
-
 template <class T, int OP>
-__device__ __forceinline__ void take(so_far<pc::math<T>> &a, const pc::math<T> (&x)[AT_ONCE],
-                                     const pc::math<T> (&y)[AT_ONCE], int count)
+__device__ __forceinline__ void take(so_far<T> &a, const pc::math<T> (&x)[AT_ONCE], const pc::math<T> (&y)[AT_ONCE],
+                                     int count)
 {
     typedef pc::math<T> M;
     if (!traits<OP>::backward) {
@@ -36,9 +20,9 @@ __device__ __forceinline__ void take(so_far<pc::math<T>> &a, const pc::math<T> (
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
             higher = u < count ? larger()(higher, x[u]) : higher;
-        raise_to<T>(a, higher);
+        a.rise_to(higher);
     }
-    const M base = a.most > M(-CUDART_INF) ? a.most : M(0);
+    const M base = a.base();
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++)
         a.sum += u < count ? summand<T, OP>(x[u], y[u], base) : M(0);
@@ -49,12 +33,12 @@ __global__ void __launch_bounds__(THREADS)
     columns(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, int n, long long inner, int lanes)
 {
     typedef pc::math<T> M;
-    __shared__ so_far<M> parts[THREADS];
+    __shared__ so_far<T> parts[THREADS];
     const int height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const long long tiles = (inner + lanes - 1) / lanes, outer = blockIdx.x / tiles;
     const long long column = (blockIdx.x - outer * tiles) * lanes + x;
     const long long first = outer * n * inner + min(column, inner - 1); /* beyond the end: the last one, for nothing */
-    so_far<M> mine = {M(-CUDART_INF), M(0)};
+    so_far<T> mine = so_far<T>::nothing();
     pc::wait_for_earlier();
     for (int row = y; row < n; row += AT_ONCE * height) {
         M in_a[AT_ONCE], in_b[AT_ONCE];
@@ -70,10 +54,10 @@ __global__ void __launch_bounds__(THREADS)
     for (int half = height / 2; half > 0; half /= 2) {
         __syncthreads();
         if (y < half) {
-            so_far<M> other = parts[threadIdx.x + half * lanes];
+            so_far<T> other = parts[threadIdx.x + half * lanes];
             const M higher = larger()(mine.most, other.most);
-            raise_to<T>(mine, higher);
-            raise_to<T>(other, higher);
+            mine.rise_to(higher);
+            other.rise_to(higher);
             mine.sum += other.sum;
             parts[threadIdx.x] = mine;
         }

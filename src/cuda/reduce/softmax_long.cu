@@ -2,7 +2,6 @@
  * caches. Where there are many, a block has a row. Few are cut: one kernel finds the maximum and the sum of each piece,
  * another joins those of a row, once more for each of its pieces, and writes the piece. */
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/reduce/running.cuh"
 #include "cuda/reduce/softmax.cuh"
 #include "cuda/shared/row.cuh"
 
@@ -29,12 +28,12 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> beside(const T *
 
 /* What a block's threads find in n elements together. Backward there is no maximum: it stays 0. */
 template <class T, int OP, int THREADS>
-__device__ __forceinline__ pc::running<T> found(const T *a, const T *b, unsigned n, bool alike)
+__device__ __forceinline__ so_far<T> found(const T *a, const T *b, unsigned n, bool alike)
 {
     typedef pc::math<T> M;
-    pc::running<T> all = {M(0), M(0)};
+    so_far<T> all = {M(0), M(0)};
     if constexpr (!traits<OP>::backward) {
-        pc::running<T> mine = pc::running<T>::nothing();
+        so_far<T> mine = so_far<T>::nothing();
         pc::each_in_row<4>(a, n, threadIdx.x, THREADS, mine);
         all.most = block_join<larger, THREADS>(mine.most, M(-CUDART_INF));
         all.sum = mine.sum * power<T>(mine.most - all.base());
@@ -56,7 +55,7 @@ __device__ __forceinline__ pc::running<T> found(const T *a, const T *b, unsigned
 
 /* n elements of a row that comes to `row`. */
 template <class T, int OP, int THREADS>
-__device__ __forceinline__ void put(const T *a, const T *b, T *out, unsigned n, bool alike, const pc::running<T> &row)
+__device__ __forceinline__ void put(const T *a, const T *b, T *out, unsigned n, bool alike, const so_far<T> &row)
 {
     typedef pc::math<T> M;
     const M sum = finished<M, OP>(row.sum);
@@ -85,7 +84,7 @@ __global__ void __launch_bounds__(WHOLE)
 {
     const long long first = (long long)blockIdx.x * n;
     pc::wait_for_earlier();
-    const pc::running<T> row = found<T, OP, WHOLE>(a + first, b + first, n, alike);
+    const so_far<T> row = found<T, OP, WHOLE>(a + first, b + first, n, alike);
     put<T, OP, WHOLE>(a + first, b + first, out + first, n, alike, row);
 }
 
@@ -103,25 +102,25 @@ __device__ __forceinline__ place place_of(long long n, unsigned parts, long long
 
 template <class T, int OP>
 __global__ void __launch_bounds__(PIECE)
-    find_pieces(const T *__restrict__ a, const T *__restrict__ b, pc::running<T> *between, long long n, unsigned parts,
+    find_pieces(const T *__restrict__ a, const T *__restrict__ b, so_far<T> *between, long long n, unsigned parts,
                 long long piece, int alike)
 {
     const place p = place_of(n, parts, piece);
     pc::wait_for_earlier();
-    const pc::running<T> own = found<T, OP, PIECE>(a + p.first, b + p.first, p.n, alike);
+    const so_far<T> own = found<T, OP, PIECE>(a + p.first, b + p.first, p.n, alike);
     if (threadIdx.x == 0)
         between[blockIdx.x] = own;
 }
 
 template <class T, int OP>
 __global__ void __launch_bounds__(PIECE)
-    put_pieces(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, const pc::running<T> *between,
+    put_pieces(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, const so_far<T> *between,
                long long n, unsigned parts, long long piece, int alike)
 {
     typedef pc::math<T> M;
     const place p = place_of(n, parts, piece);
     pc::wait_for_earlier();
-    pc::running<T> row = traits<OP>::backward ? pc::running<T>{M(0), M(0)} : pc::running<T>::nothing();
+    so_far<T> row = traits<OP>::backward ? so_far<T>{M(0), M(0)} : so_far<T>::nothing();
     for (unsigned i = threadIdx.x % 32; i < parts; i += 32) /* by each warp alike */
         row += between[p.row * parts + i];
     row.join_warp();
@@ -138,12 +137,12 @@ template <class T, int OP> void launch(const pc__cuda_softmax_rows *r)
         (void)pc::start(whole_rows<T, OP>, blocks, WHOLE, r->queue, r->early, a, b, (T *)r->out, (unsigned)n, alike);
         return;
     }
-    pc::running<T> *between = (pc::running<T> *)r->between;
+    so_far<T> *between = (so_far<T> *)r->between;
     const cudaError_t found =
         pc::start(find_pieces<T, OP>, blocks, PIECE, r->queue, r->early, a, b, between, n, parts, piece, alike);
     if (found == cudaSuccess)
         (void)pc::start(put_pieces<T, OP>, blocks, PIECE, r->queue, r->early, a, b, (T *)r->out,
-                        (const pc::running<T> *)between, n, parts, piece, alike);
+                        (const so_far<T> *)between, n, parts, piece, alike);
 }
 
 template <int OP> void by_dtype(const pc__cuda_softmax_rows *r)

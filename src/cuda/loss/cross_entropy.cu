@@ -1,0 +1,254 @@
+/* cross_entropy.cu: the loss of labels, and its gradient. */
+#include "cuda/loss/mean.cuh"
+#include "cuda/reduce/cut.h"
+#include "cuda/reduce/running.cuh"
+#include "cuda/shared/row.cuh"
+
+#define WARPS (THREADS / 32)
+#define FEW_CLASSES 128   /* for which a warp's lanes have all loads under way */
+#define MANY_CLASSES 2048 /* for which a block takes a row */
+#define FEW_ROWS 64       /* which are cut where they are long: one block joins their pieces */
+
+namespace
+{
+
+template <class T> using running = pc::running<T, false>;
+
+/* The first wrong label of a stream is kept for the host. */
+__device__ inline void report(pc__cuda_fault *fault, long long row, long long label, long long classes)
+{
+    if (atomicCAS(&fault->kind, (int)PC__FAULT_NONE, (int)PC__FAULT_LABEL) != PC__FAULT_NONE)
+        return;
+    fault->where = row;
+    fault->value = label;
+    fault->limit = classes;
+    __threadfence_system();
+}
+
+/* The label of a row, whose number is 0 where it is out of range. */
+template <class T> struct target {
+    int64_t label;
+    bool valid;
+    pc::math<T> own;
+};
+
+template <class T> __device__ __forceinline__ target<T> target_of(const T *row, int64_t label, unsigned classes)
+{
+    const bool valid = label >= 0 && label < classes;
+    return {label, valid, valid ? pc::math<T>(row[label]) : pc::math<T>(0)};
+}
+
+/* What a row loses that comes to `a`; its norms are noted. */
+template <class T>
+__device__ inline double lost(const running<T> &a, const target<T> &wanted, long long r, unsigned classes,
+                              pc::math<T> *norms, pc__cuda_fault *fault)
+{
+    const pc::math<T> norm = log_of(a.sum);
+    norms[2 * r] = a.most;
+    norms[2 * r + 1] = norm;
+    if (wanted.valid)
+        return (double)(norm - (wanted.own - a.most));
+    report(fault, r, wanted.label, classes);
+    return 0;
+}
+
+/* Of all of a warp, or of a block whose threads come here together, which may be again and again. */
+template <class T> __device__ inline void join(running<T> &a, bool block)
+{
+    __shared__ pc::math<T> most[WARPS], sum[WARPS];
+    a.join_warp();
+    if (!block)
+        return;
+    if (threadIdx.x % 32 == 0) {
+        most[threadIdx.x / 32] = a.most;
+        sum[threadIdx.x / 32] = a.sum;
+    }
+    __syncthreads();
+    const int other = threadIdx.x % 32;
+    a.most = other < WARPS ? most[other] : pc::math<T>(-CUDART_INF);
+    a.sum = other < WARPS ? sum[other] : pc::math<T>(0);
+    a.join_warp();
+    __syncthreads();
+}
+
+/* A warp for each row, or a block for each of many classes; a row is read once. norms[rows][2]: a row's maximum, and
+ * the logarithm of its sum. */
+template <class T, class L>
+__global__ void __launch_bounds__(THREADS)
+    cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
+                         long long rows, unsigned classes, double *sums, L *mean, pc__cuda_fault *fault)
+{
+    typedef pc::math<L> M;
+    const int team = classes > MANY_CLASSES ? THREADS : 32, lane = threadIdx.x % team, teams = THREADS / team;
+    double loss = 0;
+    pc::wait_for_earlier();
+    for (long long r = (long long)blockIdx.x * teams + threadIdx.x / team; r < rows;
+         r += (long long)gridDim.x * teams) {
+        const T *row = x + r * classes;
+        running<T> a = running<T>::nothing();
+        const target<T> wanted = target_of(row, labels[r], classes);
+        if (classes <= FEW_CLASSES) {
+            M value[FEW_CLASSES / 32];
+#pragma unroll
+            for (int u = 0; u < FEW_CLASSES / 32; u++)
+                value[u] = lane + u * 32 < classes ? M(row[lane + u * 32]) : M(-CUDART_INF);
+#pragma unroll
+            for (int u = 0; u < FEW_CLASSES / 32; u++)
+                a.rise_to(value[u]);
+#pragma unroll
+            for (int u = 0; u < FEW_CLASSES / 32; u++)
+                a.sum += lane + u * 32 < classes ? exp_of(value[u] - a.base()) : M(0);
+        } else {
+            pc::each_in_row<4>(row, classes, lane, team, a);
+        }
+        join(a, team > 32);
+        if (lane == 0)
+            loss += lost(a, wanted, r, classes, norms, fault);
+    }
+    give(loss, (double)rows, sums, mean);
+}
+
+/* Rows that are few and long: what a block finds in a piece of one. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    find_pieces(const T *__restrict__ x, running<T> *between, long long classes, unsigned parts, long long piece)
+{
+    const long long row = blockIdx.x / parts, begin = (blockIdx.x - row * parts) * piece, left = classes - begin;
+    running<T> a = running<T>::nothing();
+    pc::wait_for_earlier();
+    pc::each_in_row<4>(x + row * classes + begin, (unsigned)(left < piece ? left : piece), threadIdx.x, THREADS, a);
+    join(a, true);
+    if (threadIdx.x == 0)
+        between[blockIdx.x] = a;
+}
+
+/* One block: a warp joins the pieces of a row. */
+template <class T, class L>
+__global__ void __launch_bounds__(THREADS)
+    join_pieces(const T *__restrict__ x, const int64_t *__restrict__ labels, const running<T> *between,
+                pc::math<L> *__restrict__ norms, long long rows, unsigned classes, unsigned parts, L *mean,
+                pc__cuda_fault *fault)
+{
+    const unsigned lane = threadIdx.x % 32;
+    double loss = 0;
+    pc::wait_for_earlier();
+    for (long long r = threadIdx.x / 32; r < rows; r += WARPS) {
+        const target<T> wanted = target_of(x + r * classes, labels[r], classes);
+        running<T> a = running<T>::nothing();
+        for (unsigned i = lane; i < parts; i += 32)
+            a += between[r * parts + i];
+        a.join_warp();
+        if (lane == 0)
+            loss += lost(a, wanted, r, classes, norms, fault);
+    }
+    give(loss, (double)rows, (double *)NULL, mean);
+}
+
+/* N neighbours, of one row or of several. */
+template <class T, class L, int N>
+__global__ void __launch_bounds__(THREADS)
+    cross_entropy_backward_kernel(const T *__restrict__ x, const pc::math<L> *__restrict__ norms,
+                                  const int64_t *__restrict__ labels, const L *__restrict__ g, T *__restrict__ dx,
+                                  long long rows, long long classes)
+{
+    typedef pc::math<L> M;
+    typedef struct alignas(N * sizeof(T)) pack {
+        T at[N];
+    } pack;
+    const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * N, count = rows * classes;
+    long long row = quotient(i, classes), column = i - row * classes;
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+    pack a;
+    if (i + N <= count)
+        a = *reinterpret_cast<const pack *>(x + i);
+    else
+        for (int k = 0; k < N; k++)
+            a.at[k] = x[min(i + k, count - 1)];
+    const M scale = M(*g) / (M)rows;
+    M most = norms[2 * row], norm = norms[2 * row + 1];
+    int64_t label = labels[row];
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        a.at[k] = T(exp_of(M(a.at[k]) - most - norm) * scale - (label == column ? scale : M(0)));
+        if (++column == classes && row + 1 < rows) {
+            row++, column = 0;
+            most = norms[2 * row], norm = norms[2 * row + 1];
+            label = labels[row];
+        }
+    }
+    if (i + N <= count)
+        *reinterpret_cast<pack *>(dx + i) = a;
+    else
+        for (int k = 0; i + k < count; k++)
+            dx[i + k] = a.at[k];
+}
+
+template <class T, class L>
+void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, L *loss, pc::math<L> *norms,
+                   void *scratch, pc__cuda_fault *fault)
+{
+    const long long rows = x->shape[0], classes = x->shape[1];
+    const pc__cuda_cut cut = pc__cuda_cut_rows(rows, classes, sizeof(T), FEW_ROWS);
+    if (cut.parts > 1) {
+        running<T> *between = (running<T> *)scratch;
+        const unsigned parts = (unsigned)cut.parts;
+        (void)pc::start(find_pieces<T>, (unsigned)rows * parts, THREADS, queue, early, (const T *)x->data, between,
+                        classes, parts, (long long)cut.piece);
+        (void)pc::start(join_pieces<T, L>, 1, THREADS, queue, early, (const T *)x->data, labels,
+                        (const running<T> *)between, norms, rows, (unsigned)classes, parts, loss, fault);
+        return;
+    }
+    const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
+    (void)pc::start(cross_entropy_kernel<T, L>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data, labels,
+                    norms, rows, (unsigned)classes, (double *)scratch, loss, fault);
+    if (blocks > 1)
+        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)rows, loss);
+}
+
+unsigned grid_for(long long count)
+{
+    return (unsigned)((count + THREADS - 1) / THREADS);
+}
+
+/* Of logits in T, computed and given in L: T, or float for 16 bits. */
+template <class T, class L> struct losses {
+    static void cross(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss, void *norms,
+                      void *scratch, pc__cuda_fault *fault)
+    {
+        cross_entropy<T>(queue, early, x, labels, (L *)loss, (pc::math<L> *)norms, scratch, fault);
+    }
+
+    template <int N>
+    static void backward_packs(cudaStream_t queue, int early, const pc__view *x, const void *norms,
+                               const int64_t *labels, const void *g, void *dx)
+    {
+        (void)pc::start(cross_entropy_backward_kernel<T, L, N>, grid_for((x->count + N - 1) / N), THREADS, queue, early,
+                        (const T *)x->data, (const pc::math<L> *)norms, labels, (const L *)g, (T *)dx,
+                        (long long)x->shape[0], (long long)x->shape[1]);
+    }
+
+    static void cross_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
+                               const int64_t *labels, const void *g, void *dx)
+    {
+        if (((uintptr_t)x->data | (uintptr_t)dx) % 16 == 0)
+            backward_packs<16 / sizeof(T)>(queue, early, x, norms, labels, g, dx);
+        else
+            backward_packs<1>(queue, early, x, norms, labels, g, dx);
+    }
+};
+
+} // namespace
+
+void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
+                            int dtype, void *norms, void *scratch, pc__cuda_fault *fault)
+{
+    BY_DTYPES(x->dtype, dtype, cross(queue, early, x, labels, loss, norms, scratch, fault))
+}
+
+void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
+                                     const int64_t *labels, const void *g, int dtype, void *dx)
+{
+    BY_DTYPES(x->dtype, dtype, cross_backward(queue, early, x, norms, labels, g, dx))
+}
