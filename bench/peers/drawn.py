@@ -4,7 +4,7 @@ Usage: drawn.py SEED N [--device cpu|cuda] [--only PATTERN] [--seconds T] [--jso
        drawn.py --case 'TEXT' [--device cpu|cuda]          one case, as a table names it
 
 A ratio is PyTorch's best time over our best, above 1: ours is faster. PyTorch's ways are eager and torch.compile, on a
-GPU also CUDA graphs of both, networks in the faster of its memory orders; ours are eager and, on a GPU, a recording.
+GPU also CUDA graphs of both, networks in the faster of its memory orders; ours are eager and a recording.
 First both compute the case once from the same numbers: where they do not agree it is an error and has no ratio.
 docs/drawn.md says how cases are drawn and what a line means. The exit status is 1 after errors.
 """

@@ -157,9 +157,9 @@ def measure(text, parsed, program, options, device):
     """Microseconds of each way of both sides: medians of rounds in turns."""
     mine = program.case(text)
     case = drawn_torch.case_of(parsed, device)
-    own, ways = ["eager"] + (["graph"] if device.type == "cuda" else []), {}
+    own, ways = ["eager", "graph"], {}
     small = parsed[0] == "op" and sum(t.numel() * t.element_size() for t in case.inputs) <= 16 << 20
-    goes = 10 if small else 1
+    goes = 10 if small and device.type == "cuda" else 1
     first = min(program.round(name, options.round, goes) for name in own)
     try:
         results = case.results()
