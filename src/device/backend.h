@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 10
+#define PC__BACKEND_API 11
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -45,7 +45,8 @@ typedef struct pc__backend {
     bool one_device_graphs; /* a recording cannot go on on another device */
     bool skips;             /* what is queued behind a failure is not done, nor what other streams let wait for it, and
                              * those streams say so */
-    int span;               /* so many calls in a row of a recording it may do as one: memory that one of them read last
+    bool convolves_to_c_order; /* its convolutions write C order as fast as channels last */
+    int span; /* so many calls in a row of a recording it may do as one: memory that one of them read last
                              * is not yet given to another of them */
 
     /* How many devices there are; with 0, why. */

@@ -7,34 +7,30 @@ static void rewrite(pc__plan *plan, const pc__backend *backend)
         pc__pass_duplicates(plan);
     if (pc__plan_allows(PC__PASS_DEAD))
         pc__pass_dead(plan);
+    if (pc__plan_allows(PC__PASS_EPILOGUES))
+        pc__pass_epilogues(plan, backend);
     if (pc__plan_allows(PC__PASS_REGIONS))
         pc__pass_regions(plan, backend);
 }
 
-/* What a call asks of its thread, and what that thread had. */
-typedef struct settings {
-    pc_precision precision;
-    pc_conv_choice_kind convolutions;
-} settings;
-
-static settings set(settings wanted)
+pc__settings pc__settings_set(pc__settings wanted)
 {
-    return (settings){pc_matmul_precision_set(wanted.precision), pc_conv_choice_set(wanted.convolutions)};
+    return (pc__settings){pc_matmul_precision_set(wanted.precision), pc_conv_choice_set(wanted.convolutions)};
 }
 
 static pc_status submit(const pc__backend *backend, const pc__plan_node *node)
 {
-    const settings before = set((settings){node->precision, node->convolutions});
+    const pc__settings before = pc__settings_set(node->settings);
     const pc_status status = backend->submit(node->stream, node->kernel, node->call, &node->work);
-    (void)set(before);
+    (void)pc__settings_set(before);
     return status;
 }
 
 static pc_status announce(const pc__backend *backend, const pc__plan_node *node)
 {
-    const settings before = set((settings){node->precision, node->convolutions});
+    const pc__settings before = pc__settings_set(node->settings);
     const pc_status status = backend->graph_prepare(node->stream, node->call);
-    (void)set(before);
+    (void)pc__settings_set(before);
     return status;
 }
 

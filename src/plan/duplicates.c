@@ -59,8 +59,8 @@ static bool is_same(const search *s, int earlier, const pc__plan_node *b)
 {
     const pc__plan_node *a = &s->plan->node[earlier];
     if (a->stream != b->stream || a->kernel != b->kernel || a->call->op != b->call->op ||
-        a->precision != b->precision || a->convolutions != b->convolutions || a->call->n_in != b->call->n_in ||
-        a->call->attribute_bytes != b->call->attribute_bytes ||
+        a->settings.precision != b->settings.precision || a->settings.convolutions != b->settings.convolutions ||
+        a->call->n_in != b->call->n_in || a->call->attribute_bytes != b->call->attribute_bytes ||
         (a->call->attribute_bytes && memcmp(a->call->attributes, b->call->attributes, a->call->attribute_bytes) != 0))
         return false;
     for (int i = 0; i < a->call->n_in; i++)

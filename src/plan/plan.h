@@ -12,12 +12,19 @@ typedef enum pc__pass {
     PC__PASS_NONE,
     PC__PASS_DUPLICATES,
     PC__PASS_DEAD,
+    PC__PASS_EPILOGUES,
     PC__PASS_REGIONS,
     PC__PASS_SHARING, /* of memory by temporaries */
     PC__PASSES
 } pc__pass;
 
 typedef enum pc__node_kind { PC__NODE_CALL, PC__NODE_COPY, PC__NODE_FUNCTION, PC__NODE_WAIT } pc__node_kind;
+
+/* What a call asks of the thread that does it. */
+typedef struct pc__settings {
+    pc_precision precision;
+    pc_conv_choice_kind convolutions;
+} pc__settings;
 
 typedef struct pc__plan_node {
     pc__node_kind kind;
@@ -26,9 +33,8 @@ typedef struct pc__plan_node {
     pc__pass gone; /* the pass that took it out */
     pc_call *call; /* calls: a copy, with the storages themselves */
     pc__kernel kernel;
-    pc_precision precision;           /* calls: what the thread had asked for that recorded them; built by another */
-    pc_conv_choice_kind convolutions; /* setting they would have other bits */
-    pc__bytes to, from;               /* copies */
+    pc__settings settings; /* calls: of the thread that recorded them; built by others they would have other bits */
+    pc__bytes to, from;    /* copies */
     size_t bytes;
     void (*function)(void *context); /* functions */
     void *context;
@@ -73,6 +79,22 @@ bool pc__node_writes(const pc__plan_node *node, int i);
 /* Whether it writes all of storage i, and reads nothing of it. */
 bool pc__node_renews(const pc__plan_node *node, int i);
 
+/* Set them in this thread; what was set before. */
+pc__settings pc__settings_set(pc__settings wanted);
+
+/* --- use.c: who uses which storage, in a plan as it was when this was made --- */
+
+typedef struct pc__plan_uses {
+    const pc__plan *plan;
+    int *writer; /* by storage: the last node that writes it, or -1 */
+    int *first;  /* by storage, and one more: where its readers begin in the list */
+    int *reader; /* nodes, once for every operand that they read */
+} pc__plan_uses;
+
+/* False: PC_ERR_MEMORY. */
+bool pc__plan_uses_make(pc__plan_uses *uses, const pc__plan *plan);
+void pc__plan_uses_free(pc__plan_uses *uses);
+
 /* --- passes --- */
 
 /* Calls and copies whose results nobody can see. */
@@ -80,6 +102,9 @@ void pc__pass_dead(pc__plan *plan);
 
 /* Calls that compute what is there. */
 void pc__pass_duplicates(pc__plan *plan);
+
+/* Activations, max-poolings and copies into C order that convolutions and linear layers do on the way out. */
+void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
 
 /* Element-by-element calls that become a step of a region (ops/region.h). */
 void pc__pass_regions(pc__plan *plan, const pc__backend *backend);

@@ -6,6 +6,7 @@
 
 static const char *const passes[PC__PASSES] = {[PC__PASS_DUPLICATES] = "duplicates",
                                                [PC__PASS_DEAD] = "dead",
+                                               [PC__PASS_EPILOGUES] = "epilogues",
                                                [PC__PASS_REGIONS] = "regions",
                                                [PC__PASS_SHARING] = "sharing"};
 
@@ -44,7 +45,7 @@ static void read_words(void)
             fprintf(
                 stderr,
                 "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead, "
-                "-regions and -sharing\n",
+                "-epilogues, -regions and -sharing\n",
                 (int)length, words);
         words += length;
     }

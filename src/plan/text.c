@@ -80,9 +80,10 @@ static int count_gone(const pc__plan *plan, pc__pass pass)
 static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan)
 {
     const int duplicates = count_gone(plan, PC__PASS_DUPLICATES), dead = count_gone(plan, PC__PASS_DEAD),
-              regions = count_gone(plan, PC__PASS_REGIONS);
-    pc__text_add(text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead, %d into regions\n", plan->count,
-                 plan->count - duplicates - dead - regions, duplicates, dead, regions);
+              epilogues = count_gone(plan, PC__PASS_EPILOGUES), regions = count_gone(plan, PC__PASS_REGIONS);
+    pc__text_add(
+        text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead, %d into epilogues, %d into regions\n",
+        plan->count, plan->count - duplicates - dead - epilogues - regions, duplicates, dead, epilogues, regions);
     pc__text_add(text, "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, used from before (x) %zu\n",
                  bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
                  bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_BEFORE));

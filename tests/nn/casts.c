@@ -242,8 +242,10 @@ static void gradients_of(const network *n, pc_tensor *y, pc_tensor *gradients[PA
 static pc_tensor *by_ops(const network *n)
 {
     pc_tensor *const *p = n->of;
-    pc_conv2d_spec pooled = {.activation = PC_RELU, .pool = 2}, plain = {.activation = PC_RELU};
-    pc_tensor *h = pc_fn_conv2d(pc_fn_conv2d(n->x, p[CONV], p[CONV_BIAS], pooled), p[CONV_2], p[CONV_2_BIAS], plain);
+    const pc_conv2d_spec spec = {.activation = PC_RELU};
+    pc_tensor *h =
+        pc_fn_max_pool2d(pc_fn_conv2d(n->x, p[CONV], p[CONV_BIAS], spec), (pc_pool2d_spec){.kernel = {2, 2}});
+    h = pc_fn_conv2d(h, p[CONV_2], p[CONV_2_BIAS], spec);
     h = pc_fn_linear(pc_flatten_from(h, 1), p[LINEAR], p[LINEAR_BIAS], PC_TANH);
     return pc_fn_linear(h, p[LINEAR_2], p[LINEAR_2_BIAS], PC_NONE);
 }

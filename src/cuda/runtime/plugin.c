@@ -12,6 +12,7 @@ static const pc__backend backend = {
     .type = PC_CUDA,
     .name = "cuda",
     .one_device_graphs = true,
+    .convolves_to_c_order = true,
     .span = PC__CUDA_SPAN,
     .count = pc__cuda_count,
     .allocate = pc__cuda_allocate,
