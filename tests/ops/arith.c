@@ -106,38 +106,47 @@ static void numbers_beyond_integers(void **state)
     }
 }
 
-/* Large operands of different memory orders, as a matrix and the transpose of another: which one is turned, and what
- * stands beside it, a row for all or of another batch. */
-static void operands_turned(void **state)
+/* Operands of different memory orders, as a matrix and the transpose of another, large and small, with sides that are no
+ * multiples of a tile's: which one is turned, and what stands beside it, a row for all or of another batch. */
+static void turned(int batches, int height, int width, int way)
 {
-    (void)state;
-    enum { BATCH = 2, HEIGHT = 517, WIDTH = 1031, N = BATCH * HEIGHT * WIDTH };
-    static float a[N], b[N], got[N];
+    enum { MOST = 2 * 517 * 1031 };
+    static float a[MOST], b[MOST], got[MOST];
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I32};
-    for (int i = 0; i < N; i++) {
+    const int n = batches * height * width;
+    for (int i = 0; i < n; i++) {
         a[i] = (float)(i % 4099 * 7919 % 97);
         b[i] = (float)(i % 31 + 1);
     }
-    for (int way = 0; way < 9; way++)
-        PC_SCOPE {
-            const pc_dtype dtype = dtypes[way / 3];
-            const bool row = way % 3 == 2, first = way % 3 == 1;
-            pc_tensor *x = pc_cast(pc_from_data(a, PC_SHAPE(BATCH, HEIGHT, WIDTH), PC_F32, test_device()), dtype);
-            pc_tensor *y = pc_cast(pc_from_data(b, PC_SHAPE(BATCH, WIDTH, HEIGHT), PC_F32, test_device()), dtype);
-            pc_tensor *turned = pc_transpose(y, 1, 2),
-                      *out = pc_empty(PC_SHAPE(BATCH, HEIGHT, WIDTH), dtype, test_device());
-            if (row)
-                x = pc_slice(pc_slice(x, 0, 0, 1, 1), 1, 0, 1, 1);
-            assert_ok(pc_copy(out, first ? pc_sub(turned, x) : pc_sub(x, turned)));
-            assert_ok(pc_read(pc_cast(out, PC_F32), got, sizeof got));
-            for (int i = 0; i < N; i++) {
-                const int batch = i / (HEIGHT * WIDTH), h = i / WIDTH % HEIGHT, w = i % WIDTH;
-                const float other = b[(batch * WIDTH + w) * HEIGHT + h], own = a[row ? w : i];
-                const float wanted = first ? other - own : own - other;
-                if (got[i] != wanted)
-                    fail_msg("way %d: element %d is %g, not %g", way, i, (double)got[i], (double)wanted);
-            }
+    PC_SCOPE {
+        const pc_dtype dtype = dtypes[way / 3];
+        const bool row = way % 3 == 2, first = way % 3 == 1;
+        pc_tensor *x = pc_cast(pc_from_data(a, PC_SHAPE(batches, height, width), PC_F32, test_device()), dtype);
+        pc_tensor *y = pc_cast(pc_from_data(b, PC_SHAPE(batches, width, height), PC_F32, test_device()), dtype);
+        pc_tensor *other = pc_transpose(y, 1, 2),
+                  *out = pc_empty(PC_SHAPE(batches, height, width), dtype, test_device());
+        if (row)
+            x = pc_slice(pc_slice(x, 0, 0, 1, 1), 1, 0, 1, 1);
+        assert_ok(pc_copy(out, first ? pc_sub(other, x) : pc_sub(x, other)));
+        assert_ok(pc_read(pc_cast(out, PC_F32), got, (size_t)n * sizeof *got));
+        for (int i = 0; i < n; i++) {
+            const int batch = i / (height * width), h = i / width % height, w = i % width;
+            const float beside = b[(batch * width + w) * height + h], own = a[row ? w : i];
+            const float wanted = first ? beside - own : own - beside;
+            if (got[i] != wanted)
+                fail_msg("%d x %d, way %d: element %d is %g, not %g", height, width, way, i, (double)got[i],
+                         (double)wanted);
         }
+    }
+}
+
+static void operands_turned(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{2, 517, 1031}, {3, 35, 50}, {1, 16, 33}, {2, 64, 32}, {5, 17, 16}};
+    for (int k = 0; k < (int)(sizeof sizes / sizeof *sizes); k++)
+        for (int way = 0; way < 9; way++)
+            turned(sizes[k][0], sizes[k][1], sizes[k][2], way);
     assert_no_leak();
 }
 

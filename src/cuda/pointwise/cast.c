@@ -13,7 +13,7 @@ static void launch_convert(const pc__cuda_launch *launch, const void *context)
     int turned;
     const int along = dtypes[0] == dtypes[1] ? pc__cuda_turned(launch, &turned) : -1;
     if (along >= 0)
-        pc__cuda_transpose(launch, pc_dtype_size((pc_dtype)dtypes[0]), along, pc__cuda_large(launch));
+        pc__cuda_transpose(launch, pc_dtype_size((pc_dtype)dtypes[0]), along);
     else
         pc__cuda_convert(launch, dtypes[0], dtypes[1]);
 }

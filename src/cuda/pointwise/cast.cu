@@ -109,53 +109,6 @@ template <class F> void cast_from(const pc__cuda_launch *l, int to)
     }
 }
 
-constexpr int SIDE = 32, DEPTH = 8;
-
-/* What is small, in many blocks: a block moves a tile of 32 x 32 elements by way of shared memory, so that a warp reads neighbours along the one
- * dimension and writes neighbours along the other. Each thread has four elements under way. The column of padding puts
- * the elements of a tile's column into different banks. */
-template <class T>
-__global__ void __launch_bounds__(SIDE *DEPTH) transpose(const __grid_constant__ pc__cuda_walk w, int along)
-{
-    __shared__ T tile[SIDE][SIDE + 1];
-    const int last = w.ndim - 1;
-    const uint32_t height = w.shape[along], width = w.shape[last], across = (width + SIDE - 1) / SIDE;
-    const uint32_t down = (height + SIDE - 1) / SIDE, row = blockIdx.x / across;
-    const uint32_t left = (blockIdx.x - row * across) * SIDE;
-    uint32_t rest = row / down, to = 0, from = 0;
-    const uint32_t top = (row - rest * down) * SIDE;
-    for (int d = last - 1; d >= 0; d--) {
-        if (d == along)
-            continue;
-        const uint32_t outer = rest / w.shape[d], own = rest - outer * w.shape[d];
-        to += own * w.strides[0][d];
-        from += own * w.strides[1][d];
-        rest = outer;
-    }
-    const T *in = reinterpret_cast<const T *>(w.data[1]) + from;
-    T *out = reinterpret_cast<T *>(w.data[0]) + to;
-#pragma unroll
-    for (uint32_t k = threadIdx.y; k < SIDE; k += DEPTH)
-        if (top + threadIdx.x < height && left + k < width)
-            tile[k][threadIdx.x] = in[(top + threadIdx.x) + (left + k) * w.strides[1][last]];
-    __syncthreads();
-#pragma unroll
-    for (uint32_t k = threadIdx.y; k < SIDE; k += DEPTH)
-        if (top + k < height && left + threadIdx.x < width)
-            out[(top + k) * w.strides[0][along] + (left + threadIdx.x)] = tile[threadIdx.x][k];
-}
-
-template <class T> void transpose_tiles(const pc__cuda_launch *l, int along, int large)
-{
-    if (large)
-        return pc::run_tiles(l, along, 1, cast_of<T, T>());
-    const pc__cuda_walk &w = l->walk;
-    const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
-    const uint32_t tiles = ((height + SIDE - 1) / SIDE) * ((width + SIDE - 1) / SIDE);
-    transpose<T><<<w.count / height / width * tiles, dim3(SIDE, DEPTH), 0, l->queue>>>(w, along);
-    pc::note(l, cudaGetLastError());
-}
-
 template <class T> void fill(const pc__cuda_launch *l, uint64_t bits)
 {
     pc::fill_of<T> f;
@@ -214,16 +167,16 @@ void pc__cuda_convert(const pc__cuda_launch *l, int from, int to)
     }
 }
 
-void pc__cuda_transpose(const pc__cuda_launch *l, size_t element_bytes, int along, int large)
+void pc__cuda_transpose(const pc__cuda_launch *l, size_t element_bytes, int along)
 {
     if (element_bytes == 1)
-        transpose_tiles<uint8_t>(l, along, large);
+        pc::run_tiles(l, along, 1, cast_of<uint8_t, uint8_t>());
     else if (element_bytes == 2)
-        transpose_tiles<uint16_t>(l, along, large);
+        pc::run_tiles(l, along, 1, cast_of<uint16_t, uint16_t>());
     else if (element_bytes == 4)
-        transpose_tiles<uint32_t>(l, along, large);
+        pc::run_tiles(l, along, 1, cast_of<uint32_t, uint32_t>());
     else
-        transpose_tiles<uint64_t>(l, along, large);
+        pc::run_tiles(l, along, 1, cast_of<uint64_t, uint64_t>());
 }
 
 void pc__cuda_fill(const pc__cuda_launch *l, size_t element_bytes, uint64_t bits)

@@ -14,7 +14,7 @@ void pc__cuda_convert(const pc__cuda_launch *launch, int from, int to);
 
 /* The same without conversion, where operand 0 is dense along the last dimension and operand 1 along `along`; items are
  * single elements. */
-void pc__cuda_transpose(const pc__cuda_launch *launch, size_t element_bytes, int along, int large);
+void pc__cuda_transpose(const pc__cuda_launch *launch, size_t element_bytes, int along);
 
 /* Every element of operand 0 becomes the first element_bytes bytes of `bits`. */
 void pc__cuda_fill(const pc__cuda_launch *launch, size_t element_bytes, uint64_t bits);

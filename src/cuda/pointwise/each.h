@@ -31,9 +31,6 @@ pc_status pc__cuda_each(pc_stream *stream, const pc_call *call, int count, pc_te
  * that along the last; else -1. */
 int pc__cuda_turned(const pc__cuda_launch *launch, int *turned);
 
-/* So much that tiles of 64 x 64 fill the GPU. */
-bool pc__cuda_large(const pc__cuda_launch *launch);
-
 /* cast.c: `from` into `to`, of any dtypes and strides; shapes broadcast. */
 pc_status pc__cuda_copy_tensor(pc_stream *stream, const pc_call *call, pc_tensor *to, pc_tensor *from);
 

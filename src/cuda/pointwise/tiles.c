@@ -22,8 +22,3 @@ int pc__cuda_turned(const pc__cuda_launch *launch, int *turned)
     }
     return along;
 }
-
-bool pc__cuda_large(const pc__cuda_launch *launch)
-{
-    return launch->walk.count >= 1 << 20;
-}

@@ -1,6 +1,7 @@
 /* tiles.cuh: element by element where one input is dense along another dimension than the output. A block takes a tile of
- * 64 x 64 elements, which goes by way of shared memory, so that a warp reads neighbours along the one dimension and
- * writes neighbours along the other; each thread has 16 elements of each input under way. */
+ * 64 x 64 elements, or of 32 x 32 where those would be few, which goes by way of shared memory, so that a warp reads
+ * neighbours along the one dimension and writes neighbours along the other; each thread has 16 elements of each input
+ * under way, or 4. */
 #ifndef PC__CUDA_TILES_CUH
 #define PC__CUDA_TILES_CUH
 
@@ -9,14 +10,12 @@
 namespace pc
 {
 
-constexpr int TILE = 64, TILE_STEPS = TILE * TILE / THREADS;
-
 /* Where the tile's first elements are: its place along `along` and along the last dimension, and each operand's. */
 template <int K> struct corner {
     uint32_t top, left, at[K];
 };
 
-template <int K> __device__ __forceinline__ corner<K> corner_of(const pc__cuda_walk &w, int along)
+template <int TILE, int K> __device__ __forceinline__ corner<K> corner_of(const pc__cuda_walk &w, int along)
 {
     const int last = w.ndim - 1;
     const uint32_t across = (w.shape[last] + TILE - 1) / TILE, down = (w.shape[along] + TILE - 1) / TILE;
@@ -43,22 +42,22 @@ template <int K> __device__ __forceinline__ corner<K> corner_of(const pc__cuda_w
 
 /* out = f(in...), of which `turned` is dense along `along`, the output along the last dimension. Loads beyond the end
  * take the last element. */
-template <class F>
+template <int TILE, class F>
 __global__ void __launch_bounds__(THREADS)
     tiles(const __grid_constant__ pc__cuda_walk w, int along, int turned, const F f)
 {
     typedef typename F::A T;
-    constexpr int K = F::inputs + 1, EACH = THREADS / TILE;
+    constexpr int K = F::inputs + 1, EACH = THREADS / TILE, STEPS = TILE / EACH;
     __shared__ T tile[TILE][TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)]; /* a column lies in different banks */
     const int last = w.ndim - 1, x = threadIdx.x % TILE, y = threadIdx.x / TILE;
-    const corner<K> c = corner_of<K>(w, along);
+    const corner<K> c = corner_of<TILE, K>(w, along);
     const int height = min(w.shape[along] - c.top, (uint32_t)TILE), width = min(w.shape[last] - c.left, (uint32_t)TILE);
     const T *from = reinterpret_cast<const T *>(w.data[turned]) + c.at[turned == 2 ? K - 1 : 1] + min(x, height - 1);
     const uint32_t step = w.strides[turned][last];
-    T own[TILE_STEPS], beside[F::inputs == 2 ? TILE_STEPS : 1];
+    T own[STEPS], beside[F::inputs == 2 ? STEPS : 1];
     wait_for_earlier();
 #pragma unroll
-    for (int k = 0; k < TILE_STEPS; k++)
+    for (int k = 0; k < STEPS; k++)
         own[k] = from[min(y + k * EACH, width - 1) * step];
     if constexpr (F::inputs == 2) {
         const int other = 3 - turned;
@@ -66,17 +65,17 @@ __global__ void __launch_bounds__(THREADS)
         const T *there = reinterpret_cast<const T *>(w.data[other]) + c.at[other == 2 ? 2 : 1] +
                          min(x, width - 1) * w.strides[other][last];
 #pragma unroll
-        for (int k = 0; k < TILE_STEPS; k++)
+        for (int k = 0; k < STEPS; k++)
             beside[k] = there[min(y + k * EACH, height - 1) * down];
     }
 #pragma unroll
-    for (int k = 0; k < TILE_STEPS; k++)
+    for (int k = 0; k < STEPS; k++)
         tile[y + k * EACH][x] = own[k];
     __syncthreads();
     typename F::O *out = reinterpret_cast<typename F::O *>(w.data[0]) + c.at[0] + x;
     const uint32_t down = w.strides[0][along];
 #pragma unroll
-    for (int k = 0; k < TILE_STEPS; k++) {
+    for (int k = 0; k < STEPS; k++) {
         const int row = y + k * EACH;
         const T value = tile[x][row];
         if (row >= height || x >= width)
@@ -88,12 +87,20 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <class F> void run_tiles(const pc__cuda_launch *l, int along, int turned, F f)
+template <int TILE, class F> void run_tiles_of(const pc__cuda_launch *l, int along, int turned, F f)
 {
     const pc__cuda_walk &w = l->walk;
     const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
     const uint32_t blocks = ((height + TILE - 1) / TILE) * ((width + TILE - 1) / TILE);
-    note(l, start(tiles<F>, w.count / height / width * blocks, THREADS, l->queue, l->early, w, along, turned, f));
+    note(l, start(tiles<TILE, F>, w.count / height / width * blocks, THREADS, l->queue, l->early, w, along, turned, f));
+}
+
+template <class F> void run_tiles(const pc__cuda_launch *l, int along, int turned, F f)
+{
+    if (l->walk.count >= 1 << 20)
+        run_tiles_of<64>(l, along, turned, f);
+    else
+        run_tiles_of<32>(l, along, turned, f);
 }
 
 } // namespace pc
