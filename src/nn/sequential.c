@@ -1,5 +1,4 @@
 /* sequential.c: layers one after another. */
-#include "nn/forward.h"
 #include "nn/layers.h"
 
 /* Say of an error that child i raised it: "layer 3 (Linear(...)): " in front, "layer 3.1 (...)" where the child has
@@ -20,31 +19,18 @@ static void name_layer(const pc_module *module, int i)
     pc__error_before(words, 0);
 }
 
-/* The number of the last Linear layer; behind all for none. */
-static int last_linear(const pc_module *module)
-{
-    const int count = pc_module_child_count(module);
-    int i = count - 1;
-    while (i >= 0 && !pc__layer(pc_module_child(module, i), &pc__linear_class))
-        i--;
-    return i < 0 ? count : i;
-}
-
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     const int count = pc_module_child_count(module);
-    pc__aside aside = pc__aside_take();
-    const int last = last_linear(module);
     const bool failed = pc_failed();
     pc_tensor *y = x;
     PC_SCOPE {
         for (int i = 0; i < count && y; i++) {
-            const bool may = i < last || pc__aside_do(&aside) == PC_OK;
-            y = may ? pc_forward(pc_module_child(module, i), y) : NULL;
-            if (may && !y && !failed)
+            y = pc_forward(pc_module_child(module, i), y);
+            if (!y && !failed)
                 name_layer(module, i);
         }
-        y = y && pc__aside_do(&aside) == PC_OK ? pc_keep(y) : NULL;
+        y = pc_keep(y);
     }
     return y;
 }
