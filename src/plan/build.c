@@ -11,6 +11,8 @@ static void rewrite(pc__plan *plan, const pc__backend *backend)
         pc__pass_epilogues(plan, backend);
     if (pc__plan_allows(PC__PASS_REGIONS))
         pc__pass_regions(plan, backend);
+    if (pc__plan_allows(PC__PASS_CASTS))
+        pc__pass_casts(plan, backend);
 }
 
 pc__settings pc__settings_set(pc__settings wanted)

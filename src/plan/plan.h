@@ -14,6 +14,7 @@ typedef enum pc__pass {
     PC__PASS_DEAD,
     PC__PASS_EPILOGUES,
     PC__PASS_REGIONS,
+    PC__PASS_CASTS,
     PC__PASS_SHARING, /* of memory by temporaries */
     PC__PASSES
 } pc__pass;
@@ -108,6 +109,12 @@ void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
 
 /* Element-by-element calls that become a step of a region (ops/region.h). */
 void pc__pass_regions(pc__plan *plan, const pc__backend *backend);
+
+/* Casts between float32 and 16 bits that can be done together become one call. */
+void pc__pass_casts(pc__plan *plan, const pc__backend *backend);
+
+/* Whether both are such casts, of one pair of dtypes and on one stream. */
+bool pc__casts_alike(const pc__plan_node *a, const pc__plan_node *b);
 
 /* --- memory.c --- */
 

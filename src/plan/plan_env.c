@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *const passes[PC__PASSES] = {[PC__PASS_DUPLICATES] = "duplicates",
-                                               [PC__PASS_DEAD] = "dead",
-                                               [PC__PASS_EPILOGUES] = "epilogues",
-                                               [PC__PASS_REGIONS] = "regions",
-                                               [PC__PASS_SHARING] = "sharing"};
+static const char *const passes[PC__PASSES] = {
+    [PC__PASS_DUPLICATES] = "duplicates", [PC__PASS_DEAD] = "dead",   [PC__PASS_EPILOGUES] = "epilogues",
+    [PC__PASS_REGIONS] = "regions",       [PC__PASS_CASTS] = "casts", [PC__PASS_SHARING] = "sharing"};
 
 static struct {
     bool print;
@@ -45,7 +43,7 @@ static void read_words(void)
             fprintf(
                 stderr,
                 "paracord: PARACORD_PLAN does not know \"%.*s\"; the valid words are print, plain, -duplicates, -dead, "
-                "-epilogues, -regions and -sharing\n",
+                "-epilogues, -regions, -casts and -sharing\n",
                 (int)length, words);
         words += length;
     }

@@ -77,13 +77,26 @@ static int count_gone(const pc__plan *plan, pc__pass pass)
     return n;
 }
 
+static void add_counts(pc__text *text, const pc__plan *plan)
+{
+    static const char *const names[PC__PASSES] = {[PC__PASS_DUPLICATES] = "duplicates",
+                                                  [PC__PASS_DEAD] = "dead",
+                                                  [PC__PASS_EPILOGUES] = "into epilogues",
+                                                  [PC__PASS_REGIONS] = "into regions",
+                                                  [PC__PASS_CASTS] = "into lists of casts"};
+    const char *between = "taken out:";
+    pc__text_add(text, "  %d nodes recorded, %d run; ", plan->count, count_gone(plan, PC__PASS_NONE));
+    for (int i = 0; i < PC__PASSES; i++)
+        if (names[i]) {
+            pc__text_add(text, "%s %d %s", between, count_gone(plan, (pc__pass)i), names[i]);
+            between = ",";
+        }
+    pc__text_add(text, "\n");
+}
+
 static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan)
 {
-    const int duplicates = count_gone(plan, PC__PASS_DUPLICATES), dead = count_gone(plan, PC__PASS_DEAD),
-              epilogues = count_gone(plan, PC__PASS_EPILOGUES), regions = count_gone(plan, PC__PASS_REGIONS);
-    pc__text_add(
-        text, "  %d nodes recorded, %d run; taken out: %d duplicates, %d dead, %d into epilogues, %d into regions\n",
-        plan->count, plan->count - duplicates - dead - epilogues - regions, duplicates, dead, epilogues, regions);
+    add_counts(text, plan);
     pc__text_add(text, "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, used from before (x) %zu\n",
                  bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
                  bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_BEFORE));

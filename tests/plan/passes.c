@@ -1,43 +1,12 @@
 /* What passes take out of plans, and what memory plans need: the shapes of it that random programs do not count. */
 #include "device.h"
+#include "plans.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
 
 enum { N = 4000, BYTES = N * 4 };
-
-static char *text_of(const pc_graph *graph)
-{
-    char *text = pc_graph_text(graph);
-    assert_not_null_ok(text);
-    return text;
-}
-
-static void says(const pc_graph *graph, const char *words)
-{
-    char *text = text_of(graph);
-    if (!strstr(text, words))
-        fail_msg("there is no \"%s\" in:\n%s", words, text);
-    pc_text_free(text);
-}
-
-static bool plain(void)
-{
-    return getenv("PARACORD_PLAN") != NULL;
-}
-
-static pc_graph *ended(void)
-{
-    pc_graph *graph = pc_graph_end(pc_stream_current(test_device()));
-    assert_not_null_ok(graph);
-    return graph;
-}
-
-static void begin(void)
-{
-    assert_ok(pc_graph_begin(pc_stream_current(test_device())));
-}
 
 static void twice_and_for_nobody(void **state)
 {

@@ -123,6 +123,48 @@ static pc_tensor *cast(pc_tensor *t)
     return pc_cast(t, dtypes[draw(PC__COUNT(dtypes))]);
 }
 
+/* No element of a state, nor any of what becomes of it, becomes large. */
+static pc_tensor *product(pc_tensor *a, pc_tensor *b)
+{
+    return pc_softmax(pc_matmul(a, b), 1);
+}
+
+static pc_stream *any_stream(const machine *m)
+{
+    return draw(4) ? m->main : m->side;
+}
+
+/* As a training step under autocast: states in 16 bits, products of them, and what comes out is added to states in
+ * float32; with writes and other streams on the way. */
+static pc_tensor *mixed(machine *m)
+{
+    enum { MOST = 4 };
+    const pc_dtype dtype = draw(2) ? PC_BF16 : PC_F16;
+    const int n = 2 + draw(MOST - 1);
+    pc_tensor *narrow[MOST] = {NULL}, *wide[MOST] = {NULL}, *out = NULL;
+    for (int i = 0; i < n; i++)
+        PC_WITH_STREAM(any_stream(m)) {
+            pc_tensor *state = m->state[draw(STATES)];
+            narrow[i] = pc_cast(draw(8) ? state : pc_transpose(state, 0, 1), dtype);
+            out = draw(3) && out ? product(out, narrow[i]) : narrow[i];
+            if (draw(3) == 0)
+                assert_ok(pc_fill(pc_slice(m->state[draw(STATES)], 0, 2, 5, 1), .25));
+        }
+    for (int i = 0; i < n; i++)
+        PC_WITH_STREAM(any_stream(m)) {
+            pc_tensor *gradient = product(out, narrow[draw(n)]);
+            wide[i] = pc_cast(gradient, PC_F32);
+            if (draw(6) == 0)
+                assert_ok(pc_saxpy(gradient, .5, narrow[0]));
+            if (draw(6) == 0)
+                assert_ok(pc_saxpy(m->state[draw(STATES)], .125, wide[i]));
+        }
+    for (int i = 0; i < n; i++)
+        if (draw(3))
+            assert_ok(pc_saxpy(m->state[draw(STATES)], .125, wide[i]));
+    return wide[draw(n)];
+}
+
 /* A gradient step of the first state. */
 static pc_tensor *learn(machine *m)
 {
@@ -160,7 +202,7 @@ static pc_tensor *in_place(machine *m)
 
 static pc_tensor *made(machine *m)
 {
-    switch (draw(9)) {
+    switch (draw(10)) {
     case 0:
     case 1:
         return unary(any(m));
@@ -175,6 +217,8 @@ static pc_tensor *made(machine *m)
         return cast(any(m));
     case 7:
         return draw(3) ? in_place(m) : learn(m);
+    case 8:
+        return mixed(m);
     default:
         return draw(2) ? pc_zeros(PC_SHAPE(now.side, now.side), PC_F32, test_device()) : binary(any(m), any(m));
     }
@@ -188,8 +232,7 @@ static void put(pc_tensor **place, pc_tensor *t)
 
 static void one_step(machine *m)
 {
-    pc_stream *stream = draw(4) ? m->main : m->side;
-    PC_WITH_STREAM(stream) {
+    PC_WITH_STREAM(any_stream(m)) {
         PC_SCOPE {
             pc_tensor *t = made(m);
             assert_not_null_ok(t);
