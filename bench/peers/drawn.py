@@ -16,6 +16,7 @@ import logging
 import math
 import os
 import re
+import subprocess
 import sys
 import time
 import warnings
@@ -38,6 +39,9 @@ def options_of():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--round", type=float, default=0.04, help="seconds of a round")
     parser.add_argument("--ways", help="PyTorch's, of eager,compile,graph,compile+graph")
+    parser.add_argument("--compilers", type=int, default=0, metavar="P",
+                        help="first let P processes compile all cases, for PyTorch's cache of what was compiled")
+    parser.add_argument("--compile-part", help=argparse.SUPPRESS)
     parser.add_argument("--compile-below", type=float, default=math.inf, metavar="RATIO",
                         help="compile only what has a smaller ratio without")
     options = parser.parse_args()
@@ -62,6 +66,37 @@ def program_of(given):
         if os.path.exists(os.path.join(plugins, "libparacord-cuda.so")):
             environment.setdefault("PARACORD_PLUGIN_PATH", os.path.abspath(plugins))
     return found[0], environment
+
+
+def compile_part(texts, part, device):
+    """Every so-manyth case is compiled and run once; what fails here fails again where it is told."""
+    import drawn_cases
+    import drawn_torch
+    import torch
+
+    first, step = (int(n) for n in part.split("/"))
+    for text in texts[first::step]:
+        try:
+            case = drawn_torch.case_of(drawn_cases.parse(text), device)
+            for memory in getattr(case, "formats", [None]):
+                case.body(True, False, memory)()
+        except Exception as error:
+            print(f"{type(error).__name__} {text}", file=sys.stderr)
+        case = None
+        torch.compiler.reset()
+        gc.collect()
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def compile_first(count):
+    """Other processes fill the cache on disk that this one then reads."""
+    start = time.monotonic()
+    command = [sys.executable, *sys.argv, "--compilers", "0", "--compile-part"]
+    parts = [subprocess.Popen([*command, f"{i}/{count}"], stderr=subprocess.DEVNULL) for i in range(count)]
+    for part in parts:
+        part.wait()
+    print(f"compiled by {count} processes in {time.monotonic() - start:.0f} s", flush=True)
 
 
 def best(side):
@@ -118,7 +153,9 @@ def main():
     if options.list:
         print(*texts, sep="\n")
         return 0
-    if kind == "cpu":
+    if options.compilers:
+        compile_first(options.compilers)
+    if kind == "cpu" or options.compile_part:
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes beside what is measured
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -130,6 +167,8 @@ def main():
     torch.backends.cudnn.benchmark = True
     if options.threads:
         torch.set_num_threads(options.threads)
+    if options.compile_part:
+        return compile_part(texts, options.compile_part, device)
     program = drawn_turns.Program(*program_of(options.program), str(device), options.threads)
     print(f"{'ratio':>7} {'ours us':>10} {'':6} {'peer us':>10} {'':14} case; PyTorch {torch.__version__}", flush=True)
     try:
