@@ -34,24 +34,39 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
         return p == 0 ? pc_clone(a) : pc_zeros(pc_tensor_shape(a), (pc_dtype)a->dtype, a->storage->device);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[2] = {pc_contiguous(a), recorded.base};
+        pc_tensor *in[2] = {pc__is_dense(a) ? a : pc_contiguous(a), recorded.base};
         result = pc_keep(pc__call(PC__OP_dropout, in, n_in, &attributes, sizeof attributes));
     }
     return result;
 }
 
-/* Outputs: the result, and which elements stayed. */
+/* Outputs: the result, and which elements stayed, where a gradient is recorded. */
 pc_status pc__infer_dropout(pc_call *call, pc__meta *out)
 {
     const pc_tensor *a = call->in[0];
-    pc__meta_contiguous(&out[0], a->dtype, a->ndim, a->shape);
-    pc__meta_contiguous(&out[1], PC_BOOL, a->ndim, a->shape);
+    const int64_t none = 0;
+    pc__meta_like(&out[0], a, (pc_dtype)a->dtype);
+    if (pc__tape_wants(call))
+        pc__meta_like(&out[1], a, PC_BOOL);
+    else
+        pc__meta_contiguous(&out[1], PC_BOOL, 1, &none);
     return PC_OK;
+}
+
+/* In the memory order of `like`. */
+static pc_tensor *lying_as(pc_tensor *t, const pc_tensor *like)
+{
+    if (pc__same_places(t, like))
+        return t;
+    pc__meta meta;
+    pc__meta_like(&meta, like, (pc_dtype)t->dtype);
+    pc_tensor *turned = pc__tensor_new(&meta, t->storage->device);
+    return turned && pc_copy(turned, t) == PC_OK ? turned : NULL;
 }
 
 pc_status pc__grad_dropout(pc__grad *grad)
 {
-    const pc__random_attributes *a = grad->attributes;
-    pc_tensor *kept = pc_mul(grad->out_grad[0], pc_cast(grad->out[1], grad->in_meta[0].dtype));
-    return pc__set_grad(grad, 0, pc_mul_scalar(kept, a->low < 1 ? 1 / (1 - a->low) : 0));
+    const pc__random_attributes attributes = {.low = ((const pc__random_attributes *)grad->attributes)->low};
+    pc_tensor *in[] = {lying_as(grad->out_grad[0], grad->out[1]), grad->out[1]};
+    return pc__set_grad(grad, 0, pc__call(PC__OP_dropout_backward, in, 2, &attributes, sizeof attributes));
 }

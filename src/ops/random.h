@@ -9,7 +9,7 @@ enum pc__purpose { PC__PURPOSE_UNIFORM, PC__PURPOSE_NORMAL, PC__PURPOSE_DROPOUT 
 
 typedef struct pc__random_attributes {
     uint64_t seed, stream; /* dropout: plus 4 times the int64 that a second input has when the kernel runs */
-    double low, high;      /* uniform: the bounds; normal: mean and standard deviation; dropout: low = p */
+    double low, high; /* uniform: the bounds; normal: mean and standard deviation; dropout and its backward: low = p */
 } pc__random_attributes;
 
 /* The next draw of the thread's generator. */

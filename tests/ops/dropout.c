@@ -1,6 +1,7 @@
 /* Dropout: PyTorch draws other numbers, so it is held to its promises instead. */
 #include "ops/golden.h"
 
+#include <paracord/autograd.h>
 #include <paracord/random.h>
 
 enum { N = 40001 };
@@ -24,6 +25,41 @@ static void zero_or_scaled(void **state)
                     assert_close((double)y[i], (double)x[i] / (1 - p), 1e-5);
             }
             assert_close((double)zeros / N, p, 5 * sqrt(p * (1 - p) / N));
+        }
+    assert_no_leak();
+}
+
+/* Drawn in memory order, whatever that is, with what stays for the gradient or without; the gradient, which may lie in
+ * another order, has the same zeros. */
+static void gradients_have_the_same_zeros(void **state)
+{
+    (void)state;
+    enum { A = 3, B = 5, C = 37, ALL = A * B * C };
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64};
+    static float plain[ALL], kept[ALL], gradient[ALL];
+    for (int k = 0; k < 16; k++)
+        PC_SCOPE {
+            const pc_dtype dtype = dtypes[k / 4];
+            const bool turned = k & 1, other = k & 2;
+            pc_tensor *a = pc_full(PC_SHAPE(A, C, B), 1, dtype, test_device());
+            a = pc_detach(turned ? pc_permute(a, PC_SHAPE(0, 2, 1)) : pc_reshape(a, PC_SHAPE(A, B, C)));
+            pc_tensor *g = pc_full(PC_SHAPE(A, C, B), 2, dtype, test_device());
+            g = turned != other ? pc_permute(g, PC_SHAPE(0, 2, 1)) : pc_reshape(g, PC_SHAPE(A, B, C));
+            pc_seed(5);
+            assert_ok(pc_read(pc_contiguous(pc_cast(pc_fn_dropout(a, .75), PC_F32)), plain, sizeof plain));
+            assert_ok(pc_require_grad(a, true));
+            pc_seed(5);
+            pc_tensor *dropped = pc_fn_dropout(a, .75);
+            assert_int_equal(pc_tensor_stride(dropped, 2), pc_tensor_stride(a, 2));
+            assert_ok(pc_backward_with(dropped, g));
+            assert_ok(pc_read(pc_contiguous(pc_cast(pc_detach(dropped), PC_F32)), kept, sizeof kept));
+            assert_ok(pc_read(pc_contiguous(pc_cast(pc_grad(a), PC_F32)), gradient, sizeof gradient));
+            int zeros = 0;
+            for (int i = 0; i < ALL; i++) {
+                zeros += kept[i] == 0;
+                assert_true(kept[i] == plain[i] && (kept[i] == 0 || kept[i] == 4) && gradient[i] == 2 * kept[i]);
+            }
+            assert_true(zeros > ALL / 2 && zeros < ALL);
         }
     assert_no_leak();
 }
@@ -94,8 +130,12 @@ static void bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zero_or_scaled), cmocka_unit_test(ends_of_the_range), cmocka_unit_test(follows_the_generator),
-        cmocka_unit_test(gradient),       cmocka_unit_test(bad_input),
+        cmocka_unit_test(gradients_have_the_same_zeros),
+        cmocka_unit_test(zero_or_scaled),
+        cmocka_unit_test(ends_of_the_range),
+        cmocka_unit_test(follows_the_generator),
+        cmocka_unit_test(gradient),
+        cmocka_unit_test(bad_input),
     };
     return run_with_golden("ops.dropout", NULL, 0, tests, GOLDEN_COUNT(tests));
 }

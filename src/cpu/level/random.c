@@ -172,7 +172,8 @@ static void draw_dropout(const drawing *d, int64_t first, int64_t n, const uint3
     const pc_tensor *x = d->call->in[0], *y = d->call->out[0];
     const double p = d->a->low, scale = p < 1 ? 1 / (1 - p) : 0;
     const int32_t least = (int32_t)ceil(p * 0x1p24);
-    bool *kept = (bool *)pc__data(d->call->out[1]) + first;
+    bool unwanted[WORDS];
+    bool *kept = pc_tensor_count(d->call->out[1]) ? (bool *)pc__data(d->call->out[1]) + first : unwanted;
     if (x->dtype == PC_F32)
         drop_float((const float *)pc__data(x) + first, (float *)pc__data(y) + first, kept, n, words, least, scale);
     else
@@ -183,4 +184,32 @@ PC__KERNEL(dropout)
 {
     (void)stream;
     return draw_all(call, 8, draw_dropout);
+}
+
+/* The gradient and what stayed lie alike. */
+static void undrop(void *context, int64_t piece)
+{
+    const pc_call *call = context;
+    const double p = ((const pc__random_attributes *)call->attributes)->low, scale = p < 1 ? 1 / (1 - p) : 0;
+    const bool *kept = pc__data(call->in[1]);
+    const int64_t end = PC__MIN((piece + 1) * PIECE, pc_tensor_count(call->out[0]));
+    if (call->out[0]->dtype == PC_F32) {
+        const float *g = pc__data(call->in[0]), factors[] = {0, (float)scale};
+        float *dx = pc__data(call->out[0]);
+        for (int64_t i = piece * PIECE; i < end; i++)
+            dx[i] = g[i] * factors[kept[i]];
+    } else {
+        const double *g = pc__data(call->in[0]), factors[] = {0, scale};
+        double *dx = pc__data(call->out[0]);
+        for (int64_t i = piece * PIECE; i < end; i++)
+            dx[i] = g[i] * factors[kept[i]];
+    }
+}
+
+PC__KERNEL(dropout_backward)
+{
+    (void)stream;
+    const int64_t n = pc_tensor_count(call->out[0]);
+    pc__parallel(pc__threads(n), (n + PIECE - 1) / PIECE, undrop, (void *)call);
+    return PC_OK;
 }

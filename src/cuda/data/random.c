@@ -16,6 +16,7 @@ static pc__cuda_draw drawing(pc_stream *stream, const pc_call *call)
                            .n = pc__count(t->ndim, t->shape),
                            .dtype = t->dtype,
                            .multiprocessors = pc__cuda_multiprocessors(stream),
+                           .early = pc__cuda_early(stream),
                            .queue = pc__cuda_queue(stream)};
 }
 
@@ -42,6 +43,20 @@ PC__CUDA_KERNEL(dropout)
     const pc__cuda_draw d = drawing(stream, call);
     if (d.n == 0)
         return PC_OK;
-    pc__cuda_dropout(&d, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
+    const pc_tensor *kept = call->out[1];
+    pc__cuda_dropout(&d, pc__data(call->in[0]), pc__data(call->out[0]), pc_tensor_count(kept) ? pc__data(kept) : NULL);
     return pc__cuda_launched(call);
+}
+
+static void launch_undrop(const pc__cuda_launch *launch, const void *context)
+{
+    const pc_call *call = context;
+    const double p = ((const pc__random_attributes *)call->attributes)->low;
+    pc__cuda_undrop(launch, call->out[0]->dtype, p < 1 ? 1 / (1 - p) : 0);
+}
+
+PC__CUDA_KERNEL(dropout_backward)
+{
+    PC__TRY(pc__cuda_takes(call, PC__FLOATS));
+    return pc__cuda_each(stream, call, 3, (pc_tensor *[]){call->out[0], call->in[0], call->in[1]}, launch_undrop, call);
 }

@@ -1,7 +1,8 @@
 /* random.cu: Philox4x32-10 as in base/random.c, a thread for each block of four numbers, so that results do not depend
  * on the grid. The sums are done in float64 and in the CPU's order. */
-#include "cuda/shared/half.cuh"
 #include "cuda/data/random.h"
+#include "cuda/pointwise/loop.cuh"
+#include "cuda/shared/half.cuh"
 
 namespace
 {
@@ -78,6 +79,7 @@ template <class T, class F>
 __global__ void __launch_bounds__(THREADS) draw_kernel(const __grid_constant__ pc__cuda_draw d, T *out, bool aligned)
 {
     const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
+    pc::wait_for_earlier();
     for (int64_t block = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; block < (d.n + 3) / 4;
          block += step) {
         const int64_t i = block * 4;
@@ -109,6 +111,7 @@ __global__ void __launch_bounds__(THREADS)
     dropout_kernel(const __grid_constant__ pc__cuda_draw d, const T *in, T *out, uint8_t *kept, bool aligned)
 {
     const double scale = d.low < 1 ? 1 / (1 - d.low) : 0;
+    pc::wait_for_earlier();
     const uint64_t stream = d.stream + (d.base ? 4 * static_cast<uint64_t>(*d.base) : 0);
     const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
     for (int64_t block = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; block < (d.n + 3) / 4;
@@ -123,12 +126,17 @@ __global__ void __launch_bounds__(THREADS)
             a.v[2] = dropped(d, x.w[2], a.v[2], scale, mask.z);
             a.v[3] = dropped(d, x.w[3], a.v[3], scale, mask.w);
             *reinterpret_cast<four<T> *>(out + i) = a;
-            *reinterpret_cast<uchar4 *>(kept + i) = mask;
+            if (kept)
+                *reinterpret_cast<uchar4 *>(kept + i) = mask;
         } else {
 #pragma unroll
-            for (int k = 0; k < 4; k++)
+            for (int k = 0; k < 4; k++) {
+                uint8_t stays = 0;
                 if (i + k < d.n)
-                    out[i + k] = dropped(d, x.w[k], in[i + k], scale, kept[i + k]);
+                    out[i + k] = dropped(d, x.w[k], in[i + k], scale, stays);
+                if (kept && i + k < d.n)
+                    kept[i + k] = stays;
+            }
         }
     }
 }
@@ -146,7 +154,8 @@ bool on_16(const void *a)
 
 template <class T, class F> void draw_as(const pc__cuda_draw *d, void *out)
 {
-    draw_kernel<T, F><<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<T *>(out), on_16(out));
+    (void)pc::start(draw_kernel<T, F>, blocks_for(d), THREADS, d->queue, d->early, *d, static_cast<T *>(out),
+                    on_16(out));
 }
 
 template <template <class> class F> void draw(const pc__cuda_draw *d, void *out)
@@ -165,8 +174,24 @@ template <template <class> class F> void draw(const pc__cuda_draw *d, void *out)
 
 template <class T> void drop(const pc__cuda_draw *d, const void *in, void *out, uint8_t *kept)
 {
-    dropout_kernel<<<blocks_for(d), THREADS, 0, d->queue>>>(*d, static_cast<const T *>(in), static_cast<T *>(out), kept,
-                                                            on_16(in) && on_16(out) && on_16(kept));
+    (void)pc::start(dropout_kernel<T>, blocks_for(d), THREADS, d->queue, d->early, *d, static_cast<const T *>(in),
+                    static_cast<T *>(out), kept, on_16(in) && on_16(out) && on_16(kept));
+}
+
+template <class T> struct undrop_of : pc::shape_of<T, 2, T, uint8_t> {
+    pc::math<T> scale;
+
+    __device__ T operator()(T g, uint8_t kept) const
+    {
+        return static_cast<T>(static_cast<pc::math<T>>(g) * (kept ? scale : 0));
+    }
+};
+
+template <class T> void undrop(const pc__cuda_launch *l, double scale)
+{
+    undrop_of<T> f;
+    f.scale = static_cast<pc::math<T>>(scale);
+    pc::run(l, f);
 }
 
 } // namespace
@@ -192,5 +217,19 @@ void pc__cuda_dropout(const pc__cuda_draw *d, const void *in, void *out, uint8_t
         return drop<float>(d, in, out, kept);
     default:
         return drop<double>(d, in, out, kept);
+    }
+}
+
+void pc__cuda_undrop(const pc__cuda_launch *l, int dtype, double scale)
+{
+    switch (dtype) {
+    case PC__CUDA_F16:
+        return undrop<pc::f16>(l, scale);
+    case PC__CUDA_BF16:
+        return undrop<pc::bf16>(l, scale);
+    case PC__CUDA_F32:
+        return undrop<float>(l, scale);
+    default:
+        return undrop<double>(l, scale);
     }
 }

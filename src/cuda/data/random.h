@@ -2,7 +2,7 @@
 #ifndef PC__CUDA_RANDOM_H
 #define PC__CUDA_RANDOM_H
 
-#include "cuda/runtime/view.h"
+#include "cuda/pointwise/loop.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,13 +14,17 @@ typedef struct pc__cuda_draw {
     double low, high;    /* as in pc__random_attributes */
     int64_t n;
     int dtype; /* a floating one */
-    int multiprocessors;
+    int multiprocessors, early;
     cudaStream_t queue;
 } pc__cuda_draw;
 
 void pc__cuda_uniform(const pc__cuda_draw *draw, void *out);
 void pc__cuda_normal(const pc__cuda_draw *draw, void *out);
+/* kept: which elements stay; NULL: nobody asks. */
 void pc__cuda_dropout(const pc__cuda_draw *draw, const void *in, void *out, uint8_t *kept);
+
+/* Operand 1, of dtype `dtype`, times `scale` where operand 2, bool, is true, else times 0. */
+void pc__cuda_undrop(const pc__cuda_launch *launch, int dtype, double scale);
 
 #ifdef __cplusplus
 }

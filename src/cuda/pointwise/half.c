@@ -32,6 +32,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_cat] = true,
     [PC__OP_index_select] = true,
     [PC__OP_dropout] = true,
+    [PC__OP_dropout_backward] = true,
     [PC__OP_bce_with_logits] = true,
     [PC__OP_cross_entropy] = true,
     [PC__OP_cross_entropy_backward] = true,
