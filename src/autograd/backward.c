@@ -160,6 +160,19 @@ static pc_status deliver(pc__node *node, pc_tensor **in_grad)
     return PC_OK;
 }
 
+/* What a rule makes on the way is gone before leaves ask whether a gradient is theirs alone. */
+static pc_status apply_rule(const pc__node *node, pc__grad *grad)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = node->op->gradient(grad);
+        for (int i = 0; i < node->n_in && status == PC_OK; i++)
+            if (grad->in_grad[i] && !pc_keep(grad->in_grad[i]))
+                status = pc_error_last()->status;
+    }
+    return status;
+}
+
 static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor **in_grad)
 {
     pc_tensor *out[PC__OUT_MAX];
@@ -183,7 +196,7 @@ static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor
                      .needs = needs,
                      .in_grad = in_grad};
     PC__TRY(check_versions(node));
-    PC__TRY(node->op->gradient(&grad));
+    PC__TRY(apply_rule(node, &grad));
     return deliver(node, in_grad);
 }
 

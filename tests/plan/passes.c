@@ -349,6 +349,26 @@ static void with_their_gradients(void **state)
     assert_no_leak();
 }
 
+/* The gradient of what was broadcast is the leaf's as it was summed, through whatever views. */
+static void sums_are_gradients(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_permute(pc_full(PC_SHAPE(2, 3, 4, 5), 1, PC_F32, test_device()), PC_SHAPE(0, 3, 1, 2)),
+                  *bias = pc_full(PC_SHAPE(5, 1, 1), 2, PC_F32, test_device()), *g = pc_mul_scalar(x, 3);
+        assert_ok(pc_require_grad(bias, true));
+        begin();
+        pc_tensor *y = pc_add(x, bias);
+        assert_ok(pc_backward_with(y, g));
+        pc_graph *graph = ended();
+        says(graph, "2 nodes recorded");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_close(pc_item(pc_max(pc_grad(bias))), 72, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 /* More results that stay than one call can have: the others make calls together, too. */
 static void many_results_stay(void **state)
 {
@@ -438,8 +458,8 @@ int main(void)
         cmocka_unit_test(work_that_joins_nothing), cmocka_unit_test(one_memory_under_two_names),
         cmocka_unit_test(text_outlives_streams),   cmocka_unit_test(numbers_are_parts_of_calls),
         cmocka_unit_test(numbers_can_be_updated),  cmocka_unit_test(with_their_gradients),
-        cmocka_unit_test(many_results_stay),       cmocka_unit_test(copies_end_regions),
-        cmocka_unit_test(with_all_inputs),
+        cmocka_unit_test(sums_are_gradients),      cmocka_unit_test(many_results_stay),
+        cmocka_unit_test(copies_end_regions),      cmocka_unit_test(with_all_inputs),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
