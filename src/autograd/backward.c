@@ -233,12 +233,7 @@ static bool is_reached(const walk *w, const pc__node *node)
 
 static pc_status walk_all(walk *w)
 {
-    int seen = 0, run = 0;
     for (int i = 0; i < w->count; i++) {
-        if (i >= seen) {
-            PC__TRY(pc__tape_leaf_casts(w->nodes + i, w->count - i, &run));
-            seen = i + run;
-        }
         if (is_reached(w, w->nodes[i]))
             PC__TRY(differentiate(w->nodes[i]));
         pc__node_release(w->nodes[i]);

@@ -35,10 +35,6 @@ typedef struct pc__node {
     void *attributes;
 } pc__node;
 
-/* Records that a walk comes to next, newest first: how many of them, from the first on, are casts of leaves, whose
- * gradients are all there then, since a leaf hands on none; those of 16 bits become float32, in one kernel. */
-pc_status pc__tape_leaf_casts(pc__node *const *nodes, int count, int *run);
-
 /* Drop what the gradient rule needed, the edges and pending gradients; the record stays as a mark. */
 void pc__node_release(pc__node *node);
 

@@ -16,6 +16,11 @@ void pc__copies_watch(pc_optimizer *o, bool recorded)
     watched.recorded = recorded;
 }
 
+bool pc__copies_watched(void)
+{
+    return watched.of != NULL;
+}
+
 static int64_t version_of(const pc_tensor *t)
 {
     return atomic_load_explicit(&t->storage->version, memory_order_relaxed);

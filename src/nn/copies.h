@@ -27,6 +27,8 @@ typedef struct pc__copies_use {
  * is false, those by which such a recording will go: what they ask for is made. */
 void pc__copies_watch(pc_optimizer *o, bool recorded);
 
+bool pc__copies_watched(void);
+
 /* Into *copy, or NULL: a copy of t in dtype that is known to hold. It stays the optimiser's. */
 pc_status pc__copy_of(pc_tensor *t, pc_dtype dtype, pc_tensor **copy);
 

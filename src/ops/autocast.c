@@ -22,19 +22,10 @@ static _Thread_local struct {
     int depth;
     kept *list;
     int count, room;
-    kept input; /* of a network, until its first layer asks */
 } state;
-
-void pc__autocast_forget_input(void)
-{
-    pc_tensor_free(state.input.cast);
-    pc_tensor_free(state.input.of);
-    state.input = (kept){0};
-}
 
 static void forget(void)
 {
-    pc__autocast_forget_input();
     for (int i = 0; i < state.count; i++) {
         pc_tensor_free(state.list[i].cast);
         pc_tensor_free(state.list[i].of);
@@ -112,18 +103,6 @@ static bool holds(const kept *k)
     return k->version == version_of(k->of) && k->recording == recording_of(k->of);
 }
 
-static void fill(kept *k, pc_tensor *t, pc_tensor *cast)
-{
-    pc_tensor *before[] = {k->of, k->cast};
-    *k = (kept){.of = pc_tensor_retain(t),
-                .cast = pc_tensor_retain(cast),
-                .version = version_of(t),
-                .recording = recording_of(t),
-                .taped = pc_grad_enabled()};
-    for (int i = 0; i < 2; i++)
-        pc_tensor_free(before[i]);
-}
-
 static pc_status keep(pc_tensor *t, pc_tensor *cast)
 {
     kept *k = find(t);
@@ -132,7 +111,14 @@ static pc_status keep(pc_tensor *t, pc_tensor *cast)
         k = &state.list[state.count++];
         *k = (kept){0};
     }
-    fill(k, t, cast);
+    pc_tensor *before[] = {k->of, k->cast};
+    *k = (kept){.of = pc_tensor_retain(t),
+                .cast = pc_tensor_retain(cast),
+                .version = version_of(t),
+                .recording = recording_of(t),
+                .taped = pc_grad_enabled()};
+    for (int i = 0; i < 2; i++)
+        pc_tensor_free(before[i]);
     return PC_OK;
 }
 
@@ -172,46 +158,10 @@ pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast)
     return status;
 }
 
-bool pc__autocast_casts(const pc_tensor *x)
-{
-    return state.on && x->dtype == PC_F32 && !x->requires_grad && !x->node;
-}
-
-pc_status pc__autocast_ahead(pc_tensor *const *list, int n, pc_tensor *x)
-{
-    const int all = n + (x != NULL);
-    pc_tensor **tensors = pc__alloc(2 * (size_t)all * sizeof *tensors);
-    if (!tensors)
-        return PC_ERR_MEMORY;
-    memcpy(tensors + all, list, (size_t)n * sizeof *tensors);
-    if (x)
-        tensors[all + n] = x;
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        status = pc__cast_many(tensors, all, state.dtype);
-        for (int i = 0; i < n && status == PC_OK; i++)
-            status = keep(list[i], tensors[i]);
-        if (x && status == PC_OK)
-            fill(&state.input, x, tensors[n]);
-    }
-    pc__free(tensors);
-    return status;
-}
-
-/* To the caller's scope. */
-static pc_tensor *take_input(void)
-{
-    pc_tensor *cast = pc__share(state.input.cast);
-    pc__autocast_forget_input();
-    return cast;
-}
-
 pc_tensor *pc__autocast_down(pc_tensor *t)
 {
     if (!state.on || !t || !pc__is_float(t->dtype) || t->dtype == PC_F64 || t->dtype == state.dtype)
         return t;
-    if (t == state.input.of && state.input.cast->dtype == state.dtype && holds(&state.input))
-        return take_input();
     return is_parameter(t) ? cast_kept(t) : pc__as_dtype(t, state.dtype);
 }
 

@@ -15,14 +15,10 @@ static inline bool pc__autocasting(void)
 pc_tensor *pc__autocast_down(pc_tensor *t);
 pc_tensor *pc__autocast_up(pc_tensor *t);
 
-/* Casts of many parameters in one kernel, kept until products ask for them: true for a parameter that is to be among
- * them; and of n such, all on one device. With them goes x, dense, for which pc__autocast_casts is true, or NULL: its
- * cast is for the first product that asks, until it is forgotten. */
+/* True for a parameter that products of this scope have not cast yet; and somebody else has its cast already, which they
+ * take. */
 bool pc__autocast_lacks(const pc_tensor *t);
-pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast); /* of one of them: somebody else has its cast already */
-bool pc__autocast_casts(const pc_tensor *x);
-pc_status pc__autocast_ahead(pc_tensor *const *list, int n, pc_tensor *x);
-void pc__autocast_forget_input(void);
+pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast);
 
 /* While a backward pass runs: returns what pc__autocast_resume gets, and drops the casts that are kept. */
 pc_dtype pc__autocast_pause(void);

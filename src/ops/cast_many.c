@@ -1,5 +1,4 @@
-/* cast_many.c: conversion of a list of tensors in one kernel. To the tape they are single casts, whose gradients need
- * not come together. */
+/* cast_many.c: conversion of a list of tensors in one kernel, and what the tape hears of a cast that is there already. */
 #include "ops/cast_many.h"
 
 #include "ops/copy.h"
@@ -23,20 +22,5 @@ pc_status pc__cast_into(pc_tensor **into, int n)
     PC__TRY(pc__call_in_place(PC__OP_cast_many, into[0], into, 2 * n, NULL, 0));
     for (int i = 1; i < n; i++)
         atomic_fetch_add_explicit(&into[i]->storage->version, 1, memory_order_relaxed);
-    return PC_OK;
-}
-
-pc_status pc__cast_many(pc_tensor **tensors, int n, pc_dtype dtype)
-{
-    for (int i = 0; i < n; i++) {
-        pc__meta meta;
-        pc__meta_like(&meta, tensors[n + i], dtype);
-        tensors[i] = pc__tensor_for(&meta, tensors[n + i]->storage->device, "cast_many");
-        if (!tensors[i])
-            return PC_ERR_MEMORY;
-    }
-    PC__TRY(pc__cast_into(tensors, n));
-    for (int i = 0; i < n; i++)
-        PC__TRY(pc__cast_record(tensors[n + i], tensors[i]));
     return PC_OK;
 }
