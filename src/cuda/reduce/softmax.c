@@ -34,6 +34,33 @@ static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__view
     return pc__cuda_launched(call);
 }
 
+/* As rows are cut (cut.h): four turns of a block or more to a piece, and four pieces or more to a column. */
+static void cut_columns(pc__cuda_softmax_columns *c)
+{
+    enum { TURNS = 4, LEAST = 4, MANY = 128 };
+    const int64_t turn = (int64_t)PC__COLUMNS_THREADS / c->lanes * PC__COLUMNS_AT_ONCE, least = TURNS * turn;
+    const bool few = c->blocks < MANY && c->n >= LEAST * least;
+    const int64_t parts = few ? PC__MIN((c->n + least - 1) / least, PC__CUT_BLOCKS / c->blocks) : 1;
+    c->piece = (c->n + parts - 1) / parts;
+    c->parts = (c->n + c->piece - 1) / c->piece;
+}
+
+static pc_status run_columns(pc_stream *stream, const pc_call *call, pc__cuda_softmax_columns *c,
+                             enum pc__cuda_softmax_op op)
+{
+    for (c->lanes = 1; c->lanes < 32 && c->lanes < c->inner;)
+        c->lanes *= 2;
+    c->blocks = c->outer * ((c->inner + c->lanes - 1) / c->lanes);
+    cut_columns(c);
+    const size_t number = c->dtype == PC_F64 ? sizeof(double) : sizeof(float);
+    const int64_t pieces = c->parts > 1 ? c->blocks * c->lanes * c->parts : 0;
+    c->between = pieces ? pc__cuda_scratch(stream, (size_t)pieces * 2 * number) : NULL;
+    if (pieces && !c->between)
+        return PC_ERR_MEMORY;
+    pc__cuda_softmax_down(c, op);
+    return pc__cuda_launched(call);
+}
+
 static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softmax_op op)
 {
     const pc__view a = pc__cuda_view(call->in[0]), out = pc__cuda_view(call->out[0]);
@@ -43,17 +70,16 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
     const pc__softmax_attributes *along = call->attributes;
     if (along->inner == 1)
         return run_rows(stream, call, &a, &b, &out, op);
-    pc__cuda_softmax_down(&(pc__cuda_softmax_columns){.dtype = a.dtype,
-                                                      .early = pc__cuda_early(stream),
-                                                      .outer = a.count / along->n / along->inner,
-                                                      .n = along->n,
-                                                      .inner = along->inner,
-                                                      .a = a.data,
-                                                      .b = b.data,
-                                                      .out = out.data,
-                                                      .queue = pc__cuda_queue(stream)},
-                          op);
-    return pc__cuda_launched(call);
+    pc__cuda_softmax_columns c = {.dtype = a.dtype,
+                                  .early = pc__cuda_early(stream),
+                                  .outer = a.count / along->n / along->inner,
+                                  .n = along->n,
+                                  .inner = along->inner,
+                                  .a = a.data,
+                                  .b = b.data,
+                                  .out = out.data,
+                                  .queue = pc__cuda_queue(stream)};
+    return run_columns(stream, call, &c, op);
 }
 
 pc_status pc__cuda_op_softmax(pc_stream *stream, const pc_call *call)

@@ -12,12 +12,18 @@ extern "C" {
 
 enum pc__cuda_softmax_op { PC__SOFTMAX, PC__LOG_SOFTMAX, PC__SOFTMAX_BACKWARD, PC__LOG_SOFTMAX_BACKWARD };
 
-/* Along the middle of [outer][n][inner]; a and b as below. */
+enum { PC__COLUMNS_THREADS = 256, PC__COLUMNS_AT_ONCE = 4 /* rows of a thread under way */ };
+
+/* Along the middle of [outer][n][inner]; a and b as below. A block has `lanes` columns, a power of 2; `blocks` have all of
+ * them, and each `parts` pieces of so many rows. */
 typedef struct pc__cuda_softmax_columns {
     int dtype, early; /* shared/dependent_launch.cuh */
     int64_t outer, n, inner;
+    int lanes;
+    int64_t blocks, parts, piece;
     const void *a, *b;
     void *out;
+    void *between; /* with several parts: [blocks][lanes][parts][2], float32 or float64 */
     cudaStream_t queue;
 } pc__cuda_softmax_columns;
 
