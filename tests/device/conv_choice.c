@@ -65,6 +65,37 @@ static void the_rule_follows_what_was_measured(void **state)
     }
 }
 
+/* Few channels to few are ours in every product, as long as there are kernels for their dtype. */
+static void few_channels(void **state)
+{
+    (void)state;
+    for (int direction = 0; direction < PC__CONV_DIRECTIONS; direction++)
+        for (int kind = 0; kind < 4; kind++) {
+            const pc_dtype dtype = kind == 0 ? PC_F16 : kind == 1 ? PC_BF16 : PC_F32;
+            const bool tf32 = kind == 3;
+            assert_false(rule(direction, dtype, tf32, 160, 144, 4, 4, 5));
+            assert_false(rule(direction, dtype, tf32, 160, 144, 1, 4, 5));
+            assert_false(rule(direction, dtype, tf32, 64, 112, 3, 16, 7));
+            const pc__conv_shape s = plain(direction, dtype, tf32, 160, 144, 4, 4, 5);
+            assert_int_equal(pc__conv_rule(&s, false) >= 0, dtype != PC_F32 || tf32);
+        }
+    const pc__conv_shape few = plain(PC__CONV_FORWARD, PC_BF16, false, 160, 144, 4, 16, 5);
+    assert_true(pc__conv_is_few(&few));
+    pc__conv_shape s = few;
+    s.c = s.o = 8; /* matrix units take them as they are */
+    assert_false(pc__conv_is_few(&s));
+    s.dtype = PC_F32;
+    assert_true(pc__conv_is_few(&s));
+    s.c = 9;
+    assert_false(pc__conv_is_few(&s));
+    s = few, s.o = 17;
+    assert_false(pc__conv_is_few(&s));
+    s = few, s.kh = s.kw = 11; /* so much work that cuDNN wins */
+    assert_false(pc__conv_is_few(&s));
+    s = few, s.dtype = PC_F64;
+    assert_false(pc__conv_is_few(&s));
+}
+
 /* Channels are padded to 16 bytes, in the shape that cuDNN sees and nowhere else. */
 static void formats(void **state)
 {
@@ -199,6 +230,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_follows_what_was_measured),
         cmocka_unit_test(formats),
+        cmocka_unit_test(few_channels),
         cmocka_unit_test(names_tell_shapes_apart),
         cmocka_unit_test(any_name_is_one_row),
         cmocka_unit_test(threads_choose_for_themselves),

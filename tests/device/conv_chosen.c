@@ -190,6 +190,25 @@ static void only(const char *name)
     }
 }
 
+/* Channels as few as the rule says: nobody asks cuDNN, and all three products are the direct kernels'. */
+static void few_channels(void **state)
+{
+    (void)state;
+    layer l = plain(950);
+    play_again();
+    play.missing = "nobody may ask";
+    play.directly = play.colours = true;
+    (void)pc_conv_choice_set(PC_CONV_RULE);
+    (void)pc_matmul_precision_set(PC_PRECISION_TF32);
+    l.c = 5, l.kh = l.kw = 5, l.padding = 2;
+    is_right(&l);
+    assert_int_equal(play.direct, 3);
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
+    l.c = 9;
+    is_right(&l);
+    assert_int_equal(play.direct, 3);
+}
+
 /* A row in front of the others is stronger than the choice, where it takes the shape. */
 static void a_row_in_front(void **state)
 {
@@ -209,6 +228,17 @@ static void a_row_in_front(void **state)
     only("cudnn");
     is_right(&l);
     by(2, 1);
+    only("tile");
+    play.directly = true;
+    is_right(&l); /* it would be few channels */
+    by(3, 1);
+    assert_int_equal(play.direct, 0);
+    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    only("direct");
+    is_right(&l);
+    by(4, 1);
+    assert_int_equal(play.direct, 3);
+    play.directly = false;
     (void)pc_conv_choice_set(PC_CONV_CUDNN);
     only("colours");
     is_right(&l);
@@ -227,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(announced),
         cmocka_unit_test(a_row_in_front),
+        cmocka_unit_test(few_channels),
         cmocka_unit_test(a_captured_stream_meets_it_first),
         cmocka_unit_test(the_rule),
         cmocka_unit_test(no_cudnn),

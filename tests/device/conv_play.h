@@ -8,6 +8,7 @@
 #include "cuda/conv/stage.h"
 #include "cuda/conv/unrelu.h"
 #include "cuda/conv/by_cudnn.h"
+#include "cuda/conv/direct.h"
 #include "cuda/conv/few.h"
 #include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
@@ -33,8 +34,8 @@ static struct play {
     int best;                     /* what measuring finds */
     pc_status failure;            /* of measuring */
     size_t memory;                /* most scratch memory that there is */
-    bool colours;                 /* there are kernels for three channels too, */
-    int few;                      /* and how often they ran */
+    bool colours, directly;       /* there are kernels for three channels too, or for few, */
+    int few, direct;              /* and how often they ran */
 } play;
 
 static void play_again(void)
@@ -181,6 +182,48 @@ void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const
 }
 
 size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
+{
+    return (size_t)s->o * sizeof(float);
+}
+
+bool pc__cuda_conv_direct_forward_fits(const pc__cuda_conv *s)
+{
+    return play.directly && s->pool <= 2;
+}
+
+bool pc__cuda_conv_direct_input_fits(const pc__cuda_conv *s)
+{
+    return play.directly && s->n > 0;
+}
+
+bool pc__cuda_conv_direct_weights_fits(const pc__cuda_conv *s)
+{
+    return pc__cuda_conv_direct_input_fits(s);
+}
+
+void pc__cuda_conv_direct_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                                  const void *bias, void *y, uint8_t *argmax)
+{
+    play.direct++;
+    pc__cuda_conv_forward(queue, s, x, weight, bias, y, argmax, NULL);
+}
+
+void pc__cuda_conv_direct_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                                const uint8_t *argmax, const void *dy, void *dx)
+{
+    play.direct++;
+    pc__cuda_conv_input(queue, s, weight, y, argmax, dy, dx, NULL);
+}
+
+void pc__cuda_conv_direct_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                                  const uint8_t *argmax, const void *dy, void *dweight, void *dbias, float *sums)
+{
+    assert_non_null(sums);
+    play.direct++;
+    pc__cuda_conv_weights(queue, s, x, y, argmax, dy, dweight, dbias, sums);
+}
+
+size_t pc__cuda_conv_direct_scratch(const pc__cuda_conv *s)
 {
     return (size_t)s->o * sizeof(float);
 }

@@ -26,7 +26,8 @@ typedef struct shape {
 static const shape shapes[] = {
     {"colours", CONV, PC_F32, 2, 3, 8, 1},        {"colours16", CONV, PC_BF16, 2, 3, 8, 2},
     {"patches", CONV, PC_BF16, 2, 32, 32, 1},     {"halves", CONV, PC_F16, 2, 8, 16, 2},
-    {"odd", CONV, PC_BF16, 2, 5, 7, 1},           {"few", LINEAR, PC_F32, 4, 64, 2, 0},
+    {"odd", CONV, PC_BF16, 2, 20, 7, 1},          {"narrow", CONV, PC_BF16, 2, 5, 7, 1},
+    {"narrow32", CONV, PC_F32, 2, 4, 11, 2},      {"few", LINEAR, PC_F32, 4, 64, 2, 0},
     {"columns", LINEAR, PC_F32, 32, 1060, 96, 0}, {"logit", LINEAR, PC_F32, 32, 64, 1, 0},
     {"product", MATMUL, PC_F32, 5, 7, 6, 0},
 };
@@ -198,12 +199,21 @@ static void each_row_of_convolutions(void **state)
         {"conv2d=colours", "colours16", "conv2d", "by colours"},
         {"conv2d=tile", "colours", "conv2d", "by tile"},
         {"conv2d=float32", "colours16", "conv2d", "by float32"},
+        {"conv2d=direct", "narrow", "conv2d", "by direct"},
+        {"conv2d=direct", "narrow32", "conv2d", "by direct"},
+        {"conv2d=direct", "halves", "conv2d", "by direct"},
+        {"conv2d=tile", "narrow32", "conv2d", "by tile"},
+        {"conv2d=float32", "narrow", "conv2d", "by float32"},
         {"conv2d=patches", "patches", "conv2d", "by patches"},
         {"conv2d=half", "patches", "conv2d", "by half"},
         {"conv2d=half", "halves", "conv2d", "by half"},
         {"conv2d_weights=colours,conv2d_input=tile", "colours", "conv2d_backward",
          "the input's gradient by tile, the weights' by colours"},
         {"conv2d_weights=tile,conv2d_input=tile", "colours", "conv2d_backward", "both gradients by tile"},
+        {"conv2d_weights=direct,conv2d_input=direct", "colours", "conv2d_backward", "both gradients by direct"},
+        {"conv2d_weights=direct,conv2d_input=direct", "narrow", "conv2d_backward", "both gradients by direct"},
+        {"conv2d_weights=direct,conv2d_input=half", "halves", "conv2d_backward",
+         "the input's gradient by half, the weights' by direct"},
         {"conv2d_weights=patches,conv2d_input=patches", "patches", "conv2d_backward", "both gradients by patches"},
         {"conv2d_weights=half conv2d_input=half", "patches", "conv2d_backward", "both gradients by half"},
         {"conv2d_weights=patches conv2d_input=half", "patches", "conv2d_backward",
@@ -252,6 +262,8 @@ static void the_usual_order_goes_on(void **state)
     plan_says("", "colours", "conv2d", "by colours");
     plan_says("", "patches", "conv2d", "by patches");
     plan_says("", "odd", "conv2d", "by float32");
+    plan_says("", "narrow", "conv2d", "by direct");
+    plan_says("", "narrow32", "conv2d_backward", "both gradients by direct");
 }
 
 /* How often `words` are in `text`. */
@@ -273,7 +285,7 @@ static void names_that_are_none(void **state)
                                  "conv2d_weights, linear, linear_backward, matmul\n"),
                      1);
     assert_int_equal(count(text, "linear has no row \"cudnn\" on cuda; its rows are head, few, small, product\n"), 1);
-    assert_int_equal(count(text, "conv2d has no row \"\" on cuda; its rows are cudnn, colours, patches, "), 1);
+    assert_int_equal(count(text, "conv2d has no row \"\" on cuda; its rows are cudnn, colours, direct, "), 1);
 }
 
 /* PARACORD_PLAN=print, once for each recording, with what the device says; also of one that fails. */

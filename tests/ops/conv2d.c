@@ -109,8 +109,16 @@ static pc_tensor *channels_last(pc_tensor *t)
     return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
 }
 
+static pc_conv2d_spec square(const sizes *z)
+{
+    return (pc_conv2d_spec){.stride = {z->stride, z->stride},
+                            .padding = {z->padding, z->padding},
+                            .activation = z->activation,
+                            .pool = z->pool};
+}
+
 /* y, and the gradients of x, weight and bias, of a convolution whose operands are these numbers. */
-static void convolve(const sizes *z, pc_dtype dtype, pc_device device, bool last, pc_tensor *const *numbers,
+static void convolve(pc_conv2d_spec spec, pc_dtype dtype, pc_device device, bool last, pc_tensor *const *numbers,
                      pc_tensor **result)
 {
     pc_tensor *in[3];
@@ -121,10 +129,6 @@ static void convolve(const sizes *z, pc_dtype dtype, pc_device device, bool last
         assert_ok(pc_require_grad(in[i], true));
         pc_zero_grad(in[i]); /* where it is the caller's own tensor */
     }
-    const pc_conv2d_spec spec = {.stride = {z->stride, z->stride},
-                                 .padding = {z->padding, z->padding},
-                                 .activation = z->activation,
-                                 .pool = z->pool};
     result[0] = pc_fn_conv2d(in[0], in[1], in[2], spec);
     assert_not_null_ok(result[0]);
     const int64_t *shape = (int64_t[]){pc_tensor_size(result[0], 0), pc_tensor_size(result[0], 1),
@@ -150,15 +154,17 @@ static double allowed(pc_dtype dtype, double near)
     return dtype == PC_F32 && pc_conv_choice() != PC_CONV_OWN ? 5 * near : near;
 }
 
-static int64_t side_of(int64_t size, int kernel, const sizes *z)
+/* Rows or columns of the result. */
+static int64_t side_of(int64_t size, int kernel, const pc_conv2d_spec *spec, int axis)
 {
-    return ((size + 2 * z->padding - kernel) / z->stride + 1) / z->pool;
+    const int64_t left = size + 2 * spec->padding[axis] - kernel;
+    return left < 0 ? 0 : (left / spec->stride[axis] + 1) / spec->pool;
 }
 
 /* Numbers for x, weight, bias and the gradient of the result that `factors` has too. */
-static void make_numbers(const sizes *z, pc_dtype factors, pc_tensor **numbers)
+static void make_numbers(const sizes *z, pc_conv2d_spec spec, pc_dtype factors, pc_tensor **numbers)
 {
-    const int64_t places = z->n * z->o * side_of(z->h, z->kh, z) * side_of(z->w, z->kw, z);
+    const int64_t places = z->n * z->o * side_of(z->h, z->kh, &spec, 0) * side_of(z->w, z->kw, &spec, 1);
     numbers[0] = pc_randn(PC_SHAPE(z->n, z->c, z->h, z->w), PC_F32, PC_DEVICE_CPU);
     numbers[1] = pc_mul_scalar(pc_randn(PC_SHAPE(z->o, z->c, z->kh, z->kw), PC_F32, PC_DEVICE_CPU), 0.2);
     numbers[2] = pc_mul_scalar(pc_randn(PC_SHAPE(z->o), PC_F32, PC_DEVICE_CPU), 0.2);
@@ -200,13 +206,84 @@ static void as_in_double(void **state)
                 const sizes *z = &list[i];
                 pc_seed(7 + (uint64_t)i);
                 pc_tensor *numbers[4], *exact[4], *ours[4];
-                make_numbers(z, dtype, numbers);
-                convolve(z, PC_F64, PC_DEVICE_CPU, order % 2, numbers, exact);
-                convolve(z, dtype, test_device(), order % 2, numbers, ours);
+                make_numbers(z, square(z), dtype, numbers);
+                convolve(square(z), PC_F64, PC_DEVICE_CPU, order % 2, numbers, exact);
+                convolve(square(z), dtype, test_device(), order % 2, numbers, ours);
                 for (int k = 0; k < (has_ties(z, dtype) ? 1 : 4); k++)
                     if (!(apart(ours[k], exact[k]) < allowed(dtype, kinds[order / 2].apart)))
                         fail_msg("case %d, order %d, result %d: %g apart", i, order, k, apart(ours[k], exact[k]));
             }
+    assert_no_leak();
+}
+
+static int draw(int from, int to)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return from + (int)((state >> 33) % (uint64_t)(to - from + 1));
+}
+
+/* Few channels to few; now and then so small that a block makes several pictures, or so large that a picture takes
+ * several blocks. The strides and paddings of rows and columns may differ. */
+static sizes drawn_sizes(pc_conv2d_spec *spec)
+{
+    static const int largest[] = {4, 12, 12, 40, 70};
+    const int side = largest[draw(0, 4)];
+    sizes z;
+    do {
+        z = (sizes){.n = draw(1, side < 5 ? 40 : 3),
+                    .c = draw(1, 8),
+                    .h = draw(1, side),
+                    .w = draw(1, side),
+                    .o = draw(1, 16),
+                    .kh = draw(1, draw(0, 5) ? 5 : 9),
+                    .kw = draw(1, draw(0, 5) ? 6 : 11),
+                    .stride = draw(0, 1) ? 1 : draw(1, 4),
+                    .padding = draw(0, 3),
+                    .pool = draw(0, 2) ? 1 : draw(2, 3),
+                    .activation = (pc_activation_kind)draw(PC_NONE, PC_TANH)};
+        *spec = square(&z);
+        spec->stride[1] += draw(0, 3) ? 0 : draw(0, 2);
+        spec->padding[1] += draw(0, 1);
+    } while (side_of(z.h, z.kh, spec, 0) < 1 || side_of(z.w, z.kw, spec, 1) < 1 ||
+             z.h * z.w * z.kh * z.kw * z.c * z.o > 1000000);
+    return z;
+}
+
+/* As has_ties; by rule ours pool small windows themselves, but for whole eights of channels. */
+static bool has_few_ties(const sizes *z, pc_dtype dtype)
+{
+    return has_ties(z, dtype) && (pc_conv_choice() != PC_CONV_RULE || z->pool > 2 || (z->c % 8 == 0 && z->o % 8 == 0));
+}
+
+static void few_channels(void **state)
+{
+    static const struct {
+        pc_dtype dtype;
+        double apart;
+    } kinds[] = {{PC_F32, 3e-6}, {PC_F16, 3e-3}, {PC_BF16, 2e-2}};
+    (void)state;
+    for (int i = 0; i < 90; i++)
+        PC_SCOPE {
+            pc_conv2d_spec spec;
+            const sizes z = drawn_sizes(&spec);
+            const pc_dtype dtype = kinds[i % 3].dtype;
+            pc_seed(100 + (uint64_t)i);
+            pc_tensor *numbers[4], *exact[4], *ours[4], *again[4];
+            make_numbers(&z, spec, dtype, numbers);
+            convolve(spec, PC_F64, PC_DEVICE_CPU, i % 2, numbers, exact);
+            convolve(spec, dtype, test_device(), i % 2, numbers, ours);
+            convolve(spec, dtype, test_device(), i % 2, numbers, again);
+            for (int k = 0; k < (has_few_ties(&z, dtype) ? 1 : 4); k++) {
+                if (!(apart(ours[k], exact[k]) <= allowed(dtype, kinds[i % 3].apart)))
+                    fail_msg("case %d, %s, [%d, %d, %d, %d] to %d by %d x %d, stride %d, %d, padding %d, %d, pool %d, "
+                             "activation %d, result %d: %g apart",
+                             i, pc_dtype_name(dtype), (int)z.n, (int)z.c, (int)z.h, (int)z.w, (int)z.o, z.kh, z.kw,
+                             spec.stride[0], spec.stride[1], spec.padding[0], spec.padding[1], z.pool,
+                             (int)z.activation, k, apart(ours[k], exact[k]));
+                assert_close(pc_item(pc_sum(pc_ne(ours[k], again[k]))), 0, 0);
+            }
+        }
     assert_no_leak();
 }
 
@@ -221,8 +298,8 @@ static bool same_bits(pc_tensor *a, pc_tensor *b)
 static void by_one_choice(const sizes *z, pc_dtype dtype, double near, pc_tensor *const *numbers, pc_tensor **exact)
 {
     pc_tensor *first[4], *second[4];
-    convolve(z, dtype, test_device(), true, numbers, first);
-    convolve(z, dtype, test_device(), true, numbers, second);
+    convolve(square(z), dtype, test_device(), true, numbers, first);
+    convolve(square(z), dtype, test_device(), true, numbers, second);
     for (int k = 0; k < (has_ties(z, dtype) ? 1 : 4); k++) {
         if (!(apart(first[k], exact[k]) < allowed(dtype, near)))
             fail_msg("choice %d, %s, %d -> %d, result %d: %g apart", (int)pc_conv_choice(), pc_dtype_name(dtype),
@@ -254,8 +331,8 @@ static void by_each_choice(void **state)
                 const sizes *z = &list[i];
                 pc_seed(11 + (uint64_t)i);
                 pc_tensor *exact[4], *numbers[4];
-                make_numbers(z, kinds[kind].factors, numbers);
-                convolve(z, PC_F64, PC_DEVICE_CPU, true, numbers, exact);
+                make_numbers(z, square(z), kinds[kind].factors, numbers);
+                convolve(square(z), PC_F64, PC_DEVICE_CPU, true, numbers, exact);
                 const pc_precision before = pc_matmul_precision_set(kinds[kind].precision);
                 for (int choice = PC_CONV_OWN; choice <= PC_CONV_CUDNN; choice++) {
                     const pc_conv_choice_kind other = pc_conv_choice_set((pc_conv_choice_kind)choice);
@@ -307,9 +384,12 @@ static void forward_by_each_choice(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(as_in_double),
-                                          cmocka_unit_test(by_each_choice), cmocka_unit_test(forward_by_each_choice),
-                                          cmocka_unit_test(gradients_on_request)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),
+                                          cmocka_unit_test(as_in_double),
+                                          cmocka_unit_test(by_each_choice),
+                                          cmocka_unit_test(forward_by_each_choice),
+                                          cmocka_unit_test(gradients_on_request),
+                                          cmocka_unit_test(few_channels)};
 
 /* What is measured here is remembered for as long as this runs. */
 static char cache[] = "/tmp/paracord-conv2d-XXXXXX";

@@ -90,9 +90,17 @@ static bool floats_rule(const pc__conv_shape *s)
     return numbers < 1.3e6 && depth_of(s) >= 500;
 }
 
+/* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them
+ * the direct kernels win as long as little of their own work is left. */
+bool pc__conv_is_few(const pc__conv_shape *s)
+{
+    const bool eights = together(s) == 8 && s->c % 8 == 0 && s->o % 8 == 0;
+    return s->dtype != PC_F64 && !eights && s->c <= 8 && s->o <= 16 && s->c * s->o * s->kh * s->kw <= 3200;
+}
+
 int pc__conv_rule(const pc__conv_shape *s, bool native)
 {
-    if (s->dtype == PC_F64)
+    if (s->dtype == PC_F64 || (native && pc__conv_is_few(s)))
         return -1;
     if (s->dtype == PC_F32 && !s->tf32)
         return !floats_rule(s) ? -1 : s->direction == PC__CONV_WEIGHTS ? PC__CONV_AS_IS : PC__CONV_PLANES;

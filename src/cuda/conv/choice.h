@@ -30,6 +30,9 @@ typedef struct pc__conv_shape {
  * take its dtype, else they need it converted to float32 and back. */
 int pc__conv_rule(const pc__conv_shape *s, bool native);
 
+/* So few channels that our direct kernels are the fastest. From the shape alone. */
+bool pc__conv_is_few(const pc__conv_shape *s);
+
 /* The format in which cuDNN's matrix units, or its kernels for float32, take a shape. */
 pc__conv_format pc__conv_usual_format(const pc__conv_shape *s);
 

@@ -1,5 +1,6 @@
 /* geometry.c: a convolution's call in numbers, and what follows from them alone. */
 #include "cuda/conv/cudnn.h"
+#include "cuda/conv/direct.h"
 #include "cuda/conv/rows.h"
 #include "ops/conv2d.h"
 #include "ops/table.h"
@@ -98,6 +99,8 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     if (choice == PC_CONV_OWN)
         return false;
     const pc__conv_shape shape = pc__conv_shape_of(&p);
+    if (choice != PC_CONV_CUDNN && pc__conv_is_few(&shape))
+        return !pc__cuda_conv_direct_forward_fits(&p.s); /* large windows; without them they do */
     bool native = true;
     for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(&stream, &p);

@@ -1,6 +1,7 @@
 /* rows.c: the tables of who does a product of a convolution, in the order in which they are asked. */
 #include "cuda/conv/rows.h"
 
+#include "cuda/conv/direct.h"
 #include "cuda/conv/few.h"
 #include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
@@ -70,6 +71,41 @@ static pc_status colours_weights(pc_stream *stream, const pc_call *call, const v
     (void)call, (void)done;
     pc__cuda_conv_few_weights(pc__cuda_queue(stream), &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias,
                               workspace);
+    return PC_OK;
+}
+
+/* --- direct: few channels to few, where the rule says that they are; any that fit where PARACORD_ONLY says so --- */
+
+static bool direct_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    const pc__row *only = pc__conv_rows[p->direction].only;
+    const pc__conv_shape shape = pc__conv_shape_of(p);
+    (void)stream;
+    if (!pc__conv_is_few(&shape) && !(only && only->supports == direct_supports))
+        return false;
+    return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_direct_forward_fits(&p->s)
+           : p->direction == PC__CONV_INPUT ? pc__cuda_conv_direct_input_fits(&p->s)
+                                            : pc__cuda_conv_direct_weights_fits(&p->s);
+}
+
+static size_t direct_workspace(const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return p->direction == PC__CONV_WEIGHTS ? pc__cuda_conv_direct_scratch(&p->s) : 0;
+}
+
+static pc_status direct_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    (void)call, (void)done;
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_direct_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places);
+    else if (p->direction == PC__CONV_INPUT)
+        pc__cuda_conv_direct_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result);
+    else
+        pc__cuda_conv_direct_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
     return PC_OK;
 }
 
@@ -209,6 +245,10 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
     {                                                                                                                  \
         "cudnn", "by cuDNN", cudnn_supports, NULL, cudnn_run                                                           \
     }
+#define DIRECT                                                                                                         \
+    {                                                                                                                  \
+        "direct", "by direct", direct_supports, direct_workspace, direct_run                                           \
+    }
 #define TILE                                                                                                           \
     {                                                                                                                  \
         "tile", "by tile", tile_supports, tile_workspace, tile_run                                                     \
@@ -221,6 +261,7 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
 static const pc__row forward[] = {
     CUDNN,
     {"colours", "by colours", colours_forward_supports, NULL, colours_forward},
+    DIRECT,
     {"patches", "by patches", patches_forward_supports, half_forward_workspace, patches_run},
     {"half", "by half", half_forward_supports, half_forward_workspace, half_run},
     TILE,
@@ -229,6 +270,7 @@ static const pc__row forward[] = {
 
 static const pc__row input[] = {
     CUDNN,
+    DIRECT,
     {"patches", "by patches", patches_input_supports, patches_input_workspace, patches_run},
     {"half", "by half", half_input_supports, half_input_workspace, half_run},
     TILE,
@@ -238,6 +280,7 @@ static const pc__row input[] = {
 static const pc__row weights[] = {
     CUDNN,
     {"colours", "by colours", colours_weights_supports, colours_weights_workspace, colours_weights},
+    DIRECT,
     {"patches", "by patches", patches_weights_supports, patches_weights_workspace, patches_run},
     {"half", "by half", half_weights_supports, half_weights_workspace, half_run},
     TILE,
@@ -275,5 +318,6 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    return !is_half(p) || (row->run == colours_weights && !pc__cuda_conv_few_half_fits(&p->s));
+    return !is_half(p) || row->run == direct_run ||
+           (row->run == colours_weights && !pc__cuda_conv_few_half_fits(&p->s));
 }
