@@ -42,12 +42,6 @@ static bool is_cast(const pc__plan_node *node)
            !in->storage->foreign; /* its memory can be another storage's, too */
 }
 
-bool pc__casts_alike(const pc__plan_node *a, const pc__plan_node *b)
-{
-    return is_cast(a) && is_cast(b) && a->stream == b->stream && a->call->in[0]->dtype == b->call->in[0]->dtype &&
-           a->call->out[0]->dtype == b->call->out[0]->dtype;
-}
-
 /* What moves must not depend on what moves too: a cast of a cast stays. */
 static void find_casts(search *s)
 {
@@ -113,9 +107,12 @@ static void stop_at(const search *s, int index)
     }
 }
 
+/* Of one pair of dtypes, on one stream. */
 static bool go_together(const search *s, const movable *a, const movable *b)
 {
-    return pc__casts_alike(&s->plan->node[a->node], &s->plan->node[b->node]);
+    const pc__plan_node *x = &s->plan->node[a->node], *y = &s->plan->node[b->node];
+    return x->stream == y->stream && x->call->in[0]->dtype == y->call->in[0]->dtype &&
+           x->call->out[0]->dtype == y->call->out[0]->dtype;
 }
 
 /* The call in the place of `at`, which is one of the members; without memory nothing changes. */

@@ -2,6 +2,7 @@
 #include "plan/group.h"
 
 #include "ops/number.h"
+#include "ops/table.h"
 #include "tensor/freeze.h"
 
 const pc_tensor *pc__group_tensor(const pc__plan *plan, int node)
@@ -106,11 +107,21 @@ static bool fits(const pc__plan *plan, const pc__group *g, int index)
                            pc__same_places(node->call->out[0], pc__group_tensor(plan, g->member[0])));
 }
 
-/* So little that a launch costs more than what it does, and a group with room for what follows from either. */
-static pc__tie tie_of_others(const pc__group *g, const pc_tensor *out)
+/* A cast that nothing here reads goes with others of its kind: casts.c. */
+static bool converts(const pc__plan_node *node)
+{
+    return node->call->op->index == PC__OP_cast && node->call->in[0]->dtype != node->call->out[0]->dtype;
+}
+
+/* With whom it shares nothing: so little that a launch costs more than what it does, and a group with room for what
+ * follows from either. */
+static pc__tie tie_of_others(const pc__plan *plan, const pc__group *g, const pc__plan_node *node)
 {
     enum { ELEMENTS = 1 << 20, MEMBERS = PC__REGION_STEPS / 2 };
-    return pc__count(out->ndim, out->shape) <= ELEMENTS && g->members <= MEMBERS ? PC__TIE_SMALL : PC__TIE_APART;
+    const pc_tensor *out = node->call->out[0];
+    const bool lone = g->members == 1 && converts(&plan->node[g->member[0]]);
+    const bool small = pc__count(out->ndim, out->shape) <= ELEMENTS && g->members <= MEMBERS;
+    return small && !lone && !converts(node) ? PC__TIE_SMALL : PC__TIE_APART;
 }
 
 static void add_step(pc__group *g, const pc__plan_node *node, const int value[2])
@@ -133,7 +144,7 @@ pc__tie pc__group_grow(const pc__plan *plan, const pc__group *g, int index, pc__
     if (!fits(plan, g, index))
         return PC__TIE_APART;
     *grown = *g;
-    pc__tie most = tie_of_others(g, out);
+    pc__tie most = tie_of_others(plan, g, node);
     int value[2] = {0};
     for (int i = 0; i < node->call->n_in; i++) {
         pc__region_in in;

@@ -113,9 +113,6 @@ void pc__pass_regions(pc__plan *plan, const pc__backend *backend);
 /* Casts between float32 and 16 bits that can be done together become one call. */
 void pc__pass_casts(pc__plan *plan, const pc__backend *backend);
 
-/* Whether both are such casts, of one pair of dtypes and on one stream. */
-bool pc__casts_alike(const pc__plan_node *a, const pc__plan_node *b);
-
 /* --- memory.c --- */
 
 /* What each storage is, and who uses it. */

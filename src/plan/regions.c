@@ -114,21 +114,11 @@ static void emit(walk *w, pc__group *g)
     last->work.name = call.op->name;
 }
 
-/* Casts that share no tensor are left to the next pass, whose lists are longer and take sizes of any kind. */
-static bool is_for_casts(const walk *w, const pc__group *g)
-{
-    const pc__plan_node *first = &w->plan->node[g->member[0]];
-    for (int i = 0; i < g->members; i++)
-        if (!pc__casts_alike(&w->plan->node[g->member[i]], first))
-            return false;
-    return g->region.ins == g->members;
-}
-
 static void close(walk *w, pc__group *g)
 {
     while (g->members > 1 && find_outputs(w, g) > PC__REGION_OUT)
         g->region.ins = g->ins_before[--g->members]; /* what joined last stays a call of its own */
-    if (g->members > 1 && g->region.outs > 0 && !is_for_casts(w, g))
+    if (g->members > 1 && g->region.outs > 0)
         emit(w, g);
     *g = (pc__group){0};
 }

@@ -369,6 +369,31 @@ static void sums_are_gradients(void **state)
     assert_no_leak();
 }
 
+/* Casts of tensors that have only their shape in common with what is near are a list's, not a region's. */
+static void casts_are_left_to_lists(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x[4], *narrow[4];
+        for (int i = 0; i < 4; i++)
+            x[i] = pc_full(PC_SHAPE(N), i + .5, PC_F32, test_device());
+        begin();
+        narrow[0] = pc_cast(x[0], PC_BF16);
+        pc_tensor *y = pc_neg(x[3]);
+        narrow[3] = pc_cast(y, PC_BF16);
+        for (int i = 1; i < 3; i++)
+            narrow[i] = pc_cast(x[i], PC_BF16);
+        pc_graph *graph = ended();
+        if (!plain())
+            says(graph, "1 into regions, 2 into lists of casts");
+        assert_ok(pc_graph_launch(graph, NULL));
+        for (int i = 0; i < 4; i++)
+            assert_close(pc_item(pc_max(narrow[i])), i < 3 ? i + .5 : -3.5, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 /* More results that stay than one call can have: the others make calls together, too. */
 static void many_results_stay(void **state)
 {
@@ -458,8 +483,9 @@ int main(void)
         cmocka_unit_test(work_that_joins_nothing), cmocka_unit_test(one_memory_under_two_names),
         cmocka_unit_test(text_outlives_streams),   cmocka_unit_test(numbers_are_parts_of_calls),
         cmocka_unit_test(numbers_can_be_updated),  cmocka_unit_test(with_their_gradients),
-        cmocka_unit_test(sums_are_gradients),      cmocka_unit_test(many_results_stay),
-        cmocka_unit_test(copies_end_regions),      cmocka_unit_test(with_all_inputs),
+        cmocka_unit_test(sums_are_gradients),      cmocka_unit_test(casts_are_left_to_lists),
+        cmocka_unit_test(many_results_stay),       cmocka_unit_test(copies_end_regions),
+        cmocka_unit_test(with_all_inputs),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
