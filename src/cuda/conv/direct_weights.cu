@@ -80,7 +80,7 @@ template <int ROWS> __device__ inline task<ROWS> task_at(const pc__cuda_conv &s,
 }
 
 template <int ROWS, int OC> struct sums {
-    float at[ROWS][OC][TAPS_MOST], bias[OC];
+    float at[ROWS][OC][TAPS_MOST];
 };
 
 /* Products of four pixels with W taps. */
@@ -103,8 +103,6 @@ __device__ inline void add_unit(const task<ROWS> &w, const float *x, const float
 #pragma unroll
                 for (int j = 0; j < FOUR; j++)
                     sum.at[i][k][q] = fmaf(four[j], near[i][q + j], sum.at[i][k][q]);
-        if (w.bias)
-            sum.bias[k] += (four[0] + four[1]) + (four[2] + four[3]);
     }
 }
 
@@ -116,6 +114,27 @@ __device__ inline void add_units(const plan &p, const task<ROWS> &w, const float
     for (int unit = first; unit < units; unit += p.parts * LANES) {
         const int2 at = table[unit];
         add_unit<W>(w, x + at.x, g + at.y, p.g.channel, sum);
+    }
+}
+
+/* The same units' gradients alone, in a loop of their own that costs the products no registers: to the warp's own OC
+ * floats. */
+template <int OC>
+__device__ inline void add_biases(const plan &p, const float *g, const int2 *table, int first, int units, float *to)
+{
+    float sum[OC] = {};
+    for (int unit = first; unit < units; unit += p.parts * LANES)
+#pragma unroll
+        for (int k = 0; k < OC; k++) {
+            float four[FOUR];
+            take<FOUR>(g + table[unit].y + k * p.g.channel, four);
+            sum[k] += (four[0] + four[1]) + (four[2] + four[3]);
+        }
+#pragma unroll
+    for (int k = 0; k < OC; k++) {
+        const float all = warp_join<plus>(sum[k]);
+        if (threadIdx.x % LANES == 0)
+            to[k] += all;
     }
 }
 
@@ -140,22 +159,16 @@ __device__ __noinline__ void load_tiles(const pc__cuda_conv &s, const plan &p, c
 /* A block's sums to memory: those of lanes are added up by their warp, those of warps in the warps' order. */
 template <int ROWS, int OC>
 __device__ inline void leave(const pc__cuda_conv &s, const plan &p, const operands &d, const task<ROWS> &w,
-                             const sums<ROWS, OC> &sum, float *between)
+                             const sums<ROWS, OC> &sum, const float *biases, float *between)
 {
-    constexpr int COUNT = ROWS * OC * TAPS_MOST + OC;
+    constexpr int COUNT = ROWS * OC * TAPS_MOST;
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, rows = s.c * s.kh;
     float *to = d.sums + (long long)blockIdx.x * (rows * s.kw + 1) * s.o;
 #pragma unroll
-    for (int e = 0; e < COUNT - OC; e++) {
+    for (int e = 0; e < COUNT; e++) {
         const float all = warp_join<plus>(sum.at[e / TAPS_MOST / OC][e / TAPS_MOST % OC][e % TAPS_MOST]);
         if (lane == 0)
             between[warp * COUNT + e] = all;
-    }
-#pragma unroll
-    for (int k = 0; k < OC; k++) {
-        const float all = warp_join<plus>(sum.bias[k]);
-        if (lane == 0)
-            between[warp * COUNT + COUNT - OC + k] = all;
     }
     __syncthreads();
     if (!w.there || warp >= p.shared_out)
@@ -166,11 +179,14 @@ __device__ inline void leave(const pc__cuda_conv &s, const plan &p, const operan
             all += between[(part * p.shared_out + warp) * COUNT + e];
         const int i = e / TAPS_MOST, q = e % TAPS_MOST, row = w.row + i / OC, c = row / s.kh;
         const int o = w.chunk * OC + i % OC, column = (w.t.first + q) * s.sw + w.t.phase;
-        const int bias = e - (COUNT - OC), own = w.chunk * OC + bias;
-        if (bias < 0 && q < w.t.count && row < rows && o < s.o)
+        if (q < w.t.count && row < rows && o < s.o)
             to[(((row - c * s.kh) * s.kw + column) * s.c + c) * s.o + o] = all;
-        if (bias >= 0 && w.bias && own < s.o)
-            to[rows * s.kw * s.o + own] = all;
+    }
+    if (w.bias && lane < OC && w.chunk * OC + lane < s.o) {
+        float all = 0;
+        for (int part = 0; part < p.parts; part++)
+            all += biases[(part * p.shared_out + warp) * OC + lane];
+        to[rows * s.kw * s.o + w.chunk * OC + lane] = all;
     }
 }
 
@@ -179,9 +195,9 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
     direct_weights_kernel(const __grid_constant__ pc__cuda_conv s, const __grid_constant__ plan p,
                           const __grid_constant__ operands d)
 {
-    extern __shared__ __align__(16) float x[];
+    extern __shared__ __align__(16) float biases[]; /* OC of each warp; the rest is free for sums in the end */
     constexpr int ROWS = rows_of(OC);
-    float *g = x + p.x.picture * p.c.deep;
+    float *x = biases + WARPS * OC, *g = x + p.x.picture * p.c.deep;
     int2 *table = (int2 *)(g + p.g.picture * p.c.deep);
     const int per = p.c.across * p.c.down, units = per * p.c.deep, warp = threadIdx.x / LANES;
     const int part = warp / p.shared_out, number = blockIdx.y * p.shared_out + warp - part * p.shared_out;
@@ -194,6 +210,8 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
         table[unit] = make_int2(picture * p.x.picture + row * s.sh * p.x.row + column,
                                 picture * p.g.picture + row * p.g.row + column);
     }
+    for (int i = threadIdx.x; i < WARPS * OC; i += blockDim.x)
+        biases[i] = 0;
     pc::wait_for_earlier();
     for (long long at = blockIdx.x; at < p.c.blocks; at += gridDim.x) {
         load_tiles(s, p, d, at, x, g);
@@ -210,9 +228,11 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
             add_units<2>(p, w, x, mine, table, first, units, sum);
         else if (count == 1)
             add_units<1>(p, w, x, mine, table, first, units, sum);
+        if (w.bias && w.there)
+            add_biases<OC>(p, mine, table, first, units, biases + warp * OC);
         __syncthreads();
     }
-    leave(s, p, d, w, sum, x);
+    leave(s, p, d, w, sum, biases, x);
 }
 
 /* Tiles of x and of the gradient. */
@@ -226,8 +246,8 @@ size_t bytes_for(const plan &p, const cut &c)
 {
     const size_t units = (size_t)c.across * c.down * c.deep;
     const size_t work = ((size_t)p.x.picture + p.g.picture) * c.deep * sizeof(float) + units * sizeof(int2);
-    const size_t parts = (size_t)WARPS * (2 * 8 * TAPS_MOST + 8) * sizeof(float);
-    return work > parts ? work : parts;
+    const size_t parts = (size_t)WARPS * 2 * 8 * TAPS_MOST * sizeof(float);
+    return WARPS * p.each * sizeof(float) + (work > parts ? work : parts);
 }
 
 /* All but the cut. */
