@@ -21,15 +21,12 @@ typedef struct draft {
 
 static void add_steps(const pc__epilogues *s, const pc__epilogue *e, draft *d)
 {
-    const bool activated = pc__epilogue_has(e, PC__STEP_ACTIVATION);
-    const pc_activation_kind activation =
-        activated ? pc__activation_by_op(pc__node(s, e->step[PC__STEP_ACTIVATION])->call->op) : PC_NONE;
-    if (!pc__is_convolution(s, e)) {
-        d->attributes.linear.activation = activation;
-        return;
-    }
     pc__conv2d_attributes *a = &d->attributes.conv2d;
-    a->spec.activation = activation;
+    pc_activation_kind *activation = pc__is_convolution(s, e) ? &a->spec.activation : &d->attributes.linear.activation;
+    if (pc__epilogue_has(e, PC__STEP_ACTIVATION))
+        *activation = pc__activation_by_op(pc__node(s, e->step[PC__STEP_ACTIVATION])->call->op);
+    if (!pc__is_convolution(s, e))
+        return;
     a->planes = pc__epilogue_has(e, PC__STEP_C_ORDER);
     if (pc__epilogue_has(e, PC__STEP_POOL)) {
         const pc__pool2d_attributes *pool = pc__node(s, e->step[PC__STEP_POOL])->call->attributes;

@@ -82,13 +82,19 @@ static int step_behind(const pc__epilogues *s, int from, pc__epilogue_step kind,
     return -1;
 }
 
+static bool is_activated(const pc__epilogues *s, int convolution)
+{
+    return ((const pc__conv2d_attributes *)pc__node(s, convolution)->call->attributes)->spec.activation != PC_NONE;
+}
+
 /* Which steps there are, one behind the other. */
 static bool find_steps(const pc__epilogues *s, pc__epilogue *e)
 {
+    const bool convolution = pc__is_convolution(s, e), activated = convolution && is_activated(s, e->product);
     int from = e->product;
     bool found = false;
     for (pc__epilogue_step kind = PC__STEP_ACTIVATION; kind < PC__EPILOGUE_STEPS; kind++) {
-        e->step[kind] = step_behind(s, from, kind, pc__is_convolution(s, e));
+        e->step[kind] = kind == PC__STEP_ACTIVATION && activated ? -1 : step_behind(s, from, kind, convolution);
         found |= e->step[kind] >= 0;
         from = e->step[kind] < 0 ? from : e->step[kind];
     }
@@ -132,14 +138,14 @@ static void visit(pc__epilogues *s, int product)
     }
 }
 
-static bool is_plain(const pc__epilogues *s, int i)
+/* What takes further steps. */
+static bool is_open(const pc__epilogues *s, int i)
 {
     const void *attributes = pc__node(s, i)->kind == PC__NODE_CALL ? pc__node(s, i)->call->attributes : NULL;
     if (pc__node_is(s, i, PC__OP_linear))
         return ((const pc__linear_attributes *)attributes)->activation == PC_NONE;
     const pc__conv2d_attributes *conv = attributes;
-    return pc__node_is(s, i, PC__OP_conv2d) && conv->spec.activation == PC_NONE && conv->spec.pool <= 1 &&
-           !conv->planes;
+    return pc__node_is(s, i, PC__OP_conv2d) && conv->spec.pool <= 1 && !conv->planes;
 }
 
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend)
@@ -150,7 +156,7 @@ void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend)
         return;
     }
     for (int i = 0; i < plan->count; i++)
-        if (is_plain(&s, i))
+        if (is_open(&s, i))
             visit(&s, i);
     pc__plan_uses_free(&s.uses);
 }

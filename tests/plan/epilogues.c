@@ -14,7 +14,7 @@ enum { BLOCKS = 3, LEAVES = 2 * BLOCKS + 4, SEEN = LEAVES + 2 * BLOCKS + 4 };
 /* What is drawn of a convolution and of what follows it. */
 typedef struct block {
     int out, kernel, stride, padding, window, activation;
-    bool bias, pool_first, kept, read_twice, detached;
+    bool bias, activated, pool_first, kept, read_twice, detached;
 } block;
 
 typedef struct network {
@@ -85,6 +85,7 @@ static bool draw_block(network *n, block *b, int *channels, int *side)
                  .window = draw(2) && !is_rounded(n) ? 2 + draw(2) : 1,
                  .activation = draw(is_rounded(n) ? 2 : 4),
                  .bias = draw(4),
+                 .activated = draw(4) == 0,
                  .pool_first = draw(6) == 0,
                  .kept = draw(8) == 0,
                  .read_twice = draw(8) == 0,
@@ -141,7 +142,9 @@ static pc_tensor *pooled(pc_tensor *t, int window)
 static pc_tensor *run_block(const block *b, pc_tensor *h, pc_tensor *const *leaf, seen *s, pc_tensor **loss)
 {
     h = pc_fn_conv2d(h, leaf[0], b->bias ? leaf[1] : NULL,
-                     (pc_conv2d_spec){.stride = {b->stride, b->stride}, .padding = {b->padding, b->padding}});
+                     (pc_conv2d_spec){.stride = {b->stride, b->stride},
+                                      .padding = {b->padding, b->padding},
+                                      .activation = b->activated ? PC_RELU : PC_NONE});
     if (b->read_twice)
         *loss = pc_add(*loss, pc_sum(pc_cast(h, PC_F64)));
     h = b->pool_first ? activated(pooled(h, b->window), b->activation) : activated(h, b->activation);
