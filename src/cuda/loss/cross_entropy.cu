@@ -5,7 +5,8 @@
 #include "cuda/shared/row.cuh"
 
 #define WARPS (THREADS / 32)
-#define FEW_CLASSES 128   /* for which a warp's lanes have all loads under way */
+#define FEW_CLASSES 128   /* of which a lane has all loads under way at once, */
+#define LANE_CLASSES 4    /* so many: a row is a warp's, or that of a part of one */
 #define MANY_CLASSES 2048 /* for which a block takes a row */
 #define FEW_ROWS 64       /* which are cut where they are long: one block joins their pieces */
 
@@ -52,12 +53,17 @@ __device__ inline double lost(const running<T> &a, const target<T> &wanted, long
     return 0;
 }
 
-/* Of all of a warp, or of a block whose threads come here together, which may be again and again. */
-template <class T> __device__ inline void join(running<T> &a, bool block)
+/* Of the team that has a row: neighbours in a warp, all of it, or a block whose threads come here together, which may be
+ * again and again. */
+template <class T> __device__ inline void join(running<T> &a, int team)
 {
     __shared__ pc::math<T> most[WARPS], sum[WARPS];
+    if (team < 32) {
+        a.join_lanes(team);
+        return;
+    }
     a.join_warp();
-    if (!block)
+    if (team == 32)
         return;
     if (threadIdx.x % 32 == 0) {
         most[threadIdx.x / 32] = a.most;
@@ -71,38 +77,40 @@ template <class T> __device__ inline void join(running<T> &a, bool block)
     __syncthreads();
 }
 
-/* A warp for each row, or a block for each of many classes; a row is read once. norms[rows][2]: a row's maximum, and
- * the logarithm of its sum. */
+/* `team` threads for each row, which is read once. norms[rows][2]: a row's maximum, and the logarithm of its sum. */
 template <class T, class L>
 __global__ void __launch_bounds__(THREADS)
     cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
-                         long long rows, unsigned classes, double *sums, L *mean, pc__cuda_fault *fault)
+                         long long rows, unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
 {
     typedef pc::math<L> M;
-    const int team = classes > MANY_CLASSES ? THREADS : 32, lane = threadIdx.x % team, teams = THREADS / team;
+    const int lane = threadIdx.x % team, teams = THREADS / team;
+    const int behind = team < 32 ? threadIdx.x % 32 / team : 0; /* the warp's first team: its threads stay together */
     double loss = 0;
     pc::wait_for_earlier();
-    for (long long r = (long long)blockIdx.x * teams + threadIdx.x / team; r < rows;
-         r += (long long)gridDim.x * teams) {
+    for (long long first = (long long)blockIdx.x * teams + threadIdx.x / team - behind; first < rows;
+         first += (long long)gridDim.x * teams) {
+        const bool mine = first + behind < rows;
+        const long long r = mine ? first + behind : first;
         const T *row = x + r * classes;
         running<T> a = running<T>::nothing();
         const target<T> wanted = target_of(row, labels[r], classes);
         if (classes <= FEW_CLASSES) {
-            M value[FEW_CLASSES / 32];
+            M value[LANE_CLASSES];
 #pragma unroll
-            for (int u = 0; u < FEW_CLASSES / 32; u++)
-                value[u] = lane + u * 32 < classes ? M(row[lane + u * 32]) : M(-CUDART_INF);
+            for (int u = 0; u < LANE_CLASSES; u++)
+                value[u] = lane + u * team < classes ? M(row[lane + u * team]) : M(-CUDART_INF);
 #pragma unroll
-            for (int u = 0; u < FEW_CLASSES / 32; u++)
+            for (int u = 0; u < LANE_CLASSES; u++)
                 a.rise_to(value[u]);
 #pragma unroll
-            for (int u = 0; u < FEW_CLASSES / 32; u++)
-                a.sum += lane + u * 32 < classes ? exp_of(value[u] - a.base()) : M(0);
+            for (int u = 0; u < LANE_CLASSES; u++)
+                a.sum += lane + u * team < classes ? exp_of(value[u] - a.base()) : M(0);
         } else {
             pc::each_in_row<4>(row, classes, lane, team, a);
         }
-        join(a, team > 32);
-        if (lane == 0)
+        join(a, team);
+        if (lane == 0 && mine)
             loss += lost(a, wanted, r, classes, norms, fault);
     }
     give(loss, (double)rows, sums, mean);
@@ -117,7 +125,7 @@ __global__ void __launch_bounds__(THREADS)
     running<T> a = running<T>::nothing();
     pc::wait_for_earlier();
     pc::each_in_row<4>(x + row * classes + begin, (unsigned)(left < piece ? left : piece), threadIdx.x, THREADS, a);
-    join(a, true);
+    join(a, THREADS);
     if (threadIdx.x == 0)
         between[blockIdx.x] = a;
 }
@@ -185,6 +193,22 @@ __global__ void __launch_bounds__(THREADS)
             dx[i + k] = a.at[k];
 }
 
+/* Threads for a row. */
+int team_for(long long classes)
+{
+    int team = 1;
+    while (team < 32 && team * LANE_CLASSES < classes)
+        team *= 2;
+    return classes > MANY_CLASSES ? THREADS : team;
+}
+
+/* One launch where a block has little to do, else every row at once. */
+int blocks_of_teams(long long rows, int team)
+{
+    const long long at_once = THREADS / team, blocks = (rows + at_once - 1) / at_once;
+    return blocks <= 4 ? 1 : blocks > BLOCKS_MOST ? BLOCKS_MOST : (int)blocks;
+}
+
 template <class T, class L>
 void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, L *loss, pc::math<L> *norms,
                    void *scratch, pc__cuda_fault *fault)
@@ -200,9 +224,10 @@ void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64
                         (const running<T> *)between, norms, rows, (unsigned)classes, parts, loss, fault);
         return;
     }
-    const int blocks = blocks_for(rows * (classes < 32 ? 32 : classes));
+    const int team = team_for(classes),
+              blocks = classes > FEW_CLASSES ? blocks_for(rows * classes) : blocks_of_teams(rows, team);
     (void)pc::start(cross_entropy_kernel<T, L>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data, labels,
-                    norms, rows, (unsigned)classes, (double *)scratch, loss, fault);
+                    norms, rows, (unsigned)classes, team, (double *)scratch, loss, fault);
     if (blocks > 1)
         (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)rows, loss);
 }

@@ -62,6 +62,17 @@ template <class T, bool BRIEF> struct running {
         sum += other.sum * power(other.most - base());
     }
 
+    /* So many neighbours of a warp, which is here as a whole, get what theirs come to together. */
+    __device__ __forceinline__ void join_lanes(int lanes)
+    {
+        for (int step = lanes / 2; step > 0; step /= 2) {
+            running other;
+            other.most = __shfl_xor_sync(0xffffffffu, most, step);
+            other.sum = __shfl_xor_sync(0xffffffffu, sum, step);
+            *this += other;
+        }
+    }
+
     /* All threads of a warp get what theirs come to together. */
     __device__ __forceinline__ void join_warp()
     {
