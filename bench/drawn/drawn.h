@@ -73,6 +73,8 @@ struct drawn {
     loss_kind loss;
     bool sixteen; /* by autocast */
 
+    pc_stream *side; /* waits for each of them, so that the plan makes no one call of two goes */
+    pc_event *gone;
     pc_stream *stream; /* of a recording of several goes, whose results are held: those for nobody would be left out */
     pc_tensor *held[HELD_MOST];
     int held_count;

@@ -29,11 +29,28 @@ static pc_status timed(drawn *d, bool recorded, int count, double *seconds)
     return status;
 }
 
+static pc_status make_streams(drawn *d)
+{
+    if (!d->stream)
+        d->stream = pc_stream_new(d->device);
+    if (!d->side)
+        d->side = pc_stream_new(d->device);
+    if (!d->gone)
+        d->gone = pc_event_new(d->device);
+    return d->stream && d->side && d->gone ? pc_device_synchronize(d->device) : pc_error_last()->status;
+}
+
+static pc_status go_and_wait(drawn *d)
+{
+    pc_status status = d->go(d);
+    if (status == PC_OK)
+        status = pc_event_record(d->gone, d->stream);
+    return status == PC_OK ? pc_event_wait(d->gone, d->side) : status;
+}
+
 static pc_status record(drawn *d, int goes)
 {
-    pc_status status = pc_device_synchronize(d->device);
-    if (status == PC_OK && !d->stream && !(d->stream = pc_stream_new(d->device)))
-        status = pc_error_last()->status;
+    pc_status status = make_streams(d);
     if (status != PC_OK)
         return status;
     PC_WITH_STREAM(d->stream) {
@@ -43,7 +60,7 @@ static pc_status record(drawn *d, int goes)
             status = pc_graph_begin(d->stream);
         d->holds = true;
         for (int i = 0; status == PC_OK && i < goes; i++)
-            status = d->go(d);
+            status = goes > 1 ? go_and_wait(d) : d->go(d);
         d->graph = pc_graph_end(d->stream);
         d->holds = false;
     }
@@ -75,6 +92,8 @@ void drawn_end(drawn *d)
 {
     pc_graph_free(d->graph);
     pc_stream_free(d->stream);
+    pc_stream_free(d->side);
+    pc_event_free(d->gone);
     pc_step_free(d->step);
     pc_optimizer_free(d->optimizer);
     pc_module_free(d->net);
