@@ -9,6 +9,15 @@
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     const pc__conv2d_layer *layer = pc_module_data(module);
+    return pc__conv2d_forward(module, x, layer->spec.activation, 0);
+}
+
+pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool)
+{
+    const pc__conv2d_layer *layer = pc_module_data(module);
+    pc_conv2d_spec spec = layer->spec;
+    spec.activation = activation;
+    spec.pool = pool;
     if (x->ndim != 4)
         return pc__null(PC_ERR_SHAPE, "conv2d: the input has shape %s; it must be [n, %lld, h, w]", PC__SHAPE_OF(x),
                         (long long)layer->in);
@@ -16,7 +25,7 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
     PC_SCOPE {
         pc_tensor *padded = pc__pad_end(x, layer->extra, 0);
         y = pc_keep(pc__conv2d(pc__channels_last(padded), pc__module_own(module, "weight"),
-                               pc__module_own(module, "bias"), layer->spec, false));
+                               pc__module_own(module, "bias"), spec, false));
     }
     return y;
 }

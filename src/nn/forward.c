@@ -1,4 +1,6 @@
 /* forward.c: the way into a module's forward pass. */
+#include "nn/forward.h"
+
 #include "nn/copies.h"
 #include "nn/layers.h"
 #include "ops/autocast.h"
@@ -37,4 +39,21 @@ pc_tensor *pc_forward(pc_module *module, pc_tensor *x)
     if (pc__autocasting() && pc__copies_watched() && take_copies(module) != PC_OK)
         return NULL;
     return module->type->forward(module, x);
+}
+
+static _Thread_local pc__aside waiting;
+
+pc__aside pc__aside_take(void)
+{
+    const pc__aside aside = waiting;
+    waiting = (pc__aside){NULL, NULL};
+    return aside;
+}
+
+pc_tensor *pc__forward_with(pc_module *module, pc_tensor *x, pc_status (*function)(void *context), void *context)
+{
+    waiting = (pc__aside){function, context};
+    pc_tensor *y = pc_forward(module, x);
+    pc__aside left = pc__aside_take();
+    return y && pc__aside_do(&left) == PC_OK ? y : NULL;
 }

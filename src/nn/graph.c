@@ -1,6 +1,8 @@
-/* graph.c: children run as a graph; a result goes when the last node has taken it. */
+/* graph.c: children run as a graph. Runs of nodes that nothing joins or leaves are run as a Sequential runs its layers,
+ * with the same fusions; a result goes when the last node has taken it. */
 #include "nn/graph.h"
 
+#include "nn/layers.h"
 #include "ops/table.h"
 
 /* A forward pass under way: the result of every node that is still wanted, each with one owner. */
@@ -13,6 +15,12 @@ typedef struct passing {
 static int source(const pc__graph_layer *g, int node, int i)
 {
     return g->edges[g->nodes[node].first + i];
+}
+
+/* Does node i + 1 do nothing but go on with what node i gave, which nobody else takes? */
+static bool goes_on(const pc__graph_layer *g, int i)
+{
+    return i + 1 < g->count && g->nodes[i + 1].count == 1 && source(g, i + 1, 0) == i && g->uses[i] == 1;
 }
 
 static pc_tensor *value_of(const passing *p, int node, pc_tensor *x)
@@ -41,31 +49,44 @@ static pc_tensor *run_join(const pc_module *module, const passing *p, int node, 
     return y;
 }
 
-/* The result of a node, with an owner. */
-static pc_tensor *run(const pc_module *module, const passing *p, int node, pc_tensor *x)
+/* From node `first` on as far as the graph is a chain; *last is the node whose result this is, with an owner for it. */
+static pc_tensor *run(const pc_module *module, const passing *p, int first, pc_tensor *x, int *steps, int *last)
 {
-    const pc__graph_node *at = &p->graph->nodes[node];
+    const pc__graph_layer *g = p->graph;
+    int count = 0;
+    *last = first;
+    for (int i = first; count == 0 || goes_on(g, i - 1); i++) {
+        steps[count++] = g->nodes[i].child;
+        *last = i;
+    }
     pc_tensor *y = NULL;
     PC_SCOPE {
-        y = at->count > 1 ? run_join(module, p, node, x)
-                          : pc_forward(pc_module_child(module, at->child), value_of(p, source(p->graph, node, 0), x));
+        pc__chain chain = {module, steps, count};
+        int at = 0;
+        if (g->nodes[first].count > 1)
+            y = run_join(module, p, first, x), at = 1;
+        else
+            y = value_of(p, source(g, first, 0), x);
+        while (y && at < count)
+            y = pc__chain_run(&chain, at, y, &at);
         if (y)
             (void)pc_tensor_retain(y);
     }
     return y;
 }
 
-static pc_tensor *run_all(const pc_module *module, passing *p, pc_tensor *x)
+static pc_tensor *run_all(const pc_module *module, passing *p, pc_tensor *x, int *steps)
 {
     const pc__graph_layer *g = p->graph;
-    for (int i = 0; i < g->count; i++) {
-        p->values[i] = run(module, p, i, x);
-        if (!p->values[i])
+    for (int i = 0, last; i < g->count; i = last + 1) {
+        pc_tensor *y = run(module, p, i, x, steps, &last);
+        if (!y)
             return NULL;
+        p->values[last] = y;
         for (int k = 0; k < g->nodes[i].count; k++)
             done_with(p, source(g, i, k));
-        if (!p->left[i]) /* nobody wants it */
-            p->left[i] = 1, done_with(p, i);
+        if (!p->left[last]) /* nobody wants it */
+            p->left[last] = 1, done_with(p, last);
     }
     return pc__share(value_of(p, g->output, x));
 }
@@ -76,15 +97,17 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
     passing p = {.graph = g,
                  .values = pc__calloc((size_t)g->count + 1, sizeof *p.values),
                  .left = pc__calloc((size_t)g->count + 1, sizeof *p.left)};
+    int *steps = pc__calloc((size_t)g->count + 1, sizeof *steps);
     pc_tensor *y = NULL;
-    if (p.values && p.left) {
+    if (p.values && p.left && steps) {
         memcpy(p.left, g->uses, (size_t)g->count * sizeof *p.left);
-        y = run_all(module, &p, x);
+        y = run_all(module, &p, x, steps);
     }
     for (int i = 0; p.values && i < g->count; i++)
         pc_tensor_free(p.values[i]);
     pc__free(p.values);
     pc__free(p.left);
+    pc__free(steps);
     return y;
 }
 

@@ -1,4 +1,4 @@
-/* layers.h: what the file formats need to know of the layers. */
+/* layers.h: what Sequential and the file formats need to know of the layers. */
 #ifndef PC__LAYERS_H
 #define PC__LAYERS_H
 
@@ -12,8 +12,8 @@ typedef struct pc__linear_layer {
 typedef struct pc__conv2d_layer {
     int64_t in, out;
     int kernel[2];
-    pc_conv2d_spec spec;
-    int extra[2]; /* more padding below and to the right: Keras's "same" where it comes out uneven */
+    pc_conv2d_spec spec; /* pool is what Sequential fuses */
+    int extra[2];        /* more padding below and to the right: Keras's "same" where it comes out uneven */
 } pc__conv2d_layer;
 
 typedef struct pc__pool2d_layer {
@@ -50,5 +50,19 @@ pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spe
 
 /* x [n, c, h, w] with extra[0] rows below and extra[1] columns to the right, filled with `value`; x itself for none. */
 pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value);
+
+/* A layer's forward pass with what follows it fused in: activation and pool replace the layer's own when set. */
+pc_tensor *pc__linear_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation);
+pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool);
+
+/* Some children of a module, to be run one after another. */
+typedef struct pc__chain {
+    const pc_module *module;
+    const int *steps; /* their numbers; NULL: all, in order */
+    int count;
+} pc__chain;
+
+/* Run number i and those behind it that fuse with it; *next is the first one not run. */
+pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next);
 
 #endif

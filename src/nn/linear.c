@@ -6,7 +6,12 @@
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     const pc__linear_layer *layer = pc_module_data(module);
-    return pc_fn_linear(x, pc__module_own(module, "weight"), pc__module_own(module, "bias"), layer->activation);
+    return pc__linear_forward(module, x, layer->activation);
+}
+
+pc_tensor *pc__linear_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation)
+{
+    return pc_fn_linear(x, pc__module_own(module, "weight"), pc__module_own(module, "bias"), activation);
 }
 
 static void describe(const pc_module *module, char *text, size_t n)

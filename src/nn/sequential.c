@@ -1,5 +1,46 @@
-/* sequential.c: layers one after another. */
+/* sequential.c: layers one after another. What a convolution or linear layer can do on the way out is part of its call, as plans
+ * would make it (plan/epilogues.c), so that a step has the same bits whether it is recorded or not. */
+#include "nn/forward.h"
 #include "nn/layers.h"
+
+/* The window of a max-pooling that a convolution can do itself: square, not overlapping, not padded. 0: not such. */
+static int fusable_pool(const pc_module *module)
+{
+    const pc__pool2d_layer *layer = pc__layer(module, &pc__max_pool2d_class);
+    if (!layer)
+        return 0;
+    const pc_pool2d_spec *s = &layer->spec;
+    bool plain = s->kernel[0] == s->kernel[1] && s->stride[0] == s->kernel[0] && s->stride[1] == s->kernel[0] &&
+                 !s->padding[0] && !s->padding[1] && !layer->extra[0] && !layer->extra[1] && s->kernel[0] <= 16;
+    return plain ? s->kernel[0] : 0;
+}
+
+static pc_module *at(const pc__chain *chain, int i)
+{
+    return i < chain->count ? pc_module_child(chain->module, chain->steps ? chain->steps[i] : i) : NULL;
+}
+
+pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next)
+{
+    pc_module *child = at(chain, i);
+    const pc__linear_layer *linear = pc__layer(child, &pc__linear_class);
+    const pc__conv2d_layer *conv = pc__layer(child, &pc__conv2d_class);
+    *next = i + 1;
+    if (!linear && !conv)
+        return pc_forward(child, x);
+
+    pc_activation_kind activation = linear ? linear->activation : conv->spec.activation;
+    const pc__activation_layer *follows = pc__activation_of(at(chain, *next));
+    if (follows && activation == PC_NONE) {
+        activation = follows->kind;
+        ++*next;
+    }
+    if (linear)
+        return pc__linear_forward(child, x, activation);
+    int pool = fusable_pool(at(chain, *next));
+    *next += pool > 0;
+    return pc__conv2d_forward(child, x, activation, pool);
+}
 
 /* Say of an error that child i raised it: "layer 3 (Linear(...)): " in front, "layer 3.1 (...)" where the child has
  * said that of its own child 1. */
@@ -19,18 +60,32 @@ static void name_layer(const pc_module *module, int i)
     pc__error_before(words, 0);
 }
 
-static pc_tensor *forward(pc_module *module, pc_tensor *x)
+/* The number of the last Linear layer; behind all for none. */
+static int last_linear(const pc_module *module)
 {
     const int count = pc_module_child_count(module);
+    int i = count - 1;
+    while (i >= 0 && !pc__layer(pc_module_child(module, i), &pc__linear_class))
+        i--;
+    return i < 0 ? count : i;
+}
+
+static pc_tensor *forward(pc_module *module, pc_tensor *x)
+{
+    int count = pc_module_child_count(module);
+    const pc__chain chain = {module, NULL, count};
+    pc__aside aside = pc__aside_take();
+    const int last = last_linear(module);
     const bool failed = pc_failed();
     pc_tensor *y = x;
     PC_SCOPE {
-        for (int i = 0; i < count && y; i++) {
-            y = pc_forward(pc_module_child(module, i), y);
-            if (!y && !failed)
+        for (int i = 0, next = 0; i < count && y; i = next) {
+            const bool may = i < last || pc__aside_do(&aside) == PC_OK;
+            y = may ? pc__chain_run(&chain, i, y, &next) : NULL;
+            if (may && !y && !failed)
                 name_layer(module, i);
         }
-        y = pc_keep(y);
+        y = y && pc__aside_do(&aside) == PC_OK ? pc_keep(y) : NULL;
     }
     return y;
 }

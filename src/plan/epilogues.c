@@ -82,19 +82,22 @@ static int step_behind(const pc__epilogues *s, int from, pc__epilogue_step kind,
     return -1;
 }
 
-static bool is_activated(const pc__epilogues *s, int convolution)
+/* The first step that a convolution does not do yet. */
+static pc__epilogue_step next_step(const pc__epilogues *s, int convolution)
 {
-    return ((const pc__conv2d_attributes *)pc__node(s, convolution)->call->attributes)->spec.activation != PC_NONE;
+    const pc_conv2d_spec *spec = &((const pc__conv2d_attributes *)pc__node(s, convolution)->call->attributes)->spec;
+    return spec->pool > 1 ? PC__STEP_C_ORDER : spec->activation != PC_NONE ? PC__STEP_POOL : PC__STEP_ACTIVATION;
 }
 
 /* Which steps there are, one behind the other. */
 static bool find_steps(const pc__epilogues *s, pc__epilogue *e)
 {
-    const bool convolution = pc__is_convolution(s, e), activated = convolution && is_activated(s, e->product);
+    const bool convolution = pc__is_convolution(s, e);
+    const pc__epilogue_step next = convolution ? next_step(s, e->product) : PC__STEP_ACTIVATION;
     int from = e->product;
     bool found = false;
     for (pc__epilogue_step kind = PC__STEP_ACTIVATION; kind < PC__EPILOGUE_STEPS; kind++) {
-        e->step[kind] = kind == PC__STEP_ACTIVATION && activated ? -1 : step_behind(s, from, kind, convolution);
+        e->step[kind] = kind < next ? -1 : step_behind(s, from, kind, convolution);
         found |= e->step[kind] >= 0;
         from = e->step[kind] < 0 ? from : e->step[kind];
     }
@@ -145,7 +148,7 @@ static bool is_open(const pc__epilogues *s, int i)
     if (pc__node_is(s, i, PC__OP_linear))
         return ((const pc__linear_attributes *)attributes)->activation == PC_NONE;
     const pc__conv2d_attributes *conv = attributes;
-    return pc__node_is(s, i, PC__OP_conv2d) && conv->spec.pool <= 1 && !conv->planes;
+    return pc__node_is(s, i, PC__OP_conv2d) && !conv->planes;
 }
 
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend)

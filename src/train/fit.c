@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "data/gather.h"
 #include "device/trace.h"
+#include "nn/forward.h"
 #include "nn/optimizer.h"
 #include "nn/step.h"
 
@@ -45,6 +46,13 @@ pc_status pc__fit_weigh(pc__fit *fit, const float *weights, int classes)
     return fit->class_weights ? PC_OK : pc_error_last()->status;
 }
 
+/* In front of the last layer: that, the loss and the gradients leave most of a device to it. */
+static pc_status make_next(void *context)
+{
+    const pc__learning *l = context;
+    return l->next.x ? pc__loader_gather_next(l->fit->train, l->next.x, l->next.y) : PC_OK;
+}
+
 static pc_status learn(void *context)
 {
     pc__learning *l = context;
@@ -53,14 +61,10 @@ static pc_status learn(void *context)
     PC_SCOPE {
         pc_tensor *logits = NULL, *loss = NULL;
         PC_AUTOCAST(products[l->fit->mixed]) {
-            logits = pc_forward(l->fit->net, l->now.x);
-            /* the loss and the gradients of the last layers leave most of a device to the next batch */
-            if (logits && l->next.x)
-                status = pc__loader_gather_next(l->fit->train, l->next.x, l->next.y);
-            loss = logits && status == PC_OK ? pc__batch_loss(logits, l->now.y, l->fit->class_weights) : NULL;
+            logits = pc__forward_with(l->fit->net, l->now.x, make_next, l);
+            loss = logits ? pc__batch_loss(logits, l->now.y, l->fit->class_weights) : NULL;
         }
-        if (status == PC_OK)
-            status = loss ? pc__tally_add(&l->fit->tally, logits, l->now.y, loss) : pc_error_last()->status;
+        status = loss ? pc__tally_add(&l->fit->tally, logits, l->now.y, loss) : pc_error_last()->status;
         if (status == PC_OK)
             status = descend(l->fit, loss);
     }

@@ -75,20 +75,27 @@ static void few_channels(void **state)
             const bool tf32 = kind == 3;
             assert_false(rule(direction, dtype, tf32, 160, 144, 4, 4, 5));
             assert_false(rule(direction, dtype, tf32, 160, 144, 1, 4, 5));
-            assert_false(rule(direction, dtype, tf32, 64, 112, 3, 16, 7));
+            assert_false(rule(direction, dtype, tf32, 64, 112, 3, 8, 3));
             const pc__conv_shape s = plain(direction, dtype, tf32, 160, 144, 4, 4, 5);
             assert_int_equal(pc__conv_rule(&s, false) >= 0, dtype != PC_F32 || tf32);
         }
-    const pc__conv_shape few = plain(PC__CONV_FORWARD, PC_BF16, false, 160, 144, 4, 16, 5);
+    const pc__conv_shape few = plain(PC__CONV_FORWARD, PC_BF16, false, 160, 144, 4, 8, 5);
     assert_true(pc__conv_is_few(&few));
     pc__conv_shape s = few;
     s.c = s.o = 8; /* matrix units take them as they are */
+    s.direction = PC__CONV_WEIGHTS, s.kh = s.kw = 3;
     assert_false(pc__conv_is_few(&s));
     s.dtype = PC_F32;
     assert_true(pc__conv_is_few(&s));
     s.c = 9;
     assert_false(pc__conv_is_few(&s));
-    s = few, s.o = 17;
+    s = few, s.o = 10, s.kh = s.kw = 3; /* of these the gradient of the weights alone */
+    assert_false(pc__conv_is_few(&s));
+    s.direction = PC__CONV_WEIGHTS;
+    assert_true(pc__conv_is_few(&s));
+    s.o = 13;
+    assert_false(pc__conv_is_few(&s));
+    s = few, s.n = 2; /* too few places for all multiprocessors */
     assert_false(pc__conv_is_few(&s));
     s = few, s.kh = s.kw = 11; /* so much work that cuDNN wins */
     assert_false(pc__conv_is_few(&s));

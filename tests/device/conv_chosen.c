@@ -194,7 +194,7 @@ static void only(const char *name)
 static void few_channels(void **state)
 {
     (void)state;
-    layer l = plain(950);
+    layer l = plain(2500);
     play_again();
     play.missing = "nobody may ask";
     play.directly = play.colours = true;

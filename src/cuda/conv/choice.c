@@ -94,8 +94,13 @@ static bool floats_rule(const pc__conv_shape *s)
  * the direct kernels win as long as little of their own work is left. */
 bool pc__conv_is_few(const pc__conv_shape *s)
 {
+    enum { PLACES = 65536 }; /* fewer leave multiprocessors idle */
+    const int64_t products = (int64_t)s->c * s->o * s->kh * s->kw;
     const bool eights = together(s) == 8 && s->c % 8 == 0 && s->o % 8 == 0;
-    return s->dtype != PC_F64 && !eights && s->c <= 8 && s->o <= 16 && s->c * s->o * s->kh * s->kw <= 3200;
+    if (s->dtype == PC_F64 || eights || s->c > 8 || products > 1000)
+        return false;
+    return s->direction == PC__CONV_WEIGHTS ? s->o <= 12
+                                            : s->o <= 8 && s->c * s->o <= 40 && s->n * s->oh * s->ow >= PLACES;
 }
 
 int pc__conv_rule(const pc__conv_shape *s, bool native)
