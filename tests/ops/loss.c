@@ -237,7 +237,7 @@ static void check_classes(int count, int n, pc_dtype dtype, int skip)
     double sum[MOST_EXAMPLES], loss = 0;
     const double tolerance = dtype == PC_BF16 ? 1e-2 : 1e-5;
     for (int i = 0; i < count * n + skip; i++)
-        x[i] = n > 1 && i % 11 == 3 ? -INFINITY : (float)(i * 7919 % 33 - 16) / 4 + 20; /* exact in 16 bits */
+        x[i] = n > 1 && i % 11 == 3 ? -INFINITY : (float)((int64_t)i * 7919 % 33 - 16) / 4 + 20; /* exact in 16 bits */
     const float *row = x + skip;
     for (int r = 0; r < count; r++, row += n) {
         for (labels[r] = (r * 37 + n / 2) % n; n > 1 && isinf(row[labels[r]]);)
