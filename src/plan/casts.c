@@ -9,7 +9,6 @@
 #include "plan/plan.h"
 
 #include "ops/table.h"
-#include "tensor/freeze.h"
 
 #include <stdlib.h>
 
@@ -118,38 +117,28 @@ static bool go_together(const search *s, const movable *a, const movable *b)
 /* The call in the place of `at`, which is one of the members; without memory nothing changes. */
 static void emit(search *s, int at, int members)
 {
-    pc__plan_node *node = &s->plan->node[at];
     pc_tensor **tensors = pc__alloc(2 * (size_t)members * sizeof *tensors);
     int *number = pc__alloc((2 * (size_t)members + 1) * sizeof *number);
-    for (int i = 0; tensors && number && i < members; i++) {
+    bool done = tensors && number;
+    for (int i = 0; done && i < members; i++) {
         const pc__plan_node *member = &s->plan->node[s->member[i]];
         tensors[i] = member->call->out[0];
         tensors[members + i] = member->call->in[0];
         number[i] = member->number[1];
         number[members + i] = member->number[0];
     }
-    pc_call call = {.op = &pc__ops[PC__OP_cast_many], .in = tensors, .n_in = 2 * members, .n_out = 1};
-    pc_call *made = NULL;
-    if (tensors && number) {
+    if (done) {
+        pc_call call = {.op = &pc__ops[PC__OP_cast_many], .in = tensors, .n_in = 2 * members, .n_out = 1};
         call.out[0] = tensors[0];
         number[call.n_in] = number[0];
-        made = pc__call_copy(&call);
-    }
-    pc__free(tensors);
-    if (!made) {
-        pc__free(number);
+        done = pc__node_become(&s->plan->node[at], &call, number, s->kernel);
+    } else
         pc_error_clear();
-        return;
-    }
-    for (int i = 0; i < members; i++)
+    for (int i = 0; done && i < members; i++)
         if (s->member[i] != at)
             s->plan->node[s->member[i]].gone = PC__PASS_CASTS;
-    pc__free(node->call);
-    pc__free(node->number);
-    node->call = made;
-    node->number = number;
-    node->kernel = s->kernel;
-    node->work.name = call.op->name;
+    pc__free(tensors);
+    pc__free(number);
 }
 
 /* No window that is left ends in front of that of `first`. */

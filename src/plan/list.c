@@ -33,6 +33,26 @@ static void free_node(pc__plan_node *node)
     pc__free(node->number);
 }
 
+bool pc__node_become(pc__plan_node *node, const pc_call *call, const int *number, pc__kernel kernel)
+{
+    const size_t bytes = (size_t)(call->n_in + call->n_out) * sizeof *number;
+    pc_call *made = pc__call_copy(call);
+    int *numbers = pc__alloc(bytes);
+    if (!made || !numbers) {
+        pc__free(made);
+        pc__free(numbers);
+        pc_error_clear(); /* the plan is right as it is */
+        return false;
+    }
+    memcpy(numbers, number, bytes);
+    free_node(node);
+    node->call = made;
+    node->number = numbers;
+    node->kernel = kernel;
+    node->work.name = call->op->name;
+    return true;
+}
+
 void pc__plan_free(pc__plan *plan)
 {
     if (!plan)

@@ -80,6 +80,10 @@ bool pc__node_writes(const pc__plan_node *node, int i);
 /* Whether it writes all of storage i, and reads nothing of it. */
 bool pc__node_renews(const pc__plan_node *node, int i);
 
+/* The node becomes this call on these storages, inputs first, which `kernel` does. False: no memory, and nothing changed.
+ */
+bool pc__node_become(pc__plan_node *node, const pc_call *call, const int *number, pc__kernel kernel);
+
 /* Set them in this thread; what was set before. */
 pc__settings pc__settings_set(pc__settings wanted);
 

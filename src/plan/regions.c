@@ -5,7 +5,6 @@
 #include "plan/group.h"
 
 #include "ops/table.h"
-#include "tensor/freeze.h"
 
 enum { OPEN = 4 };
 
@@ -95,23 +94,10 @@ static void emit(walk *w, pc__group *g)
     g->region.count = pc__count(call.out[0]->ndim, call.out[0]->shape);
     g->region.work_bytes = offsetof(pc__region, number);
     number_values(&g->region, g->members);
-    pc_call *made = pc__call_copy(&call);
-    int *number = pc__alloc(sizeof numbers);
-    if (!made || !number) {
-        pc__free(made);
-        pc__free(number);
-        pc_error_clear();
+    if (!pc__node_become(last, &call, numbers, w->kernel))
         return;
-    }
-    memcpy(number, numbers, sizeof numbers);
     for (int i = 0; i < g->members - 1; i++)
         w->plan->node[g->member[i]].gone = PC__PASS_REGIONS;
-    pc__free(last->call);
-    pc__free(last->number);
-    last->call = made;
-    last->number = number;
-    last->kernel = w->kernel;
-    last->work.name = call.op->name;
 }
 
 static void close(walk *w, pc__group *g)
