@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 {
     const double seconds = argc > 1 ? atof(argv[1]) : 0.5;
     const kernels *k = kernels_for(argc > 2 ? argv[2] : NULL);
-    pc_set_threads(argc > 3 ? atoi(argv[3]) : 0);
+    pc_threads_set(argc > 3 ? atoi(argv[3]) : 0);
     piece = argc > 4 ? argv[4] : "";
     run(k, "article.conv", (pc__conv){32, 64, 64, 3, 32, 3, 3, 3, 3, 0, 0, PC__ACT_RELU, 2}, true, seconds);
     run(k, "two-conv.conv1", (pc__conv){32, 64, 64, 3, 32, 3, 3, 1, 1, 0, 0, PC__ACT_RELU, 2}, true, seconds);

@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     wanted = argc > 2 ? argv[2] : "";
     stream = pc_stream_new(device);
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
-    pc_set_log(listen, NULL, PC_LOG_DEBUG);
+    pc_log_set(listen, NULL, PC_LOG_DEBUG);
     (void)pc_conv_choice_set(PC_CONV_OWN);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     static drawn d;
     if (pc_device_parse(argc > 1 ? argv[1] : "cpu", &d.device) != PC_OK || pc_device_set_current(d.device) != PC_OK)
         return pc_report(stderr);
-    pc_set_threads(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0);
+    pc_threads_set(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0);
     while (fgets(line, sizeof line, stdin)) {
         if (answer(&d, line) != PC_OK || pc_failed()) {
             const pc_error *e = pc_error_last();

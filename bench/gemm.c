@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 {
     const double seconds = argc > 1 ? atof(argv[1]) : 0.5;
     const kernels *k = kernels_for(argc > 2 ? argv[2] : NULL);
-    pc_set_threads(argc > 3 ? atoi(argv[3]) : 0);
+    pc_threads_set(argc > 3 ? atoi(argv[3]) : 0);
     run(k, "article.linear1", 3200, 128, PC__ACT_RELU, seconds);
     run(k, "article.linear2", 128, 1, PC__ACT_NONE, seconds);
     run(k, "two-conv.linear1", 12544, 128, PC__ACT_RELU, seconds);

@@ -190,7 +190,7 @@ static pc_dtype dtype_of(const char *name)
 
 int main(int argc, char **argv)
 {
-    pc_set_threads(argc > 1 ? atoi(argv[1]) : 0);
+    pc_threads_set(argc > 1 ? atoi(argv[1]) : 0);
     char line[256], op[32], dtype[16], shape[64], rest[64];
     while (fgets(line, sizeof line, stdin)) {
         int64_t sizes[MOST];

@@ -38,7 +38,7 @@ static inline const kernels *kernels_for(const char *level)
 static inline double now(void)
 {
     struct timespec t;
-    clock_gettime(pc_get_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    clock_gettime(pc_threads_get() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -117,7 +117,7 @@ bool bench_stream(bench *b, const bench_row *row, bench_result *r)
     const int64_t n = bench_elements(PC_DEVICE_CPU) / 2;
     pc_tensor *t[3];
     double *at[3];
-    crew c = {.count = alone ? 1 : (int)fmin(pc_get_threads(), THREADS_MAX)};
+    crew c = {.count = alone ? 1 : (int)fmin(pc_threads_get(), THREADS_MAX)};
     bool fine = true;
     for (int i = 0; i < 3; i++) {
         t[i] = pc_zeros(PC_SHAPE(n), PC_F64, PC_DEVICE_CPU);

@@ -17,7 +17,7 @@ static void print_head(const bench *b)
     printf("%s", pc_device_name(b->p.device, name));
     if (*l->model)
         printf(", %s", l->model);
-    printf("; the host has %d thread%s, SIMD level %s\n", pc_get_threads(), pc_get_threads() == 1 ? "" : "s", l->simd);
+    printf("; the host has %d thread%s, SIMD level %s\n", pc_threads_get(), pc_threads_get() == 1 ? "" : "s", l->simd);
     if (l->memory.rate > 0)
         printf("  memory at most  %10s  %s\n", cli_rate(l->memory.rate, 1, "B", rate), l->memory.origin);
     if (l->math[BENCH_F32].rate > 0)
@@ -148,7 +148,7 @@ void bench_json(const bench *b)
     bool first = true;
     printf("{\"program\": \"bench\", \"device\": \"%s\"", pc_device_name(b->p.device, name));
     words("model", l->model);
-    printf(", \"cpu_threads\": %d, \"simd\": \"%s\", \"limits\": {\"device\": \"%s\"", pc_get_threads(), l->simd, name);
+    printf(", \"cpu_threads\": %d, \"simd\": \"%s\", \"limits\": {\"device\": \"%s\"", pc_threads_get(), l->simd, name);
     limit("memory", &l->memory);
     limit("host_memory", &l->host);
     limit("link", &l->link);

@@ -23,12 +23,12 @@ bool cli_blas_open(cli_blas *blas)
         dlclose(library);
         return false;
     }
-    set_threads(pc_get_threads());
+    set_threads(pc_threads_get());
     const char *words = configuration(); /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ..." */
     const size_t name = strcspn(words, " ");
     const size_t version = words[name] ? 1 + strcspn(words + name + 1, " ") : 0;
     snprintf(blas->name, sizeof blas->name, "%.*s, cblas_sgemm on %d thread%s", (int)(name + version), words,
-             pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
+             pc_threads_get(), pc_threads_get() == 1 ? "" : "s");
     return true; /* it stays open: its threads live in it */
 }
 

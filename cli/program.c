@@ -175,7 +175,7 @@ static void print_text(const cli_program *p)
         row("copy out", p->copy_out, (double)p->bytes_out, "B");
     printf("How much faster than%*s%10s   compute only   with copies\n", 9, "", "its time");
     speedup(p, "a plain loop on one core", p->plain);
-    snprintf(cores, sizeof cores, "paracord on cpu, %d core%s", pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
+    snprintf(cores, sizeof cores, "paracord on cpu, %d core%s", pc_threads_get(), pc_threads_get() == 1 ? "" : "s");
     speedup(p, cores, p->cpu);
 }
 
@@ -198,7 +198,7 @@ static void print_json(const cli_program *p)
 {
     char name[PC_DEVICE_NAME_MAX];
     printf("\"device\": \"%s\", \"cpu_threads\": %d, \"seconds\": {", pc_device_name(p->device, name),
-           pc_get_threads());
+           pc_threads_get());
     member("start", p->open, ", ");
     member("allocate", p->allocate, ", ");
     member("copy_in", p->bytes_in ? p->copy_in : NAN, ", ");

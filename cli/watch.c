@@ -46,7 +46,7 @@ void cli_watch_start(cli_watch *watch, const cli_command *command)
     *watch = (cli_watch){.command = command};
     cli_progress_start(&watch->progress);
     cli_signals_catch();
-    pc_set_log(show_log, watch, PC_LOG_WARNING);
+    pc_log_set(show_log, watch, PC_LOG_WARNING);
 }
 
 pc_train_callbacks cli_watch_callbacks(cli_watch *watch)
@@ -60,7 +60,7 @@ pc_train_callbacks cli_watch_callbacks(cli_watch *watch)
 
 void cli_watch_end(cli_watch *watch)
 {
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
     cli_progress_clear(&watch->progress);
     if (watch->skipped > NAMED)
         cli_error(watch->command, "skipped %d more; paracord pictures check names them all", watch->skipped - NAMED);

@@ -20,7 +20,7 @@ int main(void)
 {
     pc_device dev = accelerator(.kernels = 1, .memory = 64 << 20);
     pc_memory_stats stats;
-    if (pc_memory_get_stats(dev, &stats) != PC_OK)
+    if (pc_memory_query(dev, &stats) != PC_OK)
         return pc_report(stderr);
 
     int64_t batch = stats.total >> 20; /* as many pictures as there are megabytes */
@@ -33,7 +33,7 @@ int main(void)
             batch /= 2;
         }
     }
-    if (status != PC_OK || pc_memory_get_stats(dev, &stats) != PC_OK)
+    if (status != PC_OK || pc_memory_query(dev, &stats) != PC_OK)
         return pc_report(stderr);
     printf("batch %lld: fine\n", (long long)batch);
     printf("in use now: %lld bytes; at most: %lld MB\n", (long long)stats.in_use, (long long)stats.peak >> 20);

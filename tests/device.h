@@ -57,7 +57,7 @@ static inline pc_module *on_device(pc_module *module)
 static inline pc_memory_stats test_memory(void)
 {
     pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(test_device(), &stats));
+    assert_ok(pc_memory_query(test_device(), &stats));
     return stats;
 }
 
@@ -71,7 +71,7 @@ static inline void assert_no_leak(void)
     assert_int_equal(stats.in_use, 0);
     assert_int_equal(stats.cached, 0);
     if (device.type == PC_CPU)
-        assert_int_equal(pc_live_allocations(), 0);
+        assert_int_equal(pc_allocator_live(), 0);
 }
 
 /* After a test: no error is left, and no memory. */

@@ -7,7 +7,7 @@
 static double now(const drawn *d)
 {
     struct timespec t;
-    clock_gettime(d->device.type == PC_CPU && pc_get_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    clock_gettime(d->device.type == PC_CPU && pc_threads_get() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 

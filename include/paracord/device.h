@@ -64,7 +64,7 @@ PC_API const char *pc_cpu_level(void);
  * was recorded with. */
 typedef enum pc_precision { PC_PRECISION_F32, PC_PRECISION_TF32 } pc_precision;
 PC_API pc_precision pc_matmul_precision_set(pc_precision precision);
-PC_API pc_precision pc_matmul_precision(void);
+PC_API pc_precision pc_matmul_precision_get(void);
 
 /* Who does the calling thread's convolutions where there is a choice, which is cuda with cuDNN 9: the library's own
  * kernels; cuDNN where a rule of the shape says that it is faster, which is how threads start; whichever was faster
@@ -73,9 +73,9 @@ PC_API pc_precision pc_matmul_precision(void);
  * rule, measured or cudnn for threads that have not called this. Each way gives the same bits every time; one differs
  * from the other in the last ones. A recording keeps what it was recorded with; what it is the first to meet is
  * planned, or timed, when it ends. Returns what it was. */
-typedef enum pc_conv_choice_kind { PC_CONV_OWN, PC_CONV_RULE, PC_CONV_MEASURED, PC_CONV_CUDNN } pc_conv_choice_kind;
-PC_API pc_conv_choice_kind pc_conv_choice_set(pc_conv_choice_kind choice);
-PC_API pc_conv_choice_kind pc_conv_choice(void);
+typedef enum pc_conv_choice { PC_CONV_OWN, PC_CONV_RULE, PC_CONV_MEASURED, PC_CONV_CUDNN } pc_conv_choice;
+PC_API pc_conv_choice pc_conv_choice_set(pc_conv_choice choice);
+PC_API pc_conv_choice pc_conv_choice_get(void);
 
 /* All devices of this machine as text, "cpu, cuda:0, cuda:1", cut at n bytes. Returns text. */
 PC_API char *pc_device_list(char *text, size_t n);

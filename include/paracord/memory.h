@@ -22,10 +22,10 @@ typedef struct pc_allocator {
 
 /* Replace the allocator; NULL restores the C library's. Call it while nothing allocated by Paracord is alive:
  * PC_ERR_STATE otherwise. Not for use from several threads at once. */
-PC_API PC_MUST_USE pc_status pc_set_allocator(const pc_allocator *allocator);
+PC_API PC_MUST_USE pc_status pc_allocator_set(const pc_allocator *allocator);
 
 /* Blocks of the one allocator that are alive now; for leak checks. Any thread. */
-PC_API int64_t pc_live_allocations(void);
+PC_API int64_t pc_allocator_live(void);
 
 /* What the caching allocator of one device holds, in bytes. With PARACORD_CACHE=off in the environment it caches
  * nothing: blocks have the size that was asked for, and go back to the device when nothing uses them any more. That is
@@ -41,7 +41,7 @@ typedef struct pc_memory_stats {
     int64_t largest_free; /* the largest free piece */
 } pc_memory_stats;
 
-PC_API PC_MUST_USE pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats);
+PC_API PC_MUST_USE pc_status pc_memory_query(pc_device device, pc_memory_stats *stats);
 
 /* Give cached blocks of the device back to it, and those of pinned host memory (for `cpu`: of every kind). Waits for
  * nothing: blocks still in use by queued work stay. */

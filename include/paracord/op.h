@@ -141,7 +141,7 @@ PC_API PC_MUST_USE pc_status pc_op_call(const pc_op *op, pc_tensor *const *input
                                         pc_tensor **outputs);
 
 /* For CPU kernels: part(context, i) for every i in 0..n-1, on as many threads as pay for `work` in all (floating-point
- * operations, or bytes times four), at most pc_get_threads(); returns when all are done. Parts must not wait for each
+ * operations, or bytes times four), at most pc_threads_get(); returns when all are done. Parts must not wait for each
  * other. */
 typedef void (*pc_op_part_fn)(void *context, int64_t i);
 PC_API void pc_op_parallel(int64_t n, int64_t work, pc_op_part_fn part, void *context);

@@ -8,10 +8,10 @@ PC_BEGIN
 
 /* Set the limit for the whole process; 0 means one thread per core that the process may use (the default), by its
  * affinity mask and, in a container, the quota of its control group. */
-PC_API void pc_set_threads(int n);
+PC_API void pc_threads_set(int n);
 
 /* The limit in force, at least 1. */
-PC_API int pc_get_threads(void);
+PC_API int pc_threads_get(void);
 
 PC_END
 #endif

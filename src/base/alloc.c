@@ -31,16 +31,16 @@ static void system_free(void *context, void *block)
 static const pc_allocator system_allocator = {system_alloc, system_resize, system_free, NULL};
 static pc_allocator current = {system_alloc, system_resize, system_free, NULL};
 
-pc_status pc_set_allocator(const pc_allocator *allocator)
+pc_status pc_allocator_set(const pc_allocator *allocator)
 {
     long long alive = atomic_load(&live);
     if (alive)
         return pc__fail(PC_ERR_STATE,
-                        "pc_set_allocator: %lld blocks are still alive; free everything and call "
+                        "pc_allocator_set: %lld blocks are still alive; free everything and call "
                         "pc_memory_trim first",
                         alive);
     if (allocator && (!allocator->alloc || !allocator->resize || !allocator->free))
-        return pc__fail(PC_ERR_ARGUMENT, "pc_set_allocator: alloc, resize or free of the allocator is NULL");
+        return pc__fail(PC_ERR_ARGUMENT, "pc_allocator_set: alloc, resize or free of the allocator is NULL");
     current = allocator ? *allocator : system_allocator;
     return PC_OK;
 }
@@ -50,7 +50,7 @@ void pc__alloc_plainly(void)
     current = system_allocator;
 }
 
-int64_t pc_live_allocations(void)
+int64_t pc_allocator_live(void)
 {
     return atomic_load(&live);
 }

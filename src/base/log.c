@@ -9,7 +9,7 @@ static pc_log_fn callback;
 static void *callback_context;
 static pc_log_level lowest_level;
 
-void pc_set_log(pc_log_fn function, void *context, pc_log_level lowest)
+void pc_log_set(pc_log_fn function, void *context, pc_log_level lowest)
 {
     pthread_mutex_lock(&lock);
     callback = function;

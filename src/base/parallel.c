@@ -40,12 +40,12 @@ static int helpers; /* threads made so far; under `busy` */
 static _Thread_local int own_number;
 static _Thread_local bool inside;
 
-void pc_set_threads(int n)
+void pc_threads_set(int n)
 {
     atomic_store(&limit, n > 0 ? PC__MIN(n, PC__THREADS_MAX) : 0);
 }
 
-int pc_get_threads(void)
+int pc_threads_get(void)
 {
     int n = atomic_load_explicit(&limit, memory_order_relaxed);
     if (n)
@@ -60,7 +60,7 @@ int pc__threads(int64_t work)
 {
     if (work < 2 * (int64_t)WORK_PER_THREAD || inside)
         return 1;
-    int64_t pieces = work / WORK_PER_THREAD, most = pc_get_threads();
+    int64_t pieces = work / WORK_PER_THREAD, most = pc_threads_get();
     return (int)PC__MIN(pieces, most);
 }
 

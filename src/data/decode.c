@@ -141,7 +141,7 @@ static pc_status decode_all(decoding *d)
     const pc_error before = pc__error_take(); /* the calling thread's, which joins the team */
     pthread_mutex_init(&d->lock, NULL);
     PC_TRACE_RANGE("decode pictures") {
-        pc__parallel(pc_get_threads(), d->folder->count, decode_one, d);
+        pc__parallel(pc_threads_get(), d->folder->count, decode_one, d);
     }
     pthread_mutex_destroy(&d->lock);
     (void)pc__error_put(&before);

@@ -12,7 +12,7 @@ static void make_one(pc__prefetch *p)
     pc__made *slot = &p->slots[(p->first + p->count) % p->capacity];
     p->busy = true;
     pthread_mutex_unlock(&p->lock);
-    (void)pc__source_make(p->source, p->source->pictures.streamed ? pc_get_threads() : 1, slot);
+    (void)pc__source_make(p->source, p->source->pictures.streamed ? pc_threads_get() : 1, slot);
     slot->error = pc__error_take();
     pthread_mutex_lock(&p->lock);
     p->busy = false;
@@ -77,7 +77,7 @@ pc_status pc__prefetch_take(pc__prefetch *p, pc__made *made)
     if (!p->running && !p->alone)
         start(p);
     if (p->alone)
-        return pc__source_make(p->source, pc_get_threads(), made);
+        return pc__source_make(p->source, pc_threads_get(), made);
     pthread_mutex_lock(&p->lock);
     if (p->count == 0)
         p->held = false;

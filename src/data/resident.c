@@ -50,7 +50,7 @@ static pc_status fits(const pc__source *s, char *why, size_t n, bool *fits)
     char name[PC_DEVICE_NAME_MAX];
     pc_memory_stats stats;
     const double bytes = (double)bytes_of(s);
-    PC__TRY(pc_memory_get_stats(s->device, &stats));
+    PC__TRY(pc_memory_query(s->device, &stats));
     *fits = bytes <= (double)stats.free / SHARE;
     (void)pc_device_name(s->device, name);
     if (*fits)
@@ -125,7 +125,7 @@ static pc_status send_run(pc__resident *r, const pc__pictures *p, int64_t first,
     for (int64_t i = 0; p->slot[first] < 0 && i < n; i++)
         files[i] = first + i;
     if (p->slot[first] < 0)
-        PC__TRY(pc__pictures_copy(p, files, n, pc_get_threads(), room));
+        PC__TRY(pc__pictures_copy(p, files, n, pc_threads_get(), room));
     PC_SCOPE {
         pc_tensor *part = pc_slice(r->on.pictures, 0, first, first + n, 1);
         status =

@@ -11,7 +11,7 @@ static void *wake(void *context)
 {
     const pc__wake *w = context;
     pc_memory_stats unused;
-    (void)!pc_memory_get_stats(w->device, &unused);
+    (void)!pc_memory_query(w->device, &unused);
     return NULL;
 }
 

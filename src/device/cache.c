@@ -285,11 +285,11 @@ void pc__cache_give(pc__storage *storage)
     pthread_mutex_unlock(&pool->lock);
 }
 
-pc_status pc_memory_get_stats(pc_device device, pc_memory_stats *stats)
+pc_status pc_memory_query(pc_device device, pc_memory_stats *stats)
 {
     PC__NEED(stats);
     *stats = (pc_memory_stats){0};
-    PC__TRY(pc__device_check(device, "pc_memory_get_stats"));
+    PC__TRY(pc__device_check(device, "pc_memory_query"));
     pc__pool *pool = pc__pool_of(device);
     pthread_mutex_lock(&pool->lock);
     *stats = pool->stats;

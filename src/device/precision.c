@@ -7,7 +7,7 @@ static _Thread_local pc_precision precision;
 static _Thread_local int conv = -1; /* -1: as the environment says */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pc_conv_choice_kind asked = PC_CONV_RULE;
+static pc_conv_choice asked = PC_CONV_RULE;
 
 pc_precision pc_matmul_precision_set(pc_precision wanted)
 {
@@ -16,7 +16,7 @@ pc_precision pc_matmul_precision_set(pc_precision wanted)
     return before;
 }
 
-pc_precision pc_matmul_precision(void)
+pc_precision pc_matmul_precision_get(void)
 {
     return precision;
 }
@@ -27,18 +27,18 @@ static void ask(void)
     const char *said = getenv("PARACORD_CONV");
     for (int i = 0; said && i < PC__COUNT(names); i++)
         if (strcmp(said, names[i]) == 0)
-            asked = (pc_conv_choice_kind)i;
+            asked = (pc_conv_choice)i;
 }
 
-pc_conv_choice_kind pc_conv_choice(void)
+pc_conv_choice pc_conv_choice_get(void)
 {
     pthread_once(&once, ask);
-    return conv < 0 ? asked : (pc_conv_choice_kind)conv;
+    return conv < 0 ? asked : (pc_conv_choice)conv;
 }
 
-pc_conv_choice_kind pc_conv_choice_set(pc_conv_choice_kind wanted)
+pc_conv_choice pc_conv_choice_set(pc_conv_choice wanted)
 {
-    const pc_conv_choice_kind before = pc_conv_choice();
+    const pc_conv_choice before = pc_conv_choice_get();
     conv = (unsigned)wanted <= PC_CONV_CUDNN ? (int)wanted : PC_CONV_RULE;
     return before;
 }

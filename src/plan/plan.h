@@ -24,7 +24,7 @@ typedef enum pc__node_kind { PC__NODE_CALL, PC__NODE_COPY, PC__NODE_FUNCTION, PC
 /* What a call asks of the thread that does it. */
 typedef struct pc__settings {
     pc_precision precision;
-    pc_conv_choice_kind convolutions;
+    pc_conv_choice convolutions;
 } pc__settings;
 
 typedef struct pc__plan_node {

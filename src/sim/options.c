@@ -174,7 +174,7 @@ static pc_status empty(int index)
 {
     pc_device device = {PC_SIM, (int16_t)index};
     pc_memory_stats stats;
-    PC__TRY(pc_memory_get_stats(device, &stats));
+    PC__TRY(pc_memory_query(device, &stats));
     if (stats.in_use)
         return pc__fail(PC_ERR_STATE, "pc_sim_configure: tensors hold %lld bytes on sim:%d; free them first",
                         (long long)stats.in_use, index);

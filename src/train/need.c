@@ -30,7 +30,7 @@ static double left_on(pc_device device)
         const int64_t left = pc_memory_left();
         return left == INT64_MAX ? HUGE_VAL : (double)left;
     }
-    if (pc_memory_get_stats(device, &stats) == PC_OK)
+    if (pc_memory_query(device, &stats) == PC_OK)
         return stats.total > 0 ? (double)(stats.free + stats.cached) : HUGE_VAL;
     pc_error_clear();
     return HUGE_VAL;

@@ -268,11 +268,11 @@ pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *s
                    .saving_model = {.share = 0.01, .longest = LONGEST},
                    .saving_report = {.share = 0.01, .longest = LONGEST, .least = 2}};
     pc_generator before = pc_generator_get();
-    int threads = pc_get_threads();
+    int threads = pc_threads_get();
     pc_status status = settle_settings(&run, settings);
     if (status == PC_OK) {
         if (run.s.threads)
-            pc_set_threads(run.s.threads);
+            pc_threads_set(run.s.threads);
         run.fit.epochs = run.s.epochs;
         run.fit.callbacks = run.s.callbacks;
         run.fit.passed = passed;
@@ -285,7 +285,7 @@ pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *s
         summarise(&run, summary);
     release(&run);
     if (run.s.threads)
-        pc_set_threads(threads);
+        pc_threads_set(threads);
     pc_generator_set(before);
     return status;
 }

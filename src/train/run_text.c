@@ -78,7 +78,7 @@ char *pc__run_describe(const pc__run *run)
     if (run->fit.mixed)
         pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
-        pc__text_add(&text, " (%d thread%s)", pc_get_threads(), pc_get_threads() == 1 ? "" : "s");
+        pc__text_add(&text, " (%d thread%s)", pc_threads_get(), pc_threads_get() == 1 ? "" : "s");
     char where[256];
     (void)pc_loader_resident(run->fit.train, where, sizeof where);
     if (run->device.type != PC_CPU)

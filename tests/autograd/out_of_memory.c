@@ -107,8 +107,8 @@ static bool by_hand(void)
 static void sweep(bool (*work)(void), bool scope, bool later)
 {
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
-    assert_ok(pc_set_allocator(&failing));
+    assert_int_equal(pc_allocator_live(), 0);
+    assert_ok(pc_allocator_set(&failing));
     int n = 0;
     for (bool done = false; !done; n++) {
         assert_true(n < 3000);
@@ -128,12 +128,12 @@ static void sweep(bool (*work)(void), bool scope, bool later)
                      pc_status_name(pc_error_last()->status), pc_error_last()->message);
         assert_true(!done || (fine && !pc_failed()));
         assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-        if (pc_live_allocations())
-            fail_msg("allocation %d failing leaks %d blocks: %s", n, (int)pc_live_allocations(),
+        if (pc_allocator_live())
+            fail_msg("allocation %d failing leaks %d blocks: %s", n, (int)pc_allocator_live(),
                      pc_error_last()->message);
     }
     assert_true(n > 20);
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     print_message("%d allocations\n", n - 1);
 }
 

@@ -96,7 +96,7 @@ static void there_is_always_a_thread(void **state)
 {
     (void)state;
     assert_true(pc__cpu_count() >= 1);
-    assert_true(pc_get_threads() >= 1);
+    assert_true(pc_threads_get() >= 1);
 }
 
 int main(void)

@@ -377,7 +377,7 @@ static void threads_that_allocate(void **state)
     void *failed;
     if (SANITIZED)
         skip(); /* no child is made there */
-    assert_ok(pc_set_allocator(&locking));
+    assert_ok(pc_allocator_set(&locking));
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&busy[i], NULL, allocate_always, NULL), 0);
     for (int i = 0; i < 2; i++)
@@ -389,7 +389,7 @@ static void threads_that_allocate(void **state)
     atomic_store(&stop, true);
     for (int i = 0; i < 2; i++)
         pthread_join(busy[i], NULL);
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

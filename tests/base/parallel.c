@@ -98,8 +98,8 @@ static void many_callers(void **state)
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&callers[i], NULL, call_often, &wrong), 0);
     for (int i = 0; i < 200; i++) {
-        pc_set_threads(i % 5);
-        atomic_fetch_add(&wrong, mistakes(pc_get_threads(), ROWS));
+        pc_threads_set(i % 5);
+        atomic_fetch_add(&wrong, mistakes(pc_threads_get(), ROWS));
     }
     for (int i = 0; i < CALLERS; i++)
         pthread_join(callers[i], NULL);
@@ -109,15 +109,15 @@ static void many_callers(void **state)
 static void the_limit(void **state)
 {
     (void)state;
-    pc_set_threads(3);
-    assert_int_equal(pc_get_threads(), 3);
+    pc_threads_set(3);
+    assert_int_equal(pc_threads_get(), 3);
     assert_int_equal(pc__threads(INT64_MAX), 3);
     assert_int_equal(pc__threads(0), 1);
-    pc_set_threads(100000);
-    assert_int_equal(pc_get_threads(), PC__THREADS_MAX);
-    pc_set_threads(-7);
-    assert_int_equal(pc_get_threads(), PC__MIN(pc__cpu_count(), PC__THREADS_MAX));
-    pc_set_threads(0);
+    pc_threads_set(100000);
+    assert_int_equal(pc_threads_get(), PC__THREADS_MAX);
+    pc_threads_set(-7);
+    assert_int_equal(pc_threads_get(), PC__MIN(pc__cpu_count(), PC__THREADS_MAX));
+    pc_threads_set(0);
 }
 
 /* Helpers that went to sleep come back. */

@@ -26,7 +26,7 @@ static void texts_grow(void **state)
     pc__text_free(&text);
     assert_null(text.data);
     pc__text_free(&text); /* again is fine */
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static int allowed;
@@ -53,7 +53,7 @@ static void some_free(void *context, void *block)
 static void a_failed_text_stays_failed(void **state)
 {
     (void)state;
-    assert_ok(pc_set_allocator(&(pc_allocator){some_alloc, some_resize, some_free, NULL}));
+    assert_ok(pc_allocator_set(&(pc_allocator){some_alloc, some_resize, some_free, NULL}));
     allowed = 2;
     pc__text text = {0};
     for (int i = 0; i < 200; i++)
@@ -68,7 +68,7 @@ static void a_failed_text_stays_failed(void **state)
     assert_int_equal(strlen(text.data), length);
     pc__text_free(&text);
     pc_error_clear();
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 static void strings_are_quoted(void **state)

@@ -337,9 +337,9 @@ static void every_allocation_fails_once(void **state)
           "{\"ph\":\"f\",\"id\":1,\"cat\":\"wait\",\"ts\":12,\"pid\":2,\"tid\":103},\n",
           t.file);
     end_trace(&t);
-    int64_t alive = pc_live_allocations();
+    int64_t alive = pc_allocator_live();
     assert_int_equal(alive, 0);
-    assert_ok(pc_set_allocator(&allocator));
+    assert_ok(pc_allocator_set(&allocator));
     bool fine = false;
     int n = 0;
     for (; !fine && n < 5000; n++) {
@@ -348,12 +348,12 @@ static void every_allocation_fails_once(void **state)
         fine = whole_way(t.path.s, page.s, picture.s);
         if (!fine && pc_error_last()->status != PC_ERR_MEMORY)
             fail_msg("allocation %d failing: %s", n, pc_error_last()->message);
-        if (pc_live_allocations() != 0)
+        if (pc_allocator_live() != 0)
             fail_msg("allocation %d failing leaks", n);
         assert_int_equal(access(page.s, F_OK) == 0, fine);
     }
     assert_in_range(n, 50, 4999);
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

@@ -20,7 +20,7 @@ static int tidy(void **state)
 {
     (void)state;
     pc_cloud_free(cloud);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
     return 0;
 }
 

@@ -21,7 +21,7 @@ static int tidy(void **state)
 {
     (void)state;
     remove_root(&root);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
     return 0;
 }
 

@@ -16,12 +16,12 @@ static void *same_bits(pc_tensor *(*make)(void *context), void *context, size_t 
     assert_true(one && more);
     for (int threads = 1; threads <= 3; threads++)
         PC_SCOPE {
-            pc_set_threads(threads);
+            pc_threads_set(threads);
             assert_ok(pc_read(make(context), threads == 1 ? one : more, bytes));
             if (threads > 1)
                 assert_memory_equal(one, more, bytes);
         }
-    pc_set_threads(0);
+    pc_threads_set(0);
     free(more);
     return one;
 }

@@ -192,12 +192,12 @@ static void check_threads(const kernels *k)
             for (int run = 0; run < 3; run++) {
                 sample *t = &runs[run];
                 *t = sample_new(k, s);
-                pc_set_threads(run == 0 ? 1 : run == 1 ? 2 : 7);
+                pc_threads_set(run == 0 ? 1 : run == 1 ? 2 : 7);
                 assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
                 assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data,
                                              t->dx.data, t->dweight.data, t->dbias.data));
             }
-            pc_set_threads(0);
+            pc_threads_set(0);
             for (int run = 1; run < 3; run++) {
                 assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
                 assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);

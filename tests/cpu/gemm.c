@@ -91,10 +91,10 @@ static void check_threads(const kernels *k)
                 pc__gemm g = {
                     m,           n, depth, a.data, depth, 1,           b.data, turned ? 1 : n, turned ? depth : 1,
                     c[run].data, n, 1,     NULL,   false, PC__ACT_NONE};
-                pc_set_threads(run == 0 ? 1 : run == 1 ? 2 : 5);
+                pc_threads_set(run == 0 ? 1 : run == 1 ? 2 : 5);
                 assert_ok(k->gemm(&g));
             }
-            pc_set_threads(0);
+            pc_threads_set(0);
             size_t bytes = (size_t)(m * n) * (k->is_double ? 8 : 4);
             assert_memory_equal(c[0].data, c[1].data, bytes);
             assert_memory_equal(c[0].data, c[2].data, bytes);

@@ -151,16 +151,16 @@ static inline void failing_free(void *context, void *block)
 static inline int sweep_allocations(pc_status (*body)(void *context), void *context)
 {
     const pc_allocator failing = {failing_alloc, failing_resize, failing_free, NULL};
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     int failures = 0;
     for (pc_status status = PC_ERR_MEMORY; status != PC_OK; failures++) {
         allocations_left = failures;
         status = body(context);
         assert_true(status == PC_OK || status == PC_ERR_MEMORY);
-        assert_int_equal(pc_live_allocations(), 0);
+        assert_int_equal(pc_allocator_live(), 0);
         pc_error_clear();
     }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     return failures - 1;
 }
 

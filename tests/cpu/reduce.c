@@ -123,7 +123,7 @@ static void threads_change_nothing(void **state)
         for (int d = 0; d < 4; d++) {
             float one[3 * 700 * 1], more[3 * 700 * 1];
             for (int threads = 1; threads <= 3; threads++) {
-                pc_set_threads(threads);
+                pc_threads_set(threads);
                 pc_tensor *sum = d < 3 ? pc_sum_dims(x, PC_SHAPE(d), false) : pc_sum(x);
                 pc_tensor *part =
                     d < 3 ? pc_reshape(pc_slice(pc_reshape(sum, PC_SHAPE(-1)), 0, 0, 1500, 1), PC_SHAPE(1500)) : sum;
@@ -132,7 +132,7 @@ static void threads_change_nothing(void **state)
                     assert_memory_equal(one, more, d < 3 ? 1500 * sizeof *one : sizeof *one);
             }
         }
-        pc_set_threads(0);
+        pc_threads_set(0);
     }
     assert_no_leak();
 }

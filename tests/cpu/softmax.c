@@ -122,12 +122,12 @@ static void threads_change_nothing(void **state)
         pc_tensor *t = pc_randn(PC_SHAPE(300, 700), PC_F32, test_device());
         for (int dim = 0; dim < 2; dim++)
             for (int threads = 1; threads <= 3; threads++) {
-                pc_set_threads(threads);
+                pc_threads_set(threads);
                 assert_ok(pc_read(pc_softmax(t, dim), threads == 1 ? one : more, sizeof one));
                 if (threads > 1)
                     assert_memory_equal(one, more, sizeof one);
             }
-        pc_set_threads(0);
+        pc_threads_set(0);
     }
     assert_no_leak();
 }

@@ -74,12 +74,12 @@ static void threads_change_nothing(void **state)
         pc_tensor *x = pc_randn(PC_SHAPE(A, B, C), PC_F32, test_device());
         pc_tensor *turned = pc_transpose(pc_randn(PC_SHAPE(C, B, A), PC_F32, test_device()), 0, 2);
         for (int threads = 1; threads <= 3; threads++) {
-            pc_set_threads(threads);
+            pc_threads_set(threads);
             assert_ok(pc_read(pc_gelu(pc_add(x, turned)), threads == 1 ? one : more, sizeof(float[A * B * C])));
             if (threads > 1)
                 assert_memory_equal(one, more, sizeof(float[A * B * C]));
         }
-        pc_set_threads(0);
+        pc_threads_set(0);
     }
     free(one);
     free(more);

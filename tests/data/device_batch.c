@@ -52,7 +52,7 @@ static int set_up(void **state)
     const pc_allocator allocator = {alloc, resize, release, NULL};
     root = new_root();
     put_classes(root.s, TWO, 2, 9);
-    return pc_set_allocator(&allocator) == PC_OK &&
+    return pc_allocator_set(&allocator) == PC_OK &&
                    pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20)) == PC_OK
                ? 0
                : -1;
@@ -70,9 +70,9 @@ static void assert_nothing_left(void)
     pc_memory_stats stats;
     if (pc_device_synchronize(sim) != PC_OK)
         pc_error_clear();
-    assert_ok(pc_memory_get_stats(sim, &stats));
+    assert_ok(pc_memory_query(sim, &stats));
     assert_int_equal(stats.in_use, 0);
-    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
+    assert_ok(pc_memory_query(PC_DEVICE_CPU, &stats));
     assert_int_equal(stats.in_use, 0);
 }
 

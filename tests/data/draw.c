@@ -140,9 +140,9 @@ static void a_set_has_the_promised_files(void **state)
     (void)state;
     needs_jpeg();
     pc_draw_options options = PC_OPTIONS(pc_draw_options, .train = 5, .test = 2, .size = EDGE, .seed = 9);
-    pc_set_threads(1);
+    pc_threads_set(1);
     assert_ok(pc_draw_picture_set(inside("a"), options));
-    pc_set_threads(4);
+    pc_threads_set(4);
     assert_int_equal(count_files("a"), 2);
     assert_int_equal(count_files("a/train/cat"), 5);
     assert_int_equal(count_files("a/train/dog"), 5);
@@ -185,7 +185,7 @@ static void unwritable_places_are_named(void **state)
         }
         assert_fails(!pc_draw_picture_set(inside("c"), options), PC_ERR_FILE, "dog.003.jpg");
     }
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 typedef struct watch {
@@ -244,7 +244,7 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     const pc_allocator sparse = {sparse_alloc, sparse_resize, sparse_free, NULL};
-    assert_ok(pc_set_allocator(&sparse));
+    assert_ok(pc_allocator_set(&sparse));
     int tries = 0;
     for (pc_status status = PC_ERR_MEMORY; status != PC_OK; tries++) {
         pc_image image;
@@ -258,12 +258,12 @@ static void every_allocation_may_fail(void **state)
             assert_int_equal(pc_error_last()->status, PC_ERR_MEMORY);
             assert_null(image.pixels);
         }
-        assert_int_equal(pc_live_allocations(), 0);
+        assert_int_equal(pc_allocator_live(), 0);
         assert_true(tries < 50);
     }
     assert_true(tries > 2);
     pc_error_clear();
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

@@ -167,7 +167,7 @@ static void a_check_names_the_broken(void **state)
     remove_root(&root);
     assert_fails(pc_pictures_check(root.s, NULL, &report) == PC_OK, PC_ERR_FILE, root.s);
     assert_fails(pc_pictures_check(NULL, NULL, NULL) == PC_OK, PC_ERR_ARGUMENT, "folder is NULL");
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 int main(void)

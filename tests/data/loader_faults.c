@@ -16,7 +16,7 @@
 static void assert_nothing_alive(void)
 {
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void put_broken(const char *root)
@@ -313,7 +313,7 @@ static void every_allocation_may_fail(void **state)
     put_picture(root.s, "dog/z.png", 3);
     const pc_allocator failing = {failing_alloc, failing_resize, failing_free, NULL};
     assert_nothing_alive();
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     for (int mode = 0; mode < 4; mode++) {
         fail_after = mode / 2;
         int failures = 0;
@@ -325,7 +325,7 @@ static void every_allocation_may_fail(void **state)
         }
         assert_in_range(failures, 50, fail_at);
     }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     remove_root(&root);
 }
 

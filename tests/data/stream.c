@@ -67,7 +67,7 @@ static void the_same_bits(void **state)
             pc_loader *loader = open_with(caches[i], way % 3 - 1, way < 3 ? PC_RESIDENT_AUTO : PC_RESIDENT_NO);
             assert_int_equal(pc_loader_streamed(loader), streamed[i]);
             assert_int_equal(pc_loader_count(loader), COUNT);
-            pc_set_threads(way % 2 ? 1 : 3);
+            pc_threads_set(way % 2 ? 1 : 3);
             float *got = run_from(loader, 0);
             assert_memory_equal(got, want, (EPOCHS * COUNT + FLOATS) * sizeof *want);
             free(got);
@@ -77,7 +77,7 @@ static void the_same_bits(void **state)
             free(got);
             pc_loader_free(loader);
         }
-    pc_set_threads(0);
+    pc_threads_set(0);
     free(want);
 }
 

@@ -138,7 +138,7 @@ static void hidden_waits_are_warned_of(void **state)
     (void)state;
     static float got[N];
     int line;
-    pc_set_log(keep_warning, NULL, PC_LOG_WARNING);
+    pc_log_set(keep_warning, NULL, PC_LOG_WARNING);
     assert_int_equal(pc_sync_policy_set(PC_SYNC_WARN), PC_SYNC_ALLOW);
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0)), *one = pc_sum(x), *y;
@@ -170,7 +170,7 @@ static void hidden_waits_are_warned_of(void **state)
         assert_int_equal(warnings, 0); /* they say so */
     }
     assert_int_equal(pc_sync_policy_set(PC_SYNC_ALLOW), PC_SYNC_WARN);
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
 }
 
 static void hidden_waits_are_refused(void **state)

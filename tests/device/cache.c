@@ -8,7 +8,7 @@
 static pc_memory_stats stats(void)
 {
     pc_memory_stats s;
-    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &s));
+    assert_ok(pc_memory_query(PC_DEVICE_CPU, &s));
     return s;
 }
 
@@ -36,7 +36,7 @@ static void blocks_are_used_again(void **state)
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
     assert_int_equal(stats().cached, 0);
     assert_true(stats().peak >= now.in_use);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 /* Rounding loses at most an eighth (above 512 bytes), blocks are aligned, and every size is given back as it was taken.
@@ -97,17 +97,17 @@ static void one_allocator_under_everything(void **state)
     (void)state;
     const pc_allocator counting = {counting_alloc, counting_resize, counting_free, &alive};
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_ok(pc_set_allocator(&counting));
+    assert_ok(pc_allocator_set(&counting));
     PC_SCOPE {
         pc_tensor *t = pc_softmax(pc_rand(PC_SHAPE(30, 30), PC_F32, PC_DEVICE_CPU), 0);
         pc_text_free(pc_tensor_text(t));
-        assert_int_equal(alive, pc_live_allocations());
-        assert_fails(pc_set_allocator(NULL), PC_ERR_STATE, "still alive");
+        assert_int_equal(alive, pc_allocator_live());
+        assert_fails(pc_allocator_set(NULL), PC_ERR_STATE, "still alive");
     }
     assert_true(calls > 5);
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
     assert_int_equal(alive, 0);
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

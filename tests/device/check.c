@@ -321,7 +321,7 @@ static void finds_what_the_model_finds(void **state)
     }
     assert_true(races > 100000 && clean > 20);
     pc_check_streams(false);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void ordered_programs_have_none(void **state)
@@ -376,7 +376,7 @@ static void memory_that_fails_invents_nothing(void **state)
 {
     (void)state;
     const pc_allocator allocator = {failing_alloc, failing_resize, failing_free, NULL};
-    assert_ok(pc_set_allocator(&allocator));
+    assert_ok(pc_allocator_set(&allocator));
     pc_error_clear();
     for (uint64_t p = 0; p < 40; p++)
         for (int n = 0;; n++) {
@@ -390,12 +390,12 @@ static void memory_that_fails_invents_nothing(void **state)
             assert_true(failed || found == expected_count());
             assert_false(pc_failed());
             pc_check_streams(false);
-            if (pc_live_allocations())
-                fail_msg("allocation %d failing leaks %d blocks", n / 2, (int)pc_live_allocations());
+            if (pc_allocator_live())
+                fail_msg("allocation %d failing leaks %d blocks", n / 2, (int)pc_allocator_live());
             if (!failed)
                 break;
         }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

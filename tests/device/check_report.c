@@ -145,7 +145,7 @@ static void bounds_hide_and_never_invent(void **state)
     int count = pc_check_count();
     assert_true(count <= 2); /* with the two streams that nobody waited for */
     pc_check_streams(false);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void many_storages_leave_when_the_host_has_waited(void **state)
@@ -158,7 +158,7 @@ static void many_storages_leave_when_the_host_has_waited(void **state)
         if (i % 1000 == 0)
             pc__check_host_waited(&streams[0], i);
     }
-    assert_true(pc_live_allocations() < 100000);
+    assert_true(pc_allocator_live() < 100000);
     assert_int_equal(pc_check_unchecked(), 0);
     pc_check_streams(false);
 }
@@ -229,7 +229,7 @@ static void switched_while_threads_work(void **state)
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
     pc_check_streams(false);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 int main(void)

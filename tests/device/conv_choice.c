@@ -184,7 +184,8 @@ static void any_name_is_one_row(void **state)
 static void *in_a_thread(void *context)
 {
     (void)context;
-    return (void *)(uintptr_t)(pc_conv_choice() == PC_CONV_RULE && pc_conv_choice_set(PC_CONV_CUDNN) == PC_CONV_RULE);
+    return (void *)(uintptr_t)(pc_conv_choice_get() == PC_CONV_RULE &&
+                               pc_conv_choice_set(PC_CONV_CUDNN) == PC_CONV_RULE);
 }
 
 static void threads_choose_for_themselves(void **state)
@@ -192,15 +193,15 @@ static void threads_choose_for_themselves(void **state)
     (void)state;
     pthread_t thread;
     void *fine = NULL;
-    assert_int_equal(pc_conv_choice(), PC_CONV_RULE);
+    assert_int_equal(pc_conv_choice_get(), PC_CONV_RULE);
     assert_int_equal(pc_conv_choice_set(PC_CONV_MEASURED), PC_CONV_RULE);
     assert_int_equal(pc_conv_choice_set(PC_CONV_OWN), PC_CONV_MEASURED);
     assert_int_equal(pthread_create(&thread, NULL, in_a_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, &fine), 0);
     assert_non_null(fine);
-    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)77), PC_CONV_OWN); /* no such choice: the rule */
-    assert_int_equal(pc_conv_choice_set((pc_conv_choice_kind)-1), PC_CONV_RULE);
-    assert_int_equal(pc_conv_choice(), PC_CONV_RULE);
+    assert_int_equal(pc_conv_choice_set((pc_conv_choice)77), PC_CONV_OWN); /* no such choice: the rule */
+    assert_int_equal(pc_conv_choice_set((pc_conv_choice)-1), PC_CONV_RULE);
+    assert_int_equal(pc_conv_choice_get(), PC_CONV_RULE);
 }
 
 /* The environment is asked once, so each case is this program again. */
@@ -232,7 +233,7 @@ static void the_environment_is_where_threads_start(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "ask"))
-        return (int)pc_conv_choice();
+        return (int)pc_conv_choice_get();
     unsetenv("PARACORD_CONV");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_follows_what_was_measured),

@@ -108,12 +108,12 @@ static void no_cudnn(void **state)
     (void)state;
     play_again();
     play.missing = "cuDNN is of version 8, this build needs 9";
-    pc_set_log(listen, NULL, PC_LOG_WARNING);
+    pc_log_set(listen, NULL, PC_LOG_WARNING);
     (void)pc_conv_choice_set(PC_CONV_MEASURED);
     const layer l = plain(900);
     is_right(&l);
     is_right(&l);
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
     by(2, 0);
     assert_int_equal(warnings, 1);
     assert_string_equal(warned, "conv2d: our kernels alone: cuDNN is of version 8, this build needs 9");

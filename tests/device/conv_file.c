@@ -209,12 +209,12 @@ static void writers_at_once(void **state)
 static void without_memory(void **state)
 {
     (void)state;
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     countdown = 0, and_later = true;
     pc__conv_note(path, "shape", 5);
     const int way = pc__conv_recall(path, "shape");
     countdown = -1, and_later = false;
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     assert_int_equal(way, 5);
     assert_false(pc_failed());
 }

@@ -94,13 +94,13 @@ static int64_t alive(void)
 {
     (void)!pc_memory_trim(sim(0));
     (void)!pc_memory_trim(PC_DEVICE_CPU);
-    return pc_live_allocations();
+    return pc_allocator_live();
 }
 
 static void assert_nothing_is_left(variant mode, int64_t n)
 {
     pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(sim(0), &stats));
+    assert_ok(pc_memory_query(sim(0), &stats));
     int64_t now = alive();
     if (stats.in_use || (alive_before >= 0 && now != alive_before))
         fail_msg("%s, operation %d: %d bytes of the device are held, %d blocks leak", mode_names[mode], (int)n,
@@ -117,10 +117,10 @@ static double clean_run(variant mode, int64_t *operations, int64_t *requests)
         fail_msg("%s: %s", mode_names[mode], pc_error_last()->message);
     assert_ok(pc_memory_trim(sim(0)));
     int64_t first = pc_sim_operations(sim(0));
-    assert_ok(pc_memory_get_stats(sim(0), &before));
+    assert_ok(pc_memory_query(sim(0), &before));
     if (!step(&j, &loss[0]))
         fail_msg("%s: %s", mode_names[mode], pc_error_last()->message);
-    assert_ok(pc_memory_get_stats(sim(0), &after));
+    assert_ok(pc_memory_query(sim(0), &after));
     if (operations)
         *operations = pc_sim_operations(sim(0)) - first;
     if (requests)

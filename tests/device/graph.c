@@ -236,7 +236,7 @@ static void graphs_outlive_streams(void **state)
     (void)state;
     assert_ok(pc_device_synchronize(test_device()));
     assert_ok(pc_memory_trim(test_device()));
-    int64_t before = pc_live_allocations();
+    int64_t before = pc_allocator_live();
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
         pc_stream *stream = pc_stream_new(test_device());
@@ -253,7 +253,7 @@ static void graphs_outlive_streams(void **state)
     }
     assert_ok(pc_device_synchronize(test_device()));
     assert_ok(pc_memory_trim(test_device()));
-    assert_int_equal(pc_live_allocations(), before);
+    assert_int_equal(pc_allocator_live(), before);
 }
 
 int main(void)

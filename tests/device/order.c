@@ -269,7 +269,7 @@ static void blocks_in_flight_stay(void **state)
     pc__storage_drop(block);
     all_done = false;
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
+    assert_ok(pc_memory_query(PC_DEVICE_CPU, &stats));
     assert_true(stats.cached >= 1000);
     host_waits = 0;
     pc__storage *other = pc__storage_new(host, 1000, "test"); /* not that block: nobody need wait for it */
@@ -282,7 +282,7 @@ static void blocks_in_flight_stay(void **state)
     pc__storage_drop(other);
     all_done = true;
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_ok(pc_memory_get_stats(PC_DEVICE_CPU, &stats));
+    assert_ok(pc_memory_query(PC_DEVICE_CPU, &stats));
     assert_int_equal(stats.cached, 0);
 }
 

@@ -13,7 +13,7 @@ static int eight_mib(void **state)
 static pc_memory_stats stats(void)
 {
     pc_memory_stats s;
-    assert_ok(pc_memory_get_stats(sim(0), &s));
+    assert_ok(pc_memory_query(sim(0), &s));
     return s;
 }
 
@@ -160,7 +160,7 @@ static held held_now(const small_net *s)
     assert_ok(pc_device_synchronize(sim(0)));
     assert_ok(pc_memory_trim(sim(0)));
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    return (held){stats().in_use, pc_live_allocations()};
+    return (held){stats().in_use, pc_allocator_live()};
 }
 
 enum { FITS = 6, STEPS = 5 };
@@ -202,12 +202,12 @@ static void training_goes_on_with_less(void **state)
     double want[STEPS], got[STEPS];
     train(want, false);
     assert_ok(pc_memory_trim(sim(0)));
-    int64_t before = pc_live_allocations();
+    int64_t before = pc_allocator_live();
     train(got, true);
     assert_memory_equal(got, want, sizeof got);
     assert_true(got[STEPS - 1] < got[0]);
     assert_ok(pc_memory_trim(sim(0)));
-    assert_int_equal(pc_live_allocations(), before);
+    assert_int_equal(pc_allocator_live(), before);
 }
 
 int main(void)

@@ -253,7 +253,7 @@ static void recordings_under_pressure(void **state)
 
 int main(void)
 {
-    (void)!pc_set_allocator(&failing);
+    (void)!pc_allocator_set(&failing);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_recording_keeps_a_block_that_was_still_in_use, one_is_empty),
         cmocka_unit_test_teardown(recordings_under_pressure, one_is_empty),

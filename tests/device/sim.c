@@ -132,7 +132,7 @@ static void the_number_of_devices_changes(void **state)
     assert_ok(CONFIGURE(.devices = 1, .memory = 1 << 20));
     assert_int_equal(pc_device_count(PC_SIM, why, sizeof why), 1);
     assert_fails(pc_zeros(PC_SHAPE(1), PC_F32, sim(1)), PC_ERR_DEVICE, "sim:1");
-    assert_ok(pc_memory_get_stats(sim(0), &stats));
+    assert_ok(pc_memory_query(sim(0), &stats));
     assert_int_equal(stats.total, 1 << 20);
     assert_int_equal(stats.free, 1 << 20);
     assert_ok(CONFIGURE(.devices = 0));
@@ -143,7 +143,7 @@ static void the_number_of_devices_changes(void **state)
     PC_SCOPE {
         assert_close(pc_item(pc_ones(PC_SHAPE(1), PC_F32, pc_device_pick("sim:2"))), 1, 0);
     }
-    assert_ok(pc_memory_get_stats(sim(2), &stats));
+    assert_ok(pc_memory_query(sim(2), &stats));
     assert_int_equal(stats.total, 1 << 30);
 }
 
@@ -282,7 +282,7 @@ static int look_at_environment(int i)
         fprintf(stderr, "PARACORD_SIM=%s: %d devices, %s\n", environments[i].text, devices, why);
     pc_memory_stats stats;
     if (fine && i == 1)
-        fine = pc_memory_get_stats(sim(0), &stats) == PC_OK && stats.total == 64 << 20;
+        fine = pc_memory_query(sim(0), &stats) == PC_OK && stats.total == 64 << 20;
     if (fine && i == 3)
         PC_SCOPE {
             (void)pc_item(pc_ones(PC_SHAPE(1), PC_F32, sim(2)));

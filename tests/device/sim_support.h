@@ -94,7 +94,7 @@ static inline void assert_names(const char *text, const char *file, int line)
 static inline void assert_empty(int i)
 {
     pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(sim(i), &stats));
+    assert_ok(pc_memory_query(sim(i), &stats));
     assert_int_equal(stats.in_use, 0);
 }
 

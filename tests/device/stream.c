@@ -125,7 +125,7 @@ static void bad_input(void **state)
     assert_fails(pc_event_synchronize(NULL), PC_ERR_ARGUMENT, "NULL");
     assert_fails(pc_event_query(NULL, &done), PC_ERR_ARGUMENT, "NULL");
     assert_fails(pc_event_elapsed(NULL, NULL, &ms), PC_ERR_ARGUMENT, "start is NULL");
-    assert_fails(pc_memory_get_stats(none, &stats), PC_ERR_DEVICE, "none");
+    assert_fails(pc_memory_query(none, &stats), PC_ERR_DEVICE, "none");
     assert_fails(pc_memory_trim(far), PC_ERR_DEVICE, "cuda:63");
     assert_fails(pc_graph_end(pc_stream_current(test_device())), PC_ERR_STATE, "not being recorded");
     assert_fails(pc_graph_launch(NULL, NULL), PC_ERR_ARGUMENT, "NULL");

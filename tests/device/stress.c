@@ -315,7 +315,7 @@ static void one_thread(void **state)
     assert_int_equal(result_of(p), want);
     assert_true(pc_sim_operations(sim(0)) - before > ops / 10);
     pc_memory_stats stats;
-    assert_ok(pc_memory_get_stats(sim(0), &stats));
+    assert_ok(pc_memory_query(sim(0), &stats));
     assert_true(stats.misses * 4 < stats.requests); /* freed memory is used again */
 }
 

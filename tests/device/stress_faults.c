@@ -28,7 +28,7 @@ static int start_all(void **state)
     (void)state;
     static const pc_allocator faulty = {faulty_alloc, faulty_resize, faulty_free, NULL};
     fail_from(NEVER, false);
-    return pc_set_allocator(&faulty) == PC_OK &&
+    return pc_allocator_set(&faulty) == PC_OK &&
                    pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 2, .memory = 1 << 20)) == PC_OK
                ? 0
                : -1;
@@ -257,12 +257,12 @@ static int64_t left(void)
     for (int d = 0; d < 2; d++) {
         pc_memory_stats stats;
         assert_ok(pc_memory_trim(sim(d)));
-        assert_ok(pc_memory_get_stats(sim(d), &stats));
+        assert_ok(pc_memory_query(sim(d), &stats));
         assert_int_equal(stats.in_use, 0);
         assert_int_equal(stats.cached, 0);
     }
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    return pc_live_allocations();
+    return pc_allocator_live();
 }
 
 static void every_allocation_fails(void **state)

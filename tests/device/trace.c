@@ -175,15 +175,15 @@ static void no_free(void *context, void *block)
     (void)context, (void)block;
 }
 
-/* A trace takes no memory, so that one that the environment asks for leaves pc_set_allocator alone, and keeps the
+/* A trace takes no memory, so that one that the environment asks for leaves pc_allocator_set alone, and keeps the
  * thread's error as it is. */
 static void without_memory(void **state)
 {
     (void)state;
     static const pc_allocator none = {no_alloc, no_resize, no_free, NULL};
-    assert_ok(pc_set_allocator(&none));
+    assert_ok(pc_allocator_set(&none));
     assert_ok(pc_trace_start(path));
-    int64_t live = pc_live_allocations();
+    int64_t live = pc_allocator_live();
     pc_fail(PC_ERR_RANGE, "of the program");
     for (int i = 0; i < 1000; i++)
         do_work("a \"name\"", sim0, (uint32_t)i, 1, "compute", 0, pc__now(), pc__now());
@@ -193,8 +193,8 @@ static void without_memory(void **state)
     assert_string_equal(pc_error_last()->message, "of the program");
     pc_error_clear();
     assert_ok(pc_trace_stop());
-    assert_int_equal(pc_live_allocations(), live);
-    assert_ok(pc_set_allocator(NULL));
+    assert_int_equal(pc_allocator_live(), live);
+    assert_ok(pc_allocator_set(NULL));
     char *text = whole_trace();
     assert_line(text, "\"dropped\":0");
     assert_int_equal(lines_with(text, NULL, "a \\\"name\\\"", "\"cat\":\"work\"", NULL), 1000);

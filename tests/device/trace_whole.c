@@ -24,7 +24,7 @@ static void disk_full(void **state)
     small = before;
     small.rlim_cur = 100000;
     signal(SIGXFSZ, SIG_IGN);
-    pc_set_log(count_warning, NULL, PC_LOG_WARNING);
+    pc_log_set(count_warning, NULL, PC_LOG_WARNING);
     assert_ok(pc_trace_start(path));
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     for (int i = 0; i < 5000; i++)
@@ -34,7 +34,7 @@ static void disk_full(void **state)
     assert_false(pc_failed());
     assert_int_equal(warnings, 1);
     assert_fails(pc_trace_stop(), PC_ERR_FILE, "is not complete");
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
     assert_ok(pc_trace_start(path));
     assert_ok(pc_trace_stop());
     free(whole_trace());

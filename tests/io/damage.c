@@ -236,7 +236,7 @@ static void bent_bytes(void **state)
         free(bytes);
     }
     assert_true(good > 100 && bad > 100);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static int allocations_left;
@@ -293,7 +293,7 @@ static void every_allocation_fails_once(void **state)
                                                {.width = 5, .height = 4, .resize = PC_RESIZE_AREA, .channels = 1},
                                                {.width = 30, .height = 24, .channels = 3}};
     const pc_allocator meagre = {meagre_alloc, meagre_resize, meagre_free, NULL};
-    assert_ok(pc_set_allocator(&meagre));
+    assert_ok(pc_allocator_set(&meagre));
     int failures = 0;
     for (int i = 0; i < 6 * 6; i++) {
         size_t n;
@@ -303,7 +303,7 @@ static void every_allocation_fails_once(void **state)
             pc_error_clear();
             pc_status status =
                 i % 6 < 4 ? decode_and_forget(bytes, n, options[i % 6]) : encode_and_forget(bytes, n, i % 6 == 4);
-            assert_int_equal(pc_live_allocations(), 0);
+            assert_int_equal(pc_allocator_live(), 0);
             assert_int_equal(status, pc_error_last()->status);
             if (status == PC_OK)
                 break;
@@ -315,7 +315,7 @@ static void every_allocation_fails_once(void **state)
     }
     assert_true(failures > 60);
     pc_error_clear();
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 #endif
 

@@ -159,7 +159,7 @@ static void bent_bytes(void **state)
         free(bytes);
     }
     assert_true(bad > ROUNDS);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void expect(const void *bytes, size_t n, pc_status status, const char *words)

@@ -293,7 +293,7 @@ static void every_allocation_may_fail(void **state)
     const pc_allocator rationed = {rationed_alloc, rationed_resize, plain_free, NULL};
     const char *to = in_folder("rationed.h5");
     static const char *const files[] = {"keras3_adam.h5", "keras_old.h5", "keras3_chain.h5"};
-    assert_ok(pc_set_allocator(&rationed));
+    assert_ok(pc_allocator_set(&rationed));
     for (int f = 0; f < 3; f++) {
         pc_status status = PC_ERR_MEMORY;
         int n = 0;
@@ -302,7 +302,7 @@ static void every_allocation_may_fail(void **state)
             unlink(to);
             allocations_left = n;
             status = there_and_back(golden(files[f]), to);
-            assert_int_equal(pc_live_allocations(), 0);
+            assert_int_equal(pc_allocator_live(), 0);
             assert_true(status == PC_OK || status == PC_ERR_MEMORY);
             assert_int_equal(status, pc_error_last()->status);
             assert_int_equal(access(to, F_OK), status == PC_OK ? 0 : -1);
@@ -310,7 +310,7 @@ static void every_allocation_may_fail(void **state)
         }
         assert_true(n > 20);
     }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 static void *read_often(void *context)

@@ -260,7 +260,7 @@ static void answers_that_lie(void **state)
 {
     (void)state;
     pc__jail_plan plan = {.serve = lie, .file = -1, .room = 1 << 20, .memory = 1 << 28, .seconds = 60};
-    const int64_t alive = pc_live_allocations();
+    const int64_t alive = pc_allocator_live();
     pc__h5_file file = {.path = "lies.h5", .source = {.fd = -1, .bytes = (const uint8_t *)"lies", .size = 4}};
     file.source.limit = file.left = (int64_t)1 << 40;
     file.apart = true;
@@ -289,7 +289,7 @@ static void answers_that_lie(void **state)
         pc_error_clear();
     }
     pc__jail_end(&file.jail);
-    assert_int_equal(pc_live_allocations(), alive);
+    assert_int_equal(pc_allocator_live(), alive);
 }
 
 /* In this process all is the same but for that. */

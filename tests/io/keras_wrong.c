@@ -209,11 +209,11 @@ static void training_that_is_odd(void **state)
     pc__keras_free(&model);
 
     char warning[256] = "";
-    pc_set_log(take_warning, warning, PC_LOG_WARNING);
+    pc_log_set(take_warning, warning, PC_LOG_WARNING);
     assert_ok(pc__keras_read(with_text("keras3_adam.h5", "training_config",
                                        "{\"optimizer_config\": {\"class_name\": \"SGD\", \"config\": {}}}"),
                              &model));
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
     assert_false(model.training.has_state);
     assert_null(model.layers[0].weights[0].slot[0]);
     assert_non_null(strstr(warning, "the optimizer's state does not fit"));
@@ -376,7 +376,7 @@ static void damaged_files_never_crash(void **state)
     (void)state;
     static const char *const files[] = {"keras3_adam.h5", "keras_old.h5", "keras_zoo/005.keras"};
     uint32_t random = 12345;
-    int64_t before = pc_live_allocations();
+    int64_t before = pc_allocator_live();
     setenv("PARACORD_JAIL", "off", 1); /* here a crash would be seen */
     for (int f = 0; f < 3; f++) {
         uint8_t *bytes;
@@ -398,7 +398,7 @@ static void damaged_files_never_crash(void **state)
         pc__free(bytes);
     }
     unsetenv("PARACORD_JAIL");
-    assert_int_equal(pc_live_allocations(), before);
+    assert_int_equal(pc_allocator_live(), before);
 }
 
 int main(void)

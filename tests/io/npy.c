@@ -167,7 +167,7 @@ static void cut_and_flipped_files(void **state)
     size_t n;
     const uint8_t *bytes =
         file(2, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", data, sizeof data, &n);
-    int64_t before = pc_live_allocations();
+    int64_t before = pc_allocator_live();
     for (size_t cut = 0; cut <= n; cut++) {
         pc__npy in;
         uint8_t *copy = malloc(cut ? cut : 1); /* exact, so that the sanitizer sees one byte too far */
@@ -187,7 +187,7 @@ static void cut_and_flipped_files(void **state)
         pc_error_clear();
         free(copy);
     }
-    assert_int_equal(pc_live_allocations(), before);
+    assert_int_equal(pc_allocator_live(), before);
 }
 
 static void files_that_are_not_there(void **state)

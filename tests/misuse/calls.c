@@ -167,9 +167,9 @@ static int count_of(const void *values)
 /* The calls of one function from where shared->now and shared->value stand, in this process. */
 static void play(void)
 {
-    if (!freopen("/dev/null", "w", stdout) || pc_set_allocator(allocator()) != PC_OK)
+    if (!freopen("/dev/null", "w", stdout) || pc_allocator_set(allocator()) != PC_OK)
         _exit(3);
-    pc_set_threads(1);
+    pc_threads_set(1);
     for (const char *function = places[shared->now].function;
          shared->now < PLACES && places[shared->now].function == function; shared->now++, shared->value = 0)
         for (now = &places[shared->now]; shared->value < count_of(now->values); shared->value++) {

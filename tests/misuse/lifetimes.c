@@ -26,7 +26,7 @@ static void count_warning(void *context, pc_log_level level, const char *line)
 static void assert_nothing_left(void)
 {
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
     assert_false(pc_failed());
 }
 
@@ -60,7 +60,7 @@ static void a_thread_that_ends_drops_what_its_scopes_own(void **state)
     pthread_t thread;
     void *(*const ends[])(void *) = {leave_a_scope_open, end_inside_scopes};
     drops = warnings = 0;
-    pc_set_log(count_warning, NULL, PC_LOG_WARNING);
+    pc_log_set(count_warning, NULL, PC_LOG_WARNING);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&thread, NULL, ends[i], NULL), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
@@ -68,7 +68,7 @@ static void a_thread_that_ends_drops_what_its_scopes_own(void **state)
         assert_int_equal(warnings, i + 1);
         assert_nothing_left();
     }
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
 }
 
 /* --- longjmp --- */
@@ -93,7 +93,7 @@ static void a_scope_outside_ends_what_longjmp_left(void **state)
     pc_tensor *t = pc_ones(PC_SHAPE(4), PC_F32, PC_DEVICE_CPU);
     assert_ok(pc_require_grad(t, true));
     warnings = 0;
-    pc_set_log(count_warning, NULL, PC_LOG_WARNING);
+    pc_log_set(count_warning, NULL, PC_LOG_WARNING);
     pc_scope outside = pc_scope_open();
     if (setjmp(back) == 0)
         jump_out(t);
@@ -114,7 +114,7 @@ static void a_scope_outside_ends_what_longjmp_left(void **state)
         assert_false(pc_grad_enabled());
     }
     assert_int_equal(warnings, 1);
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
     pc_tensor_free(t);
     assert_nothing_left();
 }

@@ -317,7 +317,7 @@ static void every_allocation_fails_once(void **state)
     (void)state;
     only_on_the_cpu();
     assert_nothing_left();
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     bool reached = true;
     for (int i = 0; reached; i++) {
         pc_error_clear();
@@ -333,7 +333,7 @@ static void every_allocation_fails_once(void **state)
         pc_error_clear();
         assert_nothing_left();
     }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 static void bad_input(void **state)

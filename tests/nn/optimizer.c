@@ -132,7 +132,7 @@ static void steps_of_many_elements(void **state)
     (void)state;
     pc_module *nets[2];
     for (int i = 0; i < 2; i++) {
-        pc_set_threads(i ? 4 : 1);
+        pc_threads_set(i ? 4 : 1);
         pc_seed(3);
         nets[i] = on_device(pc_sequential(pc_linear(700, 500), pc_linear(500, 3)));
         pc_optimizer *o = pc_adam(nets[i], .lr = 0.1);
@@ -144,7 +144,7 @@ static void steps_of_many_elements(void **state)
             }
         pc_optimizer_free(o);
     }
-    pc_set_threads(0);
+    pc_threads_set(0);
     assert_true(distance(pc_module_parameter(nets[0], "0.weight"), pc_module_parameter(nets[1], "0.weight")) == 0);
     pc_module_free(nets[0]);
     pc_module_free(nets[1]);

@@ -171,7 +171,7 @@ static void every_allocation_fails_once(void **state)
     (void)state;
     only_on_the_cpu();
     assert_nothing_left();
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     for (int i = 0;; i++) {
         pc_error_clear();
         countdown = i;
@@ -190,7 +190,7 @@ static void every_allocation_fails_once(void **state)
         assert_nothing_left();
     }
     assert_nothing_left();
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

@@ -151,7 +151,7 @@ static double apart(pc_tensor *a, pc_tensor *b)
 /* Float32 by cuDNN may be Winograd's, which loses a digit. */
 static double allowed(pc_dtype dtype, double near)
 {
-    return dtype == PC_F32 && pc_conv_choice() != PC_CONV_OWN ? 5 * near : near;
+    return dtype == PC_F32 && pc_conv_choice_get() != PC_CONV_OWN ? 5 * near : near;
 }
 
 /* Rows or columns of the result. */
@@ -177,7 +177,7 @@ static void make_numbers(const sizes *z, pc_conv2d_spec spec, pc_dtype factors, 
  * PyTorch, and gets the gradient of another one. */
 static bool has_ties(const sizes *z, pc_dtype dtype)
 {
-    const bool by_cudnn = pc_conv_choice() != PC_CONV_OWN && test_device().type == PC_CUDA;
+    const bool by_cudnn = pc_conv_choice_get() != PC_CONV_OWN && test_device().type == PC_CUDA;
     return z->pool > 1 && dtype != PC_F32 && by_cudnn;
 }
 
@@ -253,7 +253,8 @@ static sizes drawn_sizes(pc_conv2d_spec *spec)
 /* As has_ties; by rule ours pool small windows themselves, but for whole eights of channels. */
 static bool has_few_ties(const sizes *z, pc_dtype dtype)
 {
-    return has_ties(z, dtype) && (pc_conv_choice() != PC_CONV_RULE || z->pool > 2 || (z->c % 8 == 0 && z->o % 8 == 0));
+    return has_ties(z, dtype) &&
+           (pc_conv_choice_get() != PC_CONV_RULE || z->pool > 2 || (z->c % 8 == 0 && z->o % 8 == 0));
 }
 
 static void few_channels(void **state)
@@ -302,7 +303,7 @@ static void by_one_choice(const sizes *z, pc_dtype dtype, double near, pc_tensor
     convolve(square(z), dtype, test_device(), true, numbers, second);
     for (int k = 0; k < (has_ties(z, dtype) ? 1 : 4); k++) {
         if (!(apart(first[k], exact[k]) < allowed(dtype, near)))
-            fail_msg("choice %d, %s, %d -> %d, result %d: %g apart", (int)pc_conv_choice(), pc_dtype_name(dtype),
+            fail_msg("choice %d, %s, %d -> %d, result %d: %g apart", (int)pc_conv_choice_get(), pc_dtype_name(dtype),
                      (int)z->c, (int)z->o, k, apart(first[k], exact[k]));
         assert_true(same_bits(first[k], second[k]));
     }
@@ -335,7 +336,7 @@ static void by_each_choice(void **state)
                 convolve(square(z), PC_F64, PC_DEVICE_CPU, true, numbers, exact);
                 const pc_precision before = pc_matmul_precision_set(kinds[kind].precision);
                 for (int choice = PC_CONV_OWN; choice <= PC_CONV_CUDNN; choice++) {
-                    const pc_conv_choice_kind other = pc_conv_choice_set((pc_conv_choice_kind)choice);
+                    const pc_conv_choice other = pc_conv_choice_set((pc_conv_choice)choice);
                     by_one_choice(z, kinds[kind].dtype, kinds[kind].near, numbers, exact);
                     (void)pc_conv_choice_set(other);
                 }
@@ -351,7 +352,7 @@ static void forward_by_each_choice(void **state)
     for (int choice = PC_CONV_OWN; choice <= PC_CONV_CUDNN; choice++)
         for (int around = 0; around < 8; around++)
             PC_SCOPE {
-                const pc_conv_choice_kind before = pc_conv_choice_set((pc_conv_choice_kind)choice);
+                const pc_conv_choice before = pc_conv_choice_set((pc_conv_choice)choice);
                 const pc_dtype dtype = around & 4 ? PC_BF16 : PC_F32;
                 const pc_conv2d_spec spec = {.padding = {1, 1}, .activation = around & 1 ? PC_RELU : PC_NONE};
                 pc_stream *stream = pc_stream_current(test_device());

@@ -110,7 +110,7 @@ static void every_machine_is_diagnosed(void **state)
         "%d machines: %d broken and %d that could be better, all %d diagnoses right; no alarm on %d healthy ones\n",
         all.machines, all.broken, all.advised, all.diagnoses, all.machines - all.broken - all.advised);
     assert_in_range(all.broken, 90, 1000);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void found_on(const char *path, const char *record, pc_job job, char *text, size_t n)

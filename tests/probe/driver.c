@@ -46,7 +46,7 @@ static void its_answers_are_facts(void **state)
     assert_null(d->processes[1].name);
     assert_false(d->processes[1].memory.known);
     pc_machine_free(m);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void samples_ask_again(void **state)
@@ -95,7 +95,7 @@ static void a_call_that_hangs_is_cut_off_and_named(void **state)
         assert_true(fake(m)->power.known);
         pc_machine_free(m);
     }
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void so_is_one_that_hangs_from_the_start(void **state)

@@ -59,7 +59,7 @@ static void a_gpu_with_its_driver(void **state)
     assert_string_equal(m->toolkits[0].path, "/usr/local/cuda-13.0");
     assert_true(m->toolkits[0].on_path && m->toolkits[0].on_library_path);
     pc_machine_free(m);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 /* Every fact of every device is known, or has a reason; unknown ones are never a number. */

@@ -55,7 +55,7 @@ static void look_at(const char *root)
     free(text);
     pc_diagnosis_free(d);
     pc_machine_free(m);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 #define GPU "sys/bus/pci/devices/0000:01:00.0"
@@ -183,7 +183,7 @@ static void recordings_that_are_none(void **state)
         unlink(path);
     }
     assert_fails(pc_machine_probe(&(pc_probe_options){.root = "/nonexistent/machine"}), PC_ERR_FILE, "/nonexistent");
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 static void recordings_that_take_over_one_another(void **state)
@@ -197,7 +197,7 @@ static void recordings_that_take_over_one_another(void **state)
     fclose(file);
     assert_fails(pc_machine_probe(&(pc_probe_options){.root = path}), PC_ERR_FORMAT, "take over one another");
     unlink(path);
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 /* Bytes of a real recording are changed, dropped and doubled, the same way in every run. */
@@ -235,7 +235,7 @@ static void damaged_recordings(void **state)
         pc_error_clear();
         unlink(path);
     }
-    assert_int_equal(pc_live_allocations(), 0);
+    assert_int_equal(pc_allocator_live(), 0);
 }
 
 /* Whatever the driver says, line by line. */
@@ -311,7 +311,7 @@ static void any_allocation_may_fail(void **state)
 {
     (void)state;
     static const pc_allocator failing = {allocate, resize, release, NULL};
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     int failures = 0;
     for (long n = 1;; n += 1 + n / 40) {
         until_failure = n;
@@ -327,13 +327,13 @@ static void any_allocation_may_fail(void **state)
             assert_int_equal(d->wrong_count, 1);
         pc_diagnosis_free(d);
         pc_machine_free(m);
-        assert_int_equal(pc_live_allocations(), 0);
+        assert_int_equal(pc_allocator_live(), 0);
         failures += failed;
         if (!failed)
             break;
     }
     pc_error_clear();
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     assert_in_range(failures, 50, 10000);
 }
 

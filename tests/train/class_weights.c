@@ -65,9 +65,9 @@ static pc_train_summary train(const char *out, told *h, pc_train_settings s)
     s.size = 8;
     s.arch = "mlp";
     s.callbacks = &callbacks;
-    pc_set_log(logged, h, PC_LOG_WARNING);
+    pc_log_set(logged, h, PC_LOG_WARNING);
     assert_ok(pc_train_folder(&s, &summary));
-    pc_set_log(NULL, NULL, PC_LOG_WARNING);
+    pc_log_set(NULL, NULL, PC_LOG_WARNING);
     return summary;
 }
 #define TRAIN(out, h, ...) train((out), (h), (pc_train_settings){.reserved_ = 0, __VA_ARGS__})

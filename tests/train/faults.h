@@ -41,8 +41,8 @@ static inline void faulty_free(void *context, void *block)
 static inline void assert_nothing_alive(long failed)
 {
     assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    if (pc_live_allocations())
-        fail_msg("allocation %ld failing leaks %d blocks", failed, (int)pc_live_allocations());
+    if (pc_allocator_live())
+        fail_msg("allocation %ld failing leaks %d blocks", failed, (int)pc_allocator_live());
 }
 
 /* Run `work` with allocation 0, 1, 2, ... failing, as long as there are that many. True from `work` says that all went
@@ -53,7 +53,7 @@ static inline void fail_each(const char *name, bool (*work)(void *context), void
     const pc_allocator faulty = {faulty_alloc, faulty_resize, faulty_free, NULL};
     long errors = 0, n = 0;
     assert_nothing_alive(-1);
-    assert_ok(pc_set_allocator(&faulty));
+    assert_ok(pc_allocator_set(&faulty));
     for (bool done = false; !done; n++) {
         pc_error_clear();
         failing_one = n;
@@ -70,7 +70,7 @@ static inline void fail_each(const char *name, bool (*work)(void *context), void
         errors += !fine;
         assert_nothing_alive(n);
     }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     print_message("%s: %ld allocations, %ld errors\n", name, n - 1, errors);
     assert_true(errors > 0);
 }

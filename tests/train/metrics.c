@@ -289,9 +289,9 @@ static void every_allocation_may_fail(void **state)
     const pc_allocator failing = {failing_alloc, failing_resize, release, NULL};
     pc__history history;
     pc__epoch_record record = sample(21);
-    int64_t before = pc_live_allocations();
+    int64_t before = pc_allocator_live();
     bool done = false;
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     for (int n = 0; !done; n++) {
         assert_true(n < 100);
         left = n;
@@ -303,14 +303,14 @@ static void every_allocation_may_fail(void **state)
         done = status == PC_OK;
         if (done)
             pc__history_free(&history);
-        assert_int_equal(pc_live_allocations(), before);
+        assert_int_equal(pc_allocator_live(), before);
         pc_error_clear();
         left = 100;
         assert_ok(pc__metrics_load(path, 20, &history)); /* whatever failed, the twenty are there */
         assert_int_equal(history.count, 20);
         pc__history_free(&history);
     }
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
 }
 
 int main(void)

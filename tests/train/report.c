@@ -432,11 +432,11 @@ static void every_allocation_may_fail(void **state)
     char path[] = "/tmp/paracord-report-XXXXXX";
     int fd = mkstemp(path), failures = 0;
     close(fd);
-    assert_ok(pc_set_allocator(&failing));
+    assert_ok(pc_allocator_set(&failing));
     left = 100;
     pc__history history = make_history(25);
     pc__report report = full_report(&history);
-    int64_t before = pc_live_allocations();
+    int64_t before = pc_allocator_live();
     for (bool done = false; !done;) {
         left = failures;
         pc_status status = pc_report_page(path, &report);
@@ -446,12 +446,12 @@ static void every_allocation_may_fail(void **state)
             assert_int_equal(pc_error_last()->status, PC_ERR_MEMORY);
             assert_true(++failures < 1000);
         }
-        assert_int_equal(pc_live_allocations(), before);
+        assert_int_equal(pc_allocator_live(), before);
         pc_error_clear();
     }
     assert_true(failures > 5);
     pc__history_free(&history);
-    assert_ok(pc_set_allocator(NULL));
+    assert_ok(pc_allocator_set(NULL));
     unlink(path);
 }
 

@@ -28,7 +28,7 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
                          .activation = (int)spec->activation,
                          .planes = a->planes,
                          .multiprocessors = pc__cuda_multiprocessors(stream),
-                         .tf32 = pc_matmul_precision() == PC_PRECISION_TF32,
+                         .tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32,
                          .n = x->shape[0],
                          .h = (int)x->shape[2],
                          .w = (int)x->shape[3],
@@ -95,7 +95,7 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     (void)pc__error_put(&before);
     if (!fits)
         return false; /* the call itself says it */
-    const pc_conv_choice_kind choice = pc__conv_choice_for(&stream, &p);
+    const pc_conv_choice choice = pc__conv_choice_for(&stream, &p);
     if (choice == PC_CONV_OWN)
         return false;
     const pc__conv_shape shape = pc__conv_shape_of(&p);

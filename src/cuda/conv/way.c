@@ -234,12 +234,12 @@ static void tell_missing(void)
     pc__log(PC_LOG_WARNING, "conv2d: our kernels alone: %s", pc__cudnn_missing());
 }
 
-pc_conv_choice_kind pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *p)
+pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *p)
 {
     const pc__row *only = pc__conv_rows[p->direction].only;
     if (pc__conv_is_cudnn(only))
         return PC_CONV_CUDNN;
-    return only && only->supports(stream, p) ? PC_CONV_OWN : pc_conv_choice();
+    return only && only->supports(stream, p) ? PC_CONV_OWN : pc_conv_choice_get();
 }
 
 /* Whether there are kernels of ours is only asked where it matters: it takes longer than the rule. */
@@ -254,7 +254,7 @@ static int by_rule(const pc_stream *stream, const pc__conv_piece *p, const pc__c
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
 {
     static pthread_once_t told = PTHREAD_ONCE_INIT;
-    const pc_conv_choice_kind choice = pc__conv_choice_for(stream, p);
+    const pc_conv_choice choice = pc__conv_choice_for(stream, p);
     pc__conv_shape shape;
     *way = NULL;
     if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))

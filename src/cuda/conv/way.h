@@ -30,7 +30,7 @@ pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__co
                             bool *done);
 
 /* way.c: the thread's choice, unless PARACORD_ONLY makes another. */
-pc_conv_choice_kind pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *piece);
+pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *piece);
 
 /* way.c: cuDNN's way for a piece; NULL where our kernels do it, because they were chosen, cuDNN
  * cannot do it, or there is none. May wait for the stream, to measure. */

@@ -130,7 +130,7 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
         !by_columns(g->k, g->m, g->a_cs, g->a_rs, &second, &s->ld2))
         return false;
     s->device = device, s->dtype = g->dtype, s->epilogue = epilogue, s->transposed = first | second << 1;
-    s->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision() == PC_PRECISION_TF32;
+    s->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision_get() == PC_PRECISION_TF32;
     s->wide = g->wide != 0;
     s->m = g->m, s->n = g->n, s->k = g->k, s->batch = g->batch;
     s->batch1 = g->batch > 1 ? g->b_batch : 0, s->batch2 = g->batch > 1 ? g->a_batch : 0;

@@ -82,12 +82,12 @@ pc_status pc__error_put(const pc_error *error)
     return host->error_put(error);
 }
 
-pc_precision pc_matmul_precision(void)
+pc_precision pc_matmul_precision_get(void)
 {
     return host->matmul_precision();
 }
 
-pc_conv_choice_kind pc_conv_choice(void)
+pc_conv_choice pc_conv_choice_get(void)
 {
     return host->conv_choice();
 }

@@ -127,7 +127,7 @@ pc_status pc_draw_picture_set(const char *folder, pc_draw_options options)
     PC__TRY(defaults(&s));
     PC__TRY(make_folders(&s));
     pthread_mutex_init(&s.lock, NULL);
-    pc__parallel(pc_get_threads(), s.total, draw_one, &s);
+    pc__parallel(pc_threads_get(), s.total, draw_one, &s);
     pthread_mutex_destroy(&s.lock);
     if (s.error.status != PC_OK)
         pc__fail_cause(s.error.status, s.error.cause, "%s", s.error.message);
