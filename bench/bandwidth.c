@@ -86,7 +86,7 @@ static pc_graph *recorded(const run *r, pc_stream *stream)
 static double seconds_of(const run *r)
 {
     double seconds[ROUNDS], ms;
-    pc_stream *stream = pc_stream_new(device);
+    pc_stream *stream = pc_stream(device);
     pc_event *start = pc_event_new(device), *end = pc_event_new(device);
     check(stream && start && end);
     pc_graph *graph = recorded(r, stream);

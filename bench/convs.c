@@ -233,7 +233,7 @@ int main(int argc, char **argv)
         return 0; /* nothing to measure here, and it has said why */
     }
     wanted = argc > 2 ? argv[2] : "";
-    stream = pc_stream_new(device);
+    stream = pc_stream(device);
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
     pc_log_set(listen, NULL, PC_LOG_DEBUG);
     (void)pc_conv_choice_set(PC_CONV_OWN);

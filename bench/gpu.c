@@ -202,7 +202,7 @@ static void small_calls(void)
         check(pc_device_synchronize(device) == PC_OK);
     }
     report("add16.eager.host", median(seconds, ROUNDS) * 1e6, "us");
-    pc_stream *stream = pc_stream_new(device);
+    pc_stream *stream = pc_stream(device);
     check(stream && pc_stream_set_current(device, stream) == PC_OK && pc_graph_begin(stream) == PC_OK);
     pc_graph *graph = NULL;
     PC_SCOPE { /* results for nobody would be left out of the recording */

@@ -99,9 +99,8 @@ static void train(const char *folder, pc_device device, int batch, pc_residence 
     epochs e = {.count = 0};
     pc_train_callbacks callbacks = {.context = &e, .epoch = ended};
     double start = now();
-    pc_loader *pictures =
-        pc_picture_folder(folder, .batch = batch, .shuffle = true, .flip = true, .device = device,
-                          .augment = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2}, .resident = resident);
+    pc_loader *pictures = pc_loader(folder, .batch = batch, .shuffle = true, .flip = true, .device = device,
+                                    .augment = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2}, .resident = resident);
     double loading = now() - start;
     must(pictures ? PC_OK : PC_ERR_FILE);
     network n = network_on(device);

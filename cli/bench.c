@@ -130,7 +130,7 @@ static int measure(bench *b)
 static pc_machine *ask_machine(const char *device)
 {
     const bool other = !strcmp(device, "cpu") || !strncmp(device, "sim", 3);
-    pc_machine *machine = other ? NULL : pc_machine_probe(&(pc_probe_options){0});
+    pc_machine *machine = other ? NULL : pc_machine();
     pc_error_clear();
     return machine;
 }

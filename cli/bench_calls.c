@@ -69,7 +69,7 @@ static bool launch_graph(void *context)
 
 static bool time_nodes(pc_device device, small *s, bench_result *r)
 {
-    pc_stream *stream = pc_stream_new(device);
+    pc_stream *stream = pc_stream(device);
     bool fine = stream != NULL;
     if (fine)
         PC_WITH_STREAM(stream) {

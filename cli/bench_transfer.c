@@ -89,8 +89,8 @@ static bool open(transfer *t, pc_device device, int64_t n, bool pinned, bool str
     }
     if (!streams)
         return true;
-    t->in = pc_stream_new(device);
-    t->out = pc_stream_new(device);
+    t->in = pc_stream(device);
+    t->out = pc_stream(device);
     return t->in && t->out;
 }
 

@@ -187,7 +187,7 @@ static int list_checks(pc_job job)
 static int examine(const cli_call *call, pc_machine *m)
 {
     const doctor_settings *settings = call->settings;
-    pc_doctor_options options = {.job = job_of(settings->job)};
+    pc_diagnosis_options options = {.job = job_of(settings->job)};
     char why[REASON_MAX] = "", peers[PEERS_TEXT] = "";
     bool nvidia = false;
     for (int i = 0; i < m->device_count; i++)
@@ -198,7 +198,7 @@ static int examine(const cli_call *call, pc_machine *m)
             copy_between_gpus(peers, sizeof peers);
         options.peers = peers;
     }
-    pc_diagnosis *d = pc_doctor(m, options);
+    pc_diagnosis *d = pc_diagnosis_new(m, options);
     if (!d)
         return cli_failed(call->command);
     int status = d->wrong_count ? CLI_FAILED : CLI_FINE;

@@ -14,8 +14,8 @@ bool cli_machine_awake(const pc_machine *m)
 int cli_with_machine(const cli_call *call, const cli_machine_from *from,
                      int (*then)(const cli_call *call, pc_machine *machine))
 {
-    pc_machine *machine = pc_machine_probe(&(pc_probe_options){
-        .root = from->root, .timeout_ms = from->timeout, .recording = from->record != NULL, .wake = from->wake});
+    pc_machine *machine = pc_machine(.root = from->root, .timeout_ms = from->timeout, .recording = from->record != NULL,
+                                     .wake = from->wake);
     if (!machine)
         return cli_failed(call->command);
     int status = then(call, machine);

@@ -4,7 +4,7 @@
 
 int main(void)
 {
-    pc_machine *m = pc_machine_probe(NULL);
+    pc_machine *m = pc_machine();
     if (!m)
         return pc_report(stderr);
     for (int i = 0; i < m->device_count; i++) {
@@ -15,7 +15,7 @@ int main(void)
         else
             printf("  memory unknown: %s\n", d->memory_total.why);
     }
-    pc_diagnosis *sick = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_TRAIN));
+    pc_diagnosis *sick = pc_diagnosis(m, .job = PC_JOB_TRAIN);
     for (int i = 0; sick && i < sick->finding_count; i++)
         printf("%s\n%s\n", sick->findings[i].what, sick->findings[i].fix);
     printf("%d devices, %d things wrong\n", m->device_count, sick ? sick->wrong_count : -1);

@@ -23,7 +23,7 @@ static pc_status write_and_read(pc_tensor *x, pc_stream *writer, pc_stream *read
 int main(void)
 {
     pc_device dev = accelerator(.kernel_time = 4e-3);
-    pc_stream *writer = pc_stream_new(dev), *reader = pc_stream_new(dev);
+    pc_stream *writer = pc_stream(dev), *reader = pc_stream(dev);
     pc_event *ready = pc_event_new(dev);
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(1000), PC_F32, dev);

@@ -24,7 +24,7 @@ int main(void)
 {
     pc_device dev =
         accelerator(.kernels = 1, .kernel_time = 5e-3, .bandwidth = 0.8e9); /* a copy takes 10 ms, as two kernels do */
-    pc_stream *copies = pc_stream_new(dev);
+    pc_stream *copies = pc_stream(dev);
     PC_SCOPE {
         pc_tensor *batches[BATCHES];
         for (int i = 0; i < BATCHES; i++) {

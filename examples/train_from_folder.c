@@ -44,11 +44,11 @@ int main(void)
     pc_module *net = pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2),
                                    pc_flatten(), pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
     pc_optimizer *adam = pc_adam(net, .lr = 1e-3);
-    pc_loader *pictures = pc_picture_folder("pets/train", .size = 64, .shuffle = true, .flip = true);
+    pc_loader *pictures = pc_loader("pets/train", .size = 64, .shuffle = true, .flip = true);
     pc_keras_options file = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer = adam};
     if (pictures && adam && train(net, adam, pictures) == PC_OK && pc_keras_save("pets.h5", net, file) == PC_OK) {
         pc_module *again = pc_keras_load("pets.h5", NULL);
-        pc_loader *test = pc_picture_folder("pets/test", .size = 64);
+        pc_loader *test = pc_loader("pets/test", .size = 64);
         predict(again, test);
         pc_loader_free(test);
         pc_module_free(again);

@@ -23,7 +23,7 @@ static double chains(pc_stream *first, pc_stream *second, pc_tensor *x)
 int main(void)
 {
     pc_device dev = accelerator(.kernel_time = 4e-3);
-    pc_stream *left = pc_stream_new(dev), *right = pc_stream_new(dev);
+    pc_stream *left = pc_stream(dev), *right = pc_stream(dev);
     PC_SCOPE {
         pc_tensor *x = pc_full(PC_SHAPE(1000), 0.5, PC_F32, dev);
         if (pc_stream_synchronize(NULL) != PC_OK)

@@ -32,9 +32,9 @@ static pc_status timed(drawn *d, bool recorded, int count, double *seconds)
 static pc_status make_streams(drawn *d)
 {
     if (!d->stream)
-        d->stream = pc_stream_new(d->device);
+        d->stream = pc_stream(d->device);
     if (!d->side)
-        d->side = pc_stream_new(d->device);
+        d->side = pc_stream(d->device);
     if (!d->gone)
         d->gone = pc_event_new(d->device);
     return d->stream && d->side && d->gone ? pc_device_synchronize(d->device) : pc_error_last()->status;

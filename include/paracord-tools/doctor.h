@@ -1,7 +1,7 @@
 /* doctor.h: what is wrong with a machine, how that is known, and the commands that mend it.
  *
- *     pc_machine *m = pc_machine_probe(NULL);
- *     pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_TRAIN));
+ *     pc_machine *m = pc_machine();
+ *     pc_diagnosis *d = pc_diagnosis(m, .job = PC_JOB_TRAIN);
  *     for (int i = 0; d && i < d->finding_count; i++)
  *         printf("%s\n%s\n", d->findings[i].what, d->findings[i].fix);
  *     pc_diagnosis_free(d);
@@ -49,16 +49,19 @@ typedef struct pc_diagnosis {
     int finding_count, unseen_count, wrong_count, checked_count;
 } pc_diagnosis;
 
-typedef struct pc_doctor_options {
-    char reserved_;
+typedef struct pc_diagnosis_options {
+    int reserved_;
     pc_job job;
     const char *cuda_reason; /* why Paracord's CUDA backend has no device; NULL: it has some, or nobody asked */
     const char *peers;       /* what copies between GPUs did, lines of "cuda:0 cuda:1 intact" or "... corrupt"; NULL */
-} pc_doctor_options;
+} pc_diagnosis_options;
 
-/* Examine a machine. NULL with an error when memory runs out. The diagnosis belongs to the caller and lends texts of
+/* Examine a machine: pc_diagnosis(machine), or pc_diagnosis(machine, .job = PC_JOB_TRAIN). NULL with an error when memory
+ * runs out. The diagnosis belongs to the caller and lends texts of
  * the machine: free it first. */
-PC_API PC_MUST_USE pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options);
+PC_API PC_MUST_USE pc_diagnosis *pc_diagnosis_new(pc_machine *machine, pc_diagnosis_options options);
+#define pc_diagnosis(...) PC_DIAGNOSIS_(__VA_ARGS__, )
+#define PC_DIAGNOSIS_(machine, ...) pc_diagnosis_new((machine), PC_OPTIONS(pc_diagnosis_options, __VA_ARGS__))
 PC_API void pc_diagnosis_free(pc_diagnosis *diagnosis);
 
 /* The checks there are, by number; false behind the last. jobs: for which (PC_JOB_TRAIN | ...). */

@@ -1,6 +1,6 @@
 /* probe.h: what a machine has to compute on, whether or not a driver runs, and what is wrong with it.
  *
- *     pc_machine *m = pc_machine_probe(NULL);
+ *     pc_machine *m = pc_machine();
  *     for (int i = 0; m && i < m->device_count; i++)
  *         if (m->devices[i].memory_total.known)
  *             printf("%s has %.0f bytes\n", m->devices[i].model.text, m->devices[i].memory_total.number);
@@ -218,19 +218,21 @@ typedef struct pc_machine {
     bool live;        /* this machine, not a folder or recording */
 } pc_machine;
 
-typedef struct pc_probe_options {
+typedef struct pc_machine_options {
+    int reserved_;
     const char *root;    /* a folder or a recording; NULL: this machine */
     const char *nvml;    /* the library to open; NULL: libnvidia-ml.so.1 */
     int timeout_ms;      /* how long the driver's libraries may take to answer one call; 0: 3000 */
     bool without_driver; /* ask neither NVML nor CUDA */
     bool recording;      /* keep what is read, for pc_machine_record */
     bool wake;           /* ask a GPU too that sleeps to save power, which wakes it */
-    int reserved_;
-} pc_probe_options;
+} pc_machine_options;
 
-/* Look at a machine; options may be NULL. NULL with an error when there is no such folder or recording, or memory runs
- * out: a machine without anything is no error. The machine belongs to the caller; one thread at a time. */
-PC_API PC_MUST_USE pc_machine *pc_machine_probe(const pc_probe_options *options);
+/* Look at a machine: pc_machine(), or pc_machine(.root = "folder"). NULL with an error when there is no such folder or
+ * recording, or memory runs out: a machine without anything is no error. The machine belongs to the caller; one thread
+ * at a time. */
+PC_API PC_MUST_USE pc_machine *pc_machine_new(pc_machine_options options);
+#define pc_machine(...) pc_machine_new(PC_OPTIONS(pc_machine_options, __VA_ARGS__))
 PC_API void pc_machine_free(pc_machine *machine);
 
 /* Ask again for the facts that change. Pointers into the machine's arrays of processes become invalid. */

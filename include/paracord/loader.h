@@ -1,6 +1,6 @@
 /* loader.h: batches of pictures from folders, one folder per class.
  *
- *     pc_loader *pictures = pc_picture_folder("catdog/train", .size = 64, .batch = 32, .shuffle = true, .device = dev);
+ *     pc_loader *pictures = pc_loader("catdog/train", .size = 64, .batch = 32, .shuffle = true, .device = dev);
  *     pc_batch batch;
  *     while (pc_loader_next(pictures, &batch))         // one epoch; the next call begins the next one
  *         PC_SCOPE { train(batch.x, batch.y); }
@@ -89,13 +89,14 @@ typedef struct pc_batch {
     const int64_t *sample; /* numbers of its pictures, for pc_loader_picture; valid until the next batch */
 } pc_batch;
 
-/* NULL and the error: PC_ERR_ARGUMENT (an option), PC_ERR_DEVICE, PC_ERR_FILE (no such folder, or one that cannot be
- * read), PC_ERR_NOT_FOUND (no class folders, one class only, a class without pictures or without readable ones, or that
+/* A loader of the pictures in `folder`: pc_loader("train", .batch = 64). The caller owns it. NULL and the error:
+ * PC_ERR_ARGUMENT (an option), PC_ERR_DEVICE, PC_ERR_FILE (no such folder, or one that cannot be read),
+ * PC_ERR_NOT_FOUND (no class folders, one class only, a class without pictures or without readable ones, or that
  * class_names does not have: named; no class large enough for a validation share), with strict the error of the first
  * broken picture (PC_ERR_FORMAT mostly), PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_loader *pc_loader_new(const char *folder, pc_loader_options options);
-#define pc_picture_folder(...) PC_PICTURE_FOLDER_(__VA_ARGS__, )
-#define PC_PICTURE_FOLDER_(folder, ...) pc_loader_new((folder), PC_OPTIONS(pc_loader_options, __VA_ARGS__))
+#define pc_loader(...) PC_LOADER_(__VA_ARGS__, )
+#define PC_LOADER_(folder, ...) pc_loader_new((folder), PC_OPTIONS(pc_loader_options, __VA_ARGS__))
 PC_API void pc_loader_free(pc_loader *loader);
 
 /* The next batch of the epoch. False at its end (the next call then begins the next epoch), and on failure: pc_failed()

@@ -17,7 +17,7 @@
 PC_BEGIN
 
 typedef struct pc_sim_options {
-    char reserved_;
+    int reserved_;
     int devices;           /* 0: none; at most 64 */
     int64_t memory;        /* bytes of each device; 0: 1 GiB */
     int kernels;           /* kernels of different streams that a device runs at once; 0: 2 */

@@ -36,16 +36,16 @@ typedef struct pc_event pc_event;
 typedef struct pc_graph pc_graph;
 
 typedef struct pc_stream_options {
-    char reserved_;
+    int reserved_;
     int priority; /* where several streams of a device could go on, higher ones go first; 0 is usual */
 } pc_stream_options;
 
-/* A new stream on `device`: pc_stream_new(dev) or pc_stream_new(dev, .priority = 1). NULL on failure. The caller owns
- * it; free waits for its work, drops an unfinished recording, and where it is a thread's current stream the default one
- * takes its place. */
-PC_API PC_MUST_USE pc_stream *pc_stream_new_with(pc_device device, pc_stream_options options);
-#define pc_stream_new(...) PC_STREAM_NEW_(__VA_ARGS__, )
-#define PC_STREAM_NEW_(device, ...) pc_stream_new_with(device, PC_OPTIONS(pc_stream_options, __VA_ARGS__))
+/* A new stream on `device`: pc_stream(dev), or pc_stream(dev, .priority = 1). NULL on failure. The caller owns it; free
+ * waits for its work, drops an unfinished recording, and where it is a thread's current stream the default one takes
+ * its place. */
+PC_API PC_MUST_USE pc_stream *pc_stream_new(pc_device device, pc_stream_options options);
+#define pc_stream(...) PC_STREAM_(__VA_ARGS__, )
+#define PC_STREAM_(device, ...) pc_stream_new((device), PC_OPTIONS(pc_stream_options, __VA_ARGS__))
 PC_API void pc_stream_free(pc_stream *stream);
 
 /* The calling thread's current stream of `device` (borrowed; the device's default stream unless set), and set it:

@@ -56,7 +56,7 @@ pc__crossing *pc__crossing_new(const pc__source *source)
     if (!c)
         return NULL;
     pthread_mutex_init(&c->lock, NULL);
-    c->stream = pc_stream_new(source->device);
+    c->stream = pc_stream(source->device);
     if (c->stream && open_places(c, source) == PC_OK)
         return c;
     pc__crossing_free(c);

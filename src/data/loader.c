@@ -60,7 +60,7 @@ static pc_status check_options(const char *folder, pc_loader_options *o)
     PC__TRY(check_numbers(o));
     PC__TRY(check_class_names(o));
     PC__TRY(pc_augment_check(&o->augment));
-    PC__TRY(pc__device_check(o->device, "pc_picture_folder"));
+    PC__TRY(pc__device_check(o->device, "pc_loader_new"));
     o->size = o->size ? o->size : SIZE;
     o->height = o->height ? o->height : o->size;
     o->width = o->width ? o->width : o->size;

@@ -259,7 +259,7 @@ pc_status pc__resident_make(pc__resident *r, const pc__source *s, int64_t first,
 static bool has_side(pc__resident *r, pc_device device)
 {
     if (!r->side)
-        r->side = pc_stream_new(device);
+        r->side = pc_stream(device);
     if (r->side && !r->fork)
         r->fork = pc_event_new(device);
     return r->fork;

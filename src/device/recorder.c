@@ -22,7 +22,7 @@ pc_status pc__recorder_refuses(const pc_stream *stream, const char *who)
         snprintf(name, sizeof name, "stream %u", stream->id);
     return pc__fail(PC_ERR_STATE,
                     "%s (%.80s): %s of %s is being recorded by another thread, which began at %.80s; use a stream of "
-                    "your own (pc_stream_new, PC_WITH_STREAM), or wait until that thread has ended the recording",
+                    "your own (pc_stream, PC_WITH_STREAM), or wait until that thread has ended the recording",
                     who, pc__site_text(pc__site_here(), here), name, pc_device_name(stream->device, device),
                     pc__site_text(atomic_load(&stream->recording_site), there));
 }

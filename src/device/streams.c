@@ -155,7 +155,7 @@ pc_status pc_stream_set_current(pc_device device, pc_stream *stream)
     return PC_OK;
 }
 
-pc_stream *pc_stream_new_with(pc_device device, pc_stream_options options)
+pc_stream *pc_stream_new(pc_device device, pc_stream_options options)
 {
     if (pc__device_check(device, "pc_stream_new") != PC_OK)
         return NULL;

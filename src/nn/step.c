@@ -139,7 +139,7 @@ static pc_stream *private_stream(pc_step *s, const pc_stream *current)
     if (s->stream && pc_stream_priority(s->stream) == pc_stream_priority(current))
         return s->stream;
     pc_stream_free(s->stream);
-    s->stream = pc_stream_new(current->device, .priority = current->priority);
+    s->stream = pc_stream(current->device, .priority = current->priority);
     return s->stream;
 }
 

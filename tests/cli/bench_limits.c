@@ -20,7 +20,7 @@
 
 static void ask(bench_limits *l, int index, const char *recording)
 {
-    pc_machine *machine = pc_machine_probe(&(pc_probe_options){.root = recording});
+    pc_machine *machine = pc_machine(.root = recording);
     assert_non_null(machine);
     bench_known_limits(l, machine, index);
     pc_machine_free(machine);

@@ -95,16 +95,15 @@ static int on_the_host(void **state)
 
 static pc_loader *open_on(pc_device device, int prefetch)
 {
-    pc_loader *loader =
-        pc_picture_folder(root.s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 9, .flip = true,
-                          .augment = {.shear = 20,
-                                      .rotation = 30,
-                                      .zoom_low = 0.8,
-                                      .zoom_high = 1.2,
-                                      .channel_shift = 20,
-                                      .brightness_low = 0.6,
-                                      .brightness_high = 1.3},
-                          .device = device, .prefetch = prefetch, .resident = residence);
+    pc_loader *loader = pc_loader(root.s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 9, .flip = true,
+                                  .augment = {.shear = 20,
+                                              .rotation = 30,
+                                              .zoom_low = 0.8,
+                                              .zoom_high = 1.2,
+                                              .channel_shift = 20,
+                                              .brightness_low = 0.6,
+                                              .brightness_high = 1.3},
+                                  .device = device, .prefetch = prefetch, .resident = residence);
     return loader;
 }
 
@@ -336,7 +335,7 @@ static void pictures_live_where_they_fit(void **state)
     pc_loader *loader = open_on(PC_DEVICE_CPU, 0);
     assert_false(pc_loader_resident(loader, NULL, 0));
     pc_loader_free(loader);
-    assert_fails(pc_picture_folder(root.s, .device = sim, .resident = (pc_residence)2), PC_ERR_ARGUMENT, "place");
+    assert_fails(pc_loader(root.s, .device = sim, .resident = (pc_residence)2), PC_ERR_ARGUMENT, "place");
 }
 
 /* Batches that a recorded step makes itself are the loader's, in any mixture, from any batch on. */
@@ -431,7 +430,7 @@ static void three_classes_have_whole_numbers(void **state)
     (void)state;
     test_path three = new_root();
     put_classes(three.s, THREE, 3, 3);
-    pc_loader *loader = pc_picture_folder(three.s, .size = 8, .batch = 100, .device = sim);
+    pc_loader *loader = pc_loader(three.s, .size = 8, .batch = 100, .device = sim);
     assert_not_null_ok(loader);
     pc_batch batch;
     assert_true(pc_loader_next(loader, &batch));

@@ -87,7 +87,7 @@ static void any_frame(void **state)
 static void pixels_are_those_of_the_file(void **state)
 {
     (void)state;
-    pc_loader *loader = pc_picture_folder(root.s, .height = 5, .width = 7, .channels = 1);
+    pc_loader *loader = pc_loader(root.s, .height = 5, .width = 7, .channels = 1);
     assert_not_null_ok(loader);
     for (int64_t i = 0; i < pc_loader_count(loader); i++) {
         pc_picture picture;
@@ -104,10 +104,10 @@ static void pixels_are_those_of_the_file(void **state)
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    assert_fails(pc_picture_folder(root.s, .height = 5), PC_ERR_ARGUMENT, "height 5 and width 0: give both");
-    assert_fails(pc_picture_folder(root.s, .height = 5, .width = -1), PC_ERR_ARGUMENT, "width -1");
-    assert_fails(pc_picture_folder(root.s, .channels = 2), PC_ERR_ARGUMENT, "2 channels: use 1 (grey) or 3 (RGB)");
-    assert_fails(pc_picture_folder(root.s, .size = 99999), PC_ERR_ARGUMENT, "size 99999");
+    assert_fails(pc_loader(root.s, .height = 5), PC_ERR_ARGUMENT, "height 5 and width 0: give both");
+    assert_fails(pc_loader(root.s, .height = 5, .width = -1), PC_ERR_ARGUMENT, "width -1");
+    assert_fails(pc_loader(root.s, .channels = 2), PC_ERR_ARGUMENT, "2 channels: use 1 (grey) or 3 (RGB)");
+    assert_fails(pc_loader(root.s, .size = 99999), PC_ERR_ARGUMENT, "size 99999");
 }
 
 int main(void)

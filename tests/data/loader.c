@@ -80,7 +80,7 @@ static int remove_pictures(void **state)
     return 0;
 }
 
-#define OPEN(which, ...) pc_picture_folder(joined(root.s, which).s, .device = test_device(), __VA_ARGS__)
+#define OPEN(which, ...) pc_loader(joined(root.s, which).s, .device = test_device(), __VA_ARGS__)
 
 static void without_augmentation_it_is_the_pictures(void **state)
 {

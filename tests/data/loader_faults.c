@@ -44,7 +44,7 @@ static void what_is_no_file_is_skipped_and_named(void **state)
     put_link(root.s, "dog/zero.webp", "/dev/zero");
     assert_true(inotify_add_watch(watch, pipe.s, IN_OPEN) >= 0);
     heard h = {.count = 0};
-    pc_loader *loader = pc_picture_folder(root.s, .size = 8, .skipped = hear, .context = &h);
+    pc_loader *loader = pc_loader(root.s, .size = 8, .skipped = hear, .context = &h);
     assert_not_null_ok(loader);
     assert_int_equal(pc_loader_count(loader), 8);
     assert_int_equal(pc_loader_skipped(loader), 3);
@@ -70,7 +70,7 @@ static void broken_pictures_are_skipped_and_named(void **state)
     put_classes(root.s, TWO, 2, 4);
     put_broken(root.s);
     heard h = {.count = 0};
-    pc_loader *loader = pc_picture_folder(root.s, .size = 8, .skipped = hear, .context = &h);
+    pc_loader *loader = pc_loader(root.s, .size = 8, .skipped = hear, .context = &h);
     assert_not_null_ok(loader);
     assert_false(pc_failed());
     assert_int_equal(pc_loader_count(loader), 8);
@@ -100,7 +100,7 @@ static void broken_pictures_are_skipped_and_named(void **state)
     pc_picture none;
     assert_fails(pc_loader_picture(loader, 8, &none) == PC_OK, PC_ERR_RANGE, "picture 8");
     pc_loader_free(loader);
-    assert_fails(pc_picture_folder(root.s, .size = 8, .strict = true), PC_ERR_FORMAT, "cat/a0.jpg is an empty file");
+    assert_fails(pc_loader(root.s, .size = 8, .strict = true), PC_ERR_FORMAT, "cat/a0.jpg is an empty file");
     remove_root(&root);
     assert_nothing_alive();
 }
@@ -112,7 +112,7 @@ static void a_png_may_be_called_jpg(void **state)
     test_path root = new_root();
     put_classes(root.s, TWO, 2, 3);
     assert_int_equal(rename(joined(root.s, "cat/b01.png").s, joined(root.s, "cat/b01.jpg").s), 0);
-    pc_loader *loader = pc_picture_folder(root.s, .size = 8, .strict = true);
+    pc_loader *loader = pc_loader(root.s, .size = 8, .strict = true);
     assert_not_null_ok(loader);
     assert_int_equal(pc_loader_count(loader), 6);
     pc_loader_free(loader);
@@ -127,7 +127,7 @@ static void errors_from_before_stay(void **state)
     put_classes(root.s, TWO, 2, 4);
     put_broken(root.s);
     (void)pc_fail(PC_ERR_STATE, "from before");
-    pc_loader *loader = pc_picture_folder(root.s, .size = 8);
+    pc_loader *loader = pc_loader(root.s, .size = 8);
     assert_non_null(loader);
     pc_batch batch;
     assert_true(pc_loader_next(loader, &batch));
@@ -142,26 +142,26 @@ static void folders_must_fit(void **state)
 {
     (void)state;
     test_path root = new_root();
-    assert_fails(pc_picture_folder(root.s), PC_ERR_NOT_FOUND, "no class folders");
-    assert_fails(pc_picture_folder(joined(root.s, "gone").s), PC_ERR_FILE, "gone");
+    assert_fails(pc_loader(root.s), PC_ERR_NOT_FOUND, "no class folders");
+    assert_fails(pc_loader(joined(root.s, "gone").s), PC_ERR_FILE, "gone");
     put_picture(root.s, "cat/1.jpg", 1);
-    assert_fails(pc_picture_folder(root.s), PC_ERR_NOT_FOUND, "one class only, cat");
-    assert_fails(pc_picture_folder(joined(root.s, "cat/1.jpg").s), PC_ERR_FILE, "cat/1.jpg");
+    assert_fails(pc_loader(root.s), PC_ERR_NOT_FOUND, "one class only, cat");
+    assert_fails(pc_loader(joined(root.s, "cat/1.jpg").s), PC_ERR_FILE, "cat/1.jpg");
     put_bytes(root.s, "dog/readme.txt", "no picture", 10);
-    assert_fails(pc_picture_folder(root.s), PC_ERR_NOT_FOUND, "class dog has no pictures");
+    assert_fails(pc_loader(root.s), PC_ERR_NOT_FOUND, "class dog has no pictures");
     put_bytes(root.s, "dog/1.jpg", "no picture", 10);
     put_bytes(root.s, "dog/2.jpg", "", 0);
-    assert_fails(pc_picture_folder(root.s), PC_ERR_NOT_FOUND, "class dog has no picture that can be decoded");
+    assert_fails(pc_loader(root.s), PC_ERR_NOT_FOUND, "class dog has no picture that can be decoded");
     put_picture(root.s, "dog/3.jpg", 2);
-    pc_loader *loader = pc_picture_folder(root.s);
+    pc_loader *loader = pc_loader(root.s);
     assert_not_null_ok(loader);
     assert_int_equal(pc_loader_count(loader), 2);
     pc_loader_free(loader);
-    assert_fails(pc_picture_folder(root.s, .class_names = (const char *[]){"cat", "cow"}, .class_count = 2),
-                 PC_ERR_NOT_FOUND, "cow");
+    assert_fails(pc_loader(root.s, .class_names = (const char *[]){"cat", "cow"}, .class_count = 2), PC_ERR_NOT_FOUND,
+                 "cow");
     put_picture(root.s, "elk/1.jpg", 3);
-    assert_fails(pc_picture_folder(root.s, .class_names = TWO, .class_count = 2), PC_ERR_NOT_FOUND, "elk");
-    assert_fails(pc_picture_folder(root.s, .split = PC_SPLIT_VALIDATION, .validation_share = 0.5), PC_ERR_NOT_FOUND,
+    assert_fails(pc_loader(root.s, .class_names = TWO, .class_count = 2), PC_ERR_NOT_FOUND, "elk");
+    assert_fails(pc_loader(root.s, .split = PC_SPLIT_VALIDATION, .validation_share = 0.5), PC_ERR_NOT_FOUND,
                  "validation");
     remove_root(&root);
     assert_nothing_alive();
@@ -170,19 +170,18 @@ static void folders_must_fit(void **state)
 static void options_must_make_sense(void **state)
 {
     (void)state;
-    assert_fails(pc_picture_folder(NULL), PC_ERR_ARGUMENT, "folder is NULL");
-    assert_fails(pc_picture_folder("x", .size = -1), PC_ERR_ARGUMENT, "size -1");
-    assert_fails(pc_picture_folder("x", .size = 100000), PC_ERR_ARGUMENT, "size 100000");
-    assert_fails(pc_picture_folder("x", .batch = -2), PC_ERR_ARGUMENT, "-2");
-    assert_fails(pc_picture_folder("x", .prefetch = -2), PC_ERR_ARGUMENT, "-2");
-    assert_fails(pc_picture_folder("x", .resize = (pc_resize)7), PC_ERR_ARGUMENT, "7");
-    assert_fails(pc_picture_folder("x", .split = (pc_split)7), PC_ERR_ARGUMENT, "7");
-    assert_fails(pc_picture_folder("x", .split = PC_SPLIT_TRAINING, .validation_share = 1), PC_ERR_ARGUMENT, "share");
-    assert_fails(pc_picture_folder("x", .augment = {.shear = -1}), PC_ERR_ARGUMENT, "shear");
-    assert_fails(pc_picture_folder("x", .class_names = TWO, .class_count = 1), PC_ERR_ARGUMENT, "two or more");
-    assert_fails(pc_picture_folder("x", .class_names = (const char *[]){"a", NULL}, .class_count = 2), PC_ERR_ARGUMENT,
-                 "NULL");
-    assert_fails(pc_picture_folder("x", .device = {-1, 0}), PC_ERR_DEVICE, "");
+    assert_fails(pc_loader(NULL), PC_ERR_ARGUMENT, "folder is NULL");
+    assert_fails(pc_loader("x", .size = -1), PC_ERR_ARGUMENT, "size -1");
+    assert_fails(pc_loader("x", .size = 100000), PC_ERR_ARGUMENT, "size 100000");
+    assert_fails(pc_loader("x", .batch = -2), PC_ERR_ARGUMENT, "-2");
+    assert_fails(pc_loader("x", .prefetch = -2), PC_ERR_ARGUMENT, "-2");
+    assert_fails(pc_loader("x", .resize = (pc_resize)7), PC_ERR_ARGUMENT, "7");
+    assert_fails(pc_loader("x", .split = (pc_split)7), PC_ERR_ARGUMENT, "7");
+    assert_fails(pc_loader("x", .split = PC_SPLIT_TRAINING, .validation_share = 1), PC_ERR_ARGUMENT, "share");
+    assert_fails(pc_loader("x", .augment = {.shear = -1}), PC_ERR_ARGUMENT, "shear");
+    assert_fails(pc_loader("x", .class_names = TWO, .class_count = 1), PC_ERR_ARGUMENT, "two or more");
+    assert_fails(pc_loader("x", .class_names = (const char *[]){"a", NULL}, .class_count = 2), PC_ERR_ARGUMENT, "NULL");
+    assert_fails(pc_loader("x", .device = {-1, 0}), PC_ERR_DEVICE, "");
     pc_batch batch;
     assert_fails(pc_loader_next(NULL, &batch), PC_ERR_ARGUMENT, "NULL");
     pc_loader_free(NULL);
@@ -225,8 +224,7 @@ static void it_can_be_freed_at_any_moment(void **state)
     test_path root = new_root();
     put_classes(root.s, TWO, 2, 6);
     for (int round = 0; round < 60; round++) {
-        pc_loader *loader =
-            pc_picture_folder(root.s, .size = 32, .batch = 2, .prefetch = round % 4 - 1, .shuffle = true);
+        pc_loader *loader = pc_loader(root.s, .size = 32, .batch = 2, .prefetch = round % 4 - 1, .shuffle = true);
         assert_not_null_ok(loader);
         assert_true(loader_threads_are_gone());
         pc_batch batch;
@@ -279,8 +277,8 @@ static void failing_free(void *context, void *block)
 static bool run_with_faults(const char *root, int prefetch)
 {
     heard h = {.count = 0};
-    pc_loader *loader = pc_picture_folder(root, .size = 8, .batch = 3, .prefetch = prefetch, .skipped = hear,
-                                          .context = &h, .class_names = TWO, .class_count = 2);
+    pc_loader *loader = pc_loader(root, .size = 8, .batch = 3, .prefetch = prefetch, .skipped = hear, .context = &h,
+                                  .class_names = TWO, .class_count = 2);
     int batches = 0, tries = 0;
     pc_batch batch;
     bool failed = !loader;
@@ -349,7 +347,7 @@ static void without_threads_it_works_too(void **state)
     (void)state;
     test_path root = new_root();
     put_classes(root.s, TWO, 2, 6);
-    pc_loader *loader = pc_picture_folder(root.s, .size = 8, .batch = 5);
+    pc_loader *loader = pc_loader(root.s, .size = 8, .batch = 5);
     assert_not_null_ok(loader);
     threads_are_out = true;
     pc_batch batch;

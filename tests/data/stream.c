@@ -28,9 +28,9 @@ static int remove_pictures(void **state)
 
 static pc_loader *open_with(int64_t cache, int prefetch, pc_residence resident)
 {
-    pc_loader *loader = pc_picture_folder(root.s, .size = SIZE, .batch = 5, .shuffle = true, .seed = 4, .flip = true,
-                                          .augment = {.rotation = 30}, .device = test_device(), .cache = cache,
-                                          .prefetch = prefetch, .resident = resident);
+    pc_loader *loader = pc_loader(root.s, .size = SIZE, .batch = 5, .shuffle = true, .seed = 4, .flip = true,
+                                  .augment = {.rotation = 30}, .device = test_device(), .cache = cache,
+                                  .prefetch = prefetch, .resident = resident);
     assert_not_null_ok(loader);
     return loader;
 }
@@ -125,7 +125,7 @@ static void a_file_that_goes_away(void **state)
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    assert_fails(pc_picture_folder(root.s, .cache = -2), PC_ERR_ARGUMENT, "a cache of -2 bytes");
+    assert_fails(pc_loader(root.s, .cache = -2), PC_ERR_ARGUMENT, "a cache of -2 bytes");
 }
 
 int main(void)

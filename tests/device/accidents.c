@@ -260,7 +260,7 @@ static void an_early_read_would_show(void **state)
 static void freed_while_another_stream_reads(void **state)
 {
     bool by_hand = *state != NULL;
-    pc_stream *side = pc_stream_new(sim(0));
+    pc_stream *side = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *sum = NULL, *other;
         void *was;
@@ -300,7 +300,7 @@ static int room_for_one(void **state)
 static void freed_and_needed_at_once(void **state)
 {
     bool by_hand = *state != NULL;
-    pc_stream *side = pc_stream_new(sim(0));
+    pc_stream *side = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *sum = NULL, *other;
         void *was;

@@ -280,7 +280,7 @@ static void a_wrong_index_is_blamed_on_its_line(void **state)
 static void a_failure_travels_with_the_data(void **state)
 {
     (void)state;
-    pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(0));
+    pc_stream *a = pc_stream(sim(0)), *b = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(6), PC_F32, sim(0)), *index = pc_full(PC_SHAPE(1), -1, PC_I64, sim(0));
         pc_tensor *picked = NULL, *next = NULL;

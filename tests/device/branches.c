@@ -14,7 +14,7 @@ static int open_sides(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
-        sides[i] = pc_stream_new(test_device());
+        sides[i] = pc_stream(test_device());
     return sides[0] && sides[1] ? 0 : -1;
 }
 
@@ -193,7 +193,7 @@ static void an_unfinished_recording_goes(void **state)
     needs_streams();
     PC_SCOPE {
         pc_tensor *x = numbers(1), *y = numbers(1);
-        pc_stream *stream = pc_stream_new(test_device());
+        pc_stream *stream = pc_stream(test_device());
         assert_ok(pc_stream_set_current(test_device(), stream));
         assert_ok(pc_graph_begin(stream));
         fork_to(sides[0]);

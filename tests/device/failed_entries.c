@@ -37,7 +37,7 @@ static int begin(void **state)
     places[7] = N;
     bad_index = pc_from_data(places, PC_SHAPE(N), PC_I64, device);
     for (int i = 0; i < STREAMS; i++)
-        s[i] = pc_stream_new(device);
+        s[i] = pc_stream(device);
     return pc_failed() || pc_device_synchronize(device) != PC_OK;
 }
 
@@ -117,7 +117,7 @@ static void of_a_stream_that_is_gone(void **state)
 {
     (void)state;
     later_only();
-    pc_stream *gone = pc_stream_new(test_device());
+    pc_stream *gone = pc_stream(test_device());
     pc_tensor *bad = select_bad(gone);
     pc_stream_free(gone);
     pc_error_clear();

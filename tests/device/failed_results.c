@@ -103,7 +103,7 @@ static void as_input(pc_tensor *t)
 
 static void as_input_elsewhere(pc_tensor *t)
 {
-    pc_stream *side = pc_stream_new(sim(0));
+    pc_stream *side = pc_stream(sim(0));
     PC_WITH_STREAM(side) {
         assert_null(pc_tanh(t));
     }

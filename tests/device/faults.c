@@ -49,8 +49,8 @@ static bool set_up(job *j, variant mode)
     j->x = pc_empty(PC_SHAPE(BATCH, 3, SIDE, SIDE), PC_F32, sim(0));
     j->y = pc_empty(PC_SHAPE(BATCH), PC_I64, sim(0));
     j->loss = pc_zeros(PC_SHAPE_SCALAR, PC_F32, sim(0));
-    j->copies = mode == ONE_STREAM ? usual(0) : pc_stream_new(sim(0));
-    j->compute = mode == ONE_STREAM ? usual(0) : pc_stream_new(sim(0));
+    j->copies = mode == ONE_STREAM ? usual(0) : pc_stream(sim(0));
+    j->compute = mode == ONE_STREAM ? usual(0) : pc_stream(sim(0));
     bool fine = j->x && j->y && j->loss && j->copies && j->compute;
     if (fine && mode == LAUNCHED)
         PC_WITH_STREAM(j->compute) {

@@ -93,7 +93,7 @@ static void launches_repeat_the_step(void **state)
     assert_true(want[STEPS - 1] < want[0]);
     PC_SCOPE {
         fit f = fit_new();
-        pc_stream *stream = pc_stream_new(test_device());
+        pc_stream *stream = pc_stream(test_device());
         assert_ok(pc_stream_set_current(test_device(), stream));
         assert_ok(pc_graph_begin(stream));
         step(&f);
@@ -239,7 +239,7 @@ static void graphs_outlive_streams(void **state)
     int64_t before = pc_allocator_live();
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
-        pc_stream *stream = pc_stream_new(test_device());
+        pc_stream *stream = pc_stream(test_device());
         assert_ok(pc_stream_set_current(test_device(), stream));
         assert_ok(pc_graph_begin(stream));
         assert_ok(pc_fill(x, 2));

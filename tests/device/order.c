@@ -84,7 +84,7 @@ static int start(void **state)
     (void)state;
     memset(&model, 0, sizeof model);
     for (int i = 0; i < STREAMS; i++) {
-        model.stream[i] = pc_stream_new(PC_DEVICE_CPU);
+        model.stream[i] = pc_stream(PC_DEVICE_CPU);
         assert_non_null(model.stream[i]);
         model.stream[i]->backend = &noting;
     }
@@ -184,7 +184,7 @@ static void closed_streams_are_done(void **state)
 {
     (void)state;
     pc__storage *a = &made[0];
-    pc_stream *closing = pc_stream_new(PC_DEVICE_CPU);
+    pc_stream *closing = pc_stream(PC_DEVICE_CPU);
     assert_non_null(closing);
     closing->backend = &noting;
     pc__work last = {.name = "last"};

@@ -94,7 +94,7 @@ static void cached_blocks_go_back_first(void **state)
 static void busy_cached_blocks_go_back_too(void **state)
 {
     (void)state;
-    pc_stream *side = pc_stream_new(sim(0));
+    pc_stream *side = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *most = NULL;
         PC_SCOPE {
@@ -119,7 +119,7 @@ static void busy_cached_blocks_go_back_too(void **state)
 static void failures_meanwhile_are_kept(void **state)
 {
     (void)state;
-    pc_stream *side = pc_stream_new(sim(0));
+    pc_stream *side = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *index = pc_full(PC_SHAPE(1), 9, PC_I64, sim(0)), *bad = NULL;
         PC_SCOPE {

@@ -27,7 +27,7 @@ static void assert_side_by_side(const char *what, double one_ms, double other_ms
 static void copies_hide_behind_compute(void **state)
 {
     (void)state;
-    pc_stream *copies = pc_stream_new(sim(0)), *compute = pc_stream_new(sim(0));
+    pc_stream *copies = pc_stream(sim(0)), *compute = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *buffers[BUFFERS], *total = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *x = NULL;
         for (int i = 0; i < BUFFERS; i++) {
@@ -79,7 +79,7 @@ static void stop_and_assert(const char *what)
 
 static void kernels_on(const char *what, pc_device a_device, pc_device b_device)
 {
-    pc_stream *a = pc_stream_new(a_device), *b = pc_stream_new(b_device);
+    pc_stream *a = pc_stream(a_device), *b = pc_stream(b_device);
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(100), PC_F32, a_device), *y = pc_zeros(PC_SHAPE(100), PC_F32, b_device);
         assert_ok(pc_device_synchronize(a_device));
@@ -111,7 +111,7 @@ static void kernels_go_side_by_side(void **state)
 static void copies_go_both_ways(void **state)
 {
     (void)state;
-    pc_stream *in = pc_stream_new(sim(0)), *out = pc_stream_new(sim(0));
+    pc_stream *in = pc_stream(sim(0)), *out = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *a = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *b = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
         pc_tensor *from = pc_empty_pinned(PC_SHAPE(N), PC_F32, sim(0)),

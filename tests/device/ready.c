@@ -47,8 +47,8 @@ static int open_streams(void **state)
     (void)state;
     if (test_device().type != PC_CUDA)
         return 0;
-    own = pc_stream_new(test_device());
-    other = pc_stream_new(test_device());
+    own = pc_stream(test_device());
+    other = pc_stream(test_device());
     if (!own || !other)
         return -1;
     real = own->backend;

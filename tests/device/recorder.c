@@ -103,7 +103,7 @@ static pc_status free_it(void)
 /* On a stream of its own, but with what the recording writes. */
 static pc_status read_its_result(void)
 {
-    pc_stream *own = pc_stream_new(test_device());
+    pc_stream *own = pc_stream(test_device());
     pc_status status = PC_OK;
     PC_WITH_STREAM(own) {
         PC_SCOPE {
@@ -192,7 +192,7 @@ static void others_are_refused(void **state)
 {
     (void)state;
     const pc_device device = test_device();
-    all.stream = pc_stream_new(device);
+    all.stream = pc_stream(device);
     all.event = pc_event_new(device);
     PC_WITH_STREAM(all.stream) {
         all.x = pc_full(PC_SHAPE(N), 2, PC_F32, device);
@@ -283,7 +283,7 @@ static void a_step_takes_all_that_it_queues(void **state)
     (void)state;
     const pc_device device = test_device();
     pc_seed(1);
-    two t = {.net = on_device(pc_linear(4, 1)), .side = pc_stream_new(device)};
+    two t = {.net = on_device(pc_linear(4, 1)), .side = pc_stream(device)};
     t.sgd = pc_sgd(t.net, .lr = .1);
     t.x = pc_full(PC_SHAPE(2, 4), 1, PC_F32, device);
     t.seen = pc_full(PC_SHAPE(2, 4), 0, PC_F32, device);

@@ -23,7 +23,7 @@ static void a_recording_keeps_a_block_that_was_still_in_use(void **state)
     (void)state;
     assert_ok(
         pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 4 * BYTES + 1024, .kernel_time = .05)));
-    pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(0));
+    pc_stream *a = pc_stream(sim(0)), *b = pc_stream(sim(0));
     pc_tensor *w = pc_full(PC_SHAPE(N), 1, PC_F32, sim(0)), *r = pc_full(PC_SHAPE(N), 0, PC_F32, sim(0)),
               *v = pc_full(PC_SHAPE(N), 0, PC_F32, sim(0));
     assert_ok(pc_device_synchronize(sim(0)));
@@ -194,7 +194,7 @@ static void *go(void *context)
 
 static void begin(worker *w, int number, bool pressed)
 {
-    *w = (worker){.number = number, .pressed = pressed, .own = pc_stream_new(sim(0)), .side = pc_stream_new(sim(0))};
+    *w = (worker){.number = number, .pressed = pressed, .own = pc_stream(sim(0)), .side = pc_stream(sim(0))};
     w->w = pc_full(PC_SHAPE(SMALL), 0, PC_F32, sim(0));
     w->r = pc_full(PC_SHAPE(SMALL), 0, PC_F32, sim(0));
     for (int i = 0; i < GUARDS; i++)

@@ -82,7 +82,7 @@ static void late_errors_name_their_op(void **state)
 static void streams_share_data_in_order(void **state)
 {
     (void)state;
-    pc_stream *side = pc_stream_new(sim(0), .priority = 1);
+    pc_stream *side = pc_stream(sim(0), .priority = 1);
     assert_non_null(side);
     assert_int_equal(pc_stream_priority(side), 1);
     PC_SCOPE {

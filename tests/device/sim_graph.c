@@ -14,7 +14,7 @@ static int open_side(void **state)
     (void)state;
     if (pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 2, .memory = 16 << 20)) != PC_OK)
         return -1;
-    side = pc_stream_new(sim(0));
+    side = pc_stream(sim(0));
     return side ? 0 : -1;
 }
 

@@ -18,8 +18,8 @@ static void see(void *number)
 static void higher_priorities_go_first(void **state)
 {
     (void)state;
-    pc_stream *low = pc_stream_new(sim(0), .priority = -1), *high = pc_stream_new(sim(0), .priority = 5),
-              *plain = pc_stream_new(sim(0));
+    pc_stream *low = pc_stream(sim(0), .priority = -1), *high = pc_stream(sim(0), .priority = 5),
+              *plain = pc_stream(sim(0));
     static int numbers[] = {-1, 5, 0};
     assert_int_equal(pc_stream_priority(low), -1);
     assert_int_equal(pc_stream_priority(high), 5);
@@ -55,7 +55,7 @@ static pc_stream *leave_early(pc_stream *s, pc_stream **inside)
 static void with_stream_nests_and_ends(void **state)
 {
     (void)state;
-    pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(0)), *far = pc_stream_new(sim(1)), *inside = NULL;
+    pc_stream *a = pc_stream(sim(0)), *b = pc_stream(sim(0)), *far = pc_stream(sim(1)), *inside = NULL;
     PC_WITH_STREAM(a) {
         assert_ptr_equal(pc_stream_current(sim(0)), a);
         PC_WITH_STREAM(b) {
@@ -101,7 +101,7 @@ static void with_stream_nests_and_ends(void **state)
 static void query_never_waits(void **state)
 {
     (void)state;
-    pc_stream *s = pc_stream_new(sim(0));
+    pc_stream *s = pc_stream(sim(0));
     bool done = false;
     assert_true(is_done(s));
     stop_stream(s);
@@ -160,7 +160,7 @@ static void calls_have_their_place(void **state)
 static void free_waits(void **state)
 {
     (void)state;
-    pc_stream *s = pc_stream_new(sim(0));
+    pc_stream *s = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
         hold_up(s, 20);
@@ -176,7 +176,7 @@ static void free_waits(void **state)
 static void streams_do_not_wait_for_nothing(void **state)
 {
     (void)state;
-    pc_stream *s = pc_stream_new(sim(0));
+    pc_stream *s = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(N), PC_F32, sim(0)), *y = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_stream_synchronize(usual(0)));
@@ -237,7 +237,7 @@ static void events_of_two_devices(void **state)
 static void an_event_outlives_its_stream(void **state)
 {
     (void)state;
-    pc_stream *s = pc_stream_new(sim(0));
+    pc_stream *s = pc_stream(sim(0));
     pc_event *a = pc_event_new(sim(0)), *b = pc_event_new(sim(0));
     double ms;
     bool done;
@@ -282,7 +282,7 @@ static void events_behind_a_failure(void **state)
 static void a_wait_without_work(void **state)
 {
     (void)state;
-    pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(0));
+    pc_stream *a = pc_stream(sim(0)), *b = pc_stream(sim(0));
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *z = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
         assert_ok(pc_stream_synchronize(usual(0)));
@@ -310,7 +310,7 @@ static void a_wait_without_work(void **state)
 static void manual_order(void **state)
 {
     (void)state;
-    pc_stream *s = pc_stream_new(sim(0));
+    pc_stream *s = pc_stream(sim(0));
     pc_event *written = pc_event_new(sim(0));
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *early = NULL, *late = NULL;

@@ -44,7 +44,7 @@ static void they_go_first(void **state)
     (void)state;
     if (!emulated())
         skip();
-    pc_stream *stream = pc_stream_new(test_device()), *other = pc_stream_new(test_device());
+    pc_stream *stream = pc_stream(test_device()), *other = pc_stream(test_device());
     pc_event *event = pc_event_new(test_device());
     PC_SCOPE {
         pc_tensor *x = full(16, 0), *one = full(16, 1), *host = pc_empty_pinned(PC_SHAPE(16), PC_F32, test_device());
@@ -130,7 +130,7 @@ static void told_once(void **state)
     (void)state;
     if (!emulated())
         skip();
-    pc_stream *stream = pc_stream_new(test_device()), *other = pc_stream_new(test_device());
+    pc_stream *stream = pc_stream(test_device()), *other = pc_stream(test_device());
     PC_SCOPE {
         pc_tensor *x = full(16, 0), *one = full(16, 1);
         float got[16];

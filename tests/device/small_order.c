@@ -8,7 +8,7 @@
 static void events_and_queries(void **state)
 {
     (void)state;
-    pc_stream *stream = pc_stream_new(test_device());
+    pc_stream *stream = pc_stream(test_device());
     pc_event *start = pc_event_new(test_device()), *end = pc_event_new(test_device());
     PC_SCOPE {
         PC_WITH_STREAM(stream) {
@@ -39,7 +39,7 @@ static void events_and_queries(void **state)
 static void two_streams(void **state)
 {
     (void)state;
-    pc_stream *stream[2] = {pc_stream_new(test_device()), pc_stream_new(test_device())};
+    pc_stream *stream[2] = {pc_stream(test_device()), pc_stream(test_device())};
     pc_event *event = pc_event_new(test_device());
     PC_SCOPE {
         pc_tensor *x = full(24, 1), *one = full(24, 1);
@@ -69,7 +69,7 @@ static void two_streams(void **state)
 static void recordings(void **state)
 {
     (void)state;
-    pc_stream *stream = pc_stream_new(test_device());
+    pc_stream *stream = pc_stream(test_device());
     PC_SCOPE {
         PC_WITH_STREAM(stream) {
             pc_tensor *x = full(16, 1), *one = full(16, 1);
@@ -143,7 +143,7 @@ static bool goes_behind(pc_event *event, pc_stream *own, pc_tensor *one)
 
 static void *ask(void *one)
 {
-    pc_stream *own = pc_stream_new(test_device());
+    pc_stream *own = pc_stream(test_device());
     pc_event *event = pc_event_new(test_device());
     bool fine = own && event;
     for (int i = 0; fine && !atomic_load(&over); i++) {
@@ -169,7 +169,7 @@ static void threads(void **state)
         skip(); /* there the memory itself would be raced for */
     pthread_t thread[4];
     pc_tensor *one = full(20, 1);
-    everybodys = pc_stream_new(test_device());
+    everybodys = pc_stream(test_device());
     counter = full(20, 0);
     atomic_store(&over, false);
     for (int i = 1; i < 4; i++)

@@ -9,7 +9,7 @@
 static void current_streams(void **state)
 {
     (void)state;
-    pc_stream *usual = pc_stream_current(test_device()), *other = pc_stream_new(test_device());
+    pc_stream *usual = pc_stream_current(test_device()), *other = pc_stream(test_device());
     assert_not_null_ok(usual);
     assert_not_null_ok(other);
     assert_true(pc_device_equal(pc_stream_device(other), test_device()));
@@ -29,7 +29,7 @@ static void current_streams(void **state)
 static void waiting(void **state)
 {
     (void)state;
-    pc_stream *stream = pc_stream_new(test_device());
+    pc_stream *stream = pc_stream(test_device());
     bool done = false;
     assert_ok(pc_stream_set_current(test_device(), stream));
     PC_SCOPE {
@@ -52,7 +52,7 @@ static void waiting(void **state)
 static void streams_are_ordered_by_their_data(void **state)
 {
     (void)state;
-    pc_stream *streams[2] = {pc_stream_new(test_device()), pc_stream_new(test_device())};
+    pc_stream *streams[2] = {pc_stream(test_device()), pc_stream(test_device())};
     PC_SCOPE {
         pc_tensor *x = pc_zeros(PC_SHAPE(20000), PC_F32, test_device()),
                   *sum = pc_zeros(PC_SHAPE(20000), PC_F32, test_device());
@@ -115,7 +115,7 @@ static void bad_input(void **state)
     bool done;
     double ms;
     pc_memory_stats stats;
-    assert_fails(pc_stream_new(none), PC_ERR_DEVICE, "pc_stream_new");
+    assert_fails(pc_stream(none), PC_ERR_DEVICE, "pc_stream_new");
     assert_fails(pc_stream_current(far), PC_ERR_DEVICE, "the devices are: cpu");
     assert_fails(pc_stream_set_current(far, NULL), PC_ERR_DEVICE, "cuda:63");
     assert_fails(pc_device_synchronize(none), PC_ERR_DEVICE, "none");

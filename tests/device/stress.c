@@ -241,7 +241,7 @@ static void *run(void *context)
     pc_seed(p->seed);
     for (int d = 0; p->many && !p->borrowed && d < DEVICES; d++)
         for (int s = 0; s < STREAMS; s++)
-            must(p, (p->stream[d][s] = pc_stream_new(device_of(p, d), .priority = s % 3 - 1)) != NULL, "a stream");
+            must(p, (p->stream[d][s] = pc_stream(device_of(p, d), .priority = s % 3 - 1)) != NULL, "a stream");
     for (int64_t i = 0; i < p->ops && !p->wrong[0]; i++)
         step(p);
     for (int i = 0; i < SLOTS && !p->wrong[0]; i++)
@@ -360,7 +360,7 @@ static void side_by_side(bool shared, int64_t ops)
     pc_stream *stream[DEVICES][STREAMS] = {{NULL}};
     for (int d = 0; shared && d < DEVICES; d++)
         for (int s = 0; s < STREAMS; s++)
-            stream[d][s] = pc_stream_new(sim(d), .priority = s % 3);
+            stream[d][s] = pc_stream(sim(d), .priority = s % 3);
     for (int i = 0; i < THREADS; i++) {
         p[i] = new_program(10 + (uint64_t)i, ops, false, PC_DEVICE_CPU);
         p[i]->borrowed = shared;

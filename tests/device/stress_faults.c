@@ -67,7 +67,7 @@ static void dependents_are_skipped(void **state)
         places[i] = i == 40 ? N : i;
     pc_stream *s[STREAMS];
     for (int i = 0; i < STREAMS; i++)
-        s[i] = pc_stream_new(sim(i % 2));
+        s[i] = pc_stream(sim(i % 2));
     pc_tensor *x = pc_full(PC_SHAPE(N), 1, PC_F32, sim(0)), *index = pc_from_data(places, PC_SHAPE(N), PC_I64, sim(0));
     pc_tensor *kept = pc_full(PC_SHAPE(N), 5, PC_F32, sim(1)), *other = pc_full(PC_SHAPE(N), 7, PC_F32, sim(1));
     pc_tensor *bad = NULL, *far = NULL, *free_of_it = NULL, *home = NULL;
@@ -112,7 +112,7 @@ static void an_older_failure_is_not_forgotten(void **state)
 {
     (void)state;
     useconds_t time = 20000;
-    pc_stream *late = pc_stream_new(sim(1));
+    pc_stream *late = pc_stream(sim(1));
     pc_tensor *a = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *kept = pc_full(PC_SHAPE(N), 5, PC_F32, sim(1));
     int64_t place = N;
     pc_tensor *index = pc_from_data(&place, PC_SHAPE(1), PC_I64, sim(0));
@@ -144,7 +144,7 @@ static void a_call_that_fails_loses_no_order(void **state)
     useconds_t time = 2000;
     pc_stream *s[3];
     for (int i = 0; i < 3; i++)
-        s[i] = pc_stream_new(sim(0));
+        s[i] = pc_stream(sim(0));
     pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *one = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
     bool failed = true;
     for (int n = 0; failed; n++)
@@ -179,7 +179,7 @@ static void a_recording_loses_no_order(void **state)
     useconds_t time = 2000;
     pc_stream *s[4];
     for (int i = 0; i < 4; i++)
-        s[i] = pc_stream_new(sim(0));
+        s[i] = pc_stream(sim(0));
     pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *one = pc_ones(PC_SHAPE(N), PC_F32, sim(0));
     for (int launches = 0; launches < 2; launches++) {
         PC_WITH_STREAM(s[0]) {
@@ -217,7 +217,7 @@ static bool small_program(bool *right)
     pc_tensor *b = NULL, *pinned = NULL;
     pc_graph *graph = NULL;
     for (int i = 0; i < STREAMS && !pc_failed(); i++)
-        s[i] = pc_stream_new(sim(i % 2));
+        s[i] = pc_stream(sim(i % 2));
     PC_SCOPE {
         pc_tensor *a = pc_failed() ? NULL : pc_full(PC_SHAPE(N), 2, PC_F32, sim(0));
         for (int i = 0; i < 8 && !pc_failed(); i++)

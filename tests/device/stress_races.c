@@ -269,7 +269,7 @@ static int start(void **state)
     if (pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = DEVICES, .memory = 1 << 20)) != PC_OK)
         return -1;
     for (int i = 0; i < STREAMS; i++)
-        stream[i] = pc_stream_new(sim(i % DEVICES), .priority = i % 3);
+        stream[i] = pc_stream(sim(i % DEVICES), .priority = i % 3);
     for (int t = 0; t < TENSORS; t++) {
         part[t][0] = pc_empty(PC_SHAPE(ELEMENTS), PC_F32, sim(t % DEVICES));
         part[t][1] = pc_slice(part[t][0], 0, 0, ELEMENTS / 2, 1);

@@ -76,7 +76,7 @@ static inline void place(program *p)
         pc_stream **s = &p->stream[d][die % STREAMS];
         if (!p->borrowed && (die >> 8) % 2048 == 0) {
             pc_stream_free(*s);
-            *s = pc_stream_new(device_of(p, d), .priority = (int)(die >> 20) % 3 - 1);
+            *s = pc_stream(device_of(p, d), .priority = (int)(die >> 20) % 3 - 1);
             must(p, *s != NULL, "a new stream");
         }
         must(p, pc_stream_set_current(device_of(p, d), (die >> 4) % 16 ? *s : NULL) == PC_OK, "another stream");

@@ -88,7 +88,7 @@ static void readers_then_a_writer(void **state)
     (void)state;
     void *context[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        readers[i] = i ? pc_stream_new(sim(0), .priority = i % 2) : pc_stream_current(sim(0));
+        readers[i] = i ? pc_stream(sim(0), .priority = i % 2) : pc_stream_current(sim(0));
         context[i] = &readers[i];
     }
     shared = pc_zeros(PC_SHAPE(N), PC_F32, sim(0));
@@ -153,7 +153,7 @@ static void a_stream_goes_under_its_threads(void **state)
     void *context[THREADS];
     assert_int_equal(pthread_barrier_init(&all_have_it, NULL, THREADS), 0);
     for (int i = 0; i < rounds(); i++) {
-        everybodys = pc_stream_new(sim(0));
+        everybodys = pc_stream(sim(0));
         assert_non_null(everybodys);
         for (int k = 0; k < THREADS; k++)
             context[k] = &number[k], number[k] = THREADS * i % 1000 + k;
@@ -195,7 +195,7 @@ static void a_failure_is_told_to_one_thread(void **state)
 {
     (void)state;
     void *context[THREADS] = {NULL};
-    everybodys = pc_stream_new(sim(0));
+    everybodys = pc_stream(sim(0));
     for (int i = 0; i < rounds() / 10; i++) {
         in_threads(fail_now_and_then, context);
         if (pc_stream_synchronize(everybodys) != PC_OK)
@@ -223,7 +223,7 @@ static void go_slowly(void *unused)
 static void events_are_recorded_again(void **state)
 {
     (void)state;
-    pc_stream *a = pc_stream_new(sim(0)), *b = pc_stream_new(sim(1));
+    pc_stream *a = pc_stream(sim(0)), *b = pc_stream(sim(1));
     pc_event *event = pc_event_new(sim(0));
     pc_tensor *x = pc_zeros(PC_SHAPE(N), PC_F32, sim(0)), *y = pc_zeros(PC_SHAPE(N), PC_F32, sim(1));
     assert_ok(pc_device_synchronize(sim(0)));

@@ -5,9 +5,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    pc_machine *machine = pc_machine_probe(&(pc_probe_options){.root = pc__fuzz_file(bytes, n)});
+    pc_machine *machine = pc_machine(.root = pc__fuzz_file(bytes, n));
     if (machine)
-        pc_diagnosis_free(pc_doctor(machine, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY)));
+        pc_diagnosis_free(pc_diagnosis(machine, .job = PC_JOB_ANY));
     pc_machine_free(machine);
     pc_error_clear();
     return 0;

@@ -51,7 +51,7 @@ static bool numbers()
         }
     }
     pc_image_options options = PC_OPTIONS(pc_image_options, .channels = 3, .width = 8, .height = 8);
-    pc_loader *loader = pc_picture_folder("no such folder", .size = 32, .device = PC_DEVICE_CPU);
+    pc_loader *loader = pc_loader("no such folder", .size = 32, .device = PC_DEVICE_CPU);
     bool refused = !loader && pc_error_last()->status == PC_ERR_FILE;
     pc_error_clear();
     return fine && refused && options.resize == PC_RESIZE_NEAREST;

@@ -49,7 +49,7 @@ static void measuring_finds_no_share_of_right_answers(void **state)
 {
     (void)state;
     pc_module *net = broken(NAN);
-    pc_loader *pictures = pc_picture_folder(joined(root.s, "data").s, .size = SIZE, .batch = 4);
+    pc_loader *pictures = pc_loader(joined(root.s, "data").s, .size = SIZE, .batch = 4);
     assert_not_null_ok(pictures);
     pc_score score;
     assert_ok(pc_evaluate(net, pictures, &score));

@@ -124,7 +124,7 @@ static pc_status learn(void *user)
 
 static pc_loader *loader(void)
 {
-    return pc_picture_folder("pictures", .size = 8, .batch = 2, .prefetch = -1, .device = test_device());
+    return pc_loader("pictures", .size = 8, .batch = 2, .prefetch = -1, .device = test_device());
 }
 
 static const pc_run_report *untold(void)
@@ -188,7 +188,7 @@ static void part_of_work(void *context, int64_t i)
 
 static pc_stream *recording(void)
 {
-    pc_stream *stream = pc_stream_new(test_device());
+    pc_stream *stream = pc_stream(test_device());
     return pc_graph_begin(stream) == PC_OK ? stream : NULL;
 }
 
@@ -241,16 +241,14 @@ static pc_allocator *allocator(void)
 
 /* --- files, pictures, machines --- */
 
-static pc_probe_options *of_a_folder(void)
+static pc_machine_options of_a_folder(void)
 {
-    pc_probe_options *options = room();
-    *options = (pc_probe_options){.root = "machine", .recording = true, .timeout_ms = 1000};
-    return options;
+    return (pc_machine_options){.root = "machine", .recording = true, .timeout_ms = 1000};
 }
 
 static const pc_fact *some_fact(void)
 {
-    pc_machine *machine = pc_machine_probe(of_a_folder());
+    pc_machine *machine = pc_machine_new(of_a_folder());
     return machine ? &machine->kernel : NULL;
 }
 

@@ -156,7 +156,7 @@ static void begin(job *j)
         assert_not_null_ok(j->optimizer[i] = optimizer(j, 0.01 * (i + 1)));
     if (j->dtype == PC_F16)
         assert_not_null_ok(j->scaler = pc_scaler(device, .initial = 0x1p20, .interval = 2));
-    assert_not_null_ok(j->side = pc_stream_new(device));
+    assert_not_null_ok(j->side = pc_stream(device));
     j->x = pc_randn(PC_SHAPE(j->rows, j->inputs), PC_F32, device);
     j->labels = pc_rand(PC_SHAPE(j->rows + 7, 1), PC_F32, device);
     if (j->way != LABELS_OF_MORE)

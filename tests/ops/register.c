@@ -160,7 +160,7 @@ static void a_saved_input_that_changed(void **state)
 static void memory_until_the_work_is_done(void **state)
 {
     (void)state;
-    pc_stream *side = pc_stream_new(test_device());
+    pc_stream *side = pc_stream(test_device());
     for (int turn = 0; turn < 20; turn++)
         PC_SCOPE {
             pc_tensor *x = wave(PC_SHAPE(3000), .01, PC_F32), *z = wave(PC_SHAPE(3000), .02, PC_F32), *y = NULL;

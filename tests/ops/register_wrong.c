@@ -79,7 +79,7 @@ static pc_status break_now(int words)
 static void kernels_that_fail(void **state)
 {
     (void)state;
-    pc_stream *side = pc_stream_new(test_device()); /* so that nothing of other tests hears of it */
+    pc_stream *side = pc_stream(test_device()); /* so that nothing of other tests hears of it */
     PC_WITH_STREAM(side) {
         assert_fails(break_now(1) || pc_stream_synchronize(side), PC_ERR_RANGE, "test.broken: no such luck");
         assert_fails(break_now(0) || pc_stream_synchronize(side), PC_ERR_STATE,
@@ -97,7 +97,7 @@ static void what_failed_stays_so_where_it_is_read(void **state)
     (void)state;
     if (test_device().type != PC_SIM)
         skip(); /* elsewhere a kernel that fails makes nothing */
-    pc_stream *side = pc_stream_new(test_device());
+    pc_stream *side = pc_stream(test_device());
     PC_WITH_STREAM(side) {
         PC_SCOPE {
             pc_tensor *x = pc_ones(PC_SHAPE(768), PC_F32, test_device()), *y = NULL;

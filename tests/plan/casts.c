@@ -177,7 +177,7 @@ static void and_streams(void **state)
     if (test_device().type == PC_CPU)
         skip(); /* nothing waits there */
     PC_SCOPE {
-        pc_stream *main = pc_stream_new(test_device()), *side = pc_stream_new(test_device());
+        pc_stream *main = pc_stream(test_device()), *side = pc_stream(test_device());
         pc_tensor *x[4], *out[4];
         for (int i = 0; i < 4; i++)
             x[i] = pc_full(PC_SHAPE(SIDE, SIDE), 2 + i, PC_F32, test_device());

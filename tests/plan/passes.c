@@ -205,7 +205,7 @@ static void memory_for_who_asks(void **state)
         pc_graph_free(ended());
         assert_ok(pc_fill(unused, 3));
         assert_close(pc_item(pc_max(unused)), 3, 0);
-        pc_stream *stream = pc_stream_new(test_device());
+        pc_stream *stream = pc_stream(test_device());
         pc_tensor *left = NULL;
         PC_WITH_STREAM(stream) {
             assert_ok(pc_graph_begin(stream));
@@ -260,7 +260,7 @@ static void text_outlives_streams(void **state)
     (void)state;
     PC_SCOPE {
         pc_tensor *x = pc_full(PC_SHAPE(N), 2, PC_F32, test_device()), *y = NULL;
-        pc_stream *stream = pc_stream_new(test_device()), *side = pc_stream_new(test_device());
+        pc_stream *stream = pc_stream(test_device()), *side = pc_stream(test_device());
         assert_ok(pc_graph_begin(stream));
         PC_WITH_STREAM(stream) {
             assert_ok(pc_saxpy(x, 1, x));
@@ -287,7 +287,7 @@ static void work_that_joins_nothing(void **state)
         skip(); /* there work is done at once, on whatever memory has */
     PC_SCOPE {
         pc_tensor *x = pc_full(PC_SHAPE(N), 2, PC_F32, test_device());
-        pc_stream *stream = pc_stream_new(test_device());
+        pc_stream *stream = pc_stream(test_device());
         begin();
         pc_tensor *y = pc_add(x, x);
         PC_MANUAL_ORDER {

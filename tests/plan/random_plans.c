@@ -350,7 +350,7 @@ static int64_t number(const char *variable, int64_t otherwise)
 static void graphs_do_what_calls_do(void **state)
 {
     (void)state;
-    pc_stream *main = pc_stream_new(test_device()), *side = pc_stream_new(test_device());
+    pc_stream *main = pc_stream(test_device()), *side = pc_stream(test_device());
     assert_not_null_ok(main);
     assert_not_null_ok(side);
     const int64_t from = number("PARACORD_SEED", 1), cases = number("PARACORD_CASES", emulated() ? 100 : 300);

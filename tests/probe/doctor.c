@@ -68,10 +68,10 @@ static void check_machine(const char *name, score *all)
     char path[1024];
     snprintf(path, sizeof path, MACHINES "/%s", name);
     expected e = read_expected(path);
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = path});
+    pc_machine *m = pc_machine(.root = path);
     assert_not_null_ok(m);
     pc_job job = !strcmp(e.job, "build") ? PC_JOB_BUILD : !strcmp(e.job, "train") ? PC_JOB_TRAIN : PC_JOB_ANY;
-    pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = job));
+    pc_diagnosis *d = pc_diagnosis(m, .job = job);
     assert_not_null_ok(d);
     for (int i = 0; i < d->finding_count; i++) {
         const pc_finding *f = &d->findings[i];
@@ -115,9 +115,9 @@ static void every_machine_is_diagnosed(void **state)
 
 static void found_on(const char *path, const char *record, pc_job job, char *text, size_t n)
 {
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = path, .recording = record != NULL});
+    pc_machine *m = pc_machine(.root = path, .recording = record != NULL);
     assert_not_null_ok(m);
-    pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = job));
+    pc_diagnosis *d = pc_diagnosis(m, .job = job);
     assert_not_null_ok(d);
     text[0] = 0;
     for (int i = 0; i < d->finding_count; i++)
@@ -172,9 +172,9 @@ static const pc_finding *first(const char *machine, pc_machine **m, pc_diagnosis
 {
     char path[1024];
     snprintf(path, sizeof path, MACHINES "/%s", machine);
-    *m = pc_machine_probe(&(pc_probe_options){.root = path});
+    *m = pc_machine(.root = path);
     assert_not_null_ok(*m);
-    *d = pc_doctor(*m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY));
+    *d = pc_diagnosis(*m, .job = PC_JOB_ANY);
     assert_not_null_ok(*d);
     assert_true((*d)->finding_count > 0);
     return (*d)->findings;

@@ -12,8 +12,7 @@
 static pc_machine *probe(const char *behaviour, int timeout_ms)
 {
     setenv("FAKE_NVML", behaviour, 1);
-    pc_machine *m = pc_machine_probe(
-        &(pc_probe_options){.nvml = PC_TEST_PLUGINS "/libfake-nvml.so", .timeout_ms = timeout_ms, .recording = true});
+    pc_machine *m = pc_machine(.nvml = PC_TEST_PLUGINS "/libfake-nvml.so", .timeout_ms = timeout_ms, .recording = true);
     assert_not_null_ok(m);
     return m;
 }
@@ -163,7 +162,7 @@ static void a_library_that_does_not_start_says_why(void **state)
 static void one_that_is_missing_too(void **state)
 {
     (void)state;
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.nvml = "/nonexistent/libnvidia-ml.so.1"});
+    pc_machine *m = pc_machine(.nvml = "/nonexistent/libnvidia-ml.so.1");
     assert_not_null_ok(m);
     assert_false(m->nvml.known);
     assert_non_null(strstr(m->nvml.why, "/nonexistent/"));
@@ -179,7 +178,7 @@ static void a_recording_tells_the_same(void **state)
     assert_true(file >= 0);
     pc_machine *m = probe("well", 20000);
     assert_ok(pc_machine_record(m, path));
-    pc_machine *again = pc_machine_probe(&(pc_probe_options){.root = path});
+    pc_machine *again = pc_machine(.root = path);
     assert_not_null_ok(again);
     assert_int_equal(again->device_count, m->device_count);
     assert_int_equal(again->toolkit_count, m->toolkit_count);
@@ -205,7 +204,7 @@ static void a_recording_tells_the_same(void **state)
 static void without_recording_there_is_nothing_to_write(void **state)
 {
     (void)state;
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.without_driver = true});
+    pc_machine *m = pc_machine(.without_driver = true);
     assert_not_null_ok(m);
     assert_fails(pc_machine_record(m, "/tmp/paracord-none"), PC_ERR_STATE, ".recording");
     pc_machine_free(m);

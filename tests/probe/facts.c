@@ -15,7 +15,7 @@ static pc_machine *probe(const char *name)
 {
     char path[1024];
     snprintf(path, sizeof path, MACHINES "%s", name);
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = path});
+    pc_machine *m = pc_machine(.root = path);
     assert_not_null_ok(m);
     return m;
 }
@@ -258,7 +258,7 @@ static void a_folder_is_read_like_a_recording(void **state)
         "printf 'gpu 0000:01:00.0\\nmodel = NVIDIA H200\\n' >answers/nvml",
         folder);
     assert_int_equal(system(line), 0);
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = folder});
+    pc_machine *m = pc_machine(.root = folder);
     assert_not_null_ok(m);
     assert_int_equal(m->device_count, 1);
     assert_text(m->devices[0].model, "NVIDIA H200");
@@ -308,7 +308,7 @@ static void who_sleeps_is_left_asleep(void **state)
         assert_non_null(strstr(unknown[i]->why, "would wake it"));
     }
     pc_machine_free(m);
-    m = pc_machine_probe(&(pc_probe_options){.root = MACHINES "healthy-laptop-asleep.txt", .wake = true});
+    m = pc_machine(.root = MACHINES "healthy-laptop-asleep.txt", .wake = true);
     assert_not_null_ok(m);
     assert_false(m->devices[1].asleep);
     assert_null(strstr(m->devices[1].temperature.why, "would wake it"));

@@ -41,9 +41,9 @@ static void look_at(const char *root)
 {
     char *text = NULL;
     size_t n = 0;
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = root});
+    pc_machine *m = pc_machine(.root = root);
     assert_not_null_ok(m);
-    pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY));
+    pc_diagnosis *d = pc_diagnosis(m, .job = PC_JOB_ANY);
     assert_not_null_ok(d);
     for (int i = 0; i < m->device_count; i++)
         for (int j = 0; j < m->device_count; j++)
@@ -82,7 +82,7 @@ static void numbers_that_are_none(void **state)
     shell("mkdir -p " GPU " && echo 0x030200 >" GPU "/class && echo 0x10de >" GPU "/vendor && "
           "echo 99999999999999999999 >" GPU "/device && echo -1 >" GPU "/numa_node && echo 255 >" GPU
           "/current_link_width && echo Unknown >" GPU "/current_link_speed && : >" GPU "/max_link_width");
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = folder});
+    pc_machine *m = pc_machine(.root = folder);
     assert_not_null_ok(m);
     assert_int_equal(m->device_count, 1);
     assert_false(m->devices[0].numa_node.known);
@@ -114,7 +114,7 @@ static void links_stay_inside(void **state)
           "mkdir -p copy/sys/bus/pci copy/sys/devices && ln -s ../../../../outside copy/sys/bus/pci/devices && "
           "echo 0x030200 >outside/0000:01:00.0/class && ln -s ../outside/driver outside/0000:01:00.0/driver");
     snprintf(copy, sizeof copy, "%s/copy", folder);
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = copy});
+    pc_machine *m = pc_machine(.root = copy);
     assert_not_null_ok(m);
     assert_false(m->kernel.known);
     assert_int_equal(m->device_count, 0);
@@ -122,7 +122,7 @@ static void links_stay_inside(void **state)
     shell("rm copy/proc/sys/kernel copy/sys/bus/pci/devices && ln -s /inside copy/proc/sys/kernel && "
           "mkdir -p copy/real/0000:01:00.0 && ln -s /real copy/sys/bus/pci/devices && "
           "echo 0x030200 >copy/real/0000:01:00.0/class && ln -s /drivers/nouveau copy/real/0000:01:00.0/driver");
-    m = pc_machine_probe(&(pc_probe_options){.root = copy});
+    m = pc_machine(.root = copy);
     assert_not_null_ok(m);
     assert_true(m->kernel.known);
     assert_string_equal(m->kernel.text, "1.2.3-inside");
@@ -141,9 +141,9 @@ static void a_long_kernel_log(void **state)
     shell("mkdir -p " GPU " var/log && echo 0x030200 >" GPU "/class && echo 0x10de >" GPU "/vendor && "
           "yes 'NVRM: nothing to tell' | head -c 5000000 >var/log/kern.log && "
           "printf '\nNVRM: Xid (PCI:0000:01:00): 79, pid=1' >>var/log/kern.log");
-    pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = folder});
+    pc_machine *m = pc_machine(.root = folder);
     assert_not_null_ok(m);
-    pc_diagnosis *d = pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY));
+    pc_diagnosis *d = pc_diagnosis(m, .job = PC_JOB_ANY);
     assert_not_null_ok(d);
     bool told = false;
     for (int i = 0; i < d->finding_count; i++)
@@ -176,13 +176,13 @@ static void recordings_that_are_none(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_recording(path, wrong[i].text, strlen(wrong[i].text));
         pc_error_clear();
-        assert_null(pc_machine_probe(&(pc_probe_options){.root = path}));
+        assert_null(pc_machine(.root = path));
         if (!strstr(pc_error_last()->message, wrong[i].words))
             fail_msg("\"%s\": want \"%s\", got %s", wrong[i].text, wrong[i].words, pc_error_last()->message);
         pc_error_clear();
         unlink(path);
     }
-    assert_fails(pc_machine_probe(&(pc_probe_options){.root = "/nonexistent/machine"}), PC_ERR_FILE, "/nonexistent");
+    assert_fails(pc_machine(.root = "/nonexistent/machine"), PC_ERR_FILE, "/nonexistent");
     assert_int_equal(pc_allocator_live(), 0);
 }
 
@@ -195,7 +195,7 @@ static void recordings_that_take_over_one_another(void **state)
     FILE *file = fopen(path, "w");
     fputs(text, file);
     fclose(file);
-    assert_fails(pc_machine_probe(&(pc_probe_options){.root = path}), PC_ERR_FORMAT, "take over one another");
+    assert_fails(pc_machine(.root = path), PC_ERR_FORMAT, "take over one another");
     unlink(path);
     assert_int_equal(pc_allocator_live(), 0);
 }
@@ -227,7 +227,7 @@ static void damaged_recordings(void **state)
             }
         }
         write_recording(path, damaged, length);
-        pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = path});
+        pc_machine *m = pc_machine(.root = path);
         if (m) {
             pc_machine_free(m);
             look_at(path);
@@ -316,8 +316,8 @@ static void any_allocation_may_fail(void **state)
     for (long n = 1;; n += 1 + n / 40) {
         until_failure = n;
         pc_error_clear();
-        pc_machine *m = pc_machine_probe(&(pc_probe_options){.root = MACHINES "fell-off-the-bus.txt"});
-        pc_diagnosis *d = m ? pc_doctor(m, PC_OPTIONS(pc_doctor_options, .job = PC_JOB_ANY)) : NULL;
+        pc_machine *m = pc_machine(.root = MACHINES "fell-off-the-bus.txt");
+        pc_diagnosis *d = m ? pc_diagnosis(m, .job = PC_JOB_ANY) : NULL;
         bool failed = until_failure <= 0;
         if (d && failed)
             fail_msg("allocation %ld failed, and nobody noticed", n);

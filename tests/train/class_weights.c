@@ -181,8 +181,8 @@ static void in_a_loop_of_ones_own(void **state)
         pc_module *net =
             on_device(pc_sequential(pc_flatten(), pc_linear(192, 8, .activation = PC_RELU), pc_linear(8, 1)));
         pc_optimizer *adam = pc_adam(net, .lr = 0.02);
-        pc_loader *pictures = pc_picture_folder(joined(data.s, "train").s, .size = 8, .batch = BATCH, .shuffle = true,
-                                                .device = test_device());
+        pc_loader *pictures =
+            pc_loader(joined(data.s, "train").s, .size = 8, .batch = BATCH, .shuffle = true, .device = test_device());
         pc_score score;
         assert_ok(pc_fit(net, adam, pictures, PC_OPTIONS(pc_fit_options, .epochs = 6, .class_weights = weights), NULL));
         assert_ok(pc_evaluate(net, pictures, &score));

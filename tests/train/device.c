@@ -42,10 +42,9 @@ static job begin(pc_device device)
                           pc_dropout(0.2), pc_linear(32 * 2 * 2, 128, .activation = PC_RELU), pc_linear(128, 1));
     assert_ok(pc_module_to(j.net, device, PC_F32));
     j.optimizer = pc_adam(j.net);
-    j.train = pc_picture_folder(joined(data.s, "train").s, .size = SIZE, .batch = BATCH, .shuffle = true, .flip = true,
-                                .seed = 1, .device = device, .augment = {.shear = 10}, .resident = residence);
-    j.test =
-        pc_picture_folder(joined(data.s, "test").s, .size = SIZE, .batch = 3, .device = device, .resident = residence);
+    j.train = pc_loader(joined(data.s, "train").s, .size = SIZE, .batch = BATCH, .shuffle = true, .flip = true,
+                        .seed = 1, .device = device, .augment = {.shear = 10}, .resident = residence);
+    j.test = pc_loader(joined(data.s, "test").s, .size = SIZE, .batch = 3, .device = device, .resident = residence);
     assert_not_null_ok(j.optimizer);
     assert_not_null_ok(j.train);
     assert_not_null_ok(j.test);

@@ -51,9 +51,9 @@ static job start(void)
     j.net = on_device(pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
                                     pc_flatten(), pc_dropout(0.2), pc_linear(8 * 3 * 3, 1)));
     j.adam = pc_adam(j.net, .lr = 3e-3);
-    j.train = pc_picture_folder(train, .size = 16, .batch = 7, .shuffle = true, .flip = true, .seed = 1,
-                                .device = test_device());
-    j.test = pc_picture_folder(test, .size = 16, .batch = 5, .device = test_device());
+    j.train =
+        pc_loader(train, .size = 16, .batch = 7, .shuffle = true, .flip = true, .seed = 1, .device = test_device());
+    j.test = pc_loader(test, .size = 16, .batch = 5, .device = test_device());
     assert_not_null_ok(j.train);
     assert_not_null_ok(j.test);
     return j;

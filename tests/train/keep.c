@@ -230,9 +230,9 @@ static void in_a_loop_of_ones_own(void **state)
         pc_module *net =
             on_device(pc_sequential(pc_flatten(), pc_linear(192, 8, .activation = PC_RELU), pc_linear(8, 1)));
         pc_optimizer *adam = pc_adam(net, .lr = 0.01);
-        pc_loader *pictures = pc_picture_folder(joined(data.s, "train").s, .size = 8, .batch = 6, .shuffle = true,
-                                                .device = test_device());
-        pc_loader *test = pc_picture_folder(joined(data.s, "test").s, .size = 8, .batch = 6, .device = test_device());
+        pc_loader *pictures =
+            pc_loader(joined(data.s, "train").s, .size = 8, .batch = 6, .shuffle = true, .device = test_device());
+        pc_loader *test = pc_loader(joined(data.s, "test").s, .size = 8, .batch = 6, .device = test_device());
         pc_epoch_result last;
         pc_score score;
         pc_fit_options options = {.epochs = EPOCHS,

@@ -49,9 +49,8 @@ static void begin(training *t, kind k)
     if (k.mixed == PC_MIXED_F16)
         t->fit.scaler = pc_scaler(test_device(), .initial = 0x1p23, .interval = 2);
     pc_seed(7);
-    t->fit.train =
-        pc_picture_folder(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3, .flip = true,
-                          .device = test_device(), .augment = {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2});
+    t->fit.train = pc_loader(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3, .flip = true,
+                             .device = test_device(), .augment = {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2});
     t->fit.net = on_device(pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_dropout(0.3),
                                          pc_flatten(), pc_linear(64, 8, .activation = PC_RELU), pc_dropout(0.5),
                                          pc_linear(8, 1)));

@@ -144,8 +144,8 @@ static void train_by_fit(int number, outcome *result)
     if (!net || pc_module_to(net, device, PC_F32) != PC_OK)
         says(result);
     pc_optimizer *adam = pc_adam(net, .lr = 3e-3);
-    pc_loader *train = pc_picture_folder(joined(root.s, "pictures").s, .size = 8, .batch = 5, .shuffle = true,
-                                         .flip = true, .seed = (uint64_t)number, .device = device);
+    pc_loader *train = pc_loader(joined(root.s, "pictures").s, .size = 8, .batch = 5, .shuffle = true, .flip = true,
+                                 .seed = (uint64_t)number, .device = device);
     pc_epoch_result last = {0};
     pc_score score = {0};
     if (pc_fit(net, adam, train, PC_OPTIONS(pc_fit_options, .epochs = 2, .mixed = number % 3 == 2 ? PC_MIXED_BF16 : 0),

@@ -55,7 +55,7 @@ static void serve(int socket, const char *library)
     _exit(0);
 }
 
-pc__asker *pc__asker_start(const pc_probe_options *options)
+pc__asker *pc__asker_start(const pc_machine_options *options)
 {
     int ends[2];
     pc__asker *asker = pc__calloc(1, sizeof *asker);

@@ -272,7 +272,7 @@ static void sort(pc_diagnosis *d)
     }
 }
 
-pc_diagnosis *pc_doctor(pc_machine *machine, pc_doctor_options options)
+pc_diagnosis *pc_diagnosis_new(pc_machine *machine, pc_diagnosis_options options)
 {
     PC__NEED_OR(NULL, machine);
     pc__machine *m = (pc__machine *)machine;

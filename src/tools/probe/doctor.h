@@ -47,7 +47,7 @@ typedef struct pc__start {
 typedef struct pc__exam {
     pc__machine *m;
     const pc_machine *machine;
-    const pc_doctor_options *options;
+    const pc_diagnosis_options *options;
     pc_diagnosis *diagnosis;
     const char *check; /* the one that is running */
     pc__packages packages;

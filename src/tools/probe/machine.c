@@ -3,13 +3,12 @@
 
 #include <paracord-tools/doctor.h>
 
-pc_machine *pc_machine_probe(const pc_probe_options *options)
+pc_machine *pc_machine_new(pc_machine_options options)
 {
     pc__machine *m = pc__calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    if (options)
-        m->options = *options;
+    m->options = options;
     m->root = pc__root_open(m->options.root, m->options.recording);
     if (!m->root) {
         pc__free(m);
@@ -61,7 +60,7 @@ pc_status pc_machine_record(pc_machine *machine, const char *path)
     PC__NEED(machine);
     PC__NEED(path);
     pc__machine *m = (pc__machine *)machine;
-    pc_diagnosis *d = m->options.recording ? pc_doctor(machine, (pc_doctor_options){0}) : NULL;
+    pc_diagnosis *d = m->options.recording ? pc_diagnosis_new(machine, (pc_diagnosis_options){0}) : NULL;
     if (m->options.recording && !d)
         return pc_error_last()->status;
     pc_diagnosis_free(d);

@@ -11,7 +11,7 @@ typedef struct pc__asker pc__asker;
 typedef struct pc__machine {
     pc_machine public;
     pc__root *root;
-    pc_probe_options options;
+    pc_machine_options options;
     char **strings; /* the one copy of each text, in a table of `string_room` places */
     int string_count, string_room;
     int device_capacity, toolkit_capacity, library_capacity;
@@ -69,7 +69,7 @@ int pc__loader_cached(pc__machine *m, const char *name, bool (*each)(void *conte
 bool pc__os_release(pc__machine *m, const char *name, char *value, size_t n);
 
 /* ask.c: a child process that asks NVML and CUDA and writes lines (ask.h). */
-pc__asker *pc__asker_start(const pc_probe_options *options);
+pc__asker *pc__asker_start(const pc_machine_options *options);
 void pc__asker_end(pc__asker *asker);
 
 /* Send what it writes, up to "done", to `line`; with `again` only what changes. False when it hung or ended: then
