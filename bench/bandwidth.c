@@ -113,7 +113,7 @@ static double seconds_of(const run *r)
 
 static pc_tensor *do_max_pool(const work *w)
 {
-    return pc_fn_max_pool2d(w->x, (pc_pool2d_spec){.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+    return pc_fn_max_pool2d(w->x, (pc_fn_pool2d_options){.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
 }
 
 static pc_tensor *do_mean_pictures(const work *w)

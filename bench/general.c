@@ -15,10 +15,11 @@ static pc_tensor *x, *y, *leaf, *labels;
 static int64_t number[MOST];
 static pc_shape dims;
 
-static pc_pool2d_spec window(void)
+static pc_fn_pool2d_options window(void)
 {
     const int kernel = (int)number[0], stride = (int)number[1], padding = (int)number[2];
-    return (pc_pool2d_spec){.kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {padding, padding}};
+    return (pc_fn_pool2d_options){
+        .kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {padding, padding}};
 }
 
 #define UNARY(name)                                                                                                    \

@@ -141,7 +141,7 @@ enum { PICTURES = 20 }; /* between two marks: they alone take some microseconds 
 
 typedef struct picture {
     pc_tensor *counts;
-    pc_mandelbrot_spec spec;
+    pc_mandelbrot_options spec;
 } picture;
 
 static void do_pictures(void *context)

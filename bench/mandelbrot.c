@@ -4,7 +4,7 @@
 
 #include <paracord.h>
 
-static pc_mandelbrot_spec spec;
+static pc_mandelbrot_options spec;
 
 static void picture(void *context)
 {

@@ -21,16 +21,16 @@ pc_cloud_use cli_cloud_use(const char *name)
     return !strcmp(name, "train") ? PC_CLOUD_TRAIN : !strcmp(name, "infer") ? PC_CLOUD_INFER : PC_CLOUD_GRAPHICS;
 }
 
-pc_cloud_wish cli_cloud_wish(const cli_cloud_settings *s)
+pc_cloud_pick_options cli_cloud_wish(const cli_cloud_settings *s)
 {
-    return (pc_cloud_wish){.use = cli_cloud_use(s->use),
-                           .memory_gb = s->memory,
-                           .gpus = s->gpus,
-                           .vcpus = s->vcpus,
-                           .budget = s->budget,
-                           .region = s->region,
-                           .vendor = s->vendor,
-                           .arch = s->arch};
+    return (pc_cloud_pick_options){.use = cli_cloud_use(s->use),
+                                   .memory_gb = s->memory,
+                                   .gpus = s->gpus,
+                                   .vcpus = s->vcpus,
+                                   .budget = s->budget,
+                                   .region = s->region,
+                                   .vendor = s->vendor,
+                                   .arch = s->arch};
 }
 
 pc_cloud *cli_cloud_open(const cli_call *call)

@@ -82,7 +82,7 @@ const char *cli_cloud_offer_machine(int i);
 const char *cli_cloud_offer_name(int i);
 
 /* What the common options ask for; which machines are left out is the caller's. */
-pc_cloud_wish cli_cloud_wish(const cli_cloud_settings *s);
+pc_cloud_pick_options cli_cloud_wish(const cli_cloud_settings *s);
 
 /* "4 x L40S", "1/8 of an L4" */
 #define CLI_CLOUD_TEXT_MAX 64
@@ -118,7 +118,7 @@ void cli_cloud_print_prices(const cli_cloud_prices *prices, const pc_cloud *clou
 const char *cli_cloud_option(pc_cloud_misfit misfit, const pc_cloud_family *family, char text[CLI_CLOUD_TEXT_MAX]);
 
 /* The error of a wish that no machine meets: what comes nearest to it. The status of the command. */
-int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_wish *wish,
+int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_pick_options *wish,
                       const pc_cloud_offer *offers, int count);
 
 /* JSON: members of an object, without its braces. */

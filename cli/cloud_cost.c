@@ -283,18 +283,18 @@ static int run(const cli_call *call)
     pc_cloud *cloud = cli_cloud_open(call);
     if (!cloud)
         return CLI_FAILED;
-    pc_cloud_plan plan = {.model = call->line->values[0],
-                          .folder = call->line->values[1],
-                          .size = s->size,
-                          .batch = s->batch,
-                          .epochs = s->epochs,
-                          .device = s->device,
-                          .known_rate = s->known_rate,
-                          .known_gpu = s->known_gpu,
-                          .seconds = s->measure};
+    pc_cloud_job_options plan = {.model = call->line->values[0],
+                                 .folder = call->line->values[1],
+                                 .size = s->size,
+                                 .batch = s->batch,
+                                 .epochs = s->epochs,
+                                 .device = s->device,
+                                 .known_rate = s->known_rate,
+                                 .known_gpu = s->known_gpu,
+                                 .seconds = s->measure};
     pc_cloud_job job;
     int status =
-        pc_cloud_plan_job(cloud, &plan, &job) == PC_OK ? estimate(call, cloud, &job) : cli_failed(call->command);
+        pc_cloud_plan_job(cloud, plan, &job) == PC_OK ? estimate(call, cloud, &job) : cli_failed(call->command);
     pc_cloud_free(cloud);
     return status;
 }

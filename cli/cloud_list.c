@@ -155,12 +155,12 @@ static int run(const cli_call *call)
     pc_cloud *cloud = cli_cloud_open(call);
     if (!cloud)
         return CLI_FAILED;
-    pc_cloud_wish wish = cli_cloud_wish(s);
+    pc_cloud_pick_options wish = cli_cloud_wish(s);
     wish.fractions = wish.old = true;
     pc_cloud_offer *offers = NULL;
     int count, status = CLI_FAILED;
     if (check_names(call, cloud)) {
-        if (pc_cloud_pick(cloud, &wish, &offers, &count) == PC_OK)
+        if (pc_cloud_pick(cloud, wish, &offers, &count) == PC_OK)
             status = list(call, cloud, offers, count);
         else
             cli_failed(call->command);

@@ -28,9 +28,9 @@ static void describe(const cli_cloud_settings *s, char *text, size_t n)
 /* What may stand in the way, in the order in which it is easiest to do without. */
 enum { PRICE, OLD, PART, ARCH, VENDOR, MEMORY, GPUS, VCPUS, AMOUNTS, WAYS };
 
-static pc_cloud_wish without(const pc_cloud_wish *wish, int way)
+static pc_cloud_pick_options without(const pc_cloud_pick_options *wish, int way)
 {
-    pc_cloud_wish less = *wish;
+    pc_cloud_pick_options less = *wish;
     bool all = way == AMOUNTS;
     less.order = way == PRICE ? PC_CLOUD_FASTEST : PC_CLOUD_CHEAPEST; /* which takes unknown prices */
     less.old = wish->old || way == OLD;
@@ -75,7 +75,7 @@ static void say(const cli_call *call, const char *asked, const pc_cloud_offer *b
               cli_cloud_dollars(best->price.usd, usd), priced ? " an hour" : "", take);
 }
 
-int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_wish *wish,
+int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_cloud_pick_options *wish,
                       const pc_cloud_offer *offers, int count)
 {
     char asked[192], usd[CLI_CLOUD_TEXT_MAX];
@@ -87,10 +87,10 @@ int cli_cloud_nothing(const cli_call *call, const pc_cloud *cloud, const pc_clou
             return CLI_FAILED;
         }
     for (int way = 0; way < WAYS; way++) {
-        pc_cloud_wish less = without(wish, way);
+        pc_cloud_pick_options less = without(wish, way);
         pc_cloud_offer *found;
         int n;
-        if (pc_cloud_pick(cloud, &less, &found, &n) != PC_OK)
+        if (pc_cloud_pick(cloud, less, &found, &n) != PC_OK)
             return cli_failed(call->command);
         const pc_cloud_offer *best = best_of(found, n, way);
         if (best)

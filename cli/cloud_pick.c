@@ -195,7 +195,7 @@ static int run(const cli_call *call)
     pc_cloud *cloud = cli_cloud_open(call);
     if (!cloud)
         return CLI_FAILED;
-    pc_cloud_wish wish = cli_cloud_wish(s);
+    pc_cloud_pick_options wish = cli_cloud_wish(s);
     wish.fractions = s->fractions;
     wish.old = s->old;
     wish.order = !strcmp(s->order, "fastest") ? PC_CLOUD_FASTEST
@@ -203,7 +203,7 @@ static int run(const cli_call *call)
                                               : PC_CLOUD_CHEAPEST;
     pc_cloud_offer *offers;
     int count, status = CLI_FINE;
-    if (pc_cloud_pick(cloud, &wish, &offers, &count) != PC_OK)
+    if (pc_cloud_pick(cloud, wish, &offers, &count) != PC_OK)
         status = cli_failed(call->command);
     else if (!count || offers[0].misfit)
         status = cli_cloud_nothing(call, cloud, &wish, offers, count);

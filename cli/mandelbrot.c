@@ -25,7 +25,7 @@ static bool find_region(cli_fractal *m, const cli_fractal_settings *s)
                   first ? x[0] : y[0], first ? x[1] : y[1]);
         return false;
     }
-    m->spec = (pc_mandelbrot_spec){.x_min = x[0], .x_max = x[1], .y_min = y[0], .y_max = y[1]};
+    m->spec = (pc_mandelbrot_options){.x_min = x[0], .x_max = x[1], .y_min = y[0], .y_max = y[1]};
     if (centred)
         cli_mandelbrot_zoom(m, s, s->zoom);
     m->spec.iterations = s->iterations;
@@ -44,7 +44,7 @@ void cli_mandelbrot_zoom(cli_fractal *m, const cli_fractal_settings *s, double z
 /* Neighbouring pixels are different numbers, with a digit or two to spare. */
 static bool is_fine_enough(const cli_fractal *m)
 {
-    const pc_mandelbrot_spec *r = &m->spec;
+    const pc_mandelbrot_options *r = &m->spec;
     const double dx = (r->x_max - r->x_min) / m->width, dy = (r->y_max - r->y_min) / m->height;
     const double x = fmax(fabs(r->x_min), fabs(r->x_max)), y = fmax(fabs(r->y_min), fabs(r->y_max));
     if (dx > x * 0x1p-50 && dy > y * 0x1p-50)
@@ -101,7 +101,7 @@ static int count_at(const void *counts, pc_dtype dtype, int64_t i)
 static bool check(cli_fractal *m)
 {
     const double most = 4e8; /* steps */
-    const pc_mandelbrot_spec *r = &m->spec;
+    const pc_mandelbrot_options *r = &m->spec;
     const double dx = (r->x_max - r->x_min) / m->width, dy = (r->y_max - r->y_min) / m->height;
     const int apart = (int)fmax(1, ceil((double)m->width * m->height * r->iterations / most));
     const pc_dtype dtype = pc_tensor_dtype(m->host);

@@ -16,7 +16,7 @@ typedef struct cli_fractal_settings {
 
 typedef struct cli_fractal {
     cli_program p;
-    pc_mandelbrot_spec spec;
+    pc_mandelbrot_options spec;
     int width, height;
     pc_tensor *host, *counts; /* counts are on the device */
     int rows_checked;

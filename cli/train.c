@@ -36,7 +36,7 @@ static void epoch_done(void *context, const pc_epoch_result *r)
 }
 
 /* The line that was typed with --resume in it, quoted so that a shell reads it the same. */
-static void print_resume(const cli_call *call, const pc_train_settings *settings)
+static void print_resume(const cli_call *call, const pc_train_options *settings)
 {
     printf("paracord %s%s", call->command->name, settings->resume ? "" : " --resume");
     for (int i = 0; i < call->argc; i++) {
@@ -46,7 +46,7 @@ static void print_resume(const cli_call *call, const pc_train_settings *settings
     putchar('\n');
 }
 
-static int report_stop(const cli_call *call, const pc_train_settings *settings, const cli_watch *watch)
+static int report_stop(const cli_call *call, const pc_train_options *settings, const cli_watch *watch)
 {
     if (watch->last.epoch == 0) {
         puts("stopped before the first batch; nothing was saved");
@@ -70,7 +70,7 @@ static void report_kept(const pc_train_summary *s)
     puts(s->kept.epoch == s->epochs_done ? " (the last one)" : " (the best one)");
 }
 
-static void report(const pc_train_settings *settings, const pc_train_summary *s)
+static void report(const pc_train_options *settings, const pc_train_summary *s)
 {
     char text[32];
     printf("done in %s: accuracy %.3f on %s pictures", cli_duration(s->seconds, text), s->accuracy,
@@ -93,7 +93,7 @@ static void report(const pc_train_settings *settings, const pc_train_summary *s)
 
 static int run(const cli_call *call)
 {
-    pc_train_settings settings = *(pc_train_settings *)call->settings;
+    pc_train_options settings = *(pc_train_options *)call->settings;
     pc_train_summary summary = {0};
     cli_watch watch;
     cli_watch_start(&watch, call->command);
@@ -103,7 +103,7 @@ static int run(const cli_call *call)
     settings.data = call->line->values[0];
     settings.callbacks = &callbacks;
     settings.report = pc_report_page;
-    pc_status status = pc_train_folder(&settings, &summary);
+    pc_status status = pc_train_folder(settings, &summary);
     cli_watch_end(&watch);
     if (status == PC_ERR_INTERRUPTED || (status == PC_OK && summary.interrupted))
         return report_stop(call, &settings, &watch);
@@ -149,7 +149,7 @@ static const cli_choice resizes[] = {
     {0},
 };
 
-#define AT(member) offsetof(pc_train_settings, member)
+#define AT(member) offsetof(pc_train_options, member)
 
 static const cli_option options[] = {
     {"arch", 'a', CLI_CHOICE, AT(arch), "article", "NAME", .help = "The network to train", .group = "Network",
@@ -232,6 +232,6 @@ const cli_command cli_train = {
     .options = options,
     .arguments = arguments,
     .examples = examples,
-    .settings_size = sizeof(pc_train_settings),
+    .settings_size = sizeof(pc_train_options),
     .run = run,
 };

@@ -24,10 +24,10 @@ int main(void)
 
     double best = 0;
     pc_train_callbacks watch = {.context = &best, .epoch = epoch, .skipped = skipped};
-    pc_train_settings settings = {
+    pc_train_options options = {
         .data = "faces", .out = "faces-run", .epochs = 8, .flip = true, .callbacks = &watch, .report = pc_report_page};
     pc_train_summary summary;
-    if (pc_train_folder(&settings, &summary) != PC_OK)
+    if (pc_train_folder(options, &summary) != PC_OK)
         return pc_report(stderr);
     printf("%d epochs in %.1f s, the best %.3f\n", summary.epochs_done, summary.seconds, best);
 

@@ -27,9 +27,9 @@
 #define POOL(name)                                                                                                     \
     static pc_tensor *do_##name(drawn *d)                                                                              \
     {                                                                                                                  \
-        return pc_fn_##name(d->in[0], (pc_pool2d_spec){.kernel = {d->kernel, d->kernel},                               \
-                                                       .stride = {d->stride, d->stride},                               \
-                                                       .padding = {d->padding, d->padding}});                          \
+        return pc_fn_##name(d->in[0], (pc_fn_pool2d_options){.kernel = {d->kernel, d->kernel},                         \
+                                                             .stride = {d->stride, d->stride},                         \
+                                                             .padding = {d->padding, d->padding}});                    \
     }
 
 UNARY(neg)
@@ -90,9 +90,9 @@ static pc_tensor *do_linear(drawn *d)
 static pc_tensor *do_conv2d(drawn *d)
 {
     return pc_fn_conv2d(d->in[0], d->in[1], d->in[2],
-                        (pc_conv2d_spec){.stride = {d->stride, d->stride},
-                                         .padding = {d->padding, d->padding},
-                                         .activation = d->activation});
+                        (pc_fn_conv2d_options){.stride = {d->stride, d->stride},
+                                               .padding = {d->padding, d->padding},
+                                               .activation = d->activation});
 }
 
 static pc_tensor *do_copy(drawn *d)

@@ -1,10 +1,10 @@
 /* cloud.h: which machine to rent: what there is, what fits a wish, what a training would cost on each.
  *
  *     pc_cloud *cloud = pc_cloud_open(NULL);                         // built in, or the user's newer copy
- *     pc_cloud_wish wish = {.use = PC_CLOUD_TRAIN, .memory_gb = 40, .gpus = 4, .budget = 20};
+ *     pc_cloud_pick_options wish = {.use = PC_CLOUD_TRAIN, .memory_gb = 40, .gpus = 4, .budget = 20};
  *     pc_cloud_offer *offers;
  *     int count;
- *     if (!cloud || pc_cloud_pick(cloud, &wish, &offers, &count) != PC_OK) return pc_report(stderr);
+ *     if (!cloud || pc_cloud_pick(cloud, wish, &offers, &count) != PC_OK) return pc_report(stderr);
  *     if (!offers[0].misfit) printf("%s\n", offers[0].instance->name);  // g6e.12xlarge
  *     pc_cloud_offers_free(offers);
  *     pc_cloud_free(cloud);
@@ -116,7 +116,8 @@ PC_API pc_cloud_price pc_cloud_price_of(const pc_cloud *cloud, const pc_cloud_in
 
 /* What somebody wants. 0 and NULL ask for nothing. */
 typedef enum pc_cloud_order { PC_CLOUD_CHEAPEST, PC_CLOUD_FASTEST, PC_CLOUD_VALUE } pc_cloud_order;
-typedef struct pc_cloud_wish {
+typedef struct pc_cloud_pick_options {
+    int reserved_;
     pc_cloud_use use;
     double memory_gb;    /* at least, of each accelerator */
     int gpus, vcpus;     /* at least */
@@ -126,7 +127,7 @@ typedef struct pc_cloud_wish {
     const char *arch;    /* NULL: x86_64; "any" */
     bool fractions, old; /* parts of an accelerator will do; old generations too */
     pc_cloud_order order;
-} pc_cloud_wish;
+} pc_cloud_pick_options;
 
 /* Why an instance is no answer: what is first here comes first. From PC_CLOUD_VENDOR on it has all that was asked for
  * and is something else than it looks like, or its price is in the way. */
@@ -155,7 +156,7 @@ typedef struct pc_cloud_offer {
  * most speed for a dollar; unknown speeds last, then by price, then by name), then the others by price. *offers is the
  * caller's (pc_cloud_offers_free). PC_ERR_NOT_FOUND (region), PC_ERR_ARGUMENT (vendor, arch, numbers that are no wish),
  * PC_ERR_MEMORY. PC_OK also when nothing fits: offers[0].misfit says so. */
-PC_API PC_MUST_USE pc_status pc_cloud_pick(const pc_cloud *cloud, const pc_cloud_wish *wish, pc_cloud_offer **offers,
+PC_API PC_MUST_USE pc_status pc_cloud_pick(const pc_cloud *cloud, pc_cloud_pick_options wish, pc_cloud_offer **offers,
                                            int *count);
 PC_API void pc_cloud_offers_free(pc_cloud_offer *offers);
 
@@ -172,7 +173,8 @@ typedef struct pc_cloud_work {
     int layers; /* that compute */
 } pc_cloud_work;
 
-typedef struct pc_cloud_plan {
+typedef struct pc_cloud_job_options {
+    int reserved_;
     const char *model;  /* "article", "two-conv", "mlp", "lenet", or a Keras file */
     const char *folder; /* pictures, as `paracord train` takes them */
     int size;           /* of the pictures; 0: 64, or the file's */
@@ -183,7 +185,7 @@ typedef struct pc_cloud_plan {
      * the catalogue ("T4"). It then corrects the estimates, not what this machine's GPU does. 0 and NULL: nothing. */
     double known_rate;
     const char *known_gpu;
-} pc_cloud_plan;
+} pc_cloud_job_options;
 
 /* A training, counted and measured here. */
 typedef struct pc_cloud_job {
@@ -204,7 +206,7 @@ typedef struct pc_cloud_job {
 /* Count and measure. The networks of `paracord train` are made anew, files are read; the folder's pictures are counted
  * and a few decoded. Nothing is written. PC_ERR_FILE, PC_ERR_FORMAT, PC_ERR_NOT_FOUND, PC_ERR_ARGUMENT, PC_ERR_SHAPE,
  * PC_ERR_DEVICE, PC_ERR_MEMORY. */
-PC_API PC_MUST_USE pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job);
+PC_API PC_MUST_USE pc_status pc_cloud_plan_job(const pc_cloud *cloud, pc_cloud_job_options options, pc_cloud_job *job);
 
 /* What an estimate assumes of every GPU: a step takes pass_seconds for each layer's pass, plus its flops at flops_share
  * of the rate in float32 (narrow_share of it in convolutions to fewer than narrow_channels), plus its bytes at

@@ -1,7 +1,7 @@
 /* report.h: training runs as pages: the report of one, and several side by side.
  *
- *     pc_train_settings settings = {.data = "pets", .out = "pets-run", .report = pc_report_page};
- *     if (pc_train_folder(&settings, &summary) != PC_OK) return pc_report(stderr);
+ *     pc_train_options options = {.data = "pets", .out = "pets-run", .report = pc_report_page};
+ *     if (pc_train_folder(options, &summary) != PC_OK) return pc_report(stderr);
  *     // pets-run/report.html
  *
  * A page is one HTML file that stands alone: curves, figures and pictures are in it, and it needs no network. Any
@@ -14,7 +14,7 @@
 
 PC_BEGIN
 
-/* Write the report of a run as the new content of `path`, whole or not at all: what pc_train_settings.report asks for.
+/* Write the report of a run as the new content of `path`, whole or not at all: what pc_train_options.report asks for.
  * PC_ERR_FILE, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_status pc_report_page(const char *path, const pc_run_report *run);
 

@@ -26,7 +26,8 @@ typedef enum pc_fill_mode {
     PC_FILL_WRAP      /* repeats with a period of one pixel less than the picture: a and d coincide, as in scipy */
 } pc_fill_mode;
 
-/* The ranges to draw from. Zero switches each of them off. */
+/* What augmentation is: the ranges to draw from. Zero switches each of them off. Not the options of one call but a
+ * definition, which one makes once and many calls (and a loader) go by. */
 typedef struct pc_augment {
     int reserved_;
     double rotation; /* degrees: the angle is uniform in [-rotation, rotation] */

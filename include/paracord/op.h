@@ -107,6 +107,7 @@ typedef enum pc_op_writes {
 #define PC_OP_SAVE_INPUT(i) (1u << (i))
 #define PC_OP_SAVE_OUTPUT(i) (1u << (PC_OP_INPUTS_MAX + (i)))
 
+/* What an op is. Not the options of a call but a definition: it holds as long as the process. */
 typedef struct pc_op_spec {
     const char *name;       /* copied: letters, digits, "_.:-"; no op, of the library or the program, has it yet */
     int inputs, outputs;    /* 1 to 8 (0 where it writes in place), 1 to 3 */

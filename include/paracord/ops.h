@@ -97,28 +97,29 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_t
 
 /* --- pictures: x [n, c, h, w]; the memory order of x (NCHW or channels last) is the result's too --- */
 
-typedef struct pc_conv2d_spec {
+typedef struct pc_fn_conv2d_options {
     int reserved_;
     int stride[2];  /* rows, columns; 0 means 1 */
     int padding[2]; /* zeros on each side */
     pc_activation_kind activation;
     int pool; /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
-} pc_conv2d_spec;
+} pc_fn_conv2d_options;
 
 /* (d) pool(activation(conv(x, weight) + bias)): weight [out, in, kh, kw], bias [out] or NULL -> [n, out,
  * h', w']. h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere in
  * the field. */
-PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec);
+PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
+                                           pc_fn_conv2d_options options);
 
-typedef struct pc_pool2d_spec {
+typedef struct pc_fn_pool2d_options {
     int reserved_;
     int kernel[2];
     int stride[2];  /* 0 means kernel */
     int padding[2]; /* at most half the kernel; maximum ignores it, average counts it as zeros */
-} pc_pool2d_spec;
+} pc_fn_pool2d_options;
 
-PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_pool2d_spec spec); /* (d) */
-PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_pool2d_spec spec); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
 
 /* --- networks --- */
 
@@ -165,18 +166,18 @@ PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x);
 PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from); /* converts and broadcasts */
 PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value); /* PC_ERR_ARGUMENT where integers do not hold it */
 
-typedef struct pc_mandelbrot_spec {
+typedef struct pc_mandelbrot_options {
     int reserved_;
     double x_min, x_max, y_min, y_max; /* the region of the plane; all 0: -2 to 1, -1 to 1 */
     int iterations;                    /* 0: 20 */
-} pc_mandelbrot_spec;
+} pc_mandelbrot_options;
 
 /* The Mandelbrot set in `counts`, [height, width], contiguous: element (row, column) stands for
  * c = (x_min + column * ((x_max - x_min) / width)) + (y_min + row * ((y_max - y_min) / height)) i. With z = c, then z =
  * z * z + c and so on, uint8 and int32 count how many z have |z| < 2 before the first that has not, `iterations` at
  * most; float32 counts in fractions of a step, without edges between one count and the next. In float64 throughout,
  * every operation rounded for itself: whole counts are the same on every device, those of a plain loop. */
-PC_API PC_MUST_USE pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_spec spec);
+PC_API PC_MUST_USE pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_options options);
 
 PC_END
 #endif

@@ -12,7 +12,7 @@ PC_BEGIN
 
 typedef struct pc_run_report pc_run_report; /* what a run tells who writes its report */
 
-typedef struct pc_train_settings {
+typedef struct pc_train_options {
     int reserved_;
     const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
     const char *out;       /* run folder: model.h5, checkpoint, metrics.jsonl, report.html */
@@ -41,7 +41,7 @@ typedef struct pc_train_settings {
     const struct pc_train_callbacks *callbacks;
     /* Writes report.html from time to time and at the end: pc_report_page of <paracord-tools/report.h>. NULL: nobody */
     pc_status (*report)(const char *path, const pc_run_report *run);
-} pc_train_settings;
+} pc_train_options;
 
 /* loss and accuracy are of the pictures of the epoch so far; where a device works later, of those whose results are
  * there already, up to 16 batches, or more where these take less than some 30 ms, fewer than `done`, and NaN before the
@@ -83,7 +83,7 @@ typedef struct pc_train_summary {
 /* PC_OK also when stopped: summary->interrupted; the run folder then has a checkpoint to go on from. From the end of
  * the first epoch on, and after a stop even before that, the folder has a whole model.h5: the best of the epochs so far
  * or, within 2% of the time, one before it. */
-PC_API PC_MUST_USE pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary);
+PC_API PC_MUST_USE pc_status pc_train_folder(pc_train_options options, pc_train_summary *summary);
 
 PC_END
 #endif

@@ -44,7 +44,7 @@ static pc_tensor *dilate(const pc__keras_layer *layer, pc_tensor *w)
 /* x [n, h, w, in], w (kh, kw, in, out) */
 static pc_tensor *convolve(const pc__keras_layer *layer, pc_tensor *x, pc_tensor *w)
 {
-    pc_conv2d_spec spec = {.stride = {layer->stride[0], layer->stride[1]}};
+    pc_fn_conv2d_options spec = {.stride = {layer->stride[0], layer->stride[1]}};
     pc_tensor *own = pc_contiguous(pc_permute(w, PC_SHAPE(3, 2, 0, 1)));
     pc_tensor *y = pc_fn_conv2d(pc_permute(x, PC_SHAPE(0, 3, 1, 2)), own, NULL, spec);
     return pc_permute(y, PC_SHAPE(0, 2, 3, 1));

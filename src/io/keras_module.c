@@ -71,7 +71,7 @@ static bool same_padding(const pc__keras_layer *l, pc__keras_flow in, int paddin
 
 static pc_module *conv2d(builder *b, const pc__keras_layer *l, pc__keras_flow in)
 {
-    pc_conv2d_spec spec = {.stride = {l->stride[0], l->stride[1]}};
+    pc_fn_conv2d_options spec = {.stride = {l->stride[0], l->stride[1]}};
     int extra[2];
     bool plain = l->groups <= 1 && l->dilation[0] <= 1 && l->dilation[1] <= 1;
     if (!ours(l, &spec.activation) || !plain || !same_padding(l, in, spec.padding, extra) || l->window[0] > 1024 ||
@@ -118,7 +118,7 @@ static pc_module *dense(const builder *b, const pc__keras_layer *l, int node, pc
 
 static pc_module *pool(const builder *b, const pc__keras_layer *l, pc__keras_flow in)
 {
-    pc_pool2d_spec spec = {.kernel = {l->window[0], l->window[1]}, .stride = {l->stride[0], l->stride[1]}};
+    pc_fn_pool2d_options spec = {.kernel = {l->window[0], l->window[1]}, .stride = {l->stride[0], l->stride[1]}};
     bool average = l->kind == PC__KERAS_AVG_POOL2D;
     int extra[2];
     if (!same_padding(l, in, spec.padding, extra))

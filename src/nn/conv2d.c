@@ -15,7 +15,7 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
 pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool)
 {
     const pc__conv2d_layer *layer = pc_module_data(module);
-    pc_conv2d_spec spec = layer->spec;
+    pc_fn_conv2d_options spec = layer->spec;
     spec.activation = activation;
     spec.pool = pool;
     if (x->ndim != 4)
@@ -33,7 +33,7 @@ pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activati
 static void describe(const pc_module *module, char *text, size_t n)
 {
     const pc__conv2d_layer *layer = pc_module_data(module);
-    const pc_conv2d_spec *s = &layer->spec;
+    const pc_fn_conv2d_options *s = &layer->spec;
     const char *activation = pc__activation_name(s->activation);
     char padding[48] = "";
     if (layer->extra[0] || layer->extra[1])
@@ -61,8 +61,8 @@ pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value)
 
 const pc_module_class pc__conv2d_class = {"Conv2d", forward, describe, NULL};
 
-pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_conv2d_spec *spec, bool no_bias,
-                                pc_init_kind init)
+pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_fn_conv2d_options *spec,
+                                bool no_bias, pc_init_kind init)
 {
     for (int i = 0; i < 2; i++)
         if (in < 1 || out < 1 || in > 1 << 20 || out > 1 << 20 || kernel[i] < 1 || kernel[i] > 1024 ||
@@ -87,7 +87,7 @@ pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], co
 pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options)
 {
     int stride = options.stride ? options.stride : 1;
-    pc_conv2d_spec spec = {
+    pc_fn_conv2d_options spec = {
         .stride = {stride, stride}, .padding = {options.padding, options.padding}, .activation = options.activation};
     return pc__conv2d_layer_new(in, out, (int[2]){kernel, kernel}, &spec, options.no_bias, options.init);
 }

@@ -12,12 +12,12 @@ typedef struct pc__linear_layer {
 typedef struct pc__conv2d_layer {
     int64_t in, out;
     int kernel[2];
-    pc_conv2d_spec spec; /* pool is what Sequential fuses */
-    int extra[2];        /* more padding below and to the right: Keras's "same" where it comes out uneven */
+    pc_fn_conv2d_options spec; /* pool is what Sequential fuses */
+    int extra[2];              /* more padding below and to the right: Keras's "same" where it comes out uneven */
 } pc__conv2d_layer;
 
 typedef struct pc__pool2d_layer {
-    pc_pool2d_spec spec;
+    pc_fn_pool2d_options spec;
     int extra[2];         /* as for convolutions */
     bool exclude_padding; /* averages: over the picture's own pixels, as Keras does */
 } pc__pool2d_layer;
@@ -44,9 +44,9 @@ static inline void *pc__layer(const pc_module *module, const pc_module_class *ty
 const pc__activation_layer *pc__activation_of(const pc_module *module);
 
 /* Convolutions with any kernel, stride and padding, rows and columns apart. */
-pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_conv2d_spec *spec, bool no_bias,
-                                pc_init_kind init);
-pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spec *spec);
+pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_fn_conv2d_options *spec,
+                                bool no_bias, pc_init_kind init);
+pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_fn_pool2d_options *spec);
 
 /* x [n, c, h, w] with extra[0] rows below and extra[1] columns to the right, filled with `value`; x itself for none. */
 pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value);

@@ -9,7 +9,7 @@ static int fusable_pool(const pc_module *module)
     const pc__pool2d_layer *layer = pc__layer(module, &pc__max_pool2d_class);
     if (!layer)
         return 0;
-    const pc_pool2d_spec *s = &layer->spec;
+    const pc_fn_pool2d_options *s = &layer->spec;
     bool plain = s->kernel[0] == s->kernel[1] && s->stride[0] == s->kernel[0] && s->stride[1] == s->kernel[0] &&
                  !s->padding[0] && !s->padding[1] && !layer->extra[0] && !layer->extra[1] && s->kernel[0] <= 16;
     return plain ? s->kernel[0] : 0;

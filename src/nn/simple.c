@@ -41,7 +41,7 @@ static const char *pair(const int v[2], char text[32])
 static void describe_pool(const pc_module *module, char *text, size_t n)
 {
     const pc__pool2d_layer *layer = pc_module_data(module);
-    const pc_pool2d_spec *s = &layer->spec;
+    const pc_fn_pool2d_options *s = &layer->spec;
     char kernel[32], stride[32], padding[32];
     bool uneven = layer->extra[0] || layer->extra[1];
     snprintf(text, n, "kernel_size=%s, stride=%s, padding=%s%s", pair(s->kernel, kernel), pair(s->stride, stride),
@@ -54,7 +54,7 @@ static void describe_pool(const pc_module *module, char *text, size_t n)
 const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};
 const pc_module_class pc__avg_pool2d_class = {"AvgPool2d", avg_pool, describe_pool, NULL};
 
-pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spec *spec)
+pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_fn_pool2d_options *spec)
 {
     for (int i = 0; i < 2; i++)
         if (spec->kernel[i] < 1 || spec->stride[i] < 1 || spec->padding[i] < 0 ||
@@ -72,7 +72,7 @@ pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_pool2d_spe
 static pc_module *square_pool(const pc_module_class *type, int kernel, pc_pool2d_options options)
 {
     int stride = options.stride ? options.stride : kernel;
-    pc_pool2d_spec spec = {
+    pc_fn_pool2d_options spec = {
         .kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {options.padding, options.padding}};
     return pc__pool2d_layer_new(type, &spec);
 }

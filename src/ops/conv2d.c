@@ -12,7 +12,7 @@ static int64_t out_size(int64_t n, int64_t kernel, int64_t stride, int64_t paddi
     return n + 2 * padding < kernel ? 0 : (n + 2 * padding - kernel) / stride + 1;
 }
 
-static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *bias, pc_conv2d_spec *spec)
+static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *bias, pc_fn_conv2d_options *spec)
 {
     for (int i = 0; i < 2; i++) {
         spec->stride[i] = spec->stride[i] ? spec->stride[i] : 1;
@@ -46,11 +46,12 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
     return PC_OK;
 }
 
-static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes);
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes);
 
 /* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor
  * another memory order. */
-static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool apart, bool planes)
+static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool apart,
+                       bool planes)
 {
     const bool fused = apart ? spec.activation == PC_RELU : pc__activation_row_of(spec.activation)->fused;
     const pc_activation_kind activation = fused ? PC_NONE : spec.activation;
@@ -60,14 +61,14 @@ static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv
     spec.pool = 1;
     PC_SCOPE {
         pc_tensor *y = pc__activated(activation, conv2d(x, weight, bias, spec, planes && pool == 1 && !apart));
-        y = y && pool > 1 ? pc_fn_max_pool2d(y, (pc_pool2d_spec){.kernel = {pool, pool}}) : y;
+        y = y && pool > 1 ? pc_fn_max_pool2d(y, (pc_fn_pool2d_options){.kernel = {pool, pool}}) : y;
         result = pc_keep(y && planes ? pc_contiguous(y) : y);
     }
     return result;
 }
 
 /* The backend has no kernel that does all of it and is as fast as one that does less. */
-static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_conv2d_spec *spec, bool planes)
+static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_options *spec, bool planes)
 {
     const pc__backend *backend = pc__backend_of(x->storage->device.type);
     const pc__conv2d_attributes attributes = {.spec = *spec, .planes = planes};
@@ -79,7 +80,7 @@ static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_conv2d_spe
     return backend->is_faster_apart && backend->is_faster_apart(&call);
 }
 
-static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
+static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
@@ -99,7 +100,7 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_co
     return result;
 }
 
-pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes)
+pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes)
 {
     if (!pc__autocasting())
         return conv2d(x, weight, bias, spec, planes);
@@ -112,11 +113,11 @@ pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2
     return result;
 }
 
-pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec)
+pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options options)
 {
     PC__NEED_OR(NULL, x);
     PC__NEED_OR(NULL, weight);
-    return pc__conv2d(x, weight, bias, spec, !pc__is_channels_last(x));
+    return pc__conv2d(x, weight, bias, options, !pc__is_channels_last(x));
 }
 
 pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)

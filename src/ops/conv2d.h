@@ -5,7 +5,7 @@
 #include <paracord/ops.h>
 
 typedef struct pc__conv2d_attributes {
-    pc_conv2d_spec spec; /* with its defaults filled in */
+    pc_fn_conv2d_options spec; /* with its defaults filled in */
     bool wants_argmax;
     bool planes;   /* the result and its gradient lie in C order, [n][c][h][w]; else channels last */
     bool needs[3]; /* backward: gradients of x, weight, bias */
@@ -13,6 +13,6 @@ typedef struct pc__conv2d_attributes {
 
 /* pc_fn_conv2d with the memory order of the result said: C order, which Flatten shows without a copy, or channels last.
  */
-pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_conv2d_spec spec, bool planes);
+pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static pc_status check_region(const pc_mandelbrot_spec *spec)
+static pc_status check_region(const pc_mandelbrot_options *spec)
 {
     const bool finite = isfinite(spec->x_max - spec->x_min) && isfinite(spec->y_max - spec->y_min);
     if (!finite || !(spec->x_min < spec->x_max) || !(spec->y_min < spec->y_max))
@@ -31,20 +31,21 @@ static pc_status check_target(const pc_tensor *counts, int iterations)
     return PC_OK;
 }
 
-pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_spec spec)
+pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_options options)
 {
     PC__NEED(counts);
-    if (spec.x_min == 0 && spec.x_max == 0 && spec.y_min == 0 && spec.y_max == 0)
-        spec = (pc_mandelbrot_spec){.x_min = -2, .x_max = 1, .y_min = -1, .y_max = 1, .iterations = spec.iterations};
-    spec.iterations = spec.iterations ? spec.iterations : 20;
-    PC__TRY(check_region(&spec));
-    PC__TRY(check_target(counts, spec.iterations));
+    if (options.x_min == 0 && options.x_max == 0 && options.y_min == 0 && options.y_max == 0)
+        options =
+            (pc_mandelbrot_options){.x_min = -2, .x_max = 1, .y_min = -1, .y_max = 1, .iterations = options.iterations};
+    options.iterations = options.iterations ? options.iterations : 20;
+    PC__TRY(check_region(&options));
+    PC__TRY(check_target(counts, options.iterations));
     if (pc_tensor_count(counts) == 0)
         return PC_OK;
-    const pc__mandelbrot_attributes attributes = {.x_min = spec.x_min,
-                                                  .y_min = spec.y_min,
-                                                  .dx = (spec.x_max - spec.x_min) / (double)counts->shape[1],
-                                                  .dy = (spec.y_max - spec.y_min) / (double)counts->shape[0],
-                                                  .iterations = spec.iterations};
+    const pc__mandelbrot_attributes attributes = {.x_min = options.x_min,
+                                                  .y_min = options.y_min,
+                                                  .dx = (options.x_max - options.x_min) / (double)counts->shape[1],
+                                                  .dy = (options.y_max - options.y_min) / (double)counts->shape[0],
+                                                  .iterations = options.iterations};
     return pc__lesson_call(PC__LESSON_MANDELBROT, NULL, 0, &attributes, counts);
 }

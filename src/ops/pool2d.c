@@ -3,7 +3,7 @@
 
 #include "ops/table.h"
 
-static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec)
+static pc_status check(const char *who, const pc_tensor *x, pc_fn_pool2d_options *spec)
 {
     if (x->ndim != 4 || !pc__is_float(x->dtype))
         return pc__fail(x->ndim != 4 ? PC_ERR_SHAPE : PC_ERR_DTYPE,
@@ -26,13 +26,13 @@ static pc_status check(const char *who, const pc_tensor *x, pc_pool2d_spec *spec
 
 /* Planes are pictures of one channel, which need no other order on a GPU, where threads go side by side in a plane as well
  * as over channels. With large windows they would be far apart. */
-static bool by_planes(const pc_tensor *x, const pc_pool2d_spec *spec)
+static bool by_planes(const pc_tensor *x, const pc_fn_pool2d_options *spec)
 {
     return x->storage->device.type == PC_CUDA && pc__is_contiguous(x) && !pc__is_nhwc(x) &&
            (int64_t)spec->kernel[0] * spec->kernel[1] <= 64;
 }
 
-static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_pool2d_spec spec)
+static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_fn_pool2d_options spec)
 {
     if (check(who, x, &spec) != PC_OK)
         return NULL;
@@ -54,16 +54,16 @@ static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_pool2d_spec spe
     return result;
 }
 
-pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_pool2d_spec spec)
+pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_fn_pool2d_options options)
 {
     PC__NEED_OR(NULL, x);
-    return pool(PC__OP_max_pool2d, "max_pool2d", x, spec);
+    return pool(PC__OP_max_pool2d, "max_pool2d", x, options);
 }
 
-pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_pool2d_spec spec)
+pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_fn_pool2d_options options)
 {
     PC__NEED_OR(NULL, x);
-    return pool(PC__OP_avg_pool2d, "avg_pool2d", x, spec);
+    return pool(PC__OP_avg_pool2d, "avg_pool2d", x, options);
 }
 
 pc_status pc__infer_avg_pool2d(pc_call *call, pc__meta *out)

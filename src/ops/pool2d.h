@@ -5,8 +5,8 @@
 #include <paracord/ops.h>
 
 typedef struct pc__pool2d_attributes {
-    pc_pool2d_spec spec; /* with its defaults filled in */
-    int64_t in_shape[4]; /* backward: of x */
+    pc_fn_pool2d_options spec; /* with its defaults filled in */
+    int64_t in_shape[4];       /* backward: of x */
 } pc__pool2d_attributes;
 
 #endif

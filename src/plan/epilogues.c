@@ -48,7 +48,7 @@ static bool is_fusable_pool(const pc__epilogues *s, int i)
 {
     if (!pc__node_is(s, i, PC__OP_max_pool2d))
         return false;
-    const pc_pool2d_spec *p = &((const pc__pool2d_attributes *)pc__node(s, i)->call->attributes)->spec;
+    const pc_fn_pool2d_options *p = &((const pc__pool2d_attributes *)pc__node(s, i)->call->attributes)->spec;
     return p->kernel[0] == p->kernel[1] && p->stride[0] == p->kernel[0] && p->stride[1] == p->kernel[0] &&
            !p->padding[0] && !p->padding[1] && p->kernel[0] > 1 && p->kernel[0] <= 16;
 }
@@ -85,7 +85,8 @@ static int step_behind(const pc__epilogues *s, int from, pc__epilogue_step kind,
 /* The first step that a convolution does not do yet. */
 static pc__epilogue_step next_step(const pc__epilogues *s, int convolution)
 {
-    const pc_conv2d_spec *spec = &((const pc__conv2d_attributes *)pc__node(s, convolution)->call->attributes)->spec;
+    const pc_fn_conv2d_options *spec =
+        &((const pc__conv2d_attributes *)pc__node(s, convolution)->call->attributes)->spec;
     return spec->pool > 1 ? PC__STEP_C_ORDER : spec->activation != PC_NONE ? PC__STEP_POOL : PC__STEP_ACTIVATION;
 }
 

@@ -10,7 +10,7 @@ enum { FLOAT = 4, INPUTS = 3 /* being trained on, and made ahead */, CACHE_SHARE
 
 pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need)
 {
-    const pc_train_settings *s = &run->s;
+    const pc_train_options *s = &run->s;
     const pc__frame frame = {s->height, s->width, s->channels};
     pc__arch_size size;
     PC__TRY(pc__arch_measure(s->arch, frame, outputs, &size));
@@ -43,7 +43,7 @@ typedef struct words {
 /* "training takes 9.0 GB of memory at least: 8.5 GB for ..., 0.5 GB for ...; --batch 8 helps" */
 static words words_of(const pc__run *run, const pc__need *need, double left)
 {
-    const pc_train_settings *s = &run->s;
+    const pc_train_options *s = &run->s;
     const double batch = need->picture * s->batch, room = left - need->network;
     const int fits = need->picture * 1.0 <= room ? (int)fmin(room / need->picture, s->batch) : 0;
     const bool large = !strcmp(s->arch, "two-conv") || !strcmp(s->arch, "mlp");

@@ -1,4 +1,4 @@
-/* report.h: what a training run tells whoever writes its report (pc_train_settings.report): everything that is known of
+/* report.h: what a training run tells whoever writes its report (pc_train_options.report): everything that is known of
  * it, as plain data. All text may hold any bytes. Every pointer may be NULL and every count 0: that part is to be left
  * out, never shown as 0.
  */

@@ -22,7 +22,7 @@ static int choice(const char *what, const char *given, const char *const *names,
     return -1;
 }
 
-static pc_status check_numbers(const pc_train_settings *s)
+static pc_status check_numbers(const pc_train_options *s)
 {
     const struct {
         const char *name;
@@ -39,12 +39,12 @@ static pc_status check_numbers(const pc_train_settings *s)
     return PC_OK;
 }
 
-static pc_status settle_settings(pc__run *run, const pc_train_settings *given)
+static pc_status settle_settings(pc__run *run, const pc_train_options *given)
 {
     static const char *const resizes[] = {"nearest", "area"}, *const inits[] = {"torch", "glorot", "he"},
                              *const optimizers[] = {"adam", "sgd"}, *const precisions[] = {"float32", "bf16", "f16"},
                              *const keeps[] = {"best", "last"}, *const weights[] = {"none", "balanced"};
-    pc_train_settings *s = &run->s;
+    pc_train_options *s = &run->s;
     *s = *given;
     s->arch = s->arch ? s->arch : "article";
     s->optimizer = s->optimizer ? s->optimizer : "adam";
@@ -258,18 +258,17 @@ static void release(pc__run *run)
     pc__run_close_folder(run);
 }
 
-pc_status pc_train_folder(const pc_train_settings *settings, pc_train_summary *summary)
+pc_status pc_train_folder(pc_train_options options, pc_train_summary *summary)
 {
     PC__NEED(summary);
     *summary = (pc_train_summary){0};
-    PC__NEED(settings);
     pc__run run = {.lock = -1,
                    .saving = {.share = 0.02, .longest = LONGEST},
                    .saving_model = {.share = 0.01, .longest = LONGEST},
                    .saving_report = {.share = 0.01, .longest = LONGEST, .least = 2}};
     pc_generator before = pc_generator_get();
     int threads = pc_threads_get();
-    pc_status status = settle_settings(&run, settings);
+    pc_status status = settle_settings(&run, &options);
     if (status == PC_OK) {
         if (run.s.threads)
             pc_threads_set(run.s.threads);

@@ -23,7 +23,7 @@ typedef struct pc__run_files {
 } pc__run_files;
 
 typedef struct pc__run {
-    pc_train_settings s; /* with defaults filled in */
+    pc_train_options s; /* with defaults filled in */
     pc_device device;
     pc__fit fit;
     pc_resize resize;

@@ -56,7 +56,7 @@ static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader
 
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
-    const pc_train_settings *s = &run->s;
+    const pc_train_options *s = &run->s;
     char date[32], device[PC_DEVICE_NAME_MAX], numbers[7][32], size[48], title[160];
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);

@@ -62,7 +62,7 @@ char *pc__run_describe(const pc__run *run)
 {
     pc__text text = {0};
     char device[PC_DEVICE_NAME_MAX];
-    const pc_train_settings *s = &run->s;
+    const pc_train_options *s = &run->s;
     pc__text_add(&text, "%s pictures in %s (", pc__thousands(pc_loader_count(run->fit.train)).s, run->train_folder);
     put_classes(&text, run);
     pc__text_add(&text, ")");
@@ -95,7 +95,7 @@ char *pc__run_describe(const pc__run *run)
 /* Everything that decides the weights, but not how long to train. */
 pc_status pc__run_settings_text(pc__run *run)
 {
-    const pc_train_settings *s = &run->s;
+    const pc_train_options *s = &run->s;
     const struct {
         const char *name;
         double value;

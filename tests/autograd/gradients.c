@@ -181,7 +181,7 @@ F(f_residual_twice, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_add(pc_exp(x[0]),
 F(f_used_often, pc_mul(pc_add(x[0], pc_mul(x[0], x[0])), pc_sub(x[0], pc_exp(x[0]))))
 F(f_deep, pc_tanh(pc_matmul(pc_tanh(pc_matmul(x[0], x[1])), turned(pc_sigmoid(x[1])))))
 
-#define CONV(name, picture, ...) F(name, pc_fn_conv2d(picture, x[1], x[2], (pc_conv2d_spec){__VA_ARGS__}))
+#define CONV(name, picture, ...) F(name, pc_fn_conv2d(picture, x[1], x[2], (pc_fn_conv2d_options){__VA_ARGS__}))
 CONV(f_conv, x[0], 0)
 CONV(f_conv_stride, x[0], .stride = {2, 1}, .padding = {1, 2})
 CONV(f_conv_relu, x[0], .activation = PC_RELU)
@@ -194,20 +194,21 @@ CONV(f_conv_tanh_pool, x[0], .activation = PC_TANH, .pool = 3)
 CONV(f_conv_silu_pool, x[0], .activation = PC_SILU, .pool = 3)
 CONV(f_conv_last, last(x[0]), .activation = PC_RELU, .pool = 2)
 CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_TANH)
-F(f_conv_no_bias, pc_fn_conv2d(x[0], x[1], NULL, (pc_conv2d_spec){.activation = PC_SIGMOID, .pool = 2}))
-F(f_conv_turned, pc_fn_conv2d(pc_transpose(x[0], 2, 3), pc_transpose(x[1], 2, 3), x[2], (pc_conv2d_spec){0}))
-F(f_max_pool, pc_fn_max_pool2d(x[0], (pc_pool2d_spec){.kernel = {2, 3}}))
-F(f_max_pool_over, pc_fn_max_pool2d(x[0], (pc_pool2d_spec){.kernel = {3, 3}, .stride = {2, 1}, .padding = {1, 1}}))
-F(f_max_pool_last, pc_fn_max_pool2d(last(x[0]), (pc_pool2d_spec){.kernel = {2, 2}}))
-F(f_avg_pool, pc_fn_avg_pool2d(x[0], (pc_pool2d_spec){.kernel = {2, 3}}))
+F(f_conv_no_bias, pc_fn_conv2d(x[0], x[1], NULL, (pc_fn_conv2d_options){.activation = PC_SIGMOID, .pool = 2}))
+F(f_conv_turned, pc_fn_conv2d(pc_transpose(x[0], 2, 3), pc_transpose(x[1], 2, 3), x[2], (pc_fn_conv2d_options){0}))
+F(f_max_pool, pc_fn_max_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {2, 3}}))
+F(f_max_pool_over,
+  pc_fn_max_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {3, 3}, .stride = {2, 1}, .padding = {1, 1}}))
+F(f_max_pool_last, pc_fn_max_pool2d(last(x[0]), (pc_fn_pool2d_options){.kernel = {2, 2}}))
+F(f_avg_pool, pc_fn_avg_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {2, 3}}))
 F(f_avg_pool_over,
-  pc_fn_avg_pool2d(last(x[0]), (pc_pool2d_spec){.kernel = {3, 3}, .stride = {1, 2}, .padding = {1, 0}}))
-F(f_net,
-  pc_bce_with_logits(pc_fn_linear(pc_flatten_from(pc_fn_conv2d(x[0], x[1], NULL,
-                                                               (pc_conv2d_spec){.activation = PC_RELU, .pool = 2}),
-                                                  1),
-                                  x[2], NULL, PC_NONE),
-                     pc_full(PC_SHAPE(2, 1), 0.5, PC_F64, test_device())))
+  pc_fn_avg_pool2d(last(x[0]), (pc_fn_pool2d_options){.kernel = {3, 3}, .stride = {1, 2}, .padding = {1, 0}}))
+F(f_net, pc_bce_with_logits(pc_fn_linear(pc_flatten_from(pc_fn_conv2d(x[0], x[1], NULL,
+                                                                      (pc_fn_conv2d_options){.activation = PC_RELU,
+                                                                                             .pool = 2}),
+                                                         1),
+                                         x[2], NULL, PC_NONE),
+                            pc_full(PC_SHAPE(2, 1), 0.5, PC_F64, test_device())))
 
 #define S(...)                                                                                                         \
     {                                                                                                                  \

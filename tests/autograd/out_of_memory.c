@@ -17,7 +17,7 @@ static bool network(void)
     pc_tensor *y = pc_from_data((float[]){1, 0}, PC_SHAPE(2, 1), PC_F32, PC_DEVICE_CPU);
     bool fine =
         pc_require_grad(w, true) == PC_OK && pc_require_grad(b, true) == PC_OK && pc_require_grad(v, true) == PC_OK;
-    pc_tensor *h = pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.activation = PC_RELU, .pool = 2});
+    pc_tensor *h = pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.activation = PC_RELU, .pool = 2});
     h = pc_fn_linear(pc_flatten_from(h, 1), v, NULL, PC_NONE);
     pc_tensor *loss = pc_bce_with_logits(h, y);
     fine = fine && pc_backward(loss) == PC_OK;
@@ -54,8 +54,8 @@ static bool pictures(void)
 {
     pc_tensor *x = pc_rand(PC_SHAPE(1, 2, 6, 6), PC_F32, PC_DEVICE_CPU);
     bool fine = pc_require_grad(x, true) == PC_OK;
-    pc_tensor *y = pc_fn_max_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
-    y = pc_fn_avg_pool2d(y, (pc_pool2d_spec){.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}});
+    pc_tensor *y = pc_fn_max_pool2d(x, (pc_fn_pool2d_options){.kernel = {2, 2}});
+    y = pc_fn_avg_pool2d(y, (pc_fn_pool2d_options){.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}});
     return fine && pc_backward(pc_sum(y)) == PC_OK;
 }
 
@@ -77,14 +77,14 @@ static bool by_hand(void)
     bool fine = pc_require_grad(x, true) == PC_OK;
     pc_tensor *p = pc_reshape(x, PC_SHAPE(2, 2, 6, 6)), *w = pc_slice(p, 2, 0, 3, 1), *turned = pc_transpose(a, 0, -1);
     pc_tensor *made[] = {
-        pc_fn_conv2d(p, w, NULL, (pc_conv2d_spec){.activation = PC_TANH}),
+        pc_fn_conv2d(p, w, NULL, (pc_fn_conv2d_options){.activation = PC_TANH}),
         pc_add(a, x),
         pc_mean_dims(p, PC_SHAPE(0, 2), true),
         pc_max_dim(p, 1, false, &indices),
         pc_max(p),
         pc_argmax(p, 0, false),
         pc_softmax(p, 1),
-        pc_fn_max_pool2d(p, (pc_pool2d_spec){.kernel = {2, 2}}),
+        pc_fn_max_pool2d(p, (pc_fn_pool2d_options){.kernel = {2, 2}}),
         pc_cat((pc_tensor *[]){a, x, turned}, 3, 0),
         pc_index_select(x, 0, a),
         pc_mse(x, a),

@@ -87,8 +87,8 @@ static void measured_steps_are_met(void **state)
 static pc_cloud_job plan_of(const char *model, int epochs)
 {
     pc_cloud_job job;
-    pc_cloud_plan plan = {.model = model, .folder = data.s, .epochs = epochs, .device = "cpu", .seconds = 0.01};
-    assert_ok(pc_cloud_plan_job(cloud, &plan, &job));
+    pc_cloud_job_options plan = {.model = model, .folder = data.s, .epochs = epochs, .device = "cpu", .seconds = 0.01};
+    assert_ok(pc_cloud_plan_job(cloud, plan, &job));
     return job;
 }
 
@@ -111,8 +111,9 @@ static void job_is_counted_and_measured(void **state)
     assert_close(here.train, 25 * (20 * (1 / job.here + job.augment / job.threads) + 8 * look), 1e-9);
     assert_true(isnan(here.usd));
 
-    pc_cloud_plan plain = {.model = "mlp", .folder = joined(data.s, "train").s, .device = "cpu", .seconds = 0.001};
-    assert_ok(pc_cloud_plan_job(cloud, &plain, &job)); /* a fifth is kept for testing, as train does */
+    pc_cloud_job_options plain = {
+        .model = "mlp", .folder = joined(data.s, "train").s, .device = "cpu", .seconds = 0.001};
+    assert_ok(pc_cloud_plan_job(cloud, plain, &job)); /* a fifth is kept for testing, as train does */
     assert_true(job.train_pictures == 16 && job.test_pictures == 4);
 }
 
@@ -170,20 +171,20 @@ static void wrong_plans_are_refused(void **state)
     (void)state;
     pc_cloud_job job;
     test_path gone = joined(root.s, "gone"), flat = joined(data.s, "train/cat");
-    pc_cloud_plan plan = {.model = "resnet", .folder = data.s, .device = "cpu"};
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_ARGUMENT, "article, two-conv, mlp and lenet");
+    pc_cloud_job_options plan = {.model = "resnet", .folder = data.s, .device = "cpu"};
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT, "article, two-conv, mlp and lenet");
     plan.model = "model.h5";
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_FILE, "model.h5");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_FILE, "model.h5");
     plan.model = "article", plan.folder = gone.s;
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_FILE, "is not a folder");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_FILE, "is not a folder");
     plan.folder = flat.s;
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_NOT_FOUND, "no class folders");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_NOT_FOUND, "no class folders");
     plan.folder = data.s, plan.size = 4;
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_SHAPE, "too small");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_SHAPE, "too small");
     plan.size = 0, plan.batch = -1;
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_ARGUMENT, "1 or more");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT, "1 or more");
     plan.batch = 0, plan.device = "abacus";
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &job), PC_ERR_ARGUMENT, "abacus");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT, "abacus");
 }
 
 static void model_files_are_taken(void **state)
@@ -194,26 +195,26 @@ static void model_files_are_taken(void **state)
 #endif
     pc_train_summary summary;
     test_path out = joined(root.s, "run"), model = joined(out.s, "model.h5");
-    pc_train_settings settings = {.data = data.s,
-                                  .out = out.s,
-                                  .arch = "lenet",
-                                  .optimizer = "adam",
-                                  .init = "glorot",
-                                  .resize = "nearest",
-                                  .device = "cpu",
-                                  .epochs = 1,
-                                  .batch = 8,
-                                  .size = 32,
-                                  .lr = 1e-3};
-    assert_ok(pc_train_folder(&settings, &summary));
+    pc_train_options settings = {.data = data.s,
+                                 .out = out.s,
+                                 .arch = "lenet",
+                                 .optimizer = "adam",
+                                 .init = "glorot",
+                                 .resize = "nearest",
+                                 .device = "cpu",
+                                 .epochs = 1,
+                                 .batch = 8,
+                                 .size = 32,
+                                 .lr = 1e-3};
+    assert_ok(pc_train_folder(settings, &summary));
     pc_cloud_job file, name;
-    pc_cloud_plan plan = {.model = model.s, .folder = data.s, .device = "cpu", .seconds = 0.001};
-    assert_ok(pc_cloud_plan_job(cloud, &plan, &file));
+    pc_cloud_job_options plan = {.model = model.s, .folder = data.s, .device = "cpu", .seconds = 0.001};
+    assert_ok(pc_cloud_plan_job(cloud, plan, &file));
     assert_int_equal(file.height, 32);
     plan.size = 64;
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &name), PC_ERR_ARGUMENT, "pictures of 32 x 32");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &name), PC_ERR_ARGUMENT, "pictures of 32 x 32");
     plan.model = "lenet", plan.size = 32;
-    assert_ok(pc_cloud_plan_job(cloud, &plan, &name));
+    assert_ok(pc_cloud_plan_job(cloud, plan, &name));
     assert_memory_equal(&file.work, &name.work, sizeof name.work);
 }
 
@@ -232,22 +233,22 @@ static void a_known_rate_corrects(void **state)
     pc_cloud_job plain, known;
     const pc_cloud_instance *t4 = pc_cloud_find(cloud, "g4dn.xlarge"), *l4 = pc_cloud_find(cloud, "g6.xlarge");
     pc_cloud_price price = pc_cloud_price_of(cloud, t4, NULL);
-    pc_cloud_plan plan = {.model = "article", .folder = data.s, .device = "cpu", .seconds = 0.001};
-    assert_ok(pc_cloud_plan_job(cloud, &plan, &plain));
+    pc_cloud_job_options plan = {.model = "article", .folder = data.s, .device = "cpu", .seconds = 0.001};
+    assert_ok(pc_cloud_plan_job(cloud, plan, &plain));
     plan.known_rate = 30000, plan.known_gpu = "T4";
-    assert_ok(pc_cloud_plan_job(cloud, &plan, &known));
+    assert_ok(pc_cloud_plan_job(cloud, plan, &known));
     assert_string_equal(known.gpu->name, "T4");
     assert_close(pc_cloud_estimate_job(&known, t4, price).pictures_per_second, 30000, 1e-3);
     assert_true(pc_cloud_estimate_job(&known, l4, price).pictures_per_second <
                 pc_cloud_estimate_job(&plain, l4, price).pictures_per_second);
     plan.known_gpu = "V9000";
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_NOT_FOUND, "T4, T4G, A10G");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &known), PC_ERR_NOT_FOUND, "T4, T4G, A10G");
     plan.known_gpu = "Trainium";
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "no CUDA");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &known), PC_ERR_UNSUPPORTED, "no CUDA");
     plan.known_gpu = "RTX PRO 4500";
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_UNSUPPORTED, "does not know its rates");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &known), PC_ERR_UNSUPPORTED, "does not know its rates");
     plan.known_gpu = NULL;
-    assert_fails(pc_cloud_plan_job(cloud, &plan, &known), PC_ERR_ARGUMENT, "needs both");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &known), PC_ERR_ARGUMENT, "needs both");
 }
 
 /* The driver's names for the catalogue's GPUs; several kinds in one machine are none. */

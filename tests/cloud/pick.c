@@ -26,7 +26,7 @@ static int tidy(void **state)
 
 static const struct question {
     const char *question, *answer, *why;
-    pc_cloud_wish wish;
+    pc_cloud_pick_options wish;
 } questions[] = {
     {"I want to try CUDA: the cheapest machine that runs it?",
      "g4dn.xlarge",
@@ -96,7 +96,7 @@ static void questions_are_answered(void **state)
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         pc_cloud_offer *offers;
         int count;
-        assert_ok(pc_cloud_pick(cloud, &questions[i].wish, &offers, &count));
+        assert_ok(pc_cloud_pick(cloud, questions[i].wish, &offers, &count));
         if (offers[0].misfit || strcmp(offers[0].instance->name, questions[i].answer) != 0)
             fail_msg("%s\nwant %s (%s), got %s at %g", questions[i].question, questions[i].answer, questions[i].why,
                      offers[0].misfit ? "nothing" : offers[0].instance->name, offers[0].price.usd);
@@ -104,13 +104,13 @@ static void questions_are_answered(void **state)
     }
 }
 
-static pc_cloud_misfit misfit_of(const pc_cloud_wish *wish, const char *name)
+static pc_cloud_misfit misfit_of(const pc_cloud_pick_options *wish, const char *name)
 {
     pc_cloud_offer *offers;
     int count;
     pc_cloud_misfit misfit = PC_CLOUD_FITS;
     bool found = false;
-    assert_ok(pc_cloud_pick(cloud, wish, &offers, &count));
+    assert_ok(pc_cloud_pick(cloud, *wish, &offers, &count));
     for (int i = 0; i < count; i++)
         if (!strcmp(offers[i].instance->name, name)) {
             misfit = offers[i].misfit;
@@ -125,8 +125,8 @@ static pc_cloud_misfit misfit_of(const pc_cloud_wish *wish, const char *name)
 static void traps_are_told_apart(void **state)
 {
     (void)state;
-    pc_cloud_wish any = {.gpus = 1}, graphics = {.use = PC_CLOUD_GRAPHICS}, train = {.use = PC_CLOUD_TRAIN};
-    pc_cloud_wish rich = {.budget = 50}, large = {.memory_gb = 40}, many = {.gpus = 2}, cores = {.vcpus = 8};
+    pc_cloud_pick_options any = {.gpus = 1}, graphics = {.use = PC_CLOUD_GRAPHICS}, train = {.use = PC_CLOUD_TRAIN};
+    pc_cloud_pick_options rich = {.budget = 50}, large = {.memory_gb = 40}, many = {.gpus = 2}, cores = {.vcpus = 8};
     assert_int_equal(misfit_of(&graphics, "g4ad.xlarge"), PC_CLOUD_VENDOR);
     assert_int_equal(misfit_of(&train, "g4ad.xlarge"), PC_CLOUD_WRONG_USE);
     assert_int_equal(misfit_of(&graphics, "g5g.xlarge"), PC_CLOUD_ARCH);
@@ -160,10 +160,10 @@ static void order_is_as_asked(void **state)
 {
     (void)state;
     for (int order = PC_CLOUD_CHEAPEST; order <= PC_CLOUD_VALUE; order++) {
-        pc_cloud_wish wish = {.use = PC_CLOUD_TRAIN, .order = (pc_cloud_order)order};
+        pc_cloud_pick_options wish = {.use = PC_CLOUD_TRAIN, .order = (pc_cloud_order)order};
         pc_cloud_offer *o;
         int count, fitting = 0;
-        assert_ok(pc_cloud_pick(cloud, &wish, &o, &count));
+        assert_ok(pc_cloud_pick(cloud, wish, &o, &count));
         while (fitting < count && !o[fitting].misfit)
             fitting++;
         assert_true(fitting > 20);
@@ -186,15 +186,17 @@ static void nonsense_is_refused(void **state)
     (void)state;
     pc_cloud_offer *offers;
     int count;
-    const pc_cloud_wish wishes[] = {{.memory_gb = NAN}, {.memory_gb = -1}, {.gpus = -1}, {.vcpus = -4}, {.budget = -2}};
+    const pc_cloud_pick_options wishes[] = {
+        {.memory_gb = NAN}, {.memory_gb = -1}, {.gpus = -1}, {.vcpus = -4}, {.budget = -2}};
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
-        assert_fails(pc_cloud_pick(cloud, &wishes[i], &offers, &count), PC_ERR_ARGUMENT, "0 or more");
-    assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.region = "moon-1"}, &offers, &count), PC_ERR_NOT_FOUND,
+        assert_fails(pc_cloud_pick(cloud, wishes[i], &offers, &count), PC_ERR_ARGUMENT, "0 or more");
+    assert_fails(pc_cloud_pick(cloud, (pc_cloud_pick_options){.region = "moon-1"}, &offers, &count), PC_ERR_NOT_FOUND,
                  "only of us-east-1");
-    assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.vendor = "acme"}, &offers, &count), PC_ERR_ARGUMENT,
+    assert_fails(pc_cloud_pick(cloud, (pc_cloud_pick_options){.vendor = "acme"}, &offers, &count), PC_ERR_ARGUMENT,
                  "nvidia, amd, aws, intel, any");
-    assert_fails(pc_cloud_pick(cloud, &(pc_cloud_wish){.arch = "mips"}, &offers, &count), PC_ERR_ARGUMENT, "x86_64");
-    assert_ok(pc_cloud_pick(cloud, &(pc_cloud_wish){.memory_gb = 1e6}, &offers, &count));
+    assert_fails(pc_cloud_pick(cloud, (pc_cloud_pick_options){.arch = "mips"}, &offers, &count), PC_ERR_ARGUMENT,
+                 "x86_64");
+    assert_ok(pc_cloud_pick(cloud, (pc_cloud_pick_options){.memory_gb = 1e6}, &offers, &count));
     assert_int_not_equal(offers[0].misfit, PC_CLOUD_FITS);
     pc_cloud_offers_free(offers);
 }

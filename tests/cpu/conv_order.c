@@ -45,8 +45,8 @@ static void run(const sizes *s, int order)
         pc_tensor *leaves[] = {x, w, b};
         for (int i = 0; i < 3; i++)
             assert_ok(pc_require_grad(leaves[i], true));
-        pc_tensor *y =
-            pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.padding = {1, 1}, .pool = s->pool, .activation = s->activation});
+        pc_tensor *y = pc_fn_conv2d(
+            x, w, b, (pc_fn_conv2d_options){.padding = {1, 1}, .pool = s->pool, .activation = s->activation});
         assert_non_null(y);
         pc_seed(8);
         const pc_shape shape = pc_tensor_shape(y);

@@ -55,10 +55,10 @@ static known know(const layer *l)
     if (k.bias)
         assert_ok(pc_require_grad(k.bias, true));
     k.y = pc_fn_conv2d(k.x, k.weight, k.bias,
-                       (pc_conv2d_spec){.stride = {l->stride, l->stride},
-                                        .padding = {l->padding, l->padding},
-                                        .activation = l->activation,
-                                        .pool = l->pool});
+                       (pc_fn_conv2d_options){.stride = {l->stride, l->stride},
+                                              .padding = {l->padding, l->padding},
+                                              .activation = l->activation,
+                                              .pool = l->pool});
     assert_not_null_ok(k.y);
     k.dy = channels_last(pc_randn(pc_shape_of(4, k.y->shape), PC_F32, PC_DEVICE_CPU));
     assert_ok(pc_backward_with(k.y, k.dy));

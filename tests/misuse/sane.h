@@ -133,20 +133,18 @@ static const pc_run_report *untold(void)
     return &nothing;
 }
 
-static pc_train_settings *settings(void)
+static pc_train_options options(void)
 {
-    pc_train_settings *s = room();
-    *s = (pc_train_settings){.data = "pictures",
-                             .out = "run",
-                             .arch = "mlp",
-                             .device = test_device_name(),
-                             .epochs = 1,
-                             .batch = 4,
-                             .size = 16,
-                             .threads = 1,
-                             .lr = 1e-3,
-                             .val_split = 0.5};
-    return s;
+    return (pc_train_options){.data = "pictures",
+                              .out = "run",
+                              .arch = "mlp",
+                              .device = test_device_name(),
+                              .epochs = 1,
+                              .batch = 4,
+                              .size = 16,
+                              .threads = 1,
+                              .lr = 1e-3,
+                              .val_split = 0.5};
 }
 
 /* --- ops --- */
@@ -310,12 +308,10 @@ static pc_keras_options keras_options(void)
     return (pc_keras_options){.height = 8, .width = 8, .channels = 3, .class_names = class_names(), .class_count = 2};
 }
 
-static pc_cloud_plan *plan(void)
+static pc_cloud_job_options plan(void)
 {
-    pc_cloud_plan *p = room();
-    *p =
-        (pc_cloud_plan){.model = "mlp", .folder = "pictures", .size = 16, .batch = 4, .device = "cpu", .seconds = 1e-3};
-    return p;
+    return (pc_cloud_job_options){
+        .model = "mlp", .folder = "pictures", .size = 16, .batch = 4, .device = "cpu", .seconds = 1e-3};
 }
 
 /* The files, in the current folder. */
@@ -331,10 +327,10 @@ static void make_files(void)
     mkdir("machine", 0777);
     put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
     (void)!pc_save_npy(on_the_cpu(), "t.npy");
-    pc_train_settings *s = settings();
-    s->device = "cpu";
+    pc_train_options on_the_host = options();
+    on_the_host.device = "cpu";
     pc_train_summary summary;
-    (void)!pc_train_folder(s, &summary);
+    (void)!pc_train_folder(on_the_host, &summary);
 }
 
 #endif

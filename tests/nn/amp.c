@@ -39,7 +39,7 @@ static void ops_choose_their_dtype(void **state)
                 assert_dtype(pc_matmul(wide, wide), PC_F64);
                 assert_dtype(pc_fn_linear(f, f, row, PC_RELU), half);
                 assert_dtype(pc_fn_linear(h, f, NULL, PC_NONE), half);
-                assert_dtype(pc_fn_conv2d(x, w, row, (pc_conv2d_spec){.pool = 0}), half);
+                assert_dtype(pc_fn_conv2d(x, w, row, (pc_fn_conv2d_options){.pool = 0}), half);
                 assert_dtype(pc_softmax(h, 1), PC_F32);
                 assert_dtype(pc_log_softmax(h, 0), PC_F32);
                 assert_dtype(pc_sum(h), PC_F32);
@@ -67,7 +67,7 @@ static void ops_choose_their_dtype(void **state)
             PC_AUTOCAST(half) {
                 assert_fails(pc_matmul(f, NULL), PC_ERR_ARGUMENT, "matmul");
                 assert_fails(pc_fn_linear(NULL, f, NULL, PC_NONE), PC_ERR_ARGUMENT, "linear");
-                assert_fails(pc_fn_conv2d(x, NULL, NULL, (pc_conv2d_spec){.pool = 0}), PC_ERR_ARGUMENT, "conv2d");
+                assert_fails(pc_fn_conv2d(x, NULL, NULL, (pc_fn_conv2d_options){.pool = 0}), PC_ERR_ARGUMENT, "conv2d");
             }
         }
     assert_nothing_left();

@@ -4,12 +4,12 @@
 #include <paracord/random.h>
 #include <unistd.h>
 
-static pc_conv2d_spec spec_of(const golden *g)
+static pc_fn_conv2d_options spec_of(const golden *g)
 {
-    return (pc_conv2d_spec){.stride = {(int)g->args[0], (int)g->args[1]},
-                            .padding = {(int)g->args[2], (int)g->args[3]},
-                            .activation = (pc_activation_kind)g->args[4],
-                            .pool = (int)g->args[5]};
+    return (pc_fn_conv2d_options){.stride = {(int)g->args[0], (int)g->args[1]},
+                                  .padding = {(int)g->args[2], (int)g->args[3]},
+                                  .activation = (pc_activation_kind)g->args[4],
+                                  .pool = (int)g->args[5]};
 }
 
 static bool is_channels_last(const pc_tensor *t)
@@ -43,7 +43,7 @@ static pc_tensor *zeros(int64_t a, int64_t b, int64_t c, int64_t d)
 static void bad_input(void **state)
 {
     (void)state;
-    const pc_conv2d_spec plain = {0};
+    const pc_fn_conv2d_options plain = {0};
     PC_SCOPE {
         pc_tensor *x = zeros(1, 2, 5, 5), *w = zeros(3, 2, 3, 3);
         pc_tensor *b = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
@@ -53,19 +53,19 @@ static void bad_input(void **state)
         assert_fails(pc_fn_conv2d(x, w, pc_zeros(PC_SHAPE(2), PC_F32, test_device()), plain), PC_ERR_SHAPE,
                      "bias of shape [2]");
         assert_fails(pc_fn_conv2d(zeros(1, 2, 2, 5), w, b, plain), PC_ERR_SHAPE, "too small for a kernel of 3 x 3");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.pool = 4}), PC_ERR_SHAPE, "and pooling");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.stride = {-1, 1}}), PC_ERR_ARGUMENT, "stride -1");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.padding = {0, -1}}), PC_ERR_ARGUMENT, "padding -1");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.pool = -1}), PC_ERR_ARGUMENT, "pool -1");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.activation = (pc_activation_kind)7}), PC_ERR_ARGUMENT,
-                     "activation 7");
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.pool = 4}), PC_ERR_SHAPE, "and pooling");
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.stride = {-1, 1}}), PC_ERR_ARGUMENT, "stride -1");
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.padding = {0, -1}}), PC_ERR_ARGUMENT, "padding -1");
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.pool = -1}), PC_ERR_ARGUMENT, "pool -1");
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.activation = (pc_activation_kind)7}),
+                     PC_ERR_ARGUMENT, "activation 7");
         assert_fails(pc_fn_conv2d(x, pc_cast(w, PC_F64), b, plain), PC_ERR_DTYPE, "weight float64");
         assert_fails(pc_fn_conv2d(x, w, pc_cast(b, PC_F64), plain), PC_ERR_DTYPE, "bias float64");
         assert_fails(pc_fn_conv2d(pc_cast(x, PC_U8), pc_cast(w, PC_U8), NULL, plain), PC_ERR_DTYPE, "uint8");
         assert_fails(pc_fn_conv2d(NULL, w, b, plain), PC_ERR_ARGUMENT, "conv2d");
         assert_fails(pc_fn_conv2d(x, NULL, b, plain), PC_ERR_ARGUMENT, "conv2d");
         assert_fails(pc_fn_conv2d(pc_add(x, w), w, b, plain), PC_ERR_SHAPE, "add");
-        assert_fails(pc_fn_conv2d(x, w, b, (pc_conv2d_spec){.padding = {INT32_MAX, INT32_MAX}}), PC_ERR_MEMORY,
+        assert_fails(pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.padding = {INT32_MAX, INT32_MAX}}), PC_ERR_MEMORY,
                      "conv2d");
     }
     assert_no_leak();
@@ -84,7 +84,7 @@ static void gradients_on_request(void **state)
             static double sums[3];
             for (int i = 0; i < 3; i++)
                 assert_ok(pc_require_grad(in[i], wanted >> i & 1));
-            pc_conv2d_spec spec = {.activation = PC_TANH, .pool = 2};
+            pc_fn_conv2d_options spec = {.activation = PC_TANH, .pool = 2};
             assert_ok(pc_backward(pc_sum(pc_fn_conv2d(in[0], in[1], in[2], spec))));
             for (int i = 0; i < 3; i++)
                 if (!(wanted >> i & 1))
@@ -109,16 +109,16 @@ static pc_tensor *channels_last(pc_tensor *t)
     return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
 }
 
-static pc_conv2d_spec square(const sizes *z)
+static pc_fn_conv2d_options square(const sizes *z)
 {
-    return (pc_conv2d_spec){.stride = {z->stride, z->stride},
-                            .padding = {z->padding, z->padding},
-                            .activation = z->activation,
-                            .pool = z->pool};
+    return (pc_fn_conv2d_options){.stride = {z->stride, z->stride},
+                                  .padding = {z->padding, z->padding},
+                                  .activation = z->activation,
+                                  .pool = z->pool};
 }
 
 /* y, and the gradients of x, weight and bias, of a convolution whose operands are these numbers. */
-static void convolve(pc_conv2d_spec spec, pc_dtype dtype, pc_device device, bool last, pc_tensor *const *numbers,
+static void convolve(pc_fn_conv2d_options spec, pc_dtype dtype, pc_device device, bool last, pc_tensor *const *numbers,
                      pc_tensor **result)
 {
     pc_tensor *in[3];
@@ -155,14 +155,14 @@ static double allowed(pc_dtype dtype, double near)
 }
 
 /* Rows or columns of the result. */
-static int64_t side_of(int64_t size, int kernel, const pc_conv2d_spec *spec, int axis)
+static int64_t side_of(int64_t size, int kernel, const pc_fn_conv2d_options *spec, int axis)
 {
     const int64_t left = size + 2 * spec->padding[axis] - kernel;
     return left < 0 ? 0 : (left / spec->stride[axis] + 1) / spec->pool;
 }
 
 /* Numbers for x, weight, bias and the gradient of the result that `factors` has too. */
-static void make_numbers(const sizes *z, pc_conv2d_spec spec, pc_dtype factors, pc_tensor **numbers)
+static void make_numbers(const sizes *z, pc_fn_conv2d_options spec, pc_dtype factors, pc_tensor **numbers)
 {
     const int64_t places = z->n * z->o * side_of(z->h, z->kh, &spec, 0) * side_of(z->w, z->kw, &spec, 1);
     numbers[0] = pc_randn(PC_SHAPE(z->n, z->c, z->h, z->w), PC_F32, PC_DEVICE_CPU);
@@ -225,7 +225,7 @@ static int draw(int from, int to)
 
 /* Few channels to few; now and then so small that a block makes several pictures, or so large that a picture takes
  * several blocks. The strides and paddings of rows and columns may differ. */
-static sizes drawn_sizes(pc_conv2d_spec *spec)
+static sizes drawn_sizes(pc_fn_conv2d_options *spec)
 {
     static const int largest[] = {4, 12, 12, 40, 70};
     const int side = largest[draw(0, 4)];
@@ -266,7 +266,7 @@ static void few_channels(void **state)
     (void)state;
     for (int i = 0; i < 90; i++)
         PC_SCOPE {
-            pc_conv2d_spec spec;
+            pc_fn_conv2d_options spec;
             const sizes z = drawn_sizes(&spec);
             const pc_dtype dtype = kinds[i % 3].dtype;
             pc_seed(100 + (uint64_t)i);
@@ -354,7 +354,7 @@ static void forward_by_each_choice(void **state)
             PC_SCOPE {
                 const pc_conv_choice before = pc_conv_choice_set((pc_conv_choice)choice);
                 const pc_dtype dtype = around & 4 ? PC_BF16 : PC_F32;
-                const pc_conv2d_spec spec = {.padding = {1, 1}, .activation = around & 1 ? PC_RELU : PC_NONE};
+                const pc_fn_conv2d_options spec = {.padding = {1, 1}, .activation = around & 1 ? PC_RELU : PC_NONE};
                 pc_stream *stream = pc_stream_current(test_device());
                 pc_seed(5);
                 pc_tensor *w = pc_cast(pc_randn(PC_SHAPE(64, 64, 3, 3), PC_F32, test_device()), dtype);

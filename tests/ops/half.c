@@ -107,11 +107,11 @@ static pc_tensor *run(const char *op, pc_tensor **in)
     if (strcmp(op, "linear") == 0)
         return pc_fn_linear(x, y, z, PC_NONE);
     if (strcmp(op, "conv2d") == 0)
-        return pc_fn_conv2d(x, y, z, (pc_conv2d_spec){.pool = 0});
+        return pc_fn_conv2d(x, y, z, (pc_fn_conv2d_options){.pool = 0});
     if (strcmp(op, "max_pool2d") == 0)
-        return pc_fn_max_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
+        return pc_fn_max_pool2d(x, (pc_fn_pool2d_options){.kernel = {2, 2}});
     if (strcmp(op, "avg_pool2d") == 0)
-        return pc_fn_avg_pool2d(x, (pc_pool2d_spec){.kernel = {2, 2}});
+        return pc_fn_avg_pool2d(x, (pc_fn_pool2d_options){.kernel = {2, 2}});
     fail_msg("the golden file has no op \"%s\"", op);
     return NULL;
 }
@@ -187,7 +187,8 @@ static pc_tensor *cast_op(const char *name)
         return pc_fn_linear(f, f, NULL, PC_NONE);
     if (strcmp(name, "conv2d") == 0)
         return pc_fn_conv2d(pc_ones(PC_SHAPE(1, 2, 3, 3), PC_F32, test_device()),
-                            pc_ones(PC_SHAPE(2, 2, 3, 3), PC_F32, test_device()), NULL, (pc_conv2d_spec){.pool = 0});
+                            pc_ones(PC_SHAPE(2, 2, 3, 3), PC_F32, test_device()), NULL,
+                            (pc_fn_conv2d_options){.pool = 0});
     if (strcmp(name, "relu_half") == 0)
         return pc_relu(h);
     if (strcmp(name, "tanh") == 0)

@@ -20,7 +20,7 @@ static int plain(double cr, double ci, int iterations)
     return iterations;
 }
 
-static const pc_mandelbrot_spec regions[] = {
+static const pc_mandelbrot_options regions[] = {
     {0},
     {.x_min = -0.75, .x_max = -0.73, .y_min = 0.1, .y_max = 0.12},
     {.x_min = -2.5, .x_max = 1.5, .y_min = -2, .y_max = 2},
@@ -40,7 +40,7 @@ static const pc_mandelbrot_spec regions[] = {
     {.x_min = -0.1, .x_max = 0.1, .y_min = -0.1, .y_max = 0.1},          /* nothing else */
 };
 
-static void compare(pc_mandelbrot_spec spec, int height, int width, pc_dtype dtype)
+static void compare(pc_mandelbrot_options spec, int height, int width, pc_dtype dtype)
 {
     const bool all = spec.x_min == 0 && spec.x_max == 0;
     const double x0 = all ? -2 : spec.x_min, x1 = all ? 1 : spec.x_max, y0 = all ? -1 : spec.y_min,
@@ -70,7 +70,7 @@ static void counts_are_those_of_a_plain_loop(void **state)
     static const int iterations[] = {0, 1, 2, 7, 33, 300};
     for (size_t r = 0; r < sizeof regions / sizeof *regions; r++)
         for (size_t i = 0; i < sizeof iterations / sizeof *iterations; i++) {
-            pc_mandelbrot_spec spec = regions[r];
+            pc_mandelbrot_options spec = regions[r];
             spec.iterations = iterations[i];
             compare(spec, 96, 130, PC_I32);
         }
@@ -80,7 +80,7 @@ static void counts_are_those_of_a_plain_loop(void **state)
 static void the_usual_picture(void **state)
 {
     (void)state;
-    compare((pc_mandelbrot_spec){0}, 1024, 1536, PC_U8);
+    compare((pc_mandelbrot_options){0}, 1024, 1536, PC_U8);
 }
 
 /* Long enough for exact cycles, and for the rims of heart and disc to leak if they could. */
@@ -89,7 +89,7 @@ static void long_ways(void **state)
     (void)state;
     static const int deep[] = {0, 1, 4, 5, 6, 7, 10};
     for (size_t r = 0; r < sizeof deep / sizeof *deep; r++) {
-        pc_mandelbrot_spec spec = regions[deep[r]];
+        pc_mandelbrot_options spec = regions[deep[r]];
         spec.iterations = 20000;
         compare(spec, 25, 33, PC_I32);
     }
@@ -100,12 +100,12 @@ static void every_size_and_dtype(void **state)
     (void)state;
     static const int sizes[][2] = {{1, 1}, {1, 7}, {3, 1}, {5, 24}, {9, 25}, {2, 3001}, {257, 31}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        compare((pc_mandelbrot_spec){0}, sizes[i][0], sizes[i][1], PC_U8);
-        compare((pc_mandelbrot_spec){.iterations = 255}, sizes[i][0], sizes[i][1], PC_U8);
-        compare((pc_mandelbrot_spec){.iterations = 50}, sizes[i][0], sizes[i][1], PC_I32);
+        compare((pc_mandelbrot_options){0}, sizes[i][0], sizes[i][1], PC_U8);
+        compare((pc_mandelbrot_options){.iterations = 255}, sizes[i][0], sizes[i][1], PC_U8);
+        compare((pc_mandelbrot_options){.iterations = 50}, sizes[i][0], sizes[i][1], PC_I32);
     }
     pc_tensor *none = pc_zeros(PC_SHAPE(0, 5), PC_I32, test_device());
-    assert_ok(pc_mandelbrot(none, (pc_mandelbrot_spec){0}));
+    assert_ok(pc_mandelbrot(none, (pc_mandelbrot_options){0}));
     pc_tensor_free(none);
 }
 
@@ -127,7 +127,7 @@ static void fractions(void **state)
     enum { H = 40, W = 60 };
     static int32_t whole[H * W];
     static float part[H * W];
-    const pc_mandelbrot_spec spec = {.x_min = -2, .x_max = 1, .y_min = -1, .y_max = 1, .iterations = 60};
+    const pc_mandelbrot_options spec = {.x_min = -2, .x_max = 1, .y_min = -1, .y_max = 1, .iterations = 60};
     pc_tensor *a = pc_zeros(PC_SHAPE(H, W), PC_I32, test_device()),
               *b = pc_zeros(PC_SHAPE(H, W), PC_F32, test_device());
     assert_ok(pc_mandelbrot(a, spec));
@@ -149,16 +149,16 @@ static void bad_input(void **state)
     (void)state;
     PC_SCOPE {
         pc_tensor *t = pc_zeros(PC_SHAPE(4, 6), PC_U8, test_device());
-        const pc_mandelbrot_spec fine = {0}, turned = {.x_min = 1, .x_max = -2, .y_min = -1, .y_max = 1},
-                                 flat = {.x_min = -2, .x_max = 1, .y_min = 1, .y_max = 1},
-                                 endless = {.x_min = -2, .x_max = HUGE_VAL, .y_min = -1, .y_max = 1},
-                                 nan = {.x_min = NAN, .x_max = 1, .y_min = -1, .y_max = 1};
+        const pc_mandelbrot_options fine = {0}, turned = {.x_min = 1, .x_max = -2, .y_min = -1, .y_max = 1},
+                                    flat = {.x_min = -2, .x_max = 1, .y_min = 1, .y_max = 1},
+                                    endless = {.x_min = -2, .x_max = HUGE_VAL, .y_min = -1, .y_max = 1},
+                                    nan = {.x_min = NAN, .x_max = 1, .y_min = -1, .y_max = 1};
         assert_fails(pc_mandelbrot(t, turned), PC_ERR_ARGUMENT, "x from 1 to -2");
         assert_fails(pc_mandelbrot(t, flat), PC_ERR_ARGUMENT, "y from 1 to 1");
         assert_fails(pc_mandelbrot(t, endless), PC_ERR_ARGUMENT, "finite");
         assert_fails(pc_mandelbrot(t, nan), PC_ERR_ARGUMENT, "finite");
-        assert_fails(pc_mandelbrot(t, (pc_mandelbrot_spec){.iterations = -1}), PC_ERR_ARGUMENT, "-1 iterations");
-        assert_fails(pc_mandelbrot(t, (pc_mandelbrot_spec){.iterations = 256}), PC_ERR_DTYPE, "use int32");
+        assert_fails(pc_mandelbrot(t, (pc_mandelbrot_options){.iterations = -1}), PC_ERR_ARGUMENT, "-1 iterations");
+        assert_fails(pc_mandelbrot(t, (pc_mandelbrot_options){.iterations = 256}), PC_ERR_DTYPE, "use int32");
         assert_fails(pc_mandelbrot(NULL, fine), PC_ERR_ARGUMENT, "NULL");
         assert_fails(pc_mandelbrot(pc_zeros(PC_SHAPE(4), PC_U8, test_device()), fine), PC_ERR_SHAPE, "[4]");
         assert_fails(pc_mandelbrot(pc_transpose(t, 0, 1), fine), PC_ERR_SHAPE, "contiguous");

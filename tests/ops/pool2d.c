@@ -6,11 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static pc_pool2d_spec spec_of(const golden *g)
+static pc_fn_pool2d_options spec_of(const golden *g)
 {
-    return (pc_pool2d_spec){.kernel = {(int)g->args[0], (int)g->args[1]},
-                            .stride = {(int)g->args[2], (int)g->args[3]},
-                            .padding = {(int)g->args[4], (int)g->args[5]}};
+    return (pc_fn_pool2d_options){.kernel = {(int)g->args[0], (int)g->args[1]},
+                                  .stride = {(int)g->args[2], (int)g->args[3]},
+                                  .padding = {(int)g->args[4], (int)g->args[5]}};
 }
 
 static void check_order(const golden *g, const pc_tensor *y)
@@ -36,17 +36,17 @@ static void run_avg_pool2d(const golden *g, pc_tensor **in, pc_tensor **out)
 
 static const golden_op ops[] = {{"max_pool2d", run_max_pool2d}, {"avg_pool2d", run_avg_pool2d}};
 
-#define SPEC(...) ((pc_pool2d_spec){__VA_ARGS__})
+#define SPEC(...) ((pc_fn_pool2d_options){__VA_ARGS__})
 
 static void bad_input(void **state)
 {
     (void)state;
-    pc_tensor *(*const pools[])(pc_tensor *, pc_pool2d_spec) = {pc_fn_max_pool2d, pc_fn_avg_pool2d};
+    pc_tensor *(*const pools[])(pc_tensor *, pc_fn_pool2d_options) = {pc_fn_max_pool2d, pc_fn_avg_pool2d};
     for (int i = 0; i < 2; i++)
         PC_SCOPE {
             const char *who = ops[i].name;
             pc_tensor *x = pc_zeros(PC_SHAPE(1, 2, 4, 3), PC_F32, test_device());
-            const pc_pool2d_spec two = {.kernel = {2, 2}};
+            const pc_fn_pool2d_options two = {.kernel = {2, 2}};
             assert_fails(pools[i](pc_reshape(x, PC_SHAPE(2, 4, 3)), two), PC_ERR_SHAPE, who);
             assert_fails(pools[i](pc_cast(x, PC_I32), two), PC_ERR_DTYPE, "int32");
             assert_fails(pools[i](x, SPEC(.kernel = {2, 4})), PC_ERR_SHAPE, "too small for a window of 2 x 4");

@@ -168,7 +168,7 @@ static void check(const case_of *c)
 
 static pc_tensor *convolve(pc_tensor *const *in, const void *spec)
 {
-    return pc_fn_conv2d(in[0], in[1], in[2], *(const pc_conv2d_spec *)spec);
+    return pc_fn_conv2d(in[0], in[1], in[2], *(const pc_fn_conv2d_options *)spec);
 }
 
 static void a_convolution(void)
@@ -178,10 +178,10 @@ static void a_convolution(void)
     const int kh = 1 + draw(5), kw = draw(4) ? kh : 1 + draw(5), c = ONE_OF(channels), o = ONE_OF(channels);
     const int n = 1 + draw(4), more = draw(8) ? 0 : 12;
     const bool stride = draw(2), bias = draw(3);
-    const pc_conv2d_spec spec = {.stride = {1 + stride * draw(2), 1 + stride * draw(2)},
-                                 .padding = {draw(PC__MIN(kh, 3)), draw(PC__MIN(kw, 3))},
-                                 .activation = (pc_activation_kind)draw(4),
-                                 .pool = 1 + draw(3) % 2};
+    const pc_fn_conv2d_options spec = {.stride = {1 + stride * draw(2), 1 + stride * draw(2)},
+                                       .padding = {draw(PC__MIN(kh, 3)), draw(PC__MIN(kw, 3))},
+                                       .activation = (pc_activation_kind)draw(4),
+                                       .pool = 1 + draw(3) % 2};
     const int h = kh + (spec.pool - 1) * spec.stride[0] + draw(20) + more; /* one result, or more */
     const int w = kw + (spec.pool - 1) * spec.stride[1] + draw(20) + more;
     DESCRIBE("conv2d of %s [%d, %d, %d, %d] by [%d, %d, %d, %d], stride %d, %d, padding %d, %d, activation %d, pool %d",
@@ -295,7 +295,7 @@ static void an_elementwise_op(void)
 
 typedef struct pooling {
     bool average;
-    pc_pool2d_spec spec;
+    pc_fn_pool2d_options spec;
 } pooling;
 
 static pc_tensor *pool(pc_tensor *const *in, const void *settings)

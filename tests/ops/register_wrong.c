@@ -117,7 +117,7 @@ static void ops_of_the_library(void **state)
     (void)state;
     PC_SCOPE {
         pc_tensor *counts = pc_zeros(PC_SHAPE(8, 8), PC_I32, test_device());
-        assert_ok(pc_mandelbrot(counts, (pc_mandelbrot_spec){0}));
+        assert_ok(pc_mandelbrot(counts, (pc_mandelbrot_options){0}));
         assert_null(pc_op_find("paracord.mandelbrot"));
         assert_non_null(pc_op_register(
             &(pc_op_spec){.name = "mandelbrot", .inputs = 1, .outputs = 1, .cpu = never, .cuda = never}));

@@ -135,16 +135,16 @@ static pc_tensor *activated(pc_tensor *t, int activation)
 
 static pc_tensor *pooled(pc_tensor *t, int window)
 {
-    return window > 1 ? pc_fn_max_pool2d(t, (pc_pool2d_spec){.kernel = {window, window}}) : t;
+    return window > 1 ? pc_fn_max_pool2d(t, (pc_fn_pool2d_options){.kernel = {window, window}}) : t;
 }
 
 /* Its steps, between which somebody else may look. */
 static pc_tensor *run_block(const block *b, pc_tensor *h, pc_tensor *const *leaf, seen *s, pc_tensor **loss)
 {
     h = pc_fn_conv2d(h, leaf[0], b->bias ? leaf[1] : NULL,
-                     (pc_conv2d_spec){.stride = {b->stride, b->stride},
-                                      .padding = {b->padding, b->padding},
-                                      .activation = b->activated ? PC_RELU : PC_NONE});
+                     (pc_fn_conv2d_options){.stride = {b->stride, b->stride},
+                                            .padding = {b->padding, b->padding},
+                                            .activation = b->activated ? PC_RELU : PC_NONE});
     if (b->read_twice)
         *loss = pc_add(*loss, pc_sum(pc_cast(h, PC_F64)));
     h = b->pool_first ? activated(pooled(h, b->window), b->activation) : activated(h, b->activation);

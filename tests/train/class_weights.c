@@ -53,7 +53,7 @@ static void logged(void *context, pc_log_level level, const char *line)
     snprintf(h->logged + n, sizeof h->logged - n, "%s\n", line);
 }
 
-static pc_train_summary train(const char *out, told *h, pc_train_settings s)
+static pc_train_summary train(const char *out, told *h, pc_train_options s)
 {
     pc_train_callbacks callbacks = {.context = h, .started = started, .epoch = epoch};
     pc_train_summary summary;
@@ -66,11 +66,11 @@ static pc_train_summary train(const char *out, told *h, pc_train_settings s)
     s.arch = "mlp";
     s.callbacks = &callbacks;
     pc_log_set(logged, h, PC_LOG_WARNING);
-    assert_ok(pc_train_folder(&s, &summary));
+    assert_ok(pc_train_folder(s, &summary));
     pc_log_set(NULL, NULL, PC_LOG_WARNING);
     return summary;
 }
-#define TRAIN(out, h, ...) train((out), (h), (pc_train_settings){.reserved_ = 0, __VA_ARGS__})
+#define TRAIN(out, h, ...) train((out), (h), (pc_train_options){.reserved_ = 0, __VA_ARGS__})
 
 /* With weights that do not move the loss of the epoch is that of its pictures, each times n / (2 n of its class). */
 static void the_loss_is_weighted(void **state)
@@ -157,18 +157,18 @@ static void kept_by_balanced_accuracy(void **state)
         best = fmax(best, atof(at + 26));
     pc__free(bytes);
     assert_true(fabs(s.kept.test_balanced_accuracy - best) < 1e-12);
-    pc_train_settings other = {.data = data.s,
-                               .out = out.s,
-                               .epochs = 16,
-                               .lr = 0.01,
-                               .size = 8,
-                               .arch = "mlp",
-                               .batch = BATCH,
-                               .device = test_device_name(),
-                               .resume = true};
-    assert_fails(pc_train_folder(&other, &s), PC_ERR_STATE, "--class-weights balanced");
+    pc_train_options other = {.data = data.s,
+                              .out = out.s,
+                              .epochs = 16,
+                              .lr = 0.01,
+                              .size = 8,
+                              .arch = "mlp",
+                              .batch = BATCH,
+                              .device = test_device_name(),
+                              .resume = true};
+    assert_fails(pc_train_folder(other, &s), PC_ERR_STATE, "--class-weights balanced");
     other.class_weights = "heavy";
-    assert_fails(pc_train_folder(&other, &s), PC_ERR_ARGUMENT, "\"heavy\"; there are none, balanced");
+    assert_fails(pc_train_folder(other, &s), PC_ERR_ARGUMENT, "\"heavy\"; there are none, balanced");
 }
 
 /* pc_fit with weights of the program's own: a class that weighs nothing is not learned, on any path of a step. */

@@ -13,15 +13,15 @@ static pc_classifier *trained(const char *place, const char *const *classes, int
     snprintf(in, sizeof in, "%s/train/", place);
     put_classes(placed(root.s, in).s, classes, count, 4);
     test_path folder = joined(data.s, "train");
-    pc_train_settings settings = {.data = folder.s,
-                                  .out = out.s,
-                                  .arch = "mlp",
-                                  .device = test_device_name(),
-                                  .epochs = 1,
-                                  .batch = 4,
-                                  .size = 8};
+    pc_train_options settings = {.data = folder.s,
+                                 .out = out.s,
+                                 .arch = "mlp",
+                                 .device = test_device_name(),
+                                 .epochs = 1,
+                                 .batch = 4,
+                                 .size = 8};
     pc_train_summary summary;
-    assert_ok(pc_train_folder(&settings, &summary));
+    assert_ok(pc_train_folder(settings, &summary));
     pc_classifier *c = pc_classifier_open(model.s, test_device_name());
     assert_not_null_ok(c);
     return c;

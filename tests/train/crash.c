@@ -78,19 +78,19 @@ static bool train(const test_path *out, int epochs, bool resume, long dies_at)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        pc_train_settings settings = {.data = data.s,
-                                      .out = out->s,
-                                      .epochs = epochs,
-                                      .batch = 4,
-                                      .size = 10,
-                                      .zoom = 0.2,
-                                      .flip = true,
-                                      .resume = resume,
-                                      .report = pc_report_page};
+        pc_train_options settings = {.data = data.s,
+                                     .out = out->s,
+                                     .epochs = epochs,
+                                     .batch = 4,
+                                     .size = 10,
+                                     .zoom = 0.2,
+                                     .flip = true,
+                                     .resume = resume,
+                                     .report = pc_report_page};
         pc_train_summary summary;
         changes = 0;
         fatal = dies_at;
-        _exit(pc_train_folder(&settings, &summary) == PC_OK ? 0 : pc_report(stderr) + 1);
+        _exit(pc_train_folder(settings, &summary) == PC_OK ? 0 : pc_report(stderr) + 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -196,18 +196,18 @@ static bool stop_command(void *context)
 static void train(const char *out, command c, bool resume)
 {
     pc_train_callbacks callbacks = {.context = &c, .stop = stop_command};
-    pc_train_settings settings = {.data = data.s,
-                                  .out = out,
-                                  .device = c.device,
-                                  .precision = c.precision,
-                                  .epochs = EPOCHS,
-                                  .batch = BATCH,
-                                  .size = SIZE,
-                                  .flip = true,
-                                  .resume = resume,
-                                  .callbacks = &callbacks};
+    pc_train_options settings = {.data = data.s,
+                                 .out = out,
+                                 .device = c.device,
+                                 .precision = c.precision,
+                                 .epochs = EPOCHS,
+                                 .batch = BATCH,
+                                 .size = SIZE,
+                                 .flip = true,
+                                 .resume = resume,
+                                 .callbacks = &callbacks};
     pc_train_summary summary;
-    assert_ok(pc_train_folder(&settings, &summary));
+    assert_ok(pc_train_folder(settings, &summary));
 }
 
 static size_t read_model(const test_path *out, char *bytes, size_t room)
@@ -293,19 +293,19 @@ static void precisions_are_named(void **state)
     (void)state;
     pc_train_summary summary;
     test_path out = joined(root.s, "precision");
-    pc_train_settings settings = {.data = data.s, .out = out.s, .device = "cpu", .precision = "f8", .epochs = 1};
-    assert_fails(pc_train_folder(&settings, &summary) == PC_OK, PC_ERR_ARGUMENT, "float32, bf16, f16");
+    pc_train_options settings = {.data = data.s, .out = out.s, .device = "cpu", .precision = "f8", .epochs = 1};
+    assert_fails(pc_train_folder(settings, &summary) == PC_OK, PC_ERR_ARGUMENT, "float32, bf16, f16");
     train(out.s, (command){"cpu", "bf16", 3}, false);
-    settings = (pc_train_settings){.data = data.s,
-                                   .out = out.s,
-                                   .device = "cpu",
-                                   .precision = "f16",
-                                   .epochs = EPOCHS,
-                                   .batch = BATCH,
-                                   .size = SIZE,
-                                   .flip = true,
-                                   .resume = true};
-    assert_fails(pc_train_folder(&settings, &summary) == PC_OK, PC_ERR_STATE, "--precision bf16");
+    settings = (pc_train_options){.data = data.s,
+                                  .out = out.s,
+                                  .device = "cpu",
+                                  .precision = "f16",
+                                  .epochs = EPOCHS,
+                                  .batch = BATCH,
+                                  .size = SIZE,
+                                  .flip = true,
+                                  .resume = true};
+    assert_fails(pc_train_folder(settings, &summary) == PC_OK, PC_ERR_STATE, "--precision bf16");
 }
 
 /* Operation number `fault` behind the making of the network fails, 0: none does. True: it ended with the weights of

@@ -15,19 +15,19 @@ static int prepare(void **state)
 static pc_status train(const char *out, const char *arch, int height, int width, int channels, bool resume)
 {
     const test_path data = joined(root.s, "data"), to = joined(root.s, out);
-    const pc_train_settings settings = {.data = data.s,
-                                        .out = to.s,
-                                        .arch = arch,
-                                        .device = test_device_name(),
-                                        .epochs = resume ? 2 : 1,
-                                        .batch = 4,
-                                        .height = height,
-                                        .width = width,
-                                        .channels = channels,
-                                        .val_split = 0.25,
-                                        .resume = resume};
+    const pc_train_options settings = {.data = data.s,
+                                       .out = to.s,
+                                       .arch = arch,
+                                       .device = test_device_name(),
+                                       .epochs = resume ? 2 : 1,
+                                       .batch = 4,
+                                       .height = height,
+                                       .width = width,
+                                       .channels = channels,
+                                       .val_split = 0.25,
+                                       .resume = resume};
     pc_train_summary summary;
-    return pc_train_folder(&settings, &summary);
+    return pc_train_folder(settings, &summary);
 }
 
 static void the_file_remembers(void **state)

@@ -44,7 +44,7 @@ static bool stop(void *context)
     return ++w->batches == w->stop_at;
 }
 
-static pc_train_summary train(const char *out, watched *w, int stop_at, pc_train_settings s)
+static pc_train_summary train(const char *out, watched *w, int stop_at, pc_train_options s)
 {
     pc_train_callbacks callbacks = {.context = w, .epoch = see, .stop = stop};
     pc_train_summary summary;
@@ -60,10 +60,10 @@ static pc_train_summary train(const char *out, watched *w, int stop_at, pc_train
     s.lr = 0.01;
     s.flip = true;
     s.callbacks = &callbacks;
-    assert_ok(pc_train_folder(&s, &summary));
+    assert_ok(pc_train_folder(s, &summary));
     return summary;
 }
-#define TRAIN(out, w, stop_at, ...) train((out), (w), (stop_at), (pc_train_settings){.reserved_ = 0, __VA_ARGS__})
+#define TRAIN(out, w, stop_at, ...) train((out), (w), (stop_at), (pc_train_options){.reserved_ = 0, __VA_ARGS__})
 
 /* By the rule as it is written, from what the callbacks saw. */
 static int best_of(const watched *w)
@@ -124,8 +124,8 @@ static void the_last_one_where_asked(void **state)
     assert_int_equal(s.kept.epoch, EPOCHS);
     assert_true(w.usable);
     assert_measures(out.s, &w.epochs[EPOCHS - 1]);
-    pc_train_settings other = {.data = data.s, .out = out.s, .keep = "worst"};
-    assert_fails(pc_train_folder(&other, &s), PC_ERR_ARGUMENT, "\"worst\"; there are best, last");
+    pc_train_options other = {.data = data.s, .out = out.s, .keep = "worst"};
+    assert_fails(pc_train_folder(other, &s), PC_ERR_ARGUMENT, "\"worst\"; there are best, last");
 }
 
 static void it_ends_early(void **state)
@@ -192,8 +192,8 @@ static void without_test_pictures(void **state)
     assert_int_equal(s.kept.epoch, EPOCHS);
     assert_false(s.kept.has_test);
     assert_true(w.usable);
-    pc_train_settings early = {.data = folder.s, .out = out.s, .early_stop = 3};
-    assert_fails(pc_train_folder(&early, &s), PC_ERR_ARGUMENT,
+    pc_train_options early = {.data = folder.s, .out = out.s, .early_stop = 3};
+    assert_fails(pc_train_folder(early, &s), PC_ERR_ARGUMENT,
                  "--early-stop 3, but there are no test pictures to tell by: give the folder test/, or a --val-split");
 }
 

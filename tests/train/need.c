@@ -46,15 +46,15 @@ static void too_large_is_told_at_once(void **state)
     test_path root = folder_in_memory(), out = joined(root.s, "out");
     put_classes(placed(root.s, "data/").s, (const char *[]){"cat", "dog"}, 2, 4);
     const test_path data = joined(root.s, "data");
-    pc_train_settings settings = {.data = data.s, .out = out.s, .arch = "mlp", .device = "cpu", .epochs = 1};
+    pc_train_options settings = {.data = data.s, .out = out.s, .arch = "mlp", .device = "cpu", .epochs = 1};
     pc_train_summary summary;
     settings.size = 4096; /* 12.9 billion weights: 206 GB with adam */
-    assert_fails(pc_train_folder(&settings, &summary), PC_ERR_MEMORY,
+    assert_fails(pc_train_folder(settings, &summary), PC_ERR_MEMORY,
                  "million weights of mlp on 4096 x 4096 pixels with gradients, adam and checkpoint");
     struct stat info;
     assert_true(stat(out.s, &info) != 0);
     settings.arch = "article", settings.size = 64, settings.batch = 1 << 20;
-    assert_fails(pc_train_folder(&settings, &summary), PC_ERR_MEMORY, "--batch ");
+    assert_fails(pc_train_folder(settings, &summary), PC_ERR_MEMORY, "--batch ");
     remove_root(&root);
 }
 

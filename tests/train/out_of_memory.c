@@ -36,19 +36,19 @@ static void hear_start(void *context, const char *text)
 static bool train(const char *arch, bool resume, int epochs)
 {
     pc_train_callbacks callbacks = {.started = hear_start};
-    pc_train_settings settings = {.data = data.s,
-                                  .out = out.s,
-                                  .arch = arch,
-                                  .epochs = epochs,
-                                  .batch = 4,
-                                  .size = 10,
-                                  .zoom = 0.2,
-                                  .flip = true,
-                                  .resume = resume,
-                                  .callbacks = &callbacks,
-                                  .report = pc_report_page};
+    pc_train_options settings = {.data = data.s,
+                                 .out = out.s,
+                                 .arch = arch,
+                                 .epochs = epochs,
+                                 .batch = 4,
+                                 .size = 10,
+                                 .zoom = 0.2,
+                                 .flip = true,
+                                 .resume = resume,
+                                 .callbacks = &callbacks,
+                                 .report = pc_report_page};
     pc_train_summary summary;
-    return pc_train_folder(&settings, &summary) == PC_OK;
+    return pc_train_folder(settings, &summary) == PC_OK;
 }
 
 static char expected[1 << 20]; /* the network, when nothing fails */

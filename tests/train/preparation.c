@@ -353,18 +353,18 @@ static void a_rescaling_layer_keeps_it(void **state)
     put_picture(root.s, "kept/train/St. Bernard-2/a.png", 1);
     put_picture(root.s, "kept/train/c\xc3\xb4te d'Azur/b.png", 2);
     test_path data = joined(root.s, "kept"), out = joined(root.s, "kept/out"), model = joined(out.s, "model.h5");
-    pc_train_settings settings = {.data = joined(data.s, "train").s,
-                                  .out = out.s,
-                                  .arch = "mlp",
-                                  .resize = "area",
-                                  .no_exif = true,
-                                  .device = "cpu",
-                                  .epochs = 1,
-                                  .size = 8};
+    pc_train_options settings = {.data = joined(data.s, "train").s,
+                                 .out = out.s,
+                                 .arch = "mlp",
+                                 .resize = "area",
+                                 .no_exif = true,
+                                 .device = "cpu",
+                                 .epochs = 1,
+                                 .size = 8};
     test_path folder = joined(data.s, "train");
     settings.data = folder.s;
     pc_train_summary summary;
-    assert_ok(pc_train_folder(&settings, &summary));
+    assert_ok(pc_train_folder(settings, &summary));
     pc__keras_model nothing = {0};
     assert_ok(pc__keras_note(model.s, &nothing));
     pc_classifier *c = opened(model);

@@ -56,7 +56,7 @@ static bool stop(void *context)
     return ++w->batches == w->stop_at;
 }
 
-static pc_train_summary train(const char *out, watched *w, pc_train_settings s)
+static pc_train_summary train(const char *out, watched *w, pc_train_options s)
 {
     pc_train_callbacks callbacks = {.context = w, .epoch = see, .stop = stop};
     pc_train_summary summary;
@@ -69,10 +69,10 @@ static pc_train_summary train(const char *out, watched *w, pc_train_settings s)
     s.arch = "mlp";
     s.callbacks = &callbacks;
     s.report = pc_report_page;
-    assert_ok(pc_train_folder(&s, &summary));
+    assert_ok(pc_train_folder(s, &summary));
     return summary;
 }
-#define TRAIN(out, w, ...) train((out), (w), (pc_train_settings){.reserved_ = 0, __VA_ARGS__})
+#define TRAIN(out, w, ...) train((out), (w), (pc_train_options){.reserved_ = 0, __VA_ARGS__})
 
 static void while_it_goes_on(void **state)
 {
@@ -109,14 +109,14 @@ static void nobody_asked_for_a_report(void **state)
     (void)state;
     test_path silent = joined(root.s, "silent");
     pc_train_summary summary;
-    pc_train_settings s = {.data = data.s,
-                           .out = silent.s,
-                           .device = test_device_name(),
-                           .batch = 6,
-                           .size = 8,
-                           .arch = "mlp",
-                           .epochs = 1};
-    assert_ok(pc_train_folder(&s, &summary));
+    pc_train_options s = {.data = data.s,
+                          .out = silent.s,
+                          .device = test_device_name(),
+                          .batch = 6,
+                          .size = 8,
+                          .arch = "mlp",
+                          .epochs = 1};
+    assert_ok(pc_train_folder(s, &summary));
     assert_int_equal(access(joined(silent.s, "model.h5").s, R_OK), 0);
     assert_int_not_equal(access(joined(silent.s, "report.html").s, F_OK), 0);
 }

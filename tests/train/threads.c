@@ -280,17 +280,17 @@ static int prepare(void **state)
     root = folder_in_memory();
     put_classes(placed(root.s, "pictures/").s, (const char *[]){"cat", "dog"}, 2, PICTURES / 2);
     test_path data = joined(root.s, "pictures"), out = joined(root.s, "out"), model = joined(root.s, "out/model.h5");
-    pc_train_settings settings = {.data = data.s,
-                                  .out = out.s,
-                                  .arch = "mlp",
-                                  .device = test_device_name(),
-                                  .epochs = 1,
-                                  .batch = 4,
-                                  .size = 8,
-                                  .val_split = 0.25};
+    pc_train_options settings = {.data = data.s,
+                                 .out = out.s,
+                                 .arch = "mlp",
+                                 .device = test_device_name(),
+                                 .epochs = 1,
+                                 .batch = 4,
+                                 .size = 8,
+                                 .val_split = 0.25};
     pc_train_summary summary;
     (void)test_device(); /* which skips where there is none */
-    assert_ok(pc_train_folder(&settings, &summary));
+    assert_ok(pc_train_folder(settings, &summary));
     asked = pc_classifier_open(model.s, test_device_name());
     assert_not_null_ok(asked);
     shared = on_device(pc_sequential(pc_linear(FEATURES, 5), pc_dropout(0.5), pc_linear(5, 1)));

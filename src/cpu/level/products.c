@@ -165,7 +165,7 @@ PC__KERNEL(linear_backward)
     return status;
 }
 
-static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc_conv2d_spec *spec)
+static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec)
 {
     return (pc__conv){.n = x->shape[0],
                       .c = x->shape[1],
@@ -212,7 +212,7 @@ PC__KERNEL(conv2d_backward)
                a->needs[2] ? pc__data(call->out[2]) : NULL);
 }
 
-static pc__pool windows(const int64_t *x, const pc_pool2d_spec *spec)
+static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec)
 {
     return (pc__pool){.n = x[0],
                       .c = x[1],

@@ -14,7 +14,7 @@ static int out_size(int64_t n, int64_t kernel, int64_t stride, int64_t padding)
 static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda_conv *s)
 {
     const pc__conv2d_attributes *a = call->attributes;
-    const pc_conv2d_spec *spec = &a->spec;
+    const pc_fn_conv2d_options *spec = &a->spec;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const int64_t oh = out_size(x->shape[2], w->shape[2], spec->stride[0], spec->padding[0]);
     const int64_t ow = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);

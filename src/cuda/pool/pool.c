@@ -7,7 +7,7 @@
 static pc__cuda_pool windows(const pc_stream *stream, const pc_call *call)
 {
     const pc__pool2d_attributes *a = call->attributes;
-    const pc_pool2d_spec *spec = &a->spec;
+    const pc_fn_pool2d_options *spec = &a->spec;
     const int64_t *x = a->in_shape;
     return (pc__cuda_pool){.dtype = call->in[0]->dtype,
                            .early = pc__cuda_early(stream),

@@ -61,7 +61,7 @@ static pc__frame frame_of(const pc_cloud_job *job)
 }
 
 /* By name or from a file; the caller frees it. */
-static pc_module *make_network(const pc_cloud_plan *plan, pc_cloud_job *job)
+static pc_module *make_network(const pc_cloud_job_options *plan, pc_cloud_job *job)
 {
     if (access(plan->model, F_OK) != 0 && !strpbrk(plan->model, "./")) {
         job->height = job->width = plan->size ? plan->size : 64;
@@ -93,7 +93,7 @@ static pc_module *make_network(const pc_cloud_plan *plan, pc_cloud_job *job)
 }
 
 /* How fast this machine trains it, and by how much the model of a GPU is off where it has one that is known. */
-static pc_status measure(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_module *net, pc_cloud_job *job)
+static pc_status measure(const pc_cloud *cloud, const pc_cloud_job_options *plan, pc_module *net, pc_cloud_job *job)
 {
     pc_device device;
     PC__TRY(pc_device_parse(plan->device ? plan->device : "auto", &device));
@@ -129,7 +129,7 @@ static const pc_cloud_gpu *find_gpu(const pc_cloud *cloud, const char *name)
 }
 
 /* What somebody has measured elsewhere, instead of this machine's GPU. */
-static pc_status take_known(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job)
+static pc_status take_known(const pc_cloud *cloud, const pc_cloud_job_options *plan, pc_cloud_job *job)
 {
     if (!plan->known_gpu && !(plan->known_rate > 0))
         return PC_OK;
@@ -149,12 +149,12 @@ static pc_status take_known(const pc_cloud *cloud, const pc_cloud_plan *plan, pc
     return PC_OK;
 }
 
-pc_status pc_cloud_plan_job(const pc_cloud *cloud, const pc_cloud_plan *plan, pc_cloud_job *job)
+pc_status pc_cloud_plan_job(const pc_cloud *cloud, pc_cloud_job_options options, pc_cloud_job *job)
 {
+    const pc_cloud_job_options *plan = &options;
     PC__NEED(job);
     *job = (pc_cloud_job){0};
     PC__NEED(cloud);
-    PC__NEED(plan);
     *job = (pc_cloud_job){.batch = plan->batch ? plan->batch : 32,
                           .epochs = plan->epochs ? plan->epochs : 25,
                           .threads = pc__cpu_count(),

@@ -12,7 +12,7 @@ static double speed_of(const pc_cloud_instance *instance, pc_cloud_use use)
     return one > 0 ? one * instance->gpus / instance->parts : NAN;
 }
 
-static pc_cloud_misfit judge(const pc_cloud_wish *wish, const pc_cloud_offer *offer)
+static pc_cloud_misfit judge(const pc_cloud_pick_options *wish, const pc_cloud_offer *offer)
 {
     const pc_cloud_instance *i = offer->instance;
     const char *vendor = wish->vendor ? wish->vendor : "nvidia", *arch = wish->arch ? wish->arch : "x86_64";
@@ -46,7 +46,7 @@ static int compare(double a, double b)
 static int in_order(const void *left, const void *right, void *context)
 {
     const pc_cloud_offer *a = left, *b = right;
-    const pc_cloud_wish *wish = context;
+    const pc_cloud_pick_options *wish = context;
     if (!a->misfit != !b->misfit)
         return (a->misfit != 0) - (b->misfit != 0);
     int order = 0;
@@ -80,7 +80,7 @@ static pc_status check_name(const char *what, const char *name, const char *cons
     return status;
 }
 
-static pc_status check_wish(const pc_cloud *cloud, const pc_cloud_wish *wish)
+static pc_status check_wish(const pc_cloud *cloud, const pc_cloud_pick_options *wish)
 {
     if (!(wish->memory_gb >= 0) || wish->gpus < 0 || wish->vcpus < 0 || !(wish->budget >= 0))
         return pc__fail(PC_ERR_ARGUMENT, "a wish needs memory, accelerators, vCPUs and budget of 0 or more");
@@ -96,25 +96,24 @@ const char *pc_cloud_trap(const pc_cloud_instance *instance)
     return !(f->trap_of_several && instance->gpus < 2) ? f->trap : NULL;
 }
 
-pc_status pc_cloud_pick(const pc_cloud *cloud, const pc_cloud_wish *wish, pc_cloud_offer **offers, int *count)
+pc_status pc_cloud_pick(const pc_cloud *cloud, pc_cloud_pick_options wish, pc_cloud_offer **offers, int *count)
 {
     PC__NEED(offers);
     PC__NEED(count);
     *offers = NULL, *count = 0;
     PC__NEED(cloud);
-    PC__NEED(wish);
-    PC__TRY(check_wish(cloud, wish));
+    PC__TRY(check_wish(cloud, &wish));
     pc_cloud_offer *found = pc__calloc((size_t)cloud->instance_count + 1, sizeof *found);
     if (!found)
         return PC_ERR_MEMORY;
     for (int i = 0; i < cloud->instance_count; i++) {
         pc_cloud_offer *offer = &found[i];
         offer->instance = &cloud->instances[i];
-        offer->price = pc_cloud_price_of(cloud, offer->instance, wish->region);
-        offer->speed = speed_of(offer->instance, wish->use);
-        offer->misfit = judge(wish, offer);
+        offer->price = pc_cloud_price_of(cloud, offer->instance, wish.region);
+        offer->speed = speed_of(offer->instance, wish.use);
+        offer->misfit = judge(&wish, offer);
     }
-    qsort_r(found, (size_t)cloud->instance_count, sizeof *found, in_order, (void *)(uintptr_t)wish);
+    qsort_r(found, (size_t)cloud->instance_count, sizeof *found, in_order, &wish);
     *offers = found;
     *count = cloud->instance_count;
     return PC_OK;
