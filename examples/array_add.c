@@ -17,7 +17,7 @@ int main(void)
         pc_tensor *b = pc_arange(7, 13, 1, PC_I64, dev);
         pc_tensor *sum = pc_add(a, b);
         pc_print(sum);
-        printf("the sum is on device %d\n", pc_tensor_get_device(sum)); /* -1 is the CPU */
+        printf("the sum is on %s\n", pc_device_name(pc_tensor_device(sum), name));
     }
     if (pc_failed())
         return pc_report(stderr);

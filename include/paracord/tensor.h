@@ -121,9 +121,6 @@ PC_API int64_t pc_tensor_stride(const pc_tensor *t, int dim); /* in elements */
 PC_API int64_t pc_tensor_count(const pc_tensor *t);           /* number of elements; 0 for NULL */
 PC_API bool pc_tensor_is_contiguous(const pc_tensor *t);      /* C order without gaps */
 
-/* The number of the GPU the tensor is on, -1 for the CPU (as torch.Tensor.get_device). */
-PC_API int pc_tensor_get_device(const pc_tensor *t);
-
 /* The first element's address of a tensor on the CPU, when queued copies from and to it are done. The pointer lives as
  * long as the tensor. Elements follow in C order when the tensor is contiguous. From then on the program may use the
  * memory any time, so copies between it and a device take no chances: they read it before they return, and the host

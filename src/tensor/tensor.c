@@ -132,11 +132,6 @@ bool pc_tensor_is_contiguous(const pc_tensor *t)
     return t && pc__is_contiguous(t);
 }
 
-int pc_tensor_get_device(const pc_tensor *t)
-{
-    return !t || t->storage->device.type == PC_CPU ? -1 : t->storage->device.index;
-}
-
 typedef union number {
     bool b;
     uint8_t u8;

@@ -12,7 +12,7 @@ static void pinned_tensors(void **state)
         assert_true(pc_is_pinned(p));
         assert_false(pc_is_pinned(plain));
         assert_false(pc_is_pinned(NULL));
-        assert_int_equal(pc_tensor_get_device(p), -1);
+        assert_int_equal(pc_tensor_device(p).type, PC_CPU);
         assert_int_equal(pc_tensor_count(p), 6);
         assert_true(pc_is_pinned(pc_slice(p, 0, 0, 1, 1)));
         assert_ok(pc_fill(p, 2)); /* it is a cpu tensor */
