@@ -41,27 +41,27 @@
 #define PC_END
 #endif
 
-/* A block of the program, PC_BLOCK_(...) { ... }: `open` gives a value of `type`, whose address `close` gets at the
+/* A block of the program, PC_BLOCK_(...) { ... }: `enter` gives a value of `type`, whose address `leave` gets at the
  * end, however the block is left (return, goto, break). It is a loop that ends after its first turn, written so that
  * compilers see that there is a first turn: what is set inside is set, and a function whose only return is inside
  * returns. Each compiler has its way to say so (clang would take gcc's, and warn of it). */
-#define PC_BLOCK_(type, close, open) PC_BLOCK_NAMED_(__COUNTER__, type, close, open)
-#define PC_BLOCK_NAMED_(n, type, close, open) PC_BLOCK_JOINED_(n, type, close, open)
+#define PC_BLOCK_(type, leave, enter) PC_BLOCK_NAMED_(__COUNTER__, type, leave, enter)
+#define PC_BLOCK_NAMED_(n, type, leave, enter) PC_BLOCK_JOINED_(n, type, leave, enter)
 #if defined(__clang__)
-#define PC_BLOCK_JOINED_(n, type, close, open)                                                                         \
+#define PC_BLOCK_JOINED_(n, type, leave, enter)                                                                         \
     switch (0)                                                                                                         \
     default:                                                                                                           \
         if (0) {                                                                                                       \
             pc_after_##n:;                                                                                             \
         } else                                                                                                         \
-            for (type pc_block_##n __attribute__((unused, cleanup(close))) = (open);;                                  \
+            for (type pc_block_##n __attribute__((unused, cleanup(leave))) = (enter);;                                  \
                  __extension__({ goto pc_after_##n; }))
 #else
-#define PC_BLOCK_JOINED_(n, type, close, open)                                                                         \
+#define PC_BLOCK_JOINED_(n, type, leave, enter)                                                                         \
     switch (0)                                                                                                         \
         while (0)                                                                                                      \
         default:                                                                                                       \
-            for (type pc_block_##n __attribute__((unused, cleanup(close))) = (open);; __extension__({ break; }))
+            for (type pc_block_##n __attribute__((unused, cleanup(leave))) = (enter);; __extension__({ break; }))
 #endif
 
 PC_BEGIN

@@ -23,10 +23,10 @@ typedef struct pc_scope {
 
 typedef void (*pc_drop_fn)(void *object);
 
-/* Open a scope in the calling thread, and close it: drops what it owns, newest first. Closing also closes scopes that
- * were opened inside and left open. Closing twice is allowed. */
-PC_API pc_scope pc_scope_open(void);
-PC_API void pc_scope_close(pc_scope *scope);
+/* Open a scope in the calling thread (enter), and close it (leave), which drops what it owns, newest first. Closing also
+ * closes scopes that were opened inside and left open. Leaving twice is allowed. */
+PC_API pc_scope pc_scope_enter(void);
+PC_API void pc_scope_leave(pc_scope *scope);
 
 /* True when the calling thread has an open scope. */
 PC_API bool pc_scope_active(void);
@@ -40,7 +40,7 @@ PC_API PC_MUST_USE pc_status pc_scope_own(void *object, pc_drop_fn drop);
  * and the object stays with the inner scope. */
 PC_API PC_MUST_USE pc_status pc_scope_release(void *object);
 
-#define PC_SCOPE PC_BLOCK_(pc_scope, pc_scope_close, pc_scope_open())
+#define PC_SCOPE PC_BLOCK_(pc_scope, pc_scope_leave, pc_scope_enter())
 
 PC_END
 #endif

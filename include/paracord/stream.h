@@ -58,15 +58,15 @@ PC_API PC_MUST_USE pc_status pc_stream_set_current(pc_device device, pc_stream *
  *     PC_WITH_STREAM(side) { y = pc_exp(x); }
  *
  * Leaving by return, break or goto restores what was before. */
-#define PC_WITH_STREAM(stream) PC_BLOCK_(pc_with_stream, pc_with_stream_close, pc_with_stream_open(stream))
+#define PC_WITH_STREAM(stream) PC_BLOCK_(pc_with_stream, pc_with_stream_leave, pc_with_stream_enter(stream))
 
 typedef struct pc_with_stream {
     int open;
     pc_device device;
     pc_stream *before;
 } pc_with_stream;
-PC_API pc_with_stream pc_with_stream_open(pc_stream *stream);
-PC_API void pc_with_stream_close(pc_with_stream *with);
+PC_API pc_with_stream pc_with_stream_enter(pc_stream *stream);
+PC_API void pc_with_stream_leave(pc_with_stream *with);
 
 PC_API pc_device pc_stream_device(const pc_stream *stream);
 PC_API int pc_stream_priority(const pc_stream *stream);
@@ -104,11 +104,7 @@ PC_API pc_sync_policy pc_sync_policy_set(pc_sync_policy policy);
  * pc_event_wait says: order is the program's job, also between this work and work outside the braces. Memory is still
  * never handed out before its last use. PARACORD_CHECK=streams finds what was forgotten. Leave by the end, return,
  * break or goto. */
-#define PC_MANUAL_ORDER PC_MANUAL_ORDER_NAMED_(__LINE__)
-#define PC_MANUAL_ORDER_NAMED_(line) PC_MANUAL_ORDER_JOINED_(line)
-#define PC_MANUAL_ORDER_JOINED_(line)                                                                                  \
-    for (int pc_manual_##line __attribute__((cleanup(pc_manual_order_leave))) = (pc_manual_order_enter(), 1);          \
-         pc_manual_##line; pc_manual_order_leave(&pc_manual_##line))
+#define PC_MANUAL_ORDER PC_BLOCK_(int, pc_manual_order_leave, (pc_manual_order_enter(), 1))
 PC_API void pc_manual_order_enter(void);
 PC_API void pc_manual_order_leave(int *open);
 

@@ -35,8 +35,8 @@ PC_API PC_MUST_USE pc_status pc_trace_stop(void);
 /* A mark without length in the calling thread's row. `name` is UTF-8 and is cut after 192 bytes. */
 PC_API void pc_trace_mark(const char *name);
 
-/* A bar in the calling thread's row, from open to close, both in that thread; PC_TRACE_RANGE does both. `name` must
- * stay valid until then. Close it before those that were opened earlier. Closing twice is allowed. */
+/* A bar in the calling thread's row, from enter to leave, both in that thread; PC_TRACE_RANGE does both. `name` must stay
+ * valid until then. Leave it before those that were entered earlier. Leaving twice is allowed. */
 typedef struct pc_trace_range {
     const char *name;
     bool open, pushed_;
@@ -44,12 +44,12 @@ typedef struct pc_trace_range {
     int64_t started_; /* 0: no trace was being written */
 } pc_trace_range;
 
-PC_API pc_trace_range pc_trace_range_open(const char *name);
-PC_API void pc_trace_range_close(pc_trace_range *range);
+PC_API pc_trace_range pc_trace_range_enter(const char *name);
+PC_API void pc_trace_range_leave(pc_trace_range *range);
 
 /* The block that follows, as a range; leaving it by return, break or goto ends it. `break` and `continue` inside leave
  * the range, not a loop around it. */
-#define PC_TRACE_RANGE(name) PC_BLOCK_(pc_trace_range, pc_trace_range_close, pc_trace_range_open(name))
+#define PC_TRACE_RANGE(name) PC_BLOCK_(pc_trace_range, pc_trace_range_leave, pc_trace_range_enter(name))
 
 PC_END
 #endif

@@ -55,7 +55,7 @@ static void end_thread(void *unused)
     if (here.depth == 0)
         return;
     pc__log(PC_LOG_WARNING, "a thread ended inside %d open scopes, whose objects are dropped", here.depth);
-    pc_scope_close(&(pc_scope){1});
+    pc_scope_leave(&(pc_scope){1});
 }
 
 static pthread_key_t ending;
@@ -72,7 +72,7 @@ static void watch_thread(void)
     watched = pthread_setspecific(ending, &here) == 0;
 }
 
-pc_scope pc_scope_open(void)
+pc_scope pc_scope_enter(void)
 {
     if (here.depth >= FEW &&
         pc__grow((void **)&here.more, &here.more_capacity, here.depth - FEW, sizeof *here.more) != PC_OK) {
@@ -96,7 +96,7 @@ static void restore_modes(const pc__modes *before)
     pc__mode.manual_order = PC__MIN(pc__mode.manual_order, before->manual_order);
 }
 
-void pc_scope_close(pc_scope *scope)
+void pc_scope_leave(pc_scope *scope)
 {
     int depth = scope ? scope->depth : 0;
     if (scope)

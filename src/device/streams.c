@@ -186,7 +186,7 @@ void pc_stream_free(pc_stream *stream)
     pc__stream_let_go(stream);
 }
 
-pc_with_stream pc_with_stream_open(pc_stream *stream)
+pc_with_stream pc_with_stream_enter(pc_stream *stream)
 {
     pc_with_stream with = {.open = 1, .device = {-1, 0}}; /* the block that follows is run whatever happens here */
     PC__NEED_OR(with, stream);
@@ -198,7 +198,7 @@ pc_with_stream pc_with_stream_open(pc_stream *stream)
     return with;
 }
 
-void pc_with_stream_close(pc_with_stream *with)
+void pc_with_stream_leave(pc_with_stream *with)
 {
     if (!with || !with->open)
         return;

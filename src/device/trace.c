@@ -110,7 +110,7 @@ void pc__trace_ranges_set(const pc__trace_ranges *ranges)
     atomic_store_explicit(&others, ranges, memory_order_release);
 }
 
-pc_trace_range pc_trace_range_open(const char *name)
+pc_trace_range pc_trace_range_enter(const char *name)
 {
     pc_trace_range range = {.name = name, .open = true}; /* the block that follows is run whatever happens here */
     PC__NEED_OR(range, name);
@@ -126,7 +126,7 @@ pc_trace_range pc_trace_range_open(const char *name)
     return range;
 }
 
-void pc_trace_range_close(pc_trace_range *range)
+void pc_trace_range_leave(pc_trace_range *range)
 {
     if (!range)
         return;

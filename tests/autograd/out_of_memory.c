@@ -116,13 +116,13 @@ static void sweep(bool (*work)(void), bool scope, bool later)
         pc_seed(1);
         pc_scope around = {0};
         if (scope)
-            around = pc_scope_open();
+            around = pc_scope_enter();
         countdown = n;
         and_later = later;
         bool fine = work();
         done = countdown > 0;
         countdown = -1;
-        pc_scope_close(&around);
+        pc_scope_leave(&around);
         if (fine ? pc_failed() : pc_error_last()->status != PC_ERR_MEMORY) /* a retry may have made up for it */
             fail_msg("allocation %d failing: %s, but %s: %s", n, fine ? "it worked" : "it failed",
                      pc_status_name(pc_error_last()->status), pc_error_last()->message);

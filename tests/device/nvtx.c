@@ -25,9 +25,9 @@ static void work(void)
                 if (!y || pc_device_synchronize(test_device()) != PC_OK)
                     _exit(1);
             }
-        pc_trace_range range = pc_trace_range_open("closed twice");
-        pc_trace_range_close(&range);
-        pc_trace_range_close(&range);
+        pc_trace_range range = pc_trace_range_enter("closed twice");
+        pc_trace_range_leave(&range);
+        pc_trace_range_leave(&range);
     }
 }
 

@@ -37,7 +37,7 @@ static void *end_inside_scopes(void *unused)
     (void)unused;
     PC_SCOPE {
         (void)!pc_zeros(PC_SHAPE(1000), PC_F32, PC_DEVICE_CPU);
-        (void)pc_scope_open();
+        (void)pc_scope_enter();
         (void)!pc_scope_own(&drops, count_drop);
         (void)!pc_ones(PC_SHAPE(1000), PC_F32, PC_DEVICE_CPU);
         pthread_exit(NULL);
@@ -48,7 +48,7 @@ static void *end_inside_scopes(void *unused)
 static void *leave_a_scope_open(void *unused)
 {
     (void)unused;
-    (void)pc_scope_open();
+    (void)pc_scope_enter();
     (void)!pc_scope_own(&drops, count_drop);
     (void)!pc_exp(pc_ones(PC_SHAPE(1000), PC_F32, PC_DEVICE_CPU));
     return NULL;
@@ -94,11 +94,11 @@ static void a_scope_outside_ends_what_longjmp_left(void **state)
     assert_ok(pc_require_grad(t, true));
     warnings = 0;
     pc_log_set(count_warning, NULL, PC_LOG_WARNING);
-    pc_scope outside = pc_scope_open();
+    pc_scope outside = pc_scope_enter();
     if (setjmp(back) == 0)
         jump_out(t);
     assert_false(pc_grad_enabled());
-    pc_scope_close(&outside);
+    pc_scope_leave(&outside);
     assert_true(pc_grad_enabled());
     assert_false(pc_scope_active());
     assert_int_equal(warnings, 1);

@@ -363,7 +363,7 @@ static inline int close_scopes(void **state)
 {
     (void)state;
     pc_scope outermost = {1};
-    pc_scope_close(&outermost);
+    pc_scope_leave(&outermost);
     pc_error_clear();
     return 0;
 }

@@ -80,7 +80,7 @@ class Library:
                 function = getattr(self.lib, "pc_" + name)
                 function.argtypes, function.restype = arguments, result
         self.lib.pc_error_last.restype = c.POINTER(Error)
-        self.lib.pc_scope_open.restype = Scope
+        self.lib.pc_scope_enter.restype = Scope
         self.lib.pc_tensor_shape.restype = Shape
         for name in ("shape", "dtype", "count"):
             getattr(self.lib, "pc_tensor_" + name).argtypes = [T]
@@ -174,7 +174,7 @@ def apply(lib, op, t, a):
 
 def run(lib, case):
     """What torch.run gives, by Paracord."""
-    scope = lib.lib.pc_scope_open()
+    scope = lib.lib.pc_scope_enter()
     answers, leaves, tensors = [], [], []
     try:
         for given in case["in"]:
@@ -195,7 +195,7 @@ def run(lib, case):
         answers.append({"refused": str(e)})
     finally:
         lib.lib.pc_error_clear()
-        lib.lib.pc_scope_close(c.byref(scope))
+        lib.lib.pc_scope_leave(c.byref(scope))
     return answers
 
 
