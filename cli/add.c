@@ -228,7 +228,7 @@ static bool save(const addition *s, const char *path)
         pc_tensor *sums = s->p.local ? s->c : s->host[2];
         pc_shape shape = s->given[0] ? pc_tensor_shape(s->given[0]) : PC_SHAPE(s->n);
         sums = pc_reshape(sums, shape);
-        fine = sums && pc_save_npy(sums, path) == PC_OK;
+        fine = sums && pc_npy_save(sums, path) == PC_OK;
     }
     return fine;
 }

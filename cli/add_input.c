@@ -16,7 +16,7 @@ static bool is_file(const char *text)
 
 static pc_tensor *from_file(const cli_command *command, const char *path)
 {
-    pc_tensor *t = pc_load_npy(path, PC_DEVICE_CPU);
+    pc_tensor *t = pc_npy_load(path, PC_DEVICE_CPU);
     if (!t) {
         cli_failed(command);
         return NULL;

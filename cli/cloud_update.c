@@ -135,7 +135,7 @@ static int take(const cli_call *call, pc_cloud *cloud, const cli_bytes *list, co
         status = cli_failed(call->command);
     else
         (s->cloud.json ? report_json : report)(&r, to);
-    pc_cloud_text_free(path);
+    pc_text_free(path);
     return status;
 }
 

@@ -17,7 +17,7 @@ static int run(const cli_call *call)
     const report_settings *settings = call->settings;
     const char *page = settings->out ? settings->out : settings->json ? NULL : "compare.html";
     char *text, *json;
-    if (pc_compare_runs(call->line->values, call->line->count, page, &text, &json) != PC_OK)
+    if (pc_runs_compare(call->line->values, call->line->count, page, &text, &json) != PC_OK)
         return cli_failed(call->command);
     fputs(settings->json ? json : text, stdout);
     if (page && !settings->json) {

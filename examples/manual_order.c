@@ -34,7 +34,7 @@ int main(void)
         PC_TRACE_RANGE("manual_order") {
             (void)!write_and_read(x, writer, reader, NULL);
             printf("races without the event: %d\n", pc_check_count());
-            for (int i = 0; pc_check_report(i, &race); i++)
+            for (int i = 0; pc_check_race(i, &race); i++)
                 printf("  %s\n", race.text);
             pc_check_streams(true);
             (void)!write_and_read(x, writer, reader, ready);

@@ -10,10 +10,10 @@ int main(void)
 
     PC_SCOPE {
         pc_tensor *mine = pc_from_memory(squares, PC_SHAPE(2, 5), PC_F64, NULL, NULL); /* no copy */
-        if (pc_save_npy(mine, "squares.npy") != PC_OK)
+        if (pc_npy_save(mine, "squares.npy") != PC_OK)
             return pc_report(stderr);
 
-        pc_tensor *read = pc_load_npy("squares.npy", PC_DEVICE_CPU);
+        pc_tensor *read = pc_npy_load("squares.npy", PC_DEVICE_CPU);
         pc_print(read);
         pc_print(pc_sqrt(read));
 

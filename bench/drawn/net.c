@@ -108,7 +108,7 @@ static pc_status tell_gradients(const drawn *d)
 pc_status net_tell(drawn *d)
 {
     pc_status status;
-    pc_module_train(d->net, false);
+    pc_module_set_training(d->net, false);
     PC_SCOPE {
         pc_tensor *y = NULL, *loss = loss_of(d), *after = NULL;
         PC_NO_GRAD {
@@ -123,6 +123,6 @@ pc_status net_tell(drawn *d)
             status = after ? tell("after", after) : pc_error_last()->status;
         }
     }
-    pc_module_train(d->net, true);
+    pc_module_set_training(d->net, true);
     return status;
 }

@@ -269,9 +269,8 @@ PC_API PC_MUST_USE pc_status pc_cloud_update(pc_cloud *cloud, const char *json, 
 PC_API PC_MUST_USE pc_status pc_cloud_save(const pc_cloud *cloud, const char *path);
 
 /* The user's copy, whether it is there or not: $XDG_DATA_HOME/paracord/cloud.txt, else ~/.local/share/... The text is
- * the caller's (pc_cloud_text_free). NULL: PC_ERR_FILE when neither XDG_DATA_HOME nor HOME is set, PC_ERR_MEMORY. */
+ * the caller's (pc_text_free). NULL: PC_ERR_FILE when neither XDG_DATA_HOME nor HOME is set, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE char *pc_cloud_user_path(void);
-PC_API void pc_cloud_text_free(char *text);
 
 PC_END
 #endif

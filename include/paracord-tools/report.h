@@ -22,7 +22,7 @@ PC_API PC_MUST_USE pc_status pc_report_page(const char *path, const pc_run_repor
  * differ, *json all that is known, both to be released with pc_text_free; `page`, where not NULL, is the path of an
  * HTML file with their curves, written whole or not at all. Run figures are those of the epoch that model.h5 is of.
  * PC_ERR_NOT_FOUND for a folder without a run, PC_ERR_FORMAT, PC_ERR_FILE, PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
-PC_API PC_MUST_USE pc_status pc_compare_runs(const char *const *folders, int count, const char *page, char **text,
+PC_API PC_MUST_USE pc_status pc_runs_compare(const char *const *folders, int count, const char *page, char **text,
                                              char **json);
 
 PC_END

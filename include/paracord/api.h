@@ -48,16 +48,16 @@
 #define PC_BLOCK_(type, leave, enter) PC_BLOCK_NAMED_(__COUNTER__, type, leave, enter)
 #define PC_BLOCK_NAMED_(n, type, leave, enter) PC_BLOCK_JOINED_(n, type, leave, enter)
 #if defined(__clang__)
-#define PC_BLOCK_JOINED_(n, type, leave, enter)                                                                         \
+#define PC_BLOCK_JOINED_(n, type, leave, enter)                                                                        \
     switch (0)                                                                                                         \
     default:                                                                                                           \
         if (0) {                                                                                                       \
             pc_after_##n:;                                                                                             \
         } else                                                                                                         \
-            for (type pc_block_##n __attribute__((unused, cleanup(leave))) = (enter);;                                  \
+            for (type pc_block_##n __attribute__((unused, cleanup(leave))) = (enter);;                                 \
                  __extension__({ goto pc_after_##n; }))
 #else
-#define PC_BLOCK_JOINED_(n, type, leave, enter)                                                                         \
+#define PC_BLOCK_JOINED_(n, type, leave, enter)                                                                        \
     switch (0)                                                                                                         \
         while (0)                                                                                                      \
         default:                                                                                                       \
@@ -68,6 +68,9 @@ PC_BEGIN
 
 /* The version of the library that is running, "major.minor.patch". Never NULL; any thread. */
 PC_API const char *pc_version(void);
+
+/* Release a text that a function of the library made for the caller; NULL is fine. Any thread. */
+PC_API void pc_text_free(char *text);
 
 PC_END
 #endif

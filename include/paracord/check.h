@@ -10,7 +10,7 @@
  *
  *     pc_check_streams(true);  work();  pc_check_streams(false);
  *     pc_race race;
- *     for (int i = 0; pc_check_report(i, &race); i++) puts(race.text);
+ *     for (int i = 0; pc_check_race(i, &race); i++) puts(race.text);
  *
  * What is not known for certain to be a race is not reported: all threads of the host count as one, so that a race
  * that exists only between two of them is not seen. Every function may be called from any thread.
@@ -55,7 +55,7 @@ PC_API int pc_check_count(void);
 
 /* Copy report number `index`, counted from 0 in the order found. False when there is none. Looks up call sites, which
  * takes milliseconds. */
-PC_API bool pc_check_report(int index, pc_race *report);
+PC_API bool pc_check_race(int index, pc_race *report);
 
 /* Uses, waits and reports that could not be followed since it was last switched on, for want of memory or because
  * there were too many at once. Races may have been missed where this is not 0; none was invented. */

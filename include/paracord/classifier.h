@@ -103,7 +103,7 @@ PC_API PC_MUST_USE pc_status pc_classifier_predict_all(pc_classifier *c, const c
                                                        float *probabilities);
 
 /* What a row of probabilities says: no class (label -1, name NULL) where one is not a number. */
-PC_API pc_prediction pc_classifier_name(const pc_classifier *c, const float *probabilities);
+PC_API pc_prediction pc_classifier_decide(const pc_classifier *c, const float *probabilities);
 
 /* --- measuring --- */
 
@@ -137,7 +137,6 @@ PC_API PC_MUST_USE pc_status pc_classifier_summary(pc_classifier *c, char **text
  * them or not: what each gives, the numbers that the file has for it, and why it is not supported where it is not.
  * PC_ERR_FILE, PC_ERR_FORMAT, PC_ERR_UNSUPPORTED for what cannot be read at all. */
 PC_API PC_MUST_USE pc_status pc_model_layers(const char *model_path, char **text, char **json);
-PC_API void pc_text_free(char *text);
 
 PC_END
 #endif

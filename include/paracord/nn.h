@@ -39,7 +39,7 @@ PC_API void pc_module_free(pc_module *module);
 /* Training or evaluation mode, for the module and all below it. Modules start in training mode. pc_predict and
  * pc_evaluate put the calling thread into evaluation mode meanwhile, and leave the module's: a forward function of your
  * own asks pc_module_is_training, which says what holds for the calling thread. */
-PC_API void pc_module_train(pc_module *module, bool training);
+PC_API void pc_module_set_training(pc_module *module, bool training);
 PC_API bool pc_module_is_training(const pc_module *module);
 
 /* Move all parameters to a device and dtype. On failure some may have moved. Optimisers are made after it. */

@@ -158,8 +158,8 @@ PC_API void pc_graph_free(pc_graph *graph);
 
 /* The plan of the graph in words: a line for each piece of work that was recorded, with the op, the storages that it
  * reads and writes, shape, dtype and call site, and how the device does it where it says so ("by cuDNN"); what was taken
- * out and why; what memory it needs. For people: its form may change. Text that the caller gives to pc_text_free
- * (tensor.h), or NULL with PC_ERR_MEMORY. PARACORD_PLAN=print in the environment prints it to standard error when a
+ * out and why; what memory it needs. For people: its form may change. Text that the caller gives to pc_text_free,
+ * or NULL with PC_ERR_MEMORY. PARACORD_PLAN=print in the environment prints it to standard error when a
  * recording ends. */
 PC_API PC_MUST_USE char *pc_graph_text(const pc_graph *graph);
 

@@ -201,7 +201,6 @@ PC_API PC_MUST_USE pc_tensor *pc_to(pc_tensor *t, pc_device device, pc_dtype dty
 /* As PyTorch prints it: "tensor([1, 2, 3], device='cuda:0')", shortened above 1000 elements. Returns text that the
  * caller gives to pc_text_free, or NULL. */
 PC_API PC_MUST_USE char *pc_tensor_text(const pc_tensor *t);
-PC_API void pc_text_free(char *text);
 
 /* The same, with a newline, to stdout or to a stream. A failure stays in the thread's error. */
 PC_API void pc_print(const pc_tensor *t);
@@ -212,8 +211,8 @@ PC_API void pc_print_to(const pc_tensor *t, FILE *out);
 /* Read a .npy file (versions 1 to 3, little-endian, C or Fortran order) of one of the dtypes here, onto a device; and
  * write one, whole or not at all. The format has no bfloat16: pc_cast such a tensor to PC_F32, which holds every value
  * of it, and back after reading. */
-PC_API PC_MUST_USE pc_tensor *pc_load_npy(const char *path, pc_device device);
-PC_API PC_MUST_USE pc_status pc_save_npy(const pc_tensor *t, const char *path);
+PC_API PC_MUST_USE pc_tensor *pc_npy_load(const char *path, pc_device device);
+PC_API PC_MUST_USE pc_status pc_npy_save(const pc_tensor *t, const char *path);
 
 PC_END
 #endif

@@ -45,6 +45,11 @@ void pc__text_add(pc__text *text, const char *format, ...)
     va_end(arguments);
 }
 
+void pc_text_free(char *text)
+{
+    pc__free(text);
+}
+
 void pc__text_free(pc__text *text)
 {
     pc__free(text->data);

@@ -138,7 +138,7 @@ int pc_check_count(void)
     return count;
 }
 
-bool pc_check_report(int index, pc_race *report)
+bool pc_check_race(int index, pc_race *report)
 {
     PC__NEED_OR(false, report);
     race found = {0};

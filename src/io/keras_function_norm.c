@@ -36,7 +36,7 @@ PC__KERAS_APPLY(pc__keras_apply_batch_norm)
     if (!layer->frozen && pc_module_is_training(module))
         return pc__null(PC_ERR_UNSUPPORTED,
                         "layer \"%.60s\" (BatchNormalization) can be used with its stored means, but not trained yet: "
-                        "pc_module_train(net, false)",
+                        "pc_module_set_training(net, false)",
                         layer->name);
     pc_tensor *gamma = pc__module_own(module, "gamma"), *beta = pc__module_own(module, "beta");
     pc_tensor *root = pc_sqrt(pc_add_scalar(pc__module_own(module, "moving_variance"), layer->epsilon));

@@ -103,7 +103,7 @@ PC__KERAS_APPLY(pc__keras_apply_noise)
     if (!pc_module_is_training(module))
         return in[0];
     return pc__null(PC_ERR_UNSUPPORTED,
-                    "layer \"%.60s\" (%.60s) can be used, but not trained with: pc_module_train(net, false)",
+                    "layer \"%.60s\" (%.60s) can be used, but not trained with: pc_module_set_training(net, false)",
                     layer->name, layer->class_name);
 }
 

@@ -51,7 +51,7 @@ pc_module *pc_keras_load(const char *path, pc_keras_info *info)
     describe(&model, info);
     pc__keras_free(&model);
     if (net)
-        pc_module_train(net, false);
+        pc_module_set_training(net, false);
     return net;
 }
 

@@ -165,13 +165,13 @@ pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *ch
     return status;
 }
 
-void pc_module_train(pc_module *module, bool training)
+void pc_module_set_training(pc_module *module, bool training)
 {
     PC__NEED_OR(, module);
     pc__watch_told(module);
     atomic_store_explicit(&module->training, training, memory_order_relaxed);
     for (int i = 0; i < module->child_count; i++)
-        pc_module_train(module->children[i].object, training);
+        pc_module_set_training(module->children[i].object, training);
 }
 
 static _Thread_local int evaluating;

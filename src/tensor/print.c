@@ -248,11 +248,6 @@ char *pc_tensor_text(const pc_tensor *t)
     return text_of(t, "pc_tensor_text");
 }
 
-void pc_text_free(char *text)
-{
-    pc__free(text);
-}
-
 static void print(const pc_tensor *t, FILE *out, const char *who)
 {
     char *text = text_of(t, who);

@@ -113,7 +113,7 @@ static pc_status take(const char *path, const pc__checkpoint_file *file, pc__ope
     pc__free(about);
     PC__TRY(status);
     PC__TRY(take_weights(path, file, model->file.net));
-    pc_module_train(model->file.net, false);
+    pc_module_set_training(model->file.net, false);
     return PC_OK;
 }
 

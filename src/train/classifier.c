@@ -20,7 +20,7 @@ static pc_status make_net(pc_classifier *c, const pc_preparation *p)
     pc_module *net = pc__preparation_normalizes(p) ? pc__preparation_module(p, own) : own;
     if (!net)
         return pc_error_last()->status;
-    pc_module_train(net, false);
+    pc_module_set_training(net, false);
     drop_net(c);
     c->net = net;
     return PC_OK;

@@ -122,7 +122,7 @@ pc_status pc_classifier_predict_images(pc_classifier *c, const pc_image *images,
     return PC_OK;
 }
 
-pc_prediction pc_classifier_name(const pc_classifier *c, const float *probabilities)
+pc_prediction pc_classifier_decide(const pc_classifier *c, const float *probabilities)
 {
     pc_prediction p = {.sigmoid = NAN, .probability = NAN, .label = -1};
     PC__NEED_OR(p, c);
@@ -169,7 +169,7 @@ pc_status pc_classifier_predict_all(pc_classifier *c, const char *picture, pc_pr
     pc_image_damage damage;
     pc_status status = predict_file(c, picture, row, &damage);
     if (status == PC_OK) {
-        *prediction = pc_classifier_name(c, row);
+        *prediction = pc_classifier_decide(c, row);
         memcpy(prediction->damage, damage.words, sizeof prediction->damage);
     }
     if (status == PC_OK && probabilities)

@@ -300,7 +300,7 @@ static pc_status run_epochs(pc__fit *fit)
 
 pc_status pc__fit_run(pc__fit *fit)
 {
-    pc_module_train(fit->net, true);
+    pc_module_set_training(fit->net, true);
     fit->tally = (pc__tally){.score = &fit->at.score};
     pc_status status = run_epochs(fit);
     pc__tally_close(&fit->tally);

@@ -213,7 +213,7 @@ static pc_status take(const char *path, const pc__keras_model *keras, pc__opened
     find_preparation(keras, &front, &model->file);
     model->file.open = is_open(keras);
     snprintf(model->optimizer, sizeof model->optimizer, "%s", keras->training.optimizer_class);
-    pc_module_train(model->file.net, false);
+    pc_module_set_training(model->file.net, false);
     return name_classes(path, keras, model);
 }
 

@@ -72,12 +72,12 @@ static void add_takes_arrays(void **state)
     assert_json_has(e.out, "\"ends\": [11.5, 22]", "\"float32\"", "\"wrong\": 0");
     PC_SCOPE {
         pc_tensor *x = pc_arange(0, 6, 1, PC_I64, PC_DEVICE_CPU);
-        assert_ok(pc_save_npy(pc_reshape(x, PC_SHAPE(2, 3)), a));
-        assert_ok(pc_save_npy(pc_full(PC_SHAPE(2, 3), 0.5, PC_F64, PC_DEVICE_CPU), b));
+        assert_ok(pc_npy_save(pc_reshape(x, PC_SHAPE(2, 3)), a));
+        assert_ok(pc_npy_save(pc_full(PC_SHAPE(2, 3), 0.5, PC_F64, PC_DEVICE_CPU), b));
         run(&e, "add", a, b, "--out", c, "--json", ON);
         assert_went_well(&e);
         assert_json_has(e.out, "\"float64\"", "\"ends\": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]");
-        pc_tensor *sums = pc_load_npy(c, PC_DEVICE_CPU);
+        pc_tensor *sums = pc_npy_load(c, PC_DEVICE_CPU);
         assert_not_null_ok(sums);
         assert_int_equal(pc_tensor_ndim(sums), 2);
         assert_true(pc_item(pc_sum(sums)) == 18);

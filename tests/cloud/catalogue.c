@@ -156,7 +156,7 @@ static void own_copy(void **state)
     assert_int_equal(unlink(path), 0);
     assert_fails(pc_cloud_open(path) != NULL, PC_ERR_FILE, path);
     assert_fails(pc_cloud_save(builtin, "/proc/none/cloud.txt"), PC_ERR_FILE, "/proc/none");
-    pc_cloud_text_free(path);
+    pc_text_free(path);
     pc_cloud_free(builtin);
 }
 
@@ -204,7 +204,7 @@ static void older_copy_is_merged(void **state)
     pc_cloud_free(cloud);
     pc_cloud_free(builtin);
     assert_int_equal(unlink(path), 0);
-    pc_cloud_text_free(path);
+    pc_text_free(path);
 }
 
 static void small_one_is_read(void **state)

@@ -282,13 +282,13 @@ static int reports_are_right(uint8_t right[NODES][NODES])
     int n = pc_check_count();
     pc_race race;
     for (int i = 0; i < n; i++) {
-        assert_true(pc_check_report(i, &race));
+        assert_true(pc_check_race(i, &race));
         int first = number_in(race.first.op), second = number_in(race.second.op);
         if (!(right[second][first] >> race.kind & 1))
             fail_msg("invented: %s", race.text);
         assert_true(race.begin < race.end && race.begin >= race.first.begin && race.end <= race.second.end);
     }
-    assert_false(pc_check_report(n, &race));
+    assert_false(pc_check_race(n, &race));
     return n;
 }
 

@@ -40,11 +40,11 @@ static void views_side_by_side_are_no_race(void **state)
     one(2, 0, 12, true);
     pc_race race;
     assert_int_equal(pc_check_count(), 3); /* both writers, and the other reader */
-    assert_true(pc_check_report(1, &race));
+    assert_true(pc_check_race(1, &race));
     assert_int_equal(race.begin, 4);
     assert_int_equal(race.end, 8);
     assert_int_equal(race.second.end, 12);
-    assert_true(pc_check_report(2, &race));
+    assert_true(pc_check_race(2, &race));
     assert_int_equal(race.kind, PC_RACE_WRITE_AFTER_READ);
     pc_check_streams(false);
 }
@@ -58,13 +58,13 @@ static void a_use_cut_in_two_is_one_report(void **state)
     one(1, 2, 10, false);
     assert_int_equal(pc_check_count(), 2);
     pc_race race;
-    assert_true(pc_check_report(0, &race));
+    assert_true(pc_check_race(0, &race));
     assert_int_equal(race.times, 1);
     assert_int_equal(race.begin, 2);
     assert_int_equal(race.end, 10);
     assert_int_equal(race.first.begin, 0);
     assert_int_equal(race.first.end, 12);
-    assert_true(pc_check_report(1, &race));
+    assert_true(pc_check_race(1, &race));
     assert_int_equal(race.begin, 4);
     assert_int_equal(race.end, 8);
     pc_check_streams(false);
@@ -79,19 +79,19 @@ static void the_text_has_all_of_it(void **state)
     pc__check_work("add", 0, &streams[1], 1, &y, 1);
     pc__check_host("pc_data", 0, &y);
     pc_race race;
-    assert_true(pc_check_report(0, &race));
+    assert_true(pc_check_race(0, &race));
     assert_non_null(
         strstr(race.text, "read after write: add at unknown place on stream 10 of sim:1 reads bytes 0 to 32"));
     assert_non_null(
         strstr(race.text, "after conv2d at unknown place on stream 3 of sim:0, which writes bytes 16 to 64"));
     assert_non_null(strstr(race.text, "pc_event_wait"));
     assert_null(strchr(race.text, '\n'));
-    assert_true(pc_check_report(1, &race));
+    assert_true(pc_check_race(1, &race));
     assert_string_equal(race.second.device, "host");
     assert_non_null(strstr(race.text, "pc_data at unknown place on the host reads"));
     assert_non_null(strstr(race.text, "pc_stream_synchronize"));
-    assert_false(pc_check_report(2, &race));
-    assert_false(pc_check_report(-1, &race));
+    assert_false(pc_check_race(2, &race));
+    assert_false(pc_check_race(-1, &race));
     pc_check_streams(false);
     assert_int_equal(pc_check_count(), 2); /* kept */
     pc_check_streams(true);

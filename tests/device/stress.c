@@ -346,7 +346,7 @@ static void the_checker_finds_nothing(void **state)
     pc_check_streams(true);
     (void)run(p);
     pc_check_streams(false);
-    if (pc_check_report(0, &race))
+    if (pc_check_race(0, &race))
         fail_msg("%s", race.text);
     assert_int_equal(result_of(p), on_one_stream(3, number_of_ops(10000), PC_DEVICE_CPU));
 }

@@ -211,7 +211,7 @@ static void assert_found(const plan *p, int first)
     pc_race race;
     bool found = false;
     assert_true(pc_check_count() > 0);
-    for (int i = 0; pc_check_report(i, &race); i++) {
+    for (int i = 0; pc_check_race(i, &race); i++) {
         int a = op_of(p, &race.first), b = op_of(p, &race.second);
         if (p->known[b][a] || !conflict(&p->op[a], &p->op[b]))
             fail_msg("program %llu: ops %d and %d are ordered: %s", (unsigned long long)seed, a, b, race.text);
@@ -228,7 +228,7 @@ static void assert_found(const plan *p, int first)
 static void assert_ordered(const char *how)
 {
     pc_race race;
-    if (pc_check_report(0, &race))
+    if (pc_check_race(0, &race))
         fail_msg("program %llu, %s (tickets %llu and %llu): %s", (unsigned long long)seed, how,
                  (unsigned long long)race.first.ticket, (unsigned long long)race.second.ticket, race.text);
     assert_int_equal(pc_check_unchecked(), 0);

@@ -54,13 +54,13 @@ static void train_a_step(pc_module *net, pc_optimizer *optimizer)
 static double difference(pc_module *a, pc_module *b)
 {
     double most = 0;
-    pc_module_train(a, false);
+    pc_module_set_training(a, false);
     PC_SCOPE {
         pc_tensor *x = pc_rand(PC_SHAPE(8, 3, 14, 14), PC_F32, test_device());
         pc_tensor *d = pc_sub(pc_forward(a, x), pc_forward(b, x));
         most = pc_item(pc_max(pc_mul(d, d)));
     }
-    pc_module_train(a, true);
+    pc_module_set_training(a, true);
     return most;
 }
 
@@ -134,7 +134,7 @@ static pc_tensor *golden(const char *name, const char *suffix)
 {
     char file[256];
     snprintf(file, sizeof file, PC_TEST_GOLDEN "/%s_%s.npy", name, suffix);
-    return pc_load_npy(file, test_device());
+    return pc_npy_load(file, test_device());
 }
 
 /* The answers that Keras gave (tests/golden/keras_answers.py). */

@@ -16,7 +16,7 @@ static pc_tensor *array(const char *folder, const char *name, const char *suffix
 {
     char file[512];
     snprintf(file, sizeof file, "%s/%.3s_%s.npy", folder, name, suffix);
-    return pc_load_npy(file, test_device());
+    return pc_npy_load(file, test_device());
 }
 
 static pc_tensor *answer(pc_module *net, const char *folder, const char *name, const pc_keras_info *info)
@@ -162,9 +162,9 @@ static void batch_normalisation_is_not_trained_yet(void **state)
     pc_module *net = on_device(pc_keras_load(PC_TEST_GOLDEN "/keras_zoo/003.keras", NULL));
     PC_SCOPE {
         pc_tensor *x = pc_ones(PC_SHAPE(1, 3, 7, 10), PC_F32, test_device());
-        pc_module_train(net, true);
+        pc_module_set_training(net, true);
         assert_fails(pc_forward(net, x), PC_ERR_UNSUPPORTED, "BatchNormalization");
-        pc_module_train(net, false);
+        pc_module_set_training(net, false);
         assert_ok(pc_backward(loss_of(net, x)));
     }
     pc_module_free(net);

@@ -208,8 +208,8 @@ static void tensors(void **state)
     close(mkstemp(path));
     PC_SCOPE {
         pc_tensor *t = pc_reshape(pc_arange(0, 6, 1, PC_F32, test_device()), PC_SHAPE(2, 3));
-        assert_ok(pc_save_npy(pc_transpose(t, 0, 1), path));
-        pc_tensor *back = pc_load_npy(path, test_device());
+        assert_ok(pc_npy_save(pc_transpose(t, 0, 1), path));
+        pc_tensor *back = pc_npy_load(path, test_device());
         const float want[] = {0, 3, 1, 4, 2, 5};
         float got[6];
         assert_ok(pc_read(back, got, sizeof got));

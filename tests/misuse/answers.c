@@ -38,7 +38,7 @@ static void a_classifier_names_no_class(void **state)
         assert_null(p.name);
         assert_fails(pc_classifier_evaluate(c, joined(root.s, "data").s, 4, NULL, &e), PC_ERR_FORMAT, "not a number");
         assert_null(e.confusion);
-        p = pc_classifier_name(c, (float[]){0.25f, NAN, 0.75f});
+        p = pc_classifier_decide(c, (float[]){0.25f, NAN, 0.75f});
         assert_int_equal(p.label, -1);
         assert_null(p.name);
         pc_classifier_free(c);

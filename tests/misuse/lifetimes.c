@@ -188,7 +188,7 @@ static void modules_nest_a_thousand_deep(void **state)
         assert_not_null_ok(y);
         assert_ok(pc_backward(pc_sum(y)));
     }
-    pc_module_train(net, false);
+    pc_module_set_training(net, false);
     pc_text_free(pc_module_text(net));
     pc_module *inside = net;
     while (pc_module_child_count(inside))

@@ -205,12 +205,12 @@ static void modes_reach_all_below(void **state)
         double kept = pc_item(pc_mean(pc_forward(net, x))); /* 1 within five deviations of sqrt(3 / 1000) */
         assert_close(kept, 1, 0.28);
         assert_true(distance(pc_forward(net, x), x) > 0.1);
-        pc_module_train(net, false);
+        pc_module_set_training(net, false);
         assert_false(pc_module_is_training(pc_module_child(pc_module_child(net, 0), 0)));
         pc_generator before = pc_generator_get();
         assert_true(distance(pc_forward(net, x), x) == 0);
         assert_int_equal(pc_generator_get().step, before.step); /* evaluation draws nothing */
-        pc_module_train(net, true);
+        pc_module_set_training(net, true);
         assert_true(distance(pc_forward(net, x), x) > 0.1);
     }
     pc_module_free(net);

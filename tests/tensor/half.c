@@ -303,16 +303,16 @@ static void files(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.npy", folder);
     PC_SCOPE {
-        assert_ok(pc_save_npy(all_patterns(PC_F16), path));
-        pc_tensor *t = pc_load_npy(path, test_device());
+        assert_ok(pc_npy_save(all_patterns(PC_F16), path));
+        pc_tensor *t = pc_npy_load(path, test_device());
         assert_int_equal(pc_tensor_dtype(t), PC_F16);
         assert_ok(pc_read(t, got, sizeof got));
         for (unsigned b = 0; b < PATTERNS; b++)
             assert_int_equal(got[b], b);
-        assert_fails(pc_save_npy(all_patterns(PC_BF16), path), PC_ERR_DTYPE, "pc_cast(t, PC_F32)");
+        assert_fails(pc_npy_save(all_patterns(PC_BF16), path), PC_ERR_DTYPE, "pc_cast(t, PC_F32)");
         remove(path);
-        assert_ok(pc_save_npy(pc_cast(all_patterns(PC_BF16), PC_F32), path));
-        assert_int_equal(pc_tensor_dtype(pc_load_npy(path, test_device())), PC_F32);
+        assert_ok(pc_npy_save(pc_cast(all_patterns(PC_BF16), PC_F32), path));
+        assert_int_equal(pc_tensor_dtype(pc_npy_load(path, test_device())), PC_F32);
     }
     remove(path);
     remove(folder);

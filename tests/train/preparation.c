@@ -111,8 +111,8 @@ static void asked_keras(const char *file, pc_image images[2], float answers[6])
     snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
     snprintf(path, sizeof path, GOLDEN "%s_y.npy", name);
     PC_SCOPE {
-        assert_ok(pc_read(pc_load_npy(path, PC_DEVICE_CPU), answers, 6 * sizeof *answers));
-        assert_ok(pc_read(pc_load_npy(GOLDEN "x.npy", PC_DEVICE_CPU), pixels, sizeof pixels));
+        assert_ok(pc_read(pc_npy_load(path, PC_DEVICE_CPU), answers, 6 * sizeof *answers));
+        assert_ok(pc_read(pc_npy_load(GOLDEN "x.npy", PC_DEVICE_CPU), pixels, sizeof pixels));
     }
     for (int i = 0; i < 2; i++) {
         assert_ok(pc_image_new(SIZE, SIZE, 3, &images[i]));
@@ -180,9 +180,9 @@ static pc_image picture_of_size(int height, int width, float answers[3])
     assert_ok(pc_image_new(width, height, 3, &image));
     PC_SCOPE {
         snprintf(path, sizeof path, GOLDEN "any_%d_y.npy", height);
-        assert_ok(pc_read(pc_load_npy(path, PC_DEVICE_CPU), answers, 3 * sizeof *answers));
+        assert_ok(pc_read(pc_npy_load(path, PC_DEVICE_CPU), answers, 3 * sizeof *answers));
         snprintf(path, sizeof path, GOLDEN "any_%d_x.npy", height);
-        assert_ok(pc_read(pc_load_npy(path, PC_DEVICE_CPU), pixels, (size_t)(height * width * 3) * sizeof *pixels));
+        assert_ok(pc_read(pc_npy_load(path, PC_DEVICE_CPU), pixels, (size_t)(height * width * 3) * sizeof *pixels));
     }
     for (int k = 0; k < height * width * 3; k++)
         image.pixels[k] = (uint8_t)pixels[k];
@@ -436,11 +436,11 @@ static void the_probability_is_that_of_the_named_class(void **state)
     (void)state;
     pc_classifier *c = opened(foreign("two.h5", 1));
     const float first[2] = {0.75f, 0.25f}, second[2] = {0.5f, 0.5f};
-    pc_prediction p = pc_classifier_name(c, first);
+    pc_prediction p = pc_classifier_decide(c, first);
     assert_int_equal(p.label, 0);
     assert_close(p.probability, 0.75, 0);
     assert_close(p.sigmoid, 0.25, 0);
-    assert_int_equal(pc_classifier_name(c, second).label, 1);
+    assert_int_equal(pc_classifier_decide(c, second).label, 1);
     pc_image image = noise(6, 6, 3, 1);
     float got[2];
     assert_ok(pc_classifier_predict_images(c, &image, 1, 0, got));

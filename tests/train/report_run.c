@@ -248,7 +248,7 @@ static void runs_are_compared(void **state)
     fputs("{\"epoch\": 6, \"lo", torn);
     fclose(torn);
     char *before = page(two.s, "metrics.jsonl"), words[200];
-    assert_ok(pc_compare_runs((const char *[]){one.s, two.s}, 2, html.s, &text, &json));
+    assert_ok(pc_runs_compare((const char *[]){one.s, two.s}, 2, html.s, &text, &json));
     snprintf(words, sizeof words, "       5     5  %8.3f", s.test_accuracy);
     assert_says(text, words);
     assert_says(text, "--lr: 0.01 (");
@@ -267,13 +267,13 @@ static void runs_are_compared(void **state)
     pc__free(before);
     pc__free(after);
     unlink(joined(two.s, "checkpoint").s); /* its figures are still there */
-    assert_ok(pc_compare_runs((const char *[]){two.s}, 1, NULL, &text, &json));
+    assert_ok(pc_runs_compare((const char *[]){two.s}, 1, NULL, &text, &json));
     assert_says(json, "\"finished\": null, \"kept\": null");
     pc_text_free(text);
     pc_text_free(json);
-    assert_fails(pc_compare_runs((const char *[]){root.s}, 1, NULL, &text, &json), PC_ERR_NOT_FOUND, "holds no run");
-    assert_fails(pc_compare_runs((const char *[]){"/nowhere"}, 1, NULL, &text, &json), PC_ERR_NOT_FOUND, "no folder");
-    assert_fails(pc_compare_runs((const char *[]){one.s}, 1, "/nowhere/a.html", &text, &json), PC_ERR_FILE, "/nowhere");
+    assert_fails(pc_runs_compare((const char *[]){root.s}, 1, NULL, &text, &json), PC_ERR_NOT_FOUND, "holds no run");
+    assert_fails(pc_runs_compare((const char *[]){"/nowhere"}, 1, NULL, &text, &json), PC_ERR_NOT_FOUND, "no folder");
+    assert_fails(pc_runs_compare((const char *[]){one.s}, 1, "/nowhere/a.html", &text, &json), PC_ERR_FILE, "/nowhere");
     assert_null(text);
 }
 

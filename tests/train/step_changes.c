@@ -40,7 +40,7 @@ static pc_status learn(void *user)
     pc_status status = PC_OK;
     j->calls++;
     if (j->sets_mode)
-        pc_module_train(j->net, true);
+        pc_module_set_training(j->net, true);
     PC_SCOPE {
         status = pc_backward(pc_cross_entropy(pc_forward(j->net, j->x), j->labels));
         if (status == PC_OK)
@@ -80,12 +80,12 @@ static pc_autocast_scope outer;
 
 static void evaluation(job *j, bool there)
 {
-    pc_module_train(j->net, !there);
+    pc_module_set_training(j->net, !there);
 }
 
 static void one_layer(job *j, bool there)
 {
-    pc_module_train(pc_module_child(j->net, 1), !there);
+    pc_module_set_training(pc_module_child(j->net, 1), !there);
 }
 
 static void autocast(job *j, bool there)
@@ -238,7 +238,7 @@ static void goes_on(bool sets_mode, void (*between)(job *j))
 
 static void evaluate(job *j)
 {
-    pc_module_train(j->net, false);
+    pc_module_set_training(j->net, false);
 }
 
 static void a_mode_that_the_step_sets(void **state)

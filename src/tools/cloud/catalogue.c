@@ -21,11 +21,6 @@ char *pc_cloud_user_path(void)
     return path.data;
 }
 
-void pc_cloud_text_free(char *text)
-{
-    pc__free(text);
-}
-
 /* Takes `text`, also when it fails. */
 static pc_cloud *open_text(const char *path, char *text)
 {

@@ -78,7 +78,7 @@ pc_status pc__cloud_measure_steps(pc_module *net, pc__frame pictures, int classe
         return pc__fail(PC_ERR_ARGUMENT, "the network has no parameters: there is nothing to train");
     training t = {.net = net, .device = pc_tensor_device(first.tensor)};
     pc_status status = PC_OK;
-    pc_module_train(net, true);
+    pc_module_set_training(net, true);
     t.adam = pc_adam(net, .lr = 1e-4);
     PC_SCOPE {
         t.x = pc_permute(pc_rand(PC_SHAPE(batch, pictures.height, pictures.width, pictures.channels), PC_F32, t.device),

@@ -58,13 +58,13 @@ pc_status pc__cloud_count(pc_module *net, pc__frame pictures, pc_cloud_work *wor
     *work = (pc_cloud_work){.parameters = pc_module_parameter_elements(net)};
     work->step_bytes = F32 * WEIGHT_PASSES * (double)work->parameters;
     work->resident_bytes = F32 * (double)pc__frame_bytes(pictures);
-    pc_module_train(net, false);
+    pc_module_set_training(net, false);
     PC_NO_GRAD {
         PC_SCOPE {
             pc_tensor *x = pc_zeros(PC_SHAPE(1, pictures.channels, pictures.height, pictures.width), PC_F32, device);
             status = x ? pc__each_step(net, x, count_step, work) : pc_error_last()->status;
         }
     }
-    pc_module_train(net, was_training);
+    pc_module_set_training(net, was_training);
     return status;
 }

@@ -139,21 +139,21 @@ static pc_status write_all(const pc__compared *runs, int count, const char *page
     return status;
 }
 
-pc_status pc_compare_runs(const char *const *folders, int count, const char *page, char **text, char **json)
+pc_status pc_runs_compare(const char *const *folders, int count, const char *page, char **text, char **json)
 {
     PC__NEED(text);
     PC__NEED(json);
     *text = *json = NULL;
     PC__NEED(folders);
     if (count < 1)
-        return pc__fail(PC_ERR_ARGUMENT, "pc_compare_runs: no runs are named");
+        return pc__fail(PC_ERR_ARGUMENT, "pc_runs_compare: no runs are named");
     pc__compared *runs = pc__calloc((size_t)count, sizeof *runs);
     if (!runs)
         return PC_ERR_MEMORY;
     pc_status status = PC_OK;
     for (int i = 0; i < count && status == PC_OK; i++)
         status = folders[i] ? pc__compared_read(folders[i], &runs[i])
-                            : pc__fail(PC_ERR_ARGUMENT, "pc_compare_runs: folder %d is NULL", i);
+                            : pc__fail(PC_ERR_ARGUMENT, "pc_runs_compare: folder %d is NULL", i);
     if (status == PC_OK)
         status = write_all(runs, count, page, text, json);
     for (int i = 0; i < count; i++)
