@@ -1,4 +1,4 @@
-/* choice.c: the rule, and rows of measured choices, "2 TEXT = WAY CHECK": 2 is the format's number, CHECK a hash
+/* choice.c: the rule, and rows of measured choices, "3 TEXT = WAY CHECK": 3 is the format's number, CHECK a hash
  * of what stands between. A row is whole or passed over, so a file that was torn, mixed up or written by another
  * version costs a measurement and nothing else. */
 #include "cuda/conv/choice.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT "2 "
+#define FORMAT "3 "
 
 enum { ROW = PC__CONV_TEXT + 32, LARGEST = 1 << 20 /* bytes of the file */ };
 
@@ -43,7 +43,7 @@ pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
     return in;
 }
 
-/* --- the rule, from the tables of docs/kernels-cuda.md: 768 products of drawn layers on an H100 --- */
+/* --- the rule, from the table of docs/kernels-diary.md: products of drawn layers on an H200 --- */
 
 /* Numbers that make one of the result: sums of so many products are what matrix units are for. */
 static double depth_of(const pc__conv_shape *s)
@@ -61,33 +61,85 @@ static double work_of(const pc__conv_shape *s)
     return places_of(s) * s->o * s->c * s->kh * s->kw;
 }
 
-/* In 16 bits ours are as good where sums are short and the layer is small: what goes around cuDNN's product shows. */
-static bool halves_rule(const pc__conv_shape *s)
+/* Of both pictures: below some number a kernel is all launch, and bringing operands into another format is dear. */
+static double numbers_of(const pc__conv_shape *s)
 {
-    return depth_of(s) >= 576 || work_of(s) >= (s->direction == PC__CONV_WEIGHTS ? 5e8 : 1e9);
+    return (double)s->n * s->h * s->w * s->c + places_of(s) * s->o;
 }
 
-/* In TF32 ours are the faster ones for three channels by 3 x 3, and for gradients of short sums; few channels under many
- * taps are cuDNN's. */
-static bool tf32_rule(const pc__conv_shape *s)
+static double weights_of(const pc__conv_shape *s)
 {
-    if (s->direction != PC__CONV_INPUT && s->c == 3 && s->kh == 3 && s->kw == 3)
-        return false;
-    if (s->direction == PC__CONV_WEIGHTS && s->c < 8)
-        return s->kh * s->kw >= 49 && s->o >= 8;
-    return s->direction == PC__CONV_FORWARD || depth_of(s) >= (s->c < 8 ? 400 : 144);
+    return (double)s->c * s->o * s->kh * s->kw;
 }
 
-/* In float32 ours are the faster ones as long as there are places enough for all of their blocks; the gradient of the
- * weights asks for many pieces of its sums where it is large. */
-static bool floats_rule(const pc__conv_shape *s)
+/* The first layer of most networks, which has kernels of its own. */
+static bool is_colours(const pc__conv_shape *s)
 {
-    const double numbers = places_of(s) * ((double)s->c * s->sh * s->sw + s->o);
-    const int narrower = s->c < s->o ? s->c : s->o;
-    if (s->direction == PC__CONV_WEIGHTS)
-        return numbers < 3e7 && narrower >= 16 &&
-               ((double)s->o * s->kh * s->kw >= 1584 || (narrower >= 64 && s->kh * s->kw > 1));
-    return numbers < 1.3e6 && depth_of(s) >= 500;
+    return s->c == 3 && s->kh == 3 && s->kw == 3;
+}
+
+enum { OURS = -1, AS_IS = PC__CONV_AS_IS, PLANES = PC__CONV_PLANES };
+
+/* Each rule is a tree grown from the table and then simplified: in each leaf the way with the smallest sum of logarithms
+ * of times. `padded`: the format for matrix units. */
+static int halves_rule(const pc__conv_shape *s, int padded)
+{
+    const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15
+                      : s->direction == PC__CONV_INPUT ? s->c <= 8 && weights_of(s) < 990
+                                                       : s->c <= 5 || s->o <= 5;
+    return ours ? OURS : padded;
+}
+
+static int tf32_forward(const pc__conv_shape *s, int padded)
+{
+    if (depth_of(s) <= 127)
+        return (s->o <= 5 && places_of(s) > 40000) || is_colours(s) ? OURS : AS_IS;
+    if (numbers_of(s) > 4000 && s->h * s->w > 2)
+        return padded;
+    return s->c <= 25 ? PLANES : AS_IS;
+}
+
+static int tf32_input(const pc__conv_shape *s, int padded)
+{
+    if (s->o <= 8)
+        return weights_of(s) <= 64 ? AS_IS : OURS;
+    if (depth_of(s) <= 93)
+        return s->sh * s->sw > 1 ? OURS : AS_IS;
+    return numbers_of(s) > 22000 ? padded : PLANES;
+}
+
+static int tf32_weights(const pc__conv_shape *s, int padded)
+{
+    const double work = work_of(s);
+    if (weights_of(s) <= 2160)
+        return work < 1e5 || (work > 2e8 && s->kh * s->kw >= 25 && s->o > 4) ? AS_IS : OURS;
+    if (s->c <= 28 && s->o <= 28)
+        return work > 1e8 ? padded : AS_IS;
+    return work > (s->c <= 30 ? 1.7e8 : 4.8e5) ? padded : OURS;
+}
+
+static int floats_forward(const pc__conv_shape *s)
+{
+    const double numbers = numbers_of(s);
+    if (places_of(s) > 12000)
+        return numbers > 570000 ? OURS : AS_IS;
+    if (depth_of(s) <= 68)
+        return s->c > 3 ? AS_IS : OURS;
+    return numbers > 2e6 ? OURS : PLANES;
+}
+
+static int floats_input(const pc__conv_shape *s)
+{
+    if (numbers_of(s) > 600000)
+        return depth_of(s) > (s->c > 4 ? 4300 : 1000) ? PLANES : OURS;
+    return depth_of(s) > 38 && weights_of(s) > 580 ? PLANES : OURS;
+}
+
+static int floats_weights(const pc__conv_shape *s)
+{
+    if (places_of(s) <= 500)
+        return AS_IS;
+    return s->c > 75 && work_of(s) > 4.7e8 ? PLANES : OURS;
 }
 
 /* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them
@@ -105,13 +157,22 @@ bool pc__conv_is_few(const pc__conv_shape *s)
 
 int pc__conv_rule(const pc__conv_shape *s, bool native)
 {
+    const int padded = (int)pc__conv_usual_format(s), d = s->direction;
     if (s->dtype == PC_F64 || (native && pc__conv_is_few(s)))
-        return -1;
-    if (s->dtype == PC_F32 && !s->tf32)
-        return !floats_rule(s) ? -1 : s->direction == PC__CONV_WEIGHTS ? PC__CONV_AS_IS : PC__CONV_PLANES;
-    if (native && !(s->dtype == PC_F32 ? tf32_rule(s) : halves_rule(s)))
-        return -1;
-    return (int)pc__conv_usual_format(s);
+        return OURS;
+    if (s->dtype != PC_F32)
+        return native ? halves_rule(s, padded) : padded;
+    if (s->tf32)
+        return d == PC__CONV_FORWARD ? tf32_forward(s, padded)
+               : d == PC__CONV_INPUT ? tf32_input(s, padded)
+                                     : tf32_weights(s, padded);
+    return d == PC__CONV_FORWARD ? floats_forward(s) : d == PC__CONV_INPUT ? floats_input(s) : floats_weights(s);
+}
+
+/* In 16 bits a small layer's gain is less than what more calls cost. */
+bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native)
+{
+    return pc__conv_rule(s, native) >= 0 && (!native || s->dtype == PC_F32 || depth_of(s) >= 576 || work_of(s) >= 1e9);
 }
 
 void pc__conv_text(char text[PC__CONV_TEXT], const char *gpu, int multiprocessors, size_t cudnn,

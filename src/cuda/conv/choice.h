@@ -30,6 +30,10 @@ typedef struct pc__conv_shape {
  * take its dtype, else they need it converted to float32 and back. */
 int pc__conv_rule(const pc__conv_shape *s, bool native);
 
+/* The rule gives cuDNN a convolution forward, and by so much that pooling and other activations than ReLU, which ours do
+ * on the way, may be calls of their own. */
+bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
+
 /* So few channels that our direct kernels are the fastest. From the shape alone. */
 bool pc__conv_is_few(const pc__conv_shape *s);
 

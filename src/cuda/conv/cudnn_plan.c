@@ -277,11 +277,28 @@ static int guess(builder *b, cudnnBackendDescriptor_t of, cudnnBackendHeurMode_t
     return count;
 }
 
+static bool is_power_of_two(int n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* Mode B is the better guess for gradients, A for the usual layers of large networks, and in 16 bits for the input's;
+ * forward they say the same (docs/kernels-diary.md). */
+static cudnnBackendHeurMode_t mode_for(const pc__conv_shape *s)
+{
+    const bool floats = s->dtype == PC__CUDA_F32, usual = is_power_of_two(s->c) && is_power_of_two(s->o) &&
+                                                          s->c >= 32 && s->o >= 32 && s->kh * s->kw <= 25;
+    const double work = (double)s->n * s->oh * s->ow * s->c * s->o * s->kh * s->kw;
+    if (s->direction == PC__CONV_FORWARD || (s->direction == PC__CONV_INPUT && !floats))
+        return CUDNN_HEUR_MODE_A;
+    return usual && !floats && work > 1e8 ? CUDNN_HEUR_MODE_A : CUDNN_HEUR_MODE_B;
+}
+
 static int plans_of(const pc__cudnn_target *target, const pc__conv_shape *shape, pc__cudnn_plan *plans, int most)
 {
     builder b = {.target = target, .shape = shape};
     const cudnnBackendDescriptor_t of = graph(&b);
-    int count = b.failed ? 0 : guess(&b, of, CUDNN_HEUR_MODE_A, plans, 0, most);
+    int count = b.failed ? 0 : guess(&b, of, mode_for(shape), plans, 0, most);
     if (!b.failed && count == 0)
         count = guess(&b, of, CUDNN_HEUR_MODE_FALLBACK, plans, 0, most);
     destroy(b.made, b.count);

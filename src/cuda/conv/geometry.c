@@ -104,5 +104,5 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     bool native = true;
     for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(&stream, &p);
-    return (choice == PC_CONV_CUDNN || pc__conv_rule(&shape, native) >= 0) && !pc__cudnn_missing();
+    return (choice == PC_CONV_CUDNN || pc__conv_is_worth_more_calls(&shape, native)) && !pc__cudnn_missing();
 }

@@ -1,5 +1,5 @@
-/* measure.c: which way of a convolution's product is the fastest, by events around several runs. What they write
- * is memory of the measurement's own. */
+/* measure.c: which way of a convolution's product is the fastest, by events around a graph of several runs: as a
+ * recorded step would have it. What they write is memory of the measurement's own. */
 #include "cuda/conv/by_cudnn.h"
 #include "cuda/conv/rows.h"
 
@@ -38,26 +38,60 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median, in microseconds; the first round is not counted. INFINITY for a way that cuDNN refuses. */
-static pc_status time_of(const trial *t, pc__conv_way *way, double *microseconds)
+/* RUNS of it as one graph, so that no launch waits for the host. NULL with PC_OK where it cannot be captured. */
+static pc_status capture(const trial *t, pc__conv_way *way, cudaGraphExec_t *made)
+{
+    const cudaStream_t queue = pc__cuda_queue(t->stream);
+    cudaGraph_t graph = NULL;
+    bool fine = true;
+    pc_status status = PC_OK;
+    *made = NULL;
+    PC__TRY(pc__cuda_check(cudaStreamBeginCapture(queue, cudaStreamCaptureModeRelaxed), "measuring a convolution"));
+    for (int i = 0; i < RUNS && fine && status == PC_OK; i++)
+        status = run(t, way, &fine);
+    const cudaError_t ended = cudaStreamEndCapture(queue, &graph);
+    if (status == PC_OK && fine && ended == cudaSuccess && cudaGraphInstantiate(made, graph, 0) != cudaSuccess)
+        *made = NULL;
+    if (graph)
+        (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError(); /* of a capture that cuDNN broke off */
+    return status;
+}
+
+/* The median of rounds behind the first, in microseconds a run. */
+static pc_status time_graph(const trial *t, cudaGraphExec_t graph, double *microseconds)
 {
     const cudaStream_t queue = pc__cuda_queue(t->stream);
     float times[ROUNDS], milliseconds = 0;
-    bool fine = true;
-    for (int round = -1; round < ROUNDS && fine; round++) {
+    for (int round = -1; round < ROUNDS; round++) {
         PC__TRY(pc__cuda_check(cudaEventRecord(t->start, queue), "measuring a convolution"));
-        for (int i = 0; i < RUNS && fine; i++)
-            PC__TRY(run(t, way, &fine));
+        PC__TRY(pc__cuda_check(cudaGraphLaunch(graph, queue), "measuring a convolution"));
         PC__TRY(pc__cuda_check(cudaEventRecord(t->end, queue), "measuring a convolution"));
         PC__TRY(pc__cuda_check(cudaEventSynchronize(t->end), "measuring a convolution"));
         PC__TRY(pc__cuda_check(cudaEventElapsedTime(&milliseconds, t->start, t->end), "measuring a convolution"));
         if (round >= 0)
             times[round] = milliseconds;
     }
-    if (fine)
-        qsort(times, ROUNDS, sizeof *times, by_size);
-    *microseconds = fine ? (double)times[ROUNDS / 2] * 1e3 / RUNS : (double)INFINITY;
+    qsort(times, ROUNDS, sizeof *times, by_size);
+    *microseconds = (double)times[ROUNDS / 2] * 1e3 / RUNS;
     return PC_OK;
+}
+
+/* INFINITY for a way that cuDNN refuses, or that no graph takes. What is loaded when it first runs is loaded here. */
+static pc_status time_of(const trial *t, pc__conv_way *way, double *microseconds)
+{
+    cudaGraphExec_t graph = NULL;
+    bool fine = true;
+    *microseconds = (double)INFINITY;
+    PC__TRY(run(t, way, &fine));
+    if (!fine)
+        return PC_OK;
+    PC__TRY(capture(t, way, &graph));
+    if (!graph)
+        return PC_OK;
+    const pc_status status = time_graph(t, graph, microseconds);
+    (void)cudaGraphExecDestroy(graph);
+    return status;
 }
 
 static pc_status time_all(const trial *t, pc__conv_way *ways, int count, int *best, double *told)
