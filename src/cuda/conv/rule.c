@@ -1,0 +1,161 @@
+/* rule.c: who does a product of a convolution, from its shape alone: products of drawn layers on an H200, the table in
+ * docs/kernels-diary.md. */
+#include "cuda/conv/choice.h"
+
+#include <limits.h>
+#include <paracord/tensor.h>
+
+/* Sixteen bytes of channels; 1 where no matrix units multiply. */
+static int together(const pc__conv_shape *s)
+{
+    return s->dtype == PC_F16 || s->dtype == PC_BF16 ? 8 : s->dtype == PC_F32 && s->tf32 ? 4 : 1;
+}
+
+static int rounded_up(int n, int to)
+{
+    return n > INT_MAX - to ? n : (n + to - 1) / to * to;
+}
+
+pc__conv_format pc__conv_usual_format(const pc__conv_shape *s)
+{
+    const int to = together(s);
+    return s->c % to || s->o % to ? PC__CONV_PADDED : PC__CONV_AS_IS;
+}
+
+pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
+{
+    pc__conv_shape in = *s;
+    if (s->format == PC__CONV_PADDED)
+        in.c = rounded_up(s->c, together(s)), in.o = rounded_up(s->o, together(s));
+    return in;
+}
+
+/* Numbers that make one of the result: sums of so many products are what matrix units are for. */
+static double depth_of(const pc__conv_shape *s)
+{
+    return (double)(s->direction == PC__CONV_INPUT ? s->o : s->c) * s->kh * s->kw;
+}
+
+static double places_of(const pc__conv_shape *s)
+{
+    return (double)s->n * s->oh * s->ow;
+}
+
+static double work_of(const pc__conv_shape *s)
+{
+    return places_of(s) * s->o * s->c * s->kh * s->kw;
+}
+
+/* Of both pictures: below some number a kernel is all launch, and bringing operands into another format is dear. */
+static double numbers_of(const pc__conv_shape *s)
+{
+    return (double)s->n * s->h * s->w * s->c + places_of(s) * s->o;
+}
+
+static double weights_of(const pc__conv_shape *s)
+{
+    return (double)s->c * s->o * s->kh * s->kw;
+}
+
+/* The first layer of most networks, which has kernels of its own. */
+static bool is_colours(const pc__conv_shape *s)
+{
+    return s->c == 3 && s->kh == 3 && s->kw == 3;
+}
+
+enum { OURS = -1, AS_IS = PC__CONV_AS_IS, PLANES = PC__CONV_PLANES };
+
+/* Each rule is a tree grown from the table and then simplified: in each leaf the way with the smallest sum of logarithms
+ * of times. `padded`: the format for matrix units. */
+static int halves_rule(const pc__conv_shape *s, int padded)
+{
+    const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15
+                      : s->direction == PC__CONV_INPUT ? s->c <= 8 && weights_of(s) < 990
+                                                       : s->c <= 5 || s->o <= 5;
+    return ours ? OURS : padded;
+}
+
+static int tf32_forward(const pc__conv_shape *s, int padded)
+{
+    if (depth_of(s) <= 127)
+        return (s->o <= 5 && places_of(s) > 40000) || is_colours(s) ? OURS : AS_IS;
+    if (numbers_of(s) > 4000 && s->h * s->w > 2)
+        return padded;
+    return s->c <= 25 ? PLANES : AS_IS;
+}
+
+static int tf32_input(const pc__conv_shape *s, int padded)
+{
+    if (s->o <= 8)
+        return weights_of(s) <= 64 ? AS_IS : OURS;
+    if (depth_of(s) <= 93)
+        return s->sh * s->sw > 1 ? OURS : AS_IS;
+    return numbers_of(s) > 22000 ? padded : PLANES;
+}
+
+static int tf32_weights(const pc__conv_shape *s, int padded)
+{
+    const double work = work_of(s);
+    if (weights_of(s) <= 2160)
+        return work < 1e5 || (work > 2e8 && s->kh * s->kw >= 25 && s->o > 4) ? AS_IS : OURS;
+    if (s->c <= 28 && s->o <= 28)
+        return work > 1e8 ? padded : AS_IS;
+    return work > (s->c <= 30 ? 1.7e8 : 4.8e5) ? padded : OURS;
+}
+
+static int floats_forward(const pc__conv_shape *s)
+{
+    const double numbers = numbers_of(s);
+    if (places_of(s) > 12000)
+        return numbers > 570000 ? OURS : AS_IS;
+    if (depth_of(s) <= 68)
+        return s->c > 3 ? AS_IS : OURS;
+    return numbers > 2e6 ? OURS : PLANES;
+}
+
+static int floats_input(const pc__conv_shape *s)
+{
+    if (numbers_of(s) > 600000)
+        return depth_of(s) > (s->c > 4 ? 4300 : 1000) ? PLANES : OURS;
+    return depth_of(s) > 38 && weights_of(s) > 580 ? PLANES : OURS;
+}
+
+static int floats_weights(const pc__conv_shape *s)
+{
+    if (places_of(s) <= 500)
+        return AS_IS;
+    return s->c > 75 && work_of(s) > 4.7e8 ? PLANES : OURS;
+}
+
+/* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them
+ * the direct kernels win as long as little of their own work is left. */
+bool pc__conv_is_few(const pc__conv_shape *s)
+{
+    enum { PLACES = 65536 }; /* fewer leave multiprocessors idle */
+    const int64_t products = (int64_t)s->c * s->o * s->kh * s->kw;
+    const bool eights = together(s) == 8 && s->c % 8 == 0 && s->o % 8 == 0;
+    if (s->dtype == PC_F64 || eights || s->c > 8 || products > 1000)
+        return false;
+    return s->direction == PC__CONV_WEIGHTS ? s->o <= 12
+                                            : s->o <= 8 && s->c * s->o <= 40 && s->n * s->oh * s->ow >= PLACES;
+}
+
+int pc__conv_rule(const pc__conv_shape *s, bool native)
+{
+    const int padded = (int)pc__conv_usual_format(s), d = s->direction;
+    if (s->dtype == PC_F64 || (native && pc__conv_is_few(s)))
+        return OURS;
+    if (s->dtype != PC_F32)
+        return native ? halves_rule(s, padded) : padded;
+    if (s->tf32)
+        return d == PC__CONV_FORWARD ? tf32_forward(s, padded)
+               : d == PC__CONV_INPUT ? tf32_input(s, padded)
+                                     : tf32_weights(s, padded);
+    return d == PC__CONV_FORWARD ? floats_forward(s) : d == PC__CONV_INPUT ? floats_input(s) : floats_weights(s);
+}
+
+/* In 16 bits a small layer's gain is less than what more calls cost. */
+bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native)
+{
+    return pc__conv_rule(s, native) >= 0 && (!native || s->dtype == PC_F32 || depth_of(s) >= 576 || work_of(s) >= 1e9);
+}
