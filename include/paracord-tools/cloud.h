@@ -4,8 +4,10 @@
  *     pc_cloud_pick_options wish = {.use = PC_CLOUD_TRAIN, .memory_gb = 40, .gpus = 4, .budget = 20};
  *     pc_cloud_offer *offers;
  *     int count;
- *     if (!cloud || pc_cloud_pick(cloud, wish, &offers, &count) != PC_OK) return pc_report(stderr);
- *     if (!offers[0].misfit) printf("%s\n", offers[0].instance->name);  // g6e.12xlarge
+ *     if (!cloud || pc_cloud_pick(cloud, wish, &offers, &count) != PC_OK)
+ *         return pc_report(stderr);
+ *     if (!offers[0].misfit)
+ *         printf("%s\n", offers[0].instance->name);                 // g6e.12xlarge
  *     pc_cloud_offers_free(offers);
  *     pc_cloud_free(cloud);
  *

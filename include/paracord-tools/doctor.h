@@ -56,9 +56,8 @@ typedef struct pc_diagnosis_options {
     const char *peers;       /* what copies between GPUs did, lines of "cuda:0 cuda:1 intact" or "... corrupt"; NULL */
 } pc_diagnosis_options;
 
-/* Examine a machine: pc_diagnosis(machine), or pc_diagnosis(machine, .job = PC_JOB_TRAIN). NULL with an error when memory
- * runs out. The diagnosis belongs to the caller and lends texts of
- * the machine: free it first. */
+/* Examine a machine: pc_diagnosis(machine), or pc_diagnosis(machine, .job = PC_JOB_TRAIN). NULL with an error when
+ * memory runs out. The diagnosis belongs to the caller and lends texts of the machine: free it first. */
 PC_API PC_MUST_USE pc_diagnosis *pc_diagnosis_new(pc_machine *machine, pc_diagnosis_options options);
 #define pc_diagnosis(...) PC_DIAGNOSIS_(__VA_ARGS__, )
 #define PC_DIAGNOSIS_(machine, ...) pc_diagnosis_new((machine), PC_OPTIONS(pc_diagnosis_options, __VA_ARGS__))

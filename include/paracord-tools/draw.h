@@ -1,7 +1,8 @@
 /* draw.h: pictures without photographs: cat and dog faces drawn from random numbers, as data for demos and tests.
  *
  *     pc_draw_options options = PC_OPTIONS(pc_draw_options, .train = 400, .test = 100);
- *     if (pc_draw_picture_set("pets", options) != PC_OK) return pc_report(stderr);
+ *     if (pc_draw_picture_set("pets", options) != PC_OK)
+ *         return pc_report(stderr);
  *     // pets/train/cat/cat.000.jpg ... pets/test/dog/dog.099.jpg
  *
  * Pose, coat, light, background, blur and noise vary; both kinds share their coat colours, so that shape decides.

@@ -1,7 +1,9 @@
 /* report.h: training runs as pages: the report of one, and several side by side.
  *
  *     pc_train_options options = {.data = "pets", .out = "pets-run", .report = pc_report_page};
- *     if (pc_train_folder(options, &summary) != PC_OK) return pc_report(stderr);
+ *     pc_train_summary summary;
+ *     if (pc_train_folder(options, &summary) != PC_OK)
+ *         return pc_report(stderr);
  *     // pets-run/report.html
  *
  * A page is one HTML file that stands alone: curves, figures and pictures are in it, and it needs no network. Any

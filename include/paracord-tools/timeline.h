@@ -2,10 +2,12 @@
  *
  *     pc_timeline *timeline = pc_timeline_open("trace.json");
  *     pc_timeline_summary summary;
- *     if (!timeline || pc_timeline_summarise(timeline, &summary) != PC_OK) return pc_report(stderr);
+ *     if (!timeline || pc_timeline_summarise(timeline, &summary) != PC_OK)
+ *         return pc_report(stderr);
  *     puts(summary.verdict_words); // "launch-bound: compute on cuda:0 stood idle 83 % of the time while ..."
  *     pc_timeline_summary_free(&summary);
- *     if (pc_timeline_page(timeline, "trace.html") != PC_OK) return pc_report(stderr);
+ *     if (pc_timeline_page(timeline, "trace.html") != PC_OK)
+ *         return pc_report(stderr);
  *     pc_timeline_free(timeline);
  *
  * The file is Chrome's trace event format, as an array or an object with traceEvents; a file cut off in the middle (the
@@ -14,7 +16,7 @@
  *
  * What is counted, and how (all times in microseconds):
  *  - Work is what engines did: the rows named "engine ...". Every piece also stands in its stream's row, where it is
- * not counted again. A device without engine rows (other programs) has its stream rows counted, by kind of work.
+ *    not counted again. A device without engine rows (other programs) has its stream rows counted, by kind of work.
  *  - An engine is busy in the union of its pieces' intervals. Lanes ("engine compute", "engine compute 1") count
  *    once together, and each alone.
  *  - The host stands still in events of the category "wait"; one inside another counts once. Drivers are the host

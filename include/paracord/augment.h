@@ -2,9 +2,12 @@
  *
  *     pc_augment plan = {.shear = 0.2, .zoom_low = 0.8, .zoom_high = 1.2, .flip_horizontal = true,
  *                        .rescale = 1 / 255.0};
- *     pc_tensor *x = pc_augment_batch(&plan, pictures, NULL, seed, epoch, samples);             // a batch, on its device
  *
- *     pc_augment_values values = pc_augment_draw(&plan, seed, epoch, sample, height, width);    // one, on the host
+ *     // a batch, on its device
+ *     pc_tensor *x = pc_augment_batch(&plan, pictures, NULL, seed, epoch, samples);
+ *
+ *     // one picture, on the host
+ *     pc_augment_values values = pc_augment_draw(&plan, seed, epoch, sample, height, width);
  *     if (pc_augment_apply(&plan, &values, pixels, height, width, 3, out) != PC_OK)
  *         return pc_report(stderr);
  *
@@ -32,15 +35,16 @@ typedef struct pc_augment {
     int reserved_;
     double rotation; /* degrees: the angle is uniform in [-rotation, rotation] */
     /* Below 1 a fraction of the picture's size, from 1 on pixels; uniform in [-shift, shift]. As in Keras 3 (and
-     * keras-preprocessing from 0edcff0 of 2020 on) height_shift, a share of the HEIGHT, moves
-     * columns and width_shift moves rows. */
+     * keras-preprocessing from 0edcff0 of 2020 on) height_shift, a share of the height, moves columns, and width_shift
+     * moves rows. */
     double width_shift, height_shift;
-    double shear;                           /* degrees (not radians), uniform in [-shear, shear] */
-    double zoom_low, zoom_high;             /* Keras's zoom_range z is 1 - z and 1 + z; below 1 enlarges. Rows and
-                                               columns draw a factor each */
-    bool flip_horizontal, flip_vertical;    /* each with a chance of one half */
-    double channel_shift;                   /* one number in [-channel_shift, channel_shift] is added to all channels,
-                                               and kept between the picture's smallest and largest value */
+    double shear; /* degrees (not radians), uniform in [-shear, shear] */
+    /* Rows and columns draw a factor each; below 1 enlarges. Keras's zoom_range z is 1 - z and 1 + z. */
+    double zoom_low, zoom_high;
+    bool flip_horizontal, flip_vertical; /* each with a chance of one half */
+    /* One number in [-channel_shift, channel_shift] is added to all channels, and the sum kept between the picture's
+     * smallest and largest value. */
+    double channel_shift;
     double brightness_low, brightness_high; /* a factor; rounds to whole numbers as PIL does */
     pc_fill_mode fill;
     double cval;    /* for PC_FILL_CONSTANT */

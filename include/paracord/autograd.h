@@ -21,8 +21,8 @@ PC_API PC_MUST_USE pc_status pc_require_grad(pc_tensor *t, bool on);
 PC_API bool pc_requires_grad(const pc_tensor *t); /* false for NULL */
 PC_API bool pc_is_leaf(const pc_tensor *t);       /* false for NULL */
 
-/* The gradient collected so far, same shape and dtype as t, and its memory order where t has no gaps; borrowed from t; NULL
- * when there is none. */
+/* The gradient collected so far, same shape and dtype as t, and its memory order where t has no gaps; borrowed from t;
+ * NULL when there is none. */
 PC_API pc_tensor *pc_grad(const pc_tensor *t);
 
 /* Forget the collected gradient. */

@@ -4,13 +4,16 @@
  * what it queues, waits for and records, and names each pair that is left unordered, whether or not it went wrong this
  * time. Any program can be run under it:
  *
- *     PARACORD_CHECK=streams ./program       each race on stderr as it is found, a summary at exit, exit code 66
+ *     PARACORD_CHECK=streams ./program      # each race on stderr as it is found, a summary at exit, exit code 66
  *
  * and a program, or a test, can ask for itself:
  *
- *     pc_check_streams(true);  work();  pc_check_streams(false);
+ *     pc_check_streams(true);
+ *     work();
+ *     pc_check_streams(false);
  *     pc_race race;
- *     for (int i = 0; pc_check_race(i, &race); i++) puts(race.text);
+ *     for (int i = 0; pc_check_race(i, &race); i++)
+ *         puts(race.text);
  *
  * What is not known for certain to be a race is not reported: all threads of the host count as one, so that a race
  * that exists only between two of them is not seen. Every function may be called from any thread.
@@ -53,8 +56,8 @@ PC_API void pc_check_streams(bool on);
 /* Races found since it was last switched on: the pairs of lines, each counted once. At most 1024 are kept. */
 PC_API int pc_check_count(void);
 
-/* Copy report number `index`, counted from 0 in the order found. False when there is none. Looks up call sites, which
- * takes milliseconds. */
+/* Race number `index`, counted from 0 in the order found. False when there is none. Looks up call sites, which takes
+ * milliseconds. */
 PC_API bool pc_check_race(int index, pc_race *report);
 
 /* Uses, waits and reports that could not be followed since it was last switched on, for want of memory or because

@@ -2,7 +2,8 @@
  *
  *     pc_classifier *c = pc_classifier_open("run/model.h5", "auto");
  *     pc_prediction p;
- *     if (pc_classifier_predict(c, "photo.jpg", &p) != PC_OK) return pc_report(stderr);
+ *     if (pc_classifier_predict(c, "photo.jpg", &p) != PC_OK)
+ *         return pc_report(stderr);
  *     printf("%s, %.0f %%\n", p.name, 100 * p.probability);
  *     pc_classifier_free(c);
  *
@@ -26,17 +27,18 @@ struct pc_train_callbacks; /* train.h */
 
 typedef struct pc_classifier pc_classifier; /* a loaded model with its class names and preparation */
 
-/* Read a Keras file; or, of the folder of a run (pc_train_folder), the model.h5 in it or, while there is none yet, its
- * checkpoint; or a checkpoint: the weights that training has come to, of the last batch and not of the best epoch.
- * `device`: "cpu", "cuda:0", ...; NULL means "auto". NULL and the error on failure: PC_ERR_FILE,
- * PC_ERR_NOT_FOUND (a folder without either), PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (names the layer), PC_ERR_DEVICE,
- * PC_ERR_MEMORY. The caller owns it. */
+/* Read a model. `model_path` is one of these:
+ * - a Keras file;
+ * - the folder of a run (pc_train_folder): the model.h5 in it or, while there is none yet, its checkpoint;
+ * - a checkpoint: the weights that training has come to, of the last batch and not of the best epoch.
+ * `device`: "cpu", "cuda:0", ...; NULL means "auto". The caller owns the classifier. NULL and the error on failure:
+ * PC_ERR_FILE, PC_ERR_NOT_FOUND (a folder without either), PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (names the layer),
+ * PC_ERR_DEVICE, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_classifier *pc_classifier_open(const char *model_path, const char *device);
 PC_API void pc_classifier_free(pc_classifier *c);
 
-PC_API int pc_classifier_class_count(const pc_classifier *c); /* 0 for NULL */
-/* Borrowed; NULL when there is no such class. */
-PC_API const char *pc_classifier_class_name(const pc_classifier *c, int label);
+PC_API int pc_classifier_class_count(const pc_classifier *c);                   /* 0 for NULL */
+PC_API const char *pc_classifier_class_name(const pc_classifier *c, int label); /* borrowed; NULL: no such class */
 
 /* --- how pictures become numbers --- */
 
@@ -56,10 +58,11 @@ typedef struct pc_preparation {
     double mean[PC_PREPARATION_CHANNELS]; /* 0: none */
     double std[PC_PREPARATION_CHANNELS];  /* 1: none */
     pc_resize resize;
-    bool no_exif;                 /* leave pictures as they are stored, as Keras does, instead of upright */
-    int height, width, channels;  /* what the network takes; ignored when set. 0: pictures of any size, each as it
-                                   * is; for such a network height and width can be set */
-    pc_preparation_source source; /* ignored when set */
+    bool no_exif; /* leave pictures as they are stored, as Keras does, instead of upright */
+    /* What the network takes; ignored by pc_classifier_set_preparation. 0: pictures of any size, each as it is; for
+     * such a network height and width can be set. */
+    int height, width, channels;
+    pc_preparation_source source; /* ignored by pc_classifier_set_preparation */
 } pc_preparation;
 
 /* What is done to pictures, and whence that is known. */
@@ -77,8 +80,8 @@ PC_API PC_MUST_USE pc_status pc_classifier_set_class_names(pc_classifier *c, con
  * .h5. */
 PC_API PC_MUST_USE pc_status pc_classifier_note(pc_classifier *c);
 
-/* "64x64 RGB by nearest neighbour, pixels times 1/255 (noted in the file)". Text for pc_text_free; NULL: PC_ERR_MEMORY.
- */
+/* In words: "64x64 RGB by nearest neighbour, pixels times 1/255 (noted in the file)". Text for pc_text_free; NULL:
+ * PC_ERR_MEMORY. */
 PC_API PC_MUST_USE char *pc_preparation_text(const pc_preparation *p);
 
 /* --- asking --- */

@@ -2,7 +2,8 @@
  *
  *     pc_device dev = pc_device_pick("auto");          // cuda:0 where there is one, else cpu
  *     char why[256];
- *     if (!pc_device_count(PC_CUDA, why, sizeof why)) printf("no GPU: %s\n", why);
+ *     if (!pc_device_count(PC_CUDA, why, sizeof why))
+ *         printf("no GPU: %s\n", why);
  *
  * A device is a small value. `cpu` has no number; `cuda:1`, `sim:0` do; `cuda` alone means the current one.
  */
@@ -39,6 +40,7 @@ PC_API pc_device pc_device_pick(const char *text);
 /* The device as text ("cuda:0") in `name`, and `name`. */
 PC_API char *pc_device_name(pc_device device, char name[PC_DEVICE_NAME_MAX]);
 
+/* True when both are the same device. */
 PC_API bool pc_device_equal(pc_device a, pc_device b);
 
 /* How many devices of a type there are. With 0, the reason is written to why[0..n-1] (why may be NULL with n = 0). */
@@ -60,20 +62,23 @@ PC_API const char *pc_cpu_level(void);
 
 /* How the calling thread's products of float32 (matmul, linear, conv2d) are computed where a device can choose, which
  * is cuda: in float32, which is how threads start; or with their factors rounded to TF32 (10 bits of fraction, relative
- * error some 5e-4) and added in float32, several times as fast. Returns what it was. A recorded product keeps what it
- * was recorded with. */
+ * error some 5e-4) and added in float32, several times as fast. Set returns what it was. A recorded product keeps what
+ * it was recorded with. */
 typedef enum pc_precision { PC_PRECISION_F32, PC_PRECISION_TF32 } pc_precision;
 PC_API pc_precision pc_matmul_precision_set(pc_precision precision);
 PC_API pc_precision pc_matmul_precision_get(void);
 
-/* Who does the calling thread's convolutions where there is a choice, which is cuda with cuDNN 9: the library's own
- * kernels; cuDNN where a rule of the shape says that it is faster, which is how threads start; whichever was faster
- * when the shape first came, timed then (for which the host waits), and from then on the same, in later processes too
- * ($XDG_CACHE_HOME/paracord/convolutions); cuDNN wherever it can. The environment variable PARACORD_CONV says own,
- * rule, measured or cudnn for threads that have not called this. Each way gives the same bits every time; one differs
- * from the other in the last ones. A recording keeps what it was recorded with; what it is the first to meet is
- * planned, or timed, when it ends. Returns what it was. */
-typedef enum pc_conv_choice { PC_CONV_OWN, PC_CONV_RULE, PC_CONV_MEASURED, PC_CONV_CUDNN } pc_conv_choice;
+/* Who does the calling thread's convolutions where there is a choice, which is cuda with cuDNN 9. Set returns what it
+ * was. The environment variable PARACORD_CONV says own, rule, measured or cudnn for threads that have not set it. Each
+ * way gives the same bits every time; one differs from the other in the last ones. A recording keeps what it was
+ * recorded with; what it is the first to meet is planned, or timed, when it ends. */
+typedef enum pc_conv_choice {
+    PC_CONV_OWN,      /* the library's own kernels */
+    PC_CONV_RULE,     /* cuDNN where a rule of the shape says that it is faster: how threads start */
+    PC_CONV_MEASURED, /* whichever was faster when the shape first came, timed then (for which the host waits), and from
+                         then on the same, in later processes too ($XDG_CACHE_HOME/paracord/convolutions) */
+    PC_CONV_CUDNN     /* cuDNN wherever it can */
+} pc_conv_choice;
 PC_API pc_conv_choice pc_conv_choice_set(pc_conv_choice choice);
 PC_API pc_conv_choice pc_conv_choice_get(void);
 

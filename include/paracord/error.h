@@ -1,7 +1,8 @@
 /* error.h: how things fail. Every function that can fail returns pc_status, or NULL where it returns an object.
  *
  *     pc_tensor *c = pc_add(a, b);            // ops take NULL and return NULL: chains need no checks between
- *     if (pc_failed()) return pc_report(stderr);
+ *     if (pc_failed())
+ *         return pc_report(stderr);
  *
  * Each thread keeps its FIRST error since the last pc_error_clear(): later ones do not hide the cause. The error
  * lives in the thread's own memory, so that reporting "out of memory" needs none. Nothing here allocates, but for

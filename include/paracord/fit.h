@@ -6,8 +6,8 @@
  *     printf("%.3f\n", last.test_accuracy);
  *
  * The network ends in logits. The loss follows from the batches' labels: y [n, 1] floating: binary cross-entropy, a
- * logit of 0 or more names the second class; y [n] int64: cross-entropy. On devices that work later whole
- * batches are one recording each (step.h), where the network can be recorded.
+ * logit of 0 or more names the second class; y [n] int64: cross-entropy. On devices that work later whole batches are
+ * one recording each (step.h), where the network can be recorded.
  *
  * Threads: all of it runs in the calling thread, on its current stream. Any number of threads may train at once, each
  * its own network, optimiser and loader, on one device and one stream too, and come to the bits that each comes to
@@ -41,9 +41,10 @@ typedef struct pc_fit_options {
      * early_stop training ends when so many epochs in a row were no better. Both need `test`. A training that is
      * stopped on request keeps the weights that it has come to; the best ones are in the checkpoint. */
     bool keep_best;
-    int early_stop;             /* 0: never */
-    const float *class_weights; /* one for each class of the loader (pc_cross_entropy_weighted), in the loss of
-                                   training; NULL: all pictures count alike */
+    int early_stop; /* 0: never */
+    /* One for each class of the loader (pc_cross_entropy_weighted), in the loss of training; NULL: all pictures count
+     * alike. */
+    const float *class_weights;
     pc_mixed mixed; /* how the forward pass of training is computed; parameters and measurements stay float32 */
 } pc_fit_options;
 
@@ -52,8 +53,8 @@ typedef struct pc_fit_options {
 PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
                                     pc_epoch_result *last);
 
-/* Mean loss and share of right answers over one epoch of a loader, in evaluation mode. Both are NaN for no
- * pictures, and where the network's answers are NaN. */
+/* Mean loss and share of right answers over one epoch of a loader, in evaluation mode. Both are NaN for no pictures,
+ * and where the network's answers are NaN. */
 typedef struct pc_score {
     double loss, accuracy;
     int64_t count, correct;

@@ -24,7 +24,7 @@ typedef struct pc_image {
 
 typedef enum pc_resize {
     PC_RESIZE_NEAREST, /* the same pixels as PIL's Image.resize(NEAREST), Keras's default */
-    PC_RESIZE_AREA     /* antialiased: every source pixel counts by the area it covers, exactly. While decoding a JPEG
+    PC_RESIZE_AREA     /* antialiased: every source pixel counts by the area it covers, exactly. While a JPEG is decoded
                           it starts from the decoder's reduced size, at least twice the size asked for: on photographs
                           within 1 of 255 on average of the exact result, nearer than PIL's BOX */
 } pc_resize;
@@ -56,12 +56,14 @@ typedef struct pc_image_options {
  * 255. A TIFF in CIE L*a*b*, or of signed or floating-point samples, is refused with the way out. `name` is used in
  * messages. On failure *image is empty:
  *
- * PC_ERR_FILE       the file cannot be read
- * PC_ERR_FORMAT     it is empty, no picture, of another format (the message names it: "a HEIC"), truncated, broken,
- *                   damaged inside the picture, of more than 2^28 pixels, or a progressive JPEG of more than 100 scans
- * PC_ERR_UNSUPPORTED  this build is without libjpeg or libpng
- * PC_ERR_ARGUMENT   options that make no sense
- * PC_ERR_MEMORY     out of memory */
+ *     PC_ERR_FILE          the file cannot be read
+ *     PC_ERR_FORMAT        it is empty, no picture, of another format (the message names it: "a HEIC"), truncated,
+ *                          broken, damaged inside the picture, of more than 2^28 pixels, or a progressive JPEG of more
+ *                          than 100 scans
+ *     PC_ERR_UNSUPPORTED   this build is without libjpeg or libpng
+ *     PC_ERR_ARGUMENT      options that make no sense
+ *     PC_ERR_MEMORY        out of memory
+ */
 PC_API PC_MUST_USE pc_status pc_image_read(const char *path, pc_image_options options, pc_image *image);
 PC_API PC_MUST_USE pc_status pc_image_decode(const void *bytes, size_t n, const char *name, pc_image_options options,
                                              pc_image *image);

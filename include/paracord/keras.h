@@ -1,15 +1,16 @@
 /* keras.h: networks in Keras's files: .h5 (Keras 2 and 3) both ways, .keras to read.
  *
- *     pc_keras_options options = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer = adam};
+ *     pc_keras_options options = {
+ *         .height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer = adam};
  *     if (pc_keras_save("model.h5", net, options) != PC_OK)
  *         return pc_report(stderr);
  *     pc_module *again = pc_keras_load("model.h5", NULL);
  *
  * Chains and graphs of the usual layers: docs/keras.md lists them. What nn.h has no layer for is put together from ops;
- * such a network runs on every device, has gradients, and is written back as it came. Keras's pictures
- * are height, width, channels and ours channels, height, width: weights are put in the other's order on the way, so
- * that both give the same answers. Keras's final sigmoid or softmax is not part of our module, whose losses take
- * logits; it is the file's `head`. Any thread; files are written whole or not at all.
+ * such a network runs on every device, has gradients, and is written back as it came. Keras's pictures are height,
+ * width, channels and ours channels, height, width: weights are put in the other's order on the way, so that both give
+ * the same answers. Keras's final sigmoid or softmax is not part of our module, whose losses take logits; it is the
+ * file's `head`. Any thread; files are written whole or not at all.
  *
  * A file is read by a child process without rights, made by fork(), which ends before the call returns: a damaged file
  * can harm nobody (docs/keras.md). It gets none of the program's signal handlers, files or threads; a program's SIGCHLD
@@ -32,7 +33,7 @@ typedef struct pc_keras_options {
     /* The optimiser's state goes along too. Keras 3 (seen with 3.15) restores only the learning rate and the count of
      * steps from any .h5, its own included, and cannot fit() such a model before it is compiled again. */
     bool optimizer_state;
-    const char *const *class_names; /* Keras ignores them; below PC_CLASS_NAME_MAX (train.h) bytes each */
+    const char *const *class_names; /* Keras ignores them; below PC_CLASS_NAME_MAX (classifier.h) bytes each */
     int class_count;
 } pc_keras_options;
 
@@ -44,9 +45,9 @@ PC_API PC_MUST_USE pc_status pc_keras_save(const char *path, const pc_module *ne
 typedef struct pc_keras_info {
     int height, width, channels;
     pc_keras_head head;
-    double
-        rescale; /* raw pixels are to be multiplied by it: a Rescaling layer in front, which is no part of the module;
-                  * 1: the module's own first layers (Rescaling, Normalization) prepare them; 0: the file is silent */
+    /* Raw pixels are to be multiplied by it: a Rescaling layer in front, which is no part of the module. 1: the
+     * module's own first layers (Rescaling, Normalization) prepare them. 0: the file is silent. */
+    double rescale;
     char optimizer[64], loss[64]; /* Keras's names, or "" */
     double lr;                    /* NaN when the file has none */
 } pc_keras_info;

@@ -3,7 +3,8 @@
  *     const pc_rung *rungs;
  *     int n = pc_ladder_rungs(PC_LADDER_MATMUL, device, &rungs);
  *     for (int i = 0; i < n; i++)
- *         if (pc_ladder_climb(PC_LADDER_MATMUL, i, a, b, c) == PC_OK) ...      // time it; rungs[i].why says why
+ *         if (pc_ladder_climb(PC_LADDER_MATMUL, i, a, b, c) == PC_OK)
+ *             printf("%s: %s\n", rungs[i].name, rungs[i].why);                // and time it
  *
  * The rung above the last one is pc_add or pc_matmul. `paracord add --ladder` and `paracord matmul --ladder` print
  * them.

@@ -61,8 +61,9 @@ typedef struct pc_loader_options {
     pc_split split;
     double validation_share; /* 0 to below 1; read when split is not PC_SPLIT_ALL */
     bool strict;             /* a picture that cannot be decoded is an error; otherwise it is skipped and listed */
-    int prefetch;            /* batches made ahead by one thread, where the host makes them; 0 means 2; -1 none: all
-                                cores make each when asked */
+    /* Batches made ahead by one thread, where the host makes them. 0 means 2; -1: none, all cores make each when it is
+     * asked for. */
+    int prefetch;
     /* Called for each skipped picture, in order of the files, by the thread that makes the loader: "folder/cat/1.jpg",
      * "is truncated: the file ends inside the picture". */
     void (*skipped)(void *context, const char *path, const char *why);
@@ -80,9 +81,9 @@ typedef struct pc_loader_options {
     pc_residence resident;
 } pc_loader_options;
 
+/* x and y are the loader's, until the next batch. */
 typedef struct pc_batch {
-    pc_tensor *x;          /* [n, channels, height, width] float32 in channels-last memory; the loader's until the next
-                              batch */
+    pc_tensor *x;          /* [n, channels, height, width] float32 in channels-last memory */
     pc_tensor *y;          /* two classes: [n, 1] float32, 0 or 1; more: [n] int64 */
     int64_t n;             /* pictures in it */
     int64_t first;         /* pictures of this epoch before it */

@@ -11,11 +11,13 @@
 
 PC_BEGIN
 
-/* alloc: `bytes` > 0 aligned to `alignment` (a power of two, at least 16), or NULL. resize: as realloc for blocks of
- * alignment 16. free: any block, NULL never passed. All three may be called from any thread at once. */
+/* All three may be called from any thread at once. */
 typedef struct pc_allocator {
+    /* `bytes` > 0, aligned to `alignment` (a power of two, at least 16); NULL where there is no memory */
     void *(*alloc)(void *context, size_t bytes, size_t alignment);
+    /* as realloc, for blocks of alignment 16 */
     void *(*resize)(void *context, void *block, size_t bytes);
+    /* any block, never NULL */
     void (*free)(void *context, void *block);
     void *context;
 } pc_allocator;

@@ -6,7 +6,8 @@
  *     pc_optimizer *adam = pc_adam(net, .lr = 1e-3);
  *     PC_SCOPE {
  *         pc_tensor *loss = pc_bce_with_logits(pc_forward(net, x), y);
- *         if (pc_backward(loss) != PC_OK || pc_optimizer_step(adam) != PC_OK) return pc_report(stderr);
+ *         if (pc_backward(loss) != PC_OK || pc_optimizer_step(adam) != PC_OK)
+ *             return pc_report(stderr);
  *     }
  *     pc_optimizer_free(adam);
  *     pc_module_free(net);
@@ -51,12 +52,16 @@ typedef struct pc_parameter {
     pc_tensor *tensor; /* borrowed */
 } pc_parameter;
 
-PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list,
-                                    int room); /* returns how many there are; list may be NULL with
-                                                     room 0 */
-PC_API pc_tensor *pc_module_parameter(const pc_module *module,
-                                      const char *name); /* borrowed; NULL and PC_ERR_NOT_FOUND */
+/* Fill list[0..room-1], and return how many there are. `list` may be NULL with room 0. */
+PC_API int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int room);
+
+/* The parameter of that name, borrowed; NULL and PC_ERR_NOT_FOUND. */
+PC_API pc_tensor *pc_module_parameter(const pc_module *module, const char *name);
+
+/* How many numbers all parameters have together. */
 PC_API int64_t pc_module_parameter_elements(const pc_module *module);
+
+/* Forget the gradients of all parameters. */
 PC_API void pc_module_zero_grad(pc_module *module);
 
 /* Copy values into the parameters of the same names (a state dict). Every parameter must be named exactly once, with
@@ -75,8 +80,7 @@ PC_API void pc_module_print(const pc_module *module);
 
 typedef enum pc_init_kind {
     PC_INIT_TORCH,  /* PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in) */
-    PC_INIT_GLOROT, /* Keras's default: weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (Glorot, Bengio
-                       2010) */
+    PC_INIT_GLOROT, /* Keras's: weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (Glorot, Bengio 2010) */
     PC_INIT_HE,     /* weights uniform in +-sqrt(6 / fan_in), biases 0 (He et al. 2015) */
     PC_INIT_KINDS
 } pc_init_kind;
@@ -109,6 +113,7 @@ typedef struct pc_pool2d_options {
     int padding; /* at most half the kernel */
 } pc_pool2d_options;
 
+/* The largest number, or the mean, of each window of kernel x kernel: [n, c, h, w] -> [n, c, h', w']. */
 PC_API PC_MUST_USE pc_module *pc_max_pool2d_new(int kernel, pc_pool2d_options options);
 PC_API PC_MUST_USE pc_module *pc_avg_pool2d_new(int kernel, pc_pool2d_options options);
 
@@ -138,7 +143,7 @@ PC_BEGIN
     pc_sequential_new((pc_module *[]){__VA_ARGS__}, (int)(sizeof((pc_module *[]){__VA_ARGS__}) / sizeof(pc_module *)))
 #endif
 
-/* The constructors with options by name: pc_conv2d(3, 32, 3, .stride = 3). */
+/* The constructors with options by name: pc_conv2d(3, 32, 3, .stride = 3), pc_linear(128, 10). */
 #define pc_linear(in, ...) PC_LINEAR_(in, __VA_ARGS__, )
 #define PC_LINEAR_(in, out, ...) pc_linear_new((in), (out), PC_OPTIONS(pc_linear_options, __VA_ARGS__))
 #define pc_conv2d(in, out, ...) PC_CONV2D_(in, out, __VA_ARGS__, )
@@ -194,8 +199,8 @@ typedef struct pc_adam_options {
     double weight_decay;
 } pc_adam_options;
 
-/* Over all parameters that `module` has now; a tensor with two names counts once. Two tensors that share
- * memory are PC_ERR_ARGUMENT. The caller owns the optimiser. */
+/* Over all parameters that `module` has now; a tensor with two names counts once. Two tensors that share memory are
+ * PC_ERR_ARGUMENT. The caller owns the optimiser. */
 PC_API PC_MUST_USE pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options);
 PC_API PC_MUST_USE pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options);
 #define pc_sgd(...) PC_SGD_(__VA_ARGS__, )

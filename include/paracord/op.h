@@ -75,16 +75,16 @@ typedef struct pc_op_run {
  * `cuda` is a function of the host, called in the thread that queues the work, or that ends the recording, which
  * launches kernels into run->stream and returns without waiting: what the stream is given has to be such that CUDA can
  * capture it (kernels, copies on the device, memsets; no allocation, no other stream that is not forked from it). The
- * stream's device is the thread's current one, data are device pointers, and the program may use any CUDA runtime, since
- * streams are the driver's. Check cudaGetLastError and pass on its words:
+ * stream's device is the thread's current one, data are device pointers, and the program may use any CUDA runtime,
+ * since streams are the driver's. Check cudaGetLastError and pass on its words:
  *
  *     return pc_fail(PC_ERR_BACKEND, "%s", cudaGetErrorString(status));
  */
 typedef pc_status (*pc_op_kernel_fn)(const pc_op_run *run);
 
 /* What the gradient rule works with. It makes in_grad[i], of the shape of input i, where needs[i], by ops of any kind
- * (pc_mul, pc_op_call), and may leave it NULL where there is none; nothing is recorded meanwhile, and what it makes goes
- * with the scope around it. NULL flows: where an op fails, in_grad[i] = NULL and PC_OK tell it. */
+ * (pc_mul, pc_op_call), and may leave it NULL where there is none; nothing is recorded meanwhile, and what it makes
+ * goes with the scope around it. NULL flows: where an op fails, in_grad[i] = NULL and PC_OK tell it. */
 typedef struct pc_op_gradient {
     const void *attributes;
     pc_device device;
@@ -109,19 +109,20 @@ typedef enum pc_op_writes {
 
 /* What an op is. Not the options of a call but a definition: it holds as long as the process. */
 typedef struct pc_op_spec {
-    const char *name;       /* copied: letters, digits, "_.:-"; no op, of the library or the program, has it yet */
-    int inputs, outputs;    /* 1 to 8 (0 where it writes in place), 1 to 3 */
-    size_t attribute_bytes; /* of a plain struct that each call gives and that is copied; what it points to must live as
-                             * long as the call and its recordings, and stay as it is */
+    const char *name;    /* copied: letters, digits, "_.:-"; no op, of the library or the program, has it yet */
+    int inputs, outputs; /* 1 to 8 (0 where it writes in place), 1 to 3 */
+    /* Of a plain struct that each call gives and that is copied; what it points to must live as long as the call and
+     * its recordings, and stay as it is. */
+    size_t attribute_bytes;
     pc_op_writes writes;
     bool strided; /* the kernels take any strides; otherwise inputs that have gaps or another order are copied first */
-    bool side_effects; /* a kernel does more than fill in its outputs by its inputs and attributes (it draws, counts,
-                        * writes a file): recordings never leave a call out, nor compute it once for two */
+    /* A kernel does more than fill in its outputs by its inputs and attributes (it draws, counts, writes a file):
+     * recordings never leave a call out, nor compute it once for two. */
+    bool side_effects;
     unsigned saves; /* for the gradient rule: PC_OP_SAVE_INPUT(0) | PC_OP_SAVE_OUTPUT(1). What is not saved is freed */
     pc_op_shape_fn shape;       /* NULL: every output is as the first input */
     pc_op_gradient_fn gradient; /* NULL: results require no gradient */
-    pc_op_kernel_fn cpu, cuda;  /* one of them may be NULL: a call there is then PC_ERR_UNSUPPORTED, naming op, dtype
-                                 * and device */
+    pc_op_kernel_fn cpu, cuda;  /* one may be NULL: a call there is then PC_ERR_UNSUPPORTED, naming op, dtype, device */
 } pc_op_spec;
 
 /* Make an op known. It stays as long as the process; nobody owns it. Any thread, at any time. NULL: PC_ERR_ARGUMENT for
@@ -135,9 +136,9 @@ PC_API const pc_op *pc_op_find(const char *name);
 /* Call it on `n` inputs, all on one device; they are taken as they are (no promotion, no autocast). `attributes`:
  * attribute_bytes of them, or NULL where it has none. `outputs` has room for as many tensors as the op has outputs: new
  * ones, which belong to the innermost open scope or to the caller (all NULL on failure); or, for an op that writes in
- * place, the tensors to write. Those are refused as by pc_copy: they must not require gradients, repeat elements or share
- * memory; inputs that share some with them are copied first. PC_ERR_ARGUMENT, PC_ERR_DEVICE, PC_ERR_SHAPE, PC_ERR_MEMORY,
- * PC_ERR_UNSUPPORTED, and what the shape rule says. */
+ * place, the tensors to write. Those are refused as by pc_copy: they must not require gradients, repeat elements or
+ * share memory; inputs that share some with them are copied first. PC_ERR_ARGUMENT, PC_ERR_DEVICE, PC_ERR_SHAPE,
+ * PC_ERR_MEMORY, PC_ERR_UNSUPPORTED, and what the shape rule says. */
 PC_API PC_MUST_USE pc_status pc_op_call(const pc_op *op, pc_tensor *const *inputs, int n, const void *attributes,
                                         pc_tensor **outputs);
 

@@ -41,8 +41,9 @@ PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_erf(pc_tensor *a);     /* (d) the error function */
 PC_API PC_MUST_USE pc_tensor *pc_silu(pc_tensor *a);    /* (d) a * sigmoid(a), also called swish */
 PC_API PC_MUST_USE pc_tensor *pc_gelu(pc_tensor *a);    /* (d) a / 2 * (1 + erf(a / sqrt(2))) */
-PC_API PC_MUST_USE pc_tensor *
-pc_gelu_tanh(pc_tensor *a); /* (d) a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 a^3))) */
+
+/* (d) a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 a^3))) */
+PC_API PC_MUST_USE pc_tensor *pc_gelu_tanh(pc_tensor *a);
 
 /* Comparisons give bool. */
 PC_API PC_MUST_USE pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b);
@@ -62,9 +63,8 @@ PC_API PC_MUST_USE pc_tensor *pc_sum(pc_tensor *a);  /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_mean(pc_tensor *a); /* (d) NaN for no elements */
 PC_API PC_MUST_USE pc_tensor *pc_max(pc_tensor *a);  /* (d) NaN wins; ties share the gradient; PC_ERR_SHAPE for none */
 
-/* Over the listed dimensions (negative ones count from the end; none listed means all); keepdim leaves them with
- * size 1.
- */
+/* Over the listed dimensions (negative ones count from the end; none listed means all). With keepdim they stay, with
+ * size 1. */
 PC_API PC_MUST_USE pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim);  /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* (d) */
 
@@ -90,8 +90,8 @@ typedef enum pc_activation_kind {
     PC_SILU
 } pc_activation_kind;
 
-/* (d) activation(x w^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]. A
- * bias of another shape that broadcasts to the result does so. */
+/* (d) activation(x weight^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]. A bias of another
+ * shape that broadcasts to the result does so. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_activation_kind activation);
 
@@ -105,9 +105,8 @@ typedef struct pc_fn_conv2d_options {
     int pool; /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
 } pc_fn_conv2d_options;
 
-/* (d) pool(activation(conv(x, weight) + bias)): weight [out, in, kh, kw], bias [out] or NULL -> [n, out,
- * h', w']. h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere in
- * the field. */
+/* (d) pool(activation(conv(x, weight) + bias)): weight [out, in, kh, kw], bias [out] or NULL -> [n, out, h', w'] with
+ * h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_fn_conv2d_options options);
 
@@ -118,6 +117,8 @@ typedef struct pc_fn_pool2d_options {
     int padding[2]; /* at most half the kernel; maximum ignores it, average counts it as zeros */
 } pc_fn_pool2d_options;
 
+/* x [n, c, h, w] -> [n, c, h', w'] with h' = floor((h + 2 padding - kernel) / stride) + 1: the largest number of each
+ * window, or the mean. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
 
@@ -130,8 +131,8 @@ PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
  * Integers only with p 0 or 1. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_dropout(pc_tensor *a, double p);
 
-/* (d) Mean over all elements of max(x,0) - x y + log(1 + exp(-|x|)): x logits, y targets in [0, 1] of the same shape.
- */
+/* (d) Binary cross-entropy: the mean over all elements of max(x, 0) - x y + log(1 + exp(-|x|)); x are logits, y targets
+ * in [0, 1], of one shape. */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);
 
 /* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64. A label outside 0..classes-1 is
@@ -157,14 +158,19 @@ PC_API PC_MUST_USE pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int d
 PC_API PC_MUST_USE pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index);
 
 /* --- in place: no gradient; an error where the tape would need the old value ---
+ *
  * What is read may share memory with what is written, as in pc_copy(m, pc_transpose(m, 0, 1)): the result is that of
  * values which were all read before (a copy is made where memory is shared in other places than the same). A tensor
  * that has an element several times (pc_expand) cannot be written, PC_ERR_ARGUMENT; pc_fill can fill it. */
 
 /* y += a x; same shape and dtype. The factor of integers is whole: PC_ERR_ARGUMENT. */
 PC_API PC_MUST_USE pc_status pc_saxpy(pc_tensor *y, double a, pc_tensor *x);
-PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from); /* converts and broadcasts */
-PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value); /* PC_ERR_ARGUMENT where integers do not hold it */
+
+/* Copy `from` into `to`, converted and broadcast. */
+PC_API PC_MUST_USE pc_status pc_copy(pc_tensor *to, pc_tensor *from);
+
+/* Every element becomes `value`: PC_ERR_ARGUMENT where integers do not hold it. */
+PC_API PC_MUST_USE pc_status pc_fill(pc_tensor *t, double value);
 
 typedef struct pc_mandelbrot_options {
     int reserved_;
@@ -173,10 +179,13 @@ typedef struct pc_mandelbrot_options {
 } pc_mandelbrot_options;
 
 /* The Mandelbrot set in `counts`, [height, width], contiguous: element (row, column) stands for
- * c = (x_min + column * ((x_max - x_min) / width)) + (y_min + row * ((y_max - y_min) / height)) i. With z = c, then z =
- * z * z + c and so on, uint8 and int32 count how many z have |z| < 2 before the first that has not, `iterations` at
- * most; float32 counts in fractions of a step, without edges between one count and the next. In float64 throughout,
- * every operation rounded for itself: whole counts are the same on every device, those of a plain loop. */
+ *
+ *     c = (x_min + column * ((x_max - x_min) / width)) + (y_min + row * ((y_max - y_min) / height)) i
+ *
+ * With z = c, then z = z * z + c and so on, uint8 and int32 count how many z have |z| < 2 before the first that has
+ * not, `iterations` at most; float32 counts in fractions of a step, without edges between one count and the next. In
+ * float64 throughout, every operation rounded for itself: whole counts are the same on every device, those of a plain
+ * loop. */
 PC_API PC_MUST_USE pc_status pc_mandelbrot(pc_tensor *counts, pc_mandelbrot_options options);
 
 PC_END

@@ -23,8 +23,8 @@ typedef struct pc_scope {
 
 typedef void (*pc_drop_fn)(void *object);
 
-/* Open a scope in the calling thread (enter), and close it (leave), which drops what it owns, newest first. Closing also
- * closes scopes that were opened inside and left open. Leaving twice is allowed. */
+/* Open a scope in the calling thread (enter), and close it (leave), which drops what it owns, newest first. Closing
+ * also closes scopes that were opened inside and left open. Leaving twice is allowed. */
 PC_API pc_scope pc_scope_enter(void);
 PC_API void pc_scope_leave(pc_scope *scope);
 

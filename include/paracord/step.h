@@ -14,9 +14,10 @@
  *     }
  *
  *     pc_step *step = pc_step_new(learn, &j, j.adam);
- *     for (...) {
- *         pc_copy(j.x, pictures); pc_copy(j.labels, labels);      always the same tensors
- *         if (pc_step_run(step) != PC_OK) return pc_report(stderr);
+ *     while (next_batch(&pictures, &labels)) {
+ *         // always into the same tensors
+ *         if (pc_copy(j.x, pictures) != PC_OK || pc_copy(j.labels, labels) != PC_OK || pc_step_run(step) != PC_OK)
+ *             return pc_report(stderr);
  *     }
  *     pc_step_free(step);
  *
@@ -39,19 +40,19 @@ typedef pc_status (*pc_step_fn)(void *user);
 
 /* A step that is function(user), which queues work on the parameters' device: forward, backward, pc_optimizer_step of
  * this optimiser. It must queue the same work on the same tensors each time, as long as nothing changes that
- * pc_step_run looks at. While it is recorded the current stream is one of the step's own, and all that it queues on
- * the device is part of the step, on streams that it names too. To see a loss after
- * every run let it pc_copy it, inside PC_NO_GRAD, to a tensor made before: what it makes and keeps is renewed by
- * launches of that recording alone. On cuda the optimiser of a step under autocast also keeps in 16 bits what
- * pc_forward casts of its parameters, up to date whoever writes them: 2 bytes for each number. Function, user and
- * optimiser must live as long. The caller owns the step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
+ * pc_step_run looks at. While it is recorded the current stream is one of the step's own, and all that it queues on the
+ * device is part of the step, on streams that it names too. To see a loss after every run let it pc_copy it, inside
+ * PC_NO_GRAD, to a tensor made before: what it makes and keeps is renewed by launches of that recording alone. On cuda
+ * the optimiser of a step under autocast also keeps in 16 bits what pc_forward casts of its parameters, up to date
+ * whoever writes them: 2 bytes for each number. Function, user and optimiser must live as long. The caller owns the
+ * step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
 
 /* One step on the current stream of the parameters' device, ordered with other work as any op. The first run calls the
  * function, the second records what it queues and launches that, later ones launch. It is recorded anew after
  * pc_optimizer_set_lr and pc_seed; and, with a call of the function first, when something changes that the function
- * asked for: the mode (pc_module_set_training), the parts, the data (pc_module_data) or the parameters of a module that it
- * ran, whether they collect gradients, and the thread's settings around the run (autocast, PC_NO_GRAD, precision,
+ * asked for: the mode (pc_module_set_training), the parts, the data (pc_module_data) or the parameters of a module that
+ * it ran, whether they collect gradients, and the thread's settings around the run (autocast, PC_NO_GRAD, precision,
  * choice of convolutions, current device). What else the function decides by, the library cannot see. Weights, the
  * optimiser's state and its count and the thread's generator are those of plain calls of the function, with which runs
  * may alternate. Where gradients are waiting to be added to, the function is called.

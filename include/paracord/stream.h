@@ -21,8 +21,11 @@
  * Threads: any thread may use any stream, unless another one records it (pc_graph_begin), and free what it made last.
  *
  *     pc_event *start = pc_event_new(dev), *end = pc_event_new(dev);
- *     pc_event_record(start, NULL);  work();  pc_event_record(end, NULL);
- *     double ms; pc_event_elapsed(start, end, &ms);
+ *     pc_event_record(start, NULL);
+ *     work();
+ *     pc_event_record(end, NULL);
+ *     double ms;
+ *     pc_event_elapsed(start, end, &ms); // waits for both
  */
 #ifndef PARACORD_STREAM_H
 #define PARACORD_STREAM_H
@@ -132,12 +135,11 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
 /* Record the work that is queued on `stream` (NULL: the current device's current stream) between begin and end instead
  * of running it, and the work of other streams of that kind of device that waits for it (by data or by event): they
  * join, until the end. The graph keeps the memory of every tensor that takes part in its launches. Tensors made
- * meanwhile get their memory when the recording ends, or when work outside of it asks for them: PC_ERR_MEMORY is told by
- * pc_graph_end. Work whose result nobody can see is left out, and what is computed twice is computed once
- * (pc_graph_text). What no recording can hold (data on
- * the host, waiting for the device) fails with PC_ERR_STATE, naming the call and its place; pc_graph_end then fails
- * too. A launch does what was queued then, whatever mode a network or a setting of the thread has by now (pc_step_run
- * looks: step.h).
+ * meanwhile get their memory when the recording ends, or when work outside of it asks for them: PC_ERR_MEMORY is told
+ * by pc_graph_end. Work whose result nobody can see is left out, and what is computed twice is computed once
+ * (pc_graph_text). What no recording can hold (data on the host, waiting for the device) fails with PC_ERR_STATE,
+ * naming the call and its place; pc_graph_end then fails too. A launch does what was queued then, whatever mode a
+ * network or a setting of the thread has by now (pc_step_run looks: step.h).
  *
  * Threads: a recording belongs to the thread that began it, and ends with that thread at the latest. Until then what
  * another thread asks of its streams (queuing, waiting, reading, pc_graph_begin and pc_graph_end, pc_stream_free, which
@@ -157,10 +159,10 @@ PC_API PC_MUST_USE pc_status pc_graph_update(pc_graph *graph, pc_graph *newer);
 PC_API void pc_graph_free(pc_graph *graph);
 
 /* The plan of the graph in words: a line for each piece of work that was recorded, with the op, the storages that it
- * reads and writes, shape, dtype and call site, and how the device does it where it says so ("by cuDNN"); what was taken
- * out and why; what memory it needs. For people: its form may change. Text that the caller gives to pc_text_free,
- * or NULL with PC_ERR_MEMORY. PARACORD_PLAN=print in the environment prints it to standard error when a
- * recording ends. */
+ * reads and writes, shape, dtype and call site, and how the device does it where it says so ("by cuDNN"); what was
+ * taken out and why; what memory it needs. For people: its form may change. Text that the caller gives to pc_text_free,
+ * or NULL with PC_ERR_MEMORY. PARACORD_PLAN=print in the environment prints it on standard error when a recording
+ * ends. */
 PC_API PC_MUST_USE char *pc_graph_text(const pc_graph *graph);
 
 /* Bytes of the device's memory that the recording needed for what was made in it: its temporaries, which share memory

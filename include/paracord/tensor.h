@@ -3,7 +3,7 @@
  *     pc_tensor *a = pc_arange(1, 7, 1, PC_I32, dev);              // [6]
  *     pc_tensor *b = pc_reshape(a, PC_SHAPE(2, -1));               // [2, 3], the same memory
  *     pc_print(b);                                                 // tensor([[1, 2, 3],
- *                                                                  //         [4, 5, 6]], dtype=torch-like text
+ *                                                                  //         [4, 5, 6]], dtype=int32)
  *
  * A tensor is metadata on the host and a storage on a device. Views share their storage. Tensors are reference counted:
  * what a call returns belongs to the innermost open PC_SCOPE of the thread, or to the caller, who then releases it with
@@ -179,6 +179,7 @@ PC_API PC_MUST_USE pc_tensor *pc_expand(pc_tensor *t, pc_shape shape);
 PC_API PC_MUST_USE pc_tensor *pc_flatten_from(pc_tensor *t, int start_dim);
 
 /* --- copies ---
+ *
  * Each result has an owner of its own, as that of every op: the scope, or you. Where it is t itself, that is one more
  * owner of t: without a scope both are freed. */
 

@@ -35,8 +35,8 @@ PC_API PC_MUST_USE pc_status pc_trace_stop(void);
 /* A mark without length in the calling thread's row. `name` is UTF-8 and is cut after 192 bytes. */
 PC_API void pc_trace_mark(const char *name);
 
-/* A bar in the calling thread's row, from enter to leave, both in that thread; PC_TRACE_RANGE does both. `name` must stay
- * valid until then. Leave it before those that were entered earlier. Leaving twice is allowed. */
+/* A bar in the calling thread's row, from enter to leave, both in that thread; PC_TRACE_RANGE does both. `name` must
+ * stay valid until then. Leave it before those that were entered earlier. Leaving twice is allowed. */
 typedef struct pc_trace_range {
     const char *name;
     bool open, pushed_;

@@ -1,5 +1,11 @@
 /* train.h: the main job on folders of pictures: train a classifier. What it made is used by classifier.h.
  *
+ *     pc_train_options options = {.data = "pets", .out = "pets-run", .epochs = 20, .flip = true};
+ *     pc_train_summary summary;
+ *     if (pc_train_folder(options, &summary) != PC_OK)
+ *         return pc_report(stderr);
+ *     printf("%.3f\n", summary.test_accuracy); // and pets-run/model.h5 is there
+ *
  * Threads: pc_train_folder may run in several threads at once, each with a run folder of its own. Callbacks come in the
  * calling thread.
  */
@@ -12,29 +18,36 @@ PC_BEGIN
 
 typedef struct pc_run_report pc_run_report; /* what a run tells who writes its report */
 
+/* Everything but `data` may be left out. Where words are listed, the first is the default. */
 typedef struct pc_train_options {
     int reserved_;
     const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
-    const char *out;       /* run folder: model.h5, checkpoint, metrics.jsonl, report.html */
+    const char *out;       /* run folder, NULL: "run": model.h5, checkpoint, metrics.jsonl, report.html */
     const char *arch;      /* "article", "two-conv", "mlp", "lenet" */
     const char *optimizer; /* "adam", "sgd" */
     const char *init;      /* "glorot", "he", "torch" */
     const char *resize;    /* "nearest", "area" */
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16", "f16": of products while training; the model is float32 (amp.h) */
-    const char *keep;      /* whose weights model.h5 has: "best": those of the epoch with the greatest accuracy on the
-                              test pictures, of equals the one with the lowest test loss, of equals the earlier one;
-                              "last". Without test pictures it is the last in any case. With class weights the balanced
-                              accuracy counts instead */
-    const char *class_weights; /* "none", "balanced": a class's pictures count for more the fewer they are: n / (classes
-                                * n of the class), in the loss of training; what is measured is not weighed */
-    int epochs, batch, threads;
+    /* Whose weights model.h5 has: "best", those of the epoch with the greatest accuracy on the test pictures (with
+     * class weights the balanced accuracy), of equals the one with the lowest test loss, of equals the earlier one; or
+     * "last", which it is in any case without test pictures. */
+    const char *keep;
+    /* "none"; or "balanced": a class's pictures count for more the fewer they are, by n / (classes * n of the class),
+     * in the loss of training. What is measured is not weighed. */
+    const char *class_weights;
+    int epochs, batch, threads; /* 0: 25, 32, all cores */
     int early_stop; /* end after so many epochs that were no better than the best one; 0: never. Needs test pictures */
     int size;       /* pictures become size x size; 0: 64 */
-    int height, width; /* or this, where given: both, or neither */
-    int channels;      /* 1 grey, 3 RGB; 0: 3 */
-    double lr, momentum, shear, zoom, rotation, val_split;
-    bool flip, strict, resume;
+    int height, width;            /* or this, where given: both, or neither */
+    int channels;                 /* 1 grey, 3 RGB; 0: 3 */
+    double lr;                    /* 0: 0.001 */
+    double momentum;              /* of "sgd" */
+    double shear, zoom, rotation; /* augmentation (augment.h); zoom draws factors from 1 - zoom to 1 + zoom */
+    double val_split;             /* share of the pictures to test on where `data` has no test folder; 0: none */
+    bool flip;                    /* augmentation: left and right */
+    bool strict;                  /* a picture that cannot be decoded is an error; otherwise it is skipped */
+    bool resume;                  /* go on from the checkpoint in `out`, where there is one */
     bool no_exif;  /* train on pictures as they are stored, not turned upright (image.h); the model remembers it */
     int64_t cache; /* bytes of host memory for decoded pictures; 0: half of what is left, -1: none (loader.h) */
     uint64_t seed;
