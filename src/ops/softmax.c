@@ -1,4 +1,4 @@
-/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's along a dimension that has few
+/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's along a long dimension that has few
  * elements behind it only where it is the last. */
 #include "ops/softmax.h"
 
@@ -17,7 +17,9 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
         pc__softmax_attributes attributes = {a->ndim ? a->shape[d] : 1, 1};
         for (int i = d + 1; i < a->ndim; i++)
             attributes.inner *= a->shape[i];
-        const bool few = attributes.inner < SIDE_BY_SIDE || attributes.n > MOST;
+        const bool few = (attributes.inner < SIDE_BY_SIDE &&
+                          !pc__softmax_is_slab(attributes.n, attributes.inner, in ? pc_dtype_size(in->dtype) : 1)) ||
+                         attributes.n > MOST;
         const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1 && few;
         attributes.inner = turn ? 1 : attributes.inner;
         in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);

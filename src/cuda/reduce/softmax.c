@@ -5,22 +5,27 @@
 #include "cuda/runtime/cuda.h"
 #include "ops/softmax.h"
 
-static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__view *a, const pc__view *b,
-                          const pc__view *out, enum pc__cuda_softmax_op op)
+static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__cuda_softmax_columns *c,
+                          enum pc__cuda_softmax_op op)
 {
-    enum { MANY = 128 };
-    const size_t size = pc_dtype_size((pc_dtype)a->dtype);
-    const uintptr_t at[] = {(uintptr_t)a->data, (uintptr_t)b->data, (uintptr_t)out->data};
-    pc__cuda_softmax_rows r = {.dtype = a->dtype,
-                               .early = pc__cuda_early(stream),
-                               .n = a->ndim ? a->shape[a->ndim - 1] : 1,
-                               .a = a->data,
-                               .b = b->data,
-                               .out = out->data,
+    enum { MANY = 128, SHORT = 64 };
+    const size_t size = pc_dtype_size((pc_dtype)c->dtype);
+    const uintptr_t at[] = {(uintptr_t)c->a, (uintptr_t)c->b, (uintptr_t)c->out};
+    pc__cuda_softmax_rows r = {.dtype = c->dtype,
+                               .early = c->early,
+                               .count = c->outer,
+                               .n = c->n,
+                               .a = c->a,
+                               .b = c->b,
+                               .out = c->out,
                                .alike = ((at[0] ^ at[2]) | (at[1] ^ at[2])) % 16 == 0,
-                               .queue = pc__cuda_queue(stream)};
-    r.count = a->count / r.n;
-    r.whole = r.n % (size == 2 ? 8 : 4) == 0 && (at[0] | at[1] | at[2]) % 16 == 0;
+                               .few = c->outer * c->n <= PC__SOFTMAX_FEW,
+                               .queue = c->queue};
+    r.whole = r.n * (int64_t)size % 16 == 0 && (at[0] | at[1] | at[2]) % 16 == 0;
+    if (r.n <= SHORT && !r.whole && !r.few) {
+        pc__cuda_softmax_slabs(c, op);
+        return pc__cuda_launched(call);
+    }
     if (!pc__cuda_softmax_short(&r, op)) {
         const pc__cuda_cut cut = pc__cuda_cut_rows(r.count, r.n, size, MANY);
         r.parts = cut.parts;
@@ -61,6 +66,22 @@ static pc_status run_columns(pc_stream *stream, const pc_call *call, pc__cuda_so
     return pc__cuda_launched(call);
 }
 
+/* What may be read where it is: few elements are all under way at once, whatever the order. Else accesses of a warp should
+ * lie side by side. */
+static pc_status run_short_columns(pc_stream *stream, const pc_call *call, pc__cuda_softmax_columns *c, size_t size,
+                                   enum pc__cuda_softmax_op op)
+{
+    enum { SIDE_BY_SIDE = 32 };
+    const bool few = c->outer * c->n * c->inner <= PC__SOFTMAX_FEW;
+    if (c->n <= PC__HELD_MOST && (few || c->inner >= SIDE_BY_SIDE))
+        pc__cuda_softmax_held(c, op);
+    else if (c->inner < SIDE_BY_SIDE && pc__softmax_is_slab(c->n, c->inner, size))
+        pc__cuda_softmax_slabs(c, op);
+    else
+        return run_columns(stream, call, c, op);
+    return pc__cuda_launched(call);
+}
+
 static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softmax_op op)
 {
     const pc__view a = pc__cuda_view(call->in[0]), out = pc__cuda_view(call->out[0]);
@@ -68,8 +89,6 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
         return PC_OK;
     const pc__view b = call->n_in > 1 ? pc__cuda_view(call->in[1]) : a;
     const pc__softmax_attributes *along = call->attributes;
-    if (along->inner == 1)
-        return run_rows(stream, call, &a, &b, &out, op);
     pc__cuda_softmax_columns c = {.dtype = a.dtype,
                                   .early = pc__cuda_early(stream),
                                   .outer = a.count / along->n / along->inner,
@@ -79,7 +98,9 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
                                   .b = b.data,
                                   .out = out.data,
                                   .queue = pc__cuda_queue(stream)};
-    return run_columns(stream, call, &c, op);
+    if (along->inner == 1)
+        return run_rows(stream, call, &c, op);
+    return run_short_columns(stream, call, &c, pc_dtype_size((pc_dtype)a.dtype), op);
 }
 
 pc_status pc__cuda_op_softmax(pc_stream *stream, const pc_call *call)

@@ -1,7 +1,7 @@
 /* softmax.cu: a row is read once, kept in registers while its maximum and its sum are found, and written once: the
  * kernels take as long as reading and writing does. Rows up to 1024 have a warp or a part of one, those up to 8192 a
- * block, each thread with all its 16-byte loads in flight at once. Rows that begin anywhere have single elements at their
- * ends. */
+ * block, each thread with all its loads in flight at once, of 16 bytes where rows are whole ones. Rows that begin anywhere
+ * have single elements at their ends, or where the tensors' do not begin alike, nothing else. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/reduce/softmax.cuh"
 
@@ -140,70 +140,94 @@ static void launch_rows(const pc__cuda_softmax_rows &r)
                          r.early, (const T *)r.a, (const T *)r.b, (T *)r.out, (long long)r.count, (int)r.n);
 }
 
-/* Rows that begin anywhere, up to 8192 elements, accesses of W. False: none of these. */
-template <class T, int OP, int W> static bool launch_anywhere(const pc__cuda_softmax_rows &r)
+/* Rows that begin anywhere, of all tensors alike, up to 8192 elements; accesses of W. */
+template <class T, int OP, int W> static void launch_alike(const pc__cuda_softmax_rows &r)
 {
     const long long most = r.n + W - 1;
-    if (!r.alike || most > 8192)
-        return false;
     if (most <= 1024)
         launch_rows<T, OP, 32, 32 / W, W, false>(r);
     else if (most <= 4096)
         launch_rows<T, OP, 256, 16 / W, W, false>(r);
     else
         launch_rows<T, OP, 512, 16 / W, W, false>(r);
+}
+
+/* The same wherever each tensor's rows begin: an element an access. */
+template <class T, int OP> static bool launch_singles(const pc__cuda_softmax_rows &r)
+{
+    if (r.n <= 256)
+        launch_rows<T, OP, 32, 8, 1>(r);
+    else if (r.n <= 1024)
+        launch_rows<T, OP, 128, 8, 1>(r);
+    else if (r.n <= 8192)
+        launch_rows<T, OP, 512, 16, 1>(r);
+    else
+        return false;
+    return true;
+}
+
+/* Where a row is not whole accesses, those of few elements go one by one: these take the least time. */
+template <class T, int OP, int W> static bool launch_anywhere(const pc__cuda_softmax_rows &r)
+{
+    if (!r.alike || r.n + W - 1 > 8192 || (r.few && r.n <= 1024))
+        return launch_singles<T, OP>(r);
+    launch_alike<T, OP, W>(r);
     return true;
 }
 
 /* Two packs a thread: with four, 48 registers instead of 32, fewer warps wait for memory at once. */
 template <class T, int OP> static bool launch_halves(const pc__cuda_softmax_rows &r)
 {
-    if (r.n <= 32)
-        launch_rows<T, OP, 32, 1, 1>(r);
-    else if (r.whole && r.n <= 1024)
+    if (!r.whole)
+        return launch_anywhere<T, OP, 8>(r);
+    if (r.n <= (r.few ? 256 : 32))
+        launch_rows<T, OP, 32, 1, 8>(r);
+    else if (r.n <= 1024 && !r.few)
         launch_rows<T, OP, 32, 4, 8>(r);
-    else if (r.whole && r.n <= 128 * 8 * 2)
+    else if (r.n <= 128 * 8 * 2)
         launch_rows<T, OP, 128, 2, 8>(r);
-    else if (r.whole && r.n <= 256 * 8 * 2)
+    else if (r.n <= 256 * 8 * 2)
         launch_rows<T, OP, 256, 2, 8>(r);
-    else if (r.whole && r.n <= 512 * 8 * 2)
+    else if (r.n <= 512 * 8 * 2)
         launch_rows<T, OP, 512, 2, 8>(r);
     else
-        return launch_anywhere<T, OP, 8>(r);
+        return false;
     return true;
 }
 
-template <int OP> static bool launch_doubles(const pc__cuda_softmax_rows &r)
+template <int OP> static bool launch_floats(const pc__cuda_softmax_rows &r)
 {
-    if (r.n > 128)
+    if (!r.whole)
+        return launch_anywhere<float, OP, 4>(r);
+    if (r.n <= (r.few ? 128 : 32))
+        launch_rows<float, OP, 32, 1, 4>(r);
+    else if (r.n <= 512 && !r.few)
+        launch_rows<float, OP, 32, 4, 4>(r);
+    else if (r.n <= 1024 && !r.few)
+        launch_rows<float, OP, 32, 8, 4>(r);
+    else if (r.n <= BLOCK_THREADS * 4 * 2)
+        launch_rows<float, OP, BLOCK_THREADS, 2, 4>(r);
+    else if (r.n <= BLOCK_THREADS * 4 * 4)
+        launch_rows<float, OP, BLOCK_THREADS, 4, 4>(r);
+    else if (r.n <= BLOCK_THREADS * 4 * 8)
+        launch_rows<float, OP, BLOCK_THREADS, 8, 4>(r);
+    else
         return false;
-    launch_rows<double, OP, 32, 4, 1>(r);
     return true;
 }
 
 template <int OP> static bool launch(const pc__cuda_softmax_rows &r)
 {
-    if (r.dtype == PC__CUDA_F16)
+    switch (r.dtype) {
+    case PC__CUDA_F16:
         return launch_halves<pc::f16, OP>(r);
-    if (r.dtype == PC__CUDA_BF16)
+    case PC__CUDA_BF16:
         return launch_halves<pc::bf16, OP>(r);
-    if (r.dtype == PC__CUDA_F64)
-        return launch_doubles<OP>(r);
-    if (r.n <= 32)
-        launch_rows<float, OP, 32, 1, 1>(r);
-    else if (r.whole && r.n <= 512)
-        launch_rows<float, OP, 32, 4, 4>(r);
-    else if (r.whole && r.n <= 1024)
-        launch_rows<float, OP, 32, 8, 4>(r);
-    else if (r.whole && r.n <= BLOCK_THREADS * 4 * 2)
-        launch_rows<float, OP, BLOCK_THREADS, 2, 4>(r);
-    else if (r.whole && r.n <= BLOCK_THREADS * 4 * 4)
-        launch_rows<float, OP, BLOCK_THREADS, 4, 4>(r);
-    else if (r.whole && r.n <= BLOCK_THREADS * 4 * 8)
-        launch_rows<float, OP, BLOCK_THREADS, 8, 4>(r);
-    else
-        return launch_anywhere<float, OP, 4>(r);
-    return true;
+    case PC__CUDA_F64:
+        return launch_singles<double, OP>(r);
+    default:
+        return launch_floats<OP>(r);
+    }
 }
 
 } // namespace

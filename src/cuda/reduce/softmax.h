@@ -20,12 +20,20 @@ typedef struct pc__cuda_softmax_columns {
     int dtype, early; /* shared/dependent_launch.cuh */
     int64_t outer, n, inner;
     int lanes;
-    int64_t blocks, parts, piece;
+    int64_t blocks, parts, piece; /* these as lanes: of pc__cuda_softmax_down */
     const void *a, *b;
     void *out;
     void *between; /* with several parts: [blocks][lanes][parts][2], float32 or float64 */
     cudaStream_t queue;
 } pc__cuda_softmax_columns;
+
+enum { PC__HELD_MOST = 32, PC__SLAB_MOST = 128, PC__SLAB_BYTES = 8192 /* as pc__softmax_is_slab */ };
+
+/* n up to PC__HELD_MOST. */
+void pc__cuda_softmax_held(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
+
+/* n up to PC__SLAB_MOST, [n][inner] up to PC__SLAB_BYTES. */
+void pc__cuda_softmax_slabs(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
 
 void pc__cuda_softmax_down(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
 
@@ -38,13 +46,16 @@ typedef struct pc__cuda_softmax_rows {
     const void *a, *b; /* forward: b is a */
     void *out;
     bool whole; /* every row lies on 16 bytes */
+    bool few;   /* PC__SOFTMAX_FEW elements or less: what counts is how long the slowest thread takes */
     bool alike; /* those of a, b and out begin at the same place between two boundaries of 16 bytes */
     int64_t parts, piece;
     void *between; /* [count][parts][2], float32 or float64 */
     cudaStream_t queue;
 } pc__cuda_softmax_rows;
 
-/* Up to some 8192 elements; false, and nothing is launched, where the rows are longer. */
+enum { PC__SOFTMAX_FEW = 65536 };
+
+/* Up to 8192 elements; false, and nothing is launched, where the rows are longer. */
 bool pc__cuda_softmax_short(const pc__cuda_softmax_rows *rows, enum pc__cuda_softmax_op op);
 
 /* Any length and place. */
