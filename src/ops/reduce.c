@@ -54,13 +54,56 @@ static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce
     }
 }
 
-/* t without gaps in C order, its dimensions turned for that rather than copied where they can be; `order` says which
- * dimension each is, and the mask follows. */
+/* Of the runs of dimensions in the mask the one with the most elements; a dimension of 1 parts none. */
+static unsigned longest_run(const pc_tensor *t, unsigned mask)
+{
+    unsigned best = 0, run = 0;
+    int64_t most = -1, count = 1;
+    for (int i = 0; i <= t->ndim; i++) {
+        if (i < t->ndim && (mask >> i & 1 || t->shape[i] == 1)) {
+            run |= 1u << i;
+            count *= t->shape[i];
+            continue;
+        }
+        if (run & mask && count > most)
+            best = run, most = count;
+        run = 0, count = 1;
+    }
+    return best;
+}
+
+/* Whether CUDA reads t with its gaps: what is reduced is one dimension to memory, and is long and alone, or short and not
+ * side by side, in no case where that would be slow. */
+static bool takes_gaps(const pc_tensor *t, unsigned mask)
+{
+    enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
+    int64_t reduced = 1, results = 1, step = 0, least = INT64_MAX;
+    if (t->storage->device.type != PC_CUDA || (longest_run(t, mask) & mask) != mask)
+        return false;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        const bool gone = mask >> d & 1;
+        if (t->shape[d] == 1)
+            continue;
+        if (gone && reduced > 1 && t->strides[d] != step * reduced)
+            return false;
+        step = gone && reduced == 1 ? t->strides[d] : step;
+        least = gone ? least : PC__MIN(least, t->strides[d]);
+        *(gone ? &reduced : &results) *= t->shape[d];
+    }
+    if (results > INT32_MAX / 32 || reduced > INT32_MAX / 512)
+        return false;
+    return step <= least ? reduced <= LONG || results >= LONG : results >= MANY || reduced * results <= FEW;
+}
+
+/* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
+ * says which dimension each is, and the mask follows. */
 static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, pc_shape *order)
 {
     *order = (pc_shape){.ndim = t ? t->ndim : 0};
     for (int i = 0; i < order->ndim; i++)
         order->dim[i] = i;
+    if (t && !pc__is_dense(t) && takes_gaps(t, *mask))
+        return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);
     for (int i = 1; i < t->ndim; i++)
@@ -99,24 +142,6 @@ static pc_tensor *in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const 
             at += there;
         }
     return !t || same ? t : pc_contiguous(pc_permute(t, back));
-}
-
-/* Of the runs of dimensions in the mask the one with the most elements; a dimension of 1 parts none. */
-static unsigned longest_run(const pc_tensor *t, unsigned mask)
-{
-    unsigned best = 0, run = 0;
-    int64_t most = -1, count = 1;
-    for (int i = 0; i <= t->ndim; i++) {
-        if (i < t->ndim && (mask >> i & 1 || t->shape[i] == 1)) {
-            run |= 1u << i;
-            count *= t->shape[i];
-            continue;
-        }
-        if (run & mask && count > most)
-            best = run, most = count;
-        run = 0, count = 1;
-    }
-    return best;
 }
 
 /* Over one run, whose dimensions stay as 1 unless the result's shape is given. */

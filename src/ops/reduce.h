@@ -1,4 +1,5 @@
-/* reduce.h: attributes of reductions. The input is contiguous, seen as [outer, reduced, inner]. */
+/* reduce.h: attributes of reductions. The input is seen as [outer, reduced, inner]. It is contiguous; on CUDA it may have
+ * gaps where the reduced dimensions lie in memory as one. */
 #ifndef PC__OP_REDUCE_H
 #define PC__OP_REDUCE_H
 

@@ -54,16 +54,17 @@ static pc_tensor *placed(pc_tensor *exact, pc_dtype dtype)
     pc_shape shape = pc_tensor_shape(t);
     const int dim = draw(shape.ndim), step = 1 + draw(3), other = draw(shape.ndim);
     const int64_t more = 1 + draw(9), count = pc_tensor_count(t);
+    const double gap = pc__is_float(dtype) ? NAN : 99; /* more than any number here */
     pc_tensor *place = NULL;
     switch (draw(5)) {
     case 0:
-        place = pc_full(PC_SHAPE(count + more), NAN, dtype, test_device());
+        place = pc_full(PC_SHAPE(count + more), gap, dtype, test_device());
         place = pc_reshape(pc_slice(place, 0, more, PC_END_OF_DIM, 1), shape);
         break;
     case 1:
         shape.dim[dim] = (shape.dim[dim] + 1) * step + more;
-        place = pc_slice(pc_full(shape, NAN, dtype, test_device()), dim, more,
-                         more + pc_tensor_size(t, dim) * step, step);
+        place =
+            pc_slice(pc_full(shape, gap, dtype, test_device()), dim, more, more + pc_tensor_size(t, dim) * step, step);
         break;
     case 2:
         return pc_transpose(pc_contiguous(pc_transpose(t, dim, other)), dim, other);
@@ -110,8 +111,8 @@ static pc_tensor *softmax_of(pc_tensor *t, int dim, bool logarithm)
 /* Around the limits of what a thread keeps, of vectors and of parts of warps. */
 static int any_length(void)
 {
-    static const int lengths[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15, 16, 17,  24,  31,
-                                  32, 33, 40, 48, 63, 64, 65, 69, 77, 96, 128, 129, 255, 256, 257, 300};
+    static const int lengths[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15,  16,  17,  24,  31,  32,
+                                  33, 40, 48, 63, 64, 65, 69, 77, 96, 128, 129, 255, 256, 257, 300};
     return ONE_OF(lengths);
 }
 
@@ -121,11 +122,12 @@ static int any_width(void)
     return ONE_OF(widths);
 }
 
-/* [outer][n][inner], a few elements or more than a GPU has threads. */
+/* [outer][n][inner], a few elements, more than a GPU has threads, or so many that a block has several turns. */
 static pc_shape any_shape(void)
 {
     const int n = draw(6) ? any_length() : 1 + draw(70), inner = any_width(), size = n * inner;
-    const int outer = draw(30) == 0 ? 0 : draw(3) ? 1 + draw(2000) / size : 66000 / size + 1 + draw(9);
+    const int most = draw(3) ? 66000 : 600000;
+    const int outer = draw(30) == 0 ? 0 : draw(3) ? 1 + draw(2000) / size : most / size + 1 + draw(9);
     return PC_SHAPE(outer, n, inner);
 }
 
@@ -161,6 +163,80 @@ static void a_softmax(void)
     assert_same("the gradient", pc_grad(want_x), pc_grad(x), 2 * tolerance_of(dtype));
 }
 
+/* Up to four dimensions, some elements or more than a GPU has threads, of which few are along each of most. */
+static pc_shape any_dims(void)
+{
+    const int most = draw(3) ? 3000 : 80000;
+    pc_shape shape = {.ndim = 1 + draw(4)};
+    int64_t count = 1;
+    for (int i = 0; i < shape.ndim; i++) {
+        shape.dim[i] = draw(3) ? any_length() : 1 + draw(3);
+        shape.dim[i] = count * shape.dim[i] > most ? 1 + draw(3) : shape.dim[i];
+        count *= shape.dim[i];
+    }
+    const int wide = draw(shape.ndim);
+    if (draw(3) == 0)
+        shape.dim[wide] = most * shape.dim[wide] / count / (1 + draw(2)) + 1;
+    return shape;
+}
+
+static void a_sum(void)
+{
+    const pc_shape shape = any_dims();
+    const pc_dtype dtype = draw(6) ? any_float() : PC_I64;
+    const int kind = dtype == PC_I64 ? PLAIN : draw(3);
+    pc_shape dims = {0};
+    for (int d = 0; d < shape.ndim; d++)
+        if (draw(2))
+            dims.dim[dims.ndim++] = d;
+    pc_tensor *exact = pc_cast(numbers(&shape, kind), dtype), *x = placed(exact, dtype);
+    describe("sum", x, dtype, kind, dims.ndim ? (int)dims.dim[0] : -1);
+    if (dtype != PC_I64) {
+        assert_ok(pc_require_grad(exact = pc_detach(pc_cast(exact, PC_F64)), true));
+        assert_ok(pc_require_grad(x, true));
+    }
+    const bool keep = draw(2);
+    pc_tensor *want = pc_sum_dims(exact, dims, keep), *got = pc_sum_dims(x, dims, keep);
+    assert_same("the result", want, got, tolerance_of(dtype));
+    if (dtype == PC_I64)
+        return;
+    const pc_shape result = pc_tensor_shape(got);
+    pc_tensor *dy = numbers(&result, PLAIN);
+    assert_ok(pc_backward_with(want, dy));
+    assert_ok(pc_backward_with(got, result.ndim ? placed(dy, dtype) : pc_to(dy, test_device(), dtype, false)));
+    assert_same("the gradient", pc_grad(exact), pc_grad(x), 0);
+}
+
+/* Values and places are the cpu's to the last bit. */
+static void a_maximum(void)
+{
+    static const pc_dtype dtypes[] = {PC_F32, PC_F32, PC_F64, PC_F16, PC_BF16, PC_I32, PC_I64, PC_U8};
+    const pc_shape shape = any_dims();
+    const pc_dtype dtype = ONE_OF(dtypes);
+    const bool whole = dtype <= PC_I64;
+    const int kind = whole ? PLAIN : draw(3), dim = draw(shape.ndim);
+    pc_tensor *exact = numbers(&shape, kind);
+    exact = pc_cast(whole ? pc_add_scalar(exact, 4) : exact, dtype);
+    pc_tensor *x = placed(exact, dtype), *want_place = NULL, *place = NULL;
+    describe("max", x, dtype, kind, dim);
+    if (!whole) {
+        assert_ok(pc_require_grad(exact, true));
+        assert_ok(pc_require_grad(x, true));
+    }
+    pc_tensor *want = pc_max_dim(exact, dim, true, &want_place), *got = pc_max_dim(x, dim, true, &place);
+    assert_same("the result", want, got, 0);
+    assert_same("the place", want_place, place, 0);
+    assert_same("argmax", want_place, pc_argmax(x, dim, false), 0);
+    assert_same("the whole", pc_max(exact), pc_max(x), 0);
+    if (whole)
+        return;
+    const pc_shape result = pc_tensor_shape(got);
+    pc_tensor *dy = numbers(&result, PLAIN);
+    assert_ok(pc_backward_with(want, pc_cast(dy, dtype)));
+    assert_ok(pc_backward_with(got, placed(dy, dtype)));
+    assert_same("the gradient", pc_grad(exact), pc_grad(x), 0);
+}
+
 static uint64_t number_from(const char *variable, uint64_t otherwise)
 {
     const char *text = getenv(variable);
@@ -170,7 +246,7 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
 static void drawn_cases(void **state)
 {
     (void)state;
-    static void (*const kinds[])(void) = {a_softmax};
+    static void (*const kinds[])(void) = {a_softmax, a_sum, a_maximum};
     const uint64_t first = number_from("PARACORD_SEED", 1), count = number_from("PARACORD_CASES", 200);
     for (uint64_t seed = first; seed < first + count; seed++)
         PC_SCOPE {

@@ -2,6 +2,7 @@
  * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
+#include "cuda/reduce/best.cuh"
 #include "cuda/reduce/reduce.h"
 #include "cuda/shared/row.cuh"
 
@@ -24,37 +25,45 @@ template <class T> __device__ __forceinline__ void meet(best<T> &a, T value, lon
         a = {value, place};
 }
 
-/* The best of a row so far, for a thread that goes forward. */
-template <class T> struct leader {
-    pc::math<T> value;
-    unsigned place;
-
-    template <int N> __device__ __forceinline__ void operator()(const T (&x)[N], unsigned at)
-    {
-#pragma unroll
-        for (int k = 0; k < N; k++) {
-            const pc::math<T> candidate = x[k];
-            const bool more = candidate > value || (candidate != candidate && value == value);
-            value = more ? candidate : value;
-            place = more ? at + k : place;
-        }
-    }
-};
-
-/* Elements begin, begin + step, ... below end of the column at `x`, whose neighbours are `inner` apart. */
+/* Elements begin + y, begin + y + height, ... below end of the column at `x`, whose neighbours are `inner` apart; without
+ * such, the one at begin. */
 template <class T>
-__device__ __forceinline__ best<T> scan(const T *x, const int64_t *places, int64_t inner, int64_t first, int64_t begin,
-                                        int64_t end, int64_t step)
+__device__ __forceinline__ best<T> scan(const T *x, int64_t inner, int64_t begin, int64_t end, int y, int height)
 {
-    best<T> a = {x[first * inner], places ? places[first * inner] : first};
-    for (int64_t r = begin; r < end; r += AT_ONCE * step) {
+    constexpr int TURN = 8;
+    const T *base = x + begin * inner;
+    const unsigned n = static_cast<unsigned>(end - begin);
+    const int64_t step = height * inner;
+    leader<T> a = {*base, 0};
+    x = base + y * inner;
+    for (unsigned at = y; at < n; at += TURN * height) {
+        T value[TURN];
+#pragma unroll
+        for (int u = 0; u < TURN; u++) {
+            value[u] = *(at + u * height < n ? x : base);
+            x += step;
+        }
+#pragma unroll
+        for (int u = 0; u < TURN; u++)
+            a.see(value[u], at + u * height);
+    }
+    return {static_cast<T>(a.value), begin + a.place};
+}
+
+/* The same of results of a first pass, from row y on, with the places that these have. */
+template <class T>
+__device__ __forceinline__ best<T> scan_results(const T *x, const int64_t *places, int64_t inner, int64_t y,
+                                                int64_t end, int64_t height)
+{
+    best<T> a = {x[0], places[0]};
+    for (int64_t r = y; r < end; r += AT_ONCE * height) {
         T value[AT_ONCE];
         long long place[AT_ONCE];
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
-            const int64_t i = r + u * step < end ? r + u * step : first;
+            const int64_t i = r + u * height < end ? r + u * height : 0;
             value[u] = x[i * inner];
-            place[u] = places ? places[i * inner] : i;
+            place[u] = places[i * inner];
         }
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
@@ -66,7 +75,7 @@ __device__ __forceinline__ best<T> scan(const T *x, const int64_t *places, int64
 /* The best of `lanes` threads: a part of a warp, a warp, or all of the block. */
 template <class M> __device__ __forceinline__ void meet_all(best<M> &a, int lanes)
 {
-    __shared__ best<M> warps[THREADS / 32];
+    __shared__ best<M> warps[PC__WIDE_THREADS / 32];
     for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
         const M value = static_cast<M>(__shfl_xor_sync(0xffffffffu, a.value, step));
         const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
@@ -77,17 +86,18 @@ template <class M> __device__ __forceinline__ void meet_all(best<M> &a, int lane
     if (threadIdx.x % 32 == 0)
         warps[threadIdx.x / 32] = a;
     __syncthreads();
-    for (int w = 0; w < THREADS / 32; w++)
+    for (int w = 0; w < lanes / 32; w++)
         meet(a, warps[w].value, warps[w].place);
 }
 
 /* [outer * parts] pieces, `lanes` threads each. */
 template <class T>
-__global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *__restrict__ in,
-                                                T *__restrict__ out, int64_t *__restrict__ out_places)
+__global__ void __launch_bounds__(PC__WIDE_THREADS)
+    rows(const __grid_constant__ pc__cuda_reduction r, const T *__restrict__ in, T *__restrict__ out,
+         int64_t *__restrict__ out_places)
 {
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
     const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
     const int64_t row = mine / r.parts, begin = (mine - row * r.parts) * r.piece;
     const T *x = in + row * r.reduced + begin;
@@ -111,7 +121,7 @@ __global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
     const int64_t row = min(id, r.outer - 1);
     pc::wait_for_earlier();
-    const best<T> own = scan(in + row * r.reduced, places + row * r.reduced, 1, 0, lane, r.reduced, lanes);
+    const best<T> own = scan_results(in + row * r.reduced, places + row * r.reduced, 1, lane, r.reduced, lanes);
     best<pc::math<T>> a = {own.value, own.place};
     meet_all(a, lanes);
     if (lane == 0 && id < r.outer) {
@@ -132,7 +142,8 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
     const int64_t column = (blockIdx.x - piece * tiles) * lanes + x, at = min(column, r.inner - 1);
     const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
     const int64_t start = outer * r.reduced * r.inner + at;
-    best<T> a = scan(in + start, places ? places + start : nullptr, r.inner, begin, begin + y, end, height);
+    best<T> a = places ? scan_results(in + start, places + start, r.inner, y, end, height)
+                       : scan(in + start, r.inner, begin, end, y, height);
     bests[threadIdx.x] = a;
     for (int half = height / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -158,7 +169,8 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
     if (id >= r.outer * r.inner)
         return;
     const int64_t outer = id / r.inner, start = outer * r.reduced * r.inner + (id - outer * r.inner);
-    const best<T> a = scan(in + start, places ? places + start : nullptr, r.inner, 0, 0, r.reduced, 1);
+    const best<T> a = places ? scan_results(in + start, places + start, r.inner, 0, r.reduced, 1)
+                             : scan(in + start, r.inner, 0, r.reduced, 0, 1);
     out[id] = a.value;
     out_places[id] = a.place;
 }
@@ -168,14 +180,15 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
 {
     const T *in = static_cast<const T *>(from);
     T *out = static_cast<T *>(to);
-    const int64_t tiles = (r->inner + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
+    const int threads = r->lanes > THREADS ? r->lanes : THREADS;
+    const int64_t tiles = (r->inner + r->lanes - 1) / r->lanes, per_block = threads / r->lanes;
     const auto go = [&](auto kernel, int64_t blocks) {
         (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, *r, in, places, out,
                         out_places);
     };
     const int64_t row_blocks = (r->outer * r->parts + per_block - 1) / per_block;
     if (r->layout == PC__REDUCE_ROWS && !places)
-        (void)pc::start(rows<T>, static_cast<unsigned>(row_blocks), THREADS, r->queue, r->early, *r, in, out,
+        (void)pc::start(rows<T>, static_cast<unsigned>(row_blocks), threads, r->queue, r->early, *r, in, out,
                         out_places);
     else if (r->layout == PC__REDUCE_ROWS)
         go(rows_of_results<T>, row_blocks);

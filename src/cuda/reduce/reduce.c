@@ -22,11 +22,17 @@ static void cut(pc__cuda_reduction *r, int64_t most, int64_t least)
 /* A block's turn is 4 accesses of each thread. Rows shorter than that go to a warp or a quarter of one. */
 static void plan_rows(pc__cuda_reduction *r, bool two_passes)
 {
+    enum { FEW = 64 };
     const int64_t turn = (int64_t)IN_FLIGHT * r->pack;
     r->layout = PC__REDUCE_ROWS;
     r->lanes = r->reduced <= 8 * turn ? 8 : r->reduced <= 32 * turn * 2 ? 32 : THREADS;
-    if (r->lanes == 32 && r->outer < 64 && r->reduced > 32 * turn)
+    if (r->lanes == 32 && r->outer < FEW && r->reduced > 32 * turn)
         r->lanes = THREADS;
+    if (r->lanes == THREADS && r->outer < FEW && r->reduced > THREADS * turn && r->reduced <= PC__WIDE_THREADS * turn) {
+        r->lanes = PC__WIDE_THREADS; /* one turn, where pieces would take a second launch */
+        cut(r, 1, 1);
+        return;
+    }
     cut(r, two_passes && r->lanes == THREADS ? ROW_BLOCKS / r->outer : 1, THREADS * turn);
 }
 
@@ -63,14 +69,19 @@ static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_p
     cut(r, two_passes && r->reduced > ONE_PASS ? PC__MIN(COLUMN_PARTS, BLOCKS / blocks) : 1, THREADS / r->lanes * 8);
 }
 
+/* `pack`, or 1 where not every access would be a whole one. */
+static int pack_at(const pc__reduce_attributes *a, const void *in, int pack)
+{
+    return (uintptr_t)in % 16 == 0 && (a->inner == 1 ? a->reduced : a->inner) % pack == 0 ? pack : 1;
+}
+
 /* How to go over [outer, reduced, inner] at `in`; `two_passes` allows several parts. With `anywhere` rows have packs
  * wherever they begin. */
 static pc__cuda_reduction plan(pc_stream *stream, const pc__reduce_attributes *a, const void *in, size_t element_bytes,
                                int pack, bool two_passes, bool anywhere)
 {
     pc__cuda_reduction r = {.outer = a->outer, .reduced = a->reduced, .inner = a->inner, .lanes = 1};
-    const int64_t run = a->inner == 1 ? a->reduced : a->inner;
-    r.pack = anywhere || ((uintptr_t)in % 16 == 0 && run % pack == 0) ? pack : 1;
+    r.pack = anywhere ? pack : pack_at(a, in, pack);
     r.queue = pc__cuda_queue(stream);
     r.early = pc__cuda_early(stream);
     if (a->inner == 1 && r.pack > 1 && two_passes && !anywhere && plan_long(&r))
@@ -94,6 +105,86 @@ static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
     return a->inner == 1 && a->reduced >= 8 * pack && (a->reduced % pack != 0 || (uintptr_t)pc__data(t) % 16 != 0);
 }
 
+/* Thread groups for n elements of a result, 8 a thread. */
+static int lanes_for(int64_t n)
+{
+    int lanes = 1;
+    while (lanes < 32 && lanes * 8 < n)
+        lanes *= 2;
+    return lanes;
+}
+
+/* Dimension d of what is kept, in front of those that are there. */
+static void keep(pc__cuda_short *s, int64_t size, int64_t stride)
+{
+    s->size[s->dims] = (unsigned)size;
+    s->stride[s->dims++] = stride;
+}
+
+/* An input with gaps, whose reduced dimensions are one to memory (pc__reduce_takes_gaps). */
+static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t)
+{
+    enum { MANY = 65536 };
+    pc__cuda_short s = {.n = (int)a->reduced, .step = 1};
+    int64_t least = INT64_MAX;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->shape[d] == 1)
+            continue;
+        if (a->kept_shape[d] == 1) {
+            s.step = t->strides[d]; /* of the last one */
+            continue;
+        }
+        least = PC__MIN(least, t->strides[d]);
+        keep(&s, t->shape[d], t->strides[d]);
+    }
+    if (!s.dims)
+        keep(&s, 1, 1);
+    s.lanes = s.step > least && a->outer * a->inner >= MANY ? 1 : lanes_for(s.n);
+    return s;
+}
+
+/* Whether a result's few elements go to a thread, or to some that have a few each: `pack` of them are an access where that
+ * is possible. */
+static bool is_short(const pc__reduce_attributes *a, int pack)
+{
+    enum { SHORT = 64, FEW = 65536, MANY = 32768 };
+    const int64_t results = a->outer * a->inner;
+    if (a->reduced > SHORT || results > INT32_MAX / 32)
+        return false;
+    if (results * a->reduced <= FEW)
+        return true;
+    return a->inner == 1 ? pack == 1 || a->reduced < 4 * pack : pack == 1 && (a->reduced <= 8 || results >= MANY);
+}
+
+/* Along the middle of [outer][reduced][inner] without gaps. */
+static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
+{
+    enum { FEW = 8192 };
+    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner};
+    if (a->inner == 1) {
+        keep(&s, a->outer, a->reduced);
+    } else {
+        keep(&s, a->outer, a->reduced * a->inner);
+        keep(&s, a->inner, 1);
+    }
+    s.lanes = a->inner == 1 || a->outer * a->inner < FEW ? lanes_for(s.n) : 1;
+    return s;
+}
+
+/* True where the call is one for short.cuh; then *s is it. */
+static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack,
+                       pc__cuda_short *s)
+{
+    const bool gaps = !pc__is_contiguous(t);
+    if (!gaps && !is_short(a, pack))
+        return false;
+    *s = gaps ? with_gaps(a, t) : without_gaps(a);
+    s->results = (unsigned)(a->outer * a->inner);
+    s->queue = pc__cuda_queue(stream);
+    s->early = pc__cuda_early(stream);
+    return true;
+}
+
 /* What the second pass sees. */
 static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
 {
@@ -109,6 +200,11 @@ PC__CUDA_KERNEL(sum)
     if (a->outer * a->inner == 0)
         return PC_OK;
     const bool anywhere = begins_anywhere(a, t);
+    pc__cuda_short few;
+    if (plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), &few)) {
+        pc__cuda_short_sum(&few, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
+        return pc__cuda_launched(call);
+    }
     pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
     if (first.parts == 1) {
@@ -135,6 +231,11 @@ PC__CUDA_KERNEL(max)
     if (a->outer * a->inner == 0)
         return PC_OK;
     const bool rows = a->inner == 1;
+    pc__cuda_short few;
+    if (plan_short(stream, a, t, 1, &few)) {
+        pc__cuda_short_max(&few, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
+        return pc__cuda_launched(call);
+    }
     const pc__cuda_reduction first = plan(stream, a, pc__data(t), size, rows ? vector_of(dtype) : 1, true, rows);
     if (first.parts == 1) {
         pc__cuda_max(&first, pc__data(t), dtype, NULL, pc__data(call->out[0]), pc__data(call->out[1]));

@@ -27,6 +27,8 @@ typedef struct pc__cuda_reduction {
     cudaStream_t queue;
 } pc__cuda_reduction;
 
+enum { PC__WIDE_THREADS = 1024 }; /* of a block at most, where `lanes` are more than 256 */
+
 /* Of PC__REDUCE_LONG: threads of a block, and packs of each in one turn. */
 enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
 
@@ -38,6 +40,23 @@ void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from,
  * in the first. */
 void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype, const int64_t *places, void *out,
                   int64_t *out_places);
+
+/* Results of few elements each, or of an input that has gaps: `lanes` threads of a warp find one, a power of 2. Result i's
+ * first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`, the others `step` apart. */
+typedef struct pc__cuda_short {
+    unsigned results;
+    int n, lanes;
+    int64_t step;
+    int dims; /* at least 1 */
+    unsigned size[PC__VIEW_DIMS];
+    int64_t stride[PC__VIEW_DIMS];
+    int early;
+    cudaStream_t queue;
+} pc__cuda_short;
+
+/* Sums of a type to itself, of 16-bit numbers to float32 too. */
+void pc__cuda_short_sum(const pc__cuda_short *reduction, const void *in, int from, void *out, int to);
+void pc__cuda_short_max(const pc__cuda_short *reduction, const void *in, int dtype, void *out, int64_t *places);
 
 #ifdef __cplusplus
 }

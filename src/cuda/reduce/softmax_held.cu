@@ -13,9 +13,8 @@ template <class T, int W> struct alignas(W * sizeof(T)) pack {
 };
 
 template <class T, int OP, int N, int W>
-__global__ void __launch_bounds__(THREADS)
-    held_columns(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long columns, int n,
-                 long long inner)
+__global__ void __launch_bounds__(THREADS) held_columns(const T *__restrict__ a, const T *__restrict__ b,
+                                                        T *__restrict__ out, long long columns, int n, long long inner)
 {
     typedef pc::math<T> M;
     typedef pack<T, W> access;

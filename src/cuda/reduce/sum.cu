@@ -24,7 +24,7 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *fr
 }
 
 /* Over `lanes` threads of a block, or all of it. */
-template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&warps)[THREADS / 32])
+template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&warps)[PC__WIDE_THREADS / 32])
 {
     for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
         total += __shfl_xor_sync(0xffffffffu, total, step);
@@ -34,7 +34,7 @@ template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&w
         warps[threadIdx.x / 32] = total;
     __syncthreads();
     total = 0;
-    for (int w = 0; w < THREADS / 32; w++)
+    for (int w = 0; w < lanes / 32; w++)
         total += warps[w];
     return total;
 }
@@ -50,7 +50,7 @@ __device__ __forceinline__ piece piece_of(const pc__cuda_reduction &r)
 {
     piece p;
     p.lane = threadIdx.x % r.lanes;
-    p.id = static_cast<int64_t>(blockIdx.x) * (THREADS / r.lanes) + threadIdx.x / r.lanes;
+    p.id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
     p.there = p.id < r.outer * r.parts;
     const int64_t row = p.there ? p.id / r.parts : 0, begin = p.there ? (p.id - row * r.parts) * r.piece : 0;
     p.at = row * r.reduced + begin;
@@ -60,9 +60,10 @@ __device__ __forceinline__ piece piece_of(const pc__cuda_reduction &r)
 
 /* [outer * parts] pieces, `lanes` threads each. A turn of a thread is 4 accesses, `lanes` packs apart. */
 template <class T, class A, class O, int N>
-__global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+__global__ void __launch_bounds__(PC__WIDE_THREADS)
+    rows(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    __shared__ A warps[THREADS / 32];
+    __shared__ A warps[PC__WIDE_THREADS / 32];
     const piece p = piece_of(r);
     const int lanes = r.lanes;
     const int64_t n = p.n / N;
@@ -91,9 +92,10 @@ __global__ void __launch_bounds__(THREADS) rows(const __grid_constant__ pc__cuda
 
 /* The same for rows that begin anywhere. */
 template <class T, class A, class O>
-__global__ void __launch_bounds__(THREADS) anywhere(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+__global__ void __launch_bounds__(PC__WIDE_THREADS)
+    anywhere(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    __shared__ A warps[THREADS / 32];
+    __shared__ A warps[PC__WIDE_THREADS / 32];
     const piece p = piece_of(r);
     A total = 0;
     const auto add = [&](const auto &x, unsigned) {
@@ -228,9 +230,10 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
 
 template <class T, class A, class O, int N> void launch(const pc__cuda_reduction *r, const T *in, O *out)
 {
-    const int64_t width = r->inner / N, tiles = (width + r->lanes - 1) / r->lanes, per_block = THREADS / r->lanes;
-    const auto go = [r](auto kernel, int64_t blocks, auto... parameters) {
-        (void)pc::start(kernel, static_cast<unsigned>(blocks), THREADS, r->queue, r->early, parameters...);
+    const int threads = r->layout != PC__REDUCE_LONG && r->lanes > THREADS ? r->lanes : THREADS;
+    const int64_t width = r->inner / N, tiles = (width + r->lanes - 1) / r->lanes, per_block = threads / r->lanes;
+    const auto go = [r, threads](auto kernel, int64_t blocks, auto... parameters) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), threads, r->queue, r->early, parameters...);
     };
     if (r->layout == PC__REDUCE_LONG)
         (void)pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue,

@@ -1,0 +1,67 @@
+/* short_max.cu: maxima of few elements each, with their places. */
+#include "cuda/reduce/short.cuh"
+
+#include "cuda/reduce/best.cuh"
+
+namespace
+{
+
+template <class T>
+__global__ void __launch_bounds__(SHORT_THREADS)
+    short_maxima(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, T *__restrict__ out,
+                 int64_t *__restrict__ out_places)
+{
+    const short_part p = short_part_of(s);
+    const long long step = s.step * s.lanes;
+    const int lane = p.lane < s.n ? p.lane : 0; /* who has none takes the first once more */
+    const T *own = in + p.first + lane * s.step, *x = own;
+    pc::wait_for_earlier();
+    leader<T> best = {*own, static_cast<unsigned>(lane)};
+    for (int at = lane; at < s.n; at += SHORT_AT_ONCE * s.lanes) {
+        T v[SHORT_AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < SHORT_AT_ONCE; k++) {
+            v[k] = *(at + k * s.lanes < s.n ? x : own); /* its own first, compared twice, changes nothing */
+            x += step;
+        }
+#pragma unroll
+        for (int k = 0; k < SHORT_AT_ONCE; k++)
+            best.see(v[k], at + k * s.lanes);
+    }
+    for (int distance = s.lanes / 2; distance > 0; distance /= 2) {
+        const pc::math<T> value = __shfl_xor_sync(0xffffffffu, best.value, distance);
+        best.meet(value, __shfl_xor_sync(0xffffffffu, best.place, distance));
+    }
+    if (p.writes) {
+        out[p.result] = static_cast<T>(best.value);
+        out_places[p.result] = best.place;
+    }
+}
+
+template <class T> void launch(const pc__cuda_short *s, const void *in, void *out, int64_t *places)
+{
+    start_short(short_maxima<T>, s, *s, static_cast<const T *>(in), static_cast<T *>(out), places);
+}
+
+} // namespace
+
+void pc__cuda_short_max(const pc__cuda_short *s, const void *in, int dtype, void *out, int64_t *places)
+{
+    switch (dtype) {
+    case PC__CUDA_BOOL:
+    case PC__CUDA_U8:
+        return launch<uint8_t>(s, in, out, places);
+    case PC__CUDA_I32:
+        return launch<int32_t>(s, in, out, places);
+    case PC__CUDA_I64:
+        return launch<long long>(s, in, out, places);
+    case PC__CUDA_F16:
+        return launch<pc::f16>(s, in, out, places);
+    case PC__CUDA_BF16:
+        return launch<pc::bf16>(s, in, out, places);
+    case PC__CUDA_F32:
+        return launch<float>(s, in, out, places);
+    default:
+        return launch<double>(s, in, out, places);
+    }
+}

@@ -1,0 +1,62 @@
+/* short_sum.cu: sums of few elements each, added as sum.cu adds: eight in a tree in the input's type (16-bit numbers in
+ * float), those in the wider one, then over the result's threads in a fixed order. */
+#include "cuda/reduce/short.cuh"
+
+namespace
+{
+
+template <class T, class A, class O>
+__global__ void __launch_bounds__(SHORT_THREADS)
+    short_sums(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, O *__restrict__ out)
+{
+    typedef pc::math<T> M;
+    const short_part p = short_part_of(s);
+    const long long step = s.step * s.lanes;
+    const T *x = in + p.first + p.lane * s.step;
+    A total = 0;
+    pc::wait_for_earlier();
+    for (int at = p.lane; at < s.n; at += SHORT_AT_ONCE * s.lanes) {
+        M v[SHORT_AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < SHORT_AT_ONCE; k++) {
+            v[k] = at + k * s.lanes < s.n ? M(*x) : M(0);
+            x += step;
+        }
+        total += static_cast<A>(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
+    }
+    for (int distance = s.lanes / 2; distance > 0; distance /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, distance);
+    if (p.writes)
+        out[p.result] = static_cast<O>(static_cast<pc::math<O>>(total));
+}
+
+template <class T, class A, class O> void launch(const pc__cuda_short *s, const void *in, void *out)
+{
+    start_short(short_sums<T, A, O>, s, *s, static_cast<const T *>(in), static_cast<O *>(out));
+}
+
+template <class T> void launch_half(const pc__cuda_short *s, const void *in, void *out, int to)
+{
+    if (to == PC__CUDA_F32)
+        launch<T, double, float>(s, in, out);
+    else
+        launch<T, double, T>(s, in, out);
+}
+
+} // namespace
+
+void pc__cuda_short_sum(const pc__cuda_short *s, const void *in, int from, void *out, int to)
+{
+    switch (from) {
+    case PC__CUDA_F16:
+        return launch_half<pc::f16>(s, in, out, to);
+    case PC__CUDA_BF16:
+        return launch_half<pc::bf16>(s, in, out, to);
+    case PC__CUDA_F32:
+        return launch<float, double, float>(s, in, out);
+    case PC__CUDA_F64:
+        return launch<double, double, double>(s, in, out);
+    default:
+        return launch<unsigned long long, unsigned long long, unsigned long long>(s, in, out);
+    }
+}
