@@ -1,5 +1,5 @@
-/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's along a long dimension that has few
- * elements behind it only where it is the last. */
+/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's along a very long dimension
+ * only where it is the last. */
 #include "ops/softmax.h"
 
 #include "ops/autocast.h"
@@ -7,7 +7,7 @@
 
 static pc_tensor *along(int op, pc_tensor *a, int dim)
 {
-    enum { SIDE_BY_SIDE = 16, MOST = 1 << 24 };
+    enum { MOST = 1 << 24 };
     int d = pc__dim(pc__ops[op].name, dim, a->ndim);
     if (d < 0)
         return NULL;
@@ -17,10 +17,7 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
         pc__softmax_attributes attributes = {a->ndim ? a->shape[d] : 1, 1};
         for (int i = d + 1; i < a->ndim; i++)
             attributes.inner *= a->shape[i];
-        const bool few = (attributes.inner < SIDE_BY_SIDE &&
-                          !pc__softmax_is_slab(attributes.n, attributes.inner, in ? pc_dtype_size(in->dtype) : 1)) ||
-                         attributes.n > MOST;
-        const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1 && few;
+        const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1 && attributes.n > MOST;
         attributes.inner = turn ? 1 : attributes.inner;
         in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);
         pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);

@@ -5,14 +5,7 @@
 #include "tensor/tensor.h"
 
 typedef struct pc__softmax_attributes {
-    int64_t n, inner; /* on CUDA inner is 1, or not small, or [n][inner] is a slab */
+    int64_t n, inner; /* on CUDA n is below 2^24 unless inner is 1 */
 } pc__softmax_attributes;
-
-/* Short columns with few neighbours, which CUDA takes in shared memory. */
-static inline bool pc__softmax_is_slab(int64_t n, int64_t inner, size_t element_bytes)
-{
-    enum { MOST = 128, BYTES = 8192 };
-    return n <= MOST && inner <= BYTES && n * inner * (int64_t)element_bytes <= BYTES;
-}
 
 #endif

@@ -75,7 +75,7 @@ static pc_status run_short_columns(pc_stream *stream, const pc_call *call, pc__c
     const bool few = c->outer * c->n * c->inner <= PC__SOFTMAX_FEW;
     if (c->n <= PC__HELD_MOST && (few || c->inner >= SIDE_BY_SIDE))
         pc__cuda_softmax_held(c, op);
-    else if (c->inner < SIDE_BY_SIDE && pc__softmax_is_slab(c->n, c->inner, size))
+    else if (c->inner < SIDE_BY_SIDE && c->n <= PC__SLAB_MOST && c->n * c->inner * (int64_t)size <= PC__SLAB_BYTES)
         pc__cuda_softmax_slabs(c, op);
     else
         return run_columns(stream, call, c, op);

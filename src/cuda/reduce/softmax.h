@@ -27,7 +27,7 @@ typedef struct pc__cuda_softmax_columns {
     cudaStream_t queue;
 } pc__cuda_softmax_columns;
 
-enum { PC__HELD_MOST = 32, PC__SLAB_MOST = 128, PC__SLAB_BYTES = 8192 /* as pc__softmax_is_slab */ };
+enum { PC__HELD_MOST = 32, PC__SLAB_MOST = 128, PC__SLAB_BYTES = 8192 };
 
 /* n up to PC__HELD_MOST. */
 void pc__cuda_softmax_held(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
