@@ -48,6 +48,18 @@ pc_tensor *pc__as_dtype(pc_tensor *t, pc_dtype dtype)
     return !t || t->dtype == dtype ? t : cast(t, dtype, PC__ORDER_KEEP);
 }
 
+pc_tensor *pc__lying_as(pc_tensor *t, const pc_tensor *like)
+{
+    if (!t || pc__same_places(t, like))
+        return t;
+    if (pc__is_contiguous(like))
+        return pc_contiguous(t);
+    pc__meta meta;
+    pc__meta_like(&meta, like, (pc_dtype)t->dtype);
+    pc_tensor *turned = pc__tensor_new(&meta, t->storage->device);
+    return turned && pc_copy(turned, t) == PC_OK ? turned : NULL;
+}
+
 bool pc__is_nhwc(const pc_tensor *t)
 {
     return pc__is_channels_last(t) ||

@@ -53,20 +53,9 @@ pc_status pc__infer_dropout(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
-/* In the memory order of `like`. */
-static pc_tensor *lying_as(pc_tensor *t, const pc_tensor *like)
-{
-    if (pc__same_places(t, like))
-        return t;
-    pc__meta meta;
-    pc__meta_like(&meta, like, (pc_dtype)t->dtype);
-    pc_tensor *turned = pc__tensor_new(&meta, t->storage->device);
-    return turned && pc_copy(turned, t) == PC_OK ? turned : NULL;
-}
-
 pc_status pc__grad_dropout(pc__grad *grad)
 {
     const pc__random_attributes attributes = {.low = ((const pc__random_attributes *)grad->attributes)->low};
-    pc_tensor *in[] = {lying_as(grad->out_grad[0], grad->out[1]), grad->out[1]};
+    pc_tensor *in[] = {pc__lying_as(grad->out_grad[0], grad->out[1]), grad->out[1]};
     return pc__set_grad(grad, 0, pc__call(PC__OP_dropout_backward, in, 2, &attributes, sizeof attributes));
 }

@@ -1,9 +1,20 @@
-/* softmax.c: softmax and its logarithm. The kernels work on a contiguous tensor, CUDA's along a very long dimension
- * only where it is the last. */
+/* softmax.c: softmax and its logarithm. The CPU's kernels work on contiguous tensors, CUDA's on those without gaps, in
+ * whatever order these lie in memory, but along a very long dimension only where it is the last. */
 #include "ops/softmax.h"
 
 #include "ops/autocast.h"
 #include "ops/table.h"
+
+/* Elements of a, which is dense, between two neighbours along dimension d. */
+static int64_t inside(const pc_tensor *a, int d)
+{
+    int64_t inner = 1;
+    if (!pc__is_contiguous(a))
+        return a->shape[d] == 1 ? 1 : a->strides[d];
+    for (int i = d + 1; i < a->ndim; i++)
+        inner *= a->shape[i];
+    return inner;
+}
 
 static pc_tensor *along(int op, pc_tensor *a, int dim)
 {
@@ -14,12 +25,13 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in = pc__is_float(a->dtype) ? pc__autocast_up(a) : pc__as_dtype(a, PC_F32);
-        pc__softmax_attributes attributes = {a->ndim ? a->shape[d] : 1, 1};
-        for (int i = d + 1; i < a->ndim; i++)
-            attributes.inner *= a->shape[i];
-        const bool turn = a->storage->device.type == PC_CUDA && a->ndim && d != a->ndim - 1 && attributes.n > MOST;
-        attributes.inner = turn ? 1 : attributes.inner;
-        in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);
+        const int64_t n = a->ndim ? a->shape[d] : 1;
+        const bool cuda = a->storage->device.type == PC_CUDA, turn = cuda && n > MOST && d != a->ndim - 1;
+        if (turn || !in || !cuda || !pc__is_dense(in))
+            in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);
+        if (!in)
+            break;
+        pc__softmax_attributes attributes = {n, a->ndim && !turn ? inside(in, d) : 1};
         pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);
         result = pc_keep(turn ? pc_transpose(y, d, -1) : y);
     }
@@ -41,18 +53,23 @@ pc_tensor *pc_log_softmax(pc_tensor *a, int dim)
 pc_status pc__infer_softmax(pc_call *call, pc__meta *out)
 {
     const pc_tensor *a = call->in[0];
-    pc__meta_contiguous(&out[0], a->dtype, a->ndim, a->shape);
+    pc__meta_like(&out[0], a, (pc_dtype)a->dtype);
     return PC_OK;
+}
+
+/* The result's gradient lies as the result does. */
+static pc_status gradient(pc__grad *grad, int op)
+{
+    pc_tensor *in[] = {pc__lying_as(grad->out_grad[0], grad->out[0]), grad->out[0]};
+    return pc__set_grad(grad, 0, pc__call(op, in, 2, grad->attributes, sizeof(pc__softmax_attributes)));
 }
 
 pc_status pc__grad_softmax(pc__grad *grad)
 {
-    const pc__softmax_attributes *a = grad->attributes;
-    return pc__set_grad(grad, 0, PC__CALL(softmax_backward, a, pc_contiguous(grad->out_grad[0]), grad->out[0]));
+    return gradient(grad, PC__OP_softmax_backward);
 }
 
 pc_status pc__grad_log_softmax(pc__grad *grad)
 {
-    const pc__softmax_attributes *a = grad->attributes;
-    return pc__set_grad(grad, 0, PC__CALL(log_softmax_backward, a, pc_contiguous(grad->out_grad[0]), grad->out[0]));
+    return gradient(grad, PC__OP_log_softmax_backward);
 }

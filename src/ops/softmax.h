@@ -1,4 +1,4 @@
-/* softmax.h: what softmax goes along: the middle of [outer, n, inner], as which kernels see a contiguous tensor. */
+/* softmax.h: what softmax goes along: the middle of [outer, n, inner], as which kernels see a tensor without gaps. */
 #ifndef PC__OP_SOFTMAX_H
 #define PC__OP_SOFTMAX_H
 

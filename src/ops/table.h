@@ -56,6 +56,9 @@ pc_tensor *pc__share(pc_tensor *t);
 /* t in dtype (t itself when it is already). NULL flows. */
 pc_tensor *pc__as_dtype(pc_tensor *t, pc_dtype dtype);
 
+/* t in the memory order of `like`, which is dense (t itself when it has that). NULL flows. */
+pc_tensor *pc__lying_as(pc_tensor *t, const pc_tensor *like);
+
 /* t with the memory order n, h, w, c (t itself when it has it). */
 pc_tensor *pc__channels_last(pc_tensor *t);
 bool pc__is_nhwc(const pc_tensor *t); /* dense in n, h, w, c order, whatever else it is */
