@@ -80,12 +80,36 @@ static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_
     return backend->is_faster_apart && backend->is_faster_apart(&call);
 }
 
+/* Windows of one place over pictures in C order are a product of matrices for each picture, [o][c] x [c][h * w], that
+ * reads and writes them where they lie. Its gradient makes one [o][c] for each picture: they must be small beside it. */
+static bool is_product(const pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec, bool planes)
+{
+    const int64_t places = x->shape[2] * x->shape[3], channels = w->shape[0] + w->shape[1];
+    return planes && w->shape[2] * w->shape[3] == 1 && spec->stride[0] * spec->stride[1] == 1 &&
+           spec->padding[0] + spec->padding[1] == 0 && spec->pool == 1 && pc__is_contiguous(x) && places > 1 &&
+           4 * w->shape[0] * w->shape[1] <= places * channels;
+}
+
+static pc_tensor *product(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_activation_kind activation)
+{
+    const int64_t n = x->shape[0], c = x->shape[1], o = weight->shape[0], h = x->shape[2], w = x->shape[3];
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *y = pc_matmul(pc_reshape(weight, PC_SHAPE(o, c)), pc_reshape(x, PC_SHAPE(n, c, h * w)));
+        y = bias ? pc_add(y, pc_reshape(bias, PC_SHAPE(o, 1))) : y;
+        result = pc_keep(pc_reshape(pc__activated(activation, y), PC_SHAPE(n, o, h, w)));
+    }
+    return result;
+}
+
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
     if (check(x, weight, bias, &spec) != PC_OK)
         return NULL;
+    if (is_product(x, weight, &spec, planes))
+        return product(x, weight, bias, spec.activation);
     const bool apart = is_faster_apart(x, weight, &spec, planes);
     if (apart || !pc__activation_row_of(spec.activation)->fused)
         return then(x, weight, bias, spec, apart, planes);
