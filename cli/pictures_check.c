@@ -96,7 +96,7 @@ static int run(const cli_call *call)
     }
     if (f.json)
         fputs("{\"broken\": [", stdout);
-    const pc_folder_findings tell = {&f, broken, damaged};
+    const pc_folder_callbacks tell = {&f, broken, damaged};
     bool failed = pc_pictures_check(call->line->values[0], &tell, &report) != PC_OK;
     if (f.json) {
         print_json_end(&report, &f, failed);

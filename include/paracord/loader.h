@@ -137,11 +137,11 @@ PC_API uint64_t pc_loader_fingerprint(const pc_loader *loader);
 
 /* Who hears of what is found, picture by picture in sorted order, as .skipped and .damaged of a loader do: that one
  * cannot be decoded, or that it is damaged though all its pixels are there. Each may be NULL. */
-typedef struct pc_folder_findings {
+typedef struct pc_folder_callbacks {
     void *context;
     void (*broken)(void *context, const char *path, const char *why);
     void (*damaged)(void *context, const char *path, const char *why);
-} pc_folder_findings;
+} pc_folder_callbacks;
 
 typedef struct pc_folder_report {
     int64_t pictures, broken, damaged;
@@ -149,8 +149,8 @@ typedef struct pc_folder_report {
 } pc_folder_report;
 
 /* Try to decode every picture below `folder` (class folders or not, train/ and test/ too). PC_OK also when some are
- * broken; PC_ERR_FILE, PC_ERR_MEMORY. tell and report may be NULL. */
-PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder, const pc_folder_findings *tell,
+ * broken; PC_ERR_FILE, PC_ERR_MEMORY. callbacks and report may be NULL. */
+PC_API PC_MUST_USE pc_status pc_pictures_check(const char *folder, const pc_folder_callbacks *callbacks,
                                                pc_folder_report *report);
 
 PC_END

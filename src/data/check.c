@@ -67,7 +67,7 @@ static pc_status check(const pc__folder *folder, const pc__decode_options *optio
     return status;
 }
 
-pc_status pc_pictures_check(const char *folder, const pc_folder_findings *tell, pc_folder_report *report)
+pc_status pc_pictures_check(const char *folder, const pc_folder_callbacks *callbacks, pc_folder_report *report)
 {
     pc_folder_report made = {0};
     if (report)
@@ -78,9 +78,9 @@ pc_status pc_pictures_check(const char *folder, const pc_folder_findings *tell, 
     pc__folder files;
     PC__TRY(pc__folder_scan_flat(folder, &files));
     const pc__decode_options options = {.frame = {64, 64, 3},
-                                        .broken = tell ? tell->broken : NULL,
-                                        .damaged = tell ? tell->damaged : NULL,
-                                        .context = tell ? tell->context : NULL};
+                                        .broken = callbacks ? callbacks->broken : NULL,
+                                        .damaged = callbacks ? callbacks->damaged : NULL,
+                                        .context = callbacks ? callbacks->context : NULL};
     pc_status status = check(&files, &options, &made);
     pc__folder_free(&files);
     if (status == PC_OK && report)

@@ -151,7 +151,7 @@ static void a_check_names_the_broken(void **state)
     cut(root.s, "train/dog/cut.png", 0.5);
     heard h = {.count = 0};
     pc_folder_report report;
-    assert_ok(pc_pictures_check(root.s, &(pc_folder_findings){&h, hear, NULL}, &report));
+    assert_ok(pc_pictures_check(root.s, &(pc_folder_callbacks){&h, hear, NULL}, &report));
     assert_int_equal(report.pictures, 8);
     assert_int_equal(report.broken, 3);
     assert_int_equal(report.classes, 2);
