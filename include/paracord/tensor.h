@@ -137,14 +137,15 @@ PC_API bool pc_is_pinned(const pc_tensor *t);
 
 /* The host's turn with a CPU tensor's memory, from map to unmap: map waits until queued copies of it are done (to read
  * only: those that write it) and returns the address of the first element; after unmap the address is not to be used
- * any more. Meanwhile copies between it and a device are PC_ERR_STATE. Every map has its unmap; they nest. */
+ * any more. Meanwhile copies between it and a device are PC_ERR_STATE. To write counts as an op in place: a backward
+ * pass that needs what was there fails. Every map has its unmap; they nest. */
 typedef enum pc_map_access { PC_MAP_READ, PC_MAP_WRITE } pc_map_access;
 PC_API PC_MUST_USE void *pc_map(pc_tensor *t, pc_map_access access);
 PC_API PC_MUST_USE pc_status pc_unmap(pc_tensor *t);
 
 /* The address of the first element on its device, for kernels of the program's own; nothing is waited for: what is
- * queued for it may not even have started until its stream is waited for (stream.h). Host code that follows it
- * faults. */
+ * queued for it may not even have started until its stream is waited for (stream.h). From then on the program may use
+ * the memory any time, as with pc_data. Host code that follows the address of a GPU's memory faults. */
 PC_API PC_MUST_USE void *pc_device_pointer(pc_tensor *t);
 
 /* The single element of a tensor of one element, read back to the host; NaN and an error otherwise. */

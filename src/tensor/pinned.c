@@ -71,6 +71,8 @@ void *pc_map(pc_tensor *t, pc_map_access access)
     if (ready(t, access != PC_MAP_READ, "pc_map") != PC_OK)
         return NULL;
     atomic_fetch_add(&t->storage->mapped, 1);
+    if (access != PC_MAP_READ)
+        atomic_fetch_add_explicit(&t->storage->version, 1, memory_order_relaxed);
     return pc__data(t);
 }
 
@@ -90,7 +92,6 @@ void *pc_device_pointer(pc_tensor *t)
     pc_stream *stream = pc_stream_current(t->storage->device);
     if (!stream || pc__storage_ensure(t->storage, stream) != PC_OK)
         return NULL;
-    if (t->storage->device.type != PC_CPU)
-        atomic_store_explicit(&t->storage->exposed, true, memory_order_relaxed);
+    atomic_store_explicit(&t->storage->exposed, true, memory_order_relaxed);
     return pc__data(t);
 }

@@ -155,6 +155,27 @@ static void values_saved_for_the_gradient(void **state)
     assert_no_leak();
 }
 
+/* What the host writes between map and unmap is no other write. */
+static void values_that_are_mapped(void **state)
+{
+    (void)state;
+    only_on_the_cpu();
+    PC_SCOPE {
+        pc_tensor *w = pc_ones(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU), *x = pc_ones(PC_SHAPE(3), PC_F32, PC_DEVICE_CPU);
+        assert_ok(pc_require_grad(w, true));
+        for (pc_map_access access = PC_MAP_READ; access <= PC_MAP_WRITE; access++) {
+            pc_tensor *loss = pc_sum(pc_mul(w, x));
+            assert_non_null(pc_map(x, access));
+            assert_ok(pc_unmap(x));
+            if (access == PC_MAP_READ)
+                assert_ok(pc_backward(loss));
+            else
+                assert_fails(pc_backward(loss), PC_ERR_STATE, "mul needs its input of shape [3], which was changed");
+        }
+    }
+    assert_no_leak();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +186,7 @@ int main(void)
         cmocka_unit_test(repeated_memory_is_not_written),
         cmocka_unit_test(tensors_that_require_gradients),
         cmocka_unit_test(values_saved_for_the_gradient),
+        cmocka_unit_test(values_that_are_mapped),
     };
     return run_with_golden("ops.inplace", NULL, 0, tests, GOLDEN_COUNT(tests));
 }
