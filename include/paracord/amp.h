@@ -35,8 +35,9 @@ typedef struct pc_autocast_scope {
  * matmul, linear, conv2d to `dtype`, PC_F16 or PC_BF16; exp, log, sum, mean, softmax, log_softmax and the losses to
  * float32. All others take what comes. A float32 leaf that requires a gradient (a parameter) is cast once for all its
  * uses until the outermost leave, a backward or a change of it; for those in a recording once more. A recording, that
- * of pc_step among them, does the casts of all parameters together. Any other dtype: no casts until leave. Backward
- * passes never cast. They nest; leave sets open to 0 and does nothing when it is 0 already. */
+ * of pc_step among them, leaves casts of what it trains to the optimiser's step, and does those of other parameters
+ * together. Any other dtype: no casts until leave. Backward passes never cast. They nest; leave sets open to 0 and does
+ * nothing when it is 0 already. */
 PC_API pc_autocast_scope pc_autocast_enter(pc_dtype dtype);
 PC_API void pc_autocast_leave(pc_autocast_scope *scope);
 

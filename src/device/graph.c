@@ -252,18 +252,8 @@ static void raise_versions(pc_graph *graph)
     graph->launched = true;
 }
 
-pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
+static pc_status launch(pc_graph *graph, pc_stream *stream)
 {
-    PC__NEED(graph);
-    if (!stream)
-        stream = pc_stream_current(graph->device);
-    if (!stream)
-        return PC_ERR_DEVICE;
-    PC__TRY(pc__recorder_admits(stream, "pc_graph_launch"));
-    if (pc__recording_for(stream))
-        return pc__fail(PC_ERR_STATE, "pc_graph_launch: the stream is being recorded; end the recording first");
-    if (!pc_device_equal(stream->device, graph->device))
-        return pc__fail(PC_ERR_DEVICE, "pc_graph_launch: the graph was recorded on another device");
     raise_versions(graph);
     pc__work work = {.name = "graph"};
     if (graph->backend->immediate) {
@@ -283,6 +273,24 @@ pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
         heal(graph);
     pc__queue_close(stream, &work, status);
     return status;
+}
+
+pc_status pc_graph_launch(pc_graph *graph, pc_stream *stream)
+{
+    PC__NEED(graph);
+    if (!stream)
+        stream = pc_stream_current(graph->device);
+    if (!stream)
+        return PC_ERR_DEVICE;
+    PC__TRY(pc__recorder_admits(stream, "pc_graph_launch"));
+    if (pc__recording_for(stream))
+        return pc__fail(PC_ERR_STATE, "pc_graph_launch: the stream is being recorded; end the recording first");
+    if (!pc_device_equal(stream->device, graph->device))
+        return pc__fail(PC_ERR_DEVICE, "pc_graph_launch: the graph was recorded on another device");
+    PC__TRY(pc__plan_refresh(graph->plan, stream));
+    PC__TRY(launch(graph, stream));
+    pc__plan_launched(graph->plan);
+    return PC_OK;
 }
 
 /* All but who they are; the backend has exchanged its own. */

@@ -24,6 +24,11 @@ pc_status pc__plan_build(pc_graph *graph);
  * was there before it; UINT64_MAX: another stream's did. */
 uint64_t pc__plan_wrote(const pc_stream *stream, const pc__storage *storage);
 
+/* In front of a launch on `stream`: what the plan has a 16-bit copy of, and somebody has written since, is cast; and
+ * behind it. */
+pc_status pc__plan_refresh(struct pc__plan *plan, pc_stream *stream);
+void pc__plan_launched(struct pc__plan *plan);
+
 void pc__plan_free(struct pc__plan *plan);
 
 #endif

@@ -21,6 +21,14 @@ typedef struct pc__users {
     int room;
 } pc__users;
 
+/* A storage's float32 in 16 bits, which recordings keep beside it (plan/shadow.c). */
+typedef struct pc__shadow {
+    struct pc__storage *storage; /* a reference */
+    int dtype;
+    int graphs;                  /* that hold it: it goes with the last one */
+    atomic_int_fast64_t version; /* of the numbers that it was made of; -1: of none */
+} pc__shadow;
+
 /* One block, with the work that may still be under way on it. The struct travels with its memory through the cache, so
  * that nobody gets a block before its last uses. */
 typedef struct pc__storage {
@@ -31,6 +39,7 @@ typedef struct pc__storage {
     size_t capacity;     /* there; 0 for a part of another storage's memory */
     atomic_bool planned; /* made in a recording, which gives it memory when it ends: data is NULL until then */
     atomic_uint version; /* counts writes in place, for the tape's check */
+    pc__shadow *shadow;  /* NULL: no graph keeps one */
     pc__users order;
     atomic_uint failure;              /* of the work that was to make its contents (failure.h); 0: none that is known */
     const char *maker;                /* what it was made for: an op's or call's name */

@@ -52,7 +52,7 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
-    o->work = pc__calloc(n * (size_t)(3 + slots) + 2, sizeof *o->work);
+    o->work = pc__calloc(n * (size_t)(2 + slots) + 2, sizeof *o->work);
     if (o->parameters && o->state && o->work && take_all(o, module, n) == PC_OK && pc__optimizer_make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
@@ -67,7 +67,6 @@ void pc_optimizer_free(pc_optimizer *o)
         pc_tensor_free(o->parameters[i]);
     for (int i = 0; o->state && i < o->count * o->slots; i++)
         pc_tensor_free(o->state[i]);
-    pc__copies_free(o);
     pc_tensor_free(o->counter);
     pc_tensor_free(o->one);
     pc__free(o->parameters);
@@ -241,13 +240,7 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
         return PC_OK;
     PC__TRY(pc__optimizer_sound(o));
     o->settings.count = used;
-    o->settings.copies = recorded == o && o->copies.used;
-    for (int i = 0, k = (2 + o->slots) * used; o->settings.copies && i < o->count; i++)
-        if (pc_grad(o->parameters[i]))
-            o->work[k++] = o->copies.of[i] ? o->copies.of[i] : o->parameters[i];
-    PC__TRY(update(o, (2 + o->slots + o->settings.copies) * used, numbers));
-    if (o->settings.copies)
-        pc__copies_written(o);
+    PC__TRY(update(o, (2 + o->slots) * used, numbers));
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     return PC_OK;

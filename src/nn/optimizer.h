@@ -2,7 +2,6 @@
 #ifndef PC__OPTIMIZER_H
 #define PC__OPTIMIZER_H
 
-#include "nn/copies.h"
 #include "nn/module.h"
 #include "ops/step.h"
 
@@ -14,15 +13,14 @@ struct pc_optimizer {
     int slots;              /* values kept per parameter: sgd 0 or 1 (velocity), adam 2 (first and second moment) */
     pc_tensor **parameters; /* count, one reference each */
     pc_tensor **state;      /* slots * count: slot 0 of every parameter, then slot 1 */
-    pc_tensor **work;       /* (3 + slots) * count + 2, for the call */
+    pc_tensor **work;       /* (2 + slots) * count + 2, for the call */
 
     /* For recordings, made by the first: settings.step where the device counts it, int64 [1], and a 1 to raise numbers
      * by. */
     pc_tensor *counter, *one;
     int64_t counted; /* what the counter has when all that is queued is done; -1: nobody knows */
     int raises;      /* steps that the recording under way has by now */
-    pc__copies copies;
-    bool guarded; /* steps were left out or not as the device found: only its counter knows how many there were */
+    bool guarded;    /* steps were left out or not as the device found: only its counter knows how many there were */
 };
 
 /* optimizer_state.c: the state, all zeros. */

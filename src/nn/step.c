@@ -17,7 +17,6 @@ typedef struct recording {
     pc__watch watch; /* what its work depends on */
     uint64_t seed;   /* of its draws */
     int64_t draws;   /* so many */
-    pc__copies_use copies;
 } recording;
 
 struct pc_step {
@@ -92,13 +91,9 @@ static pc_status record_all(pc_step *s, recording *r)
     pc_generator before = pc_generator_get();
     pc__optimizer_record(s->optimizer);
     (void)pc__draws_record(s->base, before.step);
-    pc__copies_begin(s->optimizer);
-    pc__copies_watch(s->optimizer, true);
     pc__watch_begin(&r->watch, s->optimizer);
     pc_status status = s->function(s->user);
     const pc_status watched = pc__watch_end(&r->watch);
-    pc__copies_watch(NULL, false);
-    r->copies = pc__copies_end(s->optimizer);
     uint64_t known = pc__draws_record(NULL, 0);
     pc__optimizer_record(NULL);
     PC__TRY(status);
@@ -195,10 +190,8 @@ static pc_status launch(pc_step *s, const recording *r)
     pc_optimizer *o = s->optimizer;
     PC__TRY(pc__optimizer_sound(o));
     PC__TRY(set_numbers(s));
-    PC__TRY(r->copies.reads ? pc__copies_refresh(o) : PC_OK);
     pc_status status = pc_graph_launch(r->graph, NULL);
     if (status != PC_OK) {
-        pc__copies_lost(o);
         o->counted = s->drawn = -1;
         return status;
     }
@@ -207,17 +200,7 @@ static pc_status launch(pc_step *s, const recording *r)
     o->guarded |= r->guarded;
     s->drawn += r->draws;
     pc_generator_set((pc_generator){r->seed, (uint64_t)s->drawn});
-    pc__copies_launched(o, &r->copies);
     return PC_OK;
-}
-
-/* Not by a recording. */
-static pc_status call(pc_step *s)
-{
-    pc__copies_watch(s->optimizer, false);
-    pc_status status = s->function(s->user);
-    pc__copies_watch(NULL, false);
-    return status;
 }
 
 pc_status pc_step_run(pc_step *step)
@@ -235,12 +218,12 @@ pc_status pc__step_run(pc_step *step, int turn)
     }
     if (!step->warm || step->why[0] || has_gradients(step->optimizer)) {
         step->warm = true;
-        return call(step);
+        return step->function(step->user);
     }
     bool numbers = pc__watch_same_optimizer(&r->watch, step->optimizer) && r->seed == pc_generator_get().seed;
     if (r->graph && !numbers)
         forget(r);
     if (!r->graph)
         PC__TRY(make_graph(step, r));
-    return r->graph ? launch(step, r) : call(step);
+    return r->graph ? launch(step, r) : step->function(step->user);
 }

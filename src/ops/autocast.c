@@ -2,7 +2,6 @@
 #include "ops/autocast.h"
 
 #include "device/graph.h"
-#include "ops/cast_many.h"
 #include "ops/table.h"
 
 #include <paracord/no_grad.h>
@@ -134,28 +133,6 @@ static pc_tensor *cast_kept(pc_tensor *t)
 static bool is_parameter(const pc_tensor *t)
 {
     return t->dtype == PC_F32 && t->requires_grad && !t->node;
-}
-
-bool pc__autocast_lacks(const pc_tensor *t)
-{
-    if (!state.on || !is_parameter(t) || !pc__is_contiguous(t))
-        return false;
-    const kept *k = find(t);
-    return !k || !holds(k);
-}
-
-pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast)
-{
-    pc_status status = PC_OK;
-    PC_SCOPE {
-        pc__meta meta;
-        pc__meta_of(&meta, cast);
-        pc_tensor *own = pc__tensor_new(&meta, cast->storage->device); /* for the tape of this pass */
-        status = own ? pc__cast_record(t, own) : pc_error_last()->status;
-        if (status == PC_OK)
-            status = keep(t, own);
-    }
-    return status;
 }
 
 pc_tensor *pc__autocast_down(pc_tensor *t)

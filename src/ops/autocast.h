@@ -15,11 +15,6 @@ static inline bool pc__autocasting(void)
 pc_tensor *pc__autocast_down(pc_tensor *t);
 pc_tensor *pc__autocast_up(pc_tensor *t);
 
-/* True for a parameter that products of this scope have not cast yet; and somebody else has its cast already, which they
- * take. */
-bool pc__autocast_lacks(const pc_tensor *t);
-pc_status pc__autocast_known(pc_tensor *t, pc_tensor *cast);
-
 /* While a backward pass runs: returns what pc__autocast_resume gets, and drops the casts that are kept. */
 pc_dtype pc__autocast_pause(void);
 void pc__autocast_resume(pc_dtype before);

@@ -8,7 +8,4 @@
  * device and dtype, as are all others, and each lies in memory as its source does, dense; float32 to 16 bits, or back. */
 pc_status pc__cast_into(pc_tensor **into, int n);
 
-/* `to`, dense like from, has its numbers: on the tape it is a cast of it. */
-pc_status pc__cast_record(pc_tensor *from, pc_tensor *to);
-
 #endif

@@ -1,12 +1,16 @@
 /* build.c: from a recorded plan to what the backend launches. */
 #include "plan/plan.h"
 
-static void rewrite(pc__plan *plan, const pc__backend *backend)
+static void rewrite(pc_graph *graph)
 {
+    pc__plan *plan = graph->plan;
+    const pc__backend *backend = graph->backend;
     if (pc__plan_allows(PC__PASS_DUPLICATES))
         pc__pass_duplicates(plan);
     if (pc__plan_allows(PC__PASS_DEAD))
         pc__pass_dead(plan);
+    if (pc__plan_allows(PC__PASS_SHADOWS))
+        pc__pass_shadows(graph);
     if (pc__plan_allows(PC__PASS_EPILOGUES))
         pc__pass_epilogues(plan, backend);
     if (pc__plan_allows(PC__PASS_REGIONS))
@@ -136,7 +140,7 @@ pc_status pc__plan_build(pc_graph *graph)
 {
     if (graph->plan) {
         PC__TRY(pc__plan_survey(graph));
-        rewrite(graph->plan, graph->backend);
+        rewrite(graph);
         PC__TRY(pc__plan_memory(graph));
     }
     pc_status status = graph->plan ? prepare(graph) : PC_OK;

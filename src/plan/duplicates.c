@@ -77,13 +77,8 @@ static void rename_uses(const search *s, pc__plan_node *node)
 {
     for (int i = 0; i < pc__node_uses(node); i++) {
         const int number = s->instead[node->number[i]];
-        if (number == node->number[i])
-            continue;
-        node->number[i] = number;
-        if (node->kind == PC__NODE_CALL)
-            pc__call_tensor(node->call, i)->storage = s->plan->storage[number].storage;
-        else
-            *(i ? &node->to.storage : &node->from.storage) = s->plan->storage[number].storage;
+        if (number != node->number[i])
+            pc__node_rename(s->plan, node, i, number);
     }
 }
 

@@ -27,6 +27,15 @@ bool pc__node_renews(const pc__plan_node *node, int i)
     return pc__call_renews(node->call, i);
 }
 
+void pc__node_rename(const pc__plan *plan, pc__plan_node *node, int i, int number)
+{
+    node->number[i] = number;
+    if (node->kind == PC__NODE_CALL)
+        pc__call_tensor(node->call, i)->storage = plan->storage[number].storage;
+    else
+        *(i ? &node->to.storage : &node->from.storage) = plan->storage[number].storage;
+}
+
 static void free_node(pc__plan_node *node)
 {
     pc__free(node->call);
@@ -62,6 +71,9 @@ void pc__plan_free(pc__plan *plan)
     for (int i = 0; i < plan->storages; i++)
         if (plan->storage[i].place == PC__PLACE_TEMPORARY)
             pc__storage_drop(plan->storage[i].storage);
+    for (int i = 0; i < plan->shadows; i++)
+        pc__shadow_let_go(plan->shadow[i].of);
+    pc__free(plan->shadow);
     pc__free(plan->storage);
     pc__free(plan->node);
     pc__free(plan);

@@ -164,7 +164,7 @@ static pc_status note_uses(pc_graph *graph, pc__plan *plan)
         const pc__plan_node *node = &plan->node[i];
         for (int k = 0; k < (node->gone ? 0 : pc__node_uses(node)) && status == PC_OK; k++) {
             const pc__plan_storage *s = &plan->storage[node->number[k]];
-            const bool made = s->place != PC__PLACE_BEFORE;
+            const bool made = s->place != PC__PLACE_BEFORE && s->place != PC__PLACE_SHADOW;
             if (s->place != PC__PLACE_TEMPORARY || s->storage->capacity)
                 status = pc__graph_note(&noted, s->storage,
                                         (pc__graph_use){.write = pc__node_writes(node, k),
@@ -187,7 +187,7 @@ static pc_status note_uses(pc_graph *graph, pc__plan *plan)
 
 static pc_status give(pc_graph *graph, pc__plan_storage *s)
 {
-    if (s->first < 0 || s->place == PC__PLACE_BEFORE || s->place == PC__PLACE_NONE)
+    if (s->first < 0 || (s->place != PC__PLACE_KEPT && s->place != PC__PLACE_TEMPORARY))
         return PC_OK;
     if (s->place == PC__PLACE_KEPT || pc__cache_is_off()) /* then checkers of memory see each by itself */
         return pc__storage_ensure(s->storage, graph->stream);

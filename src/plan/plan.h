@@ -12,6 +12,7 @@ typedef enum pc__pass {
     PC__PASS_NONE,
     PC__PASS_DUPLICATES,
     PC__PASS_DEAD,
+    PC__PASS_SHADOWS,
     PC__PASS_EPILOGUES,
     PC__PASS_REGIONS,
     PC__PASS_CASTS,
@@ -49,6 +50,7 @@ typedef struct pc__plan_node {
 typedef enum pc__plan_place {
     PC__PLACE_BEFORE,    /* it was there when the recording began */
     PC__PLACE_KEPT,      /* made in the recording, and somebody holds it: memory of its own */
+    PC__PLACE_SHADOW,    /* a parameter's shadow, which stays from launch to launch */
     PC__PLACE_TEMPORARY, /* nobody can see it but the recording: a part of the arena */
     PC__PLACE_NONE       /* nothing that is left uses it */
 } pc__plan_place;
@@ -65,9 +67,20 @@ typedef struct pc__plan_storage {
     uint64_t wrote;
 } pc__plan_storage;
 
+/* A parameter of an optimiser's step, with what the step writes beside it. */
+typedef struct pc__plan_shadow {
+    pc__storage *of;
+    pc__shadow *shadow; /* of it; a hold on it */
+    /* while a launch is made */
+    unsigned found; /* the parameter's version in front of it */
+    bool stale;     /* the shadow did not hold */
+} pc__plan_shadow;
+
 typedef struct pc__plan {
     pc__plan_node *node;
     int count, room;
+    pc__plan_shadow *shadow;
+    int shadows, shadow_room;
     pc__plan_storage *storage; /* by number; made when the recording ends */
     int storages;
     const pc__plan_node *at; /* while it is built: the node that the backend has */
@@ -83,6 +96,9 @@ bool pc__node_renews(const pc__plan_node *node, int i);
 /* The node becomes this call on these storages, inputs first, which `kernel` does. False: no memory, and nothing changed.
  */
 bool pc__node_become(pc__plan_node *node, const pc_call *call, const int *number, pc__kernel kernel);
+
+/* Operand i is this storage from now on. */
+void pc__node_rename(const pc__plan *plan, pc__plan_node *node, int i, int number);
 
 /* Set them in this thread; what was set before. */
 pc__settings pc__settings_set(pc__settings wanted);
@@ -108,6 +124,9 @@ void pc__pass_dead(pc__plan *plan);
 /* Calls that compute what is there. */
 void pc__pass_duplicates(pc__plan *plan);
 
+/* Casts of parameters to 16 bits whose results the optimiser's step can leave there for the next launch. */
+void pc__pass_shadows(pc_graph *graph);
+
 /* Activations, max-poolings and copies into C order that convolutions and linear layers do on the way out. */
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
 
@@ -116,6 +135,16 @@ void pc__pass_regions(pc__plan *plan, const pc__backend *backend);
 
 /* Casts between float32 and 16 bits that can be done together become one call. */
 void pc__pass_casts(pc__plan *plan, const pc__backend *backend);
+
+/* --- shadow.c --- */
+
+/* The storage's float32 in dtype, made where there is none, until it is let go as often. NULL: there is one of another
+ * dtype, or no memory. */
+pc__shadow *pc__shadow_hold(pc__storage *of, pc_dtype dtype, pc_stream *stream);
+void pc__shadow_let_go(pc__storage *of);
+
+/* The program has a pointer to it: what it writes there no version counts. */
+bool pc__is_open(pc__storage *storage);
 
 /* --- memory.c --- */
 

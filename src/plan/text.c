@@ -8,8 +8,11 @@
 
 static void add_name(pc__text *text, const pc__plan *plan, int number)
 {
-    static const char letter[] = {
-        [PC__PLACE_BEFORE] = 'x', [PC__PLACE_KEPT] = 'k', [PC__PLACE_TEMPORARY] = 't', [PC__PLACE_NONE] = 'x'};
+    static const char letter[] = {[PC__PLACE_BEFORE] = 'x',
+                                  [PC__PLACE_KEPT] = 'k',
+                                  [PC__PLACE_SHADOW] = 's',
+                                  [PC__PLACE_TEMPORARY] = 't',
+                                  [PC__PLACE_NONE] = 'x'};
     pc__text_add(text, " %c%d", letter[plan->storage[number].place], number);
 }
 
@@ -79,11 +82,10 @@ static int count_gone(const pc__plan *plan, pc__pass pass)
 
 static void add_counts(pc__text *text, const pc__plan *plan)
 {
-    static const char *const names[PC__PASSES] = {[PC__PASS_DUPLICATES] = "duplicates",
-                                                  [PC__PASS_DEAD] = "dead",
-                                                  [PC__PASS_EPILOGUES] = "into epilogues",
-                                                  [PC__PASS_REGIONS] = "into regions",
-                                                  [PC__PASS_CASTS] = "into lists of casts"};
+    static const char *const names[PC__PASSES] = {
+        [PC__PASS_DUPLICATES] = "duplicates", [PC__PASS_DEAD] = "dead",
+        [PC__PASS_SHADOWS] = "into shadows",  [PC__PASS_EPILOGUES] = "into epilogues",
+        [PC__PASS_REGIONS] = "into regions",  [PC__PASS_CASTS] = "into lists of casts"};
     const char *between = "taken out:";
     pc__text_add(text, "  %d nodes recorded, %d run; ", plan->count, count_gone(plan, PC__PASS_NONE));
     for (int i = 0; i < PC__PASSES; i++)
@@ -97,9 +99,12 @@ static void add_counts(pc__text *text, const pc__plan *plan)
 static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan)
 {
     add_counts(text, plan);
-    pc__text_add(text, "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, used from before (x) %zu\n",
-                 bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
-                 bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_BEFORE));
+    pc__text_add(
+        text,
+        "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, shadows (s) %zu, used from before (x) "
+        "%zu\n",
+        bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
+        bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_SHADOW), bytes_of(plan, PC__PLACE_BEFORE));
     for (int i = 0; i < plan->count; i++)
         add_node(text, plan, i);
 }
@@ -129,6 +134,7 @@ int64_t pc_graph_memory(const pc_graph *graph)
     const pc__plan *plan = graph->plan;
     if (!plan || !plan->storage)
         return 0;
-    return (int64_t)(bytes_of(plan, PC__PLACE_KEPT) + /* without a cache temporaries have blocks of their own */
+    return (int64_t)(bytes_of(plan, PC__PLACE_KEPT) +
+                     bytes_of(plan, PC__PLACE_SHADOW) + /* without a cache temporaries have blocks of their own */
                      (graph->arena ? graph->arena->bytes : bytes_of(plan, PC__PLACE_TEMPORARY)));
 }

@@ -1,5 +1,5 @@
-/* Parameters in 16 bits that recorded steps write beside them: whatever happens between launches, weights have the bits
- * that plain calls leave. */
+/* Parameters in 16 bits that recorded steps write beside them (plan/shadows.c): whatever happens between launches, weights
+ * have the bits that plain calls leave. */
 #include "counted.h"
 #include "networks.h"
 #include "nn/step.h"
@@ -16,7 +16,9 @@ typedef enum happening {
     IN_TURNS,
     ANOTHER_RATE,
     WEIGHTS_FILLED,   /* by the program */
-    WEIGHTS_LOADED,   /* copied from a tensor of the host */
+    WEIGHTS_COPIED,   /* from a tensor of the host */
+    WEIGHTS_LOADED,   /* as a state */
+    WEIGHTS_MAPPED,   /* and written by the host */
     POINTER_OUT,      /* to a weight, through which the program may write */
     GRAPH_LAUNCHED,   /* of the program's own, which writes a weight */
     PLAIN_STEPS,      /* call by call, between launches */
@@ -26,6 +28,7 @@ typedef enum happening {
     TWO_UPDATES,      /* in a step */
     FROZEN,           /* a layer has no gradient */
     ONE_OF_16_BITS,   /* a parameter that has no float32 */
+    TIED,             /* the net has a parameter under two names, and plain functions use it too */
     INFINITE,         /* gradients at first, so that the scaler leaves steps out */
     HAPPENINGS
 } happening;
@@ -62,6 +65,11 @@ static pc_status update(const training *t, pc_dtype dtype)
             loss = pc_cross_entropy(pc_forward(t->net, t->x[t->turn]), t->labels);
         if (t->what == ONE_OF_16_BITS)
             loss = pc_add(loss, pc_cast(pc_sum(pc_module_parameter(t->net, "narrow")), PC_F32));
+        if (t->what == TIED)
+            PC_AUTOCAST(dtype) {
+                pc_tensor *w = pc_module_parameter(t->net, "tied");
+                loss = pc_add(loss, pc_mean(pc_matmul(pc_transpose(w, 0, 1), pc_add(w, w))));
+            }
         status = pc_backward(t->scaler ? pc_scaler_scale(t->scaler, loss) : loss);
         if (status == PC_OK)
             status = t->scaler ? pc_scaler_step(t->scaler, t->optimizer) : pc_optimizer_step(t->optimizer);
@@ -112,6 +120,8 @@ static void begin(training *t)
             pc_tensor *narrow = pc_full(PC_SHAPE(100), 1, PC_F16, test_device());
             assert_ok(pc_module_add_parameter(t->net, "narrow", narrow));
         }
+    if (t->what == TIED)
+        assert_ok(pc_module_add_parameter(t->net, "tied", pc_module_parameter(t->net, "2.weight")));
     t->count = pc_module_parameter_list(t->net, t->list, MOST);
     assert_in_range(t->count, 1, MOST);
     if (t->what == FROZEN)
@@ -123,6 +133,18 @@ static void begin(training *t)
     for (int i = 0; i < TURNS; i++)
         t->x[i] = pc_tensor_retain(pc_randn(PC_SHAPE(5, 2, 6, 6), PC_F32, test_device()));
     t->labels = pc_tensor_retain(pc_from_data((int64_t[]){0, 1, 2, 0, 4}, PC_SHAPE(5), PC_I64, test_device()));
+}
+
+static void load(const training *t)
+{
+    PC_SCOPE {
+        pc_parameter state[MOST];
+        for (int i = 0; i < t->count; i++) {
+            state[i] = t->list[i];
+            state[i].tensor = pc_mul_scalar(pc_detach(t->list[i].tensor), 0.75);
+        }
+        assert_ok(pc_module_load(t->net, state, t->count));
+    }
 }
 
 static void happen(training *t, pc_step *other, int i)
@@ -138,7 +160,7 @@ static void happen(training *t, pc_step *other, int i)
         assert_ok(other ? pc_step_run(other) : learn_in_full(t));
     if (t->what == POINTER_OUT && i == 3)
         t->pointer = pc_device_pointer(weight);
-    if (t->pointer && emulated()) {
+    if (t->pointer && (emulated() || test_device().type == PC_CPU)) {
         assert_ok(pc_device_synchronize(test_device()));
         t->pointer[0] = 0.25f * (float)i;
     }
@@ -149,8 +171,16 @@ static void happen(training *t, pc_step *other, int i)
     PC_NO_GRAD {
         if (t->what == WEIGHTS_FILLED)
             assert_ok(pc_fill(weight, 0.03 * i));
-        if (t->what == WEIGHTS_LOADED)
+        if (t->what == WEIGHTS_COPIED)
             assert_ok(pc_copy(weight, pc_randn(pc_tensor_shape(weight), PC_F32, PC_DEVICE_CPU)));
+        if (t->what == WEIGHTS_LOADED)
+            load(t);
+        if (t->what == WEIGHTS_MAPPED && test_device().type == PC_CPU) {
+            float *at = pc_map(weight, PC_MAP_WRITE);
+            assert_not_null_ok(at);
+            at[0] = 0.125f * (float)i;
+            assert_ok(pc_unmap(weight));
+        }
     }
 }
 
@@ -189,11 +219,11 @@ static int train(training t, bool recorded, pc_tensor *weights[MOST])
     return lists;
 }
 
-/* True where copies are cast before a launch again. */
+/* True where something has written weights in front of the last launch, which casts them again. */
 static bool goes_stale(happening what)
 {
-    return what == WEIGHTS_FILLED || what == GRAPH_LAUNCHED || what == WEIGHTS_LOADED || what == OTHER_STEPS ||
-           what == CLIPPED_IN_STEP || what == POINTER_OUT;
+    return what == WEIGHTS_FILLED || what == GRAPH_LAUNCHED || what == WEIGHTS_COPIED || what == WEIGHTS_LOADED ||
+           what == OTHER_STEPS || what == POINTER_OUT || (what == WEIGHTS_MAPPED && test_device().type == PC_CPU);
 }
 
 static void assert_same_weights(training t)
@@ -202,7 +232,8 @@ static void assert_same_weights(training t)
         pc_tensor *plain[MOST] = {NULL}, *recorded[MOST] = {NULL};
         (void)train(t, false, plain);
         const int lists = train(t, true, recorded);
-        assert_int_equal(lists, test_device().type == PC_CUDA && goes_stale(t.what));
+        if (!getenv("PARACORD_PLAN"))
+            assert_int_equal(lists, goes_stale(t.what));
         for (int i = 0; i < MOST && plain[i]; i++)
             if (distance(recorded[i], plain[i]) != 0)
                 fail_msg("happening %d, parameter %d: %g apart", (int)t.what, i, distance(recorded[i], plain[i]));

@@ -3,6 +3,7 @@
 #include "ops/scale.h"
 #include "ops/step.h"
 
+#include "cpu/level/halves.h"
 #include "cpu/level/kernels.h"
 
 #include <math.h>
@@ -75,6 +76,7 @@ typedef struct updating {
     const pieces *q;
     pc_tensor **tensors;
     int slots;
+    const pc_tensor *copy; /* of 16 bits, or NULL */
     int64_t n;
     run_fn run;
 } updating;
@@ -82,15 +84,19 @@ typedef struct updating {
 static void run_piece(void *context, int64_t r)
 {
     const updating *u = context;
-    u->run(u->q, u->tensors, u->slots, r * RUN, PC__MIN(RUN, u->n - r * RUN));
+    const int64_t begin = r * RUN, n = PC__MIN(RUN, u->n - begin);
+    u->run(u->q, u->tensors, u->slots, begin, n);
+    if (u->copy)
+        pc__store_halves((pc_f16 *)pc__data(u->copy) + begin, (const float *)pc__data(u->tensors[0]) + begin, n,
+                         u->copy->dtype == PC_F16);
 }
 
 static void over_all(const pc_call *call, const pieces *q, run_fn run)
 {
-    int count = q->a->count, slots = (call->n_in - !q->a->step - q->a->guarded) / count - 2;
+    int count = q->a->count, slots = pc__step_lists(call) / count - 2 - q->a->copies;
     for (int i = 0; i < count; i++) {
         int64_t n = pc_tensor_count(call->in[i]);
-        updating u = {q, call->in + i, slots, n, run};
+        updating u = {q, call->in + i, slots, pc__step_copy(call, i), n, run};
         pc__parallel(pc__threads(n * 16), (n + RUN - 1) / RUN, run_piece, &u);
     }
 }

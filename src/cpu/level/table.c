@@ -1,5 +1,6 @@
 /* table.c: the array of this level's kernels. */
 #include "cpu/level/kernels.h"
+#include "ops/step.h"
 #include "tensor/floats.h"
 
 /* Kernels that read and write 16-bit numbers themselves; the others do it by way of float32. */
@@ -39,7 +40,7 @@ static const bool takes_halves[PC__OP_COUNT] = {
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \
     static pc_status run_##name(pc_stream *stream, const pc_call *call)                                                \
     {                                                                                                                  \
-        if (!takes_halves[PC__OP_##name] && pc__has_halves(call))                                                      \
+        if (!takes_halves[PC__OP_##name] && pc__has_halves(call) && !pc__step_has_copies(call))                        \
             return PC__K(in_floats)(stream, call, PC__K(op_##name));                                                   \
         return PC__K(op_##name)(stream, call);                                                                         \
     }

@@ -27,27 +27,10 @@ static const float *guard(const pc_call *call)
     return a->guarded ? (const float *)pc__data(call->in[call->n_in - 1 - !a->step]) + PC__SCALER_FOUND : NULL;
 }
 
-static bool has_copies(const pc_call *call)
-{
-    return ((const pc__step_attributes *)call->attributes)->copies;
-}
-
-/* In front of what else the call has behind its lists. */
-static int end_of_lists(const pc_call *call)
-{
-    return call->n_in - (counter(call) != NULL) - (guard(call) != NULL);
-}
-
 static const pc_tensor *slot(const pc_call *call, int count, int i, int k)
 {
-    const int end = end_of_lists(call) - (has_copies(call) ? count : 0);
+    const int end = pc__step_lists(call) - (pc__step_has_copies(call) ? count : 0);
     return (k + 1) * count <= end ? call->in[k * count + i] : NULL;
-}
-
-static const pc_tensor *copy(const pc_call *call, int count, int i)
-{
-    const pc_tensor *t = has_copies(call) ? call->in[end_of_lists(call) - count + i] : NULL;
-    return t && pc__is_half((pc_dtype)t->dtype) ? t : NULL;
 }
 
 static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *const of[4], const pc_tensor *narrow)
@@ -88,7 +71,7 @@ static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step 
         if (step->count == PC__STEP_MOST || (step->count > 0 && of[0]->dtype != step->dtype))
             PC__TRY(start(stream, call, step, launch));
         step->dtype = of[0]->dtype;
-        add(stream, step, of, copy(call, count, i));
+        add(stream, step, of, pc__step_copy(call, i));
     }
     step->readers = step->counter ? pc__cuda_counters(stream) : NULL;
     return step->count > 0 || step->counter ? start(stream, call, step, launch) : PC_OK;

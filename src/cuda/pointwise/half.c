@@ -56,16 +56,9 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_conv2d_backward] = true,
 };
 
-/* An optimiser's step that writes parameters in 16 bits too: there are none of 16 bits among them. */
-static bool writes_copies(const pc_call *call)
-{
-    const int op = call->op->index;
-    return (op == PC__OP_sgd_step || op == PC__OP_adam_step) && ((const pc__step_attributes *)call->attributes)->copies;
-}
-
 bool pc__cuda_wants_floats(const pc_call *call)
 {
-    return !native[call->op->index] && pc__has_halves(call) && !writes_copies(call);
+    return !native[call->op->index] && pc__has_halves(call) && !pc__step_has_copies(call);
 }
 
 static pc_status run(pc_stream *stream, const pc_call *call, pc__floats *floats, pc__kernel kernel)
