@@ -1,10 +1,12 @@
 /* Random programs, run call by call and as a graph: what both leave behind is the same, bit by bit, launch after launch.
- * A program reads and writes tensors that were there before, makes others, drops some and keeps some, on two streams.
+ * A program reads and writes tensors that were there before, makes others, drops some and keeps some, on two streams; it
+ * trains weights under mixed precision, which others write between launches.
  * PARACORD_CASES=20000 draws so many, PARACORD_SEED=N begins there; PARACORD_PLAN=-NAME shows which pass a fault is of. */
 #include "device.h"
 
 #include "base/base.h"
 #include "ops/number.h"
+#include "ops/step.h"
 #include "ops/table.h"
 #include "tensor/tensor.h"
 
@@ -14,13 +16,14 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
-enum { STATES = 4, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE_MOST = 52 };
+enum { STATES = 4, WEIGHTS = 3, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE_MOST = 52 };
 
 /* All tensors are squares of one size, of any dtype and memory order. */
 typedef struct machine {
-    pc_tensor *state[STATES]; /* there before, float32; the first is a leaf */
-    pc_tensor *value[VALUES]; /* the newest results; NULL: none yet */
-    pc_tensor *kept[KEPT];    /* what the program holds after the run; NULL: nothing */
+    pc_tensor *state[STATES];   /* there before, float32; the first is a leaf */
+    pc_tensor *weight[WEIGHTS]; /* there before, float32; hardly anybody but steps writes them */
+    pc_tensor *value[VALUES];   /* the newest results; NULL: none yet */
+    pc_tensor *kept[KEPT];      /* what the program holds after the run; NULL: nothing */
     pc_stream *main, *side;
 } machine;
 
@@ -181,6 +184,75 @@ static pc_tensor *learn(machine *m)
     return g;
 }
 
+/* An optimiser's step of some weights. */
+static void step_weights(machine *m, pc_tensor *const gradient[WEIGHTS])
+{
+    pc_tensor *all[2 * WEIGHTS];
+    int n = 0;
+    for (int i = 0; i < WEIGHTS; i++)
+        n += gradient[i] != NULL;
+    for (int i = 0, k = 0; i < WEIGHTS; i++)
+        if (gradient[i]) {
+            all[k] = m->weight[i];
+            all[n + k++] = pc_contiguous(gradient[i]);
+        }
+    if (n)
+        assert_ok(pc__sgd_step(all, 2 * n, &(pc__step_attributes){.count = n, .lr = .25, .step = 1}));
+}
+
+/* Weights in 16 bits and what is made of them, then their step; now and then on several streams, with results that
+ * outlive the step, or with weights that are written otherwise. */
+static pc_tensor *train(machine *m)
+{
+    const pc_dtype dtype = draw(4) ? PC_BF16 : PC_F16;
+    pc_tensor *narrow[WEIGHTS], *gradient[WEIGHTS] = {NULL}, *out = NULL;
+    for (int i = 0; i < WEIGHTS; i++)
+        PC_WITH_STREAM(draw(8) ? m->main : m->side) {
+            pc_tensor *w = draw(6) ? m->weight[i] : pc_transpose(m->weight[i], 0, 1);
+            narrow[i] = pc_cast(draw(8) ? w : pc_slice(w, 0, 0, PC_END_OF_DIM, 1), dtype);
+            out = out && draw(6) ? product(out, narrow[i]) : narrow[i];
+            if (draw(12) == 0)
+                assert_ok(pc_fill(pc_slice(m->weight[draw(WEIGHTS)], 0, 2, 5, 1), .25));
+        }
+    PC_WITH_STREAM(draw(8) ? m->main : m->side) {
+        for (int i = 0; i < WEIGHTS; i++)
+            if (draw(6))
+                gradient[i] = pc_cast(product(pc_transpose(out, 0, 1), narrow[draw(WEIGHTS)]), PC_F32);
+        step_weights(m, gradient);
+        if (draw(6) == 0)
+            assert_ok(pc_copy(m->state[draw(STATES)], pc_cast(m->weight[draw(WEIGHTS)], dtype)));
+        if (draw(12) == 0)
+            assert_ok(pc_fill(pc_slice(m->weight[draw(WEIGHTS)], 1, 2, 5, 1), .125));
+        if (draw(6) == 0)
+            out = pc_tanh(narrow[draw(WEIGHTS)]);
+    }
+    return pc_cast(out, PC_F32);
+}
+
+/* Somebody else writes weights. */
+static void between(machine *m, int launch)
+{
+    now.drawn = 200000 + 100 * (uint64_t)launch;
+    PC_WITH_STREAM(draw(3) ? m->main : m->side) {
+        PC_SCOPE {
+            pc_tensor *w = m->weight[draw(WEIGHTS)], *narrow = pc_cast(m->state[draw(STATES)], PC_BF16);
+            switch (draw(5)) {
+            case 0:
+                assert_ok(pc_fill(pc_slice(w, 0, 1, 4, 1), .5));
+                break;
+            case 1:
+                assert_ok(pc_copy(w, pc_softmax(narrow, 1)));
+                break;
+            case 2:
+                step_weights(m, (pc_tensor *[WEIGHTS]){m->state[0], NULL, m->state[1]});
+                break;
+            default:
+                break;
+            }
+        }
+    }
+}
+
 static pc_tensor *in_place(machine *m)
 {
     pc_tensor *to = draw(3) ? m->state[draw(STATES)] : any(m), *from = pc_cast(pc_tanh(any(m)), pc_tensor_dtype(to));
@@ -204,6 +276,7 @@ static pc_tensor *made(machine *m)
 {
     switch (draw(10)) {
     case 0:
+        return draw(2) ? train(m) : unary(any(m));
     case 1:
         return unary(any(m));
     case 2:
@@ -278,12 +351,13 @@ static void run(machine *m)
 static void fill(machine *m)
 {
     now.drawn = 10;
-    for (int i = 0; i < STATES; i++) {
+    for (int i = 0; i < STATES + WEIGHTS; i++) {
         float numbers[SIDE_MOST * SIDE_MOST];
         for (int k = 0; k < now.side * now.side; k++)
             numbers[k] = (float)(2 * pc_uniform(now.seed, 8, now.drawn++) - 1);
-        m->state[i] = pc_from_data(numbers, PC_SHAPE(now.side, now.side), PC_F32, test_device());
-        assert_not_null_ok(m->state[i]);
+        pc_tensor **place = i < STATES ? &m->state[i] : &m->weight[i - STATES];
+        *place = pc_from_data(numbers, PC_SHAPE(now.side, now.side), PC_F32, test_device());
+        assert_not_null_ok(*place);
     }
 }
 
@@ -315,10 +389,14 @@ static void compare(machine *plain, machine *graphed)
 {
     pc_graph *graph = record(graphed);
     for (int launch = 1; launch <= LAUNCHES; launch++) {
+        between(plain, launch);
+        between(graphed, launch);
         run(plain);
         assert_ok(pc_graph_launch(graph, launch == 2 ? graphed->side : graphed->main));
         for (int i = 0; i < STATES; i++)
             same(plain->state[i], graphed->state[i], "state", i, launch);
+        for (int i = 0; i < WEIGHTS; i++)
+            same(plain->weight[i], graphed->weight[i], "weight", i, launch);
         for (int i = 0; i < KEPT; i++)
             same(plain->kept[i], graphed->kept[i], "result", i, launch);
     }
