@@ -87,7 +87,7 @@ static void the_rule(void **state)
     play_again();
     play.missing = "nobody may ask";
     (void)pc_conv_choice_set(PC_CONV_RULE);
-    const layer l = plain(800); /* little work, few channels */
+    const layer l = plain(5000); /* large, of few channels */
     is_right(&l);
     by(1, 0);
     assert_int_equal(play.opened + play.planned + play.measured, 0);

@@ -1,6 +1,7 @@
 /* rows.c: the tables of who does a product of a convolution, in the order in which they are asked. */
 #include "cuda/conv/rows.h"
 
+#include "cuda/conv/by_columns.h"
 #include "cuda/conv/direct.h"
 #include "cuda/conv/few.h"
 #include "cuda/conv/few_half.h"
@@ -196,6 +197,25 @@ static pc_status patches_run(pc_stream *stream, const pc_call *call, const void 
     return by_half(stream, problem, workspace, true);
 }
 
+/* --- columns: 16-bit numbers of few channels, as what the windows read --- */
+
+static bool columns_supports(const pc_stream *stream, const void *problem)
+{
+    return is_half(problem) && pc__conv_columns_fits(problem) && has_matrix_units(stream);
+}
+
+static size_t columns_workspace(const void *problem)
+{
+    return pc__conv_columns_workspace(problem);
+}
+
+static pc_status columns_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)done;
+    pc__conv_columns_run(pc__cuda_queue(stream), problem, workspace);
+    return PC_OK;
+}
+
 /* --- tile: any convolution of floats or doubles --- */
 
 static bool tile_supports(const pc_stream *stream, const void *problem)
@@ -249,6 +269,10 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
     {                                                                                                                  \
         "direct", "by direct", direct_supports, direct_workspace, direct_run                                           \
     }
+#define COLUMNS                                                                                                        \
+    {                                                                                                                  \
+        "columns", "by columns", columns_supports, columns_workspace, columns_run                                      \
+    }
 #define TILE                                                                                                           \
     {                                                                                                                  \
         "tile", "by tile", tile_supports, tile_workspace, tile_run                                                     \
@@ -264,6 +288,7 @@ static const pc__row forward[] = {
     DIRECT,
     {"patches", "by patches", patches_forward_supports, half_forward_workspace, patches_run},
     {"half", "by half", half_forward_supports, half_forward_workspace, half_run},
+    COLUMNS,
     TILE,
     FLOAT32,
 };
@@ -283,6 +308,7 @@ static const pc__row weights[] = {
     DIRECT,
     {"patches", "by patches", patches_weights_supports, patches_weights_workspace, patches_run},
     {"half", "by half", half_weights_supports, half_weights_workspace, half_run},
+    COLUMNS,
     TILE,
     FLOAT32,
 };
