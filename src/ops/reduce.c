@@ -339,21 +339,22 @@ pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim)
     return index;
 }
 
+pc_status pc__infer_max_backward(pc_call *call, pc__meta *out)
+{
+    const pc__reduce_attributes *a = call->attributes;
+    pc__meta_contiguous(&out[0], call->in[0]->dtype, a->ndim, a->shape);
+    return PC_OK;
+}
+
 /* Over everything, elements equal to the maximum share the gradient; along a dimension the chosen one gets it all. */
 pc_status pc__grad_max(pc__grad *grad)
 {
-    const pc__reduce_attributes *a = grad->attributes;
     const pc__meta *in = &grad->in_meta[0];
-    pc_tensor *g = spread(grad->out_grad[0], a, in), *chosen;
-    if (a->whole) {
-        /* where the maximum is NaN, the NaNs are it; elsewhere there are none */
-        chosen = pc_add(pc_eq(grad->in[0], grad->out[0]), pc_ne(grad->in[0], grad->in[0]));
-        g = pc_div(g, pc_cast(pc_sum(chosen), in->dtype));
-    } else {
-        pc_tensor *places = pc_arange(0, (double)a->reduced, 1, PC_I64, grad->device);
-        places = pc_reshape(places, PC_SHAPE(1, a->reduced, 1));
-        pc_tensor *index = pc_reshape(grad->out[1], PC_SHAPE(a->outer, 1, a->inner));
-        chosen = pc_reshape(pc_eq(places, index), pc_shape_of(in->ndim, in->shape));
-    }
-    return pc__set_grad(grad, 0, pc_where(chosen, g, pc_scalar(0, in->dtype, grad->device)));
+    pc__reduce_attributes a = *(const pc__reduce_attributes *)grad->attributes;
+    pc_tensor *g = pc_contiguous(pc__as_dtype(grad->out_grad[0], in->dtype));
+    a.ndim = in->ndim;
+    memcpy(a.shape, in->shape, sizeof a.shape);
+    return pc__set_grad(grad, 0,
+                        a.whole ? PC__CALL(max_backward, &a, g, pc_contiguous(grad->in[0]), grad->out[0])
+                                : PC__CALL(max_backward, &a, g, grad->out[1]));
 }

@@ -7,7 +7,7 @@
 
 typedef struct pc__reduce_attributes {
     int64_t outer, reduced, inner;
-    int ndim; /* of the result */
+    int ndim; /* of the result; max_backward: of max's input, that is */
     int64_t shape[PC_MAX_DIMS];
     int64_t kept_shape[PC_MAX_DIMS]; /* the result's shape with reduced dimensions as 1, in the input's dimensions */
     bool whole;                      /* max: places are of no account; with a gradient, ties share it */

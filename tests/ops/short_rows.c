@@ -235,6 +235,32 @@ static void a_maximum(void)
     assert_ok(pc_backward_with(want, pc_cast(dy, dtype)));
     assert_ok(pc_backward_with(got, placed(dy, dtype)));
     assert_same("the gradient", pc_grad(exact), pc_grad(x), 0);
+    pc_zero_grad(exact);
+    pc_zero_grad(x);
+    assert_ok(pc_backward(pc_max(exact)));
+    assert_ok(pc_backward(pc_max(x)));
+    assert_same("the gradient of the whole", pc_grad(exact), pc_grad(x), tolerance_of(dtype));
+}
+
+/* Equals far from each other in a tensor that many blocks share. */
+static void the_most_of_many(void **state)
+{
+    (void)state;
+    enum { MANY = 1300001, EACH = 300000, EQUALS = 5 };
+    float *x = calloc(MANY, sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < MANY; i += EACH)
+        x[i] = 2;
+    PC_SCOPE {
+        pc_tensor *t = pc_from_data(x, PC_SHAPE(MANY), PC_F32, test_device());
+        assert_ok(pc_require_grad(t, true));
+        assert_ok(pc_backward(pc_max(t)));
+        assert_ok(pc_read(pc_grad(t), x, MANY * sizeof *x));
+        for (int i = 0; i < MANY; i++)
+            assert_close((double)x[i], i % EACH ? 0 : 1.0 / EQUALS, 1e-7);
+    }
+    free(x);
+    assert_no_leak();
 }
 
 static uint64_t number_from(const char *variable, uint64_t otherwise)
@@ -261,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_cases),
+        cmocka_unit_test(the_most_of_many),
     };
     return cmocka_run_group_tests_name("ops.short_rows", tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* reduce_max.c: maxima and their places: the first of equals; NaN is larger than everything, and the first NaN counts.
  * A row is read for its largest number, without branches, and from its begin again until that is found. */
 #include "cpu/level/reduce.h"
+
+#include "cpu/cpu.h"
 #include "tensor/half.h"
 
 enum {
@@ -140,4 +142,10 @@ PC__KERNEL(max)
     if (a->whole) /* nobody is told the places */
         memset(index, 0, (size_t)(a->outer * a->inner) * sizeof *index);
     return pc__reduce(call, &maxima[call->in[0]->dtype], a->whole ? NULL : index);
+}
+
+PC__KERNEL(max_backward)
+{
+    (void)stream;
+    return pc__cpu_max_backward(call);
 }

@@ -44,6 +44,7 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_linear_backward] = true,
     [PC__OP_sum] = true,
     [PC__OP_max] = true,
+    [PC__OP_max_backward] = true,
     [PC__OP_softmax] = true,
     [PC__OP_softmax_backward] = true,
     [PC__OP_log_softmax] = true,
