@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(THREADS)
     pc::wait_for_earlier();
     if (i >= count)
         return;
-#pragma unroll 1
+#pragma unroll(N == 1 && K > 0 ? 4 : 1) /* single elements: the loads of four windows together */
     for (int row = e.row * tall; row < end; row++) {
         pc::math<T> most[N];
         int place[N];
