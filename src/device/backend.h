@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 11
+#define PC__BACKEND_API 12
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -41,6 +41,7 @@ typedef struct pc__backend {
     unsigned api_version; /* PC__BACKEND_API of the headers it was built with */
     pc_device_type type;
     const char *name;
+    const char *ops;        /* of a plug-in: its pc__op_names (plugin.h) */
     bool immediate;         /* work is done when the call returns: nothing needs ordering or waiting */
     bool one_device_graphs; /* a recording cannot go on on another device */
     bool skips;             /* what is queued behind a failure is not done, nor what other streams let wait for it, and

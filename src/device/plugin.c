@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,6 +63,8 @@ static bool ask(const char *path, pc__plugin_entry entry)
                  PC__BACKEND_API);
     else if (found && found->type != PC_CUDA)
         snprintf(why, sizeof why, "it is a backend for another kind of device");
+    else if (found && strcmp(found->ops, pc__op_names) != 0)
+        snprintf(why, sizeof why, "it was built with other ops than this library: build both together");
     else if (found) {
         backend = found;
         return true;

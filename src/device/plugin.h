@@ -6,6 +6,10 @@
 #include "device/plan.h"
 #include "device/trace.h"
 
+/* The ops in the order of their numbers, by which a backend's kernels are found: a library and its plug-in have each their
+ * own, and both must say the same. */
+extern const char pc__op_names[];
+
 /* The library's internal functions: they are not exported, so the plug-in gets them as a table. */
 typedef struct pc__host_api {
     unsigned api_version; /* PC__BACKEND_API; what follows may differ when it does */

@@ -1,6 +1,8 @@
 /* table.c: the rows of ops.def as data. */
 #include "ops/table.h"
 
+#include "ops/names.h"
+
 const pc__op pc__ops[PC__OP_COUNT] = {
 #define PC__OP(name, outputs, flags, infer, gradient) {#name, PC__OP_##name, outputs, flags, infer, gradient},
 #define PC__VIEW_OP(name, infer, gradient) {#name, PC__OP_##name, 1, PC__VIEW, infer, gradient},

@@ -79,6 +79,7 @@ static void one_that_does_not_says_why(void **state)
 {
     (void)state;
     none(ask(FAKE, "old"), "libparacord-cuda.so: it was built for interface 1, this library has ");
+    none(ask(FAKE, "ops"), "it was built with other ops than this library");
     none(ask(FAKE, "refuses"), "it belongs to Paracord 0.0.7, this library is " PC_VERSION);
     none(ask(FAKE, "other"), "another kind of device");
     none(ask(FAKE, "silent"), "no reason");

@@ -1,5 +1,6 @@
 /* A plug-in that does not compute: FAKE_PLUGIN says how it answers the library. */
 #include "device/plugin.h"
+#include "ops/names.h"
 
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@ static int count(char *why, size_t n)
     return 0;
 }
 
-static pc__backend backend = {.api_version = PC__BACKEND_API, .type = PC_CUDA, .name = "fake", .count = count};
+static pc__backend backend = {
+    .api_version = PC__BACKEND_API, .type = PC_CUDA, .name = "fake", .ops = pc__op_names, .count = count};
 
 PC_API const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n);
 const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n)
@@ -30,6 +32,8 @@ const pc__backend *pc__cuda_plugin(const pc__host_api *host, char *why, size_t n
         return NULL;
     if (is("old"))
         backend.api_version = 1;
+    if (is("ops"))
+        backend.ops = "add sub ";
     if (is("other"))
         backend.type = PC_SIM;
     return &backend;

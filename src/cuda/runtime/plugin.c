@@ -2,6 +2,7 @@
 #include "cuda/lessons/lessons.h"
 #include "cuda/runtime/rows.h"
 #include "cuda/runtime/state.h"
+#include "ops/names.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ static const pc__backend backend = {
     .api_version = PC__BACKEND_API,
     .type = PC_CUDA,
     .name = "cuda",
+    .ops = pc__op_names,
     .one_device_graphs = true,
     .convolves_to_c_order = true,
     .span = PC__CUDA_SPAN,
