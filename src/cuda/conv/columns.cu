@@ -8,7 +8,7 @@
 
 #define THREADS 256
 #define DEPTH_MOST 512
-#define COLUMNS_MOST ((size_t)256 << 20) /* bytes */
+#define COLUMNS_MOST ((size_t)192 << 20) /* bytes: what is written and read once should not outweigh the product */
 
 namespace
 {
