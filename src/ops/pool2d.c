@@ -44,6 +44,8 @@ static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_fn_pool2d_optio
         pc__pool2d_attributes attributes = {.spec = spec};
         if (in)
             memcpy(attributes.in_shape, in->shape, sizeof attributes.in_shape);
+        pc_call probe = {.op = &pc__ops[op], .in = &in, .n_in = 1};
+        attributes.wants_places = in && op == PC__OP_max_pool2d && pc__tape_wants(&probe);
         pc_tensor *y = pc__call(op, &in, 1, &attributes, sizeof attributes);
         if (y && planes)
             y = pc_reshape(y, PC_SHAPE(x->shape[0], x->shape[1], y->shape[2], y->shape[3]));
@@ -79,8 +81,10 @@ pc_status pc__infer_avg_pool2d(pc_call *call, pc__meta *out)
 
 pc_status pc__infer_max_pool2d(pc_call *call, pc__meta *out)
 {
+    const pc__pool2d_attributes *a = call->attributes;
     PC__TRY(pc__infer_avg_pool2d(call, out));
-    pc__meta_channels_last(&out[1], PC_I32, out[0].shape);
+    const int64_t none[4] = {0, out[0].shape[1], out[0].shape[2], out[0].shape[3]};
+    pc__meta_channels_last(&out[1], PC_I32, a->wants_places ? out[0].shape : none);
     return PC_OK;
 }
 

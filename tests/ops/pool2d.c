@@ -4,6 +4,8 @@
 #include "base/base.h"
 
 #include <math.h>
+#include <paracord/autograd.h>
+#include <paracord/random.h>
 #include <stdlib.h>
 
 static pc_fn_pool2d_options spec_of(const golden *g)
@@ -37,6 +39,27 @@ static void run_avg_pool2d(const golden *g, pc_tensor **in, pc_tensor **out)
 static const golden_op ops[] = {{"max_pool2d", run_max_pool2d}, {"avg_pool2d", run_avg_pool2d}};
 
 #define SPEC(...) ((pc_fn_pool2d_options){__VA_ARGS__})
+
+/* The places of maxima are there for gradients alone. */
+static void maxima_without_a_gradient(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
+    pc_seed(5);
+    for (int i = 0; i < 32; i++)
+        PC_SCOPE {
+            const int kernel = 1 + i % 5;
+            const pc_fn_pool2d_options options = {
+                .kernel = {kernel, kernel}, .stride = {1 + i % 3, 1 + i % 2}, .padding = {kernel / 2, 0}};
+            pc_tensor *x =
+                pc_cast(pc_randn(PC_SHAPE(2, 1 + i % 9, 6 + i % 4, 7 + i), PC_F32, test_device()), dtypes[i % 4]);
+            x = i / 4 % 2 ? pc_permute(pc_contiguous(pc_permute(x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2)) : x;
+            pc_tensor *plain = pc_fn_max_pool2d(x, options);
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = pc_fn_max_pool2d(x, options);
+            assert_close(pc_item(pc_sum(pc_ne(plain, y))), 0, 0);
+        }
+}
 
 static void bad_input(void **state)
 {
@@ -155,8 +178,8 @@ static void many_windows(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(every_window_is_seen),
-                                          cmocka_unit_test(many_windows)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(maxima_without_a_gradient), cmocka_unit_test(bad_input),
+                                          cmocka_unit_test(every_window_is_seen), cmocka_unit_test(many_windows)};
 
 int main(void)
 {

@@ -231,7 +231,8 @@ PC__KERNEL(max_pool2d)
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
     pc__pool s = windows(a->in_shape, &a->spec);
-    return PICK(max_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]), pc__data(call->out[1]));
+    int32_t *places = a->wants_places ? pc__data(call->out[1]) : NULL;
+    return PICK(max_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]), places);
 }
 
 PC__KERNEL(max_pool2d_backward)

@@ -27,11 +27,12 @@ static pc__cuda_pool windows(const pc_stream *stream, const pc_call *call)
 
 pc_status pc__cuda_op_max_pool2d(pc_stream *stream, const pc_call *call)
 {
+    const pc__pool2d_attributes *a = call->attributes;
     const pc__cuda_pool s = windows(stream, call);
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__cuda_max_pool(pc__cuda_queue(stream), &s, pc__data(call->in[0]), pc__data(call->out[0]),
-                      pc__data(call->out[1]));
+                      a->wants_places ? pc__data(call->out[1]) : NULL);
     return pc__cuda_launched(call);
 }
 

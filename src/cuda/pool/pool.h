@@ -14,7 +14,7 @@ typedef struct pc__cuda_pool {
     int kh, kw, sh, sw, ph, pw;
 } pc__cuda_pool;
 
-/* argmax: row * w + column of each maximum in its plane of x, the first of equals; NaN counts as largest. */
+/* argmax, or NULL: row * w + column of each maximum in its plane of x, the first of equals; NaN counts as largest. */
 void pc__cuda_max_pool(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax);
 void pc__cuda_max_pool_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
                                 void *dx);

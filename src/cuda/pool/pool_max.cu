@@ -145,7 +145,8 @@ __global__ void __launch_bounds__(THREADS)
         for (int n = 0; n < N; n++)
             out.v[n] = T(most[n]);
         *reinterpret_cast<pack<T, N> *>(y + at) = out;
-        put_places<N>(argmax + at, place);
+        if (argmax)
+            put_places<N>(argmax + at, place);
     }
 }
 
