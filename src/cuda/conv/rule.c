@@ -1,5 +1,5 @@
 /* rule.c: who does a product of a convolution, from its shape alone: products of drawn layers on an H200, the table in
- * docs/kernels-diary.md. */
+ * docs/kernels-diary.md; bench/peers/ways.py makes it anew. */
 #include "cuda/conv/choice.h"
 
 #include <limits.h>
