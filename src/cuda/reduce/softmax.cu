@@ -216,32 +216,19 @@ template <int OP> static bool launch_floats(const pc__cuda_softmax_rows &r)
     return true;
 }
 
-template <int OP> static bool launch(const pc__cuda_softmax_rows &r)
+template <class T, int OP> static bool launch(const pc__cuda_softmax_rows &r)
 {
-    switch (r.dtype) {
-    case PC__CUDA_F16:
-        return launch_halves<pc::f16, OP>(r);
-    case PC__CUDA_BF16:
-        return launch_halves<pc::bf16, OP>(r);
-    case PC__CUDA_F64:
-        return launch_singles<double, OP>(r);
-    default:
+    if constexpr (sizeof(T) == 2)
+        return launch_halves<T, OP>(r);
+    else if constexpr (sizeof(T) == 4)
         return launch_floats<OP>(r);
-    }
+    else
+        return launch_singles<T, OP>(r);
 }
 
 } // namespace
 
 bool pc__cuda_softmax_short(const pc__cuda_softmax_rows *r, enum pc__cuda_softmax_op op)
 {
-    switch (op) {
-    case PC__SOFTMAX:
-        return launch<PC__SOFTMAX>(*r);
-    case PC__LOG_SOFTMAX:
-        return launch<PC__LOG_SOFTMAX>(*r);
-    case PC__SOFTMAX_BACKWARD:
-        return launch<PC__SOFTMAX_BACKWARD>(*r);
-    default:
-        return launch<PC__LOG_SOFTMAX_BACKWARD>(*r);
-    }
+    return with_kind(r->dtype, op, [&](auto kind) { return launch<typename decltype(kind)::number, kind.op>(*r); });
 }

@@ -44,6 +44,41 @@ __device__ inline pc::math<T> element(pc::math<T> a, pc::math<T> b, pc::math<T> 
     return traits<OP>::logarithm ? a - power<T>(b) * sum : b * (a - sum);
 }
 
+/* A kernel's numbers and op. */
+template <class T, int OP> struct kind {
+    using number = T;
+    static constexpr int op = OP;
+};
+
+template <int OP, class LAUNCH> inline auto with_dtype(int dtype, LAUNCH launch)
+{
+    switch (dtype) {
+    case PC__CUDA_F16:
+        return launch(kind<pc::f16, OP>());
+    case PC__CUDA_BF16:
+        return launch(kind<pc::bf16, OP>());
+    case PC__CUDA_F32:
+        return launch(kind<float, OP>());
+    default:
+        return launch(kind<double, OP>());
+    }
+}
+
+/* What launch(kind<T, OP>) returns for the T and OP of these. */
+template <class LAUNCH> inline auto with_kind(int dtype, enum pc__cuda_softmax_op op, LAUNCH launch)
+{
+    switch (op) {
+    case PC__SOFTMAX:
+        return with_dtype<PC__SOFTMAX>(dtype, launch);
+    case PC__LOG_SOFTMAX:
+        return with_dtype<PC__LOG_SOFTMAX>(dtype, launch);
+    case PC__SOFTMAX_BACKWARD:
+        return with_dtype<PC__SOFTMAX_BACKWARD>(dtype, launch);
+    default:
+        return with_dtype<PC__LOG_SOFTMAX_BACKWARD>(dtype, launch);
+    }
+}
+
 } // namespace
 
 #endif

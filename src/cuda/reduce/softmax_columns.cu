@@ -173,30 +173,9 @@ template <class T, int OP> void launch(const pc__cuda_softmax_columns *c)
                         s);
 }
 
-template <int OP> void by_dtype(const pc__cuda_softmax_columns *c)
-{
-    switch (c->dtype) {
-    case PC__CUDA_F16:
-        return launch<pc::f16, OP>(c);
-    case PC__CUDA_BF16:
-        return launch<pc::bf16, OP>(c);
-    case PC__CUDA_F32:
-        return launch<float, OP>(c);
-    default:
-        return launch<double, OP>(c);
-    }
-}
-
 } // namespace
 
 void pc__cuda_softmax_down(const pc__cuda_softmax_columns *c, enum pc__cuda_softmax_op op)
 {
-    if (op == PC__SOFTMAX)
-        by_dtype<PC__SOFTMAX>(c);
-    else if (op == PC__LOG_SOFTMAX)
-        by_dtype<PC__LOG_SOFTMAX>(c);
-    else if (op == PC__SOFTMAX_BACKWARD)
-        by_dtype<PC__SOFTMAX_BACKWARD>(c);
-    else
-        by_dtype<PC__LOG_SOFTMAX_BACKWARD>(c);
+    with_kind(c->dtype, op, [&](auto kind) { launch<typename decltype(kind)::number, kind.op>(c); });
 }

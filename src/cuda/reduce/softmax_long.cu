@@ -145,32 +145,9 @@ template <class T, int OP> void launch(const pc__cuda_softmax_rows *r)
                         (const so_far<T> *)between, n, parts, piece, alike);
 }
 
-template <int OP> void by_dtype(const pc__cuda_softmax_rows *r)
-{
-    switch (r->dtype) {
-    case PC__CUDA_F16:
-        return launch<pc::f16, OP>(r);
-    case PC__CUDA_BF16:
-        return launch<pc::bf16, OP>(r);
-    case PC__CUDA_F32:
-        return launch<float, OP>(r);
-    default:
-        return launch<double, OP>(r);
-    }
-}
-
 } // namespace
 
 void pc__cuda_softmax_long(const pc__cuda_softmax_rows *r, enum pc__cuda_softmax_op op)
 {
-    switch (op) {
-    case PC__SOFTMAX:
-        return by_dtype<PC__SOFTMAX>(r);
-    case PC__LOG_SOFTMAX:
-        return by_dtype<PC__LOG_SOFTMAX>(r);
-    case PC__SOFTMAX_BACKWARD:
-        return by_dtype<PC__SOFTMAX_BACKWARD>(r);
-    default:
-        return by_dtype<PC__LOG_SOFTMAX_BACKWARD>(r);
-    }
+    with_kind(r->dtype, op, [&](auto kind) { launch<typename decltype(kind)::number, kind.op>(r); });
 }
