@@ -81,13 +81,13 @@ pc_tensor *pc__matmul_wide(pc_tensor *a, pc_tensor *b)
     return PC__CALL(matmul, (&(pc__matmul_attributes){true}), a, b);
 }
 
-/* a x b as the gradient of an operand of that shape. What was broadcast over a batch is summed: in 16 bits its parts stay
- * float32 until they are. */
-static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, const pc__meta *of)
+/* a x b, of so many matrices, as the gradient of an operand of that shape. What was broadcast over a batch is summed: in
+ * 16 bits its parts stay float32 until they are. */
+static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, int64_t batch, const pc__meta *of)
 {
     if (!a || !b)
         return NULL;
-    const bool summed = of->ndim < PC__MAX(a->ndim, b->ndim);
+    const bool summed = batch != pc__count(of->ndim - 2, of->shape);
     pc_tensor *sum = pc__sum_to(summed ? pc__matmul_wide(a, b) : pc_matmul(a, b), of->ndim, of->shape);
     return sum && sum->dtype != of->dtype ? pc_cast(sum, of->dtype) : sum;
 }
@@ -95,9 +95,10 @@ static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, const pc__meta *of)
 pc_status pc__grad_matmul(pc__grad *grad)
 {
     pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[1];
+    const int64_t batch = pc__count(g->ndim - 2, g->shape);
     if (grad->needs[0])
-        PC__TRY(pc__set_grad(grad, 0, gradient(g, pc_transpose(b, -1, -2), &grad->in_meta[0])));
+        PC__TRY(pc__set_grad(grad, 0, gradient(g, pc_transpose(b, -1, -2), batch, &grad->in_meta[0])));
     if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, gradient(pc_transpose(a, -1, -2), g, &grad->in_meta[1])));
+        PC__TRY(pc__set_grad(grad, 1, gradient(pc_transpose(a, -1, -2), g, batch, &grad->in_meta[1])));
     return PC_OK;
 }

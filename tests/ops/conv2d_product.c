@@ -93,9 +93,24 @@ static void parts_are_not_rounded(void **state)
     }
 }
 
+/* The same of an operand that is one matrix for a batch, with that dimension and without. */
+static void whatever_was_broadcast(void **state)
+{
+    (void)state;
+    for (int dimensions = 2; dimensions <= 3; dimensions++)
+        PC_SCOPE {
+            pc_tensor *x = pc_full(PC_SHAPE(48, 2, 514), 1, PC_BF16, test_device());
+            pc_tensor *one = pc_zeros(PC_SHAPE(1, 2, 2), PC_BF16, test_device());
+            one = dimensions == 2 ? pc_squeeze(one, 0) : one;
+            assert_ok(pc_require_grad(one, true));
+            assert_ok(pc_backward_with(pc_matmul(one, x), x));
+            assert_close(pc_item(pc_max(pc_grad(one))), 24704, 0);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_over_channels_last),
-                                       cmocka_unit_test(parts_are_not_rounded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_over_channels_last), cmocka_unit_test(parts_are_not_rounded),
+                                       cmocka_unit_test(whatever_was_broadcast)};
     return cmocka_run_group_tests_name("ops.conv2d_product", tests, NULL, NULL);
 }
