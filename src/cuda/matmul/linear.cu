@@ -2,8 +2,9 @@
  * launches more than for arithmetic: the library's kernels need two or three launches forward and five backward.
  *
  * Forward, k is cut into as many parts as it takes to occupy the chip; the last block to finish a tile adds up its
- * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dx first since
- * they are longer: k of dweight is the rows of x, 64 at most; the gradient goes through the activation as it is read.
+ * parts, always in the same order. Backward, the same launch makes tiles of both products, those of dx first, which are
+ * cut along the outputs in the same way: k of dweight is the rows of x, 64 at most. The gradient goes through the
+ * activation as it is read.
  */
 #include "cuda/matmul/linear.h"
 
@@ -73,38 +74,39 @@ __device__ inline bool comes_last(unsigned *counter, unsigned count)
     return last;
 }
 
-/* Add up the parts of a tile: SHARES groups of threads each a share of them, four neighbours to a thread. 20 parts are
- * under way together; 3200 inputs are 17. */
-template <class L, class T>
-__device__ inline void join(const pc__cuda_linear &l, int row, int column, const float *parts, int splits,
-                            float *shared)
+/* Add up the parts of a tile, give(i, value) for each element: four neighbours to a thread, the parts shared by SHARES
+ * groups of threads where the tile has fewer fours than there are threads. 20 parts are under way together; 3200 inputs
+ * are 17. */
+template <class L, class Give>
+__device__ inline void join(const float *parts, int splits, float *shared, const Give &give)
 {
-    constexpr int FOURS = L::TILE / 4, SHARES = THREADS / FOURS, AT_ONCE = 10;
-    const int mine = threadIdx.x % FOURS * 4, share = threadIdx.x / FOURS;
-    float4 sum = make_float4(0, 0, 0, 0);
+    constexpr int FOURS = L::TILE / 4, SHARES = FOURS < THREADS ? THREADS / FOURS : 1, AT_ONCE = 10;
+    const int share = threadIdx.x / FOURS;
 #pragma unroll 1
-    for (int first = share; first < splits; first += AT_ONCE * SHARES) {
-        float4 part[AT_ONCE];
+    for (int mine = threadIdx.x % FOURS * 4; mine < L::TILE; mine += THREADS * 4) {
+        float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 1
+        for (int first = share; first < splits; first += AT_ONCE * SHARES) {
+            float4 part[AT_ONCE];
 #pragma unroll
-        for (int s = 0; s < AT_ONCE; s++)
-            part[s] = first + s * SHARES < splits
-                          ? __ldcg(reinterpret_cast<const float4 *>(parts + (first + s * SHARES) * L::TILE + mine))
-                          : make_float4(0, 0, 0, 0);
+            for (int s = 0; s < AT_ONCE; s++)
+                part[s] = first + s * SHARES < splits
+                              ? __ldcg(reinterpret_cast<const float4 *>(parts + (first + s * SHARES) * L::TILE + mine))
+                              : make_float4(0, 0, 0, 0);
 #pragma unroll
-        for (int s = 0; s < AT_ONCE; s++)
-            sum = sum_of(sum, part[s]);
+            for (int s = 0; s < AT_ONCE; s++)
+                sum = sum_of(sum, part[s]);
+        }
+        *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
     }
-    *reinterpret_cast<float4 *>(shared + share * L::TILE + mine) = sum;
     __syncthreads();
 #pragma unroll 1
     for (int i = threadIdx.x; i < L::TILE; i += THREADS) {
-        const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
         float value = shared[i];
 #pragma unroll
         for (int k = 1; k < SHARES; k++)
             value += shared[k * L::TILE + i];
-        if (r < l.m && c < l.n)
-            finish<T>(l, r, c, value);
+        give(i, value);
     }
 }
 
@@ -126,7 +128,11 @@ __global__ void __launch_bounds__(THREADS)
                             finish_some<T>(l, r, c, value, there, shared + i);
                     });
     if (splits > 1 && comes_last(l.counters + at, splits))
-        join<L, T>(l, row, column, parts, splits, shared);
+        join<L>(parts, splits, shared, [&](int i, float value) {
+            const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
+            if (r < l.m && c < l.n)
+                finish<T>(l, r, c, value);
+        });
 }
 
 /* Sums along k of the rows of a tile, a row to a thread, as the operand passes through shared memory. */
@@ -150,58 +156,87 @@ template <class L> __host__ __device__ inline int input_tiles(const pc__cuda_lin
     return l.dx ? parts_of(l.m, L::ROWS) * parts_of(l.k, L::COLUMNS) : 0;
 }
 
-/* Tiles of dx = g weight and of dweight = g^T x, whose k is the rows of x. The gradient g is read through the
- * activation either way, along its rows or its columns. As many blocks fit on a multiprocessor as their shared memory
- * lets. */
+/* Tiles of dx = g weight, whose k is the outputs, in `splits` parts of `each` of them; and of dweight = g^T x, whose k
+ * is the rows of x. The gradient g is read through the activation either way, along its rows or its columns. As many
+ * blocks fit on a multiprocessor as their shared memory lets. */
 template <class L, class T>
-__global__ void __launch_bounds__(THREADS, 4) backward_kernel(const __grid_constant__ pc__cuda_linear l)
+__global__ void __launch_bounds__(THREADS, 4)
+    backward_kernel(const __grid_constant__ pc__cuda_linear l, int splits, int each)
 {
     __shared__ alignas(16) float shared[tile<L, T>::GRADIENT];
-    const int first = input_tiles<L>(l), across = parts_of(l.k, L::COLUMNS);
+    const int first = input_tiles<L>(l) * splits, across = parts_of(l.k, L::COLUMNS);
     const bool weights = blockIdx.x >= first;
-    const int at = weights ? blockIdx.x - first : blockIdx.x;
+    const int at = weights ? blockIdx.x - first : blockIdx.x / splits, split = weights ? 0 : blockIdx.x % splits;
     const int row = at / across * L::ROWS, column = at % across * L::COLUMNS;
     const source<T> g = rows_of<T>(l.dy, l.activation ? l.y : nullptr, l.n, l.n, weights ? l.n : l.m, !weights);
     const source<T> other = weights ? rows_of<T>(l.x, nullptr, static_cast<int>(l.x_row), l.k, l.k, false)
                                     : rows_of<T>(l.weight, nullptr, l.k, l.k, l.k, false);
+    float *parts = l.scratch + static_cast<size_t>(at) * splits * L::TILE;
     double sum = 0;
     const bool sums = weights && column == 0 && l.db;
     const uintptr_t places = reinterpret_cast<uintptr_t>(l.dweight) | reinterpret_cast<uintptr_t>(l.dx);
     const bool wide = l.k % 4 == 0 && places % sizeof(float4) == 0;
-    tile<L, T>::run(g, other, weights ? l.ready_x : l.ready_weight, l.activation, row, column, 0, weights ? l.m : l.n,
-                    shared, summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int, float4 value, int there) {
+    const int from = weights ? 0 : split * each, to = weights ? l.m : min(from + each, l.n);
+    tile<L, T>::run(g, other, weights ? l.ready_x : l.ready_weight, l.activation, row, column, from, to, shared,
+                    summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int i, float4 value, int there) {
                         if (weights)
                             store_four(l.dweight + r * l.k + c, value, there, wide);
+                        else if (splits > 1)
+                            *reinterpret_cast<float4 *>(parts + split * L::TILE + i) = value;
                         else
                             store_four(static_cast<T *>(l.dx) + r * l.k + c, value, there, wide);
                     });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
         l.db[row + threadIdx.x] = static_cast<float>(sum);
+    if (!weights && splits > 1 && comes_last(l.counters + at, splits))
+        join<L>(parts, splits, shared, [&](int i, float value) {
+            const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
+            if (r < l.m && c < l.k)
+                static_cast<T *>(l.dx)[r * l.k + c] = T(value);
+        });
 }
 
-/* Blocks to a tile, and of k to each of them. */
-template <class L> int cut(const pc__cuda_linear *l, int *each)
+/* Blocks to a tile, of which there are `tiles`, and of its `depth` along k to each of them. What a block brings in one
+ * go it waits for once: it gets no less, and no more while the chip has room for three blocks a multiprocessor. */
+template <class L> int cut(const pc__cuda_linear *l, int tiles, int depth, int *each)
 {
-    const int tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
-    const int wanted = 2 * l->multiprocessors / tiles, most = parts_of(l->k, L::DEPTH);
-    const int splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
-    *each = parts_of(parts_of(l->k, splits), L::GROUP) * L::GROUP;
-    return parts_of(l->k, *each);
+    const int wanted = tiles > PC__CUDA_LINEAR_TILES ? 1 : 3 * l->multiprocessors / tiles;
+    const int most = parts_of(depth, L::DEPTH), splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
+    *each = parts_of(parts_of(depth, splits), L::GROUP) * L::GROUP;
+    return parts_of(depth, *each);
+}
+
+template <class L> int cut_forward(const pc__cuda_linear *l, int *tiles, int *each)
+{
+    *tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    return cut<L>(l, *tiles, l->k, each);
+}
+
+template <class L> int cut_backward(const pc__cuda_linear *l, int *each)
+{
+    return l->dx ? cut<L>(l, input_tiles<L>(*l), l->n, each) : 1;
+}
+
+template <class L> size_t parts_bytes(int tiles, int splits)
+{
+    return splits > 1 ? static_cast<size_t>(tiles) * splits * L::TILE * sizeof(float) : 0;
 }
 
 template <class T> cudaError_t forward(const pc__cuda_linear *l)
 {
     typedef narrow L;
-    int each;
-    const int splits = cut<L>(l, &each), tiles = parts_of(l->m, L::ROWS) * parts_of(l->n, L::COLUMNS);
+    int each, tiles;
+    const int splits = cut_forward<L>(l, &tiles, &each);
     return pc::start(forward_kernel<L, T>, tiles * splits, THREADS, l->queue, l->early, *l, splits, each);
 }
 
 template <class T> cudaError_t backward(const pc__cuda_linear *l)
 {
     typedef flat L;
-    const int weights = parts_of(l->n, L::ROWS) * parts_of(l->k, L::COLUMNS);
-    return pc::start(backward_kernel<L, T>, input_tiles<L>(*l) + weights, THREADS, l->queue, l->early, *l);
+    int each = l->n;
+    const int splits = cut_backward<L>(l, &each), weights = parts_of(l->n, L::ROWS) * parts_of(l->k, L::COLUMNS);
+    return pc::start(backward_kernel<L, T>, input_tiles<L>(*l) * splits + weights, THREADS, l->queue, l->early, *l,
+                     splits, each);
 }
 
 } // namespace
@@ -213,11 +248,9 @@ int64_t pc__cuda_linear_tiles(int64_t m, int64_t n)
 
 size_t pc__cuda_linear_small_scratch(const pc__cuda_linear *l)
 {
-    typedef narrow L;
-    int each;
-    const int splits = cut<L>(l, &each);
-    const size_t tiles = static_cast<size_t>(parts_of(l->m, L::ROWS)) * parts_of(l->n, L::COLUMNS);
-    return splits > 1 ? tiles * splits * L::TILE * sizeof(float) : 0;
+    int each, tiles;
+    const int splits = cut_forward<narrow>(l, &tiles, &each);
+    return parts_bytes<narrow>(tiles, splits);
 }
 
 cudaError_t pc__cuda_linear_small_forward(const pc__cuda_linear *l)
@@ -225,6 +258,12 @@ cudaError_t pc__cuda_linear_small_forward(const pc__cuda_linear *l)
     return l->dtype == PC__CUDA_F32   ? forward<float>(l)
            : l->dtype == PC__CUDA_F16 ? forward<pc::f16>(l)
                                       : forward<pc::bf16>(l);
+}
+
+size_t pc__cuda_linear_small_backward_scratch(const pc__cuda_linear *l)
+{
+    int each;
+    return parts_bytes<flat>(input_tiles<flat>(*l), cut_backward<flat>(l, &each));
 }
 
 cudaError_t pc__cuda_linear_small_backward(const pc__cuda_linear *l)

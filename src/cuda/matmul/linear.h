@@ -38,6 +38,7 @@ size_t pc__cuda_linear_small_scratch(const pc__cuda_linear *l);
 cudaError_t pc__cuda_linear_small_forward(const pc__cuda_linear *l);
 
 /* dx = g weight, dweight = g^T x, db = column sums of g, where g = dy through the activation. */
+size_t pc__cuda_linear_small_backward_scratch(const pc__cuda_linear *l);
 cudaError_t pc__cuda_linear_small_backward(const pc__cuda_linear *l);
 
 /* linear.c: forward by the kernel of few outputs where it suits, else by the one above. */

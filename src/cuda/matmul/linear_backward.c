@@ -48,6 +48,11 @@ static pc_status columns_run(pc_stream *stream, const pc_call *call, const void 
     return PC_OK;
 }
 
+static size_t small_workspace(const void *of)
+{
+    return pc__cuda_linear_small_backward_scratch(of);
+}
+
 static pc_status small_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
 {
     const pc__cuda_linear l = pc__layer_queued(stream, of, workspace);
@@ -66,7 +71,7 @@ static const pc__row rows[] = {
     {"head", "by head", head_supports, NULL, head_run},
     {"few", "by few", few_supports, NULL, few_run},
     {"columns", "by columns", columns_supports, NULL, columns_run},
-    {"small", "by small", any, NULL, small_run},
+    {"small", "by small", any, small_workspace, small_run},
 };
 
 pc__rows pc__linear_backward_rows = {"linear_backward", rows, PC__COUNT(rows), NULL};

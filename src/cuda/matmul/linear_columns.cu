@@ -8,6 +8,8 @@
 namespace
 {
 
+constexpr int ROUNDS_MOST = 2; /* each is a wait, which tiles, whose sums over the outputs are cut, have once */
+
 template <class T>
 __global__ void __launch_bounds__(THREADS, 3) backward_kernel(const __grid_constant__ pc__cuda_linear l)
 {
@@ -64,7 +66,7 @@ int pc__cuda_linear_has_columns(const pc__cuda_linear *l)
     const uintptr_t places = reinterpret_cast<uintptr_t>(l->x) | reinterpret_cast<uintptr_t>(l->weight) |
                              reinterpret_cast<uintptr_t>(l->y) | reinterpret_cast<uintptr_t>(l->dy) |
                              reinterpret_cast<uintptr_t>(l->dx) | reinterpret_cast<uintptr_t>(l->dweight);
-    return l->m <= ROWS && l->k >= 8 * l->multiprocessors && places % 16 == 0 &&
+    return l->m <= ROWS && l->n <= ROUNDS_MOST * OUTPUTS && l->k >= 8 * l->multiprocessors && places % 16 == 0 &&
            (l->n | l->k | static_cast<int>(l->x_row)) % 4 == 0 && !pc__cuda_linear_few_suits_backward(l);
 }
 
