@@ -5,6 +5,7 @@
 #include "cuda/reduce/best.cuh"
 #include "cuda/reduce/reduce.h"
 #include "cuda/shared/row.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -23,6 +24,11 @@ template <class T> __device__ __forceinline__ void meet(best<T> &a, T value, lon
     const bool equal = a.value == value || (a_nan && b_nan);
     if (equal ? place < a.place : b_nan || (!a_nan && value > a.value))
         a = {value, place};
+}
+
+template <class T> __device__ __forceinline__ void meet(leader<T> &a, pc::math<T> value, unsigned place)
+{
+    a.meet(value, place);
 }
 
 /* Elements begin + y, begin + y + height, ... below end of the column at `x`, whose neighbours are `inner` apart; without
@@ -72,22 +78,30 @@ __device__ __forceinline__ best<T> scan_results(const T *x, const int64_t *place
     return a;
 }
 
-/* The best of `lanes` threads: a part of a warp, a warp, or all of the block. */
-template <class M> __device__ __forceinline__ void meet_all(best<M> &a, int lanes)
+/* The best of `lanes` neighbours of a warp, which all get it. */
+template <class B> __device__ __forceinline__ void meet_lanes(B &a, int lanes)
 {
-    __shared__ best<M> warps[PC__WIDE_THREADS / 32];
-    for (int step = min(lanes, 32) / 2; step > 0; step /= 2) {
-        const M value = static_cast<M>(__shfl_xor_sync(0xffffffffu, a.value, step));
-        const long long place = __shfl_xor_sync(0xffffffffu, a.place, step);
-        meet(a, value, place);
+    for (int step = lanes / 2; step > 0; step /= 2) {
+        const auto value = static_cast<decltype(a.value)>(__shfl_xor_sync(0xffffffffu, a.value, step));
+        meet(a, value, __shfl_xor_sync(0xffffffffu, a.place, step));
     }
+}
+
+/* The best of `lanes` threads, for the first of them: a part of a warp, a warp, or all of the block, whose first warp then
+ * asks the others'. */
+template <class B> __device__ __forceinline__ void meet_all(B &a, int lanes)
+{
+    __shared__ B warps[PC__WIDE_THREADS / 32];
+    meet_lanes(a, min(lanes, 32));
     if (lanes <= 32)
         return;
     if (threadIdx.x % 32 == 0)
         warps[threadIdx.x / 32] = a;
     __syncthreads();
-    for (int w = 0; w < lanes / 32; w++)
-        meet(a, warps[w].value, warps[w].place);
+    if (threadIdx.x >= 32)
+        return;
+    a = warps[threadIdx.x % (lanes / 32)];
+    meet_lanes(a, lanes / 32);
 }
 
 /* [outer * parts] pieces, `lanes` threads each. */
@@ -99,16 +113,15 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
     const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
-    const int64_t row = mine / r.parts, begin = (mine - row * r.parts) * r.piece;
+    const int64_t row = quotient(mine, r.parts), begin = (mine - row * r.parts) * r.piece;
     const T *x = in + row * r.reduced + begin;
     pc::wait_for_earlier();
-    leader<T> first = {x[0], 0};
-    pc::each_in_row<4>(x, static_cast<unsigned>(min(r.piece, r.reduced - begin)), lane, lanes, first);
-    best<pc::math<T>> a = {first.value, begin + first.place};
+    leader<T> a = {x[0], 0};
+    pc::each_in_row<4>(x, static_cast<unsigned>(min(r.piece, r.reduced - begin)), lane, lanes, a);
     meet_all(a, lanes);
     if (lane == 0 && id < r.outer * r.parts) {
         out[id] = static_cast<T>(a.value);
-        out_places[id] = a.place;
+        out_places[id] = begin + a.place;
     }
 }
 

@@ -5,6 +5,7 @@
 #include "cuda/shared/half.cuh"
 #include "cuda/reduce/reduce.h"
 #include "cuda/shared/row.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
@@ -23,20 +24,25 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *fr
     return x;
 }
 
-/* Over `lanes` threads of a block, or all of it. */
+/* Over `lanes` neighbours of a warp. */
+template <class A> __device__ __forceinline__ A joined_lanes(A total, int lanes)
+{
+    for (int step = lanes / 2; step > 0; step /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+    return total;
+}
+
+/* Over `lanes` threads, for the first of them: a part of a warp, a warp, or all of the block, whose first warp then adds up
+ * the others'. */
 template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&warps)[PC__WIDE_THREADS / 32])
 {
-    for (int step = min(lanes, 32) / 2; step > 0; step /= 2)
-        total += __shfl_xor_sync(0xffffffffu, total, step);
+    total = joined_lanes(total, min(lanes, 32));
     if (lanes <= 32)
         return total;
     if (threadIdx.x % 32 == 0)
         warps[threadIdx.x / 32] = total;
     __syncthreads();
-    total = 0;
-    for (int w = 0; w < lanes / 32; w++)
-        total += warps[w];
-    return total;
+    return threadIdx.x < 32 ? joined_lanes(warps[threadIdx.x % (lanes / 32)], lanes / 32) : total;
 }
 
 /* A piece of a row, which `lanes` threads of a block add up. */
@@ -52,7 +58,7 @@ __device__ __forceinline__ piece piece_of(const pc__cuda_reduction &r)
     p.lane = threadIdx.x % r.lanes;
     p.id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
     p.there = p.id < r.outer * r.parts;
-    const int64_t row = p.there ? p.id / r.parts : 0, begin = p.there ? (p.id - row * r.parts) * r.piece : 0;
+    const int64_t row = p.there ? quotient(p.id, r.parts) : 0, begin = p.there ? (p.id - row * r.parts) * r.piece : 0;
     p.at = row * r.reduced + begin;
     p.n = p.there ? min(r.piece, r.reduced - begin) : 0;
     return p;
