@@ -11,6 +11,7 @@
 #include "cuda/conv/by_cudnn.h"
 #include "cuda/conv/direct.h"
 #include "cuda/conv/few.h"
+#include "cuda/conv/split.h"
 #include "cuda/pointwise/each.h"
 #include "cuda/pointwise/elementwise.h"
 #include "cuda/matmul/gemm.h"
@@ -182,6 +183,32 @@ void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const
 size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
 {
     return (size_t)s->o * sizeof(float);
+}
+
+bool pc__cuda_conv_split_fits(const pc__cuda_conv *s)
+{
+    (void)s;
+    return false; /* what a small shape stands for here is any */
+}
+
+size_t pc__cuda_conv_split_scratch(const pc__cuda_conv *s, bool input)
+{
+    (void)s, (void)input;
+    return 0;
+}
+
+void pc__cuda_conv_split_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                                 const void *bias, void *y, void *scratch, unsigned *counters)
+{
+    (void)queue, (void)s, (void)x, (void)weight, (void)bias, (void)y, (void)scratch, (void)counters;
+    fail();
+}
+
+void pc__cuda_conv_split_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                               const void *dy, void *dx, void *scratch, unsigned *counters)
+{
+    (void)queue, (void)s, (void)weight, (void)y, (void)dy, (void)dx, (void)scratch, (void)counters;
+    fail();
 }
 
 bool pc__cuda_conv_direct_forward_fits(const pc__cuda_conv *s)

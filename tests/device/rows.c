@@ -206,6 +206,10 @@ static void each_row_of_convolutions(void **state)
         {"conv2d=tile", "narrow32", "conv2d", "by tile"},
         {"conv2d=float32", "narrow", "conv2d", "by float32"},
         {"conv2d=patches", "patches", "conv2d", "by patches"},
+        {"conv2d=split", "colours", "conv2d", "by split"},
+        {"conv2d=split", "odd", "conv2d", "by split"},
+        {"conv2d_input=split,conv2d_weights=patches", "patches", "conv2d_backward",
+         "the input's gradient by split, the weights' by patches"},
         {"conv2d=half", "patches", "conv2d", "by half"},
         {"conv2d=half", "halves", "conv2d", "by half"},
         {"conv2d_weights=colours,conv2d_input=tile", "colours", "conv2d_backward",
@@ -261,10 +265,23 @@ static void the_usual_order_goes_on(void **state)
     plan_says("conv2d=cudnn", "colours", "conv2d", "by colours");
     plan_says("matmul=cublaslt", "product", "matmul", "by tile");
     plan_says("", "colours", "conv2d", "by colours");
-    plan_says("", "patches", "conv2d", "by patches");
-    plan_says("", "odd", "conv2d", "by float32");
-    plan_says("", "narrow", "conv2d", "by float32"); /* too few places for the other, and no cuDNN */
+    plan_says("", "patches", "conv2d", "by split");
     plan_says("", "narrow32", "conv2d_backward", "the input's gradient by tile, the weights' by direct");
+}
+
+/* "op=-row". */
+static void without_a_row(void **state)
+{
+    (void)state;
+    skip_without_rows();
+    plan_says("linear=-few", "few", "linear", "by small");
+    plan_says("conv2d=-split conv2d=-cudnn", "halves", "conv2d", "by half");
+    if (!emulated())
+        return;
+    plan_says("conv2d=-split", "patches", "conv2d", "by patches");
+    plan_says("conv2d=-split", "odd", "conv2d", "by float32");
+    plan_says("conv2d=-split", "narrow", "conv2d", "by float32"); /* too few places for the other, and no cuDNN */
+    plan_says("conv2d_input=-split", "patches", "conv2d_backward", "both gradients by patches");
 }
 
 /* How often `words` are in `text`. */
@@ -338,6 +355,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_row_of_convolutions),
         cmocka_unit_test(each_row_of_products),
         cmocka_unit_test(the_usual_order_goes_on),
+        cmocka_unit_test(without_a_row),
         cmocka_unit_test(names_that_are_none),
         cmocka_unit_test(printed),
         cmocka_unit_test(timed),

@@ -37,6 +37,13 @@ bool pc__conv_is_worth_more_calls(const pc__conv_shape *s, bool native);
 /* So few channels that our direct kernels are the fastest. From the shape alone. */
 bool pc__conv_is_few(const pc__conv_shape *s);
 
+/* So little work forward or for the gradient of the input that all other ways wait longer than they work, and our
+ * kernel that cuts its sums does not. From the shape alone. */
+bool pc__conv_is_little(const pc__conv_shape *s);
+
+/* Sums so long that a kernel that pools on the way, and does not cut them, waits longer than a call of its own takes. */
+bool pc__conv_is_deep(const pc__conv_shape *s);
+
 /* The format in which cuDNN's matrix units, or its kernels for float32, take a shape. */
 pc__conv_format pc__conv_usual_format(const pc__conv_shape *s);
 

@@ -101,6 +101,10 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     const pc__conv_shape shape = pc__conv_shape_of(&p);
     if (choice != PC_CONV_CUDNN && pc__conv_is_few(&shape))
         return !pc__cuda_conv_direct_forward_fits(&p.s); /* large windows; without them they do */
+    pc__conv_piece alone = p;
+    alone.s.pool = 1;
+    if (choice != PC_CONV_CUDNN && pc__conv_is_split(&stream, &alone))
+        return p.s.pool > 1 && pc__conv_is_deep(&shape);
     bool native = true;
     for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(&stream, &p);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { ROWS = 8 }; /* of a table, and one for a gradient that is not made */
+enum { ROWS = 16 }; /* more than any table has, and one for a gradient that is not made */
 
 static char notes[ROWS][ROWS][80];
 

@@ -7,6 +7,7 @@
 #include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
 #include "cuda/conv/patch.h"
+#include "cuda/conv/split.h"
 
 static bool is_half(const pc__conv_piece *p)
 {
@@ -109,6 +110,39 @@ static pc_status direct_run(pc_stream *stream, const pc_call *call, const void *
         pc__cuda_conv_direct_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
     return PC_OK;
 }
+
+/* --- split: little work, sums cut into parts; any where PARACORD_ONLY says so --- */
+
+static bool split_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    const pc__row *only = pc__conv_rows[p->direction].only;
+    const pc__conv_shape shape = pc__conv_shape_of(p);
+    (void)stream;
+    return (pc__conv_is_little(&shape) || (only && only->supports == split_supports)) &&
+           pc__cuda_conv_split_fits(&p->s);
+}
+
+static size_t split_workspace(const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    return pc__cuda_conv_split_scratch(&p->s, p->direction == PC__CONV_INPUT);
+}
+
+static pc_status split_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    unsigned *counters = pc__cuda_counters(stream);
+    (void)call, (void)done;
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_split_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, workspace, counters);
+    else
+        pc__cuda_conv_split_input(queue, &p->s, p->weight, p->y, p->dy, p->result, workspace, counters);
+    return PC_OK;
+}
+
+_Static_assert(PC__CUDA_CONV_SPLIT_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each tile");
 
 /* --- half: 16-bit numbers by matrix units, channels in eights; patches: the same, 32 or 64 channels and stride 1 --- */
 
@@ -269,6 +303,10 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
     {                                                                                                                  \
         "direct", "by direct", direct_supports, direct_workspace, direct_run                                           \
     }
+#define SPLIT                                                                                                          \
+    {                                                                                                                  \
+        "split", "by split", split_supports, split_workspace, split_run                                                \
+    }
 #define COLUMNS                                                                                                        \
     {                                                                                                                  \
         "columns", "by columns", columns_supports, columns_workspace, columns_run                                      \
@@ -286,6 +324,7 @@ static const pc__row forward[] = {
     CUDNN,
     {"colours", "by colours", colours_forward_supports, NULL, colours_forward},
     DIRECT,
+    SPLIT,
     {"patches", "by patches", patches_forward_supports, half_forward_workspace, patches_run},
     {"half", "by half", half_forward_supports, half_forward_workspace, half_run},
     COLUMNS,
@@ -296,6 +335,7 @@ static const pc__row forward[] = {
 static const pc__row input[] = {
     CUDNN,
     DIRECT,
+    SPLIT,
     {"patches", "by patches", patches_input_supports, patches_input_workspace, patches_run},
     {"half", "by half", half_input_supports, half_input_workspace, half_run},
     TILE,
@@ -314,9 +354,9 @@ static const pc__row weights[] = {
 };
 
 pc__rows pc__conv_rows[PC__CONV_DIRECTIONS] = {
-    [PC__CONV_FORWARD] = {"conv2d", forward, PC__COUNT(forward), NULL},
-    [PC__CONV_INPUT] = {"conv2d_input", input, PC__COUNT(input), NULL},
-    [PC__CONV_WEIGHTS] = {"conv2d_weights", weights, PC__COUNT(weights), NULL},
+    [PC__CONV_FORWARD] = {"conv2d", forward, PC__COUNT(forward), NULL, NULL},
+    [PC__CONV_INPUT] = {"conv2d_input", input, PC__COUNT(input), NULL, NULL},
+    [PC__CONV_WEIGHTS] = {"conv2d_weights", weights, PC__COUNT(weights), NULL, NULL},
 };
 
 bool pc__conv_is_cudnn(const pc__row *row)
@@ -327,6 +367,12 @@ bool pc__conv_is_cudnn(const pc__row *row)
 bool pc__conv_is_detour(const pc__row *row)
 {
     return row && row->run == float32_run;
+}
+
+bool pc__conv_is_split(const pc_stream *stream, const pc__conv_piece *p)
+{
+    const pc__row *without = pc__conv_rows[p->direction].without;
+    return p->direction != PC__CONV_WEIGHTS && !(without && without->run == split_run) && split_supports(stream, p);
 }
 
 const pc__row *pc__conv_detour(int direction)
@@ -344,6 +390,6 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    return !is_half(p) || row->run == direct_run ||
+    return !is_half(p) || row->run == direct_run || row->run == split_run ||
            (row->run == colours_weights && !pc__cuda_conv_few_half_fits(&p->s));
 }

@@ -140,6 +140,22 @@ bool pc__conv_is_few(const pc__conv_shape *s)
                                             : s->o <= 8 && s->c * s->o <= 40 && s->n * s->oh * s->ow >= PLACES;
 }
 
+/* Products that its tiles make, whole or not; with matrix units there are faster ways sooner. */
+bool pc__conv_is_little(const pc__conv_shape *s)
+{
+    const bool input = s->direction == PC__CONV_INPUT;
+    const double rows = input ? (double)s->n * s->h * s->w : places_of(s), columns = input ? s->c : s->o;
+    const double products = (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s);
+    if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS)
+        return false;
+    return products <= (together(s) == 8 ? 1e7 : together(s) == 4 ? 3e7 : 6e7);
+}
+
+bool pc__conv_is_deep(const pc__conv_shape *s)
+{
+    return depth_of(s) >= 144;
+}
+
 int pc__conv_rule(const pc__conv_shape *s, bool native)
 {
     const int padded = (int)pc__conv_usual_format(s), d = s->direction;

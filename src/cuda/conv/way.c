@@ -245,7 +245,7 @@ pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece
 /* Whether there are kernels of ours is only asked where it matters: it takes longer than the rule. */
 static int by_rule(const pc_stream *stream, const pc__conv_piece *p, const pc__conv_shape *shape)
 {
-    const int format = pc__conv_rule(shape, true);
+    const int format = pc__conv_is_split(stream, p) ? -1 : pc__conv_rule(shape, true);
     return format >= 0 || !pc__is_half((pc_dtype)shape->dtype) || pc__conv_own_row(stream, p)
                ? format
                : pc__conv_rule(shape, false);

@@ -9,6 +9,7 @@
 #include "cuda/matmul/linear.h"
 
 #include "cuda/matmul/linear_tile.cuh"
+#include "cuda/shared/last_block.cuh"
 
 namespace
 {
@@ -55,23 +56,6 @@ __device__ inline void finish_some(const pc__cuda_linear &l, int row, int column
 #pragma unroll 1
     for (int j = 0; j < min(there, 4); j++)
         finish<T>(l, row, column + j, place[j]);
-}
-
-/* True in the block that comes last of `count`; what the others wrote before is there to be read. One thread's fences
- * do for all that the barriers order before and behind it. */
-__device__ inline bool comes_last(unsigned *counter, unsigned count)
-{
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(counter, 1) == count - 1;
-        if (last)
-            *counter = 0;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
 }
 
 /* Add up the parts of a tile, give(i, value) for each element: four neighbours to a thread, the parts shared by SHARES
@@ -127,7 +111,7 @@ __global__ void __launch_bounds__(THREADS)
                         else
                             finish_some<T>(l, r, c, value, there, shared + i);
                     });
-    if (splits > 1 && comes_last(l.counters + at, splits))
+    if (splits > 1 && pc::comes_last(l.counters + at, splits))
         join<L>(parts, splits, shared, [&](int i, float value) {
             const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
             if (r < l.m && c < l.n)
@@ -188,7 +172,7 @@ __global__ void __launch_bounds__(THREADS, 4)
                     });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
         l.db[row + threadIdx.x] = static_cast<float>(sum);
-    if (!weights && splits > 1 && comes_last(l.counters + at, splits))
+    if (!weights && splits > 1 && pc::comes_last(l.counters + at, splits))
         join<L>(parts, splits, shared, [&](int i, float value) {
             const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;
             if (r < l.m && c < l.k)

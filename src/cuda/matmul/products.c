@@ -34,7 +34,7 @@ static const pc__row rows[] = {
     {"tile", "by tile", any, NULL, tile_run},
 };
 
-pc__rows pc__matmul_rows = {"matmul", rows, PC__COUNT(rows), NULL};
+pc__rows pc__matmul_rows = {"matmul", rows, PC__COUNT(rows), NULL, NULL};
 
 /* The leading dimensions of a product, innermost last, joined where both operands let them be one. */
 typedef struct batches {

@@ -1,5 +1,5 @@
-/* only_env.c: PARACORD_ONLY=op=row,op=row puts rows in front of the others. Who set it asked for lines on standard
- * error. */
+/* only_env.c: PARACORD_ONLY=op=row,op=-row puts rows in front of the others, and does without rows. Who set it asked for
+ * lines on standard error. */
 #include "cuda/conv/rows.h"
 #include "cuda/matmul/rows.h"
 
@@ -38,10 +38,12 @@ static void tell_rows(const pc__rows *rows, const char *word, size_t length)
             word, words);
 }
 
-/* "op=row", in so many characters. */
+/* "op=row" or "op=-row", in so many characters. */
 static void take(const char *word, size_t length)
 {
     const char *equals = memchr(word, '=', length), *name = equals ? equals + 1 : word + length;
+    const bool without = name < word + length && *name == '-';
+    name += without;
     const size_t op = equals ? (size_t)(equals - word) : length, rest = (size_t)(word + length - name);
     pc__rows *rows = NULL;
     for (int t = 0; t < PC__COUNT(tables); t++)
@@ -53,7 +55,7 @@ static void take(const char *word, size_t length)
     }
     for (int i = 0; i < rows->count; i++)
         if (is(rows->row[i].name, name, rest)) {
-            rows->only = &rows->row[i];
+            *(without ? &rows->without : &rows->only) = &rows->row[i];
             return;
         }
     tell_rows(rows, name, rest);

@@ -16,7 +16,7 @@ const pc__row *pc__rows_pick(const pc__rows *rows, const pc_stream *stream, cons
 {
     const pc__row *row;
     for (int i = 0; (row = pc__rows_at(rows, i)); i++)
-        if (row->supports(stream, problem))
+        if (row != rows->without && row->supports(stream, problem))
             return row;
     return NULL;
 }
@@ -35,7 +35,7 @@ pc_status pc__rows_run(const pc__rows *rows, pc_stream *stream, const pc_call *c
     const pc__row *row;
     for (int i = 0; (row = pc__rows_at(rows, i)); i++) {
         bool done = true;
-        if (!row->supports(stream, problem))
+        if (row == rows->without || !row->supports(stream, problem))
             continue;
         PC__TRY(run(row, stream, call, problem, &done));
         if (!done)

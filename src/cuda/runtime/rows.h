@@ -19,10 +19,11 @@ typedef struct pc__rows {
     const char *op;
     const pc__row *row;
     int count;
-    const pc__row *only; /* asked before all others: PARACORD_ONLY; NULL: none */
+    const pc__row *only;    /* asked before all others: PARACORD_ONLY; NULL: none */
+    const pc__row *without; /* never asked: likewise */
 } pc__rows;
 
-/* The i-th row in the order in which they are asked, from 0; NULL behind the last. */
+/* The i-th row in the order in which they are asked, from 0, with the one that is not; NULL behind the last. */
 const pc__row *pc__rows_at(const pc__rows *rows, int i);
 
 /* The first row that supports it, or NULL. */
