@@ -111,14 +111,14 @@ static pc_tensor *softmax_of(pc_tensor *t, int dim, bool logarithm)
 /* Around the limits of what a thread keeps, of vectors and of parts of warps. */
 static int any_length(void)
 {
-    static const int lengths[] = {1,  2,  3,  4,  5,  7,  8,  9,  12,  15,  16,  17,  24,  31,  32,  33,
-                                  40, 48, 63, 64, 65, 69, 77, 96, 128, 129, 255, 256, 257, 300, 700, 3001};
+    static const int lengths[] = {1,  2,  3,  4,  5,  7,  8,   9,   12,  15,  16,  17,  24,  31,  32,  33,  40,   48,
+                                  63, 64, 65, 69, 77, 96, 128, 129, 255, 256, 257, 300, 512, 513, 700, 900, 1025, 3001};
     return ONE_OF(lengths);
 }
 
 static int any_width(void)
 {
-    static const int widths[] = {1, 1, 1, 1, 2, 3, 4, 5, 8, 13, 15, 16, 20, 31, 32, 33, 40, 52, 64};
+    static const int widths[] = {1, 1, 1, 1, 2, 3, 4, 5, 8, 13, 15, 16, 20, 31, 32, 33, 40, 52, 64, 100};
     return ONE_OF(widths);
 }
 

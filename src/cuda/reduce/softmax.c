@@ -19,7 +19,7 @@ static pc_status run_rows(pc_stream *stream, const pc_call *call, const pc__cuda
                                .b = c->b,
                                .out = c->out,
                                .alike = ((at[0] ^ at[2]) | (at[1] ^ at[2])) % 16 == 0,
-                               .few = c->outer * c->n <= PC__SOFTMAX_FEW,
+                               .few = c->few,
                                .queue = c->queue};
     r.whole = r.n * (int64_t)size % 16 == 0 && (at[0] | at[1] | at[2]) % 16 == 0;
     if (r.n <= SHORT && !r.whole && !r.few) {
@@ -67,17 +67,16 @@ static pc_status run_columns(pc_stream *stream, const pc_call *call, pc__cuda_so
 }
 
 /* What may be read where it is: few elements are all under way at once, whatever the order. Else accesses of a warp should
- * lie side by side. */
-static pc_status run_short_columns(pc_stream *stream, const pc_call *call, pc__cuda_softmax_columns *c, size_t size,
-                                   enum pc__cuda_softmax_op op)
+ * lie side by side, straight from memory or in slabs. */
+static pc_status run_all_columns(pc_stream *stream, const pc_call *call, pc__cuda_softmax_columns *c, size_t size,
+                                 enum pc__cuda_softmax_op op)
 {
-    enum { SIDE_BY_SIDE = 32 };
-    const bool few = c->outer * c->n * c->inner <= PC__SOFTMAX_FEW;
-    if (c->n <= PC__HELD_MOST && (few || c->inner >= SIDE_BY_SIDE))
-        pc__cuda_softmax_held(c, op);
-    else if (c->inner < SIDE_BY_SIDE && c->n <= PC__SLAB_MOST && c->n * c->inner * (int64_t)size <= PC__SLAB_BYTES)
+    enum { SIDE_BY_SIDE = 32, SHORT = 32 };
+    const bool slab =
+        c->inner < SIDE_BY_SIDE && c->n <= PC__SLAB_MOST && c->n * c->inner * (int64_t)size <= PC__SLAB_BYTES;
+    if (slab && !(c->few && c->n <= SHORT))
         pc__cuda_softmax_slabs(c, op);
-    else
+    else if (!pc__cuda_softmax_held(c, op))
         return run_columns(stream, call, c, op);
     return pc__cuda_launched(call);
 }
@@ -91,6 +90,7 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
     const pc__softmax_attributes *along = call->attributes;
     pc__cuda_softmax_columns c = {.dtype = a.dtype,
                                   .early = pc__cuda_early(stream),
+                                  .few = a.count <= PC__SOFTMAX_FEW,
                                   .outer = a.count / along->n / along->inner,
                                   .n = along->n,
                                   .inner = along->inner,
@@ -100,7 +100,7 @@ static pc_status run(pc_stream *stream, const pc_call *call, enum pc__cuda_softm
                                   .queue = pc__cuda_queue(stream)};
     if (along->inner == 1)
         return run_rows(stream, call, &c, op);
-    return run_short_columns(stream, call, &c, pc_dtype_size((pc_dtype)a.dtype), op);
+    return run_all_columns(stream, call, &c, pc_dtype_size((pc_dtype)a.dtype), op);
 }
 
 pc_status pc__cuda_op_softmax(pc_stream *stream, const pc_call *call)

@@ -18,6 +18,7 @@ enum { PC__COLUMNS_THREADS = 256, PC__COLUMNS_AT_ONCE = 4 /* rows of a thread un
  * them, and each `parts` pieces of so many rows. */
 typedef struct pc__cuda_softmax_columns {
     int dtype, early; /* shared/dependent_launch.cuh */
+    bool few;         /* PC__SOFTMAX_FEW elements or less: what counts is how long the slowest thread takes */
     int64_t outer, n, inner;
     int lanes;
     int64_t blocks, parts, piece; /* these as lanes: of pc__cuda_softmax_down */
@@ -27,10 +28,10 @@ typedef struct pc__cuda_softmax_columns {
     cudaStream_t queue;
 } pc__cuda_softmax_columns;
 
-enum { PC__HELD_MOST = 32, PC__SLAB_MOST = 128, PC__SLAB_BYTES = 8192 };
+enum { PC__HELD_MOST = 8 /* elements of a thread */, PC__SLAB_MOST = 128, PC__SLAB_BYTES = 8192 };
 
-/* n up to PC__HELD_MOST. */
-void pc__cuda_softmax_held(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
+/* n up to what threads of a block hold together; false, and nothing is launched, where it is more. */
+bool pc__cuda_softmax_held(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
 
 /* n up to PC__SLAB_MOST, [n][inner] up to PC__SLAB_BYTES. */
 void pc__cuda_softmax_slabs(const pc__cuda_softmax_columns *columns, enum pc__cuda_softmax_op op);
