@@ -36,21 +36,41 @@ template <class Join, int THREADS, class T> __device__ __forceinline__ T row_joi
     }
 }
 
-/* W neighbours of a row of n, from `first` on, which may lie in front of it or reach beyond its end: what is not there is
- * `nothing`. Where all are, they lie on an access; WHOLE: all are. */
-template <bool WHOLE, class M, class T, int W>
-__device__ __forceinline__ pack<M, W> neighbours(const T *row, int first, int n, M nothing)
+/* A row's first element in a tensor that goes on so far before and behind it, as far as an access of W may reach. */
+template <class T> struct place {
+    const T *row;
+    int n, front, back;
+};
+
+/* W neighbours of a row, from `first` on, which may lie in front of it or reach beyond its end, in one access, as they are: none
+ * is waited for. Where they reach beyond the tensor, those of the row one by one. WHOLE: all are of the row. */
+template <bool WHOLE, int W, class T> __device__ __forceinline__ pack<T, W> neighbours(const place<T> &p, int first)
 {
+    pack<T, W> x = {};
+    if (first >= p.n)
+        return x;
     if constexpr (!WHOLE) {
-        if (first < 0 || first + W > n) {
-            pack<M, W> x;
+        if (first < -p.front || first + W > p.back) {
 #pragma unroll
             for (int j = 0; j < W; j++)
-                x.at[j] = first + j >= 0 && first + j < n ? M(row[first + j]) : nothing;
+                if (first + j >= 0 && first + j < p.n)
+                    x.at[j] = p.row[first + j];
             return x;
         }
     }
-    return converted<M>(*(const pack<T, W> *)(row + first));
+    return *(const pack<T, W> *)(p.row + first);
+}
+
+/* What is not there is `nothing`. */
+template <bool WHOLE, class M, class T, int W>
+__device__ __forceinline__ pack<M, W> numbers(const pack<T, W> &raw, int first, int n, M nothing)
+{
+    pack<M, W> x = converted<M>(raw);
+    if (WHOLE || first < 0 || first + W > n)
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            x.at[j] = (WHOLE ? first < n : first + j >= 0 && first + j < n) ? x.at[j] : nothing;
+    return x;
 }
 
 template <bool WHOLE, class M, class T, int W>
@@ -68,35 +88,46 @@ __device__ __forceinline__ void put_neighbours(T *row, int first, int n, const p
     *(pack<T, W> *)(row + first) = converted<T>(x);
 }
 
+template <int THREADS> constexpr int block_of = THREADS == 32 ? 32 * ROW_WARPS : THREADS;
+
+/* Whether as many threads as a multiprocessor takes have room: 32 registers are enough for these. */
+template <class T, int OP, int N, int W, bool WHOLE>
+constexpr bool full = OP == PC__SOFTMAX && sizeof(T) == 4 && W == 4 && N <= 4 && WHOLE;
+
 /* Rows of n elements, kept in registers by `lanes` threads, N x W each at most. Blocks are [rows][lanes] threads; where
  * a warp has several rows, `lanes` divides it. WHOLE: every row lies on W elements and has a multiple of these; else
  * rows of all tensors begin at the same place between two such boundaries, and the first access is in front of them. */
 template <class T, int OP, int THREADS, int N, int W, bool WHOLE>
-__global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
+__global__ void __launch_bounds__(block_of<THREADS>, (full<T, OP, N, W, WHOLE> ? 2048 / block_of<THREADS> : 0))
     row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int n)
 {
     typedef pc::math<T> M;
     const int lanes = THREADS == 32 ? blockDim.x : THREADS;
     const long long own = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     const long long row = own < rows ? own : rows - 1; /* beyond the end: the last one again, for nothing */
+    const int front = (int)min(row * n, (long long)W), back = (int)min((rows - row) * n, (long long)n + W);
     a += row * n, b += row * n, out += row * n;
     const int before = WHOLE ? 0 : (int)((uintptr_t)a / sizeof(T) % W);
+    const auto first_of = [=](int i) { return (int)((i * lanes + threadIdx.x) * W - before); };
     const M nothing = traits<OP>::backward ? M(0) : M(-CUDART_INF);
+    pack<T, W> raw_a[N], raw_b[N];
     pack<M, W> in_a[N], in_b[N];
+    const auto convert = [&](int i) {
+        in_a[i] = numbers<WHOLE>(raw_a[i], first_of(i), n, nothing);
+        in_b[i] = traits<OP>::backward ? numbers<WHOLE>(raw_b[i], first_of(i), n, M(0)) : pack<M, W>();
+    };
     pc::wait_for_earlier();
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int first = (i * lanes + threadIdx.x) * W - before;
-        if (WHOLE ? first < n : true)
-            in_a[i] = neighbours<WHOLE, M, T, W>(a, first, n, nothing);
-        if (traits<OP>::backward && (WHOLE ? first < n : true))
-            in_b[i] = neighbours<WHOLE, M, T, W>(b, first, n, M(0));
-#pragma unroll
-        for (int j = 0; j < W; j++) {
-            in_a[i].at[j] = !WHOLE || first < n ? in_a[i].at[j] : nothing;
-            in_b[i].at[j] = traits<OP>::backward && (!WHOLE || first < n) ? in_b[i].at[j] : M(0);
-        }
+        raw_a[i] = neighbours<WHOLE, W>(place<T>{a, n, front, back}, first_of(i));
+        if (traits<OP>::backward)
+            raw_b[i] = neighbours<WHOLE, W>(place<T>{b, n, front, back}, first_of(i));
+        if (WHOLE)
+            convert(i);
     }
+#pragma unroll
+    for (int i = 0; !WHOLE && i < N; i++)
+        convert(i);
     M most = M(-CUDART_INF), sum = 0;
     if (!traits<OP>::backward) {
 #pragma unroll
@@ -118,7 +149,7 @@ __global__ void __launch_bounds__(THREADS == 32 ? 32 * ROW_WARPS : THREADS)
     sum = finished<M, OP>(row_join<plus, THREADS>(sum, M(0), lanes));
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int first = (i * lanes + threadIdx.x) * W - before;
+        const int first = first_of(i);
 #pragma unroll
         for (int j = 0; j < W; j++)
             in_a[i].at[j] = element<T, OP>(in_a[i].at[j], in_b[i].at[j], in_b[i].at[j], most, sum);
@@ -157,6 +188,8 @@ template <class T, int OP> static bool launch_singles(const pc__cuda_softmax_row
 {
     if (r.n <= 256)
         launch_rows<T, OP, 32, 8, 1>(r);
+    else if (sizeof(T) <= 4 && r.n <= 512 && !r.few)
+        launch_rows<T, OP, 32, sizeof(T) <= 4 ? 16 : 8, 1>(r);
     else if (r.n <= 1024)
         launch_rows<T, OP, 128, 8, 1>(r);
     else if (r.n <= 8192)
