@@ -20,6 +20,10 @@ inline void griddepcontrol_launch_dependents()
 /* copies.cpp: `there` bytes from `from`, then zeros, `bytes` in all. */
 void cp_async_ca_shared_global(unsigned to, const void *from, int bytes, int there);
 void cp_async_cg_shared_global(unsigned to, const void *from, int bytes, int there);
+inline void cp_async_ca_shared_global(unsigned to, const void *from, int bytes)
+{
+    cp_async_ca_shared_global(to, from, bytes, bytes);
+}
 void cp_async_commit_group();
 void cp_async_wait_group(int later);
 

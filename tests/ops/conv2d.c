@@ -216,6 +216,41 @@ static void as_in_double(void **state)
     assert_no_leak();
 }
 
+/* Outputs and channels that float32 kernels cut into tiles of 16, 32, 48 and 64, whole or not, in one of them or more:
+ * each by pictures of several blocks, and the same bits again. */
+static void by_tiles(void **state)
+{
+    static const sizes list[] = {
+        {2, 9, 13, 12, 11, 3, 3, 1, 1, 1, PC_RELU},     {2, 12, 12, 17, 15, 5, 5, 2, 2, 1, PC_NONE},
+        {1, 16, 18, 19, 13, 3, 3, 1, 0, 2, PC_TANH},    {2, 11, 13, 12, 34, 3, 3, 1, 1, 1, PC_RELU},
+        {2, 36, 15, 13, 47, 3, 3, 2, 1, 1, PC_SIGMOID}, {2, 34, 12, 11, 48, 1, 1, 1, 0, 2, PC_RELU},
+        {1, 47, 14, 13, 33, 3, 2, 1, 1, 1, PC_NONE},    {1, 10, 19, 21, 45, 3, 3, 1, 1, 3, PC_RELU},
+        {1, 44, 12, 12, 80, 3, 3, 1, 1, 1, PC_RELU},    {1, 14, 9, 30, 9, 7, 7, 1, 3, 1, PC_RELU},
+        {3, 20, 9, 9, 60, 3, 3, 1, 1, 2, PC_NONE},      {1, 50, 17, 16, 16, 1, 1, 1, 0, 1, PC_NONE},
+        {2, 16, 11, 15, 39, 4, 3, 3, 2, 1, PC_RELU},    {1, 9, 40, 33, 12, 2, 2, 1, 0, 2, PC_SIGMOID},
+    };
+    (void)state;
+    const pc_conv_choice before = pc_conv_choice_set(PC_CONV_OWN);
+    for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
+        for (int last = 0; last < 2; last++)
+            PC_SCOPE {
+                const sizes *z = &list[i];
+                pc_seed(50 + (uint64_t)i);
+                pc_tensor *numbers[4], *exact[4], *ours[4], *again[4];
+                make_numbers(z, square(z), PC_F32, numbers);
+                convolve(square(z), PC_F64, PC_DEVICE_CPU, last, numbers, exact);
+                convolve(square(z), PC_F32, test_device(), last, numbers, ours);
+                convolve(square(z), PC_F32, test_device(), last, numbers, again);
+                for (int k = 0; k < 4; k++) {
+                    if (!(apart(ours[k], exact[k]) < 2e-6))
+                        fail_msg("case %d, order %d, result %d: %g apart", i, last, k, apart(ours[k], exact[k]));
+                    assert_close(pc_item(pc_sum(pc_ne(ours[k], again[k]))), 0, 0);
+                }
+            }
+    (void)pc_conv_choice_set(before);
+    assert_no_leak();
+}
+
 static int draw(int from, int to)
 {
     static uint64_t state = 1;
@@ -385,12 +420,10 @@ static void forward_by_each_choice(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),
-                                          cmocka_unit_test(as_in_double),
-                                          cmocka_unit_test(by_each_choice),
-                                          cmocka_unit_test(forward_by_each_choice),
-                                          cmocka_unit_test(gradients_on_request),
-                                          cmocka_unit_test(few_channels)};
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bad_input),      cmocka_unit_test(as_in_double),           cmocka_unit_test(by_tiles),
+    cmocka_unit_test(by_each_choice), cmocka_unit_test(forward_by_each_choice), cmocka_unit_test(gradients_on_request),
+    cmocka_unit_test(few_channels)};
 
 /* What is measured here is remembered for as long as this runs. */
 static char cache[] = "/tmp/paracord-conv2d-XXXXXX";

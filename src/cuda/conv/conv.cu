@@ -9,29 +9,17 @@
 namespace
 {
 
-template <class T> struct picture {
-    const T *x;
-    int h, w, c;
-
-    __device__ inline const T *at(const place &p, const tap &t) const
-    {
-        const int row = p.row + t.row, column = p.column + t.column;
-        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
-        return inside ? x + p.base + (row * w + column) * c + t.inner : NULL;
-    }
-};
-
 /* Row m of the product: pixel m of [n][yh * POOL][yw * POOL], window by window. */
-template <int POOL> __device__ inline place place_of(const pc__cuda_conv &s, long long m)
+template <int POOL, class T> __device__ inline place place_of(const pc__cuda_conv &s, const picture<T> &x, long long m)
 {
     const long long window = m / (POOL * POOL);
     const int q = (int)(m % (POOL * POOL));
     const long long line = quotient(window, s.yw), image = quotient(line, s.yh);
     if (image >= s.n)
-        return {0, NOWHERE, NOWHERE};
+        return nowhere();
     const int row = (int)(line - image * s.yh) * POOL + q / POOL;
     const int column = (int)(window - line * s.yw) * POOL + q % POOL;
-    return {image * s.h * s.w * s.c, row * s.sh - s.ph, column * s.sw - s.pw};
+    return place_at(x, image, row * s.sh - s.ph, column * s.sw - s.pw);
 }
 
 template <class T> struct result {
@@ -41,54 +29,89 @@ template <class T> struct result {
     bool whole; /* outputs side by side, in fours that lie on 16 bytes */
 };
 
-/* Pool (activations are monotone, so that they may follow), add the bias, activate, write. sum[4] is a window or four
- * pixels. */
-template <class T, int POOL>
-__device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const T (*sum)[4], long long m, int column)
+/* Out of line is what few layers need: for each of a thread's sums it would be most of the kernel. */
+template <class T> __device__ __noinline__ T activated_apart(int kind, T x)
 {
-    T bias[4];
+    return activated(kind, x);
+}
+
+__device__ __noinline__ long long place_in_planes(long long pixel, int area, int channels)
+{
+    return pixel + quotient(pixel, area) * ((long long)area * (channels - 1));
+}
+
+/* As pixel_at says. */
+__device__ inline long long target_at(const pc__cuda_conv &s, long long pixel)
+{
+    return s.planes ? place_in_planes(pixel, s.yh * s.yw, s.o) : pixel * s.o;
+}
+
+template <class T, int N> __device__ inline void activate(int kind, T (*value)[4])
+{
+    if (kind == ACTIVATION_NONE)
+        return;
+#pragma unroll
+    for (int i = 0; i < 4 * N; i++) {
+        T &x = value[i / 4][i % 4];
+        if (kind == ACTIVATION_RELU)
+            x = x < 0 ? T(0) : x;
+        else
+            x = activated_apart(kind, x);
+    }
+}
+
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, write. sum[4] is a window or four
+ * pixels, by `width` outputs. */
+template <class T, int POOL>
+__device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const T (*sum)[4], long long m, int column,
+                              int width)
+{
+    T bias[4], value[4][4];
     const int left = s.o - column;
     for (int j = 0; j < 4; j++)
         bias[j] = to.bias && j < left ? to.bias[column + j] : T(0);
     const int step = channel_step(s);
+    const long long first = (long long)column * step;
     if (POOL == 1) {
         const long long rows = s.n * s.yh * s.yw;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            T value[4];
+        for (int i = 0; i < 16; i++)
+            value[i / 4][i % 4] = sum[i / 4][i % 4] + bias[i % 4];
+        activate<T, 4>(s.activation, value);
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                value[j] = activated(s.activation, sum[i][j] + bias[j]);
+        for (int i = 0; i < 4; i++)
             if (m + i < rows)
-                store_four(to.y + pixel_at(s, m + i) + (long long)column * step, value, left, to.whole, step);
-        }
+                store_four(to.y + target_at(s, m + i) + first, value[i], width, left, to.whole, step);
         return;
     }
     if (m / 4 >= s.n * s.yh * s.yw)
         return;
-    T value[4];
     uint8_t most[4];
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        value[j] = sum[0][j];
+        T &largest = value[0][j];
+        largest = sum[0][j];
         most[j] = 0;
 #pragma unroll
         for (int q = 1; q < 4; q++) {
-            const bool more = sum[q][j] > value[j] || sum[q][j] != sum[q][j];
-            value[j] = more ? sum[q][j] : value[j];
+            const bool more = sum[q][j] > largest || sum[q][j] != sum[q][j];
+            largest = more ? sum[q][j] : largest;
             most[j] = more ? (uint8_t)q : most[j];
         }
-        value[j] = activated(s.activation, value[j] + bias[j]);
-        most[j] = (uint8_t)mark_of(s, most[j], value[j]);
+        largest += bias[j];
     }
-    const long long at = pixel_at(s, m / 4) + (long long)column * step;
-    store_four(to.y + at, value, left, to.whole, step);
+    activate<T, 1>(s.activation, value);
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        most[j] = (uint8_t)mark_of(s, most[j], value[0][j]);
+    const long long at = target_at(s, m / 4) + first;
+    store_four(to.y + at, value[0], width, left, to.whole, step);
     if (to.argmax)
-        store_four(to.argmax + at, most, left, to.whole, step);
+        store_four(to.argmax + at, most, width, left, to.whole, step);
 }
 
 template <class T, int POOL, int BN, int VECTOR, bool EXACT>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
+__global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
     forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
 {
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
@@ -96,15 +119,16 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     pc::wait_for_earlier();
     const long long first = (long long)blockIdx.x * tile_type::BM;
     if (threadIdx.x < tile_type::BM)
-        places[threadIdx.x] = place_of<POOL>(s, first + tile_type::row_at(threadIdx.x));
+        places[threadIdx.x] = place_of<POOL>(s, x, first + tile_type::row_at(threadIdx.x));
     __syncthreads();
     tile_type t;
     t.run(x, w, places);
 #pragma unroll
     for (int group = 0; group < tile_type::GROUPS; group++) {
         const int column = blockIdx.y * BN + tile_type::column_of(group);
-        if (column < s.o)
-            finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group), column);
+        const int width = tile_type::width_of(group);
+        if (width > 0 && column < s.o)
+            finish<T, POOL>(s, to, t.sum + group * 4, first + tile_type::row_of(group), column, width);
     }
 }
 
@@ -145,7 +169,7 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, con
     pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
 }
 
-template <int POOL, int BN>
+template <int POOL>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
                 const result<double> &to)
 {
@@ -153,25 +177,35 @@ void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double
 }
 
 template <int POOL, int BN>
-void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
-                const result<float> &to)
+void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
+                 bool fours, const result<float> &to)
 {
-    if (s->c % 4 != 0 || !on_16_bytes(x.x))
+    if (!fours)
         launch<float, POOL, BN, 1, true>(queue, s, x, w, to);
     else if (s->tf32)
-        launch<float, POOL, BN, 4, false>(queue, s, x, w, to);
+        launch<float, POOL, BN % 32 ? 32 : BN, 4, false>(queue, s, x, w, to);
     else
         launch<float, POOL, BN, 4, true>(queue, s, x, w, to);
 }
 
-template <int POOL, class T>
-void launch_pool(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w,
-                 const result<T> &to)
+template <int POOL>
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
+                const result<float> &to)
 {
-    if (s->o <= 32)
-        launch_any<POOL, 32>(queue, s, x, w, to);
-    else
-        launch_any<POOL, 64>(queue, s, x, w, to);
+    const bool fours = s->c % 4 == 0 && on_16_bytes(x.x);
+    switch (tile_for(s->o, s->tf32 && fours)) {
+    case 16:
+        launch_wide<POOL, 16>(queue, s, x, w, fours, to);
+        break;
+    case 48:
+        launch_wide<POOL, 48>(queue, s, x, w, fours, to);
+        break;
+    case 64:
+        launch_wide<POOL, 64>(queue, s, x, w, fours, to);
+        break;
+    default:
+        launch_wide<POOL, 32>(queue, s, x, w, fours, to);
+    }
 }
 
 template <class T>
@@ -179,14 +213,14 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
              uint8_t *argmax, void *scratch)
 {
     const int area = s->kh * s->kw;
-    const picture<T> from = {(const T *)x, s->h, s->w, s->c};
+    const picture<T> from = {(const T *)x, s->h, s->w, s->c, 1};
     const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
     const bool whole = !s->planes && s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
     const result<T> to = {(const T *)bias, (T *)y, argmax, whole};
     if (s->pool == 1) {
-        launch_pool<1>(queue, s, from, w, to);
+        launch_any<1>(queue, s, from, w, to);
     } else if (s->pool == 2) {
-        launch_pool<2>(queue, s, from, w, to);
+        launch_any<2>(queue, s, from, w, to);
     } else {
         pc__cuda_conv flat = *s;
         T *conv = (T *)((char *)scratch + packed_bytes(s));
@@ -194,7 +228,7 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
         flat.pool = 1, flat.activation = ACTIVATION_NONE, flat.planes = 0;
         flat.yh = s->yh * s->pool, flat.yw = s->yw * s->pool;
         const result<T> between = {NULL, conv, NULL, s->o % 4 == 0};
-        launch_pool<1>(queue, &flat, from, w, between);
+        launch_any<1>(queue, &flat, from, w, between);
         pc::start(pool_kernel<T>, (unsigned)((count + THREADS - 1) / THREADS), THREADS, queue, s->early, *s,
                   (const T *)conv, to, count);
     }

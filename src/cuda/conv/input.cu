@@ -13,19 +13,6 @@
 namespace
 {
 
-/* The gradient of the convolution itself, [n][h][w][o]. */
-template <class T> struct gradient {
-    const T *g;
-    int h, w, o;
-
-    __device__ inline const T *at(const place &p, const tap &t) const
-    {
-        const int row = p.row - t.row, column = p.column - t.column;
-        const bool inside = (unsigned)row < (unsigned)h && (unsigned)column < (unsigned)w;
-        return inside ? g + p.base + (row * w + column) * o + t.inner : NULL;
-    }
-};
-
 /* dy spread over the windows, behind the activation: a thread makes N channels of a window. */
 template <class T, int N>
 __global__ void __launch_bounds__(THREADS)
@@ -73,8 +60,8 @@ __host__ __device__ inline axis axis_of(int rest, int size, int stride, int padd
 }
 
 template <class T, int BN, int VECTOR, bool EXACT>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
-    input_kernel(const pc__cuda_conv s, const gradient<T> g, weights<T> w, T *__restrict__ dx, bool whole)
+__global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
+    input_kernel(const pc__cuda_conv s, const picture<T> g, weights<T> w, T *__restrict__ dx, bool whole)
 {
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
     constexpr int BM = tile_type::BM;
@@ -89,14 +76,14 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     if (threadIdx.x < BM) {
         const int at = tile_type::row_at(threadIdx.x);
         const long long m = first + at;
-        places[threadIdx.x] = {0, NOWHERE, NOWHERE};
+        places[threadIdx.x] = nowhere();
         targets[at] = -1;
         if (m < rows) {
             const long long line = quotient(m, right.count), image = quotient(line, down.count);
             const int row = down.first + (int)(line - image * down.count) * s.sh;
             const int column = right.first + (int)(m - line * right.count) * s.sw;
-            places[threadIdx.x] = {image * g.h * g.w * s.o, (row + s.ph - down.rest) / s.sh,
-                                   (column + s.pw - right.rest) / s.sw};
+            places[threadIdx.x] =
+                place_at(g, image, (row + s.ph - down.rest) / s.sh, (column + s.pw - right.rest) / s.sw);
             targets[at] = ((image * s.h + row) * s.w + column) * s.c;
         }
     }
@@ -104,20 +91,21 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
     w.tap_row *= s.sh, w.tap_column *= s.sw;
     w.taps_in_row = right.taps > 0 ? right.taps : 1;
     w.depth = down.taps * right.taps * s.o;
+    w.stride = tap_of(w, DEPTH);
     __syncthreads();
     tile_type t;
     t.run(g, w, places);
 #pragma unroll
     for (int i = 0; i < tile_type::TM; i++) {
-        const long long target = targets[tile_type::row_of(i / 4) + i % 4];
-        const int column = blockIdx.y * BN + tile_type::column_of(i / 4);
+        const int width = tile_type::width_of(i / 4), column = blockIdx.y * BN + tile_type::column_of(i / 4);
+        const long long target = width ? targets[tile_type::row_of(i / 4) + i % 4] : -1;
         if (target >= 0 && column < s.c)
-            store_four(dx + target + column, t.sum[i], s.c - column, whole);
+            store_four(dx + target + column, t.sum[i], width, s.c - column, whole);
     }
 }
 
 template <class T, int BN, int VECTOR, bool EXACT>
-void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, const weights<T> &w, T *dx)
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &g, const weights<T> &w, T *dx)
 {
     long long most = 0;
     for (int z = 0; z < s->sh * s->sw; z++) {
@@ -131,21 +119,40 @@ void launch(cudaStream_t queue, const pc__cuda_conv *s, const gradient<T> &g, co
     pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
 }
 
-void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<double> &g, const weights<double> &w,
+template <int BN>
+void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &g, const weights<float> &w,
+                 bool fours, float *dx)
+{
+    if (!fours)
+        launch<float, BN, 1, true>(queue, s, g, w, dx);
+    else if (s->tf32)
+        launch<float, BN % 32 ? 32 : BN, 4, false>(queue, s, g, w, dx);
+    else
+        launch<float, BN, 4, true>(queue, s, g, w, dx);
+}
+
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &g, const weights<double> &w,
                 double *dx)
 {
     launch<double, 32, 1, true>(queue, s, g, w, dx);
 }
 
-void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const gradient<float> &g, const weights<float> &w,
-                float *dx)
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &g, const weights<float> &w, float *dx)
 {
-    if (s->o % 4 != 0 || !on_16_bytes(g.g))
-        s->c <= 32 ? launch<float, 32, 1, true>(queue, s, g, w, dx) : launch<float, 64, 1, true>(queue, s, g, w, dx);
-    else if (s->tf32)
-        s->c <= 32 ? launch<float, 32, 4, false>(queue, s, g, w, dx) : launch<float, 64, 4, false>(queue, s, g, w, dx);
-    else
-        s->c <= 32 ? launch<float, 32, 4, true>(queue, s, g, w, dx) : launch<float, 64, 4, true>(queue, s, g, w, dx);
+    const bool fours = s->o % 4 == 0 && on_16_bytes(g.x);
+    switch (tile_for(s->c, s->tf32 && fours)) {
+    case 16:
+        launch_wide<16>(queue, s, g, w, fours, dx);
+        break;
+    case 48:
+        launch_wide<48>(queue, s, g, w, fours, dx);
+        break;
+    case 64:
+        launch_wide<64>(queue, s, g, w, fours, dx);
+        break;
+    default:
+        launch_wide<32>(queue, s, g, w, fours, dx);
+    }
 }
 
 bool needs_spreading(const pc__cuda_conv *s)
@@ -172,11 +179,11 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 {
     const int area = s->kh * s->kw;
     const weights<T> w = weights_for<T>(queue, s, weight, s->o, s->c, s->c * area, area, scratch);
-    const long long window = (long long)s->yh * s->yw * s->o, picture = (long long)s->h * s->w * s->c;
+    const long long window = (long long)s->yh * s->yw * s->o, image = (long long)s->h * s->w * s->c;
     T *spread = (T *)((char *)scratch + packed_bytes(s));
     pc__cuda_conv part = *s;
     if (!needs_spreading(s)) {
-        launch_any(queue, s, gradient<T>{(const T *)dy, s->yh, s->yw, s->o}, w, (T *)dx);
+        launch_any(queue, s, picture<T>{(const T *)dy, s->yh, s->yw, s->o, -1}, w, (T *)dx);
         return;
     }
     part.n = spread_pictures(s);
@@ -191,8 +198,8 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
             pc::start(spread_kernel<T, 4>, by_four, THREADS, queue, s->early, part, from, saved, most, spread, count);
         else if (count > 0)
             pc::start(spread_kernel<T, 1>, grid, THREADS, queue, s->early, part, from, saved, most, spread, count);
-        const gradient<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o};
-        launch_any(queue, &part, g, w, (T *)dx + first * picture);
+        const picture<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o, -1};
+        launch_any(queue, &part, g, w, (T *)dx + first * image);
     }
 }
 

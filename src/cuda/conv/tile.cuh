@@ -15,17 +15,46 @@ namespace
 
 constexpr int THREADS = 256, DEPTH = 16;
 
-/* Rows of a block: eight results of four for each thread, doubles half as many. */
-template <class T, int BN> constexpr int rows_of_block = (sizeof(T) == 4 ? 8192 : 4096) / BN;
+/* Rows of a block: its eight warps make 32 rows each, of all its outputs or, where these are many, of half of them. */
+template <class T, int BN> constexpr int rows_of_block = sizeof(T) == 4 && BN <= 32 ? 256 : 128;
 
-/* Where a row of the tile reads at tap (0, 0): the first element of its picture, row and column in it. A row that is
- * not there lies outside every picture. */
-struct place {
-    long long base;
-    int row, column;
+/* On a multiprocessor, as far as registers go. */
+template <class T, int BN> constexpr int blocks_at_once = sizeof(T) == 8 ? 1 : BN == 16 ? 3 : 2;
+
+/* Outputs of a block: of the tiles that cover them all those that take least. A step's work is what brings its rows in,
+ * whatever the outputs, and products of eights of these; `time` is a warp's instructions a step, for as many rows
+ * each, the mean of channels in fours and of others. TF32 has wide tiles alone: there products hardly count. */
+inline int tile_for(int outputs, bool tf32)
+{
+    static const struct {
+        int wide, time;
+    } tiles[] = {{64, 92}, {48, 83}, {32, 52}, {16, 43}};
+    long long least = 0;
+    int best = 0;
+    for (const auto &t : tiles) {
+        const long long time = ((long long)outputs + t.wide - 1) / t.wide * t.time;
+        if ((best == 0 || time < least) && (!tf32 || t.wide % 32 == 0))
+            best = t.wide, least = time;
+    }
+    return best;
+}
+
+/* Where a row of the tile reads at tap (0, 0), which may be beside the picture: its byte, and column << 32 | row. A row
+ * that is not there lies far outside. */
+struct alignas(16) place {
+    long long at, spot;
 };
 
 constexpr int NOWHERE = -(1 << 28);
+
+__device__ inline place nowhere()
+{
+    return {0, (unsigned)NOWHERE};
+}
+
+struct tap {
+    int row, column, inner;
+};
 
 /* Weights of a product: depth is [taps of a column][taps of a row][inner]. */
 template <class T> struct weights {
@@ -33,31 +62,55 @@ template <class T> struct weights {
     int taps_in_row, inner, depth, outputs;
     int tap_row, tap_column, step, output; /* distances in elements: rows of taps, taps, inner, outputs */
     bool whole;                            /* outputs lie side by side, in fours that lie on 16 bytes */
+    tap stride;                            /* how far DEPTH leads */
 };
 
-struct tap {
-    int row, column, inner;
-};
-
-template <class T> __device__ inline tap tap_of(const weights<T> &w, int k)
+template <class T> __host__ __device__ inline tap tap_of(const weights<T> &w, int k)
 {
     const unsigned t = (unsigned)k / (unsigned)w.inner, row = t / (unsigned)w.taps_in_row;
     return {(int)row, (int)(t - row * w.taps_in_row), (int)(k - t * w.inner)};
 }
 
-/* The tap under depth k + step from that under k. */
-template <class T> __device__ inline tap tap_after(const weights<T> &w, tap t, int k, int step)
+/* The tap that lies DEPTH behind. */
+template <class T> __device__ inline tap tap_after(const weights<T> &w, tap t)
 {
-    if (w.inner < step)
-        return tap_of(w, k + step);
-    t.inner += step;
-    if (t.inner >= w.inner) {
-        t.inner -= w.inner;
-        t.column++;
-        if (t.column == w.taps_in_row)
-            t.column = 0, t.row++;
-    }
+    t.inner += w.stride.inner, t.column += w.stride.column, t.row += w.stride.row;
+    if (t.inner >= w.inner)
+        t.inner -= w.inner, t.column++;
+    if (t.column >= w.taps_in_row)
+        t.column -= w.taps_in_row, t.row++;
     return t;
+}
+
+/* What the rows read: [n][h][w][channels]. Taps lead on from a place, or back where `way` is -1. */
+template <class T> struct picture {
+    const T *x;
+    int h, w, channels, way;
+};
+
+template <class T> __device__ inline place place_at(const picture<T> &in, long long image, int row, int column)
+{
+    const long long at = ((image * in.h + row) * in.w + column) * in.channels;
+    return {at * (long long)sizeof(T), (long long)((unsigned long long)(unsigned)column << 32 | (unsigned)row)};
+}
+
+/* What a tap adds to a place. */
+template <class T> struct step {
+    const char *from;
+    int row, column;
+};
+
+template <class T> __device__ inline step<T> step_of(const picture<T> &in, const tap &t)
+{
+    const long long at = ((long long)t.row * in.w + t.column) * in.way * in.channels + t.inner;
+    return {(const char *)(in.x + at), t.row * in.way, t.column * in.way};
+}
+
+/* With no branch. */
+template <class T> __device__ inline bool is_inside(const picture<T> &in, const place &p, const step<T> &by)
+{
+    const bool row = (unsigned)((int)p.spot + by.row) < (unsigned)in.h;
+    return row & ((unsigned)((int)(p.spot >> 32) + by.column) < (unsigned)in.w);
 }
 
 /* BM x 16 of the operand: VECTOR elements of depth at once. Thread t has depth (t % LANES) * VECTOR, rows t / LANES + i
@@ -74,22 +127,30 @@ template <class T, int BM, int VECTOR> struct rows_part {
         t = tap_of(w, k);
     }
 
-    /* And on to the next step. */
-    template <class Source> __device__ inline void load(const Source &from, const weights<T> &w, const place *places)
+    /* What this thread's tap adds to its places: what leads far outside, behind the last. And on to the next. */
+    __device__ inline step<T> advance(const picture<T> &in, const weights<T> &w)
     {
-        const bool there = k < w.depth;
+        step<T> by = step_of(in, t);
+        if (k >= w.depth)
+            by.row = NOWHERE;
+        t = tap_after(w, t);
+        k += DEPTH;
+        return by;
+    }
+
+    __device__ inline void load(const picture<T> &in, const weights<T> &w, const place *places)
+    {
+        const step<T> by = advance(in, w);
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             vector<T, VECTOR> value = {};
-            const T *element = there ? from.at(places[threadIdx.x / LANES + i * STEP], t) : NULL;
-            if (element)
-                value = *(const vector<T, VECTOR> *)element;
+            const place p = places[threadIdx.x / LANES + i * STEP];
+            if (is_inside(in, p, by))
+                value = *(const vector<T, VECTOR> *)(by.from + p.at);
 #pragma unroll
             for (int j = 0; j < VECTOR; j++)
                 at[i][j] = value.at[j];
         }
-        t = tap_after(w, t, k, DEPTH);
-        k += DEPTH;
     }
 
     /* Depth by depth. */
@@ -105,18 +166,15 @@ template <class T, int BM, int VECTOR> struct rows_part {
 
 #if TENSOR_UNITS
     /* Row by row, without registers between. */
-    template <class Source>
-    __device__ inline void send_to(T (*tile)[DEPTH], const Source &from, const weights<T> &w, const place *places)
+    __device__ inline void send_to(T (*tile)[DEPTH], const picture<T> &in, const weights<T> &w, const place *places)
     {
         const int under = threadIdx.x % LANES * VECTOR, row = threadIdx.x / LANES;
-        const bool there = k < w.depth;
+        const step<T> by = advance(in, w);
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            const T *element = there ? from.at(places[row + i * STEP], t) : NULL;
-            send<VECTOR * sizeof(T)>(&tile[row + i * STEP][under], element ? element : w.at, element);
+            const place p = places[row + i * STEP];
+            send_or_clear<VECTOR * sizeof(T)>(&tile[row + i * STEP][under], by.from + p.at, is_inside(in, p, by));
         }
-        t = tap_after(w, t, k, DEPTH);
-        k += DEPTH;
     }
 #endif
 };
@@ -138,7 +196,7 @@ template <class T, int BN> struct weights_part {
     {
         const bool there = threadIdx.x < DEPTH * BN / 4 && k < w.depth && column < w.outputs;
         const T *from = w.at + next.row * w.tap_row + next.column * w.tap_column + next.inner * w.step;
-        next = tap_after(w, next, k, DEPTH);
+        next = tap_after(w, next);
         k += DEPTH;
         return there ? from + column * w.output : NULL;
     }
@@ -164,35 +222,38 @@ template <class T, int BN> struct weights_part {
     }
 
 #if TENSOR_UNITS
-    /* Without registers between. Of every 16 outputs the first two of each four come first: as matrix units spread four
-     * outputs to a thread. */
-    __device__ inline void send_to(T (*tile)[BN + 2], const weights<T> &w, int column)
+    /* Without registers between. Of every 16 outputs of a warp the first two of each four come first: as matrix units
+     * spread four outputs to a thread, and two of eight that are left. */
+    template <int WIDE> __device__ inline void send_to(T (*tile)[BN + 2], const weights<T> &w, int column)
     {
-        const int four = threadIdx.x % (BN / 4);
+        const int four = threadIdx.x % (BN / 4), of_warp = four % (WIDE / 4), before = four / (WIDE / 4) * WIDE;
+        const bool paired = of_warp / 4 < WIDE / 16;
         column += four * 4;
         const T *from = advance(w, column);
         if (threadIdx.x >= DEPTH * BN / 4)
             return;
-        T *to = &tile[threadIdx.x / (BN / 4)][four / 4 * 16 + four % 4 * 2];
+        T *to = &tile[threadIdx.x / (BN / 4)][before + of_warp / 4 * 16 + of_warp % 4 * (paired ? 2 : 4)];
+        T *then = to + (paired ? 8 : 2);
         if (w.whole) {
             send<2 * sizeof(T)>(to, from ? from : w.at, from);
-            send<2 * sizeof(T)>(to + 8, from ? from + 2 : w.at, from);
+            send<2 * sizeof(T)>(then, from ? from + 2 : w.at, from);
             return;
         }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const bool there = from && column + j < w.outputs;
-            send<sizeof(T)>(to + j / 2 * 8 + j % 2, there ? from + j * w.output : w.at, there);
+            send<sizeof(T)>((j < 2 ? to : then) + j % 2, there ? from + j * w.output : w.at, there);
         }
     }
 #endif
 };
 
-/* EXACT: all bits of floats, else TF32. sum[group * 4 + i][j]: row row_of(group) + i, output column_of(group) + j. Rows
- * of a thread come in fours, as the pixels of a pooling window do. places[i] is that of row row_at(i). */
+/* EXACT: all bits of floats, else TF32. A thread's sums come in groups of four rows, as the pixels of a pooling window
+ * do, by up to four outputs: sum[group * 4 + i][j] is of row row_of(group) + i, output column_of(group) + j, and there
+ * are width_of(group) of these, or none. places[i] is that of row row_at(i). */
 template <class T, int BN, int VECTOR, bool EXACT> struct tile {
-    static constexpr int BM = rows_of_block<T, BN>, ACROSS = BN / 4, DOWN = THREADS / ACROSS, TM = BM / DOWN;
-    static constexpr int GROUPS = TM / 4;
+    static constexpr int BM = rows_of_block<T, BN>, ACROSS = BN / 4, CELLS = BM / 4 * ACROSS;
+    static constexpr int GROUPS = (CELLS + THREADS - 1) / THREADS, TM = GROUPS * 4;
     T sum[TM][4];
 
     static __device__ inline int row_at(int i)
@@ -202,21 +263,28 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
 
     static __device__ inline int row_of(int group)
     {
-        return group * DOWN * 4 + threadIdx.x / ACROSS * 4;
+        return (group * THREADS + threadIdx.x) / ACROSS * 4;
     }
 
-    static __device__ inline int column_of(int)
+    static __device__ inline int column_of(int group)
     {
-        return threadIdx.x % ACROSS * 4;
+        return (group * THREADS + threadIdx.x) % ACROSS * 4;
+    }
+
+    static __device__ inline int width_of(int group)
+    {
+        return (group + 1) * THREADS <= CELLS || group * THREADS + threadIdx.x < CELLS ? 4 : 0;
     }
 
     __device__ inline void multiply(const T (*left)[BM + 4], const T (*right)[BN])
     {
 #pragma unroll
         for (int k = 0; k < DEPTH; k++) {
-            const vector<T, 4> b = *(const vector<T, 4> *)&right[k][threadIdx.x % ACROSS * 4];
 #pragma unroll
             for (int group = 0; group < GROUPS; group++) {
+                if (width_of(group) == 0)
+                    continue;
+                const vector<T, 4> b = *(const vector<T, 4> *)&right[k][column_of(group)];
                 const vector<T, 4> a = *(const vector<T, 4> *)&left[k][row_of(group)];
 #pragma unroll
                 for (int i = 0; i < 4; i++)
@@ -227,7 +295,7 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
         }
     }
 
-    template <class Source> __device__ inline void run(const Source &from, const weights<T> &w, const place *places)
+    __device__ inline void run(const picture<T> &in, const weights<T> &w, const place *places)
     {
         __shared__ __align__(16) T left[2][DEPTH][BM + 4];
         __shared__ __align__(16) T right[2][DEPTH][BN];
@@ -241,14 +309,14 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
                 sum[i][j] = 0;
         rows.start(w);
         outputs.start(w);
-        rows.load(from, w, places);
+        rows.load(in, w, places);
         outputs.load(w, column);
         for (int k = 0, now = 0; k < w.depth; k += DEPTH, now ^= 1) {
             rows.store(left[now]);
             outputs.store(right[now]);
             __syncthreads();
             if (k + DEPTH < w.depth) {
-                rows.load(from, w, places);
+                rows.load(in, w, places);
                 outputs.load(w, column);
             }
             multiply(left[now], right[now]);
@@ -257,10 +325,11 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
 };
 
 #if TENSOR_UNITS
-/* Each warp makes 32 rows x 32 outputs. Rows lie in shared memory in the order in which matrix units give each thread
+/* Each warp makes 32 rows x WIDE outputs. Rows lie in shared memory in the order in which matrix units give each thread
  * four rows of a window; a thread has depth 4 t to 4 t + 3 of every 16, so that it reads them at once. */
 template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> {
-    static constexpr int BM = rows_of_block<float, BN>, TM = 8, GROUPS = 2, ACROSS = BN / 32;
+    static constexpr int BM = rows_of_block<float, BN>, ACROSS = THREADS / BM, WIDE = BN / ACROSS, EIGHTS = WIDE / 8;
+    static constexpr int GROUPS = (EIGHTS + 1) / 2, TM = GROUPS * 4;
     float sum[TM][4];
 
     static __device__ inline int row_at(int i)
@@ -275,12 +344,18 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
 
     static __device__ inline int column_of(int group)
     {
-        return threadIdx.x / 32 % ACROSS * 32 + group * 16 + threadIdx.x % 4 * 4;
+        return threadIdx.x / 32 % ACROSS * WIDE + group * 16 + threadIdx.x % 4 * width_of(group);
+    }
+
+    static __device__ inline constexpr int width_of(int group)
+    {
+        return group < EIGHTS / 2 ? 4 : 2;
     }
 
     static __device__ inline void multiply(const float (*left)[DEPTH], const float (*right)[BN + 2],
-                                           float (*part)[4][4])
+                                           float (*part)[EIGHTS][4])
     {
+        constexpr int BESIDE = EIGHTS % 2 ? EIGHTS : 2;
         const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
         vector<float, 4> a[4];
 #pragma unroll
@@ -295,11 +370,11 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
                 for (int e = 0; e < 2; e++)
                     as[q / 2].take(q % 2 + 2 * e, a[q].at[half * 2 + e]);
 #pragma unroll
-            for (int n = 0; n < 4; n += 2) {
-                halves<2> bs[2];
+            for (int n = 0; n < EIGHTS; n += BESIDE) {
+                halves<2> bs[BESIDE];
 #pragma unroll
-                for (int beside = 0; beside < 2; beside++) {
-                    const float *b = &right[t * 4 + half * 2][warp % ACROSS * 32 + (n + beside) * 8 + g];
+                for (int beside = 0; beside < BESIDE; beside++) {
+                    const float *b = &right[t * 4 + half * 2][warp % ACROSS * WIDE + (n + beside) * 8 + g];
                     bs[beside].take(0, b[0]);
                     bs[beside].take(1, b[BN + 2]);
                 }
@@ -309,38 +384,39 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
     }
 
     /* Matrix units cut their sums short, so these are added up by fours of steps. */
-    __device__ inline void collect(float (*part)[4][4])
+    __device__ inline void collect(float (*part)[EIGHTS][4])
     {
 #pragma unroll
-        for (int i = 0; i < 32; i++) {
-            const int q = i / 8, n = i / 2 % 4, e = i % 2;
+        for (int i = 0; i < 8 * EIGHTS; i++) {
+            const int n = i / 8, q = i % 8 / 2, e = i % 2;
             sum[n / 2 * 4 + q][n % 2 * 2 + e] += part[q / 2][n][q % 2 * 2 + e];
             part[q / 2][n][q % 2 * 2 + e] = 0;
         }
     }
 
-    template <class Source> __device__ inline void run(const Source &from, const weights<float> &w, const place *places)
+    __device__ inline void run(const picture<float> &in, const weights<float> &w, const place *places)
     {
-        constexpr int STAGES = BN == 64 ? 3 : 2;
+        constexpr int STAGES = BM == 128 ? 3 : 2;
         __shared__ __align__(16) float left[STAGES][BM][DEPTH];
         __shared__ __align__(16) float right[STAGES][DEPTH][BN + 2];
         const int column = blockIdx.y * BN, steps = (w.depth + DEPTH - 1) / DEPTH;
         rows_part<float, BM, VECTOR> rows;
         weights_part<float, BN> outputs;
-        float part[2][4][4] = {};
+        float part[2][EIGHTS][4] = {};
 #pragma unroll
         for (int i = 0; i < TM * 4; i++)
             sum[i / 4][i % 4] = 0;
         rows.start(w);
         outputs.start(w);
+#pragma unroll 1
         for (int step = 1 - STAGES, next = 0; step < steps; step++) {
             if (step >= 0) {
                 wait_sent<STAGES - 2>();
                 __syncthreads();
             }
             if (step + STAGES - 1 < steps) {
-                rows.send_to(left[next], from, w, places);
-                outputs.send_to(right[next], w, column);
+                rows.send_to(left[next], in, w, places);
+                outputs.template send_to<WIDE>(right[next], w, column);
             }
             sent();
             next = next + 1 < STAGES ? next + 1 : 0; /* the oldest, too */
@@ -355,17 +431,17 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
 };
 #endif
 
-/* Four outputs side by side, or `step` apart: those that are there. */
+/* `width` outputs of four side by side, or `step` apart: the `left` that are there. */
 template <class T>
-__device__ inline void store_four(T *to, const T (&value)[4], int left, bool whole, long long step = 1)
+__device__ inline void store_four(T *to, const T (&value)[4], int width, int left, bool whole, long long step = 1)
 {
-    if (whole) {
+    if (whole && width == 4) {
         *(vector<T, 4> *)to = {value[0], value[1], value[2], value[3]};
         return;
     }
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        if (j < left)
+        if (j < width && j < left)
             to[j * step] = value[j];
 }
 
@@ -398,7 +474,9 @@ weights<T> weights_for(cudaStream_t queue, const pc__cuda_conv *s, const void *f
                     1,
                     step,
                     output,
-                    false};
+                    false,
+                    {}};
+    w.stride = tap_of(w, DEPTH);
     if (taps * inner <= 2 * DEPTH)
         return w;
     const unsigned grid = (unsigned)(((long long)taps * inner * outputs + THREADS - 1) / THREADS);

@@ -5,6 +5,7 @@
 #define PC__CUDA_TENSOR_CUH
 
 #include "cuda/shared/half.cuh"
+#include "cuda/shared/load.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define TENSOR_UNITS 1
@@ -102,6 +103,16 @@ template <int BYTES> __device__ inline void send(void *to, const void *from, boo
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
                  "r"(there ? BYTES : 0)
                  : "memory");
+}
+
+/* The same, but zeros are stored: `from` may lie anywhere then, and there is less to it than to a size that varies. */
+template <int BYTES> __device__ inline void send_or_clear(void *to, const void *from, bool there)
+{
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if (there)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
+    else
+        *(vector<float, BYTES / 4> *)to = {};
 }
 
 /* 16 bytes so, past first-level memory: what is ready is read ahead this way (dependent_launch.cuh). */
