@@ -1,4 +1,4 @@
-/* linear_few.cu: linear layers of few outputs, forward in one launch and backward in one. There is hardly anything to
+/* linear_few.cu: linear layers of few outputs, forward of few results too, in a launch each way. There is hardly anything to
  * compute: what takes time is one wait after the other, and code that comes from memory to be run once. So a thread has
  * all its loads under way before it uses the first, straight into registers, and the sums are plain ones in floats,
  * always in the same order, which does not depend on how the numbers lie in memory.
@@ -20,6 +20,7 @@ namespace
 constexpr int FOURS = 4, WARP_LONG = FOURS * LANES * 4, WARPS_MOST = 8; /* forward: of a sum */
 constexpr int WARPS = ROW_GROUPS, THREADS = WARPS * LANES, COLUMNS = LANES * 4;
 constexpr double PRODUCTS_MOST = 1 << 21; /* operands are read once for each element, from the second-level cache */
+constexpr double IN_FLIGHT = 6144;        /* warps forward, about as many as the chip holds in blocks of one */
 
 /* For more blocks beside it the compiler would save registers, and compute before the last loads are under way. */
 template <class T, bool WIDE>
@@ -115,14 +116,19 @@ __global__ void __launch_bounds__(THREADS) few_backward_kernel(const __grid_cons
     write<WIDE>(l.dweight + output * l.k + column, sum, columns);
 }
 
-bool is_small(const pc__cuda_linear *l)
+bool has_few_products(const pc__cuda_linear *l)
 {
-    return l->m <= WARPS * TERMS && l->n <= TERMS && static_cast<double>(l->m) * l->n * l->k <= PRODUCTS_MOST;
+    return static_cast<double>(l->m) * l->n * l->k <= PRODUCTS_MOST;
+}
+
+int warps_of(const pc__cuda_linear *l)
+{
+    return (l->k + WARP_LONG - 1) / WARP_LONG;
 }
 
 template <class T> cudaError_t forward(const pc__cuda_linear *l)
 {
-    const int warps = (l->k + WARP_LONG - 1) / WARP_LONG;
+    const int warps = warps_of(l);
     return pc::start_grid(is_wide<T>(l) ? few_forward_kernel<T, true> : few_forward_kernel<T, false>, dim3(l->n, l->m),
                           dim3(warps * LANES), 0, l->queue, l->early, *l);
 }
@@ -138,12 +144,13 @@ template <class T> cudaError_t backward(const pc__cuda_linear *l)
 
 bool pc__cuda_linear_few_suits(const pc__cuda_linear *l)
 {
-    return is_small(l) && l->k <= WARPS_MOST * WARP_LONG;
+    const bool at_once = static_cast<double>(l->m) * l->n * warps_of(l) <= IN_FLIGHT;
+    return l->m <= ROWS_MOST && l->k <= WARPS_MOST * WARP_LONG && has_few_products(l) && (l->n <= TERMS || at_once);
 }
 
 bool pc__cuda_linear_few_suits_backward(const pc__cuda_linear *l)
 {
-    return is_small(l);
+    return l->m <= ROWS_MOST && l->n <= TERMS && has_few_products(l);
 }
 
 cudaError_t pc__cuda_linear_few_forward(const pc__cuda_linear *l)
