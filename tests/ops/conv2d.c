@@ -251,6 +251,27 @@ static void by_tiles(void **state)
     assert_no_leak();
 }
 
+/* So many pixels that each block which adds up weights' gradients, with 132 multiprocessors, has some for 18 steps: what
+ * it keeps of pixels goes round once. */
+static void many_pixels(void **state)
+{
+    const sizes z = {1, 1, 601, 600, 13, 2, 1, 1, 0, 1, PC_RELU};
+    (void)state;
+    const pc_conv_choice before = pc_conv_choice_set(PC_CONV_OWN);
+    PC_SCOPE {
+        pc_tensor *numbers[4], *exact[4], *ours[4];
+        pc_seed(70);
+        make_numbers(&z, square(&z), PC_F32, numbers);
+        convolve(square(&z), PC_F64, PC_DEVICE_CPU, true, numbers, exact);
+        convolve(square(&z), PC_F32, test_device(), true, numbers, ours);
+        for (int k = 0; k < 4; k++)
+            if (!(apart(ours[k], exact[k]) < 2e-5))
+                fail_msg("result %d: %g apart", k, apart(ours[k], exact[k]));
+    }
+    (void)pc_conv_choice_set(before);
+    assert_no_leak();
+}
+
 static int draw(int from, int to)
 {
     static uint64_t state = 1;
@@ -420,10 +441,14 @@ static void forward_by_each_choice(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(bad_input),      cmocka_unit_test(as_in_double),           cmocka_unit_test(by_tiles),
-    cmocka_unit_test(by_each_choice), cmocka_unit_test(forward_by_each_choice), cmocka_unit_test(gradients_on_request),
-    cmocka_unit_test(few_channels)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),
+                                          cmocka_unit_test(as_in_double),
+                                          cmocka_unit_test(by_tiles),
+                                          cmocka_unit_test(many_pixels),
+                                          cmocka_unit_test(by_each_choice),
+                                          cmocka_unit_test(forward_by_each_choice),
+                                          cmocka_unit_test(gradients_on_request),
+                                          cmocka_unit_test(few_channels)};
 
 /* What is measured here is remembered for as long as this runs. */
 static char cache[] = "/tmp/paracord-conv2d-XXXXXX";
