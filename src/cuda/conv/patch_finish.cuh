@@ -51,6 +51,12 @@ __device__ inline unsigned pack(float low, float high, pc::f16)
     return *(const unsigned *)&both;
 }
 
+/* A call: unrolled for every result they would be most of a kernel. */
+__device__ __noinline__ float by_activation(int kind, float x)
+{
+    return activated(kind, x);
+}
+
 /* Eight results side by side, two to a word, and their marks, four to a word. */
 struct alignas(16) packed_results {
     unsigned y[4], most[2];
@@ -80,7 +86,7 @@ __device__ inline packed_results finish(const ending &e, const Sums &t, const fl
         if (SIMPLE)
             y[j] = e.relu ? larger_of(y[j], 0.0f) : y[j];
         if (!SIMPLE)
-            y[j] = activated(e.activation, y[j]);
+            y[j] = by_activation(e.activation, y[j]);
     }
 #pragma unroll
     for (int j = 0; j < 4; j++)
