@@ -4,10 +4,10 @@
 
 #include "support.h"
 
-#include "cuda/conv/by_columns.h"
 #include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
 #include "cuda/conv/patch.h"
+#include "cuda/conv/shallow.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -32,16 +32,17 @@
 NEVER(pc__cuda_conv_few_half_fits, const pc__cuda_conv *s)
 NEVER(pc__cuda_conv_half_fits, const pc__cuda_conv *s, const void *x)
 NEVER(pc__cuda_conv_half_input_fits, const pc__cuda_conv *s, const void *dy)
-NEVER(pc__conv_columns_fits, const pc__conv_piece *piece)
 NEVER(pc__cuda_conv_patch_fits, const pc__cuda_conv *s)
 NEVER(pc__cuda_conv_patch_input_fits, const pc__cuda_conv *s)
 NEVER(pc__cuda_conv_patch_weights_fits, const pc__cuda_conv *s)
-NO_BYTES(pc__conv_columns_workspace, const pc__conv_piece *piece)
+NEVER(pc__cuda_conv_shallow_fits, const pc__cuda_conv *s)
+NEVER(pc__cuda_conv_shallow_input_fits, const pc__cuda_conv *s)
+NEVER(pc__cuda_conv_shallow_weights_fits, const pc__cuda_conv *s)
+NO_BYTES(pc__cuda_conv_shallow_scratch, const pc__cuda_conv *s)
 NO_BYTES(pc__cuda_conv_half_scratch, const pc__cuda_conv *s)
 NO_BYTES(pc__cuda_conv_half_input_scratch, const pc__cuda_conv *s, bool patches)
 NO_BYTES(pc__cuda_conv_half_weights_scratch, const pc__cuda_conv *s, bool patches)
 NO_BYTES(pc__cuda_conv_turn_scratch, const pc__cuda_conv *s, bool pack)
-NOT_RUN(pc__conv_columns_run, cudaStream_t queue, const pc__conv_piece *piece, void *workspace)
 NOT_RUN(pc__cuda_conv_half_forward, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
         const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch)
 NOT_RUN(pc__cuda_conv_half_input, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
@@ -50,6 +51,12 @@ NOT_RUN(pc__cuda_conv_half_weights, cudaStream_t queue, const pc__cuda_conv *s, 
         const uint8_t *argmax, const void *dy, void *dweight, void *dbias, bool patches, void *scratch)
 NOT_RUN(pc__cuda_conv_turn, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void **y,
         const uint8_t **argmax, const void **dy, void **packed, void *scratch)
+NOT_RUN(pc__cuda_conv_shallow_forward, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+        const void *bias, void *y, uint8_t *argmax)
+NOT_RUN(pc__cuda_conv_shallow_input, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+        const uint8_t *argmax, const void *dy, void *dx)
+NOT_RUN(pc__cuda_conv_shallow_weights, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+        const uint8_t *argmax, const void *dy, void *dweight, void *dbias, void *scratch)
 #pragma GCC diagnostic pop
 
 #endif

@@ -212,6 +212,11 @@ static void each_row_of_convolutions(void **state)
          "the input's gradient by split, the weights' by patches"},
         {"conv2d=half", "patches", "conv2d", "by half"},
         {"conv2d=half", "halves", "conv2d", "by half"},
+        {"conv2d=shallow", "narrow", "conv2d", "by shallow"},
+        {"conv2d=shallow", "halves", "conv2d", "by shallow"},
+        {"conv2d_weights=shallow,conv2d_input=shallow", "narrow", "conv2d_backward", "both gradients by shallow"},
+        {"conv2d_weights=shallow,conv2d_input=half", "halves", "conv2d_backward",
+         "the input's gradient by half, the weights' by shallow"},
         {"conv2d_weights=colours,conv2d_input=tile", "colours", "conv2d_backward",
          "the input's gradient by tile, the weights' by colours"},
         {"conv2d_weights=tile,conv2d_input=tile", "colours", "conv2d_backward", "both gradients by tile"},
@@ -280,7 +285,7 @@ static void without_a_row(void **state)
         return;
     plan_says("conv2d=-split", "patches", "conv2d", "by patches");
     plan_says("conv2d=-split", "odd", "conv2d", "by float32");
-    plan_says("conv2d=-split", "narrow", "conv2d", "by float32"); /* too few places for the other, and no cuDNN */
+    plan_says("conv2d=-split", "narrow", "conv2d", "by shallow"); /* too few places for direct */
     plan_says("conv2d_input=-split", "patches", "conv2d_backward", "both gradients by patches");
 }
 

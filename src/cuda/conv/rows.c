@@ -1,12 +1,12 @@
 /* rows.c: the tables of who does a product of a convolution, in the order in which they are asked. */
 #include "cuda/conv/rows.h"
 
-#include "cuda/conv/by_columns.h"
 #include "cuda/conv/direct.h"
 #include "cuda/conv/few.h"
 #include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
 #include "cuda/conv/patch.h"
+#include "cuda/conv/shallow.h"
 #include "cuda/conv/split.h"
 
 static bool is_half(const pc__conv_piece *p)
@@ -231,22 +231,35 @@ static pc_status patches_run(pc_stream *stream, const pc_call *call, const void 
     return by_half(stream, problem, workspace, true);
 }
 
-/* --- columns: 16-bit numbers of few channels, as what the windows read --- */
+/* --- shallow: 16-bit numbers, up to eight channels --- */
 
-static bool columns_supports(const pc_stream *stream, const void *problem)
+static bool shallow_supports(const pc_stream *stream, const void *problem)
 {
-    return is_half(problem) && pc__conv_columns_fits(problem) && has_matrix_units(stream);
+    const pc__conv_piece *p = problem;
+    if (!is_half(p) || !has_matrix_units(stream))
+        return false;
+    return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_shallow_fits(&p->s)
+           : p->direction == PC__CONV_INPUT ? pc__cuda_conv_shallow_input_fits(&p->s)
+                                            : pc__cuda_conv_shallow_weights_fits(&p->s);
 }
 
-static size_t columns_workspace(const void *problem)
+static size_t shallow_workspace(const void *problem)
 {
-    return pc__conv_columns_workspace(problem);
+    const pc__conv_piece *p = problem;
+    return p->direction == PC__CONV_WEIGHTS ? pc__cuda_conv_shallow_scratch(&p->s) : 0;
 }
 
-static pc_status columns_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+static pc_status shallow_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
 {
+    const pc__conv_piece *p = problem;
+    const cudaStream_t queue = pc__cuda_queue(stream);
     (void)call, (void)done;
-    pc__conv_columns_run(pc__cuda_queue(stream), problem, workspace);
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_shallow_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places);
+    else if (p->direction == PC__CONV_INPUT)
+        pc__cuda_conv_shallow_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result);
+    else
+        pc__cuda_conv_shallow_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
     return PC_OK;
 }
 
@@ -307,9 +320,9 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
     {                                                                                                                  \
         "split", "by split", split_supports, split_workspace, split_run                                                \
     }
-#define COLUMNS                                                                                                        \
+#define SHALLOW                                                                                                        \
     {                                                                                                                  \
-        "columns", "by columns", columns_supports, columns_workspace, columns_run                                      \
+        "shallow", "by shallow", shallow_supports, shallow_workspace, shallow_run                                      \
     }
 #define TILE                                                                                                           \
     {                                                                                                                  \
@@ -327,7 +340,7 @@ static const pc__row forward[] = {
     SPLIT,
     {"patches", "by patches", patches_forward_supports, half_forward_workspace, patches_run},
     {"half", "by half", half_forward_supports, half_forward_workspace, half_run},
-    COLUMNS,
+    SHALLOW,
     TILE,
     FLOAT32,
 };
@@ -338,6 +351,7 @@ static const pc__row input[] = {
     SPLIT,
     {"patches", "by patches", patches_input_supports, patches_input_workspace, patches_run},
     {"half", "by half", half_input_supports, half_input_workspace, half_run},
+    SHALLOW,
     TILE,
     FLOAT32,
 };
@@ -348,7 +362,7 @@ static const pc__row weights[] = {
     DIRECT,
     {"patches", "by patches", patches_weights_supports, patches_weights_workspace, patches_run},
     {"half", "by half", half_weights_supports, half_weights_workspace, half_run},
-    COLUMNS,
+    SHALLOW,
     TILE,
     FLOAT32,
 };

@@ -66,12 +66,14 @@ static bool is_colours(const pc__conv_shape *s)
 enum { OURS = -1, AS_IS = PC__CONV_AS_IS, PLANES = PC__CONV_PLANES };
 
 /* Each rule is a tree grown from the table and then simplified: in each leaf the way with the smallest sum of logarithms
- * of times. `padded`: the format for matrix units. */
+ * of times. `padded`: the format for matrix units; pictures that would be mostly padding have kernels of their own
+ * (shallow.h). */
 static int halves_rule(const pc__conv_shape *s, int padded)
 {
     const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15
-                      : s->direction == PC__CONV_INPUT ? s->c <= 8 && weights_of(s) < 990
-                                                       : s->c <= 5 || s->o <= 5;
+                      : s->direction == PC__CONV_INPUT
+                          ? (s->c <= 8 && weights_of(s) < 990) || (s->o < 8 && s->sh == 1 && s->sw == 1)
+                          : s->c < 8 || s->o <= 5;
     return ours ? OURS : padded;
 }
 
