@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(SHORT_THREADS)
     const T *own = in + p.first + lane * s.step, *x = own;
     pc::wait_for_earlier();
     leader<T> best = {*own, static_cast<unsigned>(lane)};
-    for (int at = lane; at < s.n; at += SHORT_AT_ONCE * s.lanes) {
+    for (int at = lane; s.n > 1 && at < s.n; at += SHORT_AT_ONCE * s.lanes) {
         T v[SHORT_AT_ONCE];
 #pragma unroll
         for (int k = 0; k < SHORT_AT_ONCE; k++) {
