@@ -1,5 +1,6 @@
-/* stage.cu: padding of channels and back. A thread writes 16 bytes of rows; what it reads, neighbours read too, so
- * single numbers come out of the first-level cache. */
+/* stage.cu: padding of channels and back. A block brings as many rows as begin and end on 16 bytes on both sides into
+ * shared memory and writes them from there; of long rows, or ones that lie elsewhere, a thread writes 16 bytes, and single
+ * numbers come out of the first-level cache. */
 #include "cuda/conv/stage.h"
 
 #include "cuda/shared/dependent_launch.cuh"
@@ -7,7 +8,7 @@
 namespace
 {
 
-enum { THREADS = 256, BLOCKS_MOST = 132 * 16 };
+enum { THREADS = 256, BLOCKS_MOST = 132 * 16, GROUP = 8, GROUP_BYTES = 12 << 10 };
 
 template <class T> struct alignas(16) chunk {
     enum { N = 16 / sizeof(T) };
@@ -43,9 +44,62 @@ __global__ void __launch_bounds__(THREADS) pad_rows(const T *in, Index from, T *
     }
 }
 
+/* A block has `group` rows, of the last one what is left. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    pad_groups(const T *in, uint32_t from, T *out, uint32_t to, int64_t rows, uint32_t group)
+{
+    extern __shared__ __align__(16) char shared[];
+    constexpr uint32_t N = chunk<T>::N;
+    T *numbers = reinterpret_cast<T *>(shared);
+    const int64_t first = blockIdx.x * (int64_t)group;
+    const uint32_t count = (uint32_t)(rows - first < group ? rows - first : group);
+    pc::wait_for_earlier();
+    in += first * from;
+    out += first * to;
+    for (uint32_t i = threadIdx.x * N; i < count * from; i += THREADS * N) {
+        if (i + N <= count * from)
+            *reinterpret_cast<chunk<T> *>(numbers + i) = *reinterpret_cast<const chunk<T> *>(in + i);
+        else
+            for (uint32_t k = i; k < count * from; k++)
+                numbers[k] = in[k];
+    }
+    __syncthreads();
+    for (uint32_t at = threadIdx.x * N; at < count * to; at += THREADS * N) {
+        uint32_t row = at / to, column = at - row * to;
+        chunk<T> c;
+#pragma unroll
+        for (uint32_t i = 0; i < N; i++) {
+            c.v[i] = column < from && row < count ? numbers[row * from + column] : T(0);
+            if (++column == to)
+                column = 0, row++;
+        }
+        if (at + N <= count * to)
+            *reinterpret_cast<chunk<T> *>(out + at) = c;
+        else
+            for (uint32_t i = 0; at + i < count * to; i++)
+                out[at + i] = c.v[i];
+    }
+}
+
+/* Rows of a block of pad_groups, 0 where it does not do it; fewer where blocks are. */
+template <class T> uint32_t group_of(const void *in, int from, int to, int64_t rows)
+{
+    const int64_t most = GROUP_BYTES / (int64_t)sizeof(T) / (from > to ? from : to) / GROUP * GROUP;
+    const int64_t each = (rows / BLOCKS_MOST + GROUP) / GROUP * GROUP;
+    return (uintptr_t)in % 16 == 0 && rows / GROUP < INT32_MAX ? (uint32_t)(most < each ? most : each) : 0;
+}
+
 template <class T>
 void rows_of(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, int early)
 {
+    const uint32_t group = group_of<T>(in, from, to, rows);
+    if (group > 0) {
+        (void)pc::start_grid(pad_groups<T>, dim3((unsigned)((rows + group - 1) / group)), dim3(THREADS),
+                             (size_t)group * (size_t)from * sizeof(T), queue, early, (const T *)in, (uint32_t)from,
+                             (T *)out, (uint32_t)to, rows, group);
+        return;
+    }
     const int64_t count = rows * to, most = rows * (from > to ? from : to);
     const int blocks = blocks_for((count + chunk<T>::N - 1) / chunk<T>::N);
     if (most < (int64_t)1 << 31)

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* out[row][to] = in[row][from]: zeros behind where `to` is larger, cut off where it is smaller. size: bytes of a number,
- * 2 or 4; early: may start before the kernel in front ends (shared/dependent_launch.cuh). */
+/* out[row][to] = in[row][from]: zeros behind where `to` is larger, cut off where it is smaller. out lies on 16 bytes; size:
+ * bytes of a number, 2 or 4; early: may start before the kernel in front ends (shared/dependent_launch.cuh). */
 void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, size_t size,
                         int early);
 
