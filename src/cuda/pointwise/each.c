@@ -134,41 +134,10 @@ static void divide_by(pc__cuda_walk *w, int d)
     w->magic[d] = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - w->shape[d])) / w->shape[d] + 1);
 }
 
-/* Single elements of long rows, which leave few threads of their last blocks without work. */
-static void go_along_rows(pc__cuda_launch *launch, uintptr_t first_element)
-{
-    enum { MANY = 32768 };
-    pc__cuda_walk *w = &launch->walk;
-    const uint32_t n = w->shape[w->ndim - 1];
-    w->rows = 0;
-    if (launch->packed || w->ndim == 1 || w->count < MANY || w->strides[0][w->ndim - 1] != 1)
-        return;
-    for (uint32_t threads = 256; threads >= 64 && !w->rows; threads /= 2) {
-        const uint32_t tile = threads * PC__CUDA_AT_ONCE, taken = (n + PC__CUDA_LINE - 1 + tile - 1) / tile * tile;
-        if (taken <= n / 3 * 4) {
-            w->rows = w->count / n;
-            w->lead = (uint32_t)(first_element % PC__CUDA_LINE);
-            launch->row_threads = (int)threads;
-        }
-    }
-}
-
-/* Few elements that are no line of packs: single ones go to more threads, and leave no tail. */
-static bool has_few(const loop *l)
-{
-    enum { FEW = 4096 };
-    if (pc__count(l->ndim, l->shape) > FEW)
-        return false;
-    for (int k = 0; k < l->operands; k++)
-        if (l->ndim > 1 || l->strides[k][0] != 1)
-            return true;
-    return false;
-}
-
 static void launch_one(const loop *l, const launching *a)
 {
     pc__cuda_walk *w = &a->launch->walk;
-    const int64_t n = has_few(l) ? 1 : pack_of(l);
+    const int64_t n = pack_of(l);
     const int last = l->ndim - 1;
     a->launch->packed = n > 1;
     w->ndim = l->ndim;
@@ -188,7 +157,6 @@ static void launch_one(const loop *l, const launching *a)
         w->splat |= (unsigned)(l->strides[k][last] == 0) << k;
     }
     a->launch->flat = n > 1 && l->ndim == 1 && !w->splat;
-    go_along_rows(a->launch, (uintptr_t)l->data[0] / l->size[0]);
     a->launcher(a->launch, a->context);
 }
 

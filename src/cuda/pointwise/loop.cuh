@@ -5,10 +5,7 @@
  *
  * Walking, a block takes tiles of 4 items per thread, a warp's accesses next to each other; with packs that is 64 bytes
  * per thread and operand under way before the first use, which is what it takes to fill the memory pipes. There are
- * more blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop.
- *
- * Single elements cost more instructions than bytes where each divides its number out. Of long rows a block has a part
- * of one, from a whole line of memory on where that is written, and all its threads the same row. */
+ * more blocks than fit at once, so that the hardware evens out the load; only beyond that limit do blocks loop. */
 #ifndef PC__CUDA_LOOP_CUH
 #define PC__CUDA_LOOP_CUH
 
@@ -18,10 +15,9 @@
 namespace pc
 {
 
-constexpr int AT_ONCE = PC__CUDA_AT_ONCE;
+constexpr int AT_ONCE = 4; /* items of a thread */
 constexpr int THREADS = 256;
 constexpr int BLOCKS = 512; /* for each multiprocessor */
-constexpr unsigned LINE = PC__CUDA_LINE;
 
 /* N neighbours, in one access. */
 template <class T, int N> struct alignas(sizeof(T) * N) pack {
@@ -33,31 +29,19 @@ template <int K> struct places {
     uint32_t at[K][AT_ONCE];
 };
 
-/* A thread's items: first, first + blockDim.x, ... below `end`, of a row where blocks go along rows. What lies in front of
- * a row is, as a number without a sign, beyond its end. */
-struct share {
-    uint32_t first, end, row;
-    bool along;
-};
-
-/* Beyond the end it is the last one over and over: loads need no condition. */
-template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, const share &mine, places<K> &p)
+/* The items first, first + blockDim.x, ... Beyond the end it is the last one over and over: loads need no condition. */
+template <int K> __device__ __forceinline__ void locate(const pc__cuda_walk &w, uint32_t first, places<K> &p)
 {
-    const int last = w.ndim - 1;
-    uint32_t rest[AT_ONCE], step[K];
-#pragma unroll
-    for (int k = 0; k < K; k++)
-        step[k] = mine.along ? w.strides[k][last] : 0;
+    uint32_t rest[AT_ONCE];
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
-        const uint32_t item = min(mine.first + u * blockDim.x, mine.end - 1);
-        rest[u] = mine.along ? mine.row : item;
+        rest[u] = min(first + u * blockDim.x, w.count - 1);
 #pragma unroll
         for (int k = 0; k < K; k++)
-            p.at[k][u] = item * step[k];
+            p.at[k][u] = 0;
     }
 #pragma unroll 1
-    for (int d = last - mine.along; d > 0; d--) {
+    for (int d = w.ndim - 1; d > 0; d--) {
         const uint32_t shape = w.shape[d], magic = w.magic[d], shift = w.shift[d];
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -132,11 +116,11 @@ __device__ __forceinline__ typename F::O apply(const F &f, typename F::A a, type
 
 /* AT_ONCE items of a thread */
 template <class F, int N, bool SPLAT>
-__device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, const share &mine)
+__device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, uint32_t first)
 {
     typedef typename F::O O;
     places<F::inputs + 1> p;
-    locate(w, mine, p);
+    locate(w, first, p);
     pack<typename F::A, N> a[AT_ONCE] = {};
     pack<typename F::B, N> b[AT_ONCE] = {};
     pack<typename F::C, N> c[AT_ONCE] = {};
@@ -148,14 +132,11 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, co
         load<SPLAT>(w, 3, p.at[3], c);
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
-        const bool there = mine.first + u * blockDim.x < mine.end;
-        if (N > 1 && !there) /* a pack of few is worth the question */
-            break;
         pack<O, N> y;
 #pragma unroll
         for (int n = 0; n < N; n++)
             y.v[n] = apply(f, a[u].v[n], b[u].v[n], c[u].v[n]);
-        if (there)
+        if (first + u * blockDim.x < w.count)
             *reinterpret_cast<pack<O, N> *>(reinterpret_cast<O *>(w.data[0]) + p.at[0][u]) = y;
     }
 }
@@ -166,22 +147,12 @@ __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_
 {
     wait_for_earlier();
     const uint32_t tile = AT_ONCE * blockDim.x;
-    share mine = {0, w.count, blockIdx.y, N == 1 && w.rows > 0};
-    uint32_t lead = 0;
-    do {
-        if (mine.along) {
-            mine.end = w.shape[w.ndim - 1];
-            lead = (w.lead + mine.row * mine.end) % LINE;
-        }
-        for (uint32_t base = blockIdx.x * tile; base < mine.end + lead; base += gridDim.x * tile) {
-            mine.first = base + threadIdx.x - lead;
-            if (F::inputs > 0 && N > 1 && w.splat)
-                map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, mine);
-            else
-                map_items<F, N, false>(w, f, mine);
-        }
-        mine.row += gridDim.y;
-    } while (mine.along && mine.row < w.rows);
+    for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
+        if (F::inputs > 0 && N > 1 && w.splat)
+            map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, base + threadIdx.x);
+        else
+            map_items<F, N, false>(w, f, base + threadIdx.x);
+    }
     if (N > 1 && blockIdx.x == 0 && threadIdx.x < w.tail) {
         const uint32_t i = w.count * N + threadIdx.x;
         typedef typename F::O O;
@@ -255,17 +226,6 @@ inline unsigned blocks_for(uint32_t items, unsigned per_block, int multiprocesso
     return all < most ? all : most;
 }
 
-/* [rows][parts of one]; rows beyond many go to the same blocks */
-inline dim3 row_blocks(const pc__cuda_launch *l)
-{
-    const pc__cuda_walk &w = l->walk;
-    const unsigned tile = AT_ONCE * (unsigned)l->row_threads;
-    const unsigned parts = (w.shape[w.ndim - 1] + LINE - 1 + tile - 1) / tile;
-    unsigned rows = BLOCKS * (unsigned)l->multiprocessors / parts + 1;
-    rows = rows < 65535 ? rows : 65535; /* of a grid */
-    return dim3(parts, rows < w.rows ? rows : w.rows);
-}
-
 inline void note(const pc__cuda_launch *l, cudaError_t status)
 {
     if (status != cudaSuccess)
@@ -291,10 +251,8 @@ template <class F> void run(const pc__cuda_launch *l, F f)
     if (l->flat)
         return run_flat(l, f);
     const unsigned threads = threads_for(l->walk.count, AT_ONCE, l->multiprocessors);
-    const dim3 blocks =
-        l->walk.rows ? row_blocks(l) : dim3(blocks_for(l->walk.count, threads * AT_ONCE, l->multiprocessors));
-    note(l, start_grid(l->packed ? map<F, F::pack> : map<F, 1>, blocks, dim3(l->walk.rows ? l->row_threads : threads),
-                       0, l->queue, l->early, l->walk, f));
+    const unsigned blocks = blocks_for(l->walk.count, threads * AT_ONCE, l->multiprocessors);
+    note(l, start(l->packed ? map<F, F::pack> : map<F, 1>, blocks, threads, l->queue, l->early, l->walk, f));
 }
 
 } // namespace pc

@@ -14,9 +14,6 @@ extern "C" {
 #define PC__CUDA_OPERANDS 4
 #define PC__CUDA_PACK 8 /* elements in a pack at most: 16 bytes of the narrowest would take too many registers */
 
-#define PC__CUDA_AT_ONCE 4 /* items of a thread */
-#define PC__CUDA_LINE 32   /* elements at whose boundaries long rows are cut */
-
 /* Operand 0 is the output. An item is one element, or a pack: as many neighbouring elements as the widest operand has
  * in 16 bytes, at most PC__CUDA_PACK. Item i has coordinates in `shape` (dimension 0 outermost); operand k's first
  * element of it is the sum of coordinate times strides[k], in elements. All sums and the count are below 2^31. */
@@ -30,16 +27,13 @@ typedef struct pc__cuda_walk {
     uint32_t magic[PC__VIEW_DIMS]; /* n / shape = (high half of n * magic + n) >> shift, for n below 2^31 */
     uint8_t shift[PC__VIEW_DIMS];
     uint32_t strides[PC__CUDA_OPERANDS][PC__VIEW_DIMS];
-    uint32_t rows; /* of the innermost dimension, along which blocks go; 0 where these take items as they come */
-    uint32_t lead; /* then: elements of the output between a boundary of PC__CUDA_LINE of them and its first */
 } pc__cuda_walk;
 
 typedef struct pc__cuda_launch {
     pc__cuda_walk walk;
-    int inputs;      /* operands but for the output */
-    int packed;      /* items are packs */
-    int row_threads; /* of a block that goes along rows */
-    int flat; /* packs of dense operands: item i is the i-th of each; of the walk only data, count and tail are set */
+    int inputs; /* operands but for the output */
+    int packed; /* items are packs */
+    int flat;   /* packs of dense operands: item i is the i-th of each; of the walk only data, count and tail are set */
     int multiprocessors;
     int early; /* kernels may be started before the work in front of them is done: see shared/dependent_launch.cuh */
     cudaStream_t queue;
