@@ -101,9 +101,9 @@ static void the_text_has_all_of_it(void **state)
 
 /* What one thread alone does is no matter for a tool that watches threads, which takes minutes over it. */
 #if defined(__SANITIZE_THREAD__)
-enum { STORAGES = 20000 };
+enum { ROWS = 12000, STORAGES = 20000 };
 #else
-enum { STORAGES = 200000 };
+enum { ROWS = 50000, STORAGES = 200000 };
 #endif
 
 static void a_pair_of_lines_is_one_report(void **state)
@@ -137,7 +137,7 @@ static void bounds_hide_and_never_invent(void **state)
     assert_int_equal(pc_check_unchecked(), 0);
     pc__check_stream_waits(&streams[2], &streams[0], 10);
     assert_int_equal(pc_check_unchecked(), 1);
-    for (size_t i = 0; i < 50000; i++) { /* many rows of one storage */
+    for (size_t i = 0; i < ROWS; i++) { /* many rows of one storage */
         pc__check_use row = {memory + 1, 8 * i, 8 * i + 8, true};
         pc__check_work("row", 0, &streams[0], ++ticket[0], &row, 1);
     }

@@ -186,7 +186,7 @@ static void sizes(void **state)
         {.m = 29, .n = 260, .k = 2044, .activation = PC_NONE}, {.m = 3, .n = 20, .k = 1000, .activation = PC_NONE},
         {.m = 7, .n = 19, .k = 5, .activation = PC_TANH},      {.m = 2, .n = 2, .k = 4100, .activation = PC_NONE},
         {.m = 64, .n = 16, .k = 2100, .activation = PC_RELU},  {.m = 33, .n = 200, .k = 132, .activation = PC_SIGMOID},
-        {.m = 2, .n = 323, .k = 67, .activation = PC_RELU},    {.m = 3, .n = 1536, .k = 71, .activation = PC_RELU},
+        {.m = 2, .n = 323, .k = 67, .activation = PC_RELU},    {.m = 3, .n = 336, .k = 71, .activation = PC_RELU},
         {.m = 26, .n = 32, .k = 256, .activation = PC_TANH},   {.m = 9, .n = 129, .k = 1540, .activation = PC_NONE}};
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         check_in_each_dtype(cases[i]);

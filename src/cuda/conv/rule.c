@@ -73,7 +73,7 @@ static int halves_rule(const pc__conv_shape *s, int padded)
     const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15
                       : s->direction == PC__CONV_INPUT
                           ? (s->c <= 8 && weights_of(s) < 990) || (s->o < 8 && s->sh == 1 && s->sw == 1)
-                          : s->c < 8 || s->o <= 5;
+                          : (s->c < 8 && weights_of(s) < 10000) || s->o <= 5;
     return ours ? OURS : padded;
 }
 
@@ -105,28 +105,34 @@ static int tf32_weights(const pc__conv_shape *s, int padded)
     return work > (s->c <= 30 ? 1.7e8 : 4.8e5) ? padded : OURS;
 }
 
+/* Above so many channels cuDNN's methods with fewer products (Winograd's) are there, in planes. */
+static bool is_wide(const pc__conv_shape *s)
+{
+    return s->c > 75;
+}
+
 static int floats_forward(const pc__conv_shape *s)
 {
     const double numbers = numbers_of(s);
-    if (places_of(s) > 12000)
-        return numbers > 570000 ? OURS : AS_IS;
-    if (depth_of(s) <= 68)
-        return s->c > 3 ? AS_IS : OURS;
-    return numbers > 2e6 ? OURS : PLANES;
+    if (is_wide(s) && places_of(s) <= 12000)
+        return numbers > 2e6 ? OURS : PLANES;
+    return depth_of(s) <= 24 && numbers < 1.5e7 ? AS_IS : OURS;
 }
 
 static int floats_input(const pc__conv_shape *s)
 {
     if (numbers_of(s) > 600000)
         return depth_of(s) > (s->c > 4 ? 4300 : 1000) ? PLANES : OURS;
-    return depth_of(s) > 38 && weights_of(s) > 580 ? PLANES : OURS;
+    return depth_of(s) > (is_wide(s) ? 38 : 1800) ? PLANES : OURS;
 }
 
 static int floats_weights(const pc__conv_shape *s)
 {
-    if (places_of(s) <= 500)
+    if (places_of(s) <= 240)
         return AS_IS;
-    return s->c > 75 && work_of(s) > 4.7e8 ? PLANES : OURS;
+    if (weights_of(s) <= 87000 || s->kh * s->kw > 25)
+        return OURS;
+    return is_wide(s) && work_of(s) > 4.7e8 ? PLANES : AS_IS;
 }
 
 /* Matrix units work on eight channels by eight at least, and blocks of cuDNN's on several times that: in front of them
@@ -138,23 +144,24 @@ bool pc__conv_is_few(const pc__conv_shape *s)
     const bool eights = together(s) == 8 && s->c % 8 == 0 && s->o % 8 == 0;
     if (s->dtype == PC_F64 || eights || s->c > 8 || products > 1000)
         return false;
-    return s->direction == PC__CONV_WEIGHTS ? s->o <= 12
+    return s->direction == PC__CONV_WEIGHTS ? s->o <= 12 && places_of(s) > 500
                                             : s->o <= 8 && s->c * s->o <= 40 && s->n * s->oh * s->ow >= PLACES;
 }
 
 /* By the products that its tiles make, whole or not; with a stride the input's gradient tries taps in vain. The limits
- * are where, of 300 drawn layers, it was the fastest more often than not; with matrix units other ways are that sooner. */
+ * are where, of 300 drawn layers, it was the fastest more often than not: with matrix units other ways are that sooner, and in float32 more rows occupy the chip whole. */
 bool pc__conv_is_little(const pc__conv_shape *s)
 {
     enum { FLOATS, TF32, HALVES };
-    static const double most[][2] = {[FLOATS] = {8e7, 6e7}, [TF32] = {4e7, 3e7}, [HALVES] = {3e7, 1e7}};
+    static const double most[][2] = {[FLOATS] = {3e7, 3e7}, [TF32] = {4e7, 3e7}, [HALVES] = {3e7, 1e7}};
     const bool input = s->direction == PC__CONV_INPUT;
     const int kind = together(s) == 8 ? HALVES : together(s) == 4 ? TF32 : FLOATS;
     const double rows = input ? (double)s->n * s->h * s->w * s->sh * s->sw : places_of(s),
                  columns = input ? s->c : s->o;
     if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS || (s->kh * s->kw == 1 && kind != FLOATS))
         return false;
-    return (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s) <= most[kind][input];
+    return (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s) <=
+           (kind == FLOATS && rows <= 8192 ? 1.5e8 : most[kind][input]);
 }
 
 bool pc__conv_is_deep(const pc__conv_shape *s)

@@ -187,7 +187,7 @@ template <class T, int OP, int W> static void launch_alike(const pc__cuda_softma
 /* The same wherever each tensor's rows begin: an element an access. */
 template <class T, int OP> static bool launch_singles(const pc__cuda_softmax_rows &r)
 {
-    constexpr bool warps = sizeof(T) <= 4 && !traits<OP>::backward; /* gradients seldom begin differently */
+    constexpr bool warps = sizeof(T) <= 4;
     if (r.n <= 256)
         launch_rows<T, OP, 32, 8, 1>(r);
     else if (warps && r.n <= 512 && !r.few)
