@@ -7,7 +7,6 @@
 
 #define ROW_WARPS 4       /* of a block where a warp has whole rows */
 #define BLOCK_THREADS 256 /* of a row */
-#define WARPS_OWN 16      /* with so many accesses a thread a row has a warp, never a part of one */
 
 namespace
 {
@@ -103,13 +102,13 @@ __global__ void __launch_bounds__(block_of<THREADS>, (full<T, OP, N, W, WHOLE> ?
     row_kernel(const T *__restrict__ a, const T *__restrict__ b, T *__restrict__ out, long long rows, int n)
 {
     typedef pc::math<T> M;
-    const int lanes = THREADS == 32 && N < WARPS_OWN ? (int)blockDim.x : THREADS;
+    const int lanes = THREADS == 32 ? blockDim.x : THREADS;
     const long long own = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     const long long row = own < rows ? own : rows - 1; /* beyond the end: the last one again, for nothing */
     const int front = (int)min(row * n, (long long)W), back = (int)min((rows - row) * n, (long long)n + W);
     a += row * n, b += row * n, out += row * n;
     const int before = WHOLE ? 0 : (int)((uintptr_t)a / sizeof(T) % W);
-    const auto first_of = [=](int i) { return (i * lanes + (int)threadIdx.x) * W - before; };
+    const auto first_of = [=](int i) { return (int)((i * lanes + threadIdx.x) * W - before); };
     const M nothing = traits<OP>::backward ? M(0) : M(-CUDART_INF);
     pack<T, W> raw_a[N], raw_b[N];
     pack<M, W> in_a[N], in_b[N];
@@ -187,11 +186,10 @@ template <class T, int OP, int W> static void launch_alike(const pc__cuda_softma
 /* The same wherever each tensor's rows begin: an element an access. */
 template <class T, int OP> static bool launch_singles(const pc__cuda_softmax_rows &r)
 {
-    constexpr bool warps = sizeof(T) <= 4;
     if (r.n <= 256)
         launch_rows<T, OP, 32, 8, 1>(r);
-    else if (warps && r.n <= 512 && !r.few)
-        launch_rows<T, OP, 32, warps ? WARPS_OWN : 8, 1>(r);
+    else if (sizeof(T) <= 4 && r.n <= 512 && !r.few)
+        launch_rows<T, OP, 32, sizeof(T) <= 4 ? 16 : 8, 1>(r);
     else if (r.n <= 1024)
         launch_rows<T, OP, 128, 8, 1>(r);
     else if (r.n <= 8192)
