@@ -80,6 +80,18 @@ static bool is_cudnns(const pc__conv2d_attributes *a)
     return a->spec.pool <= 1 && !a->planes && (a->spec.activation == PC_NONE || a->spec.activation == PC_RELU);
 }
 
+/* A gradient is cuDNN's where the layer is in front of no pooling and its result in our order; else all are ours. */
+static bool has_cudnns_gradient(const pc_stream *stream, const pc__conv_piece *alone)
+{
+    pc__conv_piece p = *alone;
+    bool any = false;
+    for (p.direction = PC__CONV_INPUT; p.direction <= PC__CONV_WEIGHTS; p.direction++) {
+        const pc__conv_shape shape = pc__conv_shape_of(&p);
+        any = any || (!pc__conv_is_split(stream, &p) && pc__conv_rule(&shape, true) >= 0);
+    }
+    return any && !pc__cudnn_missing();
+}
+
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
  * far the rest as calls of its own costs less. */
 bool pc__cuda_is_faster_apart(const pc_call *call)
@@ -104,7 +116,9 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     pc__conv_piece alone = p;
     alone.s.pool = 1;
     if (choice != PC_CONV_CUDNN && pc__conv_is_split(&stream, &alone))
-        return p.s.pool > 1 && pc__conv_is_deep(&shape);
+        return (p.s.pool > 1 && pc__conv_is_deep(&shape)) || has_cudnns_gradient(&stream, &alone);
+    if (choice != PC_CONV_CUDNN && p.s.dtype == PC_F32 && p.s.pool == 1 && has_cudnns_gradient(&stream, &alone))
+        return true;
     bool native = true;
     for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(&stream, &p);

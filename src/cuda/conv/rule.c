@@ -70,7 +70,8 @@ enum { OURS = -1, AS_IS = PC__CONV_AS_IS, PLANES = PC__CONV_PLANES };
  * (shallow.h). */
 static int halves_rule(const pc__conv_shape *s, int padded)
 {
-    const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15
+    const bool forty = s->c > 32 && s->c <= 48 && s->kh * s->kw >= 49 && places_of(s) > 3000; /* no tiles for these */
+    const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15 || forty
                       : s->direction == PC__CONV_INPUT
                           ? (s->c <= 8 && weights_of(s) < 990) || (s->o < 8 && s->sh == 1 && s->sw == 1)
                           : (s->c < 8 && weights_of(s) < 10000) || s->o <= 5;
@@ -114,21 +115,26 @@ static bool is_wide(const pc__conv_shape *s)
 static int floats_forward(const pc__conv_shape *s)
 {
     const double numbers = numbers_of(s);
-    if (is_wide(s) && places_of(s) <= 12000)
+    if (is_wide(s) && s->kh * s->kw <= 9 && places_of(s) <= 12000)
         return numbers > 2e6 ? OURS : PLANES;
     return depth_of(s) <= 24 && numbers < 1.5e7 ? AS_IS : OURS;
 }
 
 static int floats_input(const pc__conv_shape *s)
 {
+    const double depth = depth_of(s);
+    if (s->c <= 4)
+        return depth > (numbers_of(s) > 600000 ? 1000 : 1800) ? PLANES : OURS;
     if (numbers_of(s) > 600000)
-        return depth_of(s) > (s->c > 4 ? 4300 : 1000) ? PLANES : OURS;
-    return depth_of(s) > (is_wide(s) ? 38 : 1800) ? PLANES : OURS;
+        return depth > 4300 && s->kh * s->kw <= 9 ? PLANES : OURS;
+    if (s->kh * s->kw > 9)
+        return depth > 1800 && numbers_of(s) <= 200000 ? PLANES : OURS;
+    return depth > (is_wide(s) ? 38 : 1800) ? PLANES : OURS;
 }
 
 static int floats_weights(const pc__conv_shape *s)
 {
-    if (places_of(s) <= 240)
+    if (places_of(s) <= 500)
         return AS_IS;
     if (weights_of(s) <= 87000 || s->kh * s->kw > 25)
         return OURS;
@@ -160,8 +166,10 @@ bool pc__conv_is_little(const pc__conv_shape *s)
                  columns = input ? s->c : s->o;
     if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS || (s->kh * s->kw == 1 && kind != FLOATS))
         return false;
-    return (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s) <=
-           (kind == FLOATS && rows <= 8192 ? 1.5e8 : most[kind][input]);
+    const double products = (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s);
+    if (kind != HALVES && !input && s->kh * s->kw >= 49 && rows <= 256) /* for which cuDNN has but slow kernels */
+        return products <= 8e8;
+    return products <= (kind == FLOATS && rows <= 8192 ? 1.5e8 : most[kind][input]);
 }
 
 bool pc__conv_is_deep(const pc__conv_shape *s)
