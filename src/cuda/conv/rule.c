@@ -112,10 +112,16 @@ static bool is_wide(const pc__conv_shape *s)
     return s->c > 75;
 }
 
+/* Large kernels have no such method, and ours are faster as soon as each multiprocessor has a tile of 128 x 64. */
+static bool may_be_planes(const pc__conv_shape *s, double rows, int columns)
+{
+    return s->kh * s->kw <= 9 || rows / 128 * ((columns + 63) / 64) < 120;
+}
+
 static int floats_forward(const pc__conv_shape *s)
 {
     const double numbers = numbers_of(s);
-    if (is_wide(s) && s->kh * s->kw <= 9 && places_of(s) <= 12000)
+    if (is_wide(s) && places_of(s) <= 12000 && may_be_planes(s, places_of(s), s->o))
         return numbers > 2e6 ? OURS : PLANES;
     return depth_of(s) <= 24 && numbers < 1.5e7 ? AS_IS : OURS;
 }
@@ -126,9 +132,7 @@ static int floats_input(const pc__conv_shape *s)
     if (s->c <= 4)
         return depth > (numbers_of(s) > 600000 ? 1000 : 1800) ? PLANES : OURS;
     if (numbers_of(s) > 600000)
-        return depth > 4300 && s->kh * s->kw <= 9 ? PLANES : OURS;
-    if (s->kh * s->kw > 9)
-        return depth > 1800 && numbers_of(s) <= 200000 ? PLANES : OURS;
+        return depth > 4300 && may_be_planes(s, (double)s->n * s->h * s->w, s->c) ? PLANES : OURS;
     return depth > (is_wide(s) ? 38 : 1800) ? PLANES : OURS;
 }
 
