@@ -85,6 +85,34 @@ static void bad_input(void **state)
     assert_no_leak();
 }
 
+/* Channels that are brought together are averaged as each alone, and so are their gradients, bit for bit. */
+static void channels_keep_apart(void **state)
+{
+    (void)state;
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64};
+    for (int i = 0; i < 16; i++)
+        PC_SCOPE {
+            enum { CHANNELS = 16 };
+            const int kernel = 2 + i / 4, step = i % 3 + 1;
+            const pc_fn_pool2d_options options = {
+                .kernel = {kernel, kernel}, .stride = {step, step}, .padding = {kernel / 2, kernel / 2}};
+            pc_tensor *x = pc_cast(pc_randn(PC_SHAPE(2, 9, 7, CHANNELS), PC_F32, test_device()), dtypes[i % 4]);
+            x = pc_detach(pc_permute(x, PC_SHAPE(0, 3, 1, 2)));
+            assert_ok(pc_require_grad(x, true));
+            pc_tensor *y = pc_fn_avg_pool2d(x, options);
+            assert_ok(pc_backward(pc_sum(pc_mul(y, y))));
+            for (int c = 0; c < CHANNELS; c++) {
+                pc_tensor *one = pc_contiguous(pc_detach(pc_slice(x, 1, c, c + 1, 1)));
+                assert_ok(pc_require_grad(one, true));
+                pc_tensor *own = pc_fn_avg_pool2d(one, options);
+                assert_ok(pc_backward(pc_sum(pc_mul(own, own))));
+                assert_close(pc_item(pc_sum(pc_ne(own, pc_slice(y, 1, c, c + 1, 1)))), 0, 0);
+                assert_close(pc_item(pc_sum(pc_ne(pc_grad(one), pc_slice(pc_grad(x), 1, c, c + 1, 1)))), 0, 0);
+            }
+        }
+    assert_no_leak();
+}
+
 /* --- against plain loops --- */
 
 typedef struct windows {
@@ -179,7 +207,8 @@ static void many_windows(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(maxima_without_a_gradient), cmocka_unit_test(bad_input),
-                                          cmocka_unit_test(every_window_is_seen), cmocka_unit_test(many_windows)};
+                                          cmocka_unit_test(channels_keep_apart), cmocka_unit_test(every_window_is_seen),
+                                          cmocka_unit_test(many_windows)};
 
 int main(void)
 {

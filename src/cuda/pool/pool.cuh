@@ -1,4 +1,4 @@
-/* pool.cuh: windows and places, for the kernels of pooling. */
+/* pool.cuh: windows, places and neighbouring channels, for the kernels of pooling. */
 #ifndef PC__CUDA_POOL_CUH
 #define PC__CUDA_POOL_CUH
 
@@ -39,6 +39,20 @@ __device__ static inline element element_at(long long i, int rows, int columns, 
     const long long pixel = quotient(i, c), line = quotient(pixel, columns);
     const long long image = quotient(line, rows);
     return {image, (int)(line - image * rows), (int)(pixel - line * columns), (int)(i - pixel * c)};
+}
+
+template <class T, int N> struct alignas(sizeof(T) * N) pack {
+    T v[N];
+};
+
+template <int N, class T> __device__ __forceinline__ pack<T, N> load(const T *from)
+{
+    return *reinterpret_cast<const pack<T, N> *>(from);
+}
+
+static inline bool on_16(const void *a, const void *b, const void *c)
+{
+    return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) & 15) == 0;
 }
 
 static unsigned blocks(long long count)

@@ -16,15 +16,6 @@
 namespace
 {
 
-template <class T, int N> struct alignas(sizeof(T) * N) pack {
-    T v[N];
-};
-
-template <int N, class T> __device__ __forceinline__ pack<T, N> load(const T *from)
-{
-    return *reinterpret_cast<const pack<T, N> *>(from);
-}
-
 /* At most 16 bytes an access. */
 template <int N> __device__ __forceinline__ pack<int32_t, N> load_places(const int32_t *from)
 {
@@ -161,12 +152,21 @@ __global__ void __launch_bounds__(THREADS)
     const range h = covering(e.row, s.sh, s.kh, s.ph, (int)s.oh), w = covering(e.column, s.sw, s.kw, s.pw, (int)s.ow);
     const long long plane = e.image * s.oh * s.ow * s.c + e.channel * N;
     const int here = e.row * (int)s.w + e.column;
+    const bool apart = s.kh <= s.sh && s.kw <= s.sw; /* one window at most covers it */
     pc::math<T> sum[N] = {};
     pc::wait_for_earlier();
     if (i >= count)
         return;
+    if (apart && h.from < h.to && w.from < w.to) {
+        const long long at = plane + (long long)(h.from * (int)s.ow + w.from) * (int)s.c;
+        const pack<T, N> given = load<N>(dy + at);
+        const pack<int32_t, N> place = load_places<N>(argmax + at);
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            sum[n] = place.v[n] == here ? pc::math<T>(given.v[n]) : pc::math<T>(0);
+    }
 #pragma unroll 1
-    for (int r = h.from; r < h.to; r += 2)
+    for (int r = h.from; r < h.to && !apart; r += 2)
 #pragma unroll 1
         for (int c = w.from; c < w.to; c += 2) {
             pack<T, N> given[4];
@@ -246,11 +246,6 @@ __global__ void __launch_bounds__(THREADS)
     for (int n = 0; n < N; n++)
         if (first + n < end)
             row[n] = out.v[n];
-}
-
-bool on_16(const void *a, const void *b, const void *c)
-{
-    return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) & 15) == 0;
 }
 
 template <class T, int N> void forward(cudaStream_t queue, const pc__cuda_pool *s, const T *x, T *y, int32_t *argmax)
