@@ -3,10 +3,11 @@
  *
  *   CUDA_INJECTION64_PATH=build/release/bench/libbench-nodes.so PROGRAM
  *
- * At the end of the program the last kernels and copies (PC_NODES of them, 2000 unless given) are searched for the row
- * of names and grids that fills most of them, three times at least, with up to 63 others behind it. On standard error, or in the file PC_NODES_FILE, a line for
- * each of it, medians of up to 20 rows: microseconds, microseconds from the end of the one before (below 0: they
- * overlap), blocks, threads, registers, bytes of shared memory, name (c++filt makes it readable). */
+ * At the end of the program the last kernels and copies (PC_NODES of them, 2000 unless given) are searched for the row of
+ * names and grids that fills most of them, three times at least, with up to 63 others behind it. On standard error, or in
+ * the file PC_NODES_FILE, a line for each of it, medians of up to 20 rows: microseconds, microseconds from the end of the
+ * one before (below 0: they overlap), blocks, threads, registers, bytes of shared memory, name (c++filt makes it
+ * readable). */
 #include <cuda.h>
 #include <cupti.h>
 #include <stdio.h>
