@@ -1,4 +1,5 @@
 /* pool(activation(conv(x, weight) + bias)). */
+#include "ops/apart.h"
 #include "ops/golden.h"
 
 #include <paracord/random.h>
@@ -139,13 +140,6 @@ static void convolve(pc_fn_conv2d_options spec, pc_dtype dtype, pc_device device
         result[1 + i] = pc_grad(in[i]);
     for (int i = 0; i < 4; i++)
         result[i] = pc_to(result[i], PC_DEVICE_CPU, PC_F64, false);
-}
-
-/* Largest difference, as a share of the largest number. */
-static double apart(pc_tensor *a, pc_tensor *b)
-{
-    pc_tensor *difference = pc_sub(a, b);
-    return sqrt(pc_item(pc_max(pc_mul(difference, difference))) / pc_item(pc_max(pc_mul(b, b))));
 }
 
 /* Float32 by cuDNN may be Winograd's, which loses a digit. */

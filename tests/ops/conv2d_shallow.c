@@ -1,6 +1,7 @@
 /* Convolutions of 16-bit pictures of up to eight channels: tiles at every edge, kernels of many taps, outputs in several
  * groups, odd numbers of everything; and numbers that are infinite, which zero weights make no zeros of. */
 #include "device.h"
+#include "ops/apart.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -51,12 +52,6 @@ static void convolve(const layer *l, pc_tensor *const in[3], pc_dtype dtype, pc_
     out[Y] = pc_to(y, PC_DEVICE_CPU, PC_F64, false);
     for (int i = 0; i < 3; i++)
         out[DX + i] = i == 0 && stopped ? NULL : pc_to(pc_grad(leaf[i]), PC_DEVICE_CPU, PC_F64, false);
-}
-
-static double apart(pc_tensor *a, pc_tensor *b)
-{
-    pc_tensor *difference = pc_sub(a, b);
-    return sqrt(pc_item(pc_max(pc_mul(difference, difference))) / pc_item(pc_max(pc_mul(b, b))));
 }
 
 static void as_in_double(void **state)
