@@ -36,10 +36,20 @@ static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned
     return true;
 }
 
+/* Those of one element, which are in nobody's way. */
+static unsigned ones_of(const pc_tensor *t)
+{
+    unsigned ones = 0;
+    for (int i = 0; i < t->ndim; i++)
+        ones |= (unsigned)(t->shape[i] == 1) << i;
+    return ones;
+}
+
 static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce_attributes *a)
 {
     *a = (pc__reduce_attributes){.outer = 1, .reduced = 1, .inner = 1};
-    int first = mask ? __builtin_ctz(mask) : t->ndim, last = mask ? 31 - __builtin_clz(mask) : t->ndim;
+    const unsigned longer = mask & ~ones_of(t), ends = longer ? longer : mask;
+    int first = ends ? __builtin_ctz(ends) : t->ndim, last = ends ? 31 - __builtin_clz(ends) : t->ndim;
     for (int i = 0; i < t->ndim; i++) {
         bool gone = mask >> i & 1;
         a->kept_shape[i] = gone ? 1 : t->shape[i];
@@ -54,7 +64,7 @@ static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce
     }
 }
 
-/* Of the runs of dimensions in the mask the one with the most elements; a dimension of 1 parts none. */
+/* Of the runs of dimensions in the mask the one with the most elements; dimensions of 1 part none, and go with any. */
 static unsigned longest_run(const pc_tensor *t, unsigned mask)
 {
     unsigned best = 0, run = 0;
@@ -69,7 +79,7 @@ static unsigned longest_run(const pc_tensor *t, unsigned mask)
             best = run, most = count;
         run = 0, count = 1;
     }
-    return best;
+    return best | (mask & ones_of(t));
 }
 
 /* Whether CUDA reads t with its gaps: what is reduced is one dimension to memory, and is long and alone, or short and not

@@ -30,6 +30,27 @@ static void twice_and_for_nobody(void **state)
     assert_no_leak();
 }
 
+/* Dimensions of one element are in nobody's way: a sum over them and another is one call. */
+static void sums_over_ones_are_one_call(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(1, 15, 2, 1), PC_F32, test_device()),
+                  *wide = pc_ones(PC_SHAPE(3, 1, 5, 1), PC_F32, test_device());
+        begin();
+        pc_tensor *a = pc_sum_dims(x, PC_SHAPE(0, 2), true), *b = pc_sum_dims(wide, PC_SHAPE(0, 1, 3), false);
+        pc_graph *graph = ended();
+        says(graph, "2 nodes recorded");
+        assert_ok(pc_graph_launch(graph, NULL));
+        assert_int_equal(pc_tensor_size(a, 1), 15);
+        assert_int_equal(pc_tensor_size(b, 0), 5);
+        assert_close(pc_item(pc_sum(a)), 30, 0);
+        assert_close(pc_item(pc_sum(b)), 15, 0);
+        pc_graph_free(graph);
+    }
+    assert_no_leak();
+}
+
 /* What is computed twice is not the same where something was written in between. */
 static void not_what_has_changed(void **state)
 {
@@ -477,15 +498,15 @@ static void copies_end_regions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twice_and_for_nobody),    cmocka_unit_test(not_what_has_changed),
-        cmocka_unit_test(chains_are_one_call),     cmocka_unit_test(temporaries_share_memory),
-        cmocka_unit_test(memory_for_who_asks),     cmocka_unit_test(other_chains_are_other_work),
-        cmocka_unit_test(work_that_joins_nothing), cmocka_unit_test(one_memory_under_two_names),
-        cmocka_unit_test(text_outlives_streams),   cmocka_unit_test(numbers_are_parts_of_calls),
-        cmocka_unit_test(numbers_can_be_updated),  cmocka_unit_test(with_their_gradients),
-        cmocka_unit_test(sums_are_gradients),      cmocka_unit_test(casts_are_left_to_lists),
-        cmocka_unit_test(many_results_stay),       cmocka_unit_test(copies_end_regions),
-        cmocka_unit_test(with_all_inputs),
+        cmocka_unit_test(twice_and_for_nobody),        cmocka_unit_test(sums_over_ones_are_one_call),
+        cmocka_unit_test(not_what_has_changed),        cmocka_unit_test(chains_are_one_call),
+        cmocka_unit_test(temporaries_share_memory),    cmocka_unit_test(memory_for_who_asks),
+        cmocka_unit_test(other_chains_are_other_work), cmocka_unit_test(work_that_joins_nothing),
+        cmocka_unit_test(one_memory_under_two_names),  cmocka_unit_test(text_outlives_streams),
+        cmocka_unit_test(numbers_are_parts_of_calls),  cmocka_unit_test(numbers_can_be_updated),
+        cmocka_unit_test(with_their_gradients),        cmocka_unit_test(sums_are_gradients),
+        cmocka_unit_test(casts_are_left_to_lists),     cmocka_unit_test(many_results_stay),
+        cmocka_unit_test(copies_end_regions),          cmocka_unit_test(with_all_inputs),
     };
     return cmocka_run_group_tests_name("plan.passes", tests, NULL, NULL);
 }
