@@ -166,6 +166,47 @@ static void every_length_is_whole(void **state)
     assert_no_leak();
 }
 
+/* Columns of all heights and widths, side by side and several times over: sums, maxima and the first's places. */
+static void columns_of_any_size(void **state)
+{
+    (void)state;
+    static const int heights[] = {1, 7, 70, 300, 1000, 2500}, widths[] = {2, 3, 8, 34, 70, 136};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64, PC_I64};
+    enum { MOST = 2500 * 136 };
+    for (int i = 0; i < PC__COUNT(heights) * PC__COUNT(widths); i++) {
+        const int height = heights[i / PC__COUNT(widths)], width = widths[i % PC__COUNT(widths)];
+        const int slabs = height * width <= MOST / 3 ? 3 : 1, columns = slabs * width;
+        static double sums[3 * 136], places[3 * 136];
+        for (int k = 0; k < slabs * height * width; k++) /* which are whole in bfloat16 too */
+            numbers[k] = (float)(k % width % 16 + k / width * 7 % 11 * (k / width % 3 - 1));
+        for (int c = 0; c < columns; c++) {
+            const float *x = numbers + c / width * height * width + c % width;
+            int best = 0;
+            sums[c] = 0;
+            for (int r = 0; r < height; r++) {
+                best = x[r * width] > x[best * width] ? r : best;
+                sums[c] += (double)x[r * width];
+            }
+            places[c] = best;
+        }
+        for (int d = 0; d < PC__COUNT(dtypes); d++)
+            PC_SCOPE {
+                pc_tensor *x = pc_from_data(numbers, PC_SHAPE(slabs, height, width), PC_F32, test_device());
+                x = pc_cast(x, dtypes[d]);
+                double sum[3 * 136];
+                int64_t place[3 * 136];
+                assert_ok(
+                    pc_read(pc_cast(pc_sum_dims(x, PC_SHAPE(1), false), PC_F64), sum, (size_t)columns * sizeof *sum));
+                assert_ok(pc_read(pc_argmax(x, 1, false), place, (size_t)columns * sizeof *place));
+                for (int c = 0; c < columns; c++) {
+                    assert_close(sum[c], sums[c], dtypes[d] == PC_BF16 ? fabs(sums[c]) * 0x1p-8 : 0);
+                    assert_int_equal(place[c], places[c]);
+                }
+            }
+    }
+    assert_no_leak();
+}
+
 /* The first of equals, NaN above all, in rows that lie anywhere. */
 static void places_of_the_first(void **state)
 {
@@ -322,6 +363,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(null_flows),
     cmocka_unit_test(long_sums_are_exact_enough),
     cmocka_unit_test(every_length_is_whole),
+    cmocka_unit_test(columns_of_any_size),
     cmocka_unit_test(max_dim_keeps_what_was_asked_for),
 };
 

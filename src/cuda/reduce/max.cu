@@ -78,10 +78,10 @@ __device__ __forceinline__ best<T> scan_results(const T *x, const int64_t *place
     return a;
 }
 
-/* The best of `lanes` neighbours of a warp, which all get it. */
-template <class B> __device__ __forceinline__ void meet_lanes(B &a, int lanes)
+/* The best of `lanes` neighbours of a warp, which all get it; of those that are a multiple of `apart` away. */
+template <class B> __device__ __forceinline__ void meet_lanes(B &a, int lanes, int apart = 1)
 {
-    for (int step = lanes / 2; step > 0; step /= 2) {
+    for (int step = lanes / 2; step >= apart; step /= 2) {
         const auto value = static_cast<decltype(a.value)>(__shfl_xor_sync(0xffffffffu, a.value, step));
         meet(a, value, __shfl_xor_sync(0xffffffffu, a.place, step));
     }
@@ -143,32 +143,35 @@ __global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant
     }
 }
 
-/* A block: `lanes` neighbouring columns, THREADS / lanes rows at a time. */
+/* A block: `lanes` neighbouring columns, threads / lanes rows at a time. A warp's threads of a column meet first, then the
+ * warps. */
 template <class T>
-__global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in,
-                                                   const int64_t *places, T *out, int64_t *out_places)
+__global__ void __launch_bounds__(PC__WIDE_THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in,
+                                                            const int64_t *places, T *out, int64_t *out_places)
 {
-    __shared__ best<T> bests[THREADS];
+    __shared__ best<pc::math<T>> bests[PC__WIDE_THREADS / 32][32];
     pc::wait_for_earlier();
-    const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
-    const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
-    const int64_t column = (blockIdx.x - piece * tiles) * lanes + x, at = min(column, r.inner - 1);
+    const int lanes = r.lanes, height = blockDim.x / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
+    const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = quotient(blockIdx.x, tiles),
+                  outer = quotient(piece, r.parts), left = (blockIdx.x - piece * tiles) * lanes;
     const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
-    const int64_t start = outer * r.reduced * r.inner + at;
-    best<T> a = places ? scan_results(in + start, places + start, r.inner, y, end, height)
-                       : scan(in + start, r.inner, begin, end, y, height);
-    bests[threadIdx.x] = a;
-    for (int half = height / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (y < half) {
-            const best<T> other = bests[threadIdx.x + half * lanes];
-            meet(a, other.value, other.place);
-            bests[threadIdx.x] = a;
-        }
-    }
-    if (y == 0 && column < r.inner) {
-        out[piece * r.inner + column] = a.value;
-        out_places[piece * r.inner + column] = a.place;
+    const int64_t start = outer * r.reduced * r.inner + min(left + x, r.inner - 1);
+    const best<T> own = places ? scan_results(in + start, places + start, r.inner, y, end, height)
+                               : scan(in + start, r.inner, begin, end, y, height);
+    best<pc::math<T>> a = {own.value, own.place};
+    meet_lanes(a, 32, lanes);
+    if (threadIdx.x % 32 < lanes)
+        bests[threadIdx.x / 32][x] = a;
+    __syncthreads();
+    const int warps = blockDim.x / 32, warp = threadIdx.x % warps,
+              column = threadIdx.x / warps; /* a thread: one's best */
+    if (threadIdx.x / 32 * 32 / warps >= lanes)
+        return;
+    a = bests[warp][min(column, lanes - 1)];
+    meet_lanes(a, warps);
+    if (warp == 0 && column < lanes && left + column < r.inner) {
+        out[piece * r.inner + left + column] = static_cast<T>(a.value);
+        out_places[piece * r.inner + left + column] = a.place;
     }
 }
 
@@ -206,7 +209,8 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
     else if (r->layout == PC__REDUCE_ROWS)
         go(rows_of_results<T>, row_blocks);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        go(columns<T>, tiles * r->outer * r->parts);
+        (void)pc::start(columns<T>, static_cast<unsigned>(tiles * r->outer * r->parts),
+                        static_cast<unsigned>(r->threads), r->queue, r->early, *r, in, places, out, out_places);
     else
         go(singles<T>, (r->outer * r->inner + THREADS - 1) / THREADS);
 }

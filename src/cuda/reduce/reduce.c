@@ -51,22 +51,52 @@ static bool plan_long(pc__cuda_reduction *r)
     return true;
 }
 
-/* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. */
+static int64_t column_blocks(const pc__cuda_reduction *r)
+{
+    return r->outer * divide_up(r->inner / r->pack, r->lanes);
+}
+
+/* Rows that a block of columns reads at once. */
+static int64_t column_turn(const pc__cuda_reduction *r)
+{
+    return (int64_t)r->threads / r->lanes * 8;
+}
+
+/* Blocks that are few are made narrower, down to a sector of memory, and higher: what counts is how many turns each has. */
+static void raise_columns(pc__cuda_reduction *r, int64_t access)
+{
+    enum { SECTOR = 32, FEW = 64, FULL = 131072 /* threads */ };
+    const int most = r->pack == 8 ? PC__WIDE_PACK_THREADS : PC__WIDE_THREADS;
+    while (column_blocks(r) < FEW && r->lanes * access > SECTOR && r->reduced > column_turn(r))
+        r->lanes /= 2;
+    while (r->threads < most && column_blocks(r) * r->threads < FULL && r->reduced > column_turn(r))
+        r->threads *= 2;
+}
+
+/* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. A second pass costs
+ * what a block needs for some 1000 rows, or 64 KB. */
 static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
 {
-    enum { SHORT = 256, MANY = 65536, BLOCKS = 2048, ONE_PASS = 1024 }; /* a pass costs what 500 rows do */
-    const int64_t columns = r->inner / r->pack;
+    enum { SHORT = 256, MANY = 65536, BLOCKS = 2048, LINE = 128, WARP = 32, ROWS = 1024, STRIP = 65536 };
+    const int64_t columns = r->inner / r->pack, access = r->pack * (int64_t)element_bytes;
     if (r->outer * columns >= MANY && r->reduced <= SHORT) {
         r->layout = PC__REDUCE_SINGLES;
         cut(r, 1, 1);
         return;
     }
     r->layout = PC__REDUCE_COLUMNS;
+    r->threads = THREADS;
     r->lanes = 1;
-    while (r->lanes < columns && r->lanes * r->pack * (int)element_bytes < 128)
+    while (r->lanes < columns && r->lanes < WARP && r->lanes * access < LINE)
         r->lanes *= 2;
-    const int64_t blocks = r->outer * divide_up(columns, r->lanes);
-    cut(r, two_passes && r->reduced > ONE_PASS ? PC__MIN(COLUMN_PARTS, BLOCKS / blocks) : 1, THREADS / r->lanes * 8);
+    pc__cuda_reduction high = *r;
+    raise_columns(&high, access);
+    if (two_passes && r->reduced > ROWS && r->reduced * high.lanes * access > STRIP) {
+        cut(r, PC__MIN(COLUMN_PARTS, BLOCKS / column_blocks(r)), column_turn(r));
+    } else {
+        *r = high;
+        cut(r, 1, 1);
+    }
 }
 
 /* `pack`, or 1 where not every access would be a whole one. */

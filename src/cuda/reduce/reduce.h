@@ -12,7 +12,7 @@ enum pc__cuda_reduce_layout {
     PC__REDUCE_ROWS,     /* inner is 1: `lanes` threads of a block for each piece of a row */
     PC__REDUCE_ANYWHERE, /* the same where rows do not begin at whole accesses */
     PC__REDUCE_LONG,     /* sums where inner is 1: a large block for each piece of a row */
-    PC__REDUCE_COLUMNS,  /* blocks of `lanes` accesses side by side and as many rows as fill 256 threads */
+    PC__REDUCE_COLUMNS,  /* blocks of `lanes` accesses side by side, 32 at most, and as many rows as fill `threads` */
     PC__REDUCE_SINGLES   /* a thread for each result: many short columns */
 };
 
@@ -22,12 +22,14 @@ typedef struct pc__cuda_reduction {
     int64_t outer, reduced, inner;
     int64_t parts, piece;
     int layout, lanes; /* lanes: a power of 2 */
+    int threads;       /* of a block that has columns: a power of 2 */
     int pack;          /* elements in one access: 16 bytes of them, or 1 */
     int early;         /* see shared/dependent_launch.cuh */
     cudaStream_t queue;
 } pc__cuda_reduction;
 
-enum { PC__WIDE_THREADS = 1024 }; /* of a block at most, where `lanes` are more than 256 */
+/* Of a block at most, where `lanes` are more than 256, or that has columns; 512 where these are read 8 elements an access. */
+enum { PC__WIDE_THREADS = 1024, PC__WIDE_PACK_THREADS = 512 };
 
 /* Of PC__REDUCE_LONG: threads of a block, and packs of each in one turn. */
 enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };

@@ -12,6 +12,9 @@ namespace
 
 constexpr int THREADS = 256;
 
+/* Of a block that has columns, by the elements of an access: so many sums of a thread take more registers. */
+template <int N> constexpr int most_threads = N == 8 ? PC__WIDE_PACK_THREADS : PC__WIDE_THREADS;
+
 template <class T, int N> struct alignas(sizeof(T) * N) pack {
     T v[N];
 };
@@ -170,14 +173,18 @@ __global__ void __launch_bounds__(PC__LONG_THREADS)
     out[blockIdx.x] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
 
-/* A block: `lanes` packs of neighbouring columns, THREADS / lanes rows at a time, 8 such turns under way. */
+/* A block: `lanes` packs of neighbouring columns, threads / lanes rows at a time, 8 such turns under way. What a warp has of a
+ * column is added up by shuffles, then what the warps have, in one go each. */
 template <class T, class A, class O, int N>
-__global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
+__global__ void __launch_bounds__(most_threads<N>)
+    columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    __shared__ A sums[THREADS][N];
-    const int lanes = r.lanes, height = THREADS / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
-    const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = blockIdx.x / tiles, outer = piece / r.parts;
-    const int64_t column = ((blockIdx.x - piece * tiles) * lanes + x) * N;
+    constexpr int ACROSS = N == 8 ? 64 : 32; /* columns of a block at most */
+    __shared__ A sums[most_threads<N> / 32][ACROSS + 1];
+    const int lanes = r.lanes, height = blockDim.x / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
+    const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = quotient(blockIdx.x, tiles),
+                  outer = quotient(piece, r.parts), left = (blockIdx.x - piece * tiles) * lanes * N,
+                  column = left + x * N;
     const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
     const T *from = in + outer * r.reduced * r.inner + column;
     A total[N] = {};
@@ -193,20 +200,21 @@ __global__ void __launch_bounds__(THREADS) columns(const __grid_constant__ pc__c
                 total[k] += static_cast<A>(((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k])) +
                                            ((a[4].v[k] + a[5].v[k]) + (a[6].v[k] + a[7].v[k])));
         }
-#pragma unroll
-    for (int k = 0; k < N; k++)
-        sums[threadIdx.x][k] = total[k];
-    for (int half = height / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (y < half)
-#pragma unroll
-            for (int k = 0; k < N; k++)
-                sums[threadIdx.x][k] += sums[threadIdx.x + half * lanes][k];
-    }
-    if (y == 0 && column < r.inner)
+    for (int step = 16; step >= lanes; step /= 2)
 #pragma unroll
         for (int k = 0; k < N; k++)
-            out[piece * r.inner + column + k] = static_cast<O>(static_cast<pc::math<O>>(sums[threadIdx.x][k]));
+            total[k] += __shfl_xor_sync(0xffffffffu, total[k], step);
+    if (threadIdx.x % 32 < lanes)
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            sums[threadIdx.x / 32][x * N + k] = total[k];
+    __syncthreads();
+    const int warps = blockDim.x / 32, warp = threadIdx.x % warps, across = lanes * N; /* a thread: a warp's sum */
+    for (int c = threadIdx.x / warps, first = threadIdx.x / 32 * 32 / warps; first < across; c += 32, first += 32) {
+        const A all = joined_lanes(sums[warp][min(c, across - 1)], warps);
+        if (warp == 0 && c < across && left + c < r.inner)
+            out[piece * r.inner + left + c] = static_cast<O>(static_cast<pc::math<O>>(all));
+    }
 }
 
 /* A thread: N neighbouring columns from top to bottom. */
@@ -249,7 +257,8 @@ template <class T, class A, class O, int N> void launch(const pc__cuda_reduction
     else if (r->layout == PC__REDUCE_ROWS)
         go(rows<T, A, O, N>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        go(columns<T, A, O, N>, tiles * r->outer * r->parts, *r, in, out);
+        (void)pc::start(columns<T, A, O, N>, static_cast<unsigned>(tiles * r->outer * r->parts),
+                        static_cast<unsigned>(r->threads), r->queue, r->early, *r, in, out);
     else
         go(singles<T, A, O, N>, (r->outer * width + THREADS - 1) / THREADS, *r, in, out);
 }
