@@ -15,37 +15,45 @@ struct alignas(16) item {
     float v[NEIGHBOURS];
 };
 
-template <class T> __device__ __forceinline__ item load_dense(const void *data, uint32_t i, uint32_t n)
+/* An input's neighbours as they are in memory: nothing waits for them before all inputs are on their way. */
+struct raw {
+    uint32_t word[NEIGHBOURS];
+    bool packed; /* two 16-bit numbers in each of the first words, else one in each */
+};
+
+__device__ __forceinline__ raw fetch_dense(const void *data, bool wide, uint32_t i, uint32_t n)
 {
-    typedef pc::pack<T, NEIGHBOURS> pack;
-    const T *from = static_cast<const T *>(data) + i;
-    item x = {};
-    if (n == NEIGHBOURS && reinterpret_cast<uintptr_t>(from) % sizeof(pack) == 0) {
-        const pack all = *reinterpret_cast<const pack *>(from);
+    raw x = {{}, false};
+    const char *from = static_cast<const char *>(data) + i * (wide ? 4ull : 2ull);
+    const uintptr_t place = reinterpret_cast<uintptr_t>(from);
+    if (wide && n == NEIGHBOURS && place % 16 == 0) {
+        const uint4 all = *reinterpret_cast<const uint4 *>(from);
+        x.word[0] = all.x, x.word[1] = all.y, x.word[2] = all.z, x.word[3] = all.w;
+    } else if (!wide && n == NEIGHBOURS && place % 8 == 0) {
+        const uint2 all = *reinterpret_cast<const uint2 *>(from);
+        x.word[0] = all.x, x.word[1] = all.y;
+        x.packed = true;
+    } else {
 #pragma unroll
         for (int k = 0; k < NEIGHBOURS; k++)
-            x.v[k] = all.v[k];
-        return x;
+            if (k < n)
+                x.word[k] =
+                    wide ? reinterpret_cast<const uint32_t *>(from)[k] : reinterpret_cast<const uint16_t *>(from)[k];
     }
-#pragma unroll
-    for (int k = 0; k < NEIGHBOURS; k++)
-        if (k < n)
-            x.v[k] = from[k];
     return x;
 }
 
 /* Two divisions for all neighbours; where they are neighbours in the input too, one access. */
-template <class T>
-__device__ __forceinline__ item load_broadcast(const void *data, uint32_t i, uint32_t inner, uint32_t n)
+__device__ __forceinline__ raw fetch_broadcast(const void *data, bool wide, uint32_t i, uint32_t inner, uint32_t n)
 {
     const uint32_t outer = inner == 1 ? i : i / inner;
     uint32_t at = outer % n, rest = i - outer * inner;
     if (inner == 1 && at + NEIGHBOURS <= n)
-        return load_dense<T>(data, at, NEIGHBOURS);
-    item x;
+        return fetch_dense(data, wide, at, NEIGHBOURS);
+    raw x = {{}, false};
 #pragma unroll
     for (int k = 0; k < NEIGHBOURS; k++) {
-        x.v[k] = static_cast<const T *>(data)[at];
+        x.word[k] = wide ? static_cast<const uint32_t *>(data)[at] : static_cast<const uint16_t *>(data)[at];
         if (++rest == inner) {
             rest = 0;
             at = at + 1 == n ? 0 : at + 1;
@@ -54,10 +62,25 @@ __device__ __forceinline__ item load_broadcast(const void *data, uint32_t i, uin
     return x;
 }
 
-template <class T> __device__ __forceinline__ item load(const pc__cuda_region &r, int k, uint32_t i, uint32_t n)
+__device__ __forceinline__ raw fetch(const pc__cuda_region &r, int k, uint32_t i, uint32_t n)
 {
     const pc__region_in &in = r.region.in[k];
-    return in.n ? load_broadcast<T>(r.in[k], i, uint32_t(in.inner), uint32_t(in.n)) : load_dense<T>(r.in[k], i, n);
+    const bool wide = r.in_dtype[k] == PC__CUDA_F32;
+    return in.n ? fetch_broadcast(r.in[k], wide, i, uint32_t(in.inner), uint32_t(in.n))
+                : fetch_dense(r.in[k], wide, i, n);
+}
+
+__device__ __forceinline__ item numbers_of(const raw &x, int dtype)
+{
+    item y;
+#pragma unroll
+    for (int k = 0; k < NEIGHBOURS; k++) {
+        const uint32_t half = (x.packed ? x.word[k / 2] >> k % 2 * 16 : x.word[k]) & 0xffff;
+        y.v[k] = dtype == PC__CUDA_F32    ? __uint_as_float(x.word[k])
+                 : dtype == PC__CUDA_BF16 ? __uint_as_float(half << 16)
+                                          : __half2float(__ushort_as_half(static_cast<unsigned short>(half)));
+    }
+    return y;
 }
 
 template <class T> __device__ __forceinline__ void store(void *data, uint32_t i, uint32_t n, const item &x)
@@ -139,10 +162,15 @@ __global__ void __launch_bounds__(REGION_THREADS) run_region(const __grid_consta
     if (i >= count)
         return;
     const uint32_t n = min(count - i, uint32_t(NEIGHBOURS));
-    for (int k = 0; k < r.region.ins; k++)
-        value[k * REGION_THREADS] = r.in_dtype[k] == PC__CUDA_F32    ? load<float>(r, k, i, n)
-                                    : r.in_dtype[k] == PC__CUDA_BF16 ? load<pc::bf16>(r, k, i, n)
-                                                                     : load<pc::f16>(r, k, i, n);
+    raw in[PC__REGION_IN];
+#pragma unroll
+    for (int k = 0; k < PC__REGION_IN; k++)
+        if (k < r.region.ins)
+            in[k] = fetch(r, k, i, n);
+#pragma unroll
+    for (int k = 0; k < PC__REGION_IN; k++)
+        if (k < r.region.ins)
+            value[k * REGION_THREADS] = numbers_of(in[k], r.in_dtype[k]);
 #pragma unroll 1
     for (int k = 0; k < r.region.steps; k++) {
         const pc__region_step s = r.region.step[k];
