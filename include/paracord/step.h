@@ -39,8 +39,8 @@ typedef struct pc_step pc_step;
 typedef pc_status (*pc_step_fn)(void *user);
 
 /* A step that is function(user), which queues work on the parameters' device: forward, backward, pc_optimizer_step of
- * this optimiser. It must queue the same work on the same tensors each time, as long as nothing changes that
- * pc_step_run looks at. While it is recorded the current stream is one of the step's own, and all that it queues on the
+ * this optimiser. It must queue the same work on the same tensors each time, from the first, as long as nothing
+ * changes that pc_step_run looks at: what it is to keep is made before. While it is recorded the current stream is one of the step's own, and all that it queues on the
  * device is part of the step, on streams that it names too. To see a loss after every run let it pc_copy it, inside
  * PC_NO_GRAD, to a tensor made before: what it makes and keeps is renewed by launches of that recording alone. On cuda
  * the optimiser of a step under autocast also keeps in 16 bits what pc_forward casts of its parameters, up to date
@@ -48,18 +48,18 @@ typedef pc_status (*pc_step_fn)(void *user);
  * step. NULL: PC_ERR_ARGUMENT, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
 
-/* One step on the current stream of the parameters' device, ordered with other work as any op. The first run calls the
- * function, the second records what it queues and launches that, later ones launch. It is recorded anew after
- * pc_optimizer_set_lr and pc_seed; and, with a call of the function first, when something changes that the function
- * asked for: the mode (pc_module_set_training), the parts, the data (pc_module_data) or the parameters of a module that
- * it ran, whether they collect gradients, and the thread's settings around the run (autocast, PC_NO_GRAD, precision,
- * choice of convolutions, current device). What else the function decides by, the library cannot see. Weights, the
- * optimiser's state and its count and the thread's generator are those of plain calls of the function, with which runs
- * may alternate. Where gradients are waiting to be added to, the function is called.
+/* One step on the current stream of the parameters' device, ordered with other work as any op. The first run records
+ * what the function queues and launches that, later ones launch. It is recorded anew after pc_optimizer_set_lr and
+ * pc_seed; and when something changes that the function asked for: the mode (pc_module_set_training), the parts, the data
+ * (pc_module_data) or the parameters of a module that it ran, whether they collect gradients, and the thread's settings
+ * around the run (autocast, PC_NO_GRAD, precision, choice of convolutions, current device). What else the function decides
+ * by, the library cannot see. Weights, the optimiser's state and its count and the thread's generator are those of plain
+ * calls of the function, with which runs may alternate. Where gradients are waiting to be added to, the function is
+ * called.
  *
  * What no recording can hold (random numbers other than for dropout, which would repeat; reading data on the host;
- * another optimiser that counts its steps) makes this run and all later ones plain calls. Recording waits for the
- * stream once. */
+ * another optimiser that counts its steps) makes this run a plain call, and, where the next one cannot be recorded
+ * either, all later ones. Recording waits for the stream once. */
 PC_API PC_MUST_USE pc_status pc_step_run(pc_step *step);
 
 /* Why runs are plain calls, as a line of text of the step's; NULL while they are not. */

@@ -24,7 +24,7 @@ struct pc_step {
     void *user;
     pc_optimizer *optimizer;
     pc_stream *stream; /* that recordings are made on, so that other threads may use the current one meanwhile */
-    bool warm;         /* the function was called once: what the first use of anything makes is there */
+    bool warm;         /* the function was called once: what its first call makes is there */
     recording turn[PC__STEP_TURNS];
     pc_tensor *base; /* int64 [1]: the generator's step where the next launch begins */
     int64_t drawn;   /* what it has when all that is queued is done; -1: nobody knows */
@@ -160,10 +160,12 @@ static pc_graph *record(pc_step *s, recording *r, const pc_stream *current)
     return NULL;
 }
 
+/* What a function makes in its first call alone may be what no recording can hold: it is asked once more behind that. */
 static void give_up(pc_step *s)
 {
     const char *message = pc_error_last()->message;
-    snprintf(s->why, sizeof s->why, "%s", message[0] ? message : "the function failed without an error");
+    if (s->warm)
+        snprintf(s->why, sizeof s->why, "%s", message[0] ? message : "the function failed without an error");
     pc_error_clear();
 }
 
@@ -216,14 +218,14 @@ pc_status pc__step_run(pc_step *step, int turn)
         forget(r);
         step->warm = false; /* what it queues now it may never have done */
     }
-    if (!step->warm || step->why[0] || has_gradients(step->optimizer)) {
-        step->warm = true;
-        return step->function(step->user);
-    }
     bool numbers = pc__watch_same_optimizer(&r->watch, step->optimizer) && r->seed == pc_generator_get().seed;
     if (r->graph && !numbers)
         forget(r);
-    if (!r->graph)
+    const bool plain = step->why[0] || has_gradients(step->optimizer);
+    if (!r->graph && !plain)
         PC__TRY(make_graph(step, r));
-    return r->graph ? launch(step, r) : step->function(step->user);
+    if (r->graph && !plain)
+        return launch(step, r);
+    step->warm = true;
+    return step->function(step->user);
 }
