@@ -1,10 +1,10 @@
 /* gather.h: batches of a loader whose pictures live on its device, for training steps that are recorded: each makes the
- * batch of the one behind it, beside its own work, and nothing is left to do on the host.
+ * batch of the one behind it, on a stream of its own, and nothing is left to do on the host.
  *
  *     pc__loader_room(loader, n, &x, &y);                           two pairs of them, which steps use by turns
  *     while (pc__loader_pass(loader, &batch))
  *         where the step before has not made this batch: pc__loader_gather(loader, x, y)
- *         step: pc__loader_gather_next(loader, next_x, next_y), then what is done with x and y
+ *         step: what is done with x and y, then pc__loader_gather_next(loader, next_x, next_y)
  *
  * Threads: the loader's one. */
 #ifndef PC__GATHER_H
@@ -37,8 +37,8 @@ pc_status pc__loader_gather(pc_loader *loader, pc_tensor *x, pc_tensor *y);
 /* Whether this epoch has another whole batch, behind the one that was passed last. */
 bool pc__loader_has_next(const pc_loader *loader);
 
-/* Queue the making of that one, if there is one. In a recording it waits for what comes before it there, nothing waits
- * for it, and launches make the batch behind the one that was made last. */
+/* Queue the making of that one, if there is one. In a recording it is a branch that waits for what it shares alone
+ * (plan/branches.c), nothing waits for it, and launches make the batch behind the one that was made last. */
 pc_status pc__loader_gather_next(pc_loader *loader, pc_tensor *x, pc_tensor *y);
 
 #endif

@@ -1,6 +1,5 @@
 /* sequential.c: layers one after another. What a convolution or linear layer can do on the way out is part of its call, as plans
  * would make it (plan/epilogues.c), so that a step has the same bits whether it is recorded or not. */
-#include "nn/forward.h"
 #include "nn/layers.h"
 
 /* The window of a max-pooling that a convolution can do itself: square, not overlapping, not padded. 0: not such. */
@@ -60,32 +59,19 @@ static void name_layer(const pc_module *module, int i)
     pc__error_before(words, 0);
 }
 
-/* The number of the last Linear layer; behind all for none. */
-static int last_linear(const pc_module *module)
-{
-    const int count = pc_module_child_count(module);
-    int i = count - 1;
-    while (i >= 0 && !pc__layer(pc_module_child(module, i), &pc__linear_class))
-        i--;
-    return i < 0 ? count : i;
-}
-
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     int count = pc_module_child_count(module);
     const pc__chain chain = {module, NULL, count};
-    pc__aside aside = pc__aside_take();
-    const int last = last_linear(module);
     const bool failed = pc_failed();
     pc_tensor *y = x;
     PC_SCOPE {
         for (int i = 0, next = 0; i < count && y; i = next) {
-            const bool may = i < last || pc__aside_do(&aside) == PC_OK;
-            y = may ? pc__chain_run(&chain, i, y, &next) : NULL;
-            if (may && !y && !failed)
+            y = pc__chain_run(&chain, i, y, &next);
+            if (!y && !failed)
                 name_layer(module, i);
         }
-        y = y && pc__aside_do(&aside) == PC_OK ? pc_keep(y) : NULL;
+        y = y ? pc_keep(y) : NULL;
     }
     return y;
 }

@@ -1,5 +1,5 @@
-/* plan.h: the inside of plans: a list of nodes, in the order of the program. Passes take nodes out and change them; they
- * never change the order. */
+/* plan.h: the inside of plans: a list of nodes, in the order of the program. Passes take nodes out and change them; one
+ * alone, the last, changes their order (branches.c). */
 #ifndef PC__PLAN_H
 #define PC__PLAN_H
 
@@ -16,6 +16,7 @@ typedef enum pc__pass {
     PC__PASS_EPILOGUES,
     PC__PASS_REGIONS,
     PC__PASS_CASTS,
+    PC__PASS_BRANCHES,
     PC__PASS_SHARING, /* of memory by temporaries */
     PC__PASSES
 } pc__pass;
@@ -33,6 +34,7 @@ typedef struct pc__plan_node {
     pc_stream *stream;
     pc__work work;
     pc__pass gone; /* the pass that took it out */
+    bool early;    /* it is in front of what was recorded before it */
     pc_call *call; /* calls: a copy, with the storages themselves */
     pc__kernel kernel;
     pc__settings settings; /* calls: of the thread that recorded them; built by others they would have other bits */
@@ -135,6 +137,9 @@ void pc__pass_regions(pc__plan *plan, const pc__backend *backend);
 
 /* Casts between float32 and 16 bits that can be done together become one call. */
 void pc__pass_casts(pc__plan *plan, const pc__backend *backend);
+
+/* Branches are begun as early as they can be, where the device has room for them. */
+void pc__pass_branches(const pc_graph *graph);
 
 /* --- shadow.c --- */
 

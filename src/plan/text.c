@@ -60,6 +60,8 @@ static void add_node(pc__text *text, const pc__plan *plan, int i)
         pc__text_add(text, "; taken out: %s", pc__pass_name(node->gone));
     else if (node->note)
         pc__text_add(text, "; %s", node->note);
+    if (node->early)
+        pc__text_add(text, "; begun early");
     pc__text_add(text, "  (%s)\n", pc__site_text(node->work.site, site));
 }
 

@@ -4,7 +4,6 @@
 #include "base/base.h"
 #include "data/gather.h"
 #include "device/trace.h"
-#include "nn/forward.h"
 #include "nn/optimizer.h"
 #include "nn/step.h"
 
@@ -46,13 +45,6 @@ pc_status pc__fit_weigh(pc__fit *fit, const float *weights, int classes)
     return fit->class_weights ? PC_OK : pc_error_last()->status;
 }
 
-/* In front of the last layer: that, the loss and the gradients leave most of a device to it. */
-static pc_status make_next(void *context)
-{
-    const pc__learning *l = context;
-    return l->next.x ? pc__loader_gather_next(l->fit->train, l->next.x, l->next.y) : PC_OK;
-}
-
 static pc_status learn(void *context)
 {
     pc__learning *l = context;
@@ -61,13 +53,15 @@ static pc_status learn(void *context)
     PC_SCOPE {
         pc_tensor *logits = NULL, *loss = NULL;
         PC_AUTOCAST(products[l->fit->mixed]) {
-            logits = pc__forward_with(l->fit->net, l->now.x, make_next, l);
+            logits = pc_forward(l->fit->net, l->now.x);
             loss = logits ? pc__batch_loss(logits, l->now.y, l->fit->class_weights) : NULL;
         }
         status = loss ? pc__tally_add(&l->fit->tally, logits, l->now.y, loss) : pc_error_last()->status;
         if (status == PC_OK)
             status = descend(l->fit, loss);
     }
+    if (status == PC_OK && l->next.x) /* plans begin it earlier */
+        status = pc__loader_gather_next(l->fit->train, l->next.x, l->next.y);
     return status;
 }
 
