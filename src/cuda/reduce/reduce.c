@@ -65,7 +65,7 @@ static int64_t column_turn(const pc__cuda_reduction *r)
 /* Blocks that are few are made narrower, down to a sector of memory, and higher: what counts is how many turns each has. */
 static void raise_columns(pc__cuda_reduction *r, int64_t access)
 {
-    enum { SECTOR = 32, FEW = 64, FULL = 131072 /* threads */ };
+    enum { SECTOR = 32, FEW = 64, FULL = 32768 /* threads */ };
     const int most = r->pack == 8 ? PC__WIDE_PACK_THREADS : PC__WIDE_THREADS;
     while (column_blocks(r) < FEW && r->lanes * access > SECTOR && r->reduced > column_turn(r))
         r->lanes /= 2;
