@@ -252,6 +252,27 @@ PC__CUDA_KERNEL(sum)
     return pc__cuda_launched(call);
 }
 
+/* The largest of rows that begin anywhere, whose places are of no account. */
+static pc_status most_of_rows(pc_stream *stream, const pc_call *call, int dtype)
+{
+    const pc_tensor *t = call->in[0];
+    const size_t size = pc_dtype_size(t->dtype);
+    const pc__cuda_reduction first = plan(stream, call->attributes, pc__data(t), size, vector_of(dtype), true, true);
+    if (first.parts == 1) {
+        pc__cuda_most(&first, pc__data(t), dtype, pc__data(call->out[0]));
+        return pc__cuda_launched(call);
+    }
+    void *between = pc__cuda_scratch(stream, (size_t)(first.outer * first.parts) * size);
+    if (!between)
+        return PC_ERR_MEMORY;
+    const pc__reduce_attributes rest = rest_of(&first);
+    const pc__cuda_reduction second = plan(stream, &rest, between, size, vector_of(dtype), false, true);
+    pc__cuda_most(&first, pc__data(t), dtype, between);
+    PC__TRY(pc__cuda_launched(call));
+    pc__cuda_most(&second, between, dtype, pc__data(call->out[0]));
+    return pc__cuda_launched(call);
+}
+
 PC__CUDA_KERNEL(max)
 {
     const pc__reduce_attributes *a = call->attributes;
@@ -266,6 +287,8 @@ PC__CUDA_KERNEL(max)
         pc__cuda_short_max(&few, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
         return pc__cuda_launched(call);
     }
+    if (rows && a->whole)
+        return most_of_rows(stream, call, dtype);
     const pc__cuda_reduction first = plan(stream, a, pc__data(t), size, rows ? vector_of(dtype) : 1, true, rows);
     if (first.parts == 1) {
         pc__cuda_max(&first, pc__data(t), dtype, NULL, pc__data(call->out[0]), pc__data(call->out[1]));

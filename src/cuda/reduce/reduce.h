@@ -43,6 +43,9 @@ void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from,
 void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype, const int64_t *places, void *out,
                   int64_t *out_places);
 
+/* Rows alone, without places. */
+void pc__cuda_most(const pc__cuda_reduction *reduction, const void *in, int dtype, void *out);
+
 /* Results of few elements each, or of an input that has gaps: `lanes` threads of a warp find one, a power of 2. Result i's
  * first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`, the others `step` apart. */
 typedef struct pc__cuda_short {
