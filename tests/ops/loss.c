@@ -80,6 +80,8 @@ static void empty_batches_give_nan(void **state)
         assert_true(isnan(pc_item(pc_bce_with_logits(x, x))));
         assert_true(isnan(pc_item(pc_mse(x, x))));
         assert_true(isnan(pc_item(pc_cross_entropy(x, pc_zeros(PC_SHAPE(0), PC_I64, test_device())))));
+        x = pc_zeros(PC_SHAPE(0, 600), PC_F32, test_device());
+        assert_true(isnan(pc_item(pc_cross_entropy(x, pc_zeros(PC_SHAPE(0), PC_I64, test_device())))));
     }
 }
 
@@ -228,13 +230,14 @@ static void weights_of_classes(void **state)
     assert_no_leak();
 }
 
-enum { MOST_CLASSES = 40003, MOST_EXAMPLES = 9 };
+enum { MOST_CLASSES = 40003, MOST_EXAMPLES = 9, MOST_ROWS = 5000 };
 
 static void check_classes(int count, int n, pc_dtype dtype, int skip)
 {
     static float x[MOST_EXAMPLES * MOST_CLASSES + 1], got[MOST_EXAMPLES * MOST_CLASSES];
-    int64_t labels[MOST_EXAMPLES];
-    double sum[MOST_EXAMPLES], loss = 0;
+    static int64_t labels[MOST_ROWS];
+    static double sum[MOST_ROWS];
+    double loss = 0;
     const double tolerance = dtype == PC_BF16 ? 1e-2 : 1e-5;
     for (int i = 0; i < count * n + skip; i++)
         x[i] = n > 1 && i % 11 == 3 ? -INFINITY : (float)((int64_t)i * 7919 % 33 - 16) / 4 + 20; /* exact in 16 bits */
@@ -274,8 +277,47 @@ static void any_number_of_classes(void **state)
     assert_no_leak();
 }
 
+/* Rows for a part of a block, for one of any size, and for several. */
+static void any_number_of_rows(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{2, 399},  {33, 200},  {41, 32},    {80, 28},
+                                   {300, 10}, {600, 599}, {2100, 130}, {MOST_ROWS, 7}};
+    for (int i = 0; i < PC__COUNT(sizes); i++)
+        for (int way = 0; way < 2; way++)
+            check_classes(sizes[i][0], sizes[i][1], way ? PC_BF16 : PC_F32, way);
+    assert_no_leak();
+}
+
+/* The loss of k from 0 to n - 1 whose targets are 1, but .5 for 0: log(1 + exp(-k)) each. */
+static double softplus(int64_t n)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n && k < 60; k++)
+        sum += log1p(exp(-(double)k));
+    return sum;
+}
+
+static void pairs_of_any_count(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {1, 255, 1025, 4097, 8193, 100003};
+    for (int i = 0; i < PC__COUNT(counts); i++)
+        PC_SCOPE {
+            const double n = (double)counts[i];
+            pc_tensor *x = pc_arange(0, n, 1, PC_F64, test_device()),
+                      *y = pc_zeros(PC_SHAPE(counts[i]), PC_F64, test_device());
+            assert_close(pc_item(pc_mse(x, y)), (n - 1) * (2 * n - 1) / 6, 1e-12 * n * n);
+            assert_close(pc_item(pc_bce_with_logits(x, pc_sigmoid(pc_mul_scalar(x, 1000)))), softplus(counts[i]) / n,
+                         1e-12);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_number_of_classes),
+    cmocka_unit_test(any_number_of_rows),
+    cmocka_unit_test(pairs_of_any_count),
     cmocka_unit_test(weights_of_classes),
     cmocka_unit_test(bad_pairs),
     cmocka_unit_test(bad_labels),

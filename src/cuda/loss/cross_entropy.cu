@@ -6,8 +6,10 @@
 
 #define WARPS (THREADS / 32)
 #define FEW_CLASSES 128   /* of which a lane has all loads under way at once, */
-#define LANE_CLASSES 4    /* so many: a row is a warp's, or that of a part of one */
-#define MANY_CLASSES 2048 /* for which a block takes a row */
+#define LANE_CLASSES 8    /* so many: a row is a warp's, or that of a part of one */
+#define MANY_CLASSES 2048 /* for which a block takes a row, */
+#define SOME_CLASSES 512  /* or for so many, where a warp for each */
+#define SOME_ROWS 1024    /* row would leave a GPU idle */
 #define FEW_ROWS 64       /* which are cut where they are long: one block joins their pieces */
 
 namespace
@@ -53,15 +55,58 @@ __device__ inline double lost(const running<T> &a, const target<T> &wanted, long
     return 0;
 }
 
-/* Of the team that has a row: neighbours in a warp, all of it, or a block whose threads come here together, which may be
- * again and again. */
+/* Over `team` neighbours of a warp, which is here as a whole. */
+template <class Join, class M> __device__ __forceinline__ M team_join(M value, int team)
+{
+    for (int distance = team / 2; distance > 0; distance /= 2)
+        value = Join()(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    return value;
+}
+
+/* `team` threads of a warp for each row, whose elements they hold: the label's is found among them. norms[rows][2]: a row's
+ * maximum, and the logarithm of its sum. */
+template <class T, class L>
+__global__ void __launch_bounds__(WIDE_THREADS)
+    few_classes(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
+                long long rows, int classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+{
+    typedef pc::math<T> M;
+    const int lane = threadIdx.x % team, teams = blockDim.x / team;
+    const int behind = threadIdx.x % 32 / team; /* the warp's first team: its threads stay together */
+    double loss = 0;
+    pc::wait_for_earlier();
+    for (long long first = (long long)blockIdx.x * teams + threadIdx.x / team - behind; first < rows;
+         first += (long long)gridDim.x * teams) {
+        const bool mine = first + behind < rows;
+        const long long r = mine ? first + behind : first;
+        const T *row = x + r * classes;
+        const int64_t label = labels[r];
+        M value[LANE_CLASSES], own = 0;
+#pragma unroll
+        for (int u = 0; u < LANE_CLASSES; u++)
+            value[u] = lane + u * team < classes ? M(row[lane + u * team]) : M(-CUDART_INF);
+        running<T> a = running<T>::nothing();
+#pragma unroll
+        for (int u = 0; u < LANE_CLASSES; u++)
+            a.most = larger()(a.most, value[u]);
+        a.most = team_join<larger>(a.most, team);
+#pragma unroll
+        for (int u = 0; u < LANE_CLASSES; u++) {
+            a.sum += lane + u * team < classes ? exp_of(value[u] - a.base()) : M(0);
+            own = lane + u * team == label ? value[u] : own;
+        }
+        a.sum = team_join<plus>(a.sum, team);
+        own = team_join<plus>(own, team);
+        if (lane == 0 && mine)
+            loss += lost(a, target<T>{label, label >= 0 && label < classes, own}, r, classes, norms, fault);
+    }
+    give(loss, (double)rows, sums, mean);
+}
+
+/* Of the team that has a row: a warp, or a block of THREADS, which come here together, maybe again and again. */
 template <class T> __device__ inline void join(running<T> &a, int team)
 {
     __shared__ pc::math<T> most[WARPS], sum[WARPS];
-    if (team < 32) {
-        a.join_lanes(team);
-        return;
-    }
     a.join_warp();
     if (team == 32)
         return;
@@ -77,40 +122,22 @@ template <class T> __device__ inline void join(running<T> &a, int team)
     __syncthreads();
 }
 
-/* `team` threads for each row, which is read once. norms[rows][2]: a row's maximum, and the logarithm of its sum. */
+/* `team` threads for each row, which is read once. */
 template <class T, class L>
-__global__ void __launch_bounds__(THREADS)
-    cross_entropy_kernel(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
-                         long long rows, unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+__global__ void __launch_bounds__(WIDE_THREADS)
+    more_classes(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
+                 long long rows, unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
 {
-    typedef pc::math<L> M;
-    const int lane = threadIdx.x % team, teams = THREADS / team;
-    const int behind = team < 32 ? threadIdx.x % 32 / team : 0; /* the warp's first team: its threads stay together */
+    const int lane = threadIdx.x % team, teams = blockDim.x / team;
     double loss = 0;
     pc::wait_for_earlier();
-    for (long long first = (long long)blockIdx.x * teams + threadIdx.x / team - behind; first < rows;
-         first += (long long)gridDim.x * teams) {
-        const bool mine = first + behind < rows;
-        const long long r = mine ? first + behind : first;
-        const T *row = x + r * classes;
+    for (long long r = (long long)blockIdx.x * teams + threadIdx.x / team; r < rows;
+         r += (long long)gridDim.x * teams) {
         running<T> a = running<T>::nothing();
-        const target<T> wanted = target_of(row, labels[r], classes);
-        if (classes <= FEW_CLASSES) {
-            M value[LANE_CLASSES];
-#pragma unroll
-            for (int u = 0; u < LANE_CLASSES; u++)
-                value[u] = lane + u * team < classes ? M(row[lane + u * team]) : M(-CUDART_INF);
-#pragma unroll
-            for (int u = 0; u < LANE_CLASSES; u++)
-                a.rise_to(value[u]);
-#pragma unroll
-            for (int u = 0; u < LANE_CLASSES; u++)
-                a.sum += lane + u * team < classes ? exp_of(value[u] - a.base()) : M(0);
-        } else {
-            pc::each_in_row<4>(row, classes, lane, team, a);
-        }
+        const target<T> wanted = target_of(x + r * classes, labels[r], classes);
+        pc::each_in_row<4>(x + r * classes, classes, lane, team, a);
         join(a, team);
-        if (lane == 0 && mine)
+        if (lane == 0)
             loss += lost(a, wanted, r, classes, norms, fault);
     }
     give(loss, (double)rows, sums, mean);
@@ -194,19 +221,20 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Threads for a row. */
-int team_for(long long classes)
+int team_for(long long rows, long long classes)
 {
     int team = 1;
     while (team < 32 && team * LANE_CLASSES < classes)
         team *= 2;
-    return classes > MANY_CLASSES ? THREADS : team;
+    return classes > MANY_CLASSES || (classes > SOME_CLASSES && rows <= SOME_ROWS) ? THREADS : team;
 }
 
-/* One launch where a block has little to do, else every row at once. */
-int blocks_of_teams(long long rows, int team)
+/* A block that is alone may have two rows to a team, where these are in registers. */
+spread spread_rows(long long rows, long long classes, int team)
 {
-    const long long at_once = THREADS / team, blocks = (rows + at_once - 1) / at_once;
-    return blocks <= 4 ? 1 : blocks > BLOCKS_MOST ? BLOCKS_MOST : (int)blocks;
+    const unsigned most = rows < 1 ? 1 : rows < BLOCKS_MOST ? (unsigned)rows : BLOCKS_MOST;
+    return team == THREADS ? spread{most, THREADS}
+                           : spread_over(rows * team, classes <= FEW_CLASSES ? 2 : 1, BLOCKS_MOST);
 }
 
 template <class T, class L>
@@ -224,12 +252,17 @@ void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64
                         (const running<T> *)between, norms, rows, (unsigned)classes, parts, loss, fault);
         return;
     }
-    const int team = team_for(classes),
-              blocks = classes > FEW_CLASSES ? blocks_for(rows * classes) : blocks_of_teams(rows, team);
-    (void)pc::start(cross_entropy_kernel<T, L>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data, labels,
-                    norms, rows, (unsigned)classes, team, (double *)scratch, loss, fault);
-    if (blocks > 1)
-        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)rows, loss);
+    const int team = team_for(rows, classes);
+    const spread s = spread_rows(rows, classes, team);
+    if (classes <= FEW_CLASSES)
+        (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, labels, norms, rows,
+                        (int)classes, team, (double *)scratch, loss, fault);
+    else
+        (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, labels, norms, rows,
+                        (unsigned)classes, team, (double *)scratch, loss, fault);
+    if (s.blocks > 1)
+        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, (int)s.blocks, (double)rows,
+                        loss);
 }
 
 unsigned grid_for(long long count)
