@@ -113,8 +113,15 @@ template <class F> __device__ __forceinline__ item each(const F &f, const item &
     return y;
 }
 
+/* The most frequent ones are asked for in front of the table of all, whose place in it must be read from memory. */
 __device__ __forceinline__ item apply_function(int function, const item &a, const item &b)
 {
+    if (function == PC__REGION_CAST)
+        return a;
+    if (function == PC__POINTWISE_add)
+        return each(pc::of_add<float>(), a, b);
+    if (function == PC__POINTWISE_mul)
+        return each(pc::of_mul<float>(), a, b);
     switch (function) {
 #define CASE(name)                                                                                                     \
     case PC__POINTWISE_##name:                                                                                         \
@@ -153,7 +160,10 @@ __device__ __forceinline__ item operand(const pc__cuda_region &r, int k, int whi
     return x;
 }
 
-__global__ void __launch_bounds__(REGION_THREADS) run_region(const __grid_constant__ pc__cuda_region r)
+/* Of up to INS inputs: few take few registers, and a multiprocessor has room for all the threads that it can have. */
+template <int INS>
+__global__ void __launch_bounds__(REGION_THREADS, INS == 1 ? 2048 / REGION_THREADS : 0)
+    run_region(const __grid_constant__ pc__cuda_region r)
 {
     extern __shared__ __align__(16) char shared[];
     item *value = reinterpret_cast<item *>(shared) + threadIdx.x; /* REGION_THREADS apart */
@@ -162,13 +172,13 @@ __global__ void __launch_bounds__(REGION_THREADS) run_region(const __grid_consta
     if (i >= count)
         return;
     const uint32_t n = min(count - i, uint32_t(NEIGHBOURS));
-    raw in[PC__REGION_IN];
+    raw in[INS];
 #pragma unroll
-    for (int k = 0; k < PC__REGION_IN; k++)
+    for (int k = 0; k < INS; k++)
         if (k < r.region.ins)
             in[k] = fetch(r, k, i, n);
 #pragma unroll
-    for (int k = 0; k < PC__REGION_IN; k++)
+    for (int k = 0; k < INS; k++)
         if (k < r.region.ins)
             value[k * REGION_THREADS] = numbers_of(in[k], r.in_dtype[k]);
 #pragma unroll 1
@@ -194,6 +204,9 @@ void pc__cuda_region_run(const pc__cuda_region *r)
 {
     const int64_t items = (r->region.count + NEIGHBOURS - 1) / NEIGHBOURS;
     const size_t bytes = (size_t)(r->region.ins + r->region.steps) * REGION_THREADS * sizeof(item);
-    (void)pc::start_grid(run_region, dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)),
-                         dim3(REGION_THREADS), bytes, r->queue, r->early, *r);
+    (void)pc::start_grid(r->region.ins <= 1   ? run_region<1>
+                         : r->region.ins <= 3 ? run_region<3>
+                                              : run_region<PC__REGION_IN>,
+                         dim3((unsigned)((items + REGION_THREADS - 1) / REGION_THREADS)), dim3(REGION_THREADS), bytes,
+                         r->queue, r->early, *r);
 }
