@@ -162,10 +162,11 @@ template <class T, int OP> void launch_parted(const pc__cuda_softmax_columns *c,
                          static_cast<int>(c->n), static_cast<long long>(c->inner), across, height);
 }
 
-/* As many neighbours as a warp has or there are, fewer of longer columns, down to one sector of memory. */
+/* As many neighbours as a warp has or there are, fewer of longer columns, down to one sector of memory; several times as many
+ * of short columns that are many, since a GPU starts no more than a block in a nanosecond or so. */
 template <class T, int OP> bool launch(const pc__cuda_softmax_columns *c)
 {
-    enum { ALONG = 32, GOOD_BLOCK = 512, GOOD_BYTES = 64, LEAST = 8, FEW_EACH = 4 };
+    enum { ALONG = 32, GOOD_BLOCK = 512, GOOD_BYTES = 64, LEAST = 8, FEW_EACH = 4, WIDE = 256, MANY = 1024 };
     if (c->n <= HELD) {
         launch_whole<T, OP>(c);
         return true;
@@ -181,6 +182,8 @@ template <class T, int OP> bool launch(const pc__cuda_softmax_columns *c)
         across = across / 2 > LEAST ? across / 2 : LEAST;
     if (across * height > BLOCK_MOST)
         return false;
+    while (2 * across * height <= WIDE && c->outer * c->inner / across >= 2 * MANY)
+        across *= 2;
     launch_parted<T, OP>(c, across, height);
     return true;
 }
