@@ -29,7 +29,8 @@ static const shape shapes[] = {
     {"odd", CONV, PC_BF16, 2, 20, 7, 1},          {"narrow", CONV, PC_BF16, 2, 5, 7, 1},
     {"narrow32", CONV, PC_F32, 2, 4, 11, 2},      {"few", LINEAR, PC_F32, 4, 64, 2, 0},
     {"columns", LINEAR, PC_F32, 32, 1060, 96, 0}, {"logit", LINEAR, PC_F32, 32, 64, 1, 0},
-    {"product", MATMUL, PC_F32, 5, 7, 6, 0},
+    {"product", MATMUL, PC_F32, 5, 7, 6, 0},      {"columns4", MATMUL, PC_F32, 40, 60, 4, 0},
+    {"ranks2", MATMUL, PC_BF16, 520, 2, 1024, 0},
 };
 
 static const shape *shape_of(const char *name)
@@ -250,6 +251,10 @@ static void each_row_of_products(void **state)
         {"linear_backward=columns", "columns", "linear_backward", "by columns"},
         {"linear_backward=small", "columns", "linear_backward", "by small"},
         {"matmul=tile", "product", "matmul", "by tile"},
+        {"matmul=outer", "product", "matmul", "by outer"},
+        {"matmul=thin", "product", "matmul", "by thin"},
+        {"", "columns4", "matmul", "by thin"},
+        {"", "ranks2", "matmul", "by outer"},
     };
     for (int i = 0; i < PC__COUNT(cases); i++)
         plan_says(cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
@@ -268,7 +273,8 @@ static void the_usual_order_goes_on(void **state)
     plan_says("conv2d=patches", "colours", "conv2d", "by colours");
     plan_says("conv2d_weights=colours", "odd", "conv2d_backward", "both gradients by float32");
     plan_says("conv2d=cudnn", "colours", "conv2d", "by colours");
-    plan_says("matmul=cublaslt", "product", "matmul", "by tile");
+    plan_says("matmul=cublaslt", "columns4", "matmul", "by thin");
+    plan_says("matmul=-outer", "product", "matmul", "by tile");
     plan_says("", "colours", "conv2d", "by colours");
     plan_says("", "patches", "conv2d", "by split");
     plan_says("", "narrow32", "conv2d_backward", "both gradients by tile");
@@ -343,7 +349,8 @@ static void timed(void **state)
     unlink(path);
     assert_true(n > 0);
     text[n] = 0;
-    const int products = count(text, "\"by tile\"") + (emulated() ? 0 : count(text, "\"by cuBLASLt\""));
+    const int products =
+        count(text, "\"by tile\"") + count(text, "\"by outer\"") + (emulated() ? 0 : count(text, "\"by cuBLASLt\""));
     assert_int_equal(products, 2 * 3); /* in the rows of stream and engine: forward, and two gradients */
 }
 

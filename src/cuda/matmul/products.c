@@ -1,8 +1,54 @@
-/* products.c: matrix products: cuBLASLt where it is there and takes the shape, else our own kernel. */
+/* products.c: matrix products: short sums, and few rows or columns, where memory alone counts, by kernels of our own; else
+ * cuBLASLt where it is there and takes the shape. */
 #include "cuda/matmul/lt.h"
+#include "cuda/matmul/outer.h"
 #include "cuda/matmul/rows.h"
+#include "cuda/matmul/thin.h"
 
 #include <paracord/ops.h>
+
+_Static_assert(PC__CUDA_THIN_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each tile");
+
+/* Where PARACORD_ONLY says so, any that a row's kernel takes. */
+static bool is_only(bool (*supports)(const pc_stream *stream, const void *problem))
+{
+    const pc__row *only = pc__matmul_rows.only;
+    return only && only->supports == supports;
+}
+
+static bool outer_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__cuda_gemm *g = problem;
+    (void)stream;
+    return pc__cuda_outer_fits(g) && (is_only(outer_supports) || pc__cuda_outer_suits(g));
+}
+
+static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    (void)call, (void)workspace, (void)done;
+    pc__cuda_outer(pc__cuda_queue(stream), problem, pc__cuda_multiprocessors(stream), pc__cuda_early(stream));
+    return PC_OK;
+}
+
+static bool thin_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__cuda_gemm *g = problem;
+    (void)stream;
+    return pc__cuda_thin_fits(g) && (is_only(thin_supports) || pc__cuda_thin_suits(g));
+}
+
+static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const int multiprocessors = pc__cuda_multiprocessors(stream);
+    const size_t bytes = pc__cuda_thin_scratch(problem, multiprocessors);
+    (void)call, (void)done;
+    workspace = bytes ? pc__cuda_scratch(stream, bytes) : NULL;
+    if (bytes && !workspace)
+        return PC_ERR_MEMORY;
+    pc__cuda_thin(pc__cuda_queue(stream), problem, multiprocessors, pc__cuda_early(stream), workspace,
+                  pc__cuda_counters(stream));
+    return PC_OK;
+}
 
 static bool cublaslt_supports(const pc_stream *stream, const void *problem)
 {
@@ -30,6 +76,8 @@ static pc_status tile_run(pc_stream *stream, const pc_call *call, const void *pr
 }
 
 static const pc__row rows[] = {
+    {"outer", "by outer", outer_supports, NULL, outer_run},
+    {"thin", "by thin", thin_supports, NULL, thin_run},
     {"cublaslt", "by cuBLASLt", cublaslt_supports, NULL, cublaslt_run},
     {"tile", "by tile", any, NULL, tile_run},
 };
