@@ -5,36 +5,29 @@
 namespace
 {
 
-constexpr int AT_ONCE = 8; /* pairs of a thread under way */
-constexpr unsigned PAIR_BLOCKS = 256;
+/* Blocks of 4096 pairs or more are worth their launch. */
+int blocks_for(long long pairs)
+{
+    enum { WORTH = 4096 };
+    const long long blocks = (pairs + WORTH - 1) / WORTH;
+    return blocks < 1 ? 1 : blocks > BLOCKS_MOST ? BLOCKS_MOST : (int)blocks;
+}
 
 template <int KIND, class T, class L>
-__global__ void __launch_bounds__(WIDE_THREADS)
+__global__ void __launch_bounds__(THREADS)
     pair_kernel(const T *__restrict__ x, const L *__restrict__ y, long long n, double *sums, L *mean, L *dx, T *rounded)
 {
     double sum = 0;
     typedef pc::math<L> M;
-    const long long turn = (long long)blockDim.x * AT_ONCE;
     pc::wait_for_earlier();
-    for (long long first = blockIdx.x * turn + threadIdx.x; first < n; first += gridDim.x * turn) {
-        M a[AT_ONCE], b[AT_ONCE];
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
-            const long long i = min(first + u * blockDim.x, n - 1);
-            a[u] = x[i], b[u] = y[i];
-        }
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
-            const long long i = first + u * blockDim.x;
-            if (i >= n)
-                break;
-            sum += lost<KIND>(a[u], b[u]);
-            if (KIND == PC__LOSS_BCE && dx) {
-                const M d = bce_gradient(a[u], b[u], 1 / (M)n);
-                dx[i] = L(d);
-                if (rounded)
-                    rounded[i] = T(d);
-            }
+    for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) {
+        const M a = x[i], b = y[i];
+        sum += lost<KIND>(a, b);
+        if (KIND == PC__LOSS_BCE && dx) {
+            const M d = bce_gradient(a, b, 1 / (M)n);
+            dx[i] = L(d);
+            if (rounded)
+                rounded[i] = T(d);
         }
     }
     give(sum, (double)n, sums, mean);
@@ -44,12 +37,12 @@ template <int KIND, class T, class L>
 void pair_loss(cudaStream_t queue, int early, const pc__view *x, const pc__view *y, L *loss, L *dx, T *rounded,
                double *scratch)
 {
-    const spread s = spread_over((x->count + AT_ONCE - 1) / AT_ONCE, 1, PAIR_BLOCKS);
-    (void)pc::start(pair_kernel<KIND, T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, (const L *)y->data,
-                    (long long)x->count, scratch, loss, dx, rounded);
-    if (s.blocks > 1)
-        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, (int)s.blocks,
-                        (double)x->count, loss);
+    const int blocks = blocks_for(x->count);
+    (void)pc::start(pair_kernel<KIND, T, L>, (unsigned)blocks, THREADS, queue, early, (const T *)x->data,
+                    (const L *)y->data, (long long)x->count, scratch, loss, dx, rounded);
+    if (blocks > 1)
+        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, blocks, (double)x->count,
+                        loss);
 }
 
 /* Of logits in T, computed and given in L: T, or float for 16 bits. */
