@@ -9,9 +9,9 @@ namespace
 
 constexpr int WEIGHTS = LANES * (DEPTH + 1); /* of a block's channels, and their biases */
 
-template <class T> struct forward_data {
-    const T *x, *weight, *bias;
-    T *y;
+struct forward_data {
+    const float *x, *weight, *bias;
+    float *y;
     uint8_t *argmax;
 };
 
@@ -46,8 +46,7 @@ struct staged {
 };
 
 /* Without pooling: the pixels of the window at (row, column) of y, `to` its channel's first. */
-template <class T>
-__device__ inline void store_pixels(const pc__cuda_conv &s, T *to, const float (&sum)[4], float bias, int row,
+__device__ inline void store_pixels(const pc__cuda_conv &s, float *to, const float (&sum)[4], float bias, int row,
                                     int column)
 {
     const int step = s.planes ? 1 : s.o;
@@ -55,7 +54,7 @@ __device__ inline void store_pixels(const pc__cuda_conv &s, T *to, const float (
     for (int q = 0; q < 4; q++) {
         const int r = row + q / 2, w = column + q % 2;
         if (r < s.yh && w < s.yw)
-            to[(r * s.yw + w) * step] = T(activated(s.activation, sum[q] + bias));
+            to[(r * s.yw + w) * step] = activated(s.activation, sum[q] + bias);
     }
 }
 
@@ -74,10 +73,9 @@ __device__ inline float largest(const float (&sum)[4], int &place)
 }
 
 /* The weights of channels from `begin` on, and behind them the biases, or zeros. */
-template <class T>
-__device__ inline void load_weights(const pc__cuda_conv &s, const forward_data<T> &d, int begin, int outputs, float *to)
+__device__ inline void load_weights(const pc__cuda_conv &s, const forward_data &d, int begin, int outputs, float *to)
 {
-    const T *from = d.weight + begin * DEPTH;
+    const float *from = d.weight + begin * DEPTH;
     const int count = outputs * DEPTH;
     if (count % 4 == 0 && (uintptr_t)from % 16 == 0)
         for (int i = 4 * threadIdx.x; i < count; i += 4 * blockDim.x)
@@ -91,8 +89,8 @@ __device__ inline void load_weights(const pc__cuda_conv &s, const forward_data<T
         bring<1>(to + LANES * DEPTH + lane, there ? d.bias + begin + lane : d.weight, there);
 }
 
-template <class T, int POOL, int STRIDE>
-__global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const cut c, const forward_data<T> d)
+template <int POOL, int STRIDE>
+__global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const cut c, const forward_data d)
 {
     extern __shared__ __align__(16) float band[];
     float *weight = band + c.pitch * c.height;
@@ -113,7 +111,7 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
         w[k] = lane < outputs ? weight[lane * DEPTH + k % COLORS * TAPS + k / COLORS] : 0.0f;
     const long long picture = picture_at(s, image) + (long long)o * channel_step(s);
     const bool relu = s.activation == ACTIVATION_RELU, marks = marks_dead(s);
-    T *y = d.y + picture + (s.planes ? 0 : first * s.yw * s.o);
+    float *y = d.y + picture + (s.planes ? 0 : first * s.yw * s.o);
     uint8_t *argmax = d.argmax ? d.argmax + picture + first * s.yw * s.o : NULL;
     int down = 0, column = warp;
     for (; column >= c.wide; column -= c.wide)
@@ -131,7 +129,7 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
             to.y[lane * to.pitch + i] = most;
             to.argmax[lane * to.pitch + i] = (uint8_t)place;
         } else if (POOL == 2 && lane < outputs) {
-            y[i * s.o] = T(most);
+            y[i * s.o] = most;
             if (argmax)
                 argmax[i * s.o] = (uint8_t)place;
         }
@@ -144,7 +142,7 @@ __global__ void __launch_bounds__(256) few_kernel(const pc__cuda_conv s, const c
     const long long at = picture_at(s, image) + (long long)begin * channel_step(s) + first * s.yw;
     for (unsigned e = threadIdx.x; e < (unsigned)(outputs * windows); e += blockDim.x) {
         const int k = (int)(e / (unsigned)windows), i = (int)e - k * windows, target = k * channel_step(s) + i;
-        d.y[at + target] = T(to.y[k * to.pitch + i]);
+        d.y[at + target] = to.y[k * to.pitch + i];
         if (d.argmax)
             d.argmax[at + target] = to.argmax[k * to.pitch + i];
     }
@@ -167,24 +165,16 @@ cut cut_for(const pc__cuda_conv *s)
     return cut_of(s, rows);
 }
 
-template <class T, int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const forward_data<T> &d)
+template <int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const forward_data &d)
 {
     const cut c = cut_for(s);
     const int warps = over(c.rows * c.wide, 2);
     const dim3 grid((unsigned)(s->n * c.bands), (unsigned)over(s->o, LANES));
     const dim3 block((unsigned)(LANES * (warps < 2 ? 2 : warps < 8 ? warps : 8)));
-    pc::start_grid(s->sh == 1   ? few_kernel<T, POOL, 1>
-                   : s->sh == 2 ? few_kernel<T, POOL, 2>
-                                : few_kernel<T, POOL, 3>,
+    pc::start_grid(s->sh == 1   ? few_kernel<POOL, 1>
+                   : s->sh == 2 ? few_kernel<POOL, 2>
+                                : few_kernel<POOL, 3>,
                    grid, block, bytes_for(s, c), queue, s->early, *s, c, d);
-}
-
-template <class T>
-void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
-             uint8_t *argmax)
-{
-    const forward_data<T> d = {(const T *)x, (const T *)weight, (const T *)bias, (T *)y, argmax};
-    s->pool == 2 ? launch<T, 2>(queue, s, d) : launch<T, 1>(queue, s, d);
 }
 
 } // namespace
@@ -200,12 +190,10 @@ bool pc__cuda_conv_few_fits(const pc__cuda_conv *s, const void *x)
 void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                                const void *bias, void *y, uint8_t *argmax)
 {
-    if (is_half(s) && pc__cuda_conv_few_half_fits(s))
+    if (is_half(s)) {
         pc__cuda_conv_few_half_forward(queue, s, x, weight, bias, y, argmax);
-    else if (s->dtype == PC__CUDA_F16)
-        forward<pc::f16>(queue, s, x, weight, bias, y, argmax);
-    else if (s->dtype == PC__CUDA_BF16)
-        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax);
-    else
-        forward<float>(queue, s, x, weight, bias, y, argmax);
+        return;
+    }
+    const forward_data d = {(const float *)x, (const float *)weight, (const float *)bias, (float *)y, argmax};
+    s->pool == 2 ? launch<2>(queue, s, d) : launch<1>(queue, s, d);
 }

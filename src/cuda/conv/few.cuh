@@ -61,29 +61,17 @@ template <int N> __device__ inline void bring(float *to, const float *from, bool
 #endif
 }
 
-template <int N, class T> __device__ inline void bring(float *to, const T *from, bool inside)
-{
-    vector<T, 4> value = {};
-    if (N == 4 && inside)
-        value = pc::ahead((const vector<T, 4> *)from);
-    else if (inside)
-        value.at[0] = pc::ahead(from);
-#pragma unroll
-    for (int j = 0; j < N; j++)
-        to[j] = inside ? (float)value.at[j] : 0.0f;
-}
-
 /* A warp for a row, and what a lane asks of its column once for all its rows. Rows that travel by themselves need no
  * longer code: none is waited for. */
-template <int N, class T>
-__device__ inline void load_rows(const pc__cuda_conv &s, const cut &c, const T *picture, int first, float *band)
+template <int N>
+__device__ inline void load_rows(const pc__cuda_conv &s, const cut &c, const float *picture, int first, float *band)
 {
     const int width = s.w * COLORS, begin = threadIdx.x / LANES, warps = blockDim.x / LANES;
     for (int i = threadIdx.x % LANES * N; i < c.pitch; i += LANES * N) {
         const bool inside = i >= c.lead && i < c.lead + width;
-        const T *from = picture + (long long)(first + begin) * width + i - c.lead;
+        const float *from = picture + (long long)(first + begin) * width + i - c.lead;
         float *to = band + begin * c.pitch + i;
-#pragma unroll(sizeof(T) == sizeof(float) ? 1 : 4)
+#pragma unroll 1
         for (int row = begin; row < c.height; row += warps) {
             const bool there = inside && (unsigned)(first + row) < (unsigned)s.h;
             bring<N>(to, there ? from : picture, there);
@@ -94,8 +82,7 @@ __device__ inline void load_rows(const pc__cuda_conv &s, const cut &c, const T *
 }
 
 /* `first` is the picture's row that comes first; zeros where there is no picture. */
-template <class T>
-__device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const T *picture, int first, float *band)
+__device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const float *picture, int first, float *band)
 {
     if (c.whole)
         load_rows<4>(s, c, picture, first, band);
@@ -104,9 +91,9 @@ __device__ inline void load_band(const pc__cuda_conv &s, const cut &c, const T *
 }
 
 /* Whether a band may be loaded ahead (shared/dependent_launch.cuh), where the pictures are ready: all of it past first-level memory. */
-template <class T> __device__ inline bool passes(const cut &c)
+__device__ inline bool passes(const cut &c)
 {
-    return TENSOR_UNITS && (c.whole || sizeof(T) < sizeof(float));
+    return TENSOR_UNITS && (c.whole);
 }
 
 __device__ inline void wait_loaded()

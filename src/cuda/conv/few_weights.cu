@@ -12,8 +12,8 @@
 namespace
 {
 
-template <class T> struct gradient_data {
-    const T *x, *y, *dy;
+struct gradient_data {
+    const float *x, *y, *dy;
     const uint8_t *argmax;
     float *sums;     /* [piece][SUMS][o] */
     int bands, each; /* in all, and of a piece */
@@ -38,14 +38,13 @@ template <int POOL> __device__ inline span span_of(const pc__cuda_conv &s, const
 }
 
 /* Entries of a band, [window][channel]; some of each thread are on their way at once. */
-template <class T, int POOL, int STRIDE>
-__device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data<T> &d, const span &w,
-                            entry *entries)
+template <int POOL, int STRIDE>
+__device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient_data &d, const span &w, entry *entries)
 {
     const int begin = blockIdx.y * LANES, left = s.o - begin, step = channel_step(s);
     const int start = (POOL == 2 ? w.first : 2 * w.first) * s.yw;
     const long long at = picture_at(s, w.image) + (long long)begin * step + (s.planes ? start : (long long)start * s.o);
-    const T *dy = d.dy + at, *y = d.y + at;
+    const float *dy = d.dy + at, *y = d.y + at;
     const uint8_t *argmax = d.argmax + at;
     const bool with_y = needs_y(s);
     /* as they lie in memory: lines of windows of a channel, or of channels of a window */
@@ -56,15 +55,15 @@ __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient
     const int down = (int)(blockDim.x / (unsigned)across), beside = (int)blockDim.x - down * across;
     int line = (int)(threadIdx.x / (unsigned)across), rest = (int)threadIdx.x - line * across;
     while (line < lines) {
-        T g[AT_ONCE], value[AT_ONCE];
+        float g[AT_ONCE], value[AT_ONCE];
         int place[AT_ONCE], to[AT_ONCE];
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const int offset = line * outer + rest;
             const bool there = line < line_end && rest < rest_end;
             to[k] = line < lines ? line * line_apart + rest * rest_apart : -1;
-            g[k] = there ? dy[offset] : T(0);
-            value[k] = there && with_y ? y[offset] : T(0);
+            g[k] = there ? dy[offset] : 0;
+            value[k] = there && with_y ? y[offset] : 0;
             place[k] = there && POOL == 2 ? argmax[offset] : 0;
             line += down;
             rest += beside;
@@ -76,7 +75,7 @@ __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient
         float all[AT_ONCE];
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++)
-            all[k] = with_y ? activation_gradient(s.activation, (float)g[k], (float)value[k]) : (float)g[k];
+            all[k] = with_y ? activation_gradient(s.activation, g[k], value[k]) : g[k];
 #pragma unroll
         for (int k = 0; k < AT_ONCE; k++) {
             const int under = (place[k] & 2 ? STRIDE * c.pitch : 0) + (place[k] & 1 ? STRIDE * COLORS : 0);
@@ -86,8 +85,8 @@ __device__ inline void list(const pc__cuda_conv &s, const cut &c, const gradient
     }
 }
 
-template <class T, int POOL, int STRIDE>
-__global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s, const cut c, const gradient_data<T> d)
+template <int POOL, int STRIDE>
+__global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s, const cut c, const gradient_data d)
 {
     extern __shared__ __align__(16) float band[];
     entry *entries = (entry *)(band + c.pitch * c.height);
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
     float sum[SUMS] = {};
     int at = blockIdx.x * d.each;
     span w = span_of<POOL>(s, c, at);
-    bool ahead = s.ready_x && passes<T>(c) && at < end;
+    bool ahead = s.ready_x && passes(c) && at < end;
     if (!ahead)
         pc::wait_for_earlier();
     while (at < end) {
@@ -105,7 +104,7 @@ __global__ void __launch_bounds__(256) few_weights_kernel(const pc__cuda_conv s,
         if (ahead)
             pc::wait_for_earlier();
         ahead = false;
-        list<T, POOL, STRIDE>(s, c, d, w, entries);
+        list<POOL, STRIDE>(s, c, d, w, entries);
         wait_loaded();
         int down = 0, right = warp;
         for (; right >= w.wide; right -= w.wide)
@@ -177,22 +176,13 @@ plan plan_of(const pc__cuda_conv *s)
     return p;
 }
 
-template <class T, int POOL>
-void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const gradient_data<T> &d)
+template <int POOL> void launch(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const gradient_data &d)
 {
     const dim3 grid((unsigned)p.pieces, (unsigned)over(s->o, LANES)), block((unsigned)(LANES * p.warps));
-    pc::start_grid(s->sh == 1   ? few_weights_kernel<T, POOL, 1>
-                   : s->sh == 2 ? few_weights_kernel<T, POOL, 2>
-                                : few_weights_kernel<T, POOL, 3>,
+    pc::start_grid(s->sh == 1   ? few_weights_kernel<POOL, 1>
+                   : s->sh == 2 ? few_weights_kernel<POOL, 2>
+                                : few_weights_kernel<POOL, 3>,
                    grid, block, bytes_for(s, p.c, p.warps), queue, s->early, *s, p.c, d);
-}
-
-template <class T>
-void backward(cudaStream_t queue, const pc__cuda_conv *s, const plan &p, const void *x, const void *y,
-              const uint8_t *argmax, const void *dy, float *sums)
-{
-    const gradient_data<T> d = {(const T *)x, (const T *)y, (const T *)dy, argmax, sums, p.bands, p.each};
-    s->pool == 2 ? launch<T, 2>(queue, s, p, d) : launch<T, 1>(queue, s, p, d);
 }
 
 } // namespace
@@ -202,28 +192,19 @@ size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
     if (s->c != COLORS || s->kh != 3 || s->kw != 3 || s->n * s->yh * s->yw <= 0 ||
         bytes_for(s, cut_of(s, 1), 8) > SHARED_MOST)
         return 0;
-    const int ours = plan_of(s).pieces, half = is_half(s) ? pc__cuda_conv_few_half_pieces(s) : 0;
-    return (size_t)(ours > half ? ours : half) * SUMS * s->o * sizeof(float);
+    return (size_t)(is_half(s) ? pc__cuda_conv_few_half_pieces(s) : plan_of(s).pieces) * SUMS * s->o * sizeof(float);
 }
 
 void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                const uint8_t *argmax, const void *dy, void *dweight, void *dbias, float *sums)
 {
-    const plan p = plan_of(s);
-    const int half = is_half(s) && pc__cuda_conv_few_half_fits(s) && !s->planes && (uintptr_t)dy % 16 == 0 &&
-                             (uintptr_t)argmax % 8 == 0
-                         ? pc__cuda_conv_few_half_pieces(s)
-                         : 0;
-    if (half > 0) {
+    if (is_half(s)) {
         pc__cuda_conv_few_half_weights(queue, s, x, y, argmax, dy, sums);
-        pc__cuda_conv_add_pieces(queue, s, sums, DEPTH, half, dweight, dbias);
+        pc__cuda_conv_add_pieces(queue, s, sums, DEPTH, pc__cuda_conv_few_half_pieces(s), dweight, dbias);
         return;
     }
-    if (s->dtype == PC__CUDA_F16)
-        backward<pc::f16>(queue, s, p, x, y, argmax, dy, sums);
-    else if (s->dtype == PC__CUDA_BF16)
-        backward<pc::bf16>(queue, s, p, x, y, argmax, dy, sums);
-    else
-        backward<float>(queue, s, p, x, y, argmax, dy, sums);
+    const plan p = plan_of(s);
+    const gradient_data d = {(const float *)x, (const float *)y, (const float *)dy, argmax, sums, p.bands, p.each};
+    s->pool == 2 ? launch<2>(queue, s, p, d) : launch<1>(queue, s, p, d);
     pc__cuda_conv_add_pieces(queue, s, sums, DEPTH, p.pieces, dweight, dbias);
 }

@@ -42,7 +42,8 @@ static pc_status cudnn_run(pc_stream *stream, const pc_call *call, const void *p
 static bool colours_forward_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
-    return pc__cuda_conv_few_fits(&p->s, p->x) && (!is_half(p) || has_matrix_units(stream));
+    return pc__cuda_conv_few_fits(&p->s, p->x) &&
+           (!is_half(p) || (pc__cuda_conv_few_half_fits(&p->s) && has_matrix_units(stream)));
 }
 
 static pc_status colours_forward(pc_stream *stream, const pc_call *call, const void *problem, void *workspace,
@@ -54,11 +55,12 @@ static pc_status colours_forward(pc_stream *stream, const pc_call *call, const v
     return PC_OK;
 }
 
-/* The gradient of a float32 bias alone is the tiles'. */
+/* The gradient of a float32 bias alone is the tiles', and 16-bit numbers are read sixteen bytes at a time. */
 static bool colours_weights_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
-    return (p->result || is_half(p)) && colours_forward_supports(stream, problem);
+    const bool aligned = (uintptr_t)p->dy % 16 == 0 && (uintptr_t)p->argmax % 8 == 0;
+    return (is_half(p) ? aligned : p->result != NULL) && colours_forward_supports(stream, problem);
 }
 
 static size_t colours_weights_workspace(const void *problem)
@@ -404,6 +406,5 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    return !is_half(p) || row->run == direct_run || row->run == split_run ||
-           (row->run == colours_weights && !pc__cuda_conv_few_half_fits(&p->s));
+    return !is_half(p) || row->run == direct_run || row->run == split_run;
 }
