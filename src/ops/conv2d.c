@@ -111,6 +111,14 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
     if (is_product(x, weight, &spec, planes))
         return product(x, weight, bias, spec.activation);
     const bool apart = is_faster_apart(x, weight, &spec, planes);
+    if (apart && planes && spec.pool > 1 && !is_faster_apart(x, weight, &spec, false)) {
+        pc_tensor *result = NULL;
+        PC_SCOPE {
+            pc_tensor *y = conv2d(x, weight, bias, spec, false);
+            result = pc_keep(y ? pc_contiguous(y) : NULL);
+        }
+        return result;
+    }
     if (apart || !pc__activation_row_of(spec.activation)->fused)
         return then(x, weight, bias, spec, apart, planes);
     pc_tensor *result = NULL;

@@ -41,7 +41,7 @@ static void near(pc_tensor *got, pc_tensor *want)
 
 /* What the CPU makes of a layer, the operands with it. */
 typedef struct known {
-    pc_tensor *x, *weight, *bias, *y, *dy, *dx, *dweight, *dbias;
+    pc_tensor *x, *weight, *bias, *y, *argmax, *dy, *dx, *dweight, *dbias;
 } known;
 
 static known know(const layer *l)
@@ -60,6 +60,7 @@ static known know(const layer *l)
                                               .activation = l->activation,
                                               .pool = l->pool});
     assert_not_null_ok(k.y);
+    k.argmax = pc_zeros(PC_SHAPE(l->pool > 1 ? pc__count(4, k.y->shape) : 0), PC_U8, PC_DEVICE_CPU);
     k.dy = channels_last(pc_randn(pc_shape_of(4, k.y->shape), PC_F32, PC_DEVICE_CPU));
     assert_ok(pc_backward_with(k.y, k.dy));
     k.dx = pc_grad(k.x), k.dweight = pc_grad(k.weight), k.dbias = k.bias ? pc_grad(k.bias) : NULL;
@@ -82,7 +83,7 @@ static inline pc_status forward(const layer *l, const known *k, pc_tensor **y)
                           .in = in,
                           .n_in = l->bias ? 3 : 2,
                           .n_out = 2,
-                          .out = { *y = like(k->y), pc_zeros(PC_SHAPE(0), PC_U8, PC_DEVICE_CPU)},
+                          .out = { *y = like(k->y), k->argmax},
                           .attributes = &a,
                           .attribute_bytes = sizeof a};
     return pc__cuda_op_conv2d(&stream, &call);
@@ -92,7 +93,7 @@ static inline pc_status forward(const layer *l, const known *k, pc_tensor **y)
 static inline pc_status backward(const layer *l, const known *k, int needs, pc_tensor **out)
 {
     pc__conv2d_attributes a = attributes_of(l);
-    pc_tensor *in[5] = {k->x, k->weight, channels_last(k->y), pc_zeros(PC_SHAPE(0), PC_U8, PC_DEVICE_CPU), k->dy};
+    pc_tensor *in[5] = {k->x, k->weight, channels_last(k->y), k->argmax, k->dy};
     out[0] = like(k->x), out[1] = pc_zeros(pc_shape_of(4, k->weight->shape), PC_F32, PC_DEVICE_CPU);
     out[2] = pc_zeros(PC_SHAPE(l->o), PC_F32, PC_DEVICE_CPU);
     for (int i = 0; i < 3; i++)

@@ -33,6 +33,29 @@ static void whoever_does_it(void **state)
         }
 }
 
+/* What is pooled behind cuDNN's product is so in the same call, and its gradient goes back in one pass. */
+static void pooled(void **state)
+{
+    static const layer layers[] = {
+        {1, 3, 6, 5, 4, 3, 3, 1, 1, 2, PC_RELU, true},  {1, 3, 6, 5, 3, 3, 3, 1, 1, 2, PC_RELU, false},
+        {1, 3, 7, 7, 4, 3, 3, 1, 1, 3, PC_TANH, true},  {2, 5, 4, 4, 3, 1, 1, 1, 0, 2, PC_NONE, true},
+        {2, 1, 9, 10, 3, 3, 2, 2, 1, 2, PC_RELU, true},
+    };
+    (void)state;
+    for (int i = 0; i < PC__COUNT(layers); i++)
+        for (int kind = 0; kind < 2; kind++) {
+            play_again();
+            (void)pc_conv_choice_set(PC_CONV_CUDNN);
+            play.bare = kind;
+            layer l = layers[i];
+            l.n = 400 + 2 * i + kind;
+            is_right(&l);
+            by(0, 1);
+            assert_int_equal(play.pooled, 1);
+            assert_int_equal(play.unpooled, 1); /* for both gradients */
+        }
+}
+
 /* TF32's matrix units take channels in fours: others are padded, and come back. */
 static void channels_are_padded(void **state)
 {
@@ -213,7 +236,8 @@ static void more_shapes_than_the_table_has(void **state)
             pc_tensor *y;
             known k = {.x = channels_last(pc_ones(PC_SHAPE(1, 1, 1, w), PC_F32, PC_DEVICE_CPU)),
                        .weight = pc_ones(PC_SHAPE(1, 1, 1, 3), PC_F32, PC_DEVICE_CPU),
-                       .y = pc_zeros(PC_SHAPE(1, 1, 1, w - 2), PC_F32, PC_DEVICE_CPU)};
+                       .y = pc_zeros(PC_SHAPE(1, 1, 1, w - 2), PC_F32, PC_DEVICE_CPU),
+                       .argmax = pc_zeros(PC_SHAPE(0), PC_U8, PC_DEVICE_CPU)};
             assert_ok(forward(&l, &k, &y));
             assert_close(pc_item(pc_sum(y)), 3.0 * (w - 2), 1e-3);
         }
@@ -225,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_does_it),
+        cmocka_unit_test(pooled),
         cmocka_unit_test(channels_are_padded),
         cmocka_unit_test(planes),
         cmocka_unit_test(only_what_is_wanted),

@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include "conv_halves.h"
+#include "cuda/conv/pooled.h"
 #include "cuda/conv/stage.h"
 #include "cuda/conv/unrelu.h"
 #include "cuda/conv/by_cudnn.h"
@@ -18,11 +19,13 @@
 #include "ops/conv2d.h"
 #include "ops/reduce.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static struct play {
     int own[PC__CONV_DIRECTIONS], cudnn[PC__CONV_DIRECTIONS]; /* products made */
     int opened, planned, freed, measured, told;
+    int pooled, unpooled;         /* results, and gradients on the way back, by kernels of their own */
     int turned;                   /* operands into cuDNN's format or back, by kernels of their own */
     const char *missing;          /* why there is no cuDNN */
     int ways;                     /* of cuDNN's, for every shape */
@@ -313,6 +316,8 @@ void pc__cuda_gemm_finish(cudaStream_t queue, const pc__cuda_gemm *g)
     (void)queue;
     finish(g->c, g->m * g->n, (int)g->n, g->bias, g->activation);
 }
+
+#include "conv_pooled.h"
 
 void pc__cuda_pointwise(const pc__cuda_launch *launch, int op, int dtype)
 {

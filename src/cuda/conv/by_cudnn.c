@@ -1,10 +1,11 @@
 /* by_cudnn.c: one product of a convolution by cuDNN, with what our kernels do on the way and cuDNN does not: operands in
- * its format and back, the way through a ReLU, the bias's gradient. */
+ * its format and back, pooling, the way back through that and a ReLU, the bias's gradient. */
 #include "cuda/conv/by_cudnn.h"
 
 #if PC__HAVE_CUDNN
 
 #include "cuda/conv/format.h"
+#include "cuda/conv/pooled.h"
 #include "cuda/conv/stage.h"
 #include "cuda/matmul/gemm.h"
 
@@ -61,9 +62,10 @@ static void follow(pc_stream *stream, const pc__conv_piece *p)
 
 /* --- all of a product --- */
 
-/* What lies where in the scratch memory: bytes, each a multiple of 256, in this order. */
+/* What lies where in the scratch memory: bytes, each a multiple of 256, in this order. `between`: the gradient in front of
+ * what follows the product, or the result that is to be pooled. */
 typedef struct rooms {
-    size_t gradient, x, weight, bias, y, workspace;
+    size_t between, x, weight, bias, y, workspace;
 } rooms;
 
 static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
@@ -71,7 +73,8 @@ static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
     const pc__conv_shape *made = &way->made;
     const pc__conv_pictures x = pc__conv_inputs(p, made), y = pc__conv_results(p, made);
     const bool bias = p->direction == PC__CONV_FORWARD && p->bias && made->bias && made->o != p->s.o;
-    return (rooms){.gradient = pc__conv_unrelu_scratch(p),
+    const bool pools = p->direction == PC__CONV_FORWARD && p->s.pool > 1;
+    return (rooms){.between = pools ? pc__cuda_whole(pc__conv_result_bytes(p)) : pc__conv_through_scratch(p),
                    .x = pc__conv_pictures_room(&x),
                    .weight = pc__conv_weight_room(&p->s, made),
                    .bias = bias ? pc__cuda_whole((size_t)made->o * pc__conv_number(p)) : 0,
@@ -82,7 +85,7 @@ static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
 size_t pc__conv_cudnn_scratch(const pc__conv_piece *p, const pc__conv_way *way)
 {
     const rooms r = rooms_of(p, way);
-    return r.gradient + r.x + r.weight + r.bias + r.y + r.workspace;
+    return r.between + r.x + r.weight + r.bias + r.y + r.workspace;
 }
 
 size_t pc__conv_staged_bytes(const pc__conv_piece *p, const pc__conv_way *way)
@@ -143,24 +146,37 @@ static pc_status take_back(pc_stream *stream, const pc_call *call, const pc__con
     return pc__conv_turn_pictures(stream, call, p->direction == PC__CONV_FORWARD ? &y : &x, o->result, p->result, true);
 }
 
+/* In front of a pooling: other activations follow that. */
+static pc__cuda_conv with_relu_alone(const pc__cuda_conv *s)
+{
+    pc__cuda_conv bare = pc__conv_alone(s);
+    bare.activation = s->activation == PC_RELU ? PC_RELU : PC_NONE;
+    return bare;
+}
+
 pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way *way,
                          void *scratch, bool *done)
 {
     const rooms r = rooms_of(p, way);
-    pc__conv_piece in_front = *p;
+    const bool pools = p->direction == PC__CONV_FORWARD && p->s.pool > 1;
+    pc__conv_piece bare = *p;
     pc__cudnn_operands o;
     *done = false;
-    if (r.gradient)
-        PC__TRY(pc__conv_unrelu(stream, call, &in_front, scratch));
-    PC__TRY(bring(stream, call, &in_front, way, &r, (char *)scratch + r.gradient, &o));
+    if (pools)
+        bare.s = with_relu_alone(&p->s), bare.result = scratch;
+    else if (r.between)
+        PC__TRY(pc__conv_through(stream, call, &bare, scratch));
+    PC__TRY(bring(stream, call, &bare, way, &r, (char *)scratch + r.between, &o));
     PC__TRY(execute(stream, way, &o, done));
     if (!*done)
         return PC_OK;
-    PC__TRY(take_back(stream, call, p, way, &o));
+    PC__TRY(take_back(stream, call, &bare, way, &o));
     if (way->plan.bare)
-        follow(stream, p);
-    if (p->direction == PC__CONV_WEIGHTS && in_front.dbias)
-        PC__TRY(pc__conv_add_up(stream, call, p, in_front.dy));
+        follow(stream, &bare);
+    if (pools)
+        pc__cuda_conv_pool(pc__cuda_queue(stream), &p->s, bare.result, p->s.oh, p->s.ow, NULL, p->result, p->places);
+    if (p->direction == PC__CONV_WEIGHTS && bare.dbias)
+        PC__TRY(pc__conv_add_up(stream, call, &bare, bare.dy));
     return pc__cuda_launched(call);
 }
 

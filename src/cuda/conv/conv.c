@@ -21,17 +21,17 @@ static void *try_scratch(pc_stream *stream, size_t bytes)
     return scratch;
 }
 
-/* Both gradients by cuDNN share the way through the ReLU, and dy in another format. `front` is their room. */
+/* Both gradients by cuDNN share the way through pooling and activation, and dy in another format. `front` is their room. */
 static pc_status share(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces, char *front)
 {
-    const size_t unrelu = pc__conv_unrelu_scratch(&pieces[0]);
-    if (unrelu) {
-        PC__TRY(pc__conv_unrelu(stream, call, &pieces[0], front));
-        pieces[1].dy = pieces[0].dy, pieces[1].s.activation = PC_NONE;
+    const size_t through = pc__conv_through_scratch(&pieces[0]);
+    if (through) {
+        PC__TRY(pc__conv_through(stream, call, &pieces[0], front));
+        pieces[1].dy = pieces[0].dy, pieces[1].s = pieces[0].s;
     }
     if (pc__conv_same_format(pieces[0].way, pieces[1].way) && pc__conv_staged_bytes(&pieces[0], pieces[0].way)) {
-        PC__TRY(pc__conv_stage(stream, call, &pieces[0], pieces[0].way, front + unrelu));
-        pieces[0].staged_dy = pieces[1].staged_dy = front + unrelu;
+        PC__TRY(pc__conv_stage(stream, call, &pieces[0], pieces[0].way, front + through));
+        pieces[0].staged_dy = pieces[1].staged_dy = front + through;
     }
     return PC_OK;
 }
@@ -41,7 +41,7 @@ pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__co
     pc__conv_piece pieces[2];
     const bool shared = count == 2 && given[0].way && given[1].way;
     const size_t front =
-        shared ? pc__conv_unrelu_scratch(&given[0]) + pc__conv_staged_bytes(&given[0], given[0].way) : 0;
+        shared ? pc__conv_through_scratch(&given[0]) + pc__conv_staged_bytes(&given[0], given[0].way) : 0;
     size_t most = 0;
     for (int i = 0; i < count; i++) {
         pieces[i] = given[i];

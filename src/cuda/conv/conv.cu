@@ -1,8 +1,9 @@
 /* conv.cu: the forward convolution. With pooling by two the rows of a tile are ordered window by window, so that a
- * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own from the
- * convolution in scratch memory. */
+ * thread holds whole windows and pools them in registers; other windows are pooled by a kernel of their own (pooled.h)
+ * from the convolution in scratch memory. */
 #include "cuda/conv/conv.h"
 #include "cuda/conv/order.cuh"
+#include "cuda/conv/pooled.h"
 #include "cuda/conv/tile.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 
@@ -132,34 +133,6 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
     }
 }
 
-/* y and argmax from the convolution in memory, which has neither bias nor activation yet: a thread for each element. */
-template <class T>
-__global__ void __launch_bounds__(THREADS)
-    pool_kernel(const pc__cuda_conv s, const T *__restrict__ conv, const result<T> to, long long count)
-{
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    pc::wait_for_earlier();
-    if (i >= count)
-        return;
-    const long long pixel = quotient(i, s.o), line = quotient(pixel, s.yw), image = quotient(line, s.yh);
-    const int o = (int)(i - pixel * s.o), row = (int)(line - image * s.yh), column = (int)(pixel - line * s.yw);
-    const long long width = (long long)s.yw * s.pool;
-    const T *from = conv + ((image * s.yh + row) * s.pool * width + (long long)column * s.pool) * s.o + o;
-    T most = *from;
-    int place = 0;
-    for (int q = 1; q < s.pool * s.pool; q++) {
-        const T value = from[(q / s.pool * width + q % s.pool) * s.o];
-        const bool more = value > most || value != value;
-        most = more ? value : most;
-        place = more ? q : place;
-    }
-    const long long at = pixel_at(s, pixel) + (long long)o * channel_step(s);
-    most = activated(s.activation, most + (to.bias ? to.bias[o] : T(0)));
-    to.y[at] = most;
-    if (to.argmax)
-        to.argmax[at] = (uint8_t)mark_of(s, place, most);
-}
-
 template <class T, int POOL, int BN, int VECTOR, bool EXACT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
 {
@@ -224,13 +197,11 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
     } else {
         pc__cuda_conv flat = *s;
         T *conv = (T *)((char *)scratch + packed_bytes(s));
-        const long long count = s->n * s->yh * s->yw * s->o;
         flat.pool = 1, flat.activation = ACTIVATION_NONE, flat.planes = 0;
         flat.yh = s->yh * s->pool, flat.yw = s->yw * s->pool;
         const result<T> between = {NULL, conv, NULL, s->o % 4 == 0};
         launch_any<1>(queue, &flat, from, w, between);
-        pc::start(pool_kernel<T>, (unsigned)((count + THREADS - 1) / THREADS), THREADS, queue, s->early, *s,
-                  (const T *)conv, to, count);
+        pc__cuda_conv_pool(queue, s, conv, flat.yh, flat.yw, bias, y, argmax);
     }
 }
 

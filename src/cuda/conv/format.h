@@ -5,6 +5,8 @@
 
 #include "cuda/conv/way.h"
 
+#include <paracord/ops.h>
+
 /* Memory as a tensor, without a count of who holds it. */
 typedef struct pc__conv_plain {
     pc__storage storage;
@@ -23,6 +25,15 @@ static inline size_t pc__conv_number(const pc__conv_piece *p)
 static inline int64_t pc__conv_pixels(const pc__cuda_conv *s)
 {
     return s->n * s->oh * s->ow;
+}
+
+/* Without what follows it. */
+static inline pc__cuda_conv pc__conv_alone(const pc__cuda_conv *s)
+{
+    pc__cuda_conv alone = *s;
+    alone.pool = 1, alone.activation = PC_NONE;
+    alone.yh = s->oh, alone.yw = s->ow;
+    return alone;
 }
 
 /* Pictures of one operand, ours with c channels, cuDNN's with `made`. */

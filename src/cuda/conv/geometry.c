@@ -92,8 +92,20 @@ static bool has_cudnns_gradient(const pc_stream *stream, const pc__conv_piece *a
     return any && !pc__cudnn_missing();
 }
 
+bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_conv_choice choice)
+{
+    pc__conv_piece p = *piece;
+    p.direction = PC__CONV_FORWARD;
+    const pc__conv_shape shape = pc__conv_shape_of(&p);
+    bool native = true;
+    for (; p.direction < PC__CONV_DIRECTIONS; p.direction++)
+        native = native && pc__conv_own_row(stream, &p);
+    return choice == PC_CONV_CUDNN || pc__conv_is_worth_more_calls(&shape, native);
+}
+
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
- * far the rest as calls of its own costs less. */
+ * far the rest as calls of its own costs less. A pooling behind one of theirs is still the same call's (by_cudnn.c): that
+ * keeps neither the result in front of it nor where each maximum was in whole numbers, and goes back in one pass. */
 bool pc__cuda_is_faster_apart(const pc_call *call)
 {
     static const _Alignas(16) char anywhere[16];
@@ -119,8 +131,6 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
         return (p.s.pool > 1 && pc__conv_is_deep(&shape)) || has_cudnns_gradient(&stream, &alone);
     if (choice != PC_CONV_CUDNN && p.s.dtype == PC_F32 && p.s.pool == 1 && has_cudnns_gradient(&stream, &alone))
         return true;
-    bool native = true;
-    for (p.direction = 0; p.direction < PC__CONV_DIRECTIONS; p.direction++)
-        native = native && pc__conv_own_row(&stream, &p);
-    return (choice == PC_CONV_CUDNN || pc__conv_is_worth_more_calls(&shape, native)) && !pc__cudnn_missing();
+    const bool pools_itself = p.s.pool > 1 && !p.s.planes && choice != PC_CONV_MEASURED;
+    return !pools_itself && pc__conv_is_worth_apart(&stream, &p, choice) && !pc__cudnn_missing();
 }

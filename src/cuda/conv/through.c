@@ -1,5 +1,7 @@
-/* through.c: on the way back through a ReLU in front of cuDNN's products, and the bias's gradient, which cuDNN leaves. */
+/* through.c: on the way back through a pooling and an activation in front of cuDNN's products, and the bias's gradient,
+ * which cuDNN leaves. */
 #include "cuda/conv/format.h"
+#include "cuda/conv/pooled.h"
 #include "cuda/conv/unrelu.h"
 #include "cuda/pointwise/each.h"
 #include "cuda/pointwise/elementwise.h"
@@ -14,7 +16,7 @@ static void launch_unrelu(const pc__cuda_launch *launch, const void *context)
 
 static bool sums_on_the_way(const pc__conv_piece *p)
 {
-    return p->direction == PC__CONV_WEIGHTS && p->dbias && pc__cuda_has_unrelu(p->s.o, p->s.dtype);
+    return p->direction == PC__CONV_WEIGHTS && p->dbias && (p->s.pool > 1 || pc__cuda_has_unrelu(p->s.o, p->s.dtype));
 }
 
 static size_t gradient_bytes(const pc__conv_piece *p)
@@ -22,12 +24,17 @@ static size_t gradient_bytes(const pc__conv_piece *p)
     return pc__cuda_whole((size_t)pc__conv_pixels(&p->s) * (size_t)p->s.o * pc__conv_number(p));
 }
 
-size_t pc__conv_unrelu_scratch(const pc__conv_piece *p)
+static size_t sums_bytes(const pc__conv_piece *p)
 {
-    if (p->direction == PC__CONV_FORWARD || p->s.activation != PC_RELU)
+    return pc__cuda_whole(p->s.pool > 1 ? pc__cuda_conv_unpool_scratch(&p->s)
+                                        : pc__cuda_unrelu_scratch(pc__conv_pixels(&p->s), p->s.o));
+}
+
+size_t pc__conv_through_scratch(const pc__conv_piece *p)
+{
+    if (p->direction == PC__CONV_FORWARD || (p->s.activation == PC_NONE && p->s.pool == 1))
         return 0;
-    return gradient_bytes(p) +
-           (sums_on_the_way(p) ? pc__cuda_whole(pc__cuda_unrelu_scratch(pc__conv_pixels(&p->s), p->s.o)) : 0);
+    return gradient_bytes(p) + (sums_on_the_way(p) ? sums_bytes(p) : 0);
 }
 
 static pc_status unrelu(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, void *to)
@@ -41,25 +48,36 @@ static pc_status unrelu(pc_stream *stream, const pc_call *call, const pc__conv_p
     return pc__cuda_each(stream, call, 3, operands, launch_unrelu, &dtype);
 }
 
-pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *p, void *scratch)
+static pc_status unrelu_and_sum(pc_stream *stream, const pc__conv_piece *p, void *to, void *sums)
 {
-    const bool sums = sums_on_the_way(p);
     const pc__cuda_unrelu both = {.dy = p->dy,
                                   .y = p->y,
-                                  .dz = scratch,
+                                  .dz = to,
                                   .dbias = p->dbias,
                                   .rows = pc__conv_pixels(&p->s),
                                   .columns = p->s.o,
                                   .dtype = p->s.dtype,
                                   .early = pc__cuda_early(stream),
                                   .queue = pc__cuda_queue(stream)};
-    if (sums)
-        pc__cuda_unrelu_and_sum(&both, (char *)scratch + gradient_bytes(p));
-    else
-        PC__TRY(unrelu(stream, call, p, scratch));
+    pc__cuda_unrelu_and_sum(&both, sums);
+    return PC_OK;
+}
+
+static pc_status unpool(pc_stream *stream, const pc__conv_piece *p, void *to, void *sums)
+{
+    pc__cuda_conv_unpool(pc__cuda_queue(stream), &p->s, p->dy, p->y, p->argmax, to, sums ? p->dbias : NULL, sums);
+    return PC_OK;
+}
+
+pc_status pc__conv_through(pc_stream *stream, const pc_call *call, pc__conv_piece *p, void *scratch)
+{
+    void *const sums = sums_on_the_way(p) ? (char *)scratch + gradient_bytes(p) : NULL;
+    PC__TRY(p->s.pool > 1 ? unpool(stream, p, scratch, sums)
+            : sums        ? unrelu_and_sum(stream, p, scratch, sums)
+                          : unrelu(stream, call, p, scratch));
     p->dy = scratch;
-    p->s.activation = PC_NONE;
     p->dbias = sums ? NULL : p->dbias;
+    p->s = pc__conv_alone(&p->s);
     return PC_OK;
 }
 

@@ -12,14 +12,14 @@ static bool on_16_bytes(const void *pointer)
     return (uintptr_t)pointer % 16 == 0;
 }
 
-/* False: what is left to our kernels. cuDNN's ways read and write whole channels-last pictures, in front of no pooling.
- */
+/* False: what is left to our kernels. cuDNN's ways read and write whole channels-last pictures; of activations they know
+ * ReLU, but what follows a pooling is not theirs. */
 static bool shape_of(const pc_stream *stream, const pc__conv_piece *p, pc__conv_shape *shape)
 {
     const pc__cuda_conv *s = &p->s;
     const pc__cuda_stream *face = stream->implementation;
-    if (s->pool != 1 || s->planes || s->dtype == PC_F64 || (s->activation != PC_NONE && s->activation != PC_RELU) ||
-        s->n > INT32_MAX || !p->result || face->scratch_level != 0)
+    const bool ours = s->activation != PC_NONE && s->activation != PC_RELU && s->pool == 1;
+    if (ours || s->planes || s->dtype == PC_F64 || s->n > INT32_MAX || !p->result || face->scratch_level != 0)
         return false;
     if (!on_16_bytes(p->x) || !on_16_bytes(p->weight) || !on_16_bytes(p->bias) || !on_16_bytes(p->dy) ||
         !on_16_bytes(p->result))
@@ -245,10 +245,18 @@ pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece
 /* Whether there are kernels of ours is only asked where it matters: it takes longer than the rule. */
 static int by_rule(const pc_stream *stream, const pc__conv_piece *p, const pc__conv_shape *shape)
 {
-    const int format = pc__conv_is_split(stream, p) ? -1 : pc__conv_rule(shape, true);
+    pc__conv_piece alone = *p;
+    alone.s.pool = 1;
+    const int format = pc__conv_is_split(stream, &alone) ? -1 : pc__conv_rule(shape, true);
     return format >= 0 || !pc__is_half((pc_dtype)shape->dtype) || pc__conv_own_row(stream, p)
                ? format
                : pc__conv_rule(shape, false);
+}
+
+/* A measurement is one product's: what is pooled is called apart then (geometry.c). */
+static bool pools_apart(const pc_stream *stream, const pc__conv_piece *p, pc_conv_choice choice)
+{
+    return choice != PC_CONV_MEASURED && pc__conv_is_worth_apart(stream, p, choice);
 }
 
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
@@ -257,7 +265,7 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv
     const pc_conv_choice choice = pc__conv_choice_for(stream, p);
     pc__conv_shape shape;
     *way = NULL;
-    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
+    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape) || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
         return PC_OK;
     const int format = choice == PC_CONV_RULE    ? by_rule(stream, p, &shape)
                        : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)

@@ -32,6 +32,9 @@ pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__co
 /* way.c: the thread's choice, unless PARACORD_ONLY makes another. */
 pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *piece);
 
+/* geometry.c: whether cuDNN is so much faster that kernels of their own for the pooling or the activation behind it pay. */
+bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_conv_choice choice);
+
 /* way.c: cuDNN's way for a piece; NULL where our kernels do it, because they were chosen, cuDNN
  * cannot do it, or there is none. May wait for the stream, to measure. */
 pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way **way);
@@ -56,10 +59,10 @@ size_t pc__conv_cudnn_scratch(const pc__conv_piece *piece, const pc__conv_way *w
 pc_status pc__conv_cudnn(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *way,
                          void *scratch, bool *done);
 
-/* Bring a gradient's piece in front of its ReLU: its dy is then in the scratch memory, which has so many bytes (0: there
- * is no ReLU), and the bias's gradient, where it was to be made and there is a kernel that does both, is made and no
- * longer asked for. */
-size_t pc__conv_unrelu_scratch(const pc__conv_piece *piece);
-pc_status pc__conv_unrelu(pc_stream *stream, const pc_call *call, pc__conv_piece *piece, void *scratch);
+/* Bring a gradient's piece in front of its pooling and activation: its dy is then in the scratch memory, which has so
+ * many bytes (0: there is neither), and the bias's gradient, where it was to be made and there is a kernel that does both,
+ * is made and no longer asked for. */
+size_t pc__conv_through_scratch(const pc__conv_piece *piece);
+pc_status pc__conv_through(pc_stream *stream, const pc_call *call, pc__conv_piece *piece, void *scratch);
 
 #endif
