@@ -39,14 +39,14 @@ NEVER(pc__cuda_conv_shallow_fits, const pc__cuda_conv *s)
 NEVER(pc__cuda_conv_shallow_input_fits, const pc__cuda_conv *s)
 NEVER(pc__cuda_conv_shallow_weights_fits, const pc__cuda_conv *s)
 NO_BYTES(pc__cuda_conv_shallow_scratch, const pc__cuda_conv *s)
-NO_BYTES(pc__cuda_conv_half_scratch, const pc__cuda_conv *s)
+NO_BYTES(pc__cuda_conv_half_scratch, const pc__cuda_conv *s, bool patches)
 NO_BYTES(pc__cuda_conv_half_input_scratch, const pc__cuda_conv *s, bool patches)
 NO_BYTES(pc__cuda_conv_half_weights_scratch, const pc__cuda_conv *s, bool patches)
 NO_BYTES(pc__cuda_conv_turn_scratch, const pc__cuda_conv *s, bool pack)
 NOT_RUN(pc__cuda_conv_half_forward, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-        const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch)
+        const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch, unsigned *counters)
 NOT_RUN(pc__cuda_conv_half_input, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
-        const void *y, const uint8_t *argmax, const void *dy, void *dx, bool patches, void *scratch)
+        const void *y, const uint8_t *argmax, const void *dy, void *dx, bool patches, void *scratch, unsigned *counters)
 NOT_RUN(pc__cuda_conv_half_weights, cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
         const uint8_t *argmax, const void *dy, void *dweight, void *dbias, bool patches, void *scratch)
 NOT_RUN(pc__cuda_conv_turn, cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void **y,

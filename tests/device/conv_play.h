@@ -113,18 +113,18 @@ static float *through(const pc__cuda_conv *s, const void *y, const void *dy)
 }
 
 void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                           const void *bias, void *y, uint8_t *argmax, void *scratch)
+                           const void *bias, void *y, uint8_t *argmax, void *scratch, unsigned *counters)
 {
-    (void)queue, (void)argmax, (void)scratch;
+    (void)queue, (void)argmax, (void)scratch, (void)counters;
     play.own[PC__CONV_FORWARD]++;
     product(PC__CONV_FORWARD, s, x, weight, NULL, zeros_of(y, results(s)), ours_of(s));
     finish(y, results(s), s->o, bias, s->activation);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                         const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+                         const uint8_t *argmax, const void *dy, void *dx, void *scratch, unsigned *counters)
 {
-    (void)queue, (void)argmax, (void)scratch;
+    (void)queue, (void)argmax, (void)scratch, (void)counters;
     play.own[PC__CONV_INPUT]++;
     float *g = through(s, y, dy);
     product(PC__CONV_INPUT, s, NULL, weight, g, zeros_of(dx, s->n * s->h * s->w * s->c), ours_of(s));
@@ -172,7 +172,7 @@ void pc__cuda_conv_few_forward(cudaStream_t queue, const pc__cuda_conv *s, const
                                const void *bias, void *y, uint8_t *argmax)
 {
     play.few++;
-    pc__cuda_conv_forward(queue, s, x, weight, bias, y, argmax, NULL);
+    pc__cuda_conv_forward(queue, s, x, weight, bias, y, argmax, NULL, NULL);
 }
 
 void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
@@ -233,14 +233,14 @@ void pc__cuda_conv_direct_forward(cudaStream_t queue, const pc__cuda_conv *s, co
                                   const void *bias, void *y, uint8_t *argmax)
 {
     play.direct++;
-    pc__cuda_conv_forward(queue, s, x, weight, bias, y, argmax, NULL);
+    pc__cuda_conv_forward(queue, s, x, weight, bias, y, argmax, NULL, NULL);
 }
 
 void pc__cuda_conv_direct_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
                                 const uint8_t *argmax, const void *dy, void *dx)
 {
     play.direct++;
-    pc__cuda_conv_input(queue, s, weight, y, argmax, dy, dx, NULL);
+    pc__cuda_conv_input(queue, s, weight, y, argmax, dy, dx, NULL, NULL);
 }
 
 void pc__cuda_conv_direct_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,

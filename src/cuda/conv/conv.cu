@@ -112,8 +112,8 @@ __device__ inline void finish(const pc__cuda_conv &s, const result<T> &to, const
 }
 
 template <class T, int POOL, int BN, int VECTOR, bool EXACT>
-__global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
-    forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to)
+__global__ void __launch_bounds__(THREADS, blocks_at_once<T>(BN))
+    forward_kernel(const pc__cuda_conv s, const picture<T> x, const weights<T> w, const result<T> to, const split_k k)
 {
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
     __shared__ place places[tile_type::BM];
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
         places[threadIdx.x] = place_of<POOL>(s, x, first + tile_type::row_at(threadIdx.x));
     __syncthreads();
     tile_type t;
-    t.run(x, w, places);
+    if (!run_part(t, x, w, places, k, 0, blockIdx.z))
+        return;
 #pragma unroll
     for (int group = 0; group < tile_type::GROUPS; group++) {
         const int column = blockIdx.y * BN + tile_type::column_of(group);
@@ -133,74 +134,90 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
     }
 }
 
+/* By tiles `wide`. Counted before pooling, fused or not, so that sums are cut in the same way. */
+cut_tiles tiling_of(const pc__cuda_conv *s, int wide)
+{
+    return tiling_of(s, wide, s->n * s->oh * s->ow, s->o, 1, s->kh * s->kw * s->c);
+}
+
 template <class T, int POOL, int BN, int VECTOR, bool EXACT>
-void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to)
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &x, const weights<T> &w, const result<T> &to,
+            const parts_memory &in)
 {
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
-    constexpr int BM = rows_of_block<T, BN>;
-    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
-    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to);
+    constexpr int BM = rows_of_block<T>(BN);
+    const split_k k = split_of<T>(tiling_of(s, BN), w.depth, in);
+    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN), (unsigned)k.splits);
+    pc::start_grid(forward_kernel<T, POOL, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, x, w, to,
+                   k);
 }
 
 template <int POOL>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &x, const weights<double> &w,
-                const result<double> &to)
+                const result<double> &to, const parts_memory &in)
 {
-    launch<double, POOL, 32, 1, true>(queue, s, x, w, to);
+    launch<double, POOL, 32, 1, true>(queue, s, x, w, to, in);
 }
 
 template <int POOL, int BN>
 void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
-                 bool fours, const result<float> &to)
+                 bool fours, const result<float> &to, const parts_memory &in)
 {
     if (!fours)
-        launch<float, POOL, BN, 1, true>(queue, s, x, w, to);
+        launch<float, POOL, BN, 1, true>(queue, s, x, w, to, in);
     else if (s->tf32)
-        launch<float, POOL, BN % 32 ? 32 : BN, 4, false>(queue, s, x, w, to);
+        launch<float, POOL, BN % 32 ? 32 : BN, 4, false>(queue, s, x, w, to, in);
     else
-        launch<float, POOL, BN, 4, true>(queue, s, x, w, to);
+        launch<float, POOL, BN, 4, true>(queue, s, x, w, to, in);
 }
 
 template <int POOL>
 void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &x, const weights<float> &w,
-                const result<float> &to)
+                const result<float> &to, const parts_memory &in)
 {
     const bool fours = s->c % 4 == 0 && on_16_bytes(x.x);
     switch (tile_for(s->o, s->tf32 && fours)) {
     case 16:
-        launch_wide<POOL, 16>(queue, s, x, w, fours, to);
+        launch_wide<POOL, 16>(queue, s, x, w, fours, to, in);
         break;
     case 48:
-        launch_wide<POOL, 48>(queue, s, x, w, fours, to);
+        launch_wide<POOL, 48>(queue, s, x, w, fours, to, in);
         break;
     case 64:
-        launch_wide<POOL, 64>(queue, s, x, w, fours, to);
+        launch_wide<POOL, 64>(queue, s, x, w, fours, to, in);
         break;
     default:
-        launch_wide<POOL, 32>(queue, s, x, w, fours, to);
+        launch_wide<POOL, 32>(queue, s, x, w, fours, to, in);
     }
+}
+
+/* Of the convolution that is pooled by a kernel of its own. */
+size_t flat_bytes(const pc__cuda_conv *s)
+{
+    return s->pool > 2 ? in_256(bytes_of(s, (size_t)s->n * s->yh * s->yw * s->pool * s->pool * s->o)) : 0;
 }
 
 template <class T>
 void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
-             uint8_t *argmax, void *scratch)
+             uint8_t *argmax, void *scratch, unsigned *counters)
 {
     const int area = s->kh * s->kw;
     const picture<T> from = {(const T *)x, s->h, s->w, s->c, 1};
     const weights<T> w = weights_for<T>(queue, s, weight, s->c, s->o, area, s->c * area, scratch);
     const bool whole = !s->planes && s->o % 4 == 0 && on_16_bytes(y) && (uintptr_t)argmax % 4 == 0;
     const result<T> to = {(const T *)bias, (T *)y, argmax, whole};
+    const parts_memory in = {(float *)((char *)scratch + packed_bytes(s) + flat_bytes(s)), counters};
     if (s->pool == 1) {
-        launch_any<1>(queue, s, from, w, to);
+        launch_any<1>(queue, s, from, w, to, in);
     } else if (s->pool == 2) {
-        launch_any<2>(queue, s, from, w, to);
+        launch_any<2>(queue, s, from, w, to, in);
     } else {
         pc__cuda_conv flat = *s;
         T *conv = (T *)((char *)scratch + packed_bytes(s));
         flat.pool = 1, flat.activation = ACTIVATION_NONE, flat.planes = 0;
         flat.yh = s->yh * s->pool, flat.yw = s->yw * s->pool;
         const result<T> between = {NULL, conv, NULL, s->o % 4 == 0};
-        launch_any<1>(queue, &flat, from, w, between);
+        launch_any<1>(queue, &flat, from, w, between, in);
         pc__cuda_conv_pool(queue, s, conv, flat.yh, flat.yw, bias, y, argmax);
     }
 }
@@ -209,15 +226,14 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
 
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s)
 {
-    const size_t pixels = (size_t)s->n * s->yh * s->yw * s->pool * s->pool;
-    return packed_bytes(s) + (s->pool > 2 ? bytes_of(s, pixels * s->o) : 0);
+    return packed_bytes(s) + flat_bytes(s) + most_partial_bytes(s, s->o, tiling_of);
 }
 
 void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                           const void *bias, void *y, uint8_t *argmax, void *scratch)
+                           const void *bias, void *y, uint8_t *argmax, void *scratch, unsigned *counters)
 {
     if (s->dtype == PC__CUDA_F32)
-        forward<float>(queue, s, x, weight, bias, y, argmax, scratch);
+        forward<float>(queue, s, x, weight, bias, y, argmax, scratch, counters);
     else
-        forward<double>(queue, s, x, weight, bias, y, argmax, scratch);
+        forward<double>(queue, s, x, weight, bias, y, argmax, scratch, counters);
 }

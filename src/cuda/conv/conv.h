@@ -26,6 +26,10 @@ typedef struct pc__cuda_conv {
 /* In argmax: no gradient goes into this window, for a ReLU follows that is 0. */
 #define PC__CUDA_CONV_DEAD 255
 
+/* Tiles whose sums may be made in parts: as many zeros are `counters` below, by which blocks count who is done. They are
+ * left zero. */
+enum { PC__CUDA_CONV_COUNTERS = 4096 };
+
 /* Kernels for any convolution of floats or doubles; others are in few.h, half.h and patch.h, and rows.c says who does
  * which. Bytes of scratch memory that each call below needs: */
 size_t pc__cuda_conv_scratch(const pc__cuda_conv *s);
@@ -35,11 +39,11 @@ size_t pc__cuda_conv_weights_scratch(const pc__cuda_conv *s);
 /* bias may be NULL. argmax, or NULL: the place of each maximum in its window, row * pool + column, the first of equals;
  * NaN counts as largest. pool is at most 15, or at most 16 without ReLU. */
 void pc__cuda_conv_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                           const void *bias, void *y, uint8_t *argmax, void *scratch);
+                           const void *bias, void *y, uint8_t *argmax, void *scratch, unsigned *counters);
 
 /* From the gradient dy at y, and the forward call's y and argmax (not read with pool 1): dx, overwritten. */
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                         const uint8_t *argmax, const void *dy, void *dx, void *scratch);
+                         const uint8_t *argmax, const void *dy, void *dx, void *scratch, unsigned *counters);
 
 /* The same for dweight and dbias, each of which may be NULL. */
 void pc__cuda_conv_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,

@@ -75,8 +75,8 @@ __device__ inline void write_planes(const pc__cuda_conv &s, const result<T> &to,
 }
 
 template <class T, int POOL, int BN>
-__global__ void __launch_bounds__(THREADS, 2)
-    half_kernel(const pc__cuda_conv s, const source<T> x, const filter<T> f, const result<T> to)
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    half_kernel(const pc__cuda_conv s, const source<T> x, const filter<T> f, const result<T> to, const split_k k)
 {
 #if TENSOR_UNITS
     typedef half_tile<T, BN> tile;
@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(THREADS, 2)
         bias[j] = to.bias && j < left ? (float)to.bias[o + j] : 0.0f;
     __syncthreads();
     tile t;
-    t.run(x, f, places, (T *)shared);
+    if (!t.run(x, f, places, (T *)shared, k, 0, blockIdx.z))
+        return;
     T *y = (T *)shared;
     uint8_t *most = (uint8_t *)(y + BN * (ROWS + 2));
     if (s.planes)
@@ -123,22 +124,30 @@ __global__ void __launch_bounds__(THREADS, 2)
 #endif
 }
 
+/* Counted before pooling, as in conv.cu. */
+cut_tiles tiling_of(const pc__cuda_conv *s)
+{
+    return tiling_of(s, s->n * s->oh * s->ow, s->o, 1, s->kh * s->kw * s->c);
+}
+
 template <class T, int POOL, int BN>
-void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &x, const filter<T> &f, const result<T> &to)
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &x, const filter<T> &f, const result<T> &to,
+            const parts_memory &in)
 {
     constexpr int BM = THREADS / 32 / (BN / 32) * 32, ROWS = BM / (POOL * POOL);
     constexpr size_t work = STAGES * (BM + BN) * DEPTH * sizeof(T), turned = BN * ((ROWS + 2) * sizeof(T) + ROWS + 4);
     constexpr size_t shared = work > turned ? work : turned;
     const long long rows = s->n * s->yh * s->yw * POOL * POOL;
-    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN));
+    const split_k k = split_of(tiling_of(s), in);
+    const dim3 grid((unsigned)((rows + BM - 1) / BM), (unsigned)((s->o + BN - 1) / BN), (unsigned)k.splits);
     if (shared > 40 << 10)
         (void)cudaFuncSetAttribute(half_kernel<T, POOL, BN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-    pc::start_grid(half_kernel<T, POOL, BN>, grid, dim3(THREADS), shared, queue, s->early, *s, x, f, to);
+    pc::start_grid(half_kernel<T, POOL, BN>, grid, dim3(THREADS), shared, queue, s->early, *s, x, f, to, k);
 }
 
 template <class T>
 void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y,
-             uint8_t *argmax, bool patches, void *scratch)
+             uint8_t *argmax, bool patches, void *scratch, unsigned *counters)
 {
     const source<T> from = {(const T *)x, s->h, s->w, s->c, 1};
     const packing<T> weights = packing_of<T>(s, weight, scratch, false);
@@ -148,12 +157,13 @@ void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const vo
         pc__cuda_conv_patch_forward(queue, s, x, f.at, bias, y, s->pool == 2 ? argmax : NULL);
         return;
     }
+    const parts_memory in = {(float *)((char *)scratch + filter_bytes(s)), counters};
     const bool whole = s->o % EIGHT == 0 && on_16_bytes(y) && (uintptr_t)argmax % EIGHT == 0;
     const result<T> to = {(const T *)bias, (T *)y, s->pool == 2 ? argmax : NULL, whole};
     if (s->pool == 2)
-        s->o <= 32 ? launch<T, 2, 32>(queue, s, from, f, to) : launch<T, 2, 64>(queue, s, from, f, to);
+        s->o <= 32 ? launch<T, 2, 32>(queue, s, from, f, to, in) : launch<T, 2, 64>(queue, s, from, f, to, in);
     else
-        s->o <= 32 ? launch<T, 1, 32>(queue, s, from, f, to) : launch<T, 1, 64>(queue, s, from, f, to);
+        s->o <= 32 ? launch<T, 1, 32>(queue, s, from, f, to, in) : launch<T, 1, 64>(queue, s, from, f, to, in);
 }
 
 } // namespace
@@ -163,16 +173,17 @@ bool pc__cuda_conv_half_fits(const pc__cuda_conv *s, const void *x)
     return s->c > 0 && s->c % EIGHT == 0 && s->pool <= 2 && s->kh * s->kw > 0 && on_16_bytes(x);
 }
 
-size_t pc__cuda_conv_half_scratch(const pc__cuda_conv *s)
+size_t pc__cuda_conv_half_scratch(const pc__cuda_conv *s, bool patches)
 {
-    return filter_bytes(s);
+    return filter_bytes(s) + (patches ? 0 : partial_bytes(tiling_of(s)));
 }
 
 void pc__cuda_conv_half_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch)
+                                const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch,
+                                unsigned *counters)
 {
     if (s->dtype == PC__CUDA_F16)
-        forward<pc::f16>(queue, s, x, weight, bias, y, argmax, patches, scratch);
+        forward<pc::f16>(queue, s, x, weight, bias, y, argmax, patches, scratch, counters);
     else
-        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax, patches, scratch);
+        forward<pc::bf16>(queue, s, x, weight, bias, y, argmax, patches, scratch, counters);
 }

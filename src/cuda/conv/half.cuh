@@ -6,6 +6,7 @@
 
 #include "cuda/conv/order.cuh"
 #include "cuda/conv/pack.cuh"
+#include "cuda/conv/split_k.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/mma.cuh"
 
@@ -13,6 +14,7 @@ namespace
 {
 
 constexpr int THREADS = 256, DEPTH = 32, EIGHT = 8, CHUNKS = DEPTH / EIGHT, STAGES = 4;
+constexpr int BLOCKS = 2; /* a multiprocessor's */
 constexpr int NOWHERE = -(1 << 28);
 
 /* Eight numbers, 16 bytes. */
@@ -155,11 +157,14 @@ template <class T, int BN> struct half_tile {
         }
     }
 
-    /* shared: SHARED bytes. */
-    __device__ inline void run(const source<T> &x, const filter<T> &f, const place *places, T *shared)
+    /* A part of the sums of this block's tile, of product `kind` in the grid. True where the block has the whole sums
+     * then, and goes on with them. shared: SHARED bytes. */
+    __device__ inline bool run(const source<T> &x, const filter<T> &f, const place *places, T *shared, const split_k &k,
+                               int kind, int part)
     {
-        const int steps = (f.rows * f.columns * f.inner + DEPTH - 1) / DEPTH;
-        chunk c = chunk_of(f, threadIdx.x % CHUNKS * EIGHT);
+        const int first = part * k.steps, all = (f.rows * f.columns * f.inner + DEPTH - 1) / DEPTH;
+        const int steps = min(k.steps, all - first);
+        chunk c = chunk_of(f, first * DEPTH + threadIdx.x % CHUNKS * EIGHT);
         T *left = shared, *right = shared + STAGES * LEFT;
 #pragma unroll
         for (int i = 0; i < 32; i++)
@@ -180,6 +185,7 @@ template <class T, int BN> struct half_tile {
                 multiply(left + next * LEFT, right + next * RIGHT);
         }
         wait_sent<0>();
+        return k.splits == 1 || join_parts<8, THREADS>(&sum[0][0][0], k, kind, part);
     }
 #endif
 };
@@ -222,6 +228,19 @@ template <class T> filter<T> filter_of(const pc__cuda_conv *s, const packing<T> 
 {
     const int inner = weights.inner;
     return {weights.packed, weights.outputs, inner, weights.taps * inner, s->kh, s->kw, s->kw * inner, inner};
+}
+
+constexpr int width_of(int outputs)
+{
+    return outputs <= 32 ? 32 : 64;
+}
+
+/* `rows` by `outputs` of each of `products`. */
+inline cut_tiles tiling_of(const pc__cuda_conv *s, long long rows, int outputs, int products, int depth)
+{
+    const int wide = width_of(outputs), high = THREADS * 32 / wide;
+    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products, high * wide,
+            (depth + DEPTH - 1) / DEPTH, LEAST_STEPS, BLOCKS * s->multiprocessors};
 }
 
 inline bool on_16_bytes(const void *pointer)

@@ -14,14 +14,15 @@ bool pc__cuda_conv_half_input_fits(const pc__cuda_conv *s, const void *dy);
 
 /* As the functions without `half` in conv.h, y, argmax and dy channels last; with `patches` by the kernels of patch.h,
  * which must fit. `packed`, or NULL: the weights are there already, as pack.cuh orders them. */
-size_t pc__cuda_conv_half_scratch(const pc__cuda_conv *s);
+size_t pc__cuda_conv_half_scratch(const pc__cuda_conv *s, bool patches);
 size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s, bool patches);
 size_t pc__cuda_conv_half_weights_scratch(const pc__cuda_conv *s, bool patches);
 void pc__cuda_conv_half_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch);
+                                const void *bias, void *y, uint8_t *argmax, bool patches, void *scratch,
+                                unsigned *counters);
 void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
                               const void *y, const uint8_t *argmax, const void *dy, void *dx, bool patches,
-                              void *scratch);
+                              void *scratch, unsigned *counters);
 void pc__cuda_conv_half_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                 const uint8_t *argmax, const void *dy, void *dweight, void *dbias, bool patches,
                                 void *scratch);

@@ -57,16 +57,18 @@ __host__ __device__ inline axis axis_of(int rest, int size, int stride, int padd
 }
 
 template <class T, int BN>
-__global__ void __launch_bounds__(THREADS, 2)
-    half_input_kernel(const pc__cuda_conv s, const source<T> g, filter<T> f, T *__restrict__ dx, bool whole)
+__global__ void __launch_bounds__(THREADS, BN == 64 ? 3 : BLOCKS)
+    half_input_kernel(const pc__cuda_conv s, const source<T> g, filter<T> f, T *__restrict__ dx, bool whole,
+                      const split_k k)
 {
 #if TENSOR_UNITS
     typedef half_tile<T, BN> tile;
     extern __shared__ __align__(128) char shared[];
     __shared__ place places[tile::BM];
     __shared__ long long targets[tile::BM]; /* where each row goes in dx, or -1 */
-    const axis down = axis_of(blockIdx.z / s.sw, s.h, s.sh, s.ph, s.kh);
-    const axis right = axis_of(blockIdx.z % s.sw, s.w, s.sw, s.pw, s.kw);
+    const int kind = blockIdx.z / k.splits; /* of pixels */
+    const axis down = axis_of(kind / s.sw, s.h, s.sh, s.ph, s.kh);
+    const axis right = axis_of(kind % s.sw, s.w, s.sw, s.pw, s.kw);
     const long long first = (long long)blockIdx.x * tile::BM, rows = s.n * down.count * right.count;
     pc::wait_for_earlier();
     if (first >= rows)
@@ -90,7 +92,8 @@ __global__ void __launch_bounds__(THREADS, 2)
     f.columns = right.taps > 0 ? right.taps : 1;
     __syncthreads();
     tile t;
-    t.run(g, f, places, (T *)shared);
+    if (!t.run(g, f, places, (T *)shared, k, kind, blockIdx.z - kind * k.splits))
+        return;
     const int column = blockIdx.y * BN + tile::first_output();
 #pragma unroll
     for (int q = 0; q < 4; q++) {
@@ -105,22 +108,37 @@ __global__ void __launch_bounds__(THREADS, 2)
 #endif
 }
 
+int parts_of(int size, int stride)
+{
+    return (size + stride - 1) / stride;
+}
+
+/* Pixels of a picture in the largest class. */
+long long most_pixels(const pc__cuda_conv *s)
+{
+    return (long long)parts_of(s->h, s->sh) * parts_of(s->w, s->sw);
+}
+
+/* Of all pictures, whether they are made at a time or not. */
+cut_tiles tiling_of(const pc__cuda_conv *s)
+{
+    const int taps = parts_of(s->kh, s->sh) * parts_of(s->kw, s->sw);
+    return tiling_of(s, s->n * most_pixels(s), s->c, s->sh * s->sw, taps * s->o);
+}
+
+/* Of the pictures that `s` has. */
 template <class T, int BN>
-void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &g, const filter<T> &f, T *dx)
+void launch(cudaStream_t queue, const pc__cuda_conv *s, const source<T> &g, const filter<T> &f, T *dx, const split_k &k)
 {
     constexpr int BM = THREADS / 32 / (BN / 32) * 32;
     constexpr size_t shared = STAGES * (BM + BN) * DEPTH * sizeof(T);
-    long long most = 0;
-    for (int z = 0; z < s->sh * s->sw; z++) {
-        const long long rows = s->n * axis_of(z / s->sw, s->h, s->sh, s->ph, s->kh).count *
-                               axis_of(z % s->sw, s->w, s->sw, s->pw, s->kw).count;
-        most = rows > most ? rows : most;
-    }
-    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
+    const long long most = s->n * most_pixels(s);
+    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN),
+                    (unsigned)(s->sh * s->sw * k.splits));
     const bool whole = s->c % EIGHT == 0 && on_16_bytes(dx);
     if (shared > 40 << 10)
         (void)cudaFuncSetAttribute(half_input_kernel<T, BN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-    pc::start_grid(half_input_kernel<T, BN>, grid, dim3(THREADS), shared, queue, s->early, *s, g, f, dx, whole);
+    pc::start_grid(half_input_kernel<T, BN>, grid, dim3(THREADS), shared, queue, s->early, *s, g, f, dx, whole, k);
 }
 
 bool needs_spreading(const pc__cuda_conv *s)
@@ -136,6 +154,12 @@ int64_t spread_pictures(const pc__cuda_conv *s)
     return most < 1 ? 1 : most < s->n ? most : s->n;
 }
 
+size_t spread_bytes(const pc__cuda_conv *s)
+{
+    const size_t picture = (size_t)2 * s->yh * s->yw * s->pool * s->pool * s->o;
+    return needs_spreading(s) ? ((size_t)spread_pictures(s) * picture + 255) / 256 * 256 : 0;
+}
+
 template <class T>
 void spread(cudaStream_t queue, const pc__cuda_conv *s, const T *dy, const T *y, const uint8_t *argmax, T *to)
 {
@@ -146,7 +170,7 @@ void spread(cudaStream_t queue, const pc__cuda_conv *s, const T *dy, const T *y,
 
 template <class T>
 void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed, const void *y,
-              const uint8_t *argmax, const void *dy, void *dx, bool patches, void *scratch)
+              const uint8_t *argmax, const void *dy, void *dx, bool patches, void *scratch, unsigned *counters)
 {
     const packing<T> weights = packing_of<T>(s, weight, packed ? packed : scratch, true);
     const filter<T> f = filter_of(s, weights);
@@ -158,6 +182,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, vo
         return;
     }
     T *between = (T *)((char *)scratch + filter_bytes(s));
+    const split_k k = split_of(tiling_of(s), {(float *)((char *)between + spread_bytes(s)), counters});
     const source<T> g = {needs_spreading(s) ? between : (const T *)dy, s->yh * s->pool, s->yw * s->pool, s->o, -1};
     pc__cuda_conv part = *s;
     part.n = needs_spreading(s) ? spread_pictures(s) : s->n;
@@ -168,9 +193,9 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, vo
             spread<T>(queue, &part, (const T *)dy + first * window, saved, argmax ? argmax + first * window : NULL,
                       between);
         if (s->c <= 32)
-            launch<T, 32>(queue, &part, g, f, (T *)dx + first * picture);
+            launch<T, 32>(queue, &part, g, f, (T *)dx + first * picture, k);
         else
-            launch<T, 64>(queue, &part, g, f, (T *)dx + first * picture);
+            launch<T, 64>(queue, &part, g, f, (T *)dx + first * picture, k);
     }
 }
 
@@ -184,18 +209,15 @@ bool pc__cuda_conv_half_input_fits(const pc__cuda_conv *s, const void *dy)
 
 size_t pc__cuda_conv_half_input_scratch(const pc__cuda_conv *s, bool patches)
 {
-    const size_t picture = (size_t)2 * s->yh * s->yw * s->pool * s->pool * s->o;
-    if (patches)
-        return filter_bytes(s);
-    return filter_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * picture : 0);
+    return filter_bytes(s) + (patches ? 0 : spread_bytes(s) + partial_bytes(tiling_of(s)));
 }
 
 void pc__cuda_conv_half_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, void *packed,
                               const void *y, const uint8_t *argmax, const void *dy, void *dx, bool patches,
-                              void *scratch)
+                              void *scratch, unsigned *counters)
 {
     if (s->dtype == PC__CUDA_F16)
-        backward<pc::f16>(queue, s, weight, packed, y, argmax, dy, dx, patches, scratch);
+        backward<pc::f16>(queue, s, weight, packed, y, argmax, dy, dx, patches, scratch, counters);
     else
-        backward<pc::bf16>(queue, s, weight, packed, y, argmax, dy, dx, patches, scratch);
+        backward<pc::bf16>(queue, s, weight, packed, y, argmax, dy, dx, patches, scratch, counters);
 }

@@ -60,16 +60,18 @@ __host__ __device__ inline axis axis_of(int rest, int size, int stride, int padd
 }
 
 template <class T, int BN, int VECTOR, bool EXACT>
-__global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
-    input_kernel(const pc__cuda_conv s, const picture<T> g, weights<T> w, T *__restrict__ dx, bool whole)
+__global__ void __launch_bounds__(THREADS, blocks_at_once<T>(BN))
+    input_kernel(const pc__cuda_conv s, const picture<T> g, weights<T> w, T *__restrict__ dx, bool whole,
+                 const split_k k)
 {
     typedef tile<T, BN, VECTOR, EXACT> tile_type;
     constexpr int BM = tile_type::BM;
     __shared__ place places[BM];
     __shared__ long long targets[BM]; /* where each row goes in dx, or -1 */
     pc::wait_for_earlier();
-    const axis down = axis_of(blockIdx.z / s.sw, s.h, s.sh, s.ph, s.kh);
-    const axis right = axis_of(blockIdx.z % s.sw, s.w, s.sw, s.pw, s.kw);
+    const int kind = blockIdx.z / k.splits; /* of pixels */
+    const axis down = axis_of(kind / s.sw, s.h, s.sh, s.ph, s.kh);
+    const axis right = axis_of(kind % s.sw, s.w, s.sw, s.pw, s.kw);
     const long long first = (long long)blockIdx.x * BM, rows = s.n * down.count * right.count;
     if (first >= rows)
         return;
@@ -94,7 +96,8 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
     w.stride = tap_of(w, DEPTH);
     __syncthreads();
     tile_type t;
-    t.run(g, w, places);
+    if (!run_part(t, g, w, places, k, kind, blockIdx.z - kind * k.splits))
+        return;
 #pragma unroll
     for (int i = 0; i < tile_type::TM; i++) {
         const int width = tile_type::width_of(i / 4), column = blockIdx.y * BN + tile_type::column_of(i / 4);
@@ -104,54 +107,75 @@ __global__ void __launch_bounds__(THREADS, blocks_at_once<T, BN>)
     }
 }
 
-template <class T, int BN, int VECTOR, bool EXACT>
-void launch(cudaStream_t queue, const pc__cuda_conv *s, const picture<T> &g, const weights<T> &w, T *dx)
+int parts_of(int size, int stride)
 {
-    long long most = 0;
-    for (int z = 0; z < s->sh * s->sw; z++) {
-        const long long rows = s->n * axis_of(z / s->sw, s->h, s->sh, s->ph, s->kh).count *
-                               axis_of(z % s->sw, s->w, s->sw, s->pw, s->kw).count;
-        most = rows > most ? rows : most;
-    }
-    constexpr int BM = rows_of_block<T, BN>;
-    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN), (unsigned)(s->sh * s->sw));
+    return (size + stride - 1) / stride;
+}
+
+/* Pixels of a picture in the largest class. */
+long long most_pixels(const pc__cuda_conv *s)
+{
+    return (long long)parts_of(s->h, s->sh) * parts_of(s->w, s->sw);
+}
+
+/* By tiles `wide`, of all pictures, whether they are made at a time or not. */
+cut_tiles tiling_of(const pc__cuda_conv *s, int wide)
+{
+    const int taps = parts_of(s->kh, s->sh) * parts_of(s->kw, s->sw);
+    return tiling_of(s, wide, s->n * most_pixels(s), s->c, s->sh * s->sw, taps * s->o);
+}
+
+/* `n` of the pictures. */
+template <class T, int BN, int VECTOR, bool EXACT>
+void launch(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const picture<T> &g, const weights<T> &w, T *dx,
+            const parts_memory &in)
+{
+    const long long most = n * most_pixels(s);
+    const split_k k = split_of<T>(tiling_of(s, BN), w.depth, in);
+    pc__cuda_conv part = *s;
+    part.n = n;
+    constexpr int BM = rows_of_block<T>(BN);
+    const dim3 grid((unsigned)((most + BM - 1) / BM), (unsigned)((s->c + BN - 1) / BN),
+                    (unsigned)(s->sh * s->sw * k.splits));
     const bool whole = s->c % 4 == 0 && on_16_bytes(dx);
-    pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, *s, g, w, dx, whole);
+    pc::start_grid(input_kernel<T, BN, VECTOR, EXACT>, grid, dim3(THREADS), 0, queue, s->early, part, g, w, dx, whole,
+                   k);
 }
 
 template <int BN>
-void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &g, const weights<float> &w,
-                 bool fours, float *dx)
+void launch_wide(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const picture<float> &g,
+                 const weights<float> &w, bool fours, float *dx, const parts_memory &in)
 {
     if (!fours)
-        launch<float, BN, 1, true>(queue, s, g, w, dx);
+        launch<float, BN, 1, true>(queue, s, n, g, w, dx, in);
     else if (s->tf32)
-        launch<float, BN % 32 ? 32 : BN, 4, false>(queue, s, g, w, dx);
+        launch<float, BN % 32 ? 32 : BN, 4, false>(queue, s, n, g, w, dx, in);
     else
-        launch<float, BN, 4, true>(queue, s, g, w, dx);
+        launch<float, BN, 4, true>(queue, s, n, g, w, dx, in);
 }
 
-void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<double> &g, const weights<double> &w,
-                double *dx)
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const picture<double> &g,
+                const weights<double> &w, double *dx, const parts_memory &in)
 {
-    launch<double, 32, 1, true>(queue, s, g, w, dx);
+    launch<double, 32, 1, true>(queue, s, n, g, w, dx, in);
 }
 
-void launch_any(cudaStream_t queue, const pc__cuda_conv *s, const picture<float> &g, const weights<float> &w, float *dx)
+void launch_any(cudaStream_t queue, const pc__cuda_conv *s, int64_t n, const picture<float> &g, const weights<float> &w,
+                float *dx, const parts_memory &in)
 {
     const bool fours = s->o % 4 == 0 && on_16_bytes(g.x);
     switch (tile_for(s->c, s->tf32 && fours)) {
     case 16:
-        launch_wide<16>(queue, s, g, w, fours, dx);
+        launch_wide<16>(queue, s, n, g, w, fours, dx, in);
         break;
     case 48:
-        launch_wide<48>(queue, s, g, w, fours, dx);
+        launch_wide<48>(queue, s, n, g, w, fours, dx, in);
         break;
     case 64:
-        launch_wide<64>(queue, s, g, w, fours, dx);
+        launch_wide<64>(queue, s, n, g, w, fours, dx, in);
         break;
     default:
-        launch_wide<32>(queue, s, g, w, fours, dx);
+        launch_wide<32>(queue, s, n, g, w, fours, dx, in);
     }
 }
 
@@ -161,7 +185,7 @@ bool needs_spreading(const pc__cuda_conv *s)
 }
 
 /* Of one picture's gradient before pooling. */
-size_t spread_bytes(const pc__cuda_conv *s)
+size_t picture_bytes(const pc__cuda_conv *s)
 {
     return bytes_of(s, (size_t)s->yh * s->yw * s->pool * s->pool * s->o);
 }
@@ -169,21 +193,27 @@ size_t spread_bytes(const pc__cuda_conv *s)
 /* Pictures at a time: as many as there is scratch memory for. */
 int64_t spread_pictures(const pc__cuda_conv *s)
 {
-    const int64_t bytes = (int64_t)spread_bytes(s), most = SPREAD_MOST / (bytes > 0 ? bytes : 1);
+    const int64_t bytes = (int64_t)picture_bytes(s), most = SPREAD_MOST / (bytes > 0 ? bytes : 1);
     return most < 1 ? 1 : most < s->n ? most : s->n;
+}
+
+size_t spread_bytes(const pc__cuda_conv *s)
+{
+    return needs_spreading(s) ? in_256((size_t)spread_pictures(s) * picture_bytes(s)) : 0;
 }
 
 template <class T>
 void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y, const uint8_t *argmax,
-              const void *dy, void *dx, void *scratch)
+              const void *dy, void *dx, void *scratch, unsigned *counters)
 {
     const int area = s->kh * s->kw;
     const weights<T> w = weights_for<T>(queue, s, weight, s->o, s->c, s->c * area, area, scratch);
     const long long window = (long long)s->yh * s->yw * s->o, image = (long long)s->h * s->w * s->c;
     T *spread = (T *)((char *)scratch + packed_bytes(s));
+    const parts_memory in = {(float *)((char *)scratch + packed_bytes(s) + spread_bytes(s)), counters};
     pc__cuda_conv part = *s;
     if (!needs_spreading(s)) {
-        launch_any(queue, s, picture<T>{(const T *)dy, s->yh, s->yw, s->o, -1}, w, (T *)dx);
+        launch_any(queue, s, s->n, picture<T>{(const T *)dy, s->yh, s->yw, s->o, -1}, w, (T *)dx, in);
         return;
     }
     part.n = spread_pictures(s);
@@ -199,7 +229,7 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
         else if (count > 0)
             pc::start(spread_kernel<T, 1>, grid, THREADS, queue, s->early, part, from, saved, most, spread, count);
         const picture<T> g = {spread, s->yh * s->pool, s->yw * s->pool, s->o, -1};
-        launch_any(queue, &part, g, w, (T *)dx + first * image);
+        launch_any(queue, s, part.n, g, w, (T *)dx + first * image, in);
     }
 }
 
@@ -207,14 +237,14 @@ void backward(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, co
 
 size_t pc__cuda_conv_input_scratch(const pc__cuda_conv *s)
 {
-    return packed_bytes(s) + (needs_spreading(s) ? (size_t)spread_pictures(s) * spread_bytes(s) : 0);
+    return packed_bytes(s) + spread_bytes(s) + most_partial_bytes(s, s->c, tiling_of);
 }
 
 void pc__cuda_conv_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                         const uint8_t *argmax, const void *dy, void *dx, void *scratch)
+                         const uint8_t *argmax, const void *dy, void *dx, void *scratch, unsigned *counters)
 {
     if (s->dtype == PC__CUDA_F32)
-        backward<float>(queue, s, weight, y, argmax, dy, dx, scratch);
+        backward<float>(queue, s, weight, y, argmax, dy, dx, scratch, counters);
     else
-        backward<double>(queue, s, weight, y, argmax, dy, dx, scratch);
+        backward<double>(queue, s, weight, y, argmax, dy, dx, scratch, counters);
 }

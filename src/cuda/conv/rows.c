@@ -144,7 +144,7 @@ static pc_status split_run(pc_stream *stream, const pc_call *call, const void *p
     return PC_OK;
 }
 
-_Static_assert(PC__CUDA_CONV_SPLIT_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each tile");
+_Static_assert(PC__CUDA_CONV_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each tile");
 
 /* --- half: 16-bit numbers by matrix units, channels in eights; patches: the same, 32 or 64 channels and stride 1 --- */
 
@@ -185,7 +185,12 @@ static bool patches_weights_supports(const pc_stream *stream, const void *proble
 
 static size_t half_forward_workspace(const void *problem)
 {
-    return pc__cuda_conv_half_scratch(&((const pc__conv_piece *)problem)->s);
+    return pc__cuda_conv_half_scratch(&((const pc__conv_piece *)problem)->s, false);
+}
+
+static size_t patches_forward_workspace(const void *problem)
+{
+    return pc__cuda_conv_half_scratch(&((const pc__conv_piece *)problem)->s, true);
 }
 
 static size_t half_input_workspace(const void *problem)
@@ -211,11 +216,13 @@ static size_t patches_weights_workspace(const void *problem)
 static pc_status by_half(pc_stream *stream, const pc__conv_piece *p, void *workspace, bool patches)
 {
     const cudaStream_t queue = pc__cuda_queue(stream);
+    unsigned *counters = pc__cuda_counters(stream);
     if (p->direction == PC__CONV_FORWARD)
-        pc__cuda_conv_half_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places, patches, workspace);
+        pc__cuda_conv_half_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places, patches, workspace,
+                                   counters);
     else if (p->direction == PC__CONV_INPUT)
         pc__cuda_conv_half_input(queue, &p->s, p->weight, p->packed, p->y, p->argmax, p->dy, p->result, patches,
-                                 workspace);
+                                 workspace, counters);
     else
         pc__cuda_conv_half_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, patches, workspace);
     return PC_OK;
@@ -285,11 +292,12 @@ static pc_status tile_run(pc_stream *stream, const pc_call *call, const void *pr
 {
     const pc__conv_piece *p = problem;
     const cudaStream_t queue = pc__cuda_queue(stream);
+    unsigned *counters = pc__cuda_counters(stream);
     (void)call, (void)done;
     if (p->direction == PC__CONV_FORWARD)
-        pc__cuda_conv_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places, workspace);
+        pc__cuda_conv_forward(queue, &p->s, p->x, p->weight, p->bias, p->result, p->places, workspace, counters);
     else if (p->direction == PC__CONV_INPUT)
-        pc__cuda_conv_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result, workspace);
+        pc__cuda_conv_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result, workspace, counters);
     else
         pc__cuda_conv_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
     return PC_OK;
@@ -340,7 +348,7 @@ static const pc__row forward[] = {
     {"colours", "by colours", colours_forward_supports, NULL, colours_forward},
     DIRECT,
     SPLIT,
-    {"patches", "by patches", patches_forward_supports, half_forward_workspace, patches_run},
+    {"patches", "by patches", patches_forward_supports, patches_forward_workspace, patches_run},
     {"half", "by half", half_forward_supports, half_forward_workspace, half_run},
     SHALLOW,
     TILE,

@@ -8,9 +8,9 @@
 #include "cuda/conv/split.h"
 
 #include "cuda/conv/order.cuh"
+#include "cuda/conv/split_k.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
-#include "cuda/shared/last_block.cuh"
 
 namespace
 {
@@ -19,14 +19,13 @@ constexpr int ROWS = 32, COLUMNS = 32, DEPTH = 64, THREADS = 128;
 constexpr int ROW = ROWS + 4;                /* floats from one k to the next in shared memory: no bank meets another */
 constexpr int OWN_ROWS = 4, OWN_COLUMNS = 2; /* of a tile, a thread's */
 constexpr int BLOCKS = 4;                    /* a multiprocessor's, that parts are cut for */
-constexpr int AT_ONCE = 8;                   /* parts under way together */
 constexpr int NOWHERE = 1 << 24;             /* farther than any padding reaches */
 
 static_assert(ROWS * COLUMNS == THREADS * OWN_ROWS * OWN_COLUMNS && ROWS == COLUMNS, "each its own");
 
-/* The product's sizes, and the parts of its sums: `splits` of `each`. */
+/* The product's. */
 struct sizes {
-    int rows, columns, depth, splits, each;
+    int rows, columns, depth;
 };
 
 /* Where a row begins in a: its picture, and the place of the first tap. */
@@ -164,45 +163,18 @@ __device__ __forceinline__ void multiply(float (&sum)[OWN_ROWS][OWN_COLUMNS], co
     }
 }
 
-/* A tile's parts lie one behind the other, a thread's own numbers of each as two fours. */
-__device__ __forceinline__ float4 *four_of(float *parts, int part, int half)
-{
-    return reinterpret_cast<float4 *>(parts + (size_t)part * ROWS * COLUMNS + (half * THREADS + threadIdx.x) * 4);
-}
-
-__device__ __forceinline__ void add_parts(float (&sum)[OWN_ROWS][OWN_COLUMNS], float *parts, int splits)
-{
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float4 total = make_float4(0, 0, 0, 0);
-#pragma unroll 1
-        for (int first = 0; first < splits; first += AT_ONCE) {
-            float4 part[AT_ONCE];
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                part[i] = first + i < splits ? __ldcg(four_of(parts, first + i, half)) : make_float4(0, 0, 0, 0);
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                total.x += part[i].x, total.y += part[i].y, total.z += part[i].z, total.w += part[i].w;
-        }
-        sum[half * 2][0] = total.x, sum[half * 2][1] = total.y;
-        sum[half * 2 + 1][0] = total.z, sum[half * 2 + 1][1] = total.w;
-    }
-}
-
 template <class T, bool INPUT>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    split_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const sizes all, float *scratch,
-                 unsigned *counters)
+    split_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const sizes all, const split_k k)
 {
     __shared__ alignas(16) float a[DEPTH][ROW], b[DEPTH][ROW];
     __shared__ place places[ROWS];
     __shared__ tap taps[2][DEPTH];
     const convolution<T, INPUT> c = {s, of};
-    const int at = blockIdx.x / all.splits, split = blockIdx.x - at * all.splits;
+    const int at = blockIdx.x, split = blockIdx.z;
     const int across = (all.columns + COLUMNS - 1) / COLUMNS, first_row = at / across * ROWS;
     const int first_column = at % across * COLUMNS;
-    const int from = split * all.each, to = min(from + all.each, all.depth);
+    const int from = split * k.steps * DEPTH, to = min(from + k.steps * DEPTH, all.depth);
     if (threadIdx.x < ROWS) {
         const int row = first_row + threadIdx.x;
         places[threadIdx.x] = row < all.rows ? c.place_of(row) : place{0, -2 * NOWHERE, 0};
@@ -216,27 +188,19 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     float sum[OWN_ROWS][OWN_COLUMNS] = {};
     int turn = 0;
 #pragma unroll 1
-    for (int k = from; k < to; k += DEPTH) {
+    for (int at_k = from; at_k < to; at_k += DEPTH) {
         turn ^= 1;
         here.put(a, b);
         if (threadIdx.x < DEPTH)
-            taps[turn][threadIdx.x] = c.tap_of(k + DEPTH + threadIdx.x, to);
+            taps[turn][threadIdx.x] = c.tap_of(at_k + DEPTH + threadIdx.x, to);
         __syncthreads();
-        if (k + DEPTH < to)
+        if (at_k + DEPTH < to)
             here.read(c, places, taps[turn], first_column, all.columns);
         multiply(sum, a, b);
         __syncthreads();
     }
-    if (all.splits > 1) {
-        float *parts = scratch + (size_t)at * all.splits * ROWS * COLUMNS;
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            *four_of(parts, split, half) =
-                make_float4(sum[half * 2][0], sum[half * 2][1], sum[half * 2 + 1][0], sum[half * 2 + 1][1]);
-        if (!pc::comes_last(counters + at, all.splits))
-            return;
-        add_parts(sum, parts, all.splits);
-    }
+    if (k.splits > 1 && !join_parts<OWN_ROWS * OWN_COLUMNS / 4, THREADS>(&sum[0][0], k, 0, split))
+        return;
     const int row = first_row + threadIdx.x / (COLUMNS / OWN_COLUMNS) * OWN_ROWS,
               column = first_column + threadIdx.x % (COLUMNS / OWN_COLUMNS) * OWN_COLUMNS;
 #pragma unroll
@@ -252,30 +216,26 @@ int parts_of(int n, int size)
     return (n + size - 1) / size;
 }
 
-int tiles_of(const sizes &all)
-{
-    return parts_of(all.rows, ROWS) * parts_of(all.columns, COLUMNS);
-}
-
 sizes sizes_of(const pc__cuda_conv *s, bool input)
 {
     const int area = s->kh * s->kw;
-    sizes all = {(int)s->n * (input ? s->h * s->w : s->oh * s->ow), input ? s->c : s->o, area * (input ? s->o : s->c),
-                 1, 0};
-    const int tiles = tiles_of(all),
-              wanted = tiles > PC__CUDA_CONV_SPLIT_COUNTERS ? 1 : BLOCKS * s->multiprocessors / tiles;
-    const int most = parts_of(all.depth, DEPTH), splits = wanted < 1 ? 1 : wanted < most ? wanted : most;
-    all.each = parts_of(parts_of(all.depth, DEPTH), splits) * DEPTH;
-    all.splits = parts_of(all.depth, all.each);
-    return all;
+    return {(int)s->n * (input ? s->h * s->w : s->oh * s->ow), input ? s->c : s->o, area * (input ? s->o : s->c)};
+}
+
+cut_tiles tiling_of(const pc__cuda_conv *s, const sizes &all)
+{
+    return {(long long)parts_of(all.rows, ROWS) * parts_of(all.columns, COLUMNS), ROWS * COLUMNS,
+            parts_of(all.depth, DEPTH), 1, BLOCKS * s->multiprocessors};
 }
 
 template <class T, bool INPUT>
 void launch(cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &of, void *scratch, unsigned *counters)
 {
     const sizes all = sizes_of(s, INPUT);
-    (void)pc::start(split_kernel<T, INPUT>, (unsigned)(tiles_of(all) * all.splits), THREADS, queue, s->early, *s, of,
-                    all, (float *)scratch, counters);
+    const cut_tiles tiles = tiling_of(s, all);
+    const split_k k = split_of(tiles, {(float *)scratch, counters});
+    const dim3 grid((unsigned)tiles.tiles, 1, (unsigned)k.splits);
+    (void)pc::start_grid(split_kernel<T, INPUT>, grid, dim3(THREADS), 0, queue, s->early, *s, of, all, k);
 }
 
 template <class T>
@@ -305,8 +265,7 @@ bool pc__cuda_conv_split_fits(const pc__cuda_conv *s)
 
 size_t pc__cuda_conv_split_scratch(const pc__cuda_conv *s, bool input)
 {
-    const sizes all = sizes_of(s, input);
-    return all.splits > 1 ? (size_t)tiles_of(all) * all.splits * ROWS * COLUMNS * sizeof(float) : 0;
+    return partial_bytes(tiling_of(s, sizes_of(s, input)));
 }
 
 void pc__cuda_conv_split_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,

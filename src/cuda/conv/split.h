@@ -8,15 +8,13 @@
 extern "C" {
 #endif
 
-enum { PC__CUDA_CONV_SPLIT_COUNTERS = 4096 };
-
 /* Without pooling, floats or 16-bit numbers, sizes that are counted in 32 bits. */
 bool pc__cuda_conv_split_fits(const pc__cuda_conv *s);
 
 /* Bytes of scratch memory that the call needs. */
 size_t pc__cuda_conv_split_scratch(const pc__cuda_conv *s, bool input);
 
-/* As those of conv.h, in a launch each. `counters`: PC__CUDA_CONV_SPLIT_COUNTERS zeros, which are left as they were. */
+/* As those of conv.h, in a launch each. `counters`: as there. */
 void pc__cuda_conv_split_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                                  const void *bias, void *y, void *scratch, unsigned *counters);
 void pc__cuda_conv_split_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,

@@ -5,7 +5,7 @@
 #ifndef PC__CUDA_CONV_TILE_CUH
 #define PC__CUDA_CONV_TILE_CUH
 
-#include "cuda/conv/conv.h"
+#include "cuda/conv/split_k.cuh"
 #include "cuda/conv/tile_part.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 
@@ -13,10 +13,22 @@ namespace
 {
 
 /* Rows of a block: its eight warps make 32 rows each, of all its outputs or, where these are many, of half of them. */
-template <class T, int BN> constexpr int rows_of_block = sizeof(T) == 4 && BN <= 32 ? 256 : 128;
+template <class T> constexpr int rows_of_block(int wide)
+{
+    return sizeof(T) == 4 && wide <= 32 ? 256 : 128;
+}
 
 /* On a multiprocessor, as far as registers go. */
-template <class T, int BN> constexpr int blocks_at_once = sizeof(T) == 8 ? 1 : BN == 16 ? 3 : 2;
+template <class T> constexpr int blocks_at_once(int wide)
+{
+    return sizeof(T) == 8 ? 1 : wide == 16 ? 3 : 2;
+}
+
+/* A thread's, in squares of 4 x 4. */
+template <class T> constexpr int sums_of_thread(int wide)
+{
+    return (rows_of_block<T>(wide) * wide / 16 + THREADS - 1) / THREADS * 16;
+}
 
 /* Outputs of a block: of the tiles that cover them all those that take least. A step's work is what brings its rows in,
  * whatever the outputs, and products of eights of these; `time` is a warp's instructions a step, for as many rows
@@ -40,8 +52,9 @@ inline int tile_for(int outputs, bool tf32)
  * do, by up to four outputs: sum[group * 4 + i][j] is of row row_of(group) + i, output column_of(group) + j, and there
  * are width_of(group) of these, or none. places[i] is that of row row_at(i). */
 template <class T, int BN, int VECTOR, bool EXACT> struct tile {
-    static constexpr int BM = rows_of_block<T, BN>, ACROSS = BN / 4, CELLS = BM / 4 * ACROSS;
+    static constexpr int BM = rows_of_block<T>(BN), ACROSS = BN / 4, CELLS = BM / 4 * ACROSS;
     static constexpr int GROUPS = (CELLS + THREADS - 1) / THREADS, TM = GROUPS * 4;
+    static_assert(TM * 4 == sums_of_thread<T>(BN), "as a tile's parts are counted");
     T sum[TM][4];
 
     static __device__ inline int row_at(int i)
@@ -83,7 +96,8 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
         }
     }
 
-    __device__ inline void run(const picture<T> &in, const weights<T> &w, const place *places)
+    /* `steps` of DEPTH from step `first` on; behind the last there is nothing. */
+    __device__ inline void run(const picture<T> &in, const weights<T> &w, const place *places, int first, int steps)
     {
         __shared__ __align__(16) T left[2][DEPTH][BM + 4];
         __shared__ __align__(16) T right[2][DEPTH][BN];
@@ -95,15 +109,15 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 sum[i][j] = 0;
-        rows.start(w);
-        outputs.start(w);
+        rows.start(w, first * DEPTH);
+        outputs.start(w, first * DEPTH);
         rows.load(in, w, places);
         outputs.load(w, column);
-        for (int k = 0, now = 0; k < w.depth; k += DEPTH, now ^= 1) {
+        for (int step = 0, now = 0; step < steps; step++, now ^= 1) {
             rows.store(left[now]);
             outputs.store(right[now]);
             __syncthreads();
-            if (k + DEPTH < w.depth) {
+            if (step + 1 < steps) {
                 rows.load(in, w, places);
                 outputs.load(w, column);
             }
@@ -116,8 +130,9 @@ template <class T, int BN, int VECTOR, bool EXACT> struct tile {
 /* Each warp makes 32 rows x WIDE outputs. Rows lie in shared memory in the order in which matrix units give each thread
  * four rows of a window; a thread has depth 4 t to 4 t + 3 of every 16, so that it reads them at once. */
 template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> {
-    static constexpr int BM = rows_of_block<float, BN>, ACROSS = THREADS / BM, WIDE = BN / ACROSS, EIGHTS = WIDE / 8;
+    static constexpr int BM = rows_of_block<float>(BN), ACROSS = THREADS / BM, WIDE = BN / ACROSS, EIGHTS = WIDE / 8;
     static constexpr int GROUPS = (EIGHTS + 1) / 2, TM = GROUPS * 4;
+    static_assert(TM * 4 == sums_of_thread<float>(BN), "as a tile's parts are counted");
     float sum[TM][4];
 
     static __device__ inline int row_at(int i)
@@ -182,20 +197,21 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
         }
     }
 
-    __device__ inline void run(const picture<float> &in, const weights<float> &w, const place *places)
+    __device__ inline void run(const picture<float> &in, const weights<float> &w, const place *places, int first,
+                               int steps)
     {
         constexpr int STAGES = BM == 128 ? 3 : 2;
         __shared__ __align__(16) float left[STAGES][BM][DEPTH];
         __shared__ __align__(16) float right[STAGES][DEPTH][BN + 2];
-        const int column = blockIdx.y * BN, steps = (w.depth + DEPTH - 1) / DEPTH;
+        const int column = blockIdx.y * BN;
         rows_part<float, BM, VECTOR> rows;
         weights_part<float, BN> outputs;
         float part[2][EIGHTS][4] = {};
 #pragma unroll
         for (int i = 0; i < TM * 4; i++)
             sum[i / 4][i % 4] = 0;
-        rows.start(w);
-        outputs.start(w);
+        rows.start(w, first * DEPTH);
+        outputs.start(w, first * DEPTH);
 #pragma unroll 1
         for (int step = 1 - STAGES, next = 0; step < steps; step++) {
             if (step >= 0) {
@@ -218,6 +234,19 @@ template <int BN, int VECTOR, bool EXACT> struct tile<float, BN, VECTOR, EXACT> 
     }
 };
 #endif
+
+/* A part of the sums of this block's tile, of product `kind` in the grid. True where the block has the whole sums then,
+ * and goes on with them. */
+template <class Tile, class T>
+__device__ __forceinline__ bool run_part(Tile &t, const picture<T> &in, const weights<T> &w, const place *places,
+                                         const split_k &k, int kind, int part)
+{
+    const int first = part * k.steps;
+    t.run(in, w, places, first, min(k.steps, (w.depth + DEPTH - 1) / DEPTH - first));
+    if constexpr (sizeof(T) == 4)
+        return k.splits == 1 || join_parts<Tile::TM, THREADS>(&t.sum[0][0], k, kind, part);
+    return true;
+}
 
 /* `width` outputs of four side by side, or `step` apart: the `left` that are there. */
 template <class T>
@@ -244,6 +273,30 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const T *__restrict__ fro
         return;
     const int rest = i / outputs;
     packed[i] = from[rest / inner + rest % inner * step + i % outputs * output];
+}
+
+/* `rows` by `outputs` of each of `products`, by tiles `wide`. */
+inline cut_tiles tiling_of(const pc__cuda_conv *s, int wide, long long rows, int outputs, int products, int depth)
+{
+    const int high = rows_of_block<float>(wide);
+    return {(rows + high - 1) / high * ((outputs + wide - 1) / wide) * products, sums_of_thread<float>(wide) * THREADS,
+            (depth + DEPTH - 1) / DEPTH, LEAST_STEPS, blocks_at_once<float>(wide) * s->multiprocessors};
+}
+
+/* Sums of doubles are whole. */
+template <class T> split_k split_of(const cut_tiles &t, int depth, const parts_memory &in)
+{
+    return sizeof(T) == 4 ? split_of(t, in) : split_k{1, (depth + DEPTH - 1) / DEPTH, in};
+}
+
+/* Whichever tiles the operands' places allow. */
+inline size_t most_partial_bytes(const pc__cuda_conv *s, int outputs, cut_tiles (*tiles)(const pc__cuda_conv *, int))
+{
+    if (s->dtype != PC__CUDA_F32)
+        return 0;
+    const size_t exact = partial_bytes(tiles(s, tile_for(outputs, false)));
+    const size_t rounded = s->tf32 ? partial_bytes(tiles(s, tile_for(outputs, true))) : 0;
+    return exact > rounded ? exact : rounded;
 }
 
 /* Weights [o][c][kh][kw] for a product that leads from `inner` to `outputs` (c to o or back), packed into `packed`. Few
@@ -284,10 +337,14 @@ inline size_t bytes_of(const pc__cuda_conv *s, size_t elements)
     return elements * (s->dtype == PC__CUDA_F32 ? 4 : 8);
 }
 
+inline size_t in_256(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
 inline size_t packed_bytes(const pc__cuda_conv *s)
 {
-    const size_t bytes = bytes_of(s, (size_t)s->o * s->c * s->kh * s->kw);
-    return (bytes + 255) / 256 * 256;
+    return in_256(bytes_of(s, (size_t)s->o * s->c * s->kh * s->kw));
 }
 
 inline bool on_16_bytes(const void *pointer)

@@ -93,9 +93,9 @@ template <class T, int BM, int VECTOR> struct rows_part {
     tap t;
     int k;
 
-    __device__ inline void start(const weights<T> &w)
+    __device__ inline void start(const weights<T> &w, int from)
     {
-        k = threadIdx.x % LANES * VECTOR;
+        k = from + threadIdx.x % LANES * VECTOR;
         t = tap_of(w, k);
     }
 
@@ -157,9 +157,9 @@ template <class T, int BN> struct weights_part {
     tap next;
     int k;
 
-    __device__ inline void start(const weights<T> &w)
+    __device__ inline void start(const weights<T> &w, int from)
     {
-        k = threadIdx.x / (BN / 4);
+        k = from + threadIdx.x / (BN / 4);
         next = tap_of(w, k);
     }
 
