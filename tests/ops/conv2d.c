@@ -365,8 +365,9 @@ static void by_each_choice(void **state)
         {2, 64, 12, 12, 64, 3, 3, 1, 1, 1, PC_RELU}, {2, 64, 10, 10, 128, 1, 1, 1, 0, 1, PC_NONE},
         {3, 32, 15, 14, 64, 3, 3, 2, 1, 1, PC_RELU}, {2, 8, 9, 11, 16, 5, 5, 1, 2, 1, PC_RELU},
         {2, 8, 8, 8, 64, 3, 3, 1, 1, 1, PC_TANH},    {2, 64, 8, 8, 64, 3, 3, 1, 1, 2, PC_RELU},
-        {2, 16, 7, 9, 24, 1, 3, 1, 0, 1, PC_RELU},   {2, 8, 9, 11, 64, 3, 3, 1, 1, 2, PC_TANH},
-        {3, 12, 10, 8, 22, 3, 3, 1, 1, 3, PC_RELU},  {2, 16, 9, 7, 16, 2, 2, 1, 0, 4, PC_NONE},
+        {1, 64, 6, 6, 128, 3, 3, 1, 1, 1, PC_RELU},  {2, 16, 7, 9, 24, 1, 3, 1, 0, 1, PC_RELU},
+        {2, 8, 9, 11, 64, 3, 3, 1, 1, 2, PC_TANH},   {3, 12, 10, 8, 22, 3, 3, 1, 1, 3, PC_RELU},
+        {2, 16, 9, 7, 16, 2, 2, 1, 0, 4, PC_NONE},
     };
     static const struct {
         pc_dtype dtype, factors; /* of no more digits than the products keep: no sum is near 0 by rounding */

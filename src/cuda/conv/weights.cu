@@ -11,6 +11,8 @@
 #define PIECE_LEAST 4                /* steps that make a piece worth a block */
 #define PIECES_TRIED 32
 #define REDUCE_MANY 8192     /* elements that make blocks enough where each has 32 */
+#define REDUCE_MOST 65536    /* and so many that a thread for each fills the GPU */
+#define FEW 8                /* pieces of a thread in flight */
 #define DIMENSION_MOST 65535 /* of a grid, across and up */
 
 namespace
@@ -79,6 +81,17 @@ constexpr int reduce_threads(int across)
     return across < 32 ? 512 : 256;
 }
 
+/* Element i of the sums, [kh][kw][c][o] and the bias behind them, to where it belongs. */
+template <class S, class T>
+__device__ inline void give(const pc__cuda_conv &s, int i, int depth, S sum, T *dweight, T *dbias)
+{
+    const int k = i / s.o, o = i - k * s.o;
+    if (k == depth && dbias)
+        dbias[o] = T(sum);
+    if (k < depth && dweight)
+        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
+}
+
 /* dweight[o][c][kh][kw] and dbias[o] from the sums of the pieces: a block has ACROSS elements, and DOWN threads share
  * each. A thread's next FLIGHT pieces are under way at once: what there usually is, so that it waits once. */
 template <class S, class T, int ACROSS>
@@ -116,11 +129,30 @@ __global__ void __launch_bounds__(reduce_threads(ACROSS), 1536 / reduce_threads(
 #pragma unroll
     for (int part = 1; part < STEP; part++)
         sum += parts[part][across];
-    const int k = i / s.o, o = i - k * s.o;
-    if (k == depth && dbias)
-        dbias[o] = T(sum);
-    if (k < depth && dweight)
-        dweight[(o * s.c + k % s.c) * s.kh * s.kw + k / s.c] = T(sum);
+    give(s, i, depth, sum, dweight, dbias);
+}
+
+/* The same where weights are many and pieces few: a thread adds up an element alone. */
+template <class S, class T>
+__global__ void __launch_bounds__(256)
+    reduce_few_kernel(const pc__cuda_conv s, const S *__restrict__ sums, int depth, int pieces, T *dweight, T *dbias)
+{
+    const int count = (depth + 1) * s.o, i = blockIdx.x * 256 + threadIdx.x;
+    S sum = 0;
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+#pragma unroll 1
+    for (int first = 0; first < pieces; first += FEW) {
+        S next[FEW];
+#pragma unroll
+        for (int k = 0; k < FEW; k++)
+            next[k] = first + k < pieces ? sums[(long long)(first + k) * count + i] : S(0);
+#pragma unroll
+        for (int k = 0; k < FEW; k++)
+            sum += next[k];
+    }
+    give(s, i, depth, sum, dweight, dbias);
 }
 
 /* How the product is cut. */
@@ -270,6 +302,11 @@ void reduce(cudaStream_t queue, const pc__cuda_conv *s, const void *sums, int de
 {
     const long long count = (long long)(depth + 1) * s->o;
     const int across = count < REDUCE_MANY ? 8 : 32;
+    if (count >= REDUCE_MOST && pieces <= 4 * FEW) {
+        pc::start(reduce_few_kernel<S, T>, (unsigned)pieces_of(count, 256), 256, queue, s->early, *s, (const S *)sums,
+                  depth, pieces, (T *)dweight, (T *)dbias);
+        return;
+    }
     pc::start(across == 8 ? reduce_kernel<S, T, 8> : reduce_kernel<S, T, 32>, (unsigned)pieces_of(count, across),
               reduce_threads(across), queue, s->early, *s, (const S *)sums, depth, pieces, (T *)dweight, (T *)dbias);
 }
