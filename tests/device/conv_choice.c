@@ -63,7 +63,7 @@ static void in_float32(int direction)
     assert_false(rule(direction, PC_F32, false, 128, 56, 64, 64, 3));
     assert_int_equal(rule(direction, PC_F32, false, 128, 56, 128, 128, 3), direction == PC__CONV_WEIGHTS);
     const pc__conv_shape few = plain(direction, PC_F32, false, 16, 7, 128, 128, 3);
-    assert_int_equal(pc__conv_rule(&few, true), direction == PC__CONV_WEIGHTS ? PC__CONV_AS_IS : PC__CONV_PLANES);
+    assert_int_equal(pc__conv_rule(&few, true), direction == PC__CONV_WEIGHTS ? (int)PC__CONV_AS_IS : -1);
     const pc__conv_shape tiny = plain(direction, PC_F32, false, 2, 8, 64, 64, 3);
     assert_int_equal(pc__conv_rule(&tiny, true), direction == PC__CONV_WEIGHTS ? (int)PC__CONV_AS_IS : -1);
     assert_int_equal(rule(direction, PC_F32, false, 16, 34, 68, 68, 7), false); /* large kernels */

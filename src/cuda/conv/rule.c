@@ -118,27 +118,26 @@ static bool may_be_planes(const pc__conv_shape *s, double rows, int columns)
     return s->kh * s->kw <= 9 || rows / 128 * ((columns + 63) / 64) < 120;
 }
 
+/* Ours, whose sums are cut where tiles are few, but for what is all reading and writing. */
 static int floats_forward(const pc__conv_shape *s)
 {
-    const double numbers = numbers_of(s);
-    if (is_wide(s) && places_of(s) <= 12000 && may_be_planes(s, places_of(s), s->o))
-        return numbers > 2e6 ? OURS : PLANES;
-    return depth_of(s) <= 24 && numbers < 1.5e7 ? AS_IS : OURS;
+    const bool flat = s->kh * s->kw == 1 && depth_of(s) <= 24 && places_of(s) > 4096;
+    return flat && numbers_of(s) < 6e6 ? AS_IS : OURS;
 }
 
 static int floats_input(const pc__conv_shape *s)
 {
-    const double depth = depth_of(s);
+    const double depth = depth_of(s), numbers = numbers_of(s);
     if (s->c <= 4)
-        return depth > (numbers_of(s) > 600000 ? 1000 : 1800) ? PLANES : OURS;
-    if (numbers_of(s) > 600000)
+        return numbers > 1e6 && depth > 1000 ? PLANES : OURS;
+    if (numbers > 600000)
         return depth > 4300 && may_be_planes(s, (double)s->n * s->h * s->w, s->c) ? PLANES : OURS;
-    return depth > (is_wide(s) ? 38 : 1800) ? PLANES : OURS;
+    return s->sh * s->sw > 1 && s->kh * s->kw >= 49 ? PLANES : OURS;
 }
 
 static int floats_weights(const pc__conv_shape *s)
 {
-    if (places_of(s) <= 500)
+    if (places_of(s) <= 240)
         return AS_IS;
     if (weights_of(s) <= 87000 || s->kh * s->kw > 25)
         return OURS;
@@ -168,7 +167,8 @@ bool pc__conv_is_little(const pc__conv_shape *s)
     const int kind = together(s) == 8 ? HALVES : together(s) == 4 ? TF32 : FLOATS;
     const double rows = input ? (double)s->n * s->h * s->w * s->sh * s->sw : places_of(s),
                  columns = input ? s->c : s->o;
-    if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS || (s->kh * s->kw == 1 && kind != FLOATS))
+    if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS || (s->kh * s->kw == 1 && kind != FLOATS) ||
+        (kind == FLOATS && !input && floats_forward(s) >= 0))
         return false;
     const double products = (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s);
     if (kind != HALVES && !input && s->kh * s->kw >= 49 && rows <= 256) /* for which cuDNN has but slow kernels */
