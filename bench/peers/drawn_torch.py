@@ -136,8 +136,15 @@ class Op:
         function = torch.compile(lambda *inputs: plain(*inputs), dynamic=False, fullgraph=True) if compiled else plain
         inputs, leaves, gradient = self.inputs, [leaf for _, leaf in self.leaves], self.gradient
         if leaves:
-            return lambda: torch.autograd.grad(function(*inputs), leaves, gradient)
+            return lambda: leave_gradients(function(*inputs), leaves, gradient)
         return lambda: function(*inputs)
+
+
+def leave_gradients(y, leaves, gradient):
+    """In the leaves, as a program gets them: memory of their own, where autograd.grad gives back `gradient` itself."""
+    for leaf in leaves:
+        leaf.grad = None
+    torch.autograd.backward(y, gradient)
 
 
 def layer_of(word, shape):
