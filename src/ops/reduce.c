@@ -40,7 +40,7 @@ static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned
 static unsigned ones_of(const pc_tensor *t)
 {
     unsigned ones = 0;
-    for (int i = 0; i < t->ndim; i++)
+    for (int i = 0; i < t->ndim && i < PC_MAX_DIMS; i++)
         ones |= (unsigned)(t->shape[i] == 1) << i;
     return ones;
 }
