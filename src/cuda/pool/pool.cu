@@ -1,5 +1,5 @@
-/* pool.cu: averages over windows and their gradient. A thread for as many neighbouring channels as 16 bytes hold, or one,
- * side by side so that a warp reads and writes whole lines. Backward, each element of dx looks at the windows that cover it, in the order of
+/* pool.cu: averages over windows and their gradient. A thread for as many neighbouring channels as 16 bytes hold, or fewer,
+ * side by side so that a warp reads and writes whole lines; in planes for neighbours of a row. Backward, each element of dx looks at the windows that cover it, in the order of
  * memory: nothing is added by several threads, so the sums are the same every time. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
@@ -69,6 +69,49 @@ __global__ void __launch_bounds__(THREADS)
     put_mean<T, N>(s, sum, y + i * N);
 }
 
+/* Planes: N neighbours of a row, whose windows share what is read. K: both sides of a window, S: both strides. Each window
+ * is added up in the order of add_window. */
+template <class T, int N, int K, int S>
+__global__ void __launch_bounds__(THREADS)
+    plane_average_kernel(const __grid_constant__ pc__cuda_pool s, const T *__restrict__ x, T *__restrict__ y,
+                         int strips, int whole, long long count)
+{
+    constexpr int ACROSS = (N - 1) * S + K;
+    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    const element e = element_at(i, (int)s.oh, strips, 1);
+    const int h = (int)s.h, w = (int)s.w, first = e.column * N, top = e.row * S - s.ph, left = first * S - s.pw;
+    const T *picture = x + e.image * h * w;
+    pc::math<T> sum[N] = {};
+    pc::wait_for_earlier();
+    if (i >= count)
+        return;
+    pc::math<T> value[K][ACROSS];
+#pragma unroll
+    for (int r = 0; r < K; r++) {
+        const T *line = picture + (top + r) * w + left;
+        const bool row = (unsigned)(top + r) < (unsigned)h;
+#pragma unroll
+        for (int c = 0; c < ACROSS; c++)
+            value[r][c] = row && (unsigned)(left + c) < (unsigned)w ? pc::math<T>(line[c]) : pc::math<T>(0);
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int k = 0; k < K * K; k++)
+            sum[n] += value[k / K][n * S + k % K];
+    T *to = y + (e.image * s.oh + e.row) * s.ow + first;
+    if (whole) {
+        put_mean<T, N>(s, sum, to);
+        return;
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        if (first + n < (int)s.ow) {
+            const pc::math<T> one[1] = {sum[n]};
+            put_mean<T, 1>(s, one, to + n);
+        }
+}
+
 template <class T, int N>
 __global__ void __launch_bounds__(THREADS)
     average_backward_kernel(const pc__cuda_pool s, const T *__restrict__ dy, T *__restrict__ dx, long long count)
@@ -107,6 +150,25 @@ template <class T, int N> void forward(cudaStream_t queue, const pc__cuda_pool *
     (void)pc::start(kernel, blocks(count), THREADS, queue, s->early, *s, x, y, count);
 }
 
+/* False: there is no kernel for such windows. */
+template <class T> bool forward_planes(cudaStream_t queue, const pc__cuda_pool *s, const T *x, T *y)
+{
+    constexpr int N = 4;
+    const int strips = (int)((s->ow + N - 1) / N), whole = s->ow % N == 0 && on_16(y, y, y);
+    const long long count = s->n * s->oh * strips;
+    const auto go = [&](auto kernel) {
+        (void)pc::start(kernel, blocks(count), THREADS, queue, s->early, *s, x, y, strips, whole, count);
+        return true;
+    };
+    if (s->c != 1 || s->kh != s->kw || s->sh != s->sw || s->kh < 2 || s->kh > 3 || s->sh > s->kh)
+        return false;
+    if (s->kh == 2)
+        return s->sh == 1 ? go(plane_average_kernel<T, N, 2, 1>) : go(plane_average_kernel<T, N, 2, 2>);
+    return s->sh == 1   ? go(plane_average_kernel<T, N, 3, 1>)
+           : s->sh == 2 ? go(plane_average_kernel<T, N, 3, 2>)
+                        : go(plane_average_kernel<T, N, 3, 3>);
+}
+
 template <class T, int N> void backward(cudaStream_t queue, const pc__cuda_pool *s, const T *dy, T *dx)
 {
     const long long count = inputs(s) / N;
@@ -118,18 +180,15 @@ template <class T> struct pooling {
 
     static void average(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y)
     {
-        if (s->c % PACK == 0 && on_16(x, y, y))
-            forward<T, PACK>(queue, s, (const T *)x, (T *)y);
-        else
-            forward<T, 1>(queue, s, (const T *)x, (T *)y);
+        if (forward_planes<T>(queue, s, (const T *)x, (T *)y))
+            return;
+        by_width<PACK>(s->c, on_16(x, y, y), [&](auto n) { forward<T, n.value>(queue, s, (const T *)x, (T *)y); });
     }
 
     static void average_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, void *dx)
     {
-        if (s->c % PACK == 0 && on_16(dy, dx, dx))
-            backward<T, PACK>(queue, s, (const T *)dy, (T *)dx);
-        else
-            backward<T, 1>(queue, s, (const T *)dy, (T *)dx);
+        by_width<PACK>(s->c, on_16(dy, dx, dx),
+                       [&](auto n) { backward<T, n.value>(queue, s, (const T *)dy, (T *)dx); });
     }
 };
 

@@ -5,6 +5,8 @@
 #include "cuda/pool/pool.h"
 #include "cuda/shared/sums.cuh"
 
+#include <type_traits>
+
 #define THREADS 256
 
 namespace
@@ -53,6 +55,17 @@ template <int N, class T> __device__ __forceinline__ pack<T, N> load(const T *fr
 static inline bool on_16(const void *a, const void *b, const void *c)
 {
     return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) & 15) == 0;
+}
+
+/* Channels of an access: as many as divide c, at most MOST, and one where a pointer is not on 16 bytes. */
+template <int MOST, class F> static inline void by_width(long long c, bool aligned, F &&go)
+{
+    if constexpr (MOST == 1)
+        go(std::integral_constant<int, 1>());
+    else if (aligned && c % MOST == 0)
+        go(std::integral_constant<int, MOST>());
+    else
+        by_width<MOST / 2>(c, aligned, go);
 }
 
 static unsigned blocks(long long count)

@@ -271,10 +271,8 @@ template <class T> struct pooling {
 
     static void max(cudaStream_t queue, const pc__cuda_pool *s, const void *x, void *y, int32_t *argmax)
     {
-        if (s->c % PACK == 0 && on_16(x, y, argmax))
-            forward<T, PACK>(queue, s, (const T *)x, (T *)y, argmax);
-        else
-            forward<T, 1>(queue, s, (const T *)x, (T *)y, argmax);
+        by_width<PACK>(s->c, on_16(x, y, argmax),
+                       [&](auto n) { forward<T, n.value>(queue, s, (const T *)x, (T *)y, argmax); });
     }
 
     static void max_backward(cudaStream_t queue, const pc__cuda_pool *s, const void *dy, const int32_t *argmax,
@@ -289,10 +287,9 @@ template <class T> struct pooling {
             const int strips = (int)((s->w + PACK - 1) / PACK);
             const int whole = s->w % PACK == 0 && on_16(dx, dx, dx);
             go(plane_backward_kernel<T, PACK>, s->n * s->h * strips, strips, whole);
-        } else if (s->c % PACK == 0 && on_16(dy, argmax, dx)) {
-            go(max_backward_kernel<T, PACK>, count / PACK);
         } else {
-            go(max_backward_kernel<T, 1>, count);
+            by_width<PACK>(s->c, on_16(dy, argmax, dx),
+                           [&](auto n) { go(max_backward_kernel<T, n.value>, count / n.value); });
         }
     }
 };
