@@ -138,7 +138,8 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
  * meanwhile get their memory when the recording ends, or when work outside of it asks for them: PC_ERR_MEMORY is told
  * by pc_graph_end. Work whose result nobody can see is left out, and what is computed twice is computed once
  * (pc_graph_text). What no recording can hold (data on the host, waiting for the device) fails with PC_ERR_STATE,
- * naming the call and its place; pc_graph_end then fails too. A launch does what was queued then, whatever mode a
+ * naming the call and its place; pc_graph_end then fails too, gradients, loss scalers and the counts of optimisers are
+ * what they were before. A launch does what was queued then, whatever mode a
  * network or a setting of the thread has by now (pc_step_run looks: step.h).
  *
  * Threads: a recording belongs to the thread that began it, and ends with that thread at the latest. Until then what

@@ -96,6 +96,7 @@ static pc_status collect_leaf(pc_tensor *leaf, pc_tensor *g, bool fresh)
         if (!own || pc_copy(own, g) != PC_OK)
             return pc_error_last()->status;
     }
+    PC__TRY(pc__grad_changes(leaf));
     leaf->grad = pc_tensor_retain(own);
     return PC_OK;
 }

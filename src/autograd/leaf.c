@@ -1,6 +1,7 @@
 /* leaf.c: which tensors collect gradients, and what they have collected. */
 #include "autograd/tape.h"
 
+#include "device/graph.h"
 #include "ops/table.h"
 
 #include <paracord/autograd.h>
@@ -36,9 +37,41 @@ pc_tensor *pc_grad(const pc_tensor *t)
     return t->grad;
 }
 
+static void end_change(void *leaf, void *before, bool put_back)
+{
+    pc_tensor *t = leaf, *other = before;
+    if (put_back) {
+        other = t->grad;
+        t->grad = before;
+    }
+    pc_tensor_free(other);
+    pc_tensor_free(t);
+}
+
+static bool made_in(const pc_graph *graph, const pc_tensor *t)
+{
+    const pc__graph_use *use = pc__graph_use_of(graph, t->storage);
+    return use && use->made;
+}
+
+/* Nothing that was made in the recording is held for it, or its memory would be no temporary's. Such a leaf has no
+ * contents when the recording is refused; such a gradient came by an earlier change, which is put back. */
+pc_status pc__grad_changes(pc_tensor *leaf)
+{
+    pc_graph *graph = pc__graph_here(leaf->storage->device);
+    if (!graph || made_in(graph, leaf) || (leaf->grad && made_in(graph, leaf->grad)))
+        return PC_OK;
+    PC__TRY(pc__graph_changes(graph, leaf, leaf->grad, end_change));
+    pc_tensor_retain(leaf);
+    pc_tensor_retain(leaf->grad);
+    return PC_OK;
+}
+
 void pc_zero_grad(pc_tensor *t)
 {
     PC__NEED_OR(, t);
+    if (!t->grad || pc__grad_changes(t) != PC_OK)
+        return;
     pc_tensor_free(t->grad);
     t->grad = NULL;
 }

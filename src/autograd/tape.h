@@ -38,4 +38,7 @@ typedef struct pc__node {
 /* Drop what the gradient rule needed, the edges and pending gradients; the record stays as a mark. */
 void pc__node_release(pc__node *node);
 
+/* In front of a change of the leaf's gradient to another tensor or none, which a recording may have to put back. */
+pc_status pc__grad_changes(pc_tensor *leaf);
+
 #endif

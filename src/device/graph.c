@@ -154,6 +154,12 @@ static void release_streams(pc_graph *graph)
     graph->other_count = 0;
 }
 
+static void discard(pc_graph *graph, bool put_back)
+{
+    pc__graph_end_changes(graph, put_back);
+    pc_graph_free(graph);
+}
+
 pc_graph *pc_graph_end(pc_stream *stream)
 {
     if (!stream)
@@ -173,30 +179,31 @@ pc_graph *pc_graph_end(pc_stream *stream)
         status = pc__fail(graph->refused.status, "pc_graph_end: the recording is not complete: %.380s",
                           graph->refused.message);
     if (status == PC_OK) {
+        pc__graph_end_changes(graph, false);
         pc__trace_mark("graph recorded", NULL, pc__site_here());
         return graph;
     }
-    pc_graph_free(graph);
+    discard(graph, true);
     return NULL;
 }
 
-static void abandon(pc_graph *graph)
+static void abandon(pc_graph *graph, bool put_back)
 {
     (void)gather(graph);
     release_streams(graph);
-    pc_graph_free(graph);
+    discard(graph, put_back);
 }
 
 void pc__graph_abandon(pc_stream *stream)
 {
     if (pc__graph_of(stream))
-        abandon(pc__graph_of(stream));
+        abandon(pc__graph_of(stream), true);
 }
 
 void pc__graph_abandon_all(void)
 {
     for (pc_graph *graph; (graph = pc__recorder_any());)
-        abandon(graph);
+        abandon(graph, false); /* what it changed may be gone */
 }
 
 /* What launches read has contents. */

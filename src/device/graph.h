@@ -13,6 +13,14 @@ typedef struct pc__graph_use {
     bool renews; /* the first that launches do with it is to write all of it */
 } pc__graph_use;
 
+/* The change of `object` is put back to `before`, or stays; `before` is let go in both cases. */
+typedef void pc__graph_end_change(void *object, void *before, bool put_back);
+
+typedef struct pc__graph_change {
+    void *object, *before;
+    pc__graph_end_change *end;
+} pc__graph_change;
+
 struct pc_graph {
     pc_device device;
     uint64_t number; /* never 0, never used again */
@@ -23,6 +31,8 @@ struct pc_graph {
     int other_count, other_room;
     pc__graph_use *uses; /* a hash table by storage */
     int use_count, use_room;
+    pc__graph_change *changes; /* while it is recorded, oldest first */
+    int change_count, change_room;
     bool launched;
     bool takes_all;
     pc_error refused; /* why it cannot be ended, or PC_OK */
@@ -79,6 +89,18 @@ pc_status pc__graph_makes(pc_stream *stream, pc__storage *storage);
 
 /* The recording that the stream is part of; 0: none. */
 uint64_t pc__graph_number(const pc_stream *stream);
+
+/* The calling thread's recording that work on the current stream of the device is part of, or NULL. */
+pc_graph *pc__graph_here(pc_device device);
+
+/* In front of a change on the host that comes with recorded calls: where the recording is refused, `end` puts it back,
+ * the newest first. An error refuses the recording; whoever gets it lets go of `before` and changes nothing. */
+pc_status pc__graph_changes(pc_graph *graph, void *object, void *before, pc__graph_end_change *end);
+
+/* The object is about to be freed: none of its changes is put back. */
+void pc__graph_lost(const void *object);
+
+void pc__graph_end_changes(pc_graph *graph, bool put_back);
 
 /* Drop the calling thread's recording of the stream, if there is one. */
 void pc__graph_abandon(pc_stream *stream);

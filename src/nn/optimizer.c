@@ -63,6 +63,7 @@ void pc_optimizer_free(pc_optimizer *o)
 {
     if (!o)
         return;
+    pc__graph_lost(o);
     for (int i = 0; o->parameters && i < o->count; i++)
         pc_tensor_free(o->parameters[i]);
     for (int i = 0; o->state && i < o->count * o->slots; i++)
@@ -145,6 +146,39 @@ static pc_status record_update(pc_optimizer *o, int n)
     PC__TRY(o->step(o->work, n + 1, &settings));
     o->raises++;
     return PC_OK;
+}
+
+typedef struct count {
+    int64_t step, counted;
+    bool guarded;
+} count;
+
+static void end_change(void *optimizer, void *before, bool put_back)
+{
+    pc_optimizer *o = optimizer;
+    const count *c = before;
+    if (put_back) {
+        o->settings.step = c->step;
+        o->counted = c->counted;
+        o->guarded = c->guarded;
+    }
+    pc__free(before);
+}
+
+/* In front of a step, whose count a recording may have to put back. */
+static pc_status count_changes(pc_optimizer *o)
+{
+    pc_graph *graph = pc__graph_here(pc_tensor_device(o->parameters[0]));
+    if (!graph)
+        return PC_OK;
+    count *before = pc__alloc(sizeof *before);
+    if (!before)
+        return PC_ERR_MEMORY;
+    *before = (count){o->settings.step, o->counted, o->guarded};
+    const pc_status status = pc__graph_changes(graph, o, before, end_change);
+    if (status != PC_OK)
+        pc__free(before);
+    return status;
 }
 
 static _Thread_local pc_optimizer *recorded;
@@ -239,6 +273,7 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
     if (!used)
         return PC_OK;
     PC__TRY(pc__optimizer_sound(o));
+    PC__TRY(count_changes(o));
     o->settings.count = used;
     PC__TRY(update(o, (2 + o->slots) * used, numbers));
     for (int i = 0; i < o->count; i++)

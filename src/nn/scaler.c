@@ -1,6 +1,8 @@
 /* scaler.c: the loss scaler. The host queues the same work whether gradients are infinite or not. */
 #include "nn/scaler.h"
 
+#include "device/graph.h"
+
 #include <math.h>
 #include <paracord/autograd.h>
 
@@ -38,6 +40,7 @@ void pc_scaler_free(pc_scaler *s)
 {
     if (!s)
         return;
+    pc__graph_lost(s);
     pc_tensor_free(s->numbers);
     pc__free(s->unscaled);
     pc__free(s);
@@ -63,6 +66,34 @@ static bool is_unscaled(const pc_scaler *s, const pc_optimizer *o)
     return false;
 }
 
+/* The list never shrinks, so it has room for what it had. */
+static void end_change(void *scaler, void *before, bool put_back)
+{
+    pc_scaler *s = scaler;
+    pc_optimizer **list = before;
+    if (put_back)
+        for (s->unscaled_count = 0; list[s->unscaled_count]; s->unscaled_count++)
+            s->unscaled[s->unscaled_count] = list[s->unscaled_count];
+    pc__free(before);
+}
+
+/* In front of a change of the list, which a recording may have to put back. */
+static pc_status list_changes(pc_scaler *s)
+{
+    pc_graph *graph = pc__graph_here(s->numbers->storage->device);
+    if (!graph)
+        return PC_OK;
+    pc_optimizer **list = pc__calloc((size_t)s->unscaled_count + 1, sizeof(pc_optimizer *)); /* NULL behind the last */
+    if (!list)
+        return PC_ERR_MEMORY;
+    for (int i = 0; i < s->unscaled_count; i++)
+        list[i] = s->unscaled[i];
+    const pc_status status = pc__graph_changes(graph, s, list, end_change);
+    if (status != PC_OK)
+        pc__free(list);
+    return status;
+}
+
 static pc_status unscale(pc_scaler *s, pc_optimizer *o)
 {
     int n = 0;
@@ -70,6 +101,7 @@ static pc_status unscale(pc_scaler *s, pc_optimizer *o)
     for (int i = 0; i < o->count; i++)
         if (pc_grad(o->parameters[i]))
             o->work[n++] = pc_grad(o->parameters[i]);
+    PC__TRY(list_changes(s));
     PC__TRY(n ? pc__unscale(s->numbers, o->work, n) : PC_OK);
     s->unscaled[s->unscaled_count++] = o;
     return PC_OK;
@@ -97,6 +129,7 @@ pc_status pc_scaler_step(pc_scaler *scaler, pc_optimizer *optimizer)
 pc_status pc_scaler_update(pc_scaler *scaler)
 {
     PC__NEED(scaler);
+    PC__TRY(list_changes(scaler));
     scaler->unscaled_count = 0;
     return pc__scale_update(scaler->numbers, &scaler->rules);
 }

@@ -116,16 +116,18 @@ static const pc_graph *other_graph(const pc_step *s, const recording *r)
     return NULL;
 }
 
-static pc_graph *record_on(pc_step *s, recording *r, pc_stream *stream, pc_status *status)
+static pc_graph *record_on(pc_step *s, recording *r, pc_stream *stream)
 {
-    *status = pc_graph_begin(stream);
-    if (*status != PC_OK)
+    if (pc_graph_begin(stream) != PC_OK)
         return NULL;
-    *status = pc__graph_take_all(stream);
+    pc_status status = pc__graph_take_all(stream);
     pc__graph_borrow(stream, other_graph(s, r));
-    if (*status == PC_OK)
-        *status = record_all(s, r);
-    return pc_graph_end(stream);
+    if (status == PC_OK)
+        status = record_all(s, r);
+    if (status == PC_OK)
+        return pc_graph_end(stream);
+    pc__graph_abandon(stream);
+    return NULL;
 }
 
 /* The step's own, as urgent as the one that launches will be on. */
@@ -141,23 +143,16 @@ static pc_stream *private_stream(pc_step *s, const pc_stream *current)
 /* What the function queues; NULL and the error. Nothing is drawn yet. */
 static pc_graph *record(pc_step *s, recording *r, const pc_stream *current)
 {
-    pc_optimizer *o = s->optimizer;
     pc_generator before = pc_generator_get();
     pc_stream *stream = private_stream(s, current);
     if (!stream)
         return NULL;
-    pc_status status = PC_OK;
     pc_graph *graph = NULL;
     PC_WITH_STREAM(stream) {
-        graph = record_on(s, r, stream, &status);
+        graph = record_on(s, r, stream);
     }
     pc_generator_set(before);
-    if (status == PC_OK && graph)
-        return graph;
-    pc_graph_free(graph);
-    for (int i = 0; i < o->count; i++)
-        pc_zero_grad(o->parameters[i]); /* there were none, and these will never be computed */
-    return NULL;
+    return graph;
 }
 
 /* What a function makes in its first call alone may be what no recording can hold: it is asked once more behind that. */

@@ -162,6 +162,42 @@ static void inputs_change_between_launches(void **state)
     }
 }
 
+/* Gradients are those from before the recording: the ones that it took away, added to, or made. */
+static void refused_gradients_are_put_back(void **state)
+{
+    (void)state;
+    for (int dropped = 0; dropped < 2; dropped++)
+        PC_SCOPE {
+            pc_tensor *old = parameter(pc_ones(PC_SHAPE(3), PC_F32, test_device()));
+            pc_tensor *added = parameter(pc_ones(PC_SHAPE(3), PC_F32, test_device()));
+            pc_tensor *new = parameter(pc_ones(PC_SHAPE(3), PC_F32, test_device()));
+            assert_ok(pc_backward(pc_sum(pc_add(old, added))));
+            const pc_tensor *before[] = {pc_grad(old), pc_grad(added)};
+            pc_stream *stream = pc_stream(test_device());
+            PC_WITH_STREAM(stream) {
+                assert_ok(pc_graph_begin(stream));
+                pc_zero_grad(old);
+                for (int i = 0; i < 2; i++)
+                    assert_ok(pc_backward(pc_sum(pc_mul(pc_mul(old, added), new))));
+                pc_zero_grad(old);
+                pc_zero_grad(new);
+                assert_ok(pc_backward(pc_sum(pc_mul(old, new))));
+                if (!dropped) {
+                    assert_fails(pc_stream_synchronize(stream), PC_ERR_STATE, "being recorded");
+                    assert_fails(pc_graph_end(stream), PC_ERR_STATE, "not complete");
+                }
+            }
+            pc_stream_free(stream);
+            assert_ptr_equal(pc_grad(old), before[0]);
+            assert_ptr_equal(pc_grad(added), before[1]);
+            assert_null(pc_grad(new));
+            assert_ok(pc_backward(pc_sum(pc_mul(pc_mul(old, added), new))));
+            assert_close(pc_item(pc_sum(pc_grad(old))), 6, 0);
+            assert_close(pc_item(pc_sum(pc_grad(added))), 6, 0);
+            assert_close(pc_item(pc_sum(pc_grad(new))), 3, 0);
+        }
+}
+
 /* Reading, waiting and data from the host have no place in a recording. */
 static void errors_while_recording(void **state)
 {
@@ -266,6 +302,7 @@ int main(void)
         cmocka_unit_test(errors_while_recording),
         cmocka_unit_test(errors_in_a_launch),
         cmocka_unit_test(memory_goes_while_recording),
+        cmocka_unit_test(refused_gradients_are_put_back),
         cmocka_unit_test(graphs_outlive_streams),
     };
     return cmocka_run_group_tests_name("device.graph", tests, NULL, NULL);

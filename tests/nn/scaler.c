@@ -13,6 +13,7 @@ typedef struct line {
     pc_optimizer *optimizer;
     pc_scaler *scaler;
     pc_tensor *x;
+    bool unscales; /* and looks at the gradient then */
 } line;
 
 static pc_tensor *line_forward(pc_module *module, pc_tensor *x)
@@ -47,10 +48,15 @@ static void line_free(line *l)
 static pc_status line_step(void *user)
 {
     line *l = user;
+    float numbers[2];
     pc_status status = PC_OK;
     PC_SCOPE {
         pc_tensor *loss = pc_scaler_scale(l->scaler, pc_forward(l->net, l->x));
         status = loss ? pc_backward(loss) : pc_error_last()->status;
+        if (status == PC_OK && l->unscales)
+            status = pc_scaler_unscale(l->scaler, l->optimizer);
+        if (status == PC_OK && l->unscales)
+            status = pc_read(pc_grad(l->weight), numbers, sizeof numbers);
         if (status == PC_OK)
             status = pc_scaler_step(l->scaler, l->optimizer);
         if (status == PC_OK)
@@ -227,6 +233,59 @@ static void unscaled_first(void **state)
     assert_nothing_left();
 }
 
+/* The plain call behind a refused recording divides, as if there had been none. */
+static void unscaled_in_a_refused_recording(void **state)
+{
+    (void)state;
+    line l = line_new(false);
+    l.unscales = true;
+    pc_step *step = pc_step_new(line_step, &l, l.optimizer);
+    for (int i = 0; i < 2; i++) {
+        line_set(&l, 3, -2);
+        assert_ok(pc_step_run(step));
+    }
+    assert_non_null(strstr(pc_step_why(step), "pc_read"));
+    const float w = 1 - 0.1f * 3, v = 0.9f * 3 + 3, a = 1 + 0.1f * 2, b = 0.9f * 2 + 2;
+    float got[2];
+    assert_ok(pc_read(l.weight, got, sizeof got));
+    assert_close(got[0], w - 0.1f * v, 1e-6);
+    assert_close(got[1], a + 0.1f * b, 1e-6);
+    pc_step_free(step);
+    line_free(&l);
+    assert_nothing_left();
+}
+
+/* What was divided before the recording is so after it, whatever the recording did; who is gone is left alone. */
+static void updated_in_a_refused_recording(void **state)
+{
+    (void)state;
+    float got[2];
+    line l = line_new(false), gone = line_new(false);
+    pc_optimizer *plain = pc_sgd(l.net, .lr = 0.1), *other = pc_sgd(l.net, .lr = 0.1);
+    line_set(&l, 3, -2);
+    PC_SCOPE {
+        assert_ok(pc_backward(pc_scaler_scale(l.scaler, pc_forward(l.net, l.x))));
+    }
+    assert_ok(pc_scaler_unscale(l.scaler, plain));
+    assert_ok(pc_graph_begin(pc_stream_current(test_device())));
+    assert_ok(pc_scaler_update(l.scaler));
+    assert_ok(pc_scaler_unscale(l.scaler, other));
+    assert_ok(pc_scaler_unscale(gone.scaler, gone.optimizer));
+    assert_ok(pc_optimizer_step(plain));
+    line_free(&gone);
+    assert_fails(pc_read(l.weight, got, sizeof got), PC_ERR_STATE, "being recorded");
+    assert_fails(pc_graph_end(pc_stream_current(test_device())), PC_ERR_STATE, "not complete");
+    assert_fails(pc_scaler_unscale(l.scaler, plain), PC_ERR_STATE, "already");
+    assert_int_equal(plain->settings.step, 0);
+    assert_ok(pc_optimizer_step(plain));
+    assert_weight(&l, (float[]){1 - 0.1f * 3, 1 + 0.1f * 2});
+    assert_ok(pc_scaler_unscale(l.scaler, other));
+    pc_optimizer_free(plain);
+    pc_optimizer_free(other);
+    line_free(&l);
+    assert_nothing_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +293,8 @@ int main(void)
         cmocka_unit_test(failed_step_is_not_counted),
         cmocka_unit_test(unscaled_first),
         cmocka_unit_test(adopted_count),
+        cmocka_unit_test(unscaled_in_a_refused_recording),
+        cmocka_unit_test(updated_in_a_refused_recording),
         cmocka_unit_test(infinite_gradients_leave_no_trace),
     };
     return cmocka_run_group_tests_name("nn.scaler", tests, NULL, NULL);

@@ -201,16 +201,21 @@ static void gradients_add_up(void **state)
 static void another_optimizer_is_not_recorded(void **state)
 {
     (void)state;
-    job j, other;
-    assert_true(begin(&j, true, false) && begin(&other, true, false));
+    job j, other, plain;
+    assert_true(begin(&j, true, false) && begin(&other, true, false) && begin(&plain, true, false));
     pc_step *step = pc_step_new(learn, &j, other.optimizer);
     for (int i = 0; i < 3; i++)
         assert_ok(one(&j, step, i));
     assert_int_equal(j.optimizer->settings.step, 3);
     assert_non_null(strstr(pc_step_why(step), "pc_optimizer_step"));
+    for (int i = 0; i < 3; i++)
+        assert_ok(one(&plain, NULL, i));
+    assert_same(plain.optimizer, j.optimizer); /* none of the gradients in them that were refused */
+    assert_same_bits(plain.loss, j.loss);
     pc_step_free(step);
     assert_fails(pc_step_new(NULL, NULL, j.optimizer), PC_ERR_ARGUMENT, "function");
     assert_fails(pc_step_run(NULL), PC_ERR_ARGUMENT, "NULL");
+    end(&plain);
     end(&j);
     end(&other);
 }
