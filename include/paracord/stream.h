@@ -139,7 +139,7 @@ PC_API PC_MUST_USE pc_status pc_event_elapsed(pc_event *start, pc_event *end, do
  * by pc_graph_end. Work whose result nobody can see is left out, and what is computed twice is computed once
  * (pc_graph_text). What no recording can hold (data on the host, waiting for the device) fails with PC_ERR_STATE,
  * naming the call and its place; pc_graph_end then fails too, gradients, loss scalers and the counts of optimisers are
- * what they were before. A launch does what was queued then, whatever mode a
+ * what they were before, and tensors made meanwhile have no result until they are written. A launch does what was queued then, whatever mode a
  * network or a setting of the thread has by now (pc_step_run looks: step.h).
  *
  * Threads: a recording belongs to the thread that began it, and ends with that thread at the latest. Until then what

@@ -18,13 +18,24 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf: nothing else
 static failure kept[KEPT];
 static unsigned looked_for; /* failures up to this number were found out for all memory */
 
-void pc__failure_begin(uint32_t stream, uint64_t ticket, const pc_error *error)
+static unsigned note(uint32_t stream, uint64_t from, uint64_t to, const pc_error *error)
 {
     pthread_mutex_lock(&lock);
     const unsigned number = atomic_load_explicit(&pc__failures, memory_order_relaxed) + 1;
-    kept[number % KEPT] = (failure){number, stream, ticket, UINT64_MAX, *error};
+    kept[number % KEPT] = (failure){number, stream, from, to, *error};
     atomic_store_explicit(&pc__failures, number, memory_order_release);
     pthread_mutex_unlock(&lock);
+    return number;
+}
+
+void pc__failure_begin(uint32_t stream, uint64_t ticket, const pc_error *error)
+{
+    (void)note(stream, ticket, UINT64_MAX, error);
+}
+
+unsigned pc__failure_told_at_once(const pc_error *error)
+{
+    return note(0, 0, 0, error); /* no stream has that number */
 }
 
 void pc__failure_told(uint32_t stream, uint64_t queued)

@@ -21,6 +21,9 @@ static inline bool pc__ever_failed(void)
 void pc__failure_begin(uint32_t stream, uint64_t ticket, const pc_error *error);
 void pc__failure_told(uint32_t stream, uint64_t queued);
 
+/* A failure of no queued work, that somebody was told of: its number. */
+unsigned pc__failure_told_at_once(const pc_error *error);
+
 /* The number of the failure that work `ticket` of the stream is part of; 0: of none. */
 unsigned pc__failure_of(uint32_t stream, uint64_t ticket);
 

@@ -154,9 +154,23 @@ static void release_streams(pc_graph *graph)
     graph->other_count = 0;
 }
 
-static void discard(pc_graph *graph, bool put_back)
+/* The host forgets it, and what the program keeps of the tensors that were made in it will never have contents. */
+static void discard(pc_graph *graph, const pc_error *why, bool put_back)
 {
+    unsigned number = 0;
     pc__graph_end_changes(graph, put_back);
+    if (graph->implementation)
+        graph->backend->graph_close(graph);
+    graph->implementation = NULL;
+    pc__plan_free(graph->plan); /* which holds temporaries */
+    graph->plan = NULL;
+    for (int i = 0; i < graph->use_room; i++) {
+        const pc__graph_use *use = &graph->uses[i];
+        if (!use->storage || !use->made || atomic_load(&use->storage->references) == 1)
+            continue;
+        number = number ? number : pc__failure_told_at_once(why);
+        atomic_store_explicit(&use->storage->failure, number, memory_order_relaxed);
+    }
     pc_graph_free(graph);
 }
 
@@ -183,15 +197,16 @@ pc_graph *pc_graph_end(pc_stream *stream)
         pc__trace_mark("graph recorded", NULL, pc__site_here());
         return graph;
     }
-    discard(graph, true);
+    discard(graph, pc_error_last(), true);
     return NULL;
 }
 
 static void abandon(pc_graph *graph, bool put_back)
 {
+    const pc_error why = {.status = PC_ERR_STATE, .message = "the recording that was to make it was dropped"};
     (void)gather(graph);
     release_streams(graph);
-    discard(graph, put_back);
+    discard(graph, graph->refused.status != PC_OK ? &graph->refused : &why, put_back);
 }
 
 void pc__graph_abandon(pc_stream *stream)

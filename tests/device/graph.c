@@ -162,6 +162,25 @@ static void inputs_change_between_launches(void **state)
     }
 }
 
+/* Nobody ever computes what a refused recording was to make, and nobody takes its memory for a result. */
+static void refused_results_stay_without_contents(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *x = pc_ones(PC_SHAPE(3), PC_F32, test_device());
+        float host[3];
+        assert_ok(pc_graph_begin(pc_stream_current(test_device())));
+        pc_tensor *y = pc_add(x, x);
+        assert_fails(pc_read(y, host, sizeof host), PC_ERR_STATE, "being recorded");
+        assert_fails(pc_graph_end(pc_stream_current(test_device())), PC_ERR_STATE, "not complete");
+        assert_fails(pc_read(y, host, sizeof host), PC_ERR_STATE, "no result until all of it is written again");
+        assert_fails(pc_item(pc_sum(y)), PC_ERR_STATE, "no result");
+        assert_close(pc_item(pc_sum(x)), 3, 0);
+        assert_ok(pc_fill(y, 2));
+        assert_close(pc_item(pc_sum(y)), 6, 0);
+    }
+}
+
 /* Gradients are those from before the recording: the ones that it took away, added to, or made. */
 static void refused_gradients_are_put_back(void **state)
 {
@@ -302,6 +321,7 @@ int main(void)
         cmocka_unit_test(errors_while_recording),
         cmocka_unit_test(errors_in_a_launch),
         cmocka_unit_test(memory_goes_while_recording),
+        cmocka_unit_test(refused_results_stay_without_contents),
         cmocka_unit_test(refused_gradients_are_put_back),
         cmocka_unit_test(graphs_outlive_streams),
     };
