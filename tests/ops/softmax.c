@@ -149,7 +149,7 @@ static void along_the_middle(void **state)
     enum { MOST = 1400 * 9 * 47 };
     static float x[MOST], got[2][MOST];
     for (int i = 0; i < MOST; i++)
-        x[i] = i % 53 == 7 ? -INFINITY : (float)(i * 7919 % 33 - 16) / 4;
+        x[i] = i % 53 == 7 ? -INFINITY : (float)((int64_t)i * 7919 % 33 - 16) / 4;
     for (int k = 0; k < PC__COUNT(shapes) * PC__COUNT(dtypes) * 2; k++) {
         const int64_t *size = shapes[k / 2 / PC__COUNT(dtypes)], count = size[0] * size[1] * size[2];
         const pc_dtype dtype = dtypes[k / 2 % PC__COUNT(dtypes)];
