@@ -2,6 +2,7 @@
  * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
+#include "cuda/reduce/piece.cuh"
 #include "cuda/reduce/best.cuh"
 #include "cuda/reduce/reduce.h"
 #include "cuda/shared/row.cuh"
@@ -111,17 +112,15 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
          int64_t *__restrict__ out_places)
 {
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
-    const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
-    const int64_t row = quotient(mine, r.parts), begin = (mine - row * r.parts) * r.piece;
-    const T *x = in + row * r.reduced + begin;
+    const piece p = piece_of(r);
+    const T *x = in + p.row * r.reduced + p.begin;
     pc::wait_for_earlier();
     leader<T> a = {x[0], 0};
-    pc::each_in_row<4>(x, static_cast<unsigned>(min(r.piece, r.reduced - begin)), lane, lanes, a);
+    pc::each_in_row<4>(x, p.count, lane, lanes, a);
     meet_all(a, lanes);
-    if (lane == 0 && id < r.outer * r.parts) {
-        out[id] = static_cast<T>(a.value);
-        out_places[id] = begin + a.place;
+    if (lane == 0 && p.there) {
+        out[p.id] = static_cast<T>(a.value);
+        out_places[p.id] = p.begin + a.place;
     }
 }
 

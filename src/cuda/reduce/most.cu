@@ -1,4 +1,5 @@
 /* most.cu: the largest number of each row, whose place nobody asks for: NaN is above all. */
+#include "cuda/reduce/piece.cuh"
 #include "cuda/reduce/reduce.h"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
@@ -38,18 +39,15 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     typedef pc::math<T> M;
     __shared__ M warps[PC__WIDE_THREADS / 32];
     const int lanes = r.lanes, lane = threadIdx.x % lanes;
-    const int64_t id = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
-    const int64_t mine = min(id, r.outer * r.parts - 1); /* beyond the end: somebody else's piece once more */
-    const int64_t row = quotient(mine, r.parts), begin = (mine - row * r.parts) * r.piece;
-    const T *x = in + row * r.reduced + begin;
+    const piece p = piece_of(r);
+    const T *x = in + p.row * r.reduced + p.begin;
     pc::wait_for_earlier();
     M most = *x;
-    pc::each_in_row<4>(x, static_cast<unsigned>(min(r.piece, r.reduced - begin)), lane, lanes,
-                       [&](const auto &values, unsigned) {
+    pc::each_in_row<4>(x, p.count, lane, lanes, [&](const auto &values, unsigned) {
 #pragma unroll
-                           for (int k = 0; k < static_cast<int>(sizeof(values) / sizeof(T)); k++)
-                               most = higher(most, M(values[k]));
-                       });
+        for (int k = 0; k < static_cast<int>(sizeof(values) / sizeof(T)); k++)
+            most = higher(most, M(values[k]));
+    });
     most = highest(most, min(lanes, 32));
     if (lanes > 32) {
         if (threadIdx.x % 32 == 0)
@@ -59,8 +57,8 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
             return;
         most = highest(warps[threadIdx.x % (lanes / 32)], lanes / 32);
     }
-    if (lane == 0 && id < r.outer * r.parts)
-        out[id] = T(most);
+    if (lane == 0 && p.there)
+        out[p.id] = T(most);
 }
 
 template <class T> void launch(const pc__cuda_reduction *r, const void *in, void *out)
