@@ -111,6 +111,7 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
     if (is_product(x, weight, &spec, planes))
         return product(x, weight, bias, spec.activation);
     const bool apart = is_faster_apart(x, weight, &spec, planes);
+    /* In its own order the backend may do the pooling as well. */
     if (apart && planes && spec.pool > 1 && !is_faster_apart(x, weight, &spec, false)) {
         pc_tensor *result = NULL;
         PC_SCOPE {

@@ -48,9 +48,9 @@ inline size_t partial_bytes(const cut_tiles &t)
     return k.splits > 1 ? ((size_t)t.tiles * k.splits * t.floats * sizeof(float) + 255) / 256 * 256 : 0;
 }
 
-/* `sum`: FOURS * 4 of this thread's, of part `part` of this block's tile, of product `kind` in
- * the grid. All threads of the block call it, as many as BLOCK; true in
- * the block that comes last of the tile, whose sums are the whole ones now. Eight loads are under way together. */
+/* `sum`: FOURS * 4 of this thread's, of part `part` of this block's tile, of product `kind` in the grid. All threads of the
+ * block call it, BLOCK of them; true in the block that comes last of the tile, whose sums are the whole ones now. Eight
+ * loads are under way together. */
 template <int FOURS, int BLOCK>
 __device__ __forceinline__ bool join_parts(float *sum, const split_k &k, int kind, int part)
 {

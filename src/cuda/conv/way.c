@@ -265,12 +265,12 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv
     const pc_conv_choice choice = pc__conv_choice_for(stream, p);
     pc__conv_shape shape;
     *way = NULL;
-    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape) || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
+    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
     const int format = choice == PC_CONV_RULE    ? by_rule(stream, p, &shape)
                        : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)
                                                  : 0;
-    if (format < 0)
+    if (format < 0 || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
         return PC_OK;
     shape.format = format;
     if (pc__cudnn_missing()) {

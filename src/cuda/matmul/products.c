@@ -9,18 +9,11 @@
 
 _Static_assert(PC__CUDA_THIN_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each tile");
 
-/* Where PARACORD_ONLY says so, any that a row's kernel takes. */
-static bool is_only(bool (*supports)(const pc_stream *stream, const void *problem))
-{
-    const pc__row *only = pc__matmul_rows.only;
-    return only && only->supports == supports;
-}
-
 static bool outer_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
     (void)stream;
-    return pc__cuda_outer_fits(g) && (is_only(outer_supports) || pc__cuda_outer_suits(g));
+    return pc__cuda_outer_fits(g) && (pc__rows_is_only(&pc__matmul_rows, outer_supports) || pc__cuda_outer_suits(g));
 }
 
 static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -34,7 +27,7 @@ static bool thin_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
     (void)stream;
-    return pc__cuda_thin_fits(g) && (is_only(thin_supports) || pc__cuda_thin_suits(g));
+    return pc__cuda_thin_fits(g) && (pc__rows_is_only(&pc__matmul_rows, thin_supports) || pc__cuda_thin_suits(g));
 }
 
 static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)

@@ -32,6 +32,12 @@ const pc__row *pc__rows_pick(const pc__rows *rows, const pc_stream *stream, cons
 /* Do the call by the first row that can. */
 pc_status pc__rows_run(const pc__rows *rows, pc_stream *stream, const pc_call *call, const void *problem);
 
+/* Whether PARACORD_ONLY names the row with this `supports`, which then takes whatever it can. */
+static inline bool pc__rows_is_only(const pc__rows *rows, bool (*supports)(const pc_stream *, const void *))
+{
+    return rows->only && rows->only->supports == supports;
+}
+
 /* How the call at hand is done. */
 static inline void pc__rows_say(pc_stream *stream, const char *note)
 {
