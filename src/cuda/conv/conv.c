@@ -10,17 +10,6 @@ static void *data_or_null(const pc_tensor *t)
     return pc__count(t->ndim, t->shape) ? pc__data(t) : NULL;
 }
 
-/* Scratch memory for cuDNN's ways; NULL without an error where there is too little for them. */
-static void *try_scratch(pc_stream *stream, size_t bytes)
-{
-    pc_error before = pc__error_take();
-    void *scratch = pc__cuda_scratch(stream, bytes);
-    if (!scratch)
-        (void)pc__error_take();
-    (void)pc__error_put(&before);
-    return scratch;
-}
-
 /* Both gradients by cuDNN share the way through pooling and activation, and dy in another format. `front` is their room. */
 static pc_status share(pc_stream *stream, const pc_call *call, pc__conv_piece *pieces, char *front)
 {
@@ -48,7 +37,7 @@ pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__co
         done[i] = false;
         most = given[i].way ? PC__MAX(most, pc__conv_cudnn_scratch(&given[i], given[i].way)) : most;
     }
-    char *scratch = try_scratch(stream, front + most);
+    char *scratch = pc__cuda_try_scratch(stream, front + most);
     if (!scratch)
         return PC_OK;
     if (shared)

@@ -13,7 +13,7 @@ typedef struct pc__cuda_stream {
     struct pc__cuda_branch *branch; /* of the recording that the stream is part of, or NULL */
     bool met;                       /* the next work of that branch comes behind another one's too, */
     bool met_asked;                 /* and the call at hand has some */
-    int scratch_level;              /* 1 while a kernel runs inside half.c, which holds the first scratch */
+    int scratch_level;              /* 1 while a kernel runs inside another, which holds the first scratch */
     bool holds;                     /* work is held back, to be one launch with what follows (head.h) */
     const char *note;               /* how the call at hand is done, for timelines and plans, or NULL; static storage */
     uint64_t started, complete;     /* tickets: ready.c */
@@ -57,6 +57,9 @@ pc_status pc__cuda_launched(const pc_call *call);
 /* Device memory for the time of one call on this stream, aligned to 256 bytes; it belongs to the stream and grows, so
  * the next request of the same call may be the same memory: ask once for all. NULL: an error. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
+
+/* The same, NULL without an error where there is too little. */
+void *pc__cuda_try_scratch(pc_stream *stream, size_t bytes);
 
 /* What so many bytes take of it where something else follows that is to be as well aligned. */
 static inline size_t pc__cuda_whole(size_t bytes)
