@@ -244,6 +244,7 @@ static void each_row_of_products(void **state)
         {"linear=few", "few", "linear", "by few"},
         {"linear=small", "few", "linear", "by small"},
         {"linear=product,matmul=tile", "few", "linear", "by tile"},
+        {"linear=product,matmul=padded", "few", "linear", "by padded"},
         {"linear=small", "logit", "linear", "by small"},
         {"linear=head", "logit", "linear", "by head"},
         {"linear_backward=few", "few", "linear_backward", "by few"},
@@ -253,6 +254,8 @@ static void each_row_of_products(void **state)
         {"matmul=tile", "product", "matmul", "by tile"},
         {"matmul=outer", "product", "matmul", "by outer"},
         {"matmul=thin", "product", "matmul", "by thin"},
+        {"matmul=padded", "product", "matmul", "by padded"},
+        {"matmul=padded", "ranks2", "matmul", "by padded"},
         {"", "columns4", "matmul", "by thin"},
         {"", "ranks2", "matmul", "by outer"},
     };

@@ -190,6 +190,34 @@ static void infinite(void **state)
     assert_no_leak();
 }
 
+/* NaN and infinity at the end of sums and of rows stay in their row and column, whatever was computed before: a product
+ * that is padded adds nothing but zeros. */
+static void nothing_spreads(void **state)
+{
+    (void)state;
+    enum { M = 5, K = 41, N = 7 };
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16};
+    for (int i = 0; i < 3 * 2 * 2; i++)
+        PC_SCOPE {
+            const pc_dtype dtype = dtypes[i % 3];
+            pc_tensor *before = pc_full(PC_SHAPE(64, 64), NAN, dtype, test_device());
+            assert_not_null_ok(pc_matmul(before, before));
+            pc_tensor *a = pc_ones(PC_SHAPE(M, K), PC_F32, PC_DEVICE_CPU),
+                      *b = pc_ones(PC_SHAPE(K, N), PC_F32, PC_DEVICE_CPU);
+            float y[M * N];
+            assert_ok(pc_fill(pc_slice(pc_slice(a, 0, M - 1, M, 1), 1, K - 1, K, 1), NAN));
+            assert_ok(pc_fill(pc_slice(pc_slice(b, 0, K - 1, K, 1), 1, N - 1, N, 1), INFINITY));
+            pc_tensor *got = pc_matmul(placed(a, dtype, i / 3 % 2), placed(b, dtype, i / 6));
+            assert_ok(pc_read(pc_to(got, PC_DEVICE_CPU, PC_F32, false), y, sizeof y));
+            for (int j = 0; j < M * N; j++)
+                if (j / N == M - 1)
+                    assert_true(isnan(y[j]));
+                else
+                    assert_true(y[j] == (j % N == N - 1 ? INFINITY : K));
+        }
+    assert_no_leak();
+}
+
 /* The same bits every time, whatever the order in which blocks come. */
 static void same_bits(void **state)
 {
@@ -211,10 +239,10 @@ static void same_bits(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_columns),    cmocka_unit_test(few_rows),   cmocka_unit_test(vectors),
-        cmocka_unit_test(long_sums),      cmocka_unit_test(short_sums), cmocka_unit_test(middling),
-        cmocka_unit_test(sizes_on_packs), cmocka_unit_test(empty),      cmocka_unit_test(infinite),
-        cmocka_unit_test(same_bits),
+        cmocka_unit_test(few_columns),     cmocka_unit_test(few_rows),   cmocka_unit_test(vectors),
+        cmocka_unit_test(long_sums),       cmocka_unit_test(short_sums), cmocka_unit_test(middling),
+        cmocka_unit_test(sizes_on_packs),  cmocka_unit_test(empty),      cmocka_unit_test(infinite),
+        cmocka_unit_test(nothing_spreads), cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests_name("ops.products", tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* products.c: matrix products: short sums, and few rows or columns, where memory alone counts, by kernels of our own; else
- * cuBLASLt where it is there and takes the shape. */
+ * cuBLASLt where it is there and takes the shape, with operands that lie askew copied where that pays. */
 #include "cuda/matmul/lt.h"
 #include "cuda/matmul/outer.h"
+#include "cuda/matmul/padded.h"
 #include "cuda/matmul/rows.h"
 #include "cuda/matmul/thin.h"
 
@@ -43,6 +44,50 @@ static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *pr
     return PC_OK;
 }
 
+static bool padded_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__cuda_gemm *g = problem;
+    const bool matrix_units = g->dtype != PC_F32 || pc_matmul_precision_get() == PC_PRECISION_TF32;
+    pc__cuda_padded plan;
+    if (((const pc__cuda_stream *)stream->implementation)->scratch_level != 0 || !pc__cuda_padded_plan(g, NULL, &plan))
+        return false;
+    return pc__rows_is_only(&pc__matmul_rows, padded_supports) ||
+           (!pc__cuda_lt_missing() && pc__cuda_padded_suits(g, &plan, matrix_units));
+}
+
+/* What cuBLASLt works in is scratch memory of the next level: that of this one holds the copies. */
+static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g)
+{
+    pc__cuda_stream *face = stream->implementation;
+    bool done;
+    face->scratch_level = 1;
+    const pc_status status = pc__cuda_lt_gemm(stream, g, &done);
+    face->scratch_level = 0;
+    if (status == PC_OK && !done)
+        pc__cuda_gemm_plain(pc__cuda_queue(stream), g);
+    return status;
+}
+
+/* Without room for the copies the next row does it. */
+static pc_status padded_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const int early = pc__cuda_early(stream);
+    pc__cuda_padded plan;
+    (void)call;
+    (void)pc__cuda_padded_plan(problem, NULL, &plan);
+    workspace = pc__cuda_try_scratch(stream, plan.bytes);
+    *done = workspace != NULL;
+    if (!*done)
+        return PC_OK;
+    (void)pc__cuda_padded_plan(problem, workspace, &plan);
+    if (plan.count)
+        pc__cuda_pad_all(pc__cuda_queue(stream), plan.pads, plan.count, plan.size, early);
+    PC__TRY(multiply(stream, &plan.inner));
+    if (plan.cut_size)
+        pc__cuda_cut_back(pc__cuda_queue(stream), &plan.cut, plan.cut_size, pc__cuda_early(stream));
+    return PC_OK;
+}
+
 static bool cublaslt_supports(const pc_stream *stream, const void *problem)
 {
     (void)stream, (void)problem;
@@ -71,6 +116,7 @@ static pc_status tile_run(pc_stream *stream, const pc_call *call, const void *pr
 static const pc__row rows[] = {
     {"outer", "by outer", outer_supports, NULL, outer_run},
     {"thin", "by thin", thin_supports, NULL, thin_run},
+    {"padded", "by padded", padded_supports, NULL, padded_run},
     {"cublaslt", "by cuBLASLt", cublaslt_supports, NULL, cublaslt_run},
     {"tile", "by tile", any, NULL, tile_run},
 };
