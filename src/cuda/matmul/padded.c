@@ -1,6 +1,7 @@
 /* padded.c: what of a product is copied. Matrix units' kernels want the rows of all three matrices on 16 bytes, and so
- * whole packs of 16 bytes in each; cuBLASLt takes others by kernels that are about three times as slow. */
+ * whole packs of 16 bytes in each; cuBLASLt takes others by slower kernels. */
 #include "cuda/matmul/padded.h"
+#include "cuda/runtime/cuda.h"
 
 /* An operand of rows and columns as it lies in memory: `inner` elements side by side, `outer` times. */
 typedef struct operand {
@@ -29,7 +30,7 @@ static operand operand_of(const void *data, int64_t batch, int64_t rows, int64_t
 static void *take(pc__cuda_padded *plan, char *scratch, int64_t count, int size)
 {
     void *room = scratch ? scratch + plan->bytes : NULL;
-    plan->bytes += ((size_t)(count * size) + 255) / 256 * 256;
+    plan->bytes += pc__cuda_whole((size_t)(count * size));
     return room;
 }
 
@@ -100,8 +101,8 @@ bool pc__cuda_padded_plan(const pc__cuda_gemm *g, char *scratch, pc__cuda_padded
     return true;
 }
 
-/* Measured on an H200: 16-bit products that are askew go at some 140 TFLOP/s, and take a third of the time where they are
- * not; of TF32, half of that is assumed. */
+/* On an H200, products that are askew go at some 140 TFLOP/s in 16 bits, and take a third of the time where they are not.
+ * 70 for TF32 is an estimate on the fast side: large ones were measured at 115 to 130, and to take half of the time. */
 bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, bool matrix_units)
 {
     const double flop = 2 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;

@@ -12,9 +12,9 @@ typedef struct pc__cuda_padded {
     pc__cuda_gemm inner; /* the product of what was copied */
     pc__cuda_pad pads[PC__CUDA_PADS];
     int count;
-    pc__cuda_cut
-        cut; /* where the result is cut back, of elements of cut_size bytes; 0: it is written where it belongs */
-    int size, cut_size;
+    pc__cuda_cut cut;
+    int size,
+        cut_size; /* bytes of an element of the operands, of the result; cut_size 0: there is nothing to cut back */
     size_t bytes; /* of scratch memory */
 } pc__cuda_padded;
 

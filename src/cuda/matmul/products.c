@@ -47,7 +47,7 @@ static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *pr
 static bool padded_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
-    const bool matrix_units = g->dtype != PC_F32 || pc_matmul_precision_get() == PC_PRECISION_TF32;
+    const bool matrix_units = g->dtype != PC__CUDA_F32 || pc_matmul_precision_get() == PC_PRECISION_TF32;
     pc__cuda_padded plan;
     if (((const pc__cuda_stream *)stream->implementation)->scratch_level != 0 || !pc__cuda_padded_plan(g, NULL, &plan))
         return false;
