@@ -401,11 +401,6 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
     return memory;
 }
 
-void *pc__cuda_try_scratch(pc_stream *stream, size_t bytes)
-{
-    return bytes <= play.memory ? pc__cuda_scratch(stream, bytes) : NULL;
-}
-
 int pc__cuda_multiprocessors(const pc_stream *stream)
 {
     (void)stream;

@@ -224,13 +224,3 @@ void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
         scratch->bytes = wanted;
     return scratch->data;
 }
-
-void *pc__cuda_try_scratch(pc_stream *stream, size_t bytes)
-{
-    pc_error before = pc__error_take();
-    void *scratch = pc__cuda_scratch(stream, bytes);
-    if (!scratch)
-        (void)pc__error_take();
-    (void)pc__error_put(&before);
-    return scratch;
-}
