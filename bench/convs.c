@@ -147,7 +147,7 @@ static void measure(const struct shape *s, int batch, pc_dtype dtype, const char
         PC_SCOPE {
             layer l = {.a = {.spec = {.stride = {s->stride, s->stride},
                                       .padding = {s->padding, s->padding},
-                                      .activation = PC_RELU,
+                                      .activation = PC_ACTIVATION_RELU,
                                       .pool = s->pool},
                              .wants_argmax = true,
                              .planes = s->planes}};

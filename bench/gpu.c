@@ -328,15 +328,15 @@ static double step_seconds(training *t, bool recorded)
 
 static pc_module *article(void)
 {
-    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
+    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                         pc_flatten(), pc_linear(3200, 128, .activation = PC_ACTIVATION_RELU), pc_linear(128, 1));
 }
 
 static pc_module *two_conv(void)
 {
-    return pc_sequential(pc_conv2d(3, 32, 3, .activation = PC_RELU), pc_max_pool2d(2),
-                         pc_conv2d(32, 64, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(12544, 128, .activation = PC_RELU), pc_linear(128, 1));
+    return pc_sequential(pc_conv2d(3, 32, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                         pc_conv2d(32, 64, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
+                         pc_linear(12544, 128, .activation = PC_ACTIVATION_RELU), pc_linear(128, 1));
 }
 
 static void steps(const char *network, pc_module *net, int batch, const char *wanted)

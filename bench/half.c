@@ -92,7 +92,7 @@ static void do_matmul(operands *o)
 
 static void do_linear(operands *o)
 {
-    use(pc_fn_linear(o->a, o->a, o->b, PC_RELU));
+    use(pc_fn_linear(o->a, o->a, o->b, PC_ACTIVATION_RELU));
 }
 
 static void bytes(pc_dtype dtype)
@@ -185,21 +185,21 @@ static void steps(const char *name, pc_module *net, int64_t batch, pc_dtype dtyp
 
 static pc_module *article(void)
 {
-    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
+    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                         pc_flatten(), pc_linear(3200, 128, .activation = PC_ACTIVATION_RELU), pc_linear(128, 1));
 }
 
 static pc_module *two_conv(void)
 {
-    return pc_sequential(pc_conv2d(3, 32, 3, .activation = PC_RELU), pc_max_pool2d(2),
-                         pc_conv2d(32, 64, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(12544, 128, .activation = PC_RELU), pc_linear(128, 1));
+    return pc_sequential(pc_conv2d(3, 32, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                         pc_conv2d(32, 64, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
+                         pc_linear(12544, 128, .activation = PC_ACTIVATION_RELU), pc_linear(128, 1));
 }
 
 static pc_module *wide(void)
 {
-    return pc_sequential(pc_flatten(), pc_linear(12288, 4096, .activation = PC_RELU),
-                         pc_linear(4096, 4096, .activation = PC_RELU), pc_linear(4096, 1));
+    return pc_sequential(pc_flatten(), pc_linear(12288, 4096, .activation = PC_ACTIVATION_RELU),
+                         pc_linear(4096, 4096, .activation = PC_ACTIVATION_RELU), pc_linear(4096, 1));
 }
 
 int main(int argc, char **argv)

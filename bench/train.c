@@ -127,8 +127,8 @@ int main(int argc, char **argv)
     const int only = argc > 3 ? atoi(argv[3]) : 0;
     for (int batch = only ? only : 32; batch <= (only ? only : 512); batch *= 16) {
         printf("{\"bench\": \"bare step\", \"batch\": %d, \"step_us\": %.1f}\n", batch, bare_step(device, batch));
-        train(argv[1], device, batch, PC_RESIDENT_AUTO);
-        train(argv[1], device, batch, PC_RESIDENT_NO);
+        train(argv[1], device, batch, PC_RESIDENCE_AUTO);
+        train(argv[1], device, batch, PC_RESIDENCE_NO);
     }
     return pc_report(stderr);
 }

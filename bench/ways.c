@@ -32,7 +32,7 @@ static pc_status meet(const layer *l, pc_device device)
 {
     const pc_fn_conv2d_options options = {.stride = {l->stride, l->stride},
                                           .padding = {l->padding, l->padding},
-                                          .activation = l->relu ? PC_RELU : PC_NONE};
+                                          .activation = l->relu ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE};
     pc_status status = PC_ERR_ARGUMENT;
     PC_SCOPE {
         pc_tensor *x = pc_permute(drawn(l, PC_SHAPE(l->n, l->h, l->w, l->c), device), PC_SHAPE(0, 3, 1, 2));

@@ -119,7 +119,7 @@ static void print_text(const pc_machine *m, const pc_diagnosis *d)
         cli_wrap(stdout, f->what, 3, 3, cli_width(stdout));
         cli_set_style(stdout, CLI_PLAIN);
         printf("\n   [%s%s%s%s]\n", f->check, f->device ? ", " : "", f->device ? f->device : "",
-               f->severity == PC_ADVICE ? ", advice" : "");
+               f->severity == PC_SEVERITY_ADVICE ? ", advice" : "");
         print_lines(f->how, 3, true);
         puts("   To mend it:");
         print_fix(f->fix, 6);
@@ -152,7 +152,7 @@ static void print_json(const pc_diagnosis *d)
     for (int i = 0; i < d->finding_count; i++) {
         const pc_finding *f = &d->findings[i];
         printf("%s{\"check\": \"%s\", \"severity\": \"%s\", \"device\": ", i ? ", " : "", f->check,
-               f->severity == PC_WRONG ? "wrong" : "advice");
+               f->severity == PC_SEVERITY_WRONG ? "wrong" : "advice");
         if (f->device)
             cli_json_text(stdout, f->device);
         else

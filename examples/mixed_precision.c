@@ -4,7 +4,7 @@
 static pc_status train(pc_dtype dtype, pc_device device)
 {
     pc_seed(1);
-    pc_module *net = pc_sequential(pc_linear(8, 32, .activation = PC_RELU), pc_linear(32, 1));
+    pc_module *net = pc_sequential(pc_linear(8, 32, .activation = PC_ACTIVATION_RELU), pc_linear(32, 1));
     pc_optimizer *adam = pc_module_to(net, device, PC_F32) == PC_OK ? pc_adam(net, .lr = 1e-2) : NULL;
     pc_scaler *scaler = dtype == PC_F16 ? pc_scaler(device) : NULL;
     pc_status status = pc_failed() ? pc_error_last()->status : PC_OK;

@@ -31,7 +31,7 @@ static double accuracy(pc_module *net, pc_tensor *x, pc_tensor *labels)
 int main(void)
 {
     pc_seed(1); /* the same numbers on every run, machine and device */
-    pc_module *net = pc_sequential(pc_linear(2, 16, .activation = PC_TANH), pc_linear(16, CLASSES));
+    pc_module *net = pc_sequential(pc_linear(2, 16, .activation = PC_ACTIVATION_TANH), pc_linear(16, CLASSES));
     pc_optimizer *adam = pc_adam(net, .lr = 0.05);
     pc_module_print(net);
 

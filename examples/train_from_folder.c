@@ -41,8 +41,9 @@ int main(void)
     pc_draw_options drawn = {.train = 400, .test = 4, .size = 96};
     if (pc_draw_picture_set("pets", drawn) != PC_OK)
         return pc_report(stderr);
-    pc_module *net = pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2),
-                                   pc_flatten(), pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
+    pc_module *net =
+        pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                      pc_flatten(), pc_linear(3200, 128, .activation = PC_ACTIVATION_RELU), pc_linear(128, 1));
     pc_optimizer *adam = pc_adam(net, .lr = 1e-3);
     pc_loader *pictures = pc_loader("pets/train", .size = 64, .shuffle = true, .flip = true);
     pc_keras_options file = {.height = 64, .width = 64, .channels = 3, .head = PC_KERAS_SIGMOID, .optimizer = adam};

@@ -42,7 +42,7 @@ static pc_module *flatten(pc_shape *at)
 
 static pc_module *layer_of(pc_shape *at, const char *word)
 {
-    pc_activation_kind activation = PC_NONE;
+    pc_activation_kind activation = PC_ACTIVATION_NONE;
     const char *colon = strchr(word, ':');
     if (colon && activation_of(colon + 1, &activation) != PC_OK)
         return NULL;

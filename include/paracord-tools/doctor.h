@@ -25,8 +25,8 @@ typedef enum pc_job {
 } pc_job;
 
 typedef enum pc_severity {
-    PC_WRONG, /* it keeps GPUs from working, or from working right or fast */
-    PC_ADVICE /* it works, and could be better; no reason to call the machine ill */
+    PC_SEVERITY_WRONG, /* it keeps GPUs from working, or from working right or fast */
+    PC_SEVERITY_ADVICE /* it works, and could be better; no reason to call the machine ill */
 } pc_severity;
 
 typedef struct pc_finding {

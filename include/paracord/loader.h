@@ -36,10 +36,10 @@ typedef struct pc_loader pc_loader;
 typedef enum pc_split { PC_SPLIT_ALL, PC_SPLIT_TRAINING, PC_SPLIT_VALIDATION } pc_split;
 
 /* Where decoded pictures live, for batches on another device than the CPU. The environment variable
- * PARACORD_RESIDENT=no says PC_RESIDENT_NO for all loaders. */
+ * PARACORD_RESIDENT=no says PC_RESIDENCE_NO for all loaders. */
 typedef enum pc_residence {
-    PC_RESIDENT_AUTO, /* on the device too, where they fit */
-    PC_RESIDENT_NO    /* in host memory alone */
+    PC_RESIDENCE_AUTO, /* on the device too, where they fit */
+    PC_RESIDENCE_NO    /* in host memory alone */
 } pc_residence;
 
 typedef struct pc_loader_options {

@@ -1,8 +1,8 @@
 /* nn.h: networks: modules with parameters, initialisers, optimisers.
  *
  *     pc_module *net = pc_sequential(
- *         pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2),
- *         pc_flatten(), pc_linear(3200, 128, .activation = PC_RELU), pc_linear(128, 1));
+ *         pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+ *         pc_flatten(), pc_linear(3200, 128, .activation = PC_ACTIVATION_RELU), pc_linear(128, 1));
  *     pc_optimizer *adam = pc_adam(net, .lr = 1e-3);
  *     PC_SCOPE {
  *         pc_tensor *loss = pc_bce_with_logits(pc_forward(net, x), y);

@@ -81,13 +81,13 @@ PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
 /* What follows a product. The first four are part of its kernel, the others an op behind it. */
 typedef enum pc_activation_kind {
-    PC_NONE,
-    PC_RELU,
-    PC_SIGMOID,
-    PC_TANH,
-    PC_GELU,
-    PC_GELU_TANH,
-    PC_SILU
+    PC_ACTIVATION_NONE,
+    PC_ACTIVATION_RELU,
+    PC_ACTIVATION_SIGMOID,
+    PC_ACTIVATION_TANH,
+    PC_ACTIVATION_GELU,
+    PC_ACTIVATION_GELU_TANH,
+    PC_ACTIVATION_SILU
 } pc_activation_kind;
 
 /* (d) activation(x weight^T + bias): x [..., in], weight [out, in], bias [out] or NULL -> [..., out]. A bias of another

@@ -18,8 +18,8 @@ static pc_status check_numbers(const pc_loader_options *o)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no resize mode: use PC_RESIZE_NEAREST or PC_RESIZE_AREA", o->resize);
     if ((unsigned)o->split > PC_SPLIT_VALIDATION)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no part: use PC_SPLIT_ALL, _TRAINING or _VALIDATION", o->split);
-    if ((unsigned)o->resident > PC_RESIDENT_NO)
-        return pc__fail(PC_ERR_ARGUMENT, "%d is no place for pictures: use PC_RESIDENT_AUTO or _NO", o->resident);
+    if ((unsigned)o->resident > PC_RESIDENCE_NO)
+        return pc__fail(PC_ERR_ARGUMENT, "%d is no place for pictures: use PC_RESIDENCE_AUTO or _NO", o->resident);
     if (o->cache < -1)
         return pc__fail(PC_ERR_ARGUMENT, "a cache of %lld bytes: give 1 or more, 0 for what fits, or -1 for none",
                         (long long)o->cache);

@@ -28,7 +28,7 @@ struct pc__resident {
 static bool is_refused(pc_residence wanted, char *why, size_t n)
 {
     const char *said = getenv("PARACORD_RESIDENT");
-    if (wanted == PC_RESIDENT_NO)
+    if (wanted == PC_RESIDENCE_NO)
         snprintf(why, n, "pictures stay in host memory: asked for by .resident");
     else if (said && (strcmp(said, "no") == 0 || strcmp(said, "0") == 0))
         snprintf(why, n, "pictures stay in host memory: PARACORD_RESIDENT=%s", said);

@@ -45,10 +45,10 @@ static pc_module *refuse(const builder *b, const pc__keras_layer *layer, const c
 /* As one of ours, which have no numbers in them. */
 static bool ours(const pc__keras_layer *layer, pc_activation_kind *to)
 {
-    for (*to = PC_NONE; pc__activation_row_of(*to); ++*to)
+    for (*to = PC_ACTIVATION_NONE; pc__activation_row_of(*to); ++*to)
         if (pc__keras_activation_of(*to) == layer->activation)
             return layer->slope == 0 && layer->limit == 0 && layer->threshold == 0;
-    *to = PC_NONE;
+    *to = PC_ACTIVATION_NONE;
     return false;
 }
 

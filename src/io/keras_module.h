@@ -17,9 +17,10 @@
 static inline pc__keras_activation pc__keras_activation_of(pc_activation_kind kind)
 {
     static const pc__keras_activation theirs[] = {
-        [PC_NONE] = PC__KERAS_LINEAR, [PC_RELU] = PC__KERAS_RELU, [PC_SIGMOID] = PC__KERAS_SIGMOID,
-        [PC_TANH] = PC__KERAS_TANH,   [PC_GELU] = PC__KERAS_GELU, [PC_GELU_TANH] = PC__KERAS_GELU_TANH,
-        [PC_SILU] = PC__KERAS_SILU};
+        [PC_ACTIVATION_NONE] = PC__KERAS_LINEAR,     [PC_ACTIVATION_RELU] = PC__KERAS_RELU,
+        [PC_ACTIVATION_SIGMOID] = PC__KERAS_SIGMOID, [PC_ACTIVATION_TANH] = PC__KERAS_TANH,
+        [PC_ACTIVATION_GELU] = PC__KERAS_GELU,       [PC_ACTIVATION_GELU_TANH] = PC__KERAS_GELU_TANH,
+        [PC_ACTIVATION_SILU] = PC__KERAS_SILU};
     return theirs[kind];
 }
 

@@ -30,7 +30,7 @@ pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next)
 
     pc_activation_kind activation = linear ? linear->activation : conv->spec.activation;
     const pc__activation_layer *follows = pc__activation_of(at(chain, *next));
-    if (follows && activation == PC_NONE) {
+    if (follows && activation == PC_ACTIVATION_NONE) {
         activation = follows->kind;
         ++*next;
     }

@@ -119,7 +119,7 @@ static void describe_activation(const pc_module *module, char *text, size_t n)
 
 static const pc_module_class activations[] = {
 #define PC__ACTIVATION(kind, fused, function, option, module, inside)                                                  \
-    [PC_##kind] = {module, activate, describe_activation, NULL},
+    [PC_ACTIVATION_##kind] = {module, activate, describe_activation, NULL},
 #include "ops/activation.def"
 #undef PC__ACTIVATION
 };

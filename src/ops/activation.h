@@ -13,13 +13,13 @@ typedef struct pc__activation_row {
 /* NULL where there is no such kind. */
 const pc__activation_row *pc__activation_row_of(pc_activation_kind kind);
 
-/* y with the activation applied as an op; y itself for PC_NONE. NULL flows. */
+/* y with the activation applied as an op; y itself for PC_ACTIVATION_NONE. NULL flows. */
 pc_tensor *pc__activated(pc_activation_kind kind, pc_tensor *y);
 
 /* The gradient before a fused activation, from the gradient g and the value y behind it. */
 pc_tensor *pc__activation_backward(pc_activation_kind kind, pc_tensor *g, pc_tensor *y);
 
-/* The fused activation that an op is, or is the gradient of; PC_NONE: none such. */
+/* The fused activation that an op is, or is the gradient of; PC_ACTIVATION_NONE: none such. */
 pc_activation_kind pc__activation_by_op(const pc__op *op);
 pc_activation_kind pc__activation_by_backward(const pc__op *op);
 

@@ -53,11 +53,11 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
 static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool apart,
                        bool planes)
 {
-    const bool fused = apart ? spec.activation == PC_RELU : pc__activation_row_of(spec.activation)->fused;
-    const pc_activation_kind activation = fused ? PC_NONE : spec.activation;
+    const bool fused = apart ? spec.activation == PC_ACTIVATION_RELU : pc__activation_row_of(spec.activation)->fused;
+    const pc_activation_kind activation = fused ? PC_ACTIVATION_NONE : spec.activation;
     const int pool = spec.pool;
     pc_tensor *result = NULL;
-    spec.activation = fused ? spec.activation : PC_NONE;
+    spec.activation = fused ? spec.activation : PC_ACTIVATION_NONE;
     spec.pool = 1;
     PC_SCOPE {
         pc_tensor *y = pc__activated(activation, conv2d(x, weight, bias, spec, planes && pool == 1 && !apart));

@@ -50,7 +50,7 @@ static pc_tensor *with_wide_bias(pc_tensor *x, pc_tensor *weight, pc_tensor *bia
         if (bias->ndim < 2)
             result = linear(x, weight, pc_expand(bias, PC_SHAPE(weight->shape[0])), activation);
         else
-            result = pc__activated(activation, pc_add(linear(x, weight, NULL, PC_NONE), bias));
+            result = pc__activated(activation, pc_add(linear(x, weight, NULL, PC_ACTIVATION_NONE), bias));
         result = pc_keep(result);
     }
     return result;
@@ -61,7 +61,7 @@ static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_acti
 {
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(pc__activated(activation, linear(x, weight, bias, PC_NONE)));
+        result = pc_keep(pc__activated(activation, linear(x, weight, bias, PC_ACTIVATION_NONE)));
     }
     return result;
 }

@@ -59,7 +59,7 @@ static bool is_step(const pc__epilogues *s, int i, pc__epilogue_step kind, bool 
     if (node->gone || node->kind != PC__NODE_CALL)
         return false;
     if (kind == PC__STEP_ACTIVATION)
-        return pc__activation_by_op(node->call->op) != PC_NONE;
+        return pc__activation_by_op(node->call->op) != PC_ACTIVATION_NONE;
     if (!convolution)
         return false;
     return kind == PC__STEP_POOL
@@ -87,7 +87,9 @@ static pc__epilogue_step next_step(const pc__epilogues *s, int convolution)
 {
     const pc_fn_conv2d_options *spec =
         &((const pc__conv2d_attributes *)pc__node(s, convolution)->call->attributes)->spec;
-    return spec->pool > 1 ? PC__STEP_C_ORDER : spec->activation != PC_NONE ? PC__STEP_POOL : PC__STEP_ACTIVATION;
+    return spec->pool > 1                           ? PC__STEP_C_ORDER
+           : spec->activation != PC_ACTIVATION_NONE ? PC__STEP_POOL
+                                                    : PC__STEP_ACTIVATION;
 }
 
 /* Which steps there are, one behind the other. */
@@ -147,7 +149,7 @@ static bool is_open(const pc__epilogues *s, int i)
 {
     const void *attributes = pc__node(s, i)->kind == PC__NODE_CALL ? pc__node(s, i)->call->attributes : NULL;
     if (pc__node_is(s, i, PC__OP_linear))
-        return ((const pc__linear_attributes *)attributes)->activation == PC_NONE;
+        return ((const pc__linear_attributes *)attributes)->activation == PC_ACTIVATION_NONE;
     const pc__conv2d_attributes *conv = attributes;
     return pc__node_is(s, i, PC__OP_conv2d) && !conv->planes;
 }

@@ -7,35 +7,37 @@
 static pc_module *article(pc__frame p, int outputs, pc_init_kind init)
 {
     int high = ((p.height - 3) / 3 + 1) / 2, wide = ((p.width - 3) / 3 + 1) / 2;
-    return pc_sequential(
-        pc_conv2d(p.channels, 32, 3, .stride = 3, .activation = PC_RELU, .init = init), pc_max_pool2d(2), pc_flatten(),
-        pc_linear(32 * high * wide, 128, .activation = PC_RELU, .init = init), pc_linear(128, outputs, .init = init));
+    return pc_sequential(pc_conv2d(p.channels, 32, 3, .stride = 3, .activation = PC_ACTIVATION_RELU, .init = init),
+                         pc_max_pool2d(2), pc_flatten(),
+                         pc_linear(32 * high * wide, 128, .activation = PC_ACTIVATION_RELU, .init = init),
+                         pc_linear(128, outputs, .init = init));
 }
 
 static pc_module *two_conv(pc__frame p, int outputs, pc_init_kind init)
 {
     int high = ((p.height - 2) / 2 - 2) / 2, wide = ((p.width - 2) / 2 - 2) / 2;
-    return pc_sequential(pc_conv2d(p.channels, 32, 3, .activation = PC_RELU, .init = init), pc_max_pool2d(2),
-                         pc_conv2d(32, 64, 3, .activation = PC_RELU, .init = init), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(64 * high * wide, 128, .activation = PC_RELU, .init = init),
+    return pc_sequential(pc_conv2d(p.channels, 32, 3, .activation = PC_ACTIVATION_RELU, .init = init), pc_max_pool2d(2),
+                         pc_conv2d(32, 64, 3, .activation = PC_ACTIVATION_RELU, .init = init), pc_max_pool2d(2),
+                         pc_flatten(), pc_linear(64 * high * wide, 128, .activation = PC_ACTIVATION_RELU, .init = init),
                          pc_linear(128, outputs, .init = init));
 }
 
 static pc_module *mlp(pc__frame p, int outputs, pc_init_kind init)
 {
-    return pc_sequential(pc_flatten(),
-                         pc_linear(p.channels * p.height * p.width, 256, .activation = PC_RELU, .init = init),
-                         pc_linear(256, 64, .activation = PC_RELU, .init = init), pc_linear(64, outputs, .init = init));
+    return pc_sequential(
+        pc_flatten(), pc_linear(p.channels * p.height * p.width, 256, .activation = PC_ACTIVATION_RELU, .init = init),
+        pc_linear(256, 64, .activation = PC_ACTIVATION_RELU, .init = init), pc_linear(64, outputs, .init = init));
 }
 
 /* LeNet-5 (LeCun et al. 1998) in today's form: ReLU and max-pooling. */
 static pc_module *lenet(pc__frame p, int outputs, pc_init_kind init)
 {
     int high = ((p.height - 4) / 2 - 4) / 2, wide = ((p.width - 4) / 2 - 4) / 2;
-    return pc_sequential(pc_conv2d(p.channels, 6, 5, .activation = PC_RELU, .init = init), pc_max_pool2d(2),
-                         pc_conv2d(6, 16, 5, .activation = PC_RELU, .init = init), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(16 * high * wide, 120, .activation = PC_RELU, .init = init),
-                         pc_linear(120, 84, .activation = PC_RELU, .init = init), pc_linear(84, outputs, .init = init));
+    return pc_sequential(pc_conv2d(p.channels, 6, 5, .activation = PC_ACTIVATION_RELU, .init = init), pc_max_pool2d(2),
+                         pc_conv2d(6, 16, 5, .activation = PC_ACTIVATION_RELU, .init = init), pc_max_pool2d(2),
+                         pc_flatten(), pc_linear(16 * high * wide, 120, .activation = PC_ACTIVATION_RELU, .init = init),
+                         pc_linear(120, 84, .activation = PC_ACTIVATION_RELU, .init = init),
+                         pc_linear(84, outputs, .init = init));
 }
 
 /* --- their sizes --- */

@@ -159,12 +159,12 @@ F(f_matmul, pc_matmul(x[0], x[1]))
 F(f_matmul_turned, pc_matmul(turned(x[0]), turned(x[1])))
 F(f_matmul_self, pc_matmul(x[0], turned(x[0])))
 F(f_matmul_expanded, pc_matmul(pc_expand(x[0], PC_SHAPE(3, 4)), x[1]))
-F(f_linear, pc_fn_linear(x[0], x[1], x[2], PC_NONE))
-F(f_linear_relu, pc_fn_linear(x[0], x[1], x[2], PC_RELU))
-F(f_linear_sigmoid, pc_fn_linear(x[0], x[1], x[2], PC_SIGMOID))
-F(f_linear_tanh, pc_fn_linear(x[0], x[1], x[2], PC_TANH))
-F(f_linear_gelu, pc_fn_linear(x[0], x[1], x[2], PC_GELU))
-F(f_linear_no_bias, pc_fn_linear(turned(x[0]), x[1], NULL, PC_TANH))
+F(f_linear, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_NONE))
+F(f_linear_relu, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_RELU))
+F(f_linear_sigmoid, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_SIGMOID))
+F(f_linear_tanh, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_TANH))
+F(f_linear_gelu, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_GELU))
+F(f_linear_no_bias, pc_fn_linear(turned(x[0]), x[1], NULL, PC_ACTIVATION_TANH))
 F(f_softmax, pc_softmax(x[0], 1))
 F(f_softmax_0, pc_softmax(x[0], 0))
 F(f_log_softmax, pc_log_softmax(x[0], -1))
@@ -184,17 +184,18 @@ F(f_deep, pc_tanh(pc_matmul(pc_tanh(pc_matmul(x[0], x[1])), turned(pc_sigmoid(x[
 #define CONV(name, picture, ...) F(name, pc_fn_conv2d(picture, x[1], x[2], (pc_fn_conv2d_options){__VA_ARGS__}))
 CONV(f_conv, x[0], 0)
 CONV(f_conv_stride, x[0], .stride = {2, 1}, .padding = {1, 2})
-CONV(f_conv_relu, x[0], .activation = PC_RELU)
-CONV(f_conv_sigmoid, x[0], .activation = PC_SIGMOID)
-CONV(f_conv_tanh, x[0], .activation = PC_TANH, .stride = {2, 2})
+CONV(f_conv_relu, x[0], .activation = PC_ACTIVATION_RELU)
+CONV(f_conv_sigmoid, x[0], .activation = PC_ACTIVATION_SIGMOID)
+CONV(f_conv_tanh, x[0], .activation = PC_ACTIVATION_TANH, .stride = {2, 2})
 CONV(f_conv_pool, x[0], .pool = 2)
-CONV(f_conv_relu_pool, x[0], .activation = PC_RELU, .pool = 2, .padding = {1, 1})
-CONV(f_conv_sigmoid_pool, x[0], .activation = PC_SIGMOID, .pool = 2)
-CONV(f_conv_tanh_pool, x[0], .activation = PC_TANH, .pool = 3)
-CONV(f_conv_silu_pool, x[0], .activation = PC_SILU, .pool = 3)
-CONV(f_conv_last, last(x[0]), .activation = PC_RELU, .pool = 2)
-CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_TANH)
-F(f_conv_no_bias, pc_fn_conv2d(x[0], x[1], NULL, (pc_fn_conv2d_options){.activation = PC_SIGMOID, .pool = 2}))
+CONV(f_conv_relu_pool, x[0], .activation = PC_ACTIVATION_RELU, .pool = 2, .padding = {1, 1})
+CONV(f_conv_sigmoid_pool, x[0], .activation = PC_ACTIVATION_SIGMOID, .pool = 2)
+CONV(f_conv_tanh_pool, x[0], .activation = PC_ACTIVATION_TANH, .pool = 3)
+CONV(f_conv_silu_pool, x[0], .activation = PC_ACTIVATION_SILU, .pool = 3)
+CONV(f_conv_last, last(x[0]), .activation = PC_ACTIVATION_RELU, .pool = 2)
+CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_ACTIVATION_TANH)
+F(f_conv_no_bias,
+  pc_fn_conv2d(x[0], x[1], NULL, (pc_fn_conv2d_options){.activation = PC_ACTIVATION_SIGMOID, .pool = 2}))
 F(f_conv_turned, pc_fn_conv2d(pc_transpose(x[0], 2, 3), pc_transpose(x[1], 2, 3), x[2], (pc_fn_conv2d_options){0}))
 F(f_max_pool, pc_fn_max_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {2, 3}}))
 F(f_max_pool_over,
@@ -204,10 +205,10 @@ F(f_avg_pool, pc_fn_avg_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {2, 3}}))
 F(f_avg_pool_over,
   pc_fn_avg_pool2d(last(x[0]), (pc_fn_pool2d_options){.kernel = {3, 3}, .stride = {1, 2}, .padding = {1, 0}}))
 F(f_net, pc_bce_with_logits(pc_fn_linear(pc_flatten_from(pc_fn_conv2d(x[0], x[1], NULL,
-                                                                      (pc_fn_conv2d_options){.activation = PC_RELU,
-                                                                                             .pool = 2}),
+                                                                      (pc_fn_conv2d_options){
+                                                                          .activation = PC_ACTIVATION_RELU, .pool = 2}),
                                                          1),
-                                         x[2], NULL, PC_NONE),
+                                         x[2], NULL, PC_ACTIVATION_NONE),
                             pc_full(PC_SHAPE(2, 1), 0.5, PC_F64, test_device())))
 
 #define S(...)                                                                                                         \

@@ -17,8 +17,8 @@ static bool network(void)
     pc_tensor *y = pc_from_data((float[]){1, 0}, PC_SHAPE(2, 1), PC_F32, PC_DEVICE_CPU);
     bool fine =
         pc_require_grad(w, true) == PC_OK && pc_require_grad(b, true) == PC_OK && pc_require_grad(v, true) == PC_OK;
-    pc_tensor *h = pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.activation = PC_RELU, .pool = 2});
-    h = pc_fn_linear(pc_flatten_from(h, 1), v, NULL, PC_NONE);
+    pc_tensor *h = pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.activation = PC_ACTIVATION_RELU, .pool = 2});
+    h = pc_fn_linear(pc_flatten_from(h, 1), v, NULL, PC_ACTIVATION_NONE);
     pc_tensor *loss = pc_bce_with_logits(h, y);
     fine = fine && pc_backward(loss) == PC_OK;
     PC_NO_GRAD {
@@ -77,7 +77,7 @@ static bool by_hand(void)
     bool fine = pc_require_grad(x, true) == PC_OK;
     pc_tensor *p = pc_reshape(x, PC_SHAPE(2, 2, 6, 6)), *w = pc_slice(p, 2, 0, 3, 1), *turned = pc_transpose(a, 0, -1);
     pc_tensor *made[] = {
-        pc_fn_conv2d(p, w, NULL, (pc_fn_conv2d_options){.activation = PC_TANH}),
+        pc_fn_conv2d(p, w, NULL, (pc_fn_conv2d_options){.activation = PC_ACTIVATION_TANH}),
         pc_add(a, x),
         pc_mean_dims(p, PC_SHAPE(0, 2), true),
         pc_max_dim(p, 1, false, &indices),

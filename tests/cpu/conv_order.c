@@ -17,10 +17,10 @@ typedef struct sizes {
     pc_activation_kind activation;
 } sizes;
 
-static const sizes all[] = {{1, 3, 19, 17, 36, 0, PC_RELU}, {2, 5, 4, 5, 3, 0, PC_RELU},
-                            {1, 1, 33, 31, 1, 0, PC_NONE},  {2, 2, 16, 18, 17, 0, PC_TANH},
-                            {3, 4, 9, 64, 5, 2, PC_RELU},   {1, 2, 32, 32, 16, 0, PC_SIGMOID},
-                            {1, 1, 3, 3, 40, 0, PC_RELU},   {2, 3, 12, 15, 6, 3, PC_TANH}};
+static const sizes all[] = {{1, 3, 19, 17, 36, 0, PC_ACTIVATION_RELU}, {2, 5, 4, 5, 3, 0, PC_ACTIVATION_RELU},
+                            {1, 1, 33, 31, 1, 0, PC_ACTIVATION_NONE},  {2, 2, 16, 18, 17, 0, PC_ACTIVATION_TANH},
+                            {3, 4, 9, 64, 5, 2, PC_ACTIVATION_RELU},   {1, 2, 32, 32, 16, 0, PC_ACTIVATION_SIGMOID},
+                            {1, 1, 3, 3, 40, 0, PC_ACTIVATION_RELU},   {2, 3, 12, 15, 6, 3, PC_ACTIVATION_TANH}};
 
 static float got[2][RESULTS][MOST];
 static int64_t counts[RESULTS];

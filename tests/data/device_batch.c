@@ -82,14 +82,14 @@ static pc_residence residence;
 static int on_the_device(void **state)
 {
     (void)state;
-    residence = PC_RESIDENT_AUTO;
+    residence = PC_RESIDENCE_AUTO;
     return 0;
 }
 
 static int on_the_host(void **state)
 {
     (void)state;
-    residence = PC_RESIDENT_NO;
+    residence = PC_RESIDENCE_NO;
     return 0;
 }
 
@@ -238,7 +238,7 @@ static void every_operation_may_fail(void **state)
 {
     (void)state;
     const pc_sim_fault faults[] = {PC_SIM_FAIL_KERNEL, PC_SIM_FAIL_COPY};
-    const int64_t wanted[] = {10, residence == PC_RESIDENT_NO ? 30 : 22}; /* kernels, copies; reading copies too */
+    const int64_t wanted[] = {10, residence == PC_RESIDENCE_NO ? 30 : 22}; /* kernels, copies; reading copies too */
     for (int f = 0; f < 2; f++)
         for (int64_t n = 1; n <= wanted[f]; n++)
             for (int prefetch = -1; prefetch < 3; prefetch += 2) {
@@ -315,18 +315,18 @@ static void pictures_live_where_they_fit(void **state)
 {
     (void)state;
     char why[256];
-    assert_true(live_there(PC_RESIDENT_AUTO, why));
+    assert_true(live_there(PC_RESIDENCE_AUTO, why));
     assert_non_null(strstr(why, "live on sim:0"));
-    assert_false(live_there(PC_RESIDENT_NO, why));
+    assert_false(live_there(PC_RESIDENCE_NO, why));
     assert_non_null(strstr(why, ".resident"));
     assert_int_equal(setenv("PARACORD_RESIDENT", "no", 1), 0);
-    assert_false(live_there(PC_RESIDENT_AUTO, why));
+    assert_false(live_there(PC_RESIDENCE_AUTO, why));
     assert_non_null(strstr(why, "PARACORD_RESIDENT=no"));
     assert_int_equal(unsetenv("PARACORD_RESIDENT"), 0);
     for (int64_t more = -1024; more <= 1024; more += 2048) {
         assert_ok(pc_memory_trim(sim));
         assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 30720 + more * 4)));
-        assert_int_equal(live_there(PC_RESIDENT_AUTO, why), more > 0);
+        assert_int_equal(live_there(PC_RESIDENCE_AUTO, why), more > 0);
         assert_non_null(strstr(why, more > 0 ? "live on sim:0" : "more than half"));
     }
     assert_ok(pc_memory_trim(sim));

@@ -21,7 +21,7 @@ static void copies_go_beside_the_work(void **state)
     put_classes(pictures.s, (const char *[]){"cat", "dog"}, 2, PICTURES / 2);
     assert_ok(pc_sim_configure(PC_OPTIONS(pc_sim_options, .devices = 1, .memory = 64 << 20, .kernels = 1,
                                           .bandwidth = bytes / each, .kernel_time = each / 3)));
-    pc_loader *loader = pc_loader(pictures.s, .size = SIZE, .batch = BATCH, .device = sim, .resident = PC_RESIDENT_NO);
+    pc_loader *loader = pc_loader(pictures.s, .size = SIZE, .batch = BATCH, .device = sim, .resident = PC_RESIDENCE_NO);
     assert_not_null_ok(loader);
     start_timeline();
     pc_batch batch;

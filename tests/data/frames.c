@@ -71,7 +71,7 @@ static void any_frame(void **state)
                                          .seed = 3,
                                          .device = test_device(),
                                          .augment = {.rotation = 20, .zoom_low = 0.8, .zoom_high = 1.2},
-                                         .resident = home ? PC_RESIDENT_NO : PC_RESIDENT_AUTO};
+                                         .resident = home ? PC_RESIDENCE_NO : PC_RESIDENCE_AUTO};
             pc_loader *loader = pc_loader_new(root.s, o);
             assert_not_null_ok(loader);
             pc_batch batch;

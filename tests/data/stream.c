@@ -59,12 +59,12 @@ static void the_same_bits(void **state)
     (void)state;
     static const int64_t caches[] = {-1, PIXELS, 7 * PIXELS + 3, COUNT * PIXELS, 0};
     static const int streamed[] = {COUNT, COUNT - 1, COUNT - 7, 0, 0};
-    pc_loader *whole = open_with(1 << 20, 0, PC_RESIDENT_AUTO);
+    pc_loader *whole = open_with(1 << 20, 0, PC_RESIDENCE_AUTO);
     float *want = run_from(whole, 0);
     pc_loader_free(whole);
     for (int i = 0; i < 5; i++)
         for (int way = 0; way < 6; way++) {
-            pc_loader *loader = open_with(caches[i], way % 3 - 1, way < 3 ? PC_RESIDENT_AUTO : PC_RESIDENT_NO);
+            pc_loader *loader = open_with(caches[i], way % 3 - 1, way < 3 ? PC_RESIDENCE_AUTO : PC_RESIDENCE_NO);
             assert_int_equal(pc_loader_streamed(loader), streamed[i]);
             assert_int_equal(pc_loader_count(loader), COUNT);
             pc_threads_set(way % 2 ? 1 : 3);
@@ -84,7 +84,8 @@ static void the_same_bits(void **state)
 static void a_picture_by_number(void **state)
 {
     (void)state;
-    pc_loader *kept = open_with(1 << 20, 0, PC_RESIDENT_AUTO), *streaming = open_with(3 * PIXELS, 0, PC_RESIDENT_AUTO);
+    pc_loader *kept = open_with(1 << 20, 0, PC_RESIDENCE_AUTO),
+              *streaming = open_with(3 * PIXELS, 0, PC_RESIDENCE_AUTO);
     for (int64_t i = 0; i < COUNT; i++) {
         pc_picture a, b;
         assert_ok(pc_loader_picture(kept, i, &a));
@@ -104,7 +105,7 @@ static void a_file_that_goes_away(void **state)
     (void)state;
     const test_path file = joined(root.s, "dog/a06.jpg"), away = joined(root.s, "dog/a06.gone");
     for (int prefetch = -1; prefetch < 2; prefetch++) {
-        pc_loader *loader = open_with(-1, prefetch, PC_RESIDENT_NO);
+        pc_loader *loader = open_with(-1, prefetch, PC_RESIDENCE_NO);
         pc_batch batch;
         int64_t seen = 0;
         assert_int_equal(rename(file.s, away.s), 0);

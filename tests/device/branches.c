@@ -128,16 +128,16 @@ static void branches_share_no_memory_of_kernels(void **state)
             x[i] = pc_add_scalar(pc_randn(PC_SHAPE(ROWS, INNER), PC_F32, test_device()), i);
             w[i] = pc_randn(PC_SHAPE(COLUMNS, INNER), PC_F32, test_device());
             y[i] = pc_zeros(PC_SHAPE(ROWS, COLUMNS), PC_F32, test_device());
-            want[i] = pc_fn_linear(x[i], w[i], NULL, PC_NONE);
+            want[i] = pc_fn_linear(x[i], w[i], NULL, PC_ACTIVATION_NONE);
         }
         assert_ok(pc_graph_begin(stream));
         for (int i = 0; i < 2; i++) {
             fork_to(sides[i]);
             PC_WITH_STREAM(sides[i]) {
-                assert_ok(pc_copy(y[i], pc_fn_linear(x[i], w[i], NULL, PC_NONE)));
+                assert_ok(pc_copy(y[i], pc_fn_linear(x[i], w[i], NULL, PC_ACTIVATION_NONE)));
             }
         }
-        assert_ok(pc_copy(y[2], pc_fn_linear(x[2], w[2], NULL, PC_NONE)));
+        assert_ok(pc_copy(y[2], pc_fn_linear(x[2], w[2], NULL, PC_ACTIVATION_NONE)));
         pc_graph *graph = pc_graph_end(stream);
         assert_not_null_ok(graph);
         for (int i = 0; i < 20 * LAUNCHES; i++) {

@@ -135,7 +135,7 @@ static inline void by(int own, int cudnn)
 /* Shapes of one case: the table keeps what was chosen, so each case has shapes of its own. */
 static inline layer plain(int64_t n)
 {
-    return (layer){n, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_RELU, true};
+    return (layer){n, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU, true};
 }
 
 #endif

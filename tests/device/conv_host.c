@@ -8,10 +8,10 @@
 #include "conv_calls.h"
 
 static const layer many[] = {
-    {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_RELU, true}, {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_RELU, false},
-    {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_NONE, true}, {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_NONE, false},
-    {2, 5, 4, 4, 3, 1, 1, 1, 0, 1, PC_RELU, true}, {2, 1, 7, 6, 3, 3, 2, 2, 1, 1, PC_RELU, true},
-    {2, 4, 7, 6, 1, 2, 3, 1, 0, 1, PC_RELU, true},
+    {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU, true}, {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU, false},
+    {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE, true}, {1, 3, 6, 5, 4, 3, 3, 1, 1, 1, PC_ACTIVATION_NONE, false},
+    {2, 5, 4, 4, 3, 1, 1, 1, 0, 1, PC_ACTIVATION_RELU, true}, {2, 1, 7, 6, 3, 3, 2, 2, 1, 1, PC_ACTIVATION_RELU, true},
+    {2, 4, 7, 6, 1, 2, 3, 1, 0, 1, PC_ACTIVATION_RELU, true},
 };
 
 static void whoever_does_it(void **state)
@@ -37,9 +37,11 @@ static void whoever_does_it(void **state)
 static void pooled(void **state)
 {
     static const layer layers[] = {
-        {1, 3, 6, 5, 4, 3, 3, 1, 1, 2, PC_RELU, true},  {1, 3, 6, 5, 3, 3, 3, 1, 1, 2, PC_RELU, false},
-        {1, 3, 7, 7, 4, 3, 3, 1, 1, 3, PC_TANH, true},  {2, 5, 4, 4, 3, 1, 1, 1, 0, 2, PC_NONE, true},
-        {2, 1, 9, 10, 3, 3, 2, 2, 1, 2, PC_RELU, true},
+        {1, 3, 6, 5, 4, 3, 3, 1, 1, 2, PC_ACTIVATION_RELU, true},
+        {1, 3, 6, 5, 3, 3, 3, 1, 1, 2, PC_ACTIVATION_RELU, false},
+        {1, 3, 7, 7, 4, 3, 3, 1, 1, 3, PC_ACTIVATION_TANH, true},
+        {2, 5, 4, 4, 3, 1, 1, 1, 0, 2, PC_ACTIVATION_NONE, true},
+        {2, 1, 9, 10, 3, 3, 2, 2, 1, 2, PC_ACTIVATION_RELU, true},
     };
     (void)state;
     for (int i = 0; i < PC__COUNT(layers); i++)
@@ -135,13 +137,13 @@ static void what_cudnn_cannot(void **state)
     play_again();
     (void)pc_conv_choice_set(PC_CONV_CUDNN);
     layer l = plain(200);
-    l.activation = PC_TANH;
+    l.activation = PC_ACTIVATION_TANH;
     PC_SCOPE {
         pc_tensor *y;
         const known k = know(&l);
         assert_ok(forward(&l, &k, &y));
     }
-    l.activation = PC_RELU;
+    l.activation = PC_ACTIVATION_RELU;
     face.scratch_level = 1; /* inside a conversion */
     is_right(&l);
     face.scratch_level = 0;
@@ -232,7 +234,7 @@ static void more_shapes_than_the_table_has(void **state)
     (void)pc_conv_choice_set(PC_CONV_CUDNN);
     for (int w = 3; w < 1300; w++)
         PC_SCOPE {
-            const layer l = {1, 1, 1, w, 1, 1, 3, 1, 0, 1, PC_NONE, false};
+            const layer l = {1, 1, 1, w, 1, 1, 3, 1, 0, 1, PC_ACTIVATION_NONE, false};
             pc_tensor *y;
             known k = {.x = channels_last(pc_ones(PC_SHAPE(1, 1, 1, w), PC_F32, PC_DEVICE_CPU)),
                        .weight = pc_ones(PC_SHAPE(1, 1, 1, 3), PC_F32, PC_DEVICE_CPU),

@@ -86,7 +86,7 @@ static void finish(float *y, int64_t count, int o, const float *bias, int activa
 {
     for (int64_t i = 0; i < count; i++) {
         y[i] += bias ? bias[i % o] : 0;
-        y[i] = activation == PC_RELU && y[i] < 0 ? 0 : y[i];
+        y[i] = activation == PC_ACTIVATION_RELU && y[i] < 0 ? 0 : y[i];
     }
 }
 
@@ -108,7 +108,7 @@ static float *through(const pc__cuda_conv *s, const void *y, const void *dy)
     float *g = malloc((size_t)results(s) * sizeof *g);
     assert_non_null(g);
     for (int64_t i = 0; i < results(s); i++)
-        g[i] = s->activation == PC_RELU && ((const float *)y)[i] <= 0 ? 0 : ((const float *)dy)[i];
+        g[i] = s->activation == PC_ACTIVATION_RELU && ((const float *)y)[i] <= 0 ? 0 : ((const float *)dy)[i];
     return g;
 }
 
@@ -527,7 +527,8 @@ static cudnnStatus_t product_of_planes(const pc__cuda_conv *g, int direction, co
         assert_non_null(made);
         product(direction, g, x, o->weight, dy, made, ours_of(g));
         if (forward && epilogue)
-            finish(made, count, g->o, epilogue->bias ? o->bias : NULL, epilogue->relu ? PC_RELU : PC_NONE);
+            finish(made, count, g->o, epilogue->bias ? o->bias : NULL,
+                   epilogue->relu ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE);
         float *planes = turned_over(made, g->n, forward ? out : in, forward ? g->o : g->c, true);
         memcpy(o->result, planes, (size_t)count * sizeof *planes);
         free(planes);
@@ -571,7 +572,7 @@ cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, co
         return product_of_planes(&g, s->direction, o, plan->bare ? NULL : s);
     product(s->direction, &g, o->x, o->weight, o->dy, zeros_of(o->result, made), theirs);
     if (s->direction == PC__CONV_FORWARD && !plan->bare)
-        finish(o->result, made, s->o, s->bias ? o->bias : NULL, s->relu ? PC_RELU : PC_NONE);
+        finish(o->result, made, s->o, s->bias ? o->bias : NULL, s->relu ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -6,7 +6,7 @@
 
 static float activated(int kind, float x)
 {
-    return kind == PC_RELU && x < 0 ? 0 : kind == PC_TANH ? tanhf(x) : x;
+    return kind == PC_ACTIVATION_RELU && x < 0 ? 0 : kind == PC_ACTIVATION_TANH ? tanhf(x) : x;
 }
 
 void pc__cuda_conv_pool(cudaStream_t queue, const pc__cuda_conv *s, const void *conv, int h, int w, const void *bias,
@@ -30,7 +30,7 @@ void pc__cuda_conv_pool(cudaStream_t queue, const pc__cuda_conv *s, const void *
         most = activated(s->activation, most);
         ((float *)y)[i] = most;
         if (argmax)
-            argmax[i] = s->activation == PC_RELU && most <= 0 ? PC__CUDA_CONV_DEAD : (uint8_t)best;
+            argmax[i] = s->activation == PC_ACTIVATION_RELU && most <= 0 ? PC__CUDA_CONV_DEAD : (uint8_t)best;
     }
 }
 
@@ -51,7 +51,7 @@ void pc__cuda_conv_unpool(cudaStream_t queue, const pc__cuda_conv *s, const void
         const int64_t pixel = i / s->o, image = pixel / s->yw / s->yh;
         const int row = (int)(pixel / s->yw % s->yh) * s->pool, column = (int)(pixel % s->yw) * s->pool;
         const int64_t at = (image * s->oh + row + argmax[i] / s->pool) * s->ow + column + argmax[i] % s->pool;
-        const float value = s->activation == PC_TANH ? ((const float *)y)[i] : 0;
+        const float value = s->activation == PC_ACTIVATION_TANH ? ((const float *)y)[i] : 0;
         const float g = argmax[i] == PC__CUDA_CONV_DEAD ? 0 : ((const float *)dy)[i] * (1 - value * value);
         if (g != 0)
             to[at * s->o + i % s->o] = g;

@@ -35,9 +35,9 @@ static fit fit_new(void)
 static void step(const fit *f)
 {
     PC_SCOPE {
-        pc_fn_conv2d_options spec = {.activation = PC_RELU, .pool = 2};
+        pc_fn_conv2d_options spec = {.activation = PC_ACTIVATION_RELU, .pool = 2};
         pc_tensor *h = pc_flatten_from(pc_fn_conv2d(f->x, f->kernel, f->bias, spec), 1);
-        pc_tensor *loss = pc_bce_with_logits(pc_fn_linear(h, f->weight, NULL, PC_NONE), f->y);
+        pc_tensor *loss = pc_bce_with_logits(pc_fn_linear(h, f->weight, NULL, PC_ACTIVATION_NONE), f->y);
         assert_ok(pc_backward(loss));
         assert_ok(pc_copy(f->loss, pc_detach(loss)));
         pc_tensor *parameters[] = {f->kernel, f->bias, f->weight};

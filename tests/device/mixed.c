@@ -40,8 +40,8 @@ static void both_devices_are_named(void **state)
         assert_fails(pc_mul(far, here), PC_ERR_DEVICE, "sim:5 and cpu");
         assert_fails(pc_bce_with_logits(here, far), PC_ERR_DEVICE, "bce_with_logits");
         assert_fails(pc_cat((pc_tensor *[]){here, far}, 2, 0), PC_ERR_DEVICE, "cat");
-        assert_fails(pc_fn_linear(here, pc_ones(PC_SHAPE(4, 4), PC_F32, PC_DEVICE_CPU), far, PC_NONE), PC_ERR_DEVICE,
-                     "linear");
+        assert_fails(pc_fn_linear(here, pc_ones(PC_SHAPE(4, 4), PC_F32, PC_DEVICE_CPU), far, PC_ACTIVATION_NONE),
+                     PC_ERR_DEVICE, "linear");
         assert_fails(pc_saxpy(here, 1, far), PC_ERR_DEVICE,
                      "saxpy: the tensor to write is on cpu and the input on sim:5");
         assert_fails(pc_saxpy(far, 1, here), PC_ERR_DEVICE, "sim:5");

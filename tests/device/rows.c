@@ -60,10 +60,10 @@ static pc_tensor *call(const shape *s, pc_tensor *x, pc_tensor *weight)
     if (s->op == MATMUL)
         return pc_matmul(x, weight);
     if (s->op == LINEAR)
-        return pc_fn_linear(x, weight, NULL, PC_NONE);
+        return pc_fn_linear(x, weight, NULL, PC_ACTIVATION_NONE);
     return pc_fn_conv2d(
         x, weight, NULL,
-        (pc_fn_conv2d_options){.stride = {1, 1}, .padding = {1, 1}, .activation = PC_RELU, .pool = s->pool});
+        (pc_fn_conv2d_options){.stride = {1, 1}, .padding = {1, 1}, .activation = PC_ACTIVATION_RELU, .pool = s->pool});
 }
 
 static results operands(const shape *s, pc_device device)

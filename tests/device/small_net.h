@@ -16,8 +16,8 @@ static inline bool small_net_new(small_net *s)
 {
     pc_seed(7);
     *s = (small_net){0};
-    s->net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                           pc_linear(100, 8, .activation = PC_TANH), pc_linear(8, CLASSES));
+    s->net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
+                           pc_linear(100, 8, .activation = PC_ACTIVATION_TANH), pc_linear(8, CLASSES));
     if (!s->net || pc_module_to(s->net, sim(0), PC_F32) != PC_OK)
         return false;
     s->optimizer = pc_adam(s->net, .lr = 1e-2);

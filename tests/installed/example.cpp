@@ -19,7 +19,7 @@ static bool learns()
 {
     double loss[2] = {};
     pc_module *net =
-        pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+        pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
                       pc_linear(8 * 3 * 3, 4), pc_dropout(0.1), pc_linear(4, 1, .init = PC_INIT_HE));
     pc_optimizer *sgd = pc_sgd(net), *adam = pc_adam(net, .lr = 0.01);
     PC_SCOPE {

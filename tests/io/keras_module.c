@@ -32,9 +32,9 @@ static void needs_keras(void)
 static pc_module *network(void)
 {
     pc_seed(5);
-    return on_device(pc_sequential(pc_conv2d(3, 6, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
-                                   pc_conv2d(6, 5, 3, .padding = 1), pc_activation(PC_TANH), pc_flatten(),
-                                   pc_dropout(0.25), pc_linear(5 * 3 * 3, 7, .activation = PC_SIGMOID),
+    return on_device(pc_sequential(pc_conv2d(3, 6, 3, .stride = 2, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                                   pc_conv2d(6, 5, 3, .padding = 1), pc_activation(PC_ACTIVATION_TANH), pc_flatten(),
+                                   pc_dropout(0.25), pc_linear(5 * 3 * 3, 7, .activation = PC_ACTIVATION_SIGMOID),
                                    pc_linear(7, 1)));
 }
 

@@ -81,7 +81,8 @@ static pc_module_class *class_of_ours(void)
 
 static pc_module *net(void)
 {
-    pc_module *module = pc_sequential(pc_flatten(), pc_linear(4, 4), pc_activation(PC_RELU), pc_linear(4, 4));
+    pc_module *module =
+        pc_sequential(pc_flatten(), pc_linear(4, 4), pc_activation(PC_ACTIVATION_RELU), pc_linear(4, 4));
     return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
 }
 

@@ -37,8 +37,8 @@ static void ops_choose_their_dtype(void **state)
                 assert_dtype(pc_matmul(f, f), half);
                 assert_dtype(pc_matmul(h, f), half);
                 assert_dtype(pc_matmul(wide, wide), PC_F64);
-                assert_dtype(pc_fn_linear(f, f, row, PC_RELU), half);
-                assert_dtype(pc_fn_linear(h, f, NULL, PC_NONE), half);
+                assert_dtype(pc_fn_linear(f, f, row, PC_ACTIVATION_RELU), half);
+                assert_dtype(pc_fn_linear(h, f, NULL, PC_ACTIVATION_NONE), half);
                 assert_dtype(pc_fn_conv2d(x, w, row, (pc_fn_conv2d_options){.pool = 0}), half);
                 assert_dtype(pc_softmax(h, 1), PC_F32);
                 assert_dtype(pc_log_softmax(h, 0), PC_F32);
@@ -66,7 +66,7 @@ static void ops_choose_their_dtype(void **state)
             assert_fails(pc_matmul(f, h), PC_ERR_DTYPE, "one floating dtype");
             PC_AUTOCAST(half) {
                 assert_fails(pc_matmul(f, NULL), PC_ERR_ARGUMENT, "matmul");
-                assert_fails(pc_fn_linear(NULL, f, NULL, PC_NONE), PC_ERR_ARGUMENT, "linear");
+                assert_fails(pc_fn_linear(NULL, f, NULL, PC_ACTIVATION_NONE), PC_ERR_ARGUMENT, "linear");
                 assert_fails(pc_fn_conv2d(x, NULL, NULL, (pc_fn_conv2d_options){.pool = 0}), PC_ERR_ARGUMENT, "conv2d");
             }
         }
@@ -80,8 +80,8 @@ static void gradients(void **state)
     for (int i = 0; i < 2; i++) {
         pc_seed(5);
         pc_module *net =
-            on_device(pc_sequential(pc_conv2d(2, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                                    pc_linear(36, 8, .activation = PC_TANH), pc_linear(8, 3)));
+            on_device(pc_sequential(pc_conv2d(2, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                                    pc_flatten(), pc_linear(36, 8, .activation = PC_ACTIVATION_TANH), pc_linear(8, 3)));
         pc_parameter list[8];
         int n = pc_module_parameter_list(net, list, 8);
         assert_int_equal(n, 6);
@@ -119,7 +119,7 @@ static void sums_of_gradients_are_not_rounded(void **state)
         assert_ok(pc_require_grad(w, true));
         assert_ok(pc_require_grad(bias, true));
         PC_AUTOCAST(PC_BF16)
-            y = pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_F32), w, bias, PC_NONE));
+            y = pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_F32), w, bias, PC_ACTIVATION_NONE));
         assert_ok(pc_backward(y));
         assert_dtype(pc_grad(w), PC_F32);
         assert_dtype(pc_grad(bias), PC_F32);
@@ -127,12 +127,12 @@ static void sums_of_gradients_are_not_rounded(void **state)
         assert_close(pc_item(pc_grad(bias)), 257, 0);
         pc_tensor *half = ones(PC_SHAPE(1, 1), PC_BF16); /* a leaf of 16 bits has a gradient of 16 bits */
         assert_ok(pc_require_grad(half, true));
-        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), half, NULL, PC_NONE))));
+        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), half, NULL, PC_ACTIVATION_NONE))));
         assert_dtype(pc_grad(half), PC_BF16);
         assert_close(pc_item(pc_grad(half)), 256, 0);
         pc_tensor *made = pc_relu(half); /* and so has what a 16-bit op made */
         pc_zero_grad(half);
-        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), made, NULL, PC_NONE))));
+        assert_ok(pc_backward(pc_sum(pc_fn_linear(ones(PC_SHAPE(257, 1), PC_BF16), made, NULL, PC_ACTIVATION_NONE))));
         assert_dtype(pc_grad(half), PC_BF16);
         assert_close(pc_item(pc_grad(half)), 256, 0);
     }
@@ -250,7 +250,7 @@ static void recordings_cast_anew(void **state)
 static double learn(pc_dtype dtype, int steps)
 {
     pc_seed(1);
-    pc_module *net = on_device(pc_sequential(pc_linear(8, 32, .activation = PC_RELU), pc_linear(32, 1)));
+    pc_module *net = on_device(pc_sequential(pc_linear(8, 32, .activation = PC_ACTIVATION_RELU), pc_linear(32, 1)));
     pc_optimizer *adam = pc_adam(net, .lr = 1e-2);
     pc_scaler *scaler = dtype == PC_F16 ? pc_scaler(test_device()) : NULL;
     double last = INFINITY;
@@ -293,8 +293,8 @@ static void learns(void **state)
 
 static bool train_a_little(void)
 {
-    pc_module *net =
-        pc_sequential(pc_conv2d(1, 2, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(), pc_linear(8, 1));
+    pc_module *net = pc_sequential(pc_conv2d(1, 2, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
+                                   pc_linear(8, 1));
     pc_optimizer *adam = pc_adam(net);
     pc_scaler *scaler = pc_scaler(test_device(), .initial = 256);
     bool fine = adam && scaler;

@@ -24,9 +24,9 @@ typedef struct network {
 static network make(pc_dtype dtype)
 {
     pc_seed(3);
-    network n = {.net = on_device(pc_sequential(pc_conv2d(2, 4, 3, .activation = PC_RELU), pc_max_pool2d(2),
-                                                pc_conv2d(4, 8, 3), pc_activation(PC_RELU), pc_flatten(),
-                                                pc_linear(32, 8, .activation = PC_TANH), pc_linear(8, 3)))};
+    network n = {.net = on_device(pc_sequential(pc_conv2d(2, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                                                pc_conv2d(4, 8, 3), pc_activation(PC_ACTIVATION_RELU), pc_flatten(),
+                                                pc_linear(32, 8, .activation = PC_ACTIVATION_TANH), pc_linear(8, 3)))};
     pc_parameter list[PARAMETERS];
     assert_int_equal(pc_module_parameter_list(n.net, list, PARAMETERS), PARAMETERS);
     for (int i = 0; i < PARAMETERS; i++)

@@ -95,7 +95,7 @@ static pc_status learn_in_full(void *user)
 
 static pc_module *network(int deep)
 {
-    pc_module *children[MOST] = {pc_conv2d(2, 4, 3, .activation = PC_RELU), pc_flatten(), pc_linear(64, 3)};
+    pc_module *children[MOST] = {pc_conv2d(2, 4, 3, .activation = PC_ACTIVATION_RELU), pc_flatten(), pc_linear(64, 3)};
     int n = 3;
     for (int i = 0; i < deep; i++)
         children[n++] = pc_linear(3, 3);

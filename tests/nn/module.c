@@ -35,8 +35,8 @@ static const pc_module_class block_class = {"Block", pass_block, NULL, NULL};
 static pc_module *block(void)
 {
     pc_module *module = pc_module_new(&block_class, 0);
-    pc_module *body =
-        pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .padding = 1, .no_bias = true), pc_activation(PC_RELU));
+    pc_module *body = pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .padding = 1, .no_bias = true),
+                                    pc_activation(PC_ACTIVATION_RELU));
     if (pc_module_add_child(module, "body", body) == PC_OK &&
         pc_module_add_child(module, "head", pc_linear(8, 2)) == PC_OK)
         return module;
@@ -46,9 +46,9 @@ static pc_module *block(void)
 
 static pc_module *article(void)
 {
-    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3), pc_activation(PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                         pc_linear(3200, 128), pc_activation(PC_RELU), pc_dropout(0.5), pc_linear(128, 1),
-                         pc_activation(PC_SIGMOID));
+    return pc_sequential(pc_conv2d(3, 32, 3, .stride = 3), pc_activation(PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                         pc_flatten(), pc_linear(3200, 128), pc_activation(PC_ACTIVATION_RELU), pc_dropout(0.5),
+                         pc_linear(128, 1), pc_activation(PC_ACTIVATION_SIGMOID));
 }
 
 /* --- printing --- */
@@ -74,17 +74,17 @@ static pc_module *make(const char *name)
     if (strcmp(name, "flatten") == 0)
         return pc_flatten();
     if (strcmp(name, "relu") == 0)
-        return pc_activation(PC_RELU);
+        return pc_activation(PC_ACTIVATION_RELU);
     if (strcmp(name, "sigmoid") == 0)
-        return pc_activation(PC_SIGMOID);
+        return pc_activation(PC_ACTIVATION_SIGMOID);
     if (strcmp(name, "tanh") == 0)
-        return pc_activation(PC_TANH);
+        return pc_activation(PC_ACTIVATION_TANH);
     if (strcmp(name, "dropout") == 0)
         return pc_dropout(0.25);
     if (strcmp(name, "article") == 0)
         return article();
     if (strcmp(name, "nested") == 0)
-        return pc_sequential(pc_sequential(pc_linear(2, 3), pc_activation(PC_TANH)), pc_linear(3, 1));
+        return pc_sequential(pc_sequential(pc_linear(2, 3), pc_activation(PC_ACTIVATION_TANH)), pc_linear(3, 1));
     return strcmp(name, "regression") == 0 ? regression() : strcmp(name, "block") == 0 ? block() : NULL;
 }
 
@@ -142,7 +142,7 @@ static void parameters_have_names(void **state)
 
 static pc_module *small(void)
 {
-    return on_device(pc_sequential(pc_linear(3, 4), pc_activation(PC_TANH), pc_linear(4, 2)));
+    return on_device(pc_sequential(pc_linear(3, 4), pc_activation(PC_ACTIVATION_TANH), pc_linear(4, 2)));
 }
 
 static void state_goes_from_one_to_the_other(void **state)

@@ -84,7 +84,7 @@ static pc_tensor *logits_of(const job *j, pc_tensor *x)
     if (j->way == TIED) {
         pc_tensor *w = parameter(j, last_weight(j));
         pc_tensor *h = pc_add(pc_forward(pc_module_child(j->net, 0), x), w);
-        return pc_fn_linear(h, w, NULL, PC_NONE);
+        return pc_fn_linear(h, w, NULL, PC_ACTIVATION_NONE);
     }
     return pc_forward(j->net, x);
 }
@@ -134,7 +134,7 @@ static pc_status learn(void *user)
 
 static pc_module *network(const job *j)
 {
-    pc_module *front = pc_linear(j->inputs, WIDTH, .activation = PC_RELU), *last = pc_linear(WIDTH, 1);
+    pc_module *front = pc_linear(j->inputs, WIDTH, .activation = PC_ACTIVATION_RELU), *last = pc_linear(WIDTH, 1);
     return on_device(j->dropout ? pc_sequential(front, pc_dropout(0.25), last) : pc_sequential(front, last));
 }
 

@@ -105,7 +105,7 @@ static void gradients_add_up(void **state)
     pc_module *nets[2];
     for (int i = 0; i < 2; i++) {
         pc_seed(7);
-        nets[i] = on_device(pc_sequential(pc_linear(3, 4, .activation = PC_TANH), pc_linear(4, 1)));
+        nets[i] = on_device(pc_sequential(pc_linear(3, 4, .activation = PC_ACTIVATION_TANH), pc_linear(4, 1)));
         pc_optimizer *o = pc_sgd(nets[i], .lr = 0.5, .momentum = 0.9);
         for (int step = 0; step < 3; step++)
             PC_SCOPE {

@@ -97,8 +97,8 @@ static void a_sequential_names_the_layer(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_module *net = on_device(pc_sequential(pc_flatten(), pc_linear(6, 8, .activation = PC_RELU), pc_dropout(0.5),
-                                                 pc_sequential(pc_linear(8, 4), pc_linear(5, 2))));
+        pc_module *net = on_device(pc_sequential(pc_flatten(), pc_linear(6, 8, .activation = PC_ACTIVATION_RELU),
+                                                 pc_dropout(0.5), pc_sequential(pc_linear(8, 4), pc_linear(5, 2))));
         pc_tensor *x = pc_zeros(PC_SHAPE(3, 2, 3), PC_F32, test_device());
         assert_fails(pc_forward(net, x), PC_ERR_SHAPE,
                      "layer 3.1 (Linear(in_features=5, out_features=2, bias=True)): linear: an input");
@@ -126,7 +126,8 @@ static void the_first_of_layers_that_run_as_one_is_named(void **state)
 {
     (void)state;
     PC_SCOPE {
-        pc_module *net = on_device(pc_sequential(pc_conv2d(3, 4, 3), pc_activation(PC_RELU), pc_max_pool2d(2)));
+        pc_module *net =
+            on_device(pc_sequential(pc_conv2d(3, 4, 3), pc_activation(PC_ACTIVATION_RELU), pc_max_pool2d(2)));
         assert_fails(pc_forward(net, pc_zeros(PC_SHAPE(1, 3, 3, 3), PC_F32, test_device())), PC_ERR_SHAPE,
                      "layer 0 (Conv2d(3, 4, ");
         pc_module_free(net);

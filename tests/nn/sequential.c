@@ -44,21 +44,25 @@ static void compare(const char *what, pc_module *net, pc_shape shape, pc_dtype d
 static void linear_and_activation(void **state)
 {
     (void)state;
-    static const pc_activation_kind kinds[] = {PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH};
+    static const pc_activation_kind kinds[] = {PC_ACTIVATION_NONE, PC_ACTIVATION_RELU, PC_ACTIVATION_SIGMOID,
+                                               PC_ACTIVATION_TANH};
     pc_seed(1);
     for (int i = 0; i < 4; i++) {
         compare("linear", pc_sequential(pc_linear(7, 5), pc_activation(kinds[i])), PC_SHAPE(3, 7), PC_F32, 2e-6);
         compare("linear", pc_sequential(pc_linear(7, 5), pc_activation(kinds[i])), PC_SHAPE(2, 3, 7), PC_F64, 1e-13);
         /* an activation of its own, then another one */
-        compare("two", pc_sequential(pc_linear(7, 5, .activation = PC_TANH), pc_activation(kinds[i]), pc_linear(5, 2)),
-                PC_SHAPE(3, 7), PC_F64, 1e-13);
+        compare(
+            "two",
+            pc_sequential(pc_linear(7, 5, .activation = PC_ACTIVATION_TANH), pc_activation(kinds[i]), pc_linear(5, 2)),
+            PC_SHAPE(3, 7), PC_F64, 1e-13);
     }
 }
 
 static void conv_activation_and_pool(void **state)
 {
     (void)state;
-    static const pc_activation_kind kinds[] = {PC_NONE, PC_RELU, PC_SIGMOID, PC_TANH};
+    static const pc_activation_kind kinds[] = {PC_ACTIVATION_NONE, PC_ACTIVATION_RELU, PC_ACTIVATION_SIGMOID,
+                                               PC_ACTIVATION_TANH};
     pc_seed(2);
     for (int i = 0; i < 4; i++)
         for (int pool = 1; pool <= 3; pool++)
@@ -100,7 +104,7 @@ static void half_planes(void **state)
             pc_tensor *g = pc_cast(pc_randn(PC_SHAPE(3 * 64 * 13 * 12), PC_F32, test_device()), PC_BF16), *dx[2];
             for (int flat = 0; flat < 2; flat++) {
                 pc_seed(7);
-                pc_module *conv = pc_conv2d(c, o, kernel, .stride = stride, .activation = PC_RELU);
+                pc_module *conv = pc_conv2d(c, o, kernel, .stride = stride, .activation = PC_ACTIVATION_RELU);
                 pc_module *pool = pc_max_pool2d(list[i].pool);
                 dx[flat] =
                     gradient_of_input(flat ? pc_sequential(conv, pool, pc_flatten()) : pc_sequential(conv, pool), x, g);
@@ -121,22 +125,23 @@ static void what_does_not_fuse(void **state)
             1e-13);
     compare("vast", pc_sequential(pc_conv2d(1, 2, 3), pc_max_pool2d(17)), PC_SHAPE(1, 1, 20, 20), PC_F64, 1e-13);
     compare("average", pc_sequential(pc_conv2d(1, 2, 3), pc_avg_pool2d(2)), PC_SHAPE(1, 1, 12, 12), PC_F64, 1e-13);
-    compare("pool first", pc_sequential(pc_conv2d(1, 2, 3), pc_max_pool2d(2), pc_activation(PC_RELU)),
+    compare("pool first", pc_sequential(pc_conv2d(1, 2, 3), pc_max_pool2d(2), pc_activation(PC_ACTIVATION_RELU)),
             PC_SHAPE(1, 1, 12, 12), PC_F64, 1e-13);
-    compare("activation first", pc_sequential(pc_activation(PC_RELU), pc_linear(4, 2)), PC_SHAPE(3, 4), PC_F64, 1e-13);
+    compare("activation first", pc_sequential(pc_activation(PC_ACTIVATION_RELU), pc_linear(4, 2)), PC_SHAPE(3, 4),
+            PC_F64, 1e-13);
 }
 
 static void whole_networks(void **state)
 {
     (void)state;
     pc_seed(4);
-    pc_module *net = pc_sequential(pc_conv2d(3, 8, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2),
-                                   pc_flatten(), pc_linear(8 * 5 * 5, 16), pc_activation(PC_RELU), pc_dropout(0),
-                                   pc_linear(16, 1), pc_activation(PC_SIGMOID));
+    pc_module *net = pc_sequential(pc_conv2d(3, 8, 3, .stride = 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                                   pc_flatten(), pc_linear(8 * 5 * 5, 16), pc_activation(PC_ACTIVATION_RELU),
+                                   pc_dropout(0), pc_linear(16, 1), pc_activation(PC_ACTIVATION_SIGMOID));
     compare("article", net, PC_SHAPE(4, 3, 32, 32), PC_F32, 1e-5);
-    net = pc_sequential(pc_sequential(pc_conv2d(1, 4, 3), pc_activation(PC_TANH)), pc_max_pool2d(2),
-                        pc_conv2d(4, 6, 3, .padding = 1), pc_activation(PC_SIGMOID), pc_max_pool2d(2), pc_flatten(),
-                        pc_linear(6 * 3 * 3, 3));
+    net = pc_sequential(pc_sequential(pc_conv2d(1, 4, 3), pc_activation(PC_ACTIVATION_TANH)), pc_max_pool2d(2),
+                        pc_conv2d(4, 6, 3, .padding = 1), pc_activation(PC_ACTIVATION_SIGMOID), pc_max_pool2d(2),
+                        pc_flatten(), pc_linear(6 * 3 * 3, 3));
     compare("nested", net, PC_SHAPE(2, 1, 14, 14), PC_F64, 1e-12);
     assert_nothing_left();
 }
@@ -145,7 +150,7 @@ static void whole_networks(void **state)
  * is alive is the allocator exchanged. */
 static bool train_a_little(void)
 {
-    pc_module *net = pc_sequential(pc_conv2d(1, 2, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
+    pc_module *net = pc_sequential(pc_conv2d(1, 2, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
                                    pc_dropout(0.5), pc_linear(8, 1));
     pc_optimizer *adam = pc_adam(net);
     bool fine = adam;

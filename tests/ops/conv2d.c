@@ -85,7 +85,7 @@ static void gradients_on_request(void **state)
             static double sums[3];
             for (int i = 0; i < 3; i++)
                 assert_ok(pc_require_grad(in[i], wanted >> i & 1));
-            pc_fn_conv2d_options spec = {.activation = PC_TANH, .pool = 2};
+            pc_fn_conv2d_options spec = {.activation = PC_ACTIVATION_TANH, .pool = 2};
             assert_ok(pc_backward(pc_sum(pc_fn_conv2d(in[0], in[1], in[2], spec))));
             for (int i = 0; i < 3; i++)
                 if (!(wanted >> i & 1))
@@ -178,15 +178,24 @@ static bool has_ties(const sizes *z, pc_dtype dtype)
 static void as_in_double(void **state)
 {
     static const sizes list[] = {
-        {3, 3, 64, 64, 32, 3, 3, 3, 0, 2, PC_RELU},   {2, 3, 64, 64, 32, 3, 3, 1, 0, 2, PC_RELU},
-        {2, 3, 17, 19, 40, 3, 3, 1, 1, 2, PC_TANH},   {2, 3, 17, 18, 20, 3, 3, 2, 1, 1, PC_RELU},
-        {5, 3, 9, 12, 8, 3, 3, 1, 0, 1, PC_NONE},     {2, 3, 33, 20, 33, 3, 3, 2, 0, 2, PC_SIGMOID},
-        {3, 32, 31, 31, 64, 3, 3, 1, 0, 2, PC_RELU},  {2, 32, 13, 15, 64, 3, 3, 1, 1, 2, PC_NONE},
-        {2, 32, 12, 12, 32, 3, 3, 1, 1, 1, PC_RELU},  {2, 16, 14, 11, 24, 5, 5, 1, 2, 1, PC_RELU},
-        {2, 64, 10, 10, 128, 1, 1, 1, 0, 1, PC_NONE}, {2, 24, 15, 15, 40, 3, 3, 2, 1, 1, PC_RELU},
-        {2, 48, 12, 14, 72, 3, 2, 2, 1, 2, PC_RELU},  {1, 3, 40, 40, 16, 7, 7, 2, 3, 1, PC_RELU},
-        {2, 6, 14, 14, 16, 5, 5, 1, 0, 2, PC_RELU},   {2, 10, 11, 11, 7, 3, 3, 1, 1, 3, PC_RELU},
-        {4, 1, 28, 28, 32, 3, 3, 1, 0, 2, PC_RELU},   {1, 128, 8, 8, 128, 3, 3, 1, 1, 1, PC_RELU},
+        {3, 3, 64, 64, 32, 3, 3, 3, 0, 2, PC_ACTIVATION_RELU},
+        {2, 3, 64, 64, 32, 3, 3, 1, 0, 2, PC_ACTIVATION_RELU},
+        {2, 3, 17, 19, 40, 3, 3, 1, 1, 2, PC_ACTIVATION_TANH},
+        {2, 3, 17, 18, 20, 3, 3, 2, 1, 1, PC_ACTIVATION_RELU},
+        {5, 3, 9, 12, 8, 3, 3, 1, 0, 1, PC_ACTIVATION_NONE},
+        {2, 3, 33, 20, 33, 3, 3, 2, 0, 2, PC_ACTIVATION_SIGMOID},
+        {3, 32, 31, 31, 64, 3, 3, 1, 0, 2, PC_ACTIVATION_RELU},
+        {2, 32, 13, 15, 64, 3, 3, 1, 1, 2, PC_ACTIVATION_NONE},
+        {2, 32, 12, 12, 32, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},
+        {2, 16, 14, 11, 24, 5, 5, 1, 2, 1, PC_ACTIVATION_RELU},
+        {2, 64, 10, 10, 128, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},
+        {2, 24, 15, 15, 40, 3, 3, 2, 1, 1, PC_ACTIVATION_RELU},
+        {2, 48, 12, 14, 72, 3, 2, 2, 1, 2, PC_ACTIVATION_RELU},
+        {1, 3, 40, 40, 16, 7, 7, 2, 3, 1, PC_ACTIVATION_RELU},
+        {2, 6, 14, 14, 16, 5, 5, 1, 0, 2, PC_ACTIVATION_RELU},
+        {2, 10, 11, 11, 7, 3, 3, 1, 1, 3, PC_ACTIVATION_RELU},
+        {4, 1, 28, 28, 32, 3, 3, 1, 0, 2, PC_ACTIVATION_RELU},
+        {1, 128, 8, 8, 128, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},
     };
     static const struct {
         pc_dtype dtype;
@@ -215,13 +224,20 @@ static void as_in_double(void **state)
 static void by_tiles(void **state)
 {
     static const sizes list[] = {
-        {2, 9, 13, 12, 11, 3, 3, 1, 1, 1, PC_RELU},     {2, 12, 12, 17, 15, 5, 5, 2, 2, 1, PC_NONE},
-        {1, 16, 18, 19, 13, 3, 3, 1, 0, 2, PC_TANH},    {2, 11, 13, 12, 34, 3, 3, 1, 1, 1, PC_RELU},
-        {2, 36, 15, 13, 47, 3, 3, 2, 1, 1, PC_SIGMOID}, {2, 34, 12, 11, 48, 1, 1, 1, 0, 2, PC_RELU},
-        {1, 47, 14, 13, 33, 3, 2, 1, 1, 1, PC_NONE},    {1, 10, 19, 21, 45, 3, 3, 1, 1, 3, PC_RELU},
-        {1, 44, 12, 12, 80, 3, 3, 1, 1, 1, PC_RELU},    {1, 14, 9, 30, 9, 7, 7, 1, 3, 1, PC_RELU},
-        {3, 20, 9, 9, 60, 3, 3, 1, 1, 2, PC_NONE},      {1, 50, 17, 16, 16, 1, 1, 1, 0, 1, PC_NONE},
-        {2, 16, 11, 15, 39, 4, 3, 3, 2, 1, PC_RELU},    {1, 9, 40, 33, 12, 2, 2, 1, 0, 2, PC_SIGMOID},
+        {2, 9, 13, 12, 11, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},
+        {2, 12, 12, 17, 15, 5, 5, 2, 2, 1, PC_ACTIVATION_NONE},
+        {1, 16, 18, 19, 13, 3, 3, 1, 0, 2, PC_ACTIVATION_TANH},
+        {2, 11, 13, 12, 34, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},
+        {2, 36, 15, 13, 47, 3, 3, 2, 1, 1, PC_ACTIVATION_SIGMOID},
+        {2, 34, 12, 11, 48, 1, 1, 1, 0, 2, PC_ACTIVATION_RELU},
+        {1, 47, 14, 13, 33, 3, 2, 1, 1, 1, PC_ACTIVATION_NONE},
+        {1, 10, 19, 21, 45, 3, 3, 1, 1, 3, PC_ACTIVATION_RELU},
+        {1, 44, 12, 12, 80, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},
+        {1, 14, 9, 30, 9, 7, 7, 1, 3, 1, PC_ACTIVATION_RELU},
+        {3, 20, 9, 9, 60, 3, 3, 1, 1, 2, PC_ACTIVATION_NONE},
+        {1, 50, 17, 16, 16, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},
+        {2, 16, 11, 15, 39, 4, 3, 3, 2, 1, PC_ACTIVATION_RELU},
+        {1, 9, 40, 33, 12, 2, 2, 1, 0, 2, PC_ACTIVATION_SIGMOID},
     };
     (void)state;
     const pc_conv_choice before = pc_conv_choice_set(PC_CONV_OWN);
@@ -249,7 +265,7 @@ static void by_tiles(void **state)
  * it keeps of pixels goes round once. */
 static void many_pixels(void **state)
 {
-    const sizes z = {1, 1, 601, 600, 13, 2, 1, 1, 0, 1, PC_RELU};
+    const sizes z = {1, 1, 601, 600, 13, 2, 1, 1, 0, 1, PC_ACTIVATION_RELU};
     (void)state;
     const pc_conv_choice before = pc_conv_choice_set(PC_CONV_OWN);
     PC_SCOPE {
@@ -291,7 +307,7 @@ static sizes drawn_sizes(pc_fn_conv2d_options *spec)
                     .stride = draw(0, 1) ? 1 : draw(1, 4),
                     .padding = draw(0, 3),
                     .pool = draw(0, 2) ? 1 : draw(2, 3),
-                    .activation = (pc_activation_kind)draw(PC_NONE, PC_TANH)};
+                    .activation = (pc_activation_kind)draw(PC_ACTIVATION_NONE, PC_ACTIVATION_TANH)};
         *spec = square(&z);
         spec->stride[1] += draw(0, 3) ? 0 : draw(0, 2);
         spec->padding[1] += draw(0, 1);
@@ -362,12 +378,12 @@ static void by_one_choice(const sizes *z, pc_dtype dtype, double near, pc_tensor
 static void by_each_choice(void **state)
 {
     static const sizes list[] = {
-        {2, 64, 12, 12, 64, 3, 3, 1, 1, 1, PC_RELU}, {2, 64, 10, 10, 128, 1, 1, 1, 0, 1, PC_NONE},
-        {3, 32, 15, 14, 64, 3, 3, 2, 1, 1, PC_RELU}, {2, 8, 9, 11, 16, 5, 5, 1, 2, 1, PC_RELU},
-        {2, 8, 8, 8, 64, 3, 3, 1, 1, 1, PC_TANH},    {2, 64, 8, 8, 64, 3, 3, 1, 1, 2, PC_RELU},
-        {1, 64, 6, 6, 128, 3, 3, 1, 1, 1, PC_RELU},  {2, 16, 7, 9, 24, 1, 3, 1, 0, 1, PC_RELU},
-        {2, 8, 9, 11, 64, 3, 3, 1, 1, 2, PC_TANH},   {3, 12, 10, 8, 22, 3, 3, 1, 1, 3, PC_RELU},
-        {2, 16, 9, 7, 16, 2, 2, 1, 0, 4, PC_NONE},
+        {2, 64, 12, 12, 64, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU}, {2, 64, 10, 10, 128, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},
+        {3, 32, 15, 14, 64, 3, 3, 2, 1, 1, PC_ACTIVATION_RELU}, {2, 8, 9, 11, 16, 5, 5, 1, 2, 1, PC_ACTIVATION_RELU},
+        {2, 8, 8, 8, 64, 3, 3, 1, 1, 1, PC_ACTIVATION_TANH},    {2, 64, 8, 8, 64, 3, 3, 1, 1, 2, PC_ACTIVATION_RELU},
+        {1, 64, 6, 6, 128, 3, 3, 1, 1, 1, PC_ACTIVATION_RELU},  {2, 16, 7, 9, 24, 1, 3, 1, 0, 1, PC_ACTIVATION_RELU},
+        {2, 8, 9, 11, 64, 3, 3, 1, 1, 2, PC_ACTIVATION_TANH},   {3, 12, 10, 8, 22, 3, 3, 1, 1, 3, PC_ACTIVATION_RELU},
+        {2, 16, 9, 7, 16, 2, 2, 1, 0, 4, PC_ACTIVATION_NONE},
     };
     static const struct {
         pc_dtype dtype, factors; /* of no more digits than the products keep: no sum is near 0 by rounding */
@@ -406,7 +422,8 @@ static void forward_by_each_choice(void **state)
             PC_SCOPE {
                 const pc_conv_choice before = pc_conv_choice_set((pc_conv_choice)choice);
                 const pc_dtype dtype = around & 4 ? PC_BF16 : PC_F32;
-                const pc_fn_conv2d_options spec = {.padding = {1, 1}, .activation = around & 1 ? PC_RELU : PC_NONE};
+                const pc_fn_conv2d_options spec = {.padding = {1, 1},
+                                                   .activation = around & 1 ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE};
                 pc_stream *stream = pc_stream_current(test_device());
                 pc_seed(5);
                 pc_tensor *w = pc_cast(pc_randn(PC_SHAPE(64, 64, 3, 3), PC_F32, test_device()), dtype);

@@ -69,7 +69,7 @@ static void as_over_channels_last(void **state)
     (void)state;
     static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
     /* 16 bits round in front of a bias and an activation of their own, and the sign of what is near zero with it. */
-    static const pc_activation_kind activations[] = {PC_NONE, PC_RELU, PC_SILU};
+    static const pc_activation_kind activations[] = {PC_ACTIVATION_NONE, PC_ACTIVATION_RELU, PC_ACTIVATION_SILU};
     pc_seed(31);
     for (int i = 0; i < 36; i++) {
         const layer l = {

@@ -57,12 +57,12 @@ static void convolve(const layer *l, pc_tensor *const in[3], pc_dtype dtype, pc_
 static void as_in_double(void **state)
 {
     static const layer list[] = {
-        {2, 3, 37, 40, 40, 5, 5, 1, 2, 1, PC_RELU},    {1, 7, 33, 35, 14, 5, 5, 1, 2, 2, PC_RELU},
-        {3, 1, 20, 70, 19, 7, 7, 2, 3, 1, PC_NONE},    {2, 6, 12, 12, 9, 9, 9, 1, 4, 1, PC_TANH},
-        {1, 5, 14, 13, 66, 3, 3, 1, 1, 2, PC_SIGMOID}, {2, 4, 21, 22, 24, 3, 2, 1, 1, 1, PC_NONE},
-        {2, 8, 19, 18, 5, 3, 3, 1, 1, 2, PC_NONE},     {40, 2, 5, 4, 3, 2, 3, 1, 0, 1, PC_RELU},
-        {2, 3, 34, 34, 6, 11, 11, 4, 2, 1, PC_RELU},   {1, 7, 9, 100, 7, 1, 1, 1, 0, 1, PC_NONE},
-        {9, 6, 17, 17, 7, 4, 4, 1, 0, 2, PC_TANH},     {1, 8, 30, 30, 8, 5, 5, 1, 6, 1, PC_RELU},
+        {2, 3, 37, 40, 40, 5, 5, 1, 2, 1, PC_ACTIVATION_RELU},    {1, 7, 33, 35, 14, 5, 5, 1, 2, 2, PC_ACTIVATION_RELU},
+        {3, 1, 20, 70, 19, 7, 7, 2, 3, 1, PC_ACTIVATION_NONE},    {2, 6, 12, 12, 9, 9, 9, 1, 4, 1, PC_ACTIVATION_TANH},
+        {1, 5, 14, 13, 66, 3, 3, 1, 1, 2, PC_ACTIVATION_SIGMOID}, {2, 4, 21, 22, 24, 3, 2, 1, 1, 1, PC_ACTIVATION_NONE},
+        {2, 8, 19, 18, 5, 3, 3, 1, 1, 2, PC_ACTIVATION_NONE},     {40, 2, 5, 4, 3, 2, 3, 1, 0, 1, PC_ACTIVATION_RELU},
+        {2, 3, 34, 34, 6, 11, 11, 4, 2, 1, PC_ACTIVATION_RELU},   {1, 7, 9, 100, 7, 1, 1, 1, 0, 1, PC_ACTIVATION_NONE},
+        {9, 6, 17, 17, 7, 4, 4, 1, 0, 2, PC_ACTIVATION_TANH},     {1, 8, 30, 30, 8, 5, 5, 1, 6, 1, PC_ACTIVATION_RELU},
     };
     (void)state;
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
@@ -98,8 +98,8 @@ static double nans(pc_tensor *t)
 /* Of an infinite pixel windows make infinities, no NaN, and one under no window touches nothing. */
 static void infinite_pixels(void **state)
 {
-    static const layer under_first = {1, 3, 9, 9, 14, 3, 3, 1, 0, 1, PC_NONE},
-                       unused = {2, 3, 12, 12, 14, 3, 3, 2, 0, 1, PC_NONE};
+    static const layer under_first = {1, 3, 9, 9, 14, 3, 3, 1, 0, 1, PC_ACTIVATION_NONE},
+                       unused = {2, 3, 12, 12, 14, 3, 3, 2, 0, 1, PC_ACTIVATION_NONE};
     (void)state;
     for (int c = 3; c <= 5; c += 2)
         PC_SCOPE {

@@ -105,7 +105,7 @@ static pc_tensor *run(const char *op, pc_tensor **in)
     if (strcmp(op, "log_softmax") == 0)
         return pc_log_softmax(x, 1);
     if (strcmp(op, "linear") == 0)
-        return pc_fn_linear(x, y, z, PC_NONE);
+        return pc_fn_linear(x, y, z, PC_ACTIVATION_NONE);
     if (strcmp(op, "conv2d") == 0)
         return pc_fn_conv2d(x, y, z, (pc_fn_conv2d_options){.pool = 0});
     if (strcmp(op, "max_pool2d") == 0)
@@ -184,7 +184,7 @@ static pc_tensor *cast_op(const char *name)
     if (strcmp(name, "matmul") == 0)
         return pc_matmul(f, f);
     if (strcmp(name, "linear") == 0)
-        return pc_fn_linear(f, f, NULL, PC_NONE);
+        return pc_fn_linear(f, f, NULL, PC_ACTIVATION_NONE);
     if (strcmp(name, "conv2d") == 0)
         return pc_fn_conv2d(pc_ones(PC_SHAPE(1, 2, 3, 3), PC_F32, test_device()),
                             pc_ones(PC_SHAPE(2, 2, 3, 3), PC_F32, test_device()), NULL,
@@ -273,8 +273,9 @@ static pc_tensor *waves(pc_shape shape, double factor, double height)
 
 static pc_tensor *two_layers(pc_module *module, pc_tensor *x)
 {
-    pc_tensor *hidden = pc_fn_linear(x, pc_module_parameter(module, "w1"), pc_module_parameter(module, "b1"), PC_TANH);
-    return pc_fn_linear(hidden, pc_module_parameter(module, "w2"), NULL, PC_NONE);
+    pc_tensor *hidden =
+        pc_fn_linear(x, pc_module_parameter(module, "w1"), pc_module_parameter(module, "b1"), PC_ACTIVATION_TANH);
+    return pc_fn_linear(hidden, pc_module_parameter(module, "w2"), NULL, PC_ACTIVATION_NONE);
 }
 
 static const pc_module_class two_layers_class = {"TwoLayers", two_layers, NULL, NULL};

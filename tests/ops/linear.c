@@ -18,20 +18,22 @@ static void bad_input(void **state)
         pc_tensor *w = pc_zeros(PC_SHAPE(4, 3), PC_F32, test_device());
         pc_tensor *b = pc_zeros(PC_SHAPE(4), PC_F32, test_device());
         pc_tensor *three = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
-        assert_fails(pc_fn_linear(pc_transpose(x, 0, 1), w, b, PC_NONE), PC_ERR_SHAPE,
+        assert_fails(pc_fn_linear(pc_transpose(x, 0, 1), w, b, PC_ACTIVATION_NONE), PC_ERR_SHAPE,
                      "[3, 2] does not fit a weight of shape [4, 3]");
-        assert_fails(pc_fn_linear(x, three, b, PC_NONE), PC_ERR_SHAPE, "[out, in]");
-        assert_fails(pc_fn_linear(x, w, three, PC_NONE), PC_ERR_SHAPE, "bias of shape [3]");
-        assert_fails(pc_fn_linear(x, w, pc_reshape(b, PC_SHAPE(1, 1, 4)), PC_NONE), PC_ERR_SHAPE, "bias");
-        assert_fails(pc_fn_linear(pc_reshape(pc_slice(three, 0, 0, 1, 1), PC_SHAPE_SCALAR), w, b, PC_NONE),
+        assert_fails(pc_fn_linear(x, three, b, PC_ACTIVATION_NONE), PC_ERR_SHAPE, "[out, in]");
+        assert_fails(pc_fn_linear(x, w, three, PC_ACTIVATION_NONE), PC_ERR_SHAPE, "bias of shape [3]");
+        assert_fails(pc_fn_linear(x, w, pc_reshape(b, PC_SHAPE(1, 1, 4)), PC_ACTIVATION_NONE), PC_ERR_SHAPE, "bias");
+        assert_fails(pc_fn_linear(pc_reshape(pc_slice(three, 0, 0, 1, 1), PC_SHAPE_SCALAR), w, b, PC_ACTIVATION_NONE),
                      PC_ERR_SHAPE, "[]");
-        assert_fails(pc_fn_linear(pc_cast(x, PC_F64), w, b, PC_NONE), PC_ERR_DTYPE, "input float64, weight float32");
-        assert_fails(pc_fn_linear(x, w, pc_cast(b, PC_F64), PC_NONE), PC_ERR_DTYPE, "bias float64");
-        assert_fails(pc_fn_linear(pc_cast(x, PC_I64), pc_cast(w, PC_I64), NULL, PC_NONE), PC_ERR_DTYPE, "int64");
+        assert_fails(pc_fn_linear(pc_cast(x, PC_F64), w, b, PC_ACTIVATION_NONE), PC_ERR_DTYPE,
+                     "input float64, weight float32");
+        assert_fails(pc_fn_linear(x, w, pc_cast(b, PC_F64), PC_ACTIVATION_NONE), PC_ERR_DTYPE, "bias float64");
+        assert_fails(pc_fn_linear(pc_cast(x, PC_I64), pc_cast(w, PC_I64), NULL, PC_ACTIVATION_NONE), PC_ERR_DTYPE,
+                     "int64");
         assert_fails(pc_fn_linear(x, w, b, (pc_activation_kind)9), PC_ERR_ARGUMENT, "activation 9");
-        assert_fails(pc_fn_linear(NULL, w, b, PC_NONE), PC_ERR_ARGUMENT, "linear");
-        assert_fails(pc_fn_linear(x, NULL, b, PC_NONE), PC_ERR_ARGUMENT, "linear");
-        assert_fails(pc_fn_linear(pc_add(x, w), w, b, PC_NONE), PC_ERR_SHAPE, "add");
+        assert_fails(pc_fn_linear(NULL, w, b, PC_ACTIVATION_NONE), PC_ERR_ARGUMENT, "linear");
+        assert_fails(pc_fn_linear(x, NULL, b, PC_ACTIVATION_NONE), PC_ERR_ARGUMENT, "linear");
+        assert_fails(pc_fn_linear(pc_add(x, w), w, b, PC_ACTIVATION_NONE), PC_ERR_SHAPE, "add");
     }
     assert_no_leak();
 }
@@ -47,7 +49,7 @@ static void relu_keeps_nan(void **state)
                     pc_tensor *x = pc_full(PC_SHAPE(rows, 64), NAN, PC_F32, test_device()),
                               *w = pc_ones(PC_SHAPE(outputs, 64), PC_F32, test_device()),
                               *b = biased ? pc_ones(PC_SHAPE(outputs), PC_F32, test_device()) : NULL;
-                    assert_true(isnan(pc_item(pc_max(pc_fn_linear(x, w, b, PC_RELU)))));
+                    assert_true(isnan(pc_item(pc_max(pc_fn_linear(x, w, b, PC_ACTIVATION_RELU)))));
                 }
     }
 }
@@ -63,12 +65,18 @@ typedef struct layer_case {
 
 static double activated(pc_activation_kind kind, double x)
 {
-    return kind == PC_RELU ? (x > 0 ? x : 0) : kind == PC_SIGMOID ? 1 / (1 + exp(-x)) : kind == PC_TANH ? tanh(x) : x;
+    return kind == PC_ACTIVATION_RELU      ? (x > 0 ? x : 0)
+           : kind == PC_ACTIVATION_SIGMOID ? 1 / (1 + exp(-x))
+           : kind == PC_ACTIVATION_TANH    ? tanh(x)
+                                           : x;
 }
 
 static double slope(pc_activation_kind kind, double y)
 {
-    return kind == PC_RELU ? y > 0 : kind == PC_SIGMOID ? y * (1 - y) : kind == PC_TANH ? 1 - y * y : 1;
+    return kind == PC_ACTIVATION_RELU      ? y > 0
+           : kind == PC_ACTIVATION_SIGMOID ? y * (1 - y)
+           : kind == PC_ACTIVATION_TANH    ? 1 - y * y
+                                           : 1;
 }
 
 static float *floats(size_t n)
@@ -175,19 +183,30 @@ static void check_in_each_dtype(layer_case c)
 static void sizes(void **state)
 {
     (void)state;
-    static const layer_case cases[] = {
-        {.m = 32, .n = 128, .k = 3200, .activation = PC_RELU}, {.m = 32, .n = 1, .k = 128, .activation = PC_NONE},
-        {.m = 1, .n = 1, .k = 1, .activation = PC_NONE},       {.m = 7, .n = 3, .k = 5, .activation = PC_TANH},
-        {.m = 33, .n = 17, .k = 65, .activation = PC_RELU},    {.m = 64, .n = 64, .k = 64, .activation = PC_SIGMOID},
-        {.m = 65, .n = 130, .k = 129, .activation = PC_RELU},  {.m = 200, .n = 128, .k = 640, .activation = PC_RELU},
-        {.m = 3, .n = 10, .k = 1000, .activation = PC_NONE},   {.m = 100, .n = 2, .k = 70, .activation = PC_RELU},
-        {.m = 31, .n = 33, .k = 4, .activation = PC_TANH},     {.m = 130, .n = 70, .k = 2, .activation = PC_NONE},
-        {.m = 32, .n = 128, .k = 7000, .activation = PC_RELU}, {.m = 5, .n = 132, .k = 1060, .activation = PC_TANH},
-        {.m = 29, .n = 260, .k = 2044, .activation = PC_NONE}, {.m = 3, .n = 20, .k = 1000, .activation = PC_NONE},
-        {.m = 7, .n = 19, .k = 5, .activation = PC_TANH},      {.m = 2, .n = 2, .k = 4100, .activation = PC_NONE},
-        {.m = 64, .n = 16, .k = 2100, .activation = PC_RELU},  {.m = 33, .n = 200, .k = 132, .activation = PC_SIGMOID},
-        {.m = 2, .n = 323, .k = 67, .activation = PC_RELU},    {.m = 3, .n = 336, .k = 71, .activation = PC_RELU},
-        {.m = 26, .n = 32, .k = 256, .activation = PC_TANH},   {.m = 9, .n = 129, .k = 1540, .activation = PC_NONE}};
+    static const layer_case cases[] = {{.m = 32, .n = 128, .k = 3200, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 32, .n = 1, .k = 128, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 1, .n = 1, .k = 1, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 7, .n = 3, .k = 5, .activation = PC_ACTIVATION_TANH},
+                                       {.m = 33, .n = 17, .k = 65, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 64, .n = 64, .k = 64, .activation = PC_ACTIVATION_SIGMOID},
+                                       {.m = 65, .n = 130, .k = 129, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 200, .n = 128, .k = 640, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 3, .n = 10, .k = 1000, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 100, .n = 2, .k = 70, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 31, .n = 33, .k = 4, .activation = PC_ACTIVATION_TANH},
+                                       {.m = 130, .n = 70, .k = 2, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 32, .n = 128, .k = 7000, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 5, .n = 132, .k = 1060, .activation = PC_ACTIVATION_TANH},
+                                       {.m = 29, .n = 260, .k = 2044, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 3, .n = 20, .k = 1000, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 7, .n = 19, .k = 5, .activation = PC_ACTIVATION_TANH},
+                                       {.m = 2, .n = 2, .k = 4100, .activation = PC_ACTIVATION_NONE},
+                                       {.m = 64, .n = 16, .k = 2100, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 33, .n = 200, .k = 132, .activation = PC_ACTIVATION_SIGMOID},
+                                       {.m = 2, .n = 323, .k = 67, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 3, .n = 336, .k = 71, .activation = PC_ACTIVATION_RELU},
+                                       {.m = 26, .n = 32, .k = 256, .activation = PC_ACTIVATION_TANH},
+                                       {.m = 9, .n = 129, .k = 1540, .activation = PC_ACTIVATION_NONE}};
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         check_in_each_dtype(cases[i]);
     assert_no_leak();
@@ -226,7 +245,8 @@ static void check_parts_of_rows(int n, int begin, int end)
         pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, end - begin), PC_F32, test_device()));
         pc_tensor *part = pc_slice(wide, 1, begin, end, 1), *whole = leaf(pc_clone(part));
         (void)leaf(part);
-        pc_tensor *one = pc_fn_linear(part, w, NULL, PC_RELU), *two = pc_fn_linear(whole, w, NULL, PC_RELU);
+        pc_tensor *one = pc_fn_linear(part, w, NULL, PC_ACTIVATION_RELU),
+                  *two = pc_fn_linear(whole, w, NULL, PC_ACTIVATION_RELU);
         assert_same(one, two);
         assert_ok(pc_backward(pc_sum(one)));
         pc_tensor *first = pc_clone(pc_grad(w));
@@ -257,8 +277,8 @@ static void a_row_for_all(void **state)
         PC_SCOPE {
             pc_tensor *row = leaf(pc_randn(PC_SHAPE(1, 3), PC_F32, test_device()));
             pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, 3), PC_F32, test_device())), *all = pc_expand(row, PC_SHAPE(6, 3));
-            pc_tensor *y = pc_fn_linear(all, w, NULL, PC_RELU);
-            assert_same(y, pc_fn_linear(pc_contiguous(all), w, NULL, PC_RELU));
+            pc_tensor *y = pc_fn_linear(all, w, NULL, PC_ACTIVATION_RELU);
+            assert_same(y, pc_fn_linear(pc_contiguous(all), w, NULL, PC_ACTIVATION_RELU));
             assert_ok(pc_backward(pc_sum(y)));
             assert_true(isfinite(pc_item(pc_sum(pc_grad(w)))) && isfinite(pc_item(pc_sum(pc_grad(row)))));
         }
@@ -274,11 +294,11 @@ static void without_some(void **state)
             pc_tensor *x = pc_randn(PC_SHAPE(13, 150), PC_F32, test_device()), *leaf_x = leaf(pc_clone(x));
             pc_tensor *w = leaf(pc_randn(PC_SHAPE(n, 150), PC_F32, test_device()));
             pc_tensor *b = leaf(pc_zeros(PC_SHAPE(n), PC_F32, test_device()));
-            pc_tensor *all = pc_fn_linear(leaf_x, w, b, PC_TANH);
+            pc_tensor *all = pc_fn_linear(leaf_x, w, b, PC_ACTIVATION_TANH);
             assert_ok(pc_backward(pc_sum(all)));
             pc_tensor *dw = pc_clone(pc_grad(w));
             pc_zero_grad(w);
-            pc_tensor *bare = pc_fn_linear(x, w, NULL, PC_TANH);
+            pc_tensor *bare = pc_fn_linear(x, w, NULL, PC_ACTIVATION_TANH);
             assert_same(all, bare);
             assert_ok(pc_backward(pc_sum(bare)));
             assert_same(dw, pc_grad(w));
@@ -293,7 +313,7 @@ static void check_beyond_numbers(int n)
         static const float rows[4][2] = {{INFINITY, 1}, {3e38f, 0}, {NAN, 1}, {1, -INFINITY}};
         pc_tensor *x = leaf(pc_from_data(rows, PC_SHAPE(4, 2), PC_F32, test_device()));
         pc_tensor *w = leaf(pc_ones(PC_SHAPE(n, 2), PC_F32, test_device()));
-        pc_tensor *y = pc_fn_linear(x, w, NULL, PC_NONE);
+        pc_tensor *y = pc_fn_linear(x, w, NULL, PC_ACTIVATION_NONE);
         assert_ok(pc_backward(pc_sum(y)));
         float *got = read_all(y), *dx = read_all(pc_grad(x)), *dw = read_all(pc_grad(w));
         assert_true(got[0] == INFINITY);

@@ -95,7 +95,7 @@ static void run(const end *e, tensors *t)
     pc_tensor *x = NULL, *logits = NULL, *loss = NULL;
     PC_AUTOCAST(e->dtype) {
         x = e->front ? pc_fn_linear(t->front, t->front_weight, t->front_bias, e->activation) : t->x;
-        logits = pc_fn_linear(x, t->weight, t->bias, PC_NONE);
+        logits = pc_fn_linear(x, t->weight, t->bias, PC_ACTIVATION_NONE);
         give(t, logits);
         if (e->kind == BRANCHED)
             logits = pc_add(logits, pc_mul_scalar(pc_sum(x), 0.01));
@@ -204,7 +204,7 @@ static void whatever_comes_between(void **state)
                                .dx = true,
                                .kind = (enum kind)kind,
                                .front = front ? FRONT : 0,
-                               .activation = PC_RELU});
+                               .activation = PC_ACTIVATION_RELU});
     assert_no_leak();
 }
 
@@ -241,7 +241,7 @@ static void of_any_numbers(void **state)
                                .bias = true,
                                .dx = true,
                                .front = front ? FRONT : 0,
-                               .activation = PC_SIGMOID,
+                               .activation = PC_ACTIVATION_SIGMOID,
                                .odd_in = place,
                                .odd = odd[i]});
     assert_no_leak();
@@ -261,8 +261,8 @@ static void of_strided_rows_and_twice(void **state)
         for (int i = 0; i < 2; i++) {
             assert_ok(i ? pc_graph_begin(stream) : PC_OK);
             pc_tensor *x = pc_slice(wide, 1, 8, 24, 1);
-            pc_tensor *once = pc_fn_linear(x, t[i].weight, t[i].bias, PC_NONE);
-            pc_tensor *again = pc_fn_linear(x, t[i].weight, t[i].bias, PC_NONE);
+            pc_tensor *once = pc_fn_linear(x, t[i].weight, t[i].bias, PC_ACTIVATION_NONE);
+            pc_tensor *again = pc_fn_linear(x, t[i].weight, t[i].bias, PC_ACTIVATION_NONE);
             assert_ok(pc_backward(pc_add(pc_bce_with_logits(once, t[i].y), pc_bce_with_logits(again, t[i].others))));
             kept[i] = pc_grad(t[i].weight);
             assert_not_null_ok(kept[i]);
@@ -294,7 +294,7 @@ static void refused_launches_are_told(void **state)
         pc_stream *stream = pc_stream_current(test_device());
         assert_ok(pc_device_synchronize(test_device()));
         assert_ok(pc_graph_begin(stream));
-        give(&t, pc_fn_linear(t.x, t.weight, NULL, PC_NONE));
+        give(&t, pc_fn_linear(t.x, t.weight, NULL, PC_ACTIVATION_NONE));
         assert_ok(pc_stream_call(stream, note, &notes));
         setenv("PARACORD_EMULATOR_REFUSES", "1", 1);
         assert_fails(pc_graph_end(stream), PC_ERR_BACKEND, "pc_graph_end");

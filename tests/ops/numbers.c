@@ -143,7 +143,7 @@ static void gradients_wider_than_the_input(void **state)
                 assert_ok(pc_require_grad(x, true));
                 pc_tensor *narrow = pc_cast(x, PC_BF16),
                           *y = full ? with_full_tensor(i, narrow, .1, false, PC_BF16) : ops[i].with_number(narrow, .1);
-                assert_ok(pc_backward(pc_sum(pc_cast(pc_fn_linear(w, y, NULL, PC_NONE), PC_F32))));
+                assert_ok(pc_backward(pc_sum(pc_cast(pc_fn_linear(w, y, NULL, PC_ACTIVATION_NONE), PC_F32))));
                 got[full] = pc_clone(pc_grad(x));
             }
             assert_same_bits(got[0], got[1], pc__ops[ops[i].op].name, .1);

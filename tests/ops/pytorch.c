@@ -164,19 +164,20 @@ static void a_bias_broadcasts(void **state)
         pc_tensor *x = pc_reshape(line(6, PC_F32), PC_SHAPE(2, 3)), *w = pc_ones(PC_SHAPE(2, 3), PC_F32, test_device());
         pc_tensor *one = pc_full(PC_SHAPE(1), 0.5, PC_F32, test_device());
         assert_ok(pc_require_grad(one, true));
-        pc_tensor *y = pc_fn_linear(x, w, one, PC_RELU);
+        pc_tensor *y = pc_fn_linear(x, w, one, PC_ACTIVATION_RELU);
         check(y, PC_F32, PC_SHAPE(2, 2), (double[]){3.5, 3.5, 12.5, 12.5});
         assert_ok(pc_backward(pc_sum(y)));
         check(pc_grad(one), PC_F32, PC_SHAPE(1), (double[]){4});
-        check(pc_fn_linear(x, w, pc_scalar(1, PC_F32, test_device()), PC_NONE), PC_F32, PC_SHAPE(2, 2),
+        check(pc_fn_linear(x, w, pc_scalar(1, PC_F32, test_device()), PC_ACTIVATION_NONE), PC_F32, PC_SHAPE(2, 2),
               (double[]){4, 4, 13, 13});
         pc_tensor *rows = pc_reshape(line(4, PC_F32), PC_SHAPE(2, 2));
-        check(pc_fn_linear(x, w, rows, PC_NONE), PC_F32, PC_SHAPE(2, 2), (double[]){3, 4, 14, 15});
-        check(pc_fn_linear(x, w, pc_neg(pc_mul_scalar(rows, 5)), PC_RELU), PC_F32, PC_SHAPE(2, 2),
+        check(pc_fn_linear(x, w, rows, PC_ACTIVATION_NONE), PC_F32, PC_SHAPE(2, 2), (double[]){3, 4, 14, 15});
+        check(pc_fn_linear(x, w, pc_neg(pc_mul_scalar(rows, 5)), PC_ACTIVATION_RELU), PC_F32, PC_SHAPE(2, 2),
               (double[]){3, 0, 2, 0});
-        assert_fails(pc_fn_linear(x, w, pc_ones(PC_SHAPE(3, 2), PC_F32, test_device()), PC_NONE), PC_ERR_SHAPE, "bias");
-        assert_fails(pc_fn_linear(x, w, pc_ones(PC_SHAPE(1, 2, 2), PC_F32, test_device()), PC_NONE), PC_ERR_SHAPE,
-                     "bias");
+        assert_fails(pc_fn_linear(x, w, pc_ones(PC_SHAPE(3, 2), PC_F32, test_device()), PC_ACTIVATION_NONE),
+                     PC_ERR_SHAPE, "bias");
+        assert_fails(pc_fn_linear(x, w, pc_ones(PC_SHAPE(1, 2, 2), PC_F32, test_device()), PC_ACTIVATION_NONE),
+                     PC_ERR_SHAPE, "bias");
     }
     assert_no_leak();
 }

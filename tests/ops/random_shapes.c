@@ -191,7 +191,7 @@ static void a_convolution(void)
                      .in = {numbers(PC_SHAPE(n, c, h, w), dtype, 1),
                             numbers(PC_SHAPE(o, c, kh, kw), dtype, 1 / sqrt(c * kh * kw)),
                             bias ? numbers(PC_SHAPE(o), dtype, 1) : NULL},
-                     .delicate = spec.activation != PC_NONE || spec.pool > 1});
+                     .delicate = spec.activation != PC_ACTIVATION_NONE || spec.pool > 1});
 }
 
 static pc_tensor *transform(pc_tensor *const *in, const void *activation)
@@ -208,7 +208,7 @@ static void a_linear_layer(void)
     check(&(case_of){transform, &activation, dtype,
                      .in = {numbers(PC_SHAPE(m, k), dtype, 1), numbers(PC_SHAPE(n, k), dtype, 1 / sqrt(k)),
                             draw(3) ? numbers(PC_SHAPE(n), dtype, 1) : NULL},
-                     .delicate = activation != PC_NONE});
+                     .delicate = activation != PC_ACTIVATION_NONE});
 }
 
 static pc_tensor *multiply(pc_tensor *const *in, const void *settings)

@@ -95,8 +95,8 @@ static void queue(program *p)
         PC_SCOPE {
             pc_tensor *y = NULL;
             if (p->what != NO_PRODUCT) {
-                y = pc_fn_linear(p->x, p->large, NULL, PC_NONE);
-                y = pc_fn_linear(pc_tanh(y), p->small, NULL, PC_NONE);
+                y = pc_fn_linear(p->x, p->large, NULL, PC_ACTIVATION_NONE);
+                y = pc_fn_linear(pc_tanh(y), p->small, NULL, PC_ACTIVATION_NONE);
                 if (p->what != NEEDS)
                     assert_ok(pc_copy(p->sums, y));
             }

@@ -144,7 +144,7 @@ static pc_tensor *run_block(const block *b, pc_tensor *h, pc_tensor *const *leaf
     h = pc_fn_conv2d(h, leaf[0], b->bias ? leaf[1] : NULL,
                      (pc_fn_conv2d_options){.stride = {b->stride, b->stride},
                                             .padding = {b->padding, b->padding},
-                                            .activation = b->activated ? PC_RELU : PC_NONE});
+                                            .activation = b->activated ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE});
     if (b->read_twice)
         *loss = pc_add(*loss, pc_sum(pc_cast(h, PC_F64)));
     h = b->pool_first ? activated(pooled(h, b->window), b->activation) : activated(h, b->activation);
@@ -163,7 +163,8 @@ static void run(const network *n, seen *s)
             h = run_block(&n->of[i], h, &n->leaf[2 * i], s, &loss);
         if (n->hidden) {
             h = n->batched ? h : pc_flatten_from(h, 1);
-            h = activated(pc_fn_linear(h, n->leaf[2 * n->blocks], n->leaf[2 * n->blocks + 1], PC_NONE), n->activation);
+            h = activated(pc_fn_linear(h, n->leaf[2 * n->blocks], n->leaf[2 * n->blocks + 1], PC_ACTIVATION_NONE),
+                          n->activation);
         }
         assert_not_null_ok(h);
         see(s, h);

@@ -79,9 +79,9 @@ static void check_machine(const char *name, score *all)
             fail_msg("%s: %s does not say what, how and what to do", name, f->check);
     }
     char text[512];
-    if (strcmp(found_of(d, PC_WRONG, text), e.broken))
+    if (strcmp(found_of(d, PC_SEVERITY_WRONG, text), e.broken))
         fail_msg("%s: wrong is \"%s\", and was found \"%s\"", name, e.broken, text);
-    if (strcmp(found_of(d, PC_ADVICE, text), e.advice))
+    if (strcmp(found_of(d, PC_SEVERITY_ADVICE, text), e.advice))
         fail_msg("%s: advice is \"%s\", and was found \"%s\"", name, e.advice, text);
     if (!e.source[0])
         fail_msg("%s does not name its public source (# source: ...)", name);

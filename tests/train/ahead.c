@@ -74,8 +74,9 @@ static void begin_with(training *t, int each, bool adam, pc_module *last)
     pc_seed(7);
     t->fit.train = pc_loader(pictures(each).s, .size = SIZE, .batch = BATCH, .shuffle = true, .seed = 3, .flip = true,
                              .device = test_device());
-    pc_module *net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                                   pc_dropout(0.2), pc_linear(64, 8, .activation = PC_RELU), pc_linear(8, 1));
+    pc_module *net =
+        pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
+                      pc_dropout(0.2), pc_linear(64, 8, .activation = PC_ACTIVATION_RELU), pc_linear(8, 1));
     t->fit.net = on_device(last ? pc_sequential(net, last) : net);
     t->fit.optimizer = adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
     assert_not_null_ok(t->fit.train);

@@ -178,8 +178,8 @@ static void in_a_loop_of_ones_own(void **state)
     for (int class = 0; class < 2; class ++) {
         pc_seed(5);
         const float weights[2] = {class == 0, class == 1};
-        pc_module *net =
-            on_device(pc_sequential(pc_flatten(), pc_linear(192, 8, .activation = PC_RELU), pc_linear(8, 1)));
+        pc_module *net = on_device(
+            pc_sequential(pc_flatten(), pc_linear(192, 8, .activation = PC_ACTIVATION_RELU), pc_linear(8, 1)));
         pc_optimizer *adam = pc_adam(net, .lr = 0.02);
         pc_loader *pictures =
             pc_loader(joined(data.s, "train").s, .size = 8, .batch = BATCH, .shuffle = true, .device = test_device());

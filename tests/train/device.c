@@ -38,8 +38,9 @@ static job begin(pc_device device)
 {
     job j = {.stop_after = 0};
     pc_seed(3);
-    j.net = pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                          pc_dropout(0.2), pc_linear(32 * 2 * 2, 128, .activation = PC_RELU), pc_linear(128, 1));
+    j.net = pc_sequential(pc_conv2d(3, 32, 3, .stride = 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
+                          pc_flatten(), pc_dropout(0.2), pc_linear(32 * 2 * 2, 128, .activation = PC_ACTIVATION_RELU),
+                          pc_linear(128, 1));
     assert_ok(pc_module_to(j.net, device, PC_F32));
     j.optimizer = pc_adam(j.net);
     j.train = pc_loader(joined(data.s, "train").s, .size = SIZE, .batch = BATCH, .shuffle = true, .flip = true,
@@ -122,9 +123,9 @@ static void the_same_bits_from(pc_residence there_too)
     job here = begin(pc_device_pick(like()));
     residence = there_too;
     job there = begin(test_device());
-    residence = PC_RESIDENT_AUTO;
+    residence = PC_RESIDENCE_AUTO;
     assert_int_equal(pc_loader_resident(there.train, NULL, 0),
-                     test_device().type != PC_CPU && there_too == PC_RESIDENT_AUTO);
+                     test_device().type != PC_CPU && there_too == PC_RESIDENCE_AUTO);
     pc_seed(8);
     fit(&here, NULL, false);
     pc_seed(8);
@@ -144,13 +145,13 @@ static void the_same_bits_from(pc_residence there_too)
 static void the_same_bits(void **state)
 {
     (void)state;
-    the_same_bits_from(PC_RESIDENT_AUTO);
+    the_same_bits_from(PC_RESIDENCE_AUTO);
 }
 
 static void the_same_bits_from_the_host(void **state)
 {
     (void)state;
-    the_same_bits_from(PC_RESIDENT_NO);
+    the_same_bits_from(PC_RESIDENCE_NO);
 }
 
 /* Stopped on one device, in the first epoch or the second, and ended on the other, wherever the pictures were. */
@@ -163,9 +164,9 @@ static void checkpoints_cross_over(void **state)
     pc_seed(8);
     fit(&whole, NULL, false);
     for (int i = 0; i < 4; i++) {
-        residence = i % 3 ? PC_RESIDENT_AUTO : PC_RESIDENT_NO;
+        residence = i % 3 ? PC_RESIDENCE_AUTO : PC_RESIDENCE_NO;
         job first = begin(devices[i % 2]);
-        residence = PC_RESIDENT_AUTO;
+        residence = PC_RESIDENCE_AUTO;
         job second = begin(devices[1 - i % 2]);
         first.stop_after = i < 2 ? 3 : BATCHES + 7;
         second.told = first.stop_after;

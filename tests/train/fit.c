@@ -48,7 +48,7 @@ static job start(void)
     snprintf(test, sizeof test, "%s/test", folder);
     pc_seed(3);
     job j;
-    j.net = on_device(pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
+    j.net = on_device(pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
                                     pc_flatten(), pc_dropout(0.2), pc_linear(8 * 3 * 3, 1)));
     j.adam = pc_adam(j.net, .lr = 3e-3);
     j.train =

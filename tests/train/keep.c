@@ -227,8 +227,8 @@ static void in_a_loop_of_ones_own(void **state)
         watched w = {.out = root.s, .stop_at = resume ? 0 : 3 * BATCHES + 1};
         pc_train_callbacks callbacks = {.context = &w, .epoch = see, .stop = stop};
         pc_seed(4);
-        pc_module *net =
-            on_device(pc_sequential(pc_flatten(), pc_linear(192, 8, .activation = PC_RELU), pc_linear(8, 1)));
+        pc_module *net = on_device(
+            pc_sequential(pc_flatten(), pc_linear(192, 8, .activation = PC_ACTIVATION_RELU), pc_linear(8, 1)));
         pc_optimizer *adam = pc_adam(net, .lr = 0.01);
         pc_loader *pictures =
             pc_loader(joined(data.s, "train").s, .size = 8, .batch = 6, .shuffle = true, .device = test_device());

@@ -136,8 +136,9 @@ static void using_a_network(void **state)
 
 static bool save_and_load(void *path)
 {
-    pc_module *net = pc_sequential(pc_conv2d(3, 2, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_flatten(),
-                                   pc_linear(18, 4, .activation = PC_TANH), pc_dropout(0.5), pc_linear(4, 3));
+    pc_module *net =
+        pc_sequential(pc_conv2d(3, 2, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_flatten(),
+                      pc_linear(18, 4, .activation = PC_ACTIVATION_TANH), pc_dropout(0.5), pc_linear(4, 3));
     pc_optimizer *adam = pc_adam(net), *other = NULL;
     pc_module *again = NULL;
     pc_keras_options options = {.height = 8,

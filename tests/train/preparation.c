@@ -18,7 +18,8 @@ static test_path foreign(const char *name, int classes)
 {
     test_path path = placed(root.s, name);
     pc_seed(7);
-    pc_module *net = pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_flatten(), pc_linear(64, classes));
+    pc_module *net =
+        pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_flatten(), pc_linear(64, classes));
     assert_ok(pc_keras_save(
         path.s, net,
         (pc_keras_options){

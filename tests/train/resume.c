@@ -51,9 +51,9 @@ static void begin(training *t, kind k)
     pc_seed(7);
     t->fit.train = pc_loader(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3, .flip = true,
                              .device = test_device(), .augment = {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2});
-    t->fit.net = on_device(pc_sequential(pc_conv2d(3, 4, 3, .activation = PC_RELU), pc_max_pool2d(2), pc_dropout(0.3),
-                                         pc_flatten(), pc_linear(64, 8, .activation = PC_RELU), pc_dropout(0.5),
-                                         pc_linear(8, 1)));
+    t->fit.net = on_device(pc_sequential(
+        pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_dropout(0.3), pc_flatten(),
+        pc_linear(64, 8, .activation = PC_ACTIVATION_RELU), pc_dropout(0.5), pc_linear(8, 1)));
     t->fit.optimizer = k.adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
     assert_not_null_ok(t->fit.train);
     assert_not_null_ok(t->fit.optimizer);

@@ -59,7 +59,7 @@ static void make(job *j, bool sets_mode)
         labels[i] = i % CLASSES;
     pc_seed(5);
     *j = (job){.sets_mode = sets_mode};
-    j->first = pc_linear(FEATURES, 5, .activation = PC_TANH);
+    j->first = pc_linear(FEATURES, 5, .activation = PC_ACTIVATION_TANH);
     j->gate = pc_module_new(&gate_class, sizeof(gate_data));
     ((gate_data *)pc_module_data(j->gate))->factor = 1;
     j->net = on_device(pc_sequential(j->first, pc_dropout(0.4), j->gate, pc_linear(5, CLASSES)));
@@ -112,7 +112,7 @@ static void frozen(job *j, bool there)
 static void new_child(job *j, bool there)
 {
     if (there)
-        assert_ok(pc_module_add_child(j->gate, "more", pc_activation(PC_SIGMOID)));
+        assert_ok(pc_module_add_child(j->gate, "more", pc_activation(PC_ACTIVATION_SIGMOID)));
 }
 
 static void rate(job *j, bool there)

@@ -67,9 +67,9 @@ static bool begin(job *j, bool adam, bool dropout)
 {
     pc_seed(5);
     *j = (job){.turns = 1};
-    j->net = dropout
-                 ? pc_sequential(pc_linear(FEATURES, 5, .activation = PC_TANH), pc_dropout(0.3), pc_linear(5, CLASSES))
-                 : pc_sequential(pc_linear(FEATURES, 5, .activation = PC_TANH), pc_linear(5, CLASSES));
+    j->net = dropout ? pc_sequential(pc_linear(FEATURES, 5, .activation = PC_ACTIVATION_TANH), pc_dropout(0.3),
+                                     pc_linear(5, CLASSES))
+                     : pc_sequential(pc_linear(FEATURES, 5, .activation = PC_ACTIVATION_TANH), pc_linear(5, CLASSES));
     if (!j->net || pc_module_to(j->net, test_device(), PC_F32) != PC_OK)
         return false;
     j->optimizer = adam ? pc_adam(j->net, .lr = 1e-2) : pc_sgd(j->net, .lr = 0.05, .momentum = 0.9, .nesterov = true);

@@ -81,8 +81,8 @@ static bool make(job *j, int number)
     const pc_device device = pc_device_pick(test_device_name());
     pc_seed((uint64_t)number + 1);
     *j = (job){.mixed = number % KINDS == 2};
-    j->net = pc_sequential(pc_linear(FEATURES, hidden, .activation = PC_TANH), pc_dropout(number % 2 ? 0.3 : 0),
-                           pc_linear(hidden, CLASSES));
+    j->net = pc_sequential(pc_linear(FEATURES, hidden, .activation = PC_ACTIVATION_TANH),
+                           pc_dropout(number % 2 ? 0.3 : 0), pc_linear(hidden, CLASSES));
     if (!j->net || pc_module_to(j->net, device, PC_F32) != PC_OK)
         return false;
     j->optimizer = number % KINDS == 3 ? pc_sgd(j->net, .lr = 0.05, .momentum = 0.9) : pc_adam(j->net, .lr = 1e-2);
@@ -139,7 +139,7 @@ static void train_by_fit(int number, outcome *result)
 {
     const pc_device device = pc_device_pick(test_device_name());
     pc_seed((uint64_t)number + 1);
-    pc_module *net = pc_sequential(pc_conv2d(3, 4, 3, .stride = 2, .activation = PC_RELU), pc_max_pool2d(2),
+    pc_module *net = pc_sequential(pc_conv2d(3, 4, 3, .stride = 2, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
                                    pc_flatten(), pc_dropout(number % 2 ? 0.2 : 0), pc_linear(4, 1));
     if (!net || pc_module_to(net, device, PC_F32) != PC_OK)
         says(result);

@@ -112,10 +112,10 @@ static void through(pc_activation_kind kind, const pc_tensor *dy, const float *y
     const float *from = pc__data(dy);
     for (int64_t r = 0; r < dy->shape[0]; r++, from += n, y += n, g += n)
         for (int64_t i = 0; i < n; i++) {
-            g[i] = kind == PC_RELU      ? (y[i] <= 0 ? 0 : from[i])
-                   : kind == PC_SIGMOID ? from[i] * y[i] * (1 - y[i])
-                   : kind == PC_TANH    ? from[i] * (1 - y[i] * y[i])
-                                        : from[i];
+            g[i] = kind == PC_ACTIVATION_RELU      ? (y[i] <= 0 ? 0 : from[i])
+                   : kind == PC_ACTIVATION_SIGMOID ? from[i] * y[i] * (1 - y[i])
+                   : kind == PC_ACTIVATION_TANH    ? from[i] * (1 - y[i] * y[i])
+                                                   : from[i];
             sums[i] += (double)g[i];
         }
 }

@@ -150,7 +150,7 @@ static pc_status take_back(pc_stream *stream, const pc_call *call, const pc__con
 static pc__cuda_conv with_relu_alone(const pc__cuda_conv *s)
 {
     pc__cuda_conv bare = pc__conv_alone(s);
-    bare.activation = s->activation == PC_RELU ? PC_RELU : PC_NONE;
+    bare.activation = s->activation == PC_ACTIVATION_RELU ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE;
     return bare;
 }
 

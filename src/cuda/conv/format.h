@@ -31,7 +31,7 @@ static inline int64_t pc__conv_pixels(const pc__cuda_conv *s)
 static inline pc__cuda_conv pc__conv_alone(const pc__cuda_conv *s)
 {
     pc__cuda_conv alone = *s;
-    alone.pool = 1, alone.activation = PC_NONE;
+    alone.pool = 1, alone.activation = PC_ACTIVATION_NONE;
     alone.yh = s->oh, alone.yw = s->ow;
     return alone;
 }

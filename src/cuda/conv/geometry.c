@@ -69,7 +69,7 @@ pc__conv_shape pc__conv_shape_of(const pc__conv_piece *p)
     shape.direction = p->direction;
     shape.dtype = s->dtype;
     shape.tf32 = s->tf32 && s->dtype == PC_F32;
-    shape.relu = s->activation == PC_RELU;
+    shape.relu = s->activation == PC_ACTIVATION_RELU;
     shape.bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
     return shape;
 }
@@ -77,7 +77,8 @@ pc__conv_shape pc__conv_shape_of(const pc__conv_piece *p)
 /* Nothing in it that cuDNN lacks. */
 static bool is_cudnns(const pc__conv2d_attributes *a)
 {
-    return a->spec.pool <= 1 && !a->planes && (a->spec.activation == PC_NONE || a->spec.activation == PC_RELU);
+    return a->spec.pool <= 1 && !a->planes &&
+           (a->spec.activation == PC_ACTIVATION_NONE || a->spec.activation == PC_ACTIVATION_RELU);
 }
 
 /* A gradient is cuDNN's where the layer is in front of no pooling and its result in our order; else all are ours. */

@@ -32,7 +32,7 @@ static size_t sums_bytes(const pc__conv_piece *p)
 
 size_t pc__conv_through_scratch(const pc__conv_piece *p)
 {
-    if (p->direction == PC__CONV_FORWARD || (p->s.activation == PC_NONE && p->s.pool == 1))
+    if (p->direction == PC__CONV_FORWARD || (p->s.activation == PC_ACTIVATION_NONE && p->s.pool == 1))
         return 0;
     return gradient_bytes(p) + (sums_on_the_way(p) ? sums_bytes(p) : 0);
 }

@@ -14,7 +14,7 @@ static pc__cuda_head *held_by(const pc_stream *stream, enum pc__cuda_head_stage 
 bool pc__cuda_head_layer(const pc_stream *stream, const pc__cuda_linear *l)
 {
     pc__cuda_head *head = held_by(stream, PC__HEAD_NONE);
-    if (!head || l->n != 1 || l->m > PC__HEAD_ROWS || l->k > PC__HEAD_INPUTS || l->activation != PC_NONE ||
+    if (!head || l->n != 1 || l->m > PC__HEAD_ROWS || l->k > PC__HEAD_INPUTS || l->activation != PC_ACTIVATION_NONE ||
         !pc__cuda_head_wide(l))
         return false;
     *head = (pc__cuda_head){.stage = PC__HEAD_LAYER, .layer = *l};
@@ -58,7 +58,7 @@ bool pc__cuda_head_backward(const pc_stream *stream, const pc_call *call)
     const pc__linear_backward_attributes *a = call->attributes;
     if (!head || pc__data(dy) != (head->rounded ? head->rounded : head->dlogits) || pc__data(x) != head->layer.x ||
         pc_tensor_count(dy) != head->layer.m || x->shape[1] != head->layer.k || x->strides[0] != head->layer.x_row ||
-        (weight && pc__data(weight) != head->layer.weight) || a->activation != PC_NONE)
+        (weight && pc__data(weight) != head->layer.weight) || a->activation != PC_ACTIVATION_NONE)
         return false;
     pc__cuda_linear all = head->layer;
     all.dx = weight ? pc__data(call->out[0]) : NULL;

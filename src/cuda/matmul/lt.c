@@ -112,9 +112,9 @@ static uint32_t alignment(const void *pointer)
 /* The epilogue for a bias and an activation, or -1 where cuBLASLt has none. */
 static int32_t epilogue_of(const pc__cuda_gemm *g)
 {
-    if (g->activation == PC_RELU)
+    if (g->activation == PC_ACTIVATION_RELU)
         return g->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    if (g->activation != PC_NONE)
+    if (g->activation != PC_ACTIVATION_NONE)
         return -1;
     return g->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }

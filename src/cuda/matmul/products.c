@@ -171,7 +171,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
     const int64_t size = (int64_t)pc_dtype_size(a->dtype), m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1];
     pc__cuda_gemm g = {.dtype = a->dtype,
                        .wide = y->dtype != a->dtype,
-                       .activation = PC_NONE,
+                       .activation = PC_ACTIVATION_NONE,
                        .m = m,
                        .n = n,
                        .k = a->shape[a->ndim - 1],

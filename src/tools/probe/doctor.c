@@ -80,7 +80,7 @@ pc_finding *pc__found(pc__exam *e, pc_severity severity, const pc_probe_device *
     if (!f)
         f = &nowhere;
     *f = (pc_finding){e->check, device ? device->address.text : NULL, severity, "", "", ""};
-    e->diagnosis->wrong_count += severity == PC_WRONG;
+    e->diagnosis->wrong_count += severity == PC_SEVERITY_WRONG;
     return f;
 }
 
@@ -206,7 +206,7 @@ const char *pc__initramfs(const pc__exam *e)
 bool pc__any_wrong(const pc__exam *e)
 {
     for (int i = 0; i < e->diagnosis->finding_count; i++)
-        if (e->diagnosis->findings[i].severity == PC_WRONG)
+        if (e->diagnosis->findings[i].severity == PC_SEVERITY_WRONG)
             return true;
     return false;
 }

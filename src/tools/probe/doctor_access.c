@@ -63,7 +63,7 @@ void pc__fix_lxc(pc__exam *e, pc_finding *f)
 
 static void say_missing(pc__exam *e, const char *file)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "The device file /%s is missing: programs cannot reach the GPU.", file);
     pc__how(e, f, "The driver %s is loaded, and there is no /%s.", e->machine->driver.text, file);
     if (pc__is_lxc(e)) {
@@ -85,7 +85,7 @@ static void say_missing(pc__exam *e, const char *file)
 
 static void say_forbidden(pc__exam *e, const char *file, const pc__root_status *s)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "This user may not use /%s.", file);
     pc__how(e, f,
             "Its mode is %04o, its owner %u, its group %u; this process is in none of them with leave to read and "
@@ -117,7 +117,7 @@ int pc__device_major(pc__exam *e, const char *file)
 
 static void say_wrong_device(pc__exam *e, const char *file, int is, int wanted)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     if (is == PC__NO_DEVICE) {
         pc__what(e, f, "/%s is an empty file and no device: programs cannot reach the GPU.", file);
         pc__how(e, f, "It is an ordinary file: it was mounted before the host's own was there.");
@@ -193,7 +193,7 @@ void pc__check_container(pc__exam *e)
         pc__root_exists(e->m->root, "dev/nvidia0") || integrated(e))
         return;
     const char *visible = pc__root_env(e->m->root, "NVIDIA_VISIBLE_DEVICES");
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f,
              pc__is_lxc(e) ? "This container (LXC) was not given the GPU's device files."
                            : "This container was started without GPUs.");

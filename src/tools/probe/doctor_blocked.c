@@ -146,7 +146,7 @@ void pc__check_blocked(pc__exam *e)
     s.rule = find_rule(e);
     int i = 0;
     const pc_probe_device *d = pc__next_gpu(e, &i);
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     pc__what(e, f, "The NVIDIA driver is installed, and the configuration forbids its kernel module.");
     pc__how(e, f, "/%s has \"%s\".", s.file, s.line);
     if (s.rule)

@@ -108,7 +108,7 @@ void pc__check_build(pc__exam *e)
         read_log(&b, "var/log/nvidia-installer.log");
     if (!b.error[0])
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "The NVIDIA module could not be compiled for the running kernel, %s.", e->machine->kernel.text);
     pc__how(e, f, "/%s, its first error: \"%s\"", b.path, b.error);
     fix_build(e, f, b.error);
@@ -134,7 +134,7 @@ void pc__check_symbols(pc__exam *e)
     }
     if (!first[0])
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     pc__what(e, f, "The kernel refuses the module %s: it was compiled for another kernel than the one that runs.",
              module);
     pc__how(e, f, "The kernel log: \"%s\"", first);

@@ -84,7 +84,7 @@ void pc__check_compiler(pc__exam *e)
     int newest = accepted_gcc(e, used), gcc = default_gcc(e);
     if (!newest || gcc <= newest)
         return;
-    pc_finding *f = pc__found(e, e->options->job == PC_JOB_BUILD ? PC_WRONG : PC_ADVICE, NULL);
+    pc_finding *f = pc__found(e, e->options->job == PC_JOB_BUILD ? PC_SEVERITY_WRONG : PC_SEVERITY_ADVICE, NULL);
     pc__what(e, f, "The host's compiler, gcc %d, is too new for nvcc of CUDA %s: it takes gcc up to %d.", gcc,
              used->version, newest);
     pc__how(e, f,

@@ -20,13 +20,13 @@ void pc__check_cuda_start(pc__exam *e)
     if (!start->known || sscanf(start->text, "error %d", &code) != 1)
         return;
     for (int i = 0; i < e->diagnosis->finding_count; i++) /* whose consequence it is */
-        if (e->diagnosis->findings[i].severity == PC_WRONG)
+        if (e->diagnosis->findings[i].severity == PC_SEVERITY_WRONG)
             return;
     if (code == 100 &&
         !e->machine->driver.known) /* no device where no driver is loaded: others say why, or it is meant */
         return;
     const char *visible = pc__root_env(e->m->root, "CUDA_VISIBLE_DEVICES");
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__how(e, f, "cuInit says: %s", start->text);
     if (code == 100 && visible) {
         pc__what(e, f, "CUDA_VISIBLE_DEVICES hides every GPU.");
@@ -80,10 +80,10 @@ void pc__check_this_build(pc__exam *e)
     bool works = e->machine->cuda_init.known && !strcmp(e->machine->cuda_init.text, "works");
     bool other = false;
     for (int i = 0; i < e->diagnosis->finding_count; i++)
-        other |=
-            e->diagnosis->findings[i].severity == PC_WRONG && strcmp(e->diagnosis->findings[i].check, "driver-too-old");
+        other |= e->diagnosis->findings[i].severity == PC_SEVERITY_WRONG &&
+                 strcmp(e->diagnosis->findings[i].check, "driver-too-old");
     if (reason && reason[0] && works && !other) {
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
         bool code = strstr(reason, "compute capability") != NULL, old = strstr(reason, "driver") != NULL;
         if (code)
             pc__what(e, f, "This build of Paracord has no code for this GPU.");

@@ -93,7 +93,7 @@ void pc__check_driver_missing(pc__exam *e)
     if (!d || e->container || e->machine->driver.known)
         return;
     if (all_set_aside(e)) {
-        pc_finding *f = pc__found(e, PC_ADVICE, d);
+        pc_finding *f = pc__found(e, PC_SEVERITY_ADVICE, d);
         pc__what(e, f, "The GPU is set aside for virtual machines.");
         pc__how(e, f, "The module %s has it.", d->module.text);
         pc__fix(e, f, "# nothing, if that is meant; otherwise take its id out of the vfio-pci options");
@@ -101,7 +101,7 @@ void pc__check_driver_missing(pc__exam *e)
     }
     if (driver_on_disk(e) || pc__module_on_disk(e))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     bool nouveau = d->module.known && !strcmp(d->module.text, "nouveau");
     pc__what(e, f, "There is an NVIDIA GPU, but no NVIDIA driver%s.",
              nouveau ? ": the kernel's own module nouveau holds it, which shows pictures and cannot compute with CUDA"
@@ -125,7 +125,7 @@ void pc__check_nouveau(pc__exam *e)
             pc__add_card(&cards, d);
     if (!cards.count || pc__found_by(e, "module-blocked") || pc__found_by(e, "kernel-replaced"))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, cards.first);
     pc__what(e, f, "The kernel's own module nouveau holds the GPU: it shows pictures, and cannot compute with CUDA.");
     pc__name_cards(e, f, &cards);
     pc__how(e, f, "/sys/bus/pci/devices/%s/driver is nouveau.", cards.first->address.text);
@@ -147,7 +147,7 @@ void pc__check_version_mismatch(pc__exam *e)
     bool files_say = m->driver.known && m->driver_library.known && strcmp(m->driver.text, m->driver_library.text);
     if ((!nvml_says && !(files_say && !m->nvml.known)) || pc__found_by(e, "driver-mixed"))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f,
              "The driver in the kernel and its libraries are of different versions: it was upgraded, and the old "
              "module is still loaded.");
@@ -190,7 +190,7 @@ void pc__check_driver_too_old(pc__exam *e)
     if (driver < 0 || toolkit <= driver)
         return;
     bool major = toolkit / 100 > driver / 100;
-    pc_finding *f = pc__found(e, major ? PC_WRONG : PC_ADVICE, NULL);
+    pc_finding *f = pc__found(e, major ? PC_SEVERITY_WRONG : PC_SEVERITY_ADVICE, NULL);
     if (major)
         pc__what(e, f, "The driver is too old for the CUDA toolkit: programs that it builds do not start.");
     else
@@ -217,7 +217,7 @@ void pc__check_driver_hangs(pc__exam *e)
     for (int c = 0; c < PC__COUNT(causes); c++)
         if (pc__found_by(e, causes[c]))
             return; /* whose consequence it is */
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     if (strstr(e->machine->hung, "(which ended")) {
         pc__what(e, f,
                  "The driver's library crashes: it is damaged or mixed with another version, or a GPU is failing.");

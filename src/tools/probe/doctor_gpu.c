@@ -66,7 +66,7 @@ static pc_finding *find_lost(pc__exam *e, bool *asleep)
         signs s = signs_of(e, d);
         if (!s.ones && !s.xid && !s.told)
             continue;
-        f = f ? f : pc__found(e, PC_WRONG, d);
+        f = f ? f : pc__found(e, PC_SEVERITY_WRONG, d);
         *asleep |= s.told && strstr(e->log, "D3cold");
         pc__add_card(&cards, d);
         say_signs(e, f, d, s);
@@ -98,7 +98,7 @@ void pc__check_lost(pc__exam *e)
     }
     if (!e->machine->lost)
         return;
-    f = pc__found(e, PC_WRONG, NULL);
+    f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "The driver cannot open a GPU that it lists.");
     pc__how(e, f, "NVML: %s.", e->machine->lost);
     pc__nvrm_quote(e, f, NULL);
@@ -121,7 +121,7 @@ static pc_finding *found(pc__exam *e, pc__nvrm kind, char said[PC__NVRM_SAID], c
     }
     if (!cards.first || (kind == PC__NVRM_OTHER && pc__found_by(e, "gpu-refused")))
         return NULL;
-    pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, cards.first);
     pc__what(e, f, "%s", what);
     pc__name_cards(e, f, &cards);
     pc__nvrm_quote(e, f, cards.first);
@@ -164,7 +164,7 @@ static pc_finding *find_without_window(pc__exam *e, const char *what)
         bool registers = without_window(e, d, 0);
         if (!left_out(e, d) || answers_ones(e, d) || (!registers && !without_window(e, d, 1)))
             continue;
-        f = f ? f : pc__found(e, PC_WRONG, d);
+        f = f ? f : pc__found(e, PC_SEVERITY_WRONG, d);
         pc__add_card(&cards, d);
         pc__how(e, f, "/sys/bus/pci/devices/%s/resource has no window %d, of its %s.", d->address.text, !registers,
                 registers ? "registers" : "memory");

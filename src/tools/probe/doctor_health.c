@@ -20,7 +20,7 @@ void pc__check_ecc(pc__exam *e)
         bool uncorrected = more_than(&d->ecc_uncorrected, 0);
         if (!failed && !pending && !uncorrected)
             continue;
-        pc_finding *f = pc__found(e, PC_WRONG, d);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
         if (failed)
             pc__what(e, f, "The GPU's memory has more broken rows than it can replace.");
         else if (pending)
@@ -68,14 +68,14 @@ void pc__check_throttle(pc__exam *e)
             if (strstr(d->clock_reasons.text, causes[c].reason))
                 found = c;
         if (found >= 0) {
-            pc_finding *f = pc__found(e, PC_WRONG, d);
+            pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
             pc__what(e, f, "%s", causes[found].what);
             pc__how(e, f, "Clocks held down by: %s; now %.0f C, %.0f W.", d->clock_reasons.text,
                     d->temperature.known ? d->temperature.number : 0, d->power.known ? d->power.number : 0);
             pc__fix(e, f, "%s", causes[found].fix);
         } else if (d->power_limit.known && d->power_limit_default.known &&
                    d->power_limit.number < 0.9 * d->power_limit_default.number) {
-            pc_finding *f = pc__found(e, PC_ADVICE, d);
+            pc_finding *f = pc__found(e, PC_SEVERITY_ADVICE, d);
             pc__what(e, f, "Somebody lowered the GPU's power limit.");
             pc__how(e, f, "It is %.0f W, and %.0f W by default.", d->power_limit.number, d->power_limit_default.number);
             pc__fix(e, f, "sudo nvidia-smi -i %s -pl %.0f # if that is not meant", pc__index_of(e, d),

@@ -21,7 +21,7 @@ void pc__check_secure_boot(pc__exam *e)
                           "refused, needs root");
         return;
     }
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "Secure Boot is on, and the kernel refuses the NVIDIA module: nobody it trusts has signed it.");
     pc__how(e, f, "The kernel log has \"%s\"; the module is not loaded.", refused);
     if (e->packages == PC__APT_UBUNTU) {
@@ -60,7 +60,7 @@ void pc__check_headers(pc__exam *e)
     snprintf(path, sizeof path, "lib/modules/%.200s/build", kernel);
     if (pc__root_exists(e->m->root, path))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "The NVIDIA module was not compiled for the running kernel: the kernel's headers are missing.");
     pc__how(e, f, "DKMS has the driver (/var/lib/dkms/nvidia or /usr/src), and there is no /%s.", path);
     pc__fix(e, f, "%s",

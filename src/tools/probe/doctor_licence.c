@@ -43,7 +43,7 @@ void pc__check_licence(pc__exam *e)
     if (!cards.count || is_configured(e))
         return;
     /* clouds may have licensed the driver that they bring; only programs that fail tell */
-    pc_finding *f = pc__found(e, PC_ADVICE, cards.first);
+    pc_finding *f = pc__found(e, PC_SEVERITY_ADVICE, cards.first);
     pc__what(e, f,
              "This slice of a GPU (vGPU) was not told of a licence: without one it soon runs slowly, and CUDA fails.");
     pc__name_cards(e, f, &cards);

@@ -89,7 +89,7 @@ static bool check_link(pc__exam *e, const pc_probe_device *d, const char *below,
         a.can_width = (int)d->pcie_width_max.number;
     if (!could_be(&b, &a) || parted(e, above, b.width, could_be(&b, &a)))
         return false;
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     pc__what(e, f,
              own ? "The PCIe link of the GPU is narrower than both of its ends can."
                  : "A PCIe link between the GPU and the CPU is narrower than both of its ends can.");
@@ -128,7 +128,7 @@ void pc__check_pcie(pc__exam *e)
                     d->pcie_generation.number < d->pcie_generation_max.number;
         if (!slow || narrow)
             continue;
-        pc_finding *f = pc__found(e, PC_WRONG, d);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
         pc__what(e, f, "The PCIe link of the GPU is slower than both of its ends can.");
         pc__how(e, f, "It runs at generation %.0f under load, and could at %.0f.", d->pcie_generation.number,
                 d->pcie_generation_max.number);

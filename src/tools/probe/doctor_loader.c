@@ -48,7 +48,7 @@ void pc__check_stub(pc__exam *e)
     }
     if (!says && !path)
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "Programs load the toolkit's stub of the driver's library, which is empty, and find no GPU.");
     if (path)
         pc__how(e, f, "The loader finds %s first%s.", path, pc__by_variable(e, path) ? ", by LD_LIBRARY_PATH" : "");
@@ -112,7 +112,7 @@ void pc__check_mixed(pc__exam *e)
         bool alone = !nvml_bad && cuda_bad && i == 1; /* NVML fits, and libcuda does not */
         if (!wrong || !(right || runfile || alone || pc__by_variable(e, l->path)))
             continue;
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
         pc__what(e, f,
                  "Two installations of the driver are mixed: the loader takes libraries of another version than "
                  "the module in the kernel.");

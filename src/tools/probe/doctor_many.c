@@ -17,7 +17,7 @@ void pc__check_fabric(pc__exam *e)
     bool code = m->cuda_init.known && !strncmp(m->cuda_init.text, "error 802", 9);
     if (!code && !(waiting.count && m->nvswitch_count))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, waiting.first);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, waiting.first);
     pc__what(e, f,
              "The GPUs of this machine are joined by NVSwitches, and the fabric manager does not run: CUDA does "
              "not start.");
@@ -111,7 +111,7 @@ static void check_acs(pc__exam *e, const pc_probe_device *d)
             snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s%s", seen[0] ? " " : "", part);
     }
     if (seen[0]) {
-        pc_finding *f = pc__found(e, PC_WRONG, d);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
         pc__what(e, f, "PCIe bridges above the GPU send copies between GPUs through the CPU (ACS).");
         pc__how(e, f, "Access control redirects at: %s.", seen);
         pc__fix(e, f, "for b in %s; do sudo setpci -s $b ECAP_ACS+6.w=0000; done # until the next start", seen);
@@ -128,7 +128,7 @@ void pc__check_iommu(pc__exam *e)
         return;
     const pc_probe_device *x = &e->machine->devices[a], *y = &e->machine->devices[b];
     if (translated(e, x) && translated(e, y)) {
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
         pc__what(e, f,
                  "The IOMMU translates what GPUs send to each other: copies between them may hang, be slow, or "
                  "corrupt data.");
@@ -157,7 +157,7 @@ void pc__check_peers(pc__exam *e)
     for (const char *line = lines; line && *line; line = pc__behind(line, '\n')) {
         if (sscanf(line, "%31s %31s %31s", from, to, state) != 3 || strcmp(state, "corrupt"))
             continue;
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
         pc__what(e, f, "A copy from %s to %s arrives as something else: training on both gives wrong networks.", from,
                  to);
         pc__how(e, f, "16 MiB were copied and compared.");
@@ -173,7 +173,7 @@ void pc__check_shared_memory(pc__exam *e)
     const pc_fact *size = &e->machine->shared_memory;
     if (pc__gpu_count(e) < 2 || !size->known || size->number >= SHARED_LEAST)
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "/dev/shm is too small for NCCL and for loaders with several workers.");
     pc__how(e, f, "It has %.0f MiB; several GPUs need 1 GiB or more.", size->number / (1 << 20));
     if (e->container && !strcmp(e->machine->container.text, "kubernetes"))
@@ -227,7 +227,7 @@ void pc__check_placement(pc__exam *e)
         far = !meet && any ? d : far;
     }
     if (far) { /* a rank of several may well be bound to the CPUs of its own GPU */
-        pc_finding *f = pc__found(e, close ? PC_ADVICE : PC_WRONG, far);
+        pc_finding *f = pc__found(e, close ? PC_SEVERITY_ADVICE : PC_SEVERITY_WRONG, far);
         pc__what(e, f,
                  "This process may only run on CPUs that are far from the GPU: every copy crosses the link "
                  "between the sockets.");

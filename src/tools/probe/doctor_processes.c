@@ -70,7 +70,7 @@ static bool say_undead(pc__exam *e, const pc_probe_device *d, const pc_probe_pro
     char state = state_of(e, process->pid, &parent);
     if (state != 'Z' && state != 'D' && state != 0)
         return false;
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     if (state == 'Z') {
         pc__what(e, f, "A process that has ended (a zombie) still holds memory of the GPU.");
         say_memory(e, f, process, "is in state Z (zombie)");
@@ -100,7 +100,7 @@ static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_pro
 {
     bool busy =
         more_than(&d->utilization_gpu, 5); /* one that was left to run on computes, one that was forgotten does not */
-    pc_finding *f = pc__found(e, busy ? PC_ADVICE : PC_WRONG, d);
+    pc_finding *f = pc__found(e, busy ? PC_SEVERITY_ADVICE : PC_SEVERITY_WRONG, d);
     pc__what(e, f, "A process whose parent is gone still holds memory of the GPU: %s.",
              process->name ? process->name : "its name is unknown");
     if (process->memory.known)
@@ -114,7 +114,7 @@ static void say_orphan(pc__exam *e, const pc_probe_device *d, const pc_probe_pro
 /* Memory without a process that the driver lists: mostly workers of a run that was killed have the file open. */
 static void say_hidden(pc__exam *e, const pc_probe_device *d)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     char *holders = pc__holders(e), *rest;
     pc__what(e, f, "Memory of the GPU is held, and no process is listed for it.");
     pc__how(e, f, "%.0f MiB are used, and the driver lists no process.", d->memory_used.number / (1 << 20));

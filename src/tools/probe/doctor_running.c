@@ -100,7 +100,7 @@ void pc__check_kernel_replaced(pc__exam *e)
     others o = find_others(e);
     if (!gone && (m->driver.known || pc__module_on_disk(e) || !o.newer))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f,
              "A newer kernel was installed, and the old one still runs: modules that are not loaded yet, the NVIDIA "
              "driver's among them, cannot be loaded.");
@@ -192,7 +192,7 @@ void pc__check_module_unloaded(pc__exam *e)
         return;
     if (!pc__module_on_disk(e) && !e->machine->driver_library.known)
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, d);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, d);
     if (!pc__module_on_disk(e)) {
         say_no_module(e, f);
         return;

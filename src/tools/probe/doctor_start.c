@@ -84,7 +84,7 @@ static void refused_by_generation(pc__exam *e)
             pc__add_card(&cards, d);
     if (!cards.count)
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, cards.first);
     pc__what(e, f, "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are loaded.");
     pc__name_cards(e, f, &cards);
     pc__how(e, f, "Its device id is %s (Blackwell or newer), and the driver %s does not list it.",
@@ -111,16 +111,16 @@ void pc__check_refused(pc__exam *e)
     char branch[16] = "";
     pc__cards cards;
     int i = 0;
-    pc_severity others = PC_WRONG; /* an old card beside one that computes may be there for the screen */
+    pc_severity others = PC_SEVERITY_WRONG; /* an old card beside one that computes may be there for the screen */
     if (e->container || !any_left_out(e))
         return;
     for (const pc_probe_device *d; (d = pc__next_gpu(e, &i));)
-        others = d->nvml ? PC_ADVICE : others;
+        others = d->nvml ? PC_SEVERITY_ADVICE : others;
     if (!log) {
         refused_by_generation(e);
     } else if (strstr(log, open)) {
         cards = told_of(e, open);
-        pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, cards.first);
         pc__what(e, f,
                  "This GPU works with NVIDIA's open kernel modules only, and the proprietary ones are installed.");
         pc__name_cards(e, f, &cards);
@@ -150,7 +150,7 @@ void pc__check_refused(pc__exam *e)
         pc__fix(e, f, "sudo reboot");
     } else if (strstr(log, unknown)) {
         cards = told_of(e, unknown);
-        pc_finding *f = pc__found(e, PC_WRONG, cards.first);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, cards.first);
         pc__what(e, f, "The installed driver does not know this GPU: it is older than the GPU, or not for it.");
         pc__name_cards(e, f, &cards);
         pc__how(e, f,
@@ -179,7 +179,7 @@ void pc__check_driver_libraries(pc__exam *e)
         cuda = false;
     if (!m->driver.known || m->hung || !(nvml || cuda) || pc__any_wrong(e))
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     const char *missing = nvml && cuda ? "libnvidia-ml.so.1 and libcuda.so.1"
                           : nvml       ? "libnvidia-ml.so.1"
                                        : "libcuda.so.1";
@@ -215,7 +215,7 @@ void pc__check_nvml_start(pc__exam *e)
     if (code == 9 && !m->driver.known) /* no driver is loaded: others say why, or it is meant */
         return;
     const char *kind = e->container ? m->container.text : "";
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__how(e, f, "NVML says: %s", m->nvml.why);
     if ((code == 4 || code == 999) && pc__is_lxc(e)) {
         pc__what(e, f, "This container (LXC) has the GPU's device files, and its rules for devices do not allow them.");

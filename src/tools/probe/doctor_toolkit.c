@@ -21,7 +21,7 @@ void pc__check_toolkit(pc__exam *e)
     if (!compiler) {
         if (!e->nvidia || e->options->job != PC_JOB_BUILD)
             return; /* who only runs programs needs none */
-        pc_finding *f = pc__found(e, PC_WRONG, NULL);
+        pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
         pc__what(e, f, "There is no CUDA toolkit: nvcc is needed to build programs with kernels of their own.");
         pc__how(e, f,
                 m->toolkit_count ? "There is %s, with libraries and without bin/nvcc."
@@ -42,7 +42,7 @@ void pc__check_toolkit(pc__exam *e)
         if (m->toolkits[i].on_path)
             return;
     const pc_probe_toolkit *newest = &m->toolkits[0];
-    pc_finding *f = pc__found(e, e->options->job == PC_JOB_BUILD ? PC_WRONG : PC_ADVICE, NULL);
+    pc_finding *f = pc__found(e, e->options->job == PC_JOB_BUILD ? PC_SEVERITY_WRONG : PC_SEVERITY_ADVICE, NULL);
     pc__what(e, f, "The CUDA toolkit %s is installed, and the shell does not find its compiler.", newest->version);
     pc__how(e, f, "It is in %s, and no folder of PATH has nvcc.%s", newest->path,
             newest->on_library_path ? "" : " The loader does not look in its lib64 either.");
@@ -87,7 +87,7 @@ void pc__check_libraries(pc__exam *e)
         if (first < 0 || best <= first)
             continue;
         bool major = best / 100 > major_of(l->version);
-        pc_finding *f = pc__found(e, major ? PC_WRONG : PC_ADVICE, NULL);
+        pc_finding *f = pc__found(e, major ? PC_SEVERITY_WRONG : PC_SEVERITY_ADVICE, NULL);
         pc__what(e, f, "The loader finds an older %s first than another one that is installed.", l->name);
         pc__how(e, f, "First is %s (%s); behind it: %s. LD_LIBRARY_PATH is \"%s\".", l->path, l->version, l->others,
                 loader ? loader : "");
@@ -107,7 +107,7 @@ void pc__check_storage(pc__exam *e)
         file |= !strcmp(m->libraries[i].name, "cuFile") && m->libraries[i].path;
     if (!m->driver.known || (file && module) || e->options->job != PC_JOB_TRAIN)
         return;
-    pc_finding *f = pc__found(e, PC_ADVICE, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_ADVICE, NULL);
     pc__what(e, f, "GPUDirect Storage is not %s: files go through the host's memory on their way to the GPU.",
              file ? "active" : "installed");
     pc__how(e, f, "%s; the kernel module nvidia_fs is %s.", file ? "libcufile.so is there" : "There is no libcufile.so",

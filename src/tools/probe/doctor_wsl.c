@@ -77,7 +77,7 @@ static void fix_windows(pc__exam *e, pc_finding *f)
 
 static void say_one(pc__exam *e)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "This is WSL 1, in which no program reaches a GPU: WSL 2 has that.");
     pc__how(e, f, "The kernel calls itself %s.", e->machine->kernel.text);
     pc__fix(e, f, "# in Windows (wsl -l -v shows the names and versions):");
@@ -89,7 +89,7 @@ static void say_one(pc__exam *e)
 static void say_no_gpu(pc__exam *e)
 {
     const char *library = linux_library(e);
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "Windows does not let its GPU through to this WSL.");
     pc__how(e, f, "The kernel is one of WSL (%s), and there is no /dev/dxg.",
             e->machine->kernel.known ? e->machine->kernel.text : "/proc/version");
@@ -101,7 +101,7 @@ static void say_no_gpu(pc__exam *e)
 
 static void say_hidden(pc__exam *e, const char *path)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f,
              "A Linux driver is installed inside WSL, and hides the driver of Windows, which is the one that "
              "works here.");
@@ -131,7 +131,7 @@ static void say_no_libraries(pc__exam *e)
     makers m = {0};
     pc__root_list(e->m->root, WSL_DRIVERS, "", count_maker, &m);
     bool others = m.all && !m.nvidia; /* perhaps there is no card of NVIDIA's at all */
-    pc_finding *f = pc__found(e, others ? PC_ADVICE : PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, others ? PC_SEVERITY_ADVICE : PC_SEVERITY_WRONG, NULL);
     pc__what(e, f,
              others ? "Windows lets a GPU through to WSL, and has no driver for one of NVIDIA's."
                     : "Windows lets a GPU through to WSL, and the libraries of NVIDIA's driver do not come with it.");
@@ -144,7 +144,7 @@ static void say_no_libraries(pc__exam *e)
 
 static void say_not_found(pc__exam *e, const char *why)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "The libraries of Windows' driver are in WSL, and the loader does not look there.");
     pc__how(e, f, "/" WSL_LIBRARIES "/libcuda.so.1 is there. The loader: %s.", why);
     pc__fix(e, f, "echo /" WSL_LIBRARIES " | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig");
@@ -155,7 +155,7 @@ static void say_not_found(pc__exam *e, const char *why)
 /* The container's runtime chose what it has of WSL. */
 static void say_refused_inside(pc__exam *e, const char *why)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "This container has the GPU of WSL, and CUDA does not start in it.");
     pc__how(e, f, "%s.", why);
     pc__fix(e, f, "# in WSL, outside the container, where paracord doctor should find nothing wrong:");
@@ -168,7 +168,7 @@ static void say_refused_inside(pc__exam *e, const char *why)
 /* All that Windows lends is there, and its driver refuses. */
 static void say_refused(pc__exam *e, const char *why)
 {
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "WSL has a GPU and the libraries of Windows' driver, and CUDA does not start.");
     pc__how(e, f, "%s.", why);
     fix_windows(e, f);
@@ -191,7 +191,7 @@ static void say_container(pc__exam *e)
 {
     if (!has_adapter(e)) /* nothing is there to be handed to it */
         return;
-    pc_finding *f = pc__found(e, PC_WRONG, NULL);
+    pc_finding *f = pc__found(e, PC_SEVERITY_WRONG, NULL);
     pc__what(e, f, "This container was started without the GPU of WSL.");
     pc__how(e, f, "It is a container (%s) in WSL 2, and has no /dev/dxg.", e->machine->container.text);
     pc__fix(e, f, "docker run --gpus all ...");

@@ -205,7 +205,7 @@ static void tell_group(pc__exam *e, seen *all, int count, int first)
     const seen head = *best;
     bool harmless = false;
     const char *advice = NULL, *meaning = pc__xid_meaning(head.xid, &harmless, &advice);
-    pc_finding *f = pc__found(e, harmless ? PC_ADVICE : PC_WRONG, pc__device_at(e->m, head.address));
+    pc_finding *f = pc__found(e, harmless ? PC_SEVERITY_ADVICE : PC_SEVERITY_WRONG, pc__device_at(e->m, head.address));
     pc__what(e, f, "The driver reported Xid %d: %s.", head.xid,
              meaning ? meaning : "an error that NVIDIA's list of Xids explains");
     pc__how(e, f, "The kernel log has it %d time%s, for %s.", head.count, head.count > 1 ? "s" : "", head.address);
