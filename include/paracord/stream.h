@@ -167,9 +167,9 @@ PC_API void pc_graph_free(pc_graph *graph);
 PC_API PC_MUST_USE char *pc_graph_text(const pc_graph *graph);
 
 /* Bytes of the device's memory that the recording needed for what was made in it: its temporaries, which share memory
- * where none needs what another one holds, the tensors that the program has kept, and weights in 16 bits, which graphs
- * of the same weights have in common. Known when the recording ends, before anything is launched; backends' work space
- * comes on top. */
+ * where none needs what another one holds, the tensors that the program has kept, the workspaces of kernels, and weights
+ * in 16 bits, which graphs of the same weights have in common. Known when the recording ends, before anything is
+ * launched. */
 PC_API int64_t pc_graph_memory(const pc_graph *graph);
 
 PC_END

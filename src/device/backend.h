@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 12
+#define PC__BACKEND_API 13
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -135,6 +135,12 @@ typedef struct pc__backend {
     const pc__lesson_kernel *(*lessons)(void);
 } pc__backend;
 
+/* Memory of the call at hand (workspace.h), by level; NULL: none. */
+enum { PC__WORKSPACES = 2 };
+typedef struct pc__workspaces {
+    struct pc__storage *block[PC__WORKSPACES];
+} pc__workspaces;
+
 struct pc_stream {
     pc_device device;
     uint32_t id; /* never 0, never used again */
@@ -149,6 +155,7 @@ struct pc_stream {
     pc__waits *waits;            /* waits.h; NULL: none */
     pthread_mutex_t lock;        /* held from taking a ticket to queuing its work */
     const pc__backend *backend;
+    pc__workspaces workspaces;           /* of the work that is being queued: under the lock */
     atomic_uint_fast64_t recorder;       /* who records it (recorder.h); 0: nobody */
     _Atomic(pc_graph *) recording;       /* the graph being recorded, or NULL: for that thread alone */
     atomic_uint_fast64_t recording_from; /* tickets above this are of that graph */

@@ -172,16 +172,20 @@ static void trim(pc__pool *pool)
         }
 }
 
-/* What is there when the device gives nothing at once: after giving back what is cached; then a cached block that
- * others still use; then after waiting for all that is queued. The lock is held, but not while waiting. */
-static pc__storage *scrape(pc__pool *pool, int class, size_t rounded, pc_stream *stream, const pc__storage *like,
-                           bool *busy)
+/* What is there when the device gives nothing, after giving back what is cached. The lock is held. */
+static pc__storage *retry(pc__pool *pool, size_t rounded, const pc__storage *like)
 {
     trim(pool);
     pc__storage *storage = from_device(like, rounded);
-    if (storage)
-        return hand_out(pool, storage);
-    storage = find(pool, class, stream, true);
+    return storage ? hand_out(pool, storage) : NULL;
+}
+
+/* What is there then for who can wait: a cached block that others still use; or after waiting for all that is queued.
+ * The lock is held, but not while waiting. */
+static pc__storage *scrape(pc__pool *pool, int class, size_t rounded, pc_stream *stream, const pc__storage *like,
+                           bool *busy)
+{
+    pc__storage *storage = find(pool, class, stream, true);
     *busy = storage != NULL;
     if (storage || pool->stats.cached == 0)
         return storage;
@@ -192,9 +196,7 @@ static pc__storage *scrape(pc__pool *pool, int class, size_t rounded, pc_stream 
         pc_error_clear();
     (void)pc__error_put(&before);
     pthread_mutex_lock(&pool->lock);
-    trim(pool);
-    storage = from_device(like, rounded);
-    return storage ? hand_out(pool, storage) : NULL;
+    return retry(pool, rounded, like);
 }
 
 /* Let the stream wait for those who still use a block, or the host where it works at once. */
@@ -214,7 +216,8 @@ static pc_status wait_for_users(pc__storage *storage, pc_stream *stream, const c
     return status;
 }
 
-static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const char *who, const pc__storage *like)
+static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const char *who, const pc__storage *like,
+                         bool waits)
 {
     size_t rounded;
     bool busy = false;
@@ -229,7 +232,9 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
     if (!storage && class >= 0) {
         pool->stats.misses++;
         storage = from_device(like, rounded);
-        storage = storage ? hand_out(pool, storage) : scrape(pool, class, rounded, stream, like, &busy);
+        storage = storage ? hand_out(pool, storage) : retry(pool, rounded, like);
+        if (!storage && waits)
+            storage = scrape(pool, class, rounded, stream, like, &busy);
     }
     if (storage)
         storage->maker = who; /* the report of another thread reads it under this lock */
@@ -246,13 +251,19 @@ static pc__storage *take(pc__pool *pool, pc_stream *stream, size_t bytes, const 
 pc__storage *pc__cache_take(pc_stream *stream, size_t bytes, const char *who)
 {
     pc__storage like = {.device = stream->device};
-    return take(pc__pool_of(stream->device), stream, bytes, who, &like);
+    return take(pc__pool_of(stream->device), stream, bytes, who, &like, true);
+}
+
+pc__storage *pc__cache_take_at_once(pc_stream *stream, size_t bytes, const char *who)
+{
+    pc__storage like = {.device = stream->device};
+    return take(pc__pool_of(stream->device), stream, bytes, who, &like, false);
 }
 
 pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char *who)
 {
     pc__storage like = {.device = PC_DEVICE_CPU, .pinned = true, .pinned_for = (int16_t)type};
-    return take(&pinned_pools[type], NULL, bytes, who, &like);
+    return take(&pinned_pools[type], NULL, bytes, who, &like, true);
 }
 
 void pc__cache_rename(pc__storage *block, pc__storage *storage)

@@ -12,6 +12,9 @@
  * reference, the caller's. Records PC_ERR_MEMORY and returns NULL otherwise. `who` is what it is for. */
 pc__storage *pc__cache_take(pc_stream *stream, size_t bytes, const char *who) PC_MUST_USE;
 
+/* The same without waiting for anybody: a block that is in use stays there, and PC_ERR_MEMORY comes sooner. */
+pc__storage *pc__cache_take_at_once(pc_stream *stream, size_t bytes, const char *who) PC_MUST_USE;
+
 /* Pinned host memory that nothing uses. */
 pc__storage *pc__cache_take_pinned(pc_device_type type, size_t bytes, const char *who) PC_MUST_USE;
 

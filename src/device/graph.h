@@ -39,6 +39,7 @@ struct pc_graph {
     void *implementation;
     struct pc__plan *plan;  /* NULL: nothing is recorded yet */
     pc__storage *arena;     /* the memory of all temporaries; NULL: there are none */
+    size_t workspace;       /* bytes of kernels' workspaces, which are among the uses */
     const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
 };
 

@@ -9,6 +9,7 @@
 #include "device/trace.h"
 #include "device/wait.h"
 #include "device/waits.h"
+#include "device/workspace.h"
 
 void pc_manual_order_enter(void)
 {
@@ -64,7 +65,11 @@ void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
         atomic_store_explicit(&stream->ticket, work->ticket, memory_order_release);
     else if (stream->waits)
         pc__waits_forget(stream, work->ticket); /* other work will have that ticket */
+    const pc__workspaces used = stream->workspaces;
+    stream->workspaces = (pc__workspaces){0};
     pthread_mutex_unlock(&stream->lock);
+    if (used.block[0] || used.block[1])
+        pc__workspaces_give(&used, stream, work->ticket);
     if (work->queued)
         pc__trace_host_done(&(pc__trace_host){.kind = "op",
                                               .name = work->name,
@@ -215,6 +220,14 @@ pc_status pc__uses_always(pc__storage *storage, pc_stream *stream, const pc__wor
         own(o, stream, work, true);
     pthread_mutex_unlock(lock);
     return status;
+}
+
+void pc__order_own(pc__storage *storage, const pc_stream *stream, uint64_t ticket)
+{
+    const pc__work work = {.ticket = ticket};
+    pthread_mutex_lock(lock_of(storage));
+    own(&storage->order, stream, &work, true);
+    pthread_mutex_unlock(lock_of(storage));
 }
 
 static bool use_is_done(uint32_t id, uint64_t ticket)

@@ -64,6 +64,9 @@ bool pc__is_own(const pc__storage *storage, const pc_stream *stream);
 /* The storage gets the block's memory: who still uses that is waited for by who uses the storage next. */
 void pc__order_inherit(pc__storage *storage, pc__storage *block);
 
+/* The stream has it for its own, and work `ticket` wrote it: nobody else uses it. */
+void pc__order_own(pc__storage *storage, const pc_stream *stream, uint64_t ticket);
+
 /* Nothing uses it: forget what is noted. */
 void pc__order_reset(pc__storage *storage);
 

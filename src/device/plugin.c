@@ -3,6 +3,7 @@
 #include "device/plugin.h"
 
 #include "device/failure.h"
+#include "device/workspace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -52,6 +53,8 @@ static const pc__host_api host = {
     .plan_wrote = pc__plan_wrote,
     .failure_begin = pc__failure_begin,
     .failure_told = pc__failure_told,
+    .workspace = pc__workspace,
+    .graph_workspace = pc__graph_workspace,
 };
 
 static bool ask(const char *path, pc__plugin_entry entry)

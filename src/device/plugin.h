@@ -35,6 +35,8 @@ typedef struct pc__host_api {
     uint64_t (*plan_wrote)(const pc_stream *stream, const pc__storage *storage);
     void (*failure_begin)(uint32_t stream, uint64_t ticket, const pc_error *error);
     void (*failure_told)(uint32_t stream, uint64_t queued);
+    void *(*workspace)(pc_stream *stream, int level, size_t bytes);
+    void *(*graph_workspace)(pc_graph *graph, pc_stream *stream, size_t bytes);
 } pc__host_api;
 
 /* The plug-in's one exported function: NULL, with the reason in why, when it does not fit the library. */

@@ -41,6 +41,11 @@ pc__storage *pc__storage_block(pc_stream *stream, size_t bytes, const char *make
     return start(pc__cache_take(stream, bytes, maker), bytes);
 }
 
+pc__storage *pc__storage_at_once(pc_stream *stream, size_t bytes, const char *maker)
+{
+    return start(pc__cache_take_at_once(stream, bytes, maker), bytes);
+}
+
 pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 {
     return pc__recording_for(stream) ? plan(stream, bytes, maker) : pc__storage_block(stream, bytes, maker);

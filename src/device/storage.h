@@ -61,6 +61,9 @@ pc__storage *pc__storage_new(pc_stream *stream, size_t bytes, const char *maker)
 /* The same with memory at once, in a recording too. */
 pc__storage *pc__storage_block(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
 
+/* The same where work is being queued on the stream, whose lock is held: only what is there without waiting. */
+pc__storage *pc__storage_at_once(pc_stream *stream, size_t bytes, const char *maker) PC_MUST_USE;
+
 /* Give a planned storage memory of its own now: somebody outside of its recording is to use it. Work of `stream` may use
  * it next. No stream's lock is held: the cache may queue a wait. */
 pc_status pc__storage_materialize(pc__storage *storage, pc_stream *stream);

@@ -104,9 +104,10 @@ static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan
     pc__text_add(
         text,
         "  memory: temporaries (t) of %zu bytes in %zu, kept (k) %zu bytes, shadows (s) %zu, used from before (x) "
-        "%zu\n",
+        "%zu, workspaces %zu\n",
         bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
-        bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_SHADOW), bytes_of(plan, PC__PLACE_BEFORE));
+        bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_SHADOW), bytes_of(plan, PC__PLACE_BEFORE),
+        graph->workspace);
     for (int i = 0; i < plan->count; i++)
         add_node(text, plan, i);
 }
@@ -138,5 +139,5 @@ int64_t pc_graph_memory(const pc_graph *graph)
         return 0;
     return (int64_t)(bytes_of(plan, PC__PLACE_KEPT) +
                      bytes_of(plan, PC__PLACE_SHADOW) + /* without a cache temporaries have blocks of their own */
-                     (graph->arena ? graph->arena->bytes : bytes_of(plan, PC__PLACE_TEMPORARY)));
+                     (graph->arena ? graph->arena->bytes : bytes_of(plan, PC__PLACE_TEMPORARY)) + graph->workspace);
 }

@@ -54,8 +54,8 @@ pc_status pc__cuda_check(cudaError_t status, const char *what);
 /* What the launch just made has to say. */
 pc_status pc__cuda_launched(const pc_call *call);
 
-/* Device memory for the time of one call on this stream, aligned to 256 bytes; it belongs to the stream and grows, so
- * the next request of the same call may be the same memory: ask once for all. NULL: an error. */
+/* Device memory for the time of one call on this stream (device/workspace.h), aligned to 256 bytes. The next request of
+ * the same call may be the same memory: ask once for all. NULL: an error. */
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes);
 
 /* The same, NULL without an error where there is too little. */

@@ -14,13 +14,10 @@ static void free_all(pc__cuda_graph *g)
     pc__cuda_branches_free(g);
     if (g->faults)
         (void)cudaFreeHost(g->faults);
-    for (int i = 0; i < g->scratches; i++)
-        (void)cudaFree(g->scratch[i]);
     (void)cudaGetLastError();
     for (int i = 0; i < g->steps; i++)
         pc__free(g->step[i].call);
     pc__free(g->step);
-    pc__free(g->scratch);
     pc__free(g);
 }
 
@@ -102,23 +99,6 @@ pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q)
         return PC_ERR_MEMORY;
     g->step[g->steps++] = (pc__cuda_step){q->work->name, q->work->site, call, q->bytes};
     return PC_OK;
-}
-
-/* Kernels that are recorded already keep the address that they were given. */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, pc__cuda_branch *branch, int level, size_t bytes)
-{
-    pc__cuda_block *newest = &branch->newest[level];
-    if (bytes <= newest->bytes)
-        return newest->data;
-    if (pc__grow((void **)&g->scratch, &g->scratch_room, g->scratches, sizeof *g->scratch) != PC_OK)
-        return NULL;
-    size_t wanted = PC__MAX(bytes, 2 * newest->bytes);
-    void *block = NULL;
-    if (pc__cuda_check(cudaMalloc(&block, wanted), "scratch memory of a recording") != PC_OK)
-        return NULL;
-    g->scratch[g->scratches++] = block;
-    *newest = (pc__cuda_block){block, wanted};
-    return block;
 }
 
 /* The stream keeps the recording until the launch is done; launched again, until that one is. */

@@ -2,6 +2,7 @@
 #include "cuda/runtime/host.h"
 
 #include "device/failure.h"
+#include "device/workspace.h"
 
 #include <stdarg.h>
 
@@ -125,4 +126,14 @@ void pc__failure_begin(uint32_t stream, uint64_t ticket, const pc_error *error)
 void pc__failure_told(uint32_t stream, uint64_t queued)
 {
     host->failure_told(stream, queued);
+}
+
+void *pc__workspace(pc_stream *stream, int level, size_t bytes)
+{
+    return host->workspace(stream, level, bytes);
+}
+
+void *pc__graph_workspace(pc_graph *graph, pc_stream *stream, size_t bytes)
+{
+    return host->graph_workspace(graph, stream, bytes);
 }

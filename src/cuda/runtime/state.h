@@ -55,8 +55,6 @@ typedef struct pc__cuda_origin {
 
 struct pc__cuda_graph;
 
-enum { PC__CUDA_SCRATCHES = 2 };
-
 typedef struct pc__cuda_block {
     void *data;
     size_t bytes;
@@ -101,8 +99,6 @@ typedef struct pc__cuda_state {
     bool failing; /* nobody has been told yet */
     uint64_t failed_ticket;
     pc_error error;
-
-    pc__cuda_block scratch[PC__CUDA_SCRATCHES];
 
     pc__cuda_timed *timed; /* in the order of the queue */
     int timed_count, timed_room;
@@ -192,7 +188,7 @@ typedef struct pc__cuda_step {
 typedef struct pc__cuda_branch {
     cudaStream_t capture;
     unsigned *counters;
-    pc__cuda_block newest[PC__CUDA_SCRATCHES]; /* of the graph's scratches: its largest of each level */
+    pc__cuda_block newest[PC__WORKSPACES]; /* of the graph's workspaces: its largest of each level */
     pc__cuda_head head;
     cudaError_t refused; /* what went wrong when it was let go: work of calls that have succeeded is missing */
 } pc__cuda_branch;
@@ -208,8 +204,6 @@ typedef struct pc__cuda_graph {
     pc__cuda_step *step;
     int steps, step_room;
     pc__cuda_fault *faults; /* PC__CUDA_GRAPH_FAULTS of them; steps share them in turn */
-    void **scratch;         /* all that steps were given */
-    int scratches, scratch_room;
 } pc__cuda_graph;
 
 enum { PC__CUDA_GRAPH_FAULTS = 256 };
@@ -224,8 +218,7 @@ pc_status pc__cuda_graph_launch(pc_graph *graph, pc_stream *stream, const pc__wo
 pc_status pc__cuda_graph_update(pc_graph *graph, pc_graph *newer);
 void pc__cuda_graph_close(pc_graph *graph);
 pc_status pc__cuda_graph_step(pc__cuda_graph *g, const pc__cuda_queuing *q); /* note a step, before it is captured */
-void *pc__cuda_graph_scratch(pc__cuda_graph *g, pc__cuda_branch *branch, int level, size_t bytes);
-pc_status pc__cuda_graph_faults(pc__cuda_graph *g); /* after a launch */
+pc_status pc__cuda_graph_faults(pc__cuda_graph *g);                          /* after a launch */
 void pc__cuda_graph_drop(pc__cuda_graph *g);
 
 /* A branch for what the stream is given from now on. The first one is being captured then, the others as soon as they

@@ -2,6 +2,7 @@
  * launches into the stream, or into the recording that the stream is part of. */
 #include "cuda/runtime/start.h"
 #include "cuda/runtime/state.h"
+#include "device/workspace.h"
 
 int pc__cuda_priority(const pc_stream *stream, int more)
 {
@@ -25,9 +26,6 @@ static void destroy(pc__cuda_state *s)
         (void)cudaFree(s->counters);
     if (s->faults)
         (void)cudaFreeHost(s->faults);
-    for (int i = 0; i < PC__CUDA_SCRATCHES; i++)
-        if (s->scratch[i].data)
-            (void)cudaFree(s->scratch[i].data);
     pthread_mutex_destroy(&s->lock);
     pc__free(s->launch);
     pc__free(s);
@@ -205,22 +203,24 @@ pc_status pc__cuda_host_call(pc_stream *stream, void (*function)(void *context),
     return pc__cuda_queue_end(&q, pc__cuda_check(status, work->name));
 }
 
-/* Growing waits until nothing uses the old block: it is for streams' first few calls. */
+/* A branch keeps its largest block of each level for all of its kernels, which run one after the other; those that are
+ * captured already keep the address that they were given. */
+static void *branch_scratch(pc_graph *graph, pc_stream *stream, pc__cuda_block *newest, size_t bytes)
+{
+    if (bytes <= newest->bytes)
+        return newest->data;
+    const size_t wanted = PC__MAX(bytes, 2 * newest->bytes);
+    void *block = pc__graph_workspace(graph, stream, wanted);
+    if (block)
+        *newest = (pc__cuda_block){block, wanted};
+    return block;
+}
+
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
 {
-    pc__cuda_state *s = stream->implementation;
+    const pc__cuda_stream *face = stream->implementation;
     pc_graph *graph = stream->recording;
-    if (graph && s->face.branch) /* without: what a plan announces may be measured before it is captured */
-        return pc__cuda_graph_scratch(graph->implementation, s->face.branch, s->face.scratch_level, bytes);
-    pc__cuda_block *scratch = &s->scratch[s->face.scratch_level];
-    if (bytes <= scratch->bytes)
-        return scratch->data;
-    size_t wanted = PC__MAX(bytes, scratch->bytes + scratch->bytes / 2);
-    if (scratch->data && (pc__cuda_check(cudaStreamSynchronize(pc__cuda_queue(stream)), "scratch memory") != PC_OK ||
-                          pc__cuda_check(cudaFree(scratch->data), "scratch memory") != PC_OK))
-        return NULL;
-    *scratch = (pc__cuda_block){NULL, 0};
-    if (pc__cuda_check(cudaMalloc(&scratch->data, wanted), "scratch memory") == PC_OK)
-        scratch->bytes = wanted;
-    return scratch->data;
+    if (graph && face->branch) /* without: what a plan announces may be measured before it is captured */
+        return branch_scratch(graph, stream, &face->branch->newest[face->scratch_level], bytes);
+    return pc__workspace(stream, face->scratch_level, bytes);
 }
