@@ -106,7 +106,7 @@ static void a_refused_launch(void **state)
         pc_tensor *x = full(16, 0), *one = full(16, 1);
         assert_ok(pc_device_synchronize(test_device()));
         assert_ok(pc_saxpy(x, 1, one));
-        pc_tensor_free(pc_add(x, one));
+        pc_tensor_free(pc_keep(pc_add(x, one)));
         refuse(true);
         assert_fails(pc_device_synchronize(test_device()), PC_ERR_BACKEND, "saxpy, queued at ");
         refuse(false);
