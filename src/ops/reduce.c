@@ -48,7 +48,7 @@ static unsigned ones_of(const pc_tensor *t)
 static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce_attributes *a)
 {
     *a = (pc__reduce_attributes){.outer = 1, .reduced = 1, .inner = 1};
-    const unsigned longer = mask & ~ones_of(t), ends = longer ? longer : mask;
+    const unsigned longer = mask & ~ones_of(t), ends = longer ? longer : mask & -mask; /* of ones any will do */
     int first = ends ? __builtin_ctz(ends) : t->ndim, last = ends ? 31 - __builtin_clz(ends) : t->ndim;
     for (int i = 0; i < t->ndim; i++) {
         bool gone = mask >> i & 1;
