@@ -135,11 +135,12 @@ static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
     return a->inner == 1 && a->reduced >= 8 * pack && (a->reduced % pack != 0 || (uintptr_t)pc__data(t) % 16 != 0);
 }
 
-/* Thread groups for n elements of a result, 8 a thread. */
-static int lanes_for(int64_t n)
+/* Thread groups for n elements of a result, 8 a thread; more than a warp where results are too few to fill the device. */
+static int lanes_for(int64_t n, int64_t results)
 {
+    enum { WARP = 32, FULL = 65536 /* threads */ };
     int lanes = 1;
-    while (lanes < 32 && lanes * 8 < n)
+    while (lanes * 8 < n && (lanes < WARP || (lanes < PC__SHORT_LANES && results * lanes < FULL)))
         lanes *= 2;
     return lanes;
 }
@@ -169,7 +170,7 @@ static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor 
     }
     if (!s.dims)
         keep(&s, 1, 1);
-    s.lanes = s.step > least && a->outer * a->inner >= MANY ? 1 : lanes_for(s.n);
+    s.lanes = s.step > least && a->outer * a->inner >= MANY ? 1 : lanes_for(s.n, a->outer * a->inner);
     return s;
 }
 
@@ -197,7 +198,7 @@ static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
         keep(&s, a->outer, a->reduced * a->inner);
         keep(&s, a->inner, 1);
     }
-    s.lanes = a->inner == 1 || a->outer * a->inner < FEW ? lanes_for(s.n) : 1;
+    s.lanes = a->inner == 1 || a->outer * a->inner < FEW ? lanes_for(s.n, a->outer * a->inner) : 1;
     return s;
 }
 

@@ -46,7 +46,11 @@ void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype
 /* Rows alone, without places. */
 void pc__cuda_most(const pc__cuda_reduction *reduction, const void *in, int dtype, void *out);
 
-/* Results of few elements each, or of an input that has gaps: `lanes` threads of a warp find one, a power of 2. Result i's
+/* Threads that one result of a short reduction has at most. */
+enum { PC__SHORT_LANES = 512 };
+
+/* Results of few elements each, or of an input that has gaps: `lanes` threads find one, a power of 2: of a warp, or all of
+ * a block. Result i's
  * first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`, the others `step` apart. */
 typedef struct pc__cuda_short {
     unsigned results;

@@ -10,7 +10,7 @@
 namespace
 {
 
-constexpr int SHORT_THREADS = 128, SHORT_AT_ONCE = 8;
+constexpr int SHORT_THREADS = 128, SHORT_AT_ONCE = 8, WARP = 32;
 
 /* What falls to a thread; beyond the last result, that one once more, for nothing. */
 struct short_part {
@@ -22,7 +22,7 @@ struct short_part {
 
 __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
 {
-    const unsigned id = (blockIdx.x * SHORT_THREADS + threadIdx.x) / s.lanes;
+    const unsigned id = (blockIdx.x * blockDim.x + threadIdx.x) / s.lanes;
     short_part p = {min(id, s.results - 1), static_cast<int>(threadIdx.x % s.lanes), false, 0};
     p.writes = p.lane == 0 && id < s.results;
     unsigned left = p.result;
@@ -35,11 +35,22 @@ __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
     return p;
 }
 
+/* A result with several warps has a block: what each of them has, for `lanes` / 32 neighbours of every one. */
+template <class V> __device__ __forceinline__ V of_warps(const V &mine, int lanes)
+{
+    __shared__ V warps[PC__SHORT_LANES / WARP];
+    if (threadIdx.x % WARP == 0)
+        warps[threadIdx.x / WARP] = mine;
+    __syncthreads();
+    return warps[threadIdx.x % (lanes / WARP)];
+}
+
 template <class... P> void start_short(void (*kernel)(P...), const pc__cuda_short *s, P... parameters)
 {
+    const int block = s->lanes > WARP ? s->lanes : SHORT_THREADS;
     const long long threads = static_cast<long long>(s->results) * s->lanes;
-    (void)pc::start(kernel, static_cast<unsigned>((threads + SHORT_THREADS - 1) / SHORT_THREADS), SHORT_THREADS,
-                    s->queue, s->early, parameters...);
+    (void)pc::start(kernel, static_cast<unsigned>((threads + block - 1) / block), block, s->queue, s->early,
+                    parameters...);
 }
 
 } // namespace

@@ -6,8 +6,16 @@
 namespace
 {
 
+template <class T> __device__ __forceinline__ void meet_neighbours(leader<T> &best, int lanes)
+{
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+        const pc::math<T> value = __shfl_xor_sync(0xffffffffu, best.value, distance);
+        best.meet(value, __shfl_xor_sync(0xffffffffu, best.place, distance));
+    }
+}
+
 template <class T>
-__global__ void __launch_bounds__(SHORT_THREADS)
+__global__ void __launch_bounds__(PC__SHORT_LANES)
     short_maxima(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, T *__restrict__ out,
                  int64_t *__restrict__ out_places)
 {
@@ -28,9 +36,10 @@ __global__ void __launch_bounds__(SHORT_THREADS)
         for (int k = 0; k < SHORT_AT_ONCE; k++)
             best.see(v[k], at + k * s.lanes);
     }
-    for (int distance = s.lanes / 2; distance > 0; distance /= 2) {
-        const pc::math<T> value = __shfl_xor_sync(0xffffffffu, best.value, distance);
-        best.meet(value, __shfl_xor_sync(0xffffffffu, best.place, distance));
+    meet_neighbours(best, min(s.lanes, WARP));
+    if (s.lanes > WARP) {
+        best = of_warps(best, s.lanes);
+        meet_neighbours(best, s.lanes / WARP);
     }
     if (p.writes) {
         out[p.result] = static_cast<T>(best.value);

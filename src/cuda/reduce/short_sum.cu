@@ -5,8 +5,15 @@
 namespace
 {
 
+template <class A> __device__ __forceinline__ A sum_of_neighbours(A total, int lanes)
+{
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, distance);
+    return total;
+}
+
 template <class T, class A, class O>
-__global__ void __launch_bounds__(SHORT_THREADS)
+__global__ void __launch_bounds__(PC__SHORT_LANES)
     short_sums(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, O *__restrict__ out)
 {
     typedef pc::math<T> M;
@@ -24,8 +31,9 @@ __global__ void __launch_bounds__(SHORT_THREADS)
         }
         total += static_cast<A>(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
     }
-    for (int distance = s.lanes / 2; distance > 0; distance /= 2)
-        total += __shfl_xor_sync(0xffffffffu, total, distance);
+    total = sum_of_neighbours(total, min(s.lanes, WARP));
+    if (s.lanes > WARP)
+        total = sum_of_neighbours(of_warps(total, s.lanes), s.lanes / WARP);
     if (p.writes)
         out[p.result] = static_cast<O>(static_cast<pc::math<O>>(total));
 }
