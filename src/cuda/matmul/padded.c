@@ -3,6 +3,8 @@
 #include "cuda/matmul/padded.h"
 #include "cuda/runtime/cuda.h"
 
+#include <math.h>
+
 /* An operand of rows and columns as it lies in memory: `inner` elements side by side, `outer` times. */
 typedef struct operand {
     int64_t outer, inner, outer_stride, inner_stride, batch_stride;
@@ -101,13 +103,20 @@ bool pc__cuda_padded_plan(const pc__cuda_gemm *g, char *scratch, pc__cuda_padded
     return true;
 }
 
-/* On an H200, products that are askew go at some 140 TFLOP/s in 16 bits, and take a third of the time where they are not.
- * 70 for TF32 is an estimate on the fast side: large ones were measured at 115 to 130, and to take half of the time. */
-bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, bool matrix_units)
+/* Seconds that a product loses where its rows are askew: some for each multiplication, and some for each step of the sums in
+ * each turn of the device's tiles. Fitted to drawn products on an H200 (docs/kernels-cuda.md). */
+static double lost(const pc__cuda_gemm *g, int multiprocessors)
 {
+    enum { TILE = 128 };
+    const bool single = g->dtype == PC__CUDA_F32;
     const double flop = 2 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
-    const double gained = flop / (g->dtype == PC__CUDA_F32 ? 70e12 : 140e12) * 2 / 3; /* seconds */
+    const double tiles = (double)g->batch * ceil((double)g->m / TILE) * ceil((double)g->n / TILE);
+    return flop / (single ? 100e12 : 45e12) + (double)g->k * ceil(tiles / multiprocessors) * (single ? 6e-9 : 2e-9);
+}
+
+bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, int multiprocessors)
+{
     const double launches = (plan->count > 0) + (plan->cut_size > 0);
-    return matrix_units && plan->bytes <= (size_t)1 << 30 &&
-           gained > launches * 2.5e-6 + 2 * (double)plan->bytes / 3.5e12;
+    return plan->bytes <= (size_t)1 << 30 &&
+           lost(g, multiprocessors) > launches * 1.5e-6 + 2 * (double)plan->bytes / 3e12;
 }

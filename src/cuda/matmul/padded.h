@@ -22,7 +22,7 @@ typedef struct pc__cuda_padded {
  * sizes beyond 31 bits, or one whose rows all begin on 16 bytes. */
 bool pc__cuda_padded_plan(const pc__cuda_gemm *g, char *scratch, pc__cuda_padded *plan);
 
-/* Whether the copies cost less than they bring; `matrix_units`: the product is done on those. */
-bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, bool matrix_units);
+/* Whether the copies cost less than they bring, for a product that matrix units do. */
+bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, int multiprocessors);
 
 #endif

@@ -52,7 +52,8 @@ static bool padded_supports(const pc_stream *stream, const void *problem)
     if (((const pc__cuda_stream *)stream->implementation)->scratch_level != 0 || !pc__cuda_padded_plan(g, NULL, &plan))
         return false;
     return pc__rows_is_only(&pc__matmul_rows, padded_supports) ||
-           (!pc__cuda_lt_missing() && pc__cuda_padded_suits(g, &plan, matrix_units));
+           (matrix_units && !pc__cuda_lt_missing() &&
+            pc__cuda_padded_suits(g, &plan, pc__cuda_multiprocessors(stream)));
 }
 
 /* What cuBLASLt works in is scratch memory of the next level: that of this one holds the copies. */
