@@ -347,6 +347,7 @@ void pc_graph_free(pc_graph *graph)
     pc__plan_free(graph->plan);
     pc__graph_forget(graph);
     pc__storage_drop(graph->arena);
+    pc__free(graph->workspaces);
     pc__free(graph->others);
     pc__free(graph);
 }

@@ -37,9 +37,11 @@ struct pc_graph {
     bool takes_all;
     pc_error refused; /* why it cannot be ended, or PC_OK */
     void *implementation;
-    struct pc__plan *plan;  /* NULL: nothing is recorded yet */
-    pc__storage *arena;     /* the memory of all temporaries; NULL: there are none */
-    size_t workspace;       /* bytes of kernels' workspaces, which are among the uses */
+    struct pc__plan *plan;    /* NULL: nothing is recorded yet */
+    pc__storage *arena;       /* the memory of all temporaries; NULL: there are none */
+    pc__storage **workspaces; /* of kernels: they are among the uses */
+    int workspace_count, workspace_room;
+    int lent;               /* workspaces of the lender that are taken, or too small */
     const pc_graph *lender; /* while it is recorded: lends its memory, or NULL */
 };
 

@@ -18,17 +18,47 @@ void *pc__workspace(pc_stream *stream, int level, size_t bytes)
     return larger->data;
 }
 
+/* The lender's next one that is large enough: two at the same time are two there, too. */
+static pc__storage *borrow(pc_graph *graph, size_t bytes)
+{
+    const pc_graph *lender = graph->lender;
+    while (lender && graph->lent < lender->workspace_count) {
+        pc__storage *block = lender->workspaces[graph->lent++];
+        if (bytes <= block->capacity) {
+            pc__storage_retain(block);
+            return block;
+        }
+    }
+    return NULL;
+}
+
+static pc_status keep(pc_graph *graph, pc__storage *block)
+{
+    PC__TRY(
+        pc__grow((void **)&graph->workspaces, &graph->workspace_room, graph->workspace_count, sizeof(pc__storage *)));
+    PC__TRY(pc__graph_note(graph, block, (pc__graph_use){.write = true, .made = true, .renews = true}));
+    graph->workspaces[graph->workspace_count++] = block;
+    return PC_OK;
+}
+
 void *pc__graph_workspace(pc_graph *graph, pc_stream *stream, size_t bytes)
 {
-    pc__storage *block = pc__storage_at_once(stream, bytes, "a workspace of a recording");
+    pc__storage *block = borrow(graph, bytes);
+    if (!block)
+        block = pc__storage_at_once(stream, bytes, "a workspace of a recording");
     if (!block)
         return NULL;
-    void *data = block->data;
-    const pc_status status = pc__graph_note(graph, block, (pc__graph_use){.write = true, .made = true, .renews = true});
-    if (status == PC_OK)
-        graph->workspace += block->capacity;
+    void *data = keep(graph, block) == PC_OK ? block->data : NULL;
     pc__storage_drop(block);
-    return status == PC_OK ? data : NULL;
+    return data;
+}
+
+size_t pc__graph_workspaces(const pc_graph *graph)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < graph->workspace_count; i++)
+        bytes += graph->workspaces[i]->capacity;
+    return bytes;
 }
 
 void pc__workspaces_give(const pc__workspaces *used, const pc_stream *stream, uint64_t ticket)

@@ -11,8 +11,11 @@
  * same memory. NULL: PC_ERR_MEMORY. */
 void *pc__workspace(pc_stream *stream, int level, size_t bytes) PC_MUST_USE;
 
-/* The same for a call that is being captured: the graph's, for all launches. */
+/* The same for a call that is being captured: the graph's, for all launches; its lender's where that has one. */
 void *pc__graph_workspace(pc_graph *graph, pc_stream *stream, size_t bytes) PC_MUST_USE;
+
+/* Bytes of all that the graph has. */
+size_t pc__graph_workspaces(const pc_graph *graph);
 
 /* Work `ticket` of the stream, which used them last, is queued; no lock is held. */
 void pc__workspaces_give(const pc__workspaces *used, const pc_stream *stream, uint64_t ticket);

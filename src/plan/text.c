@@ -1,6 +1,7 @@
 /* text.c: a plan in words: a line for each node, those that passes took out among them, and what memory it needs. */
 #include "plan/plan.h"
 
+#include "device/workspace.h"
 #include "ops/number.h"
 #include "ops/region_of.h"
 
@@ -107,7 +108,7 @@ static void add_plan(pc__text *text, const pc_graph *graph, const pc__plan *plan
         "%zu, workspaces %zu\n",
         bytes_of(plan, PC__PLACE_TEMPORARY), graph->arena ? graph->arena->bytes : (size_t)0,
         bytes_of(plan, PC__PLACE_KEPT), bytes_of(plan, PC__PLACE_SHADOW), bytes_of(plan, PC__PLACE_BEFORE),
-        graph->workspace);
+        pc__graph_workspaces(graph));
     for (int i = 0; i < plan->count; i++)
         add_node(text, plan, i);
 }
@@ -139,5 +140,6 @@ int64_t pc_graph_memory(const pc_graph *graph)
         return 0;
     return (int64_t)(bytes_of(plan, PC__PLACE_KEPT) +
                      bytes_of(plan, PC__PLACE_SHADOW) + /* without a cache temporaries have blocks of their own */
-                     (graph->arena ? graph->arena->bytes : bytes_of(plan, PC__PLACE_TEMPORARY)) + graph->workspace);
+                     (graph->arena ? graph->arena->bytes : bytes_of(plan, PC__PLACE_TEMPORARY)) +
+                     pc__graph_workspaces(graph));
 }
