@@ -82,7 +82,8 @@ bool pc__cuda_padded_plan(const pc__cuda_gemm *g, char *scratch, pc__cuda_padded
     const int size_c = g->wide ? 4 : plan->size;
     operand a = operand_of(g->a, g->batch, g->m, g->k, g->a_rs, g->a_cs, g->a_batch, pack);
     operand b = operand_of(g->b, g->batch, g->k, g->n, g->b_rs, g->b_cs, g->b_batch, pack);
-    const bool askew_c = (uintptr_t)g->c % 16 != 0 || g->n * size_c % 16 != 0;
+    const bool ends = a.askew && a.turned && g->m % pack != 0; /* packs of a copied a that end beyond its rows */
+    const bool askew_c = (uintptr_t)g->c % 16 != 0 || g->n * size_c % 16 != 0 || ends;
     if (!a.askew && !b.askew && !askew_c)
         return false;
     pc__cuda_gemm *inner = &plan->inner;
@@ -116,7 +117,8 @@ static double lost(const pc__cuda_gemm *g, int multiprocessors)
 
 bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, int multiprocessors)
 {
+    enum { FEW = 8 }; /* rows or columns: memory is the floor, which a copy only raises */
     const double launches = (plan->count > 0) + (plan->cut_size > 0);
-    return plan->bytes <= (size_t)1 << 30 &&
+    return plan->bytes <= (size_t)1 << 30 && PC__MIN(g->m, g->n) >= FEW &&
            lost(g, multiprocessors) > launches * 1.5e-6 + 2 * (double)plan->bytes / 3e12;
 }
