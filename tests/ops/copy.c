@@ -144,6 +144,32 @@ static void turned_ones_are_the_same(void **state)
     assert_no_leak();
 }
 
+/* A million elements, of which one side has few. */
+static void narrow_ones_are_turned(void **state)
+{
+    (void)state;
+    enum { MANY = 1 << 20, KINDS = 201 };
+    static const pc_dtype dtypes[] = {PC_U8, PC_BF16, PC_F32, PC_F64};
+    static const int sides[] = {16, 19, 33};
+    int32_t *got = malloc((MANY + 64 * 33) * sizeof *got);
+    assert_non_null(got);
+    for (int i = 0; i < 3 * 2 * 4; i++)
+        PC_SCOPE {
+            const int narrow = sides[i % 3], wide = MANY / narrow + 37, n = narrow * wide;
+            const int high = i / 3 % 2 ? narrow : wide, across = n / high;
+            for (int k = 0; k < n; k++)
+                got[k] = k % KINDS;
+            pc_tensor *x = pc_from_data(got, PC_SHAPE(high, across), PC_I32, test_device());
+            pc_tensor *turned = pc_contiguous(pc_permute(pc_cast(x, dtypes[i / 6]), PC_SHAPE(1, 0)));
+            assert_ok(pc_read(pc_cast(turned, PC_I32), got, (size_t)n * sizeof *got));
+            for (int k = 0; k < n; k++)
+                if (got[k] != (k % high * across + k / high) % KINDS)
+                    fail_msg("%d x %d of %s: element %d is %d", high, across, pc_dtype_name(dtypes[i / 6]), k, got[k]);
+        }
+    free(got);
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(nothing_to_change_is_the_tensor_itself),
@@ -151,6 +177,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(to_converts_on_the_way),
     cmocka_unit_test(large_ones_arrive_whole),
     cmocka_unit_test(turned_ones_are_the_same),
+    cmocka_unit_test(narrow_ones_are_turned),
 };
 
 int main(void)

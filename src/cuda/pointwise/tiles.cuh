@@ -1,7 +1,7 @@
 /* tiles.cuh: element by element where one input is dense along another dimension than the output. A block takes a tile of
  * 64 x 64 elements, or of 32 x 32 where those would be few, which goes by way of shared memory, so that a warp reads
  * neighbours along the one dimension and writes neighbours along the other; each thread has 16 elements of each input
- * under way, or 4. */
+ * under way, or 4. Copies with a narrow side have tiles that are as narrow, and longer. */
 #ifndef PC__CUDA_TILES_CUH
 #define PC__CUDA_TILES_CUH
 
@@ -15,15 +15,15 @@ template <int K> struct corner {
     uint32_t top, left, at[K];
 };
 
-template <int TILE, int K> __device__ __forceinline__ corner<K> corner_of(const pc__cuda_walk &w, int along)
+template <int TALL, int WIDE, int K> __device__ __forceinline__ corner<K> corner_of(const pc__cuda_walk &w, int along)
 {
     const int last = w.ndim - 1;
-    const uint32_t across = (w.shape[last] + TILE - 1) / TILE, down = (w.shape[along] + TILE - 1) / TILE;
+    const uint32_t across = (w.shape[last] + WIDE - 1) / WIDE, down = (w.shape[along] + TALL - 1) / TALL;
     const uint32_t row = blockIdx.x / across;
     uint32_t rest = row / down;
     corner<K> c;
-    c.left = (blockIdx.x - row * across) * TILE;
-    c.top = (row - rest * down) * TILE;
+    c.left = (blockIdx.x - row * across) * WIDE;
+    c.top = (row - rest * down) * TALL;
 #pragma unroll
     for (int k = 0; k < K; k++)
         c.at[k] = c.top * w.strides[k][along] + c.left * w.strides[k][last];
@@ -40,25 +40,26 @@ template <int TILE, int K> __device__ __forceinline__ corner<K> corner_of(const 
     return c;
 }
 
-/* out = f(in...), of which `turned` is dense along `along`, the output along the last dimension. Loads beyond the end
- * take the last element. */
-template <int TILE, class F>
+/* out = f(in...), of which `turned` is dense along `along`, the output along the last dimension: a block has TALL along the
+ * one and WIDE along the other. Loads beyond the end take the last element. */
+template <int TALL, int WIDE, class F>
 __global__ void __launch_bounds__(THREADS)
     tiles(const __grid_constant__ pc__cuda_walk w, int along, int turned, const F f)
 {
     typedef typename F::A T;
-    constexpr int K = F::inputs + 1, EACH = THREADS / TILE, STEPS = TILE / EACH;
-    __shared__ T tile[TILE][TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)]; /* a column lies in different banks */
-    const int last = w.ndim - 1, x = threadIdx.x % TILE, y = threadIdx.x / TILE;
-    const corner<K> c = corner_of<TILE, K>(w, along);
-    const int height = min(w.shape[along] - c.top, (uint32_t)TILE), width = min(w.shape[last] - c.left, (uint32_t)TILE);
-    const T *from = reinterpret_cast<const T *>(w.data[turned]) + c.at[turned == 2 ? K - 1 : 1] + min(x, height - 1);
+    constexpr int K = F::inputs + 1, STEPS = TALL * WIDE / THREADS, IN = THREADS / TALL, OUT = THREADS / WIDE;
+    __shared__ T tile[WIDE][TALL + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)]; /* a column lies in different banks */
+    const int last = w.ndim - 1, x = threadIdx.x % WIDE, y = threadIdx.x / WIDE;
+    const int in_x = threadIdx.x % TALL, in_y = threadIdx.x / TALL;
+    const corner<K> c = corner_of<TALL, WIDE, K>(w, along);
+    const int height = min(w.shape[along] - c.top, (uint32_t)TALL), width = min(w.shape[last] - c.left, (uint32_t)WIDE);
+    const T *from = reinterpret_cast<const T *>(w.data[turned]) + c.at[turned == 2 ? K - 1 : 1] + min(in_x, height - 1);
     const uint32_t step = w.strides[turned][last];
     T own[STEPS], beside[F::inputs == 2 ? STEPS : 1];
     wait_for_earlier();
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
-        own[k] = from[min(y + k * EACH, width - 1) * step];
+        own[k] = from[min(in_y + k * IN, width - 1) * step];
     if constexpr (F::inputs == 2) {
         const int other = 3 - turned;
         const uint32_t down = w.strides[other][along];
@@ -66,17 +67,17 @@ __global__ void __launch_bounds__(THREADS)
                          min(x, width - 1) * w.strides[other][last];
 #pragma unroll
         for (int k = 0; k < STEPS; k++)
-            beside[k] = there[min(y + k * EACH, height - 1) * down];
+            beside[k] = there[min(y + k * OUT, height - 1) * down];
     }
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
-        tile[y + k * EACH][x] = own[k];
+        tile[in_y + k * IN][in_x] = own[k];
     __syncthreads();
     typename F::O *out = reinterpret_cast<typename F::O *>(w.data[0]) + c.at[0] + x;
     const uint32_t down = w.strides[0][along];
 #pragma unroll
     for (int k = 0; k < STEPS; k++) {
-        const int row = y + k * EACH;
+        const int row = y + k * OUT;
         const T value = tile[x][row];
         if (row >= height || x >= width)
             continue;
@@ -87,20 +88,28 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <int TILE, class F> void run_tiles_of(const pc__cuda_launch *l, int along, int turned, F f)
+template <int TALL, int WIDE, class F> void run_tiles_of(const pc__cuda_launch *l, int along, int turned, F f)
 {
     const pc__cuda_walk &w = l->walk;
     const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
-    const uint32_t blocks = ((height + TILE - 1) / TILE) * ((width + TILE - 1) / TILE);
-    note(l, start(tiles<TILE, F>, w.count / height / width * blocks, THREADS, l->queue, l->early, w, along, turned, f));
+    const uint32_t blocks = ((height + TALL - 1) / TALL) * ((width + WIDE - 1) / WIDE);
+    note(l, start(tiles<TALL, WIDE, F>, w.count / height / width * blocks, THREADS, l->queue, l->early, w, along,
+                  turned, f));
 }
 
 template <class F> void run_tiles(const pc__cuda_launch *l, int along, int turned, F f)
 {
-    if (l->walk.count >= 1 << 20)
-        run_tiles_of<64>(l, along, turned, f);
-    else
-        run_tiles_of<32>(l, along, turned, f);
+    enum { MANY = 1 << 20 };
+    const pc__cuda_walk &w = l->walk;
+    if (w.count < MANY)
+        return run_tiles_of<32, 32>(l, along, turned, f);
+    if constexpr (F::inputs == 1) {
+        if (w.shape[w.ndim - 1] <= 32)
+            return run_tiles_of<128, 32>(l, along, turned, f);
+        if (w.shape[along] <= 32)
+            return run_tiles_of<32, 128>(l, along, turned, f);
+    }
+    run_tiles_of<64, 64>(l, along, turned, f);
 }
 
 } // namespace pc
