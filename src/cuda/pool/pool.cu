@@ -151,9 +151,8 @@ template <class T, int N> void forward(cudaStream_t queue, const pc__cuda_pool *
 }
 
 /* False: there is no kernel for such windows. */
-template <class T> bool forward_planes(cudaStream_t queue, const pc__cuda_pool *s, const T *x, T *y)
+template <class T, int N> bool forward_planes_by(cudaStream_t queue, const pc__cuda_pool *s, const T *x, T *y)
 {
-    constexpr int N = 4;
     const int strips = (int)((s->ow + N - 1) / N), whole = s->ow % N == 0 && on_16(y, y, y);
     const long long count = s->n * s->oh * strips;
     const auto go = [&](auto kernel) {
@@ -167,6 +166,18 @@ template <class T> bool forward_planes(cudaStream_t queue, const pc__cuda_pool *
     return s->sh == 1   ? go(plane_average_kernel<T, N, 3, 1>)
            : s->sh == 2 ? go(plane_average_kernel<T, N, 3, 2>)
                         : go(plane_average_kernel<T, N, 3, 3>);
+}
+
+/* What threads share in a row saves loads; what they have of it apart, with strides, makes each load of a warp touch more
+ * lines of memory. */
+template <class T> bool forward_planes(cudaStream_t queue, const pc__cuda_pool *s, const T *x, T *y)
+{
+    enum { WIDE = 32, NARROW = 8 };
+    if (s->sw == 1 || (s->sw == 2 && sizeof(T) == 2 && s->ow >= WIDE))
+        return forward_planes_by<T, 4>(queue, s, x, y);
+    if (s->sw == 2 && (sizeof(T) == 2 || s->ow > NARROW))
+        return forward_planes_by<T, 2>(queue, s, x, y);
+    return forward_planes_by<T, 1>(queue, s, x, y);
 }
 
 template <class T, int N> void backward(cudaStream_t queue, const pc__cuda_pool *s, const T *dy, T *dx)
