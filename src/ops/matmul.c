@@ -92,13 +92,38 @@ static pc_tensor *gradient(pc_tensor *a, pc_tensor *b, int64_t batch, const pc__
     return sum && sum->dtype != of->dtype ? pc_cast(sum, of->dtype) : sum;
 }
 
+/* Whether the rows of all matrices of a batch lie as those of one would. */
+static bool folds(const pc_tensor *t)
+{
+    for (int d = t->ndim - 3; d >= 0; d--)
+        if (t->shape[d] != 1 && t->strides[d] != t->strides[d + 1] * t->shape[d + 1])
+            return false;
+    return true;
+}
+
+static pc_tensor *folded(pc_tensor *t)
+{
+    return pc_reshape(t, PC_SHAPE(pc__count(t->ndim - 1, t->shape), t->shape[t->ndim - 1]));
+}
+
+/* The gradient of a matrix that all of the batch is multiplied by: one product over all rows. */
+static pc_tensor *gradient_of_one(pc_tensor *a, pc_tensor *g, const pc__meta *of)
+{
+    return pc_reshape(pc_matmul(pc_transpose(folded(a), -1, -2), folded(g)), pc_shape_of(of->ndim, of->shape));
+}
+
 pc_status pc__grad_matmul(pc__grad *grad)
 {
     pc_tensor *g = grad->out_grad[0], *a = grad->in[0], *b = grad->in[1];
     const int64_t batch = pc__count(g->ndim - 2, g->shape);
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, gradient(g, pc_transpose(b, -1, -2), batch, &grad->in_meta[0])));
-    if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, gradient(pc_transpose(a, -1, -2), g, batch, &grad->in_meta[1])));
+    if (!grad->needs[1])
+        return PC_OK;
+    const pc__meta *of = &grad->in_meta[1];
+    const bool one = batch > 1 && pc__count(a->ndim - 2, a->shape) == batch && pc__count(of->ndim - 2, of->shape) == 1;
+    if (one && folds(a) && folds(g))
+        return pc__set_grad(grad, 1, gradient_of_one(a, g, of));
+    PC__TRY(pc__set_grad(grad, 1, gradient(pc_transpose(a, -1, -2), g, batch, of)));
     return PC_OK;
 }

@@ -157,6 +157,7 @@ F(f_index_select, pc_exp(pc_index_select(x[0], 1, indices(2, 0, 2, 3))))
 F(f_index_turned, pc_exp(pc_index_select(turned(x[0]), 0, indices(1, 1, 1, 3))))
 F(f_matmul, pc_matmul(x[0], x[1]))
 F(f_matmul_turned, pc_matmul(turned(x[0]), turned(x[1])))
+F(f_matmul_permuted, pc_matmul(pc_permute(x[0], PC_SHAPE(1, 0, 2)), x[1]))
 F(f_matmul_self, pc_matmul(x[0], turned(x[0])))
 F(f_matmul_expanded, pc_matmul(pc_expand(x[0], PC_SHAPE(3, 4)), x[1]))
 F(f_linear, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_NONE))
@@ -308,6 +309,10 @@ static const check checks[] = {
     TWO(f_matmul, S(2, 1, 2, 3), S(3, 3, 2)),
     TWO(f_matmul, S(2, 2, 3), S(3)),
     TWO(f_matmul, S(3), S(2, 3, 2)),
+    TWO(f_matmul, S(2, 3, 2), S(2, 4)),
+    TWO(f_matmul, S(2, 2, 3, 2), S(1, 2, 3)),
+    TWO(f_matmul, S(1, 3, 2), S(3, 2, 2)),
+    TWO(f_matmul_permuted, S(3, 2, 2), S(2, 4)),
     TWO(f_matmul_turned, S(3, 2), S(4, 3)),
     ONE(f_matmul_self, S(3, 2)),
     TWO(f_matmul_expanded, S(1, 4), S(4, 2)),

@@ -75,10 +75,37 @@ static void precision_is_a_choice(void **state)
     }
 }
 
+/* An operand's gradient is the same whether the other one, or what is saved for it, is asked for too. */
+static void gradients_of_one_operand(void **state)
+{
+    (void)state;
+    enum { BATCH = 2, M = 3, K = 4, N = 5 };
+    double of_a[2][BATCH * M * K], of_b[2][K * N];
+    for (int needs = 1; needs < 4; needs++)
+        PC_SCOPE {
+            pc_tensor *a = pc_reshape(pc_arange(0, BATCH * M * K, 1, PC_F64, test_device()), PC_SHAPE(BATCH, M, K)),
+                      *b = pc_reshape(pc_arange(0, K * N, 1, PC_F64, test_device()), PC_SHAPE(K, N));
+            if (needs & 1)
+                assert_ok(pc_require_grad(a, true));
+            if (needs & 2)
+                assert_ok(pc_require_grad(b, true));
+            pc_tensor *y = pc_matmul(a, b);
+            assert_ok(pc_backward_with(y, pc_detach(y)));
+            if (needs & 1)
+                assert_ok(pc_read(pc_grad(a), of_a[needs == 3], sizeof of_a[0]));
+            if (needs & 2)
+                assert_ok(pc_read(pc_grad(b), of_b[needs == 3], sizeof of_b[0]));
+        }
+    assert_memory_equal(of_a[0], of_a[1], sizeof of_a[0]);
+    assert_memory_equal(of_b[0], of_b[1], sizeof of_b[0]);
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(precision_is_a_choice),
     cmocka_unit_test(bad_input),
     cmocka_unit_test(large_products),
+    cmocka_unit_test(gradients_of_one_operand),
 };
 
 int main(void)
