@@ -3,7 +3,8 @@
  *   case TEXT                  make it; "ok" and sums of what it gives, or "error" and why
  *   eager SECONDS              "us" and microseconds of a go, called as it is, over about so long
  *   recorded SECONDS GOES      the same as launches of a recording of so many goes; a training step is one
- *   end                        let go of the case; "ok" */
+ *   end                        let go of the case; "ok"
+ * Nobody reads what a go of an op makes: PARACORD_PLAN=-dead,-duplicates has recordings do it all the same. */
 #include "drawn/drawn.h"
 
 #include <stdlib.h>

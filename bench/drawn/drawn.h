@@ -5,7 +5,7 @@
 
 #include <paracord.h>
 
-enum { LINE_ROOM = 2048, WORDS_MOST = 64, INPUTS_MOST = 3, HELD_MOST = 64 };
+enum { LINE_ROOM = 2048, WORDS_MOST = 64, INPUTS_MOST = 3 };
 
 /* --- text.c: the line --- */
 
@@ -75,10 +75,7 @@ struct drawn {
 
     pc_stream *side; /* waits for each of them, so that the plan makes no one call of two goes */
     pc_event *gone;
-    pc_stream *stream; /* of a recording of several goes, whose results are held: those for nobody would be left out */
-    pc_tensor *held[HELD_MOST];
-    int held_count;
-    bool holds;
+    pc_stream *stream; /* of a recording of several goes */
     pc_graph *graph;
     int goes, repeats[2]; /* of a launch; of a round, eager and recorded */
 };

@@ -163,12 +163,6 @@ static bool collects(const drawn *d, int i)
     return d->in[i] && d->gradient && pc_requires_grad(d->in[i]);
 }
 
-static void hold(drawn *d, pc_tensor *t)
-{
-    if (d->holds && t && d->held_count < HELD_MOST)
-        d->held[d->held_count++] = pc_tensor_retain(t);
-}
-
 static pc_status op_go(void *context)
 {
     drawn *d = context;
@@ -176,13 +170,10 @@ static pc_status op_go(void *context)
     PC_SCOPE {
         pc_tensor *y = d->op->make(d);
         status = !y ? pc_error_last()->status : d->gradient ? pc_backward_with(y, d->gradient) : PC_OK;
-        hold(d, y);
     }
     for (int i = 0; i < INPUTS_MOST; i++)
-        if (collects(d, i)) {
-            hold(d, pc_grad(d->in[i]));
+        if (collects(d, i))
             pc_zero_grad(d->in[i]);
-        }
     return status;
 }
 

@@ -58,11 +58,9 @@ static pc_status record(drawn *d, int goes)
             status = d->go(d);
         if (status == PC_OK)
             status = pc_graph_begin(d->stream);
-        d->holds = true;
         for (int i = 0; status == PC_OK && i < goes; i++)
             status = goes > 1 ? go_and_wait(d) : d->go(d);
         d->graph = pc_graph_end(d->stream);
-        d->holds = false;
     }
     d->goes = goes;
     return d->graph ? status : pc_error_last()->status;
@@ -100,8 +98,6 @@ void drawn_end(drawn *d)
     pc_tensor_free(d->x);
     pc_tensor_free(d->y);
     pc_tensor_free(d->gradient);
-    for (int i = 0; i < d->held_count; i++)
-        pc_tensor_free(d->held[i]);
     for (int i = 0; i < INPUTS_MOST; i++)
         pc_tensor_free(d->in[i]);
     *d = (drawn){.device = d->device};

@@ -114,6 +114,6 @@ pc_status tell(const char *name, const pc_tensor *t)
     printf(" %s:%s:", name, pc_dtype_name(pc_tensor_dtype(t)));
     for (int i = 0; i < pc_tensor_ndim(t); i++)
         printf("%s%lld", i ? "x" : "", (long long)pc_tensor_size(t, i));
-    printf(":%.9g:%.9g", weighted, sqrt(squares));
+    printf(":%.12g:%.12g", weighted, sqrt(squares));
     return PC_OK;
 }

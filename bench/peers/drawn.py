@@ -40,10 +40,10 @@ def options_of():
     parser.add_argument("--round", type=float, default=0.04, help="seconds of a round")
     parser.add_argument("--ways", help="PyTorch's, of eager,compile,graph,compile+graph")
     parser.add_argument("--compilers", type=int, default=0, metavar="P",
-                        help="first let P processes compile all cases, for PyTorch's cache of what was compiled")
+                        help="let P processes compile cases before they are measured, for PyTorch's cache on disk")
     parser.add_argument("--compile-part", help=argparse.SUPPRESS)
     parser.add_argument("--compile-below", type=float, default=math.inf, metavar="RATIO",
-                        help="compile only what has a smaller ratio without")
+                        help="compile only what has a smaller ratio without; with --compilers those are measured again")
     options = parser.parse_args()
     kind = options.device.split(":")[0]
     if kind not in ("cpu", "cuda"):
@@ -83,20 +83,19 @@ def compile_part(texts, part, device):
         except Exception as error:
             print(f"{type(error).__name__} {text}", file=sys.stderr)
         case = None
-        torch.compiler.reset()
-        gc.collect()
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
+        clean(device.type)
 
 
-def compile_first(count):
+def compile_first(texts, options):
     """Other processes fill the cache on disk that this one then reads."""
-    start = time.monotonic()
-    command = [sys.executable, *sys.argv, "--compilers", "0", "--compile-part"]
-    parts = [subprocess.Popen([*command, f"{i}/{count}"], stderr=subprocess.DEVNULL) for i in range(count)]
+    start, count = time.monotonic(), options.compilers
+    command = [sys.executable, sys.argv[0], "--device", options.device]
+    for text in texts:
+        command += ["--case", text]
+    parts = [subprocess.Popen([*command, "--compile-part", f"{i}/{count}"], stderr=subprocess.DEVNULL) for i in range(count)]
     for part in parts:
         part.wait()
-    print(f"compiled by {count} processes in {time.monotonic() - start:.0f} s", flush=True)
+    print(f"{len(texts)} compiled by {count} processes in {time.monotonic() - start:.0f} s", flush=True)
 
 
 def best(side):
@@ -144,6 +143,50 @@ def report(rows, errors, options):
     print(f"{len(errors)} errors")
 
 
+def clean(kind):
+    import torch
+
+    torch.compiler.reset()
+    gc.collect()
+    if kind == "cuda":
+        torch.cuda.empty_cache()
+
+
+def measured(texts, options, program, device, begin):
+    """A row for each case, and errors; a line of each is printed."""
+    import drawn_cases
+    import drawn_turns
+
+    rows, errors = [], []
+    for text in texts:
+        if time.perf_counter() - begin > options.seconds:
+            print(f"no more cases after {options.seconds:g} s: {len(rows) + len(errors)} of {len(texts)}")
+            break
+        try:
+            rows.append(row_of(text, *drawn_turns.measure(text, drawn_cases.parse(text), program, options, device)))
+            print(shown(rows[-1]), flush=True)
+        except KeyboardInterrupt:
+            print("stopped")
+            break
+        except Exception as error:
+            words = str(error).splitlines() or [""]
+            errors.append((text, f"{type(error).__name__}: {words[0]}"))
+            print(f"  error {text}\n        {errors[-1][1]}", flush=True)
+        clean(device.type)
+    return rows, errors
+
+
+def in_two_parts(texts, options, program, device, begin):
+    """All without compiling; then those below the ratio once more, which other processes compile in between."""
+    plain = argparse.Namespace(**{**vars(options), "ways": [way for way in options.ways if "compile" not in way]})
+    rows, errors = measured(texts, plain, program, device, begin)
+    low = [row["case"] for row in rows if not row["ratio"] or row["ratio"] < options.compile_below]
+    compile_first(low, options)
+    again, more = measured(low, options, program, device, begin)
+    newer = {row["case"]: row for row in again}
+    return [newer.get(row["case"], row) for row in rows], errors + more
+
+
 def main():
     options, kind = options_of()
     import drawn_cases
@@ -153,8 +196,9 @@ def main():
     if options.list:
         print(*texts, sep="\n")
         return 0
-    if options.compilers:
-        compile_first(options.compilers)
+    in_parts = options.compilers > 0 and math.isfinite(options.compile_below)
+    if options.compilers and not in_parts:
+        compile_first(texts, options)
     if kind == "cpu" or options.compile_part:
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes beside what is measured
     warnings.filterwarnings("ignore")
@@ -163,7 +207,7 @@ def main():
 
     import drawn_turns
 
-    device, begin, rows, errors = torch.device("cuda:0" if kind == "cuda" else "cpu"), time.perf_counter(), [], []
+    device, begin = torch.device("cuda:0" if kind == "cuda" else "cpu"), time.perf_counter()
     torch.backends.cudnn.benchmark = True
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -171,24 +215,7 @@ def main():
         return compile_part(texts, options.compile_part, device)
     program = drawn_turns.Program(*program_of(options.program), str(device), options.threads)
     print(f"{'ratio':>7} {'ours us':>10} {'':6} {'peer us':>10} {'':14} case; PyTorch {torch.__version__}", flush=True)
-    try:
-        for text in texts:
-            if time.perf_counter() - begin > options.seconds:
-                print(f"no more cases after {options.seconds:g} s: {len(rows) + len(errors)} of {len(texts)}")
-                break
-            try:
-                rows.append(row_of(text, *drawn_turns.measure(text, drawn_cases.parse(text), program, options, device)))
-                print(shown(rows[-1]), flush=True)
-            except Exception as error:
-                words = str(error).splitlines() or [""]
-                errors.append((text, f"{type(error).__name__}: {words[0]}"))
-                print(f"  error {text}\n        {errors[-1][1]}", flush=True)
-            torch.compiler.reset()
-            gc.collect()
-            if kind == "cuda":
-                torch.cuda.empty_cache()
-    except KeyboardInterrupt:
-        print("stopped")
+    rows, errors = (in_two_parts if in_parts else measured)(texts, options, program, device, begin)
     report(rows, errors, options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

@@ -17,22 +17,28 @@ class Failed(Exception):
 
 
 class Program:
+    """Two processes of bench.drawn: nobody reads the results of ops, and theirs leaves out no work for that."""
+
     def __init__(self, path, environment, device, threads):
-        self.command, self.environment, self.process = [path, device, str(threads)], environment, None
+        self.command, self.processes, self.kind = [path, device, str(threads)], {}, None
+        words = [environment[name] for name in ("PARACORD_PLAN",) if name in environment]
+        self.environments = {"net": environment, "op": dict(environment, PARACORD_PLAN=",".join(words + ["-dead", "-duplicates"]))}
 
     def ask(self, line):
-        if not self.process:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+        if self.kind not in self.processes:
+            self.processes[self.kind] = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                         env=self.environments[self.kind])
+        process = self.processes[self.kind]
         try:
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.flush()
-            here = select.select([self.process.stdout], [], [], PATIENCE)[0]
-            answer = self.process.stdout.readline().decode().strip() if here else ""
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            here = select.select([process.stdout], [], [], PATIENCE)[0]
+            answer = process.stdout.readline().decode().strip() if here else ""
         except BrokenPipeError:
             answer = ""
         if not answer:
-            self.process.kill()
-            status, self.process = self.process.wait(), None
+            process.kill()
+            status = self.processes.pop(self.kind).wait()
             raise Failed(f"no answer to '{line.split()[0]}' (exit status {status})")
         if "error " in answer:
             raise Failed(answer[answer.index("error ") + 6:])
@@ -40,7 +46,7 @@ class Program:
 
     def case(self, text):
         """Sums by name: dtype, shape, weighted sum, norm."""
-        found = {}
+        found, self.kind = {}, text.split()[0]
         for word in self.ask("case " + text).split()[1:]:
             name, dtype, shape, weighted, norm = word.split(":")
             found[name] = dtype, [int(n) for n in shape.split("x") if n], float(weighted), float(norm)
