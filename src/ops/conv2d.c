@@ -80,13 +80,17 @@ static bool is_faster_apart(pc_tensor *x, pc_tensor *weight, const pc_fn_conv2d_
     return backend->is_faster_apart && backend->is_faster_apart(&call);
 }
 
+static bool has_windows_of_one(const pc_tensor *w, const pc_fn_conv2d_options *spec)
+{
+    return w->shape[2] * w->shape[3] == 1 && spec->padding[0] + spec->padding[1] == 0;
+}
+
 /* Windows of one place over pictures in C order are a product of matrices for each picture, [o][c] x [c][h * w], that
  * reads and writes them where they lie. Its gradient makes one [o][c] for each picture: they must be small beside it. */
-static bool is_product(const pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec, bool planes)
+static bool is_product(const pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec)
 {
     const int64_t places = x->shape[2] * x->shape[3], channels = w->shape[0] + w->shape[1];
-    return planes && w->shape[2] * w->shape[3] == 1 && spec->stride[0] * spec->stride[1] == 1 &&
-           spec->padding[0] + spec->padding[1] == 0 && spec->pool == 1 && pc__is_contiguous(x) && places > 1 &&
+    return has_windows_of_one(w, spec) && spec->stride[0] * spec->stride[1] == 1 && spec->pool == 1 && places > 1 &&
            4 * w->shape[0] * w->shape[1] <= places * channels;
 }
 
@@ -102,13 +106,30 @@ static pc_tensor *product(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_a
     return result;
 }
 
+/* Windows of one place with a stride see every so-manyth place: those are gathered, and only they change their order. */
+static pc_tensor *gathered(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec)
+{
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        for (int i = 0; i < 2; i++) {
+            x = spec.stride[i] > 1 && x ? pc_slice(x, 2 + i, 0, x->shape[2 + i], spec.stride[i]) : x;
+            spec.stride[i] = 1;
+        }
+        x = x && is_product(x, weight, &spec) ? pc_contiguous(x) : x;
+        result = pc_keep(conv2d(x, weight, bias, spec, true));
+    }
+    return result;
+}
+
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
     if (check(x, weight, bias, &spec) != PC_OK)
         return NULL;
-    if (is_product(x, weight, &spec, planes))
+    if (planes && has_windows_of_one(weight, &spec) && spec.stride[0] * spec.stride[1] > 1)
+        return gathered(x, weight, bias, spec);
+    if (planes && pc__is_contiguous(x) && is_product(x, weight, &spec))
         return product(x, weight, bias, spec.activation);
     const bool apart = is_faster_apart(x, weight, &spec, planes);
     /* In its own order the backend may do the pooling as well. */

@@ -9,6 +9,7 @@
 
 typedef struct layer {
     int64_t n, c, h, w, o;
+    int stride[2];
     pc_dtype dtype;
     bool bias;
     pc_activation_kind activation;
@@ -32,7 +33,8 @@ static void run(const layer *l, pc_tensor *const in[4], bool channels_last, pc_t
     assert_ok(pc_require_grad(weight, true));
     if (bias)
         assert_ok(pc_require_grad(bias, true));
-    pc_tensor *y = pc_fn_conv2d(x, weight, bias, (pc_fn_conv2d_options){.activation = l->activation});
+    pc_tensor *y = pc_fn_conv2d(
+        x, weight, bias, (pc_fn_conv2d_options){.stride = {l->stride[0], l->stride[1]}, .activation = l->activation});
     assert_not_null_ok(y);
     if (l->c > 1 && l->o > 1) /* else both orders are one */
         assert_int_equal(pc_tensor_is_contiguous(y), !channels_last);
@@ -51,16 +53,17 @@ static void both_orders(const layer *l)
 {
     static const double near[] = {[PC_F32] = 1e-5, [PC_F64] = 1e-12, [PC_F16] = 4e-3, [PC_BF16] = 3e-2};
     PC_SCOPE {
-        pc_tensor *in[4] = {drawn(l, PC_SHAPE(l->n, l->c, l->h, l->w)), drawn(l, PC_SHAPE(l->o, l->c, 1, 1)),
-                            drawn(l, PC_SHAPE(l->o)), drawn(l, PC_SHAPE(l->n, l->o, l->h, l->w))};
+        pc_tensor *in[4] = {
+            drawn(l, PC_SHAPE(l->n, l->c, l->h, l->w)), drawn(l, PC_SHAPE(l->o, l->c, 1, 1)), drawn(l, PC_SHAPE(l->o)),
+            drawn(l, PC_SHAPE(l->n, l->o, (l->h - 1) / l->stride[0] + 1, (l->w - 1) / l->stride[1] + 1))};
         pc_tensor *flat[RESULTS], *last[RESULTS];
         run(l, in, false, flat);
         run(l, in, true, last);
         for (int i = 0; i < RESULTS; i++)
             if (flat[i] && apart(flat[i], last[i]) > near[l->dtype])
-                fail_msg("x %lldx%lldx%lldx%lld to %lld, %s, result %d: %g apart", (long long)l->n, (long long)l->c,
-                         (long long)l->h, (long long)l->w, (long long)l->o, pc_dtype_name(l->dtype), i,
-                         apart(flat[i], last[i]));
+                fail_msg("x %lldx%lldx%lldx%lld to %lld by %d x %d, %s, result %d: %g apart", (long long)l->n,
+                         (long long)l->c, (long long)l->h, (long long)l->w, (long long)l->o, l->stride[0], l->stride[1],
+                         pc_dtype_name(l->dtype), i, apart(flat[i], last[i]));
     }
 }
 
@@ -71,10 +74,16 @@ static void as_over_channels_last(void **state)
     /* 16 bits round in front of a bias and an activation of their own, and the sign of what is near zero with it. */
     static const pc_activation_kind activations[] = {PC_ACTIVATION_NONE, PC_ACTIVATION_RELU, PC_ACTIVATION_SILU};
     pc_seed(31);
-    for (int i = 0; i < 36; i++) {
-        const layer l = {
-            1 + i % 5,      1 + i * 7 % 19, 3 + i % 6,  4 + i * 5 % 11,
-            1 + i * 3 % 17, dtypes[i % 4],  i % 3 != 0, activations[i % 4 < 2 ? i / 4 % 3 : i / 4 % 2 * 2]};
+    for (int i = 0; i < 72; i++) {
+        const layer l = {.n = 1 + i % 5,
+                         .c = 1 + i * 7 % 19,
+                         .h = 3 + i % 6,
+                         .w = 4 + i * 5 % 11,
+                         .o = 1 + i * 3 % 17,
+                         .stride = {i < 36 ? 1 : 1 + i % 3, i < 36 ? 1 : 1 + i / 2 % 3},
+                         .dtype = dtypes[i % 4],
+                         .bias = i % 3 != 0,
+                         .activation = activations[i % 4 < 2 ? i / 4 % 3 : i / 4 % 2 * 2]};
         both_orders(&l);
     }
 }
