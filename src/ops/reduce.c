@@ -83,8 +83,8 @@ static unsigned longest_run(const pc_tensor *t, unsigned mask)
 }
 
 /* Whether CUDA reads t with its gaps: what is reduced is one dimension to memory, and is long and alone, or short and not
- * side by side, in no case where that would be slow. */
-static bool takes_gaps(const pc_tensor *t, unsigned mask)
+ * side by side, in no case where that would be slow. Sums it cuts into pieces where they are long and few. */
+static bool takes_gaps(const pc_tensor *t, unsigned mask, bool sums)
 {
     enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
     int64_t reduced = 1, results = 1, step = 0, least = INT64_MAX;
@@ -100,19 +100,19 @@ static bool takes_gaps(const pc_tensor *t, unsigned mask)
         least = gone ? least : PC__MIN(least, t->strides[d]);
         *(gone ? &reduced : &results) *= t->shape[d];
     }
-    if (results > INT32_MAX / 32 || reduced > INT32_MAX / 512)
+    if (results > INT32_MAX / 32 || reduced > (sums && results < LONG ? INT32_MAX / 2 : INT32_MAX / 512))
         return false;
-    return step <= least ? reduced <= LONG || results >= LONG : results >= MANY || reduced * results <= FEW;
+    return step <= least ? sums || reduced <= LONG || results >= LONG : results >= MANY || reduced * results <= FEW;
 }
 
 /* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
  * says which dimension each is, and the mask follows. */
-static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, pc_shape *order)
+static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_shape *order)
 {
     *order = (pc_shape){.ndim = t ? t->ndim : 0};
     for (int i = 0; i < order->ndim; i++)
         order->dim[i] = i;
-    if (t && !pc__is_dense(t) && takes_gaps(t, *mask))
+    if (t && !pc__is_dense(t) && takes_gaps(t, *mask, sums))
         return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);
@@ -178,7 +178,7 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide)
         pc_shape order;
         unsigned left = mask, run = 0;
         wide = wide || pc__autocasting();
-        pc_tensor *now = in_memory_order(pc__is_float(t->dtype) ? t : pc__as_dtype(t, PC_I64), &left, &order);
+        pc_tensor *now = in_memory_order(pc__is_float(t->dtype) ? t : pc__as_dtype(t, PC_I64), &left, true, &order);
         const bool turned = !in_order(&order);
         do {
             run = now ? longest_run(now, left) : 0;
@@ -287,7 +287,7 @@ static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, 
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_shape order;
-        pc_tensor *ready = in_memory_order(t, &mask, &order);
+        pc_tensor *ready = in_memory_order(t, &mask, false, &order);
         if (!ready)
             break;
         describe(ready, mask, keepdim, &a);

@@ -166,6 +166,41 @@ static void every_length_is_whole(void **state)
     assert_no_leak();
 }
 
+/* Long rows whose elements lie apart, one and several, whole and from the middle on; `numbers` are small and whole. */
+static void long_sums_of_gapped_rows(void **state)
+{
+    (void)state;
+    enum { MOST = MOST_ROWS * LONGEST };
+    static const int rows[] = {1, 1, 3, 20, 66}, lengths[] = {4097, 300001, 100003, 9001, 8192},
+                     steps[] = {2, 3, 4, 5, 2};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64, PC_I64};
+    for (int k = 0; k < MOST; k++)
+        numbers[k] = (float)(k * 7 % 5 - 2);
+    for (int i = 0; i < PC__COUNT(rows) * PC__COUNT(dtypes); i++) {
+        const int r = rows[i % PC__COUNT(rows)], n = lengths[i % PC__COUNT(rows)], step = steps[i % PC__COUNT(rows)];
+        const int width = n * step < MOST / r ? n * step : MOST / r, kept = (width - 1 - i % 2) / step + 1;
+        PC_SCOPE {
+            pc_tensor *x = pc_cast(pc_from_data(numbers, PC_SHAPE(r, width), PC_F32, test_device()), dtypes[i / 5]);
+            double sums[MOST_ROWS];
+            pc_tensor *gapped = pc_slice(x, 1, i % 2, width, step);
+            assert_ok(
+                pc_read(pc_cast(pc_sum_dims(gapped, PC_SHAPE(1), false), PC_F64), sums, (size_t)r * sizeof *sums));
+            double all = 0;
+            for (int row = 0; row < r; row++) {
+                double sum = 0;
+                for (int k = 0; k < kept; k++)
+                    sum += (double)numbers[row * width + i % 2 + k * step];
+                assert_close(sums[row], sum, fabs(sum) * 0x1p-8);
+                all += sum;
+            }
+            assert_close(pc_item(pc_cast(pc_sum(pc_cast(gapped, PC_F32)), PC_F64)), all, 0);
+            if (r == 1)
+                assert_close(pc_item(pc_cast(pc_sum(gapped), PC_F64)), all, fabs(all) * 0x1p-8);
+        }
+    }
+    assert_no_leak();
+}
+
 /* Columns of all heights and widths, side by side and several times over: sums, maxima and the first's places. */
 static void columns_of_any_size(void **state)
 {
@@ -373,6 +408,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(null_flows),
     cmocka_unit_test(long_sums_are_exact_enough),
     cmocka_unit_test(every_length_is_whole),
+    cmocka_unit_test(long_sums_of_gapped_rows),
     cmocka_unit_test(columns_of_any_size),
     cmocka_unit_test(max_dim_keeps_what_was_asked_for),
 };

@@ -216,10 +216,53 @@ static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const 
     return true;
 }
 
+/* Results that are few and long become pieces of some thousand elements. */
+static int64_t cut_short(pc__cuda_short *s, int64_t reduced)
+{
+    enum { PIECE = 4096, PIECES = 4096, TOGETHER = 256 };
+    const int64_t most = PC__MIN(PIECES / s->results, divide_up(reduced, PIECE));
+    if (most < 2)
+        return 1;
+    const int64_t piece = divide_up(divide_up(reduced, most), TOGETHER) * TOGETHER, parts = divide_up(reduced, piece);
+    s->whole = reduced;
+    s->n = (int)piece;
+    s->results *= (unsigned)parts;
+    keep(s, parts, piece * s->step);
+    s->lanes = lanes_for(piece, s->results);
+    return parts;
+}
+
 /* What the second pass sees. */
 static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
 {
     return (pc__reduce_attributes){.outer = first->outer, .reduced = first->parts, .inner = first->inner};
+}
+
+/* The second pass of a sum. */
+static pc_status add_parts(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *rest, const void *sums,
+                           int between)
+{
+    const pc__cuda_reduction second = plan(stream, rest, sums, sizeof(double), 2, false, false);
+    pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), call->out[0]->dtype);
+    return pc__cuda_launched(call);
+}
+
+static pc_status sum_short(pc_stream *stream, const pc_call *call, pc__cuda_short *s, int between)
+{
+    const pc_tensor *t = call->in[0];
+    const pc__reduce_attributes *a = call->attributes;
+    const int64_t parts = pc__is_contiguous(t) ? 1 : cut_short(s, a->reduced);
+    if (parts == 1) {
+        pc__cuda_short_sum(s, pc__data(t), t->dtype, pc__data(call->out[0]), call->out[0]->dtype);
+        return pc__cuda_launched(call);
+    }
+    void *sums = pc__cuda_scratch(stream, s->results * sizeof(double));
+    if (!sums)
+        return PC_ERR_MEMORY;
+    pc__cuda_short_sum(s, pc__data(t), t->dtype, sums, between);
+    PC__TRY(pc__cuda_launched(call));
+    const pc__reduce_attributes rest = {.outer = s->results / parts, .reduced = parts, .inner = 1};
+    return add_parts(stream, call, &rest, sums, between);
 }
 
 PC__CUDA_KERNEL(sum)
@@ -232,10 +275,8 @@ PC__CUDA_KERNEL(sum)
         return PC_OK;
     const bool anywhere = begins_anywhere(a, t);
     pc__cuda_short few;
-    if (plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), &few)) {
-        pc__cuda_short_sum(&few, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
-        return pc__cuda_launched(call);
-    }
+    if (plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), &few))
+        return sum_short(stream, call, &few, between);
     pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
     if (first.parts == 1) {
@@ -246,11 +287,9 @@ PC__CUDA_KERNEL(sum)
     if (!sums)
         return PC_ERR_MEMORY;
     const pc__reduce_attributes rest = rest_of(&first);
-    const pc__cuda_reduction second = plan(stream, &rest, sums, sizeof(double), 2, false, false);
     pc__cuda_sum(&first, pc__data(t), dtype, sums, between);
     PC__TRY(pc__cuda_launched(call));
-    pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), call->out[0]->dtype);
-    return pc__cuda_launched(call);
+    return add_parts(stream, call, &rest, sums, between);
 }
 
 /* The largest of rows that begin anywhere, whose places are of no account. */

@@ -51,10 +51,12 @@ enum { PC__SHORT_LANES = 512 };
 
 /* Results of few elements each, or of an input that has gaps: `lanes` threads find one, a power of 2: of a warp, or all of
  * a block. Result i's
- * first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`, the others `step` apart. */
+ * first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`, the others `step` apart.
+ * `whole`, unless 0: the last of these dimensions is the pieces of so many elements, n each, of which the last may be shorter. */
 typedef struct pc__cuda_short {
     unsigned results;
     int n, lanes;
+    int64_t whole;
     int64_t step;
     int dims; /* at least 1 */
     unsigned size[PC__VIEW_DIMS];
@@ -63,7 +65,7 @@ typedef struct pc__cuda_short {
     cudaStream_t queue;
 } pc__cuda_short;
 
-/* Sums of a type to itself, of 16-bit numbers to float32 too. */
+/* Sums of a type to itself, of 16-bit numbers to float32 too, of pieces of floats to float64. */
 void pc__cuda_short_sum(const pc__cuda_short *reduction, const void *in, int from, void *out, int to);
 void pc__cuda_short_max(const pc__cuda_short *reduction, const void *in, int dtype, void *out, int64_t *places);
 

@@ -15,7 +15,7 @@ constexpr int SHORT_THREADS = 128, SHORT_AT_ONCE = 8, WARP = 32;
 /* What falls to a thread; beyond the last result, that one once more, for nothing. */
 struct short_part {
     unsigned result;
-    int lane;
+    int lane, n; /* n: elements of its result */
     bool writes;
     long long first; /* element of its result */
 };
@@ -23,8 +23,11 @@ struct short_part {
 __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
 {
     const unsigned id = (blockIdx.x * blockDim.x + threadIdx.x) / s.lanes;
-    short_part p = {min(id, s.results - 1), static_cast<int>(threadIdx.x % s.lanes), false, 0};
+    short_part p = {min(id, s.results - 1), static_cast<int>(threadIdx.x % s.lanes), s.n, false, 0};
     p.writes = p.lane == 0 && id < s.results;
+    if (s.whole)
+        p.n = static_cast<int>(
+            min(static_cast<long long>(s.n), s.whole - p.result % s.size[s.dims - 1] * static_cast<long long>(s.n)));
     unsigned left = p.result;
     for (int d = s.dims - 1; d > 0; d--) {
         const unsigned above = left / s.size[d];

@@ -22,11 +22,11 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
     const T *x = in + p.first + p.lane * s.step;
     A total = 0;
     pc::wait_for_earlier();
-    for (int at = p.lane; at < s.n; at += SHORT_AT_ONCE * s.lanes) {
+    for (int at = p.lane; at < p.n; at += SHORT_AT_ONCE * s.lanes) {
         M v[SHORT_AT_ONCE];
 #pragma unroll
         for (int k = 0; k < SHORT_AT_ONCE; k++) {
-            v[k] = at + k * s.lanes < s.n ? M(*x) : M(0);
+            v[k] = at + k * s.lanes < p.n ? M(*x) : M(0);
             x += step;
         }
         total += static_cast<A>(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
@@ -43,9 +43,11 @@ template <class T, class A, class O> void launch(const pc__cuda_short *s, const 
     start_short(short_sums<T, A, O>, s, *s, static_cast<const T *>(in), static_cast<O *>(out));
 }
 
-template <class T> void launch_half(const pc__cuda_short *s, const void *in, void *out, int to)
+template <class T> void launch_real(const pc__cuda_short *s, const void *in, void *out, int to)
 {
-    if (to == PC__CUDA_F32)
+    if (to == PC__CUDA_F64)
+        launch<T, double, double>(s, in, out);
+    else if (to == PC__CUDA_F32)
         launch<T, double, float>(s, in, out);
     else
         launch<T, double, T>(s, in, out);
@@ -57,11 +59,11 @@ void pc__cuda_short_sum(const pc__cuda_short *s, const void *in, int from, void 
 {
     switch (from) {
     case PC__CUDA_F16:
-        return launch_half<pc::f16>(s, in, out, to);
+        return launch_real<pc::f16>(s, in, out, to);
     case PC__CUDA_BF16:
-        return launch_half<pc::bf16>(s, in, out, to);
+        return launch_real<pc::bf16>(s, in, out, to);
     case PC__CUDA_F32:
-        return launch<float, double, float>(s, in, out);
+        return launch_real<float>(s, in, out, to);
     case PC__CUDA_F64:
         return launch<double, double, double>(s, in, out);
     default:
