@@ -1,0 +1,81 @@
+/* Chains of 16-bit calls long enough that a thread has more neighbours: recorded they have the bits of single calls,
+ * whatever the count, where inputs begin, and how one is broadcast. */
+#include "device.h"
+#include "plans.h"
+
+#include <paracord/autograd.h>
+#include <paracord/ops.h>
+#include <paracord/random.h>
+
+enum { WIDTH = 1031, MOST = (1 << 19) + 4 * WIDTH };
+
+typedef struct shape {
+    int64_t rows, columns, from; /* from: elements left out in front of each row */
+} shape;
+
+static const shape shapes[] = {{1, 1 << 19, 0}, {1, (1 << 19) + 3, 0},   {1, (1 << 19) + 8, 1},
+                               {509, WIDTH, 0}, {(1 << 19) / 64, 64, 0}, {(1 << 19) / 12 + 1, 12, 4}};
+
+/* y = silu(x * row + x), and the gradient of all that; `row` has as many elements as a row, or one for each. */
+static pc_status chain(pc_tensor *x, pc_tensor *row, pc_tensor *out, pc_tensor *gradient)
+{
+    pc_status status = PC_ERR_ARGUMENT;
+    PC_SCOPE {
+        pc_tensor *leaf = pc_detach(x);
+        if (pc_require_grad(leaf, true) == PC_OK) {
+            pc_tensor *y = pc_silu(pc_add(pc_mul(leaf, row), pc_mul_scalar(leaf, 1.5)));
+            status = pc_backward_with(y, pc_detach(y));
+            status = status == PC_OK ? pc_copy(out, y) : status;
+            status = status == PC_OK ? pc_copy(gradient, pc_grad(leaf)) : status;
+        }
+    }
+    return status;
+}
+
+static void same(pc_tensor *a, pc_tensor *b, const char *what, int number)
+{
+    static uint16_t x[MOST], y[MOST];
+    const size_t bytes = (size_t)pc_tensor_count(a) * sizeof *x;
+    assert_true(bytes <= sizeof x);
+    assert_ok(pc_read(a, x, bytes));
+    assert_ok(pc_read(b, y, bytes));
+    for (size_t i = 0; i < bytes / sizeof *x; i++)
+        if (x[i] != y[i])
+            fail_msg("case %d: %s: element %zu is 0x%x in a recording and 0x%x without", number, what, i, y[i], x[i]);
+}
+
+static void have_the_bits_of_calls(void **state)
+{
+    (void)state;
+    pc_seed(5);
+    for (int i = 0; i < 4 * (int)(sizeof shapes / sizeof *shapes); i++)
+        PC_SCOPE {
+            const shape *s = &shapes[i / 4];
+            const pc_dtype dtype = i % 2 ? PC_F16 : PC_BF16;
+            const pc_device device = test_device();
+            const pc_shape whole = PC_SHAPE(s->rows, s->columns), part = PC_SHAPE(s->rows, 1);
+            pc_tensor *x = pc_cast(pc_randn(PC_SHAPE(s->rows * s->columns + s->from), PC_F32, device), dtype);
+            x = pc_reshape(pc_slice(x, 0, s->from, s->rows * s->columns + s->from, 1), whole);
+            pc_tensor *row = pc_cast(pc_randn(i % 4 < 2 ? PC_SHAPE(s->columns) : part, PC_F32, device), dtype);
+            pc_tensor *out[2], *gradient[2];
+            for (int k = 0; k < 2; k++)
+                out[k] = pc_zeros(whole, dtype, device), gradient[k] = pc_zeros(whole, dtype, device);
+            assert_ok(chain(x, row, out[0], gradient[0]));
+            begin();
+            assert_ok(chain(x, row, out[1], gradient[1]));
+            pc_graph *graph = ended();
+            if (!plain())
+                says(graph, "region");
+            assert_ok(pc_graph_launch(graph, NULL));
+            same(out[0], out[1], "result", i);
+            same(gradient[0], gradient[1], "gradient", i);
+            pc_graph_free(graph);
+        }
+    assert_no_leak();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(have_the_bits_of_calls)};
+    return cmocka_run_group_tests_name("plan.wide_regions", tests, NULL, NULL);
+}
