@@ -174,11 +174,12 @@ static pc_status apply_rule(const pc__node *node, pc__grad *grad)
     return status;
 }
 
-static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor **in_grad)
+static pc_status run_rule(pc__node *node, bool *needs, bool *wider, pc_tensor **in, pc_tensor **in_grad)
 {
     pc_tensor *out[PC__OUT_MAX];
     for (int i = 0; i < node->n_in; i++) {
         needs[i] = node->edges[i].node || node->edges[i].leaf;
+        wider[i] = node->edges[i].node && takes_wider(node->edges[i].node);
         in[i] = node->saved_in[i].tensor;
         in_grad[i] = NULL;
     }
@@ -195,6 +196,7 @@ static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor
                      .device = node->device,
                      .out_grad = node->pending,
                      .needs = needs,
+                     .wider = wider,
                      .in_grad = in_grad};
     PC__TRY(check_versions(node));
     PC__TRY(apply_rule(node, &grad));
@@ -205,17 +207,17 @@ static pc_status run_rule(pc__node *node, bool *needs, pc_tensor **in, pc_tensor
 
 static pc_status differentiate(pc__node *node)
 {
-    bool few_needs[FEW];
+    bool few_flags[2 * FEW];
     pc_tensor *few[2 * FEW];
     size_t n = (size_t)node->n_in;
-    char *many = n > FEW ? pc__alloc(n * (sizeof(bool) + 2 * sizeof(pc_tensor *))) : NULL;
+    char *many = n > FEW ? pc__alloc(n * (2 * sizeof(bool) + 2 * sizeof(pc_tensor *))) : NULL;
     if (n > FEW && !many)
         return PC_ERR_MEMORY;
     pc_tensor **tensors = many ? (pc_tensor **)(void *)many : few;
-    bool *needs = many ? (bool *)(tensors + 2 * n) : few_needs;
+    bool *flags = many ? (bool *)(tensors + 2 * n) : few_flags;
     pc_status status = PC_OK;
     PC_SCOPE {
-        status = run_rule(node, needs, tensors, tensors + n);
+        status = run_rule(node, flags, flags + n, tensors, tensors + n);
     }
     pc__free(many);
     return status;

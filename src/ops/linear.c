@@ -147,7 +147,12 @@ pc_status pc__grad_linear(pc__grad *grad)
     pc_tensor *g = pc__activation_backward(a->activation, grad->out_grad[0], grad->out[0]);
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc_matmul(g, grad->in[1])));
-    if (grad->needs[1])
-        PC__TRY(pc__set_grad(grad, 1, pc__matmul_wide(pc_transpose(g, 0, 1), grad->in[0])));
-    return grad->n_in > 2 && grad->needs[2] ? pc__set_grad(grad, 2, pc__sum_wide(g, PC_SHAPE(0))) : PC_OK;
+    if (grad->needs[1]) {
+        pc_tensor *turned = pc_transpose(g, 0, 1), *x = grad->in[0];
+        PC__TRY(pc__set_grad(grad, 1, grad->wider[1] ? pc__matmul_wide(turned, x) : pc_matmul(turned, x)));
+    }
+    if (grad->n_in < 3 || !grad->needs[2])
+        return PC_OK;
+    const pc_shape rows = PC_SHAPE(0);
+    return pc__set_grad(grad, 2, grad->wider[2] ? pc__sum_wide(g, rows) : pc_sum_dims(g, rows, false));
 }

@@ -34,6 +34,8 @@ typedef struct pc__grad {
     pc_device device;
     pc_tensor **out_grad; /* NULL where no gradient arrived */
     const bool *needs;
+    const bool
+        *wider; /* by input: a float32 gradient of 16 bits is taken as it is; else it is rounded where it arrives */
     pc_tensor **in_grad;
 } pc__grad;
 

@@ -3,6 +3,7 @@
 #include "cuda/conv/choice.h"
 
 #include <limits.h>
+#include <math.h>
 #include <paracord/tensor.h>
 
 /* Sixteen bytes of channels; 1 where no matrix units multiply. */
@@ -171,6 +172,8 @@ bool pc__conv_is_little(const pc__conv_shape *s)
         (kind == FLOATS && !input && floats_forward(s) >= 0))
         return false;
     const double products = (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s);
+    if (kind == FLOATS && !input && depth_of(s) < 64 && rows * ceil(columns / 32) > 20000) /* nothing is cut then */
+        return false;
     if (kind != HALVES && !input && s->kh * s->kw >= 49 && rows <= 256) /* for which cuDNN has but slow kernels */
         return products <= 8e8;
     return products <= (kind == FLOATS && rows <= 8192 ? 1.5e8 : most[kind][input]);

@@ -10,11 +10,26 @@
 
 _Static_assert(PC__CUDA_THIN_COUNTERS <= PC__CUDA_COUNTERS, "a counter for each tile");
 
+static bool has_matrix_units(const pc__cuda_gemm *g)
+{
+    return g->dtype == PC__CUDA_F16 || g->dtype == PC__CUDA_BF16 ||
+           (g->dtype == PC__CUDA_F32 && pc_matmul_precision_get() == PC_PRECISION_TF32);
+}
+
+/* A whole access of TF32 a sum, which cuBLASLt is quick with where rows of the result are whole accesses too. */
+static bool is_one_access(const pc__cuda_gemm *g)
+{
+    enum { PACK = 4, LARGE = 1 << 23 /* results: writing these takes longer than either */ };
+    return g->dtype == PC__CUDA_F32 && has_matrix_units(g) && g->k == PACK && g->n % PACK == 0 &&
+           g->batch * g->m * g->n < LARGE;
+}
+
 static bool outer_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
     (void)stream;
-    return pc__cuda_outer_fits(g) && (pc__rows_is_only(&pc__matmul_rows, outer_supports) || pc__cuda_outer_suits(g));
+    return pc__cuda_outer_fits(g) &&
+           (pc__rows_is_only(&pc__matmul_rows, outer_supports) || (pc__cuda_outer_suits(g) && !is_one_access(g)));
 }
 
 static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -47,12 +62,11 @@ static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *pr
 static bool padded_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
-    const bool matrix_units = g->dtype != PC__CUDA_F32 || pc_matmul_precision_get() == PC_PRECISION_TF32;
     pc__cuda_padded plan;
     if (((const pc__cuda_stream *)stream->implementation)->scratch_level != 0 || !pc__cuda_padded_plan(g, NULL, &plan))
         return false;
     return pc__rows_is_only(&pc__matmul_rows, padded_supports) ||
-           (matrix_units && !pc__cuda_lt_missing() &&
+           (has_matrix_units(g) && !pc__cuda_lt_missing() &&
             pc__cuda_padded_suits(g, &plan, pc__cuda_multiprocessors(stream)));
 }
 
