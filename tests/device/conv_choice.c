@@ -45,13 +45,18 @@ static void in_16_bits(int direction, pc_dtype dtype)
     assert_int_equal(format_of(direction, dtype, false, true, 128, 128), PC__CONV_AS_IS);
     assert_int_equal(format_of(direction, dtype, false, false, 12, 24), PC__CONV_PADDED); /* ours would convert */
     assert_int_equal(format_of(direction, dtype, false, true, 100, 136), PC__CONV_PADDED);
+    const pc__conv_shape flat = plain(direction, dtype, false, 32, 32, 57, 57, 1); /* a product, whatever its rows */
+    assert_int_equal(pc__conv_rule(&flat, true), PC__CONV_AS_IS);
+    assert_false(rule(direction, dtype, false, 26, 56, 112, 8, 5) && direction == PC__CONV_INPUT);
 }
 
 static void in_tf32(int direction)
 {
     assert_true(rule(direction, PC_F32, true, 32, 56, 128, 128, 3));
     assert_int_equal(rule(direction, PC_F32, true, 512, 62, 3, 32, 3), direction == PC__CONV_INPUT);
-    assert_true(rule(direction, PC_F32, true, 32, 112, 3, 64, 7)); /* a first layer */
+    assert_true(rule(direction, PC_F32, true, 32, 112, 3, 64, 7));   /* a first layer */
+    assert_false(rule(direction, PC_F32, true, 224, 16, 12, 12, 3)); /* too little to do for matrix units */
+    assert_false(rule(direction, PC_F32, true, 7, 32, 22, 16, 7) && direction != PC__CONV_WEIGHTS);
     assert_int_equal(format_of(direction, PC_F32, true, true, 64, 66), PC__CONV_PADDED);
     assert_int_equal(format_of(direction, PC_F32, true, true, 64, 68), PC__CONV_AS_IS);
     assert_int_equal(format_of(direction, PC_F32, true, true, 100, 10) == PC__CONV_PADDED, direction != PC__CONV_INPUT);
@@ -67,6 +72,7 @@ static void in_float32(int direction)
     const pc__conv_shape tiny = plain(direction, PC_F32, false, 2, 8, 64, 64, 3);
     assert_int_equal(pc__conv_rule(&tiny, true), direction == PC__CONV_WEIGHTS ? (int)PC__CONV_AS_IS : -1);
     assert_int_equal(rule(direction, PC_F32, false, 16, 34, 68, 68, 7), false); /* large kernels */
+    assert_int_equal(rule(direction, PC_F32, false, 24, 60, 64, 64, 5), false);
 }
 
 static void the_rule_follows_what_was_measured(void **state)

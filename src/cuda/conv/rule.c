@@ -58,10 +58,15 @@ static double weights_of(const pc__conv_shape *s)
     return (double)s->c * s->o * s->kh * s->kw;
 }
 
-/* The first layer of most networks, which has kernels of its own. */
-static bool is_colours(const pc__conv_shape *s)
+static int taps_of(const pc__conv_shape *s)
 {
-    return s->c == 3 && s->kh == 3 && s->kw == 3;
+    return s->kh * s->kw;
+}
+
+/* A product of matrices. */
+static bool has_windows_of_one(const pc__conv_shape *s)
+{
+    return taps_of(s) == 1 && s->sh * s->sw == 1;
 }
 
 enum { OURS = -1, AS_IS = PC__CONV_AS_IS, PLANES = PC__CONV_PLANES };
@@ -69,31 +74,75 @@ enum { OURS = -1, AS_IS = PC__CONV_AS_IS, PLANES = PC__CONV_PLANES };
 /* Each rule is a tree grown from the table and then simplified: in each leaf the way with the smallest sum of logarithms
  * of times. `padded`: the format for matrix units; pictures that would be mostly padding have kernels of their own
  * (shallow.h). */
+static int halves_forward(const pc__conv_shape *s, int padded)
+{
+    const bool forty = s->c > 32 && s->c <= 48 && taps_of(s) >= 25 && places_of(s) > 3000; /* no tiles for these */
+    if (s->c < 15)
+        return has_windows_of_one(s) && s->c > 8 ? AS_IS : s->o >= 128 && taps_of(s) > 9 ? padded : OURS;
+    if (forty || (s->o <= 5 && s->c % 8 == 0))
+        return OURS;
+    return has_windows_of_one(s) && s->o <= 128 ? AS_IS : padded;
+}
+
+static int halves_input(const pc__conv_shape *s, int padded)
+{
+    if ((s->c <= 8 && weights_of(s) < 990) || s->c <= 2 || (s->o <= 8 && s->sh == 1 && s->sw == 1))
+        return OURS;
+    if (s->sh * s->sw > 1 && s->c % 8 == 0 && s->o % 8 == 0 && work_of(s) <= 2.5e8)
+        return OURS;
+    return has_windows_of_one(s) && s->c <= 110 && s->o <= 110 ? AS_IS : padded;
+}
+
+static int halves_weights(const pc__conv_shape *s, int padded)
+{
+    if (((s->c < 8 || (s->c == 8 && s->o % 8 && taps_of(s) <= 25)) && weights_of(s) < 10000) ||
+        (s->o <= 5 && s->c % 8 == 0))
+        return OURS;
+    return has_windows_of_one(s) && s->c % 8 && places_of(s) > 8192 && s->o <= 128 ? AS_IS : s->o <= 5 ? OURS : padded;
+}
+
 static int halves_rule(const pc__conv_shape *s, int padded)
 {
-    const bool forty = s->c > 32 && s->c <= 48 && s->kh * s->kw >= 49 && places_of(s) > 3000; /* no tiles for these */
-    const bool ours = s->direction == PC__CONV_FORWARD ? s->c < 15 || forty
-                      : s->direction == PC__CONV_INPUT
-                          ? (s->c <= 8 && weights_of(s) < 990) || (s->o < 8 && s->sh == 1 && s->sw == 1)
-                          : (s->c < 8 && weights_of(s) < 10000) || s->o <= 5;
-    return ours ? OURS : padded;
+    return s->direction == PC__CONV_FORWARD ? halves_forward(s, padded)
+           : s->direction == PC__CONV_INPUT ? halves_input(s, padded)
+                                            : halves_weights(s, padded);
+}
+
+/* Windows of one place: a product, whose kernels are quick unless they skip places or have few channels. */
+static int tf32_flat(const pc__conv_shape *s)
+{
+    return work_of(s) > 1e6 && (s->sh * s->sw > 1 || (s->c <= 8 && s->o >= 8)) ? OURS : AS_IS;
+}
+
+/* Large windows, for which cuDNN has but slow kernels unless they have much to do. */
+static bool is_wide_and_small(const pc__conv_shape *s)
+{
+    return taps_of(s) >= 49 && work_of(s) <= 3.2e8;
 }
 
 static int tf32_forward(const pc__conv_shape *s, int padded)
 {
-    if (depth_of(s) <= 127)
-        return (s->o <= 5 && places_of(s) > 40000) || is_colours(s) ? OURS : AS_IS;
+    const double depth = depth_of(s);
+    if (depth <= 127)
+        return taps_of(s) == 1 ? tf32_flat(s) : s->c == 1 && taps_of(s) <= 9 ? AS_IS : OURS;
+    if (is_wide_and_small(s) || (taps_of(s) > 1 && depth <= 288 && work_of(s) <= 2e8))
+        return OURS;
     if (numbers_of(s) > 4000 && s->h * s->w > 2)
-        return padded;
+        return s->c == 3 ? AS_IS : padded;
     return s->c <= 25 ? PLANES : AS_IS;
 }
 
 static int tf32_input(const pc__conv_shape *s, int padded)
 {
+    if (taps_of(s) == 1 && depth_of(s) <= 93)
+        return s->c <= 5 && s->o <= 5 ? AS_IS : tf32_flat(s);
     if (s->o <= 8)
         return weights_of(s) <= 64 ? AS_IS : OURS;
     if (depth_of(s) <= 93)
         return s->sh * s->sw > 1 ? OURS : AS_IS;
+    if ((is_wide_and_small(s) && (s->c > 3 || work_of(s) <= 2e7)) ||
+        (taps_of(s) > 1 && depth_of(s) <= 180 && work_of(s) <= 2e8))
+        return OURS;
     return numbers_of(s) > 22000 ? padded : PLANES;
 }
 
@@ -101,7 +150,9 @@ static int tf32_weights(const pc__conv_shape *s, int padded)
 {
     const double work = work_of(s);
     if (weights_of(s) <= 2160)
-        return work < 1e5 || (work > 2e8 && s->kh * s->kw >= 25 && s->o > 4) ? AS_IS : OURS;
+        return work < 1e5 || (work > 2e8 && taps_of(s) >= 25 && s->o > 4) ? AS_IS : OURS;
+    if (weights_of(s) <= 17000 && work <= 6e8 && taps_of(s) > 1)
+        return places_of(s) <= 300 ? AS_IS : OURS;
     if (s->c <= 28 && s->o <= 28)
         return work > 1e8 ? padded : AS_IS;
     return work > (s->c <= 30 ? 1.7e8 : 4.8e5) ? padded : OURS;
@@ -116,13 +167,13 @@ static bool is_wide(const pc__conv_shape *s)
 /* Large kernels have no such method, and ours are faster as soon as each multiprocessor has a tile of 128 x 64. */
 static bool may_be_planes(const pc__conv_shape *s, double rows, int columns)
 {
-    return s->kh * s->kw <= 9 || rows / 128 * ((columns + 63) / 64) < 120;
+    return taps_of(s) <= 9 || rows / 128 * ((columns + 63) / 64) < 120;
 }
 
 /* Ours, whose sums are cut where tiles are few, but for what is all reading and writing. */
 static int floats_forward(const pc__conv_shape *s)
 {
-    const bool flat = s->kh * s->kw == 1 && depth_of(s) <= 24 && places_of(s) > 4096;
+    const bool flat = taps_of(s) == 1 && depth_of(s) <= 24 && places_of(s) > 4096;
     return flat && numbers_of(s) < 6e6 ? AS_IS : OURS;
 }
 
@@ -132,15 +183,16 @@ static int floats_input(const pc__conv_shape *s)
     if (s->c <= 4)
         return numbers > 1e6 && depth > 1000 ? PLANES : OURS;
     if (numbers > 600000)
-        return depth > 4300 && may_be_planes(s, (double)s->n * s->h * s->w, s->c) ? PLANES : OURS;
-    return s->sh * s->sw > 1 && s->kh * s->kw >= 49 ? PLANES : OURS;
+        return depth > (taps_of(s) <= 9 ? 4300 : 5000) && may_be_planes(s, (double)s->n * s->h * s->w, s->c) ? PLANES
+                                                                                                             : OURS;
+    return s->sh * s->sw > 1 && taps_of(s) >= 49 && s->h * s->w > 64 ? PLANES : OURS;
 }
 
 static int floats_weights(const pc__conv_shape *s)
 {
-    if (places_of(s) <= 240)
+    if (places_of(s) <= (taps_of(s) >= 25 ? 1000 : 240))
         return AS_IS;
-    if (weights_of(s) <= 87000 || s->kh * s->kw > 25)
+    if (weights_of(s) <= 87000 || taps_of(s) >= 25)
         return OURS;
     return is_wide(s) && work_of(s) > 4.7e8 ? PLANES : AS_IS;
 }
@@ -168,14 +220,17 @@ bool pc__conv_is_little(const pc__conv_shape *s)
     const int kind = together(s) == 8 ? HALVES : together(s) == 4 ? TF32 : FLOATS;
     const double rows = input ? (double)s->n * s->h * s->w * s->sh * s->sw : places_of(s),
                  columns = input ? s->c : s->o;
-    if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS || (s->kh * s->kw == 1 && kind != FLOATS) ||
-        (kind == FLOATS && !input && floats_forward(s) >= 0))
+    if (s->dtype == PC_F64 || s->direction == PC__CONV_WEIGHTS || (taps_of(s) == 1 && kind != FLOATS) ||
+        (kind == FLOATS && !input && floats_forward(s) >= 0) ||
+        (kind == TF32 && !input && s->c == 1 && taps_of(s) <= 9))
         return false;
     const double products = (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s);
     if (kind == FLOATS && !input && depth_of(s) < 64 && rows * ceil(columns / 32) > 20000) /* nothing is cut then */
         return false;
     if (kind != HALVES && !input && s->kh * s->kw >= 49 && rows <= 256) /* for which cuDNN has but slow kernels */
         return products <= 8e8;
+    if (kind == TF32 && !input && s->c % 4 == 0 && taps_of(s) == 9)
+        return products <= 2.5e7;
     return products <= (kind == FLOATS && rows <= 8192 ? 1.5e8 : most[kind][input]);
 }
 
