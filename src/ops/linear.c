@@ -120,9 +120,10 @@ pc_status pc__infer_linear_backward(pc_call *call, pc__meta *out)
 
 static bool is_fused(const pc__grad *grad)
 {
-    const int64_t *x = grad->in_meta[0].shape;
-    return grad->needs[1] && grad->in_meta[0].dtype != PC_F64 &&
-           pc__linear_is_small(x[0], grad->in_meta[1].shape[0], x[1]);
+    const int64_t *x = grad->in_meta[0].shape, outputs = grad->in_meta[1].shape[0];
+    const pc_dtype dtype = (pc_dtype)grad->in_meta[0].dtype;
+    return grad->needs[1] && dtype != PC_F64 && pc__linear_is_small(x[0], outputs, x[1]) &&
+           !(grad->device.type == PC_CUDA && pc__linear_has_good_products(dtype, outputs, x[1]));
 }
 
 static pc_status fused(pc__grad *grad)

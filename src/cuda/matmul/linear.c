@@ -41,7 +41,9 @@ static bool suits(const pc_tensor *x, const pc_tensor *w, const pc_tensor *y)
     enum { MOST = 4096 };
     return y->dtype != PC_F64 && (y->dtype == PC_F32 || x->shape[1] <= MOST) &&
            (x->strides[1] == 1 || x->shape[1] == 1) && pc__is_contiguous(w) &&
-           pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) && x->strides[0] <= INT32_MAX / x->shape[0] &&
+           pc__linear_is_small(x->shape[0], w->shape[0], x->shape[1]) &&
+           !pc__linear_has_good_products((pc_dtype)y->dtype, w->shape[0], x->shape[1]) &&
+           x->strides[0] <= INT32_MAX / x->shape[0] &&
            pc__cuda_linear_tiles(x->shape[0], w->shape[0]) <= PC__CUDA_LINEAR_TILES;
 }
 
