@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 13
+#define PC__BACKEND_API 14
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -136,7 +136,7 @@ typedef struct pc__backend {
 } pc__backend;
 
 /* Memory of the call at hand (workspace.h), by level; NULL: none. */
-enum { PC__WORKSPACES = 2 };
+enum { PC__WORKSPACES = 3 };
 typedef struct pc__workspaces {
     struct pc__storage *block[PC__WORKSPACES];
 } pc__workspaces;

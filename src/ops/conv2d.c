@@ -48,6 +48,13 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes);
 
+/* In C order; cuda, some of whose kernels read them so, takes weights that lie channels last, and makes their gradient
+ * as they are. */
+static pc_tensor *ordered(pc_tensor *weight)
+{
+    return weight->storage->device.type == PC_CUDA && pc__is_channels_last(weight) ? weight : pc_contiguous(weight);
+}
+
 /* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor
  * another memory order. */
 static pc_tensor *then(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool apart,
@@ -145,7 +152,7 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
         return then(x, weight, bias, spec, apart, planes);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[3] = {pc__channels_last(x), pc_contiguous(weight), bias ? pc_contiguous(bias) : NULL};
+        pc_tensor *in[3] = {pc__channels_last(x), ordered(weight), bias ? pc_contiguous(bias) : NULL};
         pc__conv2d_attributes attributes = {.spec = spec, .planes = planes};
         pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
         attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);
@@ -196,7 +203,10 @@ pc_status pc__infer_conv2d_backward(pc_call *call, pc__meta *out)
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const int64_t none[4] = {0};
     pc__meta_channels_last(&out[0], x->dtype, a->needs[0] ? x->shape : none);
-    pc__meta_contiguous(&out[1], w->dtype, 4, a->needs[1] ? w->shape : none);
+    if (pc__is_contiguous(w))
+        pc__meta_contiguous(&out[1], w->dtype, 4, a->needs[1] ? w->shape : none);
+    else
+        pc__meta_channels_last(&out[1], w->dtype, a->needs[1] ? w->shape : none);
     pc__meta_contiguous(&out[2], w->dtype, 1, a->needs[2] ? w->shape : none);
     return PC_OK;
 }

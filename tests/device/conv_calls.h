@@ -16,6 +16,8 @@ typedef struct layer {
     bool bias;
 } layer;
 
+static bool weights_last; /* those that the calls see lie channels last */
+
 static pc__cuda_stream face;
 static pc_stream stream = {.device = {PC_CUDA, 0}, .implementation = &face};
 static const pc__op op = {.name = "conv2d"};
@@ -23,6 +25,11 @@ static const pc__op op = {.name = "conv2d"};
 static pc_tensor *channels_last(pc_tensor *t)
 {
     return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+}
+
+static pc_tensor *as_seen(pc_tensor *weight)
+{
+    return weights_last ? channels_last(pc_detach(weight)) : weight;
 }
 
 static pc_tensor *like(const pc_tensor *t)
@@ -78,7 +85,7 @@ static pc__conv2d_attributes attributes_of(const layer *l)
 static inline pc_status forward(const layer *l, const known *k, pc_tensor **y)
 {
     pc__conv2d_attributes a = attributes_of(l);
-    pc_tensor *in[3] = {k->x, k->weight, k->bias};
+    pc_tensor *in[3] = {k->x, as_seen(k->weight), k->bias};
     const pc_call call = {.op = &op,
                           .in = in,
                           .n_in = l->bias ? 3 : 2,
@@ -93,8 +100,8 @@ static inline pc_status forward(const layer *l, const known *k, pc_tensor **y)
 static inline pc_status backward(const layer *l, const known *k, int needs, pc_tensor **out)
 {
     pc__conv2d_attributes a = attributes_of(l);
-    pc_tensor *in[5] = {k->x, k->weight, channels_last(k->y), k->argmax, k->dy};
-    out[0] = like(k->x), out[1] = pc_zeros(pc_shape_of(4, k->weight->shape), PC_F32, PC_DEVICE_CPU);
+    pc_tensor *in[5] = {k->x, as_seen(k->weight), channels_last(k->y), k->argmax, k->dy};
+    out[0] = like(k->x), out[1] = as_seen(pc_zeros(pc_shape_of(4, k->weight->shape), PC_F32, PC_DEVICE_CPU));
     out[2] = pc_zeros(PC_SHAPE(l->o), PC_F32, PC_DEVICE_CPU);
     for (int i = 0; i < 3; i++)
         a.needs[i] = needs >> i & 1;

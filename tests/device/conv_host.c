@@ -58,6 +58,55 @@ static void pooled(void **state)
         }
 }
 
+/* Weights that lie channels last are cuDNN's as they are; for kernels of ours they are turned. */
+static void weights_lie_channels_last(void **state)
+{
+    (void)state;
+    for (int i = 0; i < PC__COUNT(many); i++)
+        for (int kind = 0; kind < 4; kind++) {
+            const bool fours = kind == 2;
+            play_again();
+            (void)pc_conv_choice_set(kind ? PC_CONV_CUDNN : PC_CONV_OWN);
+            (void)pc_matmul_precision_set(fours ? PC_PRECISION_TF32 : PC_PRECISION_F32);
+            play.workspace = kind == 3 ? 0 : 1000;
+            layer l = many[i];
+            l.n = 700 + 4 * i + kind;
+            weights_last = true;
+            is_right(&l);
+            weights_last = false;
+            by(kind == 0, kind > 0);
+            if (kind && !fours)
+                assert_int_equal(play.turned, 0);
+        }
+    (void)pc_matmul_precision_set(PC_PRECISION_F32);
+}
+
+/* One product is cuDNN's and the others are ours, and gradients that nobody wants are left alone. */
+static void weights_that_are_turned_for_some(void **state)
+{
+    (void)state;
+    for (int needs = 1; needs < 8; needs++)
+        for (int own = 0; own < 2; own++)
+            PC_SCOPE {
+                layer l = plain(800 + 2 * needs + own);
+                play_again();
+                (void)pc_conv_choice_set(own ? PC_CONV_OWN : PC_CONV_CUDNN);
+                pc_tensor *out[3];
+                const known k = know(&l);
+                weights_last = true;
+                assert_ok(backward(&l, &k, needs, out));
+                weights_last = false;
+                if (needs & 1)
+                    near(out[0], k.dx);
+                if (needs & 2)
+                    near(out[1], k.dweight);
+                else
+                    assert_close(pc_item(pc_max(pc_mul(out[1], out[1]))), 0, 0);
+                if (needs & 4)
+                    near(out[2], k.dbias);
+            }
+}
+
 /* TF32's matrix units take channels in fours: others are padded, and come back. */
 static void channels_are_padded(void **state)
 {
@@ -251,6 +300,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_does_it),
+        cmocka_unit_test(weights_lie_channels_last),
+        cmocka_unit_test(weights_that_are_turned_for_some),
         cmocka_unit_test(pooled),
         cmocka_unit_test(channels_are_padded),
         cmocka_unit_test(planes),

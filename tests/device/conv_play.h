@@ -297,7 +297,7 @@ void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f,
         for (int c = 0; c < f->c; c++)
             for (int tap = 0; tap < f->taps; tap++)
                 ((float *)theirs)[(o * f->taps + tap) * f->to_c + c] =
-                    ((const float *)ours)[(o * f->c + c) * f->taps + tap];
+                    ((const float *)ours)[o * f->c * f->taps + pc__cuda_conv_filter_at(f, c, tap)];
 }
 
 void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours)
@@ -307,7 +307,7 @@ void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f,
     for (int o = 0; o < f->o; o++)
         for (int c = 0; c < f->c; c++)
             for (int tap = 0; tap < f->taps; tap++)
-                ((float *)ours)[(o * f->c + c) * f->taps + tap] =
+                ((float *)ours)[o * f->c * f->taps + pc__cuda_conv_filter_at(f, c, tap)] =
                     ((const float *)theirs)[(o * f->taps + tap) * f->to_c + c];
 }
 
@@ -391,14 +391,14 @@ pc_status pc__cuda_op_sum(pc_stream *stream, const pc_call *call)
 
 void *pc__cuda_scratch(pc_stream *stream, size_t bytes)
 {
-    static void *memory;
-    (void)stream;
+    static void *memory[PC__WORKSPACES];
+    const int level = ((pc__cuda_stream *)stream->implementation)->scratch_level;
     if (bytes > play.memory)
         return pc__null(PC_ERR_MEMORY, "the GPU has too little memory left");
-    free(memory);
-    memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
-    memset(memory, 0xff, bytes); /* NaN */
-    return memory;
+    free(memory[level]);
+    memory[level] = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    memset(memory[level], 0xff, bytes); /* NaN */
+    return memory[level];
 }
 
 int pc__cuda_multiprocessors(const pc_stream *stream)

@@ -1,4 +1,5 @@
 /* conv.c: the fused convolution and its gradients. */
+#include "cuda/conv/c_order.h"
 #include "cuda/conv/half.h"
 #include "cuda/conv/rows.h"
 
@@ -67,6 +68,15 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
         return PC_OK;
     pc__conv_piece p = forward_piece(call, &s);
     PC__TRY(pc__conv_choose(stream, call, &p, &p.way));
+    if (s.weight_last) {
+        bool done = false;
+        if (p.way)
+            PC__TRY(pc__conv_by_cudnn(stream, call, &p, 1, &done));
+        if (!done)
+            return pc__conv_in_c_order(stream, call, NULL, pc__cuda_op_conv2d);
+        pc__rows_say(stream, pc__rows_pick(&pc__conv_rows[PC__CONV_FORWARD], stream, &p)->note);
+        return PC_OK;
+    }
     return pc__rows_run(&pc__conv_rows[PC__CONV_FORWARD], stream, call, &p);
 }
 
@@ -172,6 +182,20 @@ static pc_status rest_backward(pc_stream *stream, const pc_call *call, const pc_
     return left ? own_backward(stream, call, rest, rows, left) : PC_OK;
 }
 
+/* What cuDNN has not done, of weights that lie channels last. */
+static pc_status rest_in_c_order(pc_stream *stream, const pc_call *call, const pc__conv_piece *pieces, int count,
+                                 const bool *done)
+{
+    bool needs[3];
+    memcpy(needs, ((const pc__conv2d_attributes *)call->attributes)->needs, sizeof needs);
+    for (int i = 0; i < count; i++)
+        if (done[i] && pieces[i].direction == PC__CONV_INPUT)
+            needs[0] = false;
+        else if (done[i])
+            needs[1] = needs[2] = false;
+    return pc__conv_in_c_order(stream, call, needs, pc__cuda_op_conv2d_backward);
+}
+
 pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
 {
     pc__cuda_conv s;
@@ -186,6 +210,9 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     }
     if (any)
         PC__TRY(pc__conv_by_cudnn(stream, call, pieces, count, done));
+    for (int i = 0; i < count && s.weight_last; i++)
+        if (!done[i])
+            return rest_in_c_order(stream, call, pieces, count, done);
     for (int i = 0; i < count; i++)
         if (done[i])
             by[pieces[i].direction] = pc__rows_pick(&pc__conv_rows[pieces[i].direction], stream, &pieces[i]);

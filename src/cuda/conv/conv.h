@@ -16,7 +16,8 @@ extern "C" {
 typedef struct pc__cuda_conv {
     int dtype, activation; /* as pc_activation_kind */
     int planes, early, multiprocessors;
-    int tf32; /* floats may be multiplied so */
+    int tf32;         /* floats may be multiplied so */
+    bool weight_last; /* weight and its gradient are [o][kh][kw][c]: not for kernels of ours (c_order.h) */
     /* Before the kernel in front is done (shared/dependent_launch.cuh); turned: dy, with y and argmax, and the packed weights. */
     bool ready_x, ready_weight, ready_turned;
     int64_t n;

@@ -51,7 +51,8 @@ pc_status pc__conv_turn_pictures(pc_stream *stream, const pc_call *call, const p
 
 size_t pc__conv_weight_room(const pc__cuda_conv *s, const pc__conv_shape *made)
 {
-    const bool same_order = made->format == PC__CONV_PLANES || s->c == 1 || s->kh * s->kw == 1;
+    const bool theirs_last = made->format != PC__CONV_PLANES;
+    const bool same_order = theirs_last == s->weight_last || s->c == 1 || s->kh * s->kw == 1;
     const size_t numbers = (size_t)made->o * (size_t)made->c * (size_t)s->kh * (size_t)s->kw;
     return same_order && s->c == made->c && s->o == made->o
                ? 0
@@ -62,9 +63,16 @@ pc_status pc__conv_turn_weight(pc_stream *stream, const pc_call *call, const pc_
                                const pc__conv_shape *made, const void *from, void *to, bool back)
 {
     const int64_t c = s->c, kh = s->kh, kw = s->kw, shape[4] = {s->o, kh, kw, c};
-    const int64_t ours[4] = {c * kh * kw, kw, 1, kh * kw}, theirs[4] = {c * kh * kw, kw * c, c, 1};
-    const pc__cuda_conv_filter filter = {
-        s->o, s->c, s->kh * s->kw, made->o, made->c, pc__cuda_early(stream), pc_dtype_size((pc_dtype)s->dtype)};
+    const int64_t flat[4] = {c * kh * kw, kw, 1, kh * kw}, last[4] = {c * kh * kw, kw * c, c, 1};
+    const int64_t *ours = s->weight_last ? last : flat, *theirs = made->format == PC__CONV_PLANES ? flat : last;
+    const pc__cuda_conv_filter filter = {.o = s->o,
+                                         .c = s->c,
+                                         .taps = s->kh * s->kw,
+                                         .to_o = made->o,
+                                         .to_c = made->c,
+                                         .last = s->weight_last,
+                                         .early = pc__cuda_early(stream),
+                                         .size = pc_dtype_size((pc_dtype)s->dtype)};
     pc__conv_plain a, b;
     if (made->format != PC__CONV_PADDED)
         return pc__cuda_copy_tensor(stream, call, pc__conv_as_tensor(&b, s->dtype, to, 4, shape, back ? ours : theirs),

@@ -27,6 +27,7 @@ static pc_status geometry(const pc_stream *stream, const pc_call *call, pc__cuda
     *s = (pc__cuda_conv){.dtype = x->dtype,
                          .activation = (int)spec->activation,
                          .planes = a->planes,
+                         .weight_last = !pc__is_contiguous(w),
                          .multiprocessors = pc__cuda_multiprocessors(stream),
                          .tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32,
                          .n = x->shape[0],

@@ -117,7 +117,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) pad_filter(pc__cud
     pc::wait_for_earlier();
     for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
         const uint32_t c = at % f.to_c, rest = at / f.to_c, tap = rest % f.taps, o = rest / f.taps;
-        out[at] = (int)c < f.c && (int)o < f.o ? in[(o * f.c + c) * f.taps + tap] : T(0);
+        out[at] = (int)c < f.c && (int)o < f.o ? in[o * f.c * f.taps + pc__cuda_conv_filter_at(&f, c, tap)] : T(0);
     }
 }
 
@@ -126,7 +126,8 @@ template <class T> __global__ void __launch_bounds__(THREADS) cut_filter(pc__cud
     const uint32_t count = (uint32_t)f.o * f.c * f.taps;
     pc::wait_for_earlier();
     for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
-        const uint32_t tap = at % f.taps, rest = at / f.taps, c = rest % f.c, o = rest / f.c;
+        const uint32_t one = f.c * f.taps, o = at / one, rest = at - o * one;
+        const uint32_t tap = f.last ? rest / f.c : rest % f.taps, c = f.last ? rest % f.c : rest / f.taps;
         out[at] = in[(o * f.taps + tap) * f.to_c + c];
     }
 }

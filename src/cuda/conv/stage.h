@@ -13,12 +13,26 @@ extern "C" {
 void pc__cuda_conv_rows(cudaStream_t queue, const void *in, int from, void *out, int to, int64_t rows, size_t size,
                         int early);
 
-/* Weights in our order, [o][c][kh][kw], and in cuDNN's with channels padded, [to_o][kh][kw][to_c]; taps: kh kw. */
+/* Weights in our order, [o][c][kh][kw] or, where they lie channels last, [o][kh][kw][c], and in cuDNN's with channels
+ * padded, [to_o][kh][kw][to_c]; taps: kh kw. */
 typedef struct pc__cuda_conv_filter {
     int o, c, taps, to_o, to_c;
+    int last;
     int early;
     size_t size; /* bytes of a number, 2 or 4 */
 } pc__cuda_conv_filter;
+
+/* Where our order has a weight of output 0. */
+#ifdef __CUDACC__
+__device__ __forceinline__
+#else
+static inline
+#endif
+    int
+    pc__cuda_conv_filter_at(const pc__cuda_conv_filter *f, int c, int tap)
+{
+    return f->last ? tap * f->c + c : c * f->taps + tap;
+}
 
 void pc__cuda_conv_filter_pad(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *ours, void *theirs);
 void pc__cuda_conv_filter_cut(cudaStream_t queue, const pc__cuda_conv_filter *f, const void *theirs, void *ours);

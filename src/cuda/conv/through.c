@@ -96,9 +96,8 @@ pc_status pc__conv_add_up(pc_stream *stream, const pc_call *call, const pc__conv
                          .out = {pc__conv_as_tensor(&to, s->dtype, p->dbias, 1, &shape[1], &strides[1])},
                          .attributes = &over,
                          .attribute_bytes = sizeof over};
-    pc__cuda_stream *face = stream->implementation;
-    face->scratch_level = 1;
+    pc__cuda_deeper(stream, 1);
     const pc_status status = pc__cuda_op_sum(stream, &sum);
-    face->scratch_level = 0;
+    pc__cuda_deeper(stream, -1);
     return status;
 }

@@ -73,11 +73,10 @@ static bool padded_supports(const pc_stream *stream, const void *problem)
 /* What cuBLASLt works in is scratch memory of the next level: that of this one holds the copies. */
 static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g)
 {
-    pc__cuda_stream *face = stream->implementation;
     bool done;
-    face->scratch_level = 1;
+    pc__cuda_deeper(stream, 1);
     const pc_status status = pc__cuda_lt_gemm(stream, g, &done);
-    face->scratch_level = 0;
+    pc__cuda_deeper(stream, -1);
     if (status == PC_OK && !done)
         pc__cuda_gemm_plain(pc__cuda_queue(stream), g);
     return status;

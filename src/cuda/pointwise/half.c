@@ -77,10 +77,9 @@ static pc_status run(pc_stream *stream, const pc_call *call, pc__floats *floats,
         if (s->is_read)
             PC__TRY(pc__cuda_copy_tensor(stream, call, &s->tensor, s->of));
     }
-    pc__cuda_stream *face = stream->implementation;
-    face->scratch_level = 1;
+    pc__cuda_deeper(stream, 1);
     pc_status status = kernel(stream, &floats->call);
-    face->scratch_level = 0;
+    pc__cuda_deeper(stream, -1);
     for (int k = 0; k < floats->count && status == PC_OK; k++)
         if (floats->list[k].is_written)
             status = pc__cuda_copy_tensor(stream, call, floats->list[k].of, &floats->list[k].tensor);

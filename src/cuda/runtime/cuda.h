@@ -13,13 +13,19 @@ typedef struct pc__cuda_stream {
     struct pc__cuda_branch *branch; /* of the recording that the stream is part of, or NULL */
     bool met;                       /* the next work of that branch comes behind another one's too, */
     bool met_asked;                 /* and the call at hand has some */
-    int scratch_level;              /* 1 while a kernel runs inside another, which holds the first scratch */
+    int scratch_level;              /* above 0 while a kernel runs inside others, which hold the scratch of theirs */
     bool holds;                     /* work is held back, to be one launch with what follows (head.h) */
     const char *note;               /* how the call at hand is done, for timelines and plans, or NULL; static storage */
     uint64_t started, complete;     /* tickets: ready.c */
 } pc__cuda_stream;
 
 #define PC__CUDA_COUNTERS 4096
+
+/* Around a kernel inside the one at hand, by 1 and back by -1. */
+static inline void pc__cuda_deeper(const pc_stream *stream, int levels)
+{
+    ((pc__cuda_stream *)stream->implementation)->scratch_level += levels;
+}
 
 /* Launch what a recording holds back. What goes wrong, now or before, stays CUDA's last error, too. */
 cudaError_t pc__cuda_let_go(const pc_stream *stream);
