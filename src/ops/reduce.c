@@ -47,7 +47,7 @@ static unsigned ones_of(const pc_tensor *t)
 
 static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce_attributes *a)
 {
-    *a = (pc__reduce_attributes){.outer = 1, .reduced = 1, .inner = 1};
+    *a = (pc__reduce_attributes){.outer = 1, .reduced = 1, .inner = 1, .divisor = 1};
     const unsigned longer = mask & ~ones_of(t), ends = longer ? longer : mask & -mask; /* of ones any will do */
     int first = ends ? __builtin_ctz(ends) : t->ndim, last = ends ? 31 - __builtin_clz(ends) : t->ndim;
     for (int i = 0; i < t->ndim; i++) {
@@ -155,10 +155,11 @@ static pc_tensor *in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const 
 }
 
 /* Over one run, whose dimensions stay as 1 unless the result's shape is given. */
-static pc_tensor *sum_run(pc_tensor *t, unsigned run, bool wide, const pc__reduce_attributes *shape)
+static pc_tensor *sum_run(pc_tensor *t, unsigned run, bool wide, double divisor, const pc__reduce_attributes *shape)
 {
     pc__reduce_attributes a;
     describe(t, run, true, &a);
+    a.divisor = divisor;
     if (shape) {
         a.ndim = shape->ndim;
         memcpy(a.shape, shape->shape, sizeof a.shape);
@@ -167,8 +168,8 @@ static pc_tensor *sum_run(pc_tensor *t, unsigned run, bool wide, const pc__reduc
     return PC__CALL(sum, &a, t);
 }
 
-/* `wide`: of 16-bit numbers in float32. */
-static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide)
+/* `wide`: of 16-bit numbers in float32. It is divided before it is rounded. */
+static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide, double divisor)
 {
     const bool half = pc__is_half((pc_dtype)t->dtype);
     pc__reduce_attributes want;
@@ -183,7 +184,7 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide)
         do {
             run = now ? longest_run(now, left) : 0;
             left &= ~run;
-            now = now ? sum_run(now, run, wide || left, left || turned ? NULL : &want) : NULL;
+            now = now ? sum_run(now, run, wide || left, left ? 1 : divisor, left || turned ? NULL : &want) : NULL;
         } while (now && left);
         now = now && half && !wide ? pc__as_dtype(now, (pc_dtype)t->dtype) : now;
         if (turned)
@@ -195,7 +196,7 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide)
 
 static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
 {
-    return sum_as(t, mask, keepdim, false);
+    return sum_as(t, mask, keepdim, false, 1);
 }
 
 pc_status pc__infer_sum(pc_call *call, pc__meta *out)
@@ -213,7 +214,9 @@ static pc_tensor *spread(pc_tensor *g, const pc__reduce_attributes *a, const pc_
 
 pc_status pc__grad_sum(pc__grad *grad)
 {
-    return pc__set_grad(grad, 0, spread(grad->out_grad[0], grad->attributes, &grad->in_meta[0]));
+    const pc__reduce_attributes *a = grad->attributes;
+    pc_tensor *g = grad->out_grad[0];
+    return pc__set_grad(grad, 0, spread(a->divisor == 1 ? g : pc_div_scalar(g, a->divisor), a, &grad->in_meta[0]));
 }
 
 pc_tensor *pc_sum(pc_tensor *a)
@@ -232,7 +235,7 @@ pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim)
 pc_tensor *pc__sum_wide(pc_tensor *a, pc_shape dims)
 {
     unsigned mask;
-    return a && mask_of("sum", a, dims, &mask) ? sum_as(a, mask, false, true) : NULL;
+    return a && mask_of("sum", a, dims, &mask) ? sum_as(a, mask, false, true, 1) : NULL;
 }
 
 static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
@@ -242,13 +245,7 @@ static pc_tensor *mean(pc_tensor *t, unsigned mask, bool keepdim)
                         pc_dtype_name(t->dtype));
     pc__reduce_attributes a;
     describe(t, mask, keepdim, &a);
-    pc_tensor *result = NULL;
-    PC_SCOPE {
-        /* a sum may be beyond 16 bits where the mean is not */
-        pc_tensor *value = pc_div_scalar(sum_as(t, mask, keepdim, true), (double)a.reduced);
-        result = pc_keep(pc__autocasting() ? value : pc__as_dtype(value, (pc_dtype)t->dtype));
-    }
-    return result;
+    return sum_as(t, mask, keepdim, false, (double)a.reduced);
 }
 
 pc_tensor *pc_mean(pc_tensor *a)

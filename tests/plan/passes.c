@@ -30,7 +30,7 @@ static void twice_and_for_nobody(void **state)
     assert_no_leak();
 }
 
-/* Dimensions of one element are in nobody's way: a sum over them and another is one call. */
+/* Dimensions of one element are in nobody's way: a sum over them and another is one call. So is a mean. */
 static void sums_over_ones_are_one_call(void **state)
 {
     (void)state;
@@ -39,13 +39,15 @@ static void sums_over_ones_are_one_call(void **state)
                   *wide = pc_ones(PC_SHAPE(3, 1, 5, 1), PC_F32, test_device());
         begin();
         pc_tensor *a = pc_sum_dims(x, PC_SHAPE(0, 2), true), *b = pc_sum_dims(wide, PC_SHAPE(0, 1, 3), false);
+        pc_tensor *mean = pc_mean_dims(pc_cast(x, PC_F16), PC_SHAPE(0, 1), false);
         pc_graph *graph = ended();
-        says(graph, "2 nodes recorded");
+        says(graph, "4 nodes recorded");
         assert_ok(pc_graph_launch(graph, NULL));
         assert_int_equal(pc_tensor_size(a, 1), 15);
         assert_int_equal(pc_tensor_size(b, 0), 5);
         assert_close(pc_item(pc_sum(a)), 30, 0);
         assert_close(pc_item(pc_sum(b)), 15, 0);
+        assert_close(pc_item(pc_max(mean)), 1, 0);
         pc_graph_free(graph);
     }
     assert_no_leak();

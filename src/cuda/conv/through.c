@@ -86,7 +86,7 @@ pc_status pc__conv_add_up(pc_stream *stream, const pc_call *call, const pc__conv
 {
     const pc__cuda_conv *s = &p->s;
     const int64_t rows = pc__conv_pixels(s), shape[2] = {rows, s->o}, strides[2] = {s->o, 1};
-    const pc__reduce_attributes over = {.outer = 1, .reduced = rows, .inner = s->o};
+    const pc__reduce_attributes over = {.outer = 1, .reduced = rows, .inner = s->o, .divisor = 1};
     pc__conv_plain from, to;
     pc_tensor *in = pc__conv_as_tensor(&from, s->dtype, dy, 2, shape, strides);
     const pc_call sum = {.op = call->op,

@@ -110,7 +110,7 @@ static int pack_at(const pc__reduce_attributes *a, const void *in, int pack)
 static pc__cuda_reduction plan(pc_stream *stream, const pc__reduce_attributes *a, const void *in, size_t element_bytes,
                                int pack, bool two_passes, bool anywhere)
 {
-    pc__cuda_reduction r = {.outer = a->outer, .reduced = a->reduced, .inner = a->inner, .lanes = 1};
+    pc__cuda_reduction r = {.outer = a->outer, .reduced = a->reduced, .inner = a->inner, .lanes = 1, .divisor = 1};
     r.pack = anywhere ? pack : pack_at(a, in, pack);
     r.queue = pc__cuda_queue(stream);
     r.early = pc__cuda_early(stream);
@@ -211,6 +211,7 @@ static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const 
         return false;
     *s = gaps ? with_gaps(a, t) : without_gaps(a);
     s->results = (unsigned)(a->outer * a->inner);
+    s->divisor = 1;
     s->queue = pc__cuda_queue(stream);
     s->early = pc__cuda_early(stream);
     return true;
@@ -242,7 +243,8 @@ static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
 static pc_status add_parts(pc_stream *stream, const pc_call *call, const pc__reduce_attributes *rest, const void *sums,
                            int between)
 {
-    const pc__cuda_reduction second = plan(stream, rest, sums, sizeof(double), 2, false, false);
+    pc__cuda_reduction second = plan(stream, rest, sums, sizeof(double), 2, false, false);
+    second.divisor = ((const pc__reduce_attributes *)call->attributes)->divisor;
     pc__cuda_sum(&second, sums, between, pc__data(call->out[0]), call->out[0]->dtype);
     return pc__cuda_launched(call);
 }
@@ -253,6 +255,7 @@ static pc_status sum_short(pc_stream *stream, const pc_call *call, pc__cuda_shor
     const pc__reduce_attributes *a = call->attributes;
     const int64_t parts = pc__is_contiguous(t) ? 1 : cut_short(s, a->reduced);
     if (parts == 1) {
+        s->divisor = a->divisor;
         pc__cuda_short_sum(s, pc__data(t), t->dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);
     }
@@ -280,6 +283,7 @@ PC__CUDA_KERNEL(sum)
     pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
     if (first.parts == 1) {
+        first.divisor = a->divisor;
         pc__cuda_sum(&first, pc__data(t), dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);
     }

@@ -24,6 +24,7 @@ typedef struct pc__cuda_reduction {
     int layout, lanes; /* lanes: a power of 2 */
     int threads;       /* of a block that has columns: a power of 2 */
     int pack;          /* elements in one access: 16 bytes of them, or 1 */
+    double divisor;    /* of sums that are results; 1: none */
     int early;         /* see shared/dependent_launch.cuh */
     cudaStream_t queue;
 } pc__cuda_reduction;
@@ -56,6 +57,7 @@ enum { PC__SHORT_LANES = 512 };
 typedef struct pc__cuda_short {
     unsigned results;
     int n, lanes;
+    double divisor; /* as above */
     int64_t whole;
     int64_t step;
     int dims; /* at least 1 */

@@ -1,5 +1,6 @@
 /* short_sum.cu: sums of few elements each, added as sum.cu adds: eight in a tree in the input's type (16-bit numbers in
  * float), those in the wider one, then over the result's threads in a fixed order. */
+#include "cuda/reduce/result.cuh"
 #include "cuda/reduce/short.cuh"
 
 namespace
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
     if (s.lanes > WARP)
         total = sum_of_neighbours(of_warps(total, s.lanes), s.lanes / WARP);
     if (p.writes)
-        out[p.result] = static_cast<O>(static_cast<pc::math<O>>(total));
+        out[p.result] = result_of<O>(total, s.divisor);
 }
 
 template <class T, class A, class O> void launch(const pc__cuda_short *s, const void *in, void *out)

@@ -4,6 +4,7 @@
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
 #include "cuda/reduce/reduce.h"
+#include "cuda/reduce/result.cuh"
 #include "cuda/shared/row.cuh"
 #include "cuda/shared/sums.cuh"
 
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     }
     total = joined(total, lanes, warps);
     if (p.lane == 0 && p.there)
-        out[p.id] = static_cast<O>(static_cast<pc::math<O>>(total));
+        out[p.id] = result_of<O>(total, r.divisor);
 }
 
 /* The same for rows that begin anywhere. */
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     pc::each_in_row<4>(in + p.at, static_cast<unsigned>(p.n), p.lane, r.lanes, add);
     total = joined(total, r.lanes, warps);
     if (p.lane == 0 && p.there)
-        out[p.id] = static_cast<O>(static_cast<pc::math<O>>(total));
+        out[p.id] = result_of<O>(total, r.divisor);
 }
 
 /* Added in a tree, COUNT neighbours. */
@@ -138,7 +139,7 @@ template <int COUNT, class T, int N> __device__ __forceinline__ pc::math<T> tree
 /* A block for each piece of a row: full turns, where no load is conditional, then what is left. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(PC__LONG_THREADS)
-    pieces(const T *in, O *out, int64_t reduced, int64_t parts, int64_t piece)
+    pieces(const T *in, O *out, int64_t reduced, int64_t parts, int64_t piece, double divisor)
 {
     constexpr int AT_ONCE = PC__LONG_AT_ONCE;
     constexpr unsigned BLOCK = PC__LONG_THREADS;
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(PC__LONG_THREADS)
 #pragma unroll
     for (unsigned w = 0; w < BLOCK / 32; w++)
         total += warps[w];
-    out[blockIdx.x] = static_cast<O>(static_cast<pc::math<O>>(total));
+    out[blockIdx.x] = result_of<O>(total, divisor);
 }
 
 /* A block: `lanes` packs of neighbouring columns, threads / lanes rows at a time, 8 such turns under way. What a warp has of a
@@ -213,7 +214,7 @@ __global__ void __launch_bounds__(most_threads<N>)
     for (int c = threadIdx.x / warps, first = threadIdx.x / 32 * 32 / warps; first < across; c += 32, first += 32) {
         const A all = joined_lanes(sums[warp][min(c, across - 1)], warps);
         if (warp == 0 && c < across && left + c < r.inner)
-            out[piece * r.inner + left + c] = static_cast<O>(static_cast<pc::math<O>>(all));
+            out[piece * r.inner + left + c] = result_of<O>(all, r.divisor);
     }
 }
 
@@ -239,7 +240,7 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
     }
 #pragma unroll
     for (int k = 0; k < N; k++)
-        out[outer * r.inner + column + k] = static_cast<O>(static_cast<pc::math<O>>(total[k]));
+        out[outer * r.inner + column + k] = result_of<O>(total[k], r.divisor);
 }
 
 template <class T, class A, class O, int N> void launch(const pc__cuda_reduction *r, const T *in, O *out)
@@ -251,7 +252,7 @@ template <class T, class A, class O, int N> void launch(const pc__cuda_reduction
     };
     if (r->layout == PC__REDUCE_LONG)
         (void)pc::start(pieces<T, A, O, N>, static_cast<unsigned>(r->outer * r->parts), PC__LONG_THREADS, r->queue,
-                        r->early, in, out, r->reduced, r->parts, r->piece);
+                        r->early, in, out, r->reduced, r->parts, r->piece, r->divisor);
     else if (r->layout == PC__REDUCE_ANYWHERE)
         go(anywhere<T, A, O>, (r->outer * r->parts + per_block - 1) / per_block, *r, in, out);
     else if (r->layout == PC__REDUCE_ROWS)
