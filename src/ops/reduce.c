@@ -105,6 +105,42 @@ static bool takes_gaps(const pc_tensor *t, unsigned mask, bool sums)
     return step <= least ? sums || reduced <= LONG || results >= LONG : results >= MANY || reduced * results <= FEW;
 }
 
+/* What is reduced behind what is kept, the largest steps first: then it may be one dimension to memory. */
+static pc_tensor *reduced_last(pc_tensor *t, unsigned *mask)
+{
+    pc_shape by = {.ndim = t->ndim};
+    int kept = 0, all;
+    for (int d = 0; d < t->ndim; d++)
+        if (!(*mask >> d & 1))
+            by.dim[kept++] = d;
+    all = kept;
+    for (int d = 0; d < t->ndim; d++) {
+        if (!(*mask >> d & 1))
+            continue;
+        int at = all++;
+        for (; at > kept && t->strides[by.dim[at - 1]] < t->strides[d]; at--)
+            by.dim[at] = by.dim[at - 1];
+        by.dim[at] = d;
+    }
+    *mask = ((1u << all) - 1) & ~((1u << kept) - 1);
+    return pc_permute(t, by);
+}
+
+/* A sum that CUDA makes of t where it lies: with gaps, or of so few numbers that any order is as good. NULL: it is not. */
+static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
+{
+    enum { FEW = 65536 };
+    if (t->storage->device.type != PC_CUDA || pc__is_contiguous(t) ||
+        (pc__is_dense(t) && pc__count(t->ndim, t->shape) > FEW))
+        return NULL;
+    unsigned gone = *mask;
+    pc_tensor *view = reduced_last(t, &gone);
+    if (!view || !takes_gaps(view, gone, true))
+        return NULL;
+    *mask = gone;
+    return view;
+}
+
 /* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
  * says which dimension each is, and the mask follows. */
 static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_shape *order)
@@ -112,7 +148,10 @@ static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_sh
     *order = (pc_shape){.ndim = t ? t->ndim : 0};
     for (int i = 0; i < order->ndim; i++)
         order->dim[i] = i;
-    if (t && !pc__is_dense(t) && takes_gaps(t, *mask, sums))
+    pc_tensor *lies = t && sums ? where_it_lies(t, mask) : NULL;
+    if (lies)
+        return lies;
+    if (t && !sums && !pc__is_dense(t) && takes_gaps(t, *mask, false))
         return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);
