@@ -194,7 +194,7 @@ static pc_tensor *in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const 
 }
 
 /* Over one run, whose dimensions stay as 1 unless the result's shape is given. */
-static pc_tensor *sum_run(pc_tensor *t, unsigned run, bool wide, double divisor, const pc__reduce_attributes *shape)
+static pc_tensor *sum_run(pc_tensor *t, unsigned run, pc_dtype to, double divisor, const pc__reduce_attributes *shape)
 {
     pc__reduce_attributes a;
     describe(t, run, true, &a);
@@ -203,7 +203,7 @@ static pc_tensor *sum_run(pc_tensor *t, unsigned run, bool wide, double divisor,
         a.ndim = shape->ndim;
         memcpy(a.shape, shape->shape, sizeof a.shape);
     }
-    a.wide = wide && pc__is_half((pc_dtype)t->dtype);
+    a.to = (uint8_t)to;
     return PC__CALL(sum, &a, t);
 }
 
@@ -219,13 +219,14 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide, d
         unsigned left = mask, run = 0;
         wide = wide || pc__autocasting();
         pc_tensor *now = in_memory_order(pc__is_float(t->dtype) ? t : pc__as_dtype(t, PC_I64), &left, true, &order);
+        const pc_dtype to = half && wide ? PC_F32 : now ? (pc_dtype)now->dtype : PC_F32;
         const bool turned = !in_order(&order);
         do {
             run = now ? longest_run(now, left) : 0;
             left &= ~run;
-            now = now ? sum_run(now, run, wide || left, left ? 1 : divisor, left || turned ? NULL : &want) : NULL;
+            now = now ? sum_run(now, run, half && left ? PC_F32 : to, left ? 1 : divisor, left || turned ? NULL : &want)
+                      : NULL;
         } while (now && left);
-        now = now && half && !wide ? pc__as_dtype(now, (pc_dtype)t->dtype) : now;
         if (turned)
             now = pc_reshape(in_own_order(now, 0, true, &order), pc_shape_of(want.ndim, want.shape));
         result = pc_keep(now);
@@ -241,7 +242,8 @@ static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
 pc_status pc__infer_sum(pc_call *call, pc__meta *out)
 {
     const pc__reduce_attributes *a = call->attributes;
-    pc__meta_contiguous(&out[0], a->wide ? PC_F32 : (pc_dtype)call->in[0]->dtype, a->ndim, a->shape);
+    (void)call;
+    pc__meta_contiguous(&out[0], (pc_dtype)a->to, a->ndim, a->shape);
     return PC_OK;
 }
 

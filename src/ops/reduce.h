@@ -11,7 +11,7 @@ typedef struct pc__reduce_attributes {
     int64_t shape[PC_MAX_DIMS];
     int64_t kept_shape[PC_MAX_DIMS]; /* the result's shape with reduced dimensions as 1, in the input's dimensions */
     bool whole;                      /* max: places are of no account; with a gradient, ties share it */
-    bool wide;                       /* the sum of 16-bit numbers is float32 */
+    uint8_t to;                      /* a sum's dtype, as pc_dtype: float32 of 16 bits, 16 bits of float32 */
     double divisor;                  /* of a sum, before it is rounded; 1: none */
 } pc__reduce_attributes;
 

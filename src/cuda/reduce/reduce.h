@@ -36,7 +36,7 @@ enum { PC__WIDE_THREADS = 1024, PC__WIDE_PACK_THREADS = 512 };
 enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
 
 /* Sums of float16, bfloat16 and float32 go on in float64, whose partial sums are the input of the second pass: from and
- * to are equal, or one of them is float64, or to is float32; int64 only to itself. */
+ * to are equal, or one of them is float64 or float32; int64 only to itself. */
 void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
 
 /* The first of equals; NaN is larger than everything. `places` are the positions of the inputs of a second pass, NULL
@@ -67,7 +67,7 @@ typedef struct pc__cuda_short {
     cudaStream_t queue;
 } pc__cuda_short;
 
-/* Sums of a type to itself, of 16-bit numbers to float32 too, of pieces of floats to float64. */
+/* Sums of a type to itself, of 16-bit numbers to float32 and of float32 to 16 bits too, of pieces of floats to float64. */
 void pc__cuda_short_sum(const pc__cuda_short *reduction, const void *in, int from, void *out, int to);
 void pc__cuda_short_max(const pc__cuda_short *reduction, const void *in, int dtype, void *out, int64_t *places);
 

@@ -64,6 +64,10 @@ void pc__cuda_short_sum(const pc__cuda_short *s, const void *in, int from, void 
     case PC__CUDA_BF16:
         return launch_real<pc::bf16>(s, in, out, to);
     case PC__CUDA_F32:
+        if (to == PC__CUDA_F16)
+            return launch<float, double, pc::f16>(s, in, out);
+        if (to == PC__CUDA_BF16)
+            return launch<float, double, pc::bf16>(s, in, out);
         return launch_real<float>(s, in, out, to);
     case PC__CUDA_F64:
         return launch<double, double, double>(s, in, out);

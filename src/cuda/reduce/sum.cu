@@ -284,6 +284,17 @@ template <class T> void sum_real(const pc__cuda_reduction *r, const void *in, vo
         sum<T, double, T>(r, in, out);
 }
 
+/* From float32 to any. */
+void sum_single(const pc__cuda_reduction *r, const void *in, void *out, int to)
+{
+    if (to == PC__CUDA_F16)
+        sum<float, double, pc::f16>(r, in, out);
+    else if (to == PC__CUDA_BF16)
+        sum<float, double, pc::bf16>(r, in, out);
+    else
+        sum_real<float>(r, in, out, to);
+}
+
 /* From float64 to any. */
 void sum_wide(const pc__cuda_reduction *r, const void *in, void *out, int to)
 {
@@ -309,7 +320,7 @@ void pc__cuda_sum(const pc__cuda_reduction *r, const void *in, int from, void *o
     case PC__CUDA_BF16:
         return sum_real<pc::bf16>(r, in, out, to);
     case PC__CUDA_F32:
-        return sum_real<float>(r, in, out, to);
+        return sum_single(r, in, out, to);
     case PC__CUDA_F64:
         return sum_wide(r, in, out, to);
     default:
