@@ -7,7 +7,6 @@
 
 #define ROW_WARPS 4       /* of a block where a warp has whole rows */
 #define BLOCK_THREADS 256 /* of a row */
-#define FULL 65536LL      /* threads that occupy a GPU: with fewer rows more have a part of one */
 
 namespace
 {
@@ -164,7 +163,7 @@ static void launch_rows(const pc__cuda_softmax_rows &r)
 {
     const long long most = r.n + (WHOLE ? 0 : W - 1); /* with what is in front of a row */
     int lanes = THREADS;
-    while (THREADS == 32 && lanes > 1 && most <= lanes / 2 * (r.count * lanes > FULL ? N * W : W))
+    while (THREADS == 32 && lanes > 1 && most <= lanes / 2 * N * W)
         lanes /= 2;
     const int together = THREADS == 32 ? 32 * ROW_WARPS / lanes : 1;
     const unsigned grid = (unsigned)((r.count + together - 1) / together);
