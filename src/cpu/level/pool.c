@@ -66,6 +66,7 @@ static void average_window(const pc__pool *s, const real *image, range h, range 
 enum {
     FEW = 4 * PC__VECTOR_BYTES / (int)sizeof(real), /* channels that are too few for a loop */
     TOGETHER = 256,                                 /* elements of neighbouring windows */
+    FIXED_MOST = 32                                 /* channels that stay in registers */
 };
 
 /* Windows [first, first + count) of a row of y, none of which is cut at its sides. */
@@ -89,6 +90,70 @@ static const real *taken(const windows *w, int64_t row, int64_t column, real *ro
         for (int64_t c = 0; c < s->c; c++)
             room[i * s->c + c] = from[i * s->sw * s->c + c];
     return s->sw > 1 ? room : from;
+}
+
+/* Where the first place of window i lies, of `c` channels. */
+static inline const real *corner_of(const windows *w, int64_t i, int c)
+{
+    const pc__pool *s = w->s;
+    return w->image + (w->rows.from * s->w + (w->first + i) * s->sw - s->pw) * c;
+}
+
+/* Channels whose number the compiler knows stay in registers for all places of a window. */
+static inline __attribute__((always_inline)) void average_fixed(const windows *w, real *restrict y, const int c)
+{
+    const pc__pool *s = w->s;
+    const real scale = window_scale(s, w->rows, (range){0, s->kw});
+    for (int64_t i = 0; i < w->count; i++) {
+        const real *restrict x = corner_of(w, i, c);
+        real sum[FIXED_MOST] = {0};
+        for (int64_t row = w->rows.from; row < w->rows.to; row++, x += s->w * c)
+            for (int64_t column = 0; column < s->kw; column++)
+                for (int k = 0; k < c; k++)
+                    sum[k] += x[column * c + k];
+        for (int k = 0; k < c; k++)
+            y[i * c + k] = sum[k] * scale;
+    }
+}
+
+static inline __attribute__((always_inline)) void max_fixed(const windows *w, real *restrict y, const int c)
+{
+    const pc__pool *s = w->s;
+    for (int64_t i = 0; i < w->count; i++) {
+        const real *restrict x = corner_of(w, i, c);
+        real most[FIXED_MOST];
+        for (int k = 0; k < c; k++)
+            most[k] = -INFINITY;
+        for (int64_t row = w->rows.from; row < w->rows.to; row++, x += s->w * c)
+            for (int64_t column = 0; column < s->kw; column++)
+                for (int k = 0; k < c; k++) {
+                    const real v = x[column * c + k];
+                    most[k] = ((v > most[k]) | (v != v)) ? v : most[k];
+                }
+        for (int k = 0; k < c; k++)
+            y[i * c + k] = most[k];
+    }
+}
+
+/* False: the number of channels is none of those. */
+static bool fixed_windows(const windows *w, real *y, bool average)
+{
+    switch (w->s->c) {
+    case 4:
+        average ? average_fixed(w, y, 4) : max_fixed(w, y, 4);
+        return true;
+    case 8:
+        average ? average_fixed(w, y, 8) : max_fixed(w, y, 8);
+        return true;
+    case 16:
+        average ? average_fixed(w, y, 16) : max_fixed(w, y, 16);
+        return true;
+    case 32:
+        average ? average_fixed(w, y, 32) : max_fixed(w, y, 32);
+        return true;
+    default:
+        return false;
+    }
 }
 
 static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
@@ -169,6 +234,8 @@ static void pool_row(const pooling *p, int64_t row, bool average)
         count = together(s, j, ow);
         const range w = inside(j, s->sw, s->kw, s->pw, s->w);
         const windows some = {s, image, h, j, count};
+        if (count > 1 && !place && fixed_windows(&some, y, average))
+            continue;
         if (average && count > 1)
             average_windows(&some, y);
         else if (average)
