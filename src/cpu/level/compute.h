@@ -116,7 +116,11 @@ static inline int64_t pc__pool_ow(const pc__pool *s)
     pc_status pc__avg_pool2d_##type##_##level(const pc__pool *s, const void *x, void *y);                              \
     pc_status pc__avg_pool2d_backward_##type##_##level(const pc__pool *s, const void *dy, void *dx);
 
-#define PC__COMPUTE_LEVEL(level) PC__COMPUTE_PROTOTYPES(level, f32) PC__COMPUTE_PROTOTYPES(level, f64)
+/* A, B and bias are 16-bit numbers, float16 or bfloat16; C too, or where it is `wide` float32. */
+#define PC__HALF_PROTOTYPES(level) pc_status pc__gemm_half_##level(const pc__gemm *g, bool is_f16, bool wide);
+
+#define PC__COMPUTE_LEVEL(level)                                                                                       \
+    PC__COMPUTE_PROTOTYPES(level, f32) PC__COMPUTE_PROTOTYPES(level, f64) PC__HALF_PROTOTYPES(level)
 PC__EACH_LEVEL(PC__COMPUTE_LEVEL)
 
 #endif

@@ -10,6 +10,13 @@
 /* The variant of a heavy kernel for a tensor's dtype. */
 #define PICK(name, t) ((t)->dtype == PC_F32 ? PC__K(name##_f32) : PC__K(name##_f64))
 
+/* A product of tensors of a's dtype, whose result is y. */
+static pc_status gemm(const pc__gemm *g, const pc_tensor *a, const pc_tensor *y)
+{
+    return pc__is_half((pc_dtype)a->dtype) ? PC__K(gemm_half)(g, a->dtype == PC_F16, y->dtype == PC_F32)
+                                           : PICK(gemm, a)(g);
+}
+
 /* Kernels that need dense memory of a certain order call on tensors that the op's wrapper made so. */
 
 /* Products of a batch, whose parts are runs of them. */
@@ -24,7 +31,7 @@ static pc_status product(const batch *s, int64_t i)
 {
     const pc_tensor *a = s->a, *b = s->b, *y = s->y;
     const int lead = y->ndim - 2;
-    const int64_t size = (int64_t)pc_dtype_size(y->dtype);
+    const int64_t size = (int64_t)pc_dtype_size(a->dtype);
     int64_t rest = i, at_a = 0, at_b = 0;
     pc__gemm g = s->g;
     for (int d = lead - 1; d >= 0; d--) {
@@ -36,8 +43,8 @@ static pc_status product(const batch *s, int64_t i)
     }
     g.a = (const char *)pc__data(a) + at_a * size;
     g.b = (const char *)pc__data(b) + at_b * size;
-    g.c = (char *)pc__data(y) + i * g.m * g.n * size;
-    return PICK(gemm, y)(&g);
+    g.c = (char *)pc__data(y) + i * g.m * g.n * (int64_t)pc_dtype_size(y->dtype);
+    return gemm(&g, a, y);
 }
 
 static void some_products(void *context, int64_t part)
@@ -48,11 +55,22 @@ static void some_products(void *context, int64_t part)
             atomic_store(&s->failed, true);
 }
 
+/* Many small products of 16-bit numbers, which are converted all together. */
+static bool are_small(const pc_call *call)
+{
+    enum { SMALL = 32768, MANY = 4 };
+    const pc_tensor *a = call->in[0], *y = call->out[0];
+    const int64_t m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1], k = a->shape[a->ndim - 1];
+    return pc__is_half((pc_dtype)a->dtype) && pc__count(y->ndim - 2, y->shape) >= MANY &&
+           m * n + m * k + k * n <= SMALL;
+}
+
 /* Many products go to the cores whole, few are cut themselves; the bits are the same. */
 PC__KERNEL(matmul)
 {
     enum { MANY = 4, PART = 1 << 18 };
-    (void)stream;
+    if (are_small(call))
+        return PC__K(in_floats)(stream, call, PC__K(op_matmul));
     const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
     const int lead = y->ndim - 2;
     batch s = {.a = a,
@@ -101,7 +119,7 @@ PC__KERNEL(linear)
                   .c_cs = y->strides[1],
                   .bias = bias ? pc__data(bias) : NULL,
                   .activation = (pc__activation)a->activation};
-    return PICK(gemm, y)(&g);
+    return gemm(&g, x, y);
 }
 
 /* The gradient through the activation, and its column sums. */

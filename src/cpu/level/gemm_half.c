@@ -1,0 +1,275 @@
+/* gemm_half.c: products of 16-bit numbers: blocks of both factors become float32 where they stay in the second-level cache,
+ * and are multiplied there. A few rows against rows that lie along k are read once, without a copy. Sums are those of
+ * float32, and rounded once. */
+#include "cpu/level/compute.h"
+#include "cpu/level/halves.h"
+#include "cpu/level/real.h"
+#include "base/parallel.h"
+
+#include <stdatomic.h>
+
+enum {
+    ROWS = 128,         /* of a block of A and C */
+    DEPTH = 1024,       /* of k at once */
+    BLOCK = 65536,      /* numbers of a block of B at most */
+    COLUMNS = 256,      /* of it at most */
+    STEP = 32,          /* to which its columns are rounded */
+    FEW_ROWS = 4,       /* that are multiplied without a copy */
+    TOGETHER = 4,       /* columns at once there */
+    PART = 1 << 18,     /* numbers of B of a task there */
+    ON_STACK = 1 << 14, /* bytes of a small product */
+};
+
+/* A product, and how it is cut: by sizes alone. */
+typedef struct work {
+    const pc__gemm *g;
+    bool is_f16, wide;
+    int64_t rows, columns, depth; /* of a block */
+    int64_t across;
+    float *room; /* of each thread: a block of A, of B, of C and of the bias */
+    int64_t size;
+    const float *x; /* few rows: A, in the order in which halves are taken */
+    atomic_bool failed;
+} work;
+
+static const pc_bf16 *at(const void *from, int64_t i)
+{
+    return (const pc_bf16 *)from + i; /* either kind has two bytes */
+}
+
+/* outer x inner numbers, in the order of memory: inner ones lie side by side where one of the steps is 1. */
+static void take_block(const work *w, float *to, const void *from, int64_t outer, int64_t outer_step, int64_t inner,
+                       int64_t inner_step)
+{
+    if (inner_step == 1 && outer_step == inner)
+        inner *= outer, outer = 1;
+    for (int64_t i = 0; i < outer; i++, to += inner) {
+        const pc_bf16 *row = at(from, i * outer_step);
+        if (inner_step == 1) {
+            pc__load_halves(to, row, inner, w->is_f16);
+            continue;
+        }
+        for (int64_t k = 0; k < inner; k++)
+            pc__load_halves(to + k, row + k * inner_step, 1, w->is_f16);
+    }
+}
+
+static void give_block(const work *w, const float *from, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    const pc__gemm *g = w->g;
+    if (g->c_cs == 1 && g->c_rs == columns)
+        columns *= rows, rows = 1;
+    for (int64_t i = 0; i < rows; i++, from += columns) {
+        const int64_t to = (row + i) * g->c_rs + column * g->c_cs;
+        if (w->wide)
+            for (int64_t k = 0; k < columns; k++)
+                ((float *)g->c)[to + k * g->c_cs] = from[k];
+        else if (g->c_cs == 1)
+            pc__store_halves((pc_bf16 *)g->c + to, from, columns, w->is_f16);
+        else
+            for (int64_t k = 0; k < columns; k++)
+                pc__store_halves((pc_bf16 *)g->c + to + k * g->c_cs, from + k, 1, w->is_f16);
+    }
+}
+
+/* A block of C. The inner product has A by rows where its rows lie so, else by columns, and B alike. */
+static void block_task(void *context, int64_t task)
+{
+    work *w = context;
+    const pc__gemm *g = w->g;
+    const int64_t row = task / w->across * w->rows, column = task % w->across * w->columns;
+    const int64_t rows = PC__MIN(w->rows, g->m - row), columns = PC__MIN(w->columns, g->n - column);
+    float *a = w->room + pc__thread() * w->size, *b = a + w->rows * w->depth, *c = b + w->columns * w->depth;
+    float *bias = c + w->rows * w->columns;
+    const bool a_down = g->a_cs != 1 && g->a_rs == 1, b_down = g->b_cs != 1;
+    if (g->bias)
+        pc__load_halves(bias, at(g->bias, column), columns, w->is_f16);
+    for (int64_t k = 0; k == 0 || k < g->k; k += w->depth) {
+        const int64_t depth = PC__MIN(w->depth, g->k - k);
+        const bool last = k + w->depth >= g->k;
+        const pc_bf16 *from_a = at(g->a, row * g->a_rs + k * g->a_cs);
+        const pc_bf16 *from_b = at(g->b, k * g->b_rs + column * g->b_cs);
+        if (a_down)
+            take_block(w, a, from_a, depth, g->a_cs, rows, g->a_rs);
+        else
+            take_block(w, a, from_a, rows, g->a_rs, depth, g->a_cs);
+        if (b_down)
+            take_block(w, b, from_b, columns, g->b_cs, depth, g->b_rs);
+        else
+            take_block(w, b, from_b, depth, g->b_rs, columns, g->b_cs);
+        const pc__gemm inner = {.m = rows,
+                                .n = columns,
+                                .k = depth,
+                                .a = a,
+                                .a_rs = a_down ? 1 : depth,
+                                .a_cs = a_down ? rows : 1,
+                                .b = b,
+                                .b_rs = b_down ? 1 : columns,
+                                .b_cs = b_down ? depth : 1,
+                                .c = c,
+                                .c_rs = columns,
+                                .c_cs = 1,
+                                .bias = last && g->bias ? bias : NULL,
+                                .accumulate = k > 0,
+                                .activation = last ? g->activation : PC__ACT_NONE};
+        if (PC__K(gemm_f32)(&inner) != PC_OK) {
+            atomic_store(&w->failed, true);
+            return;
+        }
+    }
+    give_block(w, c, row, rows, column, columns);
+}
+
+static pc_status in_blocks(work *w)
+{
+    const pc__gemm *g = w->g;
+    float few[ON_STACK / sizeof(float)];
+    w->depth = PC__MAX(PC__MIN(g->k, DEPTH), 1);
+    w->rows = PC__MIN(g->m, ROWS);
+    w->columns = PC__MIN(g->n, PC__MIN(PC__MAX(BLOCK / w->depth / STEP, 1) * STEP, COLUMNS));
+    w->across = (g->n + w->columns - 1) / w->columns;
+    const int64_t tasks = (g->m + w->rows - 1) / w->rows * w->across;
+    const int threads = tasks > 1 ? pc__threads(2 * g->m * g->n * g->k + 8 * (g->m + g->n) * g->k) : 1;
+    w->size = (w->rows * w->depth + w->columns * w->depth + w->rows * w->columns + w->columns + 15) / 16 * 16;
+    const bool is_few = threads == 1 && w->size <= PC__COUNT(few);
+    w->room = is_few ? few : pc__alloc_aligned((size_t)(threads * w->size) * sizeof(float), 64);
+    if (!w->room)
+        return PC_ERR_MEMORY;
+    pc__parallel(threads, tasks, block_task, w);
+    if (!is_few)
+        pc__free(w->room);
+    return atomic_load(&w->failed) ? pc__fail(PC_ERR_MEMORY, "out of memory in a product of 16-bit numbers") : PC_OK;
+}
+
+/* --- few rows --- */
+
+typedef float singles __attribute__((vector_size(PC__VECTOR_BYTES), aligned(4), may_alias));
+
+PC__HALVES_FN taken(float *to, const void *from, bool is_f16)
+{
+    if (is_f16)
+        pc__take_f16(to, from);
+    else
+        pc__take_bf16(to, from);
+}
+
+/* sums[row][column] of a few columns of B, which lie along k, over the whole PC__HALVES of k. Rows, columns and kind are
+ * known where it is called, so that the sums stay in registers. */
+PC__HALVES_FN dots(const work *w, int64_t column, const int columns, const int rows, const bool is_f16,
+                   singles out[][TOGETHER])
+{
+    const int64_t whole = w->g->k / PC__HALVES * PC__HALVES, row = w->g->k, step = w->g->b_cs;
+    const pc_bf16 *from = at(w->g->b, column * step);
+    singles sums[FEW_ROWS][TOGETHER] = {0};
+    for (int64_t k = 0; k < whole; k += PC__HALVES)
+        UNROLL for (int j = 0; j < columns; j++)
+        {
+            float b[PC__HALVES];
+            taken(b, from + j * step + k, is_f16);
+            const singles first = ((const singles *)b)[0], second = ((const singles *)b)[1];
+            UNROLL for (int r = 0; r < rows; r++)
+            {
+                const singles *x = (const singles *)(w->x + r * row + k);
+                sums[r][j] += x[0] * first + x[1] * second;
+            }
+        }
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int j = 0; j < columns; j++) out[r][j] = sums[r][j];
+}
+
+#define DOTS(rows)                                                                                                     \
+    static void dots_##rows(const work *w, int64_t column, int64_t columns, singles out[][TOGETHER])                   \
+    {                                                                                                                  \
+        if (columns == TOGETHER)                                                                                       \
+            w->is_f16 ? dots(w, column, TOGETHER, rows, true, out) : dots(w, column, TOGETHER, rows, false, out);      \
+        else                                                                                                           \
+            for (int64_t j = 0; j < columns; j++) {                                                                    \
+                singles one[FEW_ROWS][TOGETHER];                                                                       \
+                w->is_f16 ? dots(w, column + j, 1, rows, true, one) : dots(w, column + j, 1, rows, false, one);        \
+                for (int r = 0; r < rows; r++)                                                                         \
+                    out[r][j] = one[r][0];                                                                             \
+            }                                                                                                          \
+    }
+DOTS(1)
+DOTS(2)
+DOTS(3)
+DOTS(4)
+static void (*const all_dots[FEW_ROWS + 1])(const work *, int64_t, int64_t,
+                                            singles[][TOGETHER]) = {NULL, dots_1, dots_2, dots_3, dots_4};
+
+static float sum_of(const singles *sum)
+{
+    const float *s = (const float *)sum;
+    float part[4] = {0}, total;
+    for (int i = 0; i < PC__VECTOR_BYTES / 4; i += 4)
+        for (int k = 0; k < 4; k++)
+            part[k] += s[i + k];
+    total = (part[0] + part[1]) + (part[2] + part[3]);
+    return total;
+}
+
+/* Bias, activation and rounding of a row's columns. */
+static void give_row(const work *w, float *values, int64_t row, int64_t column, int64_t columns)
+{
+    const pc__gemm *g = w->g;
+    float bias[TOGETHER] = {0};
+    if (g->bias)
+        pc__load_halves(bias, at(g->bias, column), columns, w->is_f16);
+    for (int64_t j = 0; g->bias && j < columns; j++)
+        values[j] += bias[j];
+    if (g->activation != PC__ACT_NONE)
+        activate(g->activation, values, columns);
+    give_block(w, values, row, 1, column, columns);
+}
+
+static void few_task(void *context, int64_t task)
+{
+    work *w = context;
+    const pc__gemm *g = w->g;
+    const int64_t whole = g->k / PC__HALVES * PC__HALVES, end = PC__MIN((task + 1) * w->columns, g->n);
+    for (int64_t column = task * w->columns; column < end; column += TOGETHER) {
+        const int64_t columns = PC__MIN(TOGETHER, end - column);
+        singles sums[FEW_ROWS][TOGETHER];
+        all_dots[g->m](w, column, columns, sums);
+        for (int64_t r = 0; r < g->m; r++) {
+            float values[TOGETHER];
+            for (int64_t j = 0; j < columns; j++) {
+                values[j] = sum_of(&sums[r][j]);
+                for (int64_t k = whole; k < g->k; k++) {
+                    float b;
+                    pc__load_halves(&b, at(g->b, (column + j) * g->b_cs + k), 1, w->is_f16);
+                    values[j] += w->x[r * g->k + k] * b;
+                }
+            }
+            give_row(w, values, r, column, columns);
+        }
+    }
+}
+
+static pc_status in_rows(work *w)
+{
+    const pc__gemm *g = w->g;
+    const int64_t whole = g->k / PC__HALVES * PC__HALVES;
+    float *x = pc__alloc_aligned((size_t)(g->m * g->k) * sizeof *x, 64);
+    if (!x)
+        return PC_ERR_MEMORY;
+    for (int64_t r = 0; r < g->m; r++) {
+        const pc_bf16 *row = at(g->a, r * g->a_rs);
+        for (int64_t k = 0; k < whole; k += PC__HALVES)
+            taken(x + r * g->k + k, row + k, w->is_f16);
+        pc__load_halves(x + r * g->k + whole, row + whole, g->k - whole, w->is_f16);
+    }
+    w->x = x;
+    w->columns = PC__MAX(PART / g->k / TOGETHER, 1) * TOGETHER;
+    pc__parallel(pc__threads(2 * g->m * g->n * g->k), (g->n + w->columns - 1) / w->columns, few_task, w);
+    pc__free(x);
+    return PC_OK;
+}
+
+pc_status PC__K(gemm_half)(const pc__gemm *g, bool is_f16, bool wide)
+{
+    work w = {.g = g, .is_f16 = is_f16, .wide = wide};
+    if (g->m <= 0 || g->n <= 0)
+        return PC_OK;
+    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && g->a_cs == 1 && g->b_rs == 1;
+    return few ? in_rows(&w) : in_blocks(&w);
+}

@@ -1,0 +1,152 @@
+/* Products of 16-bit numbers by every level, against plain loops in double: sizes with tails, strides, blocks, bias and
+ * activation; and the same bits with any number of threads. */
+#include "host.h"
+
+#include "levels.h"
+#include "tensor/half.h"
+
+#include <paracord/random.h>
+
+typedef pc_status half_gemm(const pc__gemm *g, bool is_f16, bool wide);
+
+#define ROW(level) {#level, pc__gemm_half_##level},
+static const struct {
+    const char *name;
+    half_gemm *run;
+} levels[] = {PC__EACH_LEVEL(ROW)};
+
+typedef struct matrix {
+    int64_t rs, cs, count;
+    uint16_t *bits;
+} matrix;
+
+static double number(uint16_t bits, bool is_f16)
+{
+    return (double)(is_f16 ? pc__f16_float((pc_f16){bits}) : pc__bf16_float((pc_bf16){bits}));
+}
+
+static uint16_t bits_of(double value, bool is_f16)
+{
+    return is_f16 ? pc__f16_of((float)value).bits : pc__bf16_of((float)value).bits;
+}
+
+/* Row-major, column-major, every second element, or one row repeated. */
+static matrix matrix_new(int kind, int64_t rows, int64_t columns, bool is_f16, uint64_t seed)
+{
+    matrix a = {kind == 1   ? 1
+                : kind == 2 ? 2 * columns + 3
+                : kind == 3 ? 0
+                            : columns,
+                kind == 1   ? PC__MAX(rows, 1)
+                : kind == 2 ? 2
+                            : 1,
+                0, NULL};
+    a.count = 2 * rows * columns + 3 * rows + columns + 1;
+    a.bits = malloc((size_t)a.count * sizeof *a.bits);
+    assert_non_null(a.bits);
+    for (int64_t i = 0; i < a.count; i++)
+        a.bits[i] = bits_of(pc_uniform(seed, 5, (uint64_t)i) - 0.5, is_f16);
+    return a;
+}
+
+static void check(int level, const int64_t size[3], const int kinds[3], bool is_f16, bool wide, bool bias,
+                  pc__activation activation)
+{
+    const int64_t m = size[0], n = size[1], k = size[2];
+    matrix a = matrix_new(kinds[0], m, k, is_f16, 1), b = matrix_new(kinds[1], k, n, is_f16, 2);
+    matrix c = matrix_new(kinds[2], m, n, is_f16, 3), extra = matrix_new(0, 1, n, is_f16, 4);
+    float *result = calloc((size_t)c.count, sizeof *result);
+    assert_non_null(result);
+    const pc__gemm g = {.m = m,
+                        .n = n,
+                        .k = k,
+                        .a = a.bits,
+                        .a_rs = a.rs,
+                        .a_cs = a.cs,
+                        .b = b.bits,
+                        .b_rs = b.rs,
+                        .b_cs = b.cs,
+                        .c = wide ? (void *)result : c.bits,
+                        .c_rs = c.rs,
+                        .c_cs = c.cs,
+                        .bias = bias ? extra.bits : NULL,
+                        .activation = activation};
+    assert_ok(levels[level].run(&g, is_f16, wide));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double want = bias ? number(extra.bits[j], is_f16) : 0;
+            for (int64_t p = 0; p < k; p++)
+                want += number(a.bits[i * a.rs + p * a.cs], is_f16) * number(b.bits[p * b.rs + j * b.cs], is_f16);
+            want = activation == PC__ACT_RELU ? fmax(want, 0) : activation == PC__ACT_TANH ? tanh(want) : want;
+            const int64_t at = i * c.rs + j * c.cs;
+            const double got = wide ? (double)result[at] : number(c.bits[at], is_f16);
+            const double room = 1e-6 * (1 + sqrt((double)k)) + (wide ? 0 : fabs(want) * (is_f16 ? 0x1p-11 : 0x1p-8));
+            if (!(fabs(got - want) <= room))
+                fail_msg("%s %s: %lldx%lldx%lld kinds %d%d%d at %lld,%lld: got %.9g, want %.9g", levels[level].name,
+                         is_f16 ? "f16" : "bf16", (long long)m, (long long)n, (long long)k, kinds[0], kinds[1],
+                         kinds[2], (long long)i, (long long)j, got, want);
+        }
+    free(a.bits), free(b.bits), free(c.bits), free(extra.bits), free(result);
+}
+
+static void products_agree(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {
+        {0, 3, 4},     {3, 4, 0},     {1, 1, 1},    {1, 5, 7},    {5, 1, 33},   {1, 9, 200},    {2, 3, 65},
+        {3, 6, 129},   {4, 13, 96},   {5, 13, 96},  {32, 1, 128}, {7, 64, 9},   {13, 65, 31},   {130, 70, 64},
+        {6, 48, 1100}, {129, 33, 40}, {3, 5, 2100}, {8, 300, 20}, {300, 9, 20}, {1, 260, 1030},
+    };
+    for (int level = 0; level < PC__COUNT(levels); level++)
+        for (int i = 0; level_runs(levels[level].name) && i < PC__COUNT(sizes); i++)
+            for (int kinds = 0; kinds < 4 * 4 * 3; kinds++) {
+                const int kind[3] = {kinds % 4, kinds / 4 % 4, kinds / 16};
+                const pc__activation activation = (i + kinds) % 3 == 0   ? PC__ACT_RELU
+                                                  : (i + kinds) % 3 == 1 ? PC__ACT_TANH
+                                                                         : PC__ACT_NONE;
+                check(level, sizes[i], kind, (i + kinds) % 2, kinds % 5 == 0, kinds % 2, activation);
+            }
+}
+
+static void any_threads_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{300, 500, 700}, {2, 4000, 600}};
+    const int before = pc_threads_get();
+    int widest = 0;
+    for (int level = 1; level < PC__COUNT(levels); level++)
+        widest = level_runs(levels[level].name) ? level : widest;
+    for (int i = 0; i < PC__COUNT(sizes); i++) {
+        const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+        matrix a = matrix_new(0, m, k, false, 1), b = matrix_new(1, k, n, false, 2);
+        float *c[2];
+        for (int t = 0; t < 2; t++) {
+            c[t] = calloc((size_t)(m * n), sizeof **c);
+            assert_non_null(c[t]);
+            pc_threads_set(1 + 3 * t);
+            const pc__gemm g = {.m = m,
+                                .n = n,
+                                .k = k,
+                                .a = a.bits,
+                                .a_rs = a.rs,
+                                .a_cs = a.cs,
+                                .b = b.bits,
+                                .b_rs = b.rs,
+                                .b_cs = b.cs,
+                                .c = c[t],
+                                .c_rs = n,
+                                .c_cs = 1};
+            assert_ok(levels[widest].run(&g, false, true));
+        }
+        assert_memory_equal(c[0], c[1], (size_t)(m * n) * sizeof **c);
+        free(a.bits), free(b.bits), free(c[0]), free(c[1]);
+    }
+    pc_threads_set(before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_agree),
+                                       cmocka_unit_test(any_threads_give_the_same_bits)};
+    return cmocka_run_group_tests_name("cpu.gemm_half", tests, NULL, NULL);
+}
