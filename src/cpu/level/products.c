@@ -205,12 +205,38 @@ static void *data_or_null(const pc_tensor *t)
     return pc_tensor_count(t) ? pc__data(t) : NULL;
 }
 
+/* Windows of one place of 16-bit pictures, channels last: a product over all places. */
+static bool is_flat(const pc__conv2d_attributes *a, const pc__conv *s)
+{
+    return s->kh * s->kw == 1 && s->sh * s->sw == 1 && s->ph + s->pw == 0 && s->pool <= 1 && !a->planes;
+}
+
+static pc_status flat(const pc_call *call, const pc__conv *s)
+{
+    const pc__gemm g = {.m = s->n * s->h * s->w,
+                        .n = s->o,
+                        .k = s->c,
+                        .a = pc__data(call->in[0]),
+                        .a_rs = s->c,
+                        .a_cs = 1,
+                        .b = pc__data(call->in[1]),
+                        .b_rs = 1,
+                        .b_cs = s->c,
+                        .c = pc__data(call->out[0]),
+                        .c_rs = s->o,
+                        .c_cs = 1,
+                        .bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+                        .activation = s->activation};
+    return PC__K(gemm_half)(&g, call->in[0]->dtype == PC_F16, false);
+}
+
 PC__KERNEL(conv2d)
 {
-    (void)stream;
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     pc__conv s = geometry(x, w, &a->spec);
+    if (pc__is_half((pc_dtype)x->dtype))
+        return is_flat(a, &s) ? flat(call, &s) : PC__K(in_floats)(stream, call, PC__K(op_conv2d));
     pc_status (*run)(const pc__conv *, const void *, const void *, const void *, void *, uint8_t *) =
         a->planes ? PICK(conv2d_to_planes, x) : PICK(conv2d, x);
     return run(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL, pc__data(call->out[0]),

@@ -2,6 +2,7 @@
 #include "cpu/level/functions.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/softmax_work.h"
+#include "tensor/floats.h"
 
 enum {
     LANES = 64 / sizeof(float),
@@ -9,12 +10,32 @@ enum {
     RUN = 64,   /* rows that are added in their own type */
 };
 
+static char *element(const pc_tensor *t, int64_t i)
+{
+    return (char *)pc__data(t) + (size_t)i * pc_dtype_size(t->dtype);
+}
+
+/* Numbers of t as they are computed with: 16-bit ones in `room`. */
+static const void *taken(const pc_tensor *t, int64_t first, int64_t n, float *room)
+{
+    if (!pc__is_half((pc_dtype)t->dtype))
+        return element(t, first);
+    pc__load_halves(room, element(t, first), n, t->dtype == PC_F16);
+    return room;
+}
+
 /* Rows with labels, some of them a part; the sums of the parts are added in order. */
 typedef struct labelled {
     const pc_call *call;
     int64_t rows, n, together, parts;
     double *sums;
+    float *room; /* of each thread, for a row in and one out, where there are 16-bit numbers; else NULL */
 } labelled;
+
+static float *room_of(const labelled *w)
+{
+    return w->room + pc__thread() * 2 * w->n;
+}
 
 #define REAL float
 #define NAMED(name) name##_f32
@@ -53,20 +74,6 @@ typedef struct mean_loss {
     int64_t n;
     double *sums; /* of the pieces */
 } mean_loss;
-
-static char *element(const pc_tensor *t, int64_t i)
-{
-    return (char *)pc__data(t) + (size_t)i * pc_dtype_size(t->dtype);
-}
-
-/* Numbers of t as they are computed with: 16-bit ones in `room`. */
-static const void *taken(const pc_tensor *t, int64_t first, int64_t n, float *room)
-{
-    if (!pc__is_half((pc_dtype)t->dtype))
-        return element(t, first);
-    pc__load_halves(room, element(t, first), n, t->dtype == PC_F16);
-    return room;
-}
 
 /* The gradient goes into its tensor, or by way of `room` where that has 16 bits; rounded, to the third output. */
 static void run_piece(void *context, int64_t piece)
@@ -135,9 +142,14 @@ static labelled labelled_of(const pc_call *call, double *sums)
     return w;
 }
 
-static void run_labelled(labelled *w, pc__part_fn f32, pc__part_fn f64, int cost)
+static pc_status run_labelled(labelled *w, pc__part_fn f32, pc__part_fn f64, int cost)
 {
-    pc__parallel(pc__threads(w->rows * w->n * cost), w->parts, w->call->in[0]->dtype == PC_F32 ? f32 : f64, w);
+    const int threads = pc__threads(w->rows * w->n * cost);
+    if (pc__has_halves(w->call) && !(w->room = pc__alloc_aligned((size_t)(threads * 2 * w->n) * sizeof(float), 64)))
+        return PC_ERR_MEMORY;
+    pc__parallel(threads, w->parts, w->call->in[0]->dtype == PC_F64 ? f64 : f32, w);
+    pc__free(w->room);
+    return PC_OK;
 }
 
 PC__KERNEL(cross_entropy)
@@ -153,19 +165,19 @@ PC__KERNEL(cross_entropy)
     labelled w = labelled_of(call, few);
     if (w.parts > FEW && !(w.sums = pc__alloc_aligned((size_t)w.parts * sizeof *w.sums, 64)))
         return PC_ERR_MEMORY;
-    run_labelled(&w, cross_entropy_f32, cross_entropy_f64, 64);
-    for (int64_t i = 0; i < w.parts; i++)
+    const pc_status status = run_labelled(&w, cross_entropy_f32, cross_entropy_f64, 64);
+    for (int64_t i = 0; status == PC_OK && i < w.parts; i++)
         sum += w.sums[i];
-    store(call->out[0], sum / (double)w.rows);
+    if (status == PC_OK)
+        store(call->out[0], sum / (double)w.rows);
     if (w.sums != few)
         pc__free(w.sums);
-    return PC_OK;
+    return status;
 }
 
 PC__KERNEL(cross_entropy_backward)
 {
     (void)stream;
     labelled w = labelled_of(call, NULL);
-    run_labelled(&w, cross_entropy_backward_f32, cross_entropy_backward_f64, 64);
-    return PC_OK;
+    return run_labelled(&w, cross_entropy_backward_f32, cross_entropy_backward_f64, 64);
 }

@@ -29,6 +29,7 @@ static const bool takes_halves[PC__OP_COUNT] = {
     [PC__OP_normal] = true,
     [PC__OP_matmul] = true,
     [PC__OP_linear] = true,
+    [PC__OP_conv2d] = true,
     [PC__OP_sum] = true,
     [PC__OP_max] = true,
     [PC__OP_softmax] = true,
@@ -36,6 +37,8 @@ static const bool takes_halves[PC__OP_COUNT] = {
     [PC__OP_softmax_backward] = true,
     [PC__OP_log_softmax_backward] = true,
     [PC__OP_bce_with_logits] = true,
+    [PC__OP_cross_entropy] = true,
+    [PC__OP_cross_entropy_backward] = true,
     [PC__OP_mse] = true,
 };
 
