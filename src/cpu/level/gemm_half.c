@@ -153,48 +153,37 @@ PC__HALVES_FN taken(float *to, const void *from, bool is_f16)
         pc__take_bf16(to, from);
 }
 
-/* sums[row][column] of a few columns of B, which lie along k, over the whole PC__HALVES of k. Rows, columns and kind are
- * known where it is called, so that the sums stay in registers. */
-PC__HALVES_FN dots(const work *w, int64_t column, const int columns, const int rows, const bool is_f16,
-                   singles out[][TOGETHER])
+/* The sums of some columns of B, which lie along k, over the whole PC__HALVES of k. Their number and kind are known where it
+ * is called, so that they stay in registers. */
+PC__HALVES_FN dots(const work *w, const float *x, int64_t column, const int columns, const bool is_f16, singles *out)
 {
-    const int64_t whole = w->g->k / PC__HALVES * PC__HALVES, row = w->g->k, step = w->g->b_cs;
+    const int64_t whole = w->g->k / PC__HALVES * PC__HALVES, step = w->g->b_cs;
     const pc_bf16 *from = at(w->g->b, column * step);
-    singles sums[FEW_ROWS][TOGETHER] = {0};
-    for (int64_t k = 0; k < whole; k += PC__HALVES)
+    singles sums[TOGETHER] = {0};
+    for (int64_t k = 0; k < whole; k += PC__HALVES) {
+        const singles *a = (const singles *)(x + k);
         UNROLL for (int j = 0; j < columns; j++)
         {
             float b[PC__HALVES];
             taken(b, from + j * step + k, is_f16);
-            const singles first = ((const singles *)b)[0], second = ((const singles *)b)[1];
-            UNROLL for (int r = 0; r < rows; r++)
-            {
-                const singles *x = (const singles *)(w->x + r * row + k);
-                sums[r][j] += x[0] * first + x[1] * second;
-            }
+            sums[j] += a[0] * ((const singles *)b)[0] + a[1] * ((const singles *)b)[1];
         }
-    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int j = 0; j < columns; j++) out[r][j] = sums[r][j];
+    }
+    UNROLL for (int j = 0; j < columns; j++) out[j] = sums[j];
 }
 
-#define DOTS(rows)                                                                                                     \
-    static void dots_##rows(const work *w, int64_t column, int64_t columns, singles out[][TOGETHER])                   \
-    {                                                                                                                  \
-        if (columns == TOGETHER)                                                                                       \
-            w->is_f16 ? dots(w, column, TOGETHER, rows, true, out) : dots(w, column, TOGETHER, rows, false, out);      \
-        else                                                                                                           \
-            for (int64_t j = 0; j < columns; j++) {                                                                    \
-                singles one[FEW_ROWS][TOGETHER];                                                                       \
-                w->is_f16 ? dots(w, column + j, 1, rows, true, one) : dots(w, column + j, 1, rows, false, one);        \
-                for (int r = 0; r < rows; r++)                                                                         \
-                    out[r][j] = one[r][0];                                                                             \
-            }                                                                                                          \
-    }
-DOTS(1)
-DOTS(2)
-DOTS(3)
-DOTS(4)
-static void (*const all_dots[FEW_ROWS + 1])(const work *, int64_t, int64_t,
-                                            singles[][TOGETHER]) = {NULL, dots_1, dots_2, dots_3, dots_4};
+static void all_dots(const work *w, const float *x, int64_t column, int64_t columns, singles *out)
+{
+    if (columns == TOGETHER && w->is_f16)
+        dots(w, x, column, TOGETHER, true, out);
+    else if (columns == TOGETHER)
+        dots(w, x, column, TOGETHER, false, out);
+    for (int64_t j = 0; columns < TOGETHER && j < columns; j++)
+        if (w->is_f16)
+            dots(w, x, column + j, 1, true, &out[j]);
+        else
+            dots(w, x, column + j, 1, false, &out[j]);
+}
 
 static float sum_of(const singles *sum)
 {
@@ -226,23 +215,23 @@ static void few_task(void *context, int64_t task)
     work *w = context;
     const pc__gemm *g = w->g;
     const int64_t whole = g->k / PC__HALVES * PC__HALVES, end = PC__MIN((task + 1) * w->columns, g->n);
-    for (int64_t column = task * w->columns; column < end; column += TOGETHER) {
-        const int64_t columns = PC__MIN(TOGETHER, end - column);
-        singles sums[FEW_ROWS][TOGETHER];
-        all_dots[g->m](w, column, columns, sums);
+    for (int64_t column = task * w->columns; column < end; column += TOGETHER)
         for (int64_t r = 0; r < g->m; r++) {
+            const int64_t columns = PC__MIN(TOGETHER, end - column);
+            const float *x = w->x + r * g->k;
+            singles sums[TOGETHER];
             float values[TOGETHER];
+            all_dots(w, x, column, columns, sums);
             for (int64_t j = 0; j < columns; j++) {
-                values[j] = sum_of(&sums[r][j]);
+                values[j] = sum_of(&sums[j]);
                 for (int64_t k = whole; k < g->k; k++) {
                     float b;
                     pc__load_halves(&b, at(g->b, (column + j) * g->b_cs + k), 1, w->is_f16);
-                    values[j] += w->x[r * g->k + k] * b;
+                    values[j] += x[k] * b;
                 }
             }
             give_row(w, values, r, column, columns);
         }
-    }
 }
 
 static pc_status in_rows(work *w)
