@@ -123,7 +123,7 @@ static void block_task(void *context, int64_t task)
 static pc_status in_blocks(work *w)
 {
     const pc__gemm *g = w->g;
-    float few[ON_STACK / sizeof(float)];
+    _Alignas(64) float few[ON_STACK / sizeof(float)];
     w->depth = PC__MAX(PC__MIN(g->k, DEPTH), 1);
     w->rows = PC__MIN(g->m, ROWS);
     w->columns = PC__MIN(g->n, PC__MIN(PC__MAX(BLOCK / w->depth / STEP, 1) * STEP, COLUMNS));
@@ -159,12 +159,12 @@ PC__HALVES_FN dots(const work *w, const float *x, int64_t column, const int colu
 {
     const int64_t whole = w->g->k / PC__HALVES * PC__HALVES, step = w->g->b_cs;
     const pc_bf16 *from = at(w->g->b, column * step);
-    singles sums[TOGETHER] = {0};
+    _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER] = {0};
     for (int64_t k = 0; k < whole; k += PC__HALVES) {
         const singles *a = (const singles *)(x + k);
         UNROLL for (int j = 0; j < columns; j++)
         {
-            float b[PC__HALVES];
+            _Alignas(PC__VECTOR_BYTES) float b[PC__HALVES];
             taken(b, from + j * step + k, is_f16);
             sums[j] += a[0] * ((const singles *)b)[0] + a[1] * ((const singles *)b)[1];
         }
@@ -219,7 +219,7 @@ static void few_task(void *context, int64_t task)
         for (int64_t r = 0; r < g->m; r++) {
             const int64_t columns = PC__MIN(TOGETHER, end - column);
             const float *x = w->x + r * g->k;
-            singles sums[TOGETHER];
+            _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER];
             float values[TOGETHER];
             all_dots(w, x, column, columns, sums);
             for (int64_t j = 0; j < columns; j++) {
