@@ -1,5 +1,6 @@
 /* Gradients against five-point differences in float64: every differentiable op, through views, broadcasting, strided
  * inputs and fused variants. */
+#include "channels_last.h"
 #include "device.h"
 
 #include <math.h>
@@ -107,7 +108,7 @@ static pc_tensor *turned(pc_tensor *t)
 /* the same pictures with channels-last memory */
 static pc_tensor *last(pc_tensor *t)
 {
-    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+    return as_channels_last(t);
 }
 
 static pc_tensor *indices(int64_t a, int64_t b, int64_t c, int64_t d)

@@ -1,5 +1,6 @@
 /* Convolutions of pictures in C order leave the bits that channels last leaves: results and gradients, of sizes around
  * those of the squares that are turned. */
+#include "channels_last.h"
 #include "cpu/host.h"
 
 #include "base/base.h"
@@ -41,7 +42,7 @@ static void run(const sizes *s, int order)
         pc_tensor *w = pc_randn(PC_SHAPE(s->o, s->c, 3, 3), PC_F32, test_device());
         pc_tensor *b = pc_randn(PC_SHAPE(s->o), PC_F32, test_device());
         if (order == 1) /* channels last */
-            x = pc_permute(pc_contiguous(pc_permute(x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+            x = as_channels_last(x);
         pc_tensor *leaves[] = {x, w, b};
         for (int i = 0; i < 3; i++)
             assert_ok(pc_require_grad(leaves[i], true));

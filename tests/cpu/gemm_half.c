@@ -49,6 +49,22 @@ static matrix matrix_new(int kind, int64_t rows, int64_t columns, bool is_f16, u
     return a;
 }
 
+static pc__gemm product_of(const int64_t size[3], const matrix *a, const matrix *b, void *c, int64_t c_rs, int64_t c_cs)
+{
+    return (pc__gemm){.m = size[0],
+                      .n = size[1],
+                      .k = size[2],
+                      .a = a->bits,
+                      .a_rs = a->rs,
+                      .a_cs = a->cs,
+                      .b = b->bits,
+                      .b_rs = b->rs,
+                      .b_cs = b->cs,
+                      .c = c,
+                      .c_rs = c_rs,
+                      .c_cs = c_cs};
+}
+
 static void check(int level, const int64_t size[3], const int kinds[3], bool is_f16, bool wide, bool bias,
                   pc__activation activation)
 {
@@ -57,20 +73,9 @@ static void check(int level, const int64_t size[3], const int kinds[3], bool is_
     matrix c = matrix_new(kinds[2], m, n, is_f16, 3), extra = matrix_new(0, 1, n, is_f16, 4);
     float *result = calloc((size_t)c.count, sizeof *result);
     assert_non_null(result);
-    const pc__gemm g = {.m = m,
-                        .n = n,
-                        .k = k,
-                        .a = a.bits,
-                        .a_rs = a.rs,
-                        .a_cs = a.cs,
-                        .b = b.bits,
-                        .b_rs = b.rs,
-                        .b_cs = b.cs,
-                        .c = wide ? (void *)result : c.bits,
-                        .c_rs = c.rs,
-                        .c_cs = c.cs,
-                        .bias = bias ? extra.bits : NULL,
-                        .activation = activation};
+    pc__gemm g = product_of(size, &a, &b, wide ? (void *)result : c.bits, c.rs, c.cs);
+    g.bias = bias ? extra.bits : NULL;
+    g.activation = activation;
     assert_ok(levels[level].run(&g, is_f16, wide));
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
@@ -124,18 +129,7 @@ static void any_threads_give_the_same_bits(void **state)
             c[t] = calloc((size_t)(m * n), sizeof **c);
             assert_non_null(c[t]);
             pc_threads_set(1 + 3 * t);
-            const pc__gemm g = {.m = m,
-                                .n = n,
-                                .k = k,
-                                .a = a.bits,
-                                .a_rs = a.rs,
-                                .a_cs = a.cs,
-                                .b = b.bits,
-                                .b_rs = b.rs,
-                                .b_cs = b.cs,
-                                .c = c[t],
-                                .c_rs = n,
-                                .c_cs = 1};
+            const pc__gemm g = product_of(sizes[i], &a, &b, c[t], n, 1);
             assert_ok(levels[widest].run(&g, false, true));
         }
         assert_memory_equal(c[0], c[1], (size_t)(m * n) * sizeof **c);

@@ -2,6 +2,7 @@
 #ifndef PC_TEST_CONV_CALLS_H
 #define PC_TEST_CONV_CALLS_H
 
+#include "channels_last.h"
 #include "conv_play.h"
 
 #include <math.h>
@@ -22,19 +23,14 @@ static pc__cuda_stream face;
 static pc_stream stream = {.device = {PC_CUDA, 0}, .implementation = &face};
 static const pc__op op = {.name = "conv2d"};
 
-static pc_tensor *channels_last(pc_tensor *t)
-{
-    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
-}
-
 static pc_tensor *as_seen(pc_tensor *weight)
 {
-    return weights_last ? channels_last(pc_detach(weight)) : weight;
+    return weights_last ? as_channels_last(pc_detach(weight)) : weight;
 }
 
 static pc_tensor *like(const pc_tensor *t)
 {
-    return channels_last(pc_zeros(pc_shape_of(4, t->shape), PC_F32, PC_DEVICE_CPU));
+    return as_channels_last(pc_zeros(pc_shape_of(4, t->shape), PC_F32, PC_DEVICE_CPU));
 }
 
 static void near(pc_tensor *got, pc_tensor *want)
@@ -54,7 +50,7 @@ typedef struct known {
 static known know(const layer *l)
 {
     pc_seed(3);
-    known k = {.x = channels_last(pc_randn(PC_SHAPE(l->n, l->c, l->h, l->w), PC_F32, PC_DEVICE_CPU)),
+    known k = {.x = as_channels_last(pc_randn(PC_SHAPE(l->n, l->c, l->h, l->w), PC_F32, PC_DEVICE_CPU)),
                .weight = pc_randn(PC_SHAPE(l->o, l->c, l->kh, l->kw), PC_F32, PC_DEVICE_CPU),
                .bias = l->bias ? pc_randn(PC_SHAPE(l->o), PC_F32, PC_DEVICE_CPU) : NULL};
     assert_ok(pc_require_grad(k.x, true));
@@ -68,7 +64,7 @@ static known know(const layer *l)
                                               .pool = l->pool});
     assert_not_null_ok(k.y);
     k.argmax = pc_zeros(PC_SHAPE(l->pool > 1 ? pc__count(4, k.y->shape) : 0), PC_U8, PC_DEVICE_CPU);
-    k.dy = channels_last(pc_randn(pc_shape_of(4, k.y->shape), PC_F32, PC_DEVICE_CPU));
+    k.dy = as_channels_last(pc_randn(pc_shape_of(4, k.y->shape), PC_F32, PC_DEVICE_CPU));
     assert_ok(pc_backward_with(k.y, k.dy));
     k.dx = pc_grad(k.x), k.dweight = pc_grad(k.weight), k.dbias = k.bias ? pc_grad(k.bias) : NULL;
     return k;
@@ -100,7 +96,7 @@ static inline pc_status forward(const layer *l, const known *k, pc_tensor **y)
 static inline pc_status backward(const layer *l, const known *k, int needs, pc_tensor **out)
 {
     pc__conv2d_attributes a = attributes_of(l);
-    pc_tensor *in[5] = {k->x, as_seen(k->weight), channels_last(k->y), k->argmax, k->dy};
+    pc_tensor *in[5] = {k->x, as_seen(k->weight), as_channels_last(k->y), k->argmax, k->dy};
     out[0] = like(k->x), out[1] = as_seen(pc_zeros(pc_shape_of(4, k->weight->shape), PC_F32, PC_DEVICE_CPU));
     out[2] = pc_zeros(PC_SHAPE(l->o), PC_F32, PC_DEVICE_CPU);
     for (int i = 0; i < 3; i++)

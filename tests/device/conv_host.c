@@ -285,7 +285,7 @@ static void more_shapes_than_the_table_has(void **state)
         PC_SCOPE {
             const layer l = {1, 1, 1, w, 1, 1, 3, 1, 0, 1, PC_ACTIVATION_NONE, false};
             pc_tensor *y;
-            known k = {.x = channels_last(pc_ones(PC_SHAPE(1, 1, 1, w), PC_F32, PC_DEVICE_CPU)),
+            known k = {.x = as_channels_last(pc_ones(PC_SHAPE(1, 1, 1, w), PC_F32, PC_DEVICE_CPU)),
                        .weight = pc_ones(PC_SHAPE(1, 1, 1, 3), PC_F32, PC_DEVICE_CPU),
                        .y = pc_zeros(PC_SHAPE(1, 1, 1, w - 2), PC_F32, PC_DEVICE_CPU),
                        .argmax = pc_zeros(PC_SHAPE(0), PC_U8, PC_DEVICE_CPU)};

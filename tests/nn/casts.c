@@ -1,4 +1,5 @@
 /* Mixed precision: how often parameters are cast, that recordings cast them together, and that this changes no bit. */
+#include "channels_last.h"
 #include "counted.h"
 #include "networks.h"
 
@@ -191,7 +192,7 @@ static casts of_recording(pc_dtype pictures, pc_dtype products, bool channels_la
         network n = make(pictures);
         pc_stream *stream = pc_stream_current(test_device());
         if (channels_last)
-            n.x = pc_permute(pc_contiguous(pc_permute(n.x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+            n.x = as_channels_last(n.x);
         assert_ok(pc_graph_begin(stream));
         PC_AUTOCAST(products)
             assert_ok(pc_backward(pc_cross_entropy(pc_forward(n.net, n.x), n.labels)));

@@ -12,4 +12,11 @@ static inline double apart(pc_tensor *a, pc_tensor *b)
     return sqrt(pc_item(pc_max(pc_mul(difference, difference))) / pc_item(pc_max(pc_mul(b, b))));
 }
 
+/* The same in float32, where a largest number below 1 counts as 1. */
+static inline double apart_by_one(pc_tensor *a, pc_tensor *b)
+{
+    pc_tensor *x = pc_cast(a, PC_F32), *y = pc_cast(b, PC_F32), *difference = pc_sub(x, y);
+    return sqrt(pc_item(pc_max(pc_mul(difference, difference))) / fmax(1, pc_item(pc_max(pc_mul(y, y)))));
+}
+
 #endif

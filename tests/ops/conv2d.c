@@ -1,4 +1,5 @@
 /* pool(activation(conv(x, weight) + bias)). */
+#include "channels_last.h"
 #include "ops/apart.h"
 #include "ops/golden.h"
 
@@ -105,11 +106,6 @@ typedef struct sizes {
     pc_activation_kind activation;
 } sizes;
 
-static pc_tensor *channels_last(pc_tensor *t)
-{
-    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
-}
-
 static pc_fn_conv2d_options square(const sizes *z)
 {
     return (pc_fn_conv2d_options){.stride = {z->stride, z->stride},
@@ -126,7 +122,7 @@ static void convolve(pc_fn_conv2d_options spec, pc_dtype dtype, pc_device device
     for (int i = 0; i < 3; i++) {
         in[i] = pc_to(numbers[i], device, dtype, false);
         if (i == 0 && last)
-            in[i] = channels_last(in[i]);
+            in[i] = as_channels_last(in[i]);
         assert_ok(pc_require_grad(in[i], true));
         pc_zero_grad(in[i]); /* where it is the caller's own tensor */
     }
@@ -434,7 +430,7 @@ static void forward_by_each_choice(void **state)
                     values[i] = i == 64 * 64 + 5 ? NAN : (float)(i % 17 - 8) / 8; /* in the second picture */
                 pc_tensor *x = pc_from_data(values, PC_SHAPE(2, 64, 8, 8), PC_F32, test_device());
                 free(values);
-                x = channels_last(pc_cast(x, dtype));
+                x = as_channels_last(pc_cast(x, dtype));
                 pc_tensor *y = pc_fn_conv2d(x, w, b, spec);
                 assert_not_null_ok(y);
                 assert_true(isnan(pc_item(pc_sum(y))));

@@ -1,6 +1,8 @@
 /* Windows of one place over pictures in C order are products of matrices: the same numbers as over channels last, which
  * the convolution's kernels do, and gradients of their operands; a batch's sum for the weights is rounded once. */
+#include "channels_last.h"
 #include "device.h"
+#include "ops/apart.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -25,9 +27,7 @@ static pc_tensor *drawn(const layer *l, pc_shape shape)
 /* Of copies, so that each way has its own gradients. */
 static void run(const layer *l, pc_tensor *const in[4], bool channels_last, pc_tensor *out[RESULTS])
 {
-    pc_tensor *x = channels_last
-                       ? pc_permute(pc_contiguous(pc_permute(in[0], PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2))
-                       : pc_clone(in[0]);
+    pc_tensor *x = channels_last ? as_channels_last(in[0]) : pc_clone(in[0]);
     pc_tensor *weight = pc_clone(in[1]), *bias = l->bias ? pc_clone(in[2]) : NULL;
     assert_ok(pc_require_grad(x, true));
     assert_ok(pc_require_grad(weight, true));
@@ -42,13 +42,6 @@ static void run(const layer *l, pc_tensor *const in[4], bool channels_last, pc_t
     out[Y] = y, out[DX] = pc_grad(x), out[DWEIGHT] = pc_grad(weight), out[DBIAS] = bias ? pc_grad(bias) : NULL;
 }
 
-static double apart(pc_tensor *a, pc_tensor *b)
-{
-    pc_tensor *x = pc_cast(a, PC_F32), *y = pc_cast(b, PC_F32);
-    pc_tensor *difference = pc_sub(x, y);
-    return sqrt(pc_item(pc_max(pc_mul(difference, difference))) / fmax(1, pc_item(pc_max(pc_mul(y, y)))));
-}
-
 static void both_orders(const layer *l)
 {
     static const double near[] = {[PC_F32] = 1e-5, [PC_F64] = 1e-12, [PC_F16] = 4e-3, [PC_BF16] = 3e-2};
@@ -60,10 +53,10 @@ static void both_orders(const layer *l)
         run(l, in, false, flat);
         run(l, in, true, last);
         for (int i = 0; i < RESULTS; i++)
-            if (flat[i] && apart(flat[i], last[i]) > near[l->dtype])
+            if (flat[i] && apart_by_one(flat[i], last[i]) > near[l->dtype])
                 fail_msg("x %lldx%lldx%lldx%lld to %lld by %d x %d, %s, result %d: %g apart", (long long)l->n,
                          (long long)l->c, (long long)l->h, (long long)l->w, (long long)l->o, l->stride[0], l->stride[1],
-                         pc_dtype_name(l->dtype), i, apart(flat[i], last[i]));
+                         pc_dtype_name(l->dtype), i, apart_by_one(flat[i], last[i]));
     }
 }
 

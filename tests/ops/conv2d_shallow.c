@@ -1,5 +1,6 @@
 /* Convolutions of 16-bit pictures of up to eight channels: tiles at every edge, kernels of many taps, outputs in several
  * groups, odd numbers of everything; and numbers that are infinite, which zero weights make no zeros of. */
+#include "channels_last.h"
 #include "device.h"
 #include "ops/apart.h"
 
@@ -29,11 +30,6 @@ static pc_tensor *drawn(pc_shape shape, pc_dtype dtype, double scale)
     return pc_cast(pc_mul_scalar(pc_randn(shape, PC_F32, PC_DEVICE_CPU), scale), dtype);
 }
 
-static pc_tensor *channels_last(pc_tensor *t)
-{
-    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
-}
-
 /* y, and the gradients of the sum of its squares; where `stopped`, none of x. */
 static void convolve(const layer *l, pc_tensor *const in[3], pc_dtype dtype, pc_device device, bool last, bool stopped,
                      pc_tensor *out[RESULTS])
@@ -42,7 +38,7 @@ static void convolve(const layer *l, pc_tensor *const in[3], pc_dtype dtype, pc_
     for (int i = 0; i < 3; i++) {
         leaf[i] = pc_clone(pc_to(in[i], device, dtype, false));
         if (i == 0 && last)
-            leaf[i] = channels_last(leaf[i]);
+            leaf[i] = as_channels_last(leaf[i]);
         if (i > 0 || !stopped)
             assert_ok(pc_require_grad(leaf[i], true));
     }

@@ -1,5 +1,6 @@
 /* Convolutions whose tiles are few and whose sums are long, so that these are cut into parts: near the exact numbers, the
  * same bits again, and of float32 the same bits whether a pooling is part of the call or a call of its own. */
+#include "channels_last.h"
 #include "device.h"
 #include "ops/apart.h"
 
@@ -19,18 +20,13 @@ static const layer layers[] = {
 
 enum { Y, DX, RESULTS };
 
-static pc_tensor *channels_last(pc_tensor *t)
-{
-    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
-}
-
 /* y and dx; with `alone` the pooling is a call of its own. */
 static void convolve(const layer *l, pc_tensor *const in[3], pc_dtype dtype, pc_device device, bool last, bool alone,
                      pc_tensor *out[RESULTS])
 {
     pc_tensor *x = pc_clone(pc_to(in[0], device, dtype, false));
     if (last)
-        x = channels_last(x);
+        x = as_channels_last(x);
     assert_ok(pc_require_grad(x, true));
     const pc_fn_conv2d_options options = {
         .stride = {l->stride, l->stride}, .padding = {l->padding, l->padding}, .pool = alone ? 1 : l->pool};

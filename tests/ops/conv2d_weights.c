@@ -1,6 +1,8 @@
 /* Weights that lie channels last: results and gradients are those of the same weights in C order, and the gradient lies as
  * they do. */
+#include "channels_last.h"
 #include "device.h"
+#include "ops/apart.h"
 
 #include <math.h>
 #include <paracord/autograd.h>
@@ -21,17 +23,12 @@ static const layer layers[] = {
     {4, 6, 8, 1, 2, 2, 1, PC_ACTIVATION_SIGMOID, true}, {1, 40, 6, 48, 3, 1, 1, PC_ACTIVATION_RELU, true},
 };
 
-static pc_tensor *channels_last(pc_tensor *t)
-{
-    return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
-}
-
 enum { Y, DX, DWEIGHT, DBIAS, RESULTS };
 
 static void run(const layer *l, pc_tensor *const in[3], bool last, pc_tensor *out[RESULTS])
 {
-    pc_tensor *x = l->last ? channels_last(in[0]) : pc_clone(in[0]);
-    pc_tensor *weight = last ? channels_last(in[1]) : pc_clone(in[1]), *bias = pc_clone(in[2]);
+    pc_tensor *x = l->last ? as_channels_last(in[0]) : pc_clone(in[0]);
+    pc_tensor *weight = last ? as_channels_last(in[1]) : pc_clone(in[1]), *bias = pc_clone(in[2]);
     assert_ok(pc_require_grad(x, true));
     assert_ok(pc_require_grad(weight, true));
     assert_ok(pc_require_grad(bias, true));
@@ -44,14 +41,6 @@ static void run(const layer *l, pc_tensor *const in[3], bool last, pc_tensor *ou
     assert_ok(pc_backward_with(out[Y], pc_detach(out[Y])));
     out[DX] = pc_grad(x), out[DWEIGHT] = pc_grad(weight), out[DBIAS] = pc_grad(bias);
     assert_int_equal(pc_tensor_stride(out[DWEIGHT], 1), pc_tensor_stride(weight, 1));
-}
-
-static void near(pc_tensor *a, pc_tensor *b, double room, int number, int result)
-{
-    pc_tensor *x = pc_cast(a, PC_F32), *y = pc_cast(b, PC_F32), *difference = pc_sub(x, y);
-    const double apart = sqrt(pc_item(pc_max(pc_mul(difference, difference))));
-    if (!(apart <= room * fmax(1, sqrt(pc_item(pc_max(pc_mul(y, y)))))))
-        fail_msg("layer %d, result %d: %g apart", number, result, apart);
 }
 
 static void are_the_same_weights(void **state)
@@ -71,7 +60,9 @@ static void are_the_same_weights(void **state)
             run(l, in, false, flat);
             run(l, in, true, last);
             for (int k = 0; k < RESULTS; k++)
-                near(last[k], flat[k], room[dtypes[i % 4]], i / 4, k);
+                if (!(apart_by_one(last[k], flat[k]) <= room[dtypes[i % 4]]))
+                    fail_msg("layer %d, %s, result %d: %g apart", i / 4, pc_dtype_name(dtypes[i % 4]), k,
+                             apart_by_one(last[k], flat[k]));
         }
     assert_no_leak();
 }

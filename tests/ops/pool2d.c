@@ -53,7 +53,7 @@ static void maxima_without_a_gradient(void **state)
                 .kernel = {kernel, kernel}, .stride = {1 + i % 3, 1 + i % 2}, .padding = {kernel / 2, 0}};
             pc_tensor *x =
                 pc_cast(pc_randn(PC_SHAPE(2, 1 + i % 9, 6 + i % 4, 7 + i), PC_F32, test_device()), dtypes[i % 4]);
-            x = i / 4 % 2 ? pc_permute(pc_contiguous(pc_permute(x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2)) : x;
+            x = i / 4 % 2 ? as_channels_last(x) : x;
             pc_tensor *plain = pc_fn_max_pool2d(x, options);
             assert_ok(pc_require_grad(x, true));
             pc_tensor *y = pc_fn_max_pool2d(x, options);
@@ -170,11 +170,13 @@ static void check_windows(windows s, pc_dtype dtype, bool channels_last, int ski
         pc_tensor *all = pc_cast(pc_from_data(x, PC_SHAPE(in + skip), PC_F32, test_device()), dtype);
         pc_tensor *t = pc_reshape(pc_slice(all, 0, skip, in + skip, 1), PC_SHAPE(s.n, s.c, s.h, s.w));
         if (channels_last)
-            t = pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+            t = as_channels_last(t);
         t = pc_detach(t);
+        const pc_fn_pool2d_options spec = {
+            .kernel = {s.kernel, s.kernel}, .stride = {s.stride, s.stride}, .padding = {s.padding, s.padding}};
+        assert_same(pc_fn_max_pool2d(t, spec), y, out);
         assert_ok(pc_require_grad(t, true));
-        pc_tensor *pooled = pc_fn_max_pool2d(
-            t, SPEC(.kernel = {s.kernel, s.kernel}, .stride = {s.stride, s.stride}, .padding = {s.padding, s.padding}));
+        pc_tensor *pooled = pc_fn_max_pool2d(t, spec);
         assert_same(pooled, y, out);
         pc_tensor *g = pc_from_data(dy, PC_SHAPE(s.n, s.c, oh, ow), PC_F32, test_device());
         assert_ok(pc_backward_with(pooled, pc_cast(g, dtype)));

@@ -1,6 +1,7 @@
 /* Ops on drawn shapes, dtypes and memory orders: results and gradients on the test's device against the cpu's in
  * float64. Each case has its own seed; PARACORD_CASES=5000 draws so many, PARACORD_SEED=N begins there. Of
  * 50,000 about one fails in float32 where rounding decides on which side of a jump a sum of nearly 0 lies. */
+#include "channels_last.h"
 #include "device.h"
 
 #include "base/base.h"
@@ -93,7 +94,7 @@ static pc_tensor *placed(pc_tensor *exact, pc_dtype dtype)
         return last >= 1 ? pc_transpose(pc_contiguous(pc_transpose(t, last, last - 1)), last, last - 1) : t;
     case 3: /* channels last */
         if (last == 3)
-            return pc_permute(pc_contiguous(pc_permute(t, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+            return as_channels_last(t);
         return t;
     default:
         return t;

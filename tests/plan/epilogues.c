@@ -1,6 +1,7 @@
 /* Drawn networks of products with activations, poolings and copies behind them, call by call and as a graph, in which
  * products do those themselves: results and gradients agree, whoever else reads what is in between.
  * PARACORD_CASES=20000 draws so many, PARACORD_SEED=N begins there. */
+#include "channels_last.h"
 #include "device.h"
 
 #include <math.h>
@@ -112,7 +113,7 @@ static network draw_network(void)
         n.blocks++;
     n.x = numbers(PC_SHAPE(n.count, n.channels, n.side, n.side), n.dtype);
     if (draw(2))
-        n.x = pc_permute(pc_contiguous(pc_permute(n.x, PC_SHAPE(0, 2, 3, 1))), PC_SHAPE(0, 3, 1, 2));
+        n.x = as_channels_last(n.x);
     assert_ok(pc_require_grad(n.x, n.input_learns));
     if (draw(2)) {
         n.hidden = 1 + draw(70);
