@@ -92,65 +92,48 @@ static const real *taken(const windows *w, int64_t row, int64_t column, real *ro
     return s->sw > 1 ? room : from;
 }
 
-#ifndef PC__DOUBLE
-/* Where the first place of window i lies, of `c` channels. */
-static inline const real *corner_of(const windows *w, int64_t i, int c)
+static inline __attribute__((always_inline)) void add(real *restrict sum, const real *restrict x, const int c)
 {
-    const pc__pool *s = w->s;
-    return w->image + (w->rows.from * s->w + (w->first + i) * s->sw - s->pw) * c;
+    for (int k = 0; k < c; k++)
+        sum[k] += x[k];
+}
+
+/* Not unrolled: gcc makes vectors of a loop of comparisons, but branches of single ones. */
+static inline __attribute__((always_inline)) void greatest(real *restrict most, const real *restrict x, const int c)
+{
+#pragma GCC unroll 1
+    for (int k = 0; k < c; k++)
+        most[k] = ((x[k] > most[k]) | (x[k] != x[k])) ? x[k] : most[k];
 }
 
 /* Channels whose number the compiler knows stay in registers for all places of a window. */
-static inline __attribute__((always_inline)) void average_fixed(const windows *w, real *restrict y, const int c)
+static inline __attribute__((always_inline)) void windows_of(const windows *w, real *restrict y, const int c,
+                                                             const bool average)
 {
     const pc__pool *s = w->s;
-    const real scale = window_scale(s, w->rows, (range){0, s->kw});
+    const real scale = average ? window_scale(s, w->rows, (range){0, s->kw}) : 1;
     for (int64_t i = 0; i < w->count; i++) {
-        const real *restrict x = corner_of(w, i, c);
-        real sum[FIXED_MOST] = {0};
+        const real *restrict x = w->image + (w->rows.from * s->w + (w->first + i) * s->sw - s->pw) * c;
+        real got[FIXED_MOST];
+        for (int k = 0; k < c; k++)
+            got[k] = average ? 0 : -INFINITY;
         for (int64_t row = w->rows.from; row < w->rows.to; row++, x += s->w * c)
             for (int64_t column = 0; column < s->kw; column++)
-                for (int k = 0; k < c; k++)
-                    sum[k] += x[column * c + k];
+                average ? add(got, x + column * c, c) : greatest(got, x + column * c, c);
         for (int k = 0; k < c; k++)
-            y[i * c + k] = sum[k] * scale;
+            y[i * c + k] = average ? got[k] * scale : got[k];
     }
 }
 
-static inline __attribute__((always_inline)) void max_fixed(const windows *w, real *restrict y, const int c)
-{
-    const pc__pool *s = w->s;
-    for (int64_t i = 0; i < w->count; i++) {
-        const real *restrict x = corner_of(w, i, c);
-        real most[FIXED_MOST];
-        for (int k = 0; k < c; k++)
-            most[k] = -INFINITY;
-        for (int64_t row = w->rows.from; row < w->rows.to; row++, x += s->w * c)
-            for (int64_t column = 0; column < s->kw; column++)
-                for (int k = 0; k < c; k++) {
-                    const real v = x[column * c + k];
-                    most[k] = ((v > most[k]) | (v != v)) ? v : most[k];
-                }
-        for (int k = 0; k < c; k++)
-            y[i * c + k] = most[k];
-    }
-}
-
-#endif
-
-/* False: the number of channels is none of those. */
+/* False: the number of channels is none of those, or they are doubles, for which these kernels would not pay. */
 static bool fixed_windows(const windows *w, real *y, bool average)
 {
-#ifndef PC__DOUBLE
-    if (w->s->c == 8)
-        average ? average_fixed(w, y, 8) : max_fixed(w, y, 8);
-    else if (w->s->c == 16)
-        average ? average_fixed(w, y, 16) : max_fixed(w, y, 16);
-    return w->s->c == 8 || w->s->c == 16;
-#else
-    (void)w, (void)y, (void)average;
-    return false;
-#endif
+    const int64_t c = sizeof(real) == sizeof(float) ? w->s->c : 0;
+    if (c == 8)
+        average ? windows_of(w, y, 8, true) : windows_of(w, y, 8, false);
+    else if (c == 16)
+        average ? windows_of(w, y, 16, true) : windows_of(w, y, 16, false);
+    return c == 8 || c == 16;
 }
 
 static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
