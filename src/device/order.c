@@ -68,8 +68,7 @@ void pc__queue_close(pc_stream *stream, const pc__work *work, pc_status status)
     const pc__workspaces used = stream->workspaces;
     stream->workspaces = (pc__workspaces){0};
     pthread_mutex_unlock(&stream->lock);
-    if (used.block[0] || used.block[1] || used.block[2])
-        pc__workspaces_give(&used, stream, work->ticket);
+    pc__workspaces_give(&used, stream, work->ticket);
     if (work->queued)
         pc__trace_host_done(&(pc__trace_host){.kind = "op",
                                               .name = work->name,

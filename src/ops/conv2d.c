@@ -203,10 +203,10 @@ pc_status pc__infer_conv2d_backward(pc_call *call, pc__meta *out)
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const int64_t none[4] = {0};
     pc__meta_channels_last(&out[0], x->dtype, a->needs[0] ? x->shape : none);
-    if (pc__is_contiguous(w))
-        pc__meta_contiguous(&out[1], w->dtype, 4, a->needs[1] ? w->shape : none);
+    if (a->needs[1])
+        pc__meta_like(&out[1], w, w->dtype);
     else
-        pc__meta_channels_last(&out[1], w->dtype, a->needs[1] ? w->shape : none);
+        pc__meta_contiguous(&out[1], w->dtype, 4, none);
     pc__meta_contiguous(&out[2], w->dtype, 1, a->needs[2] ? w->shape : none);
     return PC_OK;
 }

@@ -2,6 +2,8 @@
 #ifndef PC__OP_LINEAR_H
 #define PC__OP_LINEAR_H
 
+#include "tensor/tensor.h"
+
 #include <paracord/ops.h>
 
 typedef struct pc__linear_attributes {
@@ -22,7 +24,7 @@ static inline bool pc__linear_is_small(int64_t m, int64_t n, int64_t k)
 /* In 16 bits several products on matrix units are still quicker on a GPU, where each has much of both sides. */
 static inline bool pc__linear_has_good_products(pc_dtype dtype, int64_t n, int64_t k)
 {
-    return (dtype == PC_F16 || dtype == PC_BF16) && n >= 256 && k >= 256 && (double)n * (double)k >= 3e5;
+    return pc__is_half(dtype) && n >= 256 && k >= 256 && (double)n * (double)k >= 3e5;
 }
 
 #endif

@@ -242,7 +242,6 @@ static pc_tensor *sum(pc_tensor *t, unsigned mask, bool keepdim)
 pc_status pc__infer_sum(pc_call *call, pc__meta *out)
 {
     const pc__reduce_attributes *a = call->attributes;
-    (void)call;
     pc__meta_contiguous(&out[0], (pc_dtype)a->to, a->ndim, a->shape);
     return PC_OK;
 }

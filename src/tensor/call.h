@@ -35,7 +35,7 @@ typedef struct pc__grad {
     pc_tensor **out_grad; /* NULL where no gradient arrived */
     const bool *needs;
     const bool
-        *wider; /* by input: a float32 gradient of 16 bits is taken as it is; else it is rounded where it arrives */
+        *wider; /* by input of 16 bits: a float32 gradient is taken as it is; else it is rounded where it arrives */
     pc_tensor **in_grad;
 } pc__grad;
 

@@ -188,12 +188,11 @@ static void all_dots(const work *w, const float *x, int64_t column, int64_t colu
 static float sum_of(const singles *sum)
 {
     const float *s = (const float *)sum;
-    float part[4] = {0}, total;
+    float part[4] = {0};
     for (int i = 0; i < PC__VECTOR_BYTES / 4; i += 4)
         for (int k = 0; k < 4; k++)
             part[k] += s[i + k];
-    total = (part[0] + part[1]) + (part[2] + part[3]);
-    return total;
+    return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
 /* Bias, activation and rounding of a row's columns. */

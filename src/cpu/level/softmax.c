@@ -34,7 +34,7 @@ typedef struct labelled {
 
 static float *room_of(const labelled *w)
 {
-    return w->room + pc__thread() * 2 * w->n;
+    return w->room ? w->room + pc__thread() * 2 * w->n : NULL;
 }
 
 #define REAL float

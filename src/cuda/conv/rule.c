@@ -227,7 +227,7 @@ bool pc__conv_is_little(const pc__conv_shape *s)
     const double products = (rows < 32 ? 32 : rows) * (columns < 32 ? 32 : columns) * depth_of(s);
     if (kind == FLOATS && !input && depth_of(s) < 64 && rows * ceil(columns / 32) > 20000) /* nothing is cut then */
         return false;
-    if (kind != HALVES && !input && s->kh * s->kw >= 49 && rows <= 256) /* for which cuDNN has but slow kernels */
+    if (kind != HALVES && !input && taps_of(s) >= 49 && rows <= 256) /* for which cuDNN has but slow kernels */
         return products <= 8e8;
     if (kind == TF32 && !input && s->c % 4 == 0 && taps_of(s) == 9)
         return products <= 2.5e7;
