@@ -100,13 +100,13 @@ static void listen(void *context, pc_log_level level, const char *line)
 static void tell(const char *name, void (*body)(layer *l), layer *l)
 {
     printf("{\"bench\": \"convs.%s\", \"value\": %.5g, \"unit\": \"us\"}\n", name, microseconds(body, l));
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     by_cudnn = false;
     PC_SCOPE
         body(l);
     if (by_cudnn)
         printf("{\"bench\": \"convs.%s.cudnn\", \"value\": %.5g, \"unit\": \"us\"}\n", name, microseconds(body, l));
-    (void)pc_conv_choice_set(PC_CONV_OWN);
+    (void)pc_choice_set(PC_CHOICE_OWN);
     fflush(stdout);
 }
 
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     stream = pc_stream(device);
     check(stream && pc_stream_set_current(device, stream) == PC_OK);
     pc_log_set(listen, NULL, PC_LOG_DEBUG);
-    (void)pc_conv_choice_set(PC_CONV_OWN);
+    (void)pc_choice_set(PC_CHOICE_OWN);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int b = 0; b < 2 && shapes[i].batches[b]; b++)
             for (int k = 0; k < 3; k++) {

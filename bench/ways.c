@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     const pc_device device = pc_device_pick(argc > 1 ? argv[1] : "cuda:0");
     layer l;
     pc_log_set(tell, NULL, PC_LOG_DEBUG);
-    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    (void)pc_choice_set(PC_CHOICE_MEASURED);
     while (!pc_failed() && scanf("%7s %d %d %d %d %d %d %d %d %d", l.dtype, &l.n, &l.c, &l.h, &l.w, &l.o, &l.kernel,
                                  &l.stride, &l.padding, &l.relu) == 10) {
         pc_matmul_precision_set(strcmp(l.dtype, "tf32") == 0 ? PC_PRECISION_TF32 : PC_PRECISION_F32);

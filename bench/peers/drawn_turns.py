@@ -17,9 +17,15 @@ class Failed(Exception):
 
 
 class Program:
-    """Two processes of bench.drawn: nobody reads the results of ops, and theirs leaves out no work for that."""
+    """Two processes of bench.drawn: nobody reads the results of ops, and theirs leaves out no work for that. On a GPU
+    `measured` is another one, whose convolutions and products are chosen by measuring, as cuDNN's search does for
+    PyTorch."""
 
-    def __init__(self, path, environment, device, threads):
+    def __init__(self, path, environment, device, threads, measures=False):
+        self.measured = None
+        if device.startswith("cuda") and not measures:
+            chosen = dict(environment, PARACORD_CHOICE="measured")
+            self.measured = Program(path, chosen, device, threads, measures=True)
         self.command, self.processes, self.kind = [path, device, str(threads)], {}, None
         words = [environment[name] for name in ("PARACORD_PLAN",) if name in environment]
         self.environments = {"net": environment, "op": dict(environment, PARACORD_PLAN=",".join(words + ["-dead", "-duplicates"]))}
@@ -161,25 +167,29 @@ def ways_of(case, options, goes, device, ours):
 
 def measure(text, parsed, program, options, device):
     """Microseconds of each way of both sides: medians of rounds in turns."""
-    mine = program.case(text)
+    own, ways = {"eager": (program, "eager"), "graph": (program, "graph")}, {}
+    if program.measured:
+        own["measured"] = program.measured, "graph"
+    sides = [program.case(text) for program in {program for program, _ in own.values()}]
     case = drawn_torch.case_of(parsed, device)
-    own, ways = ["eager", "graph"], {}
     small = parsed[0] == "op" and sum(t.numel() * t.element_size() for t in case.inputs) <= 16 << 20
     goes = 10 if small and device.type == "cuda" else 1
-    first = min(program.round(name, options.round, goes) for name in own)
+    first = min(side.round(way, options.round, goes) for side, way in own.values())
     try:
         results = case.results()
     except NotImplementedError as error:
         refused = {"all": str(error).splitlines()[0]}
     else:
-        compare(parsed, mine, results)
+        for mine in sides:
+            compare(parsed, mine, results)
         ways, refused = ways_of(case, options, goes, device, first)
     ours, theirs = {name: [] for name in own}, {name: [] for name in ways}
     for turn in range(options.rounds):
-        for name in own:
-            ours[name].append(program.round(name, options.round, goes))
+        for name, (side, way) in own.items():
+            ours[name].append(side.round(way, options.round, goes))
         for name, way in ways.items():
             theirs[name].append(way.round(options.round))
-    program.ask("end")
+    for side in {side for side, _ in own.values()}:
+        side.ask("end")
     middle = lambda side: {name: statistics.median(times) for name, times in side.items()}
     return middle(ours), middle(theirs), refused

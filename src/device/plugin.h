@@ -30,7 +30,7 @@ typedef struct pc__host_api {
     void (*trace_work_done)(const pc__trace_work *work);
     int64_t (*now)(void);
     pc_precision (*matmul_precision)(void);
-    pc_conv_choice (*conv_choice)(void);
+    pc_choice (*choice)(void);
     void (*trace_ranges_set)(const pc__trace_ranges *ranges);
     uint64_t (*plan_wrote)(const pc_stream *stream, const pc__storage *storage);
     void (*failure_begin)(uint32_t stream, uint64_t ticket, const pc_error *error);

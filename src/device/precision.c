@@ -7,7 +7,7 @@ static _Thread_local pc_precision precision;
 static _Thread_local int conv = -1; /* -1: as the environment says */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pc_conv_choice asked = PC_CONV_RULE;
+static pc_choice asked = PC_CHOICE_RULE;
 
 pc_precision pc_matmul_precision_set(pc_precision wanted)
 {
@@ -24,21 +24,21 @@ pc_precision pc_matmul_precision_get(void)
 static void ask(void)
 {
     static const char *const names[] = {"own", "rule", "measured", "cudnn"};
-    const char *said = getenv("PARACORD_CONV");
+    const char *said = getenv("PARACORD_CHOICE");
     for (int i = 0; said && i < PC__COUNT(names); i++)
         if (strcmp(said, names[i]) == 0)
-            asked = (pc_conv_choice)i;
+            asked = (pc_choice)i;
 }
 
-pc_conv_choice pc_conv_choice_get(void)
+pc_choice pc_choice_get(void)
 {
     pthread_once(&once, ask);
-    return conv < 0 ? asked : (pc_conv_choice)conv;
+    return conv < 0 ? asked : (pc_choice)conv;
 }
 
-pc_conv_choice pc_conv_choice_set(pc_conv_choice wanted)
+pc_choice pc_choice_set(pc_choice wanted)
 {
-    const pc_conv_choice before = pc_conv_choice_get();
-    conv = (unsigned)wanted <= PC_CONV_CUDNN ? (int)wanted : PC_CONV_RULE;
+    const pc_choice before = pc_choice_get();
+    conv = (unsigned)wanted <= PC_CHOICE_CUDNN ? (int)wanted : PC_CHOICE_RULE;
     return before;
 }

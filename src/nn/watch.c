@@ -13,7 +13,7 @@ static pc__settings settings_now(void)
     memset(&now, 0, sizeof now); /* compared as bytes */
     now.autocast = pc_autocast_dtype();
     now.precision = pc_matmul_precision_get();
-    now.conv = pc_conv_choice_get();
+    now.choice = pc_choice_get();
     now.device = pc_device_current();
     now.grad = pc_grad_enabled();
     now.evaluating = pc__is_evaluating();

@@ -10,7 +10,7 @@
 typedef struct pc__settings {
     pc_dtype autocast;
     pc_precision precision;
-    pc_conv_choice conv;
+    pc_choice choice;
     pc_device device;
     bool grad, evaluating;
 } pc__settings;

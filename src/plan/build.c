@@ -23,7 +23,7 @@ static void rewrite(pc_graph *graph)
 
 pc__settings pc__settings_set(pc__settings wanted)
 {
-    return (pc__settings){pc_matmul_precision_set(wanted.precision), pc_conv_choice_set(wanted.convolutions)};
+    return (pc__settings){pc_matmul_precision_set(wanted.precision), pc_choice_set(wanted.choice)};
 }
 
 static pc_status submit(const pc__backend *backend, const pc__plan_node *node)

@@ -59,7 +59,7 @@ static bool is_same(const search *s, int earlier, const pc__plan_node *b)
 {
     const pc__plan_node *a = &s->plan->node[earlier];
     if (a->stream != b->stream || a->kernel != b->kernel || a->call->op != b->call->op ||
-        a->settings.precision != b->settings.precision || a->settings.convolutions != b->settings.convolutions ||
+        a->settings.precision != b->settings.precision || a->settings.choice != b->settings.choice ||
         a->call->n_in != b->call->n_in || a->call->attribute_bytes != b->call->attribute_bytes ||
         (a->call->attribute_bytes && memcmp(a->call->attributes, b->call->attributes, a->call->attribute_bytes) != 0))
         return false;

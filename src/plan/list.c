@@ -124,7 +124,7 @@ pc_status pc__plan_call(pc_stream *stream, pc__kernel kernel, const pc_call *cal
                           .work = *work,
                           .kernel = kernel,
                           .call = pc__call_copy(call),
-                          .settings = {pc_matmul_precision_get(), pc_conv_choice_get()}};
+                          .settings = {pc_matmul_precision_get(), pc_choice_get()}};
     return node.call ? add(stream, &node) : PC_ERR_MEMORY;
 }
 

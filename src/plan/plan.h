@@ -26,7 +26,7 @@ typedef enum pc__node_kind { PC__NODE_CALL, PC__NODE_COPY, PC__NODE_FUNCTION, PC
 /* What a call asks of the thread that does it. */
 typedef struct pc__settings {
     pc_precision precision;
-    pc_conv_choice convolutions;
+    pc_choice choice;
 } pc__settings;
 
 typedef struct pc__plan_node {

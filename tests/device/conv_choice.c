@@ -160,7 +160,7 @@ static void formats(void **state)
 static void names_tell_shapes_apart(void **state)
 {
     (void)state;
-    static char texts[32][PC__CONV_TEXT];
+    static char texts[32][PC__CHOICE_TEXT];
     int count = 0;
     const pc__conv_shape s = plain(PC__CONV_INPUT, PC_F32, false, 32, 56, 128, 64, 3);
     pc__conv_text(texts[count++], "NVIDIA H200", 132, 91900, &s);
@@ -200,7 +200,7 @@ static void names_tell_shapes_apart(void **state)
 static void any_name_is_one_row(void **state)
 {
     (void)state;
-    char gpu[256], text[PC__CONV_TEXT];
+    char gpu[256], text[PC__CHOICE_TEXT];
     memset(gpu, 'G', sizeof gpu - 1);
     gpu[sizeof gpu - 1] = 0;
     memcpy(gpu, "a\nb=\t", 5);
@@ -208,7 +208,7 @@ static void any_name_is_one_row(void **state)
     memset(&s, 0x7f, sizeof s);
     s.direction = PC__CONV_WEIGHTS, s.dtype = PC_BF16, s.bias = s.relu = s.tf32 = 1;
     pc__conv_text(text, gpu, INT_MAX, SIZE_MAX, &s);
-    assert_true(strlen(text) < PC__CONV_TEXT - 1);
+    assert_true(strlen(text) < PC__CHOICE_TEXT - 1);
     assert_non_null(strstr(text, " bias relu"));
     assert_null(strpbrk(text, "\n=\t"));
 }
@@ -218,8 +218,7 @@ static void any_name_is_one_row(void **state)
 static void *in_a_thread(void *context)
 {
     (void)context;
-    return (void *)(uintptr_t)(pc_conv_choice_get() == PC_CONV_RULE &&
-                               pc_conv_choice_set(PC_CONV_CUDNN) == PC_CONV_RULE);
+    return (void *)(uintptr_t)(pc_choice_get() == PC_CHOICE_RULE && pc_choice_set(PC_CHOICE_CUDNN) == PC_CHOICE_RULE);
 }
 
 static void threads_choose_for_themselves(void **state)
@@ -227,15 +226,15 @@ static void threads_choose_for_themselves(void **state)
     (void)state;
     pthread_t thread;
     void *fine = NULL;
-    assert_int_equal(pc_conv_choice_get(), PC_CONV_RULE);
-    assert_int_equal(pc_conv_choice_set(PC_CONV_MEASURED), PC_CONV_RULE);
-    assert_int_equal(pc_conv_choice_set(PC_CONV_OWN), PC_CONV_MEASURED);
+    assert_int_equal(pc_choice_get(), PC_CHOICE_RULE);
+    assert_int_equal(pc_choice_set(PC_CHOICE_MEASURED), PC_CHOICE_RULE);
+    assert_int_equal(pc_choice_set(PC_CHOICE_OWN), PC_CHOICE_MEASURED);
     assert_int_equal(pthread_create(&thread, NULL, in_a_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, &fine), 0);
     assert_non_null(fine);
-    assert_int_equal(pc_conv_choice_set((pc_conv_choice)77), PC_CONV_OWN); /* no such choice: the rule */
-    assert_int_equal(pc_conv_choice_set((pc_conv_choice)-1), PC_CONV_RULE);
-    assert_int_equal(pc_conv_choice_get(), PC_CONV_RULE);
+    assert_int_equal(pc_choice_set((pc_choice)77), PC_CHOICE_OWN); /* no such choice: the rule */
+    assert_int_equal(pc_choice_set((pc_choice)-1), PC_CHOICE_RULE);
+    assert_int_equal(pc_choice_get(), PC_CHOICE_RULE);
 }
 
 /* The environment is asked once, so each case is this program again. */
@@ -245,7 +244,7 @@ static int said_to_a_child(const char *said)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        setenv("PARACORD_CONV", said, 1);
+        setenv("PARACORD_CHOICE", said, 1);
         execl("/proc/self/exe", "test.device.conv_choice", "ask", (char *)NULL);
         _exit(127);
     }
@@ -256,19 +255,19 @@ static int said_to_a_child(const char *said)
 static void the_environment_is_where_threads_start(void **state)
 {
     (void)state;
-    assert_int_equal(said_to_a_child("own"), PC_CONV_OWN);
-    assert_int_equal(said_to_a_child("rule"), PC_CONV_RULE);
-    assert_int_equal(said_to_a_child("measured"), PC_CONV_MEASURED);
-    assert_int_equal(said_to_a_child("cudnn"), PC_CONV_CUDNN);
-    assert_int_equal(said_to_a_child(""), PC_CONV_RULE);
-    assert_int_equal(said_to_a_child("faster"), PC_CONV_RULE);
+    assert_int_equal(said_to_a_child("own"), PC_CHOICE_OWN);
+    assert_int_equal(said_to_a_child("rule"), PC_CHOICE_RULE);
+    assert_int_equal(said_to_a_child("measured"), PC_CHOICE_MEASURED);
+    assert_int_equal(said_to_a_child("cudnn"), PC_CHOICE_CUDNN);
+    assert_int_equal(said_to_a_child(""), PC_CHOICE_RULE);
+    assert_int_equal(said_to_a_child("faster"), PC_CHOICE_RULE);
 }
 
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "ask"))
-        return (int)pc_conv_choice_get();
-    unsetenv("PARACORD_CONV");
+        return (int)pc_choice_get();
+    unsetenv("PARACORD_CHOICE");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_follows_what_was_measured),
         cmocka_unit_test(formats),

@@ -24,7 +24,7 @@ static void announce(const layer *l)
                               .n_out = 2,
                               .out = {k.y, pc_zeros(PC_SHAPE(0), PC_U8, PC_DEVICE_CPU)},
                               .attributes = &a};
-        assert_ok(pc__cuda_prepare(&stream, &call));
+        assert_ok(pc__conv_prepare(&stream, &call));
     }
 }
 
@@ -42,7 +42,7 @@ static void announce_backward(const layer *l)
             .n_out = 3,
             .out = {k.dx, k.dweight, k.dbias},
             .attributes = &a};
-        assert_ok(pc__cuda_prepare(&stream, &call));
+        assert_ok(pc__conv_prepare(&stream, &call));
     }
 }
 
@@ -51,7 +51,7 @@ static void announced(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     const layer l = plain(710);
     announce(&l);
     assert_int_equal(play.planned, 1);
@@ -69,7 +69,7 @@ static void a_captured_stream_meets_it_first(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     const layer l = plain(700), other = plain(701);
     is_right(&other);
     face.branch = (void *)&play;
@@ -86,7 +86,7 @@ static void the_rule(void **state)
     (void)state;
     play_again();
     play.missing = "nobody may ask";
-    (void)pc_conv_choice_set(PC_CONV_RULE);
+    (void)pc_choice_set(PC_CHOICE_RULE);
     const layer l = plain(5000); /* large, of few channels */
     is_right(&l);
     by(1, 0);
@@ -109,7 +109,7 @@ static void no_cudnn(void **state)
     play_again();
     play.missing = "cuDNN is of version 8, this build needs 9";
     pc_log_set(listen, NULL, PC_LOG_WARNING);
-    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    (void)pc_choice_set(PC_CHOICE_MEASURED);
     const layer l = plain(900);
     is_right(&l);
     is_right(&l);
@@ -119,6 +119,8 @@ static void no_cudnn(void **state)
     assert_string_equal(warned, "conv2d: our kernels alone: cuDNN is of version 8, this build needs 9");
 }
 
+enum { DIRECT = 8 }; /* in place of a plan's number */
+
 static int chosen_in_a_process(const layer *l, int best, pc_status failure)
 {
     int status;
@@ -127,6 +129,7 @@ static int chosen_in_a_process(const layer *l, int best, pc_status failure)
     if (child == 0) {
         play_again();
         play.best = best, play.failure = failure;
+        play.directly = true;
         PC_SCOPE {
             pc_tensor *y;
             const known k = know(l);
@@ -141,7 +144,7 @@ static int chosen_in_a_process(const layer *l, int best, pc_status failure)
         }
         if (play.measured > 1 || play.planned - play.freed > play.planned)
             _exit(101);
-        _exit(play.measured * 10 + last_way);
+        _exit(play.measured * 10 + (play.direct == 2 ? DIRECT : last_way));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -153,18 +156,22 @@ static void measured_once_and_remembered(void **state)
     char folder[] = "/tmp/paracord-conv-XXXXXX", path[PATH_MAX], command[64];
     assert_non_null(mkdtemp(folder));
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
-    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    (void)pc_choice_set(PC_CHOICE_MEASURED);
     layer l = plain(1);
     assert_int_equal(chosen_in_a_process(&l, 3, PC_OK), 13); /* measured, the third */
     assert_int_equal(chosen_in_a_process(&l, 2, PC_OK), 3);  /* the same, not measured again */
     l.n = 2;
     assert_int_equal(chosen_in_a_process(&l, 0, PC_OK), 10); /* ours */
     assert_int_equal(chosen_in_a_process(&l, 2, PC_OK), 0);
+    l.n = 4;
+    assert_int_equal(chosen_in_a_process(&l, -1, PC_OK), 10 + DIRECT); /* ours, by a row that the rule does not pick */
+    assert_int_equal(chosen_in_a_process(&l, 2, PC_OK), DIRECT);
     l.n = 3;
-    assert_int_equal(chosen_in_a_process(&l, -1, PC_OK), 10); /* too little memory to measure: nothing is known */
+    assert_int_equal(chosen_in_a_process(&l, LITTLE_MEMORY, PC_OK),
+                     10); /* too little memory to measure: nothing is known */
     assert_int_equal(chosen_in_a_process(&l, 2, PC_ERR_LOST), 10);
     assert_int_equal(chosen_in_a_process(&l, 1, PC_OK), 11);
-    assert_true(pc__conv_file(path));
+    assert_true(pc__choices_file(path));
     FILE *file = fopen(path, "w"); /* broken: anew */
     assert_non_null(file);
     fputs("nonsense\n", file);
@@ -175,9 +182,9 @@ static void measured_once_and_remembered(void **state)
     assert_int_equal(system(command), 0);
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME"); /* nowhere to remember it */
-    assert_int_equal(chosen_in_a_process(&l, 5, PC_OK),
-                     10 + 9); /* behind the plans for channels last those for planes */
-    assert_int_equal(chosen_in_a_process(&l, 6, PC_OK), 10 + 10);
+    assert_int_equal(chosen_in_a_process(&l, PC__CONV_PLANS + 1, PC_OK),
+                     10 + 2 * PC__CONV_PLANS + 1); /* behind the plans for channels last those for planes */
+    assert_int_equal(chosen_in_a_process(&l, PC__CONV_PLANS + 2, PC_OK), 10 + 2 * PC__CONV_PLANS + 2);
 }
 
 static void only(const char *name)
@@ -198,7 +205,7 @@ static void few_channels(void **state)
     play_again();
     play.missing = "nobody may ask";
     play.directly = play.colours = true;
-    (void)pc_conv_choice_set(PC_CONV_RULE);
+    (void)pc_choice_set(PC_CHOICE_RULE);
     (void)pc_matmul_precision_set(PC_PRECISION_TF32);
     l.c = 5, l.kh = l.kw = 5, l.padding = 2;
     is_right(&l);
@@ -216,7 +223,7 @@ static void a_row_in_front(void **state)
     layer l = plain(900);
     play_again();
     play.colours = true;
-    (void)pc_conv_choice_set(PC_CONV_OWN);
+    (void)pc_choice_set(PC_CHOICE_OWN);
     only(NULL);
     is_right(&l);
     by(1, 0);
@@ -233,13 +240,13 @@ static void a_row_in_front(void **state)
     is_right(&l); /* it would be few channels */
     by(3, 1);
     assert_int_equal(play.direct, 0);
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     only("direct");
     is_right(&l);
     by(4, 1);
     assert_int_equal(play.direct, 3);
     play.directly = false;
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     only("colours");
     is_right(&l);
     assert_int_equal(play.few, 4);

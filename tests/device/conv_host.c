@@ -20,7 +20,7 @@ static void whoever_does_it(void **state)
     for (int i = 0; i < PC__COUNT(many); i++)
         for (int kind = 0; kind < 4; kind++) { /* each shape is planned once */
             play_again();
-            (void)pc_conv_choice_set(kind ? PC_CONV_CUDNN : PC_CONV_OWN);
+            (void)pc_choice_set(kind ? PC_CHOICE_CUDNN : PC_CHOICE_OWN);
             layer l = many[i];
             l.n = 1 + 4 * i + kind;
             play.bare = kind == 2;
@@ -47,7 +47,7 @@ static void pooled(void **state)
     for (int i = 0; i < PC__COUNT(layers); i++)
         for (int kind = 0; kind < 2; kind++) {
             play_again();
-            (void)pc_conv_choice_set(PC_CONV_CUDNN);
+            (void)pc_choice_set(PC_CHOICE_CUDNN);
             play.bare = kind;
             layer l = layers[i];
             l.n = 400 + 2 * i + kind;
@@ -66,7 +66,7 @@ static void weights_lie_channels_last(void **state)
         for (int kind = 0; kind < 4; kind++) {
             const bool fours = kind == 2;
             play_again();
-            (void)pc_conv_choice_set(kind ? PC_CONV_CUDNN : PC_CONV_OWN);
+            (void)pc_choice_set(kind ? PC_CHOICE_CUDNN : PC_CHOICE_OWN);
             (void)pc_matmul_precision_set(fours ? PC_PRECISION_TF32 : PC_PRECISION_F32);
             play.workspace = kind == 3 ? 0 : 1000;
             layer l = many[i];
@@ -90,7 +90,7 @@ static void weights_that_are_turned_for_some(void **state)
             PC_SCOPE {
                 layer l = plain(800 + 2 * needs + own);
                 play_again();
-                (void)pc_conv_choice_set(own ? PC_CONV_OWN : PC_CONV_CUDNN);
+                (void)pc_choice_set(own ? PC_CHOICE_OWN : PC_CHOICE_CUDNN);
                 pc_tensor *out[3];
                 const known k = know(&l);
                 weights_last = true;
@@ -112,7 +112,7 @@ static void channels_are_padded(void **state)
 {
     (void)state;
     (void)pc_matmul_precision_set(PC_PRECISION_TF32);
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     for (int i = 0; i < PC__COUNT(many); i++)
         for (int bare = 0; bare < 2; bare++) {
             layer l = many[i];
@@ -135,7 +135,7 @@ static void planes(void **state)
     (void)state;
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME"); /* nowhere to remember it */
-    (void)pc_conv_choice_set(PC_CONV_MEASURED);
+    (void)pc_choice_set(PC_CHOICE_MEASURED);
     for (int i = 0; i < PC__COUNT(many); i++)
         for (int bare = 0; bare < 2; bare++) {
             layer l = many[i];
@@ -153,7 +153,7 @@ static void only_what_is_wanted(void **state)
 {
     (void)state;
     const layer l = plain(100);
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     for (int needs = 1; needs < 8; needs++)
         PC_SCOPE {
             pc_tensor *out[3];
@@ -184,7 +184,7 @@ static void what_cudnn_cannot(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     layer l = plain(200);
     l.activation = PC_ACTIVATION_TANH;
     PC_SCOPE {
@@ -211,7 +211,7 @@ static void no_way_for_a_shape(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     play.ways = 0;
     const layer l = plain(300);
     is_right(&l);
@@ -227,7 +227,7 @@ static void refused_when_run(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     play.status = CUDNN_STATUS_NOT_SUPPORTED;
     const layer l = plain(400);
     is_right(&l);
@@ -241,13 +241,13 @@ static void failed_when_run(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     play.status = CUDNN_STATUS_EXECUTION_FAILED;
     const layer l = plain(500);
     PC_SCOPE {
         pc_tensor *y;
         const known k = know(&l);
-        assert_fails(forward(&l, &k, &y) == PC_OK, PC_ERR_BACKEND, "PARACORD_CONV=own does without");
+        assert_fails(forward(&l, &k, &y) == PC_OK, PC_ERR_BACKEND, "PARACORD_CHOICE=own does without");
     }
     play.status = CUDNN_STATUS_SUCCESS;
     is_right(&l);
@@ -258,7 +258,7 @@ static void too_little_memory(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     play.memory = 500; /* enough for our kernels */
     const layer l = plain(600);
     is_right(&l);
@@ -280,7 +280,7 @@ static void more_shapes_than_the_table_has(void **state)
 {
     (void)state;
     play_again();
-    (void)pc_conv_choice_set(PC_CONV_CUDNN);
+    (void)pc_choice_set(PC_CHOICE_CUDNN);
     for (int w = 3; w < 1300; w++)
         PC_SCOPE {
             const layer l = {1, 1, 1, w, 1, 1, 3, 1, 0, 1, PC_ACTIVATION_NONE, false};

@@ -22,6 +22,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { LITTLE_MEMORY = -100 };
+
 static struct play {
     int own[PC__CONV_DIRECTIONS], cudnn[PC__CONV_DIRECTIONS]; /* products made */
     int opened, planned, freed, measured, told;
@@ -33,11 +35,12 @@ static struct play {
     int64_t workspace;            /* bytes of each */
     int format[PC__CONV_FORMATS]; /* products made in each */
     cudnnStatus_t status;         /* of running one */
-    int best;                     /* what measuring finds */
-    pc_status failure;            /* of measuring */
-    size_t memory;                /* most scratch memory that there is */
-    bool colours, directly;       /* there are kernels for three channels too, or for few, */
-    int few, direct;              /* and how often they ran */
+    int best;               /* what measuring finds: 0 the rule's row, k the k-th of cuDNN's plans, -k the k-th other
+                                     row, LITTLE_MEMORY nothing */
+    pc_status failure;      /* of measuring */
+    size_t memory;          /* most scratch memory that there is */
+    bool colours, directly; /* there are kernels for three channels too, or for few, */
+    int few, direct;        /* and how often they ran */
 } play;
 
 static void play_again(void)
@@ -576,14 +579,15 @@ cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, co
     return CUDNN_STATUS_SUCCESS;
 }
 
-pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *ways,
-                           int count, int *best, double *told)
+pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_list *list,
+                           int *best, double *told)
 {
-    (void)stream, (void)call, (void)piece, (void)ways;
+    (void)stream, (void)call, (void)piece;
     play.measured++;
-    for (int i = 0; i <= count; i++)
-        told[i] = i == play.best ? 1 : 2;
-    *best = play.best <= count ? play.best : 0;
+    *best = play.best == LITTLE_MEMORY ? -1 : play.best <= 0 ? -play.best : list->rows + play.best - 1;
+    assert_true(*best < list->rows + list->ways);
+    for (int i = 0; i < list->rows + list->ways; i++)
+        told[i] = i == *best ? 1 : 2;
     return play.failure ? pc__fail(play.failure, "measuring failed") : PC_OK;
 }
 

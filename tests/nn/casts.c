@@ -264,7 +264,7 @@ static void casts_of_a_recording_stay_in_it(void **state)
 
 int main(void)
 {
-    (void)pc_conv_choice_set(PC_CONV_OWN); /* the same copies between orders of memory in every dtype */
+    (void)pc_choice_set(PC_CHOICE_OWN); /* the same copies between orders of memory in every dtype */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(casts_are_made_when_due),         cmocka_unit_test(a_launch_changes_parameters),
         cmocka_unit_test(steps_have_the_bits_of_calls),    cmocka_unit_test(recordings_cast_lists),

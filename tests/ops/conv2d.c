@@ -141,7 +141,7 @@ static void convolve(pc_fn_conv2d_options spec, pc_dtype dtype, pc_device device
 /* Float32 by cuDNN may be Winograd's, which loses a digit. */
 static double allowed(pc_dtype dtype, double near)
 {
-    return dtype == PC_F32 && pc_conv_choice_get() != PC_CONV_OWN ? 5 * near : near;
+    return dtype == PC_F32 && pc_choice_get() != PC_CHOICE_OWN ? 5 * near : near;
 }
 
 /* Rows or columns of the result. */
@@ -167,7 +167,7 @@ static void make_numbers(const sizes *z, pc_fn_conv2d_options spec, pc_dtype fac
  * PyTorch, and gets the gradient of another one. */
 static bool has_ties(const sizes *z, pc_dtype dtype)
 {
-    const bool by_cudnn = pc_conv_choice_get() != PC_CONV_OWN && test_device().type == PC_CUDA;
+    const bool by_cudnn = pc_choice_get() != PC_CHOICE_OWN && test_device().type == PC_CUDA;
     return z->pool > 1 && dtype != PC_F32 && by_cudnn;
 }
 
@@ -236,7 +236,7 @@ static void by_tiles(void **state)
         {1, 9, 40, 33, 12, 2, 2, 1, 0, 2, PC_ACTIVATION_SIGMOID},
     };
     (void)state;
-    const pc_conv_choice before = pc_conv_choice_set(PC_CONV_OWN);
+    const pc_choice before = pc_choice_set(PC_CHOICE_OWN);
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++)
         for (int last = 0; last < 2; last++)
             PC_SCOPE {
@@ -253,7 +253,7 @@ static void by_tiles(void **state)
                     assert_close(pc_item(pc_sum(pc_ne(ours[k], again[k]))), 0, 0);
                 }
             }
-    (void)pc_conv_choice_set(before);
+    (void)pc_choice_set(before);
     assert_no_leak();
 }
 
@@ -263,7 +263,7 @@ static void many_pixels(void **state)
 {
     const sizes z = {1, 1, 601, 600, 13, 2, 1, 1, 0, 1, PC_ACTIVATION_RELU};
     (void)state;
-    const pc_conv_choice before = pc_conv_choice_set(PC_CONV_OWN);
+    const pc_choice before = pc_choice_set(PC_CHOICE_OWN);
     PC_SCOPE {
         pc_tensor *numbers[4], *exact[4], *ours[4];
         pc_seed(70);
@@ -274,7 +274,7 @@ static void many_pixels(void **state)
             if (!(apart(ours[k], exact[k]) < 2e-5))
                 fail_msg("result %d: %g apart", k, apart(ours[k], exact[k]));
     }
-    (void)pc_conv_choice_set(before);
+    (void)pc_choice_set(before);
     assert_no_leak();
 }
 
@@ -315,8 +315,7 @@ static sizes drawn_sizes(pc_fn_conv2d_options *spec)
 /* As has_ties; by rule ours pool small windows themselves, but for whole eights of channels. */
 static bool has_few_ties(const sizes *z, pc_dtype dtype)
 {
-    return has_ties(z, dtype) &&
-           (pc_conv_choice_get() != PC_CONV_RULE || z->pool > 2 || (z->c % 8 == 0 && z->o % 8 == 0));
+    return has_ties(z, dtype) && (pc_choice_get() != PC_CHOICE_RULE || z->pool > 2 || (z->c % 8 == 0 && z->o % 8 == 0));
 }
 
 static void few_channels(void **state)
@@ -365,7 +364,7 @@ static void by_one_choice(const sizes *z, pc_dtype dtype, double near, pc_tensor
     convolve(square(z), dtype, test_device(), true, numbers, second);
     for (int k = 0; k < (has_ties(z, dtype) ? 1 : 4); k++) {
         if (!(apart(first[k], exact[k]) < allowed(dtype, near)))
-            fail_msg("choice %d, %s, %d -> %d, result %d: %g apart", (int)pc_conv_choice_get(), pc_dtype_name(dtype),
+            fail_msg("choice %d, %s, %d -> %d, result %d: %g apart", (int)pc_choice_get(), pc_dtype_name(dtype),
                      (int)z->c, (int)z->o, k, apart(first[k], exact[k]));
         assert_true(same_bits(first[k], second[k]));
     }
@@ -399,10 +398,10 @@ static void by_each_choice(void **state)
                 make_numbers(z, square(z), kinds[kind].factors, numbers);
                 convolve(square(z), PC_F64, PC_DEVICE_CPU, true, numbers, exact);
                 const pc_precision before = pc_matmul_precision_set(kinds[kind].precision);
-                for (int choice = PC_CONV_OWN; choice <= PC_CONV_CUDNN; choice++) {
-                    const pc_conv_choice other = pc_conv_choice_set((pc_conv_choice)choice);
+                for (int choice = PC_CHOICE_OWN; choice <= PC_CHOICE_CUDNN; choice++) {
+                    const pc_choice other = pc_choice_set((pc_choice)choice);
                     by_one_choice(z, kinds[kind].dtype, kinds[kind].near, numbers, exact);
-                    (void)pc_conv_choice_set(other);
+                    (void)pc_choice_set(other);
                 }
                 (void)pc_matmul_precision_set(before);
             }
@@ -413,10 +412,10 @@ static void by_each_choice(void **state)
 static void forward_by_each_choice(void **state)
 {
     (void)state;
-    for (int choice = PC_CONV_OWN; choice <= PC_CONV_CUDNN; choice++)
+    for (int choice = PC_CHOICE_OWN; choice <= PC_CHOICE_CUDNN; choice++)
         for (int around = 0; around < 8; around++)
             PC_SCOPE {
-                const pc_conv_choice before = pc_conv_choice_set((pc_conv_choice)choice);
+                const pc_choice before = pc_choice_set((pc_choice)choice);
                 const pc_dtype dtype = around & 4 ? PC_BF16 : PC_F32;
                 const pc_fn_conv2d_options spec = {.padding = {1, 1},
                                                    .activation = around & 1 ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE};
@@ -445,7 +444,7 @@ static void forward_by_each_choice(void **state)
                 assert_ok(pc_graph_launch(graph, stream));
                 assert_true(same_bits(recorded, y));
                 pc_graph_free(graph);
-                (void)pc_conv_choice_set(before);
+                (void)pc_choice_set(before);
             }
     assert_no_leak();
 }
@@ -465,7 +464,7 @@ static char cache[] = "/tmp/paracord-conv2d-XXXXXX";
 static void remove_cache(void)
 {
     char path[64];
-    snprintf(path, sizeof path, "%s/paracord/convolutions", cache);
+    snprintf(path, sizeof path, "%s/paracord/choices", cache);
     unlink(path);
     *strrchr(path, '/') = 0;
     rmdir(path);

@@ -87,6 +87,6 @@ int main(void)
 {
     if (setenv("PARACORD_ONLY", "conv2d=-split,conv2d_input=-split", 1) != 0)
         return 1;
-    (void)pc_conv_choice_set(PC_CONV_OWN);
+    (void)pc_choice_set(PC_CHOICE_OWN);
     return cmocka_run_group_tests_name("ops.conv2d_split_k", tests, NULL, NULL);
 }

@@ -412,13 +412,13 @@ static void in_the_timeline(void **state)
 /* --- a recorded call is built as its thread wanted products when it was recorded --- */
 
 static pc_precision seen_precision;
-static pc_conv_choice seen_choice;
+static pc_choice seen_choice;
 
 static pc_status look(const pc_op_run *run)
 {
     (void)run;
     seen_precision = pc_matmul_precision_get();
-    seen_choice = pc_conv_choice_get();
+    seen_choice = pc_choice_get();
     return PC_OK;
 }
 
@@ -434,16 +434,16 @@ static void built_as_recorded(void **state)
         pc_tensor *x = pc_ones(PC_SHAPE(4), PC_F32, test_device()), *y;
         assert_ok(pc_graph_begin(NULL));
         const pc_precision precision = pc_matmul_precision_set(PC_PRECISION_TF32);
-        const pc_conv_choice choice = pc_conv_choice_set(PC_CONV_MEASURED);
+        const pc_choice choice = pc_choice_set(PC_CHOICE_MEASURED);
         assert_ok(pc_op_call(op, &x, 1, NULL, &y));
         (void)pc_matmul_precision_set(precision);
-        (void)pc_conv_choice_set(choice);
+        (void)pc_choice_set(choice);
         pc_graph *graph = pc_graph_end(NULL);
         assert_not_null_ok(graph);
         assert_int_equal(seen_precision, PC_PRECISION_TF32);
-        assert_int_equal(seen_choice, PC_CONV_MEASURED);
+        assert_int_equal(seen_choice, PC_CHOICE_MEASURED);
         assert_int_equal(pc_matmul_precision_get(), precision);
-        assert_int_equal(pc_conv_choice_get(), choice);
+        assert_int_equal(pc_choice_get(), choice);
         pc_graph_free(graph);
     }
 }

@@ -39,7 +39,7 @@ static pc_status execute(pc_stream *stream, pc__conv_way *way, const pc__cudnn_o
         return PC_OK;
     if (status >= CUDNN_STATUS_INTERNAL_ERROR)
         return pc__fail_cause(PC_ERR_BACKEND, words,
-                              "conv2d: cuDNN failed with status %d; PARACORD_CONV=own does without", (int)status);
+                              "conv2d: cuDNN failed with status %d; PARACORD_CHOICE=own does without", (int)status);
     atomic_store(&way->refused, true); /* nothing was queued */
     pc__log(PC_LOG_WARNING, "conv2d: cuDNN refuses what it planned (status %d, %.160s): our kernels do it", (int)status,
             words);

@@ -4,13 +4,15 @@
 
 #include "cuda/conv/way.h"
 #include "cuda/conv/cudnn.h"
+#include "cuda/conv/rows.h"
 
 #if PC__HAVE_CUDNN
 
 struct pc__conv_way {
     int device; /* -1: the place is free */
     bool measured;
-    atomic_bool refused;  /* our kernels do it */
+    atomic_bool refused;  /* our kernels do it: */
+    const pc__row *own;   /* this row; NULL: the one that the rule picks */
     pc__conv_shape shape; /* of the piece; in the format that was asked for */
     pc__conv_shape made;  /* that the plan is for */
     pc__cudnn_plan plan;
@@ -19,10 +21,18 @@ struct pc__conv_way {
 /* cuDNN's handle of a device, made when first asked for; NULL where that fails. */
 cudnnHandle_t pc__conv_handle(int device);
 
-/* measure.c: the fastest, 0 for our kernels or k for ways[k - 1], which must be faster than ours by a margin; -1
- * where nothing could be measured. Writes nothing that the piece names. `told`, of PC__CONV_WAYS + 1: microseconds. */
-pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way *ways,
-                           int count, int *best, double *told);
+/* What may do a product: rows of ours, the rule's first, then ways of cuDNN. */
+typedef struct pc__conv_list {
+    int rows, ways;
+    const pc__row *row[PC__CONV_ROWS];
+    pc__conv_way way[PC__CONV_WAYS];
+} pc__conv_list;
+
+/* measure.c: which is the fastest, a row or, counted on behind these, a way; -1 where nothing could be measured. The
+ * rule's row is preferred where others are no more than a little faster. Writes nothing that the piece names. `told`:
+ * microseconds of all of them. */
+pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_list *list,
+                           int *best, double *told);
 
 /* Bytes of what a piece makes, but for the bias's gradient. */
 size_t pc__conv_result_bytes(const pc__conv_piece *piece);

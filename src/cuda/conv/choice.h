@@ -3,7 +3,8 @@
 #ifndef PC__CUDA_CONV_CHOICE_H
 #define PC__CUDA_CONV_CHOICE_H
 
-#include <limits.h>
+#include "cuda/runtime/choices.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,22 +52,11 @@ pc__conv_format pc__conv_usual_format(const pc__conv_shape *s);
 pc__conv_shape pc__conv_in_format(const pc__conv_shape *s);
 
 /* What a measurement holds for: this shape on this GPU with this cuDNN (91900 for 9.19.0). */
-enum { PC__CONV_TEXT = 320 };
-void pc__conv_text(char text[PC__CONV_TEXT], const char *gpu, int multiprocessors, size_t cudnn,
+void pc__conv_text(char text[PC__CHOICE_TEXT], const char *gpu, int multiprocessors, size_t cudnn,
                    const pc__conv_shape *s);
 
-/* 0: ours; format * PC__CONV_PLANS + k: the k-th of cuDNN's plans in that format, in its own order, k from 1 on. */
-enum { PC__CONV_PLANS = 4, PC__CONV_WAYS = PC__CONV_PLANS * PC__CONV_FORMATS };
-
-/* The file: $XDG_CACHE_HOME/paracord/convolutions, or in ~/.cache. False where there is no such place. */
-bool pc__conv_file(char path[PATH_MAX]);
-
-/* The way that the file has for `text`, -1 where it has none: then, and where it cannot be read, it is measured anew.
- * Of several rows the first is right. */
-int pc__conv_recall(const char *path, const char *text);
-
-/* Add a row. Each is written by one call at the end of the file, whoever else writes, and carries a check of itself;
- * what does not work is let be. */
-void pc__conv_note(const char *path, const char *text, int way);
+/* How a choice is kept: 0: the row of ours that the rule picks; format * PC__CONV_PLANS + k: the k-th of cuDNN's plans in
+ * that format, in its own order, k from 1 on; PC__CONV_WAYS + k: the k-th row of the direction's table, from 1 on. */
+enum { PC__CONV_PLANS = 16, PC__CONV_WAYS = PC__CONV_PLANS * PC__CONV_FORMATS, PC__CONV_ROWS = 12 };
 
 #endif

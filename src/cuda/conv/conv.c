@@ -67,7 +67,7 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
     if (pc__count(call->out[0]->ndim, call->out[0]->shape) == 0)
         return PC_OK;
     pc__conv_piece p = forward_piece(call, &s);
-    PC__TRY(pc__conv_choose(stream, call, &p, &p.way));
+    PC__TRY(pc__conv_choose(stream, call, &p));
     if (s.weight_last) {
         bool done = false;
         if (p.way)
@@ -77,7 +77,7 @@ pc_status pc__cuda_op_conv2d(pc_stream *stream, const pc_call *call)
         pc__rows_say(stream, pc__rows_pick(&pc__conv_rows[PC__CONV_FORWARD], stream, &p)->note);
         return PC_OK;
     }
-    return pc__rows_run(&pc__conv_rows[PC__CONV_FORWARD], stream, call, &p);
+    return pc__rows_run_by(&pc__conv_rows[PC__CONV_FORWARD], p.own, stream, call, &p);
 }
 
 /* 16-bit numbers that lie in planes are turned to channels last once for all pieces, where one of their rows wants it
@@ -171,7 +171,8 @@ static pc_status rest_backward(pc_stream *stream, const pc_call *call, const pc_
             continue;
         rest[left] = pieces[i];
         rest[left].way = NULL;
-        rows[left] = by[direction] = pc__rows_pick(&pc__conv_rows[direction], stream, &rest[left]);
+        rows[left] = by[direction] =
+            rest[left].own ? rest[left].own : pc__rows_pick(&pc__conv_rows[direction], stream, &rest[left]);
         if (pc__conv_is_detour(rows[left])) { /* it is the whole call's */
             for (int k = 0; k < count; k++)
                 by[pieces[k].direction] = pc__conv_detour(pieces[k].direction);
@@ -205,7 +206,7 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     PC__TRY(pc__conv_geometry(stream, call, &s));
     const int count = pieces_of(call, &s, pieces);
     for (int i = 0; i < count; i++) {
-        PC__TRY(pc__conv_choose(stream, call, &pieces[i], &pieces[i].way));
+        PC__TRY(pc__conv_choose(stream, call, &pieces[i]));
         any = any || pieces[i].way;
     }
     if (any)
@@ -221,24 +222,18 @@ pc_status pc__cuda_op_conv2d_backward(pc_stream *stream, const pc_call *call)
     return PC_OK;
 }
 
-/* cuDNN's plans are made before anything is captured. */
-pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call)
+pc_status pc__conv_prepare(pc_stream *stream, const pc_call *call)
 {
-    const int op = call->op->index;
-    const bool forward = op == PC__OP_conv2d;
+    const bool forward = call->op->index == PC__OP_conv2d;
     pc__conv_piece pieces[2];
-    pc__conv_way *way;
     pc__cuda_conv s;
     int count = 1;
-    if (!forward && op != PC__OP_conv2d_backward)
-        return PC_OK;
-    PC__TRY(pc__cuda_enter(stream->device.index));
     PC__TRY(pc__conv_geometry(stream, call, &s));
     if (forward)
         pieces[0] = forward_piece(call, &s);
     else
         count = pieces_of(call, &s, pieces);
     for (int i = 0; i < count; i++)
-        PC__TRY(pc__conv_choose(stream, call, &pieces[i], &way));
+        PC__TRY(pc__conv_choose(stream, call, &pieces[i]));
     return PC_OK;
 }

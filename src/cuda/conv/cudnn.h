@@ -55,6 +55,7 @@ typedef struct pc__cudnn_target {
 typedef struct pc__cudnn_plan {
     cudnnBackendDescriptor_t plan, config;
     int64_t workspace; /* bytes */
+    uint32_t engine;   /* a hash of the engine and of what is set of it */
     bool bare;         /* forward: bias and ReLU are still to follow */
 } pc__cudnn_plan;
 

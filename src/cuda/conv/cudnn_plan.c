@@ -5,6 +5,7 @@
 #if PC__HAVE_CUDNN
 
 #include "base/base.h"
+#include "cuda/runtime/hash.h"
 #include "cuda/runtime/view.h"
 
 enum { DESCRIPTORS = 24, CONFIGS = 64, WORKSPACE_MOST = 256 << 20 /* bytes */ };
@@ -222,12 +223,51 @@ static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_
     return fine;
 }
 
+static bool get(cudnnBackendDescriptor_t of, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                int64_t most, int64_t *count, void *values)
+{
+    return pc__cudnn.BackendGetAttribute(of, name, type, most, count, values) == CUDNN_STATUS_SUCCESS;
+}
+
+/* A hash of the engine and of what is set of it, by which the same one in several guesses is known; 0: it does not say. */
+static uint32_t engine_of(cudnnBackendDescriptor_t config)
+{
+    enum { KNOBS = 32 };
+    cudnnBackendDescriptor_t engine = NULL, knobs[KNOBS] = {NULL};
+    int64_t found[1 + 2 * KNOBS] = {0}, one, count = 0;
+    bool fine = pc__cudnn.BackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) == CUDNN_STATUS_SUCCESS;
+    for (int i = 0; fine && i < KNOBS; i++)
+        fine =
+            pc__cudnn.BackendCreateDescriptor(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[i]) == CUDNN_STATUS_SUCCESS;
+    fine = fine && get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine) &&
+           get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &one, found) &&
+           get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, KNOBS, &count, knobs);
+    for (int64_t i = 0; fine && i < PC__MIN(count, KNOBS); i++) {
+        cudnnBackendKnobType_t type;
+        fine = get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &one, &type) &&
+               get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &one, &found[2 + 2 * i]);
+        found[1 + 2 * i] = fine ? (int64_t)type : 0;
+    }
+    destroy(&engine, 1);
+    destroy(knobs, KNOBS);
+    return fine ? pc__cuda_hash(found, sizeof found) : 0;
+}
+
+static bool is_known(uint32_t engine, const pc__cudnn_plan *plans, int count)
+{
+    bool known = false;
+    for (int i = 0; i < count && engine; i++)
+        known = known || plans[i].engine == engine;
+    return known;
+}
+
 /* Takes the configuration, also when it fails. */
 static bool plan_of(const pc__cudnn_target *target, cudnnBackendDescriptor_t config, pc__cudnn_plan *plan)
 {
     builder b = {.target = target};
     int64_t one;
-    *plan = (pc__cudnn_plan){.plan = make(&b, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), .config = config};
+    *plan = (pc__cudnn_plan){
+        .plan = make(&b, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), .config = config, .engine = engine_of(config)};
     if (target->handle)
         set(&b, plan->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target->handle);
 #if CUDNN_VERSION >= 90800
@@ -268,7 +308,7 @@ static int guess(builder *b, cudnnBackendDescriptor_t of, cudnnBackendHeurMode_t
                                       &found, configs) != CUDNN_STATUS_SUCCESS)
         found = 0;
     for (int64_t i = 0; i < PC__MIN(found, CONFIGS) && count < most; i++)
-        if (gives_what_is_asked(b->shape, configs[i])) {
+        if (gives_what_is_asked(b->shape, configs[i]) && !is_known(engine_of(configs[i]), plans, count)) {
             count += plan_of(b->target, configs[i], &plans[count]);
             configs[i] = NULL;
         }
@@ -298,9 +338,13 @@ static int plans_of(const pc__cudnn_target *target, const pc__conv_shape *shape,
 {
     builder b = {.target = target, .shape = shape};
     const cudnnBackendDescriptor_t of = graph(&b);
-    int count = b.failed ? 0 : guess(&b, of, mode_for(shape), plans, 0, most);
+    const cudnnBackendHeurMode_t first = mode_for(shape);
+    const cudnnBackendHeurMode_t other = first == CUDNN_HEUR_MODE_A ? CUDNN_HEUR_MODE_B : CUDNN_HEUR_MODE_A;
+    int count = b.failed ? 0 : guess(&b, of, first, plans, 0, most);
+    if (!b.failed && most > 1) /* to be measured */
+        count = guess(&b, of, other, plans, count, most);
     if (!b.failed && count == 0)
-        count = guess(&b, of, CUDNN_HEUR_MODE_FALLBACK, plans, 0, most);
+        count = guess(&b, of, CUDNN_HEUR_MODE_FALLBACK, plans, count, most);
     destroy(b.made, b.count);
     return count;
 }

@@ -94,7 +94,7 @@ static bool has_cudnns_gradient(const pc_stream *stream, const pc__conv_piece *a
     return any && !pc__cudnn_missing();
 }
 
-bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_conv_choice choice)
+bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_choice choice)
 {
     pc__conv_piece p = *piece;
     p.direction = PC__CONV_FORWARD;
@@ -102,7 +102,7 @@ bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piec
     bool native = true;
     for (; p.direction < PC__CONV_DIRECTIONS; p.direction++)
         native = native && pc__conv_own_row(stream, &p);
-    return choice == PC_CONV_CUDNN || pc__conv_is_worth_more_calls(&shape, native);
+    return choice == PC_CHOICE_CUDNN || pc__conv_is_worth_more_calls(&shape, native);
 }
 
 /* Our kernels pool on the way and know every activation; cuDNN's have ReLU alone, and where they are the faster ones by
@@ -121,18 +121,18 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
     (void)pc__error_put(&before);
     if (!fits)
         return false; /* the call itself says it */
-    const pc_conv_choice choice = pc__conv_choice_for(&stream, &p);
-    if (choice == PC_CONV_OWN)
+    const pc_choice choice = pc__conv_choice_for(&stream, &p);
+    if (choice == PC_CHOICE_OWN)
         return false;
     const pc__conv_shape shape = pc__conv_shape_of(&p);
-    if (choice != PC_CONV_CUDNN && pc__conv_is_few(&shape))
+    if (choice != PC_CHOICE_CUDNN && pc__conv_is_few(&shape))
         return !pc__cuda_conv_direct_forward_fits(&p.s); /* large windows; without them they do */
     pc__conv_piece alone = p;
     alone.s.pool = 1;
-    if (choice != PC_CONV_CUDNN && pc__conv_is_split(&stream, &alone))
+    if (choice != PC_CHOICE_CUDNN && pc__conv_is_split(&stream, &alone))
         return (p.s.pool > 1 && pc__conv_is_deep(&shape)) || has_cudnns_gradient(&stream, &alone);
-    if (choice != PC_CONV_CUDNN && p.s.dtype == PC_F32 && p.s.pool == 1 && has_cudnns_gradient(&stream, &alone))
+    if (choice != PC_CHOICE_CUDNN && p.s.dtype == PC_F32 && p.s.pool == 1 && has_cudnns_gradient(&stream, &alone))
         return true;
-    const bool pools_itself = p.s.pool > 1 && !p.s.planes && choice != PC_CONV_MEASURED;
+    const bool pools_itself = p.s.pool > 1 && !p.s.planes && choice != PC_CHOICE_MEASURED;
     return !pools_itself && pc__conv_is_worth_apart(&stream, &p, choice) && !pc__cudnn_missing();
 }

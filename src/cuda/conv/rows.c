@@ -84,8 +84,7 @@ static bool direct_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
     const pc__conv_shape shape = pc__conv_shape_of(p);
-    (void)stream;
-    if (!pc__conv_is_few(&shape) && !pc__rows_is_only(&pc__conv_rows[p->direction], direct_supports))
+    if (!pc__conv_is_few(&shape) && !pc__rows_takes_all(&pc__conv_rows[p->direction], stream, direct_supports))
         return false;
     return p->direction == PC__CONV_FORWARD ? pc__cuda_conv_direct_forward_fits(&p->s)
            : p->direction == PC__CONV_INPUT ? pc__cuda_conv_direct_input_fits(&p->s)
@@ -118,8 +117,7 @@ static bool split_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
     const pc__conv_shape shape = pc__conv_shape_of(p);
-    (void)stream;
-    return (pc__conv_is_little(&shape) || pc__rows_is_only(&pc__conv_rows[p->direction], split_supports)) &&
+    return (pc__conv_is_little(&shape) || pc__rows_takes_all(&pc__conv_rows[p->direction], stream, split_supports)) &&
            pc__cuda_conv_split_fits(&p->s);
 }
 

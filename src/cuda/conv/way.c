@@ -81,7 +81,7 @@ static bool has_handle(int device)
     return handles[device] != NULL;
 }
 
-static void name_of(char text[PC__CONV_TEXT], const pc_stream *stream, const pc__conv_shape *shape)
+static void name_of(char text[PC__CHOICE_TEXT], const pc_stream *stream, const pc__conv_shape *shape)
 {
     struct cudaDeviceProp device;
     if (cudaGetDeviceProperties(&device, stream->device.index) != cudaSuccess)
@@ -128,55 +128,96 @@ static bool differs(const pc__conv_shape *shape, int format)
            (format == PC__CONV_PADDED ? pc__conv_usual_format(shape) == PC__CONV_PADDED : shape->dtype == PC_F32);
 }
 
-static void tell_times(const char *text, const candidate *list, const double *times, int there)
+static void tell_times(const char *text, const pc__conv_list *list, const candidate *plans, const double *times)
 {
     static const char *const formats[PC__CONV_FORMATS] = {"", "padded ", "planes "};
-    char words[48 * PC__CONV_WAYS] = "";
+    char words[32 * (PC__CONV_ROWS + PC__CONV_WAYS)] = "";
     size_t n = 0;
-    for (int i = 0; i < there && n < sizeof words; i++)
-        n += (size_t)snprintf(words + n, sizeof words - n, ", %s%d: %.1f", formats[list[i].made.format],
-                              (list[i].number - 1) % PC__CONV_PLANS + 1, times[i + 1]);
-    pc__log(PC_LOG_DEBUG, "conv2d: %s: ours %.1f us, cuDNN's%s", text, times[0], words);
+    for (int i = 0; i < list->rows && n < sizeof words; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, "%s%s %.1f", i ? ", " : "", list->row[i]->name, times[i]);
+    for (int i = 0; i < list->ways && n < sizeof words; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, ", cuDNN's %s%d %.1f", formats[plans[i].made.format],
+                              (plans[i].number - 1) % PC__CONV_PLANS + 1, times[list->rows + i]);
+    pc__log(PC_LOG_DEBUG, "conv2d: %s, microseconds: %s", text, words);
 }
 
-/* As the file says, or by measuring, which the file learns. Returns the way, 0 for ours. */
-static pc_status measured_way(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const char *text,
-                              candidate *list, int *there, int *way)
+/* The row of ours that the number is for, or NULL: the rule's, or none of ours. */
+static const pc__row *row_of(const pc__rows *rows, int number)
 {
-    const cudnnHandle_t handle = handles[stream->device.index];
-    pc__conv_way trial[PC__CONV_WAYS];
+    const int i = number - PC__CONV_WAYS - 1;
+    return i >= 0 && i < rows->count ? &rows->row[i] : NULL;
+}
+
+/* The rows of ours that can do it; whole calls by way of float32 can not be timed so. */
+static int own_rows(const pc_stream *stream, const pc__conv_piece *p, const pc__row **row)
+{
+    pc__conv_piece ours = *p;
+    int there = 0;
+    ours.way = NULL;
+    const int found = pc__rows_all(&pc__conv_rows[p->direction], stream, &ours, row, PC__CONV_ROWS);
+    for (int i = 0; i < found; i++)
+        if (!pc__conv_is_detour(row[i]))
+            row[there++] = row[i];
+    return there;
+}
+
+/* The list of what there is to measure: cuDNN's plans in each format that differs, or in one where `format` is one. */
+static int add_formats(pc_stream *stream, const pc__conv_piece *p, int format, candidate *plans)
+{
     pc__conv_shape shape;
-    double times[PC__CONV_WAYS + 1];
-    char path[PATH_MAX];
-    int best = 0;
-    const bool file = pc__conv_file(path);
-    *way = file ? pc__conv_recall(path, text) : -1;
-    if (*way == 0)
-        return PC_OK;
+    int there = 0;
     (void)shape_of(stream, p, &shape);
-    for (int format = 0; format < PC__CONV_FORMATS; format++) {
-        shape.format = format;
-        if (differs(&shape, format) && (*way < 0 || (*way - 1) / PC__CONV_PLANS == format))
-            *there = add_candidates(handle, &shape, list, *there, PC__CONV_PLANS);
+    for (int f = 0; f < PC__CONV_FORMATS; f++) {
+        shape.format = f;
+        if (differs(&shape, f) && (format < 0 || f == format))
+            there = add_candidates(handles[stream->device.index], &shape, plans, there, PC__CONV_PLANS);
     }
-    for (int i = 0; i < *there; i++) {
-        if (list[i].number == *way)
+    return there;
+}
+
+static pc_status measure(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const char *text,
+                         const candidate *plans, int there, int *number)
+{
+    double times[PC__CONV_ROWS + PC__CONV_WAYS];
+    int best = -1;
+    *number = 0;
+    pc__conv_list *list = pc__calloc(1, sizeof *list);
+    if (!list)
+        return PC_ERR_MEMORY;
+    list->rows = own_rows(stream, p, list->row);
+    list->ways = there;
+    for (int i = 0; i < there; i++) {
+        list->way[i] = (pc__conv_way){.device = stream->device.index, .made = plans[i].made, .plan = plans[i].plan};
+        (void)shape_of(stream, p, &list->way[i].shape);
+    }
+    const pc_status status = list->rows + there > 1 ? pc__conv_measure(stream, call, p, list, &best, times) : PC_OK;
+    if (status == PC_OK && best >= 0)
+        tell_times(text, list, plans, times);
+    if (best >= list->rows)
+        *number = plans[best - list->rows].number;
+    else if (best > 0)
+        *number = PC__CONV_WAYS + 1 + (int)(list->row[best] - pc__conv_rows[p->direction].row);
+    pc__free(list);
+    return status == PC_OK && best < 0 ? PC_ERR_STATE : status;
+}
+
+/* As the file says, or by measuring, which the file learns. Returns the number, as it is kept. */
+static pc_status measured_way(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const char *text,
+                              candidate *plans, int *there, int *number)
+{
+    char path[PATH_MAX];
+    const bool file = pc__choices_file(path);
+    *number = file ? pc__choices_recall(path, text) : -1;
+    if (*number == 0 || row_of(&pc__conv_rows[p->direction], *number))
+        return PC_OK;
+    *there = add_formats(stream, p, *number < 0 ? -1 : (*number - 1) / PC__CONV_PLANS, plans);
+    for (int i = 0; i < *there; i++)
+        if (plans[i].number == *number)
             return PC_OK;
-        trial[i] =
-            (pc__conv_way){.device = stream->device.index, .shape = shape, .made = list[i].made, .plan = list[i].plan};
-        atomic_init(&trial[i].refused, false);
-    }
-    *way = 0;
-    if (*there == 0)
-        return PC_OK;
-    PC__TRY(pc__conv_measure(stream, call, p, trial, *there, &best, times));
-    *way = best > 0 ? list[best - 1].number : best;
-    if (best < 0)
-        return PC_OK;
-    tell_times(text, list, times, *there);
-    if (file)
-        pc__conv_note(path, text, *way);
-    return PC_OK;
+    const pc_status status = measure(stream, call, p, text, plans, *there, number);
+    if (status == PC_OK && file)
+        pc__choices_note(path, text, *number);
+    return status == PC_ERR_STATE ? PC_OK : status; /* nothing could be measured: another process may */
 }
 
 /* Nothing is made or measured while a stream is captured: a shape that nobody announced (pc__cuda_prepare) is ours
@@ -185,7 +226,7 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
 {
     static bool said;
     candidate list[PC__CONV_WAYS];
-    char text[PC__CONV_TEXT], words[160] = "";
+    char text[PC__CHOICE_TEXT], words[160] = "";
     int there = 0, way = 0;
     pc_status status = PC_OK;
     name_of(text, stream, &w->shape);
@@ -206,7 +247,10 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
     if (!there && way >= 0)
         pc__cudnn_words(words, sizeof words);
     take(w, list, there, status == PC_OK ? way : 0);
-    if (way > 0)
+    w->own = status == PC_OK ? row_of(&pc__conv_rows[p->direction], way) : NULL;
+    if (w->own)
+        pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels %s", text, w->own->note);
+    else if (way > 0)
         pc__log(PC_LOG_DEBUG, "conv2d: %s: cuDNN's way %d", text, way);
     else
         pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels%s%s", text, words[0] ? ", cuDNN says " : "", words);
@@ -214,15 +258,16 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
 }
 
 /* cuDNN's way for a shape that it may have. */
-static pc_status look_up(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_shape *shape,
-                         bool measured, pc__conv_way **way)
+static pc_status look_up(pc_stream *stream, const pc_call *call, pc__conv_piece *p, const pc__conv_shape *shape,
+                         bool measured)
 {
     bool found = false;
     pthread_mutex_lock(&choosing);
     pc__conv_way *w = place_of(shape, stream->device.index, measured, &found);
     const pc_status status = w && !found ? decide(stream, call, p, w) : PC_OK;
     if (w && !atomic_load(&w->refused))
-        *way = w;
+        p->way = w;
+    p->own = w ? w->own : NULL;
     pthread_mutex_unlock(&choosing);
     return status;
 }
@@ -234,12 +279,12 @@ static void tell_missing(void)
     pc__log(PC_LOG_WARNING, "conv2d: our kernels alone: %s", pc__cudnn_missing());
 }
 
-pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *p)
+pc_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *p)
 {
     const pc__row *only = pc__conv_rows[p->direction].only;
     if (pc__conv_is_cudnn(only))
-        return PC_CONV_CUDNN;
-    return only && only->supports(stream, p) ? PC_CONV_OWN : pc_conv_choice_get();
+        return PC_CHOICE_CUDNN;
+    return only && only->supports(stream, p) ? PC_CHOICE_OWN : pc_choice_get();
 }
 
 /* Whether there are kernels of ours is only asked where it matters: it takes longer than the rule. */
@@ -254,22 +299,22 @@ static int by_rule(const pc_stream *stream, const pc__conv_piece *p, const pc__c
 }
 
 /* A measurement is one product's: what is pooled is called apart then (geometry.c). */
-static bool pools_apart(const pc_stream *stream, const pc__conv_piece *p, pc_conv_choice choice)
+static bool pools_apart(const pc_stream *stream, const pc__conv_piece *p, pc_choice choice)
 {
-    return choice != PC_CONV_MEASURED && pc__conv_is_worth_apart(stream, p, choice);
+    return choice != PC_CHOICE_MEASURED && pc__conv_is_worth_apart(stream, p, choice);
 }
 
-pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, pc__conv_way **way)
+pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece *p)
 {
     static pthread_once_t told = PTHREAD_ONCE_INIT;
-    const pc_conv_choice choice = pc__conv_choice_for(stream, p);
+    const pc_choice choice = pc__conv_choice_for(stream, p);
     pc__conv_shape shape;
-    *way = NULL;
-    if (choice == PC_CONV_OWN || !shape_of(stream, p, &shape))
+    p->way = NULL, p->own = NULL;
+    if (choice == PC_CHOICE_OWN || !shape_of(stream, p, &shape))
         return PC_OK;
-    const int format = choice == PC_CONV_RULE    ? by_rule(stream, p, &shape)
-                       : choice == PC_CONV_CUDNN ? (int)pc__conv_usual_format(&shape)
-                                                 : 0;
+    const int format = choice == PC_CHOICE_RULE    ? by_rule(stream, p, &shape)
+                       : choice == PC_CHOICE_CUDNN ? (int)pc__conv_usual_format(&shape)
+                                                   : 0;
     if (format < 0 || (p->s.pool > 1 && !pools_apart(stream, p, choice)))
         return PC_OK;
     shape.format = format;
@@ -278,7 +323,7 @@ pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv
         return PC_OK;
     }
 #if PC__HAVE_CUDNN
-    return look_up(stream, call, p, &shape, choice == PC_CONV_MEASURED, way);
+    return look_up(stream, call, p, &shape, choice == PC_CHOICE_MEASURED);
 #else
     (void)call;
     return PC_OK;

@@ -21,7 +21,8 @@ typedef struct pc__conv_piece {
     void *dbias;
     uint8_t *places;   /* forward: argmax to be written */
     void *packed;      /* input: weights of 16-bit numbers as its kernels order them, or NULL: they are not yet */
-    pc__conv_way *way; /* cuDNN's, or NULL: our kernels do it */
+    pc__conv_way *way; /* cuDNN's, or NULL: our kernels do it, */
+    const struct pc__row *own; /* by this row, or NULL: by the one that the rule picks */
 } pc__conv_piece;
 
 /* conv.c: those of the pieces, at most two, that have a way, by cuDNN. done[i] is false for the others, and for all
@@ -30,14 +31,17 @@ pc_status pc__conv_by_cudnn(pc_stream *stream, const pc_call *call, const pc__co
                             bool *done);
 
 /* way.c: the thread's choice, unless PARACORD_ONLY makes another. */
-pc_conv_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *piece);
+pc_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *piece);
 
 /* geometry.c: whether cuDNN is so much faster that kernels of their own for the pooling or the activation behind it pay. */
-bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_conv_choice choice);
+bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_choice choice);
 
-/* way.c: cuDNN's way for a piece; NULL where our kernels do it, because they were chosen, cuDNN
+/* way.c: who does the piece, told in its `way` and `own`: no way of cuDNN's where our kernels were chosen, cuDNN
  * cannot do it, or there is none. May wait for the stream, to measure. */
-pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece, pc__conv_way **way);
+pc_status pc__conv_choose(pc_stream *stream, const pc_call *call, pc__conv_piece *piece);
+
+/* conv.c: choose for a call of conv2d or conv2d_backward, ahead of its capture: cuDNN's plans are made before that. */
+pc_status pc__conv_prepare(pc_stream *stream, const pc_call *call);
 
 /* Both in the same format. */
 bool pc__conv_same_format(const pc__conv_way *a, const pc__conv_way *b);

@@ -12,6 +12,7 @@ extern "C" {
  * pointer[i * rs + j * cs], matrix l of a batch at pointer[l * batch stride]; strides are in elements and may be 0. */
 typedef struct pc__cuda_gemm {
     int dtype, activation; /* as pc_activation_kind */
+    int advice;            /* which of the ways that cuBLASLt advises, from 0 */
     int wide;              /* c is float32, a and b have 16 bits; without bias and activation */
     int64_t m, n, k, batch;
     const void *a, *b, *bias; /* bias: NULL for none */

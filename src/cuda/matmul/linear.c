@@ -115,7 +115,7 @@ static pc_status small_run(pc_stream *stream, const pc_call *call, const void *o
 static pc_status product_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
 {
     (void)workspace, (void)done;
-    return pc__rows_run(&pc__matmul_rows, stream, call, &((const problem *)of)->product);
+    return pc__matmul_run(stream, call, &((const problem *)of)->product);
 }
 
 static const pc__row rows[] = {
@@ -141,5 +141,7 @@ PC__CUDA_KERNEL(linear)
         p.layer.bias = p.product.bias;
         p.layer.y = pc__data(y);
     }
+    if (((const pc__cuda_stream *)stream->implementation)->prepares)
+        return p.small ? PC_OK : pc__matmul_run(stream, call, &p.product);
     return pc__rows_run(&pc__linear_rows, stream, call, &p);
 }

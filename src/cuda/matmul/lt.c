@@ -17,6 +17,7 @@
 
 /* The functions that are used, under cuBLASLt's own names. */
 #define EACH_FUNCTION(F)                                                                                               \
+    F(GetVersion)                                                                                                      \
     F(Create)                                                                                                          \
     F(Matmul)                                                                                                          \
     F(MatmulAlgoGetHeuristic)                                                                                          \
@@ -41,6 +42,7 @@ static struct library {
 typedef struct shape {
     int32_t device, dtype, epilogue, transposed; /* transposed: bit 0 first operand, bit 1 second */
     int32_t tf32;                                /* 1: factors rounded to it */
+    int32_t advice;                              /* which of the ways that are advised, from 0 */
     int32_t wide;                                /* 1: a float32 result of 16-bit factors */
     int64_t m, n, k, batch;                      /* of ours; m and n are exchanged in the call */
     int64_t ld1, ld2, batch1, batch2;
@@ -79,6 +81,11 @@ static void open_library(void)
         snprintf(lt.missing, sizeof lt.missing, "cuBLASLt lacks the function cublasLt" #name);
     EACH_FUNCTION(FIND)
 #undef FIND
+}
+
+size_t pc__cuda_lt_version(void)
+{
+    return pc__cuda_lt_missing() ? 0 : lt.GetVersion();
 }
 
 const char *pc__cuda_lt_missing(void)
@@ -200,14 +207,14 @@ static bool describe(plan *p, const void *bias)
            layout(s, s->wide ? CUDA_R_32F : type_of(s), &p->result, s->n, s->m, s->n, s->m * s->n);
 }
 
-/* Ask for the best way; false when there is none. Parts of a sum are never added in 16 bits. */
+/* Ask for a way, the best where `advice` is 0; false when there is none. Parts of a sum are never added in 16 bits. */
 static bool choose(plan *p, cublasLtHandle_t handle)
 {
     const shape *s = &p->of;
     const size_t workspace = WORKSPACE_MOST;
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     cublasLtMatmulPreference_t wish;
-    cublasLtMatmulHeuristicResult_t found;
+    cublasLtMatmulHeuristicResult_t found[PC__CUDA_LT_ADVICES];
     int count = 0;
     if (lt.MatmulPreferenceCreate(&wish) != CUBLAS_STATUS_SUCCESS)
         return false;
@@ -223,13 +230,13 @@ static bool choose(plan *p, cublasLtHandle_t handle)
                                                        sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
                        lt.MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->align_c,
                                                        sizeof s->align_c) == CUBLAS_STATUS_SUCCESS &&
-                       lt.MatmulAlgoGetHeuristic(handle, p->product, p->first, p->second, p->result, p->result, wish, 1,
-                                                 &found, &count) == CUBLAS_STATUS_SUCCESS;
+                       lt.MatmulAlgoGetHeuristic(handle, p->product, p->first, p->second, p->result, p->result, wish,
+                                                 s->advice + 1, found, &count) == CUBLAS_STATUS_SUCCESS;
     lt.MatmulPreferenceDestroy(wish);
-    if (!asked || count < 1 || found.state != CUBLAS_STATUS_SUCCESS)
+    if (!asked || count <= s->advice || found[s->advice].state != CUBLAS_STATUS_SUCCESS)
         return false;
-    p->way = found.algo;
-    p->workspace = found.workspaceSize;
+    p->way = found[s->advice].algo;
+    p->workspace = found[s->advice].workspaceSize;
     return true;
 }
 

@@ -9,6 +9,11 @@
  * refuses the shape, which is no error. */
 pc_status pc__cuda_lt_gemm(pc_stream *stream, const pc__cuda_gemm *g, bool *done);
 
+enum { PC__CUDA_LT_ADVICES = 8 }; /* that are asked for at most: a product's advice is below */
+
+/* 130100 for 13.1.0; 0: there is none. */
+size_t pc__cuda_lt_version(void);
+
 /* Why there is no cuBLASLt, or NULL when there is; opens it. */
 const char *pc__cuda_lt_missing(void);
 

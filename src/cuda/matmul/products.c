@@ -27,9 +27,8 @@ static bool is_one_access(const pc__cuda_gemm *g)
 static bool outer_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
-    (void)stream;
-    return pc__cuda_outer_fits(g) &&
-           (pc__rows_is_only(&pc__matmul_rows, outer_supports) || (pc__cuda_outer_suits(g) && !is_one_access(g)));
+    return pc__cuda_outer_fits(g) && (pc__rows_takes_all(&pc__matmul_rows, stream, outer_supports) ||
+                                      (pc__cuda_outer_suits(g) && !is_one_access(g)));
 }
 
 static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -42,8 +41,8 @@ static pc_status outer_run(pc_stream *stream, const pc_call *call, const void *p
 static bool thin_supports(const pc_stream *stream, const void *problem)
 {
     const pc__cuda_gemm *g = problem;
-    (void)stream;
-    return pc__cuda_thin_fits(g) && (pc__rows_is_only(&pc__matmul_rows, thin_supports) || pc__cuda_thin_suits(g));
+    return pc__cuda_thin_fits(g) &&
+           (pc__rows_takes_all(&pc__matmul_rows, stream, thin_supports) || pc__cuda_thin_suits(g));
 }
 
 static pc_status thin_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
@@ -65,7 +64,7 @@ static bool padded_supports(const pc_stream *stream, const void *problem)
     pc__cuda_padded plan;
     if (((const pc__cuda_stream *)stream->implementation)->scratch_level != 0 || !pc__cuda_padded_plan(g, NULL, &plan))
         return false;
-    return pc__rows_is_only(&pc__matmul_rows, padded_supports) ||
+    return pc__rows_takes_all(&pc__matmul_rows, stream, padded_supports) ||
            (has_matrix_units(g) && !pc__cuda_lt_missing() &&
             pc__cuda_padded_suits(g, &plan, pc__cuda_multiprocessors(stream)));
 }
@@ -137,6 +136,11 @@ static const pc__row rows[] = {
 
 pc__rows pc__matmul_rows = {"matmul", rows, PC__COUNT(rows), NULL, NULL};
 
+bool pc__matmul_takes_advice(const pc__row *row)
+{
+    return (row->run == padded_run || row->run == cublaslt_run) && !pc__cuda_lt_missing();
+}
+
 /* The leading dimensions of a product, innermost last, joined where both operands let them be one. */
 typedef struct batches {
     int ndim;
@@ -207,7 +211,7 @@ pc_status pc__cuda_op_matmul(pc_stream *stream, const pc_call *call)
         g.a = (const char *)pc__data(a) + at_a * size;
         g.b = (const char *)pc__data(b) + at_b * size;
         g.c = (char *)pc__data(y) + i * step * (int64_t)pc_dtype_size(y->dtype);
-        PC__TRY(pc__rows_run(&pc__matmul_rows, stream, call, &g));
+        PC__TRY(pc__matmul_run(stream, call, &g));
     }
     return PC_OK;
 }

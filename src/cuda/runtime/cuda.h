@@ -14,6 +14,8 @@ typedef struct pc__cuda_stream {
     bool met;                       /* the next work of that branch comes behind another one's too, */
     bool met_asked;                 /* and the call at hand has some */
     int scratch_level;              /* above 0 while a kernel runs inside others, which hold the scratch of theirs */
+    bool prepares;                  /* a recording asks who is to do the call, and nothing is queued (prepare.c) */
+    bool takes_all;                 /* rows are asked what they can do, not what they are good for (rows.h) */
     bool holds;                     /* work is held back, to be one launch with what follows (head.h) */
     const char *note;               /* how the call at hand is done, for timelines and plans, or NULL; static storage */
     uint64_t started, complete;     /* tickets: ready.c */
@@ -94,8 +96,10 @@ const pc__kernel *pc__cuda_kernels(void);
 /* device.c: make it the thread's current device. */
 pc_status pc__cuda_enter(int index);
 
-/* conv/: backend.h's is_faster_apart and graph_prepare. */
+/* conv/: backend.h's is_faster_apart. */
 bool pc__cuda_is_faster_apart(const pc_call *call);
+
+/* prepare.c: backend.h's graph_prepare. */
 pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call);
 
 #define PC__OP(name, outputs, flags, infer, gradient)                                                                  \

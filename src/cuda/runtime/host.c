@@ -88,9 +88,9 @@ pc_precision pc_matmul_precision_get(void)
     return host->matmul_precision();
 }
 
-pc_conv_choice pc_conv_choice_get(void)
+pc_choice pc_choice_get(void)
 {
-    return host->conv_choice();
+    return host->choice();
 }
 
 char *pc__site_text(pc__site site, char text[PC__SITE_TEXT])

@@ -30,19 +30,44 @@ static pc_status run(const pc__row *row, pc_stream *stream, const pc_call *call,
     return row->run(stream, call, problem, workspace, done);
 }
 
-pc_status pc__rows_run(const pc__rows *rows, pc_stream *stream, const pc_call *call, const void *problem)
+int pc__rows_all(const pc__rows *rows, const pc_stream *stream, const void *problem, const pc__row **found, int most)
 {
-    const pc__row *row;
-    for (int i = 0; (row = pc__rows_at(rows, i)); i++) {
+    pc__cuda_stream *face = stream->implementation;
+    const pc__row *picked = pc__rows_pick(rows, stream, problem);
+    int count = 0;
+    if (picked && most > 0)
+        found[count++] = picked;
+    face->takes_all = true;
+    for (int i = 0; i < rows->count && count < most; i++)
+        if (&rows->row[i] != picked && &rows->row[i] != rows->without && rows->row[i].supports(stream, problem))
+            found[count++] = &rows->row[i];
+    face->takes_all = false;
+    return count;
+}
+
+static pc_status done_by(const pc__row *row, pc_stream *stream, const pc_call *call)
+{
+    if (row->note)
+        pc__rows_say(stream, row->note);
+    return pc__cuda_launched(call);
+}
+
+pc_status pc__rows_run_by(const pc__rows *rows, const pc__row *first, pc_stream *stream, const pc_call *call,
+                          const void *problem)
+{
+    const pc__row *row = first;
+    for (int i = 0; row || i == 0; row = pc__rows_at(rows, i++)) {
         bool done = true;
-        if (row == rows->without || !row->supports(stream, problem))
+        if (!row || (row != first && (row == rows->without || !row->supports(stream, problem))))
             continue;
         PC__TRY(run(row, stream, call, problem, &done));
-        if (!done)
-            continue;
-        if (row->note)
-            pc__rows_say(stream, row->note);
-        return pc__cuda_launched(call);
+        if (done)
+            return done_by(row, stream, call);
     }
     return pc__fail(PC_ERR_UNSUPPORTED, "%s: no kernel for cuda takes this shape; run it on the CPU", rows->op);
+}
+
+pc_status pc__rows_run(const pc__rows *rows, pc_stream *stream, const pc_call *call, const void *problem)
+{
+    return pc__rows_run_by(rows, NULL, stream, call, problem);
 }

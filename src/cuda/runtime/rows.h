@@ -23,19 +23,28 @@ typedef struct pc__rows {
     const pc__row *without; /* never asked: likewise */
 } pc__rows;
 
+/* All rows that can do it, whatever they are good for, at most `most`, the one that is picked first; how many. */
+int pc__rows_all(const pc__rows *rows, const pc_stream *stream, const void *problem, const pc__row **found, int most);
+
 /* The i-th row in the order in which they are asked, from 0, with the one that is not; NULL behind the last. */
 const pc__row *pc__rows_at(const pc__rows *rows, int i);
 
 /* The first row that supports it, or NULL. */
 const pc__row *pc__rows_pick(const pc__rows *rows, const pc_stream *stream, const void *problem);
 
+/* Do the call by `first`, unless that is NULL or turns out unable, then by the first row that can. */
+pc_status pc__rows_run_by(const pc__rows *rows, const pc__row *first, pc_stream *stream, const pc_call *call,
+                          const void *problem);
+
 /* Do the call by the first row that can. */
 pc_status pc__rows_run(const pc__rows *rows, pc_stream *stream, const pc_call *call, const void *problem);
 
-/* Whether PARACORD_ONLY names the row with this `supports`, which then takes whatever it can. */
-static inline bool pc__rows_is_only(const pc__rows *rows, bool (*supports)(const pc_stream *, const void *))
+/* Whether the row with this `supports` is to take whatever it can: PARACORD_ONLY names it, or all rows are measured. */
+static inline bool pc__rows_takes_all(const pc__rows *rows, const pc_stream *stream,
+                                      bool (*supports)(const pc_stream *, const void *))
 {
-    return rows->only && rows->only->supports == supports;
+    const pc__cuda_stream *face = stream->implementation;
+    return (rows->only && rows->only->supports == supports) || (face && face->takes_all);
 }
 
 /* How the call at hand is done. */

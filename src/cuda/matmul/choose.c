@@ -1,0 +1,217 @@
+/* choose.c: which row does a product where choices are measured: all rows that can, those through cuBLASLt with each of
+ * the ways that it advises, timed when a shape first comes. */
+#include "cuda/matmul/lt.h"
+#include "cuda/matmul/rows.h"
+#include "cuda/runtime/choices.h"
+#include "cuda/runtime/hash.h"
+#include "cuda/runtime/measure.h"
+#include "cuda/runtime/state.h"
+
+#include <math.h>
+#include <paracord/ops.h>
+#include <stdio.h>
+
+#define MARGIN 0.97 /* of the time of the row that the rule picks: what others must stay below */
+
+enum { PLACES = 1024, MOST = PLACES / 4 * 3, ROWS = 8, WAYS = ROWS * PC__CUDA_LT_ADVICES };
+
+/* What a choice holds for: the product with the alignment of its operands for their addresses. Compared as bytes: made
+ * from zeros. */
+typedef struct key {
+    int32_t device, dtype, activation, wide, tf32, aligned_a, aligned_b, aligned_bias; /* bytes; 0: no bias */
+    int64_t m, n, k, batch, a_rs, a_cs, a_batch, b_rs, b_cs, b_batch;
+} key;
+
+/* A row, and its way of cuBLASLt; NULL: the rule's. */
+typedef struct choice {
+    const pc__row *row;
+    int advice;
+} choice;
+
+typedef struct place {
+    bool used;
+    key key;
+    choice choice;
+} place;
+
+static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER; /* over the table */
+static place table[PLACES];
+static int count;
+
+/* Of an address, up to 16. */
+static int32_t alignment(const void *pointer)
+{
+    const uintptr_t bit = (uintptr_t)pointer & (~(uintptr_t)pointer + 1);
+    return bit == 0 || bit > 16 ? 16 : (int32_t)bit;
+}
+
+static void make_key(key *k, const pc_stream *stream, const pc__cuda_gemm *g)
+{
+    memset(k, 0, sizeof *k);
+    k->device = stream->device.index;
+    k->dtype = g->dtype, k->activation = g->activation, k->wide = g->wide != 0;
+    k->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision_get() == PC_PRECISION_TF32;
+    k->aligned_a = alignment(g->a), k->aligned_b = alignment(g->b);
+    k->aligned_bias = g->bias ? alignment(g->bias) : 0;
+    k->m = g->m, k->n = g->n, k->k = g->k, k->batch = g->batch;
+    k->a_rs = g->a_rs, k->a_cs = g->a_cs, k->a_batch = g->a_batch;
+    k->b_rs = g->b_rs, k->b_cs = g->b_cs, k->b_batch = g->b_batch;
+}
+
+static void make_text(char text[PC__CHOICE_TEXT], const pc_stream *stream, const key *k)
+{
+    struct cudaDeviceProp device;
+    if (cudaGetDeviceProperties(&device, k->device) != cudaSuccess)
+        (void)cudaGetLastError(), device.name[0] = 0;
+    snprintf(
+        text, PC__CHOICE_TEXT,
+        "%.80s/%d cublaslt %zu matmul %d%s%s m %lld n %lld k %lld batch %lld a %lld %lld %lld /%d b %lld %lld %lld "
+        "/%d bias /%d activation %d",
+        device.name, pc__cuda_multiprocessors(stream), pc__cuda_lt_version(), k->dtype, k->tf32 ? "/tf32" : "",
+        k->wide ? " wide" : "", (long long)k->m, (long long)k->n, (long long)k->k, (long long)k->batch,
+        (long long)k->a_rs, (long long)k->a_cs, (long long)k->a_batch, k->aligned_a, (long long)k->b_rs,
+        (long long)k->b_cs, (long long)k->b_batch, k->aligned_b, k->aligned_bias, k->activation);
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == '=' ? '?' : *c; /* of the name: a row of the file is one line */
+}
+
+/* As it is kept: 0 for the rule's row, else the row's number in the table, from 1, and the advice. */
+static int number_of(choice c)
+{
+    return c.row ? 1 + (int)(c.row - pc__matmul_rows.row) + ROWS * c.advice : 0;
+}
+
+/* False: no number of these. */
+static bool choice_of(int number, choice *c)
+{
+    const int row = (number - 1) % ROWS, advice = (number - 1) / ROWS;
+    *c = (choice){NULL, 0};
+    if (number <= 0)
+        return number == 0;
+    if (row >= pc__matmul_rows.count || advice >= PC__CUDA_LT_ADVICES)
+        return false;
+    *c = (choice){&pc__matmul_rows.row[row], advice};
+    return true;
+}
+
+typedef struct work {
+    const pc_call *call;
+    pc__cuda_gemm product; /* with a result of its own */
+    choice way[WAYS];
+} work;
+
+static pc_status run(pc_stream *stream, const void *context, int i, bool *fine)
+{
+    const work *w = context;
+    pc__cuda_gemm product = w->product;
+    product.advice = w->way[i].advice;
+    *fine = true;
+    PC__TRY(w->way[i].row->run(stream, w->call, &product, NULL, fine));
+    return pc__cuda_launched(w->call);
+}
+
+/* The rule's row first. */
+static int ways_of(const pc_stream *stream, const pc__cuda_gemm *g, choice *way)
+{
+    const pc__row *row[ROWS];
+    int there = 0;
+    const int rows = pc__rows_all(&pc__matmul_rows, stream, g, row, ROWS);
+    for (int i = 0; i < rows; i++)
+        way[there++] = (choice){row[i], 0};
+    for (int i = 0; i < rows; i++)
+        for (int advice = 1; advice < PC__CUDA_LT_ADVICES && pc__matmul_takes_advice(row[i]); advice++)
+            way[there++] = (choice){row[i], advice};
+    return there;
+}
+
+/* The fastest; *known false where it could not be measured. */
+static pc_status measure(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, choice *best, bool *known)
+{
+    const size_t number = g->wide || g->dtype == PC__CUDA_F32 ? 4 : g->dtype == PC__CUDA_F64 ? 8 : 2;
+    const size_t bytes = pc__cuda_whole((size_t)(g->batch * g->m * g->n) * number);
+    double times[WAYS];
+    int fastest = 0;
+    work w = {.call = call, .product = *g};
+    const int ways = ways_of(stream, g, w.way);
+    *best = (choice){NULL, 0};
+    *known = ways > 0;
+    pc_status status = ways > 1 ? pc__cuda_allocate(stream->device.index, bytes, &w.product.c) : PC_OK;
+    if (status == PC_ERR_MEMORY)
+        *known = false; /* no error: another time */
+    if (ways < 2 || status != PC_OK)
+        return *known ? status : PC_OK;
+    status = pc__cuda_measure(&(pc__trial){stream, &w, "measuring a product", run}, ways, times);
+    pc__cuda_release(stream->device.index, w.product.c, bytes);
+    for (int i = 1; i < ways && status == PC_OK; i++)
+        if (times[i] < (fastest ? times[fastest] : MARGIN * times[0]))
+            fastest = i;
+    if (status != PC_OK)
+        return status;
+    if (fastest)
+        *best = w.way[fastest];
+    pc__log(PC_LOG_DEBUG, "matmul: %lld x %lld by %lld, %s: %.1f us; %s, advice %d: %.1f us", (long long)g->m,
+            (long long)g->k, (long long)g->n, w.way[0].row->name, times[0], w.way[fastest].row->name,
+            w.way[fastest].advice, times[fastest]);
+    return PC_OK;
+}
+
+/* As the file says, or by measuring, which the file learns. */
+static pc_status decide(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, const key *k, choice *c,
+                        bool *known)
+{
+    char text[PC__CHOICE_TEXT], path[PATH_MAX];
+    const bool file = pc__choices_file(path);
+    make_text(text, stream, k);
+    *known = file && choice_of(pc__choices_recall(path, text), c);
+    if (*known)
+        return PC_OK;
+    PC__TRY(measure(stream, call, g, c, known));
+    if (*known && file)
+        pc__choices_note(path, text, number_of(*c));
+    return PC_OK;
+}
+
+/* The place of a key, or one for it; NULL: the table is full. */
+static place *place_of(const key *k)
+{
+    unsigned at = pc__cuda_hash(k, sizeof *k) % PLACES;
+    for (; table[at].used; at = (at + 1) % PLACES)
+        if (memcmp(&table[at].key, k, sizeof *k) == 0)
+            return &table[at];
+    return count < MOST ? &table[at] : NULL;
+}
+
+/* Nothing is measured while a stream is captured: what nobody announced goes by the rule then, that time. */
+static pc_status choose(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g, choice *c)
+{
+    key k;
+    bool known = false;
+    pc_status status = PC_OK;
+    *c = (choice){NULL, 0};
+    make_key(&k, stream, g);
+    pthread_mutex_lock(&choosing);
+    place *p = place_of(&k);
+    if (p && !p->used && !((const pc__cuda_stream *)stream->implementation)->branch) {
+        status = decide(stream, call, g, &k, c, &known);
+        if (status == PC_OK && known) {
+            *p = (place){true, k, *c};
+            count++;
+        }
+    } else if (p && p->used)
+        *c = p->choice;
+    pthread_mutex_unlock(&choosing);
+    return status;
+}
+
+pc_status pc__matmul_run(pc_stream *stream, const pc_call *call, const pc__cuda_gemm *g)
+{
+    const pc__rows *rows = &pc__matmul_rows;
+    pc__cuda_gemm product = *g;
+    choice c = {NULL, 0};
+    if (pc_choice_get() == PC_CHOICE_MEASURED && !rows->only)
+        PC__TRY(choose(stream, call, g, &c));
+    if (((const pc__cuda_stream *)stream->implementation)->prepares)
+        return PC_OK;
+    product.advice = c.advice;
+    return pc__rows_run_by(rows, c.row, stream, call, &product);
+}
