@@ -48,11 +48,10 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes);
 
-/* In C order; cuda, some of whose kernels read them so, takes weights that lie channels last, and makes their gradient
- * as they are. */
+/* In C order or channels last, as is their gradient. */
 static pc_tensor *ordered(pc_tensor *weight)
 {
-    return weight->storage->device.type == PC_CUDA && pc__is_channels_last(weight) ? weight : pc_contiguous(weight);
+    return pc__is_channels_last(weight) ? weight : pc_contiguous(weight);
 }
 
 /* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor

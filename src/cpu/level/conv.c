@@ -10,33 +10,17 @@
 /* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel]. */
 typedef struct forward {
     geometry g;
-    const real *x, *packed, *bias; /* bias[o rounded up to vectors] */
-    pc__activation before;         /* x is a gradient behind this activation, saved its values */
-    const real *saved;
-    real *y;
+    const void *x;
+    const real *packed, *bias; /* bias[o rounded up to vectors] */
+    pc__activation before;     /* x is a gradient behind this activation, saved its values */
+    const void *saved;
+    void *y;
     uint8_t *argmax;
     int64_t strip, strips; /* rows of y in a task, tasks in an image */
     bool biased;           /* bias is not all zero */
     bool copying;          /* input goes through a padded copy */
     int64_t segment;       /* columns of the convolution that are worked on at once, a multiple of pool */
 } forward;
-
-static void pack_weights(const pc__conv *s, const real *weight, real *packed)
-{
-    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
-        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
-        const int64_t area = s->kh * s->kw, depth = area * s->c;
-        if (count < width)
-            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
-        for (int64_t o = 0; o < count; o++)
-            for (int64_t c = 0; c < s->c; c++) {
-                const real *from = weight + ((first + o) * s->c + c) * area;
-                for (int64_t tap = 0; tap < area; tap++)
-                    packed[(tap * s->c + c) * width + o] = from[tap];
-            }
-        packed += depth * width;
-    }
-}
 
 /* The maximum over pool x pool pixels of block[pool][row / width][width], and its place. NaN counts as largest. */
 INLINE vec pool_vector(const real *block, int64_t row, const int pool, const int width, lanes *place)
@@ -53,27 +37,40 @@ INLINE vec pool_vector(const real *block, int64_t row, const int pool, const int
     return most;
 }
 
-/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels of y. */
-INLINE void write_as(const forward *f, const int pool, const pc__activation activation, const real *block, int64_t row,
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels, which lie
+ * `step` apart. 16-bit numbers wait in the front of the block. */
+INLINE void write_as(const forward *f, const int pool, const pc__activation activation, real *block, int64_t row,
                      int64_t pixels, int64_t first, const int width, int64_t at)
 {
-    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first);
-    for (int64_t i = 0; i < pixels; i++, at += o, block += pool * width) {
+    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first), step = f->g.s->half ? count : o;
+    const real *from = block;
+    real *to = f->g.s->half ? block : (real *)f->y + at;
+    for (int64_t i = 0; i < pixels; i++, from += pool * width) {
         for (int64_t j = 0; j < count; j += W) {
             lanes place;
-            vec value = pool_vector(block + j, row, pool, width, &place) + LOAD(f->bias + first + j);
+            vec value = pool_vector(from + j, row, pool, width, &place) + LOAD(f->bias + first + j);
             if (activation == PC__ACT_RELU)
                 value = where(~(value < 0), value);
-            store_some(value, f->y + at + j, count - j);
+            store_some(value, to + i * step + j, count - j);
             if (pool > 1 && f->argmax)
-                store_bytes(place, f->argmax + at + j, count - j);
+                store_bytes(place, f->argmax + at + i * o + j, count - j);
         }
         if (activation != PC__ACT_RELU)
-            activate(activation, f->y + at, count);
+            activate(activation, to + i * step, count);
     }
 }
 
-static void write_pixels(const forward *f, const real *block, int64_t row, int64_t pixels, int64_t first, int width,
+/* The front of the block to 16-bit pixels. */
+static void give_pixels(const forward *f, const real *block, int64_t pixels, int64_t count, int64_t at)
+{
+    const int64_t o = f->g.s->o;
+    if (count == o)
+        count *= pixels, pixels = 1;
+    for (int64_t i = 0; i < pixels; i++)
+        give_reals(&f->g, (void *)element(&f->g, f->y, at + i * o), block + i * count, count);
+}
+
+static void write_pixels(const forward *f, real *block, int64_t row, int64_t pixels, int64_t first, int width,
                          int64_t at)
 {
     const pc__activation activation = f->g.s->activation;
@@ -83,6 +80,8 @@ static void write_pixels(const forward *f, const real *block, int64_t row, int64
         write_as(f, 2, PC__ACT_RELU, block, row, pixels, first, width, at);
     else
         write_as(f, (int)f->g.pool, activation, block, row, pixels, first, width, at);
+    if (f->g.s->half)
+        give_pixels(f, block, pixels, PC__MIN(width, f->g.s->o - first), at);
 }
 
 /* What follows a product that went straight to y, panel by panel. */
@@ -91,7 +90,7 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     const pc__conv *s = f->g.s;
     if (!f->biased && s->activation == PC__ACT_NONE)
         return;
-    for (real *y = f->y + at; pixels > 0; pixels--, y += s->o) {
+    for (real *y = (real *)f->y + at; pixels > 0; pixels--, y += s->o) {
         for (int64_t j = 0; j < count; j += W)
             AT(y + j) += LOAD(f->bias + first + j);
         activate(s->activation, y, count);
@@ -106,7 +105,7 @@ static void segment_run(const forward *f, const real *input, const real *packed,
     const pc__conv *s = g->s;
     const int64_t count = PC__MIN(TILE_WIDTH, s->o - first);
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
-    const bool straight = g->pool == 1 && count == width;
+    const bool straight = g->pool == 1 && count == width && !s->half;
     for (int64_t q = 0; q < g->pool; q++) {
         tile t = {.segments = s->kh,
                   .k = g->run,
@@ -117,7 +116,7 @@ static void segment_run(const forward *f, const real *input, const real *packed,
                   .b = packed,
                   .b_k = width,
                   .b_segment = g->run * width};
-        t.c = straight ? f->y + at : block + q * pixels * width;
+        t.c = straight ? (real *)f->y + at : block + q * pixels * width;
         t.c_row = straight ? s->o : width;
         tile_rows_run(&t, pixels, vectors);
     }
@@ -148,14 +147,12 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
     const geometry *g = &f->g;
     const int64_t image = task / f->strips, y0 = task % f->strips * f->strip, rows = PC__MIN(f->strip, g->yh - y0);
     const int64_t at = image * g->s->h * g->s->w * g->s->c;
-    const real *input = f->x + at;
-    if (f->copying) {
-        copy_padded(g, input, f->before, f->saved ? f->saved + at : NULL, first_input_row(g, y0), input_rows(g, rows),
-                    padded);
-        input = padded;
-    } else {
-        input += first_input_row(g, y0) * g->row;
-    }
+    const real *input = padded;
+    if (f->copying)
+        copy_padded(g, element(g, f->x, at), f->before, element(g, f->saved, at), first_input_row(g, y0),
+                    input_rows(g, rows), padded);
+    else
+        input = (const real *)f->x + at + first_input_row(g, y0) * g->row;
     for (int64_t y = 0; y < rows; y++)
         row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
 }
@@ -173,16 +170,15 @@ static void strip_task(void *context, int64_t task)
     strip_run(s->f, task, mine, mine + s->block);
 }
 
-/* Everything after the sizes: `packing` fills packed weights, [panel][kh][kw][c][width]. */
-static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *weight, real *packed),
-                     const real *weight, const real *bias)
+/* Everything after the sizes. */
+static pc_status run(forward *f, const void *weight, bool back, const void *bias)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
     const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
     f->biased = bias;
-    f->copying = g->padded || f->before != PC__ACT_NONE;
+    f->copying = g->padded || s->half || f->before != PC__ACT_NONE;
     f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
     if (f->copying) /* rows above and below are copied by both neighbours */
         f->strip = PC__MIN(PC__MAX(f->strip, 4 * s->kh), g->yh);
@@ -198,41 +194,24 @@ static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *
     real *packed = slab + outputs, *scratch = packed + depth * outputs;
     memset(slab, 0, (size_t)outputs * sizeof(real));
     if (bias)
-        memcpy(slab, bias, (size_t)s->o * sizeof(real));
-    packing(s, weight, packed);
+        take_reals(g, slab, bias, s->o);
     f->bias = slab, f->packed = packed;
-    pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
+    const pc_status status = PC__R(conv2d_pack)(s, weight, back, packed);
+    if (status == PC_OK)
+        pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
     pc__free(slab);
-    return PC_OK;
+    return status;
 }
 
-pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
-                        uint8_t *argmax)
+pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                             uint8_t *argmax)
 {
     forward f = {.g = geometry_of(s), .x = x, .y = y};
     f.argmax = f.g.pool > 1 ? argmax : NULL;
-    return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, pack_weights, weight, bias) : PC_OK;
+    return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, weight, false, bias) : PC_OK;
 }
 
-/* Packed weights of the convolution that leads back: inputs and outputs exchanged, the kernel turned around. */
-static void pack_turned(const pc__conv *s, const real *weight, real *packed)
-{
-    const int64_t area = s->kh * s->kw, depth = area * s->c;
-    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
-        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
-        if (count < width)
-            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
-        for (int64_t c = 0; c < s->c; c++)
-            for (int64_t o = 0; o < count; o++) {
-                const real *from = weight + (c * s->o + first + o) * area;
-                for (int64_t tap = 0; tap < area; tap++)
-                    packed[((area - 1 - tap) * s->c + c) * width + o] = from[tap];
-            }
-        packed += depth * width;
-    }
-}
-
-pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const real *y, const real *dy, real *dx)
+pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const void *weight, const void *y, const void *dy, void *dx)
 {
     const pc__conv back = {.n = s->n,
                            .h = pc__conv_oh(s),
@@ -244,8 +223,11 @@ pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const
                            .sh = 1,
                            .sw = 1,
                            .ph = s->kh - 1 - s->ph,
-                           .pw = s->kw - 1 - s->pw};
+                           .pw = s->kw - 1 - s->pw,
+                           .weights_last = s->weights_last,
+                           .half = s->half,
+                           .is_f16 = s->is_f16};
     forward f = {.g = geometry_of(&back), .x = dy, .y = dx, .before = s->activation};
     f.saved = s->activation == PC__ACT_NONE ? NULL : y;
-    return s->n * s->h * s->w * s->c > 0 ? run(&f, pack_turned, weight, NULL) : PC_OK;
+    return s->n * s->h * s->w * s->c > 0 ? run(&f, weight, true, NULL) : PC_OK;
 }
