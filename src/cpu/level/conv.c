@@ -107,7 +107,8 @@ static void segment_run(const forward *f, const real *input, const real *packed,
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
     const bool straight = g->pool == 1 && count == width && !s->half;
     for (int64_t q = 0; q < g->pool; q++) {
-        tile t = {.segments = s->kh,
+        tile t = {.planes = 1,
+                  .segments = s->kh,
                   .k = g->run,
                   .a = input + q * s->sh * g->row,
                   .a_row = s->sw * s->c,

@@ -62,6 +62,8 @@ pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, co
 {
     const geometry g = geometry_of(s);
     int64_t area, count;
+    if (PC__R(conv2d_is_planar)(s))
+        return PC__R(conv2d_planar)(s, x, weight, bias, y);
     if (!s->x_planes && !s->y_planes)
         return PC__R(conv2d_last)(s, x, weight, bias, y, argmax);
     char *room = room_for(&g, s->x_planes, s->y_planes, &area, &count);

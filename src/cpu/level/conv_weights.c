@@ -124,7 +124,8 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
     for (int64_t i = 0; !straight && i < rows; i++)
         spread(w, at + i * g->yw * w->pixel, count, r->gradient + i * step, bias);
     for (int64_t kh = 0; sums && kh < s->kh; kh++) {
-        tile t = {.segments = rows * g->pool,
+        tile t = {.planes = 1,
+                  .segments = rows * g->pool,
                   .k = pixels,
                   .a = input + kh * g->row,
                   .a_row = 1,

@@ -6,18 +6,19 @@ INLINE void tile_run(const tile *t, const int rows, const int vectors)
     vec sum[TILE_ROWS_MAX][TILE_VECTORS];
     const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k;
     UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec){0};
-    for (int64_t s = 0; s < t->segments; s++) {
-        const real *a = t->a + s * t->a_segment, *b = t->b + s * t->b_segment;
-        for (int64_t k = t->k; k > 0; k--, a += a_k, b += b_k) {
-            vec column[TILE_VECTORS];
-            UNROLL for (int v = 0; v < vectors; v++) column[v] = LOAD(b + v * W);
-            UNROLL for (int r = 0; r < rows; r++)
-            {
-                const vec row = SPLAT(a[r * a_row]);
-                UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += row * column[v];
+    for (int64_t p = 0; p < t->planes; p++)
+        for (int64_t s = 0; s < t->segments; s++) {
+            const real *a = t->a + p * t->a_plane + s * t->a_segment, *b = t->b + p * t->b_plane + s * t->b_segment;
+            for (int64_t k = t->k; k > 0; k--, a += a_k, b += b_k) {
+                vec column[TILE_VECTORS];
+                UNROLL for (int v = 0; v < vectors; v++) column[v] = LOAD(b + v * W);
+                UNROLL for (int r = 0; r < rows; r++)
+                {
+                    const vec row = SPLAT(a[r * a_row]);
+                    UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += row * column[v];
+                }
             }
         }
-    }
     if (t->add)
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
             AT(t->c + r * t->c_row + v * W) += sum[r][v];

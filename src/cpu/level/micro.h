@@ -23,15 +23,15 @@ static const int tile_rows[TILE_VECTORS + 1] = {0, 8, 6};
 #define TILE_WIDTH (TILE_VECTORS * W)
 #define TILE_SIZE (TILE_ROWS_MAX * TILE_WIDTH)
 
-/* c[row][column] (+)= sum over segments s, over k: a[row * a_row + k * a_k + s * a_segment]
- *                                                 * b[k * b_k + s * b_segment + column]
+/* c[row][column] (+)= sum over planes p, segments s, k: a[row * a_row + k * a_k + s * a_segment + p * a_plane]
+ *                                                      * b[k * b_k + s * b_segment + p * b_plane + column]
  * for a whole number of vectors of columns. */
 typedef struct tile {
-    int64_t segments, k;
+    int64_t planes, segments, k;
     const real *a;
-    int64_t a_row, a_k, a_segment;
+    int64_t a_row, a_k, a_segment, a_plane;
     const real *b;
-    int64_t b_k, b_segment;
+    int64_t b_k, b_segment, b_plane;
     real *c;
     int64_t c_row;
     bool add;
