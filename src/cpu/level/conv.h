@@ -71,8 +71,7 @@ void copy_padded(const geometry *g, const void *image, pc__activation activation
  * of the convolution that leads from y to x, whose sizes `s` has. */
 pc_status PC__R(conv2d_pack)(const pc__conv *s, const void *weight, bool back, real *packed);
 
-/* conv_planes.c: conv2d of pictures in either order, where sizes say so. */
-bool PC__R(conv2d_is_planar)(const pc__conv *s);
+/* conv_planes.c: conv2d without pooling, of pictures in either order. */
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
 
 /* conv2d and its gradient of what is channels last. */

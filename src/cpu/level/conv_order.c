@@ -3,6 +3,7 @@
 #include "cpu/level/conv.h"
 #include "cpu/level/turn.h"
 #include "base/parallel.h"
+#include "ops/conv2d.h"
 
 enum {
     LINE = 64,    /* bytes of rows that are turned at once: a cache line of each column */
@@ -62,7 +63,7 @@ pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, co
 {
     const geometry g = geometry_of(s);
     int64_t area, count;
-    if (PC__R(conv2d_is_planar)(s))
+    if (pc__conv2d_is_planar(s->o, g.yw, s->kw, s->sw, s->pool))
         return PC__R(conv2d_planar)(s, x, weight, bias, y);
     if (!s->x_planes && !s->y_planes)
         return PC__R(conv2d_last)(s, x, weight, bias, y, argmax);

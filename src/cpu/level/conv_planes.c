@@ -8,7 +8,6 @@
 #include "base/parallel.h"
 
 enum {
-    LANES = 16,            /* of the widest vectors */
     OUTPUTS = 24,          /* that are finished together */
     PLACES = 512,          /* of a strip, about */
     PLANES_MOST = 1 << 16, /* numbers of a strip's planes, if rows are short enough */
@@ -25,13 +24,6 @@ typedef struct planar {
     real *rooms;           /* of each thread: planes, results, results without the ends of rows, a row of x */
     int64_t planes, block, all;
 } planar;
-
-bool PC__R(conv2d_is_planar)(const pc__conv *s)
-{
-    const geometry g = geometry_of(s);
-    const int64_t across = g.yw + (s->kw - 1) / s->sw;
-    return g.pool == 1 && g.yw > 0 && 5 * s->o * across <= 4 * round_up(s->o, LANES) * g.yw;
-}
 
 /* Columns of one row of x, from its first in steps of the stride, to a plane of each channel. `row`: of planes or [w][c]. */
 static void spread_row(const planar *p, const real *row, int64_t step, int64_t channels, int64_t n, real *to)

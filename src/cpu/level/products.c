@@ -216,7 +216,8 @@ static void *data_or_null(const pc_tensor *t)
 /* Windows of one place of 16-bit pictures, channels last: a product over all places. */
 static bool is_flat(const pc__conv2d_attributes *a, const pc__conv *s)
 {
-    return s->kh * s->kw == 1 && s->sh * s->sw == 1 && s->ph + s->pw == 0 && s->pool <= 1 && !a->planes;
+    return s->kh * s->kw == 1 && s->sh * s->sw == 1 && s->ph + s->pw == 0 && s->pool <= 1 && !a->planes &&
+           !pc__conv2d_is_planar(s->o, s->w, 1, 1, 1);
 }
 
 static pc_status flat(const pc_call *call, const pc__conv *s)
