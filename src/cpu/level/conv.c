@@ -209,6 +209,8 @@ pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weigh
 {
     forward f = {.g = geometry_of(s), .x = x, .y = y};
     f.argmax = f.g.pool > 1 ? argmax : NULL;
+    if (PC__R(conv2d_is_product)(s))
+        return PC__R(conv2d_product)(s, x, weight, bias, y);
     return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, weight, false, bias) : PC_OK;
 }
 

@@ -74,6 +74,10 @@ pc_status PC__R(conv2d_pack)(const pc__conv *s, const void *weight, bool back, r
 /* conv_planes.c: conv2d without pooling, of pictures in either order. */
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
 
+/* conv_product.c: conv2d of what is channels last, where sizes say so. */
+bool PC__R(conv2d_is_product)(const pc__conv *s);
+pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
+
 /* conv2d and its gradient of what is channels last. */
 pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                              uint8_t *argmax);
