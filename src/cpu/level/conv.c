@@ -2,15 +2,18 @@
  * kernel into a block in the first-level cache, and only what is left after pooling goes to memory. */
 #include "cpu/level/conv.h"
 #include "cpu/level/micro.h"
+#include "cpu/level/pairs.h"
 #include "base/parallel.h"
 
 #define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
 #define TASK_WORK 4000000 /* floating-point operations that make a task worth its scheduling */
 
-/* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel]. */
+/* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel], or pairs. */
 typedef struct forward {
     geometry g;
     const void *x;
+    bool pairs;                /* by the tile of pairs.h */
+    int64_t depth, size;       /* rows of packed weights; bytes of an element of what the tile reads */
     const real *packed, *bias; /* bias[o rounded up to vectors] */
     pc__activation before;     /* x is a gradient behind this activation, saved its values */
     const void *saved;
@@ -97,8 +100,46 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     }
 }
 
+/* pixels x vectors of the convolution to c, from padded input. */
+static void multiply(const forward *f, const void *input, const real *packed, int64_t pixels, int vectors, real *c,
+                     int64_t c_row)
+{
+    const geometry *g = &f->g;
+    const pc__conv *s = g->s;
+    const int64_t width = vectors * W;
+#ifndef PC__DOUBLE
+    if (f->pairs) {
+        pair_tile t = {.segments = s->kh,
+                       .k = g->run,
+                       .a = input,
+                       .a_row = s->sw * s->c,
+                       .a_segment = g->row,
+                       .b = (const uint32_t *)(const void *)packed,
+                       .b_k = width,
+                       .b_segment = f->depth / s->kh * width,
+                       .c = c,
+                       .c_row = c_row};
+        pair_rows_run(&t, pixels, vectors);
+        return;
+    }
+#endif
+    tile t = {.planes = 1,
+              .segments = s->kh,
+              .k = g->run,
+              .a = input,
+              .a_row = s->sw * s->c,
+              .a_k = 1,
+              .a_segment = g->row,
+              .b = packed,
+              .b_k = width,
+              .b_segment = g->run * width,
+              .c = c,
+              .c_row = c_row};
+    tile_rows_run(&t, pixels, vectors);
+}
+
 /* A segment of one row of y for a panel of outputs. `input` is padded input at the segment's first place. */
-static void segment_run(const forward *f, const real *input, const real *packed, int64_t first, int64_t pixels,
+static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t pixels,
                         int64_t at, real *block)
 {
     const geometry *g = &f->g;
@@ -106,21 +147,9 @@ static void segment_run(const forward *f, const real *input, const real *packed,
     const int64_t count = PC__MIN(TILE_WIDTH, s->o - first);
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
     const bool straight = g->pool == 1 && count == width && !s->half;
-    for (int64_t q = 0; q < g->pool; q++) {
-        tile t = {.planes = 1,
-                  .segments = s->kh,
-                  .k = g->run,
-                  .a = input + q * s->sh * g->row,
-                  .a_row = s->sw * s->c,
-                  .a_k = 1,
-                  .a_segment = g->row,
-                  .b = packed,
-                  .b_k = width,
-                  .b_segment = g->run * width};
-        t.c = straight ? (real *)f->y + at : block + q * pixels * width;
-        t.c_row = straight ? s->o : width;
-        tile_rows_run(&t, pixels, vectors);
-    }
+    for (int64_t q = 0; q < g->pool; q++)
+        multiply(f, input + q * s->sh * g->row * f->size, packed, pixels, vectors,
+                 straight ? (real *)f->y + at : block + q * pixels * width, straight ? s->o : width);
     if (straight)
         finish_pixels(f, pixels, first, count, at);
     else
@@ -128,7 +157,7 @@ static void segment_run(const forward *f, const real *input, const real *packed,
 }
 
 /* One row of y: all panels of outputs, segment by segment. */
-static void row_run(const forward *f, const real *input, int64_t image, int64_t y, real *block)
+static void row_run(const forward *f, const char *input, int64_t image, int64_t y, real *block)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
@@ -137,9 +166,9 @@ static void row_run(const forward *f, const real *input, int64_t image, int64_t 
         for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
             const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
             const int64_t at = ((image * g->yh + y) * g->yw + column / g->pool) * s->o + first;
-            segment_run(f, input + column * s->sw * s->c, packed, first, pixels, at, block);
+            segment_run(f, input + column * s->sw * s->c * f->size, packed, first, pixels, at, block);
         }
-        packed += s->kh * g->run * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
+        packed += f->depth * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
     }
 }
 
@@ -148,14 +177,18 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
     const geometry *g = &f->g;
     const int64_t image = task / f->strips, y0 = task % f->strips * f->strip, rows = PC__MIN(f->strip, g->yh - y0);
     const int64_t at = image * g->s->h * g->s->w * g->s->c;
-    const real *input = padded;
-    if (f->copying)
+    const char *input = (const char *)padded;
+    if (!f->copying)
+        input = element(g, f->x, at + first_input_row(g, y0) * g->row);
+    else if (f->pairs)
+        PC__K(copy_padded_pairs)
+        (g, element(g, f->x, at), element(g, f->saved, at), first_input_row(g, y0), input_rows(g, rows),
+         (pc_bf16 *)(void *)padded);
+    else
         copy_padded(g, element(g, f->x, at), f->before, element(g, f->saved, at), first_input_row(g, y0),
                     input_rows(g, rows), padded);
-    else
-        input = (const real *)f->x + at + first_input_row(g, y0) * g->row;
     for (int64_t y = 0; y < rows; y++)
-        row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
+        row_run(f, input + first_input_row(g, y) * g->row * f->size, image, y0 + y, block);
 }
 
 typedef struct strips {
@@ -177,9 +210,12 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
+    f->pairs = s->half && !s->is_f16 && f->before <= PC__ACT_RELU && pc__has_pairs();
+    f->depth = f->pairs ? s->kh * ((g->run + 1) / 2) : depth;
+    f->size = f->pairs ? 2 : (int64_t)sizeof(real);
     const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
     f->biased = bias;
-    f->copying = g->padded || s->half || f->before != PC__ACT_NONE;
+    f->copying = g->padded || (s->half && !f->pairs) || f->before != PC__ACT_NONE;
     f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
     if (f->copying) /* rows above and below are copied by both neighbours */
         f->strip = PC__MIN(PC__MAX(f->strip, 4 * s->kh), g->yh);
@@ -197,7 +233,8 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     if (bias)
         take_reals(g, slab, bias, s->o);
     f->bias = slab, f->packed = packed;
-    const pc_status status = PC__R(conv2d_pack)(s, weight, back, packed);
+    const pc_status status = f->pairs ? PC__K(conv2d_pack_pairs)(s, weight, back, (uint32_t *)(void *)packed)
+                                      : PC__R(conv2d_pack)(s, weight, back, packed);
     if (status == PC_OK)
         pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
     pc__free(slab);

@@ -4,6 +4,7 @@
 
 #include "cpu/level/compute.h"
 #include "cpu/level/real.h"
+#include "tensor/half.h"
 
 typedef struct geometry {
     const pc__conv *s;
@@ -70,6 +71,12 @@ void copy_padded(const geometry *g, const void *image, pc__activation activation
 /* conv_pack.c: weights as [panel of TILE_WIDTH outputs][kh][kw][c][width of the panel], each panel of whole vectors; `back`:
  * of the convolution that leads from y to x, whose sizes `s` has. */
 pc_status PC__R(conv2d_pack)(const pc__conv *s, const void *weight, bool back, real *packed);
+
+/* conv_pairs.c: the same two for bfloat16 and the tile of pairs.h: packed[panel][kh][kw * c / 2, rounded up][width] are pairs,
+ * and pictures stay as they are; y are values of a ReLU, or NULL. */
+pc_status PC__K(conv2d_pack_pairs)(const pc__conv *s, const void *weight, bool back, uint32_t *packed);
+void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_bf16 *y, int64_t first, int64_t rows,
+                              pc_bf16 *out);
 
 /* conv_planes.c: conv2d without pooling, of pictures in either order. */
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
