@@ -15,9 +15,8 @@ typedef struct pc__conv2d_attributes {
  * and read pictures in either order then; else with outputs side by side, channels last. `width` is y's. */
 static inline bool pc__conv2d_is_planar(int64_t outputs, int64_t width, int64_t kernel, int64_t stride, int64_t pool)
 {
-    enum { LANES = 16 }; /* of the widest vectors */
-    const int64_t across = width + (kernel - 1) / stride, vectors = (outputs + LANES - 1) / LANES;
-    return pool <= 1 && 5 * outputs * across <= 4 * vectors * LANES * width;
+    enum { LANES = 16 }; /* of the widest vectors, of which the ends of rows and the rest leave a fifth at least */
+    return pool <= 1 && 5 * outputs * (width + (kernel - 1) / stride) <= 4 * LANES * width;
 }
 
 /* pc_fn_conv2d with the memory order of the result said: C order, which Flatten shows without a copy, or channels last.

@@ -182,11 +182,10 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
         input = element(g, f->x, at + first_input_row(g, y0) * g->row);
     else if (f->pairs)
         PC__K(copy_padded_pairs)
-        (g, element(g, f->x, at), element(g, f->saved, at), first_input_row(g, y0), input_rows(g, rows),
-         (pc_bf16 *)(void *)padded);
-    else
-        copy_padded(g, element(g, f->x, at), f->before, element(g, f->saved, at), first_input_row(g, y0),
-                    input_rows(g, rows), padded);
+    (g, element(g, f->x, at), element(g, f->saved, at), first_input_row(g, y0), input_rows(g, rows),
+     (pc_bf16 *)(void *)padded);
+    else copy_padded(g, element(g, f->x, at), f->before, element(g, f->saved, at), first_input_row(g, y0),
+                     input_rows(g, rows), padded);
     for (int64_t y = 0; y < rows; y++)
         row_run(f, input + first_input_row(g, y) * g->row * f->size, image, y0 + y, block);
 }

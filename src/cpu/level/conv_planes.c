@@ -21,7 +21,7 @@ typedef struct planar {
     int64_t rows, strips;  /* of y in a strip; strips of an image */
     int64_t across, plane; /* numbers of a row, of a plane */
     int64_t run;           /* numbers that are computed of a plane, whole vectors */
-    real *rooms;           /* of each thread: planes, results, results without the ends of rows, a row of x */
+    real *rooms;           /* of each thread: planes, results, results without the ends of rows or rows of x */
     int64_t planes, block, all;
 } planar;
 
@@ -34,46 +34,49 @@ static void spread_row(const planar *p, const real *row, int64_t step, int64_t c
         pc__turn((char *)to, next * size, (const char *)row, step * size, n, channels, sizeof(real));
     else if (step == 1)
         memcpy(to, row, (size_t)n * sizeof(real));
+    else if (step == 2)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = row[2 * i];
     else
         for (int64_t i = 0; i < n; i++)
             to[i] = row[i * step];
 }
 
 /* A row of an image, of one channel or all, to its row of the planes of each remainder of columns. */
-static void fill_row(const planar *p, const void *row, int64_t channels, real *to, real *room)
+static void fill_row(const planar *p, const real *row, int64_t channels, real *to)
 {
-    const geometry *g = &p->g;
-    const pc__conv *s = g->s;
+    const pc__conv *s = p->g.s;
     const int64_t step = s->x_planes ? 1 : s->c;
-    if (s->half) {
-        take_reals(g, room, row, s->w * step);
-        row = room;
-    }
     for (int64_t q = 0; q < PC__MIN(s->sw, s->kw); q++, to += p->plane) {
         const int64_t from = PC__MAX((s->pw - q + s->sw - 1) / s->sw, 0);
         const int64_t end = PC__MIN((s->w + s->pw - q + s->sw - 1) / s->sw, p->across);
         if (from < end)
-            spread_row(p, (const real *)row + (from * s->sw + q - s->pw) * step, step * s->sw, channels, end - from,
-                       to + from);
+            spread_row(p, row + (from * s->sw + q - s->pw) * step, step * s->sw, channels, end - from, to + from);
     }
 }
 
-/* The planes under `rows` rows of y from row y0. */
+/* The planes under `rows` rows of y from row y0: of a channel where planes are read, else of all. */
 static void fill(const planar *p, int64_t image, int64_t y0, int64_t rows, real *to, real *room)
 {
     const geometry *g = &p->g;
     const pc__conv *s = g->s;
-    const int64_t groups = s->x_planes ? s->c : 1, together = s->x_planes ? 1 : s->c;
-    const int64_t first = y0 * s->sh - s->ph, end = first + (rows - 1) * s->sh + s->kh;
+    const int64_t groups = s->x_planes ? s->c : 1, together = s->x_planes ? 1 : s->c, row = s->w * together;
+    const int64_t top = y0 * s->sh - s->ph, first = PC__MIN(PC__MAX(top, 0), s->h);
+    const int64_t end = PC__MAX(PC__MIN(top + (rows - 1) * s->sh + s->kh, s->h), first);
     if (g->padded)
         memset(to, 0, (size_t)p->planes * sizeof(real));
-    for (int64_t c = 0; c < groups; c++)
-        for (int64_t h = PC__MAX(first, 0); h < PC__MIN(end, s->h); h++) {
-            const int64_t r = h - first;
-            const int64_t at = s->x_planes ? ((image * s->c + c) * s->h + h) * s->w : (image * s->h + h) * s->w * s->c;
-            fill_row(p, element(g, p->x, at), together,
-                     to + (c * s->sh + r % s->sh) * s->sw * p->plane + r / s->sh * p->across, room);
+    for (int64_t c = 0; c < groups; c++) {
+        const void *from = element(g, p->x, ((image * groups + c) * s->h + first) * row);
+        if (s->half) {
+            take_reals(g, room, from, (end - first) * row);
+            from = room;
         }
+        for (int64_t h = first; h < end; h++) {
+            const int64_t r = h - top;
+            fill_row(p, (const real *)from + (h - first) * row, together,
+                     to + (c * s->sh + r % s->sh) * s->sw * p->plane + r / s->sh * p->across);
+        }
+    }
 }
 
 /* Some outputs of a strip to block[output][run]: a tile for each remainder of the kernel's rows and columns. */
@@ -149,7 +152,8 @@ static void cut(planar *p)
 {
     const geometry *g = &p->g;
     const pc__conv *s = g->s;
-    const int64_t each = s->c * s->sh * s->sw, more = (s->kh - 1) / s->sh;
+    const int64_t each = s->c * s->sh * s->sw, together = s->x_planes || !s->half ? 1 : s->c,
+                  more = (s->kh - 1) / s->sh;
     p->across = g->yw + (s->kw - 1) / s->sw;
     p->rows = PC__MIN(PLACES / p->across, PLANES_MOST / PC__MAX(each * p->across, 1) - more);
     p->rows = PC__MIN(PC__MAX(p->rows, more + 1), g->yh);
@@ -159,7 +163,8 @@ static void cut(planar *p)
     p->run = round_up((p->rows - 1) * p->across + g->yw, W);
     p->planes = round_up(each * p->plane + TILE_WIDTH, W);
     p->block = OUTPUTS * p->run;
-    p->all = p->planes + p->block + round_up(PC__MAX(OUTPUTS * p->rows * g->yw, s->w * s->c), W);
+    p->all = p->planes + p->block +
+             round_up(PC__MAX(OUTPUTS * p->rows * g->yw, ((p->rows - 1) * s->sh + s->kh) * s->w * together), W);
 }
 
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y)

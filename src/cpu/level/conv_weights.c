@@ -4,6 +4,7 @@
 #include "cpu/level/conv.h"
 #include "cpu/level/gather.h"
 #include "cpu/level/micro.h"
+#include "cpu/level/turn.h"
 #include "base/parallel.h"
 
 #define INPUT_BYTES 24576    /* input rows under a strip of y, which should stay in the first-level cache */
@@ -250,28 +251,49 @@ static void task_run(const weights *w, int64_t task, const room *r)
             strip_run(w, r, image, y, o, count, sums, bias);
 }
 
-/* dweight and dbias of output `o` from the chunks' sums, always in the order of the chunks. */
-static void reduce(const weights *w, int64_t o, real *row, void *dweight, void *dbias)
+/* The sums of all chunks of one task to those of its first, always in the order of the chunks. */
+static void add_chunks(const weights *w, int64_t task)
+{
+    for (int64_t c = 1; c < w->chunks; c++) {
+        const int64_t at = c * w->tasks + task;
+        for (int64_t i = 0; i < w->outputs; i++)
+            w->bias[task * w->outputs + i] += w->bias[at * w->outputs + i];
+        for (int64_t i = 0; w->sums && i < w->size; i += W)
+            AT(w->sums + task * w->size + i) += LOAD(w->sums + at * w->size + i);
+    }
+}
+
+/* The gradient of one output's weights, [kh][kw][c] at `from` and then in their order. */
+static void give_weights(const weights *w, const real *from, real *space, void *to)
 {
     const geometry *g = &w->g;
-    const int64_t task = o / w->outputs, j = o % w->outputs, chunk = w->tasks * w->size;
-    real bias = 0;
-    for (int64_t i = 0; i < w->chunks; i++)
-        bias += w->bias[(i * w->tasks + task) * w->outputs + j];
+    const pc__conv *s = g->s;
+    const int64_t size = sizeof(real), area = s->kh * s->kw;
+    if (!s->weights_last)
+        pc__turn((char *)space, area * size, (const char *)from, s->c * size, area, s->c, sizeof(real));
+    give_reals(g, to, s->weights_last ? from : space, g->out);
+}
+
+/* dweight and dbias of a task's outputs; there is space for the weights of all of them, and of one. */
+static void reduce(const weights *w, int64_t task, real *space, void *dweight, void *dbias)
+{
+    const geometry *g = &w->g;
+    const int64_t first = task * w->outputs, count = PC__MIN(w->outputs, g->s->o - first), size = sizeof(real);
+    add_chunks(w, task);
     if (dbias)
-        give_reals(g, (void *)element(g, dbias, o), &bias, 1);
+        give_reals(g, (void *)element(g, dbias, first), w->bias + first, count);
     if (!dweight)
         return;
-    const int64_t across = w->dense ? w->outputs : 1, down = w->dense ? g->run * w->outputs : w->width;
-    const real *sum = w->sums + task * w->size + (w->dense ? j : j * g->s->kh * w->width);
-    for (int64_t kh = 0; kh < g->s->kh; kh++, sum += down)
-        for (int64_t i = 0; i < g->run; i++) {
-            real total = sum[i * across];
-            for (int64_t c = 1; c < w->chunks; c++)
-                total += sum[i * across + c * chunk];
-            row[i % g->s->c * g->channel + (kh * g->s->kw + i / g->s->c) * g->tap] = total;
-        }
-    give_reals(g, (void *)element(g, dweight, o * g->out), row, g->out);
+    const real *sums = w->sums + task * w->size;
+    real *one = space + w->outputs * g->out;
+    if (w->dense)
+        pc__turn((char *)space, g->out * size, (const char *)sums, w->outputs * size, g->out, count, sizeof(real));
+    for (int64_t o = 0; o < count; o++) {
+        for (int64_t kh = 0; !w->dense && kh < g->s->kh; kh++)
+            memcpy(space + o * g->out + kh * g->run, sums + (o * g->s->kh + kh) * w->width,
+                   (size_t)g->run * sizeof(real));
+        give_weights(w, space + o * g->out, one, (void *)element(g, dweight, (first + o) * g->out));
+    }
 }
 
 /* How the work is cut and which way it goes. Dense for what was not pooled, and for kernels so small that lists cost
@@ -315,7 +337,7 @@ static room_sizes sizes_of(const weights *w)
     z.list = w->dense ? 0 : round_up((pixels + 1) * (int64_t)sizeof(item), 64);
     z.taken = s->half ? z.gradient : 0;
     z.all = z.input + z.gradient + 2 * z.taken + 2 * z.staged + z.list;
-    z.all = PC__MAX(z.all, round_up(g->out * (int64_t)sizeof(real), 64));
+    z.all = PC__MAX(z.all, round_up((w->outputs + 1) * g->out * (int64_t)sizeof(real), 64)); /* or what reduce needs */
     return z;
 }
 
@@ -346,10 +368,10 @@ static void run_task(void *context, int64_t task)
     task_run(r->w, task, &mine);
 }
 
-static void reduce_output(void *context, int64_t o)
+static void reduce_task(void *context, int64_t task)
 {
     const reducing *r = context;
-    reduce(r->w, o, (real *)(r->rooms + pc__thread() * r->z->all), r->dweight, r->dbias);
+    reduce(r->w, task, (real *)(r->rooms + pc__thread() * r->z->all), r->dweight, r->dbias);
 }
 
 pc_status PC__R(conv2d_weights)(const pc__conv *s, const void *x, const void *y, const uint8_t *argmax, const void *dy,
@@ -371,7 +393,7 @@ pc_status PC__R(conv2d_weights)(const pc__conv *s, const void *x, const void *y,
     memset(slab + shared, 0, (size_t)(threads * z.all)); /* lanes past the ends are read, and their sums dropped */
     reducing r = {&w, &z, slab + shared, dweight, dbias};
     pc__parallel(threads, tasks, run_task, &r);
-    pc__parallel(threads, s->o, reduce_output, &r);
+    pc__parallel(threads, w.tasks, reduce_task, &r);
     pc__free(slab);
     return PC_OK;
 }

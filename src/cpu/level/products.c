@@ -183,9 +183,11 @@ PC__KERNEL(linear_backward)
     return status;
 }
 
-/* Planes of one place, or one of them, lie in both orders: channels last is less work. */
+/* Planes of one place, or one of them, lie in both orders: channels last is less work. Where windows have one place, a small
+ * picture is one row. */
 static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc__conv2d_attributes *a)
 {
+    enum { MANY = 4, SHORT = 512 };
     const pc_fn_conv2d_options *spec = &a->spec;
     pc__conv s = {.n = x->shape[0],
                   .c = x->shape[1],
@@ -203,6 +205,8 @@ static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc__conv2
                   .weights_last = pc__is_channels_last(w),
                   .half = pc__is_half((pc_dtype)x->dtype),
                   .is_f16 = x->dtype == PC_F16};
+    if (s.kh * s.kw * s.sh * s.sw == 1 && s.ph + s.pw == 0 && s.pool <= 1 && s.n >= MANY && s.h * s.w <= SHORT)
+        s.w *= s.h, s.h = 1;
     s.x_planes = pc__is_contiguous(x) && s.c > 1 && s.h * s.w > 1;
     s.y_planes = a->planes && s.o > 1 && pc__conv_yh(&s) * pc__conv_yw(&s) > 1;
     return s;
@@ -211,32 +215,6 @@ static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc__conv2
 static void *data_or_null(const pc_tensor *t)
 {
     return pc_tensor_count(t) ? pc__data(t) : NULL;
-}
-
-/* Windows of one place of 16-bit pictures, channels last: a product over all places. */
-static bool is_flat(const pc__conv2d_attributes *a, const pc__conv *s)
-{
-    return s->kh * s->kw == 1 && s->sh * s->sw == 1 && s->ph + s->pw == 0 && s->pool <= 1 && !a->planes &&
-           !pc__conv2d_is_planar(s->o, s->w, 1, 1, 1);
-}
-
-static pc_status flat(const pc_call *call, const pc__conv *s)
-{
-    const pc__gemm g = {.m = s->n * s->h * s->w,
-                        .n = s->o,
-                        .k = s->c,
-                        .a = pc__data(call->in[0]),
-                        .a_rs = s->c,
-                        .a_cs = 1,
-                        .b = pc__data(call->in[1]),
-                        .b_rs = 1,
-                        .b_cs = s->c,
-                        .c = pc__data(call->out[0]),
-                        .c_rs = s->o,
-                        .c_cs = 1,
-                        .bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
-                        .activation = s->activation};
-    return PC__K(gemm_half)(&g, call->in[0]->dtype == PC_F16, false);
 }
 
 /* The variant of a convolution's kernel for a tensor's dtype: 16-bit numbers are float32's. */
@@ -248,8 +226,6 @@ PC__KERNEL(conv2d)
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const pc__conv s = geometry(x, w, a);
-    if (s.half && is_flat(a, &s))
-        return flat(call, &s);
     return PICK_CONV(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
                                 pc__data(call->out[0]), data_or_null(call->out[1]));
 }
