@@ -59,7 +59,7 @@ static pc_tensor *arranged(pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_
 {
     const int64_t width = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
     if (x->storage->device.type != PC_CUDA && pc__is_contiguous(x) &&
-        pc__conv2d_is_planar(w->shape[0], width, w->shape[3], spec->stride[1], spec->pool))
+        pc__conv2d_is_planar(x->dtype, w->shape[0], width, w->shape[3], spec->stride[1], spec->pool))
         return x;
     return pc__channels_last(x);
 }

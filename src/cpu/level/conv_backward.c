@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 
 #define WEIGHT_BYTES 32768 /* weights that stay in the first-level cache */
+#define DENSE 4            /* how much less than a product of a tile one of the gather way gets done */
 
 typedef struct backward {
     geometry g;
@@ -158,8 +159,9 @@ pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const vo
         PC__TRY(PC__R(conv2d_weights)(s, x, y, argmax, dy, dweight, dbias));
     if (!dx)
         return PC_OK;
-    const bool same_size = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
-    if (b.g.pool == 1 && same_size && b.g.yh * b.g.yw > 0)
+    /* A convolution that leads back has a product for each place of x, where the gather way has one for each of y. */
+    const bool leads_back = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
+    if (b.g.pool == 1 && leads_back && DENSE * b.g.yh * b.g.yw >= s->h * s->w)
         return PC__R(conv2d_input_dense)(s, weight, y, dy, dx);
     b.argmax = b.g.pool > 1 ? argmax : NULL;
     b.width = round_up(b.g.run, W);

@@ -63,7 +63,8 @@ pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, co
 {
     const geometry g = geometry_of(s);
     int64_t area, count;
-    if (pc__conv2d_is_planar(s->o, g.yw, s->kw, s->sw, s->pool))
+    const pc_dtype dtype = s->half && !s->is_f16 ? PC_BF16 : PC_F32;
+    if (pc__conv2d_is_planar(dtype, s->o, g.yw, s->kw, s->sw, s->pool))
         return PC__R(conv2d_planar)(s, x, weight, bias, y);
     if (!s->x_planes && !s->y_planes)
         return PC__R(conv2d_last)(s, x, weight, bias, y, argmax);
