@@ -3,6 +3,7 @@
  * float32, and rounded once. */
 #include "cpu/level/compute.h"
 #include "cpu/level/halves.h"
+#include "cpu/level/pairs.h"
 #include "cpu/level/real.h"
 #include "base/parallel.h"
 
@@ -18,6 +19,9 @@ enum {
     TOGETHER = 4,       /* columns at once there */
     PART = 1 << 18,     /* numbers of B of a task there */
     ON_STACK = 1 << 14, /* bytes of a small product */
+    PAIRED_ROWS = 64,   /* that are multiplied in pairs along k at most, */
+    PAIRED_DEPTH = 192, /* the k at least that pays for adding up vectors, */
+    PAIRED_COLUMNS = 24 /* and columns of a task */
 };
 
 /* A product, and how it is cut: by sizes alone. */
@@ -199,7 +203,7 @@ static float sum_of(const singles *sum)
 static void give_row(const work *w, float *values, int64_t row, int64_t column, int64_t columns)
 {
     const pc__gemm *g = w->g;
-    float bias[TOGETHER] = {0};
+    float bias[PAIRED_COLUMNS];
     if (g->bias)
         pc__load_halves(bias, at(g->bias, column), columns, w->is_f16);
     for (int64_t j = 0; g->bias && j < columns; j++)
@@ -253,11 +257,39 @@ static pc_status in_rows(work *w)
     return PC_OK;
 }
 
+/* --- rows of bfloat16 along k, in pairs --- */
+
+static void pairs_task(void *context, int64_t task)
+{
+    work *w = context;
+    const pc__gemm *g = w->g;
+    const int64_t first = task * PAIRED_COLUMNS, columns = PC__MIN(PAIRED_COLUMNS, g->n - first);
+    float values[PAIRED_ROWS * PAIRED_COLUMNS];
+    for (int64_t j = 0; j < columns; j += PAIR_DOT_COLUMNS)
+        for (int64_t r = 0; r < g->m; r += PAIR_DOT_ROWS) {
+            const pair_dot d = {.k = g->k,
+                                .a = at(g->a, r * g->a_rs),
+                                .a_row = g->a_rs,
+                                .b = at(g->b, (first + j) * g->b_cs),
+                                .b_column = g->b_cs,
+                                .values = values + r * columns + j,
+                                .value_row = columns};
+            pair_dot_run(&d, PC__MIN(PAIR_DOT_ROWS, g->m - r), PC__MIN(PAIR_DOT_COLUMNS, columns - j));
+        }
+    for (int64_t r = 0; r < g->m; r++)
+        give_row(w, values + r * columns, r, first, columns);
+}
+
 pc_status PC__K(gemm_half)(const pc__gemm *g, bool is_f16, bool wide)
 {
     work w = {.g = g, .is_f16 = is_f16, .wide = wide};
     if (g->m <= 0 || g->n <= 0)
         return PC_OK;
-    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && g->a_cs == 1 && g->b_rs == 1;
+    const bool along = g->a_cs == 1 && g->b_rs == 1;
+    if (along && !is_f16 && g->m <= PAIRED_ROWS && g->k >= PAIRED_DEPTH && pc__has_pairs()) {
+        pc__parallel(pc__threads(g->m * g->n * g->k), (g->n + PAIRED_COLUMNS - 1) / PAIRED_COLUMNS, pairs_task, &w);
+        return PC_OK;
+    }
+    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && along;
     return few ? in_rows(&w) : in_blocks(&w);
 }

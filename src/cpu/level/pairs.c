@@ -71,11 +71,60 @@ void pair_rows_run(pair_tile *t, int64_t rows, int vectors)
         functions[vectors][PC__MIN(rows, step)](t);
 }
 
+/* Vectors along k; what is left of it fills one up with zeros. */
+PAIRS INLINE void dot_run(const pair_dot *d, const int rows, const int columns)
+{
+    __m512 sum[PAIR_DOT_ROWS][PAIR_DOT_COLUMNS];
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int c = 0; c < columns; c++) sum[r][c] = _mm512_setzero_ps();
+    for (int64_t k = 0; k < d->k; k += 2 * W) {
+        const __mmask32 there = d->k - k >= 2 * W ? ~(__mmask32)0 : ((__mmask32)1 << (d->k - k)) - 1;
+        __m512bh right[PAIR_DOT_COLUMNS];
+        UNROLL for (int c = 0; c < columns; c++) right[c] =
+            (__m512bh)_mm512_maskz_loadu_epi16(there, d->b + c * d->b_column + k);
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            const __m512bh left = (__m512bh)_mm512_maskz_loadu_epi16(there, d->a + r * d->a_row + k);
+            UNROLL for (int c = 0; c < columns; c++) sum[r][c] = _mm512_dpbf16_ps(sum[r][c], left, right[c]);
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int c = 0; c < columns; c++) d->values[r * d->value_row + c] =
+        _mm512_reduce_add_ps(sum[r][c]);
+}
+
+typedef void dot_function(const pair_dot *d);
+
+#define DOT(rows, columns)                                                                                             \
+    PAIRS static void dot_##rows##x##columns(const pair_dot *d)                                                        \
+    {                                                                                                                  \
+        dot_run(d, rows, columns);                                                                                     \
+    }
+#define DOTS(rows) DOT(rows, 1) DOT(rows, 2) DOT(rows, 3) DOT(rows, 4) DOT(rows, 5) DOT(rows, 6)
+#define DOT_NAMES(r)                                                                                                   \
+    {                                                                                                                  \
+        NULL, dot_##r##x1, dot_##r##x2, dot_##r##x3, dot_##r##x4, dot_##r##x5, dot_##r##x6                             \
+    }
+DOTS(1)
+DOTS(2)
+DOTS(3)
+DOTS(4)
+static dot_function *const dot_functions[PAIR_DOT_ROWS + 1][PAIR_DOT_COLUMNS + 1] = {
+    {NULL}, DOT_NAMES(1), DOT_NAMES(2), DOT_NAMES(3), DOT_NAMES(4)};
+
+void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns)
+{
+    dot_functions[rows][columns](d);
+}
+
 #else
 
 bool pc__has_pairs(void)
 {
     return false;
+}
+
+void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns)
+{
+    (void)d, (void)rows, (void)columns;
 }
 
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors)

@@ -28,4 +28,20 @@ typedef struct pair_tile {
 #define pair_rows_run PC__K(pair_rows_run)
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors);
 
+/* values[row][column] = sum over k: a[row * a_row + k] * b[column * b_column + k], for up to PAIR_DOT_ROWS rows and
+ * PAIR_DOT_COLUMNS columns, which lie so many apart in values. */
+#define PAIR_DOT_ROWS 4
+#define PAIR_DOT_COLUMNS 6
+
+typedef struct pair_dot {
+    int64_t k;
+    const pc_bf16 *a, *b;
+    int64_t a_row, b_column;
+    float *values;
+    int64_t value_row;
+} pair_dot;
+
+#define pair_dot_run PC__K(pair_dot_run)
+void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns);
+
 #endif
