@@ -240,14 +240,19 @@ static pc_status run(forward *f, const void *weight, bool back, const void *bias
     return status;
 }
 
-pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
-                             uint8_t *argmax)
+pc_status PC__R(conv2d_tiles)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                              uint8_t *argmax)
 {
     forward f = {.g = geometry_of(s), .x = x, .y = y};
     f.argmax = f.g.pool > 1 ? argmax : NULL;
-    if (PC__R(conv2d_is_product)(s))
-        return PC__R(conv2d_product)(s, x, weight, bias, y);
     return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, weight, false, bias) : PC_OK;
+}
+
+pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                             uint8_t *argmax)
+{
+    return PC__R(conv2d_is_product)(s) ? PC__R(conv2d_product)(s, x, weight, bias, y)
+                                       : PC__R(conv2d_tiles)(s, x, weight, bias, y, argmax);
 }
 
 pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const void *weight, const void *y, const void *dy, void *dx)

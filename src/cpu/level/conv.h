@@ -85,6 +85,10 @@ pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *wei
 bool PC__R(conv2d_is_product)(const pc__conv *s);
 pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
 
+/* conv.c: by tiles, of any sizes. */
+pc_status PC__R(conv2d_tiles)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                              uint8_t *argmax);
+
 /* conv2d and its gradient of what is channels last. */
 pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
                              uint8_t *argmax);
