@@ -40,30 +40,40 @@ INLINE vec pool_vector(const real *block, int64_t row, const int pool, const int
     return most;
 }
 
-/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels, which lie
- * `step` apart. 16-bit numbers wait in the front of the block. */
+/* Whether pixels wait in the front of the block: 16-bit numbers, and such that end within a vector, which written whole is
+ * overwritten by the next. */
+static bool is_staged(const forward *f, int64_t count)
+{
+    return f->g.s->half || (count % W && count == f->g.s->o);
+}
+
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels. */
 INLINE void write_as(const forward *f, const int pool, const pc__activation activation, real *block, int64_t row,
                      int64_t pixels, int64_t first, const int width, int64_t at)
 {
-    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first), step = f->g.s->half ? count : o;
+    const int64_t o = f->g.s->o, count = PC__MIN(width, o - first);
+    const bool staged = is_staged(f, count);
+    const int64_t step = staged ? count : o;
     const real *from = block;
-    real *to = f->g.s->half ? block : (real *)f->y + at;
+    real *to = staged ? block : (real *)f->y + at;
     for (int64_t i = 0; i < pixels; i++, from += pool * width) {
         for (int64_t j = 0; j < count; j += W) {
             lanes place;
             vec value = pool_vector(from + j, row, pool, width, &place) + LOAD(f->bias + first + j);
             if (activation == PC__ACT_RELU)
                 value = where(~(value < 0), value);
-            store_some(value, to + i * step + j, count - j);
+            store_some(value, to + i * step + j, staged ? W : count - j);
             if (pool > 1 && f->argmax)
                 store_bytes(place, f->argmax + at + i * o + j, count - j);
         }
-        if (activation != PC__ACT_RELU)
+        if (activation > PC__ACT_RELU && !staged)
             activate(activation, to + i * step, count);
     }
+    if (activation > PC__ACT_RELU && staged)
+        activate(activation, to, pixels * count);
 }
 
-/* The front of the block to 16-bit pixels. */
+/* The front of the block to pixels of y. */
 static void give_pixels(const forward *f, const real *block, int64_t pixels, int64_t count, int64_t at)
 {
     const int64_t o = f->g.s->o;
@@ -83,8 +93,9 @@ static void write_pixels(const forward *f, real *block, int64_t row, int64_t pix
         write_as(f, 2, PC__ACT_RELU, block, row, pixels, first, width, at);
     else
         write_as(f, (int)f->g.pool, activation, block, row, pixels, first, width, at);
-    if (f->g.s->half)
-        give_pixels(f, block, pixels, PC__MIN(width, f->g.s->o - first), at);
+    const int64_t count = PC__MIN(width, f->g.s->o - first);
+    if (is_staged(f, count))
+        give_pixels(f, block, pixels, count, at);
 }
 
 /* What follows a product that went straight to y, panel by panel. */
