@@ -196,29 +196,35 @@ static void assert_same(array a, array b)
     assert_memory_equal(a.data, b.data, (size_t)a.n * (a.k->is_double ? 8 : 4));
 }
 
+static void check_threads_of(const kernels *k, pc__conv s)
+{
+    sample runs[3];
+    for (int run = 0; run < 3; run++) {
+        sample *t = &runs[run];
+        *t = sample_new(k, s);
+        pc_threads_set(run == 0 ? 1 : run == 1 ? 2 : 7);
+        assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
+        assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data, t->dx.data,
+                                     t->dweight.data, t->dbias.data));
+    }
+    pc_threads_set(0);
+    for (int run = 1; run < 3; run++) {
+        assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
+        assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);
+    }
+    for (int run = 0; run < 3; run++)
+        sample_free(runs[run]);
+}
+
+/* Of many outputs, of few, and of few places. */
 static void check_threads(const kernels *k)
 {
     for (int pool = 1; pool <= 2; pool++)
-        for (int stride = 1; stride <= 2; stride++) {
-            const pc__conv s =
-                conv_of((int64_t[]){9, 31, 29, 8, 24, 3, 3, stride, stride, pool - 1, 0}, PC__ACT_RELU, pool);
-            sample runs[3];
-            for (int run = 0; run < 3; run++) {
-                sample *t = &runs[run];
-                *t = sample_new(k, s);
-                pc_threads_set(run == 0 ? 1 : run == 1 ? 2 : 7);
-                assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
-                assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data,
-                                             t->dx.data, t->dweight.data, t->dbias.data));
-            }
-            pc_threads_set(0);
-            for (int run = 1; run < 3; run++) {
-                assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
-                assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);
-            }
-            for (int run = 0; run < 3; run++)
-                sample_free(runs[run]);
-        }
+        for (int stride = 1; stride <= 2; stride++)
+            for (int o = 3; o <= 24; o += 21)
+                check_threads_of(
+                    k, conv_of((int64_t[]){9, 31, 29, 8, o, 3, 3, stride, stride, pool - 1, 0}, PC__ACT_RELU, pool));
+    check_threads_of(k, conv_of((int64_t[]){4, 6, 6, 96, 200, 3, 3, 2, 2, 0, 0}, PC__ACT_RELU, 1));
 }
 
 static void threads_change_no_bit(void **state)
