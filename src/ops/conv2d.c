@@ -48,11 +48,20 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
 
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes);
 
-/* In C order; cuda, some of whose kernels read them so, takes weights that lie channels last, and makes their gradient
- * as they are. */
+/* In C order or channels last, as is their gradient. */
 static pc_tensor *ordered(pc_tensor *weight)
 {
-    return weight->storage->device.type == PC_CUDA && pc__is_channels_last(weight) ? weight : pc_contiguous(weight);
+    return pc__is_channels_last(weight) ? weight : pc_contiguous(weight);
+}
+
+/* Channels last, but where kernels of other devices than cuda read planes. */
+static pc_tensor *arranged(pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec)
+{
+    const int64_t width = out_size(x->shape[3], w->shape[3], spec->stride[1], spec->padding[1]);
+    if (x->storage->device.type != PC_CUDA && pc__is_contiguous(x) &&
+        pc__conv2d_is_planar(x->dtype, w->shape[0], width, w->shape[3], spec->stride[1], spec->pool))
+        return x;
+    return pc__channels_last(x);
 }
 
 /* Pooling as an op of its own, and the activation too where kernels do not know it. `apart`: none but ReLU they do, nor
@@ -152,7 +161,7 @@ static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn
         return then(x, weight, bias, spec, apart, planes);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[3] = {pc__channels_last(x), ordered(weight), bias ? pc_contiguous(bias) : NULL};
+        pc_tensor *in[3] = {arranged(x, weight, &spec), ordered(weight), bias ? pc_contiguous(bias) : NULL};
         pc__conv2d_attributes attributes = {.spec = spec, .planes = planes};
         pc_call probe = {.op = &pc__ops[PC__OP_conv2d], .in = in, .n_in = bias ? 3 : 2};
         attributes.wants_argmax = in[0] && in[1] && pc__tape_wants(&probe);

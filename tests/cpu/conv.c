@@ -145,26 +145,39 @@ static void sample_free(sample t)
     free(t.full), free(t.dfull), free(t.argmax);
 }
 
-static const pc__conv shapes[] = {
-    /* n, h, w, c, o, kh, kw, sh, sw, ph, pw, activation, pool */
-    {2, 9, 11, 3, 32, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},  {3, 13, 10, 3, 32, 3, 3, 3, 3, 0, 0, PC__ACT_NONE, 0},
-    {2, 8, 9, 1, 6, 5, 5, 1, 1, 2, 2, PC__ACT_NONE, 0},    {1, 12, 7, 6, 16, 5, 5, 1, 1, 0, 0, PC__ACT_NONE, 0},
-    {9, 6, 6, 2, 5, 3, 3, 2, 2, 1, 1, PC__ACT_NONE, 0},    {2, 7, 7, 32, 64, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},
-    {1, 6, 8, 64, 100, 3, 3, 1, 1, 1, 1, PC__ACT_NONE, 0}, {2, 9, 8, 4, 7, 1, 1, 1, 1, 0, 0, PC__ACT_NONE, 0},
-    {1, 9, 8, 5, 1, 1, 4, 2, 1, 0, 3, PC__ACT_NONE, 0},    {1, 10, 11, 16, 33, 2, 3, 3, 2, 1, 0, PC__ACT_NONE, 0},
-    {11, 5, 4, 8, 17, 3, 2, 1, 2, 2, 1, PC__ACT_NONE, 0},  {1, 40, 140, 2, 3, 3, 3, 1, 1, 1, 1, PC__ACT_NONE, 0},
-    {1, 2, 2, 3, 4, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},    {0, 5, 5, 3, 4, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},
-    {2, 5, 5, 3, 0, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},    {2, 5, 5, 0, 3, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 0},
-    {1, 9, 9, 48, 20, 7, 7, 2, 2, 3, 3, PC__ACT_NONE, 0},  {2, 6, 5, 150, 9, 3, 3, 1, 1, 1, 0, PC__ACT_NONE, 0},
+static const int64_t shapes[][11] = {
+    /* n, h, w, c, o, kh, kw, sh, sw, ph, pw */
+    {2, 9, 11, 3, 32, 3, 3, 1, 1, 0, 0},   {3, 13, 10, 3, 32, 3, 3, 3, 3, 0, 0}, {2, 8, 9, 1, 6, 5, 5, 1, 1, 2, 2},
+    {1, 12, 7, 6, 16, 5, 5, 1, 1, 0, 0},   {9, 6, 6, 2, 5, 3, 3, 2, 2, 1, 1},    {2, 7, 7, 32, 64, 3, 3, 1, 1, 0, 0},
+    {1, 6, 8, 64, 100, 3, 3, 1, 1, 1, 1},  {2, 9, 8, 4, 7, 1, 1, 1, 1, 0, 0},    {1, 9, 8, 5, 1, 1, 4, 2, 1, 0, 3},
+    {1, 10, 11, 16, 33, 2, 3, 3, 2, 1, 0}, {11, 5, 4, 8, 17, 3, 2, 1, 2, 2, 1},  {1, 40, 140, 2, 3, 3, 3, 1, 1, 1, 1},
+    {1, 2, 2, 3, 4, 3, 3, 1, 1, 0, 0},     {0, 5, 5, 3, 4, 3, 3, 1, 1, 0, 0},    {2, 5, 5, 3, 0, 3, 3, 1, 1, 0, 0},
+    {2, 5, 5, 0, 3, 3, 3, 1, 1, 0, 0},     {1, 9, 9, 48, 20, 7, 7, 2, 2, 3, 3},  {2, 6, 5, 150, 9, 3, 3, 1, 1, 1, 0},
 };
+
+static pc__conv conv_of(const int64_t *v, pc__activation activation, int64_t pool)
+{
+    return (pc__conv){.n = v[0],
+                      .h = v[1],
+                      .w = v[2],
+                      .c = v[3],
+                      .o = v[4],
+                      .kh = v[5],
+                      .kw = v[6],
+                      .sh = v[7],
+                      .sw = v[8],
+                      .ph = v[9],
+                      .pw = v[10],
+                      .activation = activation,
+                      .pool = pool};
+}
 
 static void check_shapes(const kernels *k)
 {
     for (int i = 0; i < PC__COUNT(shapes); i++)
         for (int pool = 0; pool <= 5; pool++)
             for (int activation = PC__ACT_NONE; activation <= PC__ACT_TANH; activation++) {
-                pc__conv s = shapes[i];
-                s.pool = pool, s.activation = (pc__activation)activation;
+                const pc__conv s = conv_of(shapes[i], (pc__activation)activation, pool);
                 sample t = sample_new(k, s);
                 check_forward(&t, (i + pool) % 3 != 0);
                 check_backward(&t, activation != 2, activation != 3, activation != 1);
@@ -183,28 +196,35 @@ static void assert_same(array a, array b)
     assert_memory_equal(a.data, b.data, (size_t)a.n * (a.k->is_double ? 8 : 4));
 }
 
+static void check_threads_of(const kernels *k, pc__conv s)
+{
+    sample runs[3];
+    for (int run = 0; run < 3; run++) {
+        sample *t = &runs[run];
+        *t = sample_new(k, s);
+        pc_threads_set(run == 0 ? 1 : run == 1 ? 2 : 7);
+        assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
+        assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data, t->dx.data,
+                                     t->dweight.data, t->dbias.data));
+    }
+    pc_threads_set(0);
+    for (int run = 1; run < 3; run++) {
+        assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
+        assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);
+    }
+    for (int run = 0; run < 3; run++)
+        sample_free(runs[run]);
+}
+
+/* Of many outputs, of few, and of few places. */
 static void check_threads(const kernels *k)
 {
     for (int pool = 1; pool <= 2; pool++)
-        for (int stride = 1; stride <= 2; stride++) {
-            pc__conv s = {9, 31, 29, 8, 24, 3, 3, stride, stride, pool - 1, 0, PC__ACT_RELU, pool};
-            sample runs[3];
-            for (int run = 0; run < 3; run++) {
-                sample *t = &runs[run];
-                *t = sample_new(k, s);
-                pc_threads_set(run == 0 ? 1 : run == 1 ? 2 : 7);
-                assert_ok(k->conv2d(&s, t->x.data, t->weight.data, t->bias.data, t->y.data, t->argmax));
-                assert_ok(k->conv2d_backward(&s, t->x.data, t->weight.data, t->y.data, t->argmax, t->dy.data,
-                                             t->dx.data, t->dweight.data, t->dbias.data));
-            }
-            pc_threads_set(0);
-            for (int run = 1; run < 3; run++) {
-                assert_same(runs[0].y, runs[run].y), assert_same(runs[0].dx, runs[run].dx);
-                assert_same(runs[0].dweight, runs[run].dweight), assert_same(runs[0].dbias, runs[run].dbias);
-            }
-            for (int run = 0; run < 3; run++)
-                sample_free(runs[run]);
-        }
+        for (int stride = 1; stride <= 2; stride++)
+            for (int o = 3; o <= 24; o += 21)
+                check_threads_of(
+                    k, conv_of((int64_t[]){9, 31, 29, 8, o, 3, 3, stride, stride, pool - 1, 0}, PC__ACT_RELU, pool));
+    check_threads_of(k, conv_of((int64_t[]){4, 6, 6, 96, 200, 3, 3, 2, 2, 0, 0}, PC__ACT_RELU, 1));
 }
 
 static void threads_change_no_bit(void **state)
@@ -283,7 +303,7 @@ static void check_nan(const kernels *k)
         uint8_t place;
         int32_t where;
         set(one, 0, 1), set(x, at, NAN);
-        pc__conv conv = {1, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0, PC__ACT_RELU, 2};
+        const pc__conv conv = conv_of((int64_t[]){1, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0}, PC__ACT_RELU, 2);
         assert_ok(k->conv2d(&conv, x.data, one.data, NULL, y.data, &place));
         assert_true(isnan(get(y, 0)));
         assert_int_equal(place, at);
@@ -312,7 +332,7 @@ static pc_status sample_run(void *context)
 static void check_memory(const kernels *k)
 {
     for (int pool = 1; pool <= 2; pool++) {
-        sample t = sample_new(k, (pc__conv){2, 9, 9, 32, 20, 3, 3, 1, 1, 1, 1, PC__ACT_RELU, pool});
+        sample t = sample_new(k, conv_of((int64_t[]){2, 9, 9, 32, 20, 3, 3, 1, 1, 1, 1}, PC__ACT_RELU, pool));
         assert_int_equal(sweep_allocations(sample_run, &t), 3);
         sample_free(t);
     }

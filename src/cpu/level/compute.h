@@ -33,7 +33,9 @@ typedef struct pc__gemm {
 /* A two-dimensional convolution (cross-correlation, as PyTorch and Keras) with what is fused to it.
  * x[n][h][w][c], weight[o][c][kh][kw], y[n][oh][ow][o], all contiguous; oh = (h + 2 ph - kh) / sh + 1, ow alike.
  * With pool > 1 the output is pooled[n][oh / pool][ow / pool][o]: maxima over pool x pool windows with stride `pool`
- * after the activation, rows and columns that fill no window dropped; pool is at most 16. 0 and 1: no pooling. */
+ * after the activation, rows and columns that fill no window dropped; pool is at most 16. 0 and 1: no pooling.
+ * What is said otherwise: planes lie in C order, x[n][c][h][w] and y[n][o][yh][yw] (argmax is channels last still), and so
+ * does what has their shape, but for dx, which is channels last always; weights and their gradients [o][kh][kw][c]. */
 typedef struct pc__conv {
     int64_t n, h, w, c;
     int64_t o, kh, kw;
@@ -41,6 +43,8 @@ typedef struct pc__conv {
     int64_t ph, pw; /* zero padding on each side */
     pc__activation activation;
     int64_t pool;
+    bool x_planes, y_planes, weights_last;
+    bool half, is_f16; /* float32's kernels: x, weight, bias, y and their gradients are 16-bit numbers */
 } pc__conv;
 
 /* Rows and columns of the convolution before pooling (0 where the kernel does not fit). */
@@ -92,8 +96,6 @@ static inline int64_t pc__pool_ow(const pc__pool *s)
  * conv2d_backward   from dy (the gradient at y), x, weight, y and argmax of the forward call: dx as x, dweight as
  *                   weight, dbias[o], each overwritten, each may be NULL. y may be NULL without activation, argmax
  *                   without pool, weight without dx, x without dweight.
- * conv2d_to_planes, conv2d_backward_from_planes
- *                   the same with y and dy in C order, [n][o][yh][yw]; argmax is still channels last.
  * max_pool2d        argmax: for each element of y, row * w + column of the maximum in its plane of x (the first of
  *                   equals; NaN counts as largest), or NULL.
  * max_pool2d_backward, avg_pool2d_backward   dx (overwritten) from dy.
@@ -105,11 +107,6 @@ static inline int64_t pc__pool_ow(const pc__pool *s)
     pc_status pc__conv2d_backward_##type##_##level(const pc__conv *s, const void *x, const void *weight,               \
                                                    const void *y, const uint8_t *argmax, const void *dy, void *dx,     \
                                                    void *dweight, void *dbias);                                        \
-    pc_status pc__conv2d_to_planes_##type##_##level(const pc__conv *s, const void *x, const void *weight,              \
-                                                    const void *bias, void *y, uint8_t *argmax);                       \
-    pc_status pc__conv2d_backward_from_planes_##type##_##level(const pc__conv *s, const void *x, const void *weight,   \
-                                                               const void *y, const uint8_t *argmax, const void *dy,   \
-                                                               void *dx, void *dweight, void *dbias);                  \
     pc_status pc__max_pool2d_##type##_##level(const pc__pool *s, const void *x, void *y, int32_t *argmax);             \
     pc_status pc__max_pool2d_backward_##type##_##level(const pc__pool *s, const int32_t *argmax, const void *dy,       \
                                                        void *dx);                                                      \

@@ -2,41 +2,28 @@
  * kernel into a block in the first-level cache, and only what is left after pooling goes to memory. */
 #include "cpu/level/conv.h"
 #include "cpu/level/micro.h"
+#include "cpu/level/pairs.h"
 #include "base/parallel.h"
 
 #define BLOCK_PIXELS 128  /* pixels of output that are kept before they are pooled and written */
 #define TASK_WORK 4000000 /* floating-point operations that make a task worth its scheduling */
 
-/* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel]. */
+/* The whole call: sizes, and weights as packed[panel of TILE_WIDTH outputs][kh][kw][c][width of the panel], or pairs. */
 typedef struct forward {
     geometry g;
-    const real *x, *packed, *bias; /* bias[o rounded up to vectors] */
-    pc__activation before;         /* x is a gradient behind this activation, saved its values */
-    const real *saved;
-    real *y;
+    const void *x;
+    bool pairs;                /* by the tile of pairs.h */
+    int64_t depth, size;       /* rows of packed weights; bytes of an element of what the tile reads */
+    const real *packed, *bias; /* bias[o rounded up to vectors] */
+    pc__activation before;     /* x is a gradient behind this activation, saved its values */
+    const void *saved;
+    void *y;
     uint8_t *argmax;
     int64_t strip, strips; /* rows of y in a task, tasks in an image */
     bool biased;           /* bias is not all zero */
     bool copying;          /* input goes through a padded copy */
     int64_t segment;       /* columns of the convolution that are worked on at once, a multiple of pool */
 } forward;
-
-static void pack_weights(const pc__conv *s, const real *weight, real *packed)
-{
-    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
-        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
-        const int64_t area = s->kh * s->kw, depth = area * s->c;
-        if (count < width)
-            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
-        for (int64_t o = 0; o < count; o++)
-            for (int64_t c = 0; c < s->c; c++) {
-                const real *from = weight + ((first + o) * s->c + c) * area;
-                for (int64_t tap = 0; tap < area; tap++)
-                    packed[(tap * s->c + c) * width + o] = from[tap];
-            }
-        packed += depth * width;
-    }
-}
 
 /* The maximum over pool x pool pixels of block[pool][row / width][width], and its place. NaN counts as largest. */
 INLINE vec pool_vector(const real *block, int64_t row, const int pool, const int width, lanes *place)
@@ -53,27 +40,50 @@ INLINE vec pool_vector(const real *block, int64_t row, const int pool, const int
     return most;
 }
 
-/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels of y. */
-INLINE void write_as(const forward *f, const int pool, const pc__activation activation, const real *block, int64_t row,
+/* Whether pixels wait in the front of the block: 16-bit numbers, and such that end within a vector, which written whole is
+ * overwritten by the next. */
+static bool is_staged(const forward *f, int64_t count)
+{
+    return f->g.s->half || (count % W && count == f->g.s->o);
+}
+
+/* Pool (activations are monotone, so that they may follow), add the bias, activate, and write `pixels` pixels. */
+INLINE void write_as(const forward *f, const int pool, const pc__activation activation, real *block, int64_t row,
                      int64_t pixels, int64_t first, const int width, int64_t at)
 {
     const int64_t o = f->g.s->o, count = PC__MIN(width, o - first);
-    for (int64_t i = 0; i < pixels; i++, at += o, block += pool * width) {
+    const bool staged = is_staged(f, count);
+    const int64_t step = staged ? count : o;
+    const real *from = block;
+    real *to = staged ? block : (real *)f->y + at;
+    for (int64_t i = 0; i < pixels; i++, from += pool * width) {
         for (int64_t j = 0; j < count; j += W) {
             lanes place;
-            vec value = pool_vector(block + j, row, pool, width, &place) + LOAD(f->bias + first + j);
+            vec value = pool_vector(from + j, row, pool, width, &place) + LOAD(f->bias + first + j);
             if (activation == PC__ACT_RELU)
                 value = where(~(value < 0), value);
-            store_some(value, f->y + at + j, count - j);
+            store_some(value, to + i * step + j, staged ? W : count - j);
             if (pool > 1 && f->argmax)
-                store_bytes(place, f->argmax + at + j, count - j);
+                store_bytes(place, f->argmax + at + i * o + j, count - j);
         }
-        if (activation != PC__ACT_RELU)
-            activate(activation, f->y + at, count);
+        if (activation > PC__ACT_RELU && !staged)
+            activate(activation, to + i * step, count);
     }
+    if (activation > PC__ACT_RELU && staged)
+        activate(activation, to, pixels * count);
 }
 
-static void write_pixels(const forward *f, const real *block, int64_t row, int64_t pixels, int64_t first, int width,
+/* The front of the block to pixels of y. */
+static void give_pixels(const forward *f, const real *block, int64_t pixels, int64_t count, int64_t at)
+{
+    const int64_t o = f->g.s->o;
+    if (count == o)
+        count *= pixels, pixels = 1;
+    for (int64_t i = 0; i < pixels; i++)
+        give_reals(&f->g, (void *)element(&f->g, f->y, at + i * o), block + i * count, count);
+}
+
+static void write_pixels(const forward *f, real *block, int64_t row, int64_t pixels, int64_t first, int width,
                          int64_t at)
 {
     const pc__activation activation = f->g.s->activation;
@@ -83,6 +93,9 @@ static void write_pixels(const forward *f, const real *block, int64_t row, int64
         write_as(f, 2, PC__ACT_RELU, block, row, pixels, first, width, at);
     else
         write_as(f, (int)f->g.pool, activation, block, row, pixels, first, width, at);
+    const int64_t count = PC__MIN(width, f->g.s->o - first);
+    if (is_staged(f, count))
+        give_pixels(f, block, pixels, count, at);
 }
 
 /* What follows a product that went straight to y, panel by panel. */
@@ -91,36 +104,63 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     const pc__conv *s = f->g.s;
     if (!f->biased && s->activation == PC__ACT_NONE)
         return;
-    for (real *y = f->y + at; pixels > 0; pixels--, y += s->o) {
+    for (real *y = (real *)f->y + at; pixels > 0; pixels--, y += s->o) {
         for (int64_t j = 0; j < count; j += W)
             AT(y + j) += LOAD(f->bias + first + j);
         activate(s->activation, y, count);
     }
 }
 
+/* pixels x vectors of the convolution to c, from padded input. */
+static void multiply(const forward *f, const void *input, const real *packed, int64_t pixels, int vectors, real *c,
+                     int64_t c_row)
+{
+    const geometry *g = &f->g;
+    const pc__conv *s = g->s;
+    const int64_t width = vectors * W;
+#ifndef PC__DOUBLE
+    if (f->pairs) {
+        pair_tile t = {.segments = s->kh,
+                       .k = g->run,
+                       .a = input,
+                       .a_row = s->sw * s->c,
+                       .a_segment = g->row,
+                       .b = (const uint32_t *)(const void *)packed,
+                       .b_k = width,
+                       .b_segment = f->depth / s->kh * width,
+                       .c = c,
+                       .c_row = c_row};
+        pair_rows_run(&t, pixels, vectors);
+        return;
+    }
+#endif
+    tile t = {.planes = 1,
+              .segments = s->kh,
+              .k = g->run,
+              .a = input,
+              .a_row = s->sw * s->c,
+              .a_k = 1,
+              .a_segment = g->row,
+              .b = packed,
+              .b_k = width,
+              .b_segment = g->run * width,
+              .c = c,
+              .c_row = c_row};
+    tile_rows_run(&t, pixels, vectors);
+}
+
 /* A segment of one row of y for a panel of outputs. `input` is padded input at the segment's first place. */
-static void segment_run(const forward *f, const real *input, const real *packed, int64_t first, int64_t pixels,
+static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t pixels,
                         int64_t at, real *block)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const int64_t count = PC__MIN(TILE_WIDTH, s->o - first);
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
-    const bool straight = g->pool == 1 && count == width;
-    for (int64_t q = 0; q < g->pool; q++) {
-        tile t = {.segments = s->kh,
-                  .k = g->run,
-                  .a = input + q * s->sh * g->row,
-                  .a_row = s->sw * s->c,
-                  .a_k = 1,
-                  .a_segment = g->row,
-                  .b = packed,
-                  .b_k = width,
-                  .b_segment = g->run * width};
-        t.c = straight ? f->y + at : block + q * pixels * width;
-        t.c_row = straight ? s->o : width;
-        tile_rows_run(&t, pixels, vectors);
-    }
+    const bool straight = g->pool == 1 && count == width && !s->half;
+    for (int64_t q = 0; q < g->pool; q++)
+        multiply(f, input + q * s->sh * g->row * f->size, packed, pixels, vectors,
+                 straight ? (real *)f->y + at : block + q * pixels * width, straight ? s->o : width);
     if (straight)
         finish_pixels(f, pixels, first, count, at);
     else
@@ -128,7 +168,7 @@ static void segment_run(const forward *f, const real *input, const real *packed,
 }
 
 /* One row of y: all panels of outputs, segment by segment. */
-static void row_run(const forward *f, const real *input, int64_t image, int64_t y, real *block)
+static void row_run(const forward *f, const char *input, int64_t image, int64_t y, real *block)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
@@ -137,9 +177,9 @@ static void row_run(const forward *f, const real *input, int64_t image, int64_t 
         for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
             const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
             const int64_t at = ((image * g->yh + y) * g->yw + column / g->pool) * s->o + first;
-            segment_run(f, input + column * s->sw * s->c, packed, first, pixels, at, block);
+            segment_run(f, input + column * s->sw * s->c * f->size, packed, first, pixels, at, block);
         }
-        packed += s->kh * g->run * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
+        packed += f->depth * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
     }
 }
 
@@ -148,16 +188,17 @@ static void strip_run(const forward *f, int64_t task, real *block, real *padded)
     const geometry *g = &f->g;
     const int64_t image = task / f->strips, y0 = task % f->strips * f->strip, rows = PC__MIN(f->strip, g->yh - y0);
     const int64_t at = image * g->s->h * g->s->w * g->s->c;
-    const real *input = f->x + at;
-    if (f->copying) {
-        copy_padded(g, input, f->before, f->saved ? f->saved + at : NULL, first_input_row(g, y0), input_rows(g, rows),
-                    padded);
-        input = padded;
-    } else {
-        input += first_input_row(g, y0) * g->row;
-    }
+    const char *input = (const char *)padded;
+    if (!f->copying)
+        input = element(g, f->x, at + first_input_row(g, y0) * g->row);
+    else if (f->pairs)
+        PC__K(copy_padded_pairs)
+    (g, element(g, f->x, at), element(g, f->saved, at), first_input_row(g, y0), input_rows(g, rows),
+     (pc_bf16 *)(void *)padded);
+    else copy_padded(g, element(g, f->x, at), f->before, element(g, f->saved, at), first_input_row(g, y0),
+                     input_rows(g, rows), padded);
     for (int64_t y = 0; y < rows; y++)
-        row_run(f, input + first_input_row(g, y) * g->row, image, y0 + y, block);
+        row_run(f, input + first_input_row(g, y) * g->row * f->size, image, y0 + y, block);
 }
 
 typedef struct strips {
@@ -173,16 +214,18 @@ static void strip_task(void *context, int64_t task)
     strip_run(s->f, task, mine, mine + s->block);
 }
 
-/* Everything after the sizes: `packing` fills packed weights, [panel][kh][kw][c][width]. */
-static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *weight, real *packed),
-                     const real *weight, const real *bias)
+/* Everything after the sizes. */
+static pc_status run(forward *f, const void *weight, bool back, const void *bias)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const int64_t outputs = round_up(s->o, W), depth = s->kh * g->run;
+    f->pairs = s->half && !s->is_f16 && f->before <= PC__ACT_RELU && pc__has_pairs();
+    f->depth = f->pairs ? s->kh * ((g->run + 1) / 2) : depth;
+    f->size = f->pairs ? 2 : (int64_t)sizeof(real);
     const int64_t row_work = 2 * g->yw * g->pool * g->pool * s->o * depth;
     f->biased = bias;
-    f->copying = g->padded || f->before != PC__ACT_NONE;
+    f->copying = g->padded || (s->half && !f->pairs) || f->before != PC__ACT_NONE;
     f->strip = PC__MIN(PC__MAX(TASK_WORK / PC__MAX(row_work, 1), 1), g->yh);
     if (f->copying) /* rows above and below are copied by both neighbours */
         f->strip = PC__MIN(PC__MAX(f->strip, 4 * s->kh), g->yh);
@@ -198,41 +241,32 @@ static pc_status run(forward *f, void (*packing)(const pc__conv *s, const real *
     real *packed = slab + outputs, *scratch = packed + depth * outputs;
     memset(slab, 0, (size_t)outputs * sizeof(real));
     if (bias)
-        memcpy(slab, bias, (size_t)s->o * sizeof(real));
-    packing(s, weight, packed);
+        take_reals(g, slab, bias, s->o);
     f->bias = slab, f->packed = packed;
-    pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
+    const pc_status status = f->pairs ? PC__K(conv2d_pack_pairs)(s, weight, back, (uint32_t *)(void *)packed)
+                                      : PC__R(conv2d_pack)(s, weight, back, packed);
+    if (status == PC_OK)
+        pc__parallel(threads, s->n * f->strips, strip_task, &(strips){f, scratch, block, padded});
     pc__free(slab);
-    return PC_OK;
+    return status;
 }
 
-pc_status PC__R(conv2d)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
-                        uint8_t *argmax)
+pc_status PC__R(conv2d_tiles)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                              uint8_t *argmax)
 {
     forward f = {.g = geometry_of(s), .x = x, .y = y};
     f.argmax = f.g.pool > 1 ? argmax : NULL;
-    return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, pack_weights, weight, bias) : PC_OK;
+    return s->n * f.g.yh * f.g.yw * s->o > 0 ? run(&f, weight, false, bias) : PC_OK;
 }
 
-/* Packed weights of the convolution that leads back: inputs and outputs exchanged, the kernel turned around. */
-static void pack_turned(const pc__conv *s, const real *weight, real *packed)
+pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                             uint8_t *argmax)
 {
-    const int64_t area = s->kh * s->kw, depth = area * s->c;
-    for (int64_t first = 0; first < s->o; first += TILE_WIDTH) {
-        const int64_t count = PC__MIN(TILE_WIDTH, s->o - first), width = round_up(count, W);
-        if (count < width)
-            memset(packed, 0, (size_t)(depth * width) * sizeof(real));
-        for (int64_t c = 0; c < s->c; c++)
-            for (int64_t o = 0; o < count; o++) {
-                const real *from = weight + (c * s->o + first + o) * area;
-                for (int64_t tap = 0; tap < area; tap++)
-                    packed[((area - 1 - tap) * s->c + c) * width + o] = from[tap];
-            }
-        packed += depth * width;
-    }
+    return PC__R(conv2d_is_product)(s) ? PC__R(conv2d_product)(s, x, weight, bias, y)
+                                       : PC__R(conv2d_tiles)(s, x, weight, bias, y, argmax);
 }
 
-pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const real *y, const real *dy, real *dx)
+pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const void *weight, const void *y, const void *dy, void *dx)
 {
     const pc__conv back = {.n = s->n,
                            .h = pc__conv_oh(s),
@@ -244,8 +278,11 @@ pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const
                            .sh = 1,
                            .sw = 1,
                            .ph = s->kh - 1 - s->ph,
-                           .pw = s->kw - 1 - s->pw};
+                           .pw = s->kw - 1 - s->pw,
+                           .weights_last = s->weights_last,
+                           .half = s->half,
+                           .is_f16 = s->is_f16};
     forward f = {.g = geometry_of(&back), .x = dy, .y = dx, .before = s->activation};
     f.saved = s->activation == PC__ACT_NONE ? NULL : y;
-    return s->n * s->h * s->w * s->c > 0 ? run(&f, pack_turned, weight, NULL) : PC_OK;
+    return s->n * s->h * s->w * s->c > 0 ? run(&f, weight, true, NULL) : PC_OK;
 }

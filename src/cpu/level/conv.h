@@ -4,6 +4,7 @@
 
 #include "cpu/level/compute.h"
 #include "cpu/level/real.h"
+#include "tensor/half.h"
 
 typedef struct geometry {
     const pc__conv *s;
@@ -12,6 +13,8 @@ typedef struct geometry {
     int64_t run;    /* kw * c: contiguous elements of x under one row of the kernel */
     int64_t row;    /* elements in a row of padded input */
     bool padded;
+    int64_t size;              /* bytes of an element of x and y */
+    int64_t channel, tap, out; /* distances in weight from one input, place of the kernel, output to the next */
 } geometry;
 
 static inline geometry geometry_of(const pc__conv *s)
@@ -20,6 +23,10 @@ static inline geometry geometry_of(const pc__conv *s)
     g.run = s->kw * s->c;
     g.row = (s->w + 2 * s->pw) * s->c;
     g.padded = s->ph || s->pw;
+    g.size = s->half ? 2 : (int64_t)sizeof(real);
+    g.out = s->kh * g.run;
+    g.channel = s->weights_last ? 1 : s->kh * s->kw;
+    g.tap = s->weights_last ? s->c : 1;
     return g;
 }
 
@@ -40,51 +47,58 @@ static inline int64_t place_offset(const geometry *g, int64_t q)
     return q / g->pool * g->s->sh * g->row + q % g->pool * g->s->sw * g->s->c;
 }
 
-/* out = from, or the gradient before the activation whose values are y. */
-static inline void copy_row(const real *restrict from, pc__activation activation, const real *restrict y, int64_t n,
-                            real *restrict out)
+/* Element i of memory whose type the call says: 16-bit numbers or reals. */
+static inline const void *element(const geometry *g, const void *of, int64_t i)
 {
-    switch (activation) {
-    case PC__ACT_NONE:
-        memcpy(out, from, (size_t)n * sizeof(real));
-        break;
-    case PC__ACT_RELU:
-        for (int64_t i = 0; i < n; i++)
-            out[i] = y[i] <= 0 ? 0 : from[i];
-        break;
-    case PC__ACT_SIGMOID:
-        for (int64_t i = 0; i < n; i++)
-            out[i] = from[i] * y[i] * (1 - y[i]);
-        break;
-    case PC__ACT_TANH:
-        for (int64_t i = 0; i < n; i++)
-            out[i] = from[i] * (1 - y[i] * y[i]);
-        break;
-    }
+    return of ? (const char *)of + i * g->size : NULL;
 }
 
+/* conv_rows.c: to[0..n) = such elements, as reals, and back. */
+#define take_reals PC__R(take_reals)
+#define give_reals PC__R(give_reals)
+void take_reals(const geometry *g, real *restrict to, const void *restrict from, int64_t n);
+void give_reals(const geometry *g, void *restrict to, const real *restrict from, int64_t n);
+
+/* out = from, or the gradient before the activation whose values are y. */
+#define copy_row PC__R(copy_row)
+void copy_row(const geometry *g, const void *from, pc__activation activation, const void *y, int64_t n, real *out);
+
 /* Copy rows [first, first + rows) of an image, padded, to out[rows][g->row]; with an activation as copy_row. */
-static inline void copy_padded(const geometry *g, const real *image, pc__activation activation, const real *y,
-                               int64_t first, int64_t rows, real *out)
-{
-    const pc__conv *s = g->s;
-    const int64_t side = s->pw * s->c, inner = s->w * s->c;
-    for (int64_t r = 0; r < rows; r++, out += g->row) {
-        const int64_t from = first + r - s->ph;
-        if (from < 0 || from >= s->h) {
-            memset(out, 0, (size_t)g->row * sizeof(real));
-            continue;
-        }
-        memset(out, 0, (size_t)side * sizeof(real));
-        copy_row(image + from * inner, activation, y ? y + from * inner : NULL, inner, out + side);
-        memset(out + side + inner, 0, (size_t)side * sizeof(real));
-    }
-}
+#define copy_padded PC__R(copy_padded)
+void copy_padded(const geometry *g, const void *image, pc__activation activation, const void *y, int64_t first,
+                 int64_t rows, real *out);
+
+/* conv_pack.c: weights as [panel of TILE_WIDTH outputs][kh][kw][c][width of the panel], each panel of whole vectors; `back`:
+ * of the convolution that leads from y to x, whose sizes `s` has. */
+pc_status PC__R(conv2d_pack)(const pc__conv *s, const void *weight, bool back, real *packed);
+
+/* conv_pairs.c: the same two for bfloat16 and the tile of pairs.h: packed[panel][kh][kw * c / 2, rounded up][width] are pairs,
+ * and pictures stay as they are; y are values of a ReLU, or NULL. */
+pc_status PC__K(conv2d_pack_pairs)(const pc__conv *s, const void *weight, bool back, uint32_t *packed);
+void PC__K(copy_padded_pairs)(const geometry *g, const pc_bf16 *image, const pc_bf16 *y, int64_t first, int64_t rows,
+                              pc_bf16 *out);
+
+/* conv_planes.c: conv2d without pooling, of pictures in either order. */
+pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
+
+/* conv_product.c: conv2d of what is channels last, where sizes say so. */
+bool PC__R(conv2d_is_product)(const pc__conv *s);
+pc_status PC__R(conv2d_product)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y);
+
+/* conv.c: by tiles, of any sizes. */
+pc_status PC__R(conv2d_tiles)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                              uint8_t *argmax);
+
+/* conv2d and its gradient of what is channels last. */
+pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y,
+                             uint8_t *argmax);
+pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const void *weight, const void *y,
+                                      const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias);
 
 /* The parts of the backward convolution: dweight and dbias (each may be NULL); dx of a convolution with stride 1, no
  * pooling and padding below the kernel's size. */
-pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y, const uint8_t *argmax, const real *dy,
-                                real *dweight, real *dbias);
-pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const real *weight, const real *y, const real *dy, real *dx);
+pc_status PC__R(conv2d_weights)(const pc__conv *s, const void *x, const void *y, const uint8_t *argmax, const void *dy,
+                                void *dweight, void *dbias);
+pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const void *weight, const void *y, const void *dy, void *dx);
 
 #endif

@@ -5,10 +5,11 @@
 #include "base/parallel.h"
 
 #define WEIGHT_BYTES 32768 /* weights that stay in the first-level cache */
+#define DENSE 4            /* how much less than a product of a tile one of the gather way gets done */
 
 typedef struct backward {
     geometry g;
-    const real *y, *dy;
+    const void *y, *dy;
     const uint8_t *argmax;
     int64_t width;  /* g.run rounded up to vectors */
     int64_t *place; /* place_offset of each place in a window */
@@ -51,7 +52,7 @@ static void image_backward(const backward *b, int64_t image, real *dy, item *ite
     const int64_t places = g->pool * g->pool, list = places * s->o;
     for (int64_t y = 0; y < g->yh; y++) {
         const int64_t at = (image * g->yh + y) * g->yw * s->o;
-        copy_row(b->dy + at, s->activation, b->y ? b->y + at : NULL, g->yw * s->o, dy);
+        copy_row(g, element(g, b->dy, at), s->activation, element(g, b->y, at), g->yw * s->o, dy);
         for (int64_t i = 0; i < g->yw; i++)
             list_outputs(b, dy + i * s->o, b->argmax ? b->argmax + at + i * s->o : NULL, items + i * list,
                          counts + i * places);
@@ -73,35 +74,37 @@ static void image_backward(const backward *b, int64_t image, real *dy, item *ite
     }
 }
 
-/* weights[kh / group][o][group][width] from [o][c][kh][kw], the ends of rows zero. */
-static void pack_rows(const backward *b, const real *weight)
+/* weights[kh / group][o][group][width] from an output's weights, the ends of rows zero; `room` for those of one. */
+static void pack_rows(const backward *b, const void *weight, real *room)
 {
-    const pc__conv *s = b->g.s;
+    const geometry *g = &b->g;
+    const pc__conv *s = g->s;
     memset(b->weights, 0, (size_t)(round_up(s->kh, b->group) * s->o * b->width) * sizeof(real));
-    for (int64_t o = 0; o < s->o; o++)
+    for (int64_t o = 0; o < s->o; o++) {
+        take_reals(g, room, element(g, weight, o * g->out), g->out);
         for (int64_t kh = 0; kh < s->kh; kh++) {
             real *row = b->weights + ((kh / b->group * s->o + o) * b->group + kh % b->group) * b->width;
             for (int64_t kw = 0; kw < s->kw; kw++)
                 for (int64_t c = 0; c < s->c; c++)
-                    row[kw * s->c + c] = weight[((o * s->c + c) * s->kh + kh) * s->kw + kw];
+                    row[kw * s->c + c] = room[c * g->channel + (kh * s->kw + kw) * g->tap];
         }
+    }
 }
 
 /* Take the inner part of a padded image. */
-static void copy_inner(const geometry *g, const real *padded, real *image)
+static void copy_inner(const geometry *g, const real *padded, void *image)
 {
     const pc__conv *s = g->s;
     const int64_t inner = s->w * s->c;
     for (int64_t r = 0; r < s->h; r++)
-        memcpy(image + r * inner, padded + (r + s->ph) * g->row + s->pw * s->c, (size_t)inner * sizeof(real));
+        give_reals(g, (char *)image + r * inner * g->size, padded + (r + s->ph) * g->row + s->pw * s->c, inner);
 }
 
 /* The memory of the tasks, one image each: per thread `mine` bytes, cut into a row of gradients, the padded picture,
  * the list of items and their counts. */
 typedef struct inputs {
     backward *b;
-    real *dx;
-    char *rooms;
+    char *dx, *rooms;
     int64_t mine, row, padded, items;
 } inputs;
 
@@ -111,16 +114,16 @@ static void image_task(void *context, int64_t image)
     const geometry *g = &in->b->g;
     const int64_t size = g->s->h * g->s->w * g->s->c;
     char *own = in->rooms + pc__thread() * in->mine;
-    real *to = in->padded ? (real *)(own + in->row) : in->dx + image * size;
+    real *to = in->padded ? (real *)(own + in->row) : (real *)in->dx + image * size;
     item *list = (item *)(own + in->row + round_up(in->padded * (int64_t)sizeof(real), 64));
     int64_t *count = (int64_t *)((char *)list + round_up(in->items * (int64_t)sizeof(item), 64));
     memset(to, 0, (size_t)(in->padded ? in->padded : size) * sizeof(real));
     image_backward(in->b, image, (real *)own, list, count, to);
     if (in->padded)
-        copy_inner(g, to, in->dx + image * size);
+        copy_inner(g, to, in->dx + image * size * g->size);
 }
 
-static pc_status input_backward(backward *b, const real *weight, real *dx)
+static pc_status input_backward(backward *b, const void *weight, void *dx)
 {
     const geometry *g = &b->g;
     const pc__conv *s = g->s;
@@ -135,20 +138,20 @@ static pc_status input_backward(backward *b, const real *weight, real *dx)
     in.row = round_up(g->yw * s->o * (int64_t)sizeof(real), 64);
     in.mine = in.row + round_up(in.padded * (int64_t)sizeof(real), 64) +
               round_up(in.items * (int64_t)sizeof(item), 64) + round_up(g->yw * places * (int64_t)sizeof(int64_t), 64);
-    const int64_t shared = round_up(weights * (int64_t)sizeof(real), 64);
+    const int64_t shared = round_up((weights + g->out) * (int64_t)sizeof(real), 64);
     char *slab = pc__alloc_aligned((size_t)(shared + threads * in.mine), 64);
     if (!slab)
         return PC_ERR_MEMORY;
     b->weights = (real *)slab;
     in.rooms = slab + shared;
-    pack_rows(b, weight);
+    pack_rows(b, weight, b->weights + weights);
     pc__parallel(threads, s->n, image_task, &in);
     pc__free(slab);
     return PC_OK;
 }
 
-pc_status PC__R(conv2d_backward)(const pc__conv *s, const void *x, const void *weight, const void *y,
-                                 const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias)
+pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const void *weight, const void *y,
+                                      const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias)
 {
     int64_t place[256];
     backward b = {.g = geometry_of(s), .y = y, .dy = dy, .place = place};
@@ -156,12 +159,13 @@ pc_status PC__R(conv2d_backward)(const pc__conv *s, const void *x, const void *w
         PC__TRY(PC__R(conv2d_weights)(s, x, y, argmax, dy, dweight, dbias));
     if (!dx)
         return PC_OK;
-    const bool same_size = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
-    if (b.g.pool == 1 && same_size && b.g.yh * b.g.yw > 0)
+    /* A convolution that leads back has a product for each place of x, where the gather way has one for each of y. */
+    const bool leads_back = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
+    if (b.g.pool == 1 && leads_back && DENSE * b.g.yh * b.g.yw >= s->h * s->w)
         return PC__R(conv2d_input_dense)(s, weight, y, dy, dx);
     b.argmax = b.g.pool > 1 ? argmax : NULL;
     b.width = round_up(b.g.run, W);
-    b.copying = b.g.padded || b.width != b.g.run;
+    b.copying = b.g.padded || s->half || b.width != b.g.run;
     for (int64_t q = 0; q < b.g.pool * b.g.pool; q++)
         place[q] = place_offset(&b.g, q);
     return input_backward(&b, weight, dx);

@@ -4,6 +4,7 @@
 #include "cpu/level/conv.h"
 #include "cpu/level/gather.h"
 #include "cpu/level/micro.h"
+#include "cpu/level/turn.h"
 #include "base/parallel.h"
 
 #define INPUT_BYTES 24576    /* input rows under a strip of y, which should stay in the first-level cache */
@@ -16,7 +17,9 @@
 
 typedef struct weights {
     geometry g;
-    const real *x, *y, *dy;
+    const void *x;
+    const real *y, *dy;
+    int64_t pixel; /* distance of pixels of y and dy */
     const uint8_t *argmax;
     bool dense;
     bool copying;           /* input goes through a padded copy that may be read past its end */
@@ -35,6 +38,7 @@ typedef struct weights {
 typedef struct room {
     real *input;    /* copy of the input under a strip */
     real *gradient; /* dense: [rows * pool][yw * pool][outputs] */
+    real *dy, *y;   /* 16-bit: taken from under a strip, [rows * yw][outputs] */
     real *weight;   /* sparse: [rows * yw][outputs], with its offset */
     pc__lane_int *offset;
     item *list; /* those of one output that are not zero */
@@ -75,7 +79,7 @@ INLINE void spread_as(const weights *w, const pc__activation activation, const i
     for (int64_t j = 0; j < count; j += W) {
         vec sum = LOAD(bias + j);
         for (int64_t i = 0; i < w->g.yw; i++) {
-            const int64_t from = at + i * w->g.s->o + j;
+            const int64_t from = at + i * w->pixel + j;
             const vec value = gradient_at(w, activation, from, count - j);
             spread_pixel(w, pool, value, from, count - j, to + i * w->g.pool * w->outputs + j);
             sum += value;
@@ -102,7 +106,7 @@ static void add_rows(const weights *w, int64_t at, int64_t pixels, int64_t count
     for (int64_t j = 0; j < count; j += W) {
         vec sum = LOAD(bias + j);
         for (int64_t i = 0; i < pixels; i++)
-            sum += LOAD(w->dy + at + i * w->g.s->o + j);
+            sum += LOAD(w->dy + at + i * w->pixel + j);
         AT(bias + j) = sum;
     }
 }
@@ -119,17 +123,18 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
     if (straight)
         add_rows(w, at, rows * g->yw, count, bias);
     for (int64_t i = 0; !straight && i < rows; i++)
-        spread(w, at + i * g->yw * s->o, count, r->gradient + i * step, bias);
+        spread(w, at + i * g->yw * w->pixel, count, r->gradient + i * step, bias);
     for (int64_t kh = 0; sums && kh < s->kh; kh++) {
-        tile t = {.segments = rows * g->pool,
+        tile t = {.planes = 1,
+                  .segments = rows * g->pool,
                   .k = pixels,
                   .a = input + kh * g->row,
                   .a_row = 1,
                   .a_k = s->sw * s->c,
                   .a_segment = s->sh * g->row,
                   .b = straight ? w->dy + at : r->gradient,
-                  .b_k = straight ? s->o : w->outputs,
-                  .b_segment = pixels * (straight ? s->o : w->outputs),
+                  .b_k = straight ? w->pixel : w->outputs,
+                  .b_segment = pixels * (straight ? w->pixel : w->outputs),
                   .c = sums + kh * g->run * w->outputs,
                   .c_row = w->outputs,
                   .add = true};
@@ -202,53 +207,93 @@ static void sparse_strip(const weights *w, const room *r, const real *input, int
     }
 }
 
-/* Sums of one chunk of images for one block of outputs. */
-static void task_run(const weights *w, int64_t task, const room *r)
+/* One strip of an image, from row y, for outputs [o, o + count). */
+static void strip_run(const weights *w, const room *r, int64_t image, int64_t y, int64_t o, int64_t count, real *sums,
+                      real *bias)
 {
     const geometry *g = &w->g;
     const pc__conv *s = g->s;
-    const int64_t o = task % w->tasks * w->outputs, count = PC__MIN(w->outputs, s->o - o);
-    const int64_t from = task / w->tasks * w->images, to = PC__MIN(from + w->images, s->n);
+    const int64_t rows = PC__MIN(w->strip, g->yh - y), at = (image * g->yh + y) * g->yw * s->o + o;
+    const int64_t start = image * s->h * s->w * s->c;
+    const real *input = r->input;
+    if (sums && w->copying)
+        copy_padded(g, element(g, w->x, start), PC__ACT_NONE, NULL, first_input_row(g, y), input_rows(g, rows),
+                    r->input);
+    else
+        input = (const real *)w->x + start + first_input_row(g, y) * g->row;
+    if (s->half) {
+        weights taken = *w;
+        for (int64_t i = 0; i < rows * g->yw; i++) {
+            take_reals(g, r->dy + i * w->pixel, element(g, w->dy, at + i * s->o), count);
+            if (s->activation != PC__ACT_NONE)
+                take_reals(g, r->y + i * w->pixel, element(g, w->y, at + i * s->o), count);
+        }
+        taken.dy = r->dy, taken.y = r->y;
+        dense_strip(&taken, r, input, 0, rows, count, sums, bias);
+    } else if (w->dense) {
+        dense_strip(w, r, input, at, rows, count, sums, bias);
+    } else {
+        sparse_strip(w, r, input, at, rows, count, sums, bias);
+    }
+}
+
+/* Sums of one chunk of images for one block of outputs. */
+static void task_run(const weights *w, int64_t task, const room *r)
+{
+    const int64_t o = task % w->tasks * w->outputs, count = PC__MIN(w->outputs, w->g.s->o - o);
+    const int64_t from = task / w->tasks * w->images, to = PC__MIN(from + w->images, w->g.s->n);
     real *sums = w->sums ? w->sums + task * w->size : NULL, *bias = w->bias + task * w->outputs;
     memset(bias, 0, (size_t)w->outputs * sizeof(real));
     if (sums)
         memset(sums, 0, (size_t)w->size * sizeof(real));
     for (int64_t image = from; image < to; image++)
-        for (int64_t y = 0; y < g->yh; y += w->strip) {
-            const int64_t rows = PC__MIN(w->strip, g->yh - y), at = (image * g->yh + y) * g->yw * s->o + o;
-            const real *input = w->x + image * s->h * s->w * s->c;
-            if (sums && w->copying)
-                copy_padded(g, input, PC__ACT_NONE, NULL, first_input_row(g, y), input_rows(g, rows), r->input),
-                    input = r->input;
-            else
-                input += first_input_row(g, y) * g->row;
-            if (w->dense)
-                dense_strip(w, r, input, at, rows, count, sums, bias);
-            else
-                sparse_strip(w, r, input, at, rows, count, sums, bias);
-        }
+        for (int64_t y = 0; y < w->g.yh; y += w->strip)
+            strip_run(w, r, image, y, o, count, sums, bias);
 }
 
-/* dweight and dbias of output `o` from the chunks' sums, always in the order of the chunks. */
-static void reduce(const weights *w, int64_t o, real *dweight, real *dbias)
+/* The sums of all chunks of one task to those of its first, always in the order of the chunks. */
+static void add_chunks(const weights *w, int64_t task)
 {
-    const pc__conv *s = w->g.s;
-    const int64_t task = o / w->outputs, j = o % w->outputs, chunk = w->tasks * w->size;
+    for (int64_t c = 1; c < w->chunks; c++) {
+        const int64_t at = c * w->tasks + task;
+        for (int64_t i = 0; i < w->outputs; i++)
+            w->bias[task * w->outputs + i] += w->bias[at * w->outputs + i];
+        for (int64_t i = 0; w->sums && i < w->size; i += W)
+            AT(w->sums + task * w->size + i) += LOAD(w->sums + at * w->size + i);
+    }
+}
+
+/* The gradient of one output's weights, [kh][kw][c] at `from` and then in their order. */
+static void give_weights(const weights *w, const real *from, real *space, void *to)
+{
+    const geometry *g = &w->g;
+    const pc__conv *s = g->s;
+    const int64_t size = sizeof(real), area = s->kh * s->kw;
+    if (!s->weights_last)
+        pc__turn((char *)space, area * size, (const char *)from, s->c * size, area, s->c, sizeof(real));
+    give_reals(g, to, s->weights_last ? from : space, g->out);
+}
+
+/* dweight and dbias of a task's outputs; there is space for the weights of all of them, and of one. */
+static void reduce(const weights *w, int64_t task, real *space, void *dweight, void *dbias)
+{
+    const geometry *g = &w->g;
+    const int64_t first = task * w->outputs, count = PC__MIN(w->outputs, g->s->o - first), size = sizeof(real);
+    add_chunks(w, task);
     if (dbias)
-        dbias[o] = 0;
-    for (int64_t i = 0; dbias && i < w->chunks; i++)
-        dbias[o] += w->bias[(i * w->tasks + task) * w->outputs + j];
+        give_reals(g, (void *)element(g, dbias, first), w->bias + first, count);
     if (!dweight)
         return;
-    const int64_t across = w->dense ? w->outputs : 1, down = w->dense ? w->g.run * w->outputs : w->width;
-    real *sum = w->sums + task * w->size + (w->dense ? j : j * s->kh * w->width);
-    for (int64_t kh = 0; kh < s->kh; kh++, sum += down)
-        for (int64_t i = 0; i < w->g.run; i++) {
-            real total = sum[i * across];
-            for (int64_t c = 1; c < w->chunks; c++)
-                total += sum[i * across + c * chunk];
-            dweight[((o * s->c + i % s->c) * s->kh + kh) * s->kw + i / s->c] = total;
-        }
+    const real *sums = w->sums + task * w->size;
+    real *one = space + w->outputs * g->out;
+    if (w->dense)
+        pc__turn((char *)space, g->out * size, (const char *)sums, w->outputs * size, g->out, count, sizeof(real));
+    for (int64_t o = 0; o < count; o++) {
+        for (int64_t kh = 0; !w->dense && kh < g->s->kh; kh++)
+            memcpy(space + o * g->out + kh * g->run, sums + (o * g->s->kh + kh) * w->width,
+                   (size_t)g->run * sizeof(real));
+        give_weights(w, space + o * g->out, one, (void *)element(g, dweight, (first + o) * g->out));
+    }
 }
 
 /* How the work is cut and which way it goes. Dense for what was not pooled, and for kernels so small that lists cost
@@ -260,8 +305,9 @@ static void plan(weights *w)
     w->width = round_up(g->run, W);
     w->shape = gather_shape_of(s->kh, w->width / W);
     w->dense = g->pool == 1 || s->kh * w->width <= 4 * W;
-    w->copying = g->padded || (!w->dense && w->width != g->run);
+    w->copying = g->padded || s->half || (!w->dense && w->width != g->run);
     w->outputs = w->dense ? round_up(PC__MAX(PC__MIN(s->o, TILE_WIDTH), 1), W) : LISTED_OUTPUTS;
+    w->pixel = s->half ? w->outputs : s->o;
     w->tasks = (s->o + w->outputs - 1) / w->outputs;
     w->size = w->dense ? s->kh * g->run * w->outputs : w->outputs * s->kh * w->width;
     w->chunks = PC__MIN(PC__MAX(SUMS_WANTED / PC__MAX(w->tasks * w->size, 1), CHUNKS_LEAST), CHUNKS_MOST);
@@ -276,28 +322,34 @@ static void plan(weights *w)
 
 /* Bytes of each part of a thread's room, multiples of 64. */
 typedef struct room_sizes {
-    int64_t input, gradient, staged, list, all;
+    int64_t input, gradient, taken, staged, list, all;
 } room_sizes;
 
 static room_sizes sizes_of(const weights *w)
 {
     const geometry *g = &w->g;
+    const pc__conv *s = g->s;
     const int64_t pixels = w->strip * g->yw, copy = input_rows(g, w->strip) * g->row + w->width;
     room_sizes z = {0};
     z.input = w->copying ? round_up(copy * (int64_t)sizeof(real), 64) : 0;
     z.gradient = w->dense ? round_up(pixels * g->pool * g->pool * w->outputs * (int64_t)sizeof(real), 64) : 0;
     z.staged = w->dense ? 0 : round_up(pixels * w->outputs * (int64_t)sizeof(real), 64);
     z.list = w->dense ? 0 : round_up((pixels + 1) * (int64_t)sizeof(item), 64);
-    z.all = z.input + z.gradient + 2 * z.staged + z.list;
+    z.taken = s->half ? z.gradient : 0;
+    z.all = z.input + z.gradient + 2 * z.taken + 2 * z.staged + z.list;
+    z.all = PC__MAX(z.all, round_up((w->outputs + 1) * g->out * (int64_t)sizeof(real), 64)); /* or what reduce needs */
     return z;
 }
 
 static room room_at(char *at, const room_sizes *z)
 {
     room r = {.input = (real *)at, .gradient = (real *)(at + z->input)};
-    r.weight = (real *)(at + z->input + z->gradient);
-    r.offset = (pc__lane_int *)(at + z->input + z->gradient + z->staged);
-    r.list = (item *)(at + z->input + z->gradient + 2 * z->staged);
+    r.dy = (real *)(at + z->input + z->gradient);
+    r.y = (real *)(at + z->input + z->gradient + z->taken);
+    at += z->input + z->gradient + 2 * z->taken;
+    r.weight = (real *)at;
+    r.offset = (pc__lane_int *)(at + z->staged);
+    r.list = (item *)(at + 2 * z->staged);
     return r;
 }
 
@@ -306,7 +358,7 @@ typedef struct reducing {
     weights *w;
     const room_sizes *z;
     char *rooms;
-    real *dweight, *dbias;
+    void *dweight, *dbias;
 } reducing;
 
 static void run_task(void *context, int64_t task)
@@ -316,14 +368,14 @@ static void run_task(void *context, int64_t task)
     task_run(r->w, task, &mine);
 }
 
-static void reduce_output(void *context, int64_t o)
+static void reduce_task(void *context, int64_t task)
 {
     const reducing *r = context;
-    reduce(r->w, o, r->dweight, r->dbias);
+    reduce(r->w, task, (real *)(r->rooms + pc__thread() * r->z->all), r->dweight, r->dbias);
 }
 
-pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y, const uint8_t *argmax, const real *dy,
-                                real *dweight, real *dbias)
+pc_status PC__R(conv2d_weights)(const pc__conv *s, const void *x, const void *y, const uint8_t *argmax, const void *dy,
+                                void *dweight, void *dbias)
 {
     weights w = {.g = geometry_of(s), .x = x, .y = y, .dy = dy};
     w.argmax = w.g.pool > 1 ? argmax : NULL;
@@ -341,7 +393,7 @@ pc_status PC__R(conv2d_weights)(const pc__conv *s, const real *x, const real *y,
     memset(slab + shared, 0, (size_t)(threads * z.all)); /* lanes past the ends are read, and their sums dropped */
     reducing r = {&w, &z, slab + shared, dweight, dbias};
     pc__parallel(threads, tasks, run_task, &r);
-    pc__parallel(threads, s->o, reduce_output, &r);
+    pc__parallel(threads, w.tasks, reduce_task, &r);
     pc__free(slab);
     return PC_OK;
 }

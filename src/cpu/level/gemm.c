@@ -164,7 +164,8 @@ static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t 
     const int vectors = (int)((count + W - 1) / W);
     const int64_t kc = PC__MIN(K_BLOCK, g->k - k0);
     const bool last = k0 + kc >= g->k;
-    tile t = {.segments = 1,
+    tile t = {.planes = 1,
+              .segments = 1,
               .k = kc,
               .a = at_a(g, row, k0),
               .a_row = g->a_rs,

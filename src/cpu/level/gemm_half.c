@@ -1,23 +1,29 @@
 /* gemm_half.c: products of 16-bit numbers: blocks of both factors become float32 where they stay in the second-level cache,
  * and are multiplied there. A few rows against rows that lie along k are read once, without a copy. Sums are those of
  * float32, and rounded once. */
-#include "cpu/level/compute.h"
+#include "cpu/level/conv.h"
 #include "cpu/level/halves.h"
+#include "cpu/level/pairs.h"
 #include "cpu/level/real.h"
 #include "base/parallel.h"
 
 #include <stdatomic.h>
 
 enum {
-    ROWS = 128,         /* of a block of A and C */
-    DEPTH = 1024,       /* of k at once */
-    BLOCK = 65536,      /* numbers of a block of B at most */
-    COLUMNS = 256,      /* of it at most */
-    STEP = 32,          /* to which its columns are rounded */
-    FEW_ROWS = 4,       /* that are multiplied without a copy */
-    TOGETHER = 4,       /* columns at once there */
-    PART = 1 << 18,     /* numbers of B of a task there */
-    ON_STACK = 1 << 14, /* bytes of a small product */
+    ROWS = 128,          /* of a block of A and C */
+    DEPTH = 1024,        /* of k at once */
+    BLOCK = 65536,       /* numbers of a block of B at most */
+    COLUMNS = 256,       /* of it at most */
+    STEP = 32,           /* to which its columns are rounded */
+    FEW_ROWS = 4,        /* that are multiplied without a copy */
+    TOGETHER = 4,        /* columns at once there */
+    PART = 1 << 18,      /* numbers of B of a task there */
+    ON_STACK = 1 << 14,  /* bytes of a small product */
+    PAIRED_ROWS = 64,    /* that are multiplied in pairs along k at most, */
+    PAIRED_DEPTH = 256,  /* the k at least that pays for adding up vectors, but for few rows, */
+    PAIRED_COLUMNS = 24, /* and columns of a task */
+    WIDTH_LEAST = 12,    /* of a product that is a convolution: rows that keep a tile busy */
+    WIDTH_MOST = 128,    /* and that a block takes */
 };
 
 /* A product, and how it is cut: by sizes alone. */
@@ -199,7 +205,7 @@ static float sum_of(const singles *sum)
 static void give_row(const work *w, float *values, int64_t row, int64_t column, int64_t columns)
 {
     const pc__gemm *g = w->g;
-    float bias[TOGETHER] = {0};
+    float bias[PAIRED_COLUMNS];
     if (g->bias)
         pc__load_halves(bias, at(g->bias, column), columns, w->is_f16);
     for (int64_t j = 0; g->bias && j < columns; j++)
@@ -253,11 +259,75 @@ static pc_status in_rows(work *w)
     return PC_OK;
 }
 
+/* --- rows of bfloat16 along k, in pairs --- */
+
+static void pairs_task(void *context, int64_t task)
+{
+    work *w = context;
+    const pc__gemm *g = w->g;
+    const int64_t first = task * PAIRED_COLUMNS, columns = PC__MIN(PAIRED_COLUMNS, g->n - first);
+    float values[PAIRED_ROWS * PAIRED_COLUMNS];
+    for (int64_t j = 0; j < columns; j += PAIR_DOT_COLUMNS)
+        for (int64_t r = 0; r < g->m; r += PAIR_DOT_ROWS) {
+            const pair_dot d = {.k = g->k,
+                                .a = at(g->a, r * g->a_rs),
+                                .a_row = g->a_rs,
+                                .b = at(g->b, (first + j) * g->b_cs),
+                                .b_column = g->b_cs,
+                                .values = values + r * columns + j,
+                                .value_row = columns};
+            pair_dot_run(&d, PC__MIN(PAIR_DOT_ROWS, g->m - r), PC__MIN(PAIR_DOT_COLUMNS, columns - j));
+        }
+    for (int64_t r = 0; r < g->m; r++)
+        give_row(w, values + r * columns, r, first, columns);
+}
+
+/* Rows one behind the other are places of a picture, of `width` a row. */
+static int64_t width_of(int64_t rows)
+{
+    int64_t width = PC__MIN(rows, WIDTH_MOST);
+    while (rows % width)
+        width--;
+    return width;
+}
+
+static bool is_convolution(const pc__gemm *g)
+{
+    return g->a_rs == g->k && g->b_cs == g->k && g->c_rs == g->n && g->c_cs == 1 && g->n >= WIDTH_LEAST &&
+           width_of(g->m) >= WIDTH_LEAST;
+}
+
+static pc_status convolve(const pc__gemm *g)
+{
+    const int64_t width = width_of(g->m);
+    const pc__conv s = {.n = 1,
+                        .h = g->m / width,
+                        .w = width,
+                        .c = g->k,
+                        .o = g->n,
+                        .kh = 1,
+                        .kw = 1,
+                        .sh = 1,
+                        .sw = 1,
+                        .activation = g->activation,
+                        .weights_last = true,
+                        .half = true};
+    return PC__K(conv2d_tiles_f32)(&s, g->a, g->b, g->bias, g->c, NULL);
+}
+
 pc_status PC__K(gemm_half)(const pc__gemm *g, bool is_f16, bool wide)
 {
     work w = {.g = g, .is_f16 = is_f16, .wide = wide};
     if (g->m <= 0 || g->n <= 0)
         return PC_OK;
-    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && g->a_cs == 1 && g->b_rs == 1;
+    const bool along = g->a_cs == 1 && g->b_rs == 1;
+    const bool pairs = along && !is_f16 && g->k >= 2 * PC__HALVES && pc__has_pairs();
+    if (pairs && (g->m <= FEW_ROWS || (g->m <= PAIRED_ROWS && g->k >= PAIRED_DEPTH))) {
+        pc__parallel(pc__threads(g->m * g->n * g->k), (g->n + PAIRED_COLUMNS - 1) / PAIRED_COLUMNS, pairs_task, &w);
+        return PC_OK;
+    }
+    if (pairs && !wide && is_convolution(g))
+        return convolve(g);
+    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && along;
     return few ? in_rows(&w) : in_blocks(&w);
 }

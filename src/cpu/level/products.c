@@ -183,21 +183,33 @@ PC__KERNEL(linear_backward)
     return status;
 }
 
-static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc_fn_conv2d_options *spec)
+/* Planes of one place, or one of them, lie in both orders: channels last is less work. Where windows have one place, a small
+ * picture is one row. */
+static pc__conv geometry(const pc_tensor *x, const pc_tensor *w, const pc__conv2d_attributes *a)
 {
-    return (pc__conv){.n = x->shape[0],
-                      .c = x->shape[1],
-                      .h = x->shape[2],
-                      .w = x->shape[3],
-                      .o = w->shape[0],
-                      .kh = w->shape[2],
-                      .kw = w->shape[3],
-                      .sh = spec->stride[0],
-                      .sw = spec->stride[1],
-                      .ph = spec->padding[0],
-                      .pw = spec->padding[1],
-                      .activation = (pc__activation)spec->activation,
-                      .pool = spec->pool};
+    enum { MANY = 4, SHORT = 512 };
+    const pc_fn_conv2d_options *spec = &a->spec;
+    pc__conv s = {.n = x->shape[0],
+                  .c = x->shape[1],
+                  .h = x->shape[2],
+                  .w = x->shape[3],
+                  .o = w->shape[0],
+                  .kh = w->shape[2],
+                  .kw = w->shape[3],
+                  .sh = spec->stride[0],
+                  .sw = spec->stride[1],
+                  .ph = spec->padding[0],
+                  .pw = spec->padding[1],
+                  .activation = (pc__activation)spec->activation,
+                  .pool = spec->pool,
+                  .weights_last = pc__is_channels_last(w),
+                  .half = pc__is_half((pc_dtype)x->dtype),
+                  .is_f16 = x->dtype == PC_F16};
+    if (s.kh * s.kw * s.sh * s.sw == 1 && s.ph + s.pw == 0 && s.pool <= 1 && s.n >= MANY && s.h * s.w <= SHORT)
+        s.w *= s.h, s.h = 1;
+    s.x_planes = pc__is_contiguous(x) && s.c > 1 && s.h * s.w > 1;
+    s.y_planes = a->planes && s.o > 1 && pc__conv_yh(&s) * pc__conv_yw(&s) > 1;
+    return s;
 }
 
 static void *data_or_null(const pc_tensor *t)
@@ -205,55 +217,31 @@ static void *data_or_null(const pc_tensor *t)
     return pc_tensor_count(t) ? pc__data(t) : NULL;
 }
 
-/* Windows of one place of 16-bit pictures, channels last: a product over all places. */
-static bool is_flat(const pc__conv2d_attributes *a, const pc__conv *s)
-{
-    return s->kh * s->kw == 1 && s->sh * s->sw == 1 && s->ph + s->pw == 0 && s->pool <= 1 && !a->planes;
-}
-
-static pc_status flat(const pc_call *call, const pc__conv *s)
-{
-    const pc__gemm g = {.m = s->n * s->h * s->w,
-                        .n = s->o,
-                        .k = s->c,
-                        .a = pc__data(call->in[0]),
-                        .a_rs = s->c,
-                        .a_cs = 1,
-                        .b = pc__data(call->in[1]),
-                        .b_rs = 1,
-                        .b_cs = s->c,
-                        .c = pc__data(call->out[0]),
-                        .c_rs = s->o,
-                        .c_cs = 1,
-                        .bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL,
-                        .activation = s->activation};
-    return PC__K(gemm_half)(&g, call->in[0]->dtype == PC_F16, false);
-}
+/* The variant of a convolution's kernel for a tensor's dtype: 16-bit numbers are float32's. */
+#define PICK_CONV(name, t) ((t)->dtype == PC_F64 ? PC__K(name##_f64) : PC__K(name##_f32))
 
 PC__KERNEL(conv2d)
 {
-    const pc__conv2d_attributes *a = call->attributes;
-    const pc_tensor *x = call->in[0], *w = call->in[1];
-    pc__conv s = geometry(x, w, &a->spec);
-    if (pc__is_half((pc_dtype)x->dtype))
-        return is_flat(a, &s) ? flat(call, &s) : PC__K(in_floats)(stream, call, PC__K(op_conv2d));
-    pc_status (*run)(const pc__conv *, const void *, const void *, const void *, void *, uint8_t *) =
-        a->planes ? PICK(conv2d_to_planes, x) : PICK(conv2d, x);
-    return run(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL, pc__data(call->out[0]),
-               data_or_null(call->out[1]));
-}
-
-PC__KERNEL(conv2d_backward)
-{
     (void)stream;
     const pc__conv2d_attributes *a = call->attributes;
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    const pc__conv s = geometry(x, w, a);
+    return PICK_CONV(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+                                pc__data(call->out[0]), data_or_null(call->out[1]));
+}
+
+/* Gradients of maxima of 16-bit numbers go by way of float32. */
+PC__KERNEL(conv2d_backward)
+{
+    const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1], *y = call->in[2], *g = call->in[4];
-    pc__conv s = geometry(x, w, &a->spec);
-    pc_status (*run)(const pc__conv *, const void *, const void *, const void *, const uint8_t *, const void *, void *,
-                     void *, void *) = a->planes ? PICK(conv2d_backward_from_planes, x) : PICK(conv2d_backward, x);
-    return run(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]), pc__data(g),
-               a->needs[0] ? pc__data(call->out[0]) : NULL, a->needs[1] ? pc__data(call->out[1]) : NULL,
-               a->needs[2] ? pc__data(call->out[2]) : NULL);
+    const pc__conv s = geometry(x, w, a);
+    if (s.half && s.pool > 1)
+        return PC__K(in_floats)(stream, call, PC__K(op_conv2d_backward));
+    return PICK_CONV(conv2d_backward, x)(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]),
+                                         pc__data(g), a->needs[0] ? pc__data(call->out[0]) : NULL,
+                                         a->needs[1] ? pc__data(call->out[1]) : NULL,
+                                         a->needs[2] ? pc__data(call->out[2]) : NULL);
 }
 
 static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec)

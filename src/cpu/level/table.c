@@ -30,6 +30,7 @@ static const bool takes_halves[PC__OP_COUNT] = {
     [PC__OP_matmul] = true,
     [PC__OP_linear] = true,
     [PC__OP_conv2d] = true,
+    [PC__OP_conv2d_backward] = true,
     [PC__OP_sum] = true,
     [PC__OP_max] = true,
     [PC__OP_softmax] = true,

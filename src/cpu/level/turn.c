@@ -3,7 +3,8 @@
  * SIMD level interleaves in one instruction; wider vectors would need two. Blocks go along the rows of the side whose rows
  * lie further apart: few of its cache lines are then begun at a time, which matters where its rows are a power of 2 apart,
  * and so compete for the same few places of a cache. The last blocks
- * lie over their neighbours where sizes are no multiples. */
+ * lie over their neighbours where sizes are no multiples. Two to four rows or columns side by side are a loop whose steps
+ * the compiler knows, and makes vectors of. */
 #include "cpu/level/turn.h"
 
 #include "base/base.h"
@@ -48,9 +49,41 @@
                 ((T *)(void *)(to + c * to_row))[r] = ((const T *)(const void *)(from + r * from_row))[c];             \
             }                                                                                                          \
     }                                                                                                                  \
+    static inline __attribute__((always_inline)) void narrow_##bytes(T *restrict to, int64_t to_row, int64_t to_next,  \
+                                                                     const T *restrict from, int64_t from_row,         \
+                                                                     int64_t from_next, int64_t n, const int count)    \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            _Pragma("GCC unroll 4") for (int k = 0; k < count; k++) to[i * to_next + k * to_row] =                     \
+                from[i * from_next + k * from_row];                                                                    \
+    }                                                                                                                  \
+    static bool few_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,                \
+                            int64_t columns)                                                                           \
+    {                                                                                                                  \
+        T *t = (T *)(void *)to;                                                                                        \
+        const T *f = (const T *)(const void *)from;                                                                    \
+        const bool apart = from_row == columns * (bytes), together = to_row == rows * (bytes);                         \
+        if (apart && columns == 2)                                                                                     \
+            narrow_##bytes(t, to_row / (bytes), 1, f, 1, 2, rows, 2);                                                  \
+        else if (apart && columns == 3)                                                                                \
+            narrow_##bytes(t, to_row / (bytes), 1, f, 1, 3, rows, 3);                                                  \
+        else if (apart && columns == 4)                                                                                \
+            narrow_##bytes(t, to_row / (bytes), 1, f, 1, 4, rows, 4);                                                  \
+        else if (together && rows == 2)                                                                                \
+            narrow_##bytes(t, 1, 2, f, from_row / (bytes), 1, columns, 2);                                             \
+        else if (together && rows == 3)                                                                                \
+            narrow_##bytes(t, 1, 3, f, from_row / (bytes), 1, columns, 3);                                             \
+        else if (together && rows == 4)                                                                                \
+            narrow_##bytes(t, 1, 4, f, from_row / (bytes), 1, columns, 4);                                             \
+        else                                                                                                           \
+            return false;                                                                                              \
+        return true;                                                                                                   \
+    }                                                                                                                  \
     static void turn_##bytes(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,               \
                              int64_t columns)                                                                          \
     {                                                                                                                  \
+        if (few_##bytes(to, to_row, from, from_row, rows, columns))                                                    \
+            return;                                                                                                    \
         const bool along = to_row > from_row;                                                                          \
         const int64_t outer = along ? columns : rows, inner = along ? rows : columns;                                  \
         if (PC__MIN(outer, inner) < N_##bytes) {                                                                       \

@@ -1,0 +1,3 @@
+/* gather_f64.c: gather.c in double. */
+#define PC__DOUBLE
+#include "gather.c"

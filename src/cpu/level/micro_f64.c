@@ -1,0 +1,3 @@
+/* micro_f64.c: micro.c in double. */
+#define PC__DOUBLE
+#include "micro.c"

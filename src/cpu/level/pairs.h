@@ -1,0 +1,47 @@
+/* pairs.h: the tile of bfloat16 on processors that multiply two pairs of them in each lane of a vector and add both products
+ * to a sum of float32 (AVX512_BF16): twice micro.h's rate, and nothing has to become float32 first. */
+#ifndef PC__PAIRS_H
+#define PC__PAIRS_H
+
+#include "cpu/level/micro.h"
+
+#include "tensor/half.h"
+
+/* Whether there is such a tile. */
+#define pc__has_pairs PC__K(has_pairs)
+bool pc__has_pairs(void);
+
+/* c[row][column] (+)= sum over segments s, over k: a[row * a_row + k + s * a_segment]
+ *                                                 * b[(k / 2 * b_k + s * b_segment + column) * 2 + k % 2]
+ * for a whole number of vectors of columns. */
+typedef struct pair_tile {
+    int64_t segments, k;
+    const pc_bf16 *a;
+    int64_t a_row, a_segment;
+    const uint32_t *b; /* pairs, the second one 0 where k ends with a first one */
+    int64_t b_k, b_segment;
+    float *c;
+    int64_t c_row;
+} pair_tile;
+
+/* Any number of rows. */
+#define pair_rows_run PC__K(pair_rows_run)
+void pair_rows_run(pair_tile *t, int64_t rows, int vectors);
+
+/* values[row][column] = sum over k: a[row * a_row + k] * b[column * b_column + k], for up to PAIR_DOT_ROWS rows and
+ * PAIR_DOT_COLUMNS columns, which lie so many apart in values. */
+#define PAIR_DOT_ROWS 4
+#define PAIR_DOT_COLUMNS 6
+
+typedef struct pair_dot {
+    int64_t k;
+    const pc_bf16 *a, *b;
+    int64_t a_row, b_column;
+    float *values;
+    int64_t value_row;
+} pair_dot;
+
+#define pair_dot_run PC__K(pair_dot_run)
+void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns);
+
+#endif
