@@ -95,7 +95,8 @@ typedef enum pc_activation_kind {
 PC_API PC_MUST_USE pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_activation_kind activation);
 
-/* --- pictures: x [n, c, h, w]; the memory order of x (NCHW or channels last) is the result's too --- */
+/* --- pictures: x [n, c, h, w]; the memory order of x (NCHW or channels last) is the result's too; of one channel its
+ * stride says which, 1 for channels last --- */
 
 typedef struct pc_fn_conv2d_options {
     int reserved_;

@@ -183,11 +183,18 @@ pc_tensor *pc__conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_co
     return result;
 }
 
+/* Pictures of one channel lie in both orders: the channel's stride says which is meant, as PyTorch reads it too. */
+static bool lies_channels_last(const pc_tensor *x)
+{
+    const bool one = x->ndim == 4 && x->shape[1] == 1 && x->shape[2] * x->shape[3] > 1;
+    return pc__is_channels_last(x) || (one && x->strides[1] == 1 && pc__is_contiguous(x));
+}
+
 pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options options)
 {
     PC__NEED_OR(NULL, x);
     PC__NEED_OR(NULL, weight);
-    return pc__conv2d(x, weight, bias, options, !pc__is_channels_last(x));
+    return pc__conv2d(x, weight, bias, options, !lies_channels_last(x));
 }
 
 pc_status pc__infer_conv2d(pc_call *call, pc__meta *out)
