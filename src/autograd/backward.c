@@ -144,8 +144,20 @@ static pc_tensor *fitting(const pc__edge *edge, pc_tensor *g)
     return takes_wider(edge->node) ? g : pc__as_dtype(g, edge->node->out_meta[edge->output].dtype);
 }
 
+/* The rule of a record of one input is done with what arrived: where it passed that on as a view, a leaf may now be the
+ * only holder. */
+static void let_go(pc__node *node, const pc_tensor *passed)
+{
+    for (int k = 0; k < node->n_out && node->n_in == 1; k++)
+        if (node->pending[k] != passed) {
+            pc_tensor_free(node->pending[k]);
+            node->pending[k] = NULL;
+        }
+}
+
 static pc_status deliver(pc__node *node, pc_tensor **in_grad)
 {
+    let_go(node, in_grad[0]);
     for (int i = 0; i < node->n_in; i++) {
         const pc__edge *edge = &node->edges[i];
         if (!in_grad[i])

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <paracord/autograd.h>
+#include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <pthread.h>
 
@@ -145,7 +146,6 @@ static void given_gradients_are_copied(void **state)
     assert_no_leak();
 }
 
-/* A loss that outlives the scope of its intermediates takes along what backward needs. */
 /* In the leaf's memory order, made for it or copied; in C order where the leaf has gaps. */
 static void gradients_lie_as_their_leaves(void **state)
 {
@@ -173,6 +173,36 @@ static void gradients_lie_as_their_leaves(void **state)
     assert_no_leak();
 }
 
+static int64_t blocks_of_backward(pc_tensor *y, pc_tensor *gradient)
+{
+    pc_memory_stats before, after;
+    assert_ok(pc_memory_query(test_device(), &before));
+    assert_ok(pc_backward_with(y, gradient));
+    assert_ok(pc_memory_query(test_device(), &after));
+    return after.requests - before.requests;
+}
+
+/* A gradient that reaches its leaf through views is the leaf's as it is: no block more than without the views. */
+static void views_of_gradients_are_taken(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *w = leaf(2, PC_SHAPE(2, 3)), *v = leaf(2, PC_SHAPE(2, 3));
+        pc_tensor *flat = pc_ones(PC_SHAPE(6), PC_F32, test_device()), *given = pc_reshape(flat, PC_SHAPE(2, 3));
+        const int64_t blocks = blocks_of_backward(pc_exp(w), given);
+        assert_int_equal(blocks_of_backward(pc_exp(pc_reshape(v, PC_SHAPE(6))), flat), blocks);
+        assert_close(sum_of(pc_grad(v)), 6 * exp(2), 1e-3);
+        pc_zero_grad(v);
+        pc_tensor *view = pc_reshape(v, PC_SHAPE(6));
+        assert_ok(pc_backward_with(view, flat)); /* the caller's own, through a view: copied */
+        assert_ok(pc_backward_with(pc_reshape(v, PC_SHAPE(6)), flat));
+        assert_close(sum_of(flat), 6, 0);
+        assert_close(sum_of(pc_grad(v)), 12, 0);
+    }
+    assert_no_leak();
+}
+
+/* A loss that outlives the scope of its intermediates takes along what backward needs. */
 static void records_outlive_scopes(void **state)
 {
     (void)state;
@@ -273,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_record_is_walked_once),
         cmocka_unit_test(given_gradients_are_copied),
         cmocka_unit_test(gradients_lie_as_their_leaves),
+        cmocka_unit_test(views_of_gradients_are_taken),
         cmocka_unit_test(records_outlive_scopes),
         cmocka_unit_test(long_chains),
         cmocka_unit_test(without_scopes),
