@@ -21,6 +21,26 @@ struct pc__conv_way {
 /* cuDNN's handle of a device, made when first asked for; NULL where that fails. */
 cudnnHandle_t pc__conv_handle(int device);
 
+/* A plan and what it is for. */
+typedef struct pc__conv_candidate {
+    int number; /* of the way, as it is kept (choice.h) */
+    pc__conv_shape made;
+    pc__cudnn_plan plan;
+} pc__conv_candidate;
+
+/* measured.c: at most `most` plans in the shape's format, behind the `there` that there are; how many there are then. */
+int pc__conv_candidates(cudnnHandle_t handle, const pc__conv_shape *shape, pc__conv_candidate *list, int there,
+                        int most);
+
+/* The row of ours that the number is for, or NULL: the rule's, or none of ours. */
+const pc__row *pc__conv_row_of(int direction, int number);
+
+/* As the file says, or by measuring, which the file learns: the number, as it is kept. In `plans`, of PC__CONV_WAYS, is what
+ * cuDNN has for it, to be freed by the caller, who may keep one. */
+pc_status pc__conv_measured(pc_stream *stream, const pc_call *call, const pc__conv_piece *piece,
+                            const pc__conv_shape *shape, const char *text, pc__conv_candidate *plans, int *there,
+                            int *number);
+
 /* What may do a product: rows of ours, the rule's first, then ways of cuDNN. */
 typedef struct pc__conv_list {
     int rows, ways;
