@@ -55,22 +55,40 @@ static void some_products(void *context, int64_t part)
             atomic_store(&s->failed, true);
 }
 
+/* A batch against one b whose rows of a go on from matrix to matrix is one product. */
+static void join_rows(batch *s)
+{
+    const pc_tensor *a = s->a;
+    int64_t rows = s->g.m, step = s->g.a_rs;
+    if (s->count < 2 || pc__count(s->b->ndim - 2, s->b->shape) != 1 || pc__count(a->ndim - 2, a->shape) != s->count)
+        return;
+    for (int d = a->ndim - 3; d >= 0; d--) {
+        if (a->shape[d] == 1)
+            continue;
+        if (rows == 1)
+            step = a->strides[d];
+        else if (a->strides[d] != rows * step)
+            return;
+        rows *= a->shape[d];
+    }
+    s->g.m = rows;
+    s->g.a_rs = step;
+    s->g.c_rs = s->g.n;
+    s->count = 1;
+}
+
 /* Many small products of 16-bit numbers, which are converted all together. */
-static bool are_small(const pc_call *call)
+static bool are_small(const batch *s)
 {
     enum { SMALL = 32768, MANY = 4 };
-    const pc_tensor *a = call->in[0], *y = call->out[0];
-    const int64_t m = y->shape[y->ndim - 2], n = y->shape[y->ndim - 1], k = a->shape[a->ndim - 1];
-    return pc__is_half((pc_dtype)a->dtype) && pc__count(y->ndim - 2, y->shape) >= MANY &&
-           m * n + m * k + k * n <= SMALL;
+    const pc__gemm *g = &s->g;
+    return pc__is_half((pc_dtype)s->a->dtype) && s->count >= MANY && g->m * g->n + g->m * g->k + g->k * g->n <= SMALL;
 }
 
 /* Many products go to the cores whole, few are cut themselves; the bits are the same. */
 PC__KERNEL(matmul)
 {
     enum { MANY = 4, PART = 1 << 18 };
-    if (are_small(call))
-        return PC__K(in_floats)(stream, call, PC__K(op_matmul));
     const pc_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
     const int lead = y->ndim - 2;
     batch s = {.a = a,
@@ -86,6 +104,9 @@ PC__KERNEL(matmul)
                      .c_rs = y->strides[lead],
                      .c_cs = y->strides[lead + 1]},
                .count = pc__count(lead, y->shape)};
+    join_rows(&s);
+    if (are_small(&s))
+        return PC__K(in_floats)(stream, call, PC__K(op_matmul));
     const int64_t each = 2 * s.g.m * s.g.n * s.g.k + 2048; /* and the call */
     const int threads = pc__threads(each * s.count);
     s.together = PC__MAX(PART / each, 1);
