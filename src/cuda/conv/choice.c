@@ -13,6 +13,5 @@ void pc__conv_text(char text[PC__CHOICE_TEXT], const char *gpu, int multiprocess
         text, PC__CHOICE_TEXT, "%.80s/%d cudnn %zu %s %s%s x %lld %d %d %d w %d %d %d stride %d %d padding %d %d%s%s",
         gpu, multiprocessors, cudnn, directions[s->direction], dtype, s->tf32 ? "/tf32" : "", (long long)s->n, s->c,
         s->h, s->w, s->o, s->kh, s->kw, s->sh, s->sw, s->ph, s->pw, s->bias ? " bias" : "", s->relu ? " relu" : "");
-    for (char *c = text; *c; c++)
-        *c = (unsigned char)*c < ' ' || *c == '=' ? '?' : *c; /* of the name: a row is one line */
+    pc__choices_clean(text);
 }

@@ -7,10 +7,6 @@
 
 #include "cuda/runtime/state.h"
 
-#include <math.h>
-
-#define MARGIN 0.97 /* of the time of the row that the rule picks: what others must stay below */
-
 typedef struct work {
     const pc_call *call;
     pc__conv_piece piece; /* with results of its own */
@@ -56,11 +52,8 @@ pc_status pc__conv_measure(pc_stream *stream, const pc_call *call, const pc__con
     w.piece.dbias = piece->dbias ? (char *)memory + result : NULL;
     status = pc__cuda_measure(&(pc__trial){stream, &w, "measuring a convolution", run}, count, told);
     pc__cuda_release(stream->device.index, memory, bytes);
-    for (int i = 0; i < count && status == PC_OK; i++) {
-        const double limit = *best < 0 ? (double)INFINITY : *best == 0 ? MARGIN * told[0] : told[*best];
-        if (told[i] < limit)
-            *best = i;
-    }
+    if (status == PC_OK)
+        *best = pc__cuda_fastest(told, count);
     return status;
 }
 

@@ -7,11 +7,8 @@
 #include "cuda/runtime/measure.h"
 #include "cuda/runtime/state.h"
 
-#include <math.h>
 #include <paracord/ops.h>
 #include <stdio.h>
-
-#define MARGIN 0.97 /* of the time of the row that the rule picks: what others must stay below */
 
 enum { PLACES = 1024, MOST = PLACES / 4 * 3, ROWS = 8, WAYS = ROWS * PC__CUDA_LT_ADVICES };
 
@@ -38,21 +35,14 @@ static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER; /* over the table *
 static place table[PLACES];
 static int count;
 
-/* Of an address, up to 16. */
-static int32_t alignment(const void *pointer)
-{
-    const uintptr_t bit = (uintptr_t)pointer & (~(uintptr_t)pointer + 1);
-    return bit == 0 || bit > 16 ? 16 : (int32_t)bit;
-}
-
 static void make_key(key *k, const pc_stream *stream, const pc__cuda_gemm *g)
 {
     memset(k, 0, sizeof *k);
     k->device = stream->device.index;
     k->dtype = g->dtype, k->activation = g->activation, k->wide = g->wide != 0;
     k->tf32 = g->dtype == PC__CUDA_F32 && pc_matmul_precision_get() == PC_PRECISION_TF32;
-    k->aligned_a = alignment(g->a), k->aligned_b = alignment(g->b);
-    k->aligned_bias = g->bias ? alignment(g->bias) : 0;
+    k->aligned_a = (int32_t)pc__cuda_alignment(g->a, 16), k->aligned_b = (int32_t)pc__cuda_alignment(g->b, 16);
+    k->aligned_bias = g->bias ? (int32_t)pc__cuda_alignment(g->bias, 16) : 0;
     k->m = g->m, k->n = g->n, k->k = g->k, k->batch = g->batch;
     k->a_rs = g->a_rs, k->a_cs = g->a_cs, k->a_batch = g->a_batch;
     k->b_rs = g->b_rs, k->b_cs = g->b_cs, k->b_batch = g->b_batch;
@@ -71,8 +61,7 @@ static void make_text(char text[PC__CHOICE_TEXT], const pc_stream *stream, const
         k->wide ? " wide" : "", (long long)k->m, (long long)k->n, (long long)k->k, (long long)k->batch,
         (long long)k->a_rs, (long long)k->a_cs, (long long)k->a_batch, k->aligned_a, (long long)k->b_rs,
         (long long)k->b_cs, (long long)k->b_batch, k->aligned_b, k->aligned_bias, k->activation);
-    for (char *c = text; *c; c++)
-        *c = (unsigned char)*c < ' ' || *c == '=' ? '?' : *c; /* of the name: a row of the file is one line */
+    pc__choices_clean(text);
 }
 
 /* As it is kept: 0 for the rule's row, else the row's number in the table, from 1, and the advice. */
@@ -130,7 +119,6 @@ static pc_status measure(pc_stream *stream, const pc_call *call, const pc__cuda_
     const size_t number = g->wide || g->dtype == PC__CUDA_F32 ? 4 : g->dtype == PC__CUDA_F64 ? 8 : 2;
     const size_t bytes = pc__cuda_whole((size_t)(g->batch * g->m * g->n) * number);
     double times[WAYS];
-    int fastest = 0;
     work w = {.call = call, .product = *g};
     const int ways = ways_of(stream, g, w.way);
     *best = (choice){NULL, 0};
@@ -142,11 +130,9 @@ static pc_status measure(pc_stream *stream, const pc_call *call, const pc__cuda_
         return *known ? status : PC_OK;
     status = pc__cuda_measure(&(pc__trial){stream, &w, "measuring a product", run}, ways, times);
     pc__cuda_release(stream->device.index, w.product.c, bytes);
-    for (int i = 1; i < ways && status == PC_OK; i++)
-        if (times[i] < (fastest ? times[fastest] : MARGIN * times[0]))
-            fastest = i;
     if (status != PC_OK)
         return status;
+    const int fastest = PC__MAX(pc__cuda_fastest(times, ways), 0);
     if (fastest)
         *best = w.way[fastest];
     pc__log(PC_LOG_DEBUG, "matmul: %lld x %lld by %lld, %s: %.1f us; %s, advice %d: %.1f us", (long long)g->m,

@@ -13,6 +13,7 @@
 
 #define WORKSPACE_MOST ((size_t)32 << 20) /* bytes that a product may work in */
 #define PLANS 256                         /* shapes whose plans are kept; a power of two */
+#define ALIGNED 256                       /* bytes: more alignment than that is not told apart */
 #define TRIES 4                           /* places of the table where a shape may be */
 
 /* The functions that are used, under cuBLASLt's own names. */
@@ -110,12 +111,6 @@ static bool by_columns(int64_t rows, int64_t columns, int64_t row_stride, int64_
     return column_stride == 1 && *ld >= columns;
 }
 
-static uint32_t alignment(const void *pointer)
-{
-    const uintptr_t bit = (uintptr_t)pointer & (~(uintptr_t)pointer + 1);
-    return bit == 0 || bit > 256 ? 256 : (uint32_t)bit;
-}
-
 /* The epilogue for a bias and an activation, or -1 where cuBLASLt has none. */
 static int32_t epilogue_of(const pc__cuda_gemm *g)
 {
@@ -141,8 +136,9 @@ static bool shape_of(const pc__cuda_gemm *g, int device, int32_t epilogue, shape
     s->wide = g->wide != 0;
     s->m = g->m, s->n = g->n, s->k = g->k, s->batch = g->batch;
     s->batch1 = g->batch > 1 ? g->b_batch : 0, s->batch2 = g->batch > 1 ? g->a_batch : 0;
-    s->align1 = alignment(g->b), s->align2 = alignment(g->a), s->align_c = alignment(g->c);
-    s->align_bias = g->bias && epilogue != CUBLASLT_EPILOGUE_DEFAULT ? alignment(g->bias) : 0;
+    s->align1 = pc__cuda_alignment(g->b, ALIGNED), s->align2 = pc__cuda_alignment(g->a, ALIGNED);
+    s->align_c = pc__cuda_alignment(g->c, ALIGNED);
+    s->align_bias = g->bias && epilogue != CUBLASLT_EPILOGUE_DEFAULT ? pc__cuda_alignment(g->bias, ALIGNED) : 0;
     return true;
 }
 

@@ -11,6 +11,13 @@ pc_status pc__cuda_lt_gemm(pc_stream *stream, const pc__cuda_gemm *g, bool *done
 
 enum { PC__CUDA_LT_ADVICES = 8 }; /* that are asked for at most: a product's advice is below */
 
+/* Of an address, in bytes, at most `most`, a power of two. */
+static inline uint32_t pc__cuda_alignment(const void *pointer, uint32_t most)
+{
+    const uintptr_t bit = (uintptr_t)pointer & (~(uintptr_t)pointer + 1);
+    return bit == 0 || bit > most ? most : (uint32_t)bit;
+}
+
 /* 130100 for 13.1.0; 0: there is none. */
 size_t pc__cuda_lt_version(void);
 

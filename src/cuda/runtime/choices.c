@@ -17,6 +17,12 @@
 
 enum { ROW = PC__CHOICE_TEXT + 32, LARGEST = 1 << 20 /* bytes of the file */ };
 
+void pc__choices_clean(char *text)
+{
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == '=' ? '?' : *c; /* a row is one line */
+}
+
 bool pc__choices_file(char path[PATH_MAX])
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

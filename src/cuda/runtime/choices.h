@@ -8,6 +8,9 @@
 
 enum { PC__CHOICE_TEXT = 320, PC__CHOICE_MOST = 9999 /* the largest number */ };
 
+/* Make a text that a row can begin with of one that has a device's name in it. */
+void pc__choices_clean(char *text);
+
 /* The file: $XDG_CACHE_HOME/paracord/choices, or in ~/.cache. False where there is no such place. */
 bool pc__choices_file(char path[PATH_MAX]);
 

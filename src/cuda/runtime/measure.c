@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 5, RUNS = 4, MORE = 32 /* runs a graph */ };
-#define SHORT 20.0 /* microseconds a run: the launch of a graph is no small part of a few such */
-#define SLOW 4.0   /* times the fastest: not worth more than its first run */
+#define MARGIN 0.97 /* of the first one's time: what others must stay below */
+#define SHORT 20.0  /* microseconds a run: the launch of a graph is no small part of a few such */
+#define SLOW 4.0    /* times the fastest: not worth more than its first run */
 
 typedef struct clock_pair {
     cudaEvent_t start, end;
@@ -116,4 +117,13 @@ pc_status pc__cuda_measure(const pc__trial *t, int count, double *microseconds)
         (void)cudaEventDestroy(clock.end);
     (void)cudaStreamSynchronize(pc__cuda_queue(t->stream));
     return status;
+}
+
+int pc__cuda_fastest(const double *microseconds, int count)
+{
+    int best = 0;
+    for (int i = 1; i < count; i++)
+        if (microseconds[i] < (best ? microseconds[best] : MARGIN * microseconds[0]))
+            best = i;
+    return count > 0 && isfinite(microseconds[best]) ? best : -1;
 }

@@ -17,4 +17,8 @@ typedef struct pc__trial {
  * which is not being captured. */
 pc_status pc__cuda_measure(const pc__trial *trial, int count, double *microseconds);
 
+/* Which of them is the fastest, -1 where none can. The first, which the rule would pick, unless another one is faster by
+ * more than timing is certain of. */
+int pc__cuda_fastest(const double *microseconds, int count);
+
 #endif
