@@ -82,27 +82,59 @@ static unsigned longest_run(const pc_tensor *t, unsigned mask)
     return best | (mask & ones_of(t));
 }
 
-/* Whether CUDA reads t with its gaps: what is reduced is one dimension to memory, and is long and alone, or short and not
- * side by side, in no case where that would be slow. Sums it cuts into pieces where they are long and few. */
-static bool takes_gaps(const pc_tensor *t, unsigned mask, bool sums)
+/* How the dimensions that are reduced, and those that are kept, lie in memory. */
+typedef struct lie {
+    int64_t reduced, results; /* elements of each */
+    int runs;                 /* reduced dimensions, those that are one to memory counted once */
+    int64_t step;             /* of the last one */
+    int64_t least, beside;    /* strides of what is kept: the smallest, and that of the last one */
+} lie;
+
+static lie lie_of(const pc_tensor *t, unsigned mask)
 {
-    enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
-    int64_t reduced = 1, results = 1, step = 0, least = INT64_MAX;
-    if (t->storage->device.type != PC_CUDA || (longest_run(t, mask) & mask) != mask)
-        return false;
+    lie l = {.reduced = 1, .results = 1, .least = INT64_MAX};
+    int64_t next = 0; /* the stride of a dimension that goes on with this run */
     for (int d = t->ndim - 1; d >= 0; d--) {
-        const bool gone = mask >> d & 1;
+        const int64_t stride = t->strides[d];
         if (t->shape[d] == 1)
             continue;
-        if (gone && reduced > 1 && t->strides[d] != step * reduced)
-            return false;
-        step = gone && reduced == 1 ? t->strides[d] : step;
-        least = gone ? least : PC__MIN(least, t->strides[d]);
-        *(gone ? &reduced : &results) *= t->shape[d];
+        if (mask >> d & 1) {
+            l.runs += !l.runs || stride != next;
+            l.step = l.reduced == 1 ? stride : l.step;
+            next = stride * t->shape[d];
+            l.reduced *= t->shape[d];
+        } else {
+            l.beside = l.least == INT64_MAX ? stride : l.beside;
+            l.least = PC__MIN(l.least, stride);
+            l.results *= t->shape[d];
+        }
     }
-    if (results > INT32_MAX / 32 || reduced > (sums && results < LONG ? INT32_MAX / 2 : INT32_MAX / 512))
+    return l;
+}
+
+/* Whether CUDA finds maxima of t with its gaps: what is reduced is one dimension to memory, and is long and alone, or
+ * short and not side by side, in no case where that would be slow. */
+static bool takes_gaps(const pc_tensor *t, unsigned mask)
+{
+    enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
+    if (t->storage->device.type != PC_CUDA || (longest_run(t, mask) & mask) != mask)
         return false;
-    return step <= least ? sums || reduced <= LONG || results >= LONG : results >= MANY || reduced * results <= FEW;
+    const lie l = lie_of(t, mask);
+    if (l.runs > 1 || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / 512)
+        return false;
+    return l.step <= l.least ? l.reduced <= LONG || l.results >= LONG
+                             : l.results >= MANY || l.reduced * l.results <= FEW;
+}
+
+/* Whether CUDA sums a view, what is reduced last, with its gaps: neighbours in memory are of one result, or are those of
+ * neighbouring results, or all is so little that the order is as good as any. Results that are few it has in parts. */
+static bool sums_gaps(const pc_tensor *t, unsigned mask)
+{
+    enum { RUNS = 3, LONG = 4096, FEW = 1 << 16 };
+    const lie l = lie_of(t, mask);
+    if (l.runs > RUNS || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / (l.results < LONG ? 2 : 512))
+        return false;
+    return l.reduced * l.results <= FEW || l.step <= l.least || l.beside == l.least;
 }
 
 /* What is reduced behind what is kept, the largest steps first: then it may be one dimension to memory. */
@@ -130,12 +162,13 @@ static pc_tensor *reduced_last(pc_tensor *t, unsigned *mask)
 static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
 {
     enum { FEW = 65536 };
-    if (t->storage->device.type != PC_CUDA || pc__is_contiguous(t) ||
+    const bool run = (longest_run(t, *mask) & *mask) == *mask;
+    if (t->storage->device.type != PC_CUDA || (run && pc__is_contiguous(t)) ||
         (pc__is_dense(t) && pc__count(t->ndim, t->shape) > FEW))
         return NULL;
     unsigned gone = *mask;
     pc_tensor *view = reduced_last(t, &gone);
-    if (!view || !takes_gaps(view, gone, true))
+    if (!view || !sums_gaps(view, gone))
         return NULL;
     *mask = gone;
     return view;
@@ -151,7 +184,7 @@ static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_sh
     pc_tensor *lies = t && sums ? where_it_lies(t, mask) : NULL;
     if (lies)
         return lies;
-    if (t && !sums && !pc__is_dense(t) && takes_gaps(t, *mask, false))
+    if (t && !sums && !pc__is_dense(t) && takes_gaps(t, *mask))
         return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);

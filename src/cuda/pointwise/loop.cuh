@@ -114,13 +114,12 @@ __device__ __forceinline__ typename F::O apply(const F &f, typename F::A a, type
         return f(a, b, c);
 }
 
-/* AT_ONCE items of a thread */
+/* AT_ONCE items of a thread, which begin there */
 template <class F, int N, bool SPLAT>
-__device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, uint32_t first)
+__device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, uint32_t first,
+                                          const places<F::inputs + 1> &p)
 {
     typedef typename F::O O;
-    places<F::inputs + 1> p;
-    locate(w, first, p);
     pack<typename F::A, N> a[AT_ONCE] = {};
     pack<typename F::B, N> b[AT_ONCE] = {};
     pack<typename F::C, N> c[AT_ONCE] = {};
@@ -145,13 +144,15 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
 template <class F, int N>
 __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_walk w, const F f)
 {
-    wait_for_earlier();
     const uint32_t tile = AT_ONCE * blockDim.x;
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
+        places<F::inputs + 1> p;
+        locate(w, base + threadIdx.x, p);
+        wait_for_earlier(); /* only memory depends on it, not the places in it */
         if (F::inputs > 0 && N > 1 && w.splat)
-            map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, base + threadIdx.x);
+            map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, base + threadIdx.x, p);
         else
-            map_items<F, N, false>(w, f, base + threadIdx.x);
+            map_items<F, N, false>(w, f, base + threadIdx.x, p);
     }
     if (N > 1 && blockIdx.x == 0 && threadIdx.x < w.tail) {
         const uint32_t i = w.count * N + threadIdx.x;

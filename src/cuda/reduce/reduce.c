@@ -152,25 +152,45 @@ static void keep(pc__cuda_short *s, int64_t size, int64_t stride)
     s->stride[s->dims++] = stride;
 }
 
-/* An input with gaps, whose reduced dimensions are one to memory (pc__reduce_takes_gaps). */
-static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t)
+/* Another of the dimensions that are reduced, outside of those that were there: one with them where memory says so. */
+static void fold(pc__cuda_short *s, int64_t *length, int64_t size, int64_t stride)
 {
-    enum { MANY = 65536 };
-    pc__cuda_short s = {.n = (int)a->reduced, .step = 1};
-    int64_t least = INT64_MAX;
+    const int64_t inner = s->folds ? s->above[s->folds - 1] : s->step;
+    if (*length > 1 && stride != inner * *length) {
+        s->fold[s->folds] = (unsigned)*length;
+        s->above[s->folds++] = stride;
+        *length = size;
+        return;
+    }
+    s->step = *length == 1 && !s->folds ? stride : s->step;
+    *length *= size;
+}
+
+/* An input with gaps (ops/reduce.c says which): its reduced dimensions are one to memory, or for sums up to three. */
+static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t, bool sums)
+{
+    enum { MANY = 65536, WARP = 32, BLOCK = 128 };
+    pc__cuda_short s = {.n = (int)a->reduced, .step = 1, .parts = 1};
+    const int64_t results = a->outer * a->inner;
+    int64_t least = INT64_MAX, beside = 0, length = 1;
     for (int d = 0; d < t->ndim; d++) {
-        if (t->shape[d] == 1)
+        if (t->shape[d] == 1 || a->kept_shape[d] == 1)
             continue;
-        if (a->kept_shape[d] == 1) {
-            s.step = t->strides[d]; /* of the last one */
-            continue;
-        }
-        least = PC__MIN(least, t->strides[d]);
+        beside = t->strides[d];
+        least = PC__MIN(least, beside);
         keep(&s, t->shape[d], t->strides[d]);
     }
+    for (int d = t->ndim - 1; d >= 0; d--)
+        if (t->shape[d] > 1 && a->kept_shape[d] == 1)
+            fold(&s, &length, t->shape[d], t->strides[d]);
     if (!s.dims)
         keep(&s, 1, 1);
-    s.lanes = s.step > least && a->outer * a->inner >= MANY ? 1 : lanes_for(s.n, a->outer * a->inner);
+    s.lanes = s.step > least && results >= MANY ? 1 : lanes_for(s.n, results);
+    if (sums && s.step > least && beside == least && results < MANY && results > 1) {
+        s.lanes = PC__MIN(s.lanes, PC__SHORT_LANES / WARP);
+        for (s.across = 2; s.across < results && s.across < PC__MAX(WARP, BLOCK / s.lanes); s.across *= 2)
+            ;
+    }
     return s;
 }
 
@@ -191,7 +211,7 @@ static bool is_short(const pc__reduce_attributes *a, int pack)
 static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
 {
     enum { FEW = 8192 };
-    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner};
+    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner, .parts = 1};
     if (a->inner == 1) {
         keep(&s, a->outer, a->reduced);
     } else {
@@ -203,13 +223,13 @@ static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
 }
 
 /* True where the call is one for short.cuh; then *s is it. */
-static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack,
+static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack, bool sums,
                        pc__cuda_short *s)
 {
     const bool gaps = !pc__is_contiguous(t);
     if (!gaps && !is_short(a, pack))
         return false;
-    *s = gaps ? with_gaps(a, t) : without_gaps(a);
+    *s = gaps ? with_gaps(a, t, sums) : without_gaps(a);
     s->results = (unsigned)(a->outer * a->inner);
     s->divisor = 1;
     s->queue = pc__cuda_queue(stream);
@@ -217,20 +237,19 @@ static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const 
     return true;
 }
 
-/* Results that are few and long become pieces of some thousand elements. */
-static int64_t cut_short(pc__cuda_short *s, int64_t reduced)
+/* Results that are few and long become parts of some thousand elements. */
+static void cut_short(pc__cuda_short *s, int64_t reduced)
 {
     enum { PIECE = 4096, PIECES = 4096, TOGETHER = 256 };
     const int64_t most = PC__MIN(PIECES / s->results, divide_up(reduced, PIECE));
     if (most < 2)
-        return 1;
-    const int64_t piece = divide_up(divide_up(reduced, most), TOGETHER) * TOGETHER, parts = divide_up(reduced, piece);
+        return;
+    const int64_t piece = divide_up(divide_up(reduced, most), TOGETHER) * TOGETHER;
     s->whole = reduced;
     s->n = (int)piece;
-    s->results *= (unsigned)parts;
-    keep(s, parts, piece * s->step);
-    s->lanes = lanes_for(piece, s->results);
-    return parts;
+    s->parts = (unsigned)divide_up(reduced, piece);
+    s->results *= s->parts;
+    s->lanes = PC__MIN(lanes_for(piece, s->results), s->across ? PC__SHORT_LANES / s->across : PC__SHORT_LANES);
 }
 
 /* What the second pass sees. */
@@ -253,8 +272,9 @@ static pc_status sum_short(pc_stream *stream, const pc_call *call, pc__cuda_shor
 {
     const pc_tensor *t = call->in[0];
     const pc__reduce_attributes *a = call->attributes;
-    const int64_t parts = pc__is_contiguous(t) ? 1 : cut_short(s, a->reduced);
-    if (parts == 1) {
+    if (!pc__is_contiguous(t))
+        cut_short(s, a->reduced);
+    if (s->parts == 1) {
         s->divisor = a->divisor;
         pc__cuda_short_sum(s, pc__data(t), t->dtype, pc__data(call->out[0]), call->out[0]->dtype);
         return pc__cuda_launched(call);
@@ -264,7 +284,9 @@ static pc_status sum_short(pc_stream *stream, const pc_call *call, pc__cuda_shor
         return PC_ERR_MEMORY;
     pc__cuda_short_sum(s, pc__data(t), t->dtype, sums, between);
     PC__TRY(pc__cuda_launched(call));
-    const pc__reduce_attributes rest = {.outer = s->results / parts, .reduced = parts, .inner = 1};
+    const int64_t kept = s->results / s->parts;
+    const pc__reduce_attributes rest = {
+        .outer = s->across ? 1 : kept, .reduced = s->parts, .inner = s->across ? kept : 1};
     return add_parts(stream, call, &rest, sums, between);
 }
 
@@ -278,7 +300,7 @@ PC__CUDA_KERNEL(sum)
         return PC_OK;
     const bool anywhere = begins_anywhere(a, t);
     pc__cuda_short few;
-    if (plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), &few))
+    if (plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), true, &few))
         return sum_short(stream, call, &few, between);
     pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
@@ -327,7 +349,7 @@ PC__CUDA_KERNEL(max)
         return PC_OK;
     const bool rows = a->inner == 1;
     pc__cuda_short few;
-    if (plan_short(stream, a, t, 1, &few)) {
+    if (plan_short(stream, a, t, 1, false, &few)) {
         pc__cuda_short_max(&few, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
         return pc__cuda_launched(call);
     }

@@ -51,15 +51,24 @@ void pc__cuda_most(const pc__cuda_reduction *reduction, const void *in, int dtyp
 enum { PC__SHORT_LANES = 512 };
 
 /* Results of few elements each, or of an input that has gaps: `lanes` threads find one, a power of 2: of a warp, or all of
- * a block. Result i's
- * first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`, the others `step` apart.
- * `whole`, unless 0: the last of these dimensions is the pieces of so many elements, n each, of which the last may be shorter. */
+ * a block. With `across`, a power of 2, a block has so many results side by side instead, whose elements are neighbours in
+ * memory.
+ * Result i's first element is at the sum of its coordinates in `size` (dimension 0 outermost) times `stride`. Its others
+ * are `step` apart; with `folds`, element e is at the sum of e's coordinates in `fold` (0 innermost, the last one open) times
+ * `step` and `above`.
+ * Results in `parts` have n elements in each of them, and what is left of `whole` in the last; a result's parts lie side by
+ * side in the output, or with `across` results do, and parts one behind the other. */
+enum { PC__SHORT_FOLDS = 2 };
 typedef struct pc__cuda_short {
     unsigned results;
-    int n, lanes;
+    int n, lanes, across;
     double divisor; /* as above */
+    unsigned parts;
     int64_t whole;
     int64_t step;
+    int folds;
+    unsigned fold[PC__SHORT_FOLDS];
+    int64_t above[PC__SHORT_FOLDS];
     int dims; /* at least 1 */
     unsigned size[PC__VIEW_DIMS];
     int64_t stride[PC__VIEW_DIMS];

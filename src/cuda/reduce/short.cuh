@@ -17,18 +17,24 @@ struct short_part {
     unsigned result;
     int lane, n; /* n: elements of its result */
     bool writes;
-    long long first; /* element of its result */
+    long long first; /* where its result begins */
+    long long begin; /* the number of its first element, of a piece */
 };
 
 __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
 {
-    const unsigned id = (blockIdx.x * blockDim.x + threadIdx.x) / s.lanes;
-    short_part p = {min(id, s.results - 1), static_cast<int>(threadIdx.x % s.lanes), s.n, false, 0};
+    const unsigned id =
+        s.across ? blockIdx.x * s.across + threadIdx.x % s.across : (blockIdx.x * blockDim.x + threadIdx.x) / s.lanes;
+    short_part p = {min(id, s.results - 1), 0, s.n, false, 0, 0};
+    p.lane = static_cast<int>(s.across ? threadIdx.x / s.across : threadIdx.x % s.lanes);
     p.writes = p.lane == 0 && id < s.results;
-    if (s.whole)
-        p.n = static_cast<int>(
-            min(static_cast<long long>(s.n), s.whole - p.result % s.size[s.dims - 1] * static_cast<long long>(s.n)));
     unsigned left = p.result;
+    if (s.parts > 1) {
+        const unsigned kept = s.results / s.parts, part = s.across ? left / kept : left % s.parts;
+        left = s.across ? left - part * kept : left / s.parts;
+        p.begin = part * static_cast<long long>(s.n);
+        p.n = static_cast<int>(min(static_cast<long long>(s.n), s.whole - p.begin));
+    }
     for (int d = s.dims - 1; d > 0; d--) {
         const unsigned above = left / s.size[d];
         p.first += static_cast<long long>(left - above * s.size[d]) * s.stride[d];
@@ -36,6 +42,17 @@ __device__ __forceinline__ short_part short_part_of(const pc__cuda_short &s)
     }
     p.first += static_cast<long long>(left) * s.stride[0];
     return p;
+}
+
+/* Where element e of a result is, from where that begins. */
+__device__ __forceinline__ long long place_of(const pc__cuda_short &s, unsigned e)
+{
+    const unsigned above = e / s.fold[0];
+    const long long at = (e - above * s.fold[0]) * s.step;
+    if (s.folds == 1)
+        return at + above * s.above[0];
+    const unsigned most = above / s.fold[1];
+    return at + (above - most * s.fold[1]) * s.above[0] + most * s.above[1];
 }
 
 /* A result with several warps has a block: what each of them has, for `lanes` / 32 neighbours of every one. */
@@ -50,9 +67,9 @@ template <class V> __device__ __forceinline__ V of_warps(const V &mine, int lane
 
 template <class... P> void start_short(void (*kernel)(P...), const pc__cuda_short *s, P... parameters)
 {
-    const int block = s->lanes > WARP ? s->lanes : SHORT_THREADS;
-    const long long threads = static_cast<long long>(s->results) * s->lanes;
-    (void)pc::start(kernel, static_cast<unsigned>((threads + block - 1) / block), block, s->queue, s->early,
+    const int block = s->across ? s->across * s->lanes : s->lanes > WARP ? s->lanes : SHORT_THREADS;
+    const long long per_block = block / s->lanes;
+    (void)pc::start(kernel, static_cast<unsigned>((s->results + per_block - 1) / per_block), block, s->queue, s->early,
                     parameters...);
 }
 

@@ -13,35 +13,58 @@ template <class A> __device__ __forceinline__ A sum_of_neighbours(A total, int l
     return total;
 }
 
-template <class T, class A, class O>
+/* Over a block's threads of each of the results that it has side by side, for the first of them. */
+template <class A> __device__ __forceinline__ A sum_of_column(A total, int lanes, int across)
+{
+    __shared__ A sums[PC__SHORT_LANES];
+    sums[threadIdx.x] = total;
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half * across)
+            sums[threadIdx.x] += sums[threadIdx.x + half * across];
+    }
+    return sums[threadIdx.x]; /* who writes wrote it */
+}
+
+/* FOLDS: the elements of a result are not all one step apart. */
+template <bool FOLDS, class T, class A, class O>
 __global__ void __launch_bounds__(PC__SHORT_LANES)
     short_sums(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, O *__restrict__ out)
 {
     typedef pc::math<T> M;
     const short_part p = short_part_of(s);
     const long long step = s.step * s.lanes;
-    const T *x = in + p.first + p.lane * s.step;
+    const T *x = in + p.first + (FOLDS ? 0 : (p.begin + p.lane) * s.step);
     A total = 0;
     pc::wait_for_earlier();
     for (int at = p.lane; at < p.n; at += SHORT_AT_ONCE * s.lanes) {
         M v[SHORT_AT_ONCE];
 #pragma unroll
         for (int k = 0; k < SHORT_AT_ONCE; k++) {
-            v[k] = at + k * s.lanes < p.n ? M(*x) : M(0);
-            x += step;
+            const int e = at + k * s.lanes;
+            if constexpr (FOLDS)
+                v[k] = e < p.n ? M(x[place_of(s, static_cast<unsigned>(p.begin) + e)]) : M(0);
+            else
+                v[k] = e < p.n ? M(*x) : M(0);
+            x += FOLDS ? 0 : step;
         }
         total += static_cast<A>(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
     }
-    total = sum_of_neighbours(total, min(s.lanes, WARP));
-    if (s.lanes > WARP)
-        total = sum_of_neighbours(of_warps(total, s.lanes), s.lanes / WARP);
+    if (s.across) {
+        total = sum_of_column(total, s.lanes, s.across);
+    } else {
+        total = sum_of_neighbours(total, min(s.lanes, WARP));
+        if (s.lanes > WARP)
+            total = sum_of_neighbours(of_warps(total, s.lanes), s.lanes / WARP);
+    }
     if (p.writes)
         out[p.result] = result_of<O>(total, s.divisor);
 }
 
 template <class T, class A, class O> void launch(const pc__cuda_short *s, const void *in, void *out)
 {
-    start_short(short_sums<T, A, O>, s, *s, static_cast<const T *>(in), static_cast<O *>(out));
+    start_short(s->folds ? short_sums<true, T, A, O> : short_sums<false, T, A, O>, s, *s, static_cast<const T *>(in),
+                static_cast<O *>(out));
 }
 
 template <class T> void launch_real(const pc__cuda_short *s, const void *in, void *out, int to)
