@@ -21,16 +21,13 @@ bool pc__has_halves(const pc_call *call)
 static void describe(pc__single *s, pc_tensor *t)
 {
     pc__meta meta;
-    if (pc__is_channels_last(t))
-        pc__meta_channels_last(&meta, PC_F32, t->shape);
-    else
-        pc__meta_contiguous(&meta, PC_F32, t->ndim, t->shape);
+    pc__meta_contiguous(&meta, PC_F32, t->ndim, t->shape);
     s->of = t;
     s->storage =
         (pc__storage){.device = t->storage->device, .bytes = (size_t)pc__count(t->ndim, t->shape) * sizeof(float)};
     s->tensor = (pc_tensor){.dtype = PC_F32, .ndim = t->ndim, .storage = &s->storage};
     memcpy(s->tensor.shape, meta.shape, sizeof meta.shape);
-    memcpy(s->tensor.strides, meta.strides, sizeof meta.strides);
+    memcpy(s->tensor.strides, pc__is_dense(t) ? t->strides : meta.strides, sizeof meta.strides);
 }
 
 static bool same(const pc_tensor *a, const pc_tensor *b)

@@ -94,6 +94,23 @@ static void follows_the_generator(void **state)
     }
 }
 
+/* Whichever the dtype, also of a transposed input. */
+static void drops_the_same(void **state)
+{
+    static const pc_dtype dtypes[] = {PC_F64, PC_F16, PC_BF16};
+    (void)state;
+    for (size_t d = 0; d < GOLDEN_COUNT(dtypes); d++)
+        PC_SCOPE {
+            pc_tensor *a = pc_ones(PC_SHAPE(30, 20), PC_F32, test_device());
+            pc_generator before = pc_generator_get();
+            pc_tensor *single = pc_fn_dropout(pc_transpose(a, 0, 1), 0.5);
+            pc_generator_set(before);
+            pc_tensor *other = pc_fn_dropout(pc_transpose(pc_cast(a, dtypes[d]), 0, 1), 0.5);
+            assert_close(pc_item(pc_sum(pc_ne(pc_cast(other, PC_F32), single))), 0, 0);
+        }
+    assert_no_leak();
+}
+
 /* The gradient passes where the element did, with the same scale; also of a transposed input. */
 static void gradient(void **state)
 {
@@ -134,6 +151,7 @@ int main(void)
         cmocka_unit_test(zero_or_scaled),
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(follows_the_generator),
+        cmocka_unit_test(drops_the_same),
         cmocka_unit_test(gradient),
         cmocka_unit_test(bad_input),
     };
