@@ -155,14 +155,24 @@ static void tell(void)
         fclose(to);
 }
 
-int InitializeInjection(void)
+static int is_fine(CUptiResult result, const char *what)
+{
+    const char *words = NULL;
+    if (result != CUPTI_SUCCESS && cuptiGetResultString(result, &words) != CUPTI_SUCCESS)
+        words = "an unknown error";
+    if (result != CUPTI_SUCCESS)
+        fprintf(stderr, "nodes: CUPTI does not %s: %s\n", what, words);
+    return result == CUPTI_SUCCESS;
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void)
 {
     static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                                CUPTI_ACTIVITY_KIND_MEMSET};
-    if (cuptiActivityRegisterCallbacks(wanted, filled) != CUPTI_SUCCESS)
+    if (!is_fine(cuptiActivityRegisterCallbacks(wanted, filled), "take callbacks"))
         return 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (cuptiActivityEnable(kinds[i]) != CUPTI_SUCCESS)
+        if (!is_fine(cuptiActivityEnable(kinds[i]), "record kernels"))
             return 0;
     return atexit(tell) == 0;
 }

@@ -76,7 +76,8 @@ typedef enum pc_choice {
     PC_CHOICE_OWN,      /* convolutions by the library's own kernels, products by the rule */
     PC_CHOICE_RULE,     /* a rule of the shape says who is the fastest, cuDNN among them: how threads start */
     PC_CHOICE_MEASURED, /* whoever was the fastest when the shape first came, timed then (for which the host waits), and
-                           from then on the same, in later processes too ($XDG_CACHE_HOME/paracord/choices) */
+                           from then on the same, in later processes too ($XDG_CACHE_HOME/paracord/choices); a
+                           16-bit convolution may round in front of its bias then, as PyTorch's do */
     PC_CHOICE_CUDNN     /* convolutions by cuDNN wherever it can, products by the rule */
 } pc_choice;
 PC_API pc_choice pc_choice_set(pc_choice choice);

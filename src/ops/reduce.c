@@ -346,14 +346,14 @@ pc_tensor *pc__sum_to(pc_tensor *t, int ndim, const int64_t *shape)
     return mask ? pc_reshape(sum(t, mask, true), pc_shape_of(ndim, shape)) : t;
 }
 
-/* Values in *value and positions among the reduced elements in *index, for one dimension or all. */
+/* Values in *value and positions among the reduced elements in *index, for one dimension or all; NULL: nobody wants them. */
 static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, pc_tensor **value, pc_tensor **index)
 {
     pc__reduce_attributes a;
     describe(t, mask, keepdim, &a);
     if (a.reduced == 0)
         return pc__fail(PC_ERR_SHAPE, "max: a tensor of shape %s has no elements to compare", PC__SHAPE_OF(t));
-    pc_tensor *out[PC__OUT_MAX] = {NULL};
+    pc_tensor *out[PC__OUT_MAX] = {NULL}, **result[] = {value, index};
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_shape order;
@@ -364,12 +364,13 @@ static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, 
         a.whole = whole;
         status = pc__call_all(PC__OP_max, &ready, 1, &a, sizeof a, out);
         for (int i = 0; i < 2 && status == PC_OK; i++) {
-            out[i] = pc_keep(in_own_order(out[i], mask, keepdim, &order));
-            if (!out[i])
+            if (!result[i])
+                continue;
+            *result[i] = pc_keep(in_own_order(out[i], mask, keepdim, &order));
+            if (!*result[i])
                 status = PC_ERR_MEMORY;
         }
     }
-    *value = out[0], *index = out[1];
     return status == PC_ERR_MEMORY && pc_failed() ? pc_error_last()->status : status;
 }
 
@@ -384,39 +385,27 @@ pc_status pc__infer_max(pc_call *call, pc__meta *out)
 pc_tensor *pc_max(pc_tensor *a)
 {
     PC__NEED_OR(NULL, a);
-    pc_tensor *value = NULL, *index = NULL;
-    if (maximum(a, all_of(a), false, true, &value, &index) != PC_OK)
-        return NULL;
-    pc__tensor_discard(index);
-    return value;
+    pc_tensor *value = NULL;
+    return maximum(a, all_of(a), false, true, &value, NULL) == PC_OK ? value : NULL;
 }
 
 pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices)
 {
     PC__NEED_OR(NULL, a);
-    pc_tensor *value = NULL, *index = NULL;
+    pc_tensor *value = NULL;
     if (indices)
         *indices = NULL;
     const bool placed = indices || (a->requires_grad && pc_grad_enabled()); /* the gradient goes by places */
     int d = pc__dim("max", dim, a->ndim);
-    if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, !placed, &value, &index) != PC_OK)
-        return NULL;
-    if (indices)
-        *indices = index;
-    else
-        pc__tensor_discard(index);
-    return value;
+    return d >= 0 && maximum(a, a->ndim ? 1u << d : 0, keepdim, !placed, &value, indices) == PC_OK ? value : NULL;
 }
 
 pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim)
 {
     PC__NEED_OR(NULL, a);
-    pc_tensor *value = NULL, *index = NULL;
+    pc_tensor *index = NULL;
     int d = pc__dim("argmax", dim, a->ndim);
-    if (d < 0 || maximum(a, a->ndim ? 1u << d : 0, keepdim, false, &value, &index) != PC_OK)
-        return NULL;
-    pc__tensor_discard(value);
-    return index;
+    return d >= 0 && maximum(a, a->ndim ? 1u << d : 0, keepdim, false, NULL, &index) == PC_OK ? index : NULL;
 }
 
 pc_status pc__infer_max_backward(pc_call *call, pc__meta *out)

@@ -3,6 +3,7 @@
  * what the copy would have, in its place. */
 #include "plan/plan.h"
 
+#include "ops/number.h"
 #include "ops/region_of.h"
 #include "ops/table.h"
 
@@ -89,12 +90,25 @@ static bool seen_by(const pc_tensor *view, const pc_tensor *made, const pc_tenso
     return !left;
 }
 
-/* In another order a call of several inputs may read all of them across memory, where a copy reads one. */
-static bool is_faster(const pc_tensor *view, const pc_tensor *made)
+/* Whether neighbours in the memory of `out` are none in that of an input. */
+static bool is_turned(const pc_tensor *in, const pc_tensor *out)
+{
+    for (int d = 0; d < out->ndim; d++)
+        if (out->strides[d] == 1 && out->shape[d] > 1)
+            return in->strides[d] > 1;
+    return false;
+}
+
+/* A copy into another order reads one tensor across memory; so may the call, but no more than that. */
+static bool is_faster(const pc_call *call, const pc_tensor *made)
 {
     enum { FEW = 65536 };
-    const int64_t count = pc__count(view->ndim, view->shape);
-    return count <= FEW || count > pc__count(made->ndim, made->shape);
+    const pc_tensor *out = call->out[0];
+    const int64_t count = pc__count(out->ndim, out->shape);
+    int turned = 0;
+    for (int i = 0; i < call->n_in; i++)
+        turned += is_turned(call->in[i], out);
+    return count <= FEW || count > pc__count(made->ndim, made->shape) || (turned <= 1 && !pc__number_of(call));
 }
 
 static void take_over(const search *s, int from, int to)
@@ -104,7 +118,7 @@ static void take_over(const search *s, int from, int to)
     pc_tensor seen[INPUTS], *in[INPUTS];
     int number[INPUTS + 1];
     pc_call call = *node->call;
-    if (view->offset != made->offset || !is_faster(view, made))
+    if (view->offset != made->offset)
         return;
     for (int i = 0; i < call.n_in; i++) {
         if (!seen_by(view, made, node->call->in[i], &seen[i]))
@@ -115,7 +129,7 @@ static void take_over(const search *s, int from, int to)
     call.in = in;
     call.out[0] = copy->call->out[0];
     number[call.n_in] = copy->number[1];
-    if (!pc__node_become(copy, &call, number, node->kernel))
+    if (!is_faster(&call, made) || !pc__node_become(copy, &call, number, node->kernel))
         return;
     copy->settings = node->settings;
     copy->work.site = node->work.site;

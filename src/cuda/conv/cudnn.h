@@ -67,8 +67,8 @@ typedef struct pc__cudnn_operands {
 } pc__cudnn_operands;
 
 /* At most `most` plans for a shape as cuDNN sees it (pc__conv_in_format), cuDNN's best guess first; how many. Only such as give the same bits each time,
- * compute at least as exactly as was asked for, 16 bits by matrix units, and are there without being compiled; bare only where that rounds
- * nothing twice. What cuDNN says where there is none is its pc__cudnn.GetLastErrorString. */
+ * compute at least as exactly as was asked for, 16 bits by matrix units, and are there without being compiled; bare in 16 bits
+ * only with others, to be measured: a bias behind it rounds once more. What cuDNN says where there is none is its pc__cudnn.GetLastErrorString. */
 int pc__cudnn_plans(const pc__cudnn_target *target, const pc__conv_shape *shape, pc__cudnn_plan *plans, int most);
 void pc__cudnn_plan_free(pc__cudnn_plan *plan);
 

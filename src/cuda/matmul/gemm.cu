@@ -88,14 +88,35 @@ template <class T, class O> __global__ void __launch_bounds__(THREADS, 2) plain_
     }
 }
 
-template <class T>
+/* W neighbours to a thread: an access. */
+template <class T, int W>
 __global__ void __launch_bounds__(THREADS)
     finish_kernel(T *__restrict__ c, const T *__restrict__ bias, int activation, long long count, long long n)
 {
     typedef pc::math<T> M;
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    if (i < count)
-        c[i] = T(activated(activation, M(c[i]) + (bias ? M(bias[i - quotient(i, n) * n]) : M(0))));
+    struct alignas(W * sizeof(T)) pack {
+        T at[W];
+    };
+    const long long i = ((long long)blockIdx.x * THREADS + threadIdx.x) * W;
+    if (i >= count)
+        return;
+    long long column = i - quotient(i, n) * n;
+    pack y;
+    if (i + W <= count)
+        y = *reinterpret_cast<const pack *>(c + i);
+    else
+        for (int j = 0; j < W; j++)
+            y.at[j] = c[min(i + j, count - 1)];
+#pragma unroll
+    for (int j = 0; j < W; j++) {
+        y.at[j] = T(activated(activation, M(y.at[j]) + (bias ? M(bias[column]) : M(0))));
+        column = column + 1 == n ? 0 : column + 1;
+    }
+    if (i + W <= count)
+        *reinterpret_cast<pack *>(c + i) = y;
+    else
+        for (int j = 0; i + j < count; j++)
+            c[i + j] = y.at[j];
 }
 
 template <class T, class O = T> void plain(cudaStream_t queue, const pc__cuda_gemm *g)
@@ -105,11 +126,19 @@ template <class T, class O = T> void plain(cudaStream_t queue, const pc__cuda_ge
     plain_kernel<T, O><<<grid, THREADS, 0, queue>>>(*g);
 }
 
+template <class T, int W> void finish_by(cudaStream_t queue, const pc__cuda_gemm *g)
+{
+    const long long count = g->batch * g->m * g->n, threads = (count + W - 1) / W;
+    finish_kernel<T, W><<<(unsigned)((threads + THREADS - 1) / THREADS), THREADS, 0, queue>>>(
+        (T *)g->c, (const T *)g->bias, g->activation, count, (long long)g->n);
+}
+
 template <class T> void finish(cudaStream_t queue, const pc__cuda_gemm *g)
 {
-    const long long count = g->batch * g->m * g->n;
-    const unsigned grid = (unsigned)((count + THREADS - 1) / THREADS);
-    finish_kernel<<<grid, THREADS, 0, queue>>>((T *)g->c, (const T *)g->bias, g->activation, count, (long long)g->n);
+    if ((uintptr_t)g->c % 16 == 0)
+        finish_by<T, 16 / sizeof(T)>(queue, g);
+    else
+        finish_by<T, 1>(queue, g);
 }
 
 } // namespace

@@ -170,13 +170,13 @@ void pc__cuda_convert(const pc__cuda_launch *l, int from, int to)
 void pc__cuda_transpose(const pc__cuda_launch *l, size_t element_bytes, int along)
 {
     if (element_bytes == 1)
-        pc::run_tiles(l, along, 1, cast_of<uint8_t, uint8_t>());
+        pc::run_tiles<true>(l, along, 1, cast_of<uint8_t, uint8_t>());
     else if (element_bytes == 2)
-        pc::run_tiles(l, along, 1, cast_of<uint16_t, uint16_t>());
+        pc::run_tiles<true>(l, along, 1, cast_of<uint16_t, uint16_t>());
     else if (element_bytes == 4)
-        pc::run_tiles(l, along, 1, cast_of<uint32_t, uint32_t>());
+        pc::run_tiles<true>(l, along, 1, cast_of<uint32_t, uint32_t>());
     else
-        pc::run_tiles(l, along, 1, cast_of<uint64_t, uint64_t>());
+        pc::run_tiles<true>(l, along, 1, cast_of<uint64_t, uint64_t>());
 }
 
 void pc__cuda_fill(const pc__cuda_launch *l, size_t element_bytes, uint64_t bits)

@@ -102,15 +102,17 @@ static int64_t pack_for(size_t widest)
     return PC__MIN((int64_t)(16 / widest), PC__CUDA_PACK);
 }
 
-/* How many elements make a pack, or 1 where 16-byte accesses would cross rows or be misaligned. */
+/* How many elements make a pack, or 1 where 16-byte accesses would cross rows or be misaligned, or are so few that there
+ * is a thread for each. */
 static int64_t pack_of(const loop *l)
 {
+    enum { FEW = 8192 };
     size_t widest = 1;
     for (int k = 0; k < l->operands; k++)
         widest = PC__MAX(widest, l->size[k]);
     const int64_t n = pack_for(widest);
     const int last = l->ndim - 1;
-    if (l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) || l->strides[0][last] != 1)
+    if (pc__count(l->ndim, l->shape) <= FEW || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) || l->strides[0][last] != 1)
         return 1;
     for (int k = 0; k < l->operands; k++) {
         if (l->strides[k][last] == 0)

@@ -12,7 +12,7 @@ typedef struct choice {
 static void launch_pointwise(const pc__cuda_launch *launch, const void *context)
 {
     const choice *c = context;
-    int turned, along = launch->inputs == 2 ? pc__cuda_turned(launch, &turned) : -1;
+    int turned, along = pc__cuda_turned(launch, &turned);
     if (along < 0 || !pc__cuda_pointwise_tiles(launch, c->op, c->dtype, along, turned))
         pc__cuda_pointwise(launch, c->op, c->dtype);
 }

@@ -131,12 +131,13 @@ __device__ __forceinline__ void map_items(const pc__cuda_walk &w, const F &f, ui
         load<SPLAT>(w, 3, p.at[3], c);
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
+        if (first + u * blockDim.x >= w.count)
+            return; /* a division takes its time */
         pack<O, N> y;
 #pragma unroll
         for (int n = 0; n < N; n++)
             y.v[n] = apply(f, a[u].v[n], b[u].v[n], c[u].v[n]);
-        if (first + u * blockDim.x < w.count)
-            *reinterpret_cast<pack<O, N> *>(reinterpret_cast<O *>(w.data[0]) + p.at[0][u]) = y;
+        *reinterpret_cast<pack<O, N> *>(reinterpret_cast<O *>(w.data[0]) + p.at[0][u]) = y;
     }
 }
 

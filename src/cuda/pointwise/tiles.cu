@@ -1,4 +1,4 @@
-/* tiles.cu: functions of two inputs that are dense along different dimensions, of the dtypes that networks
+/* tiles.cu: functions of which one input is dense along another dimension than the output, of the dtypes that networks
  * have. */
 #include "cuda/pointwise/elementwise.h"
 #include "cuda/shared/functions.cuh"
@@ -7,14 +7,15 @@
 namespace
 {
 
-template <template <class> class F> int by_dtype(const pc__cuda_launch *l, int dtype, int along, int turned)
+template <bool NARROW, template <class> class F>
+int by_dtype(const pc__cuda_launch *l, int dtype, int along, int turned)
 {
     if (dtype == PC__CUDA_F32)
-        pc::run_tiles(l, along, turned, F<float>());
+        pc::run_tiles<NARROW>(l, along, turned, F<float>());
     else if (dtype == PC__CUDA_BF16)
-        pc::run_tiles(l, along, turned, F<pc::bf16>());
+        pc::run_tiles<NARROW>(l, along, turned, F<pc::bf16>());
     else if (dtype == PC__CUDA_F16)
-        pc::run_tiles(l, along, turned, F<pc::f16>());
+        pc::run_tiles<NARROW>(l, along, turned, F<pc::f16>());
     else
         return 0;
     return 1;
@@ -25,11 +26,12 @@ template <template <class> class F> int by_dtype(const pc__cuda_launch *l, int d
 int pc__cuda_pointwise_tiles(const pc__cuda_launch *l, int function, int dtype, int along, int turned)
 {
     switch (function) {
-#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)
-#define PC__UNARY(name, dtypes, cost, flags, f)
-#define PC__BINARY(name, dtypes, cost, flags, f)                                                                       \
+#define CASE(name, narrow)                                                                                             \
     case PC__POINTWISE_##name:                                                                                         \
-        return by_dtype<pc::of_##name>(l, dtype, along, turned);
+        return by_dtype<narrow, pc::of_##name>(l, dtype, along, turned);
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) CASE(name, false) CASE(name##_backward, false)
+#define PC__UNARY(name, dtypes, cost, flags, f) CASE(name, false)
+#define PC__BINARY(name, dtypes, cost, flags, f) CASE(name, true)
 #include "ops/pointwise.def"
     default:
         return 0;

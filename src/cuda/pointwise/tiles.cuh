@@ -1,7 +1,7 @@
 /* tiles.cuh: element by element where one input is dense along another dimension than the output. A block takes a tile of
  * 64 x 64 elements, or of 32 x 32 where those would be few, which goes by way of shared memory, so that a warp reads
  * neighbours along the one dimension and writes neighbours along the other; each thread has 16 elements of each input
- * under way, or 4. Copies with a narrow side have tiles that are as narrow, and longer. */
+ * under way, or 4. Narrow tensors have tiles that are as narrow, and longer. */
 #ifndef PC__CUDA_TILES_CUH
 #define PC__CUDA_TILES_CUH
 
@@ -97,19 +97,21 @@ template <int TALL, int WIDE, class F> void run_tiles_of(const pc__cuda_launch *
                   turned, f));
 }
 
-template <class F> void run_tiles(const pc__cuda_launch *l, int along, int turned, F f)
+/* NARROW: with tiles of their own for narrow tensors, which functions, being many, have not. */
+template <bool NARROW, class F> void run_tiles(const pc__cuda_launch *l, int along, int turned, F f)
 {
-    enum { MANY = 1 << 20 };
+    enum { MANY = 1 << 20, SIDE = 32 };
     const pc__cuda_walk &w = l->walk;
-    if (w.count < MANY)
-        return run_tiles_of<32, 32>(l, along, turned, f);
-    if constexpr (F::inputs == 1) {
-        if (w.shape[w.ndim - 1] <= 32)
-            return run_tiles_of<128, 32>(l, along, turned, f);
-        if (w.shape[along] <= 32)
-            return run_tiles_of<32, 128>(l, along, turned, f);
+    const uint32_t height = w.shape[along], width = w.shape[w.ndim - 1];
+    if (w.count < MANY || (!NARROW && (width <= SIDE || height <= SIDE)))
+        return run_tiles_of<SIDE, SIDE>(l, along, turned, f);
+    if constexpr (NARROW) {
+        if (width <= SIDE)
+            return run_tiles_of<4 * SIDE, SIDE>(l, along, turned, f);
+        if (height <= SIDE)
+            return run_tiles_of<SIDE, 4 * SIDE>(l, along, turned, f);
     }
-    run_tiles_of<64, 64>(l, along, turned, f);
+    run_tiles_of<2 * SIDE, 2 * SIDE>(l, along, turned, f);
 }
 
 } // namespace pc

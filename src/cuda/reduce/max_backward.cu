@@ -51,8 +51,45 @@ __global__ void __launch_bounds__(THREADS)
             dx[first + j] = y.at[j];
 }
 
+/* Where many results are neighbours, a thread has one of them, and writes some of its elements. */
+template <class U>
+__global__ void __launch_bounds__(THREADS) to_columns(const U *__restrict__ g, const int64_t *__restrict__ places,
+                                                      U *__restrict__ dx, unsigned inner, int reduced, int rows)
+{
+    const unsigned across = blockIdx.x * THREADS + threadIdx.x;
+    const int first = static_cast<int>(blockIdx.y) * rows, end = min(reduced, first + rows);
+    pc::wait_for_earlier();
+    if (across >= inner)
+        return;
+    const long long result = static_cast<long long>(blockIdx.z) * inner + across;
+    const int place = static_cast<int>(places[result]);
+    const U value = g[result];
+    U *to = dx + (static_cast<long long>(blockIdx.z) * reduced + first) * inner + across;
+#pragma unroll 4
+    for (int i = first; i < end; i++, to += inner)
+        *to = i == place ? value : U(0);
+}
+
+/* True where they are neighbours enough to fill accesses. */
+template <class U> bool launch_columns(const pc__cuda_max_places *b)
+{
+    constexpr int ROWS = 16, FEW = 128 /* bytes */, MOST = 65535 /* blocks along y and z */;
+    const int64_t outer = b->count / (b->reduced * b->inner);
+    if (b->inner * static_cast<int64_t>(sizeof(U)) < FEW || b->inner > INT32_MAX / 2 || outer > MOST ||
+        b->reduced > MOST * static_cast<int64_t>(ROWS))
+        return false;
+    const dim3 blocks(static_cast<unsigned>((b->inner + THREADS - 1) / THREADS),
+                      static_cast<unsigned>((b->reduced + ROWS - 1) / ROWS), static_cast<unsigned>(outer));
+    (void)pc::start_grid(to_columns<U>, blocks, dim3(THREADS), 0, b->queue, b->early, static_cast<const U *>(b->g),
+                         b->places, static_cast<U *>(b->dx), static_cast<unsigned>(b->inner),
+                         static_cast<int>(b->reduced), ROWS);
+    return true;
+}
+
 template <class U> void launch_places(const pc__cuda_max_places *b)
 {
+    if (launch_columns<U>(b))
+        return;
     const long long threads = (b->count * static_cast<long long>(sizeof(U)) + 15) / 16;
     (void)pc::start(to_places<U>, static_cast<unsigned>((threads + THREADS - 1) / THREADS), THREADS, b->queue, b->early,
                     static_cast<const U *>(b->g), b->places, static_cast<U *>(b->dx), static_cast<long long>(b->count),

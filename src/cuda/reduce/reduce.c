@@ -4,7 +4,7 @@
 #include "cuda/pointwise/each.h"
 #include "ops/reduce.h"
 
-enum { THREADS = 256, IN_FLIGHT = 4, ROW_BLOCKS = 4096, COLUMN_PARTS = 256 };
+enum { WARP = 32, THREADS = 256, IN_FLIGHT = 4, ROW_BLOCKS = 4096, COLUMN_PARTS = 256 };
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -73,14 +73,26 @@ static void raise_columns(pc__cuda_reduction *r, int64_t access)
         r->threads *= 2;
 }
 
+/* Where rows are too few for the threads of a column, blocks are made wider, or smaller: the less there is to add up at their
+ * end. */
+static void widen_columns(pc__cuda_reduction *r)
+{
+    enum { MANY = 264 /* blocks: two for each multiprocessor of a large GPU */, SMALL = 64 };
+    while (r->lanes < WARP && column_turn(r) >= 2 * r->reduced && column_blocks(r) >= MANY)
+        r->lanes *= 2;
+    while (r->threads > SMALL && column_turn(r) >= 2 * r->reduced)
+        r->threads /= 2;
+}
+
 /* Accesses side by side are 128 bytes, which is a whole cache line; the other threads take other rows. A second pass costs
  * what a block needs for some 1000 rows, or 64 KB. */
 static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_passes)
 {
-    enum { SHORT = 256, MANY = 65536, BLOCKS = 2048, LINE = 128, WARP = 32, ROWS = 1024, STRIP = 65536 };
+    enum { FEW = 16, SHORT = 256, MANY = 16384, BLOCKS = 2048, LINE = 128, ROWS = 1024, STRIP = 65536 };
     const int64_t columns = r->inner / r->pack, access = r->pack * (int64_t)element_bytes;
-    if (r->outer * columns >= MANY && r->reduced <= SHORT) {
+    if (r->reduced <= FEW || (r->outer * columns >= MANY && r->reduced <= SHORT)) {
         r->layout = PC__REDUCE_SINGLES;
+        r->threads = r->outer * columns < MANY ? THREADS / 4 : THREADS;
         cut(r, 1, 1);
         return;
     }
@@ -89,6 +101,7 @@ static void plan_columns(pc__cuda_reduction *r, size_t element_bytes, bool two_p
     r->lanes = 1;
     while (r->lanes < columns && r->lanes < WARP && r->lanes * access < LINE)
         r->lanes *= 2;
+    widen_columns(r);
     pc__cuda_reduction high = *r;
     raise_columns(&high, access);
     if (two_passes && r->reduced > ROWS && r->reduced * high.lanes * access > STRIP) {
@@ -138,7 +151,7 @@ static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
 /* Thread groups for n elements of a result, 8 a thread; more than a warp where results are too few to fill the device. */
 static int lanes_for(int64_t n, int64_t results)
 {
-    enum { WARP = 32, FULL = 65536 /* threads */ };
+    enum { FULL = 65536 /* threads */ };
     int lanes = 1;
     while (lanes * 8 < n && (lanes < WARP || (lanes < PC__SHORT_LANES && results * lanes < FULL)))
         lanes *= 2;
@@ -169,7 +182,7 @@ static void fold(pc__cuda_short *s, int64_t *length, int64_t size, int64_t strid
 /* An input with gaps (ops/reduce.c says which): its reduced dimensions are one to memory, or for sums up to three. */
 static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t, bool sums)
 {
-    enum { MANY = 65536, WARP = 32, BLOCK = 128 };
+    enum { MANY = 65536, BLOCK = 128 };
     pc__cuda_short s = {.n = (int)a->reduced, .step = 1, .parts = 1};
     const int64_t results = a->outer * a->inner;
     int64_t least = INT64_MAX, beside = 0, length = 1;

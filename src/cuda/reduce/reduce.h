@@ -22,7 +22,7 @@ typedef struct pc__cuda_reduction {
     int64_t outer, reduced, inner;
     int64_t parts, piece;
     int layout, lanes; /* lanes: a power of 2 */
-    int threads;       /* of a block that has columns: a power of 2 */
+    int threads;       /* of a block that has columns or singles: a power of 2 */
     int pack;          /* elements in one access: 16 bytes of them, or 1 */
     double divisor;    /* of sums that are results; 1: none */
     int early;         /* see shared/dependent_launch.cuh */

@@ -36,20 +36,25 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
     const long long step = s.step * s.lanes;
     const T *x = in + p.first + (FOLDS ? 0 : (p.begin + p.lane) * s.step);
     A total = 0;
-    pc::wait_for_earlier();
+    if constexpr (!FOLDS)
+        pc::wait_for_earlier();
     for (int at = p.lane; at < p.n; at += SHORT_AT_ONCE * s.lanes) {
+        long long place[FOLDS ? SHORT_AT_ONCE : 1];
+#pragma unroll
+        for (int k = 0; k < (FOLDS ? SHORT_AT_ONCE : 0); k++)
+            place[k] = place_of(s, static_cast<unsigned>(p.begin) + at + k * s.lanes);
+        if constexpr (FOLDS)
+            pc::wait_for_earlier(); /* the places are none of its business */
         M v[SHORT_AT_ONCE];
 #pragma unroll
         for (int k = 0; k < SHORT_AT_ONCE; k++) {
-            const int e = at + k * s.lanes;
-            if constexpr (FOLDS)
-                v[k] = e < p.n ? M(x[place_of(s, static_cast<unsigned>(p.begin) + e)]) : M(0);
-            else
-                v[k] = e < p.n ? M(*x) : M(0);
+            v[k] = at + k * s.lanes < p.n ? M(FOLDS ? x[place[FOLDS ? k : 0]] : *x) : M(0);
             x += FOLDS ? 0 : step;
         }
         total += static_cast<A>(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
     }
+    if constexpr (FOLDS)
+        pc::wait_for_earlier(); /* who has no element */
     if (s.across) {
         total = sum_of_column(total, s.lanes, s.across);
     } else {

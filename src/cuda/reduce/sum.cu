@@ -174,13 +174,19 @@ __global__ void __launch_bounds__(PC__LONG_THREADS)
     out[blockIdx.x] = result_of<O>(total, divisor);
 }
 
+/* Eight rows of column k. */
+template <class T, int N> __device__ __forceinline__ pc::math<T> eight(const pack<T, N> (&a)[8], int k)
+{
+    return ((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k])) + ((a[4].v[k] + a[5].v[k]) + (a[6].v[k] + a[7].v[k]));
+}
+
 /* A block: `lanes` packs of neighbouring columns, threads / lanes rows at a time, 8 such turns under way. What a warp has of a
  * column is added up by shuffles, then what the warps have, in one go each. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(most_threads<N>)
     columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    constexpr int ACROSS = N == 8 ? 64 : 32; /* columns of a block at most */
+    constexpr int ACROSS = 32 * N; /* columns of a block at most */
     __shared__ A sums[most_threads<N> / 32][ACROSS + 1];
     const int lanes = r.lanes, height = blockDim.x / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = quotient(blockIdx.x, tiles),
@@ -198,8 +204,7 @@ __global__ void __launch_bounds__(most_threads<N>)
                 a[u] = load<T, N>(from + (row + u * height) * r.inner, row + u * height < end);
 #pragma unroll
             for (int k = 0; k < N; k++)
-                total[k] += static_cast<A>(((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k])) +
-                                           ((a[4].v[k] + a[5].v[k]) + (a[6].v[k] + a[7].v[k])));
+                total[k] += static_cast<A>(eight(a, k));
         }
     for (int step = 16; step >= lanes; step /= 2)
 #pragma unroll
@@ -222,21 +227,21 @@ __global__ void __launch_bounds__(most_threads<N>)
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
-    const int64_t width = r.inner / N, id = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    const int64_t width = r.inner / N, id = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const int64_t outer = id / width, column = (id - outer * width) * N;
     const T *from = in + outer * r.reduced * r.inner + column;
     pc::wait_for_earlier();
     if (id >= r.outer * width)
         return;
     A total[N] = {};
-    for (int64_t row = 0; row < r.reduced; row += 4) {
-        pack<T, N> a[4];
+    for (int64_t row = 0; row < r.reduced; row += 8) {
+        pack<T, N> a[8];
 #pragma unroll
-        for (int u = 0; u < 4; u++)
+        for (int u = 0; u < 8; u++)
             a[u] = load<T, N>(from + (row + u) * r.inner, row + u < r.reduced);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            total[k] += static_cast<A>((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k]));
+            total[k] += static_cast<A>(eight(a, k));
     }
 #pragma unroll
     for (int k = 0; k < N; k++)
@@ -261,7 +266,8 @@ template <class T, class A, class O, int N> void launch(const pc__cuda_reduction
         (void)pc::start(columns<T, A, O, N>, static_cast<unsigned>(tiles * r->outer * r->parts),
                         static_cast<unsigned>(r->threads), r->queue, r->early, *r, in, out);
     else
-        go(singles<T, A, O, N>, (r->outer * width + THREADS - 1) / THREADS, *r, in, out);
+        (void)pc::start(singles<T, A, O, N>, static_cast<unsigned>((r->outer * width + r->threads - 1) / r->threads),
+                        static_cast<unsigned>(r->threads), r->queue, r->early, *r, in, out);
 }
 
 template <class T, class A, class O> void sum(const pc__cuda_reduction *r, const void *in, void *out)
