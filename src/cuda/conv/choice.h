@@ -42,6 +42,9 @@ bool pc__conv_is_few(const pc__conv_shape *s);
  * kernel that cuts its sums does not. From the shape alone. */
 bool pc__conv_is_little(const pc__conv_shape *s);
 
+/* So little that to set up tiles takes longer than the work; `asked`: 16 times as much, too. From the shape alone. */
+bool pc__conv_is_least(const pc__conv_shape *s, bool asked);
+
 /* Sums so long that a kernel that pools on the way, and does not cut them, waits longer than a call of its own takes. */
 bool pc__conv_is_deep(const pc__conv_shape *s);
 

@@ -89,7 +89,7 @@ static bool has_cudnns_gradient(const pc_stream *stream, const pc__conv_piece *a
     bool any = false;
     for (p.direction = PC__CONV_INPUT; p.direction <= PC__CONV_WEIGHTS; p.direction++) {
         const pc__conv_shape shape = pc__conv_shape_of(&p);
-        any = any || (!pc__conv_is_split(stream, &p) && pc__conv_rule(&shape, true) >= 0);
+        any = any || (!pc__conv_is_small(stream, &p) && pc__conv_rule(&shape, true) >= 0);
     }
     return any && !pc__cudnn_missing();
 }
@@ -129,7 +129,7 @@ bool pc__cuda_is_faster_apart(const pc_call *call)
         return !pc__cuda_conv_direct_forward_fits(&p.s); /* large windows; without them they do */
     pc__conv_piece alone = p;
     alone.s.pool = 1;
-    if (choice != PC_CHOICE_CUDNN && pc__conv_is_split(&stream, &alone))
+    if (choice != PC_CHOICE_CUDNN && pc__conv_is_small(&stream, &alone))
         return (p.s.pool > 1 && pc__conv_is_deep(&shape)) || has_cudnns_gradient(&stream, &alone);
     if (choice != PC_CHOICE_CUDNN && p.s.dtype == PC_F32 && p.s.pool == 1 && has_cudnns_gradient(&stream, &alone))
         return true;

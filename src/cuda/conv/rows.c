@@ -6,6 +6,7 @@
 #include "cuda/conv/few_half.h"
 #include "cuda/conv/half.h"
 #include "cuda/conv/patch.h"
+#include "cuda/conv/plain.h"
 #include "cuda/conv/shallow.h"
 #include "cuda/conv/split.h"
 
@@ -108,6 +109,31 @@ static pc_status direct_run(pc_stream *stream, const pc_call *call, const void *
         pc__cuda_conv_direct_input(queue, &p->s, p->weight, p->y, p->argmax, p->dy, p->result);
     else
         pc__cuda_conv_direct_weights(queue, &p->s, p->x, p->y, p->argmax, p->dy, p->result, p->dbias, workspace);
+    return PC_OK;
+}
+
+/* --- plain: next to no work; 16 times as much where PARACORD_ONLY says so --- */
+
+static bool plain_supports(const pc_stream *stream, const void *problem)
+{
+    const pc__conv_piece *p = problem;
+    const pc__conv_shape shape = pc__conv_shape_of(p);
+    const pc__row *only = pc__conv_rows[p->direction].only;
+    (void)stream;
+    return pc__conv_is_least(&shape, only && only->supports == plain_supports) && pc__cuda_conv_plain_fits(&p->s);
+}
+
+static pc_status plain_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
+{
+    const pc__conv_piece *p = problem;
+    const cudaStream_t queue = pc__cuda_queue(stream);
+    (void)call, (void)workspace, (void)done;
+    if (p->direction == PC__CONV_FORWARD)
+        pc__cuda_conv_plain_forward(queue, &p->s, p->x, p->weight, p->bias, p->result);
+    else if (p->direction == PC__CONV_INPUT)
+        pc__cuda_conv_plain_input(queue, &p->s, p->weight, p->y, p->dy, p->result);
+    else
+        pc__cuda_conv_plain_weights(queue, &p->s, p->x, p->y, p->dy, p->result, p->dbias);
     return PC_OK;
 }
 
@@ -318,6 +344,10 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
     {                                                                                                                  \
         "cudnn", "by cuDNN", cudnn_supports, NULL, cudnn_run                                                           \
     }
+#define PLAIN                                                                                                          \
+    {                                                                                                                  \
+        "plain", "by plain", plain_supports, NULL, plain_run                                                           \
+    }
 #define DIRECT                                                                                                         \
     {                                                                                                                  \
         "direct", "by direct", direct_supports, direct_workspace, direct_run                                           \
@@ -341,6 +371,7 @@ static pc_status float32_run(pc_stream *stream, const pc_call *call, const void 
 
 static const pc__row forward[] = {
     CUDNN,
+    PLAIN,
     {"colours", "by colours", colours_forward_supports, NULL, colours_forward},
     DIRECT,
     SPLIT,
@@ -353,6 +384,7 @@ static const pc__row forward[] = {
 
 static const pc__row input[] = {
     CUDNN,
+    PLAIN,
     DIRECT,
     SPLIT,
     {"patches", "by patches", patches_input_supports, patches_input_workspace, patches_run},
@@ -364,6 +396,7 @@ static const pc__row input[] = {
 
 static const pc__row weights[] = {
     CUDNN,
+    PLAIN,
     {"colours", "by colours", colours_weights_supports, colours_weights_workspace, colours_weights},
     DIRECT,
     {"patches", "by patches", patches_weights_supports, patches_weights_workspace, patches_run},
@@ -374,9 +407,9 @@ static const pc__row weights[] = {
 };
 
 pc__rows pc__conv_rows[PC__CONV_DIRECTIONS] = {
-    [PC__CONV_FORWARD] = {"conv2d", forward, PC__COUNT(forward), NULL, NULL},
-    [PC__CONV_INPUT] = {"conv2d_input", input, PC__COUNT(input), NULL, NULL},
-    [PC__CONV_WEIGHTS] = {"conv2d_weights", weights, PC__COUNT(weights), NULL, NULL},
+    [PC__CONV_FORWARD] = {"conv2d", forward, PC__COUNT(forward), NULL, 0},
+    [PC__CONV_INPUT] = {"conv2d_input", input, PC__COUNT(input), NULL, 0},
+    [PC__CONV_WEIGHTS] = {"conv2d_weights", weights, PC__COUNT(weights), NULL, 0},
 };
 
 bool pc__conv_is_cudnn(const pc__row *row)
@@ -389,10 +422,16 @@ bool pc__conv_is_detour(const pc__row *row)
     return row && row->run == float32_run;
 }
 
-bool pc__conv_is_split(const pc_stream *stream, const pc__conv_piece *p)
+bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *p)
 {
-    const pc__row *without = pc__conv_rows[p->direction].without;
-    return p->direction != PC__CONV_WEIGHTS && !(without && without->run == split_run) && split_supports(stream, p);
+    const pc__rows *rows = &pc__conv_rows[p->direction];
+    for (int i = 0; i < rows->count; i++) {
+        const pc__row *row = &rows->row[i];
+        if ((row->run == plain_run || row->run == split_run) && !pc__rows_without(rows, row) &&
+            row->supports(stream, p))
+            return true;
+    }
+    return false;
 }
 
 const pc__row *pc__conv_detour(int direction)
@@ -410,5 +449,5 @@ const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *p
 
 bool pc__conv_reads_planes(const pc__row *row, const pc__conv_piece *p)
 {
-    return !is_half(p) || row->run == direct_run || row->run == split_run;
+    return !is_half(p) || row->run == plain_run || row->run == direct_run || row->run == split_run;
 }

@@ -12,8 +12,8 @@ bool pc__conv_is_cudnn(const pc__row *row);
 bool pc__conv_is_detour(const pc__row *row);
 const pc__row *pc__conv_detour(int direction);
 
-/* Whether it is so little work that no way is faster than the row that cuts sums into parts, which takes it. */
-bool pc__conv_is_split(const pc_stream *stream, const pc__conv_piece *piece);
+/* Whether it is so little work that no way is faster than the rows for little, one of which takes it. */
+bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *piece);
 
 /* The row of our kernels that takes the piece as it is, or NULL. */
 const pc__row *pc__conv_own_row(const pc_stream *stream, const pc__conv_piece *piece);

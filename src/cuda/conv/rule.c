@@ -210,6 +210,17 @@ bool pc__conv_is_few(const pc__conv_shape *s)
                                             : s->o <= 8 && s->c * s->o <= 40 && s->n * s->oh * s->ow >= PLACES;
 }
 
+/* A sum is walked by a warp at most. */
+bool pc__conv_is_least(const pc__conv_shape *s, bool asked)
+{
+    enum { LEAST = 1 << 19, LONG = 2048 };
+    const int times = asked ? 16 : 1;
+    const double terms = s->direction == PC__CONV_FORWARD ? (double)s->c * taps_of(s)
+                         : s->direction == PC__CONV_INPUT ? (double)s->o * taps_of(s)
+                                                          : places_of(s);
+    return terms <= times * LONG && places_of(s) * s->o * s->c * taps_of(s) <= times * LEAST;
+}
+
 /* By the products that its tiles make, whole or not; with a stride the input's gradient tries taps in vain. The limits
  * are where, of 300 drawn layers, it was the fastest more often than not: with matrix units other ways are that sooner, and in float32 more rows occupy the chip whole. */
 bool pc__conv_is_little(const pc__conv_shape *s)

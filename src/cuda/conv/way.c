@@ -173,7 +173,7 @@ static int by_rule(const pc_stream *stream, const pc__conv_piece *p, const pc__c
 {
     pc__conv_piece alone = *p;
     alone.s.pool = 1;
-    const int format = pc__conv_is_split(stream, &alone) ? -1 : pc__conv_rule(shape, true);
+    const int format = pc__conv_is_small(stream, &alone) ? -1 : pc__conv_rule(shape, true);
     return format >= 0 || !pc__is_half((pc_dtype)shape->dtype) || pc__conv_own_row(stream, p)
                ? format
                : pc__conv_rule(shape, false);

@@ -125,7 +125,7 @@ static const pc__row rows[] = {
     {"product", NULL, any, NULL, product_run},
 };
 
-pc__rows pc__linear_rows = {"linear", rows, PC__COUNT(rows), NULL, NULL};
+pc__rows pc__linear_rows = {"linear", rows, PC__COUNT(rows), NULL, 0};
 
 PC__CUDA_KERNEL(linear)
 {

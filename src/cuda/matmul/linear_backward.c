@@ -74,7 +74,7 @@ static const pc__row rows[] = {
     {"small", "by small", any, small_workspace, small_run},
 };
 
-pc__rows pc__linear_backward_rows = {"linear_backward", rows, PC__COUNT(rows), NULL, NULL};
+pc__rows pc__linear_backward_rows = {"linear_backward", rows, PC__COUNT(rows), NULL, 0};
 
 PC__CUDA_KERNEL(linear_backward)
 {

@@ -134,7 +134,7 @@ static const pc__row rows[] = {
     {"tile", "by tile", any, NULL, tile_run},
 };
 
-pc__rows pc__matmul_rows = {"matmul", rows, PC__COUNT(rows), NULL, NULL};
+pc__rows pc__matmul_rows = {"matmul", rows, PC__COUNT(rows), NULL, 0};
 
 bool pc__matmul_takes_advice(const pc__row *row)
 {

@@ -181,13 +181,13 @@ template <class T, int N> __device__ __forceinline__ pc::math<T> eight(const pac
 }
 
 /* A block: `lanes` packs of neighbouring columns, threads / lanes rows at a time, 8 such turns under way. What a warp has of a
- * column is added up by shuffles, then what the warps have, in one go each. */
+ * column is added up by shuffles, then what the warps have, a thread for a column. */
 template <class T, class A, class O, int N>
 __global__ void __launch_bounds__(most_threads<N>)
     columns(const __grid_constant__ pc__cuda_reduction r, const T *in, O *out)
 {
     constexpr int ACROSS = 32 * N; /* columns of a block at most */
-    __shared__ A sums[most_threads<N> / 32][ACROSS + 1];
+    __shared__ A sums[most_threads<N> / 32][ACROSS];
     const int lanes = r.lanes, height = blockDim.x / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner / N + lanes - 1) / lanes, piece = quotient(blockIdx.x, tiles),
                   outer = quotient(piece, r.parts), left = (blockIdx.x - piece * tiles) * lanes * N,
@@ -215,10 +215,12 @@ __global__ void __launch_bounds__(most_threads<N>)
         for (int k = 0; k < N; k++)
             sums[threadIdx.x / 32][x * N + k] = total[k];
     __syncthreads();
-    const int warps = blockDim.x / 32, warp = threadIdx.x % warps, across = lanes * N; /* a thread: a warp's sum */
-    for (int c = threadIdx.x / warps, first = threadIdx.x / 32 * 32 / warps; first < across; c += 32, first += 32) {
-        const A all = joined_lanes(sums[warp][min(c, across - 1)], warps);
-        if (warp == 0 && c < across && left + c < r.inner)
+    const int warps = blockDim.x / 32;
+    for (int c = threadIdx.x; c < lanes * N; c += blockDim.x) {
+        A all = 0;
+        for (int w = 0; w < warps; w++)
+            all += sums[w][c];
+        if (left + c < r.inner)
             out[piece * r.inner + left + c] = result_of<O>(all, r.divisor);
     }
 }

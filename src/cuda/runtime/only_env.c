@@ -55,7 +55,10 @@ static void take(const char *word, size_t length)
     }
     for (int i = 0; i < rows->count; i++)
         if (is(rows->row[i].name, name, rest)) {
-            *(without ? &rows->without : &rows->only) = &rows->row[i];
+            if (without)
+                rows->without |= 1u << i;
+            else
+                rows->only = &rows->row[i];
             return;
         }
     tell_rows(rows, name, rest);

@@ -19,9 +19,14 @@ typedef struct pc__rows {
     const char *op;
     const pc__row *row;
     int count;
-    const pc__row *only;    /* asked before all others: PARACORD_ONLY; NULL: none */
-    const pc__row *without; /* never asked: likewise */
+    const pc__row *only; /* asked before all others: PARACORD_ONLY; NULL: none */
+    unsigned without;    /* likewise, the rows that are never asked, a bit each by their number */
 } pc__rows;
+
+static inline bool pc__rows_without(const pc__rows *rows, const pc__row *row)
+{
+    return rows->without >> (row - rows->row) & 1;
+}
 
 /* All rows that can do it, whatever they are good for, at most `most`, the one that is picked first; how many. */
 int pc__rows_all(const pc__rows *rows, const pc_stream *stream, const void *problem, const pc__row **found, int most);

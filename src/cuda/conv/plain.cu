@@ -1,0 +1,251 @@
+/* plain.cu: convolutions of so little work that what takes time is the launch, and setting up tiles. A thread, or up to a
+ * warp of them, has one result and walks its sum; nothing is staged. */
+#include "cuda/conv/plain.h"
+
+#include "cuda/conv/order.cuh"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 128, WARP = 32;
+
+template <class T> struct operands {
+    const T *x, *weight, *bias;
+    const T *y, *dy; /* backward; y NULL: dy goes through no activation */
+    T *result, *dbias;
+};
+
+/* What a group of `lanes` threads has. */
+struct job {
+    int results, lanes;
+};
+
+/* Whether this thread's group has a result. */
+__device__ __forceinline__ bool is_mine(const job &j)
+{
+    return static_cast<int>(blockIdx.x * THREADS + threadIdx.x) / j.lanes < j.results;
+}
+
+/* Which one, the last one again for who has none, and the thread's number in its group. */
+__device__ __forceinline__ int result_of(const job &j, int *lane)
+{
+    const int thread = blockIdx.x * THREADS + threadIdx.x;
+    *lane = thread % j.lanes;
+    return min(thread / j.lanes, j.results - 1);
+}
+
+template <class M> __device__ __forceinline__ M total_of(M sum, int lanes)
+{
+    for (int step = lanes / 2; step > 0; step /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    return sum;
+}
+
+/* n / by; what is left over stays in n. */
+__device__ __forceinline__ int divide(int *n, int by)
+{
+    const int whole = *n / by;
+    *n -= whole * by;
+    return whole;
+}
+
+__device__ __forceinline__ int y_at(const pc__cuda_conv &s, int picture, int row, int column, int channel)
+{
+    return s.planes ? ((picture * s.o + channel) * s.oh + row) * s.ow + column
+                    : ((picture * s.oh + row) * s.ow + column) * s.o + channel;
+}
+
+/* Element of x under a tap of the kernel; -1: it is in the padding. */
+__device__ __forceinline__ int x_at(const pc__cuda_conv &s, int picture, int row, int column, int channel)
+{
+    const bool inside = (unsigned)row < (unsigned)s.h && (unsigned)column < (unsigned)s.w;
+    return inside ? ((picture * s.h + row) * s.w + column) * s.c + channel : -1;
+}
+
+/* The gradient in front of the activation. */
+template <class T>
+__device__ __forceinline__ pc::math<T> gradient(const pc__cuda_conv &s, const operands<T> &of, int at)
+{
+    typedef pc::math<T> M;
+    const M dy = of.dy[at];
+    return of.y ? activation_gradient(s.activation, dy, M(of.y[at])) : dy;
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    forward_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const job j)
+{
+    typedef pc::math<T> M;
+    int lane, channel = result_of(j, &lane), column = divide(&channel, s.o), row = divide(&column, s.ow);
+    const int picture = divide(&row, s.oh), sums = s.kh * s.kw * s.c;
+    M sum = 0;
+    pc::wait_for_earlier();
+    for (int k = lane; k < sums; k += j.lanes) {
+        int c = k, across = divide(&c, s.c);
+        const int down = divide(&across, s.kw);
+        const int at = x_at(s, picture, row * s.sh - s.ph + down, column * s.sw - s.pw + across, c);
+        if (at >= 0)
+            sum += M(of.x[at]) * M(of.weight[((channel * s.c + c) * s.kh + down) * s.kw + across]);
+    }
+    sum = total_of(sum, j.lanes) + (of.bias ? M(of.bias[channel]) : M(0));
+    if (lane == 0 && is_mine(j))
+        of.result[y_at(s, picture, row, column, channel)] = T(activated(s.activation, sum));
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    input_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const job j)
+{
+    typedef pc::math<T> M;
+    int lane, channel = result_of(j, &lane), column = divide(&channel, s.c), row = divide(&column, s.w);
+    const int picture = divide(&row, s.h), sums = s.kh * s.kw * s.o;
+    M sum = 0;
+    pc::wait_for_earlier();
+    for (int k = lane; k < sums; k += j.lanes) {
+        int o = k, across = divide(&o, s.o);
+        const int down = divide(&across, s.kw);
+        int top = row + s.ph - down, left = column + s.pw - across;
+        if (top < 0 || left < 0)
+            continue;
+        const int y = divide(&top, s.sh), x = divide(&left, s.sw);
+        if (top == 0 && left == 0 && y < s.oh && x < s.ow)
+            sum += gradient(s, of, y_at(s, picture, y, x, o)) *
+                   M(of.weight[((o * s.c + channel) * s.kh + down) * s.kw + across]);
+    }
+    sum = total_of(sum, j.lanes);
+    if (lane == 0 && is_mine(j))
+        of.result[x_at(s, picture, row, column, channel)] = T(sum);
+}
+
+/* Results are those of the weights, unless there are none, and those of the bias behind them. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    weights_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const job j)
+{
+    typedef pc::math<T> M;
+    int lane;
+    const int result = result_of(j, &lane), area = s.kh * s.kw, weights = of.result ? s.o * s.c * area : 0;
+    const bool bias = result >= weights;
+    int across = bias ? 0 : result, down = divide(&across, s.kw), c = divide(&down, s.kh), o = divide(&c, s.c);
+    o = bias ? result - weights : o;
+    M sum = 0;
+    pc::wait_for_earlier();
+    for (int k = lane; k < static_cast<int>(s.n) * s.oh * s.ow; k += j.lanes) {
+        int column = k, row = divide(&column, s.ow);
+        const int picture = divide(&row, s.oh);
+        const int at = x_at(s, picture, row * s.sh - s.ph + down, column * s.sw - s.pw + across, c);
+        if (bias || at >= 0)
+            sum += gradient(s, of, y_at(s, picture, row, column, o)) * (bias ? M(1) : M(of.x[at]));
+    }
+    sum = total_of(sum, j.lanes);
+    if (lane == 0 && is_mine(j))
+        (bias ? of.dbias : of.result)[bias ? o : result] = T(sum);
+}
+
+/* As many threads for a result as have four terms of it each, while the chip has room for them. */
+int lanes_for(int results, int sums)
+{
+    constexpr int FULL = 1 << 16, TERMS = 4;
+    int lanes = 1;
+    while (lanes < WARP && lanes * TERMS < sums && 2 * lanes * static_cast<double>(results) <= FULL)
+        lanes *= 2;
+    return lanes;
+}
+
+template <class K, class T>
+void launch(K kernel, cudaStream_t queue, const pc__cuda_conv *s, const operands<T> &of, int results, int sums)
+{
+    const job j = {results, lanes_for(results, sums)};
+    const unsigned blocks = (static_cast<unsigned>(results) * j.lanes + THREADS - 1) / THREADS;
+    (void)pc::start(kernel, blocks, THREADS, queue, s->early, *s, of, j);
+}
+
+template <class T>
+void forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight, const void *bias, void *y)
+{
+    const operands<T> of = {static_cast<const T *>(x),
+                            static_cast<const T *>(weight),
+                            static_cast<const T *>(bias),
+                            nullptr,
+                            nullptr,
+                            static_cast<T *>(y),
+                            nullptr};
+    launch(forward_kernel<T>, queue, s, of, static_cast<int>(s->n) * s->oh * s->ow * s->o, s->kh * s->kw * s->c);
+}
+
+template <class T>
+void input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y, const void *dy, void *dx)
+{
+    const operands<T> of = {nullptr,
+                            static_cast<const T *>(weight),
+                            nullptr,
+                            needs_y(*s) ? static_cast<const T *>(y) : nullptr,
+                            static_cast<const T *>(dy),
+                            static_cast<T *>(dx),
+                            nullptr};
+    launch(input_kernel<T>, queue, s, of, static_cast<int>(s->n) * s->h * s->w * s->c, s->kh * s->kw * s->o);
+}
+
+template <class T>
+void weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y, const void *dy, void *dweight,
+             void *dbias)
+{
+    const operands<T> of = {static_cast<const T *>(x),
+                            nullptr,
+                            nullptr,
+                            needs_y(*s) ? static_cast<const T *>(y) : nullptr,
+                            static_cast<const T *>(dy),
+                            static_cast<T *>(dweight),
+                            static_cast<T *>(dbias)};
+    const int results = (dweight ? s->o * s->c * s->kh * s->kw : 0) + (dbias ? s->o : 0);
+    launch(weights_kernel<T>, queue, s, of, results, static_cast<int>(s->n) * s->oh * s->ow);
+}
+
+} // namespace
+
+bool pc__cuda_conv_plain_fits(const pc__cuda_conv *s)
+{
+    const double most = 1 << 24, side = (double)s->h + s->w + 2.0 * s->ph + 2.0 * s->pw + s->kh + s->kw;
+    return s->pool == 1 && side < most && (double)s->n * s->h * s->w * s->c < most &&
+           (double)s->n * s->oh * s->ow * s->o < most && (double)s->o * s->c * s->kh * s->kw < most;
+}
+
+#define BY_DTYPE(call)                                                                                                 \
+    switch (s->dtype) {                                                                                                \
+    case PC__CUDA_F16: {                                                                                               \
+        typedef pc::f16 T;                                                                                             \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    case PC__CUDA_BF16: {                                                                                              \
+        typedef pc::bf16 T;                                                                                            \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    case PC__CUDA_F32: {                                                                                               \
+        typedef float T;                                                                                               \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    default: {                                                                                                         \
+        typedef double T;                                                                                              \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    }
+
+void pc__cuda_conv_plain_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
+                                 const void *bias, void *y)
+{
+    BY_DTYPE(forward<T>(queue, s, x, weight, bias, y))
+}
+
+void pc__cuda_conv_plain_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
+                               const void *dy, void *dx)
+{
+    BY_DTYPE(input<T>(queue, s, weight, y, dy, dx))
+}
+
+void pc__cuda_conv_plain_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
+                                 const void *dy, void *dweight, void *dbias)
+{
+    BY_DTYPE(weights<T>(queue, s, x, y, dy, dweight, dbias))
+}
