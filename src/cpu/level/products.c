@@ -1,6 +1,7 @@
 /* products.c: ops over the heavy kernels of compute.h: products, convolutions, pooling. */
 #include "cpu/level/compute.h"
 #include "cpu/level/kernels.h"
+#include "cpu/level/pairs.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 #include "ops/pool2d.h"
@@ -77,12 +78,13 @@ static void join_rows(batch *s)
     s->count = 1;
 }
 
-/* Many small products of 16-bit numbers, which are converted all together. */
+/* Many small products of 16-bit numbers that are multiplied as float32, and converted all together. */
 static bool are_small(const batch *s)
 {
     enum { SMALL = 32768, MANY = 4 };
     const pc__gemm *g = &s->g;
-    return pc__is_half((pc_dtype)s->a->dtype) && s->count >= MANY && g->m * g->n + g->m * g->k + g->k * g->n <= SMALL;
+    const bool in_floats = s->a->dtype == PC_F16 || (s->a->dtype == PC_BF16 && !pc__has_pairs());
+    return in_floats && s->count >= MANY && g->m * g->n + g->m * g->k + g->k * g->n <= SMALL;
 }
 
 /* Many products go to the cores whole, few are cut themselves; the bits are the same. */
