@@ -33,10 +33,9 @@ typedef struct work {
 static void finish(const work *w, int64_t at, int64_t n, pc__partial *value, const int64_t *place)
 {
     const double divisor = w->a->divisor;
-    double *sum = &value->d; /* of members of unions the compiler makes no vectors */
-    if (divisor != 1)        /* sums of floats, whose partials are `d` */
+    if (divisor != 1) /* sums of floats, whose partials are `d` */
         for (int64_t j = 0; j < n; j++)
-            sum[j] /= divisor;
+            PC__MEMBER(value, j, d) /= divisor;
     w->how->store(w->to + at * (int64_t)pc_dtype_size(w->dtype), w->dtype, value, n);
     if (w->index)
         memcpy(w->index + at, place, (size_t)n * sizeof *place);

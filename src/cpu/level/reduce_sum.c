@@ -77,19 +77,18 @@ enum {
         const C *x = take(room[0], (const T *)from + rows * fold * step, left);                                        \
         for (int64_t j = 0; j < left; j++)                                                                             \
             total[j] += x[j];                                                                                          \
-        A *sum = &value->member; /* of members of unions the compiler makes no vectors */                              \
         for (int64_t j = 0; j < n; j++)                                                                                \
-            sum[j] = total[j];                                                                                         \
+            PC__MEMBER(value, j, member) = total[j];                                                                   \
         for (int64_t f = 1; f < fold; f++)                                                                             \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                sum[j] += total[f * n + j];                                                                            \
+                PC__MEMBER(value, j, member) += total[f * n + j];                                                      \
     }                                                                                                                  \
     static void join_##name(pc__partial *value, int64_t *place, const pc__partial *more, const int64_t *where,         \
                             int64_t first, int64_t n)                                                                  \
     {                                                                                                                  \
         (void)place, (void)where, (void)first;                                                                         \
         for (int64_t j = 0; j < n; j++)                                                                                \
-            (&value->member)[j] += (&more->member)[j];                                                                 \
+            PC__MEMBER(value, j, member) += PC__MEMBER(more, j, member);                                               \
     }
 #define IN_PLACE(room, from, n) ((void)(room), from)
 #define WHOLE(name, C)                                                                                                 \
@@ -142,7 +141,7 @@ SUM(f64, double, double, double, whole_f64, IN_PLACE, d)
 
 #define STORE(T, of, member)                                                                                           \
     for (int64_t j = 0; j < n; j++)                                                                                    \
-        ((T *)to)[j] = of((&value->member)[j]);                                                                        \
+        ((T *)to)[j] = of(PC__MEMBER(value, j, member));                                                               \
     break
 
 #define AS_IS(x) (x)
