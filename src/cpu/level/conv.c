@@ -98,7 +98,7 @@ static void write_pixels(const forward *f, real *block, int64_t row, int64_t pix
         give_pixels(f, block, pixels, count, at);
 }
 
-/* What follows a product that went straight to y, panel by panel. */
+/* What follows a product that went straight to y, panel by panel. Beyond the outputs the bias is zero. */
 static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64_t count, int64_t at)
 {
     const pc__conv *s = f->g.s;
@@ -149,6 +149,16 @@ static void multiply(const forward *f, const void *input, const real *packed, in
     tile_rows_run(&t, pixels, vectors);
 }
 
+/* Pixels whose whole vectors may go to y at once: where a panel is all outputs, what is written beyond a pixel is overwritten
+ * by the next ones. */
+static int64_t straight_pixels(const forward *f, int64_t pixels, int64_t count, int64_t width)
+{
+    const pc__conv *s = f->g.s;
+    if (f->g.pool > 1 || s->half || (count < width && count != s->o))
+        return 0;
+    return PC__MAX(pixels - (width - 1) / count, 0);
+}
+
 /* A segment of one row of y for a panel of outputs. `input` is padded input at the segment's first place. */
 static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t pixels,
                         int64_t at, real *block)
@@ -157,14 +167,17 @@ static void segment_run(const forward *f, const char *input, const real *packed,
     const pc__conv *s = g->s;
     const int64_t count = PC__MIN(TILE_WIDTH, s->o - first);
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
-    const bool straight = g->pool == 1 && count == width && !s->half;
+    const int64_t straight = straight_pixels(f, pixels, count, width);
+    if (straight > 0) {
+        multiply(f, input, packed, straight, vectors, (real *)f->y + at, s->o);
+        finish_pixels(f, straight, first, count, at);
+    }
+    if (straight == pixels)
+        return;
+    input += straight * s->sw * s->c * f->size, at += straight * s->o, pixels -= straight;
     for (int64_t q = 0; q < g->pool; q++)
-        multiply(f, input + q * s->sh * g->row * f->size, packed, pixels, vectors,
-                 straight ? (real *)f->y + at : block + q * pixels * width, straight ? s->o : width);
-    if (straight)
-        finish_pixels(f, pixels, first, count, at);
-    else
-        write_pixels(f, block, pixels * width, pixels / g->pool, first, width, at);
+        multiply(f, input + q * s->sh * g->row * f->size, packed, pixels, vectors, block + q * pixels * width, width);
+    write_pixels(f, block, pixels * width, pixels / g->pool, first, width, at);
 }
 
 /* One row of y: all panels of outputs, segment by segment. */
