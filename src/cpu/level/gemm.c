@@ -10,6 +10,7 @@
 #define PANELS_BYTES 32768 /* packed panels that stay in the first-level cache all together */
 #define ROW_BLOCK 96       /* rows of A against which a panel is reused before the next one comes */
 #define COLUMNS_MOST 256   /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
+#define COLUMNS_SHORT 4096 /* the same of a short k: whole rows of C are then written together */
 #define ROWS_MOST 512      /* rows of one task */
 #define DOT_ROW_BLOCK 32   /* rows whose partial sums wait while a block of B is read */
 #define DOT_ROWS_MOST 2 * PC__VECTOR_REGISTERS /* above, packing B pays */
@@ -266,7 +267,10 @@ INLINE void column_sums(const pc__gemm *g, int64_t row, const int count, real *v
         const vec right = where(there, LOAD(b + g->k - W));
         UNROLL for (int r = 0; r < count; r++) sum[r] += where(there, LOAD(a + r * g->a_rs + g->k - W)) * right;
     }
-    UNROLL for (int r = 0; r < count; r++) values[r] = vector_sum(&sum[r]);
+    if (count == COLUMN_ROWS)
+        four_sums(sum, values);
+    else
+        UNROLL for (int r = 0; r < count; r++) values[r] = vector_sum(&sum[r]);
 }
 
 /* C of one column, for some rows, which lie along k. */
@@ -308,7 +312,8 @@ static bool both_along_k(const pc__gemm *g)
 
 static cut cut_for(const pc__gemm *g, int threads)
 {
-    cut c = {.dots = both_along_k(g), .rows = ROWS_MOST, .columns = COLUMNS_MOST};
+    const int64_t fit = PANELS_BYTES / (int64_t)sizeof(real) / PC__MAX(g->k, 1) / TILE_WIDTH * TILE_WIDTH;
+    cut c = {.dots = both_along_k(g), .rows = ROWS_MOST, .columns = PC__MIN(PC__MAX(fit, COLUMNS_MOST), COLUMNS_SHORT)};
     if (c.dots) {
         c.rows = DOT_ROW_BLOCK;
         c.columns = PC__MIN(round_up(pieces(g->n, threads), DOT_COLUMNS), DOT_COLUMNS_MOST);

@@ -95,9 +95,12 @@ static void pack_panel(void *context, int64_t panel)
     if (count < width)
         memset(to, 0, (size_t)(w->depth * width) * sizeof *to);
     if (g->b_cs != 1) {
+        const bool in_pairs = g->b_rs == 1 && (g->k | g->b_cs) % 2 == 0 && (uintptr_t)from % 4 == 0;
         pc_bf16 *room = (pc_bf16 *)(void *)(w->rooms + pc__thread() * w->size);
-        take_runs(w, from, g->b_cs, g->b_rs, count, room);
-        pc__turn((char *)to, width * 4, (const char *)room, w->depth * 4, count, w->depth, 4);
+        if (!in_pairs)
+            take_runs(w, from, g->b_cs, g->b_rs, count, room);
+        pc__turn((char *)to, width * 4, (const char *)(in_pairs ? from : room), (in_pairs ? g->b_cs : 2 * w->depth) * 2,
+                 count, w->depth, 4);
         return;
     }
     static const pc_bf16 zeros[TILE_WIDTH];
