@@ -7,40 +7,38 @@
 enum {
     RUN = 1024, /* numbers, in LANES sums */
     LANES = 32,
-    PARTS = 8, /* sums in the wider type, each of every eighth number */
 };
 
-/* The wider type's parts += numbers side by side. */
-#define ADD_ALL(part, x, n)                                                                                            \
-    do {                                                                                                               \
-        int64_t at = 0;                                                                                                \
-        for (; at + PARTS <= (n); at += PARTS)                                                                         \
-            for (int j = 0; j < PARTS; j++)                                                                            \
-                (part)[j] += (x)[at + j];                                                                              \
-        for (int j = 0; at + j < (n); j++)                                                                             \
-            (part)[j] += (x)[at + j];                                                                                  \
-    } while (0)
+/* Vectors of eight numbers of a type, however many registers that is. */
+#define EIGHT(T) __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias)) T
 
 /* T in memory, C while a run is added, A beyond; `whole` adds up what of a run fills lanes, and says how much that was; `take`
  * gives n numbers as C, in their place or in `room`; `member` of a partial has A. */
 #define SUM(name, T, C, A, whole, take, member)                                                                        \
     static void row_##name(const void *from, int64_t n, pc__partial *value, int64_t *place)                            \
     {                                                                                                                  \
-        A part[PARTS] = {0};                                                                                           \
+        typedef EIGHT(C) narrow;                                                                                       \
+        typedef EIGHT(A) wide;                                                                                         \
+        wide part = {0};                                                                                               \
+        A total = 0;                                                                                                   \
         (void)place;                                                                                                   \
         for (int64_t begin = 0; begin < n; begin += RUN) {                                                             \
             const int64_t end = PC__MIN(RUN, n - begin);                                                               \
             const T *run = (const T *)from + begin;                                                                    \
             _Alignas(PC__VECTOR_BYTES) C lane[LANES] = {0}, room[LANES];                                               \
-            const int64_t done = whole(lane, run, end);                                                                \
-            const C *x = take(room, run + done, end - done);                                                           \
-            ADD_ALL(part, lane, LANES);                                                                                \
-            ADD_ALL(part, x, end - done);                                                                              \
+            const int64_t done = whole(lane, run, end), left = end - done;                                             \
+            const C *x = take(room, run + done, left);                                                                 \
+            int64_t i = 0;                                                                                             \
+            for (int k = 0; k < LANES; k += 8)                                                                         \
+                part += __builtin_convertvector(*(const narrow *)(lane + k), wide);                                    \
+            for (; i + 8 <= left; i += 8)                                                                              \
+                part += __builtin_convertvector(*(const narrow *)(x + i), wide);                                       \
+            for (; i < left; i++)                                                                                      \
+                total += x[i];                                                                                         \
         }                                                                                                              \
-        for (int some = PARTS / 2; some; some /= 2)                                                                    \
-            for (int j = 0; j < some; j++)                                                                             \
-                part[j] += part[j + some];                                                                             \
-        value->member = part[0];                                                                                       \
+        part += __builtin_shufflevector(part, part, 4, 5, 6, 7, 0, 1, 2, 3);                                           \
+        part += __builtin_shufflevector(part, part, 2, 3, 0, 1, 6, 7, 4, 5);                                           \
+        value->member = total + (part[0] + part[1]);                                                                   \
     }                                                                                                                  \
     /* Rows one behind the other are as one where several fit. */                                                      \
     static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
@@ -107,23 +105,31 @@ WHOLE(f64, double)
 /* 16-bit numbers as a loop takes them, whose sums are in registers: in no order that matters. */
 typedef float singles __attribute__((vector_size(PC__VECTOR_BYTES), may_alias));
 
+#define ONES_8 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff
 #define HALVES(half)                                                                                                   \
     static inline int64_t whole_##half(float *restrict lane, const pc_##half *x, int64_t n)                            \
     {                                                                                                                  \
         enum { VECTORS = LANES * 4 / PC__VECTOR_BYTES };                                                               \
+        typedef uint16_t bits __attribute__((vector_size(LANES * 2), aligned(2), may_alias));                          \
+        static const uint16_t steps[2 * LANES] = {[LANES] = ONES_8, ONES_8, ONES_8, ONES_8};                           \
         singles sum[VECTORS] = {{0}};                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= n; i += LANES)                                                                             \
+        if (n < LANES)                                                                                                 \
+            return 0;                                                                                                  \
+        for (int64_t i = 0; i < n; i += LANES) {                                                                       \
+            const int64_t at = PC__MIN(i, n - LANES); /* what is there again is zero */                                \
+            const bits some = *(const bits *)(x + at) & *(const bits *)(steps + LANES - (i - at));                     \
+            const pc_##half *taken = (const pc_##half *)&some;                                                         \
             _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v += 2)                                               \
             {                                                                                                          \
                 _Alignas(PC__VECTOR_BYTES) float got[PC__HALVES];                                                      \
-                pc__take_##half(got, x + i + v * PC__HALVES / 2);                                                      \
+                pc__take_##half(got, taken + v * PC__HALVES / 2);                                                      \
                 sum[v] += ((const singles *)got)[0];                                                                   \
                 sum[v + 1] += ((const singles *)got)[1];                                                               \
             }                                                                                                          \
+        }                                                                                                              \
         for (int v = 0; v < VECTORS; v++)                                                                              \
             ((singles *)lane)[v] = sum[v];                                                                             \
-        return i;                                                                                                      \
+        return n;                                                                                                      \
     }                                                                                                                  \
     static inline const float *from_##half(float *room, const pc_##half *from, int64_t n)                              \
     {                                                                                                                  \
