@@ -150,6 +150,8 @@ PC__KERNEL(max)
 
 PC__KERNEL(max_backward)
 {
-    (void)stream;
-    return pc__cpu_max_backward(call);
+    const pc__reduce_attributes *a = call->attributes;
+    return a->whole && pc__is_half((pc_dtype)call->in[0]->dtype)
+               ? PC__K(in_floats)(stream, call, PC__K(op_max_backward))
+               : pc__cpu_max_backward(call);
 }

@@ -37,6 +37,7 @@ static const bool takes_halves[PC__OP_COUNT] = {
     [PC__OP_avg_pool2d_backward] = true,
     [PC__OP_sum] = true,
     [PC__OP_max] = true,
+    [PC__OP_max_backward] = true,
     [PC__OP_softmax] = true,
     [PC__OP_log_softmax] = true,
     [PC__OP_softmax_backward] = true,
