@@ -111,23 +111,25 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     }
 }
 
-/* pixels x vectors of the convolution to c, from padded input. */
-static void multiply(const forward *f, const void *input, const real *packed, int64_t pixels, int vectors, real *c,
-                     int64_t c_row)
+/* pixels x vectors of a row of the convolution to c, from padded input: without the rows of the kernel that lie on padding. */
+static void multiply(const forward *f, const char *input, const real *packed, int64_t row, int64_t pixels, int vectors,
+                     real *c, int64_t c_row)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
-    const int64_t width = vectors * W;
+    const int64_t above = s->ph - row * s->sh, from = PC__MAX(above, 0), end = PC__MIN(s->kh, s->h + above);
+    const int64_t rows = PC__MAX(end - from, 0), width = vectors * W, step = f->depth / s->kh * width;
+    input += from * g->row * f->size;
 #ifndef PC__DOUBLE
     if (f->pairs) {
-        pair_tile t = {.segments = s->kh,
+        pair_tile t = {.segments = rows,
                        .k = g->run,
-                       .a = input,
+                       .a = (const pc_bf16 *)(const void *)input,
                        .a_row = s->sw * s->c,
                        .a_segment = g->row,
-                       .b = (const uint32_t *)(const void *)packed,
+                       .b = (const uint32_t *)(const void *)packed + from * step,
                        .b_k = width,
-                       .b_segment = f->depth / s->kh * width,
+                       .b_segment = step,
                        .c = c,
                        .c_row = c_row};
         pair_rows_run(&t, pixels, vectors);
@@ -135,15 +137,15 @@ static void multiply(const forward *f, const void *input, const real *packed, in
     }
 #endif
     tile t = {.planes = 1,
-              .segments = s->kh,
+              .segments = rows,
               .k = g->run,
-              .a = input,
+              .a = (const real *)(const void *)input,
               .a_row = s->sw * s->c,
               .a_k = 1,
               .a_segment = g->row,
-              .b = packed,
+              .b = packed + from * step,
               .b_k = width,
-              .b_segment = g->run * width,
+              .b_segment = step,
               .c = c,
               .c_row = c_row};
     tile_rows_run(&t, pixels, vectors);
@@ -159,9 +161,9 @@ static int64_t straight_pixels(const forward *f, int64_t pixels, int64_t count, 
     return PC__MAX(pixels - (width - 1) / count, 0);
 }
 
-/* A segment of one row of y for a panel of outputs. `input` is padded input at the segment's first place. */
-static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t pixels,
-                        int64_t at, real *block)
+/* A segment of row `y` of y for a panel of outputs. `input` is padded input at the segment's first place. */
+static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t y,
+                        int64_t pixels, int64_t at, real *block)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
@@ -169,14 +171,15 @@ static void segment_run(const forward *f, const char *input, const real *packed,
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
     const int64_t straight = straight_pixels(f, pixels, count, width);
     if (straight > 0) {
-        multiply(f, input, packed, straight, vectors, (real *)f->y + at, s->o);
+        multiply(f, input, packed, y, straight, vectors, (real *)f->y + at, s->o);
         finish_pixels(f, straight, first, count, at);
     }
     if (straight == pixels)
         return;
     input += straight * s->sw * s->c * f->size, at += straight * s->o, pixels -= straight;
     for (int64_t q = 0; q < g->pool; q++)
-        multiply(f, input + q * s->sh * g->row * f->size, packed, pixels, vectors, block + q * pixels * width, width);
+        multiply(f, input + q * s->sh * g->row * f->size, packed, y * g->pool + q, pixels, vectors,
+                 block + q * pixels * width, width);
     write_pixels(f, block, pixels * width, pixels / g->pool, first, width, at);
 }
 
@@ -190,7 +193,7 @@ static void row_run(const forward *f, const char *input, int64_t image, int64_t 
         for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
             const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
             const int64_t at = ((image * g->yh + y) * g->yw + column / g->pool) * s->o + first;
-            segment_run(f, input + column * s->sw * s->c * f->size, packed, first, pixels, at, block);
+            segment_run(f, input + column * s->sw * s->c * f->size, packed, first, y, pixels, at, block);
         }
         packed += f->depth * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
     }
