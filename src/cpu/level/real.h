@@ -120,7 +120,7 @@ INLINE void store_some(vec x, real *to, int64_t n)
 
 /* to = from for n reals, below a few vectors, which may lie over each other where `to` comes first: in two halves, vectors
  * as wide as n allows, that share what is between them. */
-INLINE void copy_some(real *to, const real *from, int64_t n)
+static __attribute__((noinline, unused)) void copy_some(real *to, const real *from, int64_t n)
 {
 #define HALVES(bytes)                                                                                                  \
     if (n * (int64_t)sizeof(real) >= (bytes)) {                                                                        \
