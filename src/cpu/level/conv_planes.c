@@ -60,7 +60,8 @@ static void fill(const planar *p, int64_t image, int64_t y0, int64_t rows, real 
 {
     const geometry *g = &p->g;
     const pc__conv *s = g->s;
-    const int64_t groups = s->x_planes ? s->c : 1, together = s->x_planes ? 1 : s->c, row = s->w * together;
+    const int64_t groups = s->x_planes ? s->c : PC__MIN(s->c, 1), together = s->x_planes ? 1 : s->c,
+                  row = s->w * together;
     const int64_t top = y0 * s->sh - s->ph, first = PC__MIN(PC__MAX(top, 0), s->h);
     const int64_t end = PC__MAX(PC__MIN(top + (rows - 1) * s->sh + s->kh, s->h), first);
     if (g->padded)
