@@ -1,6 +1,6 @@
-/* pool.c: maximum and average pooling over channels-last pictures. A task is a row of y. Loops go over the channels of a
- * window; where these are fewer than some vectors, over the channels of neighbouring windows, for one place in all of them
- * after the other. `rows` is where the picture's rows under the windows begin. */
+/* pool.c: maximum and average pooling over channels-last pictures. A task is some rows of y. Vectors of channels stay in
+ * registers; where there are fewer channels, loops go over those of neighbouring windows. `rows` is where the picture's rows
+ * under the windows begin. */
 #include "cpu/level/pool.h"
 
 #include "cpu/level/each.h"
@@ -247,28 +247,38 @@ static void pool_row(const pooling *p, int64_t row, bool average)
         give(p, row * ow * s->c, ow * s->c, out);
 }
 
-static void max_row(void *context, int64_t row)
+static void some_rows(const pooling *p, int64_t task, bool average)
 {
-    pool_row(context, row, false);
+    const int64_t end = PC__MIN((task + 1) * p->together, p->s->n * pc__pool_oh(p->s));
+    for (int64_t row = task * p->together; row < end; row++)
+        pool_row(p, row, average);
 }
 
-static void average_row(void *context, int64_t row)
+static void max_rows(void *context, int64_t task)
 {
-    pool_row(context, row, true);
+    some_rows(context, task, false);
 }
 
-static pc_status all_rows(pooling *p, pc__part_fn row)
+static void average_rows(void *context, int64_t task)
 {
+    some_rows(context, task, true);
+}
+
+static pc_status all_rows(pooling *p, pc__part_fn rows)
+{
+    enum { PART = 8192 }; /* elements under the windows of a task */
     const pc__pool *s = p->s;
-    return pool_run(p, s->half ? (s->kh * s->w + pc__pool_ow(s)) * s->c : 0, s->n * pc__pool_oh(s), row);
+    p->together = PC__MAX(PART / PC__MAX(s->kh * s->w * s->c, 1), 1);
+    const int64_t tasks = (s->n * pc__pool_oh(s) + p->together - 1) / p->together;
+    return pool_run(p, s->half ? (s->kh * s->w + pc__pool_ow(s)) * s->c : 0, tasks, rows);
 }
 
 pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *argmax)
 {
-    return all_rows(&(pooling){.s = s, .from = x, .to = y, .argmax = argmax}, max_row);
+    return all_rows(&(pooling){.s = s, .from = x, .to = y, .argmax = argmax}, max_rows);
 }
 
 pc_status PC__R(avg_pool2d)(const pc__pool *s, const void *x, void *y)
 {
-    return all_rows(&(pooling){.s = s, .from = x, .to = y}, average_row);
+    return all_rows(&(pooling){.s = s, .from = x, .to = y}, average_rows);
 }

@@ -30,8 +30,9 @@ typedef struct pooling {
     const void *from;
     void *to;
     int32_t *argmax;
-    real *rooms;  /* of each thread */
-    int64_t size; /* reals of one */
+    int64_t together; /* rows of y in a task */
+    real *rooms;      /* of each thread */
+    int64_t size;     /* reals of one */
 } pooling;
 
 /* n elements from `at` on as reals: where they are, or in `room`. */
@@ -53,7 +54,8 @@ static inline pc_status pool_run(pooling *p, int64_t size, int64_t tasks, pc__pa
 {
     enum { ON_STACK = 1 << 14 };
     const pc__pool *s = p->s;
-    const int threads = pc__threads(4 * s->n * pc__pool_oh(s) * pc__pool_ow(s) * s->kh * s->kw * s->c);
+    const int64_t places = s->n * pc__pool_oh(s) * pc__pool_ow(s) * s->kh * s->kw * s->c;
+    const int threads = pc__threads((s->half ? 24 : 8) * places);
     _Alignas(64) real few[ON_STACK / sizeof(real)];
     p->rooms = few, p->size = round_up(size, W);
     if (s->n == 0 || s->c == 0)
