@@ -1,5 +1,6 @@
 /* max_backward.c: the gradient of maxima: that of a result goes to the element at its place, or in equal parts to all elements
- * of the whole that are the maximum. It moves memory, which every level's kernel does alike. */
+ * of the whole that are the maximum. It moves memory, which every level's kernel does alike, of 16-bit numbers too but for
+ * parts. */
 #include "cpu/cpu.h"
 #include "base/parallel.h"
 #include "ops/reduce.h"
@@ -16,21 +17,27 @@ typedef struct work {
     _Atomic int64_t chosen;
 } work;
 
-/* Row r of [outer * reduced] rows of `inner`. */
-#define OF_DTYPE(T)                                                                                                    \
+/* Rows of [outer * reduced] rows of `inner`: zero, but for what was chosen among them. */
+#define PLACES(T)                                                                                                      \
     static void places_##T(void *context, int64_t task)                                                                \
     {                                                                                                                  \
         const work *w = context;                                                                                       \
-        const int64_t inner = w->a->inner, end = PC__MIN((task + 1) * w->rows, w->a->outer * w->a->reduced);           \
-        for (int64_t r = task * w->rows; r < end; r++) {                                                               \
-            const int64_t outer = r / w->a->reduced, along = r - outer * w->a->reduced;                                \
-            const T *g = (const T *)w->g + outer * inner;                                                              \
-            const int64_t *place = w->place + outer * inner;                                                           \
-            T *dx = (T *)w->dx + r * inner;                                                                            \
-            for (int64_t i = 0; i < inner; i++)                                                                        \
-                dx[i] = place[i] == along ? g[i] : 0;                                                                  \
-        }                                                                                                              \
-    }                                                                                                                  \
+        const int64_t inner = w->a->inner, reduced = w->a->reduced, first = task * w->rows;                            \
+        const int64_t end = PC__MIN(first + w->rows, w->a->outer * reduced);                                           \
+        T *dx = w->dx;                                                                                                 \
+        memset(dx + first * inner, 0, (size_t)((end - first) * inner) * sizeof *dx);                                   \
+        for (int64_t outer = first / reduced; outer * reduced < end; outer++)                                          \
+            for (int64_t i = outer * inner; i < (outer + 1) * inner; i++) {                                            \
+                const int64_t row = outer * reduced + w->place[i];                                                     \
+                if (row >= first && row < end)                                                                         \
+                    dx[row * inner + i - outer * inner] = ((const T *)w->g)[i];                                        \
+            }                                                                                                          \
+    }
+PLACES(uint16_t)
+PLACES(uint32_t)
+PLACES(uint64_t)
+
+#define OF_DTYPE(T)                                                                                                    \
     static bool is_most_##T(const work *w, int64_t i)                                                                  \
     {                                                                                                                  \
         const T x = ((const T *)w->x)[i];                                                                              \
@@ -69,7 +76,8 @@ pc_status pc__cpu_max_backward(const pc_call *call)
     if (!a->whole) {
         w.place = pc__data(call->in[1]);
         const int64_t tasks = (a->outer * a->reduced + w.rows - 1) / w.rows;
-        pc__parallel(threads, tasks, wide ? places_double : places_float, &w);
+        const size_t size = pc_dtype_size(call->in[0]->dtype);
+        pc__parallel(threads, tasks, size == 2 ? places_uint16_t : size == 4 ? places_uint32_t : places_uint64_t, &w);
         return PC_OK;
     }
     const int64_t tasks = (w.count + PIECE - 1) / PIECE;

@@ -278,12 +278,12 @@ static void check_pool(const kernels *k, pc__pool s)
 static void check_pools(const kernels *k)
 {
     static const pc__pool pools[] = {
-        {1, 5, 300, 1, 3, 3, 1, 1, 1, 1, false}, {2, 6, 151, 3, 3, 2, 1, 2, 1, 1, true},
-        {1, 7, 90, 5, 2, 3, 2, 3, 0, 1, true},   {2, 8, 10, 32, 2, 2, 2, 2, 0, 0, false},
-        {1, 9, 7, 3, 3, 3, 2, 2, 1, 1, false},   {3, 9, 7, 5, 3, 2, 1, 3, 1, 1, true},
-        {2, 5, 5, 17, 5, 5, 1, 1, 0, 0, false},  {1, 1, 6, 1, 2, 3, 2, 1, 1, 0, true},
-        {0, 4, 4, 3, 2, 2, 2, 2, 0, 0, false},   {2, 40, 40, 24, 2, 2, 2, 2, 0, 0, true},
-        {1, 2, 2, 3, 3, 3, 1, 1, 0, 0, false},
+        {1, 5, 300, 1, 3, 3, 1, 1, 1, 1, false, false, false}, {2, 6, 151, 3, 3, 2, 1, 2, 1, 1, true, false, false},
+        {1, 7, 90, 5, 2, 3, 2, 3, 0, 1, true, false, false},   {2, 8, 10, 32, 2, 2, 2, 2, 0, 0, false, false, false},
+        {1, 9, 7, 3, 3, 3, 2, 2, 1, 1, false, false, false},   {3, 9, 7, 5, 3, 2, 1, 3, 1, 1, true, false, false},
+        {2, 5, 5, 17, 5, 5, 1, 1, 0, 0, false, false, false},  {1, 1, 6, 1, 2, 3, 2, 1, 1, 0, true, false, false},
+        {0, 4, 4, 3, 2, 2, 2, 2, 0, 0, false, false, false},   {2, 40, 40, 24, 2, 2, 2, 2, 0, 0, true, false, false},
+        {1, 2, 2, 3, 3, 3, 1, 1, 0, 0, false, false, false},
     };
     for (int i = 0; i < PC__COUNT(pools); i++)
         check_pool(k, pools[i]);
@@ -299,19 +299,26 @@ static void pools_agree(void **state)
 static void check_nan(const kernels *k)
 {
     for (int at = 0; at < 4; at++) {
+        enum { CHANNELS = 24, CHANNEL = 21 };
         array x = array_new(k, 4, 1), one = array_new(k, 1, 1), y = array_new(k, 1, 1);
+        array deep = array_new(k, 4 * CHANNELS, 1), most = array_new(k, CHANNELS, 1);
         uint8_t place;
-        int32_t where;
+        int32_t where, places[CHANNELS];
         set(one, 0, 1), set(x, at, NAN);
         const pc__conv conv = conv_of((int64_t[]){1, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0}, PC__ACT_RELU, 2);
         assert_ok(k->conv2d(&conv, x.data, one.data, NULL, y.data, &place));
         assert_true(isnan(get(y, 0)));
         assert_int_equal(place, at);
-        pc__pool pool = {1, 2, 2, 1, 2, 2, 2, 2, 0, 0, false};
+        pc__pool pool = {1, 2, 2, 1, 2, 2, 2, 2, 0, 0, false, false, false};
         assert_ok(k->max_pool2d(&pool, x.data, y.data, &where));
         assert_true(isnan(get(y, 0)));
         assert_int_equal(where, at);
-        array_free(x), array_free(one), array_free(y);
+        set(deep, at * CHANNELS + CHANNEL, NAN);
+        pool.c = CHANNELS;
+        assert_ok(k->max_pool2d(&pool, deep.data, most.data, places));
+        assert_true(isnan(get(most, CHANNEL)) && !isnan(get(most, CHANNEL - 1)));
+        assert_int_equal(places[CHANNEL], at);
+        array_free(x), array_free(one), array_free(y), array_free(deep), array_free(most);
     }
 }
 

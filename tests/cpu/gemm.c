@@ -63,6 +63,7 @@ static void check_sizes(const kernels *k)
         {0, 3, 4},    {3, 0, 4},     {3, 4, 0},    {1, 1, 1},      {1, 5, 7},    {5, 1, 33},    {2, 3, 200},
         {32, 1, 128}, {7, 64, 9},    {13, 65, 31}, {32, 128, 64},  {6, 48, 193}, {17, 100, 27}, {33, 33, 1100},
         {65, 37, 50}, {97, 130, 40}, {5, 7, 5000}, {120, 31, 200}, {1, 300, 40}, {600, 9, 20},  {70, 700, 10},
+        {45, 1, 37},  {9, 4, 70},    {37, 3, 2},   {70, 49, 1},    {49, 1, 70},
     };
     for (int i = 0; i < PC__COUNT(sizes); i++)
         for (int kinds = 0; kinds < 4 * 4 * 3; kinds++) {
@@ -81,7 +82,8 @@ static void products_agree(void **state)
 
 static void check_threads(const kernels *k)
 {
-    static const int64_t sizes[][3] = {{32, 500, 300}, {300, 64, 200}, {24, 20, 9000}, {32, 130, 1300}, {700, 300, 64}};
+    static const int64_t sizes[][3] = {{32, 500, 300}, {300, 64, 200}, {24, 20, 9000}, {32, 130, 1300},
+                                       {700, 300, 64}, {50000, 1, 50}, {30000, 26, 3}};
     for (int i = 0; i < PC__COUNT(sizes); i++)
         for (int turned = 0; turned < 2; turned++) {
             const int64_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];

@@ -98,9 +98,10 @@ static void products_agree(void **state)
 {
     (void)state;
     static const int64_t sizes[][3] = {
-        {0, 3, 4},     {3, 4, 0},     {1, 1, 1},    {1, 5, 7},    {5, 1, 33},   {1, 9, 200},    {2, 3, 65},
-        {3, 6, 129},   {4, 13, 96},   {5, 13, 96},  {32, 1, 128}, {7, 64, 9},   {13, 65, 31},   {130, 70, 64},
-        {6, 48, 1100}, {129, 33, 40}, {3, 5, 2100}, {8, 300, 20}, {300, 9, 20}, {1, 260, 1030},
+        {0, 3, 4},    {3, 4, 0},      {1, 1, 1},      {1, 5, 7},      {5, 1, 33},   {1, 9, 200},
+        {2, 3, 65},   {3, 6, 129},    {4, 13, 96},    {5, 13, 96},    {32, 1, 128}, {7, 64, 9},
+        {13, 65, 31}, {130, 70, 64},  {6, 48, 1100},  {129, 33, 40},  {3, 5, 2100}, {8, 300, 20},
+        {300, 9, 20}, {1, 260, 1030}, {100, 1100, 3}, {13, 200, 700}, {300, 2, 5},
     };
     for (int level = 0; level < PC__COUNT(levels); level++)
         for (int i = 0; level_runs(levels[level].name) && i < PC__COUNT(sizes); i++)
@@ -116,14 +117,14 @@ static void products_agree(void **state)
 static void any_threads_give_the_same_bits(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{300, 500, 700}, {2, 4000, 600}};
+    static const int64_t sizes[][3] = {{300, 500, 700}, {2, 4000, 600}, {700, 1500, 17}};
     const int before = pc_threads_get();
     int widest = 0;
     for (int level = 1; level < PC__COUNT(levels); level++)
         widest = level_runs(levels[level].name) ? level : widest;
     for (int i = 0; i < PC__COUNT(sizes); i++) {
         const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
-        matrix a = matrix_new(0, m, k, false, 1), b = matrix_new(1, k, n, false, 2);
+        matrix a = matrix_new(i % 2, m, k, false, 1), b = matrix_new(1, k, n, false, 2);
         float *c[2];
         for (int t = 0; t < 2; t++) {
             c[t] = calloc((size_t)(m * n), sizeof **c);

@@ -76,6 +76,7 @@ typedef struct pc__pool {
     int64_t n, h, w, c;
     int64_t kh, kw, sh, sw, ph, pw;
     bool exclude_padding;
+    bool half, is_f16; /* float32's kernels: x, y and their gradients are 16-bit numbers */
 } pc__pool;
 
 static inline int64_t pc__pool_oh(const pc__pool *s)

@@ -98,7 +98,7 @@ static void write_pixels(const forward *f, real *block, int64_t row, int64_t pix
         give_pixels(f, block, pixels, count, at);
 }
 
-/* What follows a product that went straight to y, panel by panel. */
+/* What follows a product that went straight to y, panel by panel. Beyond the outputs the bias is zero. */
 static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64_t count, int64_t at)
 {
     const pc__conv *s = f->g.s;
@@ -111,23 +111,25 @@ static void finish_pixels(const forward *f, int64_t pixels, int64_t first, int64
     }
 }
 
-/* pixels x vectors of the convolution to c, from padded input. */
-static void multiply(const forward *f, const void *input, const real *packed, int64_t pixels, int vectors, real *c,
-                     int64_t c_row)
+/* pixels x vectors of a row of the convolution to c, from padded input: without the rows of the kernel that lie on padding. */
+static void multiply(const forward *f, const char *input, const real *packed, int64_t row, int64_t pixels, int vectors,
+                     real *c, int64_t c_row)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
-    const int64_t width = vectors * W;
+    const int64_t above = s->ph - row * s->sh, from = PC__MAX(above, 0), end = PC__MIN(s->kh, s->h + above);
+    const int64_t rows = PC__MAX(end - from, 0), width = vectors * W, step = f->depth / s->kh * width;
+    input += from * g->row * f->size;
 #ifndef PC__DOUBLE
     if (f->pairs) {
-        pair_tile t = {.segments = s->kh,
+        pair_tile t = {.segments = rows,
                        .k = g->run,
-                       .a = input,
+                       .a = (const pc_bf16 *)(const void *)input,
                        .a_row = s->sw * s->c,
                        .a_segment = g->row,
-                       .b = (const uint32_t *)(const void *)packed,
+                       .b = (const uint32_t *)(const void *)packed + from * step,
                        .b_k = width,
-                       .b_segment = f->depth / s->kh * width,
+                       .b_segment = step,
                        .c = c,
                        .c_row = c_row};
         pair_rows_run(&t, pixels, vectors);
@@ -135,36 +137,50 @@ static void multiply(const forward *f, const void *input, const real *packed, in
     }
 #endif
     tile t = {.planes = 1,
-              .segments = s->kh,
+              .segments = rows,
               .k = g->run,
-              .a = input,
+              .a = (const real *)(const void *)input,
               .a_row = s->sw * s->c,
               .a_k = 1,
               .a_segment = g->row,
-              .b = packed,
+              .b = packed + from * step,
               .b_k = width,
-              .b_segment = g->run * width,
+              .b_segment = step,
               .c = c,
               .c_row = c_row};
     tile_rows_run(&t, pixels, vectors);
 }
 
-/* A segment of one row of y for a panel of outputs. `input` is padded input at the segment's first place. */
-static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t pixels,
-                        int64_t at, real *block)
+/* Pixels whose whole vectors may go to y at once: where a panel is all outputs, what is written beyond a pixel is overwritten
+ * by the next ones. */
+static int64_t straight_pixels(const forward *f, int64_t pixels, int64_t count, int64_t width)
+{
+    const pc__conv *s = f->g.s;
+    if (f->g.pool > 1 || s->half || (count < width && count != s->o))
+        return 0;
+    return PC__MAX(pixels - (width - 1) / count, 0);
+}
+
+/* A segment of row `y` of y for a panel of outputs. `input` is padded input at the segment's first place. */
+static void segment_run(const forward *f, const char *input, const real *packed, int64_t first, int64_t y,
+                        int64_t pixels, int64_t at, real *block)
 {
     const geometry *g = &f->g;
     const pc__conv *s = g->s;
     const int64_t count = PC__MIN(TILE_WIDTH, s->o - first);
     const int vectors = (int)((count + W - 1) / W), width = vectors * W;
-    const bool straight = g->pool == 1 && count == width && !s->half;
+    const int64_t straight = straight_pixels(f, pixels, count, width);
+    if (straight > 0) {
+        multiply(f, input, packed, y, straight, vectors, (real *)f->y + at, s->o);
+        finish_pixels(f, straight, first, count, at);
+    }
+    if (straight == pixels)
+        return;
+    input += straight * s->sw * s->c * f->size, at += straight * s->o, pixels -= straight;
     for (int64_t q = 0; q < g->pool; q++)
-        multiply(f, input + q * s->sh * g->row * f->size, packed, pixels, vectors,
-                 straight ? (real *)f->y + at : block + q * pixels * width, straight ? s->o : width);
-    if (straight)
-        finish_pixels(f, pixels, first, count, at);
-    else
-        write_pixels(f, block, pixels * width, pixels / g->pool, first, width, at);
+        multiply(f, input + q * s->sh * g->row * f->size, packed, y * g->pool + q, pixels, vectors,
+                 block + q * pixels * width, width);
+    write_pixels(f, block, pixels * width, pixels / g->pool, first, width, at);
 }
 
 /* One row of y: all panels of outputs, segment by segment. */
@@ -177,7 +193,7 @@ static void row_run(const forward *f, const char *input, int64_t image, int64_t 
         for (int64_t column = 0; column < g->yw * g->pool; column += f->segment) {
             const int64_t pixels = PC__MIN(f->segment, g->yw * g->pool - column);
             const int64_t at = ((image * g->yh + y) * g->yw + column / g->pool) * s->o + first;
-            segment_run(f, input + column * s->sw * s->c * f->size, packed, first, pixels, at, block);
+            segment_run(f, input + column * s->sw * s->c * f->size, packed, first, y, pixels, at, block);
         }
         packed += f->depth * round_up(PC__MIN(TILE_WIDTH, s->o - first), W);
     }

@@ -3,6 +3,7 @@
 #include "cpu/level/conv.h"
 #include "cpu/level/gather.h"
 #include "base/parallel.h"
+#include "ops/conv2d.h"
 
 #define WEIGHT_BYTES 32768 /* weights that stay in the first-level cache */
 #define DENSE 4            /* how much less than a product of a tile one of the gather way gets done */
@@ -150,6 +151,49 @@ static pc_status input_backward(backward *b, const void *weight, void *dx)
     return PC_OK;
 }
 
+/* The weights of the convolution that leads from y to x, [c][o][kh][kw], the kernel turned around. */
+static void turn_around(const geometry *g, const char *weight, char *to)
+{
+    const pc__conv *s = g->s;
+    const int64_t area = s->kh * s->kw;
+    for (int64_t c = 0; c < s->c; c++)
+        for (int64_t o = 0; o < s->o; o++)
+            for (int64_t k = 0; k < area; k++, to += g->size)
+                memcpy(to, weight + (o * g->out + c * g->channel + (area - 1 - k) * g->tap) * g->size, (size_t)g->size);
+}
+
+/* dx of few channels, with neighbouring places in a vector. Behind a ReLU whose values y are, of a copy of dy. */
+static pc_status input_planar(const geometry *g, const void *weight, const void *y, const void *dy, void *dx)
+{
+    const pc__conv *s = g->s;
+    const pc__conv back = {.n = s->n,
+                           .h = g->yh,
+                           .w = g->yw,
+                           .c = s->o,
+                           .o = s->c,
+                           .kh = s->kh,
+                           .kw = s->kw,
+                           .sh = 1,
+                           .sw = 1,
+                           .ph = s->kh - 1 - s->ph,
+                           .pw = s->kw - 1 - s->pw,
+                           .half = s->half,
+                           .is_f16 = s->is_f16};
+    const int64_t weights = round_up(s->o * g->out * g->size, 64), count = s->n * g->yh * g->yw * s->o;
+    const bool cut = s->activation != PC__ACT_NONE;
+    char *turned = pc__alloc_aligned((size_t)(weights + (cut ? count * g->size : 0) + 1), 64);
+    if (!turned)
+        return PC_ERR_MEMORY;
+    turn_around(g, weight, turned);
+    if (cut) {
+        copy_row(g, dy, s->activation, y, count, (real *)(void *)(turned + weights));
+        dy = turned + weights;
+    }
+    const pc_status status = PC__R(conv2d_planar)(&back, dy, turned, NULL, dx);
+    pc__free(turned);
+    return status;
+}
+
 pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const void *weight, const void *y,
                                       const uint8_t *argmax, const void *dy, void *dx, void *dweight, void *dbias)
 {
@@ -161,6 +205,11 @@ pc_status PC__R(conv2d_backward_last)(const pc__conv *s, const void *x, const vo
         return PC_OK;
     /* A convolution that leads back has a product for each place of x, where the gather way has one for each of y. */
     const bool leads_back = s->sh == 1 && s->sw == 1 && s->ph < s->kh && s->pw < s->kw;
+    const bool simple = s->activation == PC__ACT_NONE || (s->activation == PC__ACT_RELU && !s->half);
+    const bool planar =
+        simple && pc__conv2d_is_planar(s->half && !s->is_f16 ? PC_BF16 : PC_F32, s->c, s->w, s->kw, 1, s->pool);
+    if (leads_back && planar)
+        return input_planar(&b.g, weight, y, dy, dx);
     if (b.g.pool == 1 && leads_back && DENSE * b.g.yh * b.g.yw >= s->h * s->w)
         return PC__R(conv2d_input_dense)(s, weight, y, dy, dx);
     b.argmax = b.g.pool > 1 ? argmax : NULL;

@@ -21,7 +21,7 @@ typedef struct planar {
     int64_t rows, strips;  /* of y in a strip; strips of an image */
     int64_t across, plane; /* numbers of a row, of a plane */
     int64_t run;           /* numbers that are computed of a plane, whole vectors */
-    real *rooms;           /* of each thread: planes, results, results without the ends of rows or rows of x */
+    real *rooms;           /* of each thread: planes, results, results without the ends of rows or a row of x */
     int64_t planes, block, all;
 } planar;
 
@@ -60,23 +60,23 @@ static void fill(const planar *p, int64_t image, int64_t y0, int64_t rows, real 
 {
     const geometry *g = &p->g;
     const pc__conv *s = g->s;
-    const int64_t groups = s->x_planes ? s->c : 1, together = s->x_planes ? 1 : s->c, row = s->w * together;
+    const int64_t groups = s->x_planes ? s->c : PC__MIN(s->c, 1), together = s->x_planes ? 1 : s->c,
+                  row = s->w * together;
     const int64_t top = y0 * s->sh - s->ph, first = PC__MIN(PC__MAX(top, 0), s->h);
     const int64_t end = PC__MAX(PC__MIN(top + (rows - 1) * s->sh + s->kh, s->h), first);
     if (g->padded)
         memset(to, 0, (size_t)p->planes * sizeof(real));
-    for (int64_t c = 0; c < groups; c++) {
-        const void *from = element(g, p->x, ((image * groups + c) * s->h + first) * row);
-        if (s->half) {
-            take_reals(g, room, from, (end - first) * row);
-            from = room;
-        }
+    for (int64_t c = 0; c < groups; c++)
         for (int64_t h = first; h < end; h++) {
             const int64_t r = h - top;
-            fill_row(p, (const real *)from + (h - first) * row, together,
+            const void *from = element(g, p->x, ((image * groups + c) * s->h + h) * row);
+            if (r % s->sh >= s->kh) /* which no place of the kernel is over */
+                continue;
+            if (s->half)
+                take_reals(g, room, from, row);
+            fill_row(p, s->half ? room : from, together,
                      to + (c * s->sh + r % s->sh) * s->sw * p->plane + r / s->sh * p->across);
         }
-    }
 }
 
 /* Some outputs of a strip to block[output][run]: a tile for each remainder of the kernel's rows and columns. */
@@ -163,8 +163,7 @@ static void cut(planar *p)
     p->run = round_up((p->rows - 1) * p->across + g->yw, W);
     p->planes = round_up(each * p->plane + TILE_WIDTH, W);
     p->block = OUTPUTS * p->run;
-    p->all = p->planes + p->block +
-             round_up(PC__MAX(OUTPUTS * p->rows * g->yw, ((p->rows - 1) * s->sh + s->kh) * s->w * together), W);
+    p->all = p->planes + p->block + round_up(PC__MAX(OUTPUTS * p->rows * g->yw, s->w * together), W);
 }
 
 pc_status PC__R(conv2d_planar)(const pc__conv *s, const void *x, const void *weight, const void *bias, void *y)

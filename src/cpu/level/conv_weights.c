@@ -111,9 +111,17 @@ static void add_rows(const weights *w, int64_t at, int64_t pixels, int64_t count
     }
 }
 
-/* A strip of an image times the gradient spread over it, for outputs [o, o + count). */
-static void dense_strip(const weights *w, const room *r, const real *input, int64_t at, int64_t rows, int64_t count,
-                        real *sums, real *bias)
+/* Of `rows` rows of the convolution from row `y`, those under which row kh of the kernel lies on the picture, not on padding. */
+static void rows_inside(const pc__conv *s, int64_t y, int64_t rows, int64_t kh, int64_t *from, int64_t *end)
+{
+    const int64_t above = PC__MAX(s->ph - kh, 0), below = s->h + s->ph - kh;
+    *from = PC__MIN(PC__MAX((above + s->sh - 1) / s->sh - y, 0), rows);
+    *end = PC__MAX(PC__MIN((below + s->sh - 1) / s->sh - y, rows), *from);
+}
+
+/* A strip of an image from row `y` times the gradient spread over it, for outputs [o, o + count). */
+static void dense_strip(const weights *w, const room *r, const real *input, int64_t y, int64_t at, int64_t rows,
+                        int64_t count, real *sums, real *bias)
 {
     const geometry *g = &w->g;
     const pc__conv *s = g->s;
@@ -124,17 +132,20 @@ static void dense_strip(const weights *w, const room *r, const real *input, int6
         add_rows(w, at, rows * g->yw, count, bias);
     for (int64_t i = 0; !straight && i < rows; i++)
         spread(w, at + i * g->yw * w->pixel, count, r->gradient + i * step, bias);
+    const int64_t pixel = straight ? w->pixel : w->outputs;
     for (int64_t kh = 0; sums && kh < s->kh; kh++) {
+        int64_t from, end;
+        rows_inside(s, y * g->pool, rows * g->pool, kh, &from, &end);
         tile t = {.planes = 1,
-                  .segments = rows * g->pool,
+                  .segments = end - from,
                   .k = pixels,
-                  .a = input + kh * g->row,
+                  .a = input + (from * s->sh + kh) * g->row,
                   .a_row = 1,
                   .a_k = s->sw * s->c,
                   .a_segment = s->sh * g->row,
-                  .b = straight ? w->dy + at : r->gradient,
-                  .b_k = straight ? w->pixel : w->outputs,
-                  .b_segment = pixels * (straight ? w->pixel : w->outputs),
+                  .b = (straight ? w->dy + at : r->gradient) + from * pixels * pixel,
+                  .b_k = pixel,
+                  .b_segment = pixels * pixel,
                   .c = sums + kh * g->run * w->outputs,
                   .c_row = w->outputs,
                   .add = true};
@@ -229,9 +240,9 @@ static void strip_run(const weights *w, const room *r, int64_t image, int64_t y,
                 take_reals(g, r->y + i * w->pixel, element(g, w->y, at + i * s->o), count);
         }
         taken.dy = r->dy, taken.y = r->y;
-        dense_strip(&taken, r, input, 0, rows, count, sums, bias);
+        dense_strip(&taken, r, input, y, 0, rows, count, sums, bias);
     } else if (w->dense) {
-        dense_strip(w, r, input, at, rows, count, sums, bias);
+        dense_strip(w, r, input, y, at, rows, count, sums, bias);
     } else {
         sparse_strip(w, r, input, at, rows, count, sums, bias);
     }

@@ -6,11 +6,29 @@
 
 enum { BLOCK = PC__BLOCK };
 
-/* Four loads before their stores, which may be to the same elements only: the compiler cannot know that. */
+/* Four loads before their stores, which may be to the same elements only: the compiler cannot know that. Of steps that it
+ * knows it makes vectors. */
 #define MOVE(T)                                                                                                        \
+    static inline __attribute__((always_inline)) void gather_##T(T *restrict to, const T *restrict from, int64_t n,    \
+                                                                 const int step)                                       \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = from[step * i];                                                                                    \
+    }                                                                                                                  \
     static void move_##T(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n)                \
     {                                                                                                                  \
         int64_t i = 0;                                                                                                 \
+        if (to_stride == sizeof(T) && from_stride >= 0 && from_stride <= 3 * (int64_t)sizeof(T)) {                     \
+            T *out = (T *)(void *)to;                                                                                  \
+            const T *in = (const T *)(const void *)from;                                                               \
+            if (from_stride == 0)                                                                                      \
+                gather_##T(out, in, n, 0);                                                                             \
+            else if (from_stride == 2 * sizeof(T))                                                                     \
+                gather_##T(out, in, n, 2);                                                                             \
+            else                                                                                                       \
+                gather_##T(out, in, n, 3);                                                                             \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (; i + 4 <= n; i += 4, to += 4 * to_stride, from += 4 * from_stride) {                                     \
             const T a = *(const T *)(const void *)from, b = *(const T *)(const void *)(from + from_stride),            \
                     c = *(const T *)(const void *)(from + 2 * from_stride),                                            \

@@ -27,16 +27,18 @@
 
 /* Loops over the dtypes of a row with 1 or 2 inputs. */
 #define RUN(inputs, name, T, f) PC__RUN##inputs(name, T, T, f)
-#define FLOATS_RUNS(inputs, name, f)                                                                                   \
+#define WIDE_RUNS(inputs, name, f)                                                                                     \
     RUN(inputs, name##_f32, float, f)                                                                                  \
-    RUN(inputs, name##_f64, double, f)                                                                                 \
-    PC__RUN_HALVES(name##_f16, f16, inputs, f)                                                                         \
-    PC__RUN_HALVES(name##_bf16, bf16, inputs, f)
-#define NUMBERS_RUNS(inputs, name, f)                                                                                  \
-    FLOATS_RUNS(inputs, name, f)                                                                                       \
+    RUN(inputs, name##_f64, double, f)
+#define WRAPPING_RUNS(inputs, name, f)                                                                                 \
     RUN(inputs, name##_u8, uint8_t, f)                                                                                 \
     RUN(inputs, name##_i32, uint32_t, f)                                                                               \
     RUN(inputs, name##_i64, uint64_t, f)
+#define FLOATS_RUNS(inputs, name, f)                                                                                   \
+    WIDE_RUNS(inputs, name, f)                                                                                         \
+    PC__RUN_HALVES(name##_f16, f16, inputs, f)                                                                         \
+    PC__RUN_HALVES(name##_bf16, bf16, inputs, f)
+#define NUMBERS_RUNS(inputs, name, f) FLOATS_RUNS(inputs, name, f) WRAPPING_RUNS(inputs, name, f)
 #define ORDERED_RUNS(inputs, name, f)                                                                                  \
     FLOATS_RUNS(inputs, name, f)                                                                                       \
     RUN(inputs, name##_u8, uint8_t, f)                                                                                 \
@@ -47,7 +49,13 @@
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
     dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost) FLOATS_RUNS(2, name##_backward, derivative)                   \
         KERNEL(name##_backward, FLOATS, cost)
-#define PC__UNARY(name, dtypes, cost, flags, f) dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost)
+/* A sign is a bit of 16-bit numbers, which need not become float32 for it; NaN becomes quiet, as on that way. */
+#define BITS_neg(a, infinity, quiet) ((a ^ 0x8000) | ((a & 0x7fff) > (infinity) ? (quiet) : 0))
+#define PC__UNARY(name, dtypes, cost, flags, f)                                                                        \
+    WIDE_RUNS(1, name, f)                                                                                              \
+    WRAPPING_RUNS(1, name, f)                                                                                          \
+    RUN(1, name##_f16, uint16_t, BITS_##name(a, 0x7c00, 0x200))                                                        \
+    RUN(1, name##_bf16, uint16_t, BITS_##name(a, 0x7f80, 0x40)) KERNEL(name, dtypes, cost)
 #define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f) KERNEL(name, dtypes, cost)
 #include "ops/pointwise.def"
 

@@ -10,10 +10,12 @@
 #define PANELS_BYTES 32768 /* packed panels that stay in the first-level cache all together */
 #define ROW_BLOCK 96       /* rows of A against which a panel is reused before the next one comes */
 #define COLUMNS_MOST 256   /* columns packed at once: K_BLOCK x COLUMNS_MOST fit the second-level cache */
+#define COLUMNS_SHORT 4096 /* the same of a short k: whole rows of C are then written together */
 #define ROWS_MOST 512      /* rows of one task */
 #define DOT_ROW_BLOCK 32   /* rows whose partial sums wait while a block of B is read */
 #define DOT_ROWS_MOST 2 * PC__VECTOR_REGISTERS /* above, packing B pays */
 #define DOT_K_BLOCK 1024     /* elements of k for which rows of A and B stay in the first-level cache */
+#define COLUMN_ROWS 4        /* rows that are multiplied by one column together */
 #define CHUNKS_MOST 16       /* pieces of a long k */
 #define CHUNK_K 1024         /* the shortest such piece */
 #define DOT_COLUMNS_MOST 72  /* columns whose partial sums wait, likewise */
@@ -66,10 +68,7 @@ static void pack_rows(const pc__gemm *g, int64_t k0, int64_t kc, int64_t column,
         for (int64_t j = 0; j < columns; j += TILE_WIDTH) {
             const int64_t count = panel_columns(j, columns), width = panel_vectors(j, columns) * W;
             real *to = out + j * k_block(g) + k * width;
-            if (count == TILE_WIDTH)
-                memcpy(to, from + j, TILE_WIDTH * sizeof(real));
-            else
-                memcpy(to, from + j, (size_t)count * sizeof(real));
+            copy_some(to, from + j, count);
             for (int64_t i = count; i < width; i++)
                 to[i] = 0;
         }
@@ -136,16 +135,20 @@ static void panel_by_copy(const pc__gemm *g, tile *t, int64_t row, int64_t rows,
                     values[j] = c[j * g->c_cs] + values[j];
             if (more)
                 finish(g, values, column, columns);
-            for (int64_t j = 0; j < columns; j++)
-                c[j * g->c_cs] = values[j];
+            if (g->c_cs == 1)
+                copy_some(c, values, columns);
+            else
+                for (int64_t j = 0; j < columns; j++)
+                    c[j * g->c_cs] = values[j];
         }
     }
 }
 
 /* A panel of columns times rows of A, straight into C. */
-static void panel_direct(const pc__gemm *g, tile *t, int64_t row, int64_t rows, int64_t column, int vectors, bool last)
+static void panel_direct(const pc__gemm *g, tile *t, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                         int vectors, bool last)
 {
-    const int step = tile_rows[vectors], width = vectors * W;
+    const int step = tile_rows[vectors];
     const bool more = last && (g->bias || g->activation != PC__ACT_NONE);
     t->c_row = g->c_rs;
     for (int64_t r = row; r < row + rows; r += step, t->a += step * t->a_row) {
@@ -153,8 +156,18 @@ static void panel_direct(const pc__gemm *g, tile *t, int64_t row, int64_t rows, 
         t->c = at_c(g, r, column);
         tile_functions[vectors][count](t);
         for (int64_t i = 0; more && i < count; i++)
-            finish(g, t->c + i * g->c_rs, column, width);
+            finish(g, t->c + i * g->c_rs, column, columns);
     }
+}
+
+/* Rows for which a panel's whole vectors may go to C, `beyond` columns too many: where it is all of a dense C, what is
+ * written beyond a row is overwritten by the next ones. */
+static int64_t rows_direct(const pc__gemm *g, int64_t rows, int64_t count, int64_t beyond, bool add)
+{
+    if (g->c_cs == 1 && beyond == 0)
+        return rows;
+    const bool dense = g->c_cs == 1 && g->c_rs == count && g->n == count && !add;
+    return dense ? PC__MAX(rows - pieces(beyond, count), 0) : 0;
 }
 
 /* One panel times some rows, by the way that fits. `panel` is packed, or NULL for B where it is. */
@@ -163,7 +176,7 @@ static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t 
 {
     const int vectors = (int)((count + W - 1) / W);
     const int64_t kc = PC__MIN(K_BLOCK, g->k - k0);
-    const bool last = k0 + kc >= g->k;
+    const bool last = k0 + kc >= g->k, add = g->accumulate || k0 > 0;
     tile t = {.planes = 1,
               .segments = 1,
               .k = kc,
@@ -172,11 +185,13 @@ static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t 
               .a_k = g->a_cs,
               .b = panel ? panel : at_b(g, k0, column),
               .b_k = panel ? vectors * W : g->b_rs,
-              .add = g->accumulate || k0 > 0};
-    if (g->c_cs == 1 && count == vectors * W)
-        panel_direct(g, &t, row, rows, column, vectors, last);
-    else
-        panel_by_copy(g, &t, row, rows, column, count, vectors, last);
+              .add = add};
+    const int64_t direct = rows_direct(g, rows, count, vectors * W - count, add || !last);
+    panel_direct(g, &t, row, direct, column, count, vectors, last);
+    if (direct == rows)
+        return;
+    t.a = at_a(g, row + direct, k0);
+    panel_by_copy(g, &t, row + direct, rows - direct, column, count, vectors, last);
 }
 
 /* C for rows [row, row + rows) and columns [column, column + columns); scratch is as scratch_size says. Panels are
@@ -186,7 +201,7 @@ static void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t co
     const bool packing = g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
     const int64_t tail = columns % W ? columns / TILE_WIDTH * TILE_WIDTH : columns;
     const bool small = k_block(g) * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
-    const int64_t step = small ? tile_rows[panel_vectors(0, columns)] : ROW_BLOCK;
+    const int64_t few = columns <= TILE_WIDTH ? rows : tile_rows[TILE_VECTORS], step = small ? few : ROW_BLOCK;
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK) {
         const int64_t kc = PC__MIN(K_BLOCK, g->k - k0), first = packing ? 0 : tail;
         pack(g, k0, kc, column + first, columns - first, scratch + first * k_block(g));
@@ -197,21 +212,18 @@ static void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t co
     }
 }
 
-/* Finished values of one row and a tile of columns, from their vectors of partial sums and the end of k. */
-static void dots_finish(const pc__gemm *g, int64_t row, int64_t column, int64_t columns, int64_t whole, const vec *sums)
+/* Finished values of a tile, from their vectors of partial sums. */
+static void dots_finish(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, const vec *sums)
 {
-    real values[DOT_COLUMNS], *c = at_c(g, row, column);
-    for (int64_t j = 0; j < columns; j++) {
-        const real *a = at_a(g, row, whole), *b = at_b(g, whole, column + j);
-        values[j] = vector_sum(&sums[j]);
-        for (int64_t k = 0; k < g->k - whole; k++)
-            values[j] += a[k] * b[k];
-        if (g->accumulate)
-            values[j] += c[j * g->c_cs];
+    for (int64_t r = 0; r < rows; r++, sums += DOT_COLUMNS) {
+        real values[DOT_COLUMNS], *c = at_c(g, row + r, column);
+        for (int64_t j = 0; j < columns; j++)
+            values[j] = vector_sum(&sums[j]) + (g->accumulate ? c[j * g->c_cs] : 0);
+        if (g->bias || g->activation != PC__ACT_NONE)
+            finish(g, values, column, columns);
+        for (int64_t j = 0; j < columns; j++)
+            c[j * g->c_cs] = values[j];
     }
-    finish(g, values, column, columns);
-    for (int64_t j = 0; j < columns; j++)
-        c[j * g->c_cs] = values[j];
 }
 
 /* C for up to DOT_ROW_BLOCK rows and any columns. Blocks of k are outermost: the block of A stays in the second-level
@@ -220,24 +232,66 @@ static void dots_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t colum
 {
     const int64_t whole = g->k / W * W, size = DOT_ROWS * DOT_COLUMNS;
     const int64_t down = pieces(rows, DOT_ROWS), across = pieces(columns, DOT_COLUMNS);
-    const int64_t step = PC__MAX(round_up(pieces(whole, PC__MAX(pieces(whole, DOT_K_BLOCK), 1)), W), W);
-    memset(scratch, 0, (size_t)(down * across * size) * sizeof(vec));
+    const int64_t step = round_up(pieces(whole, pieces(whole, DOT_K_BLOCK)), W);
     for (int64_t k0 = 0; k0 < whole; k0 += step)
         for (int64_t j = 0; j < across; j++)
             for (int64_t i = 0; i < down; i++) {
+                const bool last = k0 + step >= whole;
+                const int64_t r = i * DOT_ROWS, some_rows = PC__MIN(DOT_ROWS, rows - r);
+                const int64_t c = j * DOT_COLUMNS, some_columns = PC__MIN(DOT_COLUMNS, columns - c);
                 dot d = {.k = PC__MIN(step, whole - k0),
-                         .a = at_a(g, row + i * DOT_ROWS, k0),
+                         .rest = last ? g->k - whole : 0,
+                         .a = at_a(g, row + r, k0),
                          .a_row = g->a_rs,
-                         .b = at_b(g, k0, column + j * DOT_COLUMNS),
+                         .b = at_b(g, k0, column + c),
                          .b_column = g->b_cs,
-                         .sums = scratch + (j * down + i) * size};
-                dot_functions[PC__MIN(DOT_ROWS, rows - i * DOT_ROWS)][PC__MIN(DOT_COLUMNS, columns - j * DOT_COLUMNS)](
-                    &d);
+                         .sums = scratch + (step < whole ? (j * down + i) * size : 0),
+                         .add = k0 > 0};
+                dot_functions[some_rows][some_columns](&d);
+                if (last)
+                    dots_finish(g, row + r, some_rows, column + c, some_columns, d.sums);
             }
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < across; j++)
-            dots_finish(g, row + i, column + j * DOT_COLUMNS, PC__MIN(DOT_COLUMNS, columns - j * DOT_COLUMNS), whole,
-                        scratch + (j * down + i / DOT_ROWS) * size + i % DOT_ROWS * DOT_COLUMNS);
+}
+
+/* Sums of `count` rows against one column. */
+INLINE void column_sums(const pc__gemm *g, int64_t row, const int count, real *values)
+{
+    const int64_t whole = g->k / W * W;
+    const real *a = at_a(g, row, 0), *b = g->b;
+    vec sum[COLUMN_ROWS];
+    UNROLL for (int r = 0; r < count; r++) sum[r] = (vec){0};
+    for (int64_t k = 0; k < whole; k += W)
+        UNROLL for (int r = 0; r < count; r++) sum[r] += LOAD(a + r * g->a_rs + k) * LOAD(b + k);
+    if (whole < g->k) {
+        const lanes there = last_lanes(g->k - whole);
+        const vec right = where(there, LOAD(b + g->k - W));
+        UNROLL for (int r = 0; r < count; r++) sum[r] += where(there, LOAD(a + r * g->a_rs + g->k - W)) * right;
+    }
+    if (count == COLUMN_ROWS)
+        four_sums(sum, values);
+    else
+        UNROLL for (int r = 0; r < count; r++) values[r] = vector_sum(&sum[r]);
+}
+
+/* C of one column, for some rows, which lie along k. */
+static void column_run(const pc__gemm *g, int64_t row, int64_t rows)
+{
+    for (int64_t r = row, count; r < row + rows; r += count) {
+        real values[COLUMN_ROWS];
+        count = row + rows - r >= COLUMN_ROWS ? COLUMN_ROWS : 1;
+        if (count > 1)
+            column_sums(g, r, COLUMN_ROWS, values);
+        else
+            column_sums(g, r, 1, values);
+        for (int64_t i = 0; i < count; i++) {
+            real *c = at_c(g, r + i, 0);
+            if (g->accumulate)
+                values[i] += *c;
+            if (g->bias || g->activation != PC__ACT_NONE)
+                finish(g, &values[i], 0, 1);
+            *c = values[i];
+        }
+    }
 }
 
 /* How a product is cut into tasks; any cut gives the same bits. */
@@ -248,16 +302,18 @@ typedef struct cut {
 } cut;
 
 /* Both operands run along k, and it is long enough that its sums, which lie across a vector at the end, cost less than
- * packing B: that is done once for all rows. */
+ * packing B, which is done once for all rows, or than the lanes that few columns leave empty. */
 static bool both_along_k(const pc__gemm *g)
 {
-    return g->a_cs == 1 && g->b_rs == 1 && g->k >= 2 * W * PC__MIN(g->m, g->n) &&
-           (g->m <= DOT_ROWS_MOST || g->n <= 2 * DOT_COLUMNS);
+    const bool narrow = g->n < g->m && g->n <= W / 2;
+    const int64_t least = narrow ? PC__MAX(12 * g->n, W) : 2 * W * PC__MIN(g->m, g->n);
+    return g->a_cs == 1 && g->b_rs == 1 && g->k >= least && (g->m <= DOT_ROWS_MOST || g->n <= 2 * DOT_COLUMNS);
 }
 
 static cut cut_for(const pc__gemm *g, int threads)
 {
-    cut c = {.dots = both_along_k(g), .rows = ROWS_MOST, .columns = COLUMNS_MOST};
+    const int64_t fit = PANELS_BYTES / (int64_t)sizeof(real) / PC__MAX(g->k, 1) / TILE_WIDTH * TILE_WIDTH;
+    cut c = {.dots = both_along_k(g), .rows = ROWS_MOST, .columns = PC__MIN(PC__MAX(fit, COLUMNS_MOST), COLUMNS_SHORT)};
     if (c.dots) {
         c.rows = DOT_ROW_BLOCK;
         c.columns = PC__MIN(round_up(pieces(g->n, threads), DOT_COLUMNS), DOT_COLUMNS_MOST);
@@ -288,7 +344,9 @@ static void task_run(const pc__gemm *g, const cut *c, int64_t task, real *scratc
 {
     const int64_t row = task / c->across * c->rows, column = task % c->across * c->columns;
     const int64_t rows = PC__MIN(c->rows, g->m - row), columns = PC__MIN(c->columns, g->n - column);
-    if (c->dots)
+    if (c->dots && g->n == 1)
+        column_run(g, row, rows);
+    else if (c->dots)
         dots_run(g, row, rows, column, columns, (vec *)scratch);
     else
         columns_run(g, row, rows, column, columns, scratch);
@@ -354,7 +412,7 @@ static pc_status chunked(const pc__gemm *g, int64_t chunks, int threads)
     return PC_OK;
 }
 
-/* The product of the transposes, for a C that runs down its columns. */
+/* The product of the transposes, for a C, or a column and an A, that runs down its columns. */
 static pc__gemm transposed(const pc__gemm *g)
 {
     pc__gemm t = *g;
@@ -369,7 +427,8 @@ pc_status PC__R(gemm)(const pc__gemm *request)
 {
     if (request->m <= 0 || request->n <= 0)
         return PC_OK;
-    const bool turn = request->c_cs != 1 && request->c_rs == 1 && !request->bias;
+    const bool down = request->c_cs != 1 || (request->n == 1 && request->a_cs != 1 && request->a_rs == 1);
+    const bool turn = down && request->c_rs == 1 && !request->bias;
     const pc__gemm turned = turn ? transposed(request) : *request, *g = &turned;
     const int threads = pc__threads(2 * g->m * g->n * g->k);
     const int64_t chunks = PC__MIN(CHUNKS_MOST, g->k / CHUNK_K);

@@ -13,19 +13,31 @@
 #define DOT_COLUMNS 3
 #endif
 
-/* sums[row][column] (vectors of partial sums) += a[row][k..] * b[column][k..] for k below a multiple of W. */
+/* sums[row][column] (vectors of partial sums) (+)= a[row][k..] * b[column][k..] for k below a multiple of W, and `rest` more,
+ * which are the last of at least W. */
 typedef struct dot {
-    int64_t k;
+    int64_t k, rest;
     const real *a, *b;
     int64_t a_row, b_column;
     vec *sums; /* [DOT_ROWS][DOT_COLUMNS] */
+    bool add;  /* to what is there */
 } dot;
+
+/* The last n lanes. */
+INLINE lanes last_lanes(int64_t n)
+{
+    static const pc__lane_int steps[32] = {[16] = -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    return *(const lanes_in_memory *)(steps + 16 - W + n);
+}
 
 INLINE void dot_run(const dot *d, const int rows, const int columns)
 {
     vec sum[DOT_ROWS][DOT_COLUMNS];
-    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int c = 0; c < columns; c++) sum[r][c] =
-        d->sums[r * DOT_COLUMNS + c];
+    if (d->add)
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int c = 0; c < columns; c++) sum[r][c] =
+            d->sums[r * DOT_COLUMNS + c];
+    else
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int c = 0; c < columns; c++) sum[r][c] = (vec){0};
     const real *a = d->a, *b = d->b;
     const int64_t a_row = d->a_row, b_column = d->b_column;
     for (int64_t k = d->k; k > 0; k -= W, a += W, b += W) {
@@ -34,6 +46,17 @@ INLINE void dot_run(const dot *d, const int rows, const int columns)
         UNROLL for (int r = 0; r < rows; r++)
         {
             const vec left = LOAD(a + r * a_row);
+            UNROLL for (int c = 0; c < columns; c++) sum[r][c] += left * right[c];
+        }
+    }
+    if (d->rest) {
+        const lanes there = last_lanes(d->rest);
+        vec right[DOT_COLUMNS];
+        a += d->rest - W, b += d->rest - W;
+        UNROLL for (int c = 0; c < columns; c++) right[c] = where(there, LOAD(b + c * b_column));
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            const vec left = where(there, LOAD(a + r * a_row));
             UNROLL for (int c = 0; c < columns; c++) sum[r][c] += left * right[c];
         }
     }
@@ -87,6 +110,29 @@ INLINE real vector_sum(const vec *v)
 #else
     sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
     return sum[0] + sum[1];
+#endif
+}
+
+/* The sums of four, side by side: to the bits of vector_sum. */
+INLINE void four_sums(const vec *v, real *out)
+{
+#ifdef PC__DOUBLE
+    UNROLL for (int i = 0; i < 4; i++) out[i] = vector_sum(&v[i]);
+#else
+    typedef float part __attribute__((vector_size(16), may_alias));
+    typedef float in_memory __attribute__((vector_size(16), aligned(4), may_alias));
+    part sum[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const part *parts = (const part *)&v[i];
+        sum[i] = parts[0];
+        UNROLL for (int k = 1; k < PC__VECTOR_BYTES / 16; k++) sum[i] += parts[k];
+    }
+    const part low =
+        __builtin_shufflevector(sum[0], sum[1], 0, 4, 1, 5) + __builtin_shufflevector(sum[0], sum[1], 2, 6, 3, 7);
+    const part high =
+        __builtin_shufflevector(sum[2], sum[3], 0, 4, 1, 5) + __builtin_shufflevector(sum[2], sum[3], 2, 6, 3, 7);
+    *(in_memory *)out = __builtin_shufflevector(low, high, 0, 1, 4, 5) + __builtin_shufflevector(low, high, 2, 3, 6, 7);
 #endif
 }
 

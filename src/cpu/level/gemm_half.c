@@ -1,7 +1,7 @@
 /* gemm_half.c: products of 16-bit numbers: blocks of both factors become float32 where they stay in the second-level cache,
  * and are multiplied there. A few rows against rows that lie along k are read once, without a copy. Sums are those of
- * float32, and rounded once. */
-#include "cpu/level/conv.h"
+ * float32, and rounded once. bfloat16 stays as it is where pairs of it can be multiplied (gemm_pairs.c). */
+#include "cpu/level/gemm_half.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/pairs.h"
 #include "cpu/level/real.h"
@@ -10,26 +10,20 @@
 #include <stdatomic.h>
 
 enum {
-    ROWS = 128,          /* of a block of A and C */
-    DEPTH = 1024,        /* of k at once */
-    BLOCK = 65536,       /* numbers of a block of B at most */
-    COLUMNS = 256,       /* of it at most */
-    STEP = 32,           /* to which its columns are rounded */
-    FEW_ROWS = 4,        /* that are multiplied without a copy */
-    TOGETHER = 4,        /* columns at once there */
-    PART = 1 << 18,      /* numbers of B of a task there */
-    ON_STACK = 1 << 14,  /* bytes of a small product */
-    PAIRED_ROWS = 64,    /* that are multiplied in pairs along k at most, */
-    PAIRED_DEPTH = 256,  /* the k at least that pays for adding up vectors, but for few rows, */
-    PAIRED_COLUMNS = 24, /* and columns of a task */
-    WIDTH_LEAST = 12,    /* of a product that is a convolution: rows that keep a tile busy */
-    WIDTH_MOST = 128,    /* and that a block takes */
+    ROWS = 128,         /* of a block of A and C */
+    DEPTH = 1024,       /* of k at once */
+    BLOCK = 65536,      /* numbers of a block of B at most */
+    COLUMNS = 256,      /* of it at most */
+    STEP = 32,          /* to which its columns are rounded */
+    FEW_ROWS = 4,       /* that are multiplied without a copy */
+    TOGETHER = 4,       /* columns at once there */
+    PART = 1 << 18,     /* numbers of B of a task there */
+    ON_STACK = 1 << 14, /* bytes of a small product */
 };
 
 /* A product, and how it is cut: by sizes alone. */
 typedef struct work {
-    const pc__gemm *g;
-    bool is_f16, wide;
+    half_product p;
     int64_t rows, columns, depth; /* of a block */
     int64_t across;
     float *room; /* of each thread: a block of A, of B, of C and of the bias */
@@ -38,11 +32,6 @@ typedef struct work {
     atomic_bool failed;
 } work;
 
-static const pc_bf16 *at(const void *from, int64_t i)
-{
-    return (const pc_bf16 *)from + i; /* either kind has two bytes */
-}
-
 /* outer x inner numbers, in the order of memory: inner ones lie side by side where one of the steps is 1. */
 static void take_block(const work *w, float *to, const void *from, int64_t outer, int64_t outer_step, int64_t inner,
                        int64_t inner_step)
@@ -50,51 +39,69 @@ static void take_block(const work *w, float *to, const void *from, int64_t outer
     if (inner_step == 1 && outer_step == inner)
         inner *= outer, outer = 1;
     for (int64_t i = 0; i < outer; i++, to += inner) {
-        const pc_bf16 *row = at(from, i * outer_step);
+        const pc_bf16 *row = half_at(from, i * outer_step);
         if (inner_step == 1) {
-            pc__load_halves(to, row, inner, w->is_f16);
+            pc__load_halves(to, row, inner, w->p.is_f16);
             continue;
         }
         for (int64_t k = 0; k < inner; k++)
-            pc__load_halves(to + k, row + k * inner_step, 1, w->is_f16);
+            pc__load_halves(to + k, row + k * inner_step, 1, w->p.is_f16);
     }
 }
 
-static void give_block(const work *w, const float *from, int64_t row, int64_t rows, int64_t column, int64_t columns)
+void give_block(const half_product *p, const float *from, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
-    const pc__gemm *g = w->g;
+    const pc__gemm *g = p->g;
     if (g->c_cs == 1 && g->c_rs == columns)
         columns *= rows, rows = 1;
     for (int64_t i = 0; i < rows; i++, from += columns) {
         const int64_t to = (row + i) * g->c_rs + column * g->c_cs;
-        if (w->wide)
+        if (p->wide && g->c_cs == 1)
+            memcpy((float *)g->c + to, from, (size_t)columns * sizeof *from);
+        else if (p->wide)
             for (int64_t k = 0; k < columns; k++)
                 ((float *)g->c)[to + k * g->c_cs] = from[k];
+        else if (g->c_cs == 1 && p->pairs)
+            pair_store((pc_bf16 *)g->c + to, from, columns);
         else if (g->c_cs == 1)
-            pc__store_halves((pc_bf16 *)g->c + to, from, columns, w->is_f16);
+            pc__store_halves((pc_bf16 *)g->c + to, from, columns, p->is_f16);
         else
             for (int64_t k = 0; k < columns; k++)
-                pc__store_halves((pc_bf16 *)g->c + to + k * g->c_cs, from + k, 1, w->is_f16);
+                pc__store_halves((pc_bf16 *)g->c + to + k * g->c_cs, from + k, 1, p->is_f16);
     }
+}
+
+void finish_block(const half_product *p, float *values, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    const pc__gemm *g = p->g;
+    float bias[FINISHED];
+    if (g->bias)
+        pc__load_halves(bias, half_at(g->bias, column), columns, p->is_f16);
+    for (int64_t i = 0; g->bias && i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            values[i * columns + j] += bias[j];
+    if (g->activation != PC__ACT_NONE)
+        activate(g->activation, values, rows * columns);
+    give_block(p, values, row, rows, column, columns);
 }
 
 /* A block of C. The inner product has A by rows where its rows lie so, else by columns, and B alike. */
 static void block_task(void *context, int64_t task)
 {
     work *w = context;
-    const pc__gemm *g = w->g;
+    const pc__gemm *g = w->p.g;
     const int64_t row = task / w->across * w->rows, column = task % w->across * w->columns;
     const int64_t rows = PC__MIN(w->rows, g->m - row), columns = PC__MIN(w->columns, g->n - column);
     float *a = w->room + pc__thread() * w->size, *b = a + w->rows * w->depth, *c = b + w->columns * w->depth;
     float *bias = c + w->rows * w->columns;
     const bool a_down = g->a_cs != 1 && g->a_rs == 1, b_down = g->b_cs != 1;
     if (g->bias)
-        pc__load_halves(bias, at(g->bias, column), columns, w->is_f16);
+        pc__load_halves(bias, half_at(g->bias, column), columns, w->p.is_f16);
     for (int64_t k = 0; k == 0 || k < g->k; k += w->depth) {
         const int64_t depth = PC__MIN(w->depth, g->k - k);
         const bool last = k + w->depth >= g->k;
-        const pc_bf16 *from_a = at(g->a, row * g->a_rs + k * g->a_cs);
-        const pc_bf16 *from_b = at(g->b, k * g->b_rs + column * g->b_cs);
+        const pc_bf16 *from_a = half_at(g->a, row * g->a_rs + k * g->a_cs);
+        const pc_bf16 *from_b = half_at(g->b, k * g->b_rs + column * g->b_cs);
         if (a_down)
             take_block(w, a, from_a, depth, g->a_cs, rows, g->a_rs);
         else
@@ -123,12 +130,12 @@ static void block_task(void *context, int64_t task)
             return;
         }
     }
-    give_block(w, c, row, rows, column, columns);
+    give_block(&w->p, c, row, rows, column, columns);
 }
 
 static pc_status in_blocks(work *w)
 {
-    const pc__gemm *g = w->g;
+    const pc__gemm *g = w->p.g;
     _Alignas(64) float few[ON_STACK / sizeof(float)];
     w->depth = PC__MAX(PC__MIN(g->k, DEPTH), 1);
     w->rows = PC__MIN(g->m, ROWS);
@@ -163,8 +170,8 @@ PC__HALVES_FN taken(float *to, const void *from, bool is_f16)
  * is called, so that they stay in registers. */
 PC__HALVES_FN dots(const work *w, const float *x, int64_t column, const int columns, const bool is_f16, singles *out)
 {
-    const int64_t whole = w->g->k / PC__HALVES * PC__HALVES, step = w->g->b_cs;
-    const pc_bf16 *from = at(w->g->b, column * step);
+    const int64_t whole = w->p.g->k / PC__HALVES * PC__HALVES, step = w->p.g->b_cs;
+    const pc_bf16 *from = half_at(w->p.g->b, column * step);
     _Alignas(PC__VECTOR_BYTES) singles sums[TOGETHER] = {0};
     for (int64_t k = 0; k < whole; k += PC__HALVES) {
         const singles *a = (const singles *)(x + k);
@@ -180,12 +187,12 @@ PC__HALVES_FN dots(const work *w, const float *x, int64_t column, const int colu
 
 static void all_dots(const work *w, const float *x, int64_t column, int64_t columns, singles *out)
 {
-    if (columns == TOGETHER && w->is_f16)
+    if (columns == TOGETHER && w->p.is_f16)
         dots(w, x, column, TOGETHER, true, out);
     else if (columns == TOGETHER)
         dots(w, x, column, TOGETHER, false, out);
     for (int64_t j = 0; columns < TOGETHER && j < columns; j++)
-        if (w->is_f16)
+        if (w->p.is_f16)
             dots(w, x, column + j, 1, true, &out[j]);
         else
             dots(w, x, column + j, 1, false, &out[j]);
@@ -201,24 +208,10 @@ static float sum_of(const singles *sum)
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
-/* Bias, activation and rounding of a row's columns. */
-static void give_row(const work *w, float *values, int64_t row, int64_t column, int64_t columns)
-{
-    const pc__gemm *g = w->g;
-    float bias[PAIRED_COLUMNS];
-    if (g->bias)
-        pc__load_halves(bias, at(g->bias, column), columns, w->is_f16);
-    for (int64_t j = 0; g->bias && j < columns; j++)
-        values[j] += bias[j];
-    if (g->activation != PC__ACT_NONE)
-        activate(g->activation, values, columns);
-    give_block(w, values, row, 1, column, columns);
-}
-
 static void few_task(void *context, int64_t task)
 {
     work *w = context;
-    const pc__gemm *g = w->g;
+    const pc__gemm *g = w->p.g;
     const int64_t whole = g->k / PC__HALVES * PC__HALVES, end = PC__MIN((task + 1) * w->columns, g->n);
     for (int64_t column = task * w->columns; column < end; column += TOGETHER)
         for (int64_t r = 0; r < g->m; r++) {
@@ -231,26 +224,26 @@ static void few_task(void *context, int64_t task)
                 values[j] = sum_of(&sums[j]);
                 for (int64_t k = whole; k < g->k; k++) {
                     float b;
-                    pc__load_halves(&b, at(g->b, (column + j) * g->b_cs + k), 1, w->is_f16);
+                    pc__load_halves(&b, half_at(g->b, (column + j) * g->b_cs + k), 1, w->p.is_f16);
                     values[j] += x[k] * b;
                 }
             }
-            give_row(w, values, r, column, columns);
+            finish_block(&w->p, values, r, 1, column, columns);
         }
 }
 
 static pc_status in_rows(work *w)
 {
-    const pc__gemm *g = w->g;
+    const pc__gemm *g = w->p.g;
     const int64_t whole = g->k / PC__HALVES * PC__HALVES;
     float *x = pc__alloc_aligned((size_t)(g->m * g->k) * sizeof *x, 64);
     if (!x)
         return PC_ERR_MEMORY;
     for (int64_t r = 0; r < g->m; r++) {
-        const pc_bf16 *row = at(g->a, r * g->a_rs);
+        const pc_bf16 *row = half_at(g->a, r * g->a_rs);
         for (int64_t k = 0; k < whole; k += PC__HALVES)
-            taken(x + r * g->k + k, row + k, w->is_f16);
-        pc__load_halves(x + r * g->k + whole, row + whole, g->k - whole, w->is_f16);
+            taken(x + r * g->k + k, row + k, w->p.is_f16);
+        pc__load_halves(x + r * g->k + whole, row + whole, g->k - whole, w->p.is_f16);
     }
     w->x = x;
     w->columns = PC__MAX(PART / g->k / TOGETHER, 1) * TOGETHER;
@@ -259,75 +252,13 @@ static pc_status in_rows(work *w)
     return PC_OK;
 }
 
-/* --- rows of bfloat16 along k, in pairs --- */
-
-static void pairs_task(void *context, int64_t task)
-{
-    work *w = context;
-    const pc__gemm *g = w->g;
-    const int64_t first = task * PAIRED_COLUMNS, columns = PC__MIN(PAIRED_COLUMNS, g->n - first);
-    float values[PAIRED_ROWS * PAIRED_COLUMNS];
-    for (int64_t j = 0; j < columns; j += PAIR_DOT_COLUMNS)
-        for (int64_t r = 0; r < g->m; r += PAIR_DOT_ROWS) {
-            const pair_dot d = {.k = g->k,
-                                .a = at(g->a, r * g->a_rs),
-                                .a_row = g->a_rs,
-                                .b = at(g->b, (first + j) * g->b_cs),
-                                .b_column = g->b_cs,
-                                .values = values + r * columns + j,
-                                .value_row = columns};
-            pair_dot_run(&d, PC__MIN(PAIR_DOT_ROWS, g->m - r), PC__MIN(PAIR_DOT_COLUMNS, columns - j));
-        }
-    for (int64_t r = 0; r < g->m; r++)
-        give_row(w, values + r * columns, r, first, columns);
-}
-
-/* Rows one behind the other are places of a picture, of `width` a row. */
-static int64_t width_of(int64_t rows)
-{
-    int64_t width = PC__MIN(rows, WIDTH_MOST);
-    while (rows % width)
-        width--;
-    return width;
-}
-
-static bool is_convolution(const pc__gemm *g)
-{
-    return g->a_rs == g->k && g->b_cs == g->k && g->c_rs == g->n && g->c_cs == 1 && g->n >= WIDTH_LEAST &&
-           width_of(g->m) >= WIDTH_LEAST;
-}
-
-static pc_status convolve(const pc__gemm *g)
-{
-    const int64_t width = width_of(g->m);
-    const pc__conv s = {.n = 1,
-                        .h = g->m / width,
-                        .w = width,
-                        .c = g->k,
-                        .o = g->n,
-                        .kh = 1,
-                        .kw = 1,
-                        .sh = 1,
-                        .sw = 1,
-                        .activation = g->activation,
-                        .weights_last = true,
-                        .half = true};
-    return PC__K(conv2d_tiles_f32)(&s, g->a, g->b, g->bias, g->c, NULL);
-}
-
 pc_status PC__K(gemm_half)(const pc__gemm *g, bool is_f16, bool wide)
 {
-    work w = {.g = g, .is_f16 = is_f16, .wide = wide};
+    work w = {.p = {.g = g, .is_f16 = is_f16, .wide = wide, .pairs = !is_f16 && pc__has_pairs()}};
     if (g->m <= 0 || g->n <= 0)
         return PC_OK;
-    const bool along = g->a_cs == 1 && g->b_rs == 1;
-    const bool pairs = along && !is_f16 && g->k >= 2 * PC__HALVES && pc__has_pairs();
-    if (pairs && (g->m <= FEW_ROWS || (g->m <= PAIRED_ROWS && g->k >= PAIRED_DEPTH))) {
-        pc__parallel(pc__threads(g->m * g->n * g->k), (g->n + PAIRED_COLUMNS - 1) / PAIRED_COLUMNS, pairs_task, &w);
-        return PC_OK;
-    }
-    if (pairs && !wide && is_convolution(g))
-        return convolve(g);
-    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && along;
+    if (w.p.pairs)
+        return PC__K(gemm_pairs)(&w.p);
+    const bool few = g->m <= FEW_ROWS && g->k >= PC__HALVES && g->a_cs == 1 && g->b_rs == 1;
     return few ? in_rows(&w) : in_blocks(&w);
 }

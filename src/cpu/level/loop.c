@@ -107,13 +107,19 @@ static void run_part(const pc__loop *loop, pc__run_fn run, int64_t begin, int64_
             data[k] += index[i] * loop->strides[k][i];
     }
     while (begin < end) {
-        int64_t n = PC__MIN(loop->shape[last] - index[last], end - begin);
-        run(data, inner, n, loop->context);
-        begin += n;
-        index[last] += n;
-        for (int k = 0; k < loop->operands; k++)
-            data[k] += n * inner[k];
-        for (int i = last; i > 0 && index[i] == loop->shape[i]; i--) {
+        const int64_t n = PC__MIN(loop->shape[last] - index[last], end - begin);
+        const bool whole = last > 0 && n == loop->shape[last];
+        const int64_t rows = whole ? PC__MIN(loop->shape[last - 1] - index[last - 1], (end - begin) / n) : 1;
+        for (int64_t r = 0; r < rows; r++) {
+            run(data, inner, n, loop->context);
+            for (int k = 0; k < loop->operands; k++)
+                data[k] += whole ? loop->strides[k][last - 1] : n * inner[k];
+        }
+        begin += rows * n;
+        index[whole ? last - 1 : last] += whole ? rows : n;
+        for (int i = last; i > 0; i--) {
+            if (index[i] < loop->shape[i])
+                continue;
             index[i] = 0;
             index[i - 1]++;
             for (int k = 0; k < loop->operands; k++)

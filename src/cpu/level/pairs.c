@@ -115,6 +115,16 @@ void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns)
     dot_functions[rows][columns](d);
 }
 
+PAIRS void pair_store(pc_bf16 *to, const float *from, int64_t n)
+{
+    for (; n >= 2 * W; n -= 2 * W, from += 2 * W, to += 2 * W)
+        _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + W), _mm512_loadu_ps(from)));
+    for (; n > 0; n -= W, from += W, to += W) {
+        const __mmask16 there = n >= W ? (__mmask16)~0 : (__mmask16)((1 << n) - 1);
+        _mm256_mask_storeu_epi16(to, there, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(there, from)));
+    }
+}
+
 #else
 
 bool pc__has_pairs(void)
@@ -125,6 +135,11 @@ bool pc__has_pairs(void)
 void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns)
 {
     (void)d, (void)rows, (void)columns;
+}
+
+void pair_store(pc_bf16 *to, const float *from, int64_t n)
+{
+    (void)to, (void)from, (void)n;
 }
 
 void pair_rows_run(pair_tile *t, int64_t rows, int vectors)

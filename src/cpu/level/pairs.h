@@ -44,4 +44,8 @@ typedef struct pair_dot {
 #define pair_dot_run PC__K(pair_dot_run)
 void pair_dot_run(const pair_dot *d, int64_t rows, int64_t columns);
 
+/* n sums, rounded: to the bits of pc__bf16_of, but that denormals are zero. */
+#define pair_store PC__K(pair_store)
+void pair_store(pc_bf16 *to, const float *from, int64_t n);
+
 #endif

@@ -1,25 +1,12 @@
-/* pool.c: maximum and average pooling over channels-last pictures, forward and backward. A task is a row of y going
- * forward and an image going backward, where windows may overlap. Loops go over the channels of a window; where these are
- * fewer than some vectors, over the channels of neighbouring windows, for one place in all of them after the other. */
-#include "cpu/level/compute.h"
+/* pool.c: maximum and average pooling over channels-last pictures. A task is some rows of y. Vectors of channels stay in
+ * registers; where there are fewer channels, loops go over those of neighbouring windows. `rows` is where the picture's rows
+ * under the windows begin. */
+#include "cpu/level/pool.h"
+
 #include "cpu/level/each.h"
-#include "cpu/level/real.h"
-#include "base/parallel.h"
-
-/* The part of a window that lies inside the picture, along one axis. */
-typedef struct range {
-    int64_t from, to;
-} range;
-
-static range inside(int64_t out, int64_t stride, int64_t kernel, int64_t padding, int64_t size)
-{
-    const int64_t first = out * stride - padding;
-    return (range){PC__MAX(first, 0), PC__MIN(first + kernel, size)};
-}
 
 /* y[c] = the maximum of one window, place[c] = where it is. */
-static void max_window(const pc__pool *s, const real *image, range h, range w, real *restrict y,
-                       int32_t *restrict place)
+static void max_window(const pc__pool *s, const real *rows, range h, range w, real *restrict y, int32_t *restrict place)
 {
     for (int64_t c = 0; c < s->c; c++)
         y[c] = -INFINITY;
@@ -28,7 +15,7 @@ static void max_window(const pc__pool *s, const real *image, range h, range w, r
     for (int64_t i = h.from; i < h.to; i++)
         for (int64_t j = w.from; j < w.to; j++) {
             const int32_t here = (int32_t)(i * s->w + j);
-            const real *restrict x = image + here * s->c;
+            const real *restrict x = rows + ((i - h.from) * s->w + j) * s->c;
             if (!place) {
                 for (int64_t c = 0; c < s->c; c++)
                     y[c] = ((x[c] > y[c]) | (x[c] != x[c])) ? x[c] : y[c];
@@ -42,38 +29,71 @@ static void max_window(const pc__pool *s, const real *image, range h, range w, r
         }
 }
 
-static real window_scale(const pc__pool *s, range h, range w)
-{
-    const int64_t area = s->exclude_padding ? (h.to - h.from) * (w.to - w.from) : s->kh * s->kw;
-    return 1 / (real)PC__MAX(area, 1);
-}
-
-static void average_window(const pc__pool *s, const real *image, range h, range w, real *restrict y)
+/* Averages are of sums down each column of a window, whatever the number of channels: so each channel has the bits that it
+ * would have alone. */
+static void average_window(const pc__pool *s, const real *rows, range h, range w, real *restrict y)
 {
     const real scale = window_scale(s, h, w);
-    for (int64_t c = 0; c < s->c; c++)
-        y[c] = 0;
-    for (int64_t i = h.from; i < h.to; i++)
+    for (int64_t c = 0; c < s->c; c++) {
+        real sum = 0;
         for (int64_t j = w.from; j < w.to; j++) {
-            const real *restrict x = image + (i * s->w + j) * s->c;
-            for (int64_t c = 0; c < s->c; c++)
-                y[c] += x[c];
+            real column = 0;
+            for (int64_t i = 0; i < h.to - h.from; i++)
+                column += rows[(i * s->w + j) * s->c + c];
+            sum += column;
         }
-    for (int64_t c = 0; c < s->c; c++)
-        y[c] *= scale;
+        y[c] = sum * scale;
+    }
+}
+
+/* The same of a vector of channels or more, which stay in registers; the last ones lie over their neighbours. */
+static void average_vectors(const pc__pool *s, const real *rows, range h, range w, real *y)
+{
+    const real scale = window_scale(s, h, w);
+    for (int64_t c = 0; c < s->c; c += W) {
+        const int64_t at = PC__MIN(c, s->c - W);
+        vec sum = {0};
+        for (int64_t j = w.from; j < w.to; j++) {
+            vec column = {0};
+            for (int64_t i = 0; i < h.to - h.from; i++)
+                column += LOAD(rows + (i * s->w + j) * s->c + at);
+            sum += column;
+        }
+        AT(y + at) = sum * scale;
+    }
+}
+
+static void max_vectors(const pc__pool *s, const real *rows, range h, range w, real *y, int32_t *place)
+{
+    typedef int32_t places __attribute__((vector_size(W * sizeof(int32_t)), aligned(4), may_alias));
+    for (int64_t c = 0; c < s->c; c += W) {
+        const int64_t at = PC__MIN(c, s->c - W);
+        vec most = SPLAT(-INFINITY);
+        lanes best = (lanes){0} + (pc__lane_int)(h.from * s->w + w.from);
+        for (int64_t i = h.from; i < h.to; i++)
+            for (int64_t j = w.from; j < w.to; j++) {
+                const vec x = LOAD(rows + ((i - h.from) * s->w + j) * s->c + at);
+                const lanes more = (x > most) | (x != x), here = (lanes){0} + (pc__lane_int)(i * s->w + j);
+                most = choose(more, x, most);
+                best = (more & here) | (~more & best);
+            }
+        AT(y + at) = most;
+        if (place)
+            *(places *)(place + at) = __builtin_convertvector(best, places);
+    }
 }
 
 enum {
-    FEW = 4 * PC__VECTOR_BYTES / (int)sizeof(real), /* channels that are too few for a loop */
-    TOGETHER = 256,                                 /* elements of neighbouring windows */
-    FIXED_MOST = 16                                 /* channels that stay in registers */
+    TOGETHER = 256, /* elements of neighbouring windows, */
+    SPAN = 1024,    /* and of rows under them */
+    FIXED = 8,      /* channels that the compiler keeps in registers */
 };
 
 /* Windows [first, first + count) of a row of y, none of which is cut at its sides. */
 typedef struct windows {
     const pc__pool *s;
-    const real *image;
-    range rows;
+    const real *rows;
+    range h; /* which these are */
     int64_t first, count;
 } windows;
 
@@ -81,7 +101,7 @@ typedef struct windows {
 static const real *taken(const windows *w, int64_t row, int64_t column, real *room)
 {
     const pc__pool *s = w->s;
-    const real *from = w->image + (row * s->w + w->first * s->sw - s->pw + column) * s->c;
+    const real *from = w->rows + ((row - w->h.from) * s->w + w->first * s->sw - s->pw + column) * s->c;
     const int64_t size = sizeof(real), step = s->c * size;
     const bool by_channels = s->sw > 1 && s->c < W;
     for (int64_t c = 0; by_channels && c < s->c; c++)
@@ -111,29 +131,32 @@ static inline __attribute__((always_inline)) void windows_of(const windows *w, r
                                                              const bool average)
 {
     const pc__pool *s = w->s;
-    const real scale = average ? window_scale(s, w->rows, (range){0, s->kw}) : 1;
+    const real scale = average ? window_scale(s, w->h, (range){0, s->kw}) : 1;
     for (int64_t i = 0; i < w->count; i++) {
-        const real *restrict x = w->image + (w->rows.from * s->w + (w->first + i) * s->sw - s->pw) * c;
-        real got[FIXED_MOST];
+        const real *restrict x = w->rows + ((w->first + i) * s->sw - s->pw) * c;
+        real got[FIXED], down[FIXED];
         for (int k = 0; k < c; k++)
             got[k] = average ? 0 : -INFINITY;
-        for (int64_t row = w->rows.from; row < w->rows.to; row++, x += s->w * c)
-            for (int64_t column = 0; column < s->kw; column++)
-                average ? add(got, x + column * c, c) : greatest(got, x + column * c, c);
+        for (int64_t column = 0; column < s->kw; column++, x += c) {
+            for (int k = 0; k < c; k++)
+                down[k] = 0;
+            for (int64_t row = 0; row < w->h.to - w->h.from; row++)
+                average ? add(down, x + row * s->w * c, c) : greatest(got, x + row * s->w * c, c);
+            if (average)
+                add(got, down, c);
+        }
         for (int k = 0; k < c; k++)
             y[i * c + k] = average ? got[k] * scale : got[k];
     }
 }
 
-/* False: the number of channels is none of those, or they are doubles, for which these kernels would not pay. */
+/* False: the number of channels is not that, or they are doubles, for which these kernels would not pay. */
 static bool fixed_windows(const windows *w, real *y, bool average)
 {
-    const int64_t c = sizeof(real) == sizeof(float) ? w->s->c : 0;
-    if (c == 8)
-        average ? windows_of(w, y, 8, true) : windows_of(w, y, 8, false);
-    else if (c == 16)
-        average ? windows_of(w, y, 16, true) : windows_of(w, y, 16, false);
-    return c == 8 || c == 16;
+    if (w->s->c != FIXED || sizeof(real) != sizeof(float))
+        return false;
+    average ? windows_of(w, y, FIXED, true) : windows_of(w, y, FIXED, false);
+    return true;
 }
 
 static void max_windows(const windows *w, real *restrict y, int32_t *restrict place)
@@ -147,9 +170,9 @@ static void max_windows(const windows *w, real *restrict y, int32_t *restrict pl
     for (int64_t i = 0; place && i < w->count; i++)
         for (int64_t c = 0; c < s->c; c++) {
             corner[i * s->c + c] = (int32_t)((w->first + i) * s->sw - s->pw);
-            place[i * s->c + c] = (int32_t)(w->rows.from * s->w) + corner[i * s->c + c];
+            place[i * s->c + c] = (int32_t)(w->h.from * s->w) + corner[i * s->c + c];
         }
-    for (int64_t row = w->rows.from; row < w->rows.to; row++)
+    for (int64_t row = w->h.from; row < w->h.to; row++)
         for (int64_t column = 0; column < s->kw; column++) {
             const real *restrict x = taken(w, row, column, room);
             const int32_t here = (int32_t)(row * s->w + column);
@@ -162,133 +185,100 @@ static void max_windows(const windows *w, real *restrict y, int32_t *restrict pl
         }
 }
 
+/* Rows are added to one first. */
 static void average_windows(const windows *w, real *restrict y)
 {
     const pc__pool *s = w->s;
-    const int64_t n = w->count * s->c;
-    const real scale = window_scale(s, w->rows, (range){0, s->kw});
-    real room[TOGETHER];
-    for (int64_t i = 0; i < n; i++)
-        y[i] = 0;
-    for (int64_t row = w->rows.from; row < w->rows.to; row++)
-        for (int64_t column = 0; column < s->kw; column++) {
-            const real *restrict x = taken(w, row, column, room);
-            for (int64_t i = 0; i < n; i++)
-                y[i] += x[i];
+    const int64_t span = ((w->count - 1) * s->sw + s->kw) * s->c;
+    const real scale = window_scale(s, w->h, (range){0, s->kw}), *x = w->rows + (w->first * s->sw - s->pw) * s->c;
+    real sums[SPAN];
+    memset(sums, 0, (size_t)span * sizeof *sums);
+    for (int64_t row = w->h.from; row < w->h.to; row++, x += s->w * s->c)
+        for (int64_t i = 0; i < span; i++)
+            sums[i] += x[i];
+    for (int64_t i = 0; i < w->count; i++)
+        for (int64_t c = 0; c < s->c; c++) {
+            const real *from = sums + i * s->sw * s->c + c;
+            real sum = 0;
+            for (int64_t column = 0; column < s->kw; column++)
+                sum += from[column * s->c];
+            y[i * s->c + c] = sum * scale;
         }
-    for (int64_t i = 0; i < n; i++)
-        y[i] *= scale;
 }
-
-static int threads_for(const pc__pool *s)
-{
-    return pc__threads(4 * s->n * pc__pool_oh(s) * pc__pool_ow(s) * s->kh * s->kw * s->c);
-}
-
-/* One call's shapes and memory, for its tasks. */
-typedef struct pooling {
-    const pc__pool *s;
-    const void *from;
-    void *to;
-    int32_t *argmax;
-} pooling;
 
 /* Windows of a row of y, one by one, or those together that may be: the first of them, how many. */
 static int64_t together(const pc__pool *s, int64_t at, int64_t ow)
 {
     const int64_t inner = (s->w + s->pw - s->kw) / s->sw + 1; /* from here on they are cut at the right */
-    if (s->c >= FEW || at * s->sw < s->pw || at >= inner)
+    const int64_t most = (SPAN / s->c - s->kw) / s->sw + 1;   /* fit */
+    if ((s->c >= W && s->c != FIXED) || at * s->sw < s->pw || at >= inner)
         return 1;
-    return PC__MIN(PC__MIN(inner, ow) - at, PC__MAX(TOGETHER / s->c, 1));
+    return PC__MAX(PC__MIN(PC__MIN(inner, ow) - at, PC__MIN(TOGETHER / s->c, most)), 1);
 }
 
 static void pool_row(const pooling *p, int64_t row, bool average)
 {
     const pc__pool *s = p->s;
-    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s);
-    const real *image = (const real *)p->from + row / oh * s->h * s->w * s->c;
+    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s), size = s->w * s->c;
     const range h = inside(row % oh, s->sh, s->kh, s->ph, s->h);
+    real *room = p->rooms + pc__thread() * p->size,
+         *out = s->half ? room + s->kh * size : (real *)p->to + row * ow * s->c;
+    const real *rows = take(p, (row / oh * s->h + h.from) * size, (h.to - h.from) * size, room);
     for (int64_t j = 0, count; j < ow; j += count) {
-        real *y = (real *)p->to + (row * ow + j) * s->c;
+        real *y = out + j * s->c;
         int32_t *place = p->argmax ? p->argmax + (row * ow + j) * s->c : NULL;
         count = together(s, j, ow);
         const range w = inside(j, s->sw, s->kw, s->pw, s->w);
-        const windows some = {s, image, h, j, count};
+        const windows some = {s, rows, h, j, count};
         if (count > 1 && !place && fixed_windows(&some, y, average))
             continue;
-        if (average && count > 1)
+        if (count == 1 && s->c >= W)
+            average ? average_vectors(s, rows, h, w, y) : max_vectors(s, rows, h, w, y, place);
+        else if (average && count > 1)
             average_windows(&some, y);
         else if (average)
-            average_window(s, image, h, w, y);
+            average_window(s, rows, h, w, y);
         else if (count > 1)
             max_windows(&some, y, place);
         else
-            max_window(s, image, h, w, y, place);
+            max_window(s, rows, h, w, y, place);
     }
+    if (s->half)
+        give(p, row * ow * s->c, ow * s->c, out);
 }
 
-static void max_row(void *context, int64_t row)
+static void some_rows(const pooling *p, int64_t task, bool average)
 {
-    pool_row(context, row, false);
+    const int64_t end = PC__MIN((task + 1) * p->together, p->s->n * pc__pool_oh(p->s));
+    for (int64_t row = task * p->together; row < end; row++)
+        pool_row(p, row, average);
+}
+
+static void max_rows(void *context, int64_t task)
+{
+    some_rows(context, task, false);
+}
+
+static void average_rows(void *context, int64_t task)
+{
+    some_rows(context, task, true);
+}
+
+static pc_status all_rows(pooling *p, pc__part_fn rows)
+{
+    enum { PART = 8192 }; /* elements under the windows of a task */
+    const pc__pool *s = p->s;
+    p->together = PC__MAX(PART / PC__MAX(s->kh * s->w * s->c, 1), 1);
+    const int64_t tasks = (s->n * pc__pool_oh(s) + p->together - 1) / p->together;
+    return pool_run(p, s->half ? (s->kh * s->w + pc__pool_ow(s)) * s->c : 0, tasks, rows);
 }
 
 pc_status PC__R(max_pool2d)(const pc__pool *s, const void *x, void *y, int32_t *argmax)
 {
-    pc__parallel(threads_for(s), s->n * pc__pool_oh(s), max_row, &(pooling){s, x, y, argmax});
-    return PC_OK;
-}
-
-static void max_image_backward(void *context, int64_t n)
-{
-    const pooling *p = context;
-    const pc__pool *s = p->s;
-    const int64_t out = pc__pool_oh(s) * pc__pool_ow(s), image = s->h * s->w * s->c;
-    real *to = (real *)p->to + n * image;
-    const real *from = (const real *)p->from + n * out * s->c;
-    memset(to, 0, (size_t)image * sizeof(real));
-    for (int64_t i = 0; i < out; i++)
-        for (int64_t c = 0; c < s->c; c++)
-            to[p->argmax[(n * out + i) * s->c + c] * s->c + c] += from[i * s->c + c];
-}
-
-pc_status PC__R(max_pool2d_backward)(const pc__pool *s, const int32_t *argmax, const void *dy, void *dx)
-{
-    pc__parallel(threads_for(s), s->n, max_image_backward, &(pooling){s, dy, dx, (int32_t *)argmax});
-    return PC_OK;
-}
-
-static void average_row(void *context, int64_t row)
-{
-    pool_row(context, row, true);
+    return all_rows(&(pooling){.s = s, .from = x, .to = y, .argmax = argmax}, max_rows);
 }
 
 pc_status PC__R(avg_pool2d)(const pc__pool *s, const void *x, void *y)
 {
-    pc__parallel(threads_for(s), s->n * pc__pool_oh(s), average_row, &(pooling){.s = s, .from = x, .to = y});
-    return PC_OK;
-}
-
-static void average_image_backward(void *context, int64_t n)
-{
-    const pooling *p = context;
-    const pc__pool *s = p->s;
-    const int64_t oh = pc__pool_oh(s), ow = pc__pool_ow(s);
-    const real *dy = (const real *)p->from + n * oh * ow * s->c;
-    real *dx = (real *)p->to + n * s->h * s->w * s->c;
-    memset(dx, 0, (size_t)(s->h * s->w * s->c) * sizeof(real));
-    for (int64_t i = 0; i < oh; i++)
-        for (int64_t j = 0; j < ow; j++, dy += s->c) {
-            const range h = inside(i, s->sh, s->kh, s->ph, s->h), w = inside(j, s->sw, s->kw, s->pw, s->w);
-            const real scale = window_scale(s, h, w);
-            for (int64_t at = h.from * s->w; at < h.to * s->w; at += s->w)
-                for (int64_t k = at + w.from; k < at + w.to; k++)
-                    for (int64_t c = 0; c < s->c; c++)
-                        dx[k * s->c + c] += dy[c] * scale;
-        }
-}
-
-pc_status PC__R(avg_pool2d_backward)(const pc__pool *s, const void *dy, void *dx)
-{
-    pc__parallel(threads_for(s), s->n, average_image_backward, &(pooling){.s = s, .from = dy, .to = dx});
-    return PC_OK;
+    return all_rows(&(pooling){.s = s, .from = x, .to = y}, average_rows);
 }

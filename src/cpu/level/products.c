@@ -1,6 +1,7 @@
 /* products.c: ops over the heavy kernels of compute.h: products, convolutions, pooling. */
 #include "cpu/level/compute.h"
 #include "cpu/level/kernels.h"
+#include "cpu/level/pairs.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 #include "ops/pool2d.h"
@@ -77,12 +78,13 @@ static void join_rows(batch *s)
     s->count = 1;
 }
 
-/* Many small products of 16-bit numbers, which are converted all together. */
+/* Many small products of 16-bit numbers that are multiplied as float32, and converted all together. */
 static bool are_small(const batch *s)
 {
     enum { SMALL = 32768, MANY = 4 };
     const pc__gemm *g = &s->g;
-    return pc__is_half((pc_dtype)s->a->dtype) && s->count >= MANY && g->m * g->n + g->m * g->k + g->k * g->n <= SMALL;
+    const bool in_floats = s->a->dtype == PC_F16 || (s->a->dtype == PC_BF16 && !pc__has_pairs());
+    return in_floats && s->count >= MANY && g->m * g->n + g->m * g->k + g->k * g->n <= SMALL;
 }
 
 /* Many products go to the cores whole, few are cut themselves; the bits are the same. */
@@ -238,8 +240,8 @@ static void *data_or_null(const pc_tensor *t)
     return pc_tensor_count(t) ? pc__data(t) : NULL;
 }
 
-/* The variant of a convolution's kernel for a tensor's dtype: 16-bit numbers are float32's. */
-#define PICK_CONV(name, t) ((t)->dtype == PC_F64 ? PC__K(name##_f64) : PC__K(name##_f32))
+/* The variant of kernels that take 16-bit numbers as float32's. */
+#define PICK_WIDE(name, t) ((t)->dtype == PC_F64 ? PC__K(name##_f64) : PC__K(name##_f32))
 
 PC__KERNEL(conv2d)
 {
@@ -247,7 +249,7 @@ PC__KERNEL(conv2d)
     const pc__conv2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const pc__conv s = geometry(x, w, a);
-    return PICK_CONV(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+    return PICK_WIDE(conv2d, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
                                 pc__data(call->out[0]), data_or_null(call->out[1]));
 }
 
@@ -259,13 +261,13 @@ PC__KERNEL(conv2d_backward)
     const pc__conv s = geometry(x, w, a);
     if (s.half && s.pool > 1)
         return PC__K(in_floats)(stream, call, PC__K(op_conv2d_backward));
-    return PICK_CONV(conv2d_backward, x)(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]),
+    return PICK_WIDE(conv2d_backward, x)(&s, pc__data(x), pc__data(w), pc__data(y), data_or_null(call->in[3]),
                                          pc__data(g), a->needs[0] ? pc__data(call->out[0]) : NULL,
                                          a->needs[1] ? pc__data(call->out[1]) : NULL,
                                          a->needs[2] ? pc__data(call->out[2]) : NULL);
 }
 
-static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec)
+static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec, pc_dtype dtype)
 {
     return (pc__pool){.n = x[0],
                       .c = x[1],
@@ -276,39 +278,41 @@ static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec)
                       .sh = spec->stride[0],
                       .sw = spec->stride[1],
                       .ph = spec->padding[0],
-                      .pw = spec->padding[1]};
+                      .pw = spec->padding[1],
+                      .half = pc__is_half(dtype),
+                      .is_f16 = dtype == PC_F16};
 }
 
 PC__KERNEL(max_pool2d)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec);
+    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
     int32_t *places = a->wants_places ? pc__data(call->out[1]) : NULL;
-    return PICK(max_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]), places);
+    return PICK_WIDE(max_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]), places);
 }
 
 PC__KERNEL(max_pool2d_backward)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec);
-    return PICK(max_pool2d_backward, call->in[0])(&s, pc__data(call->in[1]), pc__data(call->in[0]),
-                                                  pc__data(call->out[0]));
+    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    return PICK_WIDE(max_pool2d_backward, call->in[0])(&s, pc__data(call->in[1]), pc__data(call->in[0]),
+                                                       pc__data(call->out[0]));
 }
 
 PC__KERNEL(avg_pool2d)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec);
-    return PICK(avg_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
+    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    return PICK_WIDE(avg_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
 }
 
 PC__KERNEL(avg_pool2d_backward)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec);
-    return PICK(avg_pool2d_backward, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
+    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    return PICK_WIDE(avg_pool2d_backward, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
 }

@@ -118,6 +118,32 @@ INLINE void store_some(vec x, real *to, int64_t n)
             to[i] = x[i];
 }
 
+/* to = from for n reals, below a few vectors, which may lie over each other where `to` comes first: in two halves, vectors
+ * as wide as n allows, that share what is between them. */
+static __attribute__((noinline, unused)) void copy_some(real *to, const real *from, int64_t n)
+{
+#define HALVES(bytes)                                                                                                  \
+    if (n * (int64_t)sizeof(real) >= (bytes)) {                                                                        \
+        typedef real part __attribute__((vector_size(bytes), aligned(sizeof(real)), may_alias));                       \
+        const int64_t step = (bytes) / (int64_t)sizeof(real);                                                          \
+        const part last = *(const part *)(from + n - step);                                                            \
+        for (int64_t i = 0; i < n - step; i += step)                                                                   \
+            *(part *)(to + i) = *(const part *)(from + i);                                                             \
+        *(part *)(to + n - step) = last;                                                                               \
+        return;                                                                                                        \
+    }
+    HALVES(PC__VECTOR_BYTES)
+#if PC__VECTOR_BYTES > 32
+    HALVES(32)
+#endif
+#if PC__VECTOR_BYTES > 16
+    HALVES(16)
+#endif
+#undef HALVES
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
 INLINE void store_bytes(lanes x, uint8_t *to, int64_t n)
 {
     if (n >= W)

@@ -1,5 +1,5 @@
-/* reduce.c: how reductions are cut. A task makes some neighbouring results: one of a long row, many of short rows, which
- * are transposed first, or many of columns. Where that gives few tasks, the reduced numbers are cut into chunks too,
+/* reduce.c: how reductions are cut. A task makes some neighbouring results: of rows, the shortest of which are transposed
+ * first, or of columns. Where that gives few tasks, the reduced numbers are cut into chunks too,
  * whose results are joined in order. */
 #include "cpu/level/reduce.h"
 
@@ -32,9 +32,10 @@ typedef struct work {
 
 static void finish(const work *w, int64_t at, int64_t n, pc__partial *value, const int64_t *place)
 {
-    if (w->a->divisor != 1) /* sums of floats, whose partials are `d` */
+    const double divisor = w->a->divisor;
+    if (divisor != 1) /* sums of floats, whose partials are `d` */
         for (int64_t j = 0; j < n; j++)
-            value[j].d /= w->a->divisor;
+            PC__MEMBER(value, j, d) /= divisor;
     w->how->store(w->to + at * (int64_t)pc_dtype_size(w->dtype), w->dtype, value, n);
     if (w->index)
         memcpy(w->index + at, place, (size_t)n * sizeof *place);
@@ -44,7 +45,7 @@ static void finish(const work *w, int64_t at, int64_t n, pc__partial *value, con
 static int64_t results_of(const work *w, int64_t task, int64_t *at)
 {
     const pc__reduce_attributes *a = w->a;
-    if (w->turned) {
+    if (a->inner == 1) {
         *at = task * w->width;
         return PC__MIN(w->width, a->outer - *at);
     }
@@ -65,7 +66,8 @@ static void reduce_task(const work *w, int64_t task, int64_t chunk)
         pc__turn(room, TURNED * w->bytes, from, a->reduced * w->bytes, n, a->reduced, (size_t)w->bytes);
         w->how->columns(room, TURNED, a->reduced, n, value, place);
     } else if (a->inner == 1) {
-        w->how->row(from, rows, value, place);
+        for (int64_t i = 0; i < n; i++, from += a->reduced * w->bytes)
+            w->how->row(from, rows, &value[i], place ? &place[i] : NULL);
     } else {
         w->how->columns(from, a->inner, rows, n, value, place);
     }
@@ -100,8 +102,10 @@ static void cut(work *w)
     const pc__reduce_attributes *a = w->a;
     w->turned = a->inner == 1 && a->reduced < SHORT;
     w->width = w->turned ? TURNED : PC__MIN(a->inner, PC__COLUMNS);
+    if (a->inner == 1 && !w->turned)
+        w->width = PC__MAX(PC__MIN(PART / a->reduced, PC__MIN(a->outer, PC__COLUMNS)), 1);
     w->across = (a->inner + w->width - 1) / w->width;
-    w->tasks = w->turned ? (a->outer + w->width - 1) / w->width : a->outer * w->across;
+    w->tasks = a->inner == 1 ? (a->outer + w->width - 1) / w->width : a->outer * w->across;
     const int64_t size = PC__MAX(a->reduced * w->width, 1);
     w->chunks = w->tasks < TASKS ? PC__MIN(PC__MAX(size / CHUNK, 1), CHUNKS_MOST) : 1;
     w->chunks = PC__MAX(w->chunks, (a->reduced + ROWS_MOST - 1) / ROWS_MOST);

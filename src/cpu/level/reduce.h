@@ -15,6 +15,9 @@ typedef union pc__partial {
     int64_t i;
 } pc__partial;
 
+/* Members of neighbouring partials, so written that the compiler makes vectors of them. */
+#define PC__MEMBER(value, j, member) ((&(value)->member)[(j) * (int64_t)(sizeof *(value) / sizeof(value)->member)])
+
 typedef struct pc__reduction {
     /* Of n numbers side by side; `place` may be NULL here and below. */
     void (*row)(const void *x, int64_t n, pc__partial *value, int64_t *place);

@@ -85,11 +85,10 @@ enum {
                 best[j] = more ? a : best[j];                                                                          \
                 at[j] = more ? (I)r : at[j];                                                                           \
             }                                                                                                          \
-        for (int64_t j = 0; j < n; j++) {                                                                              \
-            value[j].member = best[j];                                                                                 \
-            if (place)                                                                                                 \
-                place[j] = at[j];                                                                                      \
-        }                                                                                                              \
+        for (int64_t j = 0; j < n; j++)                                                                                \
+            PC__MEMBER(value, j, member) = best[j];                                                                    \
+        for (int64_t j = 0; place && j < n; j++)                                                                       \
+            place[j] = at[j];                                                                                          \
     }                                                                                                                  \
     static void join_##name(pc__partial *value, int64_t *place, const pc__partial *more, const int64_t *where,         \
                             int64_t first, int64_t n)                                                                  \
@@ -116,7 +115,7 @@ MAX(f64, double, double, int64_t, AS_IS, IS_NAN, d)
     {                                                                                                                  \
         (void)dtype;                                                                                                   \
         for (int64_t j = 0; j < n; j++)                                                                                \
-            ((T *)to)[j] = of(value[j].member);                                                                        \
+            ((T *)to)[j] = of(PC__MEMBER(value, j, member));                                                           \
     }
 STORE(u8, uint8_t, (uint8_t), i)
 STORE(i32, int32_t, (int32_t), i)
@@ -139,13 +138,20 @@ PC__KERNEL(max)
     const pc__reduce_attributes *a = call->attributes;
     int64_t *index = pc__data(call->out[1]);
     (void)stream;
-    if (a->whole) /* nobody is told the places */
-        memset(index, 0, (size_t)(a->outer * a->inner) * sizeof *index);
+    const size_t results = (size_t)(a->outer * a->inner);
+    if (a->whole || a->reduced == 1) /* nobody is told the places, or there is one */
+        memset(index, 0, results * sizeof *index);
+    if (a->reduced == 1) {
+        memcpy(pc__data(call->out[0]), pc__data(call->in[0]), results * pc_dtype_size(call->in[0]->dtype));
+        return PC_OK;
+    }
     return pc__reduce(call, &maxima[call->in[0]->dtype], a->whole ? NULL : index);
 }
 
 PC__KERNEL(max_backward)
 {
-    (void)stream;
-    return pc__cpu_max_backward(call);
+    const pc__reduce_attributes *a = call->attributes;
+    return a->whole && pc__is_half((pc_dtype)call->in[0]->dtype)
+               ? PC__K(in_floats)(stream, call, PC__K(op_max_backward))
+               : pc__cpu_max_backward(call);
 }

@@ -2,6 +2,7 @@
 #include "cpu/level/functions.h"
 #include "cpu/level/halves.h"
 #include "cpu/level/softmax_work.h"
+#include "cpu/level/turn.h"
 #include "tensor/floats.h"
 
 enum {

@@ -100,6 +100,28 @@ static void repeat(char *to, int64_t size, int64_t times)
     }
 }
 
+/* Rows of so many bytes, one behind the other: in pieces as large as that allows, the last of which lies over the one before. */
+static void copy_rows(char *restrict to, const char *restrict from, int64_t step, int64_t rows, int64_t bytes)
+{
+#define BY(size)                                                                                                       \
+    if (bytes >= (size)) {                                                                                             \
+        for (; rows > 0; rows--, to += bytes, from += step) {                                                          \
+            for (int64_t i = 0; i < bytes - (size); i += (size))                                                       \
+                memcpy(to + i, from + i, (size));                                                                      \
+            memcpy(to + bytes - (size), from + bytes - (size), (size));                                                \
+        }                                                                                                              \
+        return;                                                                                                        \
+    }
+    BY(64)
+    BY(32)
+    BY(16)
+    BY(8)
+    BY(4)
+    BY(2)
+    BY(1)
+#undef BY
+}
+
 /* A row of the tile, side by side. */
 static void gather_row(const pc__tiles *t, int k, const char *from, int64_t middles, int64_t columns, char *to)
 {
@@ -108,6 +130,8 @@ static void gather_row(const pc__tiles *t, int k, const char *from, int64_t midd
     const int64_t middle = t->middle < 0 ? 0 : loop->strides[k][t->middle];
     if (middle == bytes)
         pc__turn(to, run, from, along, columns, middles, (size_t)bytes);
+    else if (along == bytes)
+        copy_rows(to, from, middle, middle ? middles : 1, run);
     else if (middle && columns < middles)
         for (int64_t c = 0; c < columns; c++)
             pc__move(to + c * bytes, run, from + c * along, middle, middles, (size_t)bytes);
