@@ -180,6 +180,12 @@ template <class T, int N> __device__ __forceinline__ pc::math<T> eight(const pac
     return ((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k])) + ((a[4].v[k] + a[5].v[k]) + (a[6].v[k] + a[7].v[k]));
 }
 
+/* Where column c is in shared memory: 16 sums of one row of packs, or of neighbouring columns, are in different banks. */
+template <int N> __device__ __forceinline__ int slot(int c)
+{
+    return c / N * N + (c + c / 16) % N;
+}
+
 /* A block: `lanes` packs of neighbouring columns, threads / lanes rows at a time, 8 such turns under way. What a warp has of a
  * column is added up by shuffles, then what the warps have, a thread for a column. */
 template <class T, class A, class O, int N>
@@ -213,13 +219,13 @@ __global__ void __launch_bounds__(most_threads<N>)
     if (threadIdx.x % 32 < lanes)
 #pragma unroll
         for (int k = 0; k < N; k++)
-            sums[threadIdx.x / 32][x * N + k] = total[k];
+            sums[threadIdx.x / 32][slot<N>(x * N + k)] = total[k];
     __syncthreads();
     const int warps = blockDim.x / 32;
     for (int c = threadIdx.x; c < lanes * N; c += blockDim.x) {
         A all = 0;
         for (int w = 0; w < warps; w++)
-            all += sums[w][c];
+            all += sums[w][slot<N>(c)];
         if (left + c < r.inner)
             out[piece * r.inner + left + c] = result_of<O>(all, r.divisor);
     }
