@@ -207,6 +207,8 @@ static void each_row_of_convolutions(void **state)
         {"conv2d=tile", "narrow32", "conv2d", "by tile"},
         {"conv2d=float32", "narrow", "conv2d", "by float32"},
         {"conv2d=patches", "patches", "conv2d", "by patches"},
+        {"conv2d=plain", "patches", "conv2d", "by plain"},
+        {"conv2d_weights=plain,conv2d_input=plain", "odd", "conv2d_backward", "both gradients by plain"},
         {"conv2d=split", "colours", "conv2d", "by split"},
         {"conv2d=split", "odd", "conv2d", "by split"},
         {"conv2d_input=split,conv2d_weights=patches", "patches", "conv2d_backward",
@@ -273,12 +275,13 @@ static void the_usual_order_goes_on(void **state)
     plan_says("", "logit", "linear", "by head");
     if (!emulated())
         return; /* cuDNN and cuBLASLt come first on GPUs */
-    plan_says("conv2d=patches", "colours", "conv2d", "by colours");
-    plan_says("conv2d_weights=colours", "odd", "conv2d_backward", "both gradients by float32");
-    plan_says("conv2d=cudnn", "colours", "conv2d", "by colours");
+    plan_says("conv2d=patches,conv2d=-plain", "colours", "conv2d", "by colours");
+    plan_says("conv2d_weights=colours,conv2d_weights=-plain,conv2d_input=-plain", "odd", "conv2d_backward",
+              "both gradients by float32");
+    plan_says("conv2d=cudnn", "colours", "conv2d", "by plain");
     plan_says("matmul=cublaslt", "columns4", "matmul", "by thin");
     plan_says("matmul=-outer", "product", "matmul", "by tile");
-    plan_says("", "colours", "conv2d", "by colours");
+    plan_says("", "colours", "conv2d", "by plain");
     plan_says("", "patches", "conv2d", "by split");
     plan_says("", "narrow32", "conv2d_backward", "both gradients by tile");
 }
@@ -293,8 +296,8 @@ static void without_a_row(void **state)
         return; /* cuDNN is next there */
     plan_says("conv2d=-split", "halves", "conv2d", "by half");
     plan_says("conv2d=-split", "patches", "conv2d", "by patches");
-    plan_says("conv2d=-split", "odd", "conv2d", "by float32");
-    plan_says("conv2d=-split", "narrow", "conv2d", "by shallow"); /* too few places for direct */
+    plan_says("conv2d=-split,conv2d=-plain", "odd", "conv2d", "by float32");
+    plan_says("conv2d=-plain,conv2d=-split", "narrow", "conv2d", "by shallow"); /* too few places for direct */
     plan_says("conv2d_input=-split", "patches", "conv2d_backward", "both gradients by patches");
 }
 
@@ -317,7 +320,7 @@ static void names_that_are_none(void **state)
                                  "conv2d_weights, linear, linear_backward, matmul\n"),
                      1);
     assert_int_equal(count(text, "linear has no row \"cudnn\" on cuda; its rows are head, few, small, product\n"), 1);
-    assert_int_equal(count(text, "conv2d has no row \"\" on cuda; its rows are cudnn, colours, direct, "), 1);
+    assert_int_equal(count(text, "conv2d has no row \"\" on cuda; its rows are cudnn, plain, colours, "), 1);
 }
 
 /* PARACORD_PLAN=print, once for each recording, with what the device says; also of one that fails. */
