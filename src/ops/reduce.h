@@ -1,5 +1,6 @@
 /* reduce.h: attributes of reductions. The input is seen as [outer, reduced, inner]. It is contiguous; on CUDA it may have
- * gaps where the reduced dimensions lie in memory as one. */
+ * gaps: maxima where the reduced dimensions lie in memory as one, sums where they are up to three such runs, behind those that are
+ * kept. */
 #ifndef PC__OP_REDUCE_H
 #define PC__OP_REDUCE_H
 
