@@ -12,8 +12,7 @@
 #include "cuda/conv/by_cudnn.h"
 #include "cuda/conv/direct.h"
 #include "cuda/conv/few.h"
-#include "cuda/conv/plain.h"
-#include "cuda/conv/split.h"
+#include "conv_little.h"
 #include "cuda/pointwise/each.h"
 #include "cuda/pointwise/elementwise.h"
 #include "cuda/matmul/gemm.h"
@@ -190,59 +189,6 @@ void pc__cuda_conv_few_weights(cudaStream_t queue, const pc__cuda_conv *s, const
 size_t pc__cuda_conv_few_scratch(const pc__cuda_conv *s)
 {
     return (size_t)s->o * sizeof(float);
-}
-
-bool pc__cuda_conv_split_fits(const pc__cuda_conv *s)
-{
-    (void)s;
-    return false; /* what a small shape stands for here is any */
-}
-
-size_t pc__cuda_conv_split_scratch(const pc__cuda_conv *s, bool input)
-{
-    (void)s, (void)input;
-    return 0;
-}
-
-void pc__cuda_conv_split_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                 const void *bias, void *y, void *scratch, unsigned *counters)
-{
-    (void)queue, (void)s, (void)x, (void)weight, (void)bias, (void)y, (void)scratch, (void)counters;
-    fail();
-}
-
-void pc__cuda_conv_split_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                               const void *dy, void *dx, void *scratch, unsigned *counters)
-{
-    (void)queue, (void)s, (void)weight, (void)y, (void)dy, (void)dx, (void)scratch, (void)counters;
-    fail();
-}
-
-bool pc__cuda_conv_plain_fits(const pc__cuda_conv *s)
-{
-    (void)s;
-    return false; /* likewise */
-}
-
-void pc__cuda_conv_plain_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
-                                 const void *bias, void *y)
-{
-    (void)queue, (void)s, (void)x, (void)weight, (void)bias, (void)y;
-    fail();
-}
-
-void pc__cuda_conv_plain_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
-                               const void *dy, void *dx)
-{
-    (void)queue, (void)s, (void)weight, (void)y, (void)dy, (void)dx;
-    fail();
-}
-
-void pc__cuda_conv_plain_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
-                                 const void *dy, void *dweight, void *dbias)
-{
-    (void)queue, (void)s, (void)x, (void)y, (void)dy, (void)dweight, (void)dbias;
-    fail();
 }
 
 bool pc__cuda_conv_direct_forward_fits(const pc__cuda_conv *s)

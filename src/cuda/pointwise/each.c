@@ -112,7 +112,8 @@ static int64_t pack_of(const loop *l)
         widest = PC__MAX(widest, l->size[k]);
     const int64_t n = pack_for(widest);
     const int last = l->ndim - 1;
-    if (pc__count(l->ndim, l->shape) <= FEW || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) || l->strides[0][last] != 1)
+    if (pc__count(l->ndim, l->shape) <= FEW || l->shape[last] < n || (l->ndim > 1 && l->shape[last] % n) ||
+        l->strides[0][last] != 1)
         return 1;
     for (int k = 0; k < l->operands; k++) {
         if (l->strides[k][last] == 0)
