@@ -4,6 +4,7 @@
 
 #include "ops/autocast.h"
 #include "ops/matmul.h"
+#include "ops/reduce_order.h"
 #include "ops/table.h"
 #include "ops/view.h"
 #include "tensor/read.h"
@@ -36,19 +37,11 @@ static bool mask_of(const char *who, const pc_tensor *t, pc_shape dims, unsigned
     return true;
 }
 
-/* Those of one element, which are in nobody's way. */
-static unsigned ones_of(const pc_tensor *t)
-{
-    unsigned ones = 0;
-    for (int i = 0; i < t->ndim && i < PC_MAX_DIMS; i++)
-        ones |= (unsigned)(t->shape[i] == 1) << i;
-    return ones;
-}
-
 static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce_attributes *a)
 {
     *a = (pc__reduce_attributes){.outer = 1, .reduced = 1, .inner = 1, .divisor = 1};
-    const unsigned longer = mask & ~ones_of(t), ends = longer ? longer : mask & -mask; /* of ones any will do */
+    const unsigned longer = mask & ~pc__reduce_ones_of(t),
+                   ends = longer ? longer : mask & -mask; /* of ones any will do */
     int first = ends ? __builtin_ctz(ends) : t->ndim, last = ends ? 31 - __builtin_clz(ends) : t->ndim;
     for (int i = 0; i < t->ndim; i++) {
         bool gone = mask >> i & 1;
@@ -64,166 +57,12 @@ static void describe(const pc_tensor *t, unsigned mask, bool keepdim, pc__reduce
     }
 }
 
-/* Of the runs of dimensions in the mask the one with the most elements; dimensions of 1 part none, and go with any. */
-static unsigned longest_run(const pc_tensor *t, unsigned mask)
-{
-    unsigned best = 0, run = 0;
-    int64_t most = -1, count = 1;
-    for (int i = 0; i <= t->ndim; i++) {
-        if (i < t->ndim && (mask >> i & 1 || t->shape[i] == 1)) {
-            run |= 1u << i;
-            count *= t->shape[i];
-            continue;
-        }
-        if (run & mask && count > most)
-            best = run, most = count;
-        run = 0, count = 1;
-    }
-    return best | (mask & ones_of(t));
-}
-
-/* How the dimensions that are reduced, and those that are kept, lie in memory. */
-typedef struct lie {
-    int64_t reduced, results; /* elements of each */
-    int runs;                 /* reduced dimensions, those that are one to memory counted once */
-    int64_t step;             /* of the last one */
-    int64_t least, beside;    /* strides of what is kept: the smallest, and that of the last one */
-} lie;
-
-static lie lie_of(const pc_tensor *t, unsigned mask)
-{
-    lie l = {.reduced = 1, .results = 1, .least = INT64_MAX};
-    int64_t next = 0; /* the stride of a dimension that goes on with this run */
-    for (int d = t->ndim - 1; d >= 0; d--) {
-        const int64_t stride = t->strides[d];
-        if (t->shape[d] == 1)
-            continue;
-        if (mask >> d & 1) {
-            l.runs += !l.runs || stride != next;
-            l.step = l.reduced == 1 ? stride : l.step;
-            next = stride * t->shape[d];
-            l.reduced *= t->shape[d];
-        } else {
-            l.beside = l.least == INT64_MAX ? stride : l.beside;
-            l.least = PC__MIN(l.least, stride);
-            l.results *= t->shape[d];
-        }
-    }
-    return l;
-}
-
-/* Whether CUDA finds maxima of t with its gaps: what is reduced is one dimension to memory, and is long and alone, or
- * short and not side by side, in no case where that would be slow. */
-static bool takes_gaps(const pc_tensor *t, unsigned mask)
-{
-    enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
-    if (t->storage->device.type != PC_CUDA || (longest_run(t, mask) & mask) != mask)
-        return false;
-    const lie l = lie_of(t, mask);
-    if (l.runs > 1 || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / 512)
-        return false;
-    return l.step <= l.least ? l.reduced <= LONG || l.results >= LONG
-                             : l.results >= MANY || l.reduced * l.results <= FEW;
-}
-
-/* Whether CUDA sums a view, what is reduced last, with its gaps: neighbours in memory are of one result, or are those of
- * neighbouring results, or all is so little that the order is as good as any. Results that are few it has in parts. */
-static bool sums_gaps(const pc_tensor *t, unsigned mask)
-{
-    enum { RUNS = 3, LONG = 4096, FEW = 1 << 16 };
-    const lie l = lie_of(t, mask);
-    if (l.runs > RUNS || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / (l.results < LONG ? 2 : 512))
-        return false;
-    return l.reduced * l.results <= FEW || l.step <= l.least || l.beside == l.least;
-}
-
-/* What is reduced behind what is kept, the largest steps first: then it may be one dimension to memory. */
-static pc_tensor *reduced_last(pc_tensor *t, unsigned *mask)
-{
-    pc_shape by = {.ndim = t->ndim};
-    int kept = 0, all;
-    for (int d = 0; d < t->ndim; d++)
-        if (!(*mask >> d & 1))
-            by.dim[kept++] = d;
-    all = kept;
-    for (int d = 0; d < t->ndim; d++) {
-        if (!(*mask >> d & 1))
-            continue;
-        int at = all++;
-        for (; at > kept && t->strides[by.dim[at - 1]] < t->strides[d]; at--)
-            by.dim[at] = by.dim[at - 1];
-        by.dim[at] = d;
-    }
-    *mask = ((1u << all) - 1) & ~((1u << kept) - 1);
-    return pc_permute(t, by);
-}
-
-/* A sum that CUDA makes of t where it lies: with gaps, or of so few numbers that any order is as good. NULL: it is not. */
-static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
-{
-    enum { FEW = 65536 };
-    const bool run = (longest_run(t, *mask) & *mask) == *mask;
-    if (t->storage->device.type != PC_CUDA || (run && pc__is_contiguous(t)) ||
-        (pc__is_dense(t) && pc__count(t->ndim, t->shape) > FEW))
-        return NULL;
-    unsigned gone = *mask;
-    pc_tensor *view = reduced_last(t, &gone);
-    if (!view || !sums_gaps(view, gone))
-        return NULL;
-    *mask = gone;
-    return view;
-}
-
-/* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
- * says which dimension each is, and the mask follows. */
-static pc_tensor *in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_shape *order)
-{
-    *order = (pc_shape){.ndim = t ? t->ndim : 0};
-    for (int i = 0; i < order->ndim; i++)
-        order->dim[i] = i;
-    pc_tensor *lies = t && sums ? where_it_lies(t, mask) : NULL;
-    if (lies)
-        return lies;
-    if (t && !sums && !pc__is_dense(t) && takes_gaps(t, *mask))
-        return t;
-    if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
-        return pc_contiguous(t);
-    for (int i = 1; i < t->ndim; i++)
-        for (int j = i; j > 0 && t->strides[order->dim[j]] > t->strides[order->dim[j - 1]]; j--) {
-            const int64_t d = order->dim[j];
-            order->dim[j] = order->dim[j - 1];
-            order->dim[j - 1] = d;
-        }
-    unsigned turned = 0;
-    for (int i = 0; i < t->ndim; i++)
-        turned |= (*mask >> order->dim[i] & 1) << i;
-    *mask = turned;
-    return pc_contiguous(pc_permute(t, *order));
-}
-
 static bool in_order(const pc_shape *order)
 {
     for (int i = 0; i < order->ndim; i++)
         if (order->dim[i] != i)
             return false;
     return true;
-}
-
-/* What is left, its dimensions (all but those in the mask, or those as 1) in the order that they had. */
-static pc_tensor *in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const pc_shape *order)
-{
-    pc_shape back = {0};
-    bool same = true;
-    for (int d = 0; d < order->ndim && t; d++)
-        for (int i = 0, at = 0; i < order->ndim; i++) {
-            const bool there = keepdim || !(mask >> i & 1);
-            if (there && order->dim[i] == d) {
-                same = same && at == back.ndim;
-                back.dim[back.ndim++] = at;
-            }
-            at += there;
-        }
-    return !t || same ? t : pc_contiguous(pc_permute(t, back));
 }
 
 /* Over one run, whose dimensions stay as 1 unless the result's shape is given. */
@@ -251,17 +90,18 @@ static pc_tensor *sum_as(pc_tensor *t, unsigned mask, bool keepdim, bool wide, d
         pc_shape order;
         unsigned left = mask, run = 0;
         wide = wide || pc__autocasting();
-        pc_tensor *now = in_memory_order(pc__is_float(t->dtype) ? t : pc__as_dtype(t, PC_I64), &left, true, &order);
+        pc_tensor *now =
+            pc__reduce_in_memory_order(pc__is_float(t->dtype) ? t : pc__as_dtype(t, PC_I64), &left, true, &order);
         const pc_dtype to = half && wide ? PC_F32 : now ? (pc_dtype)now->dtype : PC_F32;
         const bool turned = !in_order(&order);
         do {
-            run = now ? longest_run(now, left) : 0;
+            run = now ? pc__reduce_longest_run(now, left) : 0;
             left &= ~run;
             now = now ? sum_run(now, run, half && left ? PC_F32 : to, left ? 1 : divisor, left || turned ? NULL : &want)
                       : NULL;
         } while (now && left);
         if (turned)
-            now = pc_reshape(in_own_order(now, 0, true, &order), pc_shape_of(want.ndim, want.shape));
+            now = pc_reshape(pc__reduce_in_own_order(now, 0, true, &order), pc_shape_of(want.ndim, want.shape));
         result = pc_keep(now);
     }
     return result;
@@ -357,7 +197,7 @@ static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, 
     pc_status status = PC_ERR_MEMORY;
     PC_SCOPE {
         pc_shape order;
-        pc_tensor *ready = in_memory_order(t, &mask, false, &order);
+        pc_tensor *ready = pc__reduce_in_memory_order(t, &mask, false, &order);
         if (!ready)
             break;
         describe(ready, mask, keepdim, &a);
@@ -366,7 +206,7 @@ static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, 
         for (int i = 0; i < 2 && status == PC_OK; i++) {
             if (!result[i])
                 continue;
-            *result[i] = pc_keep(in_own_order(out[i], mask, keepdim, &order));
+            *result[i] = pc_keep(pc__reduce_in_own_order(out[i], mask, keepdim, &order));
             if (!*result[i])
                 status = PC_ERR_MEMORY;
         }

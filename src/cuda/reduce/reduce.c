@@ -1,5 +1,6 @@
 /* reduce.c: sums and maxima of a contiguous [outer, reduced, inner], in one pass or two. */
 #include "cuda/reduce/reduce.h"
+#include "cuda/reduce/short.h"
 
 #include "cuda/pointwise/each.h"
 #include "ops/reduce.h"
@@ -148,123 +149,6 @@ static bool begins_anywhere(const pc__reduce_attributes *a, const pc_tensor *t)
     return a->inner == 1 && a->reduced >= 8 * pack && (a->reduced % pack != 0 || (uintptr_t)pc__data(t) % 16 != 0);
 }
 
-/* Thread groups for n elements of a result, 8 a thread; more than a warp where results are too few to fill the device. */
-static int lanes_for(int64_t n, int64_t results)
-{
-    enum { FULL = 65536 /* threads */ };
-    int lanes = 1;
-    while (lanes * 8 < n && (lanes < WARP || (lanes < PC__SHORT_LANES && results * lanes < FULL)))
-        lanes *= 2;
-    return lanes;
-}
-
-/* Dimension d of what is kept, in front of those that are there. */
-static void keep(pc__cuda_short *s, int64_t size, int64_t stride)
-{
-    s->size[s->dims] = (unsigned)size;
-    s->stride[s->dims++] = stride;
-}
-
-/* Another of the dimensions that are reduced, outside of those that were there: one with them where memory says so. */
-static void fold(pc__cuda_short *s, int64_t *length, int64_t size, int64_t stride)
-{
-    const int64_t inner = s->folds ? s->above[s->folds - 1] : s->step;
-    if (*length > 1 && stride != inner * *length) {
-        s->fold[s->folds] = (unsigned)*length;
-        s->above[s->folds++] = stride;
-        *length = size;
-        return;
-    }
-    s->step = *length == 1 && !s->folds ? stride : s->step;
-    *length *= size;
-}
-
-/* An input with gaps (ops/reduce.c says which): its reduced dimensions are one to memory, or for sums up to three. */
-static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t, bool sums)
-{
-    enum { MANY = 65536, BLOCK = 128 };
-    pc__cuda_short s = {.n = (int)a->reduced, .step = 1, .parts = 1};
-    const int64_t results = a->outer * a->inner;
-    int64_t least = INT64_MAX, beside = 0, length = 1;
-    for (int d = 0; d < t->ndim; d++) {
-        if (t->shape[d] == 1 || a->kept_shape[d] == 1)
-            continue;
-        beside = t->strides[d];
-        least = PC__MIN(least, beside);
-        keep(&s, t->shape[d], t->strides[d]);
-    }
-    for (int d = t->ndim - 1; d >= 0; d--)
-        if (t->shape[d] > 1 && a->kept_shape[d] == 1)
-            fold(&s, &length, t->shape[d], t->strides[d]);
-    if (!s.dims)
-        keep(&s, 1, 1);
-    s.lanes = s.step > least && results >= MANY ? 1 : lanes_for(s.n, results);
-    if (sums && s.step > least && beside == least && results < MANY && results > 1) {
-        s.lanes = PC__MIN(s.lanes, PC__SHORT_LANES / WARP);
-        for (s.across = 2; s.across < results && s.across < PC__MAX(WARP, BLOCK / s.lanes); s.across *= 2)
-            ;
-    }
-    return s;
-}
-
-/* Whether a result's few elements go to a thread, or to some that have a few each: `pack` of them are an access where that
- * is possible. */
-static bool is_short(const pc__reduce_attributes *a, int pack)
-{
-    enum { SHORT = 64, FEW = 65536, MANY = 32768 };
-    const int64_t results = a->outer * a->inner;
-    if (a->reduced > SHORT || results > INT32_MAX / 32)
-        return false;
-    if (results * a->reduced <= FEW)
-        return true;
-    return a->inner == 1 ? pack == 1 || a->reduced < 4 * pack : pack == 1 && (a->reduced <= 8 || results >= MANY);
-}
-
-/* Along the middle of [outer][reduced][inner] without gaps. */
-static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
-{
-    enum { FEW = 8192 };
-    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner, .parts = 1};
-    if (a->inner == 1) {
-        keep(&s, a->outer, a->reduced);
-    } else {
-        keep(&s, a->outer, a->reduced * a->inner);
-        keep(&s, a->inner, 1);
-    }
-    s.lanes = a->inner == 1 || a->outer * a->inner < FEW ? lanes_for(s.n, a->outer * a->inner) : 1;
-    return s;
-}
-
-/* True where the call is one for short.cuh; then *s is it. */
-static bool plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack, bool sums,
-                       pc__cuda_short *s)
-{
-    const bool gaps = !pc__is_contiguous(t);
-    if (!gaps && !is_short(a, pack))
-        return false;
-    *s = gaps ? with_gaps(a, t, sums) : without_gaps(a);
-    s->results = (unsigned)(a->outer * a->inner);
-    s->divisor = 1;
-    s->queue = pc__cuda_queue(stream);
-    s->early = pc__cuda_early(stream);
-    return true;
-}
-
-/* Results that are few and long become parts of some thousand elements. */
-static void cut_short(pc__cuda_short *s, int64_t reduced)
-{
-    enum { PIECE = 4096, PIECES = 4096, TOGETHER = 256 };
-    const int64_t most = PC__MIN(PIECES / s->results, divide_up(reduced, PIECE));
-    if (most < 2)
-        return;
-    const int64_t piece = divide_up(divide_up(reduced, most), TOGETHER) * TOGETHER;
-    s->whole = reduced;
-    s->n = (int)piece;
-    s->parts = (unsigned)divide_up(reduced, piece);
-    s->results *= s->parts;
-    s->lanes = PC__MIN(lanes_for(piece, s->results), s->across ? PC__SHORT_LANES / s->across : PC__SHORT_LANES);
-}
-
 /* What the second pass sees. */
 static pc__reduce_attributes rest_of(const pc__cuda_reduction *first)
 {
@@ -286,7 +170,7 @@ static pc_status sum_short(pc_stream *stream, const pc_call *call, pc__cuda_shor
     const pc_tensor *t = call->in[0];
     const pc__reduce_attributes *a = call->attributes;
     if (!pc__is_contiguous(t))
-        cut_short(s, a->reduced);
+        pc__cuda_cut_short(s, a->reduced);
     if (s->parts == 1) {
         s->divisor = a->divisor;
         pc__cuda_short_sum(s, pc__data(t), t->dtype, pc__data(call->out[0]), call->out[0]->dtype);
@@ -313,7 +197,7 @@ PC__CUDA_KERNEL(sum)
         return PC_OK;
     const bool anywhere = begins_anywhere(a, t);
     pc__cuda_short few;
-    if (plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), true, &few))
+    if (pc__cuda_plan_short(stream, a, t, pack_at(a, pc__data(t), vector_of(dtype)), true, &few))
         return sum_short(stream, call, &few, between);
     pc__cuda_reduction first = plan(stream, a, pc__data(t), pc_dtype_size(t->dtype), vector_of(dtype), true, anywhere);
     first.layout = anywhere ? PC__REDUCE_ANYWHERE : first.layout;
@@ -362,7 +246,7 @@ PC__CUDA_KERNEL(max)
         return PC_OK;
     const bool rows = a->inner == 1;
     pc__cuda_short few;
-    if (plan_short(stream, a, t, 1, false, &few)) {
+    if (pc__cuda_plan_short(stream, a, t, 1, false, &few)) {
         pc__cuda_short_max(&few, pc__data(t), dtype, pc__data(call->out[0]), pc__data(call->out[1]));
         return pc__cuda_launched(call);
     }

@@ -1,0 +1,126 @@
+/* short.c: which reductions short.cuh does, and how. */
+#include "cuda/reduce/short.h"
+
+#include "cuda/pointwise/each.h"
+
+enum { WARP = 32 };
+
+static int64_t pieces(int64_t n, int64_t of)
+{
+    return (n + of - 1) / of;
+}
+
+/* Thread groups for n elements of a result, 8 a thread; more than a warp where results are too few to fill the device. */
+static int lanes_for(int64_t n, int64_t results)
+{
+    enum { FULL = 65536 /* threads */ };
+    int lanes = 1;
+    while (lanes * 8 < n && (lanes < WARP || (lanes < PC__SHORT_LANES && results * lanes < FULL)))
+        lanes *= 2;
+    return lanes;
+}
+
+/* Dimension d of what is kept, in front of those that are there. */
+static void keep(pc__cuda_short *s, int64_t size, int64_t stride)
+{
+    s->size[s->dims] = (unsigned)size;
+    s->stride[s->dims++] = stride;
+}
+
+/* Another of the dimensions that are reduced, outside of those that were there: one with them where memory says so. */
+static void fold(pc__cuda_short *s, int64_t *length, int64_t size, int64_t stride)
+{
+    const int64_t inner = s->folds ? s->above[s->folds - 1] : s->step;
+    if (*length > 1 && stride != inner * *length) {
+        s->fold[s->folds] = (unsigned)*length;
+        s->above[s->folds++] = stride;
+        *length = size;
+        return;
+    }
+    s->step = *length == 1 && !s->folds ? stride : s->step;
+    *length *= size;
+}
+
+/* An input with gaps (ops/reduce.c says which): its reduced dimensions are one to memory, or for sums up to three. */
+static pc__cuda_short with_gaps(const pc__reduce_attributes *a, const pc_tensor *t, bool sums)
+{
+    enum { MANY = 65536, BLOCK = 128 };
+    pc__cuda_short s = {.n = (int)a->reduced, .step = 1, .parts = 1};
+    const int64_t results = a->outer * a->inner;
+    int64_t least = INT64_MAX, beside = 0, length = 1;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->shape[d] == 1 || a->kept_shape[d] == 1)
+            continue;
+        beside = t->strides[d];
+        least = PC__MIN(least, beside);
+        keep(&s, t->shape[d], t->strides[d]);
+    }
+    for (int d = t->ndim - 1; d >= 0; d--)
+        if (t->shape[d] > 1 && a->kept_shape[d] == 1)
+            fold(&s, &length, t->shape[d], t->strides[d]);
+    if (!s.dims)
+        keep(&s, 1, 1);
+    s.lanes = s.step > least && results >= MANY ? 1 : lanes_for(s.n, results);
+    if (sums && s.step > least && beside == least && results < MANY && results > 1) {
+        s.lanes = PC__MIN(s.lanes, PC__SHORT_LANES / WARP);
+        for (s.across = 2; s.across < results && s.across < PC__MAX(WARP, BLOCK / s.lanes); s.across *= 2)
+            ;
+    }
+    return s;
+}
+
+/* Whether a result's few elements go to a thread, or to some that have a few each: `pack` of them are an access where that
+ * is possible. */
+static bool is_short(const pc__reduce_attributes *a, int pack)
+{
+    enum { SHORT = 64, FEW = 65536, MANY = 32768 };
+    const int64_t results = a->outer * a->inner;
+    if (a->reduced > SHORT || results > INT32_MAX / 32)
+        return false;
+    if (results * a->reduced <= FEW)
+        return true;
+    return a->inner == 1 ? pack == 1 || a->reduced < 4 * pack : pack == 1 && (a->reduced <= 8 || results >= MANY);
+}
+
+/* Along the middle of [outer][reduced][inner] without gaps. */
+static pc__cuda_short without_gaps(const pc__reduce_attributes *a)
+{
+    enum { FEW = 8192 };
+    pc__cuda_short s = {.n = (int)a->reduced, .step = a->inner, .parts = 1};
+    if (a->inner == 1) {
+        keep(&s, a->outer, a->reduced);
+    } else {
+        keep(&s, a->outer, a->reduced * a->inner);
+        keep(&s, a->inner, 1);
+    }
+    s.lanes = a->inner == 1 || a->outer * a->inner < FEW ? lanes_for(s.n, a->outer * a->inner) : 1;
+    return s;
+}
+
+bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack, bool sums,
+                         pc__cuda_short *s)
+{
+    const bool gaps = !pc__is_contiguous(t);
+    if (!gaps && !is_short(a, pack))
+        return false;
+    *s = gaps ? with_gaps(a, t, sums) : without_gaps(a);
+    s->results = (unsigned)(a->outer * a->inner);
+    s->divisor = 1;
+    s->queue = pc__cuda_queue(stream);
+    s->early = pc__cuda_early(stream);
+    return true;
+}
+
+void pc__cuda_cut_short(pc__cuda_short *s, int64_t reduced)
+{
+    enum { PIECE = 4096, PIECES = 4096, TOGETHER = 256 };
+    const int64_t most = PC__MIN(PIECES / s->results, pieces(reduced, PIECE));
+    if (most < 2)
+        return;
+    const int64_t piece = pieces(pieces(reduced, most), TOGETHER) * TOGETHER;
+    s->whole = reduced;
+    s->n = (int)piece;
+    s->parts = (unsigned)pieces(reduced, piece);
+    s->results *= s->parts;
+    s->lanes = PC__MIN(lanes_for(piece, s->results), s->across ? PC__SHORT_LANES / s->across : PC__SHORT_LANES);
+}

@@ -1,0 +1,17 @@
+/* short.h: reductions of few elements for each result, and of inputs with gaps. */
+#ifndef PC__CUDA_SHORT_H
+#define PC__CUDA_SHORT_H
+
+#include "cuda/reduce/reduce.h"
+#include "cuda/runtime/cuda.h"
+#include "ops/reduce.h"
+
+/* True where the call is one for short.cuh; then *s is it. `pack`: elements in an access of the other kernels. `sums`:
+ * not maxima, which take what is reduced as one dimension alone. */
+bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack, bool sums,
+                         pc__cuda_short *s);
+
+/* Results that are few and long become parts of some thousand elements. */
+void pc__cuda_cut_short(pc__cuda_short *s, int64_t reduced);
+
+#endif

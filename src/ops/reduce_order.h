@@ -1,0 +1,20 @@
+/* reduce_order.h: the order in which a reduction goes over its tensor. A mask has a bit for each dimension that is reduced. */
+#ifndef PC__OP_REDUCE_ORDER_H
+#define PC__OP_REDUCE_ORDER_H
+
+#include "ops/table.h"
+
+/* Dimensions of one element, which are in nobody's way. */
+unsigned pc__reduce_ones_of(const pc_tensor *t);
+
+/* Of the runs of dimensions in the mask the one with the most elements; dimensions of 1 part none, and go with any. */
+unsigned pc__reduce_longest_run(const pc_tensor *t, unsigned mask);
+
+/* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
+ * says which dimension each is, and the mask follows. */
+pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_shape *order);
+
+/* What is left, its dimensions (all but those in the mask, or those as 1) in the order that they had. */
+pc_tensor *pc__reduce_in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const pc_shape *order);
+
+#endif
