@@ -70,7 +70,7 @@ static pc_tensor *linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_ac
 {
     const pc__activation_row *row = pc__activation_row_of(activation);
     pc_tensor *in[3] = {x, weight, bias};
-    pc__linear_attributes attributes = {activation};
+    pc__linear_attributes attributes = {.activation = activation};
     if (!x || !weight)
         return pc__call(PC__OP_linear, in, 2, NULL, 0);
     if (!row)
@@ -111,7 +111,8 @@ pc_tensor *pc_fn_linear(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_act
 pc_status pc__infer_linear_backward(pc_call *call, pc__meta *out)
 {
     const pc_tensor *dy = call->in[0], *x = call->in[2];
-    pc_dtype wide = pc__is_half((pc_dtype)x->dtype) ? PC_F32 : x->dtype;
+    const pc__linear_backward_attributes *a = call->attributes;
+    pc_dtype wide = pc__is_half((pc_dtype)x->dtype) && !a->narrow ? PC_F32 : x->dtype;
     pc__meta_contiguous(&out[0], x->dtype, 2, call->n_in > 3 ? x->shape : (int64_t[]){0, 0});
     pc__meta_contiguous(&out[1], wide, 2, (int64_t[]){dy->shape[1], x->shape[1]});
     pc__meta_contiguous(&out[2], wide, 1, &dy->shape[1]);
@@ -128,12 +129,13 @@ static bool is_fused(const pc__grad *grad)
 
 static pc_status fused(pc__grad *grad)
 {
-    const pc__linear_attributes *a = grad->attributes;
+    pc__linear_backward_attributes a = *(const pc__linear_attributes *)grad->attributes;
     pc_tensor *x = grad->in[0], *out[PC__OUT_MAX];
     const bool near = x->strides[1] == 1 && x->strides[0] <= INT32_MAX / x->shape[0]; /* kernels count in 32 bits */
     pc_tensor *in[4] = {pc_contiguous(grad->out_grad[0]), grad->out[0], near ? x : pc_contiguous(x),
                         grad->needs[0] ? pc_contiguous(grad->in[1]) : NULL};
-    PC__TRY(pc__call_all(PC__OP_linear_backward, in, grad->needs[0] ? 4 : 3, a, sizeof *a, out));
+    a.narrow = !grad->wider[1] && !(grad->n_in > 2 && grad->wider[2]);
+    PC__TRY(pc__call_all(PC__OP_linear_backward, in, grad->needs[0] ? 4 : 3, &a, sizeof a, out));
     for (int i = 0; i < grad->n_in; i++)
         if (grad->needs[i])
             PC__TRY(pc__set_grad(grad, i, out[i]));

@@ -8,11 +8,12 @@
 
 typedef struct pc__linear_attributes {
     pc_activation_kind activation;
+    int narrow; /* linear_backward, not 0: the gradients of weight and bias have x's dtype too */
 } pc__linear_attributes;
 
 /* linear_backward, of small layers: from dy [m, n], y [m, n], x [m, k] with dense rows, and weight [n, k], to dx [m, k]
  * and the gradients of weight and bias [n]. Without weight there is no dx. float32, or 16 bits but for the gradients of
- * weight and bias, which are float32; all contiguous but x. */
+ * weight and bias, which are float32 unless they are to be narrow; all contiguous but x. */
 typedef pc__linear_attributes pc__linear_backward_attributes;
 
 /* True where a layer of this size, forward or backward, is better one launch than several good ones. */

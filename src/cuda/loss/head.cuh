@@ -179,7 +179,7 @@ template <class T, int PIECES> struct head {
             sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
         }
         const float all[4] = {sum.x, sum.y, sum.z, sum.w};
-        write<true>(l.dweight + column, all, l.k - column);
+        write<true>(static_cast<float *>(l.dweight) + column, all, l.k - column);
     }
 
     /* The batch's numbers, by a warp; `before`: what the score's sums are. */
@@ -193,7 +193,7 @@ template <class T, int PIECES> struct head {
         const float loss = static_cast<float>(lost / static_cast<double>(l.m));
         *h.loss = loss;
         if (l.db)
-            *l.db = db;
+            *static_cast<float *>(l.db) = db;
         if (h.score.sums)
             add_score(h.score.sums, before, loss, l.m, right);
     }

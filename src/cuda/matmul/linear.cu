@@ -8,6 +8,7 @@
  */
 #include "cuda/matmul/linear.h"
 
+#include "cuda/matmul/linear_gradient.cuh"
 #include "cuda/matmul/linear_tile.cuh"
 #include "cuda/shared/last_block.cuh"
 
@@ -163,15 +164,17 @@ __global__ void __launch_bounds__(THREADS, 4)
     const int from = weights ? 0 : split * each, to = weights ? l.m : min(from + each, l.n);
     tile<L, T>::run(g, other, weights ? l.ready_x : l.ready_weight, l.activation, row, column, from, to, shared,
                     summing<L>{sums ? &sum : nullptr}, [&](int r, int c, int i, float4 value, int there) {
-                        if (weights)
-                            store_four(l.dweight + r * l.k + c, value, there, wide);
+                        if (weights && l.narrow)
+                            store_four(static_cast<T *>(l.dweight) + r * l.k + c, value, there, wide);
+                        else if (weights)
+                            store_four(static_cast<float *>(l.dweight) + r * l.k + c, value, there, wide);
                         else if (splits > 1)
                             *reinterpret_cast<float4 *>(parts + split * L::TILE + i) = value;
                         else
                             store_four(static_cast<T *>(l.dx) + r * l.k + c, value, there, wide);
                     });
     if (sums && threadIdx.x < L::ROWS && row + threadIdx.x < l.n)
-        l.db[row + threadIdx.x] = static_cast<float>(sum);
+        store_gradient<T>(l.db, l.narrow, row + threadIdx.x, static_cast<float>(sum));
     if (!weights && splits > 1 && pc::comes_last(l.counters + at, splits))
         join<L>(parts, splits, shared, [&](int i, float value) {
             const int r = row + i / L::COLUMNS, c = column + i % L::COLUMNS;

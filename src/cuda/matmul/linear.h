@@ -13,7 +13,7 @@ extern "C" {
 /* y[m][n] = activation(x[m][k] weight[n][k]^T + bias[n]); rows of x are x_row elements apart, everything else is dense.
  */
 typedef struct pc__cuda_linear {
-    int dtype;      /* PC__CUDA_F32, F16 or BF16: of all but dweight and db, which are floats */
+    int dtype;      /* PC__CUDA_F32, F16 or BF16: of all but dweight and db, which are floats unless they are narrow */
     int activation; /* as pc_activation_kind */
     int m, n, k;
     int64_t x_row;
@@ -21,7 +21,8 @@ typedef struct pc__cuda_linear {
     void *y;
     const void *dy; /* backward: the gradient at y; then y is read */
     void *dx;       /* NULL where it is not wanted, as the next two */
-    float *dweight, *db;
+    void *dweight, *db;
+    bool narrow;        /* dweight and db are of the dtype too: not by kernels of columns and of the head */
     float *scratch;     /* as many bytes as the call below says */
     unsigned *counters; /* PC__CUDA_LINEAR_TILES zeros, which are left as they were */
     int multiprocessors, early;

@@ -8,8 +8,7 @@
 
 static bool head_supports(const pc_stream *stream, const void *of)
 {
-    (void)of;
-    return stream->recording;
+    return stream->recording && !((const pc__cuda_linear *)of)->narrow;
 }
 
 static bool few_supports(const pc_stream *stream, const void *of)
@@ -21,7 +20,7 @@ static bool few_supports(const pc_stream *stream, const void *of)
 static bool columns_supports(const pc_stream *stream, const void *of)
 {
     (void)stream;
-    return pc__cuda_linear_has_columns(of);
+    return !((const pc__cuda_linear *)of)->narrow && pc__cuda_linear_has_columns(of);
 }
 
 static pc_status head_run(pc_stream *stream, const pc_call *call, const void *of, void *workspace, bool *done)
@@ -93,5 +92,6 @@ PC__CUDA_KERNEL(linear_backward)
     l.dx = l.weight ? pc__data(call->out[0]) : NULL;
     l.dweight = pc__data(call->out[1]);
     l.db = pc__data(call->out[2]);
+    l.narrow = call->out[1]->dtype != PC_F32;
     return pc__rows_run(&pc__linear_backward_rows, stream, call, &l);
 }

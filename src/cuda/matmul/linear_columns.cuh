@@ -161,7 +161,8 @@ template <class T> struct columns {
 #pragma unroll
                 for (int i = 0; i < 4; i += 2) {
                     const int o = output + h * 16 + i / 2 * 8 + lane / 4, c = c0 + n * 8 + lane % 4 * 2;
-                    store(o, outputs, c, sum[h][n] + i, l.dweight + static_cast<long long>(first) * l.k);
+                    store(o, outputs, c, sum[h][n] + i,
+                          static_cast<float *>(l.dweight) + static_cast<long long>(first) * l.k);
                 }
     }
 
@@ -239,7 +240,7 @@ template <class T> struct columns {
 #pragma unroll 8
         for (int r = 0; r < l.m; r++)
             sum += g[r * G_ROW + threadIdx.x];
-        l.db[first + threadIdx.x] = sum;
+        static_cast<float *>(l.db)[first + threadIdx.x] = sum;
     }
 };
 

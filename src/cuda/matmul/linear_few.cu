@@ -12,6 +12,7 @@
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
 #include "cuda/matmul/linear_few.cuh"
+#include "cuda/matmul/linear_gradient.cuh"
 #include "cuda/shared/sums.cuh"
 
 namespace
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(THREADS) few_backward_kernel(const __grid_cons
         const float *all = numbers[0];
         const float total = warp_join<plus>(all[lane] + all[lane + LANES]);
         if (lane == 0)
-            l.db[output] = total;
+            store_gradient<T>(l.db, l.narrow, output, total);
     }
     if (warp > 0)
         return;
@@ -113,7 +114,10 @@ __global__ void __launch_bounds__(THREADS) few_backward_kernel(const __grid_cons
         const float4 part = parts[w][lane];
         sum[0] += part.x, sum[1] += part.y, sum[2] += part.z, sum[3] += part.w;
     }
-    write<WIDE>(l.dweight + output * l.k + column, sum, columns);
+    if (l.narrow)
+        write<WIDE>(static_cast<T *>(l.dweight) + output * l.k + column, sum, columns);
+    else
+        write<WIDE>(static_cast<float *>(l.dweight) + output * l.k + column, sum, columns);
 }
 
 bool has_few_products(const pc__cuda_linear *l)
