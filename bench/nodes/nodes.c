@@ -172,7 +172,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     if (!is_fine(cuptiActivityRegisterCallbacks(wanted, filled), "take callbacks"))
         return 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!is_fine(cuptiActivityEnable(kinds[i]), "record kernels"))
+        if (!is_fine(cuptiActivityEnable(kinds[i]), "record kernels and copies"))
             return 0;
     return atexit(tell) == 0;
 }

@@ -211,6 +211,9 @@ static pc_status maximum(pc_tensor *t, unsigned mask, bool keepdim, bool whole, 
                 status = PC_ERR_MEMORY;
         }
     }
+    for (int i = 0; i < 2 && status != PC_OK; i++)
+        if (result[i])
+            *result[i] = pc__tensor_discard(*result[i]);
     return status == PC_ERR_MEMORY && pc_failed() ? pc_error_last()->status : status;
 }
 

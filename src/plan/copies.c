@@ -61,15 +61,17 @@ static bool can_move(const search *s, int from, int to)
     return copy->number[0] != copy->number[1];
 }
 
-/* Dimension of `made` that dimension d of the view of it goes along; -1: none, it stays where it is; -2: no whole one. */
+enum { STAYS = -1, NO_WHOLE_ONE = -2 };
+
+/* Dimension of `made` that dimension d of the view of it goes along; STAYS: it is one element all along. */
 static int dimension_of(const pc_tensor *view, int d, const pc_tensor *made)
 {
     if (view->shape[d] == 1 || view->strides[d] == 0)
-        return -1;
+        return STAYS;
     for (int i = 0; i < made->ndim; i++)
         if (made->shape[i] == view->shape[d] && made->strides[i] == view->strides[d])
             return i;
-    return -2;
+    return NO_WHOLE_ONE;
 }
 
 /* The input as it is under the view of the result; false: it has no such view. */
@@ -81,7 +83,7 @@ static bool seen_by(const pc_tensor *view, const pc_tensor *made, const pc_tenso
         left |= (unsigned)(made->shape[i] > 1) << i;
     for (int d = 0; d < view->ndim; d++) {
         const int along = dimension_of(view, d, made), own = along - (made->ndim - in->ndim);
-        if (along == -2 || (along >= 0 && !(left >> along & 1)))
+        if (along == NO_WHOLE_ONE || (along >= 0 && !(left >> along & 1)))
             return false;
         left &= along >= 0 ? ~(1u << along) : ~0u;
         seen->shape[d] = view->shape[d];
@@ -99,16 +101,32 @@ static bool is_turned(const pc_tensor *in, const pc_tensor *out)
     return false;
 }
 
-/* A copy into another order reads one tensor across memory; so may the call, but no more than that. */
+/* What an element takes, in additions; of casts and copies nothing. */
+static int cost_of(const pc_call *call)
+{
+    static const int costs[PC__OP_COUNT] = {
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    [PC__OP_##name] = cost, [PC__OP_##name##_backward] = cost,
+#define PC__UNARY(name, dtypes, cost, flags, f) [PC__OP_##name] = cost,
+#define PC__BINARY(name, dtypes, cost, flags, f) [PC__OP_##name] = cost,
+#include "ops/pointwise.def"
+    };
+    return costs[call->op->index];
+}
+
+/* A copy into another order reads one tensor across memory; so may the call, but no more than that. What is broadcast is
+ * computed as often as it is there. */
 static bool is_faster(const pc_call *call, const pc_tensor *made)
 {
-    enum { FEW = 65536 };
+    enum { FEW = 65536, CHEAP = 4 };
     const pc_tensor *out = call->out[0];
     const int64_t count = pc__count(out->ndim, out->shape);
     int turned = 0;
     for (int i = 0; i < call->n_in; i++)
         turned += is_turned(call->in[i], out);
-    return count <= FEW || count > pc__count(made->ndim, made->shape) || (turned <= 1 && !pc__number_of(call));
+    if (count <= FEW)
+        return true;
+    return count > pc__count(made->ndim, made->shape) ? cost_of(call) <= CHEAP : turned <= 1 && !pc__number_of(call);
 }
 
 static void take_over(const search *s, int from, int to)

@@ -449,7 +449,28 @@ static void forward_by_each_choice(void **state)
     assert_no_leak();
 }
 
+/* Of no channels what comes out is the bias, whose gradient counts the places. */
+static void no_channels(void **state)
+{
+    static const pc_dtype dtypes[] = {PC_F64, PC_F32, PC_BF16};
+    (void)state;
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        PC_SCOPE {
+            pc_tensor *x = pc_zeros(PC_SHAPE(1, 0, 4, 4), dtypes[d], test_device()),
+                      *w = pc_zeros(PC_SHAPE(2, 0, 3, 3), dtypes[d], test_device()),
+                      *b = pc_full(PC_SHAPE(2), 3, dtypes[d], test_device());
+            assert_ok(pc_require_grad(w, true));
+            assert_ok(pc_require_grad(b, true));
+            pc_tensor *y = pc_fn_conv2d(x, w, b, (pc_fn_conv2d_options){.padding = {1, 1}});
+            assert_close(pc_item(pc_sum(y)), 3 * 2 * 16, 0);
+            assert_ok(pc_backward(pc_sum(y)));
+            assert_close(pc_item(pc_sum(pc_grad(b))), 2 * 16, 0);
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input),
+                                          cmocka_unit_test(no_channels),
                                           cmocka_unit_test(as_in_double),
                                           cmocka_unit_test(by_tiles),
                                           cmocka_unit_test(many_pixels),

@@ -17,7 +17,7 @@ template <class T> struct operands {
     T *result, *dbias;
 };
 
-/* What a group of `lanes` threads has. */
+/* All results of the launch, and the threads that one of them has. */
 struct job {
     int results, lanes;
 };
@@ -78,7 +78,9 @@ __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const job j)
 {
     typedef pc::math<T> M;
-    int lane, channel = result_of(j, &lane), column = divide(&channel, s.o), row = divide(&column, s.ow);
+    int lane, channel = result_of(j, &lane);
+    int column = divide(&channel, s.o);
+    int row = divide(&column, s.ow);
     const int picture = divide(&row, s.oh), sums = s.kh * s.kw * s.c;
     M sum = 0;
     pc::wait_for_earlier();
@@ -99,7 +101,9 @@ __global__ void __launch_bounds__(THREADS)
     input_kernel(const __grid_constant__ pc__cuda_conv s, const operands<T> of, const job j)
 {
     typedef pc::math<T> M;
-    int lane, channel = result_of(j, &lane), column = divide(&channel, s.c), row = divide(&column, s.w);
+    int lane, channel = result_of(j, &lane);
+    int column = divide(&channel, s.c);
+    int row = divide(&column, s.w);
     const int picture = divide(&row, s.h), sums = s.kh * s.kw * s.o;
     M sum = 0;
     pc::wait_for_earlier();
@@ -128,8 +132,13 @@ __global__ void __launch_bounds__(THREADS)
     int lane;
     const int result = result_of(j, &lane), area = s.kh * s.kw, weights = of.result ? s.o * s.c * area : 0;
     const bool bias = result >= weights;
-    int across = bias ? 0 : result, down = divide(&across, s.kw), c = divide(&down, s.kh), o = divide(&c, s.c);
-    o = bias ? result - weights : o;
+    int across = 0, down = 0, c = 0, o = result - weights;
+    if (!bias) {
+        across = result;
+        down = divide(&across, s.kw);
+        c = divide(&down, s.kh);
+        o = divide(&c, s.c);
+    }
     M sum = 0;
     pc::wait_for_earlier();
     for (int k = lane; k < static_cast<int>(s.n) * s.oh * s.ow; k += j.lanes) {

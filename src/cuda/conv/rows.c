@@ -427,7 +427,7 @@ bool pc__conv_is_small(const pc_stream *stream, const pc__conv_piece *p)
     const pc__rows *rows = &pc__conv_rows[p->direction];
     for (int i = 0; i < rows->count; i++) {
         const pc__row *row = &rows->row[i];
-        if ((row->run == plain_run || row->run == split_run) && !pc__rows_without(rows, row) &&
+        if ((row->run == plain_run || row->run == split_run) && !pc__row_is_left_out(rows, row) &&
             row->supports(stream, p))
             return true;
     }

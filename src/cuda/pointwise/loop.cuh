@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(THREADS) map(const __grid_constant__ pc__cuda_
     for (uint32_t base = blockIdx.x * tile; base < w.count; base += gridDim.x * tile) {
         places<F::inputs + 1> p;
         locate(w, base + threadIdx.x, p);
-        wait_for_earlier(); /* only memory depends on it, not the places in it */
+        wait_for_earlier(); /* the places do not depend on it; every block has an item, so all threads come here */
         if (F::inputs > 0 && N > 1 && w.splat)
             map_items<F, N, (F::inputs > 0 && N > 1)>(w, f, base + threadIdx.x, p);
         else

@@ -97,7 +97,7 @@ template <int TALL, int WIDE, class F> void run_tiles_of(const pc__cuda_launch *
                   turned, f));
 }
 
-/* NARROW: with tiles of their own for narrow tensors, which functions, being many, have not. */
+/* NARROW: narrow tensors have tiles of their own; functions have no kernels for these, there would be too many. */
 template <bool NARROW, class F> void run_tiles(const pc__cuda_launch *l, int along, int turned, F f)
 {
     enum { MANY = 1 << 20, SIDE = 32 };

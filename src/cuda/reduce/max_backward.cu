@@ -1,5 +1,6 @@
 /* max_backward.cu: what a maximum's gradient is to its elements. Along dimensions a thread writes 16 bytes, and goes from one
- * place to the next; of the whole the equals are counted first. */
+ * place to the next, or where many results are neighbours some elements of one result; of the whole the equals are counted
+ * first. */
 #include "cuda/reduce/max_backward.h"
 
 #include "cuda/shared/dependent_launch.cuh"

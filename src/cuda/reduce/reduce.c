@@ -1,4 +1,4 @@
-/* reduce.c: sums and maxima of a contiguous [outer, reduced, inner], in one pass or two. */
+/* reduce.c: sums and maxima of [outer, reduced, inner], in one pass or two; of inputs with gaps by short.c. */
 #include "cuda/reduce/reduce.h"
 #include "cuda/reduce/short.h"
 

@@ -50,6 +50,8 @@ void pc__cuda_most(const pc__cuda_reduction *reduction, const void *in, int dtyp
 /* Threads that one result of a short reduction has at most. */
 enum { PC__SHORT_LANES = 512 };
 
+enum { PC__SHORT_FOLDS = 2 };
+
 /* Results of few elements each, or of an input that has gaps: `lanes` threads find one, a power of 2: of a warp, or all of
  * a block. With `across`, a power of 2, a block has so many results side by side instead, whose elements are neighbours in
  * memory.
@@ -58,7 +60,6 @@ enum { PC__SHORT_LANES = 512 };
  * `step` and `above`.
  * Results in `parts` have n elements in each of them, and what is left of `whole` in the last; a result's parts lie side by
  * side in the output, or with `across` results do, and parts one behind the other. */
-enum { PC__SHORT_FOLDS = 2 };
 typedef struct pc__cuda_short {
     unsigned results;
     int n, lanes, across;

@@ -180,7 +180,8 @@ template <class T, int N> __device__ __forceinline__ pc::math<T> eight(const pac
     return ((a[0].v[k] + a[1].v[k]) + (a[2].v[k] + a[3].v[k])) + ((a[4].v[k] + a[5].v[k]) + (a[6].v[k] + a[7].v[k]));
 }
 
-/* Where column c is in shared memory: 16 sums of one row of packs, or of neighbouring columns, are in different banks. */
+/* Where column c is in shared memory: 16 threads that write the same element of their packs, or that read neighbouring
+ * columns, have different banks. */
 template <int N> __device__ __forceinline__ int slot(int c)
 {
     return c / N * N + (c + c / 16) % N;

@@ -16,7 +16,7 @@ const pc__row *pc__rows_pick(const pc__rows *rows, const pc_stream *stream, cons
 {
     const pc__row *row;
     for (int i = 0; (row = pc__rows_at(rows, i)); i++)
-        if (!pc__rows_without(rows, row) && row->supports(stream, problem))
+        if (!pc__row_is_left_out(rows, row) && row->supports(stream, problem))
             return row;
     return NULL;
 }
@@ -39,7 +39,7 @@ int pc__rows_all(const pc__rows *rows, const pc_stream *stream, const void *prob
         found[count++] = picked;
     face->takes_all = true;
     for (int i = 0; i < rows->count && count < most; i++)
-        if (&rows->row[i] != picked && !pc__rows_without(rows, &rows->row[i]) && rows->row[i].supports(stream, problem))
+        if (&rows->row[i] != picked && !pc__row_is_left_out(rows, &rows->row[i]) && rows->row[i].supports(stream, problem))
             found[count++] = &rows->row[i];
     face->takes_all = false;
     return count;
@@ -58,7 +58,7 @@ pc_status pc__rows_run_by(const pc__rows *rows, const pc__row *first, pc_stream 
     const pc__row *row = first;
     for (int i = 0; row || i == 0; row = pc__rows_at(rows, i++)) {
         bool done = true;
-        if (!row || (row != first && (pc__rows_without(rows, row) || !row->supports(stream, problem))))
+        if (!row || (row != first && (pc__row_is_left_out(rows, row) || !row->supports(stream, problem))))
             continue;
         PC__TRY(run(row, stream, call, problem, &done));
         if (done)

@@ -23,7 +23,7 @@ typedef struct pc__rows {
     unsigned without;    /* likewise, the rows that are never asked, a bit each by their number */
 } pc__rows;
 
-static inline bool pc__rows_without(const pc__rows *rows, const pc__row *row)
+static inline bool pc__row_is_left_out(const pc__rows *rows, const pc__row *row)
 {
     return rows->without >> (row - rows->row) & 1;
 }
