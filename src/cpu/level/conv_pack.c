@@ -5,7 +5,10 @@
 #include "cpu/level/turn.h"
 #include "base/parallel.h"
 
-enum { BLOCK = 512 }; /* weights of an output that are turned at once, about */
+enum {
+    BLOCK = 512 /* weights of an output that are turned at once, about */,
+    FAR = 32 /* inputs between a row of a block and the next */
+};
 
 typedef struct packing {
     geometry g;
@@ -14,6 +17,7 @@ typedef struct packing {
     bool back;
     int64_t step;  /* weights of an output at once */
     real *rooms;   /* 16-bit: TILE_WIDTH x step per thread */
+    real *stages;  /* as many for a turned block, where its rows are to lie far apart; or NULL */
     int64_t steps; /* tasks of a panel */
 } packing;
 
@@ -35,6 +39,22 @@ static void turned(real *to, int64_t to_row, const real *from, int64_t from_row,
     pc__turn((char *)to, to_row * size, (const char *)from, from_row * size, rows, columns, sizeof(real));
 }
 
+/* Rows of a block, a tap each, that lie some pages apart meet in the same sets of the cache: they are made side by side, and
+ * go as runs of all inputs. */
+static void stage_block(const packing *p, const real *from, int64_t distance, int64_t count, int64_t width,
+                        int64_t columns, real *to)
+{
+    const pc__conv *s = p->g.s;
+    const int64_t area = s->kh * s->kw, inputs = columns / area, run = inputs * width;
+    real *stage = p->stages + pc__thread() * TILE_WIDTH * p->step;
+    if (count < width)
+        memset(stage, 0, (size_t)(area * run) * sizeof *stage);
+    for (int64_t i = 0; i < inputs; i++)
+        turned(stage + i * width, run, from + i * area, distance, count, area);
+    for (int64_t tap = 0; tap < area; tap++)
+        memcpy(to + tap * s->c * width, stage + tap * run, (size_t)run * sizeof *stage);
+}
+
 /* Inputs [c, c + inputs) of a panel, or where weights lie channels last, as many places of [kh][kw][c]. */
 static void pack_block(const packing *p, int64_t first, int64_t count, int64_t width, int64_t k, int64_t columns,
                        real *to)
@@ -45,6 +65,10 @@ static void pack_block(const packing *p, int64_t first, int64_t count, int64_t w
     const real *from = rows_of(p, first * p->g.out + k, count, columns, &distance);
     if (s->weights_last || area == 1) {
         turned(to + k * width, width, from, distance, count, columns);
+        return;
+    }
+    if (p->stages) {
+        stage_block(p, from, distance, count, width, columns, to + k / area * width);
         return;
     }
     for (int64_t i = 0; i < columns; i += area)
@@ -90,13 +114,18 @@ pc_status PC__R(conv2d_pack)(const pc__conv *s, const void *weight, bool back, r
     p.step = back ? area : s->weights_last ? PC__MIN(BLOCK, depth) : PC__MAX(BLOCK / area, 1) * area;
     p.steps = back ? s->c : (depth + p.step - 1) / p.step;
     const int threads = pc__threads(16 * s->o * depth);
-    if (s->half && !(p.rooms = pc__alloc_aligned((size_t)(threads * TILE_WIDTH * p.step) * sizeof(real), 64)))
+    const bool far = !back && !s->weights_last && area > 1 && s->c >= FAR;
+    const size_t room = (size_t)(threads * TILE_WIDTH * p.step) * sizeof(real), rooms = s->half ? room : 0;
+    char *memory = rooms || far ? pc__alloc_aligned(rooms + (far ? room : 0), 64) : NULL;
+    if ((rooms || far) && !memory)
         return PC_ERR_MEMORY;
+    p.rooms = (real *)(void *)memory;
+    p.stages = far ? (real *)(void *)(memory + rooms) : NULL;
     if (s->o % W) {
         const int64_t last = s->o / TILE_WIDTH * TILE_WIDTH;
         memset(packed + last * depth, 0, (size_t)(depth * round_up(s->o - last, W)) * sizeof(real));
     }
     pc__parallel(threads, (s->o + TILE_WIDTH - 1) / TILE_WIDTH * p.steps, pack_task, &p);
-    pc__free(p.rooms);
+    pc__free(memory);
     return PC_OK;
 }
