@@ -39,7 +39,8 @@ int pc__rows_all(const pc__rows *rows, const pc_stream *stream, const void *prob
         found[count++] = picked;
     face->takes_all = true;
     for (int i = 0; i < rows->count && count < most; i++)
-        if (&rows->row[i] != picked && !pc__row_is_left_out(rows, &rows->row[i]) && rows->row[i].supports(stream, problem))
+        if (&rows->row[i] != picked && !pc__row_is_left_out(rows, &rows->row[i]) &&
+            rows->row[i].supports(stream, problem))
             found[count++] = &rows->row[i];
     face->takes_all = false;
     return count;
