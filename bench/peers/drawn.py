@@ -29,6 +29,7 @@ def options_of():
     parser.add_argument("seed", type=int, nargs="?", default=1)
     parser.add_argument("n", type=int, nargs="?", default=60)
     parser.add_argument("--device", default="cpu", help="cpu, or cuda: the first GPU")
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="begin with case K, from 0: to go on with a seed")
     parser.add_argument("--only", default="", help="of the drawn cases those that this regular expression finds")
     parser.add_argument("--case", action="append", help="this case instead of drawn ones")
     parser.add_argument("--list", action="store_true", help="print the cases, measure nothing")
@@ -191,7 +192,7 @@ def main():
     options, kind = options_of()
     import drawn_cases
 
-    texts = options.case or [drawn_cases.draw(options.seed, i, kind) for i in range(options.n)]
+    texts = options.case or [drawn_cases.draw(options.seed, i, kind) for i in range(options.first, options.n)]
     texts = [text for text in texts if re.search(options.only, text)]
     if options.list:
         print(*texts, sep="\n")
