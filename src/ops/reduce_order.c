@@ -29,6 +29,8 @@ unsigned pc__reduce_longest_run(const pc_tensor *t, unsigned mask)
     return best | (mask & pc__reduce_ones_of(t));
 }
 
+enum { FEW_NUMBERS = 65536 }; /* a sum of so many takes the launch, whatever their order */
+
 /* How the dimensions that are reduced, and those that are kept, lie in memory. */
 typedef struct lie {
     int64_t reduced, results; /* elements of each */
@@ -77,11 +79,11 @@ static bool takes_gaps(const pc_tensor *t, unsigned mask)
  * neighbouring results, or all is so little that the order is as good as any. Results that are few it has in parts. */
 static bool sums_gaps(const pc_tensor *t, unsigned mask)
 {
-    enum { RUNS = 3, LONG = 4096, FEW = 1 << 16 };
+    enum { RUNS = 3, LONG = 4096 };
     const lie l = lie_of(t, mask);
     if (l.runs > RUNS || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / (l.results < LONG ? 2 : 512))
         return false;
-    return l.reduced * l.results <= FEW || l.step <= l.least || l.beside == l.least;
+    return l.reduced * l.results <= FEW_NUMBERS || l.step <= l.least || l.beside == l.least;
 }
 
 /* What is reduced behind what is kept, the largest steps first: then it may be one dimension to memory. */
@@ -108,10 +110,9 @@ static pc_tensor *reduced_last(pc_tensor *t, unsigned *mask)
 /* A sum that CUDA makes of t where it lies: with gaps, or of so few numbers that any order is as good. NULL: it is not. */
 static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
 {
-    enum { FEW = 65536 };
     const bool run = (pc__reduce_longest_run(t, *mask) & *mask) == *mask;
     if (t->storage->device.type != PC_CUDA || (run && pc__is_contiguous(t)) ||
-        (pc__is_dense(t) && pc__count(t->ndim, t->shape) > FEW))
+        (pc__is_dense(t) && pc__count(t->ndim, t->shape) > FEW_NUMBERS))
         return NULL;
     unsigned gone = *mask;
     pc_tensor *view = reduced_last(t, &gone);

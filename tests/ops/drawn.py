@@ -39,9 +39,8 @@ def agree(a, b, case):
     (*what, sum_a, norm_a), (*other, sum_b, norm_b) = a.split(":"), b.split(":")
     if what != other:
         return False
-    loose = 2e-2 if case.startswith("net") and "bf16" in case else 2e-4
-    tolerance = max(TOLERANCE.get(what[1], 0), loose if what[1] == "float32" else 0)
-    room = tolerance * max(abs(float(norm_a)), 1e-3)
+    autocast = case.startswith("net dtype=bf16") and what[1] == "float32"
+    room = TOLERANCE["bfloat16" if autocast else what[1]] * max(abs(float(norm_a)), 1e-3)
     return abs(float(sum_a) - float(sum_b)) <= room and abs(float(norm_a) - float(norm_b)) <= room
 
 

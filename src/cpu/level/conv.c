@@ -284,20 +284,7 @@ pc_status PC__R(conv2d_last)(const pc__conv *s, const void *x, const void *weigh
 
 pc_status PC__R(conv2d_input_dense)(const pc__conv *s, const void *weight, const void *y, const void *dy, void *dx)
 {
-    const pc__conv back = {.n = s->n,
-                           .h = pc__conv_oh(s),
-                           .w = pc__conv_ow(s),
-                           .c = s->o,
-                           .o = s->c,
-                           .kh = s->kh,
-                           .kw = s->kw,
-                           .sh = 1,
-                           .sw = 1,
-                           .ph = s->kh - 1 - s->ph,
-                           .pw = s->kw - 1 - s->pw,
-                           .weights_last = s->weights_last,
-                           .half = s->half,
-                           .is_f16 = s->is_f16};
+    const pc__conv back = pc__conv_back(s);
     forward f = {.g = geometry_of(&back), .x = dy, .y = dx, .before = s->activation};
     f.saved = s->activation == PC__ACT_NONE ? NULL : y;
     return s->n * s->h * s->w * s->c > 0 ? run(&f, weight, true, NULL) : PC_OK;

@@ -17,6 +17,25 @@ typedef struct geometry {
     int64_t channel, tap, out; /* distances in weight from one input, place of the kernel, output to the next */
 } geometry;
 
+/* The convolution without a stride or pooling that leads from the gradient at y to that at x, with the kernel turned around. */
+static inline pc__conv pc__conv_back(const pc__conv *s)
+{
+    return (pc__conv){.n = s->n,
+                      .h = pc__conv_oh(s),
+                      .w = pc__conv_ow(s),
+                      .c = s->o,
+                      .o = s->c,
+                      .kh = s->kh,
+                      .kw = s->kw,
+                      .sh = 1,
+                      .sw = 1,
+                      .ph = s->kh - 1 - s->ph,
+                      .pw = s->kw - 1 - s->pw,
+                      .weights_last = s->weights_last,
+                      .half = s->half,
+                      .is_f16 = s->is_f16};
+}
+
 static inline geometry geometry_of(const pc__conv *s)
 {
     geometry g = {.s = s, .pool = PC__MAX(s->pool, 1), .yh = pc__conv_yh(s), .yw = pc__conv_yw(s)};

@@ -166,19 +166,8 @@ static void turn_around(const geometry *g, const char *weight, char *to)
 static pc_status input_planar(const geometry *g, const void *weight, const void *y, const void *dy, void *dx)
 {
     const pc__conv *s = g->s;
-    const pc__conv back = {.n = s->n,
-                           .h = g->yh,
-                           .w = g->yw,
-                           .c = s->o,
-                           .o = s->c,
-                           .kh = s->kh,
-                           .kw = s->kw,
-                           .sh = 1,
-                           .sw = 1,
-                           .ph = s->kh - 1 - s->ph,
-                           .pw = s->kw - 1 - s->pw,
-                           .half = s->half,
-                           .is_f16 = s->is_f16};
+    pc__conv back = pc__conv_back(s);
+    back.weights_last = false; /* as they are turned here */
     const int64_t weights = round_up(s->o * g->out * g->size, 64), count = s->n * g->yh * g->yw * s->o;
     const bool cut = s->activation != PC__ACT_NONE;
     char *turned = pc__alloc_aligned((size_t)(weights + (cut ? count * g->size : 0) + 1), 64);

@@ -36,13 +36,6 @@ __device__ __forceinline__ int result_of(const job &j, int *lane)
     return min(thread / j.lanes, j.results - 1);
 }
 
-template <class M> __device__ __forceinline__ M total_of(M sum, int lanes)
-{
-    for (int step = lanes / 2; step > 0; step /= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    return sum;
-}
-
 /* n / by; what is left over stays in n. */
 __device__ __forceinline__ int divide(int *n, int by)
 {
@@ -91,7 +84,7 @@ __global__ void __launch_bounds__(THREADS)
         if (at >= 0)
             sum += M(of.x[at]) * M(of.weight[((channel * s.c + c) * s.kh + down) * s.kw + across]);
     }
-    sum = total_of(sum, j.lanes) + (of.bias ? M(of.bias[channel]) : M(0));
+    sum = sum_of_lanes(sum, j.lanes) + (of.bias ? M(of.bias[channel]) : M(0));
     if (lane == 0 && is_mine(j))
         of.result[y_at(s, picture, row, column, channel)] = T(activated(s.activation, sum));
 }
@@ -118,7 +111,7 @@ __global__ void __launch_bounds__(THREADS)
             sum += gradient(s, of, y_at(s, picture, y, x, o)) *
                    M(of.weight[((o * s.c + channel) * s.kh + down) * s.kw + across]);
     }
-    sum = total_of(sum, j.lanes);
+    sum = sum_of_lanes(sum, j.lanes);
     if (lane == 0 && is_mine(j))
         of.result[x_at(s, picture, row, column, channel)] = T(sum);
 }
@@ -148,7 +141,7 @@ __global__ void __launch_bounds__(THREADS)
         if (bias || at >= 0)
             sum += gradient(s, of, y_at(s, picture, row, column, o)) * (bias ? M(1) : M(of.x[at]));
     }
-    sum = total_of(sum, j.lanes);
+    sum = sum_of_lanes(sum, j.lanes);
     if (lane == 0 && is_mine(j))
         (bias ? of.dbias : of.result)[bias ? o : result] = T(sum);
 }

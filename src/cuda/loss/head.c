@@ -59,7 +59,7 @@ bool pc__cuda_head_backward(const pc_stream *stream, const pc_call *call)
     if (!head || pc__data(dy) != (head->rounded ? head->rounded : head->dlogits) || pc__data(x) != head->layer.x ||
         pc_tensor_count(dy) != head->layer.m || x->shape[1] != head->layer.k || x->strides[0] != head->layer.x_row ||
         (weight && pc__data(weight) != head->layer.weight) || a->activation != PC_ACTIVATION_NONE ||
-        (a->narrow && dy->dtype != PC_F32))
+        call->out[1]->dtype != PC_F32)
         return false;
     pc__cuda_linear all = head->layer;
     all.dx = weight ? pc__data(call->out[0]) : NULL;

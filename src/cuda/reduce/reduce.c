@@ -7,17 +7,12 @@
 
 enum { WARP = 32, THREADS = 256, IN_FLIGHT = 4, ROW_BLOCKS = 4096, COLUMN_PARTS = 256 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* At most `most` parts whose pieces are whole multiples of `least`. */
 static void cut(pc__cuda_reduction *r, int64_t most, int64_t least)
 {
-    const int64_t parts = PC__MAX(1, PC__MIN(most, divide_up(r->reduced, least)));
-    r->piece = PC__MAX(1, divide_up(divide_up(r->reduced, parts), least)) * least;
-    r->parts = PC__MAX(1, divide_up(r->reduced, r->piece));
+    const int64_t parts = PC__MAX(1, PC__MIN(most, pc__cuda_pieces(r->reduced, least)));
+    r->piece = PC__MAX(1, pc__cuda_pieces(pc__cuda_pieces(r->reduced, parts), least)) * least;
+    r->parts = PC__MAX(1, pc__cuda_pieces(r->reduced, r->piece));
 }
 
 /* A block's turn is 4 accesses of each thread. Rows shorter than that go to a warp or a quarter of one. */
@@ -54,7 +49,7 @@ static bool plan_long(pc__cuda_reduction *r)
 
 static int64_t column_blocks(const pc__cuda_reduction *r)
 {
-    return r->outer * divide_up(r->inner / r->pack, r->lanes);
+    return r->outer * pc__cuda_pieces(r->inner / r->pack, r->lanes);
 }
 
 /* Rows that a block of columns reads at once. */

@@ -5,11 +5,6 @@
 
 enum { WARP = 32 };
 
-static int64_t pieces(int64_t n, int64_t of)
-{
-    return (n + of - 1) / of;
-}
-
 /* Thread groups for n elements of a result, 8 a thread; more than a warp where results are too few to fill the device. */
 static int lanes_for(int64_t n, int64_t results)
 {
@@ -114,13 +109,13 @@ bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, cons
 void pc__cuda_cut_short(pc__cuda_short *s, int64_t reduced)
 {
     enum { PIECE = 4096, PIECES = 4096, TOGETHER = 256 };
-    const int64_t most = PC__MIN(PIECES / s->results, pieces(reduced, PIECE));
+    const int64_t most = PC__MIN(PIECES / s->results, pc__cuda_pieces(reduced, PIECE));
     if (most < 2)
         return;
-    const int64_t piece = pieces(pieces(reduced, most), TOGETHER) * TOGETHER;
+    const int64_t piece = pc__cuda_pieces(pc__cuda_pieces(reduced, most), TOGETHER) * TOGETHER;
     s->whole = reduced;
     s->n = (int)piece;
-    s->parts = (unsigned)pieces(reduced, piece);
+    s->parts = (unsigned)pc__cuda_pieces(reduced, piece);
     s->results *= s->parts;
     s->lanes = PC__MIN(lanes_for(piece, s->results), s->across ? PC__SHORT_LANES / s->across : PC__SHORT_LANES);
 }

@@ -6,6 +6,12 @@
 #include "cuda/runtime/cuda.h"
 #include "ops/reduce.h"
 
+/* How many pieces of so many elements n are; the last one may be shorter. */
+static inline int64_t pc__cuda_pieces(int64_t n, int64_t of)
+{
+    return (n + of - 1) / of;
+}
+
 /* True where the call is one for short.cuh; then *s is it. `pack`: elements in an access of the other kernels. `sums`:
  * not maxima, which take what is reduced as one dimension alone. */
 bool pc__cuda_plan_short(pc_stream *stream, const pc__reduce_attributes *a, const pc_tensor *t, int pack, bool sums,

@@ -2,16 +2,10 @@
  * float), those in the wider one, then over the result's threads in a fixed order. */
 #include "cuda/reduce/result.cuh"
 #include "cuda/reduce/short.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
-
-template <class A> __device__ __forceinline__ A sum_of_neighbours(A total, int lanes)
-{
-    for (int distance = lanes / 2; distance > 0; distance /= 2)
-        total += __shfl_xor_sync(0xffffffffu, total, distance);
-    return total;
-}
 
 /* Over a block's threads of each of the results that it has side by side, for the first of them. */
 template <class A> __device__ __forceinline__ A sum_of_column(A total, int lanes, int across)
@@ -58,9 +52,9 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
     if (s.across) {
         total = sum_of_column(total, s.lanes, s.across);
     } else {
-        total = sum_of_neighbours(total, min(s.lanes, WARP));
+        total = sum_of_lanes(total, min(s.lanes, WARP));
         if (s.lanes > WARP)
-            total = sum_of_neighbours(of_warps(total, s.lanes), s.lanes / WARP);
+            total = sum_of_lanes(of_warps(total, s.lanes), s.lanes / WARP);
     }
     if (p.writes)
         out[p.result] = result_of<O>(total, s.divisor);

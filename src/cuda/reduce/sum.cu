@@ -28,25 +28,17 @@ template <class T, int N> __device__ __forceinline__ pack<T, N> load(const T *fr
     return x;
 }
 
-/* Over `lanes` neighbours of a warp. */
-template <class A> __device__ __forceinline__ A joined_lanes(A total, int lanes)
-{
-    for (int step = lanes / 2; step > 0; step /= 2)
-        total += __shfl_xor_sync(0xffffffffu, total, step);
-    return total;
-}
-
 /* Over `lanes` threads, for the first of them: a part of a warp, a warp, or all of the block, whose first warp then adds up
  * the others'. */
 template <class A> __device__ __forceinline__ A joined(A total, int lanes, A (&warps)[PC__WIDE_THREADS / 32])
 {
-    total = joined_lanes(total, min(lanes, 32));
+    total = sum_of_lanes(total, min(lanes, 32));
     if (lanes <= 32)
         return total;
     if (threadIdx.x % 32 == 0)
         warps[threadIdx.x / 32] = total;
     __syncthreads();
-    return threadIdx.x < 32 ? joined_lanes(warps[threadIdx.x % (lanes / 32)], lanes / 32) : total;
+    return threadIdx.x < 32 ? sum_of_lanes(warps[threadIdx.x % (lanes / 32)], lanes / 32) : total;
 }
 
 /* A piece of a row, which `lanes` threads of a block add up. */

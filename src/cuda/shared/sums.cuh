@@ -24,6 +24,14 @@ template <class Join, class T> __device__ inline T warp_join(T value)
     return value;
 }
 
+/* Over `lanes` neighbours of a warp, a power of 2; every one gets the sum. */
+template <class T> __device__ __forceinline__ T sum_of_lanes(T value, int lanes)
+{
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, distance);
+    return value;
+}
+
 /* Over all threads of a block of whole warps; every thread gets the result. `nothing` leaves values as they are. Once a
  * kernel for each Join and T: the memory between the warps is not guarded against a second use. */
 template <class Join, int THREADS, class T> __device__ inline T block_join(T value, T nothing)
