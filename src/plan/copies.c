@@ -79,8 +79,8 @@ static bool seen_by(const pc_tensor *view, const pc_tensor *made, const pc_tenso
 {
     unsigned left = 0;
     *seen = (pc_tensor){.dtype = in->dtype, .ndim = view->ndim, .offset = in->offset, .storage = in->storage};
-    for (int i = 0; i < made->ndim; i++)
-        left |= (unsigned)(made->shape[i] > 1) << i;
+    for (int i = made->ndim; i-- > 0;)
+        left = left << 1 | (made->shape[i] > 1);
     for (int d = 0; d < view->ndim; d++) {
         const int along = dimension_of(view, d, made), own = along - (made->ndim - in->ndim);
         if (along == NO_WHOLE_ONE || (along >= 0 && !(left >> along & 1)))
