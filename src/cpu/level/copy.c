@@ -6,8 +6,8 @@
 #include "tensor/half.h"
 #include "tensor/whole.h"
 
-#define CAST(from, to, F, T) PC__RUN1(cast_##from##_##to, F, T, a)
-#define CAST_TO_BOOL(from, F) PC__RUN1(cast_##from##_b8, F, bool, a != 0)
+#define CAST(from, to, F, T) PC__DENSE1(cast_##from##_##to, F, T, a)
+#define CAST_TO_BOOL(from, F) PC__DENSE1(cast_##from##_b8, F, bool, a != 0)
 #define CASTS_FROM(from, F)                                                                                            \
     CAST_TO_BOOL(from, F)                                                                                              \
     CAST(from, u8, F, uint8_t)                                                                                         \
@@ -18,10 +18,10 @@
     CAST_TO_F16(from, F)
 /* 16-bit numbers come and go as floats, whatever is at the other end. */
 #define CASTS_TO_FLOAT(from, F, value)                                                                                 \
-    PC__RUN1(cast_##from##_bf16, F, pc_bf16, pc__bf16_of((float)(value)))                                              \
-    PC__RUN1(cast_##from##_f64, F, double, value)
-#define CAST_TO_F32(from, F, value) PC__RUN1(cast_##from##_f32, F, float, value)
-#define CAST_TO_F16(from, F) PC__RUN1(cast_##from##_f16, F, pc_f16, pc__f16_of((float)a))
+    PC__DENSE1(cast_##from##_bf16, F, pc_bf16, pc__bf16_of((float)(value)))                                            \
+    PC__DENSE1(cast_##from##_f64, F, double, value)
+#define CAST_TO_F32(from, F, value) PC__DENSE1(cast_##from##_f32, F, float, value)
+#define CAST_TO_F16(from, F) PC__DENSE1(cast_##from##_f16, F, pc_f16, pc__f16_of((float)a))
 /* What keeps its dtype is moved. */
 #define TO(FROM, OTHER, cast) (FROM) == (OTHER) ? NULL : (cast)
 #define ROW(from, FROM)                                                                                                \
@@ -37,10 +37,10 @@ CASTS_FROM(u8, uint8_t)
 CASTS_FROM(i32, int32_t)
 CASTS_FROM(i64, int64_t)
 #define CASTS_FROM_FLOAT(from, F, value)                                                                               \
-    PC__RUN1(cast_##from##_b8, F, bool, (value) != 0)                                                                  \
-    PC__RUN1(cast_##from##_u8, F, uint8_t, PC__U8_OF(value))                                                           \
-    PC__RUN1(cast_##from##_i32, F, int32_t, PC__I32_OF(value))                                                         \
-    PC__RUN1(cast_##from##_i64, F, int64_t, PC__I64_OF(value))                                                         \
+    PC__DENSE1(cast_##from##_b8, F, bool, (value) != 0)                                                                \
+    PC__DENSE1(cast_##from##_u8, F, uint8_t, PC__U8_OF(value))                                                         \
+    PC__DENSE1(cast_##from##_i32, F, int32_t, PC__I32_OF(value))                                                       \
+    PC__DENSE1(cast_##from##_i64, F, int64_t, PC__I64_OF(value))                                                       \
     CASTS_TO_FLOAT(from, F, value)
 CASTS_FROM_FLOAT(f16, pc_f16, pc__f16_float(a))
 CASTS_FROM_FLOAT(bf16, pc_bf16, pc__bf16_float(a))
@@ -51,19 +51,19 @@ CAST_TO_F32(f64, double, a)
 CAST_TO_F16(f64, double)
 
 /* float16 by the processor's conversions, where it has them. */
-static void cast_f16_f32_dense(void *to, const void *from, const void *second, int64_t n)
+static void cast_f16_f32(void *to, const void *from, const void *second, int64_t n)
 {
     (void)second;
     pc__load_halves(to, from, n, true);
 }
 
-static void cast_f32_f16_dense(void *to, const void *from, const void *second, int64_t n)
+static void cast_f32_f16(void *to, const void *from, const void *second, int64_t n)
 {
     (void)second;
     pc__store_halves(to, from, n, true);
 }
 
-static void cast_bf16_f16_dense(void *to, const void *from, const void *second, int64_t n)
+static void cast_bf16_f16(void *to, const void *from, const void *second, int64_t n)
 {
     enum { SOME = 256 };
     float room[SOME];
@@ -73,15 +73,12 @@ static void cast_bf16_f16_dense(void *to, const void *from, const void *second, 
         pc__store_halves((pc_f16 *)to + i, room, PC__MIN(SOME, n - i), true);
     }
 }
-PC__RUN1_OF(cast_f16_f32, pc_f16, float)
-PC__RUN1_OF(cast_f32_f16, float, pc_f16)
-PC__RUN1_OF(cast_bf16_f16, pc_bf16, pc_f16)
 #define cast_f16_f16 NULL
 #define cast_f32_f32 NULL
 
-static const pc__run_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {ROW(b8, PC_BOOL), ROW(u8, PC_U8),   ROW(i32, PC_I32),
-                                                                 ROW(i64, PC_I64), ROW(f16, PC_F16), ROW(bf16, PC_BF16),
-                                                                 ROW(f32, PC_F32), ROW(f64, PC_F64)};
+static const pc__dense_fn casts[PC_DTYPE_COUNT][PC_DTYPE_COUNT] = {
+    ROW(b8, PC_BOOL), ROW(u8, PC_U8),     ROW(i32, PC_I32), ROW(i64, PC_I64),
+    ROW(f16, PC_F16), ROW(bf16, PC_BF16), ROW(f32, PC_F32), ROW(f64, PC_F64)};
 
 /* The bits, of NaNs too; the context is the size of an element. */
 static void move_run(char *const *data, const int64_t *s, int64_t n, const void *context)
@@ -120,9 +117,10 @@ static pc_status convert(pc_tensor *to, pc_tensor *from)
         return PC_OK;
     }
     const size_t size = pc_dtype_size(to->dtype);
+    const pc__dense cast = {casts[from->dtype][to->dtype], 1, size, pc_dtype_size(from->dtype)};
     pc__loop loop;
-    pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, &size);
-    pc__loop_run(&loop, to->dtype == from->dtype ? move_run : casts[from->dtype][to->dtype], 1);
+    pc__loop_make(&loop, 2, (pc_tensor *[]){to, from}, cast.loop ? (const void *)&cast : &size);
+    pc__loop_run(&loop, cast.loop ? pc__run_dense : move_run, 1);
     return PC_OK;
 }
 
@@ -243,7 +241,7 @@ PC__KERNEL(saxpy)
     (void)stream;
     static const pc__run_fn runs[PC_DTYPE_COUNT] = {
         [PC_U8] = saxpy_u8, [PC_I32] = saxpy_i32, [PC_I64] = saxpy_i64, [PC_F32] = saxpy_f32, [PC_F64] = saxpy_f64};
-    return pc__each(call, runs, 2);
+    return pc__each_run(call, runs, 2);
 }
 
 PC__KERNEL(arange)

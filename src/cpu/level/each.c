@@ -91,6 +91,18 @@ void pc__in_blocks(char *const *data, const int64_t *s, int64_t n, size_t out_by
     }
 }
 
+void pc__run_dense(char *const *data, const int64_t *s, int64_t n, const void *dense)
+{
+    const pc__dense *d = dense;
+    const bool two = d->inputs == 2;
+    const int64_t out_bytes = (int64_t)d->out_bytes, in_bytes = (int64_t)d->in_bytes;
+    if (s[0] == out_bytes && s[1] == in_bytes && (!two || s[2] == in_bytes))
+        d->loop(data[0], data[1], data[two ? 2 : 1], n);
+    else
+        pc__in_blocks((char *const[]){data[0], data[1], data[two ? 2 : 1]},
+                      (const int64_t[]){s[0], s[1], two ? s[2] : 0}, n, d->out_bytes, d->in_bytes, d->loop);
+}
+
 /* --- 16-bit numbers: blocks of float32, rounded once --- */
 
 typedef struct halves {
@@ -176,33 +188,61 @@ static void put_number(void *to, double number, pc_dtype dtype)
     }
 }
 
-pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost)
+static pc__dense dense_of(const pc_call *call, pc__dense_fn loop, pc_dtype in, pc_dtype out)
+{
+    const int inputs = pc__number_of(call) ? 2 : call->n_in;
+    return (pc__dense){loop, inputs, pc_dtype_size(out), pc_dtype_size(in)};
+}
+
+/* A run and its context; none: run NULL. */
+typedef struct way {
+    pc__run_fn run;
+    const void *context;
+} way;
+
+/* `direct` is of the inputs' dtype, `floats` of float32. */
+static pc_status each(const pc_call *call, way direct, way floats, int cost)
 {
     const pc_dtype dtype = call->in[0]->dtype;
     const pc__number *number = pc__number_of(call);
     const int number_at = !number ? 0 : number->first ? 1 : 2;
-    const halves h = {.run = runs[PC_F32],
-                      .context = call->attributes,
+    const halves h = {.run = floats.run,
+                      .context = floats.context,
                       .inputs = number ? 2 : call->n_in,
                       .is_f16 = dtype == PC_F16,
                       .writes = pc__is_half((pc_dtype)call->out[0]->dtype),
                       .number_at = number_at,
                       .number = number ? (float)number->value : 0};
-    const bool in_floats = pc__is_half(dtype) && (!runs[dtype] || (number && !pc__number_fits(number->value, dtype)));
-    const pc__run_fn run = in_floats && runs[PC_F32] ? run_halves : runs[dtype];
-    if (!run)
+    const bool in_floats = pc__is_half(dtype) && (!direct.run || (number && !pc__number_fits(number->value, dtype)));
+    const way chosen = in_floats && floats.run ? (way){run_halves, &h} : direct;
+    if (!chosen.run)
         return pc__fail(PC_ERR_DTYPE, "%s has no kernel for %s on the CPU; pc_cast to another dtype", call->op->name,
                         pc_dtype_name(dtype));
     pc_tensor *operands[PC__OPERANDS] = {call->out[0]};
     for (int i = 0; i < call->n_in; i++)
         operands[i + 1] = call->in[i];
     pc__loop loop;
-    pc__loop_make(&loop, call->n_in + 1, operands, run == run_halves ? &h : call->attributes);
+    pc__loop_make(&loop, call->n_in + 1, operands, chosen.context);
     int64_t element = 0;
     if (number) {
         put_number(&element, number->value, dtype);
         pc__loop_repeat(&loop, number_at, &element, pc_dtype_size(dtype));
     }
-    pc__loop_run(&loop, run, cost);
+    pc__loop_run(&loop, chosen.run, cost);
     return PC_OK;
+}
+
+pc_status pc__each(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT], int cost)
+{
+    const pc_dtype in = call->in[0]->dtype, out = call->out[0]->dtype;
+    const pc__dense direct = dense_of(call, loops[in], in, out);
+    const pc__dense floats = dense_of(call, loops[PC_F32], PC_F32, pc__is_half(out) ? PC_F32 : out);
+    return each(call, (way){direct.loop ? pc__run_dense : NULL, &direct},
+                (way){floats.loop ? pc__run_dense : NULL, &floats}, cost);
+}
+
+pc_status pc__each_run(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost)
+{
+    const void *attributes = call->attributes;
+    return each(call, (way){runs[call->in[0]->dtype], attributes}, (way){runs[PC_F32], attributes}, cost);
 }

@@ -32,8 +32,8 @@ void pc__move(char *to, int64_t to_stride, const char *from, int64_t from_stride
 #define pc__pointwise_f32 PC__K(pointwise_f32)
 extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
 
-#define PC__RUN_DENSE(name, T, O, read_b, expression)                                                                  \
-    static __attribute__((noinline)) void name##_dense(void *to, const void *first, const void *second, int64_t n)     \
+#define PC__DENSE(name, T, O, read_b, expression)                                                                      \
+    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
     {                                                                                                                  \
         O *out = to;                                                                                                   \
         const T *x = first, *y = second;                                                                               \
@@ -47,36 +47,13 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         }                                                                                                              \
     }
 
-/* A function body over a, b of type T giving type O; `expression` uses a and b. */
-#define PC__RUN2(name, T, O, expression)                                                                               \
-    PC__RUN_DENSE(name, T, O, const T b = y[i], expression)                                                            \
-    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
-    {                                                                                                                  \
-        (void)context;                                                                                                 \
-        if (s[0] == (int64_t)sizeof(O) && s[1] == (int64_t)sizeof(T) && s[2] == (int64_t)sizeof(T))                    \
-            name##_dense(data[0], data[1], data[2], n);                                                                \
-        else                                                                                                           \
-            pc__in_blocks(data, s, n, sizeof(O), sizeof(T), name##_dense);                                             \
-    }
+/* A loop over a, or a and b, of type T giving type O; `expression` uses them. */
+#define PC__DENSE1(name, T, O, expression) PC__DENSE(name, T, O, , expression)
+#define PC__DENSE2(name, T, O, expression) PC__DENSE(name, T, O, const T b = y[i], expression)
 
-/* The same for one operand; a run over a name##_dense of one's own. */
-#define PC__RUN1(name, T, O, expression)                                                                               \
-    PC__RUN_DENSE(name, T, O, , expression)                                                                            \
-    PC__RUN1_OF(name, T, O)
-#define PC__RUN1_OF(name, T, O)                                                                                        \
-    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
-    {                                                                                                                  \
-        (void)context;                                                                                                 \
-        if (s[0] == (int64_t)sizeof(O) && s[1] == (int64_t)sizeof(T))                                                  \
-            name##_dense(data[0], data[1], NULL, n);                                                                   \
-        else                                                                                                           \
-            pc__in_blocks((char *const[]){data[0], data[1], data[1]}, (const int64_t[]){s[0], s[1], 0}, n, sizeof(O),  \
-                          sizeof(T), name##_dense);                                                                    \
-    }
-
-/* A function body over 16-bit numbers, converted in its loop: for what takes no longer than the conversions. */
-#define PC__RUN_HALVES(name, half, inputs, expression)                                                                 \
-    static __attribute__((noinline)) void name##_dense(void *to, const void *first, const void *second, int64_t n)     \
+/* A loop over 16-bit numbers, converted in its loop: for what takes no longer than the conversions. */
+#define PC__DENSE_HALVES(name, half, inputs, expression)                                                               \
+    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
     {                                                                                                                  \
         pc_##half *out = to, room[3][PC__HALVES];                                                                      \
         const pc_##half *x = first, *y = (inputs) == 2 ? second : first;                                               \
@@ -98,24 +75,27 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         memset(room, 0, sizeof room);                                                                                  \
         memcpy(room[1], x + i, rest);                                                                                  \
         memcpy(room[2], y + i, rest);                                                                                  \
-        name##_dense(room[0], room[1], room[2], PC__HALVES);                                                           \
+        name(room[0], room[1], room[2], PC__HALVES);                                                                   \
         memcpy(out + i, room[0], rest);                                                                                \
-    }                                                                                                                  \
-    static void name(char *const *data, const int64_t *s, int64_t n, const void *context)                              \
-    {                                                                                                                  \
-        char *second = data[(inputs) == 2 ? 2 : 1];                                                                    \
-        const int64_t step = (inputs) == 2 ? s[2] : 0, size = sizeof(pc_##half);                                       \
-        (void)context;                                                                                                 \
-        if (s[0] == size && s[1] == size && ((inputs) == 1 || step == size))                                           \
-            name##_dense(data[0], data[1], second, n);                                                                 \
-        else                                                                                                           \
-            pc__in_blocks((char *const[]){data[0], data[1], second}, (const int64_t[]){s[0], s[1], step}, n,           \
-                          sizeof(pc_##half), sizeof(pc_##half), name##_dense);                                         \
     }
 
-/* Run `runs[dtype of the first input]` over output and inputs; a missing one is an error that names op and dtype, but
+/* The loop of a call, and what it needs to be run over any strides: a context of pc__run_dense. */
+typedef struct pc__dense {
+    pc__dense_fn loop;
+    int inputs; /* 1 or 2 */
+    size_t out_bytes, in_bytes;
+} pc__dense;
+
+#define pc__run_dense PC__K(run_dense)
+void pc__run_dense(char *const *data, const int64_t *s, int64_t n, const void *dense);
+
+/* Run loops[dtype of the first input] over output and inputs; a missing one is an error that names op and dtype, but
  * 16-bit numbers are then computed by float32's. */
 #define pc__each PC__K(each)
-pc_status pc__each(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost);
+pc_status pc__each(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT], int cost);
+
+/* The same by runs, which get the call's attributes. */
+#define pc__each_run PC__K(each_run)
+pc_status pc__each_run(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost);
 
 #endif

@@ -12,21 +12,21 @@
 #define HALF(name, half, cost) ((cost) <= CHEAP ? name##_##half : NULL)
 #define FLOATS_TABLE(name, cost)                                                                                       \
     [PC_F32] = name##_f32, [PC_F64] = name##_f64, [PC_F16] = HALF(name, f16, cost), [PC_BF16] = HALF(name, bf16, cost)
-#define NUMBERS_TABLE(name, cost)                                                                                      \
-    FLOATS_TABLE(name, cost), [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64
+#define INTEGERS_TABLE(name, cost) [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64
+#define NUMBERS_TABLE(name, cost) FLOATS_TABLE(name, cost), INTEGERS_TABLE(name, cost)
 #define ORDERED_TABLE(name, cost) NUMBERS_TABLE(name, cost)
 #define ALL_TABLE(name, cost) NUMBERS_TABLE(name, cost), [PC_BOOL] = name##_bool
 
 #define KERNEL(name, dtypes, cost)                                                                                     \
     PC__KERNEL(name)                                                                                                   \
     {                                                                                                                  \
-        static const pc__run_fn runs[PC_DTYPE_COUNT] = {dtypes##_TABLE(name, cost)};                                   \
+        static const pc__dense_fn loops[PC_DTYPE_COUNT] = {dtypes##_TABLE(name, cost)};                                \
         (void)stream;                                                                                                  \
-        return pc__each(call, runs, cost);                                                                             \
+        return pc__each(call, loops, cost);                                                                            \
     }
 
 /* Loops over the dtypes of a row with 1 or 2 inputs. */
-#define RUN(inputs, name, T, f) PC__RUN##inputs(name, T, T, f)
+#define RUN(inputs, name, T, f) PC__DENSE##inputs(name, T, T, f)
 #define WIDE_RUNS(inputs, name, f)                                                                                     \
     RUN(inputs, name##_f32, float, f)                                                                                  \
     RUN(inputs, name##_f64, double, f)
@@ -36,15 +36,16 @@
     RUN(inputs, name##_i64, uint64_t, f)
 #define FLOATS_RUNS(inputs, name, f)                                                                                   \
     WIDE_RUNS(inputs, name, f)                                                                                         \
-    PC__RUN_HALVES(name##_f16, f16, inputs, f)                                                                         \
-    PC__RUN_HALVES(name##_bf16, bf16, inputs, f)
+    PC__DENSE_HALVES(name##_f16, f16, inputs, f)                                                                       \
+    PC__DENSE_HALVES(name##_bf16, bf16, inputs, f)
 #define NUMBERS_RUNS(inputs, name, f) FLOATS_RUNS(inputs, name, f) WRAPPING_RUNS(inputs, name, f)
 #define ORDERED_RUNS(inputs, name, f)                                                                                  \
     FLOATS_RUNS(inputs, name, f)                                                                                       \
     RUN(inputs, name##_u8, uint8_t, f)                                                                                 \
     RUN(inputs, name##_i32, int32_t, f)                                                                                \
     RUN(inputs, name##_i64, int64_t, f)
-#define ALL_RUNS(inputs, name, f) NUMBERS_RUNS(inputs, name, f) PC__RUN##inputs(name##_bool, uint8_t, bool, (f) != 0)
+#define INTEGERS_RUNS(inputs, name, f) WRAPPING_RUNS(inputs, name, f)
+#define ALL_RUNS(inputs, name, f) NUMBERS_RUNS(inputs, name, f) PC__DENSE##inputs(name##_bool, uint8_t, bool, (f) != 0)
 
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
     dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost) FLOATS_RUNS(2, name##_backward, derivative)                   \
@@ -56,14 +57,21 @@
     WRAPPING_RUNS(1, name, f)                                                                                          \
     RUN(1, name##_f16, uint16_t, BITS_##name(a, 0x7c00, 0x200))                                                        \
     RUN(1, name##_bf16, uint16_t, BITS_##name(a, 0x7f80, 0x40)) KERNEL(name, dtypes, cost)
+#define PC__FLAT(name, dtypes, cost, f) dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost)
 #define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f) KERNEL(name, dtypes, cost)
 #include "ops/pointwise.def"
 
+#define FLOATS_F32(name) name##_f32
+#define NUMBERS_F32(name) name##_f32
+#define ORDERED_F32(name) name##_f32
+#define ALL_F32(name) name##_f32
+#define INTEGERS_F32(name) NULL
+
 const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
-    [PC__POINTWISE_##name] = name##_f32_dense, [PC__POINTWISE_##name##_backward] = name##_backward_f32_dense,
-#define PC__UNARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = name##_f32_dense,
-#define PC__BINARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = name##_f32_dense,
+    [PC__POINTWISE_##name] = name##_f32, [PC__POINTWISE_##name##_backward] = name##_backward_f32,
+#define PC__UNARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = name##_f32,
+#define PC__BINARY(name, dtypes, cost, flags, f) [PC__POINTWISE_##name] = dtypes##_F32(name),
 #include "ops/pointwise.def"
 };
 
@@ -71,12 +79,12 @@ const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT] = {
     [PC_BOOL] = name##_bool, [PC_U8] = name##_u8, [PC_I32] = name##_i32, [PC_I64] = name##_i64, [PC_F32] = name##_f32, \
     [PC_F64] = name##_f64
 #define COMPARE(name, expression)                                                                                      \
-    PC__RUN2(name##_bool, bool, bool, expression)                                                                      \
-    PC__RUN2(name##_u8, uint8_t, bool, expression)                                                                     \
-    PC__RUN2(name##_i32, int32_t, bool, expression)                                                                    \
-    PC__RUN2(name##_i64, int64_t, bool, expression)                                                                    \
-    PC__RUN2(name##_f32, float, bool, expression)                                                                      \
-    PC__RUN2(name##_f64, double, bool, expression)                                                                     \
+    PC__DENSE2(name##_bool, bool, bool, expression)                                                                    \
+    PC__DENSE2(name##_u8, uint8_t, bool, expression)                                                                   \
+    PC__DENSE2(name##_i32, int32_t, bool, expression)                                                                  \
+    PC__DENSE2(name##_i64, int64_t, bool, expression)                                                                  \
+    PC__DENSE2(name##_f32, float, bool, expression)                                                                    \
+    PC__DENSE2(name##_f64, double, bool, expression)                                                                   \
     KERNEL(name, COMPARED, 1)
 
 COMPARE(eq, a == b)
