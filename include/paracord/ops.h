@@ -30,17 +30,46 @@ PC_API PC_MUST_USE pc_tensor *pc_sub_scalar(pc_tensor *a, double b);
 PC_API PC_MUST_USE pc_tensor *pc_mul_scalar(pc_tensor *a, double b);
 PC_API PC_MUST_USE pc_tensor *pc_div_scalar(pc_tensor *a, double b);
 
-/* Integers become float32 first, except for neg and relu, which keep them. */
+/* Of one dtype, their common one. NaN wins. Equals share the gradient. */
+PC_API PC_MUST_USE pc_tensor *pc_minimum(pc_tensor *a, pc_tensor *b); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_maximum(pc_tensor *a, pc_tensor *b); /* (d) */
+
+/* (d) min(max(a, low), high); without the bound that is infinite, -INFINITY low or INFINITY high. The gradient on a bound
+ * is 0. Integers and a fraction give float32. */
+PC_API PC_MUST_USE pc_tensor *pc_clamp(pc_tensor *a, double low, double high);
+
+/* (d) a to the power of b. Integers stay integers, powers below 0 cut to whole numbers; a whole number below 0 is
+ * PC_ERR_ARGUMENT for them, and a fraction gives float32. */
+PC_API PC_MUST_USE pc_tensor *pc_pow(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_pow_scalar(pc_tensor *a, double b);
+
+/* Integers become float32 first, except for neg, abs, square, relu, floor, round and sign, which keep them. */
 PC_API PC_MUST_USE pc_tensor *pc_neg(pc_tensor *a);     /* (d) -a */
 PC_API PC_MUST_USE pc_tensor *pc_exp(pc_tensor *a);     /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_log(pc_tensor *a);     /* (d) natural logarithm */
 PC_API PC_MUST_USE pc_tensor *pc_sqrt(pc_tensor *a);    /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_rsqrt(pc_tensor *a);   /* (d) 1 / sqrt(a) */
+PC_API PC_MUST_USE pc_tensor *pc_abs(pc_tensor *a);     /* (d) gradient 0 at 0 */
+PC_API PC_MUST_USE pc_tensor *pc_square(pc_tensor *a);  /* (d) a * a */
+PC_API PC_MUST_USE pc_tensor *pc_sin(pc_tensor *a);     /* (d) of radians */
+PC_API PC_MUST_USE pc_tensor *pc_cos(pc_tensor *a);     /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_floor(pc_tensor *a);   /* (d) gradient 0, as of the next two */
+PC_API PC_MUST_USE pc_tensor *pc_round(pc_tensor *a);   /* (d) halves to the even neighbour */
+PC_API PC_MUST_USE pc_tensor *pc_sign(pc_tensor *a);    /* (d) -1, 0 or 1; 0 of NaN */
 PC_API PC_MUST_USE pc_tensor *pc_relu(pc_tensor *a);    /* (d) max(a, 0); NaN stays NaN; gradient 0 at 0 */
 PC_API PC_MUST_USE pc_tensor *pc_sigmoid(pc_tensor *a); /* (d) 1 / (1 + exp(-a)) */
 PC_API PC_MUST_USE pc_tensor *pc_tanh(pc_tensor *a);    /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_erf(pc_tensor *a);     /* (d) the error function */
 PC_API PC_MUST_USE pc_tensor *pc_silu(pc_tensor *a);    /* (d) a * sigmoid(a), also called swish */
 PC_API PC_MUST_USE pc_tensor *pc_gelu(pc_tensor *a);    /* (d) a / 2 * (1 + erf(a / sqrt(2))) */
+
+PC_API PC_MUST_USE pc_tensor *pc_softplus(pc_tensor *a); /* (d) log(1 + exp(a)) */
+
+/* (d) a where it is above 0, else a * slope. */
+PC_API PC_MUST_USE pc_tensor *pc_leaky_relu(pc_tensor *a, double slope);
+
+/* (d) a where it is above 0, else alpha * (exp(a) - 1). */
+PC_API PC_MUST_USE pc_tensor *pc_elu(pc_tensor *a, double alpha);
 
 /* (d) a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 a^3))) */
 PC_API PC_MUST_USE pc_tensor *pc_gelu_tanh(pc_tensor *a);
@@ -52,6 +81,22 @@ PC_API PC_MUST_USE pc_tensor *pc_lt(pc_tensor *a, pc_tensor *b);
 PC_API PC_MUST_USE pc_tensor *pc_le(pc_tensor *a, pc_tensor *b);
 PC_API PC_MUST_USE pc_tensor *pc_gt(pc_tensor *a, pc_tensor *b);
 PC_API PC_MUST_USE pc_tensor *pc_ge(pc_tensor *a, pc_tensor *b);
+
+/* Logic gives bool: of what is no bool, whether it is not 0. */
+PC_API PC_MUST_USE pc_tensor *pc_logical_not(pc_tensor *a);
+PC_API PC_MUST_USE pc_tensor *pc_logical_and(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_logical_or(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_logical_xor(pc_tensor *a, pc_tensor *b);
+
+/* Bits of integers, in their common dtype; bools as logic has them. PC_ERR_DTYPE for floating dtypes. */
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_not(pc_tensor *a);
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_and(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_or(pc_tensor *a, pc_tensor *b);
+PC_API PC_MUST_USE pc_tensor *pc_bitwise_xor(pc_tensor *a, pc_tensor *b);
+
+/* Bool: NaN; neither NaN nor infinite. */
+PC_API PC_MUST_USE pc_tensor *pc_isnan(pc_tensor *a);
+PC_API PC_MUST_USE pc_tensor *pc_isfinite(pc_tensor *a);
 
 /* (d) condition ? a : b; condition is bool. */
 PC_API PC_MUST_USE pc_tensor *pc_where(pc_tensor *condition, pc_tensor *a, pc_tensor *b);

@@ -2,15 +2,19 @@
 #include "ops/autocast.h"
 #include "ops/table.h"
 
-static pc_tensor *unary(int op, pc_tensor *a, bool keeps_integers)
+/* What integers become, and bools: float32; themselves, refused; themselves, int64. */
+typedef enum taken { FLOATS, ORDERED, NUMBERS } taken;
+
+static pc_tensor *unary(int op, pc_tensor *a, taken how)
 {
-    if (!a || pc__is_float(a->dtype) || (keeps_integers && a->dtype != PC_BOOL))
+    const bool is_bool = a && a->dtype == PC_BOOL;
+    if (!a || pc__is_float(a->dtype) || (how != FLOATS && !is_bool))
         return pc__call(op, (pc_tensor *[]){a}, 1, NULL, 0);
-    if (keeps_integers)
-        return pc__null(PC_ERR_DTYPE, "%s: a bool tensor has no sign; cast it first", pc__ops[op].name);
+    if (how == ORDERED)
+        return pc__null(PC_ERR_DTYPE, "%s: a bool tensor is no number; cast it first", pc__ops[op].name);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(pc__call(op, (pc_tensor *[]){pc__as_dtype(a, PC_F32)}, 1, NULL, 0));
+        result = pc_keep(pc__call(op, (pc_tensor *[]){pc__as_dtype(a, how == FLOATS ? PC_F32 : PC_I64)}, 1, NULL, 0));
     }
     return result;
 }
@@ -18,17 +22,17 @@ static pc_tensor *unary(int op, pc_tensor *a, bool keeps_integers)
 pc_tensor *pc_neg(pc_tensor *a)
 {
     PC__NEED_OR(NULL, a);
-    return unary(PC__OP_neg, a, true);
+    return unary(PC__OP_neg, a, ORDERED);
 }
 
 /* In float32 where the thread casts. */
-static pc_tensor *in_float32(int op, pc_tensor *a, bool keeps_integers)
+static pc_tensor *in_float32(int op, pc_tensor *a, taken how)
 {
     if (!pc__autocasting())
-        return unary(op, a, keeps_integers);
+        return unary(op, a, how);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        result = pc_keep(unary(op, pc__autocast_up(a), keeps_integers));
+        result = pc_keep(unary(op, pc__autocast_up(a), how));
     }
     return result;
 }
@@ -38,6 +42,12 @@ pc_status pc__grad_neg(pc__grad *grad)
     return pc__set_grad(grad, 0, pc_neg(grad->out_grad[0]));
 }
 
+static pc_status no_slope(pc__grad *grad)
+{
+    const pc_tensor *g = grad->out_grad[0];
+    return pc__set_grad(grad, 0, pc_zeros(pc_tensor_shape(g), g->dtype, grad->device));
+}
+
 /* The gradient from the one behind the function and what its row saves. */
 static pc_status through(pc__grad *grad, int backward, pc_tensor *saved)
 {
@@ -45,8 +55,6 @@ static pc_status through(pc__grad *grad, int backward, pc_tensor *saved)
     return pc__set_grad(grad, 0, pc__call(backward, in, 2, NULL, 0));
 }
 
-#define KEEPS_FLOATS false /* integers become float32 */
-#define KEEPS_ORDERED true
 #define CALL_SAME unary
 #define CALL_FLOAT32 in_float32
 #define SAVED_IN0 in[0]
@@ -56,10 +64,20 @@ static pc_status through(pc__grad *grad, int backward, pc_tensor *saved)
     pc_tensor *pc_##name(pc_tensor *a)                                                                                 \
     {                                                                                                                  \
         PC__NEED_OR(NULL, a);                                                                                          \
-        return CALL_##autocast(PC__OP_##name, a, KEEPS_##dtypes);                                                      \
+        return CALL_##autocast(PC__OP_##name, a, dtypes);                                                              \
     }                                                                                                                  \
     pc_status pc__grad_##name(pc__grad *grad)                                                                          \
     {                                                                                                                  \
         return through(grad, PC__OP_##name##_backward, grad->SAVED_##saves);                                           \
+    }
+#define PC__FLAT(name, dtypes, cost, f)                                                                                \
+    pc_tensor *pc_##name(pc_tensor *a)                                                                                 \
+    {                                                                                                                  \
+        PC__NEED_OR(NULL, a);                                                                                          \
+        return unary(PC__OP_##name, a, dtypes);                                                                        \
+    }                                                                                                                  \
+    pc_status pc__grad_##name(pc__grad *grad)                                                                          \
+    {                                                                                                                  \
+        return no_slope(grad);                                                                                         \
     }
 #include "ops/pointwise.def"

@@ -128,10 +128,19 @@ F(f_mul, pc_mul(x[0], x[1]))
 F(f_div, pc_div(x[0], x[1]))
 F(f_turned_add, pc_add(turned(x[0]), x[1]))
 F(f_turned_div, pc_div(turned(x[0]), x[1]))
-F(f_square, pc_mul(x[0], x[0]))
+F(f_own_product, pc_mul(x[0], x[0]))
 F(f_mixed, pc_div(pc_mul(x[0], pc_sub(x[0], x[1])), pc_add(pc_mul(x[1], x[1]), x[0])))
 F(f_numbers, pc_div_scalar(pc_sub_scalar(pc_mul_scalar(pc_add_scalar(x[0], 2), 3), 1), 4))
 F(f_neg, pc_neg(x[0]))
+F(f_minimum, pc_minimum(x[0], x[1]))
+F(f_maximum, pc_maximum(turned(x[0]), x[1]))
+F(f_pow, pc_pow(x[0], x[1]))
+F(f_pow_scalar, pc_pow_scalar(x[0], 2.5))
+F(f_pow_whole, pc_pow_scalar(x[0], 3))
+F(f_pow_below, pc_pow_scalar(x[0], -2))
+F(f_leaky_relu, pc_leaky_relu(x[0], 0.3))
+F(f_elu, pc_elu(x[0], 0.7))
+F(f_clamp, pc_clamp(x[0], -0.6, 0.6))
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) F(f_##name, pc_##name(x[0]))
 #include "ops/pointwise.def"
 F(f_expanded_exp, pc_exp(pc_expand(x[0], PC_SHAPE(3, 4))))
@@ -267,14 +276,29 @@ static const check checks[] = {
     TWO_FROM(f_div, SCALAR, S(2, 2), 0.5),
     TWO(f_turned_add, S(3, 2), S(2, 3)),
     TWO_FROM(f_turned_div, S(3, 2), S(1, 3), 0.5),
-    ONE(f_square, S(5)),
+    ONE(f_own_product, S(5)),
     TWO_FROM(f_mixed, S(2, 3), S(2, 1), 0.5),
     ONE(f_numbers, S(2, 3)),
     ONE(f_neg, S(4)),
+    TWO(f_minimum, S(2, 3), S(3)),
+    TWO(f_maximum, S(3, 2), S(2, 3)),
+    TWO_FROM(f_pow, S(2, 3), S(3), 0.5),
+    TWO_FROM(f_pow, SCALAR, S(2, 2), 0.5),
+    ONE_FROM(f_pow_scalar, S(5), 0.25),
+    ONE(f_pow_whole, S(5)),
+    ONE_FROM(f_pow_below, S(5), 0.5),
+    ONE(f_leaky_relu, S(7)),
+    ONE(f_elu, S(7)),
+    ONE(f_clamp, S(9)),
     ONE(f_exp, S(2, 3)),
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) ONE_FROM(f_##name, S(5), 0.25),
 #include "ops/pointwise.def"
     ONE(f_relu, S(9)),
+    ONE(f_abs, S(9)),
+    ONE(f_square, S(7)),
+    ONE(f_sin, S(7)),
+    ONE(f_cos, S(7)),
+    ONE(f_softplus, S(7)),
     ONE(f_sigmoid, S(2, 3)),
     ONE(f_tanh, S(2, 3)),
     ONE(f_erf, S(7)),

@@ -1,4 +1,4 @@
-/* exp, log, tanh and erf of float32 against the C library's of double, over all bit patterns at a stride: NaN, infinities
+/* Functions of float32 against the C library's of double, over all bit patterns at a stride: NaN, infinities
  * and subnormal numbers too. The bounds are those that src/cpu/level/functions.h states. */
 #include "cpu/host.h"
 
@@ -53,6 +53,72 @@ TEST(exp, 1.1)
 TEST(log, 1)
 TEST(tanh, 2)
 TEST(erf, 2.5)
+TEST(sin, 1.5)
+TEST(cos, 1.5)
+
+static pc_tensor *elu(pc_tensor *x)
+{
+    return pc_elu(x, 1);
+}
+
+static double elu_wide(double x)
+{
+    return x > 0 ? x : expm1(x);
+}
+
+static void test_expm1(void **state)
+{
+    (void)state;
+    sweep(elu, elu_wide, 2, 1021);
+}
+
+/* Powers of all kinds of numbers, and of those next to 1, whose powers are large. */
+static void test_pow(void **state)
+{
+    (void)state;
+    static float x[N], y[N], z[N];
+    uint32_t seed = 1;
+    for (int turn = 0; turn < 40; turn++)
+        PC_SCOPE {
+            for (int i = 0; i < 2 * N; i++) {
+                const uint32_t bits = seed = seed * 1664525u + 1013904223u, about_one = 0x3f000000u + (bits >> 8);
+                float *const to = i < N ? x : y;
+                memcpy(&to[i % N], i < N && turn % 2 ? &about_one : &bits, sizeof bits);
+                if (i >= N && turn % 4 >= 2)
+                    y[i % N] = (float)((int)(bits >> 16) - 0x8000) * 0.0078125F;
+            }
+            pc_tensor *a = pc_from_data(x, PC_SHAPE(N), PC_F32, test_device());
+            pc_tensor *b = pc_from_data(y, PC_SHAPE(N), PC_F32, test_device());
+            assert_ok(pc_read(pc_pow(a, b), z, sizeof z));
+            for (int i = 0; i < N; i++)
+                if (!(units((double)z[i], pow((double)x[i], (double)y[i])) <= 0.6))
+                    fail_msg("pow(%a, %a): %a and not %a", (double)x[i], (double)y[i], (double)z[i],
+                             pow((double)x[i], (double)y[i]));
+        }
+    assert_no_leak();
+}
+
+/* The C standard's annex F has an answer for each pair of these. */
+static void ends_of_pow(void **state)
+{
+    (void)state;
+    static const float ends[] = {0,     -0.0F, 1,     -1,       2,         -2,  3,           -3,           0.5F,
+                                 -1.5F, 0.75F, 1e30F, INFINITY, -INFINITY, NAN, 16777215.0F, -16777216.0F, 0x1p-149F};
+    enum { COUNT = sizeof ends / sizeof *ends };
+    PC_SCOPE {
+        float z[COUNT * COUNT];
+        pc_tensor *a = pc_from_data(ends, PC_SHAPE(COUNT, 1), PC_F32, test_device());
+        pc_tensor *b = pc_from_data(ends, PC_SHAPE(COUNT), PC_F32, test_device());
+        assert_ok(pc_read(pc_pow(a, b), z, sizeof z));
+        for (int i = 0; i < COUNT * COUNT; i++) {
+            const double want = pow((double)ends[i / COUNT], (double)ends[i % COUNT]);
+            if (!(units((double)z[i], want) <= 0.6) || (want == 0 && !signbit(want) != !signbit(z[i])))
+                fail_msg("pow(%a, %a): %a and not %a", (double)ends[i / COUNT], (double)ends[i % COUNT], (double)z[i],
+                         want);
+        }
+    }
+    assert_no_leak();
+}
 
 /* What a stride may miss. */
 static void ends(void **state)
@@ -64,9 +130,10 @@ static void ends(void **state)
         pc_tensor *(*ours)(pc_tensor *);
         double (*theirs)(double);
         double bound;
-    } functions[] = {{pc_exp, exp, 1.1}, {pc_log, log, 1}, {pc_tanh, tanh, 2}, {pc_erf, erf, 2.5}};
+    } functions[] = {{pc_exp, exp, 1.1}, {pc_log, log, 1},   {pc_tanh, tanh, 2}, {pc_erf, erf, 2.5},
+                     {pc_sin, sin, 1.5}, {pc_cos, cos, 1.5}, {elu, elu_wide, 2}};
     (void)state;
-    for (int f = 0; f < 4; f++)
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         PC_SCOPE {
             float y[COUNT];
             assert_ok(pc_read(functions[f].ours(pc_from_data(x, PC_SHAPE(COUNT), PC_F32, test_device())), y, sizeof y));
@@ -77,8 +144,10 @@ static void ends(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_exp), cmocka_unit_test(test_log), cmocka_unit_test(test_tanh),
-    cmocka_unit_test(test_erf), cmocka_unit_test(ends),
+    cmocka_unit_test(test_exp),    cmocka_unit_test(test_log),   cmocka_unit_test(test_tanh),
+    cmocka_unit_test(test_erf),    cmocka_unit_test(ends),       cmocka_unit_test(test_sin),
+    cmocka_unit_test(test_cos),    cmocka_unit_test(test_expm1), cmocka_unit_test(test_pow),
+    cmocka_unit_test(ends_of_pow),
 };
 
 int main(void)

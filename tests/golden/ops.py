@@ -211,7 +211,7 @@ def more_unary():
 
 def functions(ops):
     for name, fn in ops.items():
-        low = 0.25 if name in ("log", "sqrt") else -2
+        low = 0.25 if name in ("log", "sqrt", "rsqrt") else -2
         case(name, "plain", [In([3, 5], low=low)], fn)
         case(name, "zero-dim", [In([], low=low)], fn)
         case(name, "empty", [In([2, 0], low=low)], fn)
@@ -224,7 +224,7 @@ def functions(ops):
              gradients=False)
         for dtype in ("i32", "i64", "u8"):
             case(name, dtype, [In([4], dtype, values=[0, 1, 2, 5])], fn)
-        if name not in ("neg", "relu"):
+        if name not in ("neg", "relu", "abs", "square", "floor", "round", "sign"):
             case(name, "bool", [In([2], "b", values=[True, False])], fn)
 
 
@@ -569,6 +569,97 @@ def networks():
     case("cross_entropy", "many classes", [In([2, 35]), labels([34, 17])], F.cross_entropy)
 
 
+def still_more_unary():
+    floating = lambda a: a if a.is_floating_point() else a.float()
+    functions({"abs": torch.abs, "square": torch.square, "sin": torch.sin, "cos": torch.cos, "rsqrt": torch.rsqrt,
+               "softplus": lambda a: F.softplus(floating(a)), "floor": torch.floor,
+               "round": torch.round, "sign": torch.sign})
+    for name, fn in (("abs", torch.abs), ("square", torch.square), ("sign", torch.sign), ("floor", torch.floor)):
+        case(name, "negative integers", [In([4], "i32", values=[-5, 0, 5, -2**31])], fn)
+        case(name, "wide integers", [In([4], "i64", values=[-5, 0, 5, -2**33])], fn)
+    case("round", "halves", [In([6], values=[0.5, 1.5, -0.5, -1.5, 2.5, -0.75])], torch.round)
+
+
+def two_operands(name, fn, floats=True, low=-2):
+    """fn of two, of all kinds of views and dtypes."""
+    shapes = (("same shape", In([2, 3], low=low), In([2, 3])), ("row", In([2, 3], low=low), In([3])),
+              ("both broadcast", In([2, 1, 3], low=low), In([4, 1])), ("zero-dim", In([], low=low), In([3])),
+              ("empty", In([0, 3], low=low), In([3])), ("transposed", In([3, 2], low=low, views="t:0,1"), In([2, 3])),
+              ("sliced", In([3, 7], low=low, views="s:1,1,7,2"), In([5, 3], views="s:0,1,4,1")),
+              ("expanded", In([1, 3], low=low, views="e:4,-1"), In([4, 1], views="e:4,3")),
+              ("channels last", In([2, 3, 2, 2], low=low, views="cl"), In([2, 3, 2, 2])))
+    if floats:
+        for shape, a, b in shapes:
+            case(name, shape, [a, b], fn)
+    for dtype in ("u8", "i32", "i64"):
+        case(name, dtype, [In([6], dtype), In([6], dtype, values=[0, 1, 2, 3, 4, 5])], fn)
+        case(name, f"{dtype} broadcast", [In([2, 3], dtype), In([1], dtype, values=[2])], fn)
+    case(name, "mixed", [In([4], "i32", values=[-3, 0, 3, 9]), In([4], "i64", values=[3, 2, 1, 0])], fn)
+
+
+def with_number(name, numbers, fn, low=-2, dtypes=("f32", "i32", "u8")):
+    for n in numbers:
+        for dtype in dtypes:
+            case(name, f"{dtype} {n}", [In([7], dtype, low=low)], lambda a: fn(a, n), [float(n)])
+        case(name, f"transposed {n}", [In([3, 2], low=low, views="t:0,1")], lambda a: fn(a, n), [float(n)])
+        case(name, f"empty {n}", [In([0])], lambda a: fn(a, n), [float(n)])
+        case(name, f"not finite {n}", [In([5], values=[nan, inf, -inf, 0.0, -0.0])], lambda a: fn(a, n), [float(n)],
+             gradients=False)
+
+
+def pairs():
+    floating = lambda a: a if a.is_floating_point() else a.float()
+    for name, fn in (("minimum", torch.minimum), ("maximum", torch.maximum)):
+        two_operands(name, fn)
+        case(name, "bool", [In([4], "b", values=[0, 0, 1, 1]), In([4], "b", values=[0, 1, 0, 1])], fn)
+        case(name, "not finite", [In([6], values=[nan, 1, nan, inf, -inf, 2]), In([6], values=[1, nan, nan, 3, 3, inf])],
+             fn)
+        case(name, "promote", [In([3], "i32"), In([3])], fn)
+    two_operands("pow", torch.pow, low=0.25)
+    case("pow", "ends", [In([16], values=[0, 0, 0, -0.0, -0.0, 1, nan, inf, inf, -inf, -inf, -inf, -2, -2, -2, 0.5]),
+                         In([16], values=[0, 1, -1, 3, -3, nan, 0, 0.25, -0.25, 3, 2, -3, 3, 2, 0.5, inf])], torch.pow,
+         gradients=False)
+    case("pow", "gradient at zero", [In([4], values=[0, 0, 0, 1]), In([4], values=[0, 1, 2, 0])], torch.pow)
+    case("pow", "powers below zero", [In([5], "i32", values=[0, 1, -1, -1, 2]), In([5], "i32", values=[-1, -2, -3, -2, -1])],
+         torch.pow)
+    with_number("pow_scalar", (2, 3, 0), torch.pow)
+    with_number("pow_scalar", (0.5, -0.5, 2.5, -1, -2), torch.pow, low=0.25, dtypes=("f32",))
+    case("pow_scalar", "i32 0.5", [In([3], "i32", values=[1, 4, 9])], lambda a: torch.pow(a, 0.5), [0.5])
+    with_number("leaky_relu", (0.01, 0.25, -1), lambda a, n: F.leaky_relu(floating(a), n))
+    with_number("elu", (1, 0.5), lambda a, n: F.elu(floating(a), n))
+    for low, high in ((-1, 1), (0, inf), (-inf, 0.5), (2, 1), (-inf, inf)):
+        bounds = [None if abs(b) == inf else b for b in (low, high)]
+        fn = torch.clone if bounds == [None, None] else lambda a: torch.clamp(a, *bounds)
+        for dtype in ("f32", "i32"):
+            if dtype == "f32" or 0.5 not in bounds:
+                case("clamp", f"{dtype} {low} {high}", [In([9], dtype)], fn, [low, high])
+        case("clamp", f"transposed {low} {high}", [In([3, 2], views="t:0,1")], fn, [low, high])
+        case("clamp", f"empty {low} {high}", [In([0, 2])], fn, [low, high])
+        case("clamp", f"not finite {low} {high}", [In([4], values=[nan, inf, -inf, 0])], fn, [low, high])
+    for name, fn in (("bitwise_and", torch.bitwise_and), ("bitwise_or", torch.bitwise_or),
+                     ("bitwise_xor", torch.bitwise_xor)):
+        two_operands(name, fn, floats=False)
+        case(name, "bool", [In([4], "b", values=[0, 0, 1, 1]), In([4], "b", values=[0, 1, 0, 1])], fn)
+        case(name, "transposed", [In([3, 2], "i32", views="t:0,1"), In([2, 3], "i32")], fn)
+    for name, fn in (("logical_and", torch.logical_and), ("logical_or", torch.logical_or),
+                     ("logical_xor", torch.logical_xor)):
+        two_operands(name, fn)
+        case(name, "bool", [In([4], "b", values=[0, 0, 1, 1]), In([4], "b", values=[0, 1, 0, 1])], fn)
+        case(name, "not finite", [In([4], values=[nan, 0, inf, -0.0]), In([4], values=[0, nan, inf, 0])], fn)
+    for dtype in ("u8", "i32", "i64", "b"):
+        case("bitwise_not", dtype, [In([4], dtype)], torch.bitwise_not)
+    for dtype in CODES:
+        case("logical_not", dtype, [In([4], dtype, low=-0.25, high=0.25)], torch.logical_not)
+        for name, fn in (("isnan", torch.isnan), ("isfinite", torch.isfinite)):
+            case(name, dtype, [In([3], dtype)], fn)
+    for name, fn in (("isnan", torch.isnan), ("isfinite", torch.isfinite)):
+        case(name, "not finite", [In([5], values=[nan, inf, -inf, 0.0, 1])], fn)
+        case(name, "transposed", [In([3, 2], views="t:0,1")], fn)
+        case(name, "empty", [In([0, 2])], fn)
+        case(name, "zero-dim", [In([])], fn)
+
+
 if __name__ == "__main__":
-    for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary):
+    for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
+                 still_more_unary, pairs):
         part()

@@ -50,11 +50,16 @@ PLACES = [((), []), ((1,), []), ((0,), []), ((5,), []), ((2, 3), []), ((2, 0, 3)
           ((3, 6), [["slice", {"dim": 1, "start": 1, "stop": 6, "step": 2}]]), ((3, 1), [["expand", {"shape": [2, 3, 4]}]])]
 
 
+UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone "
+         "abs square rsqrt sin cos softplus floor round sign").split()
+TRUTHS = "isnan isfinite logical_not bitwise_not".split()
+
+
 def unary():
-    for op in "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone".split():
+    for op in UNARY + TRUTHS:
         for dtype in DTYPES:
             for shape, views in PLACES:
-                yield case(op, [tensor(dtype, shape, views)], op, dtype in FLOATS)
+                yield case(op, [tensor(dtype, shape, views)], op, dtype in FLOATS and op in UNARY)
             yield case(op, [tensor(dtype, (len(SPECIAL[dtype]),), values=special)], op)
 
 
@@ -85,16 +90,23 @@ PAIRS = [((), ()), ((), (3,)), ((3,), ()), ((1,), (3,)), ((2, 3), (3,)), ((2, 1)
          ((2, 3), (2, 3)), ((2, 3), (3, 2)), ((2, 0), (2, 1)), ((1, 2, 3), (2, 3))]
 
 
+PAIRED = ("add sub mul div eq ne lt le gt ge mse bce_with_logits minimum maximum pow "
+          "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor").split()
+
+
 def binary():
     for a in DTYPES:
         for b in DTYPES:
-            for op in "add sub mul div eq ne lt le gt ge mse bce_with_logits".split():
+            for op in PAIRED:
                 for x, y in PAIRS:
-                    grad = (a in FLOATS or b in FLOATS) and op in "add sub mul div mse bce_with_logits".split()
+                    grad = (a in FLOATS or b in FLOATS) and op in "add sub mul div minimum maximum pow mse bce_with_logits".split()
                     right = tensor(b, y, at=1)
+                    left = tensor(a, x)
                     if op == "div" and grad:
                         right["values"] = [v or 1 for v in right["values"]]
-                    yield case(op, [tensor(a, x), right], op, grad)
+                    if op == "pow" and grad:
+                        left["values"] = [abs(v) or 1 for v in left["values"]]
+                    yield case(op, [left, right], op, grad)
                 n = len(SPECIAL[a]) * len(SPECIAL[b])
                 x, y = special(a, n), [special(b, 1, i // len(SPECIAL[a]))[0] for i in range(n)]
                 if op not in ("mse", "bce_with_logits"):
@@ -111,9 +123,12 @@ NUMBERS = [0, 1, 2, -3, 0.5, -2.5, 300, -1, -300, 2**31, 2**53, 1e10, 1e30, 1e30
 def numbers():
     for dtype in DTYPES:
         for value in NUMBERS:
-            for op in "add_scalar sub_scalar mul_scalar div_scalar".split():
+            for op in "add_scalar sub_scalar mul_scalar div_scalar pow_scalar leaky_relu elu".split():
                 for t in (tensor(dtype, (2, 3)), tensor(dtype, ()), tensor(dtype, (len(SPECIAL[dtype]),), values=special)):
                     yield case(op, [t], op, value=value)
+            for other in NUMBERS[:8] + [float("-inf"), float("inf")]:
+                yield case("clamp", [tensor(dtype, (len(SPECIAL[dtype]),), values=special)], "clamp", low=other, high=value)
+            yield case("clamp", [tensor(dtype, (2, 3))], "clamp", dtype in FLOATS, low=value, high=float("inf"))
             yield case("fill", [tensor(dtype, (2, 3))], "fill", value=value)
             yield case("full", [], "full", shape=[2], value=value, dtype=dtype)
             yield case("saxpy", [tensor(dtype, (3,)), tensor(dtype, (3,), at=2)], "saxpy", value=value)

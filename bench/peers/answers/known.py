@@ -45,14 +45,17 @@ def of_refused(op, operands, arguments, text):
         return "cat-nothing"
     if op == "mse" and "they must be the same" in text:
         return "mse-shapes"
+    if op == "sign" and dtypes == ["bool"]:
+        return "bool-signs"
     return {"arange": "whole-arange", "saxpy": "like-saxpy", "where": "bool-conditions", "expand": "expand-new"}.get(op)
 
 
 def of_computed(op, operands, arguments):
     dtypes = [t["dtype"] for t in operands]
-    if op in ("silu", "gelu", "gelu_tanh", "softmax", "log_softmax", "argmax", "max_dim", "sub", "sub_scalar", "bce_with_logits") and set(dtypes) - set(FLOATS):
+    if op in ("silu", "gelu", "gelu_tanh", "softmax", "log_softmax", "argmax", "max_dim", "sub", "sub_scalar", "bce_with_logits",
+              "softplus", "leaky_relu", "elu", "pow") and set(dtypes) - set(FLOATS):
         return "integers-as-float"
-    if op in ("full", "fill", "saxpy") and abs(arguments["value"]) > 255:
+    if op in ("full", "fill", "saxpy", "pow_scalar", "clamp", "leaky_relu", "elu") and any(abs(v) > 255 or v < 0 for v in arguments.values()):
         return "large-numbers"
     if op in PICTURES and 0 in operands[0]["shape"] + operands[-1]["shape"]:
         return "no-channels"

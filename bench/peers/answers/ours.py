@@ -33,15 +33,17 @@ class Pool(c.Structure):
 
 T, P = c.c_void_p, c.POINTER(c.c_void_p)
 I, I64, D, B = c.c_int, c.c_int64, c.c_double, c.c_bool
-UNARY = "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone"
-BINARY = "add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cross_entropy"
+UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
+         "softplus floor round sign isnan isfinite logical_not bitwise_not")
+BINARY = ("add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cross_entropy minimum maximum pow bitwise_and bitwise_or "
+          "bitwise_xor logical_and logical_or logical_xor")
 ARGUMENTS = {
     "where": [T, T, T], "sum_dims": [T, Shape, B], "mean_dims": [T, Shape, B], "max_dim": [T, I, B, P],
     "argmax": [T, I, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_max_pool2d": [T, Pool],
     "fn_avg_pool2d": [T, Pool], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
     "index_select": [T, I, T], "cast": [T, I], "reshape": [T, Shape], "permute": [T, Shape], "transpose": [T, I, I],
     "slice": [T, I, I64, I64, I64], "squeeze": [T, I], "unsqueeze": [T, I], "expand": [T, Shape],
-    "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T],
+    "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T], "clamp": [T, D, D],
     "from_data": [T, Shape, I, Device], "detach": [T], "to": [T, Device, I, B],
 }
 STATUS = {"saxpy": [T, D, T], "copy": [T, T], "fill": [T, D], "require_grad": [T, B], "backward_with": [T, T],
@@ -73,8 +75,8 @@ class Library:
         self.lib = c.CDLL(path)
         for name in (UNARY + " " + BINARY).split():
             ARGUMENTS[name] = [T] * (1 if name in UNARY.split() else 2)
-        for name in "add sub mul div".split():
-            ARGUMENTS[name + "_scalar"] = [T, D]
+        for name in "add_scalar sub_scalar mul_scalar div_scalar pow_scalar leaky_relu elu".split():
+            ARGUMENTS[name] = [T, D]
         for names, result in ((ARGUMENTS, T), (STATUS, I)):
             for name, arguments in names.items():
                 function = getattr(self.lib, "pc_" + name)
@@ -158,7 +160,9 @@ def apply(lib, op, t, a):
         return [call(op, shape_of(a["shape"]), a["value"], DTYPES.index(a["dtype"]), lib.device)]
     if op == "arange":
         return [call(op, a["start"], a["end"], a["step"], DTYPES.index(a["dtype"]), lib.device)]
-    if op.endswith("_scalar"):
+    if op == "clamp":
+        return [call(op, t[0], a["low"], a["high"])]
+    if op.endswith("_scalar") or op in ("leaky_relu", "elu"):
         return [call(op, t[0], a["value"])]
     if op == "fill":
         lib.status(op, t[0], a["value"])

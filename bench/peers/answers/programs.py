@@ -5,13 +5,17 @@ make last bits large (a quotient by nearly 0) are left out, so that what differs
 """
 import random
 
-UNARY = "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone".split()
+UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
+         "softplus floor round sign isnan isfinite logical_not bitwise_not").split()
 VIEWS = "reshape permute transpose slice squeeze unsqueeze expand flatten_from".split()
 ALONG = "softmax log_softmax max_dim argmax sum_dims mean_dims".split()
-PAIRS = "add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cat copy saxpy".split()
+PAIRS = ("add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cat copy saxpy minimum maximum pow bitwise_and bitwise_or "
+         "bitwise_xor logical_and logical_or logical_xor").split()
 OTHERS = "where cast fill dropout index_select linear conv2d max_pool2d avg_pool2d scalar cross_entropy".split()
-KEEPS = set(VIEWS + "neg relu max max_dim contiguous clone where cat copy fill index_select max_pool2d".split())
-JUMPS = set("eq ne lt le gt ge max max_dim argmax max_pool2d".split())
+KEEPS = set(VIEWS + "neg relu max max_dim contiguous clone where cat copy fill index_select max_pool2d abs floor round sign "
+            "minimum maximum clamp".split())
+JUMPS = set("eq ne lt le gt ge max max_dim argmax max_pool2d floor round sign abs minimum maximum logical_not logical_and "
+            "logical_or logical_xor clamp leaky_relu elu".split())
 MOST = 2000  # elements; and the largest magnitude
 
 
@@ -70,7 +74,9 @@ def along(r, op, n):
 def other(r, op, tensors, pick):
     """Operands and arguments, or None where there are none that go together."""
     if op == "scalar":
-        name = r.choice("add sub mul div".split()) + "_scalar"
+        if r.random() < 0.2:
+            return "clamp", [pick()], {"low": r.choice([-1, 0, 0.5]), "high": r.choice([0, 1, 2, float("inf")])}
+        name = r.choice("add_scalar sub_scalar mul_scalar div_scalar leaky_relu elu".split())
         return name, [pick()], {"value": r.choice([0.5, 2, -3, 1.25, 7])}
     if op == "where":
         conditions = [i for i, t in enumerate(tensors) if t.dtype == "bool"]
@@ -115,8 +121,14 @@ def is_tame(op, arguments, operands):
     if (op in JUMPS or (op == "cast" and arguments["dtype"][0] in "ui") or arguments.get("dtype") == "bool") and \
             not all(t.exact for t in operands):
         return False
-    if op in ("log", "sqrt"):
+    if op in ("log", "sqrt", "rsqrt"):
         return within(last, 0.1, MOST)
+    if op == "pow":
+        return within(operands[0], 0.1, 50) and within(last, -3, 3) and operands[0].is_float and last.dtype != "bool"
+    if op == "sign":
+        return last.dtype != "bool" and last.exact
+    if op in ("sin", "cos"):
+        return within(last, -50, 50)
     if op == "exp":
         return within(last, -8, 8)
     if op == "div":

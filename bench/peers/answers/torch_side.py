@@ -25,7 +25,14 @@ def named(op):
     return lambda t, a: [op(*t)]
 
 
+def clamp(t, low, high):
+    bounds = [None if b == none else number(b) for b, none in ((low, -float("inf")), (high, float("inf")))]
+    return torch.clone(t) if bounds == [None, None] else torch.clamp(t, *bounds)
+
+
 OPS = {
+    "softplus": named(F.softplus), "leaky_relu": lambda t, a: [F.leaky_relu(t[0], number(a["value"]))],
+    "elu": lambda t, a: [F.elu(t[0], number(a["value"]))], "clamp": lambda t, a: [clamp(t[0], a["low"], a["high"])],
     "silu": named(F.silu), "gelu": named(F.gelu), "gelu_tanh": named(lambda t: F.gelu(t, approximate="tanh")),
     "where": named(torch.where), "matmul": named(torch.matmul), "sum": named(torch.sum), "mean": named(torch.mean),
     "max": named(torch.max), "mse": named(F.mse_loss), "bce_with_logits": named(F.binary_cross_entropy_with_logits),
@@ -58,9 +65,11 @@ OPS = {
     "copy": in_place(lambda t, a: t[0].copy_(t[1])),
     "saxpy": in_place(lambda t, a: t[0].add_(t[1], alpha=number(a["value"]))),
 }
-for name in "neg exp log sqrt relu sigmoid tanh erf add sub mul div eq ne lt le gt ge".split():
+for name in ("neg exp log sqrt relu sigmoid tanh erf add sub mul div eq ne lt le gt ge abs square rsqrt sin cos floor round sign "
+             "isnan isfinite logical_not bitwise_not minimum maximum pow bitwise_and bitwise_or bitwise_xor logical_and "
+             "logical_or logical_xor").split():
     OPS[name] = named(getattr(torch, name))
-for name in "add sub mul div".split():
+for name in "add sub mul div pow".split():
     OPS[name + "_scalar"] = lambda t, a, op=getattr(torch, name): [op(t[0], number(a["value"]))]
 
 

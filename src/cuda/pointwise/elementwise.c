@@ -55,6 +55,7 @@ static pc_status run(pc_stream *stream, const pc_call *call, unsigned dtypes, pc
 }
 
 #define TAKES_FLOATS PC__FLOATS
+#define TAKES_INTEGERS (PC__BIT(PC_U8) | PC__BIT(PC_I32) | PC__BIT(PC_I64))
 #define TAKES_ORDERED PC__NUMBERS
 #define TAKES_NUMBERS PC__NUMBERS
 #define TAKES_ALL (PC__NUMBERS | PC__BIT(PC_BOOL))

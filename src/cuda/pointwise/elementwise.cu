@@ -7,7 +7,14 @@ namespace
 
 using namespace pc;
 
-/* A function of the dtypes that its row names. */
+/* A function of the dtypes that its row names; others do not come. */
+template <template <class> class F> void of_integers(const pc__cuda_launch *l, int dtype)
+{
+    if (dtype == PC__CUDA_U8)
+        return run(l, F<uint8_t>());
+    return dtype == PC__CUDA_I32 ? run(l, F<uint32_t>()) : run(l, F<uint64_t>());
+}
+
 template <template <class> class F> void of_floats(const pc__cuda_launch *l, int dtype)
 {
     switch (dtype) {
@@ -77,6 +84,7 @@ template <class T> struct where_of : shape_of<T, 3, uint8_t, T, T> {
 
 } // namespace
 
+#define RUN_INTEGERS(name) of_integers<of_##name>(l, dtype)
 #define RUN_FLOATS(name) of_floats<of_##name>(l, dtype)
 #define RUN_ORDERED(name) of_ordered<of_##name>(l, dtype)
 #define RUN_NUMBERS(name) of_numbers<of_##name>(l, dtype)

@@ -33,23 +33,45 @@ template <template <class> class F> void of_floats(const pc__cuda_launch *l, int
     }
 }
 
-template <template <class> class F> void of_numbers(const pc__cuda_launch *l, int function, int dtype, double number)
+template <template <class> class F, class I32, class I64>
+void of_integers_as(const pc__cuda_launch *l, int function, int dtype, double number)
 {
     switch (dtype) {
     case PC__CUDA_U8:
         return run_with<F, uint8_t>(l, function, whole<uint8_t>(number));
     case PC__CUDA_I32:
-        return run_with<F, uint32_t>(l, function, whole<uint32_t>(number));
-    case PC__CUDA_I64:
-        return run_with<F, uint64_t>(l, function, whole<uint64_t>(number));
+        return run_with<F, I32>(l, function, whole<I32>(number));
     default:
-        return of_floats<F>(l, function, dtype, number);
+        return run_with<F, I64>(l, function, whole<I64>(number));
     }
+}
+
+template <template <class> class F> void of_integers(const pc__cuda_launch *l, int function, int dtype, double number)
+{
+    of_integers_as<F, uint32_t, uint64_t>(l, function, dtype, number);
+}
+
+bool is_integer(int dtype)
+{
+    return dtype == PC__CUDA_U8 || dtype == PC__CUDA_I32 || dtype == PC__CUDA_I64;
+}
+
+template <template <class> class F> void of_numbers(const pc__cuda_launch *l, int function, int dtype, double number)
+{
+    is_integer(dtype) ? of_integers<F>(l, function, dtype, number) : of_floats<F>(l, function, dtype, number);
+}
+
+template <template <class> class F> void of_ordered(const pc__cuda_launch *l, int function, int dtype, double number)
+{
+    is_integer(dtype) ? of_integers_as<F, int32_t, int64_t>(l, function, dtype, number)
+                      : of_floats<F>(l, function, dtype, number);
 }
 
 } // namespace
 
 #define RUN_FLOATS of_floats
+#define RUN_INTEGERS of_integers
+#define RUN_ORDERED of_ordered
 #define RUN_NUMBERS of_numbers
 #define RUN_ALL of_numbers /* a bool and a number are numbers */
 

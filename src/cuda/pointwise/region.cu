@@ -144,9 +144,14 @@ template <int N> __device__ __forceinline__ item<N> apply_function(int function,
 #define CASE(name)                                                                                                     \
     case PC__POINTWISE_##name:                                                                                         \
         return each(pc::of_##name<float>(), a, b);
+#define FLOATS_CASE(name) CASE(name)
+#define NUMBERS_CASE(name) CASE(name)
+#define ORDERED_CASE(name) CASE(name)
+#define ALL_CASE(name) CASE(name)
+#define INTEGERS_CASE(name)
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) CASE(name) CASE(name##_backward)
 #define PC__UNARY(name, dtypes, cost, flags, f) CASE(name)
-#define PC__BINARY(name, dtypes, cost, flags, f) CASE(name)
+#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_CASE(name)
 #include "ops/pointwise.def"
 #undef CASE
     default:

@@ -51,10 +51,11 @@ template <class F> __device__ __forceinline__ void one(const pc__cuda_small_call
     }
 }
 
-template <template <class> class F, class T> __device__ __forceinline__ void one_number(const pc__cuda_small_call &call)
+template <template <class> class F, class T, class As = T>
+__device__ __forceinline__ void one_number(const pc__cuda_small_call &call)
 {
-    with_number<F, T> f;
-    f.number = number_of<T>::in(call);
+    with_number<F, As> f;
+    f.number = static_cast<As>(number_of<T>::in(call));
     f.first = call.which & PC__NUMBER_FIRST;
     one(call, f);
 }
@@ -71,6 +72,11 @@ template <template <class> class F, class T> __device__ __forceinline__ void one
     case PC__POINTWISE_##name:                                                                                         \
         return one<of_##name<typename number_of<T>::with_sign>>(call);
 #define CASE_ALL(name) CASE_NUMBERS(name)
+#define CASE_INTEGERS(name)                                                                                            \
+    case PC__POINTWISE_##name:                                                                                         \
+        if constexpr (!number_of<T>::is_floating)                                                                      \
+            return one<of_##name<T>>(call);                                                                            \
+        return;
 #define NUMBER_CASE(name)                                                                                              \
     case PC__POINTWISE_##name | PC__NUMBER_SECOND:                                                                     \
     case PC__POINTWISE_##name | PC__NUMBER_FIRST:
@@ -81,6 +87,12 @@ template <template <class> class F, class T> __device__ __forceinline__ void one
     return;
 #define NUMBER_NUMBERS(name) NUMBER_CASE(name) return one_number<of_##name, T>(call);
 #define NUMBER_ALL(name) NUMBER_NUMBERS(name)
+#define NUMBER_ORDERED(name) NUMBER_CASE(name) return one_number<of_##name, T, typename number_of<T>::with_sign>(call);
+#define NUMBER_INTEGERS(name)                                                                                          \
+    NUMBER_CASE(name)                                                                                                  \
+    if constexpr (!number_of<T>::is_floating)                                                                          \
+        return one_number<of_##name, T>(call);                                                                         \
+    return;
 
 template <class T> __device__ __forceinline__ void any(const pc__cuda_small_call &call)
 {

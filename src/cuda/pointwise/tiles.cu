@@ -29,9 +29,14 @@ int pc__cuda_pointwise_tiles(const pc__cuda_launch *l, int function, int dtype, 
 #define CASE(name, narrow)                                                                                             \
     case PC__POINTWISE_##name:                                                                                         \
         return by_dtype<narrow, pc::of_##name>(l, dtype, along, turned);
+#define FLOATS_CASE(name) CASE(name, true)
+#define NUMBERS_CASE(name) CASE(name, true)
+#define ORDERED_CASE(name) CASE(name, true)
+#define ALL_CASE(name) CASE(name, true)
+#define INTEGERS_CASE(name)
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative) CASE(name, false) CASE(name##_backward, false)
 #define PC__UNARY(name, dtypes, cost, flags, f) CASE(name, false)
-#define PC__BINARY(name, dtypes, cost, flags, f) CASE(name, true)
+#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_CASE(name)
 #include "ops/pointwise.def"
     default:
         return 0;

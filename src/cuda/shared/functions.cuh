@@ -9,6 +9,62 @@
 namespace pc
 {
 
+/* What C has no name for of one kind. Integers wrap, so the least one's size is itself. */
+template <class T> __device__ __forceinline__ T absolute(T a)
+{
+    if constexpr (T(-1) > T(0))
+        return a;
+    else
+        return a < T(0) ? T(0 - uint64_t(int64_t(a))) : a;
+}
+__device__ __forceinline__ float absolute(float a)
+{
+    return fabsf(a);
+}
+__device__ __forceinline__ double absolute(double a)
+{
+    return fabs(a);
+}
+
+template <class T> __device__ __forceinline__ T sign_of(T a)
+{
+    if constexpr (T(-1) > T(0))
+        return a != T(0);
+    else
+        return T((a > T(0)) - (a < T(0))); /* 0 of NaN */
+}
+
+/* Halves to even; integers as they are, and below. */
+template <class T> __device__ __forceinline__ T rounded_even(T a)
+{
+    if constexpr (T(0.5) != T(0))
+        return rint(a);
+    else
+        return a;
+}
+
+template <class T> __device__ __forceinline__ T rounded_down(T a)
+{
+    if constexpr (T(0.5) != T(0))
+        return floor(a);
+    else
+        return a;
+}
+
+/* Of integers by squaring; of powers below 0 those of 1 and -1 are left. */
+template <class T> __device__ __forceinline__ T power(T a, T b)
+{
+    if constexpr (T(0.5) != T(0)) {
+        return pow(a, b);
+    } else {
+        const bool below = !(T(-1) > T(0)) && int64_t(b) < 0;
+        uint64_t x = uint64_t(int64_t(a)), result = below && x != 1 && x + 1 != 0 ? 0 : 1;
+        for (uint64_t left = below ? 0 - uint64_t(int64_t(b)) : uint64_t(b); left && result; left >>= 1, x *= x)
+            result *= left & 1 ? x : 1;
+        return T(result);
+    }
+}
+
 /* The rows of ops/pointwise.def as function objects, of_NAME<T>; of bool, truth_of_NAME. */
 #define NUM(x) static_cast<decltype(a + a)>(x)
 #define EXP(x) exp(x)
@@ -16,6 +72,15 @@ namespace pc
 #define SQRT(x) sqrt(x)
 #define TANH(x) tanh(x)
 #define ERF(x) erf(x)
+#define EXPM1(x) expm1(x)
+#define LOG1P(x) log1p(x)
+#define SIN(x) sin(x)
+#define COS(x) cos(x)
+#define ABS(x) absolute(x)
+#define SIGN(x) sign_of(x)
+#define FLOOR(x) rounded_down(x)
+#define ROUND(x) rounded_even(x)
+#define POW(x, y) power(x, y)
 
 #define PC__ONE_INPUT(name, f)                                                                                         \
     template <class T> struct of_##name : shape_of<T, 1, T> {                                                          \
@@ -38,6 +103,8 @@ namespace pc
     };
 #define PC__TRUTH_FLOATS(name, f)
 #define PC__TRUTH_NUMBERS(name, f)
+#define PC__TRUTH_ORDERED(name, f)
+#define PC__TRUTH_INTEGERS(name, f)
 #define PC__TRUTH_ALL(name, f)                                                                                         \
     struct truth_of_##name : shape_of<uint8_t, 2, uint8_t, uint8_t> {                                                  \
         __device__ uint8_t operator()(uint8_t a, uint8_t b) const                                                      \
@@ -59,10 +126,21 @@ namespace pc
 #undef SQRT
 #undef TANH
 #undef ERF
+#undef EXPM1
+#undef LOG1P
+#undef SIN
+#undef COS
+#undef ABS
+#undef SIGN
+#undef FLOOR
+#undef ROUND
+#undef POW
 #undef PC__ONE_INPUT
 #undef PC__TWO_INPUTS
 #undef PC__TRUTH_FLOATS
 #undef PC__TRUTH_NUMBERS
+#undef PC__TRUTH_ORDERED
+#undef PC__TRUTH_INTEGERS
 #undef PC__TRUTH_ALL
 
 /* A function of two inputs with a number for one of them. */

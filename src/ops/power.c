@@ -1,0 +1,93 @@
+/* power.c: a to the power of b. */
+#include "ops/autocast.h"
+#include "ops/number.h"
+#include "ops/table.h"
+
+#include <math.h>
+
+pc_tensor *pc_pow(pc_tensor *a, pc_tensor *b)
+{
+    PC__NEED_OR(NULL, a);
+    PC__NEED_OR(NULL, b);
+    if (pc__promote(a, b) == PC_BOOL)
+        return pc__null(PC_ERR_DTYPE, "pow: bool tensors are no numbers; cast one first");
+    if (!pc__autocasting())
+        return pc__call_as(PC__OP_pow, a, b, pc__promote(a, b));
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *x = pc__autocast_up(a), *y = pc__autocast_up(b);
+        result = pc_keep(x && y ? pc__call_as(PC__OP_pow, x, y, pc__promote(x, y)) : NULL);
+    }
+    return result;
+}
+
+/* Powers that have a shorter way. */
+static pc_tensor *power_of(pc_tensor *a, double b)
+{
+    const bool is_whole = b == floor(b) && fabs(b) < 0x1p63;
+    if (b == 2)
+        return pc_square(a);
+    if (!pc__is_float(a->dtype) && is_whole)
+        return pc__with_number(PC__OP_pow, a, b, false);
+    if (b == 0.5)
+        return pc_sqrt(a);
+    if (b == -0.5)
+        return pc_rsqrt(a);
+    if (b == -1)
+        return pc__with_number(PC__OP_div, a, 1, true);
+    return pc__with_number(PC__OP_pow, a, b, false);
+}
+
+pc_tensor *pc_pow_scalar(pc_tensor *a, double b)
+{
+    PC__NEED_OR(NULL, a);
+    if (!pc__is_float(a->dtype) && b < 0 && b == floor(b) && b >= -0x1p63)
+        return pc__null(PC_ERR_ARGUMENT, "pow: integers to the power %g are fractions; pc_cast to a floating dtype", b);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        pc_tensor *x = pc__autocast_up(a);
+        result = pc_keep(x ? power_of(x, b) : NULL);
+    }
+    return result;
+}
+
+/* What a gradient is made of: in float32 where they have 16 bits, since it takes several steps. */
+typedef struct parts {
+    pc_tensor *g, *a, *b, *power, *zero;
+} parts;
+
+static pc_tensor *wide(pc_tensor *t)
+{
+    return t && pc__is_half(t->dtype) ? pc__as_dtype(t, PC_F32) : t;
+}
+
+/* b a^(b - 1), and 0 where b is. */
+static pc_tensor *along_base(parts p, const pc__number *number)
+{
+    if (!number)
+        return pc_where(pc_eq(p.b, p.zero), p.zero, pc_mul(p.g, pc_mul(p.b, pc_pow(p.a, pc_sub_scalar(p.b, 1)))));
+    if (number->value == 0)
+        return pc_zeros(pc_tensor_shape(p.a), pc_tensor_dtype(p.g), pc_tensor_device(p.g));
+    return pc_mul(p.g, pc_mul_scalar(pc_pow_scalar(p.a, number->value - 1), number->value));
+}
+
+/* a^b log(a), and 0 where a is and b is not below. */
+static pc_tensor *along_exponent(parts p)
+{
+    pc_tensor *is_flat = pc_mul(pc_eq(p.a, p.zero), pc_ge(p.b, p.zero));
+    return pc_where(is_flat, p.zero, pc_mul(p.g, pc_mul(p.power, pc_log(p.a))));
+}
+
+pc_status pc__grad_pow(pc__grad *grad)
+{
+    const pc__number *number = grad->n_in == 1 ? grad->attributes : NULL;
+    parts p = {wide(grad->out_grad[0]), wide(grad->in[0]), number ? NULL : wide(grad->in[1]), wide(grad->out[0]), NULL};
+    p.zero = pc_scalar(0, pc_tensor_dtype(p.g), grad->device);
+    for (int i = 0; i < grad->n_in; i++)
+        if (grad->needs[i]) {
+            const pc__meta *meta = &grad->in_meta[i];
+            pc_tensor *slope = pc__sum_to(i == 0 ? along_base(p, number) : along_exponent(p), meta->ndim, meta->shape);
+            PC__TRY(pc__set_grad(grad, i, pc__as_dtype(slope, (pc_dtype)meta->dtype)));
+        }
+    return PC_OK;
+}

@@ -1,0 +1,134 @@
+/* Smaller and larger, powers, bounds, bits and logic: what takes two tensors, or one and numbers. */
+#include "ops/golden.h"
+
+#define TWO(name)                                                                                                      \
+    static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
+    {                                                                                                                  \
+        (void)g;                                                                                                       \
+        out[0] = pc_##name(in[0], in[1]);                                                                              \
+    }
+#define ONE(name)                                                                                                      \
+    static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
+    {                                                                                                                  \
+        (void)g;                                                                                                       \
+        out[0] = pc_##name(in[0]);                                                                                     \
+    }
+#define NUMBER(name)                                                                                                   \
+    static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
+    {                                                                                                                  \
+        out[0] = pc_##name(in[0], g->args[0]);                                                                         \
+    }
+TWO(minimum)
+TWO(maximum)
+TWO(pow)
+TWO(bitwise_and)
+TWO(bitwise_or)
+TWO(bitwise_xor)
+TWO(logical_and)
+TWO(logical_or)
+TWO(logical_xor)
+ONE(bitwise_not)
+ONE(logical_not)
+ONE(isnan)
+ONE(isfinite)
+NUMBER(pow_scalar)
+NUMBER(leaky_relu)
+NUMBER(elu)
+
+static void run_clamp(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_clamp(in[0], g->args[0], g->args[1]);
+}
+
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+#name, run_##name                                                                                              \
+    }
+static const golden_op ops[] = {
+    ROW(minimum),     ROW(maximum),     ROW(pow),        ROW(bitwise_and), ROW(bitwise_or),  ROW(bitwise_xor),
+    ROW(bitwise_not), ROW(logical_and), ROW(logical_or), ROW(logical_xor), ROW(logical_not), ROW(isnan),
+    ROW(isfinite),    ROW(pow_scalar),  ROW(leaky_relu), ROW(elu),         ROW(clamp),
+};
+
+static void refuses(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *two = pc_zeros(PC_SHAPE(2), PC_F32, test_device()),
+                  *yes = pc_ones(PC_SHAPE(2), PC_BOOL, test_device());
+        pc_tensor *three = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
+        pc_tensor *whole = pc_ones(PC_SHAPE(2), PC_I32, test_device());
+        assert_fails(pc_minimum(two, three), PC_ERR_SHAPE, "minimum: the shapes [2] and [3]");
+        assert_fails(pc_pow(two, three), PC_ERR_SHAPE, "pow");
+        assert_fails(pc_pow(yes, yes), PC_ERR_DTYPE, "pow");
+        assert_fails(pc_pow_scalar(whole, -2), PC_ERR_ARGUMENT, "pc_cast");
+        assert_fails(pc_floor(yes), PC_ERR_DTYPE, "floor");
+        assert_fails(pc_bitwise_and(two, whole), PC_ERR_DTYPE, "bitwise_and: of float32");
+        assert_fails(pc_bitwise_not(two), PC_ERR_DTYPE, "bitwise_not: of float32");
+        assert_fails(pc_logical_or(two, three), PC_ERR_SHAPE, "[2] and [3]");
+        assert_fails(pc_maximum(NULL, two), PC_ERR_ARGUMENT, "maximum");
+        assert_fails(pc_isfinite(pc_abs(NULL)), PC_ERR_ARGUMENT, "abs");
+        assert_fails(pc_clamp(NULL, 0, 1), PC_ERR_ARGUMENT, "clamp");
+        assert_fails(pc_elu(NULL, 1), PC_ERR_ARGUMENT, "elu");
+    }
+    assert_no_leak();
+}
+
+/* Numbers beyond the dtype as bounds of integers. */
+static void bounds_of_integers(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        const int32_t from[] = {-5, -1, 0, 1, 5};
+        int32_t got[5];
+        pc_tensor *a = pc_from_data(from, PC_SHAPE(5), PC_I32, test_device());
+        assert_ok(pc_read(pc_clamp(a, -1e15, 3), got, sizeof got));
+        assert_memory_equal(got, ((int32_t[]){-5, -1, 0, 1, 3}), sizeof got);
+        assert_int_equal(pc_tensor_dtype(pc_clamp(a, -1.5, INFINITY)), PC_F32);
+        uint8_t bytes[3];
+        pc_tensor *b = pc_from_data((uint8_t[]){0, 7, 255}, PC_SHAPE(3), PC_U8, test_device());
+        assert_ok(pc_read(pc_clamp(b, -3, 1000), bytes, sizeof bytes));
+        assert_memory_equal(bytes, ((uint8_t[]){0, 7, 255}), sizeof bytes);
+    }
+    assert_no_leak();
+}
+
+/* A recording makes a region of a chain; its results are those of the single calls. */
+static void chains_are_recorded(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    float want[N], got[N];
+    PC_SCOPE {
+        pc_tensor *x = pc_randn(PC_SHAPE(N), PC_F32, test_device());
+        pc_tensor *y = pc_zeros(PC_SHAPE(N), PC_F32, test_device());
+        for (int recorded = 0; recorded < 2; recorded++) {
+            pc_graph *graph = NULL;
+            if (recorded)
+                assert_ok(pc_graph_begin(pc_stream_current(test_device())));
+            pc_tensor *a = pc_leaky_relu(pc_sin(pc_square(x)), 0.1), *b = pc_clamp(pc_softplus(a), 0.5, 0.9);
+            pc_tensor *c = pc_pow_scalar(pc_abs(pc_elu(pc_sub(b, x), 0.5)), 1.5);
+            assert_ok(pc_copy(y, pc_maximum(pc_floor(c), pc_cos(pc_minimum(c, b)))));
+            if (recorded) {
+                graph = pc_graph_end(pc_stream_current(test_device()));
+                assert_non_null(graph);
+                assert_ok(pc_graph_launch(graph, pc_stream_current(test_device())));
+            }
+            assert_ok(pc_read(y, recorded ? got : want, sizeof got));
+            pc_graph_free(graph);
+        }
+        assert_memory_equal(got, want, sizeof got);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(refuses),
+    cmocka_unit_test(bounds_of_integers),
+    cmocka_unit_test(chains_are_recorded),
+};
+
+int main(void)
+{
+    return golden_main("ops.pairs", ops, tests);
+}
