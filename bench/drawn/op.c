@@ -43,6 +43,15 @@ UNARY(erf)
 UNARY(silu)
 UNARY(gelu)
 UNARY(gelu_tanh)
+UNARY(abs)
+UNARY(square)
+UNARY(rsqrt)
+UNARY(sin)
+UNARY(cos)
+UNARY(softplus)
+UNARY(floor)
+UNARY(round)
+UNARY(sign)
 UNARY(max)
 UNARY(contiguous)
 UNARY(clone)
@@ -50,6 +59,9 @@ BINARY(add)
 BINARY(sub)
 BINARY(mul)
 BINARY(div)
+BINARY(minimum)
+BINARY(maximum)
+BINARY(pow)
 BINARY(lt)
 BINARY(mse)
 BINARY(bce_with_logits)
@@ -62,10 +74,16 @@ OVER(mean_dims)
 POOL(max_pool2d)
 POOL(avg_pool2d)
 
-static pc_tensor *do_mul_scalar(drawn *d)
-{
-    return pc_mul_scalar(d->in[0], 1.5);
-}
+#define WITH(name, ...)                                                                                                \
+    static pc_tensor *do_##name(drawn *d)                                                                              \
+    {                                                                                                                  \
+        return pc_##name(d->in[0], __VA_ARGS__);                                                                       \
+    }
+WITH(mul_scalar, 1.5)
+WITH(pow_scalar, 2.5)
+WITH(leaky_relu, 0.1)
+WITH(elu, 1)
+WITH(clamp, -0.5, 0.5)
 
 static pc_tensor *do_where(drawn *d)
 {
@@ -129,7 +147,20 @@ static const op ops[] = {
     ROW(silu),
     ROW(gelu),
     ROW(gelu_tanh),
+    ROW(abs),
+    ROW(square),
+    {"rsqrt", do_rsqrt, {POSITIVE}},
+    ROW(sin),
+    ROW(cos),
+    ROW(softplus),
+    ROW(floor),
+    ROW(round),
+    ROW(sign),
     ROW(mul_scalar),
+    {"pow_scalar", do_pow_scalar, {POSITIVE}},
+    ROW(leaky_relu),
+    ROW(elu),
+    ROW(clamp),
     ROW(max),
     ROW(contiguous),
     ROW(clone),
@@ -137,6 +168,9 @@ static const op ops[] = {
     ROW(sub),
     ROW(mul),
     {"div", do_div, {ANY, POSITIVE}},
+    ROW(minimum),
+    ROW(maximum),
+    {"pow", do_pow, {POSITIVE, ANY}},
     ROW(lt),
     {"where", do_where, {TRUTH, ANY, ANY}},
     ROW(mse),

@@ -7,7 +7,8 @@ import random
 
 LIMITS = {"cpu": dict(elements=1 << 20, flops=3e8, step=4e8, parameters=3 << 20, classes=50257),
           "cuda": dict(elements=1 << 25, flops=1e11, step=1e11, parameters=64 << 20, classes=50257)}
-UNARY = "neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh mul_scalar".split()
+UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh mul_scalar abs square rsqrt sin cos softplus floor round sign "
+         "pow_scalar leaky_relu elu clamp").split()
 ACTIVATIONS = "none relu relu relu sigmoid tanh gelu gelu_tanh silu".split()
 
 
@@ -84,7 +85,7 @@ def broadcast(d, shape):
 
 
 def binary(d):
-    name, shape = d.one("add", "sub", "mul", "div", "lt", "where"), d.shape()
+    name, shape = d.one("add", "sub", "mul", "div", "lt", "where", "minimum", "maximum", "pow"), d.shape()
     x, y = d.tensor(shape), broadcast(d, shape)
     return d.op(name, both=name != "lt", x=x, y=y, z=broadcast(d, shape) if name == "where" else None)
 

@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 ANY, POSITIVE, TRUTH = range(3)
-KINDS = {"log": [POSITIVE], "sqrt": [POSITIVE], "div": [ANY, POSITIVE], "where": [TRUTH, ANY, ANY], "bce_with_logits": [ANY, TRUTH]}
+KINDS = {"log": [POSITIVE], "sqrt": [POSITIVE], "rsqrt": [POSITIVE], "pow_scalar": [POSITIVE], "pow": [POSITIVE, ANY],
+         "div": [ANY, POSITIVE], "where": [TRUTH, ANY, ANY], "bce_with_logits": [ANY, TRUTH]}
 PIECE = 1 << 22
 
 
@@ -82,6 +83,9 @@ def op_of(name, keys):
     return {
         "neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "relu": torch.relu, "sigmoid": torch.sigmoid,
         "tanh": torch.tanh, "erf": torch.erf, "silu": F.silu, "gelu": F.gelu, "gelu_tanh": ACTIVATIONS["gelu_tanh"],
+        **{op: getattr(torch, op) for op in "abs square rsqrt sin cos floor round sign minimum maximum pow".split()},
+        "softplus": F.softplus, "pow_scalar": lambda x: torch.pow(x, 2.5), "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
+        "elu": F.elu, "clamp": lambda x: torch.clamp(x, -0.5, 0.5),
         "mul_scalar": lambda x: x * 1.5, "max": torch.max, "contiguous": lambda x: x.contiguous(), "clone": torch.clone,
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "lt": torch.lt, "where": torch.where,
         "mse": F.mse_loss, "bce_with_logits": F.binary_cross_entropy_with_logits, "matmul": torch.matmul,

@@ -56,23 +56,31 @@ static inline float pc__exp2_wide(double x)
     return (float)(p * (double)a.f * (double)b.f);
 }
 
+/* condition, 0 or 1, ? yes : no, on bits: many such conditions in a row would become branches. */
+static inline float pc__pick(int32_t condition, float yes, float no)
+{
+    const uint32_t all = 0u - (uint32_t)condition;
+    const pc__power_bits a = {.f = yes}, b = {.f = no}, picked = {.u = (a.u & all) | (b.u & ~all)};
+    return picked.f;
+}
+
 /* Within 0.6 units, with the C standard's answers (annex F) at its ends. */
 static inline float pc__pow_f32(float x, float y)
 {
-    const float infinity = __builtin_inff(), size = __builtin_fabsf(x), far = __builtin_fabsf(y);
-    /* float has no fractions from 2^23 on, and no odd numbers from 2^24 on */
-    const float kept = far < 16777216.0f ? y : 0;
-    const int32_t whole = (int32_t)kept;
-    const int32_t is_whole = (float)whole == kept, is_odd = is_whole & whole;
+    const float infinity = __builtin_inff(), size = __builtin_fabsf(x);
+    const float half = y * 0.5f;
+    const int32_t is_fraction = __builtin_floorf(y) != y, is_odd = !is_fraction & (__builtin_floorf(half) != half);
+    const int32_t is_zero = size == 0, is_infinite = size == infinity, below = y < 0;
     float power = pc__exp2_wide(pc__log2_wide(size) * (double)y);
-    power = size == 1 ? 1 : power;
-    power = size == 0 || size == infinity ? ((size == 0) == (y < 0) ? infinity : 0) : power;
-    power = x < 0 && size < infinity && !is_whole ? __builtin_nanf("") : power;
+    power = pc__pick(size == 1, 1, power);
+    power = pc__pick((is_zero & below) | (is_infinite & !below), infinity, power);
+    power = pc__pick((is_zero & !below) | (is_infinite & below), 0, power);
+    power = pc__pick((x < 0) & !is_infinite & is_fraction, __builtin_nanf(""), power);
     pc__power_bits signed_power = {.f = power};
     const pc__power_bits sign = {.f = x};
-    signed_power.u ^= is_odd & 1 ? sign.u & 0x80000000u : 0;
-    const float known = x != x || y != y ? x + y : signed_power.f;
-    return y == 0 || x == 1 ? 1 : known;
+    signed_power.u ^= sign.u & (uint32_t)is_odd << 31;
+    power = pc__pick((x != x) | (y != y), x + y, signed_power.f);
+    return pc__pick((y == 0) | (x == 1), 1, power);
 }
 
 /* By squaring; what is no whole number is cut to one, so that of powers below 0 those of 1 and -1 are left. Wraps. */
