@@ -124,6 +124,12 @@ PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
  * further leading dimensions are batches and broadcast. Floating dtypes. */
 PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
+/* (d) c + a b: a [n, k], b [k, m], c of a shape that broadcasts to [n, m]. */
+PC_API PC_MUST_USE pc_tensor *pc_addmm(pc_tensor *c, pc_tensor *a, pc_tensor *b);
+
+/* (d) [n] and [m] -> [n, m], a[i] * b[j]. */
+PC_API PC_MUST_USE pc_tensor *pc_outer(pc_tensor *a, pc_tensor *b);
+
 /* What follows a product. The first four are part of its kernel, the others an op behind it. */
 typedef enum pc_activation_kind {
     PC_ACTIVATION_NONE,
@@ -198,6 +204,19 @@ PC_API PC_MUST_USE pc_tensor *pc_mse(pc_tensor *x, pc_tensor *y);
 
 /* (d) Join along dim; other sizes must agree. dtypes promote. */
 PC_API PC_MUST_USE pc_tensor *pc_cat(pc_tensor *const *tensors, int count, int dim);
+
+/* (d) Join along a new dimension; all of one shape. dtypes promote. */
+PC_API PC_MUST_USE pc_tensor *pc_stack(pc_tensor *const *tensors, int count, int dim);
+
+/* (d) Views of the parts of `a` along dim: of `size` entries each, the last one of what is left; or `count` of one size,
+ * the least that suffices. They go to pieces[0] to pieces[count - 1], each owned as a result is (tensor.h). As many as
+ * there are must be asked for: PC_ERR_ARGUMENT says how many that is. */
+PC_API PC_MUST_USE pc_status pc_split_dim(pc_tensor *a, int dim, int64_t size, pc_tensor **pieces, int count);
+PC_API PC_MUST_USE pc_status pc_chunk(pc_tensor *a, int dim, pc_tensor **pieces, int count);
+
+/* (d) `value` where mask, which is bool, is true, else a; they broadcast. The dtype is a's: PC_ERR_ARGUMENT where it does
+ * not hold `value`. */
+PC_API PC_MUST_USE pc_tensor *pc_masked_fill(pc_tensor *a, pc_tensor *mask, double value);
 
 /* (d) The entries `index` (int64 or int32, one-dimensional or zero-dim) along dim. A zero-dim `a` has the entry 0. An
  * index out of range is PC_ERR_RANGE. */

@@ -659,7 +659,43 @@ def pairs():
         case(name, "zero-dim", [In([])], fn)
 
 
+def arrange():
+    def stack(dim):
+        return lambda *t: torch.stack(t, dim)
+    for dim in (0, 1, -1, 2):
+        case("stack", f"three {dim}", [In([2, 3]), In([3, 2], views="t:0,1"), In([1, 3], views="e:2,3")], stack(dim), [dim])
+    case("stack", "zero-dim", [In([]), In([])], stack(0), [0])
+    case("stack", "one", [In([3])], stack(1), [1])
+    case("stack", "empty", [In([2, 0]), In([2, 0])], stack(1), [1])
+    for a in CODES:
+        case("stack", f"promote {a}", [In([2], a), In([2], "i32")], stack(0), [0], gradients=False)
+    for name, fn in (("split_dim", lambda size, dim: lambda a: torch.split(a, size, dim)[-1]),
+                     ("chunk", lambda count, dim: lambda a: torch.chunk(a, count, dim)[-1])):
+        for n, dim in ((2, 0), (1, 1), (3, 0), (2, -1)):
+            case(name, f"{n} {dim}", [In([3, 4])], fn(n, dim), [n, dim])
+            case(name, f"transposed {n} {dim}", [In([4, 3], views="t:0,1")], fn(n, dim), [n, dim])
+        case(name, "empty", [In([0, 2])], fn(1, 0), [1, 0])
+        case(name, "integers", [In([5], "i64")], fn(2, 0), [2, 0])
+    for dtype in CODES:
+        case("masked_fill", dtype, [In([5], dtype), In([5], "b")], lambda a, m: a.masked_fill(m, 1), [1])
+    for value in (-inf, nan, 2.5):
+        case("masked_fill", f"{value}", [In([2, 3]), In([2, 3], "b")], lambda a, m: a.masked_fill(m, value), [value])
+        case("masked_fill", f"broadcast {value}", [In([3, 2], views="t:0,1"), In([3], "b")],
+             lambda a, m: a.masked_fill(m, value), [value])
+        case("masked_fill", f"to the mask {value}", [In([1, 3]), In([2, 1], "b")], lambda a, m: a.masked_fill(m, value), [value])
+    case("masked_fill", "empty", [In([0, 3]), In([3], "b")], lambda a, m: a.masked_fill(m, 0), [0])
+    case("masked_fill", "zero-dim", [In([]), In([], "b", values=[True])], lambda a, m: a.masked_fill(m, 4), [4])
+    case("outer", "plain", [In([3]), In([4])], torch.outer)
+    case("outer", "strided", [In([7], views="s:0,1,7,2"), In([1], views="e:3")], torch.outer)
+    case("outer", "empty", [In([0]), In([2])], torch.outer)
+    case("outer", "promote", [In([2], "i32"), In([3])], torch.outer)
+    for shape in ([3, 2], [2], [3, 1], [1], []):
+        case("addmm", f"{shape}", [In(shape), In([3, 4]), In([2, 4], views="t:0,1")], torch.addmm)
+    case("addmm", "no products", [In([2]), In([3, 0]), In([0, 2])], torch.addmm)
+    case("addmm", "empty", [In([2]), In([0, 4]), In([4, 2])], torch.addmm)
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
-                 still_more_unary, pairs):
+                 still_more_unary, pairs, arrange):
         part()

@@ -186,6 +186,24 @@ def picking():
             yield case("cat", [tensor(dtype, shape, before)], "cat", dim=0)
 
 
+def arranged():
+    for a in DTYPES:
+        for value in NUMBERS[:8]:
+            for x, mask in (((3,), (3,)), ((2, 3), (3,)), ((3,), (2, 1)), ((), ()), ((0, 2), (2,)), ((2,), (3,))):
+                yield case("masked_fill", [tensor(a, x), tensor("bool", mask)], "masked_fill", a in FLOATS, value=value)
+        for b in DTYPES:
+            yield case("masked_fill", [tensor(a, (3,)), tensor(b, (3,))], "masked_fill", value=1)
+            grad = a in FLOATS or b in FLOATS
+            for x, y in PAIRS:
+                yield case("outer", [tensor(a, x), tensor(b, y, at=1)], "outer", grad)
+                for dim in (0, -1, 1, 2):
+                    yield case("stack", [tensor(a, x), tensor(b, y, at=1)], "stack", grad, dim=dim)
+            yield case("outer", [tensor(a, (3,)), tensor(b, (2,), at=1)], "outer", grad)
+            for c, x, y in (((3, 4), (3, 2), (2, 4)), ((4,), (3, 2), (2, 4)), ((), (3, 2), (2, 4)), ((3, 1), (3, 2), (2, 4)), ((4,), (3, 0), (0, 4)),
+                            ((4,), (3,), (3, 4)), ((2, 3, 4), (3, 2), (2, 4)), ((3,), (3, 2), (2, 4)), ((3, 4), (3, 2), (3, 4))):
+                yield case("addmm", [tensor(b, c, at=2), tensor(a, x), tensor(a, y, at=1)], "addmm", grad and a == b)
+
+
 def products():
     shapes = [((2, 3), (3, 4)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((), (3,)), ((0, 3), (3, 2)), ((2, 0), (0, 3)),
               ((2, 2, 3), (3, 2)), ((2, 1, 2, 3), (4, 3, 2)), ((3,), (2, 3, 2)), ((2, 2, 3), (3,)), ((2, 3), (2, 3)), ((0,), (0,))]
@@ -264,7 +282,7 @@ def odd_numbers():
             yield case("log_softmax", [tensor(dtype, (3, 2), values=special, at=i)], "log_softmax", dim=0)
 
 
-ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, products, pictures]
+ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures]
 
 
 def systematic():

@@ -35,7 +35,7 @@ def of_values(case, op, operands, arguments, text):
 
 def of_refused(op, operands, arguments, text):
     dtypes = [t["dtype"] for t in operands]
-    if op in ("matmul", "linear") + PICTURES and "floating" in text and not set(dtypes) & set(FLOATS):
+    if op in ("matmul", "addmm", "linear") + PICTURES and "floating" in text and not set(dtypes) & set(FLOATS):
         return "floating-products"
     if op in PICTURES + ("linear", "cross_entropy"):
         return "bias-of-the-result" if "bias of shape" in text else "pictures-in-batches"
@@ -57,6 +57,8 @@ def of_computed(op, operands, arguments):
         return "integers-as-float"
     if op in ("full", "fill", "saxpy", "pow_scalar", "clamp", "leaky_relu", "elu") and any(abs(v) > 255 or v < 0 for v in arguments.values()):
         return "large-numbers"
+    if op == "addmm" and dtypes[0] != dtypes[1]:
+        return "sums-promote"
     if op in PICTURES and 0 in operands[0]["shape"] + operands[-1]["shape"]:
         return "no-channels"
     return "in-place" if op in ("copy", "saxpy") else None

@@ -43,7 +43,8 @@ ARGUMENTS = {
     "fn_avg_pool2d": [T, Pool], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
     "index_select": [T, I, T], "cast": [T, I], "reshape": [T, Shape], "permute": [T, Shape], "transpose": [T, I, I],
     "slice": [T, I, I64, I64, I64], "squeeze": [T, I], "unsqueeze": [T, I], "expand": [T, Shape],
-    "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T], "clamp": [T, D, D],
+    "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T], "clamp": [T, D, D], "outer": [T, T],
+    "addmm": [T, T, T], "stack": [P, I, I], "masked_fill": [T, T, D],
     "from_data": [T, Shape, I, Device], "detach": [T], "to": [T, Device, I, B],
 }
 STATUS = {"saxpy": [T, D, T], "copy": [T, T], "fill": [T, D], "require_grad": [T, B], "backward_with": [T, T],
@@ -144,7 +145,9 @@ def apply(lib, op, t, a):
         return [call(op, t[0], a["dim"])]
     if op == "dropout":
         return [call("fn_dropout", t[0], a["p"])]
-    if op == "cat":
+    if op == "masked_fill":
+        return [call(op, t[0], t[1], a["value"])]
+    if op in ("cat", "stack"):
         return [call(op, (c.c_void_p * len(t))(*t), len(t), a["dim"])]
     if op == "index_select":
         return [call(op, t[0], a["dim"], t[1])]

@@ -33,6 +33,8 @@ def clamp(t, low, high):
 OPS = {
     "softplus": named(F.softplus), "leaky_relu": lambda t, a: [F.leaky_relu(t[0], number(a["value"]))],
     "elu": lambda t, a: [F.elu(t[0], number(a["value"]))], "clamp": lambda t, a: [clamp(t[0], a["low"], a["high"])],
+    "outer": named(torch.outer), "addmm": named(torch.addmm), "stack": lambda t, a: [torch.stack(t, a["dim"])],
+    "masked_fill": lambda t, a: [t[0].masked_fill(t[1], number(a["value"]))],
     "silu": named(F.silu), "gelu": named(F.gelu), "gelu_tanh": named(lambda t: F.gelu(t, approximate="tanh")),
     "where": named(torch.where), "matmul": named(torch.matmul), "sum": named(torch.sum), "mean": named(torch.mean),
     "max": named(torch.max), "mse": named(F.mse_loss), "bce_with_logits": named(F.binary_cross_entropy_with_logits),
