@@ -49,7 +49,7 @@ static pc_tensor *with_number(pc_tensor *t)
 {
     static const double numbers[] = {.5, .1, -1, 2, 1. / 3};
     const double number = numbers[draw(PC__COUNT(numbers))];
-    switch (draw(5)) {
+    switch (draw(8)) {
     case 0:
         return pc_add_scalar(t, number);
     case 1:
@@ -58,6 +58,12 @@ static pc_tensor *with_number(pc_tensor *t)
         return pc_div_scalar(t, number);
     case 3:
         return pc__with_number(draw(2) ? PC__OP_sub : PC__OP_div, t, number, true);
+    case 4:
+        return pc_leaky_relu(t, number);
+    case 5:
+        return pc_elu(t, number);
+    case 6:
+        return pc_clamp(t, -2, number);
     default:
         return pc_mul_scalar(t, number);
     }
@@ -65,7 +71,7 @@ static pc_tensor *with_number(pc_tensor *t)
 
 static pc_tensor *unary(pc_tensor *t)
 {
-    switch (draw(8)) {
+    switch (draw(11)) {
     case 0:
         return pc_tanh(t);
     case 1:
@@ -77,7 +83,13 @@ static pc_tensor *unary(pc_tensor *t)
     case 4:
         return pc_gelu(t);
     case 5:
+        return pc_sin(t);
     case 6:
+        return pc_abs(t);
+    case 7:
+        return pc_softplus(t);
+    case 8:
+    case 9:
         return with_number(t);
     default:
         return pc_clone(t);
@@ -86,7 +98,7 @@ static pc_tensor *unary(pc_tensor *t)
 
 static pc_tensor *binary(pc_tensor *a, pc_tensor *b)
 {
-    switch (draw(6)) {
+    switch (draw(8)) {
     case 0:
         return pc_sub(a, b);
     case 1:
@@ -97,6 +109,10 @@ static pc_tensor *binary(pc_tensor *a, pc_tensor *b)
         return pc_add(a, pc_slice(b, draw(2), 3, 4, 1)); /* broadcast */
     case 4:
         return pc_tanh(pc_matmul(pc_tanh(a), pc_cast(pc_tanh(b), pc_tensor_dtype(a))));
+    case 5:
+        return pc_minimum(a, b);
+    case 6:
+        return pc_maximum(a, b);
     default:
         return pc_add(a, b);
     }
