@@ -38,8 +38,8 @@ PC_API PC_MUST_USE pc_tensor *pc_maximum(pc_tensor *a, pc_tensor *b); /* (d) */
  * is 0. Integers and a fraction give float32. */
 PC_API PC_MUST_USE pc_tensor *pc_clamp(pc_tensor *a, double low, double high);
 
-/* (d) a to the power of b. Integers stay integers, powers below 0 cut to whole numbers; a whole number below 0 is
- * PC_ERR_ARGUMENT for them, and a fraction gives float32. */
+/* (d) a to the power of b; the gradient of b is 0 where a is 0 and b is not below. Integers stay integers, powers below 0
+ * cut to whole numbers; a whole number below 0 is PC_ERR_ARGUMENT for them, and a fraction gives float32. */
 PC_API PC_MUST_USE pc_tensor *pc_pow(pc_tensor *a, pc_tensor *b);
 PC_API PC_MUST_USE pc_tensor *pc_pow_scalar(pc_tensor *a, double b);
 
@@ -65,14 +65,12 @@ PC_API PC_MUST_USE pc_tensor *pc_gelu(pc_tensor *a);    /* (d) a / 2 * (1 + erf(
 
 PC_API PC_MUST_USE pc_tensor *pc_softplus(pc_tensor *a); /* (d) log(1 + exp(a)) */
 
-/* (d) a where it is above 0, else a * slope. */
-PC_API PC_MUST_USE pc_tensor *pc_leaky_relu(pc_tensor *a, double slope);
-
-/* (d) a where it is above 0, else alpha * (exp(a) - 1). */
-PC_API PC_MUST_USE pc_tensor *pc_elu(pc_tensor *a, double alpha);
-
 /* (d) a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 a^3))) */
 PC_API PC_MUST_USE pc_tensor *pc_gelu_tanh(pc_tensor *a);
+
+/* (d) a where it is above 0, else a * slope, or alpha * (exp(a) - 1). The gradient at 0 is that of below. */
+PC_API PC_MUST_USE pc_tensor *pc_leaky_relu(pc_tensor *a, double slope);
+PC_API PC_MUST_USE pc_tensor *pc_elu(pc_tensor *a, double alpha);
 
 /* Comparisons give bool. */
 PC_API PC_MUST_USE pc_tensor *pc_eq(pc_tensor *a, pc_tensor *b);
