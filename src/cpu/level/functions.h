@@ -6,13 +6,9 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "cpu/level/float_bits.h"
 #include "cpu/level/power.h"
 #include "cpu/level/trigonometry.h"
-
-typedef union pc__float_bits {
-    float f;
-    uint32_t u; /* arithmetic on bits wraps */
-} pc__float_bits;
 
 /* e^x - 1 = 2^k (e^r - 1) + 2^k - 1, in parts: x = k ln 2 + r, |r| <= ln 2 / 2; e^r by a polynomial (minimax coefficients
  * as in Cephes, expf), 2^k by the exponent bits. Adding 1.5 x 2^23 rounds to whole numbers, which are the last bits then.

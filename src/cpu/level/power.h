@@ -2,17 +2,7 @@
 #ifndef PC__POWER_H
 #define PC__POWER_H
 
-#include <stdint.h>
-
-typedef union pc__power_bits {
-    float f;
-    uint32_t u;
-} pc__power_bits;
-
-typedef union pc__power_double {
-    double f;
-    uint64_t u;
-} pc__power_double;
+#include "cpu/level/float_bits.h"
 
 /* log2 of a number above 0, which may be subnormal, relative error 2^-39: x = 2^e m with m between sqrt(1/2) and sqrt(2),
  * and log(m) = 2 artanh((m - 1) / (m + 1)), of which seven terms are taken. */
@@ -20,7 +10,7 @@ static inline double pc__log2_wide(float x)
 {
     const uint32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
     const int32_t small = x < 1.17549435e-38f;
-    pc__power_bits bits = {.f = small ? x * 33554432.0f : x};
+    pc__float_bits bits = {.f = small ? x * 33554432.0f : x};
     bits.u += one - root;
     const int32_t e = (int32_t)(bits.u >> 23) - 127 - (small ? 25 : 0);
     bits.u = (bits.u & 0x007fffff) + root;
@@ -40,8 +30,8 @@ static inline double pc__log2_wide(float x)
 static inline float pc__exp2_wide(double x)
 {
     const double low = x < -160 ? -160 : x, clamped = low > 160 ? 160 : low;
-    const pc__power_double whole = {.f = clamped + 6755399441055744.0}; /* 1.5 x 2^52: rounds */
-    const double t = (clamped - (whole.f - 6755399441055744.0)) * 0.69314718055994530942;
+    const pc__double_bits whole = pc__whole_of(clamped);
+    const double t = (clamped - pc__whole_value(whole)) * 0.69314718055994530942;
     double p = 1.0 / 40320;
     p = p * t + 1.0 / 5040;
     p = p * t + 1.0 / 720;
@@ -52,7 +42,7 @@ static inline float pc__exp2_wide(double x)
     p = p * t + 1;
     p = p * t + 1;
     const int32_t k = (int32_t)(uint32_t)whole.u, half = k >> 1;
-    const pc__power_bits a = {.u = (uint32_t)(half + 127) << 23}, b = {.u = (uint32_t)(k - half + 127) << 23};
+    const pc__float_bits a = {.u = (uint32_t)(half + 127) << 23}, b = {.u = (uint32_t)(k - half + 127) << 23};
     return (float)(p * (double)a.f * (double)b.f);
 }
 
@@ -60,7 +50,7 @@ static inline float pc__exp2_wide(double x)
 static inline float pc__pick(int32_t condition, float yes, float no)
 {
     const uint32_t all = 0u - (uint32_t)condition;
-    const pc__power_bits a = {.f = yes}, b = {.f = no}, picked = {.u = (a.u & all) | (b.u & ~all)};
+    const pc__float_bits a = {.f = yes}, b = {.f = no}, picked = {.u = (a.u & all) | (b.u & ~all)};
     return picked.f;
 }
 
@@ -76,8 +66,8 @@ static inline float pc__pow_f32(float x, float y)
     power = pc__pick((is_zero & below) | (is_infinite & !below), infinity, power);
     power = pc__pick((is_zero & !below) | (is_infinite & below), 0, power);
     power = pc__pick((x < 0) & !is_infinite & is_fraction, __builtin_nanf(""), power);
-    pc__power_bits signed_power = {.f = power};
-    const pc__power_bits sign = {.f = x};
+    pc__float_bits signed_power = {.f = power};
+    const pc__float_bits sign = {.f = x};
     signed_power.u ^= sign.u & (uint32_t)is_odd << 31;
     power = pc__pick((x != x) | (y != y), x + y, signed_power.f);
     return pc__pick((y == 0) | (x == 1), 1, power);

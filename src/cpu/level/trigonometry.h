@@ -2,17 +2,7 @@
 #ifndef PC__TRIGONOMETRY_H
 #define PC__TRIGONOMETRY_H
 
-#include <stdint.h>
-
-typedef union pc__trig_float {
-    float f;
-    uint32_t u;
-} pc__trig_float;
-
-typedef union pc__trig_double {
-    double f;
-    uint64_t u;
-} pc__trig_double;
+#include "cpu/level/float_bits.h"
 
 /* 2^(24 k) in quarters of a turn, which is 2^(24 k) 2 / pi, whole turns taken away, for k from 0 to 4: the sum of three
  * numbers. The first is a multiple of 2^-25 and the second of 2^-51, so that 24 bits times one of them is exact. */
@@ -27,17 +17,6 @@ typedef struct pc__angle {
     double part;
     uint32_t quarters;
 } pc__angle;
-
-/* The whole number next to x, below 2^51: adding 1.5 x 2^52 rounds, and the last bits are the number's then. */
-static inline pc__trig_double pc__whole_of(double x)
-{
-    return (pc__trig_double){.f = x + 6755399441055744.0};
-}
-
-static inline double pc__whole_value(pc__trig_double whole)
-{
-    return whole.f - 6755399441055744.0;
-}
 
 /* Every step is exact but the last sum, so that the part is, too, where x is next to a multiple of pi / 2. Infinity and
  * NaN are NaN. Selects in place of subscripts, and of double: those become vector code. */
@@ -58,9 +37,9 @@ static inline pc__angle pc__angle_of(float x)
 #undef PC__FROM
     const double m = wide * scale;
     const double coarse = m * first, middle = m * second, fine = m * third;
-    const pc__trig_double most = pc__whole_of(coarse), more = pc__whole_of(middle);
+    const pc__double_bits most = pc__whole_of(coarse), more = pc__whole_of(middle);
     const double sum = coarse - pc__whole_value(most) + (middle - pc__whole_value(more));
-    const pc__trig_double rest = pc__whole_of(sum + fine);
+    const pc__double_bits rest = pc__whole_of(sum + fine);
     return (pc__angle){sum - pc__whole_value(rest) + fine, (uint32_t)(most.u + more.u + rest.u)};
 }
 
@@ -77,7 +56,7 @@ static inline float pc__sin_of(pc__angle angle)
     c = c * z - 1.388731625493765e-3f;
     c = c * z + 4.166664568298827e-2f;
     c = c * z * z - 0.5f * z + 1;
-    pc__trig_float y = {.f = angle.quarters & 1 ? c : s};
+    pc__float_bits y = {.f = angle.quarters & 1 ? c : s};
     y.u ^= (angle.quarters & 2) << 30;
     return y.f;
 }
