@@ -54,13 +54,8 @@ static inline float pc__expm1_f32(float x)
 /* Within 1 unit. x = 2^e m with m between sqrt(1/2) and sqrt(2), a polynomial in m - 1 (Cephes, logf). */
 static inline float pc__log_f32(float x)
 {
-    const uint32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
-    const int denormal = x < 1.17549435e-38f;
-    pc__float_bits m = {.f = denormal ? x * 33554432.0f : x};
-    m.u += one - root;
-    const float e = (float)((int32_t)(m.u >> 23) - 127 - (denormal ? 25 : 0));
-    m.u = (m.u & 0x007fffff) + root;
-    const float f = m.f - 1, z = f * f;
+    const pc__float_parts parts = pc__parts_of(x);
+    const float e = (float)parts.exponent, f = parts.part - 1, z = f * f;
     float p = 7.0376836292e-2f;
     p = p * f - 1.1514610310e-1f;
     p = p * f + 1.1676998740e-1f;

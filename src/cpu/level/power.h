@@ -8,13 +8,8 @@
  * and log(m) = 2 artanh((m - 1) / (m + 1)), of which seven terms are taken. */
 static inline double pc__log2_wide(float x)
 {
-    const uint32_t root = 0x3f3504f3, one = 0x3f800000; /* sqrt(1/2) and 1 as bits */
-    const int32_t small = x < 1.17549435e-38f;
-    pc__float_bits bits = {.f = small ? x * 33554432.0f : x};
-    bits.u += one - root;
-    const int32_t e = (int32_t)(bits.u >> 23) - 127 - (small ? 25 : 0);
-    bits.u = (bits.u & 0x007fffff) + root;
-    const double m = (double)bits.f, t = (m - 1) / (m + 1), z = t * t;
+    const pc__float_parts parts = pc__parts_of(x);
+    const double m = (double)parts.part, t = (m - 1) / (m + 1), z = t * t;
     double p = 1.0 / 13;
     p = p * z + 1.0 / 11;
     p = p * z + 1.0 / 9;
@@ -22,7 +17,7 @@ static inline double pc__log2_wide(float x)
     p = p * z + 1.0 / 5;
     p = p * z + 1.0 / 3;
     p = p * z + 1;
-    return t * p * 2.88539008177792681472 + (double)e; /* 2 / ln 2 */
+    return t * p * 2.88539008177792681472 + (double)parts.exponent; /* 2 / ln 2 */
 }
 
 /* 2^x as float; x beyond what float can tell is 0 or infinity. The series of e^(x ln 2) to its eighth term, on |x| <= 1/2;
