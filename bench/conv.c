@@ -59,9 +59,9 @@ int main(int argc, char **argv)
     const kernels *k = kernels_for(argc > 2 ? argv[2] : NULL);
     pc_threads_set(argc > 3 ? atoi(argv[3]) : 0);
     piece = argc > 4 ? argv[4] : "";
-    run(k, "article.conv", (pc__conv){32, 64, 64, 3, 32, 3, 3, 3, 3, 0, 0, PC__ACT_RELU, 2}, true, seconds);
-    run(k, "two-conv.conv1", (pc__conv){32, 64, 64, 3, 32, 3, 3, 1, 1, 0, 0, PC__ACT_RELU, 2}, true, seconds);
-    run(k, "two-conv.conv2", (pc__conv){32, 31, 31, 32, 64, 3, 3, 1, 1, 0, 0, PC__ACT_RELU, 2}, false, seconds);
-    run(k, "plain.conv", (pc__conv){32, 31, 31, 32, 64, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, 1}, false, seconds);
+    run(k, "article.conv", (pc__conv){32, 64, 64, 3, 32, 3, 3, 3, 3, 0, 0, PC__ACT_RELU, .pool = 2}, true, seconds);
+    run(k, "two-conv.conv1", (pc__conv){32, 64, 64, 3, 32, 3, 3, 1, 1, 0, 0, PC__ACT_RELU, .pool = 2}, true, seconds);
+    run(k, "two-conv.conv2", (pc__conv){32, 31, 31, 32, 64, 3, 3, 1, 1, 0, 0, PC__ACT_RELU, .pool = 2}, false, seconds);
+    run(k, "plain.conv", (pc__conv){32, 31, 31, 32, 64, 3, 3, 1, 1, 0, 0, PC__ACT_NONE, .pool = 1}, false, seconds);
     return 0;
 }
