@@ -34,7 +34,7 @@ static bool is_in_the_way(const pc__plan *plan, const pc__group *g, const pc__pl
     return false;
 }
 
-/* Steps whose results somebody needs behind the group. */
+/* Steps whose results somebody needs behind the group, or nobody reads: without the pass `dead` these are written, too. */
 static int find_outputs(const walk *w, pc__group *g)
 {
     g->region.outs = 0;
@@ -46,7 +46,7 @@ static int find_outputs(const walk *w, pc__group *g)
             for (int j = 0; j < reader->call->n_in; j++)
                 inside += reader->number[j] == number;
         }
-        if (w->plan->storage[number].place == PC__PLACE_TEMPORARY && w->uses[number] == inside)
+        if (w->plan->storage[number].place == PC__PLACE_TEMPORARY && inside > 1 && w->uses[number] == inside)
             continue;
         if (g->region.outs < PC__REGION_OUT)
             g->region.out[g->region.outs] = (uint8_t)(PC__REGION_IN + i);
