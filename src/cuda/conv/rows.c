@@ -112,15 +112,14 @@ static pc_status direct_run(pc_stream *stream, const pc_call *call, const void *
     return PC_OK;
 }
 
-/* --- plain: next to no work; 16 times as much where PARACORD_ONLY says so --- */
+/* --- plain: next to no work; 16 times as much where PARACORD_ONLY says so, and to be measured --- */
 
 static bool plain_supports(const pc_stream *stream, const void *problem)
 {
     const pc__conv_piece *p = problem;
     const pc__conv_shape shape = pc__conv_shape_of(p);
-    const pc__row *only = pc__conv_rows[p->direction].only;
-    (void)stream;
-    return pc__conv_is_least(&shape, only && only->supports == plain_supports) && pc__cuda_conv_plain_fits(&p->s);
+    const bool asked = pc__rows_takes_all(&pc__conv_rows[p->direction], stream, plain_supports);
+    return pc__conv_is_least(&shape, asked) && pc__cuda_conv_plain_fits(&p->s);
 }
 
 static pc_status plain_run(pc_stream *stream, const pc_call *call, const void *problem, void *workspace, bool *done)
