@@ -23,6 +23,7 @@
 #include <paracord/op.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
+#include <paracord/schedule.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>
 #include <paracord/step.h>

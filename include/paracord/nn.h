@@ -199,14 +199,41 @@ typedef struct pc_adam_options {
     double weight_decay;
 } pc_adam_options;
 
+typedef struct pc_rmsprop_options {
+    int reserved_;
+    double lr;      /* 0 means 0.01 */
+    double alpha;   /* of the mean of squares; 0 means 0.99 */
+    double epsilon; /* 0 means 1e-8 */
+    double momentum, weight_decay;
+} pc_rmsprop_options;
+
+typedef struct pc_lion_options {
+    int reserved_;
+    double lr;           /* 0 means 0.0001 */
+    double beta1, beta2; /* 0 means 0.9 and 0.99 */
+    double weight_decay;
+} pc_lion_options;
+
 /* Over all parameters that `module` has now; a tensor with two names counts once. Two tensors that share memory are
- * PC_ERR_ARGUMENT. The caller owns the optimiser. */
+ * PC_ERR_ARGUMENT. The caller owns the optimiser. Formulas as in torch.optim. AdamW (Loshchilov and Hutter 2019) takes the
+ * decay from the weight, times the rate; its weight_decay of 0 means 0.01, as in PyTorch (without any it is Adam). Lion
+ * (Chen et al. 2023) does the same, and else goes by the sign: w -= lr (sign(beta1 m + (1 - beta1) g) + decay w), then
+ * m = beta2 m + (1 - beta2) g. */
 PC_API PC_MUST_USE pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options);
 PC_API PC_MUST_USE pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options);
+PC_API PC_MUST_USE pc_optimizer *pc_adamw_new(pc_module *module, pc_adam_options options);
+PC_API PC_MUST_USE pc_optimizer *pc_rmsprop_new(pc_module *module, pc_rmsprop_options options);
+PC_API PC_MUST_USE pc_optimizer *pc_lion_new(pc_module *module, pc_lion_options options);
 #define pc_sgd(...) PC_SGD_(__VA_ARGS__, )
 #define PC_SGD_(module, ...) pc_sgd_new((module), PC_OPTIONS(pc_sgd_options, __VA_ARGS__))
 #define pc_adam(...) PC_ADAM_(__VA_ARGS__, )
 #define PC_ADAM_(module, ...) pc_adam_new((module), PC_OPTIONS(pc_adam_options, __VA_ARGS__))
+#define pc_adamw(...) PC_ADAMW_(__VA_ARGS__, )
+#define PC_ADAMW_(module, ...) pc_adamw_new((module), PC_OPTIONS(pc_adam_options, __VA_ARGS__))
+#define pc_rmsprop(...) PC_RMSPROP_(__VA_ARGS__, )
+#define PC_RMSPROP_(module, ...) pc_rmsprop_new((module), PC_OPTIONS(pc_rmsprop_options, __VA_ARGS__))
+#define pc_lion(...) PC_LION_(__VA_ARGS__, )
+#define PC_LION_(module, ...) pc_lion_new((module), PC_OPTIONS(pc_lion_options, __VA_ARGS__))
 PC_API void pc_optimizer_free(pc_optimizer *optimizer);
 
 /* Update every parameter that has a gradient, all in one kernel, and forget the gradients: there is no zero_grad to
@@ -219,10 +246,43 @@ PC_API PC_MUST_USE pc_status pc_optimizer_step(pc_optimizer *optimizer);
  * this. Recordings of pc_step stay good. */
 PC_API PC_MUST_USE pc_status pc_optimizer_reset(pc_optimizer *optimizer);
 
-/* The learning rate, for schedules: finite, at least 0; for others PC_ERR_ARGUMENT is recorded and it stays. NaN for
- * NULL. */
+/* The learning rate, for schedules (schedule.h): finite, at least 0; for others PC_ERR_ARGUMENT is recorded and it stays.
+ * Recordings of pc_step read it on the device and stay good. NaN for NULL. */
 PC_API double pc_optimizer_lr(const pc_optimizer *optimizer);
 PC_API void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr);
+
+typedef enum pc_clip_kind {
+    PC_CLIP_NONE,
+    PC_CLIP_NORM,  /* all gradients times min(1, most / (norm + 1e-6)), norm: of all of them as one vector */
+    PC_CLIP_VALUE, /* each number between -most and most */
+    PC_CLIP_KINDS
+} pc_clip_kind;
+
+/* Steps take gradients clipped so, as torch.nn.utils.clip_grad_norm_ and clip_grad_value_ would leave them. It is done as
+ * the step reads them: pc_grad shows them as they came. most: finite, above 0; not looked at for PC_CLIP_NONE. Else
+ * PC_ERR_ARGUMENT. */
+PC_API PC_MUST_USE pc_status pc_optimizer_set_clip(pc_optimizer *optimizer, pc_clip_kind kind, double most);
+
+/* The norm of the gradients of the last step that was clipped by it, before clipping; waits for that step. PC_ERR_STATE
+ * where there was none. */
+PC_API PC_MUST_USE pc_status pc_optimizer_gradient_norm(const pc_optimizer *optimizer, double *norm);
+
+typedef struct pc_group_options {
+    int reserved_;
+    int max_dims;        /* only parameters of at most so many dimensions: 1 for biases and norms; 0 means all */
+    double lr_scale;     /* their rate is the optimiser's times this; 0 means 1 */
+    double weight_decay; /* 0 means the optimiser's */
+    bool no_decay;
+} pc_group_options;
+
+/* Parameters whose names match `pattern`, with *, ? and [...] as in file names ("*" for all), get a rate and a decay of
+ * their own: pc_optimizer_group(adamw, "*", .max_dims = 1, .no_decay = true). A parameter is in the group that named it
+ * last. At most seven groups; none that matches, or other numbers: PC_ERR_ARGUMENT and nothing changes. */
+PC_API PC_MUST_USE pc_status pc_optimizer_add_group(pc_optimizer *optimizer, const char *pattern,
+                                                    pc_group_options options);
+#define pc_optimizer_group(optimizer, ...) PC_OPTIMIZER_GROUP_(optimizer, __VA_ARGS__, )
+#define PC_OPTIMIZER_GROUP_(optimizer, pattern, ...)                                                                   \
+    pc_optimizer_add_group((optimizer), (pattern), PC_OPTIONS(pc_group_options, __VA_ARGS__))
 
 PC_END
 #endif

@@ -49,8 +49,7 @@ typedef pc_status (*pc_step_fn)(void *user);
 PC_API PC_MUST_USE pc_step *pc_step_new(pc_step_fn function, void *user, pc_optimizer *optimizer);
 
 /* One step on the current stream of the parameters' device, ordered with other work as any op. The first run records
- * what the function queues and launches that, later ones launch. It is recorded anew after pc_optimizer_set_lr and
- * pc_seed; and when something changes that the function asked for: the mode (pc_module_set_training), the parts, the data
+ * what the function queues and launches that, later ones launch. It is recorded anew after pc_seed; and when something changes that the function asked for: the mode (pc_module_set_training), the parts, the data
  * (pc_module_data) or the parameters of a module that it ran, whether they collect gradients, and the thread's settings
  * around the run (autocast, PC_NO_GRAD, precision, choice of convolutions, current device). What else the function decides
  * by, the library cannot see. Weights, the optimiser's state and its count and the thread's generator are those of plain

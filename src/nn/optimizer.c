@@ -1,24 +1,17 @@
-/* optimizer.c: SGD with momentum, and Adam; every step one call for all parameters. */
+/* optimizer.c: a step is one call for all parameters. */
 #include "nn/optimizer.h"
 
 #include "device/graph.h"
 #include "ops/scale.h"
 #include "tensor/overlap.h"
 
-#include <math.h>
 #include <paracord/autograd.h>
-
-typedef struct taker {
-    pc_optimizer *optimizer;
-    pc_parameter *names; /* as many as parameters have been taken */
-} taker;
 
 /* A tensor that the module has under two names is updated once. Two that share memory would be updated at once, by the
  * same kernel. */
 static pc_status take(void *context, const char *name, pc__named *parameter)
 {
-    taker *taking = context;
-    pc_optimizer *o = taking->optimizer;
+    pc_optimizer *o = context;
     for (int i = 0; i < o->count; i++) {
         if (o->parameters[i] == parameter->object)
             return PC_OK;
@@ -26,22 +19,14 @@ static pc_status take(void *context, const char *name, pc__named *parameter)
             return pc__fail(PC_ERR_ARGUMENT,
                             "pc_%s: the parameters \"%s\" and \"%s\" are two tensors that share memory; register one "
                             "tensor under both names, or a pc_clone",
-                            o->name, taking->names[i].name, name);
+                            o->name, o->names[i].name, name);
     }
-    snprintf(taking->names[o->count].name, sizeof taking->names[o->count].name, "%s", name);
+    snprintf(o->names[o->count].name, sizeof o->names[o->count].name, "%s", name);
     o->parameters[o->count++] = pc_tensor_retain(parameter->object);
     return PC_OK;
 }
 
-static pc_status take_all(pc_optimizer *o, pc_module *module, size_t n)
-{
-    taker taking = {o, pc__calloc(n, sizeof *taking.names)};
-    pc_status status = taking.names ? pc__module_visit(module, take, &taking) : PC_ERR_MEMORY;
-    pc__free(taking.names);
-    return status;
-}
-
-static pc_optimizer *make(pc_module *module, const char *name, int slots, const pc__step_attributes *settings)
+pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, const pc__step_attributes *settings)
 {
     pc_optimizer *o = pc__calloc(1, sizeof *o);
     if (!o)
@@ -49,11 +34,14 @@ static pc_optimizer *make(pc_module *module, const char *name, int slots, const 
     o->name = name;
     o->settings = *settings;
     o->slots = slots;
-    size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
+    const size_t n = (size_t)pc_module_parameter_list(module, NULL, 0);
     o->parameters = pc__calloc(n, sizeof *o->parameters);
+    o->names = pc__calloc(n, sizeof *o->names);
+    o->group = pc__calloc(n, sizeof *o->group);
     o->state = pc__calloc(n * (size_t)slots, sizeof *o->state);
-    o->work = pc__calloc(n * (size_t)(2 + slots) + 2, sizeof *o->work);
-    if (o->parameters && o->state && o->work && take_all(o, module, n) == PC_OK && pc__optimizer_make_state(o) == PC_OK)
+    o->work = pc__calloc(n * (size_t)(2 + slots) + PC__STEP_EXTRAS, sizeof *o->work);
+    if (o->parameters && o->names && o->group && o->state && o->work && pc__module_visit(module, take, o) == PC_OK &&
+        pc__optimizer_make_state(o) == PC_OK)
         return o;
     pc_optimizer_free(o);
     return NULL;
@@ -70,81 +58,31 @@ void pc_optimizer_free(pc_optimizer *o)
         pc_tensor_free(o->state[i]);
     pc_tensor_free(o->counter);
     pc_tensor_free(o->one);
+    pc_tensor_free(o->rate);
+    pc_tensor_free(o->clip);
     pc__free(o->parameters);
+    pc__free(o->names);
+    pc__free(o->group);
     pc__free(o->state);
     pc__free(o->work);
     pc__free(o);
 }
 
-/* A number above 0 that kernels, which compute in float32, can hold. */
-static bool is_rate(double x)
-{
-    return x > 0 && isfinite((float)x);
-}
-
-static bool is_decay(double x)
-{
-    return x >= 0 && isfinite((float)x);
-}
-
-pc_optimizer *pc_sgd_new(pc_module *module, pc_sgd_options options)
-{
-    PC__NEED_OR(NULL, module);
-    pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 0.01,
-                                    .momentum = options.momentum,
-                                    .nesterov = options.nesterov,
-                                    .weight_decay = options.weight_decay};
-    if (!is_rate(settings.lr) || !(settings.momentum >= 0 && settings.momentum < 1) ||
-        !is_decay(settings.weight_decay) || (options.nesterov && settings.momentum == 0))
-        return pc__null(PC_ERR_ARGUMENT,
-                        "pc_sgd: lr %g must be above 0 and finite, momentum %g in [0, 1) (above 0 for nesterov), "
-                        "weight decay %g at least 0 and finite",
-                        settings.lr, settings.momentum, settings.weight_decay);
-    pc_optimizer *o = make(module, "sgd", settings.momentum > 0, &settings);
-    if (o)
-        o->step = pc__sgd_step;
-    return o;
-}
-
-pc_optimizer *pc_adam_new(pc_module *module, pc_adam_options options)
-{
-    PC__NEED_OR(NULL, module);
-    pc__step_attributes settings = {.lr = options.lr != 0 ? options.lr : 1e-3,
-                                    .beta1 = options.beta1 != 0 ? options.beta1 : 0.9,
-                                    .beta2 = options.beta2 != 0 ? options.beta2 : 0.999,
-                                    .epsilon = options.epsilon != 0 ? options.epsilon : 1e-8,
-                                    .weight_decay = options.weight_decay};
-    if (!is_rate(settings.lr) || !(settings.beta1 > 0 && settings.beta1 < 1) ||
-        !(settings.beta2 > 0 && settings.beta2 < 1) || !is_rate(settings.epsilon) || !is_decay(settings.weight_decay))
-        return pc__null(
-            PC_ERR_ARGUMENT,
-            "pc_adam: lr %g and epsilon %g must be above 0 and finite, beta1 %g and beta2 %g inside (0, 1), "
-            "weight decay %g at least 0 and finite",
-            settings.lr, settings.epsilon, settings.beta1, settings.beta2, settings.weight_decay);
-    pc_optimizer *o = make(module, "adam", 2, &settings);
-    if (o)
-        o->step = pc__adam_step;
-    return o;
-}
-
 pc_status pc__optimizer_counter(pc_optimizer *o)
 {
     if (pc__optimizer_number_lost(o->one))
-        PC__TRY(pc__optimizer_number(o, &o->one, 1));
+        PC__TRY(pc__optimizer_number(o, &o->one, 1, PC_I64));
     if (pc__optimizer_number_lost(o->counter) || o->counted != o->settings.step)
-        PC__TRY(pc__optimizer_number(o, &o->counter, o->settings.step));
+        PC__TRY(pc__optimizer_number(o, &o->counter, (double)o->settings.step, PC_I64));
     o->counted = o->settings.step;
     return PC_OK;
 }
 
-/* In a recording the device counts the steps. */
-static pc_status record_update(pc_optimizer *o, int n)
+pc_status pc__optimizer_rate(pc_optimizer *o)
 {
-    pc__step_attributes settings = o->settings;
-    settings.step = 0;
-    o->work[n] = o->counter;
-    PC__TRY(o->step(o->work, n + 1, &settings));
-    o->raises++;
+    if (pc__optimizer_number_lost(o->rate) || !(o->rated == o->settings.lr))
+        PC__TRY(pc__optimizer_number(o, &o->rate, o->settings.lr, PC_F64));
+    o->rated = o->settings.lr;
     return PC_OK;
 }
 
@@ -190,18 +128,56 @@ void pc__optimizer_record(pc_optimizer *o)
         o->raises = 0;
 }
 
+/* The norm of all gradients, in front of the step that takes them times its factor. */
+static pc_status measure_norm(pc_optimizer *o, int used)
+{
+    if (pc__optimizer_number_lost(o->clip)) {
+        pc_tensor_free(o->clip);
+        PC_SCOPE {
+            o->clip = pc_tensor_retain(pc_zeros(PC_SHAPE(2), PC_F32, pc_tensor_device(o->parameters[0])));
+        }
+        if (!o->clip)
+            return pc_error_last()->status;
+    }
+    return pc__gradient_norm(o->clip, o->work + used, used, o->clip_norm);
+}
+
+/* The call with what the attributes ask for behind its n lists of tensors. */
+static pc_status call_step(pc_optimizer *o, int n, pc_tensor *numbers, pc__step_attributes *a)
+{
+    const int used = a->count;
+    a->clipped = o->clip_norm > 0;
+    if (a->clipped)
+        PC__TRY(measure_norm(o, used));
+    a->guarded = numbers != NULL;
+    pc_tensor *const extra[PC__STEP_EXTRAS] = {numbers, o->counter, o->rate, o->clip};
+    for (int i = 0; i < PC__STEP_EXTRAS; i++)
+        if (pc__step_has(a, (pc__step_extra)i))
+            o->work[n++] = extra[i];
+    return o->step(o->work, n, a);
+}
+
+/* In a recording the device counts the steps and knows the rate. */
+static pc_status record_update(pc_optimizer *o, int n)
+{
+    pc__step_attributes settings = o->settings;
+    settings.step = 0;
+    settings.rated = true;
+    PC__TRY(call_step(o, n, NULL, &settings));
+    o->raises++;
+    return PC_OK;
+}
+
 /* The device counts by itself, unless a gradient is infinite. */
 static pc_status guarded_update(pc_optimizer *o, int n, pc_tensor *numbers)
 {
     pc__step_attributes settings = o->settings;
     settings.step = 0;
-    settings.guarded = true;
+    settings.rated = recorded == o;
     if (recorded != o)
         PC__TRY(pc__optimizer_counter(o));
     o->guarded = true;
-    o->work[n] = numbers;
-    o->work[n + 1] = o->counter;
-    PC__TRY(o->step(o->work, n + 2, &settings));
+    PC__TRY(call_step(o, n, numbers, &settings));
     if (recorded == o) {
         o->raises++;
     } else {
@@ -244,10 +220,11 @@ static pc_status update(pc_optimizer *o, int n, pc_tensor *numbers)
     if (numbers)
         return guarded_update(o, n, numbers);
     PC__TRY(pc__optimizer_settle(o));
+    pc__step_attributes settings = o->settings;
+    settings.step++;
+    PC__TRY(call_step(o, n, NULL, &settings));
     o->settings.step++;
-    pc_status status = o->step(o->work, n, &o->settings);
-    o->settings.step -= status != PC_OK;
-    return status;
+    return PC_OK;
 }
 
 pc_status pc_optimizer_step(pc_optimizer *optimizer)
@@ -256,20 +233,30 @@ pc_status pc_optimizer_step(pc_optimizer *optimizer)
     return pc__optimizer_step(optimizer, NULL);
 }
 
-pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
+/* Parameters with a gradient, those of a group side by side, behind each other with gradients and slots. */
+static int line_up(pc_optimizer *o)
 {
-    int used = 0;
+    int used = 0, k = 0;
     for (int i = 0; i < o->count; i++)
         used += pc_grad(o->parameters[i]) != NULL;
-    for (int i = 0, k = 0; i < o->count; i++) {
-        if (!pc_grad(o->parameters[i]))
-            continue;
-        o->work[k] = o->parameters[i];
-        o->work[used + k] = pc_grad(o->parameters[i]);
-        for (int s = 0; s < o->slots; s++)
-            o->work[(2 + s) * used + k] = o->state[s * o->count + i];
-        k++;
+    for (int g = 0; g < o->settings.groups; g++) {
+        for (int i = 0; i < o->count; i++) {
+            if (o->group[i] != g || !pc_grad(o->parameters[i]))
+                continue;
+            o->work[k] = o->parameters[i];
+            o->work[used + k] = pc_grad(o->parameters[i]);
+            for (int s = 0; s < o->slots; s++)
+                o->work[(2 + s) * used + k] = o->state[s * o->count + i];
+            k++;
+        }
+        o->settings.group[g].end = k;
     }
+    return used;
+}
+
+pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
+{
+    const int used = line_up(o);
     if (!used)
         return PC_OK;
     PC__TRY(pc__optimizer_sound(o));
@@ -279,20 +266,4 @@ pc_status pc__optimizer_step(pc_optimizer *o, pc_tensor *numbers)
     for (int i = 0; i < o->count; i++)
         pc_zero_grad(o->parameters[i]);
     return PC_OK;
-}
-
-double pc_optimizer_lr(const pc_optimizer *optimizer)
-{
-    PC__NEED_OR((double)NAN, optimizer);
-    return optimizer->settings.lr;
-}
-
-void pc_optimizer_set_lr(pc_optimizer *optimizer, double lr)
-{
-    PC__NEED_OR(, optimizer);
-    if (!is_decay(lr))
-        (void)pc__fail(PC_ERR_ARGUMENT, "pc_optimizer_set_lr: lr %g must be at least 0 and finite; it stays %g", lr,
-                       optimizer->settings.lr);
-    else
-        optimizer->settings.lr = lr;
 }

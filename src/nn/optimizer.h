@@ -6,22 +6,34 @@
 #include "ops/step.h"
 
 struct pc_optimizer {
-    const char *name; /* "sgd", "adam" */
+    const char *name; /* "sgd", "adam", "adamw", "rmsprop", "lion" */
     pc_status (*step)(pc_tensor **tensors, int n, const pc__step_attributes *attributes);
     pc__step_attributes settings; /* step counts the updates made */
     int count;                    /* parameters */
-    int slots;              /* values kept per parameter: sgd 0 or 1 (velocity), adam 2 (first and second moment) */
-    pc_tensor **parameters; /* count, one reference each */
-    pc_tensor **state;      /* slots * count: slot 0 of every parameter, then slot 1 */
-    pc_tensor **work;       /* (2 + slots) * count + 2, for the call */
+    int slots;                    /* values kept per parameter: see ops/step.h */
+    pc_tensor **parameters;       /* count, one reference each */
+    pc_parameter *names;          /* count, names alone */
+    uint8_t *group;               /* count: of settings.group */
+    pc_tensor **state;            /* slots * count: slot 0 of every parameter, then slot 1 */
+    pc_tensor **work;             /* (2 + slots) * count + PC__STEP_EXTRAS, for the call */
+    double clip_norm;             /* the most; 0: gradients are taken as they are */
+    pc_tensor *clip;              /* float32 [2], what pc__gradient_norm leaves; NULL: not yet */
 
-    /* For recordings, made by the first: settings.step where the device counts it, int64 [1], and a 1 to raise numbers
-     * by. */
-    pc_tensor *counter, *one;
+    /* For recordings, made by the first: settings.step where the device counts it, int64 [1], a 1 to raise numbers by, and
+     * settings.lr, float64 [1]. */
+    pc_tensor *counter, *one, *rate;
     int64_t counted; /* what the counter has when all that is queued is done; -1: nobody knows */
+    double rated;    /* what the rate has then; NaN: nobody knows */
     int raises;      /* steps that the recording under way has by now */
     bool guarded;    /* steps were left out or not as the device found: only its counter knows how many there were */
 };
+
+/* For the constructors: over a module's parameters, with state of zeros. */
+pc_optimizer *pc__optimizer_new(pc_module *module, const char *name, int slots, const pc__step_attributes *settings);
+
+/* Finite in float32, in which kernels compute, and above 0; or 0 as well. */
+bool pc__optimizer_is_rate(double x);
+bool pc__optimizer_is_decay(double x);
 
 /* optimizer_state.c: the state, all zeros. */
 pc_status pc__optimizer_make_state(pc_optimizer *o);
@@ -29,14 +41,15 @@ pc_status pc__optimizer_make_state(pc_optimizer *o);
 /* PC_OK where the state has contents; else what failed that was to write it, with the parameter and the way out. */
 pc_status pc__optimizer_sound(const pc_optimizer *o);
 
-/* *t, int64 [1] where the parameters are, and made when it is NULL, has `value` when all that is queued is done. */
-pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value);
+/* *t, [1] where the parameters are, and made of that dtype when it is NULL, has `value` when all that is queued is done. */
+pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, double value, pc_dtype dtype);
 
 /* It was never made, or work that failed was to write it. */
 bool pc__optimizer_number_lost(const pc_tensor *t);
 
-/* The counter is there and, when all that is queued is done, has settings.step. */
+/* Counter and rate are there and, when all that is queued is done, have settings.step and settings.lr. */
 pc_status pc__optimizer_counter(pc_optimizer *o);
+pc_status pc__optimizer_rate(pc_optimizer *o);
 
 /* pc_optimizer_step; `numbers`, where not NULL, are a loss scaler's (ops/scale.h): with something found the device does
  * nothing, and does not count the step. */

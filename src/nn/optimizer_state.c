@@ -34,12 +34,12 @@ pc_status pc__optimizer_sound(const pc_optimizer *o)
     return PC_OK;
 }
 
-pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, int64_t value)
+pc_status pc__optimizer_number(const pc_optimizer *o, pc_tensor **t, double value, pc_dtype dtype)
 {
     if (*t)
-        return pc_fill(*t, (double)value);
+        return pc_fill(*t, value);
     PC_SCOPE {
-        *t = pc_tensor_retain(pc_full(PC_SHAPE(1), (double)value, PC_I64, pc_tensor_device(o->parameters[0])));
+        *t = pc_tensor_retain(pc_full(PC_SHAPE(1), value, dtype, pc_tensor_device(o->parameters[0])));
     }
     return *t ? PC_OK : pc_error_last()->status;
 }

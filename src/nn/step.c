@@ -7,6 +7,7 @@
 #include "nn/watch.h"
 #include "ops/random.h"
 
+#include <math.h>
 #include <paracord/autograd.h>
 #include <paracord/random.h>
 
@@ -75,13 +76,14 @@ static bool has_gradients(const pc_optimizer *o)
     return false;
 }
 
-/* The device knows where the optimiser and the generator stand. */
+/* The device knows where the optimiser and the generator stand, and the rate. */
 static pc_status set_numbers(pc_step *s)
 {
     int64_t at = (int64_t)pc_generator_get().step;
     if (pc__optimizer_number_lost(s->base) || s->drawn != at)
-        PC__TRY(pc__optimizer_number(s->optimizer, &s->base, at));
+        PC__TRY(pc__optimizer_number(s->optimizer, &s->base, (double)at, PC_I64));
     s->drawn = at;
+    PC__TRY(pc__optimizer_rate(s->optimizer));
     return pc__optimizer_counter(s->optimizer);
 }
 
@@ -190,6 +192,7 @@ static pc_status launch(pc_step *s, const recording *r)
     pc_status status = pc_graph_launch(r->graph, NULL);
     if (status != PC_OK) {
         o->counted = s->drawn = -1;
+        o->rated = (double)NAN;
         return status;
     }
     o->settings.step += r->raises;

@@ -101,6 +101,7 @@ void pc__watch_begin(pc__watch *w, const pc_optimizer *o)
     pc__watch_clear(w);
     w->settings = settings_now();
     w->optimizer = o->settings;
+    w->clip_norm = o->clip_norm;
     w->parameters = parameters_of(o);
     watching = w;
 }
@@ -116,12 +117,17 @@ pc_status pc__watch_end(pc__watch *w)
     return w->failed ? PC_ERR_MEMORY : PC_OK;
 }
 
+/* The rate is read on the device. */
 bool pc__watch_same_optimizer(const pc__watch *w, const pc_optimizer *o)
 {
     const pc__step_attributes *a = &w->optimizer, *b = &o->settings;
-    return a->lr == b->lr && a->momentum == b->momentum && a->nesterov == b->nesterov &&
-           a->weight_decay == b->weight_decay && a->beta1 == b->beta1 && a->beta2 == b->beta2 &&
-           a->epsilon == b->epsilon;
+    bool same = a->momentum == b->momentum && a->nesterov == b->nesterov && a->beta1 == b->beta1 &&
+                a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->groups == b->groups &&
+                a->clip_value == b->clip_value && w->clip_norm == o->clip_norm;
+    for (int i = 0; i < b->groups; i++)
+        same = same && a->group[i].lr_scale == b->group[i].lr_scale &&
+               a->group[i].weight_decay == b->group[i].weight_decay;
+    return same;
 }
 
 bool pc__watch_holds(const pc__watch *w, const pc_optimizer *o)

@@ -29,6 +29,7 @@ typedef struct pc__watch {
     bool failed; /* there was no memory to note something */
     pc__settings settings;
     pc__step_attributes optimizer;
+    double clip_norm;
     uint64_t parameters; /* of the optimiser: which collect gradients */
 } pc__watch;
 

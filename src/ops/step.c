@@ -23,3 +23,18 @@ pc_status pc__adam_step(pc_tensor **tensors, int n, const pc__step_attributes *a
 {
     return step(PC__OP_adam_step, tensors, n, attributes);
 }
+
+pc_status pc__rmsprop_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    return step(PC__OP_rmsprop_step, tensors, n, attributes);
+}
+
+pc_status pc__lion_step(pc_tensor **tensors, int n, const pc__step_attributes *attributes)
+{
+    return step(PC__OP_lion_step, tensors, n, attributes);
+}
+
+pc_status pc__gradient_norm(pc_tensor *clip, pc_tensor **gradients, int n, double most)
+{
+    return pc__call_in_place(PC__OP_gradient_norm, clip, gradients, n, &most, sizeof most);
+}

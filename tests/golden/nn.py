@@ -7,6 +7,10 @@
     optimizer NAME KIND lr momentum nesterov weight_decay beta1 beta2 epsilon STEPS
     start values...
     step gradients... | values...       once a step; "step none" for a step without a gradient
+    schedule KIND lr least warmup steps every gamma | rates...
+
+Optimisers of the second list take beta2 for RMSprop's alpha; clip is 0, or the most that all gradients' norm (above 0) or
+each number (below 0) is clipped to. Their name is "more".
 """
 import random
 import torch
@@ -59,6 +63,27 @@ OPTIMIZERS = {  # kind, lr, momentum, nesterov, weight_decay, beta1, beta2, epsi
 }
 
 
+MORE = {  # kind, lr, momentum, clip, weight_decay, beta1, beta2, epsilon
+    "adamw": ("adamw", 0.01, 0, 0, 0.3, 0.9, 0.99, 1e-8),
+    "rmsprop": ("rmsprop", 0.01, 0, 0, 0, 0, 0.9, 1e-8),
+    "rmsprop_momentum": ("rmsprop", 0.01, 0.8, 0, 0.1, 0, 0.95, 1e-6),
+    "lion": ("lion", 0.01, 0, 0, 0.2, 0.9, 0.97, 0),
+    "clip_norm": ("sgd", 0.1, 0.9, 1.5, 0, 0, 0, 0),
+    "clip_norm_adamw": ("adamw", 0.01, 0, 0.7, 0.1, 0.9, 0.99, 1e-8),
+    "clip_value": ("adam", 0.01, 0, -0.5, 0, 0.9, 0.99, 1e-8),
+    "clip_nothing": ("rmsprop", 0.01, 0, 100, 0, 0, 0.9, 1e-8),
+}
+
+SCHEDULES = {  # lr, least, warmup, steps, every, gamma
+    "constant": (0.5, 0, 0, 0, 0, 0),
+    "step": (0.4, 0, 0, 0, 3, 0.3),
+    "linear": (0.4, 0.1, 0, 10, 0, 0),
+    "cosine": (0.3, 0.01, 0, 10, 0, 0),
+    "one_cycle": (0.2, 0, 4, 10, 0, 0),
+    "one_cycle_usual": (0.2, 0, 0, 20, 0, 0),
+}
+
+
 def numbers(values):
     return " ".join("%.17g" % v for v in values)
 
@@ -80,9 +105,71 @@ def optimizer_case(name, kind, lr, momentum, nesterov, decay, beta1, beta2, epsi
         print("step", "none" if g is None else numbers(g), "|", numbers(p.detach().tolist()))
 
 
+class Lion:
+    """Algorithm 2 of Chen et al. 2023."""
+
+    def __init__(self, p, lr, beta1, beta2, decay):
+        self.p, self.lr, self.beta1, self.beta2, self.decay, self.m = p, lr, beta1, beta2, decay, torch.zeros_like(p)
+
+    def step(self):
+        if self.p.grad is None:
+            return
+        with torch.no_grad():
+            update = torch.sign(self.beta1 * self.m + (1 - self.beta1) * self.p.grad) + self.decay * self.p
+            self.p -= self.lr * update
+            self.m = self.beta2 * self.m + (1 - self.beta2) * self.p.grad
+
+
+def more_case(name, kind, lr, momentum, clip, decay, beta1, beta2, epsilon):
+    gradients = [[rng.uniform(-2, 2) for _ in range(5)] for _ in range(8)]
+    gradients[3] = None
+    start = [rng.uniform(-1, 1) for _ in range(5)]
+    p = torch.nn.Parameter(torch.tensor(start, dtype=torch.float64))
+    optimizer = {
+        "sgd": lambda: torch.optim.SGD([p], lr=lr, momentum=momentum, weight_decay=decay),
+        "adam": lambda: torch.optim.Adam([p], lr=lr, betas=(beta1, beta2), eps=epsilon, weight_decay=decay),
+        "adamw": lambda: torch.optim.AdamW([p], lr=lr, betas=(beta1, beta2), eps=epsilon, weight_decay=decay),
+        "rmsprop": lambda: torch.optim.RMSprop([p], lr=lr, alpha=beta2, eps=epsilon, momentum=momentum, weight_decay=decay),
+        "lion": lambda: Lion(p, lr, beta1, beta2, decay),
+    }[kind]()
+    print("more", name, kind, numbers([lr, momentum, clip, decay, beta1, beta2, epsilon]), len(gradients))
+    print("start", numbers(start))
+    for g in gradients:
+        p.grad = None if g is None else torch.tensor(g, dtype=torch.float64)
+        if clip > 0 and g is not None:
+            torch.nn.utils.clip_grad_norm_([p], clip)
+        if clip < 0 and g is not None:
+            torch.nn.utils.clip_grad_value_([p], -clip)
+        optimizer.step()
+        print("step", "none" if g is None else numbers(g), "|", numbers(p.detach().tolist()))
+
+
+def schedule_case(kind, lr, least, warmup, steps, every, gamma):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=lr)
+    scheduler = {
+        "constant": lambda: torch.optim.lr_scheduler.ConstantLR(optimizer, 1),
+        "step": lambda: torch.optim.lr_scheduler.StepLR(optimizer, every, gamma),
+        "linear": lambda: torch.optim.lr_scheduler.LinearLR(optimizer, 1, least / lr, steps),
+        "cosine": lambda: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, least),
+        "one_cycle": lambda: torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, steps,
+                                                                 pct_start=warmup / steps if warmup else 0.3),
+    }[kind.removesuffix("_usual")]()
+    rates = []
+    for _ in range(10):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        if len(rates) < 10:
+            scheduler.step()
+    print("schedule", kind.removesuffix("_usual"), numbers([lr, least, warmup, steps, every, gamma]), "|", numbers(rates))
+
+
 for name, module in MODULES.items():
     text = repr(module)
     print("print", name, text.count("\n") + 1)
     print(text)
 for name, case in OPTIMIZERS.items():
     optimizer_case(name, *case)
+for name, case in MORE.items():
+    more_case(name, *case)
+for name, case in SCHEDULES.items():
+    schedule_case(name, *case)

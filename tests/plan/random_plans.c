@@ -213,7 +213,8 @@ static void step_weights(machine *m, pc_tensor *const gradient[WEIGHTS])
             all[n + k++] = pc_contiguous(gradient[i]);
         }
     if (n)
-        assert_ok(pc__sgd_step(all, 2 * n, &(pc__step_attributes){.count = n, .lr = .25, .step = 1}));
+        assert_ok(pc__sgd_step(
+            all, 2 * n, &(pc__step_attributes){.count = n, .lr = .25, .groups = 1, .group = {{n, 1, 0}}, .step = 1}));
 }
 
 /* Weights in 16 bits and what is made of them, then their step; now and then on several streams, with results that

@@ -63,12 +63,17 @@ static machine make(program what)
     return m;
 }
 
+static pc__step_attributes sgd_of(int count, double lr)
+{
+    return (pc__step_attributes){.count = count, .lr = lr, .groups = 1, .group = {{count, 1, 0}}, .step = 1};
+}
+
 static pc_status update(const machine *m, pc_tensor *gradient, double lr)
 {
     const int slots = 1 + (m->what == BY_ADAM);
     pc_tensor *all[] = {m->w, gradient, m->slot[0], m->slot[1]};
-    const pc__step_attributes a = {
-        .count = 1, .lr = lr, .momentum = .5, .beta1 = .9, .beta2 = .99, .epsilon = 1e-6, .step = 2};
+    pc__step_attributes a = sgd_of(1, lr);
+    a.momentum = a.beta1 = .5, a.beta2 = .99, a.epsilon = 1e-6, a.step = 2;
     return slots == 1 ? pc__sgd_step(all, 3, &a) : pc__adam_step(all, 4, &a);
 }
 
@@ -312,14 +317,14 @@ static void of_one_dtype(void **state)
         static const pc_dtype dtypes[] = {PC_F16, PC_BF16, PC_BF16};
         pc_graph *graphs[3];
         const machine m = {0};
+        const pc__step_attributes one = sgd_of(1, .125);
         for (int i = 0; i < 3; i++) {
             if (i == 2)
                 pc_graph_free(graphs[0]);
             begin();
             PC_SCOPE {
                 assert_ok(pc_copy(out, pc_softmax(pc_cast(w, dtypes[i]), 1)));
-                assert_ok(
-                    pc__sgd_step((pc_tensor *[]){w, g}, 2, &(pc__step_attributes){.count = 1, .lr = .125, .step = 1}));
+                assert_ok(pc__sgd_step((pc_tensor *[]){w, g}, 2, &one));
             }
             taken(graphs[i] = ended(), i != 1, &m);
         }
@@ -340,7 +345,7 @@ static bool train_pair(pc_tensor *const w[2], pc_tensor *out, bool together)
         pc_tensor *a = pc_softmax(pc_cast(w[0], PC_BF16), 1), *b = pc_softmax(pc_cast(w[1], PC_F16), 1);
         fine = pc_copy(out, pc_add(pc_cast(a, PC_F32), pc_cast(b, PC_F32))) == PC_OK;
         pc_tensor *both[] = {w[0], w[1], pc_clone(out), pc_clone(out)};
-        const pc__step_attributes all = {.count = 2, .lr = .25, .step = 1}, one = {.count = 1, .lr = .25, .step = 1};
+        const pc__step_attributes all = sgd_of(2, .25), one = sgd_of(1, .25);
         if (together)
             fine = fine && pc__sgd_step(both, 4, &all) == PC_OK;
         else
@@ -505,13 +510,13 @@ static void not_of_what_is_made(void **state)
     PC_SCOPE {
         const machine m = {0};
         pc_tensor *g = pc_ones(PC_SHAPE(SIDE, SIDE), PC_F32, test_device()), *held = NULL;
+        const pc__step_attributes one = sgd_of(1, .125);
         for (int kept = 0; kept < 2; kept++) {
             begin();
             PC_SCOPE {
                 pc_tensor *w = pc_empty(PC_SHAPE(SIDE, SIDE), PC_F32, test_device());
                 assert_ok(pc_copy(g, pc_softmax(pc_cast(w, PC_BF16), 1)));
-                assert_ok(
-                    pc__sgd_step((pc_tensor *[]){w, g}, 2, &(pc__step_attributes){.count = 1, .lr = .125, .step = 1}));
+                assert_ok(pc__sgd_step((pc_tensor *[]){w, g}, 2, &one));
                 held = kept ? pc_tensor_retain(w) : NULL;
             }
             pc_graph *graph = ended();

@@ -122,7 +122,7 @@ static void rate(job *j, bool there)
 
 static void decay(job *j, bool there)
 {
-    j->optimizer->settings.weight_decay = there ? 0.1 : 0;
+    j->optimizer->settings.group[0].weight_decay = there ? 0.1 : 0;
 }
 
 static void moments(job *j, bool there)

@@ -8,69 +8,100 @@
 
 #include <math.h>
 
+/* What all elements of a group share: in front of the loops in float64, as torch.optim has it. */
 typedef struct pieces {
     const pc__step_attributes *a;
     int64_t step;
-    double step_size, root2; /* adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
+    double lr, decay;     /* added to the gradient */
+    double keep;          /* what a decay of the weight's own leaves of it */
+    double size, inverse; /* adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
+    double factor, bound; /* of gradients: taken times the one, then between the other and its negative */
 } pieces;
 
+/* A gradient as it is taken; NaN stays. */
+#define TAKEN(T, g)                                                                                                    \
+    T d = (g)*factor;                                                                                                  \
+    d = d < -bound ? -bound : d > bound ? bound : d;
+#define SHARED(T)                                                                                                      \
+    const T lr = (T)q->lr, decay = (T)q->decay, keep = (T)q->keep, factor = (T)q->factor, bound = (T)q->bound,         \
+            b1 = (T)q->a->beta1, b2 = (T)q->a->beta2, c1 = (T)(1 - q->a->beta1), c2 = (T)(1 - q->a->beta2),            \
+            epsilon = (T)q->a->epsilon, momentum = (T)q->a->momentum, size = (T)q->size, inverse = (T)q->inverse;      \
+    (void)lr, (void)decay, (void)keep, (void)b1, (void)b2, (void)c1, (void)c2, (void)epsilon, (void)momentum,          \
+        (void)size, (void)inverse;
+
 /* p, g, and the slots s1, s2 of one run. In torch.optim's order of operations. */
-#define SGD(T)                                                                                                         \
-    static void sgd_##T(const pieces *q, T *p, const T *g, T *v, int64_t n)                                            \
+#define RULES(T, root)                                                                                                 \
+    static void sgd_##T(const pieces *q, T *p, const T *g, T *v, T *none, int64_t n)                                   \
     {                                                                                                                  \
-        const pc__step_attributes *a = q->a;                                                                           \
-        T lr = (T)a->lr, momentum = (T)a->momentum, decay = (T)a->weight_decay;                                        \
-        bool first = q->step == 1, nesterov = a->nesterov != 0;                                                        \
+        SHARED(T)                                                                                                      \
+        (void)none;                                                                                                    \
+        const bool first = q->step == 1, nesterov = q->a->nesterov != 0;                                               \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            T d = g[i] + decay * p[i];                                                                                 \
+            TAKEN(T, g[i])                                                                                             \
+            d = d + decay * p[i];                                                                                      \
             if (v) {                                                                                                   \
                 v[i] = first ? d : momentum * v[i] + d;                                                                \
                 d = nesterov ? d + momentum * v[i] : v[i];                                                             \
             }                                                                                                          \
             p[i] -= lr * d;                                                                                            \
         }                                                                                                              \
-    }
-#define ADAM(T, root)                                                                                                  \
+    }                                                                                                                  \
     static void adam_##T(const pieces *q, T *p, const T *g, T *m, T *v, int64_t n)                                     \
     {                                                                                                                  \
-        T b1 = (T)q->a->beta1, b2 = (T)q->a->beta2, c1 = (T)(1 - q->a->beta1), c2 = (T)(1 - q->a->beta2);              \
-        T epsilon = (T)q->a->epsilon, decay = (T)q->a->weight_decay, size = (T)q->step_size;                           \
-        T inverse_root2 = (T)(1 / q->root2);                                                                           \
+        SHARED(T)                                                                                                      \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            T d = g[i] + decay * p[i];                                                                                 \
-            T m1 = b1 * m[i] + c1 * d, v1 = b2 * v[i] + c2 * d * d;                                                    \
+            TAKEN(T, g[i])                                                                                             \
+            d = d + decay * p[i];                                                                                      \
+            const T m1 = b1 * m[i] + c1 * d, v1 = b2 * v[i] + c2 * d * d;                                              \
             m[i] = m1;                                                                                                 \
             v[i] = v1;                                                                                                 \
-            p[i] -= size * m1 / (root(v1) * inverse_root2 + epsilon);                                                  \
+            p[i] = keep * p[i] - size * m1 / (root(v1) * inverse + epsilon);                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void rmsprop_##T(const pieces *q, T *p, const T *g, T *s, T *v, int64_t n)                                  \
+    {                                                                                                                  \
+        SHARED(T)                                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            TAKEN(T, g[i])                                                                                             \
+            d = d + decay * p[i];                                                                                      \
+            s[i] = b2 * s[i] + c2 * d * d;                                                                             \
+            d = d / (root(s[i]) + epsilon);                                                                            \
+            if (v)                                                                                                     \
+                d = v[i] = momentum * v[i] + d;                                                                        \
+            p[i] -= lr * d;                                                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void lion_##T(const pieces *q, T *p, const T *g, T *m, T *none, int64_t n)                                  \
+    {                                                                                                                  \
+        SHARED(T)                                                                                                      \
+        (void)none;                                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            TAKEN(T, g[i])                                                                                             \
+            const T u = b1 * m[i] + c1 * d;                                                                            \
+            m[i] = b2 * m[i] + c2 * d;                                                                                 \
+            p[i] = keep * p[i] - (u > 0 ? lr : u < 0 ? -lr : u); /* NaN stays */                                       \
         }                                                                                                              \
     }
-SGD(float)
-SGD(double)
-ADAM(float, sqrtf)
-ADAM(double, sqrt)
+RULES(float, sqrtf)
+RULES(double, sqrt)
 
 #define RUN 16384
 
 typedef void (*run_fn)(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n);
 
-#define AT(T, k) ((T *)pc__data(tensors[(k)*q->a->count]) + begin)
-
-static void run_sgd(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
-{
-    if (tensors[0]->dtype == PC_F32)
-        sgd_float(q, AT(float, 0), AT(float, 1), slots ? AT(float, 2) : NULL, n);
-    else
-        sgd_double(q, AT(double, 0), AT(double, 1), slots ? AT(double, 2) : NULL, n);
-}
-
-static void run_adam(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)
-{
-    (void)slots;
-    if (tensors[0]->dtype == PC_F32)
-        adam_float(q, AT(float, 0), AT(float, 1), AT(float, 2), AT(float, 3), n);
-    else
-        adam_double(q, AT(double, 0), AT(double, 1), AT(double, 2), AT(double, 3), n);
-}
+#define AT(T, k) (slots + 2 > (k) ? (T *)pc__data(tensors[(k)*q->a->count]) + begin : NULL)
+#define RUNS(name)                                                                                                     \
+    static void run_##name(const pieces *q, pc_tensor **tensors, int slots, int64_t begin, int64_t n)                  \
+    {                                                                                                                  \
+        if (tensors[0]->dtype == PC_F32)                                                                               \
+            name##_float(q, AT(float, 0), AT(float, 1), AT(float, 2), AT(float, 3), n);                                \
+        else                                                                                                           \
+            name##_double(q, AT(double, 0), AT(double, 1), AT(double, 2), AT(double, 3), n);                           \
+    }
+RUNS(sgd)
+RUNS(adam)
+RUNS(rmsprop)
+RUNS(lion)
 
 typedef struct updating {
     const pieces *q;
@@ -91,44 +122,76 @@ static void run_piece(void *context, int64_t r)
                          u->copy->dtype == PC_F16);
 }
 
-static void over_all(const pc_call *call, const pieces *q, run_fn run)
+static void update_all(const pc_call *call, const pieces *of, run_fn run)
 {
-    int count = q->a->count, slots = pc__step_lists(call) / count - 2 - q->a->copies;
-    for (int i = 0; i < count; i++) {
-        int64_t n = pc_tensor_count(call->in[i]);
-        updating u = {q, call->in + i, slots, pc__step_copy(call, i), n, run};
+    const pc__step_attributes *a = call->attributes;
+    const int slots = pc__step_lists(call) / a->count - 2 - a->copies;
+    for (int i = 0; i < a->count; i++) {
+        const int64_t n = pc_tensor_count(call->in[i]);
+        updating u = {&of[pc__step_group(a, i)], call->in + i, slots, pc__step_copy(call, i), n, run};
         pc__parallel(pc__threads(n * 16), (n + RUN - 1) / RUN, run_piece, &u);
     }
 }
 
 static bool is_off(const pc_call *call)
 {
-    const pc__step_attributes *a = call->attributes;
-    return a->guarded && ((const float *)pc__data(call->in[call->n_in - 1 - !a->step]))[PC__SCALER_FOUND] != 0;
+    const pc_tensor *scaler = pc__step_extra_of(call, PC__STEP_SCALER);
+    return scaler && ((const float *)pc__data(scaler))[PC__SCALER_FOUND] != 0;
 }
 
 static int64_t number(const pc_call *call)
 {
     const pc__step_attributes *a = call->attributes;
-    return a->step ? a->step : ++*(int64_t *)pc__data(call->in[call->n_in - 1]);
+    const pc_tensor *counter = pc__step_extra_of(call, PC__STEP_COUNTER);
+    return counter ? ++*(int64_t *)pc__data(counter) : a->step;
+}
+
+static void step(const pc_call *call, run_fn run)
+{
+    const pc__step_attributes *a = call->attributes;
+    const pc_tensor *rate = pc__step_extra_of(call, PC__STEP_RATE), *clip = pc__step_extra_of(call, PC__STEP_CLIP);
+    pieces of[PC__STEP_GROUPS];
+    if (is_off(call))
+        return;
+    const int64_t t = number(call);
+    for (int i = 0; i < a->groups; i++) {
+        const double decay = a->group[i].weight_decay;
+        pieces *q = &of[i];
+        *q = (pieces){.a = a, .step = t, .factor = clip ? ((const float *)pc__data(clip))[1] : 1};
+        q->lr = (rate ? *(const double *)pc__data(rate) : a->lr) * a->group[i].lr_scale;
+        q->decay = a->decoupled ? 0 : decay;
+        q->keep = a->decoupled ? 1 - q->lr * decay : 1;
+        q->bound = a->clip_value > 0 ? a->clip_value : (double)INFINITY;
+        q->size = q->lr / (1 - pc__power(a->beta1, t));
+        q->inverse = 1 / sqrt(1 - pc__power(a->beta2, t));
+    }
+    update_all(call, of, run);
 }
 
 PC__KERNEL(sgd_step)
 {
     (void)stream;
-    if (!is_off(call))
-        over_all(call, &(pieces){.a = call->attributes, .step = number(call)}, run_sgd);
+    step(call, run_sgd);
     return PC_OK;
 }
 
 PC__KERNEL(adam_step)
 {
     (void)stream;
-    const pc__step_attributes *a = call->attributes;
-    if (is_off(call))
-        return PC_OK;
-    const int64_t t = number(call);
-    pieces q = {.a = a, .step_size = a->lr / (1 - pc__power(a->beta1, t)), .root2 = sqrt(1 - pc__power(a->beta2, t))};
-    over_all(call, &q, run_adam);
+    step(call, run_adam);
+    return PC_OK;
+}
+
+PC__KERNEL(rmsprop_step)
+{
+    (void)stream;
+    step(call, run_rmsprop);
+    return PC_OK;
+}
+
+PC__KERNEL(lion_step)
+{
+    (void)stream;
+    step(call, run_lion);
     return PC_OK;
 }

@@ -2,29 +2,21 @@
 #include "cuda/optim/step.h"
 
 #include "cuda/runtime/cuda.h"
-#include "ops/power.h"
 #include "ops/scale.h"
 #include "ops/step.h"
 
-#include <math.h>
-
 typedef void (*launcher)(cudaStream_t queue, const pc__cuda_step *step);
 
-static int64_t *counter(const pc_call *call)
+static void *data_of(const pc_call *call, pc__step_extra extra)
 {
-    const pc__step_attributes *a = call->attributes;
-    return a->step ? NULL : pc__data(call->in[call->n_in - 1]);
+    const pc_tensor *t = pc__step_extra_of(call, extra);
+    return t ? pc__data(t) : NULL;
 }
 
-static bool counter_is_ready(const pc_stream *stream, const pc_call *call)
+static bool is_ready(const pc_stream *stream, const pc_call *call, pc__step_extra extra)
 {
-    return counter(call) && pc__cuda_ready(stream, call->in[call->n_in - 1]);
-}
-
-static const float *guard(const pc_call *call)
-{
-    const pc__step_attributes *a = call->attributes;
-    return a->guarded ? (const float *)pc__data(call->in[call->n_in - 1 - !a->step]) + PC__SCALER_FOUND : NULL;
+    const pc_tensor *t = pc__step_extra_of(call, extra);
+    return !t || pc__cuda_ready(stream, t);
 }
 
 static const pc_tensor *slot(const pc_call *call, int count, int i, int k)
@@ -33,9 +25,11 @@ static const pc_tensor *slot(const pc_call *call, int count, int i, int k)
     return (k + 1) * count <= end ? call->in[k * count + i] : NULL;
 }
 
-static void add(const pc_stream *stream, pc__cuda_step *step, const pc_tensor *const of[4], const pc_tensor *narrow)
+static void add(const pc_stream *stream, pc__cuda_step *step, int group, const pc_tensor *const of[4],
+                const pc_tensor *narrow)
 {
     const int at = step->count++;
+    step->group[at] = (uint8_t)group;
     bool ready[4];
     void *data[4];
     for (int k = 0; k < 4; k++) {
@@ -62,7 +56,7 @@ static pc_status start(pc_stream *stream, const pc_call *call, pc__cuda_step *st
 /* The last launch raises the counter. */
 static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step *step, launcher launch)
 {
-    const int count = ((const pc__step_attributes *)call->attributes)->count;
+    const int count = step->a->count;
     for (int i = 0; i < count; i++) {
         const pc_tensor *const of[] = {call->in[i], slot(call, count, i, 1), slot(call, count, i, 2),
                                        slot(call, count, i, 3)};
@@ -71,43 +65,45 @@ static pc_status over_all(pc_stream *stream, const pc_call *call, pc__cuda_step 
         if (step->count == PC__STEP_MOST || (step->count > 0 && of[0]->dtype != step->dtype))
             PC__TRY(start(stream, call, step, launch));
         step->dtype = of[0]->dtype;
-        add(stream, step, of, pc__step_copy(call, i));
+        add(stream, step, pc__step_group(step->a, i), of, pc__step_copy(call, i));
     }
     step->readers = step->counter ? pc__cuda_counters(stream) : NULL;
     return step->count > 0 || step->counter ? start(stream, call, step, launch) : PC_OK;
 }
 
-pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
+static pc_status update(pc_stream *stream, const pc_call *call, launcher launch)
 {
     const pc__step_attributes *a = call->attributes;
+    const float *scaler = data_of(call, PC__STEP_SCALER), *clip = data_of(call, PC__STEP_CLIP);
     pc__cuda_step step = {.dtype = call->in[0]->dtype,
                           .early = pc__cuda_early(stream),
-                          .first = a->step == 1,
-                          .counter = counter(call),
-                          .ready_counter = counter_is_ready(stream, call),
-                          .guard = guard(call),
-                          .nesterov = a->nesterov != 0,
-                          .lr = a->lr,
-                          .momentum = a->momentum,
-                          .decay = a->weight_decay};
-    return over_all(stream, call, &step, pc__cuda_sgd);
+                          .number = a->step,
+                          .counter = data_of(call, PC__STEP_COUNTER),
+                          .rate = data_of(call, PC__STEP_RATE),
+                          .ready_numbers =
+                              is_ready(stream, call, PC__STEP_COUNTER) && is_ready(stream, call, PC__STEP_RATE),
+                          .guard = scaler ? scaler + PC__SCALER_FOUND : NULL,
+                          .factor = clip ? clip + 1 : NULL,
+                          .a = a};
+    return over_all(stream, call, &step, launch);
+}
+
+pc_status pc__cuda_op_sgd_step(pc_stream *stream, const pc_call *call)
+{
+    return update(stream, call, pc__cuda_sgd);
 }
 
 pc_status pc__cuda_op_adam_step(pc_stream *stream, const pc_call *call)
 {
-    const pc__step_attributes *a = call->attributes;
-    const int64_t t = a->step ? a->step : 1;
-    pc__cuda_step step = {.dtype = call->in[0]->dtype,
-                          .early = pc__cuda_early(stream),
-                          .counter = counter(call),
-                          .ready_counter = counter_is_ready(stream, call),
-                          .guard = guard(call),
-                          .lr = a->lr,
-                          .decay = a->weight_decay,
-                          .beta1 = a->beta1,
-                          .beta2 = a->beta2,
-                          .epsilon = a->epsilon,
-                          .step_size = a->lr / (1 - pc__power(a->beta1, t)),
-                          .inverse_root2 = 1 / sqrt(1 - pc__power(a->beta2, t))};
-    return over_all(stream, call, &step, pc__cuda_adam);
+    return update(stream, call, pc__cuda_adam);
+}
+
+pc_status pc__cuda_op_rmsprop_step(pc_stream *stream, const pc_call *call)
+{
+    return update(stream, call, pc__cuda_rmsprop);
+}
+
+pc_status pc__cuda_op_lion_step(pc_stream *stream, const pc_call *call)
+{
+    return update(stream, call, pc__cuda_lion);
 }

@@ -18,58 +18,90 @@ namespace
 /* What the kernels see of pc__cuda_step, with the block where each parameter starts. */
 template <class T> struct update {
     int count;
-    bool first, nesterov, f16; /* copies are float16, not bfloat16 */
-    T lr, momentum, decay, b1, b2, c1, c2, epsilon, size, inverse_root2;
-    int64_t *counter;
-    int ready_counter;
+    bool nesterov, decoupled, f16; /* copies are float16, not bfloat16 */
+    T momentum, b1, b2, c1, c2, epsilon, bound;
+    int64_t number, *counter;
+    int ready_numbers;
     unsigned *readers;
-    const float *guard;
-    double rate, beta1, beta2; /* for the counter's number */
+    const float *guard, *factor;
+    const double *rate;
+    double lr, beta1, beta2; /* for what is computed in front of the loops */
+    double lr_scale[PC__STEP_GROUPS], decay[PC__STEP_GROUPS];
     uint32_t ready[PC__STEP_WORDS], ready_g[PC__STEP_WORDS];
     pc__cuda_parameter of[PC__STEP_MOST];
     unsigned starts[PC__STEP_MOST];
+    uint8_t group[PC__STEP_MOST];
 };
 
-/* What changes from step to step. */
+/* What changes from step to step and from group to group. */
 template <class T> struct moment {
     bool first;
-    T size, inverse_root2;
+    T lr, decay;           /* the decay that is added to the gradient */
+    T keep;                /* what a decay of the weight's own leaves of it */
+    T size, inverse_root2; /* adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
+    T factor;              /* of gradients */
 };
 
-template <class T> struct sgd {
-    static __device__ inline void at(const update<T> &, int64_t step, moment<T> &now)
-    {
-        if (threadIdx.x == 0)
-            now.first = step == 1;
+/* By two warps side by side. */
+template <class Rule, class T> __device__ inline void count(const update<T> &u, int group, int64_t step, moment<T> &now)
+{
+    if (threadIdx.x == 0) {
+        const double lr = (u.rate ? pc::ahead(u.rate) : u.lr) * u.lr_scale[group], decay = u.decay[group];
+        now.first = step == 1;
+        now.lr = (T)lr;
+        now.decay = (T)(u.decoupled ? 0 : decay);
+        now.keep = (T)(u.decoupled ? 1 - lr * decay : 1);
+        now.size = Rule::counts ? (T)(lr / (1 - pc__power(u.beta1, step))) : T(0);
     }
+    if (Rule::counts && threadIdx.x == 32)
+        now.inverse_root2 = (T)(1 / sqrt(1 - pc__power(u.beta2, step)));
+}
 
-    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool slots, T &p, T g, T &v, T &)
+/* Each updates a number of a parameter by its gradient; s1 and s2: which slots there are. */
+template <class T> struct sgd {
+    static constexpr bool counts = false;
+    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool s1, bool, T &p, T g, T &v, T &)
     {
-        T d = g + u.decay * p;
-        if (slots) {
+        T d = g + now.decay * p;
+        if (s1) {
             v = now.first ? d : u.momentum * v + d;
             d = u.nesterov ? d + u.momentum * v : v;
         }
-        p -= u.lr * d;
+        p -= now.lr * d;
     }
 };
 
 template <class T> struct adam {
-    /* Two warps work side by side. */
-    static __device__ inline void at(const update<T> &u, int64_t step, moment<T> &now)
+    static constexpr bool counts = true;
+    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, bool, T &p, T g, T &m, T &v)
     {
-        if (threadIdx.x == 0)
-            now.size = (T)(u.rate / (1 - pc__power(u.beta1, step)));
-        if (threadIdx.x == 32)
-            now.inverse_root2 = (T)(1 / sqrt(1 - pc__power(u.beta2, step)));
-    }
-
-    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, T &p, T g, T &m, T &v)
-    {
-        const T d = g + u.decay * p;
+        const T d = g + now.decay * p;
         m = u.b1 * m + u.c1 * d;
         v = u.b2 * v + u.c2 * d * d;
-        p -= now.size * m / (root_of(v) * now.inverse_root2 + u.epsilon);
+        p = now.keep * p - now.size * m / (root_of(v) * now.inverse_root2 + u.epsilon);
+    }
+};
+
+template <class T> struct rmsprop {
+    static constexpr bool counts = false;
+    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, bool s2, T &p, T g, T &s, T &v)
+    {
+        T d = g + now.decay * p;
+        s = u.b2 * s + u.c2 * d * d;
+        d = d / (root_of(s) + u.epsilon);
+        if (s2)
+            d = v = u.momentum * v + d;
+        p -= now.lr * d;
+    }
+};
+
+template <class T> struct lion {
+    static constexpr bool counts = false;
+    static __device__ inline void apply(const update<T> &u, const moment<T> &now, bool, bool, T &p, T g, T &m, T &)
+    {
+        const T d = u.b1 * m + u.c1 * g;
+        m = u.b2 * m + u.c2 * g;
+        p = now.keep * p - (d > 0 ? now.lr : d < 0 ? -now.lr : d); /* NaN stays */
     }
 };
 
@@ -141,13 +173,19 @@ template <class T, int W> struct packs {
             s2 = ((const vector *)q.s2)[i];
     }
 
-    template <class Rule>
+    template <class Rule, bool CLIPS>
     __device__ inline void update_by(const update<T> &u, const moment<T> &now, const pc__cuda_parameter &q, int64_t i)
     {
         typedef pack<T, W> vector;
 #pragma unroll
-        for (int j = 0; j < W; j++)
-            Rule::apply(u, now, q.s1 != nullptr, p.at[j], g.at[j], s1.at[j], s2.at[j]);
+        for (int j = 0; j < W; j++) {
+            T d = g.at[j];
+            if (CLIPS) {
+                d *= now.factor;
+                d = d < -u.bound ? -u.bound : d > u.bound ? u.bound : d; /* NaN stays */
+            }
+            Rule::apply(u, now, q.s1 != nullptr, q.s2 != nullptr, p.at[j], d, s1.at[j], s2.at[j]);
+        }
         ((vector *)q.p)[i] = p;
         if (q.s1)
             ((vector *)q.s1)[i] = s1;
@@ -169,6 +207,7 @@ struct piece {
     int count;
     bool whole; /* in packs */
     bool ready, ready_g;
+    int group;
 };
 
 template <class T, int W> __device__ __forceinline__ piece piece_of(const update<T> &u)
@@ -180,13 +219,13 @@ template <class T, int W> __device__ __forceinline__ piece piece_of(const update
     const bool whole =
         ((uintptr_t)q.p | (uintptr_t)q.g | (uintptr_t)q.s1 | (uintptr_t)q.s2) % 16 == 0 && count % W == 0;
     const bool ready = u.ready[part / 32] >> part % 32 & 1, ready_g = u.ready_g[part / 32] >> part % 32 & 1;
-    return {q, from, count, whole, ready, ready_g};
+    return {q, from, count, whole, ready, ready_g, u.group[part]};
 }
 
 /* All that a block reads is on its way before the first is waited for: its parameter's elements cross the powers of a
  * counted step, and where they are ready the end of the kernel in front. atomicInc, which also puts the count back to
  * 0: the compiler adds up a warp's atomicAdd and so waits for it on the spot. */
-template <class Rule, class T>
+template <class Rule, class T, bool CLIPS>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
     step_kernel(const __grid_constant__ update<T> u)
 {
@@ -204,25 +243,25 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
     };
     send(b.ready, b.ready_g);
     float found = 0;
-    int64_t step = 0;
+    int64_t step = u.number;
 #pragma unroll 1
     for (int turn = 0; turn < 2; turn++) /* the powers in front of the wait where the step's number is there */
-        if (turn == u.ready_counter) {
+        if (turn == u.ready_numbers) {
             pc::wait_for_earlier();
             found = u.guard ? *u.guard : 0;
+            if (CLIPS && threadIdx.x == 0)
+                counted.factor = u.factor ? (T)*u.factor : T(1);
             send(!b.ready, !b.ready_g);
-        } else if (u.counter) {
-            step = pc::ahead(u.counter) + 1;
-            Rule::at(u, step, counted);
+        } else {
+            if (u.counter)
+                step = pc::ahead(u.counter) + 1;
+            count<Rule>(u, b.group, step, counted);
         }
-    moment<T> now = {u.first, u.size, u.inverse_root2};
+    __syncthreads();
+    const moment<T> &now = counted; /* shared memory, for registers would be spilled */
     unsigned readers = 0;
-    if (u.counter && found == 0) {
-        __syncthreads();
-        now = counted;
-        if (u.readers && threadIdx.x == 0)
-            readers = atomicInc(u.readers, gridDim.x - 1);
-    }
+    if (u.readers && found == 0 && threadIdx.x == 0)
+        readers = atomicInc(u.readers, gridDim.x - 1);
 #if TENSOR_UNITS
     sent();
     wait_sent<0>();
@@ -236,13 +275,13 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
             continue;
         packs<T, W> mine;
         mine.take(packed, b.q, i);
-        mine.template update_by<Rule>(u, now, b.q, b.from / W + i);
+        mine.template update_by<Rule, CLIPS>(u, now, b.q, b.from / W + i);
     }
 #pragma unroll 1
     for (int i = threadIdx.x; !b.whole && i < b.count; i += THREADS) {
         packs<T, 1> one;
         one.load(b.q, b.from + i);
-        one.template update_by<Rule>(u, now, b.q, b.from + i);
+        one.template update_by<Rule, CLIPS>(u, now, b.q, b.from + i);
     }
     if (u.readers && threadIdx.x == 0 && readers == gridDim.x - 1) /* who read it last raises it */
         *u.counter = step;
@@ -251,27 +290,20 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 1)
 template <template <class> class Rule, class T> void launch(cudaStream_t queue, const pc__cuda_step *s)
 {
     static_assert(sizeof(update<T>) <= 4096, "the arguments of a kernel");
-    update<T> u = {s->count,
-                   s->first != 0,
-                   s->nesterov != 0,
-                   s->copies == PC__CUDA_F16,
-                   (T)s->lr,
-                   (T)s->momentum,
-                   (T)s->decay,
-                   (T)s->beta1,
-                   (T)s->beta2,
-                   (T)(1 - s->beta1),
-                   (T)(1 - s->beta2),
-                   (T)s->epsilon,
-                   (T)s->step_size,
-                   (T)s->inverse_root2,
-                   s->counter,
-                   s->ready_counter,
-                   s->readers,
-                   s->guard,
-                   s->lr,
-                   s->beta1,
-                   s->beta2};
+    const pc__step_attributes *a = s->a;
+    update<T> u = {};
+    u.count = s->count;
+    u.nesterov = a->nesterov != 0, u.decoupled = a->decoupled, u.f16 = s->copies == PC__CUDA_F16;
+    u.momentum = (T)a->momentum, u.epsilon = (T)a->epsilon;
+    u.b1 = (T)a->beta1, u.b2 = (T)a->beta2, u.c1 = (T)(1 - a->beta1), u.c2 = (T)(1 - a->beta2);
+    u.bound = (T)(a->clip_value > 0 ? a->clip_value : INFINITY);
+    u.number = s->number, u.counter = s->counter, u.ready_numbers = s->ready_numbers, u.readers = s->readers;
+    u.guard = s->guard, u.factor = s->factor, u.rate = s->rate;
+    u.lr = a->lr, u.beta1 = a->beta1, u.beta2 = a->beta2;
+    for (int i = 0; i < a->groups; i++) {
+        u.lr_scale[i] = a->group[i].lr_scale;
+        u.decay[i] = a->group[i].weight_decay;
+    }
     unsigned blocks = 0;
     for (int i = 0; i < PC__STEP_WORDS; i++) {
         u.ready[i] = s->ready[i];
@@ -279,20 +311,38 @@ template <template <class> class Rule, class T> void launch(cudaStream_t queue, 
     }
     for (int i = 0; i < s->count; i++) {
         u.of[i] = s->of[i];
+        u.group[i] = s->group[i];
         u.starts[i] = blocks;
         blocks += (unsigned)((s->of[i].count + PC__STEP_PIECE - 1) / PC__STEP_PIECE);
     }
-    (void)pc::start(step_kernel<Rule<T>, T>, blocks ? blocks : 1, THREADS, queue, s->early, u);
+    const bool clips = s->factor || a->clip_value > 0;
+    (void)pc::start(clips ? step_kernel<Rule<T>, T, true> : step_kernel<Rule<T>, T, false>, blocks ? blocks : 1,
+                    THREADS, queue, s->early, u);
+}
+
+template <template <class> class Rule> void by_dtype(cudaStream_t queue, const pc__cuda_step *step)
+{
+    step->dtype == PC__CUDA_F32 ? launch<Rule, float>(queue, step) : launch<Rule, double>(queue, step);
 }
 
 } // namespace
 
 void pc__cuda_sgd(cudaStream_t queue, const pc__cuda_step *step)
 {
-    step->dtype == PC__CUDA_F32 ? launch<sgd, float>(queue, step) : launch<sgd, double>(queue, step);
+    by_dtype<sgd>(queue, step);
 }
 
 void pc__cuda_adam(cudaStream_t queue, const pc__cuda_step *step)
 {
-    step->dtype == PC__CUDA_F32 ? launch<adam, float>(queue, step) : launch<adam, double>(queue, step);
+    by_dtype<adam>(queue, step);
+}
+
+void pc__cuda_rmsprop(cudaStream_t queue, const pc__cuda_step *step)
+{
+    by_dtype<rmsprop>(queue, step);
+}
+
+void pc__cuda_lion(cudaStream_t queue, const pc__cuda_step *step)
+{
+    by_dtype<lion>(queue, step);
 }

@@ -1,0 +1,31 @@
+/* gradient_norm.h: launcher of the norm of all gradients together. */
+#ifndef PC__CUDA_GRADIENT_NORM_H
+#define PC__CUDA_GRADIENT_NORM_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PC__NORM_MOST 190   /* gradients of a launch: what fits the 4 KB of a kernel's arguments */
+#define PC__NORM_PIECE 8192 /* elements of a block: few enough sums for the last block, and blocks for small networks */
+
+typedef struct pc__cuda_norm {
+    int dtype, count, early;
+    const void *data[PC__NORM_MOST];
+    int64_t n[PC__NORM_MOST];
+    unsigned starts[PC__NORM_MOST]; /* the block where each one's begin */
+    double *sums;                   /* of all blocks of all launches */
+    int64_t first;                  /* blocks of the launches before */
+    unsigned *counter;              /* a zero, in the last launch, which makes the result; else NULL */
+    float *clip;                    /* norm, factor */
+    double most;
+} pc__cuda_norm;
+
+void pc__cuda_gradient_norm(cudaStream_t queue, const pc__cuda_norm *norm, unsigned blocks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
