@@ -181,6 +181,21 @@ PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
  * Integers only with p 0 or 1. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_dropout(pc_tensor *a, double p);
 
+typedef struct pc_fn_attention_options {
+    int reserved_;
+    bool causal;     /* query i attends to keys 0 to i only, whatever the mask says */
+    double scale;    /* 0 means 1 / sqrt(e) */
+    double dropout;  /* the probability with which a weight becomes 0, the rest being divided by 1 - dropout */
+    pc_tensor *mask; /* NULL, bool (true: attends) or floating (added to the scores); broadcasts to [..., l, s] */
+} pc_fn_attention_options;
+
+/* (d) Scaled dot-product attention, softmax(scale q k^T + mask) v: q [..., l, e], k [..., s, e], v [..., s, ev] ->
+ * [..., l, ev]; leading dimensions broadcast. One floating dtype, any strides; the result has the memory order of q. Memory
+ * is linear in l and s: no tensor of the scores is made. A row that attends to no key is 0. A dropout takes one step of the
+ * thread's generator. The mask has no gradient: PC_ERR_UNSUPPORTED where it requires one. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_attention(pc_tensor *q, pc_tensor *k, pc_tensor *v,
+                                              pc_fn_attention_options options);
+
 /* (d) Binary cross-entropy: the mean over all elements of max(x, 0) - x y + log(1 + exp(-|x|)); x are logits, y targets
  * in [0, 1], of one shape. */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);

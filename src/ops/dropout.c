@@ -16,6 +16,15 @@ uint64_t pc__draws_record(pc_tensor *base, uint64_t from)
     return count;
 }
 
+pc_tensor *pc__draw_relative(pc__random_attributes *drawn)
+{
+    if (recorded.base) {
+        drawn->stream -= recorded.from * 4;
+        recorded.count++;
+    }
+    return recorded.base;
+}
+
 pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
 {
     PC__NEED_OR(NULL, a);
@@ -24,18 +33,13 @@ pc_tensor *pc_fn_dropout(pc_tensor *a, double p)
     if (!pc__is_float(a->dtype) && p != 0 && p != 1)
         return pc__null(PC_ERR_DTYPE, "dropout: the input is %s; it must be floating", pc_dtype_name(a->dtype));
     pc__random_attributes attributes = pc__draw(PC__PURPOSE_DROPOUT, p, 0);
-    int n_in = 1;
-    if (recorded.base) {
-        attributes.stream -= recorded.from * 4;
-        recorded.count++;
-        n_in = 2;
-    }
+    pc_tensor *base = pc__draw_relative(&attributes);
     if (!pc__is_float(a->dtype)) /* nothing is scaled */
         return p == 0 ? pc_clone(a) : pc_zeros(pc_tensor_shape(a), (pc_dtype)a->dtype, a->storage->device);
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc_tensor *in[2] = {pc__is_dense(a) ? a : pc_contiguous(a), recorded.base};
-        result = pc_keep(pc__call(PC__OP_dropout, in, n_in, &attributes, sizeof attributes));
+        pc_tensor *in[2] = {pc__is_dense(a) ? a : pc_contiguous(a), base};
+        result = pc_keep(pc__call(PC__OP_dropout, in, base ? 2 : 1, &attributes, sizeof attributes));
     }
     return result;
 }

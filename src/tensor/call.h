@@ -60,6 +60,9 @@ enum pc__op_flags {
     PC__TAKES_NUMBER = 1 << 16, /* of two inputs; with one, its attributes have a number for the other (ops/number.h) */
     PC__SAVE_IN0 = 1 << 24,     /* and so on: eight bits, one for each of the first inputs */
     PC__SAVE_IN1 = 1 << 25,
+    PC__SAVE_IN2 = 1 << 26,
+    PC__SAVE_IN3 = 1 << 27,
+    PC__SAVE_IN4 = 1 << 28,
 };
 
 struct pc__op {

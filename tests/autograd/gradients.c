@@ -180,6 +180,18 @@ F(f_softmax, pc_softmax(x[0], 1))
 F(f_softmax_0, pc_softmax(x[0], 0))
 F(f_log_softmax, pc_log_softmax(x[0], -1))
 F(f_log_softmax_turned, pc_log_softmax(turned(x[0]), 0))
+/* false on the diagonal */
+static pc_tensor *off_diagonal(int64_t l, int64_t s)
+{
+    pc_tensor *rows = pc_reshape(pc_arange(0, (double)l, 1, PC_I32, test_device()), PC_SHAPE(l, 1));
+    return pc_ne(rows, pc_arange(0, (double)s, 1, PC_I32, test_device()));
+}
+
+F(f_attention, pc_fn_attention(x[0], x[1], x[2], (pc_fn_attention_options){.scale = 0.7}))
+F(f_attention_causal, pc_fn_attention(x[0], x[1], x[2], (pc_fn_attention_options){.causal = true}))
+F(f_attention_dropout, pc_fn_attention(x[0], x[1], x[2], (pc_fn_attention_options){.dropout = 0.3}))
+F(f_attention_views, pc_fn_attention(pc_transpose(x[0], 1, 2), pc_transpose(x[1], 0, 1), x[2],
+                                     (pc_fn_attention_options){.mask = off_diagonal(3, 4)}))
 F(f_dropout, pc_fn_dropout(pc_mul(x[0], x[0]), 0.4))
 F(f_bce, pc_bce_with_logits(pc_mul_scalar(x[0], 5), x[1]))
 F(f_bce_turned, pc_bce_with_logits(turned(x[0]), pc_expand(x[1], PC_SHAPE(4, 3))))
@@ -354,6 +366,10 @@ static const check checks[] = {
     ONE(f_log_softmax, S(2, 4)),
     ONE(f_log_softmax_turned, S(3, 4)),
     ONE(f_dropout, S(12)),
+    THREE(f_attention, S(2, 3, 4), S(2, 5, 4), S(2, 5, 3)),
+    THREE(f_attention_causal, S(2, 5, 3), S(1, 4, 3), S(2, 4, 2)),
+    THREE(f_attention_dropout, S(2, 4, 3), S(2, 6, 3), S(2, 6, 2)),
+    THREE(f_attention_views, S(2, 5, 3), S(4, 2, 5), S(2, 4, 3)),
     TWO_FROM(f_bce, S(2, 3), S(2, 3), 0.1),
     TWO_FROM(f_bce_turned, S(3, 4), S(4, 1), 0.1),
     TWO(f_mse, S(2, 3), S(2, 3)),

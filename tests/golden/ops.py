@@ -695,7 +695,34 @@ def arrange():
     case("addmm", "empty", [In([2]), In([0, 4]), In([4, 2])], torch.addmm)
 
 
+def attention():
+    def attend(name, q, k, v, mask=None, causal=False, scale=0):
+        run = lambda q, k, v, *m: F.scaled_dot_product_attention(q, k, v, m[0] if m else None, is_causal=causal,
+                                                                 scale=scale or None)
+        with_gradients = mask is None or mask.dtype == "b"
+        case("attention", name, [q, k, v] + ([mask] if mask else []), run, [causal, scale], gradients=with_gradients)
+    heads = lambda l, s, e, ev: (In([1, 2, l, e]), In([1, 2, s, e]), In([1, 2, s, ev]))
+    for l, s, e, ev in ((3, 5, 4, 4), (5, 3, 2, 3), (1, 7, 1, 1), (7, 1, 3, 2), (7, 7, 8, 8)):
+        attend(f"{l} {s} {e} {ev}", *heads(l, s, e, ev))
+        attend(f"causal {l} {s} {e} {ev}", *heads(l, s, e, ev), causal=True)
+    attend("scale", *heads(3, 5, 4, 4), scale=0.3)
+    attend("one matrix", In([3, 4]), In([5, 4]), In([5, 2]))
+    attend("turned", In([2, 3, 2, 4], views="t:1,2"), In([2, 5, 2, 4], views="t:1,2"), In([2, 2, 4, 5], views="t:2,3"))
+    attend("expanded", In([2, 1, 3, 4], views="e:2,2,3,4"), In([1, 2, 5, 4], views="e:2,2,5,4"), In([2, 2, 5, 3]))
+    attend("sliced", In([2, 3, 9], views="s:2,1,9,2"), In([2, 5, 4]), In([2, 9, 4], views="s:1,0,9,2"))
+    attend("no keys", *heads(3, 0, 4, 2))
+    attend("no queries", *heads(0, 3, 4, 2))
+    attend("large", In([1, 2, 2], values=[900, -900, 30, 40]), In([1, 2, 2], values=[10, 20, -30, 5]), In([1, 2, 1]))
+    allowed = [1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    attend("bool mask", *heads(3, 5, 4, 4), In([3, 5], "b", values=allowed))
+    attend("keys' mask", *heads(3, 5, 4, 4), In([1, 1, 1, 5], "b", values=[1, 1, 0, 1, 0]))
+    attend("queries' mask", *heads(3, 5, 4, 4), In([1, 2, 3, 1], "b", values=[1, 1, 0, 1, 0, 1]))
+    attend("turned mask", *heads(3, 5, 4, 4), In([5, 3], "b", values=[allowed[i * 5 + j] for j in range(5) for i in range(3)], views="t:0,1"))
+    attend("added mask", *heads(3, 5, 4, 4), In([2, 3, 5]))
+    attend("added infinity", *heads(2, 3, 4, 4), In([2, 3], values=[-inf, 0.5, -inf, -inf, -inf, -inf]))
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
-                 still_more_unary, pairs, arrange):
+                 still_more_unary, pairs, arrange, attention):
         part()

@@ -1,0 +1,3 @@
+/* attention_f64.c: attention.c in double. */
+#define PC__DOUBLE
+#include "attention.c"

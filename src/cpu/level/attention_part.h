@@ -1,0 +1,190 @@
+/* attention_part.h: what attention's passes share: scores of a panel of queries, which lie beside each other in the lanes of
+ * vectors, against some keys, one below the other. So a row's maximum and sum are sums of vectors, and keys and values are
+ * read as scalars, wherever they lie. */
+#ifndef PC__ATTENTION_PART_H
+#define PC__ATTENTION_PART_H
+
+#include "base/philox.h"
+#include "cpu/level/attention.h"
+#include "cpu/level/micro.h"
+#include "cpu/level/turn.h"
+#include "ops/attention.h"
+
+#include <math.h>
+
+enum {
+    QUERIES = 64, /* of a block: whole panels at every level */
+    KEYS = 64,    /* of a block, whose scores, keys and values stay in the first-level cache */
+    PANEL = TILE_WIDTH,
+    PANELS = QUERIES / PANEL,
+};
+
+/* Some queries of one matrix of the batch. */
+typedef struct panel {
+    int64_t batch, query, count; /* the first one, and how many: PANEL at most */
+    int vectors;
+} panel;
+
+INLINE panel panel_of(int64_t batch, int64_t query, int64_t end)
+{
+    const int64_t count = PC__MIN(end - query, PANEL);
+    return (panel){batch, query, count, (int)((count + W - 1) / W)};
+}
+
+INLINE const real *matrix(const pc__attention *a, const pc__matrices *m, int64_t batch)
+{
+    return (const real *)m->data + pc__matrix_at(a, m, batch);
+}
+
+/* Keys from `key` on, `most` of them, that one of the queries before `end` may attend to. */
+INLINE int64_t keys_seen(const pc__attention *a, int64_t key, int64_t most, int64_t end)
+{
+    const int64_t all = PC__MIN(a->s - key, most);
+    return a->causal ? PC__MAX(PC__MIN(all, end - key), 0) : all;
+}
+
+/* to[e][PANEL] = rows of m from p's queries on, times `scale`; lanes beyond them zero. */
+static inline void take_turned(const pc__matrices *m, const real *from, const panel *p, int64_t columns, real scale,
+                               real *to)
+{
+    const int64_t width = p->vectors * W;
+    from += p->query * m->row;
+    if (m->column == 1)
+        pc__turn((char *)to, PANEL * (int64_t)sizeof(real), (const char *)from, m->row * (int64_t)sizeof(real),
+                 p->count, columns, sizeof(real));
+    else
+        for (int64_t e = 0; e < columns; e++)
+            for (int64_t i = 0; i < p->count; i++)
+                to[e * PANEL + i] = from[i * m->row + e * m->column];
+    for (int64_t e = 0; e < columns; e++, to += PANEL) {
+        for (int64_t i = p->count; i < width; i++)
+            to[i] = 0;
+        for (int v = 0; v < p->vectors; v++)
+            AT(to + v * W) *= SPLAT(scale);
+    }
+}
+
+/* to[rows][PANEL] (+)= rows of `a`, each `size` long, times the columns of b[size][PANEL]. */
+static inline void multiply(const real *a, int64_t a_row, int64_t a_k, int64_t rows, int64_t size, const real *b,
+                            const panel *p, real *to, bool add)
+{
+    tile t = {.planes = 1,
+              .segments = 1,
+              .k = size,
+              .a = a,
+              .a_row = a_row,
+              .a_k = a_k,
+              .b = b,
+              .b_k = PANEL,
+              .c = to,
+              .c_row = PANEL,
+              .add = add};
+    tile_rows_run(&t, rows, p->vectors);
+}
+
+static void add_mask(const pc__attention *a, const panel *p, int64_t key, int64_t keys, real *scores)
+{
+    const pc__matrices *m = &a->mask;
+    const int64_t at = pc__matrix_at(a, m, p->batch) + p->query * m->row + key * m->column;
+    const bool *allowed = (const bool *)m->data + at;
+    const real *added = (const real *)m->data + at;
+    for (int64_t j = 0; j < keys; j++, scores += PANEL, allowed += m->column, added += m->column)
+        if (a->mask_is_bool)
+            for (int64_t i = 0; i < p->count; i++)
+                scores[i] = allowed[i * m->row] ? scores[i] : -(real)INFINITY;
+        else
+            for (int64_t i = 0; i < p->count; i++)
+                scores[i] += added[i * m->row];
+}
+
+/* Rows of keys or values, as they lie or as they were copied. */
+typedef struct key_rows {
+    const real *at;
+    int64_t row, column;
+} key_rows;
+
+/* `count` rows of m from `first` on. Into `room`, which may be NULL, come those with gaps between them: rows a power of two
+ * or so apart would be in each other's place in the cache. */
+static inline key_rows rows_of(const pc__matrices *m, const real *from, int64_t first, int64_t count, int64_t columns,
+                               real *room)
+{
+    from += first * m->row;
+    if (!room || (m->column == 1 && m->row == columns))
+        return (key_rows){from, m->row, m->column};
+    for (int64_t i = 0; i < count; i++)
+        if (m->column == 1)
+            memcpy(room + i * columns, from + i * m->row, (size_t)columns * sizeof(real));
+        else
+            for (int64_t e = 0; e < columns; e++)
+                room[i * columns + e] = from[i * m->row + e * m->column];
+    return (key_rows){room, columns, 1};
+}
+
+/* scores[keys][PANEL] of a panel of scaled queries, turned, and keys from number `key` on, which are k's rows. */
+static inline void score(const pc__attention *a, const panel *p, const real *turned, const key_rows *k, int64_t key,
+                         int64_t keys, real *scores)
+{
+    multiply(k->at, k->row, k->column, keys, a->e, turned, p, scores, false);
+    if (a->mask.data)
+        add_mask(a, p, key, keys, scores);
+    for (int64_t j = PC__MAX(p->query + 1 - key, 0); a->causal && j < keys; j++)
+        for (int64_t i = 0; i < PC__MIN(key + j - p->query, p->count); i++)
+            scores[j * PANEL + i] = -(real)INFINITY;
+}
+
+/* values[keys][PANEL] = exp(values - of[PANEL]) */
+static inline void exp_of(real *values, const real *of, int64_t keys, int vectors)
+{
+    for (int64_t j = 0; j < keys; j++)
+        for (int v = 0; v < vectors; v++)
+            AT(values + j * PANEL + v * W) -= AT(of + v * W);
+    if (vectors == TILE_VECTORS) {
+        for (int64_t i = 0; i < keys * PANEL; i++)
+            values[i] = EXP(values[i]);
+        return;
+    }
+    for (int64_t j = 0; j < keys; j++, values += PANEL)
+        for (int v = 0; v < vectors; v++)
+            for (int i = 0; i < W; i++)
+                values[v * W + i] = EXP(values[v * W + i]);
+}
+
+/* factors[keys][PANEL]: what a dropout multiplies weights by. */
+static inline void draw_factors(const pc__attention *a, const panel *p, int64_t key, int64_t keys, real *factors)
+{
+    const uint32_t least = (uint32_t)ceil(a->p * 0x1p24);
+    const real kept = a->p < 1 ? (real)(1 / (1 - a->p)) : 0;
+    const int64_t blocks = pc__attention_blocks(a->s), row = p->batch * a->l + p->query;
+    for (int64_t j = key / 4; j * 4 < key + keys; j++)
+        for (int64_t i = 0; i < p->count; i++) {
+            const pc__words drawn = pc__philox(a->seed, a->stream, (uint64_t)((row + i) * blocks + j));
+            for (int64_t k = PC__MAX(j * 4, key); k < PC__MIN(j * 4 + 4, key + keys); k++)
+                factors[(k - key) * PANEL + i] = drawn.w[k % 4] >> 8 >= least ? kept : 0;
+        }
+    for (int64_t j = 0; j < keys; j++)
+        for (int64_t i = p->count; i < p->vectors * W; i++)
+            factors[j * PANEL + i] = 0;
+}
+
+/* values *= factors, of [keys][PANEL] both. */
+static inline void weaken(real *values, const real *factors, int64_t keys, int vectors)
+{
+    for (int64_t j = 0; j < keys; j++)
+        for (int v = 0; v < vectors; v++)
+            AT(values + j * PANEL + v * W) *= AT(factors + j * PANEL + v * W);
+}
+
+/* rows of m from p's queries on = turned[columns][PANEL], each times of[PANEL] and `scale`. */
+static inline void put_turned(const pc__matrices *m, real *to, const panel *p, int64_t columns, const real *turned)
+{
+    to += p->query * m->row;
+    if (m->column == 1)
+        pc__turn((char *)to, m->row * (int64_t)sizeof(real), (const char *)turned, PANEL * (int64_t)sizeof(real),
+                 columns, p->count, sizeof(real));
+    else
+        for (int64_t e = 0; e < columns; e++)
+            for (int64_t i = 0; i < p->count; i++)
+                to[i * m->row + e * m->column] = turned[e * PANEL + i];
+}
+
+#endif
