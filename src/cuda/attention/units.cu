@@ -1,0 +1,156 @@
+/* units.cu: attention of 16-bit numbers by matrix units, with float32 sums. A block has 64 queries and goes over the keys 64
+ * at a time: while scores are made the values of their keys are on the way, and while values are added up the next keys. */
+#include "cuda/attention/units.cuh"
+
+namespace
+{
+
+constexpr int KEYS = 64;
+
+#if TENSOR_UNITS
+
+/* Over the four lanes that have a row together. */
+template <class F> __device__ inline float across(float x, F &&f)
+{
+    x = f(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return f(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+
+/* Of a lane's two rows: the largest score so far, and the sum of exp(score - most). */
+struct running {
+    float most[2], total[2];
+};
+
+/* Products with keys from `key` on become weights; `shrink` is what sums so far shrink by. */
+__device__ inline void weigh(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4],
+                             running &r, float (&shrink)[2])
+{
+    const pc__cuda_attention &a = score.a;
+    const int lane = threadIdx.x % 32, row = query + lane / 4, column = key + lane % 4 * 2;
+    const bool all = !a.mask.data && key + KEYS <= a.s && query + 16 <= a.l && (!a.causal || key + KEYS <= query + 1);
+    float largest[2] = {r.most[0], r.most[1]}, sum[2] = {}, subtract[2];
+#pragma unroll
+    for (int n = 0; n < KEYS / EIGHT; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float &x = scores[n][i];
+            x = all ? x * score.scale : score.of(x, row + i / 2 * EIGHT, column + n * EIGHT + i % 2);
+            largest[i / 2] = x > largest[i / 2] ? x : largest[i / 2];
+        }
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; });
+        subtract[k] = largest[k] == -INFINITY ? 0 : largest[k];
+        shrink[k] = exp2f((r.most[k] - subtract[k]) * LOG2_E);
+        r.most[k] = largest[k];
+    }
+#pragma unroll
+    for (int n = 0; n < KEYS / EIGHT; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float &x = scores[n][i];
+            x = exp2f((x - subtract[i / 2]) * LOG2_E);
+            sum[i / 2] += x;
+            if (a.p > 0)
+                x *= score.factor(row + i / 2 * EIGHT, column + n * EIGHT + i % 2);
+        }
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+        r.total[k] = r.total[k] * shrink[k] + across(sum[k], [](float x, float y) { return x + y; });
+}
+
+template <class T, int D>
+__device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int query, const running &r,
+                              const float (&sums)[D / EIGHT][4])
+{
+    const int lane = threadIdx.x % 32;
+    float by[2];
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        const int row = query + lane / 4 + k * EIGHT;
+        by[k] = r.total[k] == 0 ? 0 : 1 / r.total[k];
+        if (a.norms && lane % 4 == 0 && row < a.l)
+            static_cast<float *>(a.norms)[batch * a.l + row] =
+                r.total[k] == 0 ? INFINITY : r.most[k] + logf(r.total[k]);
+    }
+    put_rows<D, T>(a, a.y, batch, a.l, a.ev, query, sums, by);
+}
+#endif
+
+template <class T, int D>
+__global__ void __launch_bounds__(THREADS)
+    forward_kernel(const __grid_constant__ pc__cuda_attention a, bool whole_q, bool whole_k, bool whole_v)
+{
+#if TENSOR_UNITS
+    extern __shared__ __align__(128) char shared[];
+    T *keys = reinterpret_cast<T *>(shared), *values = keys + KEYS * PITCH<D>, *mine = values + KEYS * PITCH<D>;
+    const int blocks = (a.l + ROWS - 1) / ROWS;
+    const int64_t batch = blockIdx.x / blocks;
+    const int first =
+        (blocks - 1 - static_cast<int>(blockIdx.x % blocks)) * ROWS; /* of causal ones the longest first */
+    const int query = first + threadIdx.x / 32 * 16;
+    pc::wait_for_earlier();
+    const scoring<float> score(a, batch);
+    const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole_q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole_k),
+                   v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole_v);
+    const int end = keys_before(a, first + ROWS);
+    float sums[D / EIGHT][4] = {};
+    running r = {{-INFINITY, -INFINITY}, {0, 0}};
+    send_rows<D, ROWS>(mine, q, first);
+    send_rows<D, KEYS>(keys, k, 0);
+    sent();
+    for (int key = 0; key < end; key += KEYS) {
+        float scores[KEYS / EIGHT][4], shrink[2];
+        wait_sent<0>();
+        __syncthreads();
+        send_rows<D, KEYS>(values, v, key);
+        sent();
+        multiply_rows<D, KEYS>(mine + threadIdx.x / 32 * 16 * PITCH<D>, keys, scores);
+        weigh(score, query, key, scores, r, shrink);
+        wait_sent<0>();
+        __syncthreads();
+        send_rows<D, KEYS>(keys, k, key + KEYS);
+        sent();
+#pragma unroll
+        for (int n = 0; n < D / EIGHT; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sums[n][i] *= shrink[i / 2];
+        add_rows<D, KEYS>(scores, values, sums);
+    }
+    wait_sent<0>();
+    finish<T, D>(a, batch, query, r, sums);
+#endif
+}
+
+template <class T, int D> void start(const pc__cuda_attention *a)
+{
+    constexpr size_t shared = (2 * KEYS + ROWS) * PITCH<D> * sizeof(T);
+    const unsigned blocks = static_cast<unsigned>(a->batches * blocks_of(a->l));
+    if (shared > 40 << 10)
+        (void)cudaFuncSetAttribute(forward_kernel<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shared));
+    if (blocks > 0)
+        (void)pc::start_grid(forward_kernel<T, D>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
+                             lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
+                             lies_on_16_bytes(a, &a->v, a->ev));
+}
+
+template <class T> void forward(const pc__cuda_attention *a)
+{
+    const int size = a->e > a->ev ? a->e : a->ev;
+    size <= 32 ? start<T, 32>(a) : size <= 64 ? start<T, 64>(a) : start<T, 128>(a);
+}
+
+} // namespace
+
+bool pc__cuda_attention_has_units(const pc__cuda_attention *a)
+{
+    return (a->dtype == PC__CUDA_F16 || a->dtype == PC__CUDA_BF16) && a->e <= 128 && a->ev <= 128 &&
+           pc__cuda_code_version() >= 80;
+}
+
+void pc__cuda_attention_units(const pc__cuda_attention *a)
+{
+    a->dtype == PC__CUDA_F16 ? forward<pc::f16>(a) : forward<pc::bf16>(a);
+}

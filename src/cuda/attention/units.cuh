@@ -1,0 +1,150 @@
+/* units.cuh: tiles of 16-bit numbers for matrix units. Four warps have 16 rows of a tile each; what they go over lies in
+ * shared memory, rows of D numbers and 16 bytes between them, so that the eight rows of a square are in different banks. */
+#ifndef PC__CUDA_ATTENTION_UNITS_CUH
+#define PC__CUDA_ATTENTION_UNITS_CUH
+
+#include "cuda/attention/score.cuh"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/mma.cuh"
+
+namespace
+{
+
+constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16, EIGHT = 8;
+constexpr float LOG2_E = 1.4426950408889634f;
+
+template <int D> constexpr int PITCH = D + EIGHT;
+
+/* Whether 16 bytes of a row can be read at once, from its first column on. */
+inline bool lies_on_16_bytes(const pc__cuda_attention *a, const pc__cuda_matrices *m, int size)
+{
+    bool whole = size % EIGHT == 0 && m->column == 1 && m->row % EIGHT == 0;
+    for (int d = 0; d < a->dims; d++)
+        whole &= m->batch[d] % EIGHT == 0;
+    return whole && reinterpret_cast<uintptr_t>(m->data) % 16 == 0;
+}
+
+inline int blocks_of(int rows)
+{
+    return (rows + ROWS - 1) / ROWS;
+}
+
+#if TENSOR_UNITS
+
+/* Rows of a matrix of the batch. */
+template <class T> struct lines {
+    const T *at;
+    int64_t row, column;
+    int count, size;
+    bool whole; /* lies_on_16_bytes */
+};
+
+template <class T>
+__device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t batch, int count,
+                                    int size, bool whole)
+{
+    return {matrix<const T>(a, m, batch), m.row, m.column, count, size, whole};
+}
+
+/* to[N][PITCH] = rows from `first` on, zeros beyond them and behind their ends; it arrives as cp.async does. */
+template <int D, int N, class T> __device__ inline void send_rows(T *to, const lines<T> &of, int first)
+{
+    for (int n = threadIdx.x; n < N * (D / EIGHT); n += THREADS) {
+        const int i = n / (D / EIGHT), e = n % (D / EIGHT) * EIGHT;
+        T *place = to + i * PITCH<D> + e;
+        if (of.whole) {
+            const bool there = first + i < of.count && e < of.size;
+            send_past(place, of.at + (there ? (first + i) * of.row + e : 0), there);
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++)
+            place[k] =
+                first + i < of.count && e + k < of.size ? of.at[(first + i) * of.row + (e + k) * of.column] : T(0.0f);
+    }
+}
+
+/* What a lane points to: of 16 rows of a left factor; of 16 rows that are columns of a right one; of 16 rows of a right
+ * one, turned. */
+template <int D, class T> __device__ inline const T *left_of(const T *rows)
+{
+    const int lane = threadIdx.x % 32;
+    return rows + lane % 16 * PITCH<D> + lane / 16 * EIGHT;
+}
+
+template <int D, class T> __device__ inline const T *right_of(const T *rows)
+{
+    const int lane = threadIdx.x % 32;
+    return rows + (lane / 16 * EIGHT + lane % EIGHT) * PITCH<D> + lane / EIGHT % 2 * EIGHT;
+}
+
+/* sums[16][N] = the warp's 16 rows of `mine` times rows of `theirs`, N of them. */
+template <int D, int N, class T>
+__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[N / EIGHT][4])
+{
+#pragma unroll
+    for (int n = 0; n < N / EIGHT; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sums[n][i] = 0;
+#pragma unroll
+    for (int e = 0; e < D; e += 16) {
+        unsigned left[4];
+        take_squares<false>(left, left_of<D>(mine) + e);
+#pragma unroll
+        for (int n = 0; n < N / 16; n++) {
+            unsigned right[4];
+            take_squares<false>(right, right_of<D>(theirs + n * 16 * PITCH<D>) + e);
+            const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
+            add_tensor(sums[2 * n], left, first, T());
+            add_tensor(sums[2 * n + 1], left, second, T());
+        }
+    }
+}
+
+template <class T> __device__ inline unsigned pair(float x, float y)
+{
+    return static_cast<unsigned>(T(x).bits) | static_cast<unsigned>(T(y).bits) << 16;
+}
+
+/* sums[16][D] += weights[16][N], rounded, times rows of `theirs`, N of them. */
+template <int D, int N, class T>
+__device__ inline void add_rows(const float (&weights)[N / EIGHT][4], const T *theirs, float (&sums)[D / EIGHT][4])
+{
+#pragma unroll
+    for (int k = 0; k < N / 16; k++) {
+        const float(&low)[4] = weights[2 * k], (&high)[4] = weights[2 * k + 1];
+        const unsigned left[4] = {pair<T>(low[0], low[1]), pair<T>(low[2], low[3]), pair<T>(high[0], high[1]),
+                                  pair<T>(high[2], high[3])};
+#pragma unroll
+        for (int e = 0; e < D / 16; e++) {
+            unsigned right[4];
+            take_squares<true>(right, left_of<D>(theirs + k * 16 * PITCH<D>) + e * 16);
+            const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
+            add_tensor(sums[2 * e], left, first, T());
+            add_tensor(sums[2 * e + 1], left, second, T());
+        }
+    }
+}
+
+/* The warp's rows of a matrix, from `first` on, = sums, those of a lane's two rows each times its `by`. */
+template <int D, class T>
+__device__ inline void put_rows(const pc__cuda_attention &a, const pc__cuda_matrices &m, int64_t batch, int count,
+                                int size, int first, const float (&sums)[D / EIGHT][4], const float (&by)[2])
+{
+    T *to = matrix<T>(a, m, batch);
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int n = 0; n < D / EIGHT; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int row = first + lane / 4 + i / 2 * EIGHT, e = n * EIGHT + lane % 4 * 2 + i % 2;
+            if (row < count && e < size)
+                to[row * m.row + e * m.column] = T(sums[n][i] * by[i / 2]);
+        }
+}
+#endif
+
+} // namespace
+
+#endif
