@@ -60,7 +60,7 @@ struct drawn {
     const op *op;
     pc_tensor *in[INPUTS_MOST], *gradient; /* the result's: NULL: forward only */
     int dim, kernel, stride, padding;
-    bool keepdim;
+    bool keepdim, causal;
     pc_shape dims;
     pc_activation_kind activation;
     double p;

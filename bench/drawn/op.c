@@ -128,6 +128,11 @@ static pc_tensor *do_dropout(drawn *d)
     return pc_fn_dropout(d->in[0], d->p);
 }
 
+static pc_tensor *do_attention(drawn *d)
+{
+    return pc_fn_attention(d->in[0], d->in[1], d->in[2], (pc_fn_attention_options){.causal = d->causal});
+}
+
 #define ROW(name)                                                                                                      \
     {                                                                                                                  \
 #name, do_##name,                                                                                              \
@@ -190,6 +195,7 @@ static const op ops[] = {
     ROW(copy),
     ROW(cast),
     ROW(dropout),
+    ROW(attention),
 };
 
 static bool collects(const drawn *d, int i)
@@ -222,6 +228,7 @@ static pc_status read_words(drawn *d)
     d->dim = number_of(w, "dim", 0);
     d->keepdim = number_of(w, "keep", 0);
     d->dims = numbers_between(word_of(w, "dims") ? word_of(w, "dims") : "", '.', NULL);
+    d->causal = number_of(w, "causal", 0);
     d->kernel = number_of(w, "kernel", 1);
     d->stride = number_of(w, "stride", 1);
     d->padding = number_of(w, "pad", 0);

@@ -192,6 +192,20 @@ def dropout(d):
     return d.op("dropout", x=d.tensor(d.shape()), p=d.one(0.1, 0.25, 0.5))
 
 
+def attention(d):
+    """Heads of their own, or views of [batch, length, heads, size] as projections give them."""
+    batch, heads, length, size = d.size(1, 64), d.one(1, 2, 4, 6, 8, 12, 16), d.size(1, 4096), d.one(8, 16, 32, 64, 64, 80, 128)
+    keys = length if d.chance(0.7) else d.size(1, 4096)
+    while 4 * batch * heads * length * keys * size > d.limit["flops"] or batch * heads * max(length, keys) * size > d.limit["elements"]:
+        if batch * heads > 1 and d.chance(0.5):
+            batch, heads = (batch // 2, heads) if batch > 1 else (batch, heads // 2)
+        else:
+            length, keys = max(1, length // 2), max(1, keys // 2)
+    order = d.one("c", "p0.2.1.3", "p0.2.1.3")
+    x, y, z = (d.tensor([batch, heads, n, size], order) for n in (length, keys, keys))
+    return d.op("attention", x=x, y=y, z=z, causal=d.one(0, 1, 1))
+
+
 def flops_of(layers, shape):
     """Of a forward pass, with the elements of all layers' results and the parameters; None where a layer does not fit."""
     shape, flops, elements, parameters = list(shape), 0, 0, 0
@@ -265,7 +279,7 @@ def network(d):
 
 
 FAMILIES = [(4, unary), (4, binary), (5, reduction), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d), (4, pooling),
-            (5, copying), (2, dropout), (25, network)]
+            (5, copying), (2, dropout), (5, attention), (25, network)]
 
 
 def draw(seed, number, kind):

@@ -98,6 +98,7 @@ def op_of(name, keys):
         "linear": lambda x, w, b=None: act(F.linear(x, w, b)),
         "conv2d": lambda x, w, b=None: act(F.conv2d(x, w, b, stride, pad)),
         "copy": lambda x, y: y.copy_(x), "cast": lambda x: x.to(to), "dropout": lambda x: F.dropout(x, p),
+        "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=keys.get("causal") == "1"),
     }[name]
 
 

@@ -145,7 +145,8 @@ static pc_tensor *cast(pc_tensor *t)
 /* No element of a state, nor any of what becomes of it, becomes large. */
 static pc_tensor *product(pc_tensor *a, pc_tensor *b)
 {
-    return pc_softmax(pc_matmul(a, b), 1);
+    return draw(4) ? pc_softmax(pc_matmul(a, b), 1)
+                   : pc_fn_attention(a, b, b, (pc_fn_attention_options){.causal = draw(2)});
 }
 
 static pc_stream *any_stream(const machine *m)
