@@ -42,10 +42,14 @@ pc_status pc__grad_neg(pc__grad *grad)
     return pc__set_grad(grad, 0, pc_neg(grad->out_grad[0]));
 }
 
+/* Zeros that lie as the gradient behind does, which is as the input where that is dense. */
 static pc_status no_slope(pc__grad *grad)
 {
     const pc_tensor *g = grad->out_grad[0];
-    return pc__set_grad(grad, 0, pc_zeros(pc_tensor_shape(g), g->dtype, grad->device));
+    pc__meta meta;
+    pc__meta_like(&meta, g, (pc_dtype)g->dtype);
+    pc_tensor *zeros = pc__tensor_for(&meta, grad->device, "zeros");
+    return zeros && pc_fill(zeros, 0) == PC_OK ? pc__set_grad(grad, 0, zeros) : pc_error_last()->status;
 }
 
 /* The gradient from the one behind the function and what its row saves. */
