@@ -1,5 +1,5 @@
-/* softmax.c: softmax and its logarithm. The CPU's kernels work on contiguous tensors, CUDA's on those without gaps, in
- * whatever order these lie in memory, but along a very long dimension only where it is the last. */
+/* softmax.c: softmax and its logarithm. Kernels work on tensors without gaps, in whatever order these lie in memory, but
+ * CUDA's along a very long dimension only where it is the last. */
 #include "ops/softmax.h"
 
 #include "ops/autocast.h"
@@ -27,7 +27,7 @@ static pc_tensor *along(int op, pc_tensor *a, int dim)
         pc_tensor *in = pc__is_float(a->dtype) ? pc__autocast_up(a) : pc__as_dtype(a, PC_F32);
         const int64_t n = a->ndim ? a->shape[d] : 1;
         const bool cuda = a->storage->device.type == PC_CUDA, turn = cuda && n > MOST && d != a->ndim - 1;
-        if (turn || !in || !cuda || !pc__is_dense(in))
+        if (turn || !in || !pc__is_dense(in))
             in = pc_contiguous(turn ? pc_transpose(in, d, -1) : in);
         if (!in)
             break;

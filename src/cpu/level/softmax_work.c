@@ -6,13 +6,16 @@
 #include "ops/softmax.h"
 
 enum {
-    SHORT = 48,    /* rows below this are transposed */
+    SHORT = 48,    /* a dimension below this is transposed with others, */
+    NARROW = 16,   /* where fewer columns than these are side by side */
     PANEL = 16384, /* elements of some columns together: they stay in the second-level cache */
     PART = 8192,   /* elements that a core takes at a time */
 };
 
-typedef struct work {
+typedef struct work work;
+struct work {
     pc__along function;
+    void (*run)(const work *w, int64_t task, char *const *room);
     const char *in[2];
     char *out;
     int inputs;
@@ -21,7 +24,7 @@ typedef struct work {
     int64_t own, bytes; /* of an element in memory, and on the way */
     char *scratch;
     int64_t panel; /* bytes; a thread has four */
-} work;
+};
 
 /* Elements of input k as they are computed with: in place, or converted to `room`. */
 static const char *taken(const work *w, int k, int64_t at, int64_t n, char *room)
@@ -38,16 +41,31 @@ static void put(const work *w, int64_t at, int64_t n, const char *from)
     pc__store_halves(w->out + at * w->own, (const float *)(const void *)from, n, w->is_f16);
 }
 
-static void short_rows(const work *w, int64_t task, char *const *room)
+/* Blocks of [n][inner] side by side, turned: their columns, each block's with the others' of its place. */
+static void short_blocks(const work *w, int64_t task, char *const *room)
 {
-    const int64_t first = task * w->width, rows = PC__MIN(w->width, w->outer - first), n = w->n, at = first * n;
-    const int64_t wide = w->width * w->bytes;
+    const int64_t first = task * w->width, blocks = PC__MIN(w->width, w->outer - first), size = w->n * w->inner;
+    const int64_t at = first * size, wide = blocks * w->inner, row = blocks * w->bytes;
     for (int k = 0; k < w->inputs; k++)
-        pc__turn(room[k], wide, taken(w, k, at, rows * n, room[2]), n * w->bytes, rows, n, (size_t)w->bytes);
-    w->function.columns(room[0], room[1], room[0], n, w->width, rows);
-    pc__turn(w->half ? room[2] : w->out + at * w->own, n * w->bytes, room[0], wide, n, rows, (size_t)w->bytes);
+        pc__turn(room[k], row, taken(w, k, at, blocks * size, room[2]), size * w->bytes, blocks, size,
+                 (size_t)w->bytes);
+    w->function.columns(room[0], room[1], room[0], w->n, wide, wide);
+    pc__turn(w->half ? room[2] : w->out + at * w->own, size * w->bytes, room[0], row, size, blocks, (size_t)w->bytes);
     if (w->half)
-        put(w, at, rows * n, room[2]);
+        put(w, at, blocks * size, room[2]);
+}
+
+/* A block of few long columns, turned into rows. */
+static void narrow_block(const work *w, int64_t task, char *const *room)
+{
+    const int64_t n = w->n, size = n * w->inner, at = task * size, row = n * w->bytes, across = w->inner * w->bytes;
+    for (int k = 0; k < w->inputs; k++)
+        pc__turn(room[k], row, taken(w, k, at, size, room[2]), across, n, w->inner, (size_t)w->bytes);
+    for (int64_t i = 0; i < w->inner; i++)
+        w->function.row(room[0] + i * row, room[1] + i * row, room[0] + i * row, n);
+    pc__turn(w->half ? room[2] : w->out + at * w->own, across, room[0], row, w->inner, n, (size_t)w->bytes);
+    if (w->half)
+        put(w, at, size, room[2]);
 }
 
 static void long_row(const work *w, int64_t task, char *const *room)
@@ -85,27 +103,26 @@ static void run_part(void *context, int64_t part)
     for (int i = 0; w->scratch && i < 4; i++)
         room[i] = w->scratch + (pc__thread() * 4 + i) * w->panel;
     for (int64_t i = part * w->together; i < PC__MIN((part + 1) * w->together, w->tasks); i++)
-        if (w->turned)
-            short_rows(w, i, room);
-        else if (w->inner == 1)
-            long_row(w, i, room);
-        else
-            some_columns(w, i, room);
+        w->run(w, i, room);
 }
 
 static void cut(work *w)
 {
-    w->turned = w->inner == 1 && w->n < SHORT;
-    if (w->turned)
-        w->width = PC__SOFTMAX_COLUMNS;
-    else if (w->inner > 1)
+    const int64_t size = w->n * w->inner;
+    const bool is_narrow = w->inner < NARROW, is_short = is_narrow && w->n < SHORT && w->outer > 1;
+    w->width = is_short ? PC__SOFTMAX_COLUMNS / w->inner : 1;
+    w->tasks = (w->outer + w->width - 1) / w->width;
+    w->turned = is_short || (is_narrow && w->inner > 1 && size <= PANEL);
+    w->run = is_short ? short_blocks : w->turned ? narrow_block : w->inner == 1 ? long_row : some_columns;
+    int64_t elements = size * w->width;
+    if (w->run == some_columns) {
         w->width = PC__MIN(PC__MIN(PC__MAX(PANEL / w->n / 16 * 16, 32), PC__SOFTMAX_COLUMNS), w->inner);
-    else
-        w->width = 1;
-    w->across = (w->inner + w->width - 1) / w->width;
-    w->tasks = w->turned ? (w->outer + w->width - 1) / w->width : w->outer * w->across;
-    w->together = PC__MAX(PART / (w->n * w->width), 1);
-    w->panel = (w->n * w->width * w->bytes + 63) / 64 * 64;
+        w->across = (w->inner + w->width - 1) / w->width;
+        w->tasks = w->outer * w->across;
+        elements = w->n * w->width;
+    }
+    w->together = PC__MAX(PART / elements, 1);
+    w->panel = (elements * w->bytes + 63) / 64 * 64;
 }
 
 pc_status pc__softmax_run(const pc_call *call, pc__along f32, pc__along f64, int cost)
