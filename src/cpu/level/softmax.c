@@ -38,13 +38,17 @@ static float *room_of(const labelled *w)
     return w->room ? w->room + pc__thread() * 2 * w->n : NULL;
 }
 
+#define UNROLLED _Pragma("GCC unroll 16")
 #define REAL float
+#define LANE_INT int32_t
 #define NAMED(name) name##_f32
 #include "cpu/level/softmax.inc"
 #undef REAL
+#undef LANE_INT
 #undef NAMED
 
 #define REAL double
+#define LANE_INT int64_t
 #define NAMED(name) name##_f64
 #include "cpu/level/softmax.inc"
 
