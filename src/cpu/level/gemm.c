@@ -2,6 +2,7 @@
  * (packed where that pays), dots() multiplies vectors that run along k. */
 #include "cpu/level/compute.h"
 #include "cpu/level/gemm_dot.h"
+#include "cpu/level/gemm_few.h"
 #include "cpu/level/micro.h"
 #include "cpu/level/turn.h"
 #include "base/parallel.h"
@@ -15,6 +16,9 @@
 #define DOT_ROW_BLOCK 32   /* rows whose partial sums wait while a block of B is read */
 #define DOT_ROWS_MOST 2 * PC__VECTOR_REGISTERS /* above, packing B pays */
 #define DOT_K_BLOCK 1024     /* elements of k for which rows of A and B stay in the first-level cache */
+#define FEW_ROWS 12          /* rows that read B where it lies, panel by panel */
+#define SHORT_K 96           /* for more rows */
+#define SHORT_K_APART 65536  /* bytes: k times the power of 2 that divides the step between rows */
 #define COLUMN_ROWS 4        /* rows that are multiplied by one column together */
 #define CHUNKS_MOST 16       /* pieces of a long k */
 #define CHUNK_K 1024         /* the shortest such piece */
@@ -194,10 +198,44 @@ static void panel_run(const pc__gemm *g, const real *panel, int64_t k0, int64_t 
     panel_by_copy(g, &t, row + direct, rows - direct, column, count, vectors, last);
 }
 
+/* B is read where it lies, panel by panel: by few rows, or where k is so short that a panel stays in the first-level cache.
+ * Rows of B that are a large power of 2 apart compete for the same places there. */
+static bool in_place(const pc__gemm *g, int64_t rows, int64_t columns)
+{
+    const bool adds = g->accumulate || g->k > K_BLOCK;
+    const int64_t step = g->b_rs * (int64_t)sizeof(real), apart = step & -step;
+    if (g->b_cs != 1 || g->c_cs != 1 || columns < W || (adds && columns % W))
+        return false;
+    return rows <= FEW_ROWS || (columns >= 4 * W && g->k <= SHORT_K && g->k * apart <= SHORT_K_APART);
+}
+
+/* The same bits as by tiles. */
+static void in_place_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += K_BLOCK)
+        few_rows(&(few_product){.rows = rows,
+                                .k = PC__MIN(K_BLOCK, g->k - k0),
+                                .columns = columns,
+                                .a = at_a(g, row, k0),
+                                .a_row = g->a_rs,
+                                .a_k = g->a_cs,
+                                .b = at_b(g, k0, column),
+                                .b_row = g->b_rs,
+                                .c = at_c(g, row, column),
+                                .c_row = g->c_rs,
+                                .add = g->accumulate || k0 > 0});
+    for (int64_t r = row; (g->bias || g->activation != PC__ACT_NONE) && r < row + rows; r++)
+        finish(g, at_c(g, r, column), column, columns);
+}
+
 /* C for rows [row, row + rows) and columns [column, column + columns); scratch is as scratch_size says. Panels are
  * reused from the first-level cache: all of them for each few rows where they fit, else one for many rows. */
 static void columns_run(const pc__gemm *g, int64_t row, int64_t rows, int64_t column, int64_t columns, real *scratch)
 {
+    if (in_place(g, rows, columns)) {
+        in_place_run(g, row, rows, column, columns);
+        return;
+    }
     const bool packing = g->b_cs != 1 || rows > 2 * TILE_ROWS_MAX;
     const int64_t tail = columns % W ? columns / TILE_WIDTH * TILE_WIDTH : columns;
     const bool small = k_block(g) * columns * (int64_t)sizeof(real) <= PANELS_BYTES;
