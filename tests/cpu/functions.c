@@ -3,6 +3,7 @@
 #include "cpu/host.h"
 
 #include <math.h>
+#include <paracord/autograd.h>
 #include <paracord/ops.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,35 @@ TEST(tanh, 2)
 TEST(erf, 2.5)
 TEST(sin, 1.5)
 TEST(cos, 1.5)
+
+/* Blocks of small angles have loops of their own, to the same bits: what is beside an angle changes nothing. */
+static void neighbours_change_no_angle(void **state)
+{
+    enum { BLOCK = 256 };
+    static pc_tensor *(*const functions[])(pc_tensor *) = {pc_sin, pc_cos};
+    (void)state;
+    for (int f = 0; f < 2; f++)
+        for (uint32_t first = 0; first < 0x48000000; first += 255 * 4999)
+            PC_SCOPE {
+                float x[BLOCK], y[4][BLOCK]; /* of values and gradients: among small ones, beside a large one */
+                for (uint32_t i = 0; i < BLOCK; i++) {
+                    const uint32_t bits = (first + i * 4999) | (i & 1) << 31;
+                    memcpy(&x[i], &bits, sizeof bits);
+                }
+                for (int large = 0; large < 2; large++) {
+                    x[BLOCK - 1] = large ? 1e30F : 1;
+                    pc_tensor *a = pc_from_data(x, PC_SHAPE(BLOCK), PC_F32, test_device());
+                    assert_ok(pc_require_grad(a, true));
+                    pc_tensor *b = functions[f](a);
+                    assert_ok(pc_backward(pc_sum(b)));
+                    assert_ok(pc_read(b, y[large], sizeof y[large]));
+                    assert_ok(pc_read(pc_grad(a), y[2 + large], sizeof y[large]));
+                }
+                assert_memory_equal(y[0], y[1], (BLOCK - 1) * sizeof(float));
+                assert_memory_equal(y[2], y[3], (BLOCK - 1) * sizeof(float));
+            }
+    assert_no_leak();
+}
 
 static pc_tensor *elu(pc_tensor *x)
 {
@@ -144,9 +174,16 @@ static void ends(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_exp),    cmocka_unit_test(test_log),   cmocka_unit_test(test_tanh),
-    cmocka_unit_test(test_erf),    cmocka_unit_test(ends),       cmocka_unit_test(test_sin),
-    cmocka_unit_test(test_cos),    cmocka_unit_test(test_expm1), cmocka_unit_test(test_pow),
+    cmocka_unit_test(test_exp),
+    cmocka_unit_test(test_log),
+    cmocka_unit_test(test_tanh),
+    cmocka_unit_test(test_erf),
+    cmocka_unit_test(ends),
+    cmocka_unit_test(test_sin),
+    cmocka_unit_test(neighbours_change_no_angle),
+    cmocka_unit_test(test_cos),
+    cmocka_unit_test(test_expm1),
+    cmocka_unit_test(test_pow),
     cmocka_unit_test(ends_of_pow),
 };
 

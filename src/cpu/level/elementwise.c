@@ -48,17 +48,63 @@
 #define ALL_RUNS(inputs, name, f) NUMBERS_RUNS(inputs, name, f) PC__DENSE##inputs(name##_bool, uint8_t, bool, (f) != 0)
 
 #define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
-    dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost) FLOATS_RUNS(2, name##_backward, derivative)                   \
-        KERNEL(name##_backward, FLOATS, cost)
+    dtypes##_RUNS(1, name, f) FLOATS_RUNS(2, name##_backward, derivative)
 /* A sign is a bit of 16-bit numbers, which need not become float32 for it; NaN becomes quiet, as on that way. */
 #define BITS_neg(a, infinity, quiet) ((a ^ 0x8000) | ((a & 0x7fff) > (infinity) ? (quiet) : 0))
 #define PC__UNARY(name, dtypes, cost, flags, f)                                                                        \
     WIDE_RUNS(1, name, f)                                                                                              \
     WRAPPING_RUNS(1, name, f)                                                                                          \
     RUN(1, name##_f16, uint16_t, BITS_##name(a, 0x7c00, 0x200))                                                        \
-    RUN(1, name##_bf16, uint16_t, BITS_##name(a, 0x7f80, 0x40)) KERNEL(name, dtypes, cost)
-#define PC__FLAT(name, dtypes, cost, f) dtypes##_RUNS(1, name, f) KERNEL(name, dtypes, cost)
-#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f) KERNEL(name, dtypes, cost)
+    RUN(1, name##_bf16, uint16_t, BITS_##name(a, 0x7f80, 0x40))
+#define PC__FLAT(name, dtypes, cost, f) dtypes##_RUNS(1, name, f)
+#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f)
+#define sin_f32 any_sin
+#define cos_f32 any_cos
+#define sin_backward_f32 any_sin_backward
+#define cos_backward_f32 any_cos_backward
+#include "ops/pointwise.def"
+#undef sin_f32
+#undef cos_f32
+#undef sin_backward_f32
+#undef cos_backward_f32
+
+/* Angles are seldom large, and then take half of the time: blocks without such have loops of their own, to the same bits. */
+PC__DENSE1(small_sin, float, float, pc__sin_of(pc__small_angle_of(a)))
+PC__DENSE1(small_cos, float, float, pc__cos_of(pc__small_angle_of(a)))
+PC__DENSE2(small_sin_backward, float, float, a *pc__cos_of(pc__small_angle_of(b)))
+PC__DENSE2(small_cos_backward, float, float, -a *pc__sin_of(pc__small_angle_of(b)))
+
+static bool are_small(const float *angle, int64_t n)
+{
+    const pc__float_bits bound = {.f = PC__SMALL_ANGLE};
+    int32_t most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const pc__float_bits bits = {.f = angle[i]};
+        const int32_t size = (int32_t)(bits.u & 0x7fffffff);
+        most = size > most ? size : most;
+    }
+    return most < (int32_t)bound.u;
+}
+
+#define BY_ANGLES(name, angle)                                                                                         \
+    static void name##_f32(void *to, const void *first, const void *second, int64_t n)                                 \
+    {                                                                                                                  \
+        const float *x = first, *y = second;                                                                           \
+        for (int64_t i = 0; i < n; i += PC__BLOCK) {                                                                   \
+            const int64_t m = PC__MIN(n - i, PC__BLOCK);                                                               \
+            (are_small((angle) + i, m) ? small_##name : any_##name)((float *)to + i, x + i, y + i, m);                 \
+        }                                                                                                              \
+    }
+BY_ANGLES(sin, x)
+BY_ANGLES(cos, x)
+BY_ANGLES(sin_backward, y)
+BY_ANGLES(cos_backward, y)
+
+#define PC__FUNCTION(name, dtypes, cost, saves, autocast, f, derivative)                                               \
+    KERNEL(name, dtypes, cost)                                                                                         \
+    KERNEL(name##_backward, FLOATS, cost)
+#define PC__UNARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes, cost)
+#define PC__BINARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes, cost)
 #include "ops/pointwise.def"
 
 #define FLOATS_F32(name) name##_f32

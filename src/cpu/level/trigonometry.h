@@ -12,14 +12,26 @@ static const double pc__quarter_turns[5][3] = {{0x1.45f306p-1, 0x1.b9391p-26, 0x
                                                {0x1.3abe8cp-3, 0x1.d4d377p-26, 0x1.b6c52b3278872p-57},
                                                {0x1.f534dd8p+0, 0x1.036d8ap-26, 0x1.5993c439041fep-52}};
 
-/* An angle: `part` of a quarter of a turn, from -1/2 to 1/2, behind `quarters` of them, of which the last two bits count. */
+/* An angle: radians from about -pi / 4 to pi / 4 behind `quarters` of a turn, of which the last two bits count. */
 typedef struct pc__angle {
-    double part;
+    double radians;
     uint32_t quarters;
 } pc__angle;
 
-/* Every step is exact but the last sum, so that the part is, too, where x is next to a multiple of pi / 2. Infinity and
- * NaN are NaN. Selects in place of subscripts, and of double: those become vector code. */
+#define PC__SMALL_ANGLE 0x1p16f
+
+/* Of |x| below PC__SMALL_ANGLE. Pi / 2 in two numbers, the first of 33 bits, so that the first product and difference are
+ * exact. Rounding by float's last bits may go wrong by some thousandths of a quarter. */
+static inline pc__angle pc__small_angle_of(float x)
+{
+    const pc__float_bits shifted = {.f = x * 0x1.45f306p-1f + 12582912.0f};
+    const double k = (double)(shifted.f - 12582912.0f);
+    return (pc__angle){(double)x - k * 0x1.921fb544p+0 - k * 0x1.0b4611a626331p-34, shifted.u};
+}
+
+/* Every step but the last sum is exact, so that the part of a quarter is, too, where x is next to a multiple of pi / 2.
+ * Infinity and NaN are NaN. Selects in place of subscripts, and of double: those become vector code. A small angle has the
+ * bits of the function above. */
 static inline pc__angle pc__angle_of(float x)
 {
     const double wide = (double)x, size = __builtin_fabs(wide);
@@ -40,14 +52,16 @@ static inline pc__angle pc__angle_of(float x)
     const pc__double_bits most = pc__whole_of(coarse), more = pc__whole_of(middle);
     const double sum = coarse - pc__whole_value(most) + (middle - pc__whole_value(more));
     const pc__double_bits rest = pc__whole_of(sum + fine);
-    return (pc__angle){sum - pc__whole_value(rest) + fine, (uint32_t)(most.u + more.u + rest.u)};
+    const double part = sum - pc__whole_value(rest) + fine;
+    const pc__angle small = pc__small_angle_of(x);
+    return (pc__angle){size < (double)PC__SMALL_ANGLE ? small.radians : part * 1.57079632679489661923,
+                       __builtin_fabsf(x) < PC__SMALL_ANGLE ? small.quarters : (uint32_t)(most.u + more.u + rest.u)};
 }
 
 /* The sine of an angle, polynomials as in Cephes, sinf and cosf. */
 static inline float pc__sin_of(pc__angle angle)
 {
-    const double wide = angle.part * 1.57079632679489661923;
-    const float r = (float)wide, rest = (float)(wide - (double)r), z = r * r;
+    const float r = (float)angle.radians, rest = (float)(angle.radians - (double)r), z = r * r;
     float s = -1.9515295891e-4f;
     s = s * z + 8.3321608736e-3f;
     s = s * z - 1.6666654611e-1f;
@@ -61,6 +75,12 @@ static inline float pc__sin_of(pc__angle angle)
     return y.f;
 }
 
+static inline float pc__cos_of(pc__angle angle)
+{
+    angle.quarters++;
+    return pc__sin_of(angle);
+}
+
 /* Within 1.5 units. */
 static inline float pc__sin_f32(float x)
 {
@@ -69,9 +89,7 @@ static inline float pc__sin_f32(float x)
 
 static inline float pc__cos_f32(float x)
 {
-    pc__angle angle = pc__angle_of(x);
-    angle.quarters++;
-    return pc__sin_of(angle);
+    return pc__cos_of(pc__angle_of(x));
 }
 
 #endif
