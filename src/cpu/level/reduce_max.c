@@ -3,11 +3,12 @@
 #include "cpu/level/reduce.h"
 
 #include "cpu/cpu.h"
-#include "tensor/half.h"
+#include "cpu/level/half_vectors.h"
 
 enum {
     LANES = 32,
-    LOOK = 256, /* numbers looked through together */
+    LOOK = 256,   /* numbers looked through together */
+    TOGETHER = 2, /* vectors of columns */
 };
 
 /* Loops over lanes stay in memory unless the compiler unrolls them, which this file's -O2 does not. */
@@ -20,6 +21,58 @@ enum {
 #define AS_IS(x) (x)
 #define NEVER(x) ((void)(x), 0)
 #define IS_NAN(x) ((x) != (x))
+
+#define LOAD(x) (*(const vector *)(x))
+#define LOAD_U8(x) __builtin_convertvector(*(const eight_bits *)(x), vector)
+typedef uint8_t eight_bits __attribute__((vector_size(PC__VECTOR_BYTES / 4), aligned(1), may_alias));
+
+/* Columns of whole vectors, whose maxima and places are in registers; the last vector lies over the one before. False: there
+ * are fewer columns. `load` gives a vector of C, which I is as wide as. */
+#define PANELS(name, T, C, I, load, member)                                                                            \
+    static inline __attribute__((always_inline)) void panel_##name(                                                    \
+        const T *x, int64_t step, int64_t reduced, const int vectors, pc__partial *value, int64_t *place)              \
+    {                                                                                                                  \
+        typedef C vector __attribute__((vector_size(PC__VECTOR_BYTES), aligned(sizeof(C)), may_alias));                \
+        typedef I places __attribute__((vector_size(PC__VECTOR_BYTES), aligned(sizeof(I)), may_alias));                \
+        enum { W = PC__VECTOR_BYTES / sizeof(C) };                                                                     \
+        vector best[TOGETHER];                                                                                         \
+        places at[TOGETHER];                                                                                           \
+        VECTORS best[v] = load(x + v * W), at[v] = (places){0};                                                        \
+        for (int64_t r = 1; r < reduced; r++) {                                                                        \
+            const T *row = x + r * step;                                                                               \
+            VECTORS                                                                                                    \
+            {                                                                                                          \
+                const vector a = load(row + v * W);                                                                    \
+                const places more = ~(a <= best[v]) & (best[v] == best[v]);                                            \
+                best[v] = (vector)((more & (places)a) | (~more & (places)best[v]));                                    \
+                at[v] = (more & (I)r) | (~more & at[v]);                                                               \
+            }                                                                                                          \
+        }                                                                                                              \
+        VECTORS for (int k = 0; k < W; k++) value[v * W + k].member = best[v][k];                                      \
+        if (place)                                                                                                     \
+            VECTORS for (int k = 0; k < W; k++) place[v * W + k] = at[v][k];                                           \
+    }                                                                                                                  \
+    static bool panels_##name(const T *x, int64_t step, int64_t reduced, int64_t n, pc__partial *value,                \
+                              int64_t *place)                                                                          \
+    {                                                                                                                  \
+        enum { W = PC__VECTOR_BYTES / sizeof(C) };                                                                     \
+        int64_t j = 0;                                                                                                 \
+        for (; j + TOGETHER * W <= n; j += TOGETHER * W)                                                               \
+            panel_##name(x + j, step, reduced, TOGETHER, value + j, place ? place + j : NULL);                         \
+        for (int64_t last; n >= W && j < n; j += W) {                                                                  \
+            last = PC__MIN(j, n - W);                                                                                  \
+            panel_##name(x + last, step, reduced, 1, value + last, place ? place + last : NULL);                       \
+        }                                                                                                              \
+        return n >= W;                                                                                                 \
+    }
+#define VECTORS _Pragma("GCC unroll 4") for (int v = 0; v < vectors; v++)
+PANELS(u8, uint8_t, int32_t, int32_t, LOAD_U8, i)
+PANELS(i32, int32_t, int32_t, int32_t, LOAD, i)
+PANELS(i64, int64_t, int64_t, int64_t, LOAD, i)
+PANELS(f16, pc_f16, float, int32_t, pc__vector_f16, f)
+PANELS(bf16, pc_bf16, float, int32_t, pc__vector_bf16, f)
+PANELS(f32, float, float, int32_t, LOAD, f)
+PANELS(f64, double, double, int64_t, LOAD, d)
 
 /* T in memory, C compared, which is `member` of a partial; I, as wide, is places in a chunk. */
 #define MAX(name, T, C, I, of, unordered, member)                                                                      \
@@ -71,6 +124,8 @@ enum {
     static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
                                int64_t *place)                                                                         \
     {                                                                                                                  \
+        if (panels_##name(from, step, reduced, n, value, place))                                                       \
+            return;                                                                                                    \
         const T *x = from;                                                                                             \
         C best[PC__COLUMNS];                                                                                           \
         I at[PC__COLUMNS];                                                                                             \
