@@ -1,81 +1,22 @@
 /* reduce_sum.c: sums, of rows and down columns. */
-#include "cpu/level/sum_row.h"
+#include "cpu/level/sum_columns.h"
 #include "tensor/half.h"
 
-enum { ROWS = 32 }; /* that are added in their own type */
-
-/* T in memory, C while rows are added, A beyond; `take` gives n numbers as C, in their place or in `room`; `member` of a
- * partial has A. */
-#define COLUMNS(name, T, C, A, take, member)                                                                           \
-    /* Rows one behind the other are as one where several fit. */                                                      \
-    static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
-                               int64_t *place)                                                                         \
-    {                                                                                                                  \
-        const int64_t fold = step == n ? PC__MAX(PC__MIN(PC__COLUMNS / n, reduced), 1) : 1, wide = fold * n;           \
-        const int64_t rows = reduced / fold, left = reduced % fold * n;                                                \
-        C part[PC__COLUMNS], room[4][PC__COLUMNS];                                                                     \
-        A total[PC__COLUMNS];                                                                                          \
-        (void)place;                                                                                                   \
-        for (int64_t j = 0; j < wide; j++)                                                                             \
-            total[j] = 0;                                                                                              \
-        for (int64_t begin = 0; begin < rows; begin += ROWS) {                                                         \
-            const int64_t end = PC__MIN(begin + ROWS, rows);                                                           \
-            int64_t r = begin;                                                                                         \
-            for (int64_t j = 0; j < wide; j++)                                                                         \
-                part[j] = 0;                                                                                           \
-            for (; r + 4 <= end; r += 4) {                                                                             \
-                const T *row = (const T *)from + r * fold * step;                                                      \
-                const C *x = take(room[0], row, wide), *y = take(room[1], row + fold * step, wide),                    \
-                        *z = take(room[2], row + 2 * fold * step, wide),                                               \
-                        *u = take(room[3], row + 3 * fold * step, wide);                                               \
-                for (int64_t j = 0; j < wide; j++)                                                                     \
-                    part[j] = (C)(part[j] + ((x[j] + y[j]) + (z[j] + u[j])));                                          \
-            }                                                                                                          \
-            for (; r < end; r++) {                                                                                     \
-                const C *x = take(room[0], (const T *)from + r * fold * step, wide);                                   \
-                for (int64_t j = 0; j < wide; j++)                                                                     \
-                    part[j] = (C)(part[j] + x[j]);                                                                     \
-            }                                                                                                          \
-            for (int64_t j = 0; j < wide; j++)                                                                         \
-                total[j] += part[j];                                                                                   \
-        }                                                                                                              \
-        const C *x = take(room[0], (const T *)from + rows * fold * step, left);                                        \
-        for (int64_t j = 0; j < left; j++)                                                                             \
-            total[j] += x[j];                                                                                          \
-        for (int64_t j = 0; j < n; j++)                                                                                \
-            PC__MEMBER(value, j, member) = total[j];                                                                   \
-        for (int64_t f = 1; f < fold; f++)                                                                             \
-            for (int64_t j = 0; j < n; j++)                                                                            \
-                PC__MEMBER(value, j, member) += total[f * n + j];                                                      \
-    }                                                                                                                  \
-    static void join_##name(pc__partial *value, int64_t *place, const pc__partial *more, const int64_t *where,         \
-                            int64_t first, int64_t n)                                                                  \
-    {                                                                                                                  \
-        (void)place, (void)where, (void)first;                                                                         \
-        for (int64_t j = 0; j < n; j++)                                                                                \
-            PC__MEMBER(value, j, member) += PC__MEMBER(more, j, member);                                               \
-    }
-#define IN_PLACE(room, from, n) ((void)(room), from)
-#define HALVES(half)                                                                                                   \
-    static inline const float *from_##half(float *room, const pc_##half *from, int64_t n)                              \
-    {                                                                                                                  \
-        pc__load_halves(room, from, n, sizeof(#half) == sizeof("f16"));                                                \
-        return room;                                                                                                   \
-    }
-HALVES(f16)
-HALVES(bf16)
 #define AS_IS(x) (x)
+#define OF_F16(x) ((double)pc__f16_float(x))
+#define OF_BF16(x) ((double)pc__bf16_float(x))
+#define LOAD_WHOLES(x) (*(const wholes *)(x))
+#define LOAD_SINGLES(x) (*(const singles *)(x))
+#define LOAD_DOUBLES(x) (*(const doubles *)(x))
 
-PC__SUM_ROW(u64, uint64_t, wholes, wholes, uint64_t, AS_IS, u)
-PC__SUM_ROW(f16, pc_f16, singles, doubles, double, (double)pc__f16_float, d)
-PC__SUM_ROW(bf16, pc_bf16, singles, doubles, double, (double)pc__bf16_float, d)
-PC__SUM_ROW(f32, float, singles, doubles, double, (double), d)
-PC__SUM_ROW(f64, double, doubles, doubles, double, AS_IS, d)
-COLUMNS(u64, uint64_t, uint64_t, uint64_t, IN_PLACE, u)
-COLUMNS(f16, pc_f16, float, double, from_f16, d)
-COLUMNS(bf16, pc_bf16, float, double, from_bf16, d)
-COLUMNS(f32, float, float, double, IN_PLACE, d)
-COLUMNS(f64, double, double, double, IN_PLACE, d)
+#define SUMS_OF(name, T, sums, wide, A, load, of, member)                                                              \
+    PC__SUM_ROW(name, T, sums, wide, A, of, member)                                                                    \
+    PC__SUM_COLUMNS(name, T, sums, A, load, of, member)
+SUMS_OF(u64, uint64_t, wholes, wholes, uint64_t, LOAD_WHOLES, AS_IS, u)
+SUMS_OF(f16, pc_f16, singles, doubles, double, pc__vector_f16, OF_F16, d)
+SUMS_OF(bf16, pc_bf16, singles, doubles, double, pc__vector_bf16, OF_BF16, d)
+SUMS_OF(f32, float, singles, doubles, double, LOAD_SINGLES, (double), d)
+SUMS_OF(f64, double, doubles, doubles, double, LOAD_DOUBLES, AS_IS, d)
 
 #define STORE(T, of, member)                                                                                           \
     for (int64_t j = 0; j < n; j++)                                                                                    \
