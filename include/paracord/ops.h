@@ -177,6 +177,26 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_fn_pool2d_option
 PC_API PC_MUST_USE pc_tensor *pc_softmax(pc_tensor *a, int dim);     /* (d) exp(a) / sum exp(a) along dim */
 PC_API PC_MUST_USE pc_tensor *pc_log_softmax(pc_tensor *a, int dim); /* (d) */
 
+/* (d) Of each row, the numbers that share all but the last dimensions, whose sizes are `normalized`: (x - mean) /
+ * sqrt(variance + eps), the variance being the mean of (x - mean)^2; or without a mean, x / sqrt(mean of x^2 + eps). Times
+ * weight, plus bias, both of the normalized shape or NULL. Parameters are of x's dtype, or float32 beside 16 bits. (d) in
+ * all three. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_layer_norm(pc_tensor *x, pc_shape normalized, pc_tensor *weight, pc_tensor *bias,
+                                               double eps);
+PC_API PC_MUST_USE pc_tensor *pc_fn_rms_norm(pc_tensor *x, pc_shape normalized, pc_tensor *weight, double eps);
+
+/* (d) The same of x [n, channels, ...] for each sample over each of so many groups of neighbouring channels; weight and
+ * bias are [channels]. The result has the memory order of x, which may be channels last. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_group_norm(pc_tensor *x, int64_t groups, pc_tensor *weight, pc_tensor *bias,
+                                               double eps);
+
+/* (d) And for each channel over all samples and places. Training: running mean and variance, [channels], become
+ * (1 - momentum) old + momentum new, where the new variance is that with n - 1 as its divisor; both may be NULL; an empty
+ * x leaves them. One number for each channel is PC_ERR_SHAPE. Not training: by the running ones, which stay. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *running_var,
+                                               pc_tensor *weight, pc_tensor *bias, bool training, double momentum,
+                                               double eps);
+
 /* (d) Each element is 0 with probability p, else a / (1 - p). Takes one step of the thread's generator. p in [0, 1].
  * Integers only with p 0 or 1. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_dropout(pc_tensor *a, double p);

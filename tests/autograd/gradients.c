@@ -177,6 +177,12 @@ F(f_linear_tanh, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_TANH))
 F(f_linear_gelu, pc_fn_linear(x[0], x[1], x[2], PC_ACTIVATION_GELU))
 F(f_linear_no_bias, pc_fn_linear(turned(x[0]), x[1], NULL, PC_ACTIVATION_TANH))
 F(f_softmax, pc_softmax(x[0], 1))
+F(f_layer_norm, pc_fn_layer_norm(x[0], PC_SHAPE(4), x[1], x[2], 0.25))
+F(f_rms_norm, pc_fn_rms_norm(x[0], PC_SHAPE(4), x[1], 0.25))
+F(f_group_norm, pc_fn_group_norm(x[0], 2, x[1], x[2], 0.25))
+F(f_stored_norm, pc_fn_batch_norm(x[0], pc_zeros(PC_SHAPE(3), PC_F64, test_device()),
+                                  pc_ones(PC_SHAPE(3), PC_F64, test_device()), x[1], x[2], false, 0, 0.25))
+F(f_batch_norm, pc_fn_batch_norm(x[0], NULL, NULL, x[1], x[2], true, 0.1, 0.25))
 F(f_softmax_0, pc_softmax(x[0], 0))
 F(f_log_softmax, pc_log_softmax(x[0], -1))
 F(f_log_softmax_turned, pc_log_softmax(turned(x[0]), 0))
@@ -365,6 +371,11 @@ static const check checks[] = {
     ONE(f_softmax_0, S(3, 2)),
     ONE(f_log_softmax, S(2, 4)),
     ONE(f_log_softmax_turned, S(3, 4)),
+    THREE(f_layer_norm, S(3, 4), S(4), S(4)),
+    TWO(f_rms_norm, S(3, 4), S(4)),
+    THREE(f_group_norm, S(2, 4, 3), S(4), S(4)),
+    THREE(f_batch_norm, S(2, 3, 2, 2), S(3), S(3)),
+    THREE(f_stored_norm, S(2, 3, 2, 2), S(3), S(3)),
     ONE(f_dropout, S(12)),
     THREE(f_attention, S(2, 3, 4), S(2, 5, 4), S(2, 5, 3)),
     THREE(f_attention_causal, S(2, 5, 3), S(1, 4, 3), S(2, 4, 2)),

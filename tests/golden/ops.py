@@ -720,9 +720,89 @@ def attention():
     attend("turned mask", *heads(3, 5, 4, 4), In([5, 3], "b", values=[allowed[i * 5 + j] for j in range(5) for i in range(3)], views="t:0,1"))
     attend("added mask", *heads(3, 5, 4, 4), In([2, 3, 5]))
     attend("added infinity", *heads(2, 3, 4, 4), In([2, 3], values=[-inf, 0.5, -inf, -inf, -inf, -inf]))
+def taken(parameters, flags):
+    """Weight, bias and running statistics of a list that holds those whose bit is set."""
+    rest = list(parameters)
+    return [rest.pop(0) if flags & bit else None for bit in (1, 2, 4, 8)]
+
+
+def norms():
+    """args: rows: trailing dimensions, epsilon, flags; groups: groups, epsilon, flags; batches: training, momentum,
+    epsilon, flags. Flags: 1 a weight follows, 2 a bias, 12 running mean and variance."""
+    apart = {"distinct": True, "low": -4, "high": 4}
+
+    def vectors(flags, shape):
+        mean = [(3 * i % 7 - 3.5) / 16 for i in range(shape[0])]  # no number of x
+        return [In(shape, values=mean if bit == 4 else None, low=0.25 if bit == 8 else -2)
+                for bit in (1, 2, 4, 8) if flags & bit]
+
+    def rows(name, x, dims, flags=3, eps=1e-5, label=""):
+        shape = [n for n in x.viewed(torch.zeros(x.shape)).shape][-dims:]
+        def fn(x, *rest):
+            weight, bias, _, _ = taken(rest, flags)
+            return F.layer_norm(x, shape, weight, bias, eps) if name == "layer_norm" else F.rms_norm(x, shape, weight, eps)
+        case(name, f"{label or x.views} {shape} {flags}", [x] + vectors(flags, shape), fn, [dims, eps, flags])
+
+    for name, all_flags in (("layer_norm", (3, 0, 1, 2)), ("rms_norm", (1, 0))):
+        for flags in all_flags:
+            rows(name, In([3, 5], **apart), 1, flags)
+        rows(name, In([2, 3, 4], **apart), 2, all_flags[0])
+        rows(name, In([2, 3, 4], **apart), 3, all_flags[0])
+        rows(name, In([7], **apart), 1, all_flags[0])
+        rows(name, In([2, 40], **apart), 1, all_flags[0], 0.5)
+        rows(name, In([9, 2], **apart), 1, all_flags[0])
+        rows(name, In([4, 3], **apart, views="t:0,1"), 1, all_flags[0])
+        rows(name, In([3, 9], **apart, views="s:1,1,9,2"), 1, all_flags[0])
+        rows(name, In([1, 4], **apart, views="e:3,4"), 1, all_flags[0])
+        rows(name, In([0, 3]), 1, all_flags[0], label="no rows")
+        rows(name, In([2, 3], values=[1, 1, 1, 0, 0, 0]), 1, all_flags[0], 0.25, label="constant")
+    rows("layer_norm", In([2, 4], values=[1024, 1025, 1026, 1027, -3, -2, -1, 0]), 1, label="far off")
+
+    def channels(name, x, numbers, flags, fn, label=""):
+        c = x.viewed(torch.zeros(x.shape)).shape[1]
+        case(name, f"{label or x.views} {x.shape} {numbers} {flags}".replace("[", "").replace("]", ""),
+             [x] + vectors(flags, [c]), fn, numbers + [1e-5, flags])
+
+    def group(x, groups, flags=3, label=""):
+        def fn(x, *rest):
+            return F.group_norm(x, groups, *taken(rest, flags)[:2])
+        channels("group_norm", x, [groups], flags, fn, label)
+
+    def batch(x, training, flags=15, label="", momentum=0.25):
+        def fn(x, *rest):
+            weight, bias, mean, var = taken(rest, flags)
+            mean, var = [None if t is None else t.detach().clone() for t in (mean, var)]
+            y = F.batch_norm(x, mean, var, weight, bias, bool(training), momentum, 1e-5)
+            return y if mean is None else [y, torch.cat([mean, var])]
+        channels("batch_norm", x, [training, momentum], flags, fn, label)
+
+    pictures = lambda views="-": In([2, 4, 3, 2], **apart, views=views)
+    for flags in (3, 0, 1, 2):
+        group(pictures(), 2, flags)
+        for training in (1, 0):
+            batch(pictures(), training, flags + 12)
+    for views in ("cl", "p:0,1,3,2", "s:2,0,3,2", "p:1,0,2,3"):
+        group(pictures(views), 2)
+        for training in (1, 0):
+            batch(pictures(views), training)
+    batch(pictures(), 1, 3)
+    batch(pictures("cl"), 1, 0)
+    for groups in (1, 4):
+        group(pictures(), groups)
+        group(pictures("cl"), groups)
+    for shape in ([5, 3], [2, 3, 4], [2, 2, 2, 2, 2], [7, 1], [2, 1, 3, 3]):
+        if shape != [7, 1]:  # nothing but roundings
+            group(In(shape, **apart), 1)
+        for training in (1, 0):
+            batch(In(shape, **apart), training)
+    for training in (1, 0):
+        batch(In([3, 5], **apart, views="t:0,1"), training)
+        batch(In([4, 2, 3], **apart, views="p:0,2,1"), training)
+        batch(In([0, 3, 2, 2]), training, label="no pictures")
+    group(In([0, 4, 2, 2]), 2, label="no pictures")
 
 
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
-                 still_more_unary, pairs, arrange, attention):
+                 still_more_unary, pairs, arrange, attention, norms):
         part()

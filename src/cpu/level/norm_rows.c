@@ -1,0 +1,116 @@
+/* norm_rows.c: layer_norm and rms_norm: a row at a time, which stays in the first-level cache. One template, compiled for
+ * float and double. */
+#include "cpu/level/norm.h"
+
+#include <math.h>
+
+enum {
+    PART = 8192,    /* numbers that a core takes at a time */
+    PARTS = 64,     /* of rows whose sums are added in order */
+    SUMS = 1 << 22, /* numbers that these may take */
+    ROWS = 64,      /* rows that are added in their own type */
+};
+
+typedef struct work {
+    const pc_call *call;
+    const pc__layer_norm_attributes *a;
+    int64_t rows, parts, together;
+    bool half;
+    void *parameters; /* weight and bias, in the type that is computed in */
+    void *room;       /* of each thread; n numbers, or 4 n backward */
+    double *sums;     /* backward: [parts][2][n]; NULL: none are wanted */
+} work;
+
+#define REAL float
+#define NAMED(name) name##_f32
+#include "cpu/level/norm_rows.inc"
+
+#define REAL double
+#define NAMED(name) name##_f64
+#include "cpu/level/norm_rows.inc"
+
+static work work_of(const pc_call *call, const pc_tensor *x)
+{
+    const pc__layer_norm_attributes *a = call->attributes;
+    return (work){
+        .call = call, .a = a, .rows = a->n ? pc_tensor_count(x) / a->n : 0, .half = pc__is_half((pc_dtype)x->dtype)};
+}
+
+/* Weight and bias with ones and zeros in the place of what is missing. */
+static void fill(const work *w, const pc_tensor *weight, const pc_tensor *bias, bool is_f64)
+{
+    const int64_t n = w->a->n;
+    if (is_f64) {
+        pc__norm_vector_f64(w->parameters, weight, n, 1);
+        pc__norm_vector_f64((double *)w->parameters + n, bias, n, 0);
+    } else {
+        pc__norm_vector_f32(w->parameters, weight, n, 1);
+        pc__norm_vector_f32((float *)w->parameters + n, bias, n, 0);
+    }
+}
+
+static pc_status forward(const pc_call *call)
+{
+    const pc_tensor *x = call->in[0];
+    work w = work_of(call, x);
+    const int64_t n = w.a->n;
+    if (w.rows * n == 0)
+        return PC_OK;
+    const bool is_f64 = x->dtype == PC_F64;
+    const int threads = pc__threads(w.rows * n * 24);
+    w.together = PC__MAX(PART / n, 1);
+    w.parameters = pc__alloc_aligned((size_t)((2 + (w.half ? threads : 0)) * n) * sizeof(double), 64);
+    if (!w.parameters)
+        return PC_ERR_MEMORY;
+    w.room = (double *)w.parameters + 2 * n;
+    fill(&w, w.a->has_weight ? call->in[1] : NULL, w.a->has_bias ? call->in[1 + w.a->has_weight] : NULL, is_f64);
+    pc__parallel(threads, (w.rows + w.together - 1) / w.together, is_f64 ? forward_f64 : forward_f32, &w);
+    pc__free(w.parameters);
+    return PC_OK;
+}
+
+PC__KERNEL(layer_norm)
+{
+    (void)stream;
+    return forward(call);
+}
+
+PC__KERNEL(rms_norm)
+{
+    (void)stream;
+    return forward(call);
+}
+
+static void cut(work *w)
+{
+    const int64_t most = PC__MAX(PC__MIN(SUMS / PC__MAX(w->a->n, 1), PARTS), 1);
+    w->together = PC__MAX((w->rows + most - 1) / most, 1);
+    w->parts = (w->rows + w->together - 1) / w->together;
+}
+
+PC__KERNEL(layer_norm_backward)
+{
+    (void)stream;
+    const pc_tensor *x = call->in[1];
+    work w = work_of(call, x);
+    const int64_t n = w.a->n;
+    const bool is_f64 = x->dtype == PC_F64, sums = w.a->needs[1] || w.a->needs[2];
+    const int threads = pc__threads(w.rows * n * 40);
+    cut(&w);
+    const int64_t numbers = (2 + 4 * threads + (sums ? 2 * w.parts : 0)) * n;
+    if (n == 0)
+        return PC_OK;
+    if (!(w.parameters = pc__alloc_aligned((size_t)numbers * sizeof(double), 64)))
+        return PC_ERR_MEMORY;
+    w.room = (double *)w.parameters + 2 * n;
+    w.sums = sums ? (double *)w.room + 4 * threads * n : NULL;
+    if (sums)
+        memset(w.sums, 0, (size_t)(2 * w.parts * n) * sizeof *w.sums);
+    fill(&w, w.a->has_weight ? call->in[3] : NULL, NULL, is_f64);
+    pc__parallel(threads, w.parts, is_f64 ? backward_f64 : backward_f32, &w);
+    for (int i = 1; i < 3; i++)
+        if (w.a->needs[i])
+            is_f64 ? finish_f64(&w, call->out[i], i - 1) : finish_f32(&w, call->out[i], i - 1);
+    pc__free(w.parameters);
+    return PC_OK;
+}

@@ -1,0 +1,53 @@
+/* norm.h: attributes of normalisations. Statistics are float64 where x is, else float32. */
+#ifndef PC__OP_NORM_H
+#define PC__OP_NORM_H
+
+#include "tensor/tensor.h"
+
+/* Rows: y = (x - mean) rstd weight + bias; x is contiguous [rows][n]. Inputs: x, then weight and bias [n] as there are
+ * any. Outputs: y and, where a gradient is recorded, statistics [2][rows], mean and rstd; not `centered` [1][rows], rstd
+ * alone. Backward: dy, x, statistics, weight if there is one; dx, dweight, dbias. */
+typedef struct pc__layer_norm_attributes {
+    int64_t n;
+    double eps;
+    int dims;      /* trailing dimensions of x that are a row */
+    bool centered; /* else the mean counts as 0 */
+    bool has_weight, has_bias;
+    bool needs[3]; /* backward: gradients of x, weight, bias */
+} pc__layer_norm_attributes;
+
+/* Channels: y = (x - mean) / sqrt(variance + eps) weight + bias; x is [batches][channels][inner], or [batches][inner][channels]
+ * where it is `last`. Inputs: x, then weight and bias [channels] as there are any. Outputs: y, mean and variance, [groups]
+ * or where batches are `apart` [batches][groups]. Stored statistics [channels] are inputs behind x, and y is the only output.
+ * Backward: dy, x, mean, variance, weight if there is one; dx, dweight, dbias. */
+typedef struct pc__channel_norm_attributes {
+    int64_t batches, channels, inner;
+    int64_t groups; /* of channels, which share statistics */
+    double eps;
+    bool last, apart, stored;
+    bool has_weight, has_bias;
+    bool needs[3];
+} pc__channel_norm_attributes;
+
+/* Running statistics [channels] towards those of a batch, (1 - share) old + share new, with the variance times `unbiased`.
+ * In place: mean, variance and, where it is there, the int64 number of batches, which goes up by 1. Inputs: mean,
+ * variance. */
+typedef struct pc__running_step_attributes {
+    double share;    /* momentum; below 0: 1 / the number of batches */
+    double unbiased; /* n / (n - 1) */
+} pc__running_step_attributes;
+
+/* pc_fn_batch_norm, which counts batches in `tracked` (int64, of one element; NULL: nothing is counted). */
+pc_tensor *pc__batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *running_var, pc_tensor *tracked,
+                          pc_tensor *weight, pc_tensor *bias, bool training, double momentum, double eps);
+
+/* PC_OK where weight or bias, NULL or of a dtype that goes with x's: that one, or float32 beside 16 bits. */
+pc_status pc__norm_dtype_check(const char *who, const pc_tensor *x, const pc_tensor *parameter);
+
+/* Statistics' dtype beside x's. */
+static inline pc_dtype pc__norm_dtype(int x)
+{
+    return x == PC_F64 ? PC_F64 : PC_F32;
+}
+
+#endif
