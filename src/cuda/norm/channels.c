@@ -1,0 +1,160 @@
+/* channels.c: batch_norm and group_norm. */
+#include "cuda/norm/channels.h"
+
+#include "cuda/pointwise/each.h"
+#include "ops/norm.h"
+
+enum {
+    BLOCKS = 1056, /* of parts, by which a GPU is filled */
+    LEAST = 4,     /* rows of a thread */
+    PIECE = 4096,  /* numbers of a plane, at least */
+    LONG = 1024,   /* planes of more have a block */
+};
+
+static pc__cuda_vector vector_of(const pc_tensor *t, int dtype)
+{
+    return (pc__cuda_vector){pc__cuda_view(t).data, (int)t->dtype != dtype};
+}
+
+static void cut(pc__cuda_channels *c)
+{
+    int64_t pieces;
+    if (c->last) {
+        const int width = pc__cuda_channel_width(c);
+        const int64_t packs = (c->channels + width - 1) / width;
+        for (c->lanes = 1; c->lanes < 32 && c->lanes < packs;)
+            c->lanes *= 2;
+        const int64_t others = c->batches * ((packs + c->lanes - 1) / c->lanes);
+        const int64_t rows = LEAST * PC__NORM_THREADS / c->lanes, most = (c->inner + rows - 1) / rows;
+        pieces = PC__MIN(PC__MAX(BLOCKS / others, 1), most);
+    } else {
+        c->lanes = c->inner > LONG ? PC__NORM_THREADS : 32;
+        pieces = PC__MIN(PC__MAX(BLOCKS / (c->batches * c->channels), 1), (c->inner + PIECE - 1) / PIECE);
+    }
+    c->length = (c->inner + pieces - 1) / pieces;
+    c->pieces = (c->inner + c->length - 1) / c->length;
+}
+
+static pc__cuda_channels channels_of(pc_stream *stream, const pc_call *call, const pc_tensor *x, const pc_tensor *dy,
+                                     const pc_tensor *out)
+{
+    const pc__channel_norm_attributes *a = call->attributes;
+    pc__cuda_channels c = {.dtype = x->dtype,
+                           .early = pc__cuda_early(stream),
+                           .last = a->last,
+                           .stored = a->stored,
+                           .backward = dy,
+                           .batches = a->batches,
+                           .channels = a->channels,
+                           .inner = a->inner,
+                           .groups = a->groups,
+                           .own = a->apart ? a->batches : 1,
+                           .eps = a->eps,
+                           .x = pc__cuda_view(x).data,
+                           .dy = dy ? pc__cuda_view(dy).data : NULL,
+                           .out = out ? pc__cuda_view(out).data : NULL,
+                           .queue = pc__cuda_queue(stream)};
+    c.whole = a->channels * (int64_t)pc_dtype_size((pc_dtype)x->dtype) % 16 == 0 &&
+              ((uintptr_t)c.x | (uintptr_t)c.dy | (uintptr_t)c.out) % 16 == 0;
+    if (a->channels && a->inner && a->batches)
+        cut(&c);
+    return c;
+}
+
+static pc_status take_room(pc_stream *stream, pc__cuda_channels *c, bool parts)
+{
+    const size_t number = c->dtype == PC_F64 ? sizeof(double) : sizeof(float);
+    const size_t sums = parts ? (size_t)(c->batches * c->pieces * c->channels) * 2 * number : 0;
+    const size_t rest = (size_t)(c->own * c->channels) * PC__NORM_COEFFICIENTS * number;
+    char *room = pc__cuda_scratch(stream, pc__cuda_whole(sums) + rest);
+    if (!room)
+        return PC_ERR_MEMORY;
+    c->parts = room;
+    c->coefficients = room + pc__cuda_whole(sums);
+    return PC_OK;
+}
+
+static pc_status forward(pc_stream *stream, const pc_call *call)
+{
+    const pc__channel_norm_attributes *a = call->attributes;
+    const int first = a->stored ? 3 : 1;
+    pc__cuda_channels c = channels_of(stream, call, call->in[0], NULL, call->out[0]);
+    if (pc__cuda_view(call->in[0]).count == 0)
+        return PC_OK;
+    if (a->has_weight)
+        c.weight = vector_of(call->in[first], c.dtype);
+    if (a->has_bias)
+        c.bias = vector_of(call->in[first + a->has_weight], c.dtype);
+    if (a->stored) {
+        c.mean = vector_of(call->in[1], c.dtype);
+        c.variance = vector_of(call->in[2], c.dtype);
+    } else {
+        c.found_mean = pc__cuda_view(call->out[1]).data;
+        c.found_variance = pc__cuda_view(call->out[2]).data;
+    }
+    PC__TRY(take_room(stream, &c, !a->stored));
+    if (!a->stored)
+        pc__cuda_channel_sums(&c);
+    pc__cuda_channel_coefficients(&c);
+    pc__cuda_channel_apply(&c);
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(batch_norm)
+{
+    return forward(stream, call);
+}
+
+PC__CUDA_KERNEL(group_norm)
+{
+    return forward(stream, call);
+}
+
+PC__CUDA_KERNEL(stored_norm)
+{
+    return forward(stream, call);
+}
+
+PC__CUDA_KERNEL(channel_norm_backward)
+{
+    const pc__channel_norm_attributes *a = call->attributes;
+    pc__cuda_channels c = channels_of(stream, call, call->in[1], call->in[0], a->needs[0] ? call->out[0] : NULL);
+    c.dweight = a->needs[1] ? pc__cuda_view(call->out[1]).data : NULL;
+    c.dbias = a->needs[2] ? pc__cuda_view(call->out[2]).data : NULL;
+    if (pc__cuda_view(call->in[1]).count == 0) { /* sums of no parts */
+        c.out = NULL;
+        c.batches = 0;
+        pc__cuda_channel_coefficients(&c);
+        return pc__cuda_launched(call);
+    }
+    c.mean = vector_of(call->in[2], c.dtype);
+    c.variance = vector_of(call->in[3], c.dtype);
+    if (a->has_weight)
+        c.weight = vector_of(call->in[4], c.dtype);
+    const bool parts = !a->stored || c.dweight || c.dbias;
+    PC__TRY(take_room(stream, &c, parts));
+    if (parts)
+        pc__cuda_channel_sums(&c);
+    pc__cuda_channel_coefficients(&c);
+    if (c.out)
+        pc__cuda_channel_apply(&c);
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(running_step)
+{
+    const pc__running_step_attributes *a = call->attributes;
+    const pc__view mean = pc__cuda_view(call->out[0]), variance = pc__cuda_view(call->out[1]);
+    pc__cuda_running r = {.early = pc__cuda_early(stream),
+                          .is_f64 = mean.dtype == PC__CUDA_F64,
+                          .channels = mean.count,
+                          .share = a->share,
+                          .unbiased = a->unbiased,
+                          .found = {pc__cuda_view(call->in[0]).data, pc__cuda_view(call->in[1]).data},
+                          .running = {mean.data, variance.data},
+                          .stride = {mean.strides[0], variance.strides[0]},
+                          .tracked = call->n_out > 2 ? pc__cuda_view(call->out[2]).data : NULL,
+                          .queue = pc__cuda_queue(stream)};
+    pc__cuda_running_step(&r);
+    return pc__cuda_launched(call);
+}

@@ -1,0 +1,85 @@
+/* channels.cuh: what a block has of x: some numbers of one channel, or rows of neighbouring channels. */
+#ifndef PC__CUDA_NORM_CHANNELS_CUH
+#define PC__CUDA_NORM_CHANNELS_CUH
+
+#include "cuda/norm/channels.h"
+#include "cuda/norm/pack.cuh"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/row.cuh"
+
+namespace
+{
+
+template <class M>
+__device__ __forceinline__ M &coefficient(const pc__cuda_channels &c, long long own, int k, long long channel)
+{
+    return static_cast<M *>(c.coefficients)[(own * PC__NORM_COEFFICIENTS + k) * c.channels + channel];
+}
+
+/* A piece of a plane, [begin, begin + n), for c.lanes threads. */
+struct plane {
+    long long begin, part, own, channel;
+    unsigned n, lane;
+};
+
+__device__ __forceinline__ bool plane_of(const pc__cuda_channels &c, plane &p)
+{
+    const long long together = PC__NORM_THREADS / c.lanes;
+    const long long i = blockIdx.x * together + threadIdx.x / c.lanes, batch = i / c.channels / c.pieces;
+    const long long piece = i / c.channels % c.pieces, from = piece * c.length;
+    p.channel = i % c.channels;
+    p.begin = (batch * c.channels + p.channel) * c.inner + from;
+    p.n = (unsigned)(c.inner - from < c.length ? c.inner - from : c.length);
+    p.part = i;
+    p.own = c.own > 1 ? batch : 0;
+    p.lane = threadIdx.x % c.lanes;
+    return batch < c.batches;
+}
+
+/* Rows of W channels for a thread: every `step`-th from `row` on. */
+struct rows {
+    long long begin, part, own, channel; /* begin: the first number of the thread's first row */
+    int row, step, n;                    /* n: rows of the block */
+};
+
+template <int W> __device__ __forceinline__ bool rows_of(const pc__cuda_channels &c, rows &r)
+{
+    const long long batch = blockIdx.x / c.pieces, piece = blockIdx.x % c.pieces, from = piece * c.length;
+    r.channel = ((long long)blockIdx.y * c.lanes + threadIdx.x % c.lanes) * W;
+    r.row = threadIdx.x / c.lanes;
+    r.step = PC__NORM_THREADS / c.lanes;
+    r.n = (int)(c.inner - from < c.length ? c.inner - from : c.length);
+    r.begin = (batch * c.inner + from + r.row) * c.channels + r.channel;
+    r.part = blockIdx.x * c.channels + r.channel;
+    r.own = c.own > 1 ? batch : 0;
+    return r.channel < c.channels;
+}
+
+inline unsigned plane_blocks(const pc__cuda_channels &c)
+{
+    const long long together = PC__NORM_THREADS / c.lanes;
+    return (unsigned)((c.batches * c.channels * c.pieces + together - 1) / together);
+}
+
+inline dim3 row_blocks(const pc__cuda_channels &c, int width)
+{
+    const long long across = (long long)c.lanes * width;
+    return dim3((unsigned)(c.batches * c.pieces), (unsigned)((c.channels + across - 1) / across));
+}
+
+template <int W> struct width_of {
+    static constexpr int width = W;
+};
+
+/* launch(width_of) for channels-last memory. */
+template <class T, class LAUNCH> void with_width(const pc__cuda_channels &c, LAUNCH launch)
+{
+    if (c.whole)
+        launch(width_of<16 / sizeof(T)>());
+    else
+        launch(width_of<1>());
+}
+
+} // namespace
+
+#endif

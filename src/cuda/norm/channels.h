@@ -1,0 +1,63 @@
+/* channels.h: batch_norm, group_norm and their gradients in three passes: sums of parts, coefficients, and x by these. */
+#ifndef PC__CUDA_NORM_CHANNELS_H
+#define PC__CUDA_NORM_CHANNELS_H
+
+#include "cuda/norm/rows.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PC__NORM_COEFFICIENTS = 4, PC__NORM_THREADS = 256 /* of a block */ };
+
+/* x is [batches][channels][inner], or [batches][inner][channels] where it is `last`. Numbers beside x are float64 where x is,
+ * else float32. */
+typedef struct pc__cuda_channels {
+    int dtype, early;
+    bool last, stored, backward;
+    bool whole; /* channels last: tensors lie on 16 bytes, and channels are whole accesses */
+    int64_t batches, channels, inner, groups;
+    int64_t own;            /* batches that have statistics of their own: 1 or all */
+    int64_t pieces, length; /* of inner, which is cut by sizes alone */
+    int lanes;              /* channels last: threads of a block that are side by side; planes: threads of a piece */
+    double eps;
+    const void *x, *dy;
+    void *out; /* y or dx; NULL: not wanted */
+    pc__cuda_vector weight, bias;
+    pc__cuda_vector mean, variance;    /* stored ones; backward all */
+    void *found_mean, *found_variance; /* [own][groups] */
+    void *dweight, *dbias;
+    void *parts; /* [batches][pieces][channels][2]: mean and squares off it; sums of dy and dy (x - mean) */
+    void
+        *coefficients; /* [own][PC__NORM_COEFFICIENTS][channels]: y = (x - c0) c1 + c2; dx = dy c1 - c2 - (x - c0) c3 */
+    cudaStream_t queue;
+} pc__cuda_channels;
+
+void pc__cuda_channel_sums(const pc__cuda_channels *c);
+void pc__cuda_channel_coefficients(const pc__cuda_channels *c);
+void pc__cuda_channel_apply(const pc__cuda_channels *c);
+
+/* Numbers that a thread has at once in channels-last memory. */
+static inline int pc__cuda_channel_width(const pc__cuda_channels *c)
+{
+    return !c->whole ? 1 : c->dtype == PC__CUDA_F64 ? 2 : c->dtype == PC__CUDA_F32 ? 4 : 8;
+}
+
+/* Running statistics [channels]: old + share (new - old). */
+typedef struct pc__cuda_running {
+    int early, is_f64;
+    int64_t channels;
+    double share, unbiased;
+    const void *found[2]; /* mean, variance */
+    void *running[2];
+    int64_t stride[2];
+    long long *tracked; /* or NULL */
+    cudaStream_t queue;
+} pc__cuda_running;
+
+void pc__cuda_running_step(const pc__cuda_running *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,158 @@
+/* channels_coefficients.cu: what follows from the sums of parts for each channel; and the step of running statistics. */
+#include "cuda/norm/channels.cuh"
+#include "cuda/norm/moments.cuh"
+
+#define WARPS 4 /* of a block */
+
+namespace
+{
+
+/* Parts of the channels of a group, [parts][channels], falling to a lane. */
+template <class M, class F>
+__device__ __forceinline__ void each_part(const pc__cuda_channels &c, long long own, long long group, F f)
+{
+    const int n = (int)(c.channels / c.groups), lane = threadIdx.x % 32;
+    const long long parts = c.batches / c.own * c.pieces;
+    for (long long i = lane; i < parts * n; i += 32) {
+        const long long part = i / n, channel = group * n + i % n;
+        const long long left = c.inner - part % c.pieces * c.length;
+        f(static_cast<const pair<M> *>(c.parts)[(own * parts + part) * c.channels + channel], channel,
+          M(left < c.length ? left : c.length));
+    }
+}
+
+template <class M> __device__ __forceinline__ M of_first_lane(M value)
+{
+    return __shfl_sync(0xffffffffu, value, 0);
+}
+
+/* One warp a group. */
+template <class T> __global__ void __launch_bounds__(32 * WARPS) forward(pc__cuda_channels c)
+{
+    typedef pc::math<T> M;
+    const long long i = (long long)blockIdx.x * WARPS + threadIdx.x / 32, own = i / c.groups, group = i % c.groups;
+    const int lane = threadIdx.x % 32, n = (int)(c.channels / c.groups);
+    pc::wait_for_earlier();
+    if (own >= c.own)
+        return;
+    moments<M> all = {};
+    if (c.stored) {
+        all = {M(1), parameters<T, 1>(c.mean, i, 0).at[0], parameters<T, 1>(c.variance, i, 0).at[0]};
+    } else {
+        each_part<M>(c, own, group, [&](const pair<M> &p, long long, M count) {
+            all = joined(all, moments<M>{count, p.first, p.second});
+        });
+        all = over_warp<false>(all);
+    }
+    const M mean = of_first_lane(all.first), variance = of_first_lane(all.second) / of_first_lane(all.count);
+    if (lane == 0 && !c.stored) {
+        static_cast<M *>(c.found_mean)[i] = mean;
+        static_cast<M *>(c.found_variance)[i] = variance;
+    }
+    const M rstd = 1 / root_of(variance + M(c.eps));
+    for (long long channel = group * n + lane; channel < (group + 1) * n; channel += 32) {
+        coefficient<M>(c, own, 0, channel) = mean;
+        coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel, 1).at[0];
+        coefficient<M>(c, own, 2, channel) = parameters<T, 1>(c.bias, channel, 0).at[0];
+    }
+}
+
+template <class T> __device__ __forceinline__ pc::math<T> rstd_of(const pc__cuda_channels &c, long long i)
+{
+    return 1 / root_of(parameters<T, 1>(c.variance, i, 0).at[0] + pc::math<T>(c.eps));
+}
+
+/* The coefficients of a group: means of dy w and dy w (x - mean), of which with stored statistics nothing follows. */
+template <class T>
+__device__ __forceinline__ void group_gradients(const pc__cuda_channels &c, long long own, long long group)
+{
+    typedef pc::math<T> M;
+    const long long i = own * c.groups + group;
+    const int lane = threadIdx.x % 32, n = (int)(c.channels / c.groups);
+    const M mean = parameters<T, 1>(c.mean, i, 0).at[0], rstd = rstd_of<T>(c, i);
+    const M count = M(c.batches / c.own) * M(c.inner) * M(n);
+    moments<M> sum = {};
+    if (!c.stored)
+        each_part<M>(c, own, group, [&](const pair<M> &p, long long channel, M) {
+            const M weight = parameters<T, 1>(c.weight, channel, 1).at[0];
+            sum.first += p.first * weight;
+            sum.second += p.second * weight;
+        });
+    sum = over_warp<true>(sum);
+    const M first = of_first_lane(sum.first) / count, second = of_first_lane(sum.second) / count;
+    for (long long channel = group * n + lane; channel < (group + 1) * n; channel += 32) {
+        coefficient<M>(c, own, 0, channel) = mean;
+        coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel, 1).at[0];
+        coefficient<M>(c, own, 2, channel) = rstd * first;
+        coefficient<M>(c, own, 3, channel) = rstd * rstd * rstd * second;
+    }
+}
+
+/* The gradients of a channel's weight and bias. */
+template <class T> __device__ __forceinline__ void channel_gradients(const pc__cuda_channels &c, long long channel)
+{
+    typedef pc::math<T> M;
+    const long long parts = c.batches * c.pieces, group = channel / (c.channels / c.groups);
+    moments<M> sum = {};
+    for (long long i = threadIdx.x % 32; i < parts; i += 32) {
+        const pair<M> p = static_cast<const pair<M> *>(c.parts)[i * c.channels + channel];
+        const long long own = c.own > 1 ? i / c.pieces : 0;
+        sum.first += p.first;
+        sum.second += p.second * rstd_of<T>(c, own * c.groups + group);
+    }
+    sum = over_warp<true>(sum);
+    if (threadIdx.x % 32 == 0 && c.dweight)
+        static_cast<M *>(c.dweight)[channel] = sum.second;
+    if (threadIdx.x % 32 == 0 && c.dbias)
+        static_cast<M *>(c.dbias)[channel] = sum.first;
+}
+
+/* A warp each for groups, and behind them for channels. */
+template <class T> __global__ void __launch_bounds__(32 * WARPS) backward(pc__cuda_channels c)
+{
+    const long long i = (long long)blockIdx.x * WARPS + threadIdx.x / 32, groups = c.out ? c.own * c.groups : 0;
+    pc::wait_for_earlier();
+    if (i < groups)
+        group_gradients<T>(c, i / c.groups, i % c.groups);
+    else if (i - groups < c.channels && (c.dweight || c.dbias))
+        channel_gradients<T>(c, i - groups);
+}
+
+template <class T> void launch(const pc__cuda_channels &c)
+{
+    const long long groups = c.out ? c.own * c.groups : 0;
+    const long long all = c.backward ? groups + (c.dweight || c.dbias ? c.channels : 0) : groups;
+    if (all)
+        (void)pc::start(c.backward ? backward<T> : forward<T>, (unsigned)((all + WARPS - 1) / WARPS), 32 * WARPS,
+                        c.queue, c.early, c);
+}
+
+template <class M> __global__ void __launch_bounds__(PC__NORM_THREADS) running_step(pc__cuda_running r)
+{
+    pc::wait_for_earlier();
+    const long long tracked = r.tracked ? *r.tracked + 1 : 1;
+    const double share = r.share < 0 ? 1.0 / (double)tracked : r.share;
+    __syncthreads(); /* all have read it */
+    if (threadIdx.x == 0 && r.tracked)
+        *r.tracked = tracked;
+    for (long long i = threadIdx.x; i < 2 * r.channels; i += PC__NORM_THREADS) {
+        const int k = i >= r.channels;
+        const long long channel = i - k * r.channels;
+        M &running = static_cast<M *>(r.running[k])[channel * r.stride[k]];
+        const M found = static_cast<const M *>(r.found[k])[channel] * (k ? M(r.unbiased) : M(1));
+        running = M(1 - share) * running + M(share) * found;
+    }
+}
+
+} // namespace
+
+void pc__cuda_channel_coefficients(const pc__cuda_channels *c)
+{
+    with_number(c->dtype, [&](auto number) { launch<decltype(number)>(*c); });
+}
+
+void pc__cuda_running_step(const pc__cuda_running *r)
+{
+    (void)pc::start(r->is_f64 ? running_step<double> : running_step<float>, 1, PC__NORM_THREADS, r->queue, r->early,
+                    *r);
+}

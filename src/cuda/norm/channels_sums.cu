@@ -1,0 +1,147 @@
+/* channels_sums.cu: what parts of x give each channel: mean and squares off it, or the sums of dy and dy (x - mean). Means and
+ * squares of parts are joined (Chan, Golub, LeVeque 1979), so that a mean far from 0 leaves the variance its digits. */
+#include "cuda/norm/channels.cuh"
+#include "cuda/norm/moments.cuh"
+
+namespace
+{
+
+/* The stored or found mean of a channel. */
+template <class T>
+__device__ __forceinline__ pc::math<T> mean_of(const pc__cuda_channels &c, long long own, long long channel)
+{
+    return parameters<T, 1>(c.mean, own * c.groups + channel / (c.channels / c.groups), 0).at[0];
+}
+
+template <class T, bool BACKWARD> __global__ void __launch_bounds__(PC__NORM_THREADS) sum_planes(pc__cuda_channels c)
+{
+    typedef pc::math<T> M;
+    __shared__ moments<M> room[PC__NORM_THREADS / 32];
+    plane p;
+    const bool there = plane_of(c, p);
+    moments<M> sum = {};
+    pc::wait_for_earlier();
+    if (there) {
+        const T *x = static_cast<const T *>(c.x) + p.begin, *g = static_cast<const T *>(c.dy) + p.begin;
+        const M mean = BACKWARD ? mean_of<T>(c, p.own, p.channel) : M(0);
+        pc::each_in_row<4>(x, p.n, p.lane, (unsigned)c.lanes, [&](const auto &some, unsigned at) {
+            constexpr int K = sizeof some / sizeof(T);
+            numbers<M, K> in;
+#pragma unroll
+            for (int j = 0; j < K; j++)
+                in.at[j] = M(some[j]);
+            if constexpr (BACKWARD) {
+                const numbers<M, K> gradient = taken<T, K>(some_at<K>(g + at));
+#pragma unroll
+                for (int j = 0; j < K; j++) {
+                    sum.first += gradient.at[j];
+                    sum.second += gradient.at[j] * (in.at[j] - mean);
+                }
+            } else {
+                sum = joined(sum, moments_of(in));
+            }
+        });
+    }
+    sum = over_lanes<BACKWARD>(sum, c.lanes, room);
+    if (there && p.lane == 0)
+        static_cast<pair<M> *>(c.parts)[p.part] = {sum.first, sum.second};
+}
+
+enum { AT_ONCE = 4 /* rows of a thread under way */ };
+
+template <class T, int W, bool BACKWARD>
+__global__ void __launch_bounds__(PC__NORM_THREADS) sum_rows(pc__cuda_channels c)
+{
+    typedef pc::math<T> M;
+    __shared__ M room[2][W][PC__NORM_THREADS];
+    rows r;
+    const bool there = rows_of<W>(c, r);
+    numbers<M, W> first = {}, second = {}, mean = {};
+    const T *x = static_cast<const T *>(c.x) + r.begin, *g = static_cast<const T *>(c.dy) + r.begin;
+    const long long across = c.channels * r.step;
+    M count = 0;
+    pc::wait_for_earlier();
+    for (int j = 0; BACKWARD && there && j < W; j++)
+        mean.at[j] = mean_of<T>(c, r.own, r.channel + j);
+#pragma unroll 1
+    for (int row = r.row; there && row < r.n; row += AT_ONCE * r.step) {
+        vector<T, W> in[AT_ONCE] = {}, gradient[AT_ONCE] = {};
+        const int n = (r.n - row + r.step - 1) / r.step;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            if (k < n) {
+                in[k] = raw_at<T, W>(x, k * across);
+                if (BACKWARD)
+                    gradient[k] = raw_at<T, W>(g, k * across);
+            }
+        x += AT_ONCE * across, g += AT_ONCE * across;
+        const M some = M(n < AT_ONCE ? n : AT_ONCE), share = 1 / some, part = some / (count + some);
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            if constexpr (BACKWARD) {
+#pragma unroll
+                for (int k = 0; k < AT_ONCE; k++) {
+                    first.at[j] += M(gradient[k].at[j]);
+                    second.at[j] += M(gradient[k].at[j]) * (M(in[k].at[j]) - mean.at[j]);
+                }
+            } else {
+                M sum = 0, squares = 0;
+#pragma unroll
+                for (int k = 0; k < AT_ONCE; k++)
+                    sum += M(in[k].at[j]);
+                const M own = sum * share, off = own - first.at[j];
+#pragma unroll
+                for (int k = 0; k < AT_ONCE; k++)
+                    squares += k < n ? (M(in[k].at[j]) - own) * (M(in[k].at[j]) - own) : M(0);
+                first.at[j] += off * part;
+                second.at[j] += squares + off * off * count * part;
+            }
+        }
+        count += some;
+    }
+    /* Those of the rows that other threads of the block had, by halves. */
+    __shared__ M counts[PC__NORM_THREADS];
+    counts[threadIdx.x] = count;
+#pragma unroll
+    for (int j = 0; j < W; j++)
+        room[0][j][threadIdx.x] = first.at[j], room[1][j][threadIdx.x] = second.at[j];
+    for (int half = PC__NORM_THREADS / 2; half >= c.lanes; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x >= half)
+            continue;
+        const int other = threadIdx.x + half;
+        const M more = counts[other], all = count + more, part = all > 0 ? more / all : M(0);
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            const M a = room[0][j][other], b = room[1][j][other], off = a - first.at[j];
+            first.at[j] += BACKWARD ? a : off * part;
+            second.at[j] += BACKWARD ? b : b + off * off * count * part;
+            room[0][j][threadIdx.x] = first.at[j], room[1][j][threadIdx.x] = second.at[j];
+        }
+        counts[threadIdx.x] = count = all;
+    }
+    for (int j = 0; j < W && there && threadIdx.x < c.lanes; j++)
+        static_cast<pair<M> *>(c.parts)[r.part + j] = {first.at[j], second.at[j]};
+}
+
+template <class T, bool BACKWARD> void launch(const pc__cuda_channels &c)
+{
+    if (!c.last)
+        (void)pc::start(sum_planes<T, BACKWARD>, plane_blocks(c), PC__NORM_THREADS, c.queue, c.early, c);
+    else
+        with_width<T>(c, [&](auto w) {
+            constexpr int W = decltype(w)::width;
+            (void)pc::start_grid(sum_rows<T, W, BACKWARD>, row_blocks(c, W), dim3(PC__NORM_THREADS), 0, c.queue,
+                                 c.early, c);
+        });
+}
+
+} // namespace
+
+void pc__cuda_channel_sums(const pc__cuda_channels *c)
+{
+    with_number(c->dtype, [&](auto number) {
+        typedef decltype(number) T;
+        c->backward ? launch<T, true>(*c) : launch<T, false>(*c);
+    });
+}

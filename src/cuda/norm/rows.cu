@@ -1,0 +1,99 @@
+/* rows.cu: layer_norm and rms_norm of rows up to 8192 elements of 16 bits, which are read once and kept in registers, by a warp
+ * or a block: the kernel takes as long as reading and writing does. */
+#include "cuda/norm/pack.cuh"
+#include "cuda/norm/rows.h"
+#include "cuda/shared/dependent_launch.cuh"
+
+namespace
+{
+
+/* Rows [n] of `lanes` threads, N packs of W numbers each; a block has several rows where these have a warp. */
+template <class T, int LANES, int N, int W>
+__global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_rows r)
+{
+    typedef pc::math<T> M;
+    __shared__ M room[2][LANES / 32 * (LANES == 32 ? 4 : 1)];
+    const int lane = threadIdx.x % LANES, n = (int)r.n;
+    const long long own = (long long)blockIdx.x * (blockDim.x / LANES) + threadIdx.x / LANES;
+    const long long row = own < r.rows ? own : r.rows - 1; /* beyond the end: the last one again, for nothing */
+    const T *x = static_cast<const T *>(r.x) + row * n;
+    numbers<M, W> in[N];
+    pc::wait_for_earlier();
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int first = (i * LANES + lane) * W;
+        vector<T, W> raw = {};
+        if (first < n)
+            raw = raw_at<T, W>(x, first);
+        in[i] = taken<T, W>(raw);
+    }
+    M sum = 0, mean = 0, squares = 0;
+#pragma unroll
+    for (int i = 0; i < N * W; i++)
+        sum += in[i / W].at[i % W]; /* zeros beyond the end */
+    if (r.centered)
+        mean = sum_over<LANES>(sum, room[0]) / M(n);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            in[i].at[j] -= mean;
+            squares += (i * LANES + lane) * W < n ? in[i].at[j] * in[i].at[j] : M(0);
+        }
+    const M rstd = 1 / root_of(sum_over<LANES>(squares, room[1]) / M(n) + M(r.eps));
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int first = (i * LANES + lane) * W;
+        if (first >= n || own >= r.rows)
+            continue;
+        const numbers<M, W> weight = parameters<T, W>(r.weight, first, 1), bias = parameters<T, W>(r.bias, first, 0);
+#pragma unroll
+        for (int j = 0; j < W; j++)
+            in[i].at[j] = in[i].at[j] * rstd * weight.at[j] + bias.at[j];
+        put<T, W>(r.y, row * n + first, in[i]);
+    }
+    if (lane == 0 && own < r.rows && r.mean)
+        static_cast<M *>(r.mean)[row] = mean;
+    if (lane == 0 && own < r.rows && r.rstd)
+        static_cast<M *>(r.rstd)[row] = rstd;
+}
+
+template <class T, int LANES, int N, int W> bool launch(const pc__cuda_norm_rows &r)
+{
+    const int together = LANES == 32 ? 4 : 1;
+    (void)pc::start(held<T, LANES, N, W>, (unsigned)((r.rows + together - 1) / together), LANES * together, r.queue,
+                    r.early, r);
+    return true;
+}
+
+template <class T> bool launch_singles(const pc__cuda_norm_rows &r)
+{
+    if (r.n <= 32)
+        return launch<T, 32, 1, 1>(r);
+    return r.n <= 256 && launch<T, 32, 8, 1>(r);
+}
+
+template <class T> bool launch_whole(const pc__cuda_norm_rows &r)
+{
+    constexpr int W = 16 / sizeof(T);
+    const int64_t packs = r.n / W;
+    if (packs <= 32)
+        return launch<T, 32, 1, W>(r);
+    if (packs <= 128)
+        return launch<T, 32, 4, W>(r);
+    if (packs <= 256)
+        return launch<T, 256, 1, W>(r);
+    if (packs <= 512)
+        return launch<T, 256, 2, W>(r);
+    return packs <= 1024 && launch<T, 256, 4, W>(r);
+}
+
+} // namespace
+
+bool pc__cuda_norm_held(const pc__cuda_norm_rows *r)
+{
+    return with_number(r->dtype, [&](auto number) {
+        typedef decltype(number) T;
+        return r->whole ? launch_whole<T>(*r) : launch_singles<T>(*r);
+    });
+}

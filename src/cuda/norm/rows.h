@@ -1,0 +1,52 @@
+/* rows.h: layer_norm, rms_norm and their gradients over rows side by side. */
+#ifndef PC__CUDA_NORM_ROWS_H
+#define PC__CUDA_NORM_ROWS_H
+
+#include <stdbool.h>
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Parameters of the tensors' dtype, or where these have 16 bits of float32. */
+typedef struct pc__cuda_vector {
+    const void *at; /* NULL: there is none */
+    int wide;       /* float32 beside 16 bits */
+} pc__cuda_vector;
+
+enum { PC__NORM_SUM_BLOCKS = 528 /* blocks at most whose sums of rows are added up */ };
+
+/* y = (x - mean) rstd weight + bias of each row. `mean` is NULL for rms_norm, and where no statistics are kept `rstd` too. */
+typedef struct pc__cuda_norm_rows {
+    int dtype, early;
+    bool centered;
+    bool whole; /* rows and parameters lie on 16 bytes */
+    int64_t rows, n;
+    double eps;
+    const void *x;
+    pc__cuda_vector weight, bias;
+    void *y, *mean, *rstd; /* statistics: float64 where x is, else float32 */
+    const void *dy;        /* backward: these too; NULL is not wanted */
+    void *dx, *dweight, *dbias;
+    int64_t blocks; /* that add rows up, */
+    void *sums;     /* [blocks][2][n] */
+    cudaStream_t queue;
+} pc__cuda_norm_rows;
+
+void pc__cuda_norm_forward(const pc__cuda_norm_rows *r);
+
+/* How many blocks' sums there will be. */
+int64_t pc__cuda_norm_blocks(const pc__cuda_norm_rows *r);
+void pc__cuda_norm_backward(const pc__cuda_norm_rows *r);
+
+/* What the kernels that hold rows do: true; false, and nothing is launched, where these are too long. */
+bool pc__cuda_norm_held(const pc__cuda_norm_rows *r);
+bool pc__cuda_norm_held_backward(const pc__cuda_norm_rows *r);
+int64_t pc__cuda_norm_held_blocks(const pc__cuda_norm_rows *r); /* 0: too long */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* rows_backward.cu: gradients of layer_norm and rms_norm for rows that are kept in registers. Blocks go through rows and keep
+ * sums of them, for the gradients of weight and bias, so that all is read once; the next row is on its way meanwhile. */
+#include "cuda/norm/pack.cuh"
+#include "cuda/norm/rows.h"
+#include "cuda/shared/dependent_launch.cuh"
+
+namespace
+{
+
+template <int LANES> constexpr int threads_of = LANES < 256 ? 256 : LANES;
+
+/* N packs of a row, and of its gradient. */
+template <class T, int N, int W> struct loaded {
+    vector<T, W> x[N], g[N];
+};
+
+template <class T, int LANES, int N, int W>
+__device__ __forceinline__ void load(loaded<T, N, W> &to, const pc__cuda_norm_rows &r, long long row, int lane)
+{
+    const int n = (int)r.n;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int first = (i * LANES + lane) * W;
+        if (row < r.rows && first < n) {
+            to.x[i] = raw_at<T, W>(r.x, row * n + first);
+            to.g[i] = raw_at<T, W>(r.dy, row * n + first);
+        } else {
+            to.x[i] = to.g[i] = {};
+        }
+    }
+}
+
+/* Groups of a block add their sums to the first one's, in order. */
+template <int LANES, int N, int W, class M>
+__device__ __forceinline__ void join_groups(numbers<M, W> (&sums)[N], M *room, int group, int lane)
+{
+    constexpr int groups = threads_of<LANES> / LANES;
+#pragma unroll 1
+    for (int k = 1; k < groups; k++) {
+        if (group == k)
+#pragma unroll
+            for (int i = 0; i < N * W; i++)
+                room[i * LANES + lane] = sums[i / W].at[i % W];
+        __syncthreads();
+        if (group == 0)
+#pragma unroll
+            for (int i = 0; i < N * W; i++)
+                sums[i / W].at[i % W] += room[i * LANES + lane];
+        __syncthreads();
+    }
+}
+
+/* With x' = (x - mean) rstd: dx = rstd (g w - mean(g w) - x' mean(g w x')). */
+template <class T, int LANES, int N, int W>
+__global__ void __launch_bounds__(threads_of<LANES>) held(pc__cuda_norm_rows r)
+{
+    typedef pc::math<T> M;
+    constexpr int groups = threads_of<LANES> / LANES;
+    __shared__ M between[4][threads_of<LANES> / 32], room[groups > 1 ? LANES * N * W : 1];
+    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES, n = (int)r.n;
+    const long long step = (long long)gridDim.x * groups;
+    long long row = (long long)blockIdx.x * groups + group;
+    numbers<M, W> weight[N], dweight[N] = {}, dbias[N] = {};
+    loaded<T, N, W> next;
+    pc::wait_for_earlier();
+    load<T, LANES, N, W>(next, r, row, lane);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        weight[i] =
+            (i * LANES + lane) * W < n ? parameters<T, W>(r.weight, (i * LANES + lane) * W, 1) : numbers<M, W>{};
+    const int turns = (int)((r.rows + step - 1) / step);
+#pragma unroll 1
+    for (int turn = 0; turn < turns; turn++, row += step) {
+        const loaded<T, N, W> now = next;
+        const bool there = row < r.rows;
+        const M mean = there && r.mean ? static_cast<const M *>(r.mean)[row] : M(0);
+        const M rstd = there ? static_cast<const M *>(r.rstd)[row] : M(0);
+        if (turn + 1 < turns)
+            load<T, LANES, N, W>(next, r, row + step, lane);
+        M first = 0, second = 0;
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const numbers<M, W> x = taken<T, W>(now.x[i]), g = taken<T, W>(now.g[i]);
+#pragma unroll
+            for (int j = 0; j < W; j++) {
+                const M off = (x.at[j] - mean) * rstd, gw = g.at[j] * weight[i].at[j];
+                first += gw;
+                second += gw * off;
+                dweight[i].at[j] += g.at[j] * off;
+                dbias[i].at[j] += g.at[j];
+            }
+        }
+        M *places = between[turn % 2 * 2];
+        second = sum_over<LANES>(second, places) / M(n);
+        first = r.centered ? sum_over<LANES>(first, places + threads_of<LANES> / 32) / M(n) : M(0);
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            if (!r.dx || !there || (i * LANES + lane) * W >= n)
+                continue;
+            const numbers<M, W> x = taken<T, W>(now.x[i]), g = taken<T, W>(now.g[i]);
+            numbers<M, W> dx;
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                dx.at[j] = rstd * (g.at[j] * weight[i].at[j] - first - (x.at[j] - mean) * rstd * second);
+            put<T, W>(r.dx, row * n + (i * LANES + lane) * W, dx);
+        }
+    }
+    if (!r.sums)
+        return;
+    join_groups<LANES, N, W>(dweight, room, group, lane);
+    join_groups<LANES, N, W>(dbias, room, group, lane);
+    M *sums = static_cast<M *>(r.sums) + (long long)blockIdx.x * 2 * n;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int j = 0; j < W; j++) {
+            const int place = (i * LANES + lane) * W + j;
+            if (group == 0 && place < n)
+                sums[place] = dweight[i].at[j], sums[n + place] = dbias[i].at[j];
+        }
+}
+
+template <class T, int LANES, int N, int W> int64_t run(const pc__cuda_norm_rows &r, bool launch)
+{
+    const int64_t groups = threads_of<LANES> / LANES, all = (r.rows + groups - 1) / groups;
+    const int64_t blocks = all < PC__NORM_SUM_BLOCKS ? all : PC__NORM_SUM_BLOCKS;
+    if (launch && blocks)
+        (void)pc::start(held<T, LANES, N, W>, (unsigned)blocks, threads_of<LANES>, r.queue, r.early, r);
+    return blocks > 1 ? blocks : 1;
+}
+
+template <class T> int64_t run_singles(const pc__cuda_norm_rows &r, bool launch)
+{
+    if (r.n <= 32)
+        return run<T, 32, 1, 1>(r, launch);
+    return r.n <= 256 ? run<T, 32, 8, 1>(r, launch) : 0;
+}
+
+template <class T> int64_t run_whole(const pc__cuda_norm_rows &r, bool launch)
+{
+    constexpr int W = 16 / sizeof(T);
+    const int64_t packs = r.n / W;
+    if (packs <= 32)
+        return run<T, 32, 1, W>(r, launch);
+    if (packs <= 64)
+        return run<T, 64, 1, W>(r, launch);
+    if (packs <= 128)
+        return run<T, 128, 1, W>(r, launch);
+    if (packs <= 256)
+        return run<T, 256, 1, W>(r, launch);
+    if (packs <= 512)
+        return run<T, 512, 1, W>(r, launch);
+    return packs <= 1024 ? run<T, 512, 2, W>(r, launch) : 0;
+}
+
+int64_t run_any(const pc__cuda_norm_rows *r, bool launch)
+{
+    return with_number(r->dtype, [&](auto number) {
+        typedef decltype(number) T;
+        return r->whole ? run_whole<T>(*r, launch) : run_singles<T>(*r, launch);
+    });
+}
+
+} // namespace
+
+bool pc__cuda_norm_held_backward(const pc__cuda_norm_rows *r)
+{
+    return run_any(r, true) > 0;
+}
+
+int64_t pc__cuda_norm_held_blocks(const pc__cuda_norm_rows *r)
+{
+    return run_any(r, false);
+}

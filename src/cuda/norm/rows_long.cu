@@ -1,0 +1,172 @@
+/* rows_long.cu: layer_norm, rms_norm and their gradients for rows of any length and place, which a block reads several times,
+ * mostly from second-level memory; and the end of sums over rows. */
+#include "cuda/norm/pack.cuh"
+#include "cuda/norm/rows.h"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/row.cuh"
+
+#define THREADS 512    /* of a row */
+#define COLUMNS 32     /* of a block that adds up */
+#define SIDE_BY_SIDE 8 /* rows of it at once */
+
+namespace
+{
+
+template <class T> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_norm_rows r)
+{
+    typedef pc::math<T> M;
+    __shared__ M room[2][THREADS / 32];
+    const unsigned n = (unsigned)r.n;
+    const long long row = blockIdx.x;
+    const T *x = static_cast<const T *>(r.x) + row * n;
+    T *y = static_cast<T *>(r.y) + row * n;
+    M sum = 0, mean = 0, squares = 0;
+    pc::wait_for_earlier();
+    if (r.centered) {
+        pc::each_in_row<4>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned) {
+            for (const T &number : some)
+                sum += M(number);
+        });
+        mean = sum_over<THREADS>(sum, room[0]) / M(n);
+    }
+    pc::each_in_row<4>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned) {
+        for (const T &number : some)
+            squares += (M(number) - mean) * (M(number) - mean);
+    });
+    const M rstd = 1 / root_of(sum_over<THREADS>(squares, room[1]) / M(n) + M(r.eps));
+    pc::each_in_row<4>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
+        constexpr int K = sizeof some / sizeof(T);
+        vector<T, K> result;
+#pragma unroll
+        for (int j = 0; j < K; j++) {
+            const M weight = parameters<T, 1>(r.weight, at + j, 1).at[0],
+                    bias = parameters<T, 1>(r.bias, at + j, 0).at[0];
+            result.at[j] = T((M(some[j]) - mean) * rstd * weight + bias);
+        }
+        put_some<K>(y + at, result);
+    });
+    if (threadIdx.x == 0 && r.mean)
+        static_cast<M *>(r.mean)[row] = mean;
+    if (threadIdx.x == 0 && r.rstd)
+        static_cast<M *>(r.rstd)[row] = rstd;
+}
+
+template <class T> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_norm_rows r)
+{
+    typedef pc::math<T> M;
+    __shared__ M room[2][THREADS / 32];
+    const unsigned n = (unsigned)r.n;
+    const long long row = blockIdx.x;
+    const T *x = static_cast<const T *>(r.x) + row * n, *g = static_cast<const T *>(r.dy) + row * n;
+    T *dx = static_cast<T *>(r.dx) + row * n;
+    M first = 0, second = 0;
+    pc::wait_for_earlier();
+    const M mean = r.mean ? static_cast<const M *>(r.mean)[row] : M(0), rstd = static_cast<const M *>(r.rstd)[row];
+    pc::each_in_row<2>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
+        constexpr int K = sizeof some / sizeof(T);
+        const vector<T, K> gradient = some_at<K>(g + at);
+#pragma unroll
+        for (int j = 0; j < K; j++) {
+            const M gw = M(gradient.at[j]) * parameters<T, 1>(r.weight, at + j, 1).at[0];
+            first += gw;
+            second += gw * ((M(some[j]) - mean) * rstd);
+        }
+    });
+    first = sum_over<THREADS>(first, room[0]) / M(n);
+    second = sum_over<THREADS>(second, room[1]) / M(n);
+    pc::each_in_row<2>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
+        constexpr int K = sizeof some / sizeof(T);
+        const vector<T, K> gradient = some_at<K>(g + at);
+        vector<T, K> result;
+#pragma unroll
+        for (int j = 0; j < K; j++) {
+            const M gw = M(gradient.at[j]) * parameters<T, 1>(r.weight, at + j, 1).at[0];
+            result.at[j] = T(rstd * (gw - (r.centered ? first : M(0)) - (M(some[j]) - mean) * rstd * second));
+        }
+        put_some<K>(dx + at, result);
+    });
+}
+
+/* Sums over some rows, each block's in a line of its own: threads are [SIDE_BY_SIDE][COLUMNS]. */
+template <class T> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_SIDE) sum_rows(pc__cuda_norm_rows r)
+{
+    typedef pc::math<T> M;
+    __shared__ M room[2][SIDE_BY_SIDE][COLUMNS];
+    const long long column = (long long)blockIdx.x * COLUMNS + threadIdx.x, n = r.n;
+    const long long length = (r.rows + r.blocks - 1) / r.blocks, begin = blockIdx.y * length;
+    const long long end = begin + length < r.rows ? begin + length : r.rows;
+    const T *x = static_cast<const T *>(r.x), *g = static_cast<const T *>(r.dy);
+    M dweight = 0, dbias = 0;
+    pc::wait_for_earlier();
+    for (long long row = begin + threadIdx.y; row < end && column < n; row += SIDE_BY_SIDE) {
+        const M mean = r.mean ? static_cast<const M *>(r.mean)[row] : M(0), rstd = static_cast<const M *>(r.rstd)[row];
+        const M gradient = M(g[row * n + column]);
+        dweight += gradient * ((M(x[row * n + column]) - mean) * rstd);
+        dbias += gradient;
+    }
+    room[0][threadIdx.y][threadIdx.x] = dweight;
+    room[1][threadIdx.y][threadIdx.x] = dbias;
+    __syncthreads();
+    if (threadIdx.y >= 2 || column >= n)
+        return;
+    M sum = 0;
+    for (int i = 0; i < SIDE_BY_SIDE; i++)
+        sum += room[threadIdx.y][i][threadIdx.x];
+    static_cast<M *>(r.sums)[(blockIdx.y * 2ll + threadIdx.y) * n + column] = sum;
+}
+
+/* The blocks' sums in order; of no rows, zeros. */
+template <class M> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_SIDE) add_up(pc__cuda_norm_rows r)
+{
+    __shared__ M room[SIDE_BY_SIDE][COLUMNS];
+    const long long column = (long long)blockIdx.x * COLUMNS + threadIdx.x, n = r.n;
+    const M *sums = static_cast<const M *>(r.sums) + blockIdx.y * n;
+    M *to = static_cast<M *>(blockIdx.y ? r.dbias : r.dweight), sum = 0;
+    pc::wait_for_earlier();
+    if (!to)
+        return;
+    for (long long block = threadIdx.y; r.rows && block < r.blocks && column < n; block += SIDE_BY_SIDE)
+        sum += sums[block * 2 * n + column];
+    room[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y || column >= n)
+        return;
+    sum = 0;
+    for (int i = 0; i < SIDE_BY_SIDE; i++)
+        sum += room[i][threadIdx.x];
+    to[column] = sum;
+}
+
+template <class T> void launch_backward(const pc__cuda_norm_rows &r)
+{
+    const dim3 columns((unsigned)((r.n + COLUMNS - 1) / COLUMNS), (unsigned)r.blocks), block(COLUMNS, SIDE_BY_SIDE);
+    if (r.rows && !pc__cuda_norm_held_backward(&r)) {
+        if (r.dx)
+            (void)pc::start(backward<T>, (unsigned)r.rows, THREADS, r.queue, r.early, r);
+        if (r.sums)
+            (void)pc::start_grid(sum_rows<T>, columns, block, 0, r.queue, r.early, r);
+    }
+    if (r.sums)
+        (void)pc::start_grid(add_up<pc::math<T>>, dim3(columns.x, 2), block, 0, r.queue, r.early, r);
+}
+
+} // namespace
+
+void pc__cuda_norm_forward(const pc__cuda_norm_rows *r)
+{
+    if (!pc__cuda_norm_held(r))
+        with_number(r->dtype, [&](auto number) {
+            (void)pc::start(forward<decltype(number)>, (unsigned)r->rows, THREADS, r->queue, r->early, *r);
+        });
+}
+
+int64_t pc__cuda_norm_blocks(const pc__cuda_norm_rows *r)
+{
+    const int64_t held = pc__cuda_norm_held_blocks(r), most = r->rows < 64 * 1 ? 1 : r->rows / 64;
+    return held ? held : most < 64 ? most : 64;
+}
+
+void pc__cuda_norm_backward(const pc__cuda_norm_rows *r)
+{
+    with_number(r->dtype, [&](auto number) { launch_backward<decltype(number)>(*r); });
+}
