@@ -43,7 +43,7 @@ PC_API void pc_module_free(pc_module *module);
 PC_API void pc_module_set_training(pc_module *module, bool training);
 PC_API bool pc_module_is_training(const pc_module *module);
 
-/* Move all parameters to a device and dtype. On failure some may have moved. Optimisers are made after it. */
+/* Move all parameters and buffers to a device and dtype; integer buffers keep theirs. On failure some may have moved. Optimisers are made after it. */
 PC_API PC_MUST_USE pc_status pc_module_to(pc_module *module, pc_device device, pc_dtype dtype);
 
 /* Parameters of the module and all below, by PyTorch's names ("0.weight", "linear.bias"), in order of construction. */
@@ -64,8 +64,15 @@ PC_API int64_t pc_module_parameter_elements(const pc_module *module);
 /* Forget the gradients of all parameters. */
 PC_API void pc_module_zero_grad(pc_module *module);
 
-/* Copy values into the parameters of the same names (a state dict). Every parameter must be named exactly once, with
- * its shape: PC_ERR_NOT_FOUND, PC_ERR_SHAPE name the first that is not; nothing is changed then. */
+/* The state dict: parameters and buffers, such as the running statistics of a BatchNorm2d ("1.running_mean"), by
+ * PyTorch's names and in its order; buffers follow their module's parameters. As pc_module_parameter_list. */
+PC_API int pc_module_state_list(const pc_module *module, pc_parameter *list, int room);
+
+/* The buffer of that name, borrowed; NULL and PC_ERR_NOT_FOUND. */
+PC_API pc_tensor *pc_module_buffer(const pc_module *module, const char *name);
+
+/* Copy values into the parameters and buffers of the same names (a state dict). Every one must be named exactly once,
+ * with its shape: PC_ERR_NOT_FOUND, PC_ERR_SHAPE name the first that is not; nothing is changed then. */
 PC_API PC_MUST_USE pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count);
 
 /* Children in order; borrowed. */
@@ -126,6 +133,38 @@ PC_API PC_MUST_USE pc_module *pc_activation(pc_activation_kind kind);
 /* Zeros with probability p while training; nothing in evaluation. */
 PC_API PC_MUST_USE pc_module *pc_dropout(double p);
 
+typedef struct pc_layer_norm_options {
+    int reserved_;
+    double eps;     /* 0 means 1e-5; of RMSNorm 2^-23, of float64 2^-52 */
+    bool no_affine; /* neither weight nor bias */
+    bool no_bias;
+} pc_layer_norm_options;
+
+/* Each row, the last dimensions, whose sizes are `normalized`, to mean 0 and variance 1 (pc_fn_layer_norm); parameters
+ * weight and bias of that shape. RMSNorm: by the mean square alone, without a bias (pc_fn_rms_norm). */
+PC_API PC_MUST_USE pc_module *pc_layer_norm_new(pc_shape normalized, pc_layer_norm_options options);
+PC_API PC_MUST_USE pc_module *pc_rms_norm_new(pc_shape normalized, pc_layer_norm_options options);
+
+/* [n, channels, ...]: each of so many groups of channels of each sample (pc_fn_group_norm); parameters weight and bias
+ * [channels]. */
+PC_API PC_MUST_USE pc_module *pc_group_norm_new(int64_t groups, int64_t channels, pc_layer_norm_options options);
+
+typedef struct pc_batch_norm_options {
+    int reserved_;
+    double eps;      /* 0 means 1e-5 */
+    double momentum; /* 0 means 0.1 */
+    bool cumulative; /* running statistics are the mean over all batches so far: PyTorch's momentum=None */
+    bool no_affine;  /* neither weight nor bias */
+    bool no_bias;
+    bool no_running; /* no running statistics: evaluation goes by its own batch */
+} pc_batch_norm_options;
+
+/* Each channel over the whole batch (pc_fn_batch_norm); in evaluation by the running statistics. Parameters weight and
+ * bias, buffers running_mean, running_var [channels] and num_batches_tracked, an int64. BatchNorm1d: [n, channels] or
+ * [n, channels, length]; BatchNorm2d: [n, channels, h, w]. */
+PC_API PC_MUST_USE pc_module *pc_batch_norm1d_new(int64_t channels, pc_batch_norm_options options);
+PC_API PC_MUST_USE pc_module *pc_batch_norm2d_new(int64_t channels, pc_batch_norm_options options);
+
 /* One after another. Neighbours that belong together run as one kernel: convolution, activation and max-pooling; linear
  * and activation. Owns the children, on failure too. The macro makes them from left to right, so that the same seed
  * gives the same weights with every compiler. */
@@ -154,6 +193,18 @@ PC_BEGIN
 #define pc_avg_pool2d(...) PC_AVG_POOL2D_(__VA_ARGS__, )
 #define PC_AVG_POOL2D_(kernel, ...) pc_avg_pool2d_new((kernel), PC_OPTIONS(pc_pool2d_options, __VA_ARGS__))
 
+#define pc_layer_norm(...) PC_LAYER_NORM_(__VA_ARGS__, )
+#define PC_LAYER_NORM_(shape, ...) pc_layer_norm_new((shape), PC_OPTIONS(pc_layer_norm_options, __VA_ARGS__))
+#define pc_rms_norm(...) PC_RMS_NORM_(__VA_ARGS__, )
+#define PC_RMS_NORM_(shape, ...) pc_rms_norm_new((shape), PC_OPTIONS(pc_layer_norm_options, __VA_ARGS__))
+#define pc_group_norm(groups, ...) PC_GROUP_NORM_(groups, __VA_ARGS__, )
+#define PC_GROUP_NORM_(groups, channels, ...)                                                                          \
+    pc_group_norm_new((groups), (channels), PC_OPTIONS(pc_layer_norm_options, __VA_ARGS__))
+#define pc_batch_norm1d(...) PC_BATCH_NORM1D_(__VA_ARGS__, )
+#define PC_BATCH_NORM1D_(channels, ...) pc_batch_norm1d_new((channels), PC_OPTIONS(pc_batch_norm_options, __VA_ARGS__))
+#define pc_batch_norm2d(...) PC_BATCH_NORM2D_(__VA_ARGS__, )
+#define PC_BATCH_NORM2D_(channels, ...) pc_batch_norm2d_new((channels), PC_OPTIONS(pc_batch_norm_options, __VA_ARGS__))
+
 /* --- modules of your own --- */
 
 typedef struct pc_module_class {
@@ -176,6 +227,10 @@ PC_API const pc_module_class *pc_module_type(const pc_module *module);
  * dots, kept as copies; NULL tensors and children fail. */
 PC_API PC_MUST_USE pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor);
 PC_API PC_MUST_USE pc_status pc_module_add_child(pc_module *module, const char *name, pc_module *child);
+
+/* Register a buffer: a tensor that goes where the module goes and is in its state dict, but that no optimiser trains;
+ * one more owner of it. Names as of parameters. */
+PC_API PC_MUST_USE pc_status pc_module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor);
 
 /* A new CPU float32 tensor initialised from the thread's generator, for parameters. */
 PC_API PC_MUST_USE pc_tensor *pc_init_weight(pc_shape shape, pc_init_kind kind, int64_t fan_in, int64_t fan_out);

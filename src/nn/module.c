@@ -82,9 +82,15 @@ static pc_status add(pc__named **list, int *count, int *room, const char *name, 
             return pc__fail(PC_ERR_ARGUMENT, "the module has a part named \"%s\" already", name);
     PC__TRY(pc__grow((void **)list, room, *count, sizeof **list));
     pc__named *entry = &(*list)[(*count)++];
+    *entry = (pc__named){.object = object};
     snprintf(entry->name, sizeof entry->name, "%s", name);
-    entry->object = object;
     return PC_OK;
+}
+
+static pc_status check_new(const pc_module *module, const char *name)
+{
+    return pc__module_own(module, name) ? pc__fail(PC_ERR_ARGUMENT, "the module has a part named \"%s\" already", name)
+                                        : PC_OK;
 }
 
 pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor *tensor)
@@ -92,6 +98,7 @@ pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor
     PC__NEED(module);
     PC__NEED(name);
     PC__NEED(tensor);
+    PC__TRY(check_new(module, name));
     if (!pc__is_contiguous(tensor))
         return pc__fail(PC_ERR_ARGUMENT,
                         "the parameter \"%.60s\" of shape %s is not contiguous; register a pc_contiguous of it", name,
@@ -106,9 +113,19 @@ pc_status pc_module_add_parameter(pc_module *module, const char *name, pc_tensor
 pc_status pc__module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor)
 {
     PC__NEED(module);
+    PC__NEED(name);
     PC__NEED(tensor);
+    PC__TRY(check_new(module, name));
     PC__TRY(add(&module->buffers, &module->buffer_count, &module->buffer_room, name, tensor));
+    module->version++;
     (void)pc_tensor_retain(tensor);
+    return PC_OK;
+}
+
+pc_status pc_module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor)
+{
+    PC__TRY(pc__module_add_buffer(module, name, tensor));
+    module->buffers[module->buffer_count - 1].kept = true;
     return PC_OK;
 }
 
@@ -223,23 +240,39 @@ pc_tensor *pc__module_own(const pc_module *module, const char *name)
     return NULL;
 }
 
-static pc_status visit_below(pc_module *module, const char *prefix, pc__visit_fn visit, void *context)
+typedef struct visitor {
+    pc__visit_fn visit;
+    void *context;
+    bool buffers; /* too */
+} visitor;
+
+static pc_status visit_below(pc_module *module, const char *prefix, const visitor *v)
 {
     char name[sizeof((pc_parameter *)0)->name];
     for (int i = 0; i < module->parameter_count; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, module->parameters[i].name);
-        PC__TRY(visit(context, name, &module->parameters[i]));
+        PC__TRY(v->visit(v->context, name, &module->parameters[i]));
+    }
+    for (int i = 0; v->buffers && i < module->buffer_count; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, module->buffers[i].name);
+        if (module->buffers[i].kept)
+            PC__TRY(v->visit(v->context, name, &module->buffers[i]));
     }
     for (int i = 0; i < module->child_count; i++) {
         snprintf(name, sizeof name, "%s%s.", prefix, module->children[i].name);
-        PC__TRY(visit_below(module->children[i].object, name, visit, context));
+        PC__TRY(visit_below(module->children[i].object, name, v));
     }
     return PC_OK;
 }
 
 pc_status pc__module_visit(pc_module *module, pc__visit_fn visit, void *context)
 {
-    return module ? visit_below(module, "", visit, context) : PC_OK;
+    return module ? visit_below(module, "", &(visitor){visit, context, false}) : PC_OK;
+}
+
+pc_status pc__module_visit_state(pc_module *module, pc__visit_fn visit, void *context)
+{
+    return module ? visit_below(module, "", &(visitor){visit, context, true}) : PC_OK;
 }
 
 typedef struct place {
@@ -275,8 +308,11 @@ static pc_status move(void *context, const char *name, pc__named *parameter)
 
 static pc_status move_buffers(const place *to, pc_module *module)
 {
-    for (int i = 0; i < module->buffer_count; i++)
-        PC__TRY(move_one(to, &module->buffers[i], false));
+    for (int i = 0; i < module->buffer_count; i++) {
+        const pc_dtype own = pc_tensor_dtype(module->buffers[i].object);
+        const place there = {to->device, pc__is_float(own) ? to->dtype : own}; /* what counts goes on counting */
+        PC__TRY(move_one(&there, &module->buffers[i], false));
+    }
     for (int i = 0; i < module->child_count; i++)
         PC__TRY(move_buffers(to, module->children[i].object));
     return PC_OK;

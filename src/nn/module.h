@@ -12,6 +12,7 @@
 typedef struct pc__named {
     char name[PC__NAME_MAX];
     void *object; /* pc_tensor or pc_module */
+    bool kept;    /* of buffers: in the state dict */
 } pc__named;
 
 struct pc_module {
@@ -23,7 +24,7 @@ struct pc_module {
     unsigned version;                           /* counts changes of its parts, and its end */
     size_t bytes;                               /* of data */
     pc__named *parameters, *children, *buffers; /* buffers: tensors that go where the module goes, and that no optimiser
-                                                 * or state dict knows: the stored means of a normalisation */
+                                                 * knows: running statistics of a normalisation */
     int parameter_count, parameter_room, child_count, child_room, buffer_count, buffer_room;
     max_align_t data[]; /* the class's own */
 };
@@ -31,6 +32,9 @@ struct pc_module {
 /* Call visit(context, full name, parameter) for every parameter below, in order; stops at the first failure. */
 typedef pc_status (*pc__visit_fn)(void *context, const char *name, pc__named *parameter);
 pc_status pc__module_visit(pc_module *module, pc__visit_fn visit, void *context);
+
+/* The same for what is in the state dict: behind each module's parameters its kept buffers. */
+pc_status pc__module_visit_state(pc_module *module, pc__visit_fn visit, void *context);
 
 /* Until it is left, all modules are in evaluation mode for the calling thread: asking a network changes nothing of it
  * that others could see. */
@@ -52,7 +56,11 @@ void pc__module_let_go(pc_module *module);
 void pc__watch_asked(const pc_module *module);
 void pc__watch_told(const pc_module *module);
 
-/* Register a buffer: one more owner of it. Names as of parameters. */
+/* The kept buffers of the module and all below, in order: how many, and number i, borrowed. */
+int pc__module_buffer_count(const pc_module *module);
+pc_tensor *pc__module_buffer_at(const pc_module *module, int i);
+
+/* Register a buffer that no state dict has: one more owner of it. Names as of parameters. */
 pc_status pc__module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor);
 
 /* The parameter or buffer registered under a name in this very module, or NULL. No error. */

@@ -1,4 +1,4 @@
-/* state.c: a module's parameters as a list of names and tensors, and the module as text. */
+/* state.c: a module's parameters and buffers as lists of names and tensors, and the module as text. */
 #include "nn/module.h"
 
 #include "tensor/overlap.h"
@@ -31,15 +31,26 @@ int pc_module_parameter_list(const pc_module *module, pc_parameter *list, int ro
     return l.count;
 }
 
+int pc_module_state_list(const pc_module *module, pc_parameter *list, int room)
+{
+    PC__NEED_OR(0, module);
+    if (room > 0)
+        PC__NEED_OR(0, list);
+    lister l = {list, room, 0};
+    (void)pc__module_visit_state((pc_module *)module, put, &l);
+    return l.count;
+}
+
 typedef struct finder {
     const char *name;
     pc_tensor *found;
+    bool trained; /* a parameter, no buffer */
 } finder;
 
 static pc_status find(void *context, const char *name, pc__named *parameter)
 {
     finder *f = context;
-    if (strcmp(f->name, name) == 0)
+    if (strcmp(f->name, name) == 0 && parameter->kept != f->trained)
         f->found = parameter->object;
     return PC_OK;
 }
@@ -48,9 +59,46 @@ pc_tensor *pc_module_parameter(const pc_module *module, const char *name)
 {
     PC__NEED_OR(NULL, module);
     PC__NEED_OR(NULL, name);
-    finder f = {name, NULL};
+    finder f = {name, NULL, true};
     (void)pc__module_visit((pc_module *)module, find, &f);
     return f.found ? f.found : pc__null(PC_ERR_NOT_FOUND, "the module has no parameter named \"%.80s\"", name);
+}
+
+pc_tensor *pc_module_buffer(const pc_module *module, const char *name)
+{
+    PC__NEED_OR(NULL, module);
+    PC__NEED_OR(NULL, name);
+    finder f = {name, NULL, false};
+    (void)pc__module_visit_state((pc_module *)module, find, &f);
+    return f.found ? f.found : pc__null(PC_ERR_NOT_FOUND, "the module has no buffer named \"%.80s\"", name);
+}
+
+typedef struct counter {
+    int wanted, count; /* wanted below 0: none */
+    pc_tensor *found;
+} counter;
+
+static pc_status count_buffer(void *context, const char *name, pc__named *part)
+{
+    counter *c = context;
+    (void)name;
+    if (part->kept && c->count++ == c->wanted)
+        c->found = part->object;
+    return PC_OK;
+}
+
+int pc__module_buffer_count(const pc_module *module)
+{
+    counter c = {-1, 0, NULL};
+    (void)pc__module_visit_state((pc_module *)module, count_buffer, &c);
+    return c.count;
+}
+
+pc_tensor *pc__module_buffer_at(const pc_module *module, int i)
+{
+    counter c = {i, 0, NULL};
+    (void)pc__module_visit_state((pc_module *)module, count_buffer, &c);
+    return c.found;
 }
 
 static pc_status count_elements(void *context, const char *name, pc__named *parameter)
@@ -137,14 +185,15 @@ static pc_status load(void *context, const char *name, pc__named *parameter)
 
 static pc_status load_all(pc_module *module, loader *l)
 {
-    pc_status status = pc__module_visit(module, check, l);
+    pc_status status = pc__module_visit_state(module, check, l);
     if (status == PC_OK && l->used != l->count)
-        status = pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters",
-                          l->count, l->used);
+        status =
+            pc__fail(PC_ERR_NOT_FOUND, "pc_module_load: the state has %d entries, the module %d parameters and buffers",
+                     l->count, l->used);
     PC_NO_GRAD
         PC_SCOPE {
-            status = status == PC_OK ? pc__module_visit(module, keep_apart, l) : status;
-            status = status == PC_OK ? pc__module_visit(module, load, l) : status;
+            status = status == PC_OK ? pc__module_visit_state(module, keep_apart, l) : status;
+            status = status == PC_OK ? pc__module_visit_state(module, load, l) : status;
         }
     return status;
 }

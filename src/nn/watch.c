@@ -37,6 +37,8 @@ static uint64_t state_of(const pc_module *m)
     }
     for (int i = 0; i < m->parameter_count; i++)
         hash = mixed(hash, (uintptr_t)m->parameters[i].object + pc_requires_grad(m->parameters[i].object));
+    for (int i = 0; i < m->buffer_count; i++)
+        hash = mixed(hash, (uintptr_t)m->buffers[i].object);
     return hash;
 }
 

@@ -1,25 +1,33 @@
 /* best.c: the weights of the best epoch so far. */
 #include "train/best.h"
 
+#include "nn/module.h"
 #include "tensor/tensor.h"
 
 #include <math.h>
 #include <paracord/no_grad.h>
 
-static pc_status make_room(pc__best *best, const pc_optimizer *o)
+/* Parameters, then buffers. */
+static pc_tensor *tensor_at(const pc_module *net, const pc_optimizer *o, int i)
 {
-    best->values = pc__calloc((size_t)o->count + 1, sizeof *best->values);
-    best->count = best->values ? o->count : 0;
+    return i < o->count ? o->parameters[i] : pc__module_buffer_at(net, i - o->count);
+}
+
+static pc_status make_room(pc__best *best, const pc_module *net, const pc_optimizer *o)
+{
+    const int count = o->count + pc__module_buffer_count(net);
+    best->values = pc__calloc((size_t)count + 1, sizeof *best->values);
+    best->count = best->values ? count : 0;
     return best->values ? PC_OK : PC_ERR_MEMORY;
 }
 
-pc_status pc__best_open(pc__best *best, const pc_optimizer *o)
+pc_status pc__best_open(pc__best *best, const pc_module *net, const pc_optimizer *o)
 {
-    PC__TRY(make_room(best, o));
-    for (int i = 0; i < o->count; i++) {
+    PC__TRY(make_room(best, net, o));
+    for (int i = 0; i < best->count; i++) {
+        const pc_tensor *t = tensor_at(net, o, i);
         PC_SCOPE {
-            best->values[i] =
-                pc_tensor_retain(pc_zeros(pc_tensor_shape(o->parameters[i]), o->parameters[i]->dtype, PC_DEVICE_CPU));
+            best->values[i] = pc_tensor_retain(pc_zeros(pc_tensor_shape(t), t->dtype, PC_DEVICE_CPU));
         }
         if (!best->values[i])
             return pc_error_last()->status;
@@ -27,19 +35,18 @@ pc_status pc__best_open(pc__best *best, const pc_optimizer *o)
     return PC_OK;
 }
 
-pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_optimizer *o)
+pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_module *net, const pc_optimizer *o)
 {
-    PC__TRY(make_room(best, o));
+    PC__TRY(make_room(best, net, o));
     pc_parameter *list = pc__calloc((size_t)o->count + 1, sizeof *list);
     if (!list)
         return PC_ERR_MEMORY;
-    pc_status status = pc_module_parameter_list(room, list, o->count) == o->count
-                           ? PC_OK
-                           : pc__fail(PC_ERR_SHAPE, "keeping the best epoch: the networks differ");
-    for (int i = 0; i < o->count && status == PC_OK; i++)
-        best->values[i] = pc_tensor_retain(list[i].tensor);
+    const bool same = pc_module_parameter_list(room, list, o->count) == o->count &&
+                      o->count + pc__module_buffer_count(room) == best->count;
+    for (int i = 0; i < best->count && same; i++)
+        best->values[i] = pc_tensor_retain(i < o->count ? list[i].tensor : pc__module_buffer_at(room, i - o->count));
     pc__free(list);
-    return status;
+    return same ? PC_OK : pc__fail(PC_ERR_SHAPE, "keeping the best epoch: the networks differ");
 }
 
 static int compare(double a, double b)
@@ -56,14 +63,14 @@ static bool is_better(const pc_epoch_result *new, const pc_epoch_result *old, bo
     return accuracy ? accuracy > 0 : compare(-new->test_loss, -old->test_loss) > 0;
 }
 
-pc_status pc__best_offer(pc__best *best, const pc_optimizer *o, const pc_epoch_result *result)
+pc_status pc__best_offer(pc__best *best, const pc_module *net, const pc_optimizer *o, const pc_epoch_result *result)
 {
     if (!result->has_test || (best->result.epoch && !is_better(result, &best->result, best->balanced)))
         return PC_OK;
     pc_status status = PC_OK;
     PC_NO_GRAD {
         for (int i = 0; i < best->count && status == PC_OK; i++)
-            status = pc_copy(best->values[i], o->parameters[i]);
+            status = pc_copy(best->values[i], tensor_at(net, o, i));
     }
     /* a copy of a part of them is of no epoch */
     best->result = status == PC_OK ? *result : (pc_epoch_result){0};
@@ -77,13 +84,13 @@ static pc_status exchange(pc_tensor *a, pc_tensor *b)
     return pc_copy(b, was);
 }
 
-pc_status pc__best_exchange(pc__best *best, const pc_optimizer *o)
+pc_status pc__best_exchange(pc__best *best, const pc_module *net, const pc_optimizer *o)
 {
     pc_status status = PC_OK;
     for (int i = 0; i < best->count && status == PC_OK; i++)
         PC_NO_GRAD {
             PC_SCOPE {
-                status = exchange(best->values[i], o->parameters[i]);
+                status = exchange(best->values[i], tensor_at(net, o, i));
             }
         }
     return status;

@@ -9,23 +9,26 @@
 #include <paracord/train.h>
 
 typedef struct pc__best {
-    pc_tensor **values; /* one for each parameter of the optimiser, on the CPU; NULL: only the figures are kept */
+    pc_tensor *
+        *values; /* one for each parameter of the optimiser and each buffer of the network, on the CPU; NULL: only
+                         * the figures are kept */
     int count;
     bool balanced;          /* go by the balanced accuracy */
     pc_epoch_result result; /* of the best epoch; epoch 0: there is none yet */
 } pc__best;
 
-/* Make room: copies of the optimiser's parameters. Or let a network on the CPU, of the same layers, be that room: the
- * copies are its parameters then. */
-pc_status pc__best_open(pc__best *best, const pc_optimizer *optimizer);
-pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_optimizer *optimizer);
+/* Make room: copies of the optimiser's parameters and of the buffers of its network. Or let a network on the CPU, of the
+ * same layers, be that room: the copies are its parameters and buffers then. */
+pc_status pc__best_open(pc__best *best, const pc_module *net, const pc_optimizer *optimizer);
+pc_status pc__best_open_in(pc__best *best, const pc_module *room, const pc_module *net, const pc_optimizer *optimizer);
 
-/* Take the figures, and the parameters' values, when this epoch has test pictures and is better than the one that is
+/* Take the figures, and the values, when this epoch has test pictures and is better than the one that is
  * kept; waits for the values. */
-pc_status pc__best_offer(pc__best *best, const pc_optimizer *optimizer, const pc_epoch_result *result);
+pc_status pc__best_offer(pc__best *best, const pc_module *net, const pc_optimizer *optimizer,
+                         const pc_epoch_result *result);
 
-/* Give the parameters the values that are kept, and keep what they had; twice is as if nothing was done. */
-pc_status pc__best_exchange(pc__best *best, const pc_optimizer *optimizer);
+/* Give the network the values that are kept, and keep what they had; twice is as if nothing was done. */
+pc_status pc__best_exchange(pc__best *best, const pc_module *net, const pc_optimizer *optimizer);
 
 void pc__best_close(pc__best *best);
 

@@ -2,22 +2,31 @@
 #include "train/checkpoint.h"
 
 #include "io/file.h"
+#include "nn/module.h"
 #include "nn/scaler.h"
 #include "train/checkpoint_form.h"
 
 #include <paracord/autograd.h>
 
-static int tensor_count(const pc__fit *fit)
+/* Without the buffers of the network. */
+static int trained_count(const pc__fit *fit)
 {
     return fit->optimizer->count * (1 + fit->optimizer->slots) + (fit->scaler != NULL);
 }
 
-/* Parameters first, then the slots, then the loss scaler's numbers, then the weights of the best epoch. */
+static int tensor_count(const pc__fit *fit)
+{
+    return trained_count(fit) + pc__module_buffer_count(fit->net);
+}
+
+/* Parameters first, then the slots, then the loss scaler's numbers, then buffers, then the weights of the best epoch. */
 static pc_tensor *tensor_at(const pc__fit *fit, int i)
 {
     const pc_optimizer *o = fit->optimizer;
     if (i >= tensor_count(fit))
         return fit->best.values[i - tensor_count(fit)];
+    if (i >= trained_count(fit))
+        return pc__module_buffer_at(fit->net, i - trained_count(fit));
     if (i == o->count * (1 + o->slots))
         return fit->scaler->numbers;
     return i < o->count ? o->parameters[i] : o->state[i - o->count];

@@ -68,7 +68,7 @@ static bool is_possible(const pc__checkpoint_header *h)
 {
     bool position = h->epoch >= 0 && h->epoch < INT_MAX && h->batch >= 0 && h->correct >= 0 && h->seen >= h->correct &&
                     h->seconds >= 0;
-    bool counts = h->parameters >= 0 && h->tensors >= h->parameters && (h->kept == 0 || h->kept == h->parameters) &&
+    bool counts = h->parameters >= 0 && h->tensors >= h->parameters && (h->kept == 0 || h->kept >= h->parameters) &&
                   (h->kept == 0 || h->best.epoch > 0);
     return position && counts && is_possible_epoch(&h->last, h->epoch) && is_possible_epoch(&h->best, h->epoch) &&
            h->step >= 0 && isfinite(h->lr) && (h->finished == 0 || h->finished == 1);

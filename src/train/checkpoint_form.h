@@ -27,8 +27,9 @@ typedef struct pc__checkpoint_header {
     uint64_t seed, draws; /* of the thread's generator */
     int64_t step;         /* of the optimiser */
     double lr;
-    int64_t parameters, tensors, kept; /* tensors: the parameters, their optimiser's state; kept: of the best epoch */
-    int64_t about;                     /* bytes */
+    int64_t parameters, tensors,
+        kept;      /* tensors: the parameters, their optimiser's state, buffers; kept: of the best epoch */
+    int64_t about; /* bytes */
     int64_t curve_width, curve_count;
 } pc__checkpoint_header;
 _Static_assert(sizeof(pc__checkpoint_header) == 1024 + (17 + 2 * 12) * 8, "a header has no gaps");

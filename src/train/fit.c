@@ -264,7 +264,7 @@ static pc_status end_epoch(pc__fit *fit)
     if (!isfinite(result.loss))
         pc__log(PC_LOG_WARNING, "the loss of epoch %d is not finite; a smaller learning rate may help", result.epoch);
     PC__TRY(fit->test ? score_test(fit, &result) : PC_OK);
-    PC__TRY(pc__best_offer(&fit->best, fit->optimizer, &result));
+    PC__TRY(pc__best_offer(&fit->best, fit->net, fit->optimizer, &result));
     fit->at = (pc__standing){.epoch = fit->at.epoch + 1};
     fit->last = result;
     PC__TRY(fit->passed ? fit->passed(fit->context, fit, &result) : PC_OK);

@@ -38,12 +38,12 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
     PC__TRY(pc__fit_scaler(fit));
     if (options->class_weights)
         PC__TRY(pc__fit_weigh(fit, options->class_weights, pc_loader_class_count(fit->train)));
-    PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->optimizer) : PC_OK);
+    PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, fit->optimizer) : PC_OK);
     if (options->checkpoint && options->resume && access(options->checkpoint, F_OK) == 0)
         PC__TRY(pc__checkpoint_load(options->checkpoint, fit, options->settings));
     PC__TRY(pc__fit_run(fit));
     if (options->keep_best && !fit->stopped && fit->best.result.epoch)
-        PC__TRY(pc__best_exchange(&fit->best, fit->optimizer));
+        PC__TRY(pc__best_exchange(&fit->best, fit->net, fit->optimizer));
     return options->checkpoint && fit->stopped ? pc__checkpoint_save(options->checkpoint, fit, options->settings)
                                                : PC_OK;
 }

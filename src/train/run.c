@@ -111,7 +111,8 @@ static pc_status open_best(pc__run *run)
     pc_generator before = pc_generator_get();
     run->kept = pc__arch_new(run->s.arch, pc__run_frame(run), classes == 2 ? 1 : classes, run->init);
     pc_generator_set(before);
-    return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.optimizer) : pc_error_last()->status;
+    return run->kept ? pc__best_open_in(&run->fit.best, run->kept, run->fit.net, run->fit.optimizer)
+                     : pc_error_last()->status;
 }
 
 static pc_status append_metrics(pc__run *run, const pc__epoch_record *record)
