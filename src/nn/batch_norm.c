@@ -14,9 +14,12 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
 {
     const batch_norm_layer *layer = pc_module_data(module);
     pc_tensor *mean = pc__module_own(module, "running_mean"), *var = pc__module_own(module, "running_var");
-    if (x->ndim < layer->least || x->ndim > layer->most || x->shape[1] != layer->channels)
-        return pc__null(PC_ERR_SHAPE, "batch_norm: the input has shape %s; it must be [n, %lld%s]", PC__SHAPE_OF(x),
-                        (long long)layer->channels, layer->most == 4 ? ", h, w" : "] or [n, channels, length");
+    if (x->ndim < layer->least || x->ndim > layer->most || x->shape[1] != layer->channels) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, layer->most == 4 ? "[n, %lld, h, w]" : "[n, %lld] or with a length behind",
+                 (long long)layer->channels);
+        return pc__null(PC_ERR_SHAPE, "batch_norm: the input has shape %s; it must be %s", PC__SHAPE_OF(x), wanted);
+    }
     return pc__batch_norm(x, mean, var, pc__module_own(module, "num_batches_tracked"), pc__module_own(module, "weight"),
                           pc__module_own(module, "bias"), !mean || pc_module_is_training(module), layer->momentum,
                           layer->eps);

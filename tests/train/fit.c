@@ -49,7 +49,7 @@ static job start(void)
     pc_seed(3);
     job j;
     j.net = on_device(pc_sequential(pc_conv2d(3, 8, 3, .stride = 2, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2),
-                                    pc_flatten(), pc_dropout(0.2), pc_linear(8 * 3 * 3, 1)));
+                                    pc_batch_norm2d(8), pc_flatten(), pc_dropout(0.2), pc_linear(8 * 3 * 3, 1)));
     j.adam = pc_adam(j.net, .lr = 3e-3);
     j.train =
         pc_loader(train, .size = 16, .batch = 7, .shuffle = true, .flip = true, .seed = 1, .device = test_device());
@@ -69,9 +69,9 @@ static void finish(job *j)
 
 static bool same_weights(const pc_module *a, const pc_module *b)
 {
-    pc_parameter x[8], y[8];
-    int n = pc_module_parameter_list(a, x, 8), different = 0;
-    pc_module_parameter_list(b, y, 8);
+    pc_parameter x[16], y[16];
+    int n = pc_module_state_list(a, x, 16), different = 0;
+    pc_module_state_list(b, y, 16);
     for (int i = 0; i < n; i++)
         PC_SCOPE {
             different += pc_item(pc_sum(pc_ne(x[i].tensor, y[i].tensor))) != 0;
