@@ -100,6 +100,31 @@ static pc_tensor *do_argmax(drawn *d)
     return pc_argmax(d->in[0], d->dim, d->keepdim);
 }
 
+static pc_shape last_of(const pc_tensor *t)
+{
+    return PC_SHAPE(pc_tensor_size(t, -1));
+}
+
+static pc_tensor *do_layer_norm(drawn *d)
+{
+    return pc_fn_layer_norm(d->in[0], last_of(d->in[0]), d->in[1], d->in[2], 1e-5);
+}
+
+static pc_tensor *do_rms_norm(drawn *d)
+{
+    return pc_fn_rms_norm(d->in[0], last_of(d->in[0]), d->in[1], 1e-6);
+}
+
+static pc_tensor *do_group_norm(drawn *d)
+{
+    return pc_fn_group_norm(d->in[0], d->groups, d->in[1], d->in[2], 1e-5);
+}
+
+static pc_tensor *do_batch_norm(drawn *d)
+{
+    return pc_fn_batch_norm(d->in[0], NULL, NULL, d->in[1], d->in[2], true, 0, 1e-5);
+}
+
 static pc_tensor *do_linear(drawn *d)
 {
     return pc_fn_linear(d->in[0], d->in[1], d->in[2], d->activation);
@@ -196,6 +221,10 @@ static const op ops[] = {
     ROW(cast),
     ROW(dropout),
     ROW(attention),
+    ROW(layer_norm),
+    ROW(rms_norm),
+    ROW(group_norm),
+    ROW(batch_norm),
 };
 
 static bool collects(const drawn *d, int i)
@@ -232,6 +261,7 @@ static pc_status read_words(drawn *d)
     d->kernel = number_of(w, "kernel", 1);
     d->stride = number_of(w, "stride", 1);
     d->padding = number_of(w, "pad", 0);
+    d->groups = number_of(w, "groups", 1);
     d->p = strtod(word_of(w, "p") ? word_of(w, "p") : "0", NULL);
     if (word_of(w, "act") && activation_of(word_of(w, "act"), &d->activation) != PC_OK)
         return pc_error_last()->status;

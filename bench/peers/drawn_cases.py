@@ -206,6 +206,19 @@ def attention(d):
     return d.op("attention", x=x, y=y, z=z, causal=d.one(0, 1, 1))
 
 
+def norm(d):
+    name, shape = d.one("layer_norm", "layer_norm", "rms_norm", "batch_norm", "batch_norm", "group_norm"), d.shape()
+    rows = name in ("layer_norm", "rms_norm")
+    if not rows:
+        shape = d.shape(d.one(2, 4, 4, 4) if name == "batch_norm" else 4)
+        shape[0] = max(shape[0], 2)
+    layout = d.layout(shape, 0.8) if rows else d.one("c", "n") if len(shape) == 4 else "c"
+    vector = lambda p: d.tensor([shape[-1 if rows else 1]], "c") if d.chance(p) else None
+    groups = d.one(*[g for g in (1, 2, 4, 8, 32) if shape[1] % g == 0]) if name == "group_norm" else None
+    y = vector(0.9)
+    return d.op(name, x=d.tensor(shape, layout), y=y, z=vector(0.9) if y and name != "rms_norm" else None, groups=groups)
+
+
 def flops_of(layers, shape):
     """Of a forward pass, with the elements of all layers' results and the parameters; None where a layer does not fit."""
     shape, flops, elements, parameters = list(shape), 0, 0, 0
@@ -279,7 +292,7 @@ def network(d):
 
 
 FAMILIES = [(4, unary), (4, binary), (5, reduction), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d), (4, pooling),
-            (5, copying), (2, dropout), (5, attention), (25, network)]
+            (5, copying), (2, dropout), (5, attention), (4, norm), (25, network)]
 
 
 def draw(seed, number, kind):

@@ -97,6 +97,10 @@ def op_of(name, keys):
         "max_pool2d": lambda x: F.max_pool2d(x, kernel, stride, pad), "avg_pool2d": lambda x: F.avg_pool2d(x, kernel, stride, pad),
         "linear": lambda x, w, b=None: act(F.linear(x, w, b)),
         "conv2d": lambda x, w, b=None: act(F.conv2d(x, w, b, stride, pad)),
+        "layer_norm": lambda x, w=None, b=None: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
+        "rms_norm": lambda x, w=None: F.rms_norm(x, x.shape[-1:], w, 1e-6),
+        "group_norm": lambda x, w=None, b=None: F.group_norm(x, int(keys.get("groups", 1)), w, b, 1e-5),
+        "batch_norm": lambda x, w=None, b=None: F.batch_norm(x, None, None, w, b, True, 0, 1e-5),
         "copy": lambda x, y: y.copy_(x), "cast": lambda x: x.to(to), "dropout": lambda x: F.dropout(x, p),
         "attention": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=keys.get("causal") == "1"),
     }[name]

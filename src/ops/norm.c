@@ -8,14 +8,15 @@
 
 pc_status pc__norm_dtype_check(const char *who, const pc_tensor *x, const pc_tensor *parameter)
 {
-    const bool fits =
-        !parameter || parameter->dtype == x->dtype || (pc__is_half((pc_dtype)x->dtype) && parameter->dtype == PC_F32);
-    if (pc__is_float(x->dtype) && fits)
+    if (!pc__is_float(x->dtype))
+        return pc__fail(PC_ERR_DTYPE, "%s: the input is %s; it must be floating (pc_cast)", who,
+                        pc_dtype_name(x->dtype));
+    if (!parameter || parameter->dtype == x->dtype || (pc__is_half((pc_dtype)x->dtype) && parameter->dtype == PC_F32))
         return PC_OK;
-    return pc__fail(PC_ERR_DTYPE,
-                    "%s: the input is %s and a parameter %s; the input must be floating, and parameters like it, or "
-                    "float32 beside 16 bits (pc_cast)",
-                    who, pc_dtype_name(x->dtype), pc_dtype_name(parameter ? parameter->dtype : x->dtype));
+    return pc__fail(
+        PC_ERR_DTYPE,
+        "%s: the input is %s and a parameter %s; parameters are like it, or float32 beside 16 bits (pc_cast)", who,
+        pc_dtype_name(x->dtype), pc_dtype_name(parameter->dtype));
 }
 
 static bool ends_in(const pc_tensor *x, pc_shape shape)

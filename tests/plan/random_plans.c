@@ -130,8 +130,25 @@ static pc_tensor *other_order(pc_tensor *t)
     }
 }
 
+/* By a weight of its own numbers. */
+static pc_tensor *normalized(pc_tensor *t)
+{
+    const pc_shape row = PC_SHAPE(now.side);
+    pc_tensor *weight = draw(2) ? pc_tanh(pc_reshape(pc_slice(t, 0, 0, 1, 1), row)) : NULL;
+    switch (draw(3)) {
+    case 0:
+        return pc_fn_rms_norm(t, row, weight, .25);
+    case 1:
+        return pc_fn_batch_norm(t, NULL, NULL, weight, NULL, true, 0, .25);
+    default:
+        return pc_fn_layer_norm(t, row, weight, draw(2) ? weight : NULL, .25);
+    }
+}
+
 static pc_tensor *along(pc_tensor *t)
 {
+    if (draw(3) == 0)
+        return normalized(t);
     pc_tensor *rows = draw(2) ? pc_sum_dims(t, PC_SHAPE(draw(2)), true) : pc_max_dim(t, draw(2), true, NULL);
     return draw(2) ? pc_softmax(t, draw(2)) : pc_sub(t, pc_tanh(rows));
 }
@@ -271,10 +288,22 @@ static void between(machine *m, int launch)
     }
 }
 
+/* A normalisation whose running statistics are rows or columns of a state. */
+static pc_tensor *running(machine *m)
+{
+    pc_tensor *state = m->state[draw(STATES)], *parts[2];
+    const int dim = draw(2);
+    for (int i = 0; i < 2; i++)
+        parts[i] = pc_reshape(pc_slice(state, dim, 1 + i, 2 + i, 1), PC_SHAPE(now.side));
+    return pc_fn_batch_norm(pc_cast(pc_tanh(any(m)), PC_F32), parts[0], parts[1], NULL, NULL, true, .5, .25);
+}
+
 static pc_tensor *in_place(machine *m)
 {
     pc_tensor *to = draw(3) ? m->state[draw(STATES)] : any(m), *from = pc_cast(pc_tanh(any(m)), pc_tensor_dtype(to));
-    switch (draw(5)) {
+    switch (draw(6)) {
+    case 5:
+        return running(m);
     case 0:
         assert_ok(pc_fill(pc_slice(to, 0, 2, 5, 1), .25));
         break;

@@ -259,6 +259,33 @@ def shared():
                        "steps": SHARED + [[op, [i, k], arguments]]}
 
 
+NORMED = [((5,), [], (5,)), ((2, 3), [], (2, 3)), ((2, 4, 3), [], (2, 4, 3)), ((2, 4, 3, 2), [], (2, 4, 3, 2)), ((0, 4, 2), [], (0, 4, 2)),
+          ((2, 0, 3), [], (2, 0, 3)), ((1, 4), [], (1, 4)), ((4, 2), [TURNED], (2, 4)),
+          ((3, 1), [["expand", {"shape": [2, 3, 4]}]], (2, 3, 4)), ((3, 2, 2, 4), [["permute", {"shape": [0, 3, 1, 2]}]], (3, 4, 2, 2)),
+          ((3, 6), [["slice", {"dim": 1, "start": 1, "stop": 6, "step": 2}]], (3, 3))]
+
+
+def norms():
+    """Normalisations of rows and of channels, with and without parameters; what they refuse, too."""
+    for dtype in DTYPES:
+        for base, views, shape in NORMED:
+            x, grad = tensor(dtype, base, views), dtype in FLOATS
+            for rows in ([shape[-1]], list(shape[-2:]), [shape[-1] + 1]):
+                vectors = [tensor(dtype, rows, at=i) for i in (1, 2)]
+                for n in range(3):
+                    yield case("layer_norm", [x] + vectors[:n], "layer_norm", grad, shape=rows, eps=0.25)
+                for n in range(2):
+                    yield case("rms_norm", [x] + vectors[:n], "rms_norm", grad, shape=rows, eps=0.25)
+            vectors = [tensor(dtype, shape[1:2], at=i) for i in (1, 2, 3)]
+            vectors.append(tensor(dtype, shape[1:2], values=lambda d, k, at: [True if d == "bool" else 2] * k))
+            for n in (0, 1, 2):
+                for groups in (1, 2):
+                    yield case("group_norm", [x] + vectors[:n], "group_norm", grad, groups=groups, eps=0.25)
+            for n in (0, 1, 2, 4):
+                for training in (True, False):
+                    yield case("batch_norm", [x] + vectors[:n], "batch_norm", grad, training=training, eps=0.25)
+
+
 def odd_numbers():
     """Infinities and NaN where numbers are summed."""
     for dtype in FLOATS:
@@ -282,7 +309,7 @@ def odd_numbers():
             yield case("log_softmax", [tensor(dtype, (3, 2), values=special, at=i)], "log_softmax", dim=0)
 
 
-ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures]
+ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms]
 
 
 def systematic():

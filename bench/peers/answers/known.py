@@ -43,6 +43,10 @@ def of_refused(op, operands, arguments, text):
         return "in-place"
     if op == "cat" and [0] in [t["shape"] for t in operands]:
         return "cat-nothing"
+    if op.endswith("_norm") and set(dtypes) - set(FLOATS):
+        return "norm-dtypes"
+    if op == "batch_norm" and 0 in operands[0]["shape"]:
+        return "empty-norms"
     if op == "mse" and "they must be the same" in text:
         return "mse-shapes"
     if op == "sign" and dtypes == ["bool"]:
@@ -61,6 +65,8 @@ def of_computed(op, operands, arguments):
         return "sums-promote"
     if op in PICTURES and 0 in operands[0]["shape"] + operands[-1]["shape"]:
         return "no-channels"
+    if op in ("group_norm", "batch_norm") and 0 in operands[0]["shape"]:
+        return "empty-norms"
     return "in-place" if op in ("copy", "saxpy") else None
 
 

@@ -44,7 +44,8 @@ ARGUMENTS = {
     "index_select": [T, I, T], "cast": [T, I], "reshape": [T, Shape], "permute": [T, Shape], "transpose": [T, I, I],
     "slice": [T, I, I64, I64, I64], "squeeze": [T, I], "unsqueeze": [T, I], "expand": [T, Shape],
     "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T], "clamp": [T, D, D], "outer": [T, T],
-    "addmm": [T, T, T], "stack": [P, I, I], "masked_fill": [T, T, D],
+    "fn_layer_norm": [T, Shape, T, T, D], "fn_rms_norm": [T, Shape, T, D], "fn_group_norm": [T, I64, T, T, D],
+    "fn_batch_norm": [T, T, T, T, T, B, D, D], "addmm": [T, T, T], "stack": [P, I, I], "masked_fill": [T, T, D],
     "from_data": [T, Shape, I, Device], "detach": [T], "to": [T, Device, I, B],
 }
 STATUS = {"saxpy": [T, D, T], "copy": [T, T], "fill": [T, D], "require_grad": [T, B], "backward_with": [T, T],
@@ -143,6 +144,16 @@ def apply(lib, op, t, a):
         return [call("fn_" + op, t[0], Pool(0, pair(a["kernel"]), pair(a.get("stride", 0)), pair(a.get("padding", 0))))]
     if op in ("softmax", "log_softmax", "squeeze", "unsqueeze", "flatten_from"):
         return [call(op, t[0], a["dim"])]
+    if op.endswith("_norm"):
+        w, b = (list(t[1:3]) + [null, null])[:2]
+        if op == "layer_norm":
+            return [call("fn_layer_norm", t[0], shape_of(a["shape"]), w, b, a["eps"])]
+        if op == "rms_norm":
+            return [call("fn_rms_norm", t[0], shape_of(a["shape"]), w, a["eps"])]
+        if op == "group_norm":
+            return [call("fn_group_norm", t[0], a["groups"], w, b, a["eps"])]
+        mean, variance = (list(t[3:5]) + [null, null])[:2]
+        return [call("fn_batch_norm", t[0], mean, variance, w, b, a["training"], 0.25, a["eps"])]
     if op == "dropout":
         return [call("fn_dropout", t[0], a["p"])]
     if op == "masked_fill":

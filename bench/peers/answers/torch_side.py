@@ -30,6 +30,11 @@ def clamp(t, low, high):
     return torch.clone(t) if bounds == [None, None] else torch.clamp(t, *bounds)
 
 
+def batch_norm(a, x, weight=None, bias=None, mean=None, variance=None):
+    mean, variance = [None if t is None else t.detach() for t in (mean, variance)]
+    return F.batch_norm(x, mean, variance, weight, bias, a["training"], 0.25, a["eps"])
+
+
 OPS = {
     "softplus": named(F.softplus), "leaky_relu": lambda t, a: [F.leaky_relu(t[0], number(a["value"]))],
     "elu": lambda t, a: [F.elu(t[0], number(a["value"]))], "clamp": lambda t, a: [clamp(t[0], a["low"], a["high"])],
@@ -50,6 +55,10 @@ OPS = {
     "avg_pool2d": lambda t, a: [F.avg_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0))],
     "softmax": lambda t, a: [torch.softmax(t[0], a["dim"])],
     "log_softmax": lambda t, a: [torch.log_softmax(t[0], a["dim"])],
+    "layer_norm": lambda t, a: [F.layer_norm(t[0], a["shape"], *t[1:3], eps=a["eps"])],
+    "rms_norm": lambda t, a: [F.rms_norm(t[0], a["shape"], *t[1:2], eps=a["eps"])],
+    "group_norm": lambda t, a: [F.group_norm(t[0], a["groups"], *t[1:3], eps=a["eps"])],
+    "batch_norm": lambda t, a: [batch_norm(a, *t)],
     "dropout": lambda t, a: [F.dropout(t[0], a["p"])],
     "cat": lambda t, a: [torch.cat(t, a["dim"])],
     "index_select": lambda t, a: [torch.index_select(t[0], a["dim"], t[1])],
