@@ -17,12 +17,13 @@ typedef struct pc__layer_norm_attributes {
 } pc__layer_norm_attributes;
 
 /* Channels: y = (x - mean) / sqrt(variance + eps) weight + bias; x is [batches][channels][inner], or [batches][inner][channels]
- * where it is `last`. Inputs: x, then weight and bias [channels] as there are any. Outputs: y, mean and variance, [groups]
- * or where batches are `apart` [batches][groups]. Stored statistics [channels] are inputs behind x, and y is the only output.
- * Backward: dy, x, mean, variance, weight if there is one; dx, dweight, dbias. */
+ * where it is `last`. Inputs: x, then weight and bias [channels / spread] as there are any. Outputs: y, mean and variance,
+ * [groups] or where batches are `apart` [batches][groups]. Stored statistics [groups] are inputs behind x, and y is the only
+ * output. Backward: dy, x, mean, variance, weight if there is one; dx, dweight, dbias. */
 typedef struct pc__channel_norm_attributes {
     int64_t batches, channels, inner;
     int64_t groups; /* of channels, which share statistics */
+    int64_t spread; /* neighbouring channels share a weight and a bias: the places of a small plane */
     double eps;
     bool last, apart, stored;
     bool has_weight, has_bias;

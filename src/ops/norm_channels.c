@@ -40,15 +40,26 @@ static bool lies_last(const pc_tensor *x)
     return x->shape[1] == 1 || x->strides[1] == 1;
 }
 
-/* Where the order is either, channels are last for places of one number, else in planes. */
+/* Where the order is either, channels are last for places of one number, else in planes. Small planes over many samples are
+ * that many channels each, side by side, which share statistics and parameters: sums go down columns then, not along
+ * a few numbers. */
 static void describe(pc__channel_norm_attributes *a, const pc_tensor *x)
 {
-    const int64_t inner = pc__count(x->ndim - 2, x->shape + 2);
+    enum { SMALL = 64, MANY = 8 };
     a->batches = x->shape[0];
     a->channels = x->shape[1];
-    a->inner = inner;
-    a->last = inner == 1 || !pc__is_contiguous(x);
-    if (a->last && !a->apart) {
+    a->inner = pc__count(x->ndim - 2, x->shape + 2);
+    a->last = a->inner == 1 || !pc__is_contiguous(x);
+    a->spread = 1;
+    if (a->apart)
+        return;
+    if (!a->last && a->inner <= SMALL && a->batches >= MANY) {
+        a->last = true;
+        a->spread = PC__MAX(a->inner, 1);
+        a->channels *= a->spread;
+        a->inner = a->inner ? 1 : 0;
+    }
+    if (a->last) {
         a->inner *= a->batches;
         a->batches = 1;
     }
@@ -188,13 +199,13 @@ pc_status pc__infer_channel_norm_backward(pc_call *call, pc__meta *out)
 {
     const pc__channel_norm_attributes *a = call->attributes;
     const pc_tensor *x = call->in[1];
-    const int64_t none = 0;
+    const int64_t none = 0, own = a->channels / a->spread;
     if (a->needs[0])
         pc__meta_like(&out[0], x, (pc_dtype)x->dtype);
     else
         pc__meta_contiguous(&out[0], (pc_dtype)x->dtype, 1, &none);
     for (int i = 1; i < 3; i++)
-        pc__meta_contiguous(&out[i], pc__norm_dtype(x->dtype), 1, a->needs[i] ? &a->channels : &none);
+        pc__meta_contiguous(&out[i], pc__norm_dtype(x->dtype), 1, a->needs[i] ? &own : &none);
     return PC_OK;
 }
 

@@ -8,6 +8,7 @@
 
 enum {
     PC__NORM_LANES = 32 /* sums side by side */,
+    PC__NORM_FEW = 8,
     PC__NORM_SOME = 4096 /* numbers that are added in their own type */
 };
 

@@ -127,8 +127,8 @@ static work work_of(const pc_call *call, bool backward)
 /* Room for all, one block of memory, which begins with `weight`. */
 static pc_status take_room(work *w, const pc_tensor *const *vectors, bool parts)
 {
-    const int64_t c = w->a->channels, statistics = w->a->groups * w->batches;
-    const int64_t sizes[] = {c, c, statistics, statistics, c * w->batches * COEFFICIENTS};
+    const int64_t c = w->a->channels, statistics = w->a->groups * w->batches, n = c / w->a->spread;
+    const int64_t sizes[] = {n, n, statistics, statistics, c * w->batches * COEFFICIENTS};
     void **places[] = {&w->weight, &w->bias, &w->mean, &w->variance, &w->coefficients};
     const int64_t sums = parts ? 2 * c * w->a->batches * w->pieces : 0,
                   own = w->backward && parts ? 2 * c * w->batches : 0;
@@ -151,6 +151,39 @@ static pc_status take_room(work *w, const pc_tensor *const *vectors, bool parts)
     return PC_OK;
 }
 
+/* The groups of planes are rows of their own, in which sums need not stop at each plane. */
+static pc__channel_norm_attributes in_rows(const pc__channel_norm_attributes *a)
+{
+    pc__channel_norm_attributes rows = *a;
+    if (!a->last && a->apart) {
+        rows.channels = a->groups;
+        rows.inner *= a->channels / a->groups;
+    }
+    return rows;
+}
+
+static pc_status find_statistics(const work *w, const pc_call *call)
+{
+    const pc__channel_norm_attributes rows = in_rows(w->a);
+    const bool is_f64 = call->in[0]->dtype == PC_F64;
+    pc_call same = *call;
+    same.attributes = &rows;
+    work s = work_of(&same, false);
+    s.mean = w->mean;
+    s.variance = w->variance;
+    const int64_t parts = rows.batches * s.pieces * rows.channels;
+    if (!(s.parts = pc__alloc_aligned((size_t)parts * sizeof *s.parts, 64)))
+        return PC_ERR_MEMORY;
+    run_pass(&s, is_f64 ? sums_f64 : sums_f32, 16);
+    pc__parallel(pc__threads(parts * 64), s.batches * rows.groups, is_f64 ? find_statistics_f64 : find_statistics_f32,
+                 &s);
+    pc__free(s.parts);
+    const size_t bytes = (size_t)(s.batches * rows.groups) * (is_f64 ? sizeof(double) : sizeof(float));
+    memcpy(pc__data(call->out[1]), s.mean, bytes);
+    memcpy(pc__data(call->out[2]), s.variance, bytes);
+    return PC_OK;
+}
+
 static pc_status forward(const pc_call *call)
 {
     work w = work_of(call, false);
@@ -162,20 +195,15 @@ static pc_status forward(const pc_call *call)
     const bool is_f64 = call->in[0]->dtype == PC_F64;
     if (pc_tensor_count(call->in[0]) == 0)
         return PC_OK;
-    PC__TRY(take_room(&w, vectors, !a->stored));
-    if (!a->stored) {
-        run_pass(&w, is_f64 ? sums_f64 : sums_f32, 16);
-        pc__parallel(pc__threads(a->batches * w.pieces * a->channels * 64), w.batches * a->groups,
-                     is_f64 ? find_statistics_f64 : find_statistics_f32, &w);
+    PC__TRY(take_room(&w, vectors, false));
+    const pc_status status = a->stored ? PC_OK : find_statistics(&w, call);
+    if (status == PC_OK) {
+        pc__parallel(pc__threads(w.batches * a->channels * 64), w.batches * a->groups,
+                     is_f64 ? set_forward_f64 : set_forward_f32, &w);
+        run_pass(&w, is_f64 ? apply_f64 : apply_f32, 8);
     }
-    for (int64_t c = 0; a->stored && c < a->channels; c++)
-        if (is_f64)
-            set_forward_f64(&w, 0, c, parameter_f64(w.mean, c), parameter_f64(w.variance, c));
-        else
-            set_forward_f32(&w, 0, c, parameter_f32(w.mean, c), parameter_f32(w.variance, c));
-    run_pass(&w, is_f64 ? apply_f64 : apply_f32, 8);
     pc__free(w.weight);
-    return PC_OK;
+    return status;
 }
 
 #define FORWARD(name)                                                                                                  \

@@ -48,6 +48,7 @@ static pc__cuda_channels channels_of(pc_stream *stream, const pc_call *call, con
                            .channels = a->channels,
                            .inner = a->inner,
                            .groups = a->groups,
+                           .spread = a->spread,
                            .own = a->apart ? a->batches : 1,
                            .eps = a->eps,
                            .x = pc__cuda_view(x).data,

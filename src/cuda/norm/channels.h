@@ -16,7 +16,7 @@ typedef struct pc__cuda_channels {
     int dtype, early;
     bool last, stored, backward;
     bool whole; /* channels last: tensors lie on 16 bytes, and channels are whole accesses */
-    int64_t batches, channels, inner, groups;
+    int64_t batches, channels, inner, groups, spread;
     int64_t own;            /* batches that have statistics of their own: 1 or all */
     int64_t pieces, length; /* of inner, which is cut by sizes alone */
     int lanes;              /* channels last: threads of a block that are side by side; planes: threads of a piece */

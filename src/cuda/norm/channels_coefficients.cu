@@ -52,8 +52,8 @@ template <class T> __global__ void __launch_bounds__(32 * WARPS) forward(pc__cud
     const M rstd = 1 / root_of(variance + M(c.eps));
     for (long long channel = group * n + lane; channel < (group + 1) * n; channel += 32) {
         coefficient<M>(c, own, 0, channel) = mean;
-        coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel, 1).at[0];
-        coefficient<M>(c, own, 2, channel) = parameters<T, 1>(c.bias, channel, 0).at[0];
+        coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel / c.spread, 1).at[0];
+        coefficient<M>(c, own, 2, channel) = parameters<T, 1>(c.bias, channel / c.spread, 0).at[0];
     }
 }
 
@@ -74,7 +74,7 @@ __device__ __forceinline__ void group_gradients(const pc__cuda_channels &c, long
     moments<M> sum = {};
     if (!c.stored)
         each_part<M>(c, own, group, [&](const pair<M> &p, long long channel, M) {
-            const M weight = parameters<T, 1>(c.weight, channel, 1).at[0];
+            const M weight = parameters<T, 1>(c.weight, channel / c.spread, 1).at[0];
             sum.first += p.first * weight;
             sum.second += p.second * weight;
         });
@@ -82,46 +82,47 @@ __device__ __forceinline__ void group_gradients(const pc__cuda_channels &c, long
     const M first = of_first_lane(sum.first) / count, second = of_first_lane(sum.second) / count;
     for (long long channel = group * n + lane; channel < (group + 1) * n; channel += 32) {
         coefficient<M>(c, own, 0, channel) = mean;
-        coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel, 1).at[0];
+        coefficient<M>(c, own, 1, channel) = rstd * parameters<T, 1>(c.weight, channel / c.spread, 1).at[0];
         coefficient<M>(c, own, 2, channel) = rstd * first;
         coefficient<M>(c, own, 3, channel) = rstd * rstd * rstd * second;
     }
 }
 
-/* The gradients of a channel's weight and bias. */
-template <class T> __device__ __forceinline__ void channel_gradients(const pc__cuda_channels &c, long long channel)
+/* The gradients of a weight and a bias, from the parts of its channels. */
+template <class T> __device__ __forceinline__ void parameter_gradients(const pc__cuda_channels &c, long long parameter)
 {
     typedef pc::math<T> M;
-    const long long parts = c.batches * c.pieces, group = channel / (c.channels / c.groups);
+    const long long parts = c.batches * c.pieces * c.spread, first = parameter * c.spread;
+    const long long group = first / (c.channels / c.groups);
     moments<M> sum = {};
     for (long long i = threadIdx.x % 32; i < parts; i += 32) {
-        const pair<M> p = static_cast<const pair<M> *>(c.parts)[i * c.channels + channel];
-        const long long own = c.own > 1 ? i / c.pieces : 0;
+        const long long part = i / c.spread, own = c.own > 1 ? part / c.pieces : 0;
+        const pair<M> p = static_cast<const pair<M> *>(c.parts)[part * c.channels + first + i % c.spread];
         sum.first += p.first;
         sum.second += p.second * rstd_of<T>(c, own * c.groups + group);
     }
     sum = over_warp<true>(sum);
     if (threadIdx.x % 32 == 0 && c.dweight)
-        static_cast<M *>(c.dweight)[channel] = sum.second;
+        static_cast<M *>(c.dweight)[parameter] = sum.second;
     if (threadIdx.x % 32 == 0 && c.dbias)
-        static_cast<M *>(c.dbias)[channel] = sum.first;
+        static_cast<M *>(c.dbias)[parameter] = sum.first;
 }
 
-/* A warp each for groups, and behind them for channels. */
+/* A warp each for groups, and behind them for parameters. */
 template <class T> __global__ void __launch_bounds__(32 * WARPS) backward(pc__cuda_channels c)
 {
     const long long i = (long long)blockIdx.x * WARPS + threadIdx.x / 32, groups = c.out ? c.own * c.groups : 0;
     pc::wait_for_earlier();
     if (i < groups)
         group_gradients<T>(c, i / c.groups, i % c.groups);
-    else if (i - groups < c.channels && (c.dweight || c.dbias))
-        channel_gradients<T>(c, i - groups);
+    else if (i - groups < c.channels / c.spread && (c.dweight || c.dbias))
+        parameter_gradients<T>(c, i - groups);
 }
 
 template <class T> void launch(const pc__cuda_channels &c)
 {
     const long long groups = c.out ? c.own * c.groups : 0;
-    const long long all = c.backward ? groups + (c.dweight || c.dbias ? c.channels : 0) : groups;
+    const long long all = c.backward ? groups + (c.dweight || c.dbias ? c.channels / c.spread : 0) : groups;
     if (all)
         (void)pc::start(c.backward ? backward<T> : forward<T>, (unsigned)((all + WARPS - 1) / WARPS), 32 * WARPS,
                         c.queue, c.early, c);
