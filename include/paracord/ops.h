@@ -255,6 +255,70 @@ PC_API PC_MUST_USE pc_tensor *pc_masked_fill(pc_tensor *a, pc_tensor *mask, doub
  * index out of range is PC_ERR_RANGE. */
 PC_API PC_MUST_USE pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index);
 
+/* --- by indices: int64 or int32. One out of range is PC_ERR_RANGE, with the op, the entry and the range; none counts from
+ * the end unless it says so. Sums are added in a fixed order, on every device --- */
+
+typedef struct pc_fn_embedding_options {
+    int reserved_;
+    bool padded;         /* there is a row that stands for nothing: padding_idx, whose gradient is 0 */
+    int64_t padding_idx; /* below 0 it counts from the end */
+} pc_fn_embedding_options;
+
+/* (d) Rows of a table: weight [rows, columns], indices of any shape -> [indices' shape, columns]. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_embedding(pc_tensor *weight, pc_tensor *indices, pc_fn_embedding_options options);
+
+/* (d) a with the rows of `source` along dim added to those at `index`, or in their place: index as of pc_index_select, source
+ * of a's dtype and shape, but for dim, where it has as many rows as index has entries. Of several rows for one place all
+ * are added, and the last one is copied. */
+PC_API PC_MUST_USE pc_tensor *pc_index_add(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *source);
+PC_API PC_MUST_USE pc_tensor *pc_index_copy(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *source);
+
+/* (d) a[index] = values, or += with accumulate, in a new tensor: index of any shape along dimension 0, entries below 0 from
+ * the end; values of a's dtype broadcast to [index's shape, a's further dimensions]. */
+PC_API PC_MUST_USE pc_tensor *pc_index_put(pc_tensor *a, pc_tensor *index, pc_tensor *values, bool accumulate);
+
+/* (d) Element by element along dim, for two dimensions and dim 1: result[i][j] = a[i][index[i][j]]. The result has the
+ * index's shape, which in the other dimensions is at most a's. */
+PC_API PC_MUST_USE pc_tensor *pc_gather(pc_tensor *a, int dim, pc_tensor *index);
+
+/* (d) a with source[i][j] added at [i][index[i][j]], for dim 1. The index is nowhere larger than source, nor, but for dim, than
+ * a; source has a's dtype. */
+PC_API PC_MUST_USE pc_tensor *pc_scatter_add(pc_tensor *a, int dim, pc_tensor *index, pc_tensor *source);
+
+/* int64: 1 at the index and 0 elsewhere, [indices' shape, classes]. */
+PC_API PC_MUST_USE pc_tensor *pc_one_hot(pc_tensor *indices, int64_t classes);
+
+/* --- arranging: new tensors --- */
+
+typedef enum pc_pad_mode {
+    PC_PAD_CONSTANT,
+    PC_PAD_REFLECT,  /* as in a mirror on the outermost element, which is not there twice */
+    PC_PAD_REPLICATE /* the outermost element again and again */
+} pc_pad_mode;
+
+/* (d) So many elements more before and after each of the last dimensions: pc_pad(x, PC_SHAPE(1, 2), PC_SHAPE(1, 2), ...) is
+ * for rows 1 and for columns 2 on both sides. Numbers below 0 cut, with constants. `value` is for constants. */
+PC_API PC_MUST_USE pc_tensor *pc_pad(pc_tensor *a, pc_shape before, pc_shape after, pc_pad_mode mode, double value);
+
+/* (d) The order along each of dims turned round. */
+PC_API PC_MUST_USE pc_tensor *pc_flip(pc_tensor *a, pc_shape dims);
+
+/* (d) Element i along dims[k] moves to i + shifts[k], round the end; without dims all elements in C order, by one shift. */
+PC_API PC_MUST_USE pc_tensor *pc_roll(pc_tensor *a, pc_shape shifts, pc_shape dims);
+
+/* (d) Copies one after another, `times` along each dimension; new ones come in front. pc_tile takes fewer numbers than there
+ * are dimensions, for the last ones. */
+PC_API PC_MUST_USE pc_tensor *pc_repeat(pc_tensor *a, pc_shape times);
+PC_API PC_MUST_USE pc_tensor *pc_tile(pc_tensor *a, pc_shape times);
+
+/* (d) Of each matrix of the last two dimensions what is on and below, or above, a diagonal (0: the main one; 1: the one above
+ * it); the rest is 0. */
+PC_API PC_MUST_USE pc_tensor *pc_tril(pc_tensor *a, int64_t diagonal);
+PC_API PC_MUST_USE pc_tensor *pc_triu(pc_tensor *a, int64_t diagonal);
+
+/* (d) The sum of an element and all in front of it along dim. Integers and bool give int64. */
+PC_API PC_MUST_USE pc_tensor *pc_cumsum(pc_tensor *a, int dim);
+
 /* --- in place: no gradient; an error where the tape would need the old value ---
  *
  * What is read may share memory with what is written, as in pc_copy(m, pc_transpose(m, 0, 1)): the result is that of

@@ -1,4 +1,4 @@
-/* join.c: joining tensors along a dimension, and picking entries along one. */
+/* join.c: joining tensors along a dimension. */
 #include "ops/join.h"
 
 #include "ops/table.h"
@@ -63,50 +63,4 @@ pc_status pc__grad_cat(pc__grad *grad)
         at += n;
     }
     return PC_OK;
-}
-
-pc_tensor *pc_index_select(pc_tensor *a, int dim, pc_tensor *index)
-{
-    PC__NEED_OR(NULL, a);
-    PC__NEED_OR(NULL, index);
-    if (index->ndim > 1 || (index->dtype != PC_I64 && index->dtype != PC_I32))
-        return pc__null(PC_ERR_ARGUMENT,
-                        "index_select: the index is %s %s; it must be int64 or int32 with one dimension, or "
-                        "zero-dim",
-                        pc_dtype_name(index->dtype), PC__SHAPE_OF(index));
-    pc__dim_attributes attributes = {pc__dim("index_select", dim, a->ndim)};
-    if (attributes.dim < 0)
-        return NULL;
-    if (a->ndim == 0 && pc_tensor_count(index) != 1)
-        return pc__null(PC_ERR_SHAPE, "index_select: an index of shape %s for a zero-dim tensor; it must name one",
-                        PC__SHAPE_OF(index));
-    pc_tensor *result = NULL;
-    PC_SCOPE {
-        pc_tensor *places = pc_contiguous(pc__as_dtype(pc_reshape(index, PC_SHAPE(-1)), PC_I64));
-        pc_tensor *list = a->ndim ? a : pc_reshape(a, PC_SHAPE(1));
-        pc_tensor *picked = PC__CALL(index_select, &attributes, pc_contiguous(list), places);
-        result = pc_keep(a->ndim ? picked : pc_reshape(picked, PC_SHAPE_SCALAR));
-    }
-    return result;
-}
-
-pc_status pc__infer_index_select(pc_call *call, pc__meta *out)
-{
-    const pc__dim_attributes *a = call->attributes;
-    const pc_tensor *t = call->in[0];
-    int64_t shape[PC_MAX_DIMS];
-    memcpy(shape, t->shape, sizeof shape);
-    shape[a->dim] = call->in[1]->shape[0];
-    pc__meta_contiguous(&out[0], t->dtype, t->ndim, shape);
-    return PC_OK;
-}
-
-pc_status pc__grad_index_select(pc__grad *grad)
-{
-    const pc__dim_attributes *a = grad->attributes;
-    const pc__meta *in = &grad->in_meta[0];
-    pc_tensor *whole = pc_zeros(pc_shape_of(in->ndim, in->shape), in->dtype, grad->device);
-    pc_tensor *parts[2] = {pc_contiguous(grad->out_grad[0]), grad->in[1]};
-    PC__TRY(pc__call_in_place(PC__OP_index_add, whole, parts, 2, a, sizeof *a));
-    return pc__set_grad(grad, 0, whole);
 }

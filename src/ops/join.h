@@ -1,4 +1,4 @@
-/* join.h: attributes of cat and index_select. */
+/* join.h: attributes of cat. */
 #ifndef PC__OP_JOIN_H
 #define PC__OP_JOIN_H
 

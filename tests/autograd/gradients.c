@@ -165,6 +165,25 @@ F(f_to, pc_exp(pc_to(x[0], test_device(), PC_F64, true)))
 F(f_cat, pc_exp(pc_cat((pc_tensor *[]){x[0], turned(x[1]), pc_mul(x[0], x[0])}, 3, 1)))
 F(f_index_select, pc_exp(pc_index_select(x[0], 1, indices(2, 0, 2, 3))))
 F(f_index_turned, pc_exp(pc_index_select(turned(x[0]), 0, indices(1, 1, 1, 3))))
+F(f_embedding,
+  pc_exp(pc_fn_embedding(x[0], pc_reshape(indices(1, 0, 1, 1), PC_SHAPE(2, 2)), (pc_fn_embedding_options){0})))
+F(f_embedding_padded,
+  pc_exp(pc_fn_embedding(x[0], indices(1, 0, 1, 2), (pc_fn_embedding_options){.padded = true, .padding_idx = 3})))
+F(f_index_add, pc_exp(pc_index_add(x[0], 1, indices(2, 0, 2, 2), x[1])))
+F(f_index_copy, pc_exp(pc_index_copy(x[0], 1, indices(2, 0, 4, 1), x[1])))
+F(f_index_put, pc_exp(pc_index_put(x[0], indices(-1, 0, 2, -1), x[1], true)))
+F(f_gather, pc_exp(pc_gather(x[0], 0, pc_reshape(indices(1, 0, 1, 1), PC_SHAPE(2, 2)))))
+F(f_scatter_add, pc_exp(pc_scatter_add(x[0], 1, pc_reshape(indices(2, 0, 2, 2), PC_SHAPE(2, 2)), x[1])))
+F(f_pad, pc_exp(pc_pad(x[0], PC_SHAPE(1, 2), PC_SHAPE(-1, 0), PC_PAD_CONSTANT, 0.5)))
+F(f_pad_reflect, pc_exp(pc_pad(turned(x[0]), PC_SHAPE(1, 2), PC_SHAPE(2, 1), PC_PAD_REFLECT, 0)))
+F(f_pad_replicate, pc_exp(pc_pad(x[0], PC_SHAPE(1, 2), PC_SHAPE(2, 0), PC_PAD_REPLICATE, 0)))
+F(f_flip, pc_exp(pc_flip(turned(x[0]), PC_SHAPE(0, 1))))
+F(f_roll, pc_exp(pc_roll(x[0], PC_SHAPE(1, -1), PC_SHAPE(0, 1))))
+F(f_repeat, pc_exp(pc_repeat(x[0], PC_SHAPE(2, 1, 3))))
+F(f_tril, pc_exp(pc_tril(x[0], 1)))
+F(f_triu, pc_exp(pc_triu(x[0], 0)))
+F(f_cumsum, pc_exp(pc_cumsum(x[0], 1)))
+F(f_cumsum_turned, pc_exp(pc_cumsum(turned(x[0]), 1)))
 F(f_matmul, pc_matmul(x[0], x[1]))
 F(f_matmul_turned, pc_matmul(turned(x[0]), turned(x[1])))
 F(f_matmul_permuted, pc_matmul(pc_permute(x[0], PC_SHAPE(1, 0, 2)), x[1]))
@@ -344,6 +363,23 @@ static const check checks[] = {
     TWO(f_cat, S(2, 3), S(4, 2)),
     ONE(f_index_select, S(2, 4)),
     ONE(f_index_turned, S(2, 4)),
+    ONE(f_embedding, S(3, 2)),
+    ONE(f_embedding_padded, S(4, 2)),
+    TWO(f_index_add, S(2, 3), S(2, 4)),
+    TWO(f_index_copy, S(2, 5), S(2, 4)),
+    TWO(f_index_put, S(3, 2), S(4, 2)),
+    ONE(f_gather, S(2, 3)),
+    TWO(f_scatter_add, S(3, 4), S(2, 3)),
+    ONE(f_pad, S(3, 2)),
+    ONE(f_pad_reflect, S(3, 4)),
+    ONE(f_pad_replicate, S(2, 3)),
+    ONE(f_flip, S(2, 3)),
+    ONE(f_roll, S(3, 2)),
+    ONE(f_repeat, S(2, 2)),
+    ONE(f_tril, S(3, 3)),
+    ONE(f_triu, S(3, 3)),
+    ONE(f_cumsum, S(2, 4)),
+    ONE(f_cumsum_turned, S(2, 3)),
     TWO(f_matmul, S(2, 3), S(3, 4)),
     TWO(f_matmul, S(3), S(3)),
     TWO(f_matmul, S(2, 3), S(3)),

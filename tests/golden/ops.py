@@ -800,9 +800,178 @@ def norms():
         batch(In([4, 2, 3], **apart, views="p:0,2,1"), training)
         batch(In([0, 3, 2, 2]), training, label="no pictures")
     group(In([0, 4, 2, 2]), 2, label="no pictures")
+def ints(shape, n, dtype="i64", views="-", low=0):
+    """Indices from low to n - 1."""
+    count = 1
+    for d in shape:
+        count *= d
+    return In(shape, dtype, values=[rng.randrange(low, n) for _ in range(count)], views=views)
+
+
+def rows():
+    def embedding(padding=None):
+        return lambda w, i: F.embedding(i, w, padding)
+    for shape in ([4], [2, 3], [], [0], [2, 0], [2, 2, 2]):
+        case("embedding", f"{shape}", [In([5, 3]), ints(shape, 5)], embedding(), [0, 0])
+    case("embedding", "int32", [In([5, 3]), ints([2, 5], 5, "i32")], embedding(), [0, 0])
+    case("embedding", "wide rows", [In([3, 16]), ints([9], 3)], embedding(), [0, 0])
+    case("embedding", "one column", [In([9, 1]), ints([12], 9)], embedding(), [0, 0])
+    case("embedding", "no columns", [In([2, 0]), ints([3], 2)], embedding(), [0, 0])
+    case("embedding", "turned", [In([3, 5], views="t:0,1"), ints([3, 2], 5, views="t:0,1")], embedding(), [0, 0])
+    case("embedding", "often", [In([2, 4]), ints([30], 2)], embedding(), [0, 0])
+    for padding in (0, 2, -1):
+        case("embedding", f"padding {padding}", [In([4, 3]), ints([2, 6], 4)], embedding(padding), [1, padding])
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("embedding", dtype, [In([3, 2], dtype), ints([4], 3)], embedding(), [0, 0])
+
+    def add(dim):
+        return lambda a, i, s: torch.index_add(a, dim, i, s)
+
+    def copy(dim):
+        return lambda a, i, s: torch.index_copy(a, dim, i.long(), s)
+    for name, fn in (("index_add", add), ("index_copy", copy)):
+        few = lambda values, dtype="i64": In([len(values)], dtype, values=values)
+        case(name, "rows", [In([4, 3]), few([2, 0]), In([2, 3])], fn(0), [0])
+        case(name, "columns", [In([2, 4]), few([3, 0], "i32"), In([2, 2])], fn(1), [1])
+        case(name, "middle", [In([2, 3, 2]), few([2, 0]), In([2, 2, 2])], fn(-2), [-2])
+        case(name, "wide", [In([3, 8]), few([1, 2]), In([2, 8])], fn(0), [0])
+        case(name, "vector", [In([5]), few([4, 1]), In([2])], fn(0), [0])
+        case(name, "none", [In([2, 3]), few([]), In([0, 3])], fn(0), [0])
+        case(name, "turned", [In([3, 2], views="t:0,1"), few([1, 0]), In([3, 2], views="t:0,1")], fn(0), [0])
+        case(name, "strided", [In([4]), In([5], "i64", values=[3, 9, 0, 9, 1], views="s:0,0,5,2"), In([5], views="s:0,0,5,2")],
+             fn(0), [0])
+        for dtype in ("b", "u8", "i32", "i64"):
+            case(name, dtype, [In([3], dtype), few([2, 0]), In([2], dtype)], fn(0), [0])
+    case("index_add", "repeated", [In([4, 3]), ints([9], 4), In([9, 3])], add(0), [0])
+    case("index_add", "often", [In([2, 2]), ints([40], 2), In([40, 2])], add(0), [0])
+    for dtype in ("u8", "i32", "i64"):
+        case("index_add", f"repeated {dtype}", [In([3], dtype), ints([9], 3), In([9], dtype)], add(0), [0])
+
+    def put(accumulate):
+        return lambda a, i, v: torch.index_put(a, (i.long(),), v, accumulate)
+    for accumulate in (False, True):
+        for shape in ([2, 3], [3], [1, 3], []):
+            case("index_put", f"{shape} {accumulate}", [In([4, 3]), In([2], "i64", values=[3, 1]), In(shape)], put(accumulate),
+                 [int(accumulate)])
+        case("index_put", f"from the end {accumulate}", [In([4, 3]), In([2], "i32", values=[-1, 1]), In([2, 3])],
+             put(accumulate), [int(accumulate)])
+        case("index_put", f"index of two dims {accumulate}", [In([5, 2]), In([2, 2], "i64", values=[3, 1, 0, 4]), In([2, 2, 2])],
+             put(accumulate), [int(accumulate)])
+        case("index_put", f"zero-dim index {accumulate}", [In([3, 2]), In([], "i64", values=[2]), In([2])], put(accumulate),
+             [int(accumulate)])
+    case("index_put", "repeated", [In([3, 2]), ints([7], 3), In([7, 2])], put(True), [1])
+
+
+def elements():
+    def gather(dim):
+        return lambda a, i: torch.gather(a, dim, i.long())
+    for dim, shape in ((0, [3, 4]), (1, [3, 2]), (-1, [2, 6]), (0, [5, 2]), (1, [3, 0]), (0, [0, 4])):
+        case("gather", f"{dim} {shape}", [In([3, 4]), ints(shape, 3 if dim == 0 else 4)], gather(dim), [dim])
+    case("gather", "middle", [In([2, 3, 2]), ints([2, 4, 2], 3)], gather(1), [1])
+    case("gather", "smaller", [In([3, 3, 3]), ints([2, 4, 1], 3)], gather(1), [1])
+    case("gather", "int32", [In([2, 3]), ints([2, 2], 3, "i32")], gather(1), [1])
+    case("gather", "zero-dim", [In([]), In([], "i64", values=[0])], gather(0), [0])
+    case("gather", "turned", [In([4, 3], views="t:0,1"), ints([2, 3], 4, views="t:0,1")], gather(1), [1])
+    case("gather", "often", [In([2, 3]), ints([2, 70], 3)], gather(1), [1])
+    case("gather", "often, one column", [In([2]), ints([80], 2)], gather(0), [0])
+    case("gather", "often, columns", [In([3, 2]), ints([70, 2], 3)], gather(0), [0])
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("gather", dtype, [In([2, 3], dtype), ints([2, 2], 3)], gather(1), [1])
+
+    def scatter(dim):
+        return lambda a, i, s: torch.scatter_add(a, dim, i.long(), s)
+    for dim, shape in ((0, [3, 4]), (1, [3, 2]), (-1, [3, 6]), (0, [5, 4]), (1, [3, 0]), (0, [0, 4]), (0, [5, 2]), (1, [2, 3])):
+        case("scatter_add", f"{dim} {shape}", [In([3, 4]), ints(shape, 3 if dim == 0 else 4), In(shape)], scatter(dim), [dim])
+    case("scatter_add", "larger source", [In([3, 4]), ints([2, 3], 4), In([4, 3])],
+         lambda *t: scatter(1)(*t).detach(), [1])  # PyTorch has no gradient there
+    case("scatter_add", "middle, smaller", [In([2, 3, 2]), ints([1, 4, 1], 3), In([1, 4, 1])], scatter(1), [1])
+    case("scatter_add", "int32", [In([2, 3]), ints([2, 2], 3, "i32"), In([2, 2])], scatter(1), [1])
+    case("scatter_add", "zero-dim", [In([]), In([], "i64", values=[0]), In([])], scatter(0), [0])
+    case("scatter_add", "turned", [In([4, 3], views="t:0,1"), ints([2, 3], 4, views="t:0,1"), In([2, 3], views="t:0,1")],
+         scatter(1), [1])
+    case("scatter_add", "often", [In([2, 3]), ints([2, 70], 3), In([2, 70], low=-1, high=1)], scatter(1), [1])
+    case("scatter_add", "often, columns", [In([3, 2]), ints([70, 2], 3), In([70, 2], low=-1, high=1)], scatter(0), [0])
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("scatter_add", dtype, [In([2, 3], dtype), ints([2, 5], 3), In([2, 5], dtype)], scatter(1), [1])
+    for shape in ([4], [2, 3], [], [0]):
+        case("one_hot", f"{shape}", [ints(shape, 5)], lambda i: F.one_hot(i, 5), [5])
+    case("one_hot", "int32", [ints([4], 3, "i32")], lambda i: F.one_hot(i.long(), 3), [3])
+    case("one_hot", "turned", [ints([3, 2], 4, views="t:0,1")], lambda i: F.one_hot(i, 4), [4])
+
+
+def arrange_more():
+    def pad(before, after, mode="constant", value=0):
+        pairs = [n for b, a in reversed(list(zip(before, after))) for n in (b, a)]
+
+        def fn(x):
+            if mode == "constant":
+                return F.pad(x, pairs, mode, value)
+            return F.pad(x[(None,) * len(before)], pairs, mode)[(0,) * len(before)]
+        return fn
+    def padded(name, shape, before, after, mode="constant", value=0, views="-", dtype="f32"):
+        case("pad", f"{name} {mode} {value}", [In(shape, dtype, views=views)], pad(before, after, mode, value),
+             [["constant", "reflect", "replicate"].index(mode), value, len(before)] + before + after)
+    for value in (0, 1.5):
+        padded("last", [2, 3], [1], [2], value=value)
+        padded("both", [2, 3], [1, 0], [0, 2], value=value)
+        padded("cut", [3, 4], [-1, 1], [0, -2], value=value)
+        padded("turned", [3, 2], [1, 2], [2, 1], value=value, views="t:0,1")
+    padded("nothing", [2, 3], [0, 0], [0, 0])
+    padded("none", [2, 3], [], [])
+    padded("to nothing", [2, 3], [0, -3], [0, 0])
+    padded("of nothing", [0, 2], [1, 1], [1, 0])
+    padded("pictures", [1, 2, 2, 2], [1, 1], [1, 1])
+    for mode in ("reflect", "replicate"):
+        padded("last", [2, 3], [1], [2], mode)
+        padded("both", [3, 4], [2, 1], [1, 3], mode)
+        padded("turned", [3, 4], [2, 1], [1, 2], mode, views="t:0,1")
+    padded("far", [2, 1], [3, 2], [1, 4], "replicate")
+    for dtype in ("b", "u8", "i32", "i64"):
+        padded(dtype, [2, 2], [1, 0], [0, 1], dtype=dtype)
+    for dims in ([0], [1], [0, 1], [-1], [], [2, 0]):
+        shape = [2, 3, 2] if 2 in dims else [2, 3]
+        case("flip", f"{dims}", [In(shape)], lambda a: torch.flip(a, dims), [float(d) for d in dims])
+    case("flip", "turned", [In([3, 2], views="t:0,1")], lambda a: torch.flip(a, [0]), [0])
+    case("flip", "strided", [In([7], views="s:0,1,7,2")], lambda a: torch.flip(a, [0]), [0])
+    case("flip", "empty", [In([0, 2])], lambda a: torch.flip(a, [0, 1]), [0, 1])
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("flip", dtype, [In([4], dtype)], lambda a: torch.flip(a, [0]), [0])
+    for shifts, dims in (([1], [0]), ([-1], [1]), ([5], [1]), ([1, 2], [0, 1]), ([0], [0]), ([1, 1], [1, 1])):
+        case("roll", f"{shifts} {dims}", [In([3, 4])], lambda a: torch.roll(a, shifts, dims), [len(dims)] + shifts + dims)
+    case("roll", "all", [In([2, 3])], lambda a: torch.roll(a, 2), [0, 2])
+    case("roll", "turned", [In([3, 2], views="t:0,1")], lambda a: torch.roll(a, 1, 1), [1, 1, 1])
+    case("roll", "turned all", [In([3, 2], views="t:0,1")], lambda a: torch.roll(a, -1), [0, -1])
+    case("roll", "empty", [In([0, 2])], lambda a: torch.roll(a, 1, 0), [1, 1, 0])
+    case("roll", "integers", [In([4], "i64")], lambda a: torch.roll(a, 1, 0), [1, 1, 0])
+    for times in ([2], [1], [3, 1], [2, 2], [2, 1, 2], [0, 2]):
+        for shape in ([3], [2, 2]):
+            if len(times) >= len(shape):
+                case("repeat", f"{shape} {times}", [In(shape)], lambda a: a.repeat(times), times)
+            case("tile", f"{shape} {times}", [In(shape)], lambda a: torch.tile(a, times), times)
+    case("repeat", "zero-dim", [In([])], lambda a: a.repeat(3), [3])
+    case("repeat", "itself", [In([])], lambda a: a.repeat([]), [])
+    case("repeat", "turned", [In([3, 2], views="t:0,1")], lambda a: a.repeat(2, 2), [2, 2])
+    case("repeat", "integers", [In([2], "i32")], lambda a: a.repeat(2, 2), [2, 2])
+    for name, fn in (("tril", torch.tril), ("triu", torch.triu)):
+        for diagonal in (0, 1, -1, 9, -9):
+            case(name, f"{diagonal}", [In([3, 4])], lambda a: fn(a, diagonal), [diagonal])
+        case(name, "batches", [In([2, 2, 3])], fn, [0])
+        case(name, "turned", [In([3, 2], views="t:0,1")], fn, [0])
+        case(name, "not finite", [In([2, 2], values=[nan, inf, -inf, nan])], fn, [0], gradients=False)
+        case(name, "empty", [In([0, 2])], fn, [0])
+        for dtype in ("b", "u8", "i32", "i64"):
+            case(name, dtype, [In([2, 2], dtype)], fn, [0])
+    for dim in (0, 1, -1, 2):
+        case("cumsum", f"{dim}", [In([2, 3, 4])], lambda a: torch.cumsum(a, dim), [dim])
+    case("cumsum", "turned", [In([4, 3], views="t:0,1")], lambda a: torch.cumsum(a, 0), [0])
+    case("cumsum", "long", [In([130], low=-1, high=1)], lambda a: torch.cumsum(a, 0), [0], flags="f32")
+    case("cumsum", "zero-dim", [In([])], lambda a: torch.cumsum(a, 0), [0])
+    case("cumsum", "empty", [In([0, 2])], lambda a: torch.cumsum(a, 0), [0])
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("cumsum", dtype, [In([2, 3], dtype)], lambda a: torch.cumsum(a, 1), [1])
 
 
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
-                 still_more_unary, pairs, arrange, attention, norms):
+                 still_more_unary, pairs, arrange, attention, norms, rows, elements, arrange_more):
         part()

@@ -1,0 +1,179 @@
+/* index.c: rows by an index along a dimension. Tensors are seen as [outer, along, row]. */
+#include "cpu/level/halves.h"
+#include "cpu/level/places.h"
+
+enum { TOGETHER = 256, PIECE = 1 << 16 /* bytes, of rows that a thread claims */ };
+
+/* --- picking --- */
+
+typedef struct picking {
+    const char *from;
+    char *to;
+    const int64_t *index;
+    int64_t n, count, all, together; /* rows of `from` and of `to` in one of outer; of `to` in all; that are a piece */
+    size_t row;                      /* bytes */
+} picking;
+
+static void pick_piece(void *context, int64_t piece)
+{
+    const picking *p = context;
+    for (int64_t r = piece * p->together; r < PC__MIN((piece + 1) * p->together, p->all); r++)
+        memcpy(p->to + (size_t)r * p->row, p->from + (size_t)(r / p->count * p->n + p->index[r % p->count]) * p->row,
+               p->row);
+}
+
+PC__KERNEL(index_select)
+{
+    (void)stream;
+    const pc__index_attributes *a = call->attributes;
+    const pc_tensor *t = call->in[0];
+    const size_t row = (size_t)pc__inner_of(t, a->dim) * pc_dtype_size(t->dtype);
+    PC__TRY(pc__places_check(call->op->name, call->in[1], t->shape[a->dim]));
+    if (pc_tensor_count(call->out[0]) == 0)
+        return PC_OK;
+    picking p = {.from = pc__data(t),
+                 .to = pc__data(call->out[0]),
+                 .index = pc__data(call->in[1]),
+                 .n = t->shape[a->dim],
+                 .count = call->in[1]->shape[0],
+                 .row = row};
+    p.all = pc__outer_of(t, a->dim) * p.count;
+    p.together = PC__MAX(PIECE / (int64_t)row, 1);
+    pc__parallel(pc__threads(p.all * (int64_t)(4 * row + 16)), (p.all + p.together - 1) / p.together, pick_piece, &p);
+    return PC_OK;
+}
+
+PC__KERNEL(embedding)
+{
+    return PC__K(op_index_select)(stream, call);
+}
+
+/* --- putting --- */
+
+/* to[i] += from[i] */
+typedef void (*add_fn)(void *to, const void *from, int64_t n);
+#define ADD(T, plus)                                                                                                   \
+    static void add_##T(void *to, const void *from, int64_t n)                                                         \
+    {                                                                                                                  \
+        T *restrict y = to;                                                                                            \
+        const T *restrict x = from;                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            y[i] = (T)(y[i] plus x[i]);                                                                                \
+    }
+ADD(bool, |)
+ADD(uint8_t, +)
+ADD(uint32_t, +)
+ADD(uint64_t, +)
+ADD(float, +)
+ADD(double, +)
+static const add_fn adds[PC_DTYPE_COUNT] = {
+    [PC_BOOL] = add_bool, [PC_U8] = add_uint8_t, [PC_I32] = add_uint32_t, [PC_I64] = add_uint64_t,
+    [PC_F16] = add_float, [PC_BF16] = add_float, [PC_F32] = add_float,    [PC_F64] = add_double};
+
+/* to = base, or 0, with the rows of `from` added or put at their places. */
+typedef struct putting {
+    const char *base, *from; /* base NULL: zeros */
+    char *to;
+    pc__by_place by;
+    add_fn add; /* NULL: the last one is copied */
+    int64_t n, count, all, together, row;
+    size_t bytes; /* of an element */
+    bool half, is_f16;
+} putting;
+
+static void start_row(const putting *p, char *to, const char *base, int64_t n)
+{
+    if (base)
+        memcpy(to, base, (size_t)n * p->bytes);
+    else
+        memset(to, 0, (size_t)n * p->bytes);
+}
+
+/* Up to TOGETHER 16-bit numbers of a row, in float32: rounded once. */
+static void sum_halves(const putting *p, char *to, const char *base, const char *from, const int64_t *entry,
+                       int64_t entries, int64_t n)
+{
+    float sum[TOGETHER] = {0}, one[TOGETHER];
+    if (base)
+        pc__load_halves(sum, base, n, p->is_f16);
+    for (int64_t k = 0; k < entries; k++) {
+        pc__load_halves(one, from + (size_t)(entry[k] * p->row) * p->bytes, n, p->is_f16);
+        add_float(sum, one, n);
+    }
+    pc__store_halves(to, sum, n, p->is_f16);
+}
+
+static void put_row(const putting *p, int64_t outer, int64_t place)
+{
+    const size_t at = (size_t)((outer * p->n + place) * p->row) * p->bytes;
+    const int64_t *entry = p->by.order + p->by.start[place], entries = p->by.start[place + 1] - p->by.start[place];
+    const char *from = p->from + (size_t)(outer * p->count * p->row) * p->bytes, *base = p->base ? p->base + at : NULL;
+    char *to = p->to + at;
+    if (!p->add || entries == 0) {
+        const bool kept = entries == 0;
+        start_row(p, to, kept ? base : from + (size_t)(entry[entries - 1] * p->row) * p->bytes, p->row);
+        return;
+    }
+    for (int64_t c = 0; c < p->row; c += TOGETHER) {
+        const int64_t n = PC__MIN(p->row - c, TOGETHER);
+        const size_t skip = (size_t)c * p->bytes;
+        if (p->half) {
+            sum_halves(p, to + skip, base ? base + skip : NULL, from + skip, entry, entries, n);
+            continue;
+        }
+        start_row(p, to + skip, base ? base + skip : NULL, n);
+        for (int64_t k = 0; k < entries; k++)
+            p->add(to + skip, from + (size_t)(entry[k] * p->row) * p->bytes + skip, n);
+    }
+}
+
+static void put_piece(void *context, int64_t piece)
+{
+    const putting *p = context;
+    for (int64_t r = piece * p->together; r < PC__MIN((piece + 1) * p->together, p->all); r++)
+        put_row(p, r / p->n, r % p->n);
+}
+
+static pc_status put(const pc_call *call, const pc_tensor *base, const pc_tensor *from, add_fn add)
+{
+    const pc__index_attributes *a = call->attributes;
+    const pc_tensor *to = call->out[0], *index = call->in[1];
+    putting p = {.base = base ? pc__data(base) : NULL,
+                 .from = pc__data(from),
+                 .to = pc__data(to),
+                 .add = add,
+                 .n = to->shape[a->dim],
+                 .count = index->shape[0],
+                 .row = pc__inner_of(to, a->dim),
+                 .bytes = pc_dtype_size(to->dtype),
+                 .half = pc__is_half(to->dtype),
+                 .is_f16 = to->dtype == PC_F16};
+    PC__TRY(pc__places_check(call->op->name, index, p.n));
+    if (pc_tensor_count(to) == 0)
+        return PC_OK;
+    PC__TRY(pc__sort_places(&p.by, pc__data(index), p.count, p.n, a->skip));
+    p.all = pc__outer_of(to, a->dim) * p.n;
+    p.together = PC__MAX(PIECE / (p.row * (int64_t)p.bytes), 1);
+    const int64_t work = (pc_tensor_count(to) + pc_tensor_count(from)) * (int64_t)(4 * p.bytes) + p.all * 16;
+    pc__parallel(pc__threads(work), (p.all + p.together - 1) / p.together, put_piece, &p);
+    pc__free(p.by.start);
+    return PC_OK;
+}
+
+PC__KERNEL(index_select_backward)
+{
+    (void)stream;
+    return put(call, NULL, call->in[0], adds[call->out[0]->dtype]);
+}
+
+PC__KERNEL(index_add)
+{
+    (void)stream;
+    return put(call, call->in[0], call->in[2], adds[call->out[0]->dtype]);
+}
+
+PC__KERNEL(index_copy)
+{
+    (void)stream;
+    return put(call, call->in[0], call->in[2], NULL);
+}

@@ -1,0 +1,166 @@
+/* cumsum.cu: running sums along a dimension. A warp takes a chunk of a list whose elements are neighbours in memory, a thread one
+ * of a list among neighbouring lists. A list of several chunks takes three kernels: the sums of the chunks, what is in front
+ * of each, and then the running sums. How a list is cut follows from the shape alone. */
+#include "cuda/index/line.h"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256, AT_ONCE = 4;
+
+/* What number `i` of a list is in memory order, from its end where sums are reversed. */
+__device__ __forceinline__ int64_t place_of(const pc__cuda_line &p, int64_t list, int64_t i)
+{
+    const int64_t outer = list / p.inner, at = p.reversed ? p.n - 1 - i : i;
+    return (outer * p.n + at) * p.inner + (list - outer * p.inner);
+}
+
+/* The sum of the values of this lane and those before it; `all` gets that of all lanes. */
+template <class M> __device__ __forceinline__ M sum_up_to(M value, M &all)
+{
+    M sum = value, total = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const M other = __shfl_xor_sync(0xffffffffu, total, step);
+        if (threadIdx.x & step)
+            sum = other + sum;
+        total = threadIdx.x & step ? other + total : total + other;
+    }
+    all = total;
+    return sum;
+}
+
+/* Number `item` of lists times chunks: neighbours in `inner` next to each other. */
+struct piece {
+    int64_t list, chunk, first, end;
+};
+
+__device__ __forceinline__ piece piece_of(const pc__cuda_line &p, int64_t item)
+{
+    const int64_t list = item % p.lists, chunk = item / p.lists, first = chunk * p.chunk;
+    return {list, chunk, first, min(first + p.chunk, p.n)};
+}
+
+/* WRITES: running sums from what is in front; else the sum of the chunk goes to `sums`. */
+template <class T, class M, bool WRITES>
+__global__ void __launch_bounds__(THREADS)
+    add_lanes(const __grid_constant__ pc__cuda_line p, const T *from, T *to, M *sums)
+{
+    pc::wait_for_earlier();
+    const int64_t items = p.lists * p.chunks, step = static_cast<int64_t>(gridDim.x) * (THREADS / 32);
+    const unsigned lane = threadIdx.x % 32;
+    for (int64_t item = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) / 32; item < items; item += step) {
+        const piece w = piece_of(p, item);
+        M total = WRITES && p.chunks > 1 ? sums[w.list * p.chunks + w.chunk] : M(0);
+        for (int64_t base = w.first; base < w.end; base += 32 * AT_ONCE) {
+            M x[AT_ONCE];
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++) {
+                const int64_t i = base + u * 32 + lane;
+                x[u] = i < w.end ? M(from[place_of(p, w.list, i)]) : M(0);
+            }
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++) {
+                const int64_t i = base + u * 32 + lane;
+                M all;
+                const M sum = total + sum_up_to(x[u], all);
+                total += all;
+                if (WRITES && i < w.end)
+                    to[place_of(p, w.list, i)] = T(sum);
+            }
+        }
+        if (!WRITES && lane == 0)
+            sums[w.list * p.chunks + w.chunk] = total;
+    }
+}
+
+template <class T, class M, bool WRITES>
+__global__ void __launch_bounds__(THREADS)
+    add_threads(const __grid_constant__ pc__cuda_line p, const T *from, T *to, M *sums)
+{
+    pc::wait_for_earlier();
+    const int64_t items = p.lists * p.chunks, step = static_cast<int64_t>(gridDim.x) * THREADS;
+    for (int64_t item = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; item < items; item += step) {
+        const piece w = piece_of(p, item);
+        const int64_t way = p.reversed ? -p.inner : p.inner;
+        M total = WRITES && p.chunks > 1 ? sums[w.list * p.chunks + w.chunk] : M(0);
+        int64_t at = place_of(p, w.list, w.first);
+        for (int64_t i = w.first; i < w.end; i += AT_ONCE) {
+            M x[AT_ONCE];
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++)
+                x[u] = i + u < w.end ? M(from[at + u * way]) : M(0);
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++, at += way) {
+                total += x[u];
+                if (WRITES && i + u < w.end)
+                    to[at] = T(total);
+            }
+        }
+        if (!WRITES)
+            sums[w.list * p.chunks + w.chunk] = total;
+    }
+}
+
+/* The sum of each chunk becomes that of all in front of it. */
+template <class M>
+__global__ void __launch_bounds__(THREADS) add_chunks(const __grid_constant__ pc__cuda_line p, M *sums)
+{
+    pc::wait_for_earlier();
+    const int64_t items = p.lists, step = static_cast<int64_t>(gridDim.x) * (THREADS / 32);
+    const unsigned lane = threadIdx.x % 32;
+    for (int64_t list = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) / 32; list < items; list += step) {
+        M *own = sums + list * p.chunks, total = M(0);
+        for (int64_t base = 0; base < p.chunks; base += 32) {
+            const int64_t i = base + lane;
+            const M x = i < p.chunks ? own[i] : M(0);
+            M all;
+            const M sum = sum_up_to(x, all), before = __shfl_sync(0xffffffffu, sum, (lane + 31) % 32);
+            if (i < p.chunks)
+                own[i] = lane > 0 ? total + before : total;
+            total += all;
+        }
+    }
+}
+
+unsigned blocks_for(const pc__cuda_line *p, int64_t threads)
+{
+    const int64_t most = static_cast<int64_t>(p->multiprocessors) * 32, all = (threads + THREADS - 1) / THREADS;
+    return static_cast<unsigned>(all < most ? all : most);
+}
+
+template <class T, class M> void run(const pc__cuda_line *p, const void *from, void *to)
+{
+    const int64_t lanes = p->inner == 1 ? 32 : 1;
+    const unsigned blocks = blocks_for(p, p->lists * p->chunks * lanes);
+    M *sums = static_cast<M *>(p->sums);
+    const T *x = static_cast<const T *>(from);
+    T *y = static_cast<T *>(to);
+    if (p->chunks > 1) {
+        pc::start(p->inner == 1 ? add_lanes<T, M, false> : add_threads<T, M, false>, blocks, THREADS, p->queue,
+                  p->early, *p, x, y, sums);
+        pc::start(add_chunks<M>, blocks_for(p, p->lists * 32), THREADS, p->queue, p->early, *p, sums);
+    }
+    pc::start(p->inner == 1 ? add_lanes<T, M, true> : add_threads<T, M, true>, blocks, THREADS, p->queue, p->early, *p,
+              x, y, sums);
+}
+
+} // namespace
+
+void pc__cuda_cumsum(const pc__cuda_line *p, const void *from, void *to)
+{
+    switch (p->dtype) {
+    case PC__CUDA_F16:
+        return run<pc::f16, float>(p, from, to);
+    case PC__CUDA_BF16:
+        return run<pc::bf16, float>(p, from, to);
+    case PC__CUDA_F32:
+        return run<float, float>(p, from, to);
+    case PC__CUDA_F64:
+        return run<double, double>(p, from, to);
+    default:
+        return run<unsigned long long, unsigned long long>(p, from, to);
+    }
+}

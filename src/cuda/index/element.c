@@ -1,0 +1,94 @@
+/* element.c: single elements by indices along a dimension. */
+#include "cuda/index/element.h"
+
+#include "cuda/index/lists.h"
+#include "cuda/pointwise/each.h"
+#include "ops/index.h"
+
+/* Entries of a list up to which each may look at all the others: sorting has two kernels, and a number for each element. */
+enum { FEW = 64 };
+
+/* `whole` has all places along the dimension. */
+static pc__cuda_lists lists_of(pc_stream *stream, const pc_call *call, const pc_tensor *whole)
+{
+    const int64_t dim = ((const pc__index_attributes *)call->attributes)->dim;
+    const pc_tensor *index = call->in[1];
+    const int64_t inner = pc__inner_of(index, dim);
+    return (pc__cuda_lists){.index = pc__data(index),
+                            .lists = pc__outer_of(index, dim) * inner,
+                            .inner = inner,
+                            .count = index->shape[dim],
+                            .n = whole->shape[dim],
+                            .skip = -1,
+                            .multiprocessors = pc__cuda_multiprocessors(stream),
+                            .early = pc__cuda_early(stream),
+                            .fault = pc__cuda_fault_of(stream),
+                            .queue = pc__cuda_queue(stream)};
+}
+
+PC__CUDA_KERNEL(gather)
+{
+    const pc_tensor *whole = call->in[0];
+    const pc__cuda_lists lists = lists_of(stream, call, whole);
+    if (lists.lists * lists.count == 0)
+        return PC_OK;
+    pc__cuda_gather(&lists, (int)pc_dtype_size(whole->dtype), pc__data(whole), pc__data(call->out[0]));
+    return pc__cuda_launched(call);
+}
+
+/* All of whole = base, or 0. */
+static pc_status begin(pc_stream *stream, const pc_call *call, pc_tensor *whole, pc_tensor *base)
+{
+    if (base)
+        return pc__cuda_copy_tensor(stream, call, whole, base);
+    const size_t bytes = (size_t)pc_tensor_count(whole) * pc_dtype_size(whole->dtype);
+    return pc__cuda_check(cudaMemsetAsync(pc__data(whole), 0, bytes, pc__cuda_queue(stream)), call->op->name);
+}
+
+static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base, const pc_tensor *part)
+{
+    pc_tensor *whole = call->out[0];
+    pc__cuda_lists lists = lists_of(stream, call, whole);
+    const int64_t elements = pc_tensor_count(whole);
+    if (lists.lists == 0 || (elements == 0 && lists.count == 0))
+        return PC_OK;
+    if (lists.count <= FEW) {
+        if (elements)
+            PC__TRY(begin(stream, call, whole, base));
+        if (lists.count)
+            pc__cuda_scatter_few(&lists, whole->dtype, base ? pc__data(base) : NULL, pc__data(part), pc__data(whole));
+        return pc__cuda_launched(call);
+    }
+    PC__TRY(pc__cuda_sort(stream, call, &lists));
+    if (elements)
+        pc__cuda_scatter(&lists, whole->dtype, base ? pc__data(base) : NULL, pc__data(part), pc__data(whole));
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(gather_backward)
+{
+    return scatter(stream, call, NULL, call->in[0]);
+}
+
+PC__CUDA_KERNEL(scatter_add)
+{
+    return scatter(stream, call, call->in[0], call->in[2]);
+}
+
+PC__CUDA_KERNEL(one_hot)
+{
+    const pc__cuda_lists lists = {.index = pc__data(call->in[0]),
+                                  .lists = 1,
+                                  .inner = 1,
+                                  .count = pc_tensor_count(call->in[0]),
+                                  .n = ((const pc__index_attributes *)call->attributes)->size,
+                                  .skip = -1,
+                                  .multiprocessors = pc__cuda_multiprocessors(stream),
+                                  .early = pc__cuda_early(stream),
+                                  .fault = pc__cuda_fault_of(stream),
+                                  .queue = pc__cuda_queue(stream)};
+    if (lists.count == 0)
+        return PC_OK;
+    pc__cuda_one_hot(&lists, pc__data(call->out[0]));
+    return pc__cuda_launched(call);
+}

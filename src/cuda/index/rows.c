@@ -1,0 +1,100 @@
+/* rows.c: rows by an index along a dimension. */
+#include "cuda/index/rows.h"
+
+#include "cuda/index/lists.h"
+#include "cuda/pointwise/each.h"
+#include "ops/index.h"
+
+/* The picking of a call: `whole` has all places along the dimension. */
+static pc__cuda_picking picking_of(pc_stream *stream, const pc_call *call, const pc_tensor *whole)
+{
+    const pc__index_attributes *a = call->attributes;
+    return (pc__cuda_picking){.index = pc__data(call->in[1]),
+                              .outer = pc__outer_of(whole, a->dim),
+                              .n = whole->shape[a->dim],
+                              .count = call->in[1]->shape[0],
+                              .row = pc__inner_of(whole, a->dim),
+                              .multiprocessors = pc__cuda_multiprocessors(stream),
+                              .early = pc__cuda_early(stream),
+                              .fault = pc__cuda_fault_of(stream),
+                              .queue = pc__cuda_queue(stream)};
+}
+
+static uintptr_t place_of(const pc_tensor *t)
+{
+    return t ? (uintptr_t)pc__data(t) : 0;
+}
+
+/* The most bytes, up to 16, of which rows and all tensors are whole. */
+static int unit_of(const pc__cuda_picking *p, const pc_tensor *a, const pc_tensor *b, const pc_tensor *c)
+{
+    const uintptr_t row = (uintptr_t)p->row * pc_dtype_size(a->dtype);
+    const uintptr_t together = row | place_of(a) | place_of(b) | place_of(c) | 16;
+    return (int)(together & -together);
+}
+
+static pc_status pick(pc_stream *stream, const pc_call *call)
+{
+    const pc_tensor *whole = call->in[0], *picked = call->out[0];
+    pc__cuda_picking p = picking_of(stream, call, whole);
+    if (p.outer * p.count * p.row == 0)
+        return PC_OK;
+    const int unit = unit_of(&p, whole, picked, NULL);
+    p.row = p.row * (int64_t)pc_dtype_size(whole->dtype) / unit;
+    pc__cuda_select(&p, unit, pc__data(whole), pc__data(picked));
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(index_select)
+{
+    return pick(stream, call);
+}
+
+PC__CUDA_KERNEL(embedding)
+{
+    return pick(stream, call);
+}
+
+/* whole = base (NULL: zeros) with what was picked added, or put in its place. */
+static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *base, const pc_tensor *picked, bool add)
+{
+    const pc_tensor *whole = call->out[0];
+    pc__cuda_picking p = picking_of(stream, call, whole);
+    pc__cuda_lists lists = {.index = p.index,
+                            .lists = 1,
+                            .inner = 1,
+                            .count = p.count,
+                            .n = p.n,
+                            .skip = ((const pc__index_attributes *)call->attributes)->skip};
+    if (p.outer * p.row == 0 || (p.n == 0 && p.count == 0))
+        return PC_OK;
+    PC__TRY(pc__cuda_sort(stream, call, &lists));
+    p.start = lists.start;
+    p.order = lists.order;
+    const int unit = unit_of(&p, whole, picked, base);
+    const int64_t bytes = (int64_t)pc_dtype_size(whole->dtype);
+    const void *before = base ? pc__data(base) : NULL;
+    if (p.n > 0 && add) {
+        p.row = unit == 16 ? p.row * bytes / unit : p.row;
+        pc__cuda_sum_rows(&p, whole->dtype, unit == 16, before, pc__data(picked), pc__data(whole));
+    } else if (p.n > 0) {
+        p.row = p.row * bytes / unit;
+        pc__cuda_put_rows(&p, unit, before, pc__data(picked), pc__data(whole));
+    }
+    return pc__cuda_launched(call);
+}
+
+PC__CUDA_KERNEL(index_select_backward)
+{
+    return put(stream, call, NULL, call->in[0], true);
+}
+
+PC__CUDA_KERNEL(index_add)
+{
+    return put(stream, call, call->in[0], call->in[2], true);
+}
+
+PC__CUDA_KERNEL(index_copy)
+{
+    return put(stream, call, call->in[0], call->in[2], false);
+}

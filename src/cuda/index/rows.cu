@@ -1,0 +1,108 @@
+/* rows.cu: rows picked by an index along a dimension, and put in the place of others. An index that is out of range goes
+ * into the stream's record; its entry is left as it is. */
+#include "cuda/runtime/fault.cuh"
+#include "cuda/index/rows.h"
+
+namespace
+{
+
+constexpr int THREADS = 256;
+
+struct alignas(16) unit16 {
+    uint64_t a, b;
+};
+
+/* A thread for each unit of the output, in memory order. I: what counts them. */
+template <class T, class I>
+__global__ void __launch_bounds__(THREADS) select(const __grid_constant__ pc__cuda_picking p, const T *whole, T *picked)
+{
+    const I row = static_cast<I>(p.row), count = static_cast<I>(p.count);
+    const I total = static_cast<I>(p.outer) * count * row, step = static_cast<I>(gridDim.x) * THREADS;
+    for (I at = static_cast<I>(blockIdx.x) * THREADS + threadIdx.x; at < total; at += step) {
+        const I entry = at / row, column = at - entry * row, outer = entry / count, i = entry - outer * count;
+        const int64_t place = p.index[i];
+        if (place >= 0 && place < p.n)
+            picked[at] = whole[(static_cast<int64_t>(outer) * p.n + place) * p.row + column];
+        else if (outer == 0 && column == 0)
+            pc::fault(p.fault, PC__FAULT_INDEX, static_cast<long long>(i), place, p.n);
+    }
+}
+
+/* The same for each unit of `whole`. */
+template <class T, class I>
+__global__ void __launch_bounds__(THREADS)
+    put(const __grid_constant__ pc__cuda_picking p, const T *base, const T *picked, T *whole)
+{
+    const I row = static_cast<I>(p.row), n = static_cast<I>(p.n);
+    const I total = static_cast<I>(p.outer) * n * row, step = static_cast<I>(gridDim.x) * THREADS;
+    for (I at = static_cast<I>(blockIdx.x) * THREADS + threadIdx.x; at < total; at += step) {
+        const I r = at / row, column = at - r * row, outer = r / n, place = r - outer * n;
+        const unsigned from = p.start[place], to = p.start[place + 1];
+        whole[at] =
+            from == to ? base[at] : picked[(static_cast<int64_t>(outer) * p.count + p.order[to - 1]) * p.row + column];
+    }
+}
+
+unsigned blocks_for(const pc__cuda_picking *p, int64_t total)
+{
+    const int64_t most = static_cast<int64_t>(p->multiprocessors) * 64, all = (total + THREADS - 1) / THREADS;
+    return static_cast<unsigned>(all < most ? all : most);
+}
+
+template <class T> void select_units(const pc__cuda_picking *p, const void *whole, void *picked)
+{
+    const int64_t total = p->outer * p->count * p->row;
+    const unsigned blocks = blocks_for(p, total);
+    const T *from = static_cast<const T *>(whole);
+    T *to = static_cast<T *>(picked);
+    if (total < (int64_t(1) << 31))
+        select<T, uint32_t><<<blocks, THREADS, 0, p->queue>>>(*p, from, to);
+    else
+        select<T, uint64_t><<<blocks, THREADS, 0, p->queue>>>(*p, from, to);
+}
+
+template <class T> void put_units(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
+{
+    const int64_t total = p->outer * p->n * p->row;
+    const unsigned blocks = blocks_for(p, total);
+    const T *before = static_cast<const T *>(base), *from = static_cast<const T *>(picked);
+    T *to = static_cast<T *>(whole);
+    if (total < (int64_t(1) << 31))
+        put<T, uint32_t><<<blocks, THREADS, 0, p->queue>>>(*p, before, from, to);
+    else
+        put<T, uint64_t><<<blocks, THREADS, 0, p->queue>>>(*p, before, from, to);
+}
+
+} // namespace
+
+void pc__cuda_select(const pc__cuda_picking *p, int unit, const void *whole, void *picked)
+{
+    switch (unit) {
+    case 16:
+        return select_units<unit16>(p, whole, picked);
+    case 8:
+        return select_units<uint64_t>(p, whole, picked);
+    case 4:
+        return select_units<uint32_t>(p, whole, picked);
+    case 2:
+        return select_units<uint16_t>(p, whole, picked);
+    default:
+        return select_units<uint8_t>(p, whole, picked);
+    }
+}
+
+void pc__cuda_put_rows(const pc__cuda_picking *p, int unit, const void *base, const void *picked, void *whole)
+{
+    switch (unit) {
+    case 16:
+        return put_units<unit16>(p, base, picked, whole);
+    case 8:
+        return put_units<uint64_t>(p, base, picked, whole);
+    case 4:
+        return put_units<uint32_t>(p, base, picked, whole);
+    case 2:
+        return put_units<uint16_t>(p, base, picked, whole);
+    default:
+        return put_units<uint8_t>(p, base, picked, whole);
+    }
+}

@@ -1,0 +1,35 @@
+/* rows.h: launchers of what goes by whole rows. */
+#ifndef PC__CUDA_INDEX_ROWS_H
+#define PC__CUDA_INDEX_ROWS_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* `whole` is [outer, n, row], `picked` is [outer, count, row]; entry i of picked belongs to place index[i] of whole. `row`
+ * counts units: of some bytes, on which both are aligned, or of 16 bytes or one element. */
+typedef struct pc__cuda_picking {
+    const int64_t *index;          /* for picking */
+    const unsigned *start, *order; /* for putting: sort.h */
+    int64_t outer, n, count, row;
+    int multiprocessors, early;
+    pc__cuda_fault *fault;
+    cudaStream_t queue;
+} pc__cuda_picking;
+
+/* picked = whole[index]; units of 16, 8, 4, 2 or 1 bytes. */
+void pc__cuda_select(const pc__cuda_picking *picking, int unit, const void *whole, void *picked);
+
+/* whole = base, with the last entry of each place in its place; units as above. */
+void pc__cuda_put_rows(const pc__cuda_picking *picking, int unit, const void *base, const void *picked, void *whole);
+
+/* whole = base (NULL: zeros) and the sum of each place's entries; units of 16 bytes where `packed`, else elements. */
+void pc__cuda_sum_rows(const pc__cuda_picking *picking, int dtype, int packed, const void *base, const void *picked,
+                       void *whole);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

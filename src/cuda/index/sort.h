@@ -1,0 +1,28 @@
+/* sort.h: launcher of the sort of indices by the place they name. */
+#ifndef PC__CUDA_SORT_H
+#define PC__CUDA_SORT_H
+
+#include "cuda/runtime/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lists of indices: entry i of list l is index[(l / inner * count + i) * inner + l % inner], a place from 0 to n - 1. */
+typedef struct pc__cuda_lists {
+    const int64_t *index;
+    int64_t lists, inner, count, n;
+    int64_t skip;    /* entries of this place are left out; -1: of none */
+    unsigned *start; /* [lists][n + 1] */
+    unsigned *order; /* [lists][count]: from start[p] to start[p + 1] the entries of place p, in ascending order */
+    int multiprocessors, early;
+    pc__cuda_fault *fault; /* has the first one found that names no place; it is in no list */
+    cudaStream_t queue;
+} pc__cuda_lists;
+
+void pc__cuda_sort_places(const pc__cuda_lists *lists);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,160 @@
+/* Rows by an index: embedding, index_add, index_copy, index_put. */
+#include "ops/golden.h"
+
+#include <paracord/autograd.h>
+#include <paracord/random.h>
+
+static void run_embedding(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    const pc_fn_embedding_options options = {.padded = g->args[0] != 0, .padding_idx = (int64_t)g->args[1]};
+    out[0] = pc_fn_embedding(in[0], in[1], options);
+}
+
+static void run_index_add(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_index_add(in[0], (int)g->args[0], in[1], in[2]);
+}
+
+static void run_index_copy(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_index_copy(in[0], (int)g->args[0], in[1], in[2]);
+}
+
+static void run_index_put(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_index_put(in[0], in[1], in[2], g->args[0] != 0);
+}
+
+static const golden_op ops[] = {{"embedding", run_embedding},
+                                {"index_add", run_index_add},
+                                {"index_copy", run_index_copy},
+                                {"index_put", run_index_put}};
+
+static pc_tensor *zeros(pc_shape shape, pc_dtype dtype)
+{
+    return pc_zeros(shape, dtype, test_device());
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    const pc_fn_embedding_options plain = {0};
+    PC_SCOPE {
+        pc_tensor *table = zeros(PC_SHAPE(4, 3), PC_F32), *row = zeros(PC_SHAPE(1, 3), PC_F32);
+        pc_tensor *first = zeros(PC_SHAPE(1), PC_I64), *deep = zeros(PC_SHAPE(1, 1, 1, 1, 1, 1, 1, 1), PC_I64);
+        assert_fails(pc_fn_embedding(NULL, first, plain), PC_ERR_ARGUMENT, "weight is NULL");
+        assert_fails(pc_fn_embedding(table, NULL, plain), PC_ERR_ARGUMENT, "indices is NULL");
+        assert_fails(pc_fn_embedding(zeros(PC_SHAPE(4), PC_F32), first, plain), PC_ERR_SHAPE, "[rows, columns]");
+        assert_fails(pc_fn_embedding(table, table, plain), PC_ERR_ARGUMENT, "embedding: the index is float32");
+        assert_fails(pc_fn_embedding(table, deep, plain), PC_ERR_SHAPE, "one more");
+        for (int64_t i = -5; i <= 4; i += 9)
+            assert_fails(pc_fn_embedding(table, first, (pc_fn_embedding_options){.padded = true, .padding_idx = i}),
+                         PC_ERR_RANGE, "it must be -4 to 3");
+        assert_fails(pc_index_add(table, 2, first, row), PC_ERR_RANGE, "dimension 2");
+        assert_fails(pc_index_add(table, 0, first, pc_cast(row, PC_F64)), PC_ERR_DTYPE, "float64 rows into a float32");
+        assert_fails(pc_index_add(table, 1, first, row), PC_ERR_SHAPE, "by 1 indices along dimension 1");
+        assert_fails(pc_index_add(table, 0, deep, row), PC_ERR_ARGUMENT, "one dimension");
+        assert_fails(pc_index_copy(table, 0, row, row), PC_ERR_ARGUMENT, "index_copy: the index is float32");
+        assert_fails(pc_index_copy(table, 0, first, NULL), PC_ERR_ARGUMENT, "source is NULL");
+        assert_fails(pc_index_put(table, first, zeros(PC_SHAPE(2, 3), PC_F32), false), PC_ERR_SHAPE, "expand");
+        assert_fails(pc_index_put(zeros(PC_SHAPE_SCALAR, PC_F32), first, row, false), PC_ERR_SHAPE, "no rows");
+        assert_fails(pc_index_put(table, deep, row, false), PC_ERR_SHAPE, "no rows");
+        assert_fails(pc_index_put(table, row, row, true), PC_ERR_ARGUMENT, "index_put: the index is float32");
+    }
+    assert_no_leak();
+}
+
+static void out_of_range(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *table = zeros(PC_SHAPE(4, 3), PC_F32), *rows = zeros(PC_SHAPE(3, 3), PC_F32);
+        pc_tensor *far = pc_arange(2, 5, 1, PC_I64, test_device()), *below = pc_sub_scalar(far, 3);
+        pc_tensor *nobody = zeros(PC_SHAPE(0, 3), PC_F32);
+        const pc_fn_embedding_options plain = {0};
+        assert_fails_on_device(pc_fn_embedding(table, far, plain), PC_ERR_RANGE,
+                               "embedding: entry 2 of the index is 4; it must be 0 to 3");
+        assert_fails_on_device(pc_fn_embedding(table, below, plain), PC_ERR_RANGE, "entry 0 of the index is -1");
+        assert_fails_on_device(pc_index_add(table, 0, far, rows), PC_ERR_RANGE,
+                               "index_add: entry 2 of the index is 4; it must be 0 to 3");
+        assert_fails_on_device(pc_index_copy(table, 0, below, rows), PC_ERR_RANGE,
+                               "index_copy: entry 0 of the index is -1");
+        assert_fails_on_device(pc_index_put(table, pc_sub_scalar(far, 7), rows, true), PC_ERR_RANGE,
+                               "it must be 0 to 3");
+        assert_fails_on_device(pc_index_add(nobody, 0, far, rows), PC_ERR_RANGE, "it must be 0 to -1");
+    }
+    assert_no_leak();
+}
+
+/* Of several rows for one place the last one is there, wherever they are. */
+static void last_one_stays(void **state)
+{
+    (void)state;
+    enum { ROWS = 3, COUNT = 700 };
+    float got[ROWS];
+    PC_SCOPE {
+        pc_tensor *places = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(COUNT), PC_F32, test_device()), ROWS), PC_I64);
+        pc_tensor *values = pc_arange(0, COUNT, 1, PC_F32, test_device());
+        int64_t at[COUNT];
+        assert_ok(pc_read(places, at, sizeof at));
+        assert_ok(pc_read(pc_index_copy(zeros(PC_SHAPE(ROWS), PC_F32), 0, places, values), got, sizeof got));
+        for (int row = 0; row < ROWS; row++) {
+            int last = -1;
+            for (int i = 0; i < COUNT; i++)
+                last = at[i] == row ? i : last;
+            assert_int_equal((int)got[row], last);
+        }
+    }
+    assert_no_leak();
+}
+
+/* Sums of whole numbers, which any order gives, of tables and rows of many sizes, some of whose rows are frequent. */
+static void sums_of_many(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows, columns, count;
+    } sizes[] = {{1, 1, 1000}, {700, 1, 300}, {1030, 4, 64}, {37, 65, 500}, {130, 260, 90}, {5, 8, 2000}, {600, 3, 1}};
+    pc_seed(5);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        PC_SCOPE {
+            const int64_t rows = sizes[s].rows, columns = sizes[s].columns, count = sizes[s].count;
+            /* squares of fractions: the first rows are the frequent ones */
+            pc_tensor *places = pc_cast(
+                pc_mul_scalar(pc_square(pc_rand(PC_SHAPE(count), PC_F64, test_device())), (double)rows), PC_I64);
+            pc_tensor *values = pc_floor(pc_mul_scalar(pc_rand(PC_SHAPE(count, columns), PC_F32, test_device()), 9));
+            pc_tensor *table = zeros(PC_SHAPE(rows, columns), PC_F32);
+            assert_ok(pc_require_grad(table, true));
+            assert_ok(pc_backward_with(pc_fn_embedding(table, places, (pc_fn_embedding_options){0}), values));
+            pc_tensor *hot = pc_cast(pc_one_hot(places, rows), PC_F32);
+            pc_tensor *want = pc_matmul(pc_transpose(hot, 0, 1), values);
+            assert_true(pc_item(pc_max(pc_abs(pc_sub(pc_grad(table), want)))) == 0);
+        }
+    assert_no_leak();
+}
+
+/* The same bits twice, of numbers whose sums depend on the order. */
+static void same_bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 40, COLUMNS = 24, COUNT = 3000 };
+    static float once[ROWS * COLUMNS], twice[ROWS * COLUMNS];
+    PC_SCOPE {
+        pc_tensor *places = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(COUNT), PC_F32, test_device()), ROWS), PC_I32);
+        pc_tensor *values = pc_randn(PC_SHAPE(COUNT, COLUMNS), PC_F32, test_device());
+        pc_tensor *to = pc_randn(PC_SHAPE(ROWS, COLUMNS), PC_F32, test_device());
+        assert_ok(pc_read(pc_index_add(to, 0, places, values), once, sizeof once));
+        assert_ok(pc_read(pc_index_add(to, 0, places, values), twice, sizeof twice));
+        assert_memory_equal(once, twice, sizeof once);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(out_of_range),
+                                          cmocka_unit_test(last_one_stays), cmocka_unit_test(sums_of_many),
+                                          cmocka_unit_test(same_bits)};
+
+int main(void)
+{
+    return golden_main("ops.index", ops, tests);
+}
