@@ -102,6 +102,15 @@ typedef struct pc_linear_options {
 /* [..., in] -> [..., out]; parameters weight [out, in], bias [out]. */
 PC_API PC_MUST_USE pc_module *pc_linear_new(int64_t in, int64_t out, pc_linear_options options);
 
+typedef struct pc_embedding_options {
+    int reserved_;
+    bool padded;         /* there is a row that stands for nothing: padding_idx, made 0 and left so */
+    int64_t padding_idx; /* below 0 it counts from the end */
+} pc_embedding_options;
+
+/* int64 or int32 of any shape -> [its shape, columns], rows of a table; parameter weight [rows, columns], standard normal. */
+PC_API PC_MUST_USE pc_module *pc_embedding_new(int64_t rows, int64_t columns, pc_embedding_options options);
+
 typedef struct pc_conv2d_options {
     int reserved_;
     int stride, padding; /* both directions; 0 means 1 and 0 */
@@ -185,6 +194,9 @@ PC_BEGIN
 /* The constructors with options by name: pc_conv2d(3, 32, 3, .stride = 3), pc_linear(128, 10). */
 #define pc_linear(in, ...) PC_LINEAR_(in, __VA_ARGS__, )
 #define PC_LINEAR_(in, out, ...) pc_linear_new((in), (out), PC_OPTIONS(pc_linear_options, __VA_ARGS__))
+#define pc_embedding(rows, ...) PC_EMBEDDING_(rows, __VA_ARGS__, )
+#define PC_EMBEDDING_(rows, columns, ...)                                                                              \
+    pc_embedding_new((rows), (columns), PC_OPTIONS(pc_embedding_options, __VA_ARGS__))
 #define pc_conv2d(in, out, ...) PC_CONV2D_(in, out, __VA_ARGS__, )
 #define PC_CONV2D_(in, out, kernel, ...)                                                                               \
     pc_conv2d_new((in), (out), (kernel), PC_OPTIONS(pc_conv2d_options, __VA_ARGS__))

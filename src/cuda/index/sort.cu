@@ -27,10 +27,11 @@ template <class F> __device__ __forceinline__ void each_entry(const pc__cuda_lis
             const uint64_t i = base + u * 32 + lane;
             place[u] = i < to ? list[i * p.inner] : 0;
         }
-#pragma unroll 1
-        for (int u = 0; u < AT_ONCE && base + u * 32 < to; u++) {
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
             const uint64_t i = base + u * 32 + lane;
-            f(static_cast<unsigned>(i), place[u], i < to);
+            if (base + u * 32 < to)
+                f(static_cast<unsigned>(i), place[u], i < to);
         }
     }
 }

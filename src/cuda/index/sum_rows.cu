@@ -12,7 +12,7 @@
 namespace
 {
 
-constexpr int THREADS = 256, MOST_LANES = 64, ROWS = 4, FEW = 24, AT_ONCE = 8;
+constexpr int THREADS = 256, BLOCKS = 4, MOST_LANES = 64, ROWS = 2, FEW = 24;
 
 /* N neighbours of T, as they are added. */
 template <class T, int N> struct sum_of {
@@ -59,7 +59,8 @@ template <class T, int N> struct column {
     {
         return picked[i * row];
     }
-    /* entries order[from] to order[to - 1] */
+    /* entries order[from] to order[to - 1], AT_ONCE of them under way */
+    template <int AT_ONCE>
     __device__ __forceinline__ void add(sum_of<T, N> &sum, const unsigned *order, unsigned from, unsigned to) const
     {
         for (; from + AT_ONCE <= to; from += AT_ONCE) {
@@ -98,7 +99,7 @@ __device__ void add_long(const pc__cuda_picking &p, const column<T, N> &c, bool 
                    end = min(begin + each, to);
     sum_of<T, N> sum = {};
     if (in)
-        c.add(sum, p.order, begin, end);
+        c.template add<8>(sum, p.order, begin, end);
     parts[threadIdx.x] = sum;
     __syncthreads();
     if (team == 0 && in) {
@@ -111,8 +112,9 @@ __device__ void add_long(const pc__cuda_picking &p, const column<T, N> &c, bool 
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(THREADS) sum_rows(const __grid_constant__ pc__cuda_picking p, const T *base,
-                                                    const T *picked, T *whole, unsigned lanes, bool apart)
+__global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
+    sum_rows(const __grid_constant__ pc__cuda_picking p, const T *base, const T *picked, T *whole, unsigned lanes,
+             bool apart)
 {
     typedef vector<T, N> V;
     __shared__ sum_of<T, N> parts[THREADS];
@@ -124,14 +126,13 @@ __global__ void __launch_bounds__(THREADS) sum_rows(const __grid_constant__ pc__
         count = 0;
     __syncthreads();
     pc::wait_for_earlier();
-    int64_t place[ROWS];
+    const auto place = [&](int u) { return own.first + (u * teams + team) * own.step; };
     unsigned from[ROWS], to[ROWS], first[ROWS];
 #pragma unroll
     for (int u = 0; u < ROWS; u++) {
-        place[u] = own.first + (u * teams + team) * own.step;
-        const bool there = place[u] < p.n;
-        from[u] = there ? p.start[place[u]] : 0;
-        to[u] = there ? p.start[place[u] + 1] : 0;
+        const bool there = place(u) < p.n;
+        from[u] = there ? p.start[place(u)] : 0;
+        to[u] = there ? p.start[place(u) + 1] : 0;
     }
 #pragma unroll
     for (int u = 0; u < ROWS; u++) {
@@ -154,14 +155,14 @@ __global__ void __launch_bounds__(THREADS) sum_rows(const __grid_constant__ pc__
                 x[u] = c.entry(first[u]);
 #pragma unroll
         for (int u = 0; u < ROWS; u++) {
-            if (!in || place[u] >= p.n || to[u] - from[u] > FEW)
+            if (!in || place(u) >= p.n || to[u] - from[u] > FEW)
                 continue;
-            sum_of<T, N> sum = c.start(place[u]);
+            sum_of<T, N> sum = c.start(place(u));
             if (to[u] > from[u]) {
                 sum += x[u];
-                c.add(sum, p.order, from[u] + 1, to[u]);
+                c.template add<2>(sum, p.order, from[u] + 1, to[u]);
             }
-            c.whole[place[u] * p.row] = sum.rounded();
+            c.whole[place(u) * p.row] = sum.rounded();
         }
         for (unsigned k = 0; k < count; k++)
             add_long<T, N>(p, c, in, own.first + longs[k] * own.step, lanes, parts);
