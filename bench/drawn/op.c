@@ -67,6 +67,7 @@ BINARY(mse)
 BINARY(bce_with_logits)
 BINARY(matmul)
 BINARY(cross_entropy)
+ALONG(cumsum)
 ALONG(softmax)
 ALONG(log_softmax)
 OVER(sum_dims)
@@ -88,6 +89,16 @@ WITH(clamp, -0.5, 0.5)
 static pc_tensor *do_where(drawn *d)
 {
     return pc_where(d->in[0], d->in[1], d->in[2]);
+}
+
+static pc_tensor *do_embedding(drawn *d)
+{
+    return pc_fn_embedding(d->in[0], d->in[1], (pc_fn_embedding_options){0});
+}
+
+static pc_tensor *do_gather(drawn *d)
+{
+    return pc_gather(d->in[0], d->dim, d->in[1]);
 }
 
 static pc_tensor *do_max_dim(drawn *d)
@@ -207,6 +218,9 @@ static const op ops[] = {
     {"bce_with_logits", do_bce_with_logits, {ANY, TRUTH}},
     ROW(matmul),
     ROW(cross_entropy),
+    ROW(embedding),
+    ROW(gather),
+    ROW(cumsum),
     ROW(softmax),
     ROW(log_softmax),
     ROW(sum_dims),
@@ -286,6 +300,14 @@ static pc_status make_inputs(drawn *d, bool both)
     }
     if (d->op->make == do_cross_entropy)
         d->in[1] = pc_keep(labels_of(pc_tensor_size(d->in[0], 0), pc_tensor_size(d->in[0], 1), d->device));
+    const char *index = word_of(&d->words, "index");
+    if (index) {
+        const pc_shape shape = numbers_between(index, 'x', NULL);
+        int64_t count = 1;
+        for (int i = 0; i < shape.ndim; i++)
+            count *= shape.dim[i];
+        d->in[1] = pc_keep(pc_reshape(labels_of(count, pc_tensor_size(d->in[0], d->dim), d->device), shape));
+    }
     return pc_error_last()->status;
 }
 

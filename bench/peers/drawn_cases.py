@@ -217,6 +217,30 @@ def norm(d):
     groups = d.one(*[g for g in (1, 2, 4, 8, 32) if shape[1] % g == 0]) if name == "group_norm" else None
     y = vector(0.9)
     return d.op(name, x=d.tensor(shape, layout), y=y, z=vector(0.9) if y and name != "rms_norm" else None, groups=groups)
+def indexed(d):
+    """Rows or elements by indices of the formula that labels have; and running sums."""
+    name = d.one("embedding", "embedding", "gather", "cumsum")
+    shape = d.shape()
+    dim = len(shape) - 1 if d.chance(0.6) else d.random.randrange(len(shape))
+    if name == "cumsum":
+        return d.op(name, x=d.tensor(shape), dim=dim)
+    if name == "gather":
+        index = list(shape)
+        index[dim] = d.one(1, d.size(1, 4 * shape[dim]))
+        while index[dim] > 1 and size_of(index) > d.limit["elements"]:
+            index[dim] //= 2
+        return d.op(name, x=d.tensor(shape), dim=dim, index="x".join(map(str, index)))
+    columns = d.size(1, 2048)
+    rows = d.size(1, max(1, min(d.limit["classes"], 2 * d.limit["elements"] // columns)))
+    index = d.shape(d.one(1, 2), max(16, d.limit["elements"] // columns))
+    return d.op(name, x=d.tensor([rows, columns], "c"), index="x".join(map(str, index)))
+
+
+def size_of(shape):
+    size = 1
+    for n in shape:
+        size *= n
+    return size
 
 
 def flops_of(layers, shape):
@@ -241,10 +265,7 @@ def flops_of(layers, shape):
             parameters += numbers[0] * (shape[1] + 1)
             flops += 2 * shape[0] * shape[1] * numbers[0]
             shape = [shape[0], numbers[0]]
-        size = 1
-        for n in shape:
-            size *= n
-        elements += size
+        elements += size_of(shape)
     return flops, elements, parameters
 
 
@@ -293,6 +314,7 @@ def network(d):
 
 FAMILIES = [(4, unary), (4, binary), (5, reduction), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d), (4, pooling),
             (5, copying), (2, dropout), (5, attention), (4, norm), (25, network)]
+            (5, copying), (2, dropout), (3, indexed), (25, network)]
 
 
 def draw(seed, number, kind):

@@ -94,6 +94,8 @@ def op_of(name, keys):
         "mean_dims": lambda x: torch.mean(x, dims, keepdim=keep),
         "max_dim": (lambda x: torch.max(x, dim, keepdim=keep).values) if both else (lambda x: torch.amax(x, dim, keepdim=keep)),
         "argmax": lambda x: torch.argmax(x, dim, keepdim=keep),
+        "embedding": lambda x, at: F.embedding(at, x), "gather": lambda x, at: torch.gather(x, dim, at),
+        "cumsum": lambda x: torch.cumsum(x, dim),
         "max_pool2d": lambda x: F.max_pool2d(x, kernel, stride, pad), "avg_pool2d": lambda x: F.avg_pool2d(x, kernel, stride, pad),
         "linear": lambda x, w, b=None: act(F.linear(x, w, b)),
         "conv2d": lambda x, w, b=None: act(F.conv2d(x, w, b, stride, pad)),
@@ -128,6 +130,9 @@ class Op:
             self.inputs.append(labels(*self.inputs[0].shape, device))
         # PyTorch's CPU adds up the gradients of layer_norm's parameters in 16 bits, and is some percent off after thousands of rows
         self.wide = name == "layer_norm" and device.type == "cpu" and dtype.itemsize == 2
+        if "index" in keys:
+            shape, dim = [int(n) for n in keys["index"].split("x")], int(keys.get("dim", 0))
+            self.inputs.append(labels(math.prod(shape), self.inputs[0].shape[dim], device).reshape(shape))
         self.gradient = None
         if both:
             with torch.no_grad():

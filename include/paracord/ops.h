@@ -297,7 +297,7 @@ typedef enum pc_pad_mode {
 } pc_pad_mode;
 
 /* (d) So many elements more before and after each of the last dimensions: pc_pad(x, PC_SHAPE(1, 2), PC_SHAPE(1, 2), ...) is
- * for rows 1 and for columns 2 on both sides. Numbers below 0 cut, with constants. `value` is for constants. */
+ * for rows 1 and for columns 2 on both sides. Numbers below 0 cut. `value` is for constants. */
 PC_API PC_MUST_USE pc_tensor *pc_pad(pc_tensor *a, pc_shape before, pc_shape after, pc_pad_mode mode, double value);
 
 /* (d) The order along each of dims turned round. */

@@ -136,8 +136,9 @@ static pc_tensor *put_rows(int op, pc_tensor *a, int dim, pc_tensor *index, pc_t
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *list = a->ndim ? a : pc_reshape(a, PC_SHAPE(1));
-        pc_tensor *rows = source->ndim || !list ? source : pc_reshape(source, PC_SHAPE(1));
-        bool fits = list && rows && rows->ndim == list->ndim;
+        const bool as_list = source->ndim == 0 && (a->ndim == 0 || op == PC__OP_index_copy);
+        pc_tensor *rows = as_list ? pc_reshape(source, PC_SHAPE(1)) : source;
+        bool fits = list && rows && rows->ndim == list->ndim && (a->ndim > 0 || as_list || op == PC__OP_index_copy);
         for (int i = 0; fits && i < list->ndim; i++)
             fits = rows->shape[i] == (i == attributes.dim ? pc_tensor_count(index) : list->shape[i]);
         if (list && rows && !fits)

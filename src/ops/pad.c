@@ -46,16 +46,14 @@ static pc_tensor *pad_dim(pc_tensor *a, int dim, const padding *p)
     if (!a)
         return NULL;
     const int64_t from = p->before < 0 ? -p->before : 0, to = a->shape[dim] + (p->after < 0 ? p->after : 0);
-    if (from > 0 || to < a->shape[dim])
-        a = pc_slice(a, dim, from, to, 1);
     pc_tensor *parts[3];
     int count = 0;
-    if (a && p->before > 0)
+    if (p->before > 0)
         parts[count++] = rows_at(a, dim, p, 0);
-    parts[count++] = a;
-    if (a && p->after > 0)
+    parts[count++] = from > 0 || to < a->shape[dim] ? pc_slice(a, dim, from, to, 1) : a;
+    if (p->after > 0)
         parts[count++] = rows_at(a, dim, p, 1);
-    return a && count > 1 ? pc_cat(parts, count, dim) : a;
+    return count > 1 ? pc_cat(parts, count, dim) : parts[0];
 }
 
 static pc_status check_padding(const pc_tensor *a, int dim, const padding *p)
@@ -68,8 +66,6 @@ static pc_status check_padding(const pc_tensor *a, int dim, const padding *p)
                         (long long)p->before, dim, (long long)p->after, PC__SHAPE_OF(a));
     if (p->mode == PC_PAD_CONSTANT)
         return PC_OK;
-    if (p->before < 0 || p->after < 0)
-        return pc__fail(PC_ERR_ARGUMENT, "pad: only constant padding can be below 0, which cuts");
     if (most > 0 && (p->mode == PC_PAD_REFLECT ? most >= n : n == 0))
         return pc__fail(PC_ERR_SHAPE, "pad: dimension %d of %s has no %lld elements to %s", dim, PC__SHAPE_OF(a),
                         (long long)most + (p->mode == PC_PAD_REFLECT),

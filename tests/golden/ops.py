@@ -925,6 +925,7 @@ def arrange_more():
         padded("last", [2, 3], [1], [2], mode)
         padded("both", [3, 4], [2, 1], [1, 3], mode)
         padded("turned", [3, 4], [2, 1], [1, 2], mode, views="t:0,1")
+        padded("cut", [4, 4], [-3, 2], [2, -2], mode)
     padded("far", [2, 1], [3, 2], [1, 4], "replicate")
     for dtype in ("b", "u8", "i32", "i64"):
         padded(dtype, [2, 2], [1, 0], [0, 1], dtype=dtype)

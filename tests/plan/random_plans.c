@@ -153,6 +153,30 @@ static pc_tensor *along(pc_tensor *t)
     return draw(2) ? pc_softmax(t, draw(2)) : pc_sub(t, pc_tanh(rows));
 }
 
+/* By indices that the numbers give. */
+static pc_tensor *indexed(pc_tensor *t)
+{
+    pc_tensor *best = pc_argmax(t, draw(2), false), *rows = pc_tanh(t);
+    switch (draw(8)) {
+    case 0:
+        return pc_index_select(t, draw(2), best);
+    case 1:
+        return pc_fn_embedding(t, best, (pc_fn_embedding_options){0});
+    case 2:
+        return pc_index_add(t, draw(2), best, rows);
+    case 3:
+        return pc_index_copy(t, draw(2), best, rows);
+    case 4:
+        return pc_gather(t, draw(2), pc_expand(best, PC_SHAPE(now.side, now.side)));
+    case 5:
+        return pc_scatter_add(t, draw(2), pc_expand(pc_unsqueeze(best, 1), PC_SHAPE(now.side, now.side)), rows);
+    case 6:
+        return pc_tanh(pc_cumsum(rows, draw(2)));
+    default:
+        return draw(2) ? pc_flip(t, PC_SHAPE(draw(2))) : pc_tril(pc_roll(t, PC_SHAPE(3), PC_SHAPE(draw(2))), draw(3));
+    }
+}
+
 static pc_tensor *cast(pc_tensor *t)
 {
     static const pc_dtype dtypes[] = {PC_F32, PC_F32, PC_BF16, PC_F16, PC_F64};
@@ -321,7 +345,7 @@ static pc_tensor *in_place(machine *m)
 
 static pc_tensor *made(machine *m)
 {
-    switch (draw(10)) {
+    switch (draw(11)) {
     case 0:
         return draw(2) ? train(m) : unary(any(m));
     case 1:
@@ -339,6 +363,8 @@ static pc_tensor *made(machine *m)
         return draw(3) ? in_place(m) : learn(m);
     case 8:
         return mixed(m);
+    case 9:
+        return indexed(any(m));
     default:
         return draw(2) ? pc_zeros(PC_SHAPE(now.side, now.side), PC_F32, test_device()) : binary(any(m), any(m));
     }

@@ -186,6 +186,61 @@ def picking():
             yield case("cat", [tensor(dtype, shape, before)], "cat", dim=0)
 
 
+def by_index():
+    """Indices within what there is: what is beyond is refused by both, on a GPU later."""
+    some = lambda n: lambda d, count, at: [(3 * i + at) % max(n, 1) for i in range(count)]
+    for dtype in DTYPES:
+        grad = dtype in FLOATS
+        for index in DTYPES[:5]:
+            for shape, places in (((3, 2), (4,)), ((3, 2), (2, 2)), ((3, 2), ()), ((3, 2), (0,)), ((3,), (2,)), ((3, 0), (2,)), ((1, 1), (1, 1, 1))):
+                at = tensor(index, places, values=some(shape[0]))
+                yield case("embedding", [tensor(dtype, shape), at], "embedding", grad)
+                yield case("embedding", [tensor(dtype, shape), at], "embedding", grad, padding=-1)
+            for shape, places, rows in (((3, 2), (2,), (2, 2)), ((3, 2), (), (1, 2)), ((3, 2), (0,), (0, 2)), ((3,), (2,), (2,)), ((), (1,), ()),
+                                        ((), (), ()), ((), (1,), (1,)), ((3, 2), (2,), (2, 1)), ((3, 2), (2,), (3, 2))):
+                at = tensor(index, places, values=some(shape[0] if shape else 1))
+                for op in ("index_add", "index_copy"):
+                    yield case(op, [tensor(dtype, shape), at, tensor(dtype, rows, at=1)], op, grad, dim=0)
+            for shape, places in (((3, 2), (3, 2)), ((3, 2), (1, 2)), ((3, 2), (5, 1)), ((3, 2), (0, 2)), ((3, 2), (3, 3)), ((3,), (2,)), ((), ()),
+                                  ((), (1,)), ((3, 2), (2,)), ((0, 2), (0, 2)), ((3, 2), (2, 0))):
+                at = tensor(index, places, values=some(shape[0] if shape else 1))
+                yield case("gather", [tensor(dtype, shape), at], "gather", grad, dim=0)
+                yield case("scatter_add", [tensor(dtype, shape), at, tensor(dtype, places, at=1)], "scatter_add", grad, dim=0)
+                yield case("scatter_add", [tensor(dtype, shape), at, tensor(dtype, (4, 3), at=1)], "scatter_add", grad, dim=0)
+            yield case("one_hot", [tensor(index, (2, 2), values=some(3))], "one_hot", classes=4)
+        for other in DTYPES:
+            rows = [tensor(dtype, (3, 2)), tensor("i64", (2,), values=some(3)), tensor(other, (2, 2), at=1)]
+            yield case("index_add", rows, "index_add", dim=0)
+            yield case("index_copy", rows, "index_copy", dim=0)
+        for values in ((2, 2), (2,), (1, 2), (), (3, 2)):
+            for accumulate in (False, True):
+                rows = [tensor(dtype, (3, 2)), tensor("i64", (2,), values=lambda d, n, at: [-1, 1]), tensor(dtype, values, at=1)]
+                yield case("index_put", rows, "index_put", grad, accumulate=accumulate)
+
+
+def moved():
+    for dtype in DTYPES:
+        grad = dtype in FLOATS
+        for shape, before in PLACES:
+            t = [tensor(dtype, shape, before)]
+            for dim in (0, -1, 1):
+                yield case("cumsum", t, "cumsum", grad, dim=dim)
+            for dims in ([], [0], [-1], [0, 1], [0, 0], [2]):
+                yield case("flip", t, "flip", grad, dims=dims)
+            for shifts, dims in (([1], []), ([1], [0]), ([-2, 5], [0, 1]), ([1], [0, 1]), ([], []), ([1], [3])):
+                yield case("roll", t, "roll", grad, shifts=shifts, dims=dims)
+            for times in ([2], [1, 2], [2, 0], [2, 1, 2], [], [-1]):
+                yield case("repeat", t, "repeat", grad, dims=times)
+                yield case("tile", t, "tile", grad, dims=times)
+            for diagonal in (0, 1, -1, 5, -5):
+                for op in ("tril", "triu"):
+                    yield case(op, t, op, grad, diagonal=diagonal)
+            for mode in ("constant", "reflect", "replicate"):
+                for front, behind in (([1], [2]), ([0], [0]), ([1, 1], [0, 2]), ([-1], [1]), ([], [])):
+                    for value in (0, 1.5, -1) if mode == "constant" else (0,):
+                        yield case("pad", t, "pad", grad, before=front, after=behind, mode=mode, value=value)
+
+
 def arranged():
     for a in DTYPES:
         for value in NUMBERS[:8]:
@@ -310,6 +365,7 @@ def odd_numbers():
 
 
 ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms]
+ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, by_index, moved, arranged, products, pictures]
 
 
 def systematic():

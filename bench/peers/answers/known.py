@@ -41,6 +41,10 @@ def of_refused(op, operands, arguments, text):
         return "bias-of-the-result" if "bias of shape" in text else "pictures-in-batches"
     if op == "copy" and "expanded" in text:
         return "in-place"
+    if op in ("gather", "scatter_add") and 0 in operands[1]["shape"] and "must be int64" in text:
+        return "empty-index"
+    if op in ("roll", "repeat", "tile") and 0 in operands[0]["shape"]:
+        return "nothing-moved"
     if op == "cat" and [0] in [t["shape"] for t in operands]:
         return "cat-nothing"
     if op.endswith("_norm") and set(dtypes) - set(FLOATS):
@@ -61,6 +65,14 @@ def of_computed(op, operands, arguments):
         return "integers-as-float"
     if op in ("full", "fill", "saxpy", "pow_scalar", "clamp", "leaky_relu", "elu") and any(abs(v) > 255 or v < 0 for v in arguments.values()):
         return "large-numbers"
+    if op in ("index_copy", "one_hot") and "i32" in dtypes:
+        return "int32-indices"
+    if op == "scatter_add" and operands[1]["shape"] != operands[2]["shape"]:
+        return "sources-beyond"
+    if op == "pad":
+        return "large-numbers" if arguments["mode"] == "constant" else "pad-modes"
+    if op == "roll" and not operands[0]["shape"]:
+        return "nothing-moved"
     if op == "addmm" and dtypes[0] != dtypes[1]:
         return "sums-promote"
     if op in PICTURES and 0 in operands[0]["shape"] + operands[-1]["shape"]:

@@ -31,6 +31,10 @@ class Pool(c.Structure):
     _fields_ = [("reserved", c.c_int), ("kernel", c.c_int * 2), ("stride", c.c_int * 2), ("padding", c.c_int * 2)]
 
 
+class Embedding(c.Structure):
+    _fields_ = [("reserved", c.c_int), ("padded", c.c_bool), ("padding_idx", c.c_int64)]
+
+
 T, P = c.c_void_p, c.POINTER(c.c_void_p)
 I, I64, D, B = c.c_int, c.c_int64, c.c_double, c.c_bool
 UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
@@ -41,6 +45,9 @@ ARGUMENTS = {
     "where": [T, T, T], "sum_dims": [T, Shape, B], "mean_dims": [T, Shape, B], "max_dim": [T, I, B, P],
     "argmax": [T, I, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_max_pool2d": [T, Pool],
     "fn_avg_pool2d": [T, Pool], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
+    "fn_embedding": [T, T, Embedding], "index_add": [T, I, T, T], "index_copy": [T, I, T, T], "index_put": [T, T, T, B],
+    "gather": [T, I, T], "scatter_add": [T, I, T, T], "one_hot": [T, I64], "pad": [T, Shape, Shape, I, D], "flip": [T, Shape],
+    "roll": [T, Shape, Shape], "repeat": [T, Shape], "tile": [T, Shape], "tril": [T, I64], "triu": [T, I64], "cumsum": [T, I],
     "index_select": [T, I, T], "cast": [T, I], "reshape": [T, Shape], "permute": [T, Shape], "transpose": [T, I, I],
     "slice": [T, I, I64, I64, I64], "squeeze": [T, I], "unsqueeze": [T, I], "expand": [T, Shape],
     "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T], "clamp": [T, D, D], "outer": [T, T],
@@ -142,7 +149,26 @@ def apply(lib, op, t, a):
         return [call("fn_conv2d", t[0], t[1], t[2] if len(t) > 2 else null, spec)]
     if op in ("max_pool2d", "avg_pool2d"):
         return [call("fn_" + op, t[0], Pool(0, pair(a["kernel"]), pair(a.get("stride", 0)), pair(a.get("padding", 0))))]
-    if op in ("softmax", "log_softmax", "squeeze", "unsqueeze", "flatten_from"):
+    if op == "embedding":
+        return [call("fn_embedding", t[0], t[1], Embedding(0, "padding" in a, a.get("padding", 0)))]
+    if op in ("index_add", "index_copy", "scatter_add"):
+        return [call(op, t[0], a["dim"], t[1], t[2])]
+    if op == "index_put":
+        return [call(op, t[0], t[1], t[2], a["accumulate"])]
+    if op == "gather":
+        return [call(op, t[0], a["dim"], t[1])]
+    if op == "one_hot":
+        return [call(op, t[0], a["classes"])]
+    if op == "pad":
+        mode = ["constant", "reflect", "replicate"].index(a["mode"])
+        return [call(op, t[0], shape_of(a["before"]), shape_of(a["after"]), mode, a["value"])]
+    if op == "roll":
+        return [call(op, t[0], shape_of(a["shifts"]), shape_of(a["dims"]))]
+    if op in ("flip", "repeat", "tile"):
+        return [call(op, t[0], shape_of(a["dims"]))]
+    if op in ("tril", "triu"):
+        return [call(op, t[0], a["diagonal"])]
+    if op in ("cumsum", "softmax", "log_softmax", "squeeze", "unsqueeze", "flatten_from"):
         return [call(op, t[0], a["dim"])]
     if op.endswith("_norm"):
         w, b = (list(t[1:3]) + [null, null])[:2]

@@ -33,9 +33,30 @@ def clamp(t, low, high):
 def batch_norm(a, x, weight=None, bias=None, mean=None, variance=None):
     mean, variance = [None if t is None else t.detach() for t in (mean, variance)]
     return F.batch_norm(x, mean, variance, weight, bias, a["training"], 0.25, a["eps"])
+def pad(t, before, after, mode, value):
+    pairs = [n for b, a in reversed(list(zip(before, after))) for n in (b, a)]
+    if mode == "constant":
+        return F.pad(t, pairs, mode, number(value))
+    if len(before) > t.dim():
+        raise ValueError("more numbers than dimensions")
+    few = max(0, len(before) + 1 - t.dim())  # those modes want a dimension in front
+    return F.pad(t[(None,) * few], pairs, mode)[(0,) * few]
 
 
 OPS = {
+    "embedding": lambda t, a: [F.embedding(t[1], t[0], a.get("padding"))],
+    "index_add": lambda t, a: [torch.index_add(t[0], a["dim"], t[1], t[2])],
+    "index_copy": lambda t, a: [torch.index_copy(t[0], a["dim"], t[1], t[2])],
+    "index_put": lambda t, a: [torch.index_put(t[0], (t[1],), t[2], a["accumulate"])],
+    "gather": lambda t, a: [torch.gather(t[0], a["dim"], t[1])],
+    "scatter_add": lambda t, a: [torch.scatter_add(t[0], a["dim"], t[1], t[2])],
+    "one_hot": lambda t, a: [F.one_hot(t[0], a["classes"])],
+    "pad": lambda t, a: [pad(t[0], a["before"], a["after"], a["mode"], a["value"])],
+    "flip": lambda t, a: [torch.flip(t[0], a["dims"])],
+    "roll": lambda t, a: [torch.roll(t[0], tuple(a["shifts"]), tuple(a["dims"]))],
+    "repeat": lambda t, a: [t[0].repeat(a["dims"])], "tile": lambda t, a: [torch.tile(t[0], a["dims"])],
+    "tril": lambda t, a: [torch.tril(t[0], a["diagonal"])], "triu": lambda t, a: [torch.triu(t[0], a["diagonal"])],
+    "cumsum": lambda t, a: [torch.cumsum(t[0], a["dim"])],
     "softplus": named(F.softplus), "leaky_relu": lambda t, a: [F.leaky_relu(t[0], number(a["value"]))],
     "elu": lambda t, a: [F.elu(t[0], number(a["value"]))], "clamp": lambda t, a: [clamp(t[0], a["low"], a["high"])],
     "outer": named(torch.outer), "addmm": named(torch.addmm), "stack": lambda t, a: [torch.stack(t, a["dim"])],
