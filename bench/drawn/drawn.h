@@ -61,6 +61,8 @@ struct drawn {
     pc_tensor *in[INPUTS_MOST], *gradient; /* the result's: NULL: forward only */
     int dim, kernel, stride, padding, groups;
     bool keepdim, causal;
+    int dim, k, kernel, stride, padding;
+    bool keepdim;
     pc_shape dims;
     pc_activation_kind activation;
     double p;

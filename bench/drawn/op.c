@@ -101,6 +101,16 @@ static pc_tensor *do_gather(drawn *d)
     return pc_gather(d->in[0], d->dim, d->in[1]);
 }
 
+static pc_tensor *do_sort(drawn *d)
+{
+    return pc_sort(d->in[0], d->dim, false, NULL);
+}
+
+static pc_tensor *do_topk(drawn *d)
+{
+    return pc_topk(d->in[0], d->k, d->dim, true, NULL);
+}
+
 static pc_tensor *do_max_dim(drawn *d)
 {
     return pc_max_dim(d->in[0], d->dim, d->keepdim, NULL);
@@ -221,6 +231,8 @@ static const op ops[] = {
     ROW(embedding),
     ROW(gather),
     ROW(cumsum),
+    ROW(sort),
+    ROW(topk),
     ROW(softmax),
     ROW(log_softmax),
     ROW(sum_dims),
@@ -269,6 +281,7 @@ static pc_status read_words(drawn *d)
     if (!d->op)
         return pc_fail(PC_ERR_ARGUMENT, "op '%s' is not known", w->count > 1 ? w->word[1] : "");
     d->dim = number_of(w, "dim", 0);
+    d->k = number_of(w, "k", 1);
     d->keepdim = number_of(w, "keep", 0);
     d->dims = numbers_between(word_of(w, "dims") ? word_of(w, "dims") : "", '.', NULL);
     d->causal = number_of(w, "causal", 0);

@@ -218,12 +218,14 @@ def norm(d):
     y = vector(0.9)
     return d.op(name, x=d.tensor(shape, layout), y=y, z=vector(0.9) if y and name != "rms_norm" else None, groups=groups)
 def indexed(d):
-    """Rows or elements by indices of the formula that labels have; and running sums."""
-    name = d.one("embedding", "embedding", "gather", "cumsum")
+    """Rows or elements by indices of the formula that labels have; running sums; order."""
+    name = d.one("embedding", "embedding", "gather", "cumsum", "sort", "topk")
     shape = d.shape()
     dim = len(shape) - 1 if d.chance(0.6) else d.random.randrange(len(shape))
-    if name == "cumsum":
+    if name in ("cumsum", "sort"):
         return d.op(name, x=d.tensor(shape), dim=dim)
+    if name == "topk":
+        return d.op(name, x=d.tensor(shape), dim=dim, k=d.size(1, shape[dim]))
     if name == "gather":
         index = list(shape)
         index[dim] = d.one(1, d.size(1, 4 * shape[dim]))

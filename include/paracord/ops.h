@@ -288,6 +288,24 @@ PC_API PC_MUST_USE pc_tensor *pc_scatter_add(pc_tensor *a, int dim, pc_tensor *i
 /* int64: 1 at the index and 0 elsewhere, [indices' shape, classes]. */
 PC_API PC_MUST_USE pc_tensor *pc_one_hot(pc_tensor *indices, int64_t classes);
 
+/* --- order: of equals the first one comes first; NaN is the largest --- */
+
+/* (d) Sorted along dim, and in *indices, when that is not NULL, int64 places of the values; those alone. */
+PC_API PC_MUST_USE pc_tensor *pc_sort(pc_tensor *a, int dim, bool descending, pc_tensor **indices);
+PC_API PC_MUST_USE pc_tensor *pc_argsort(pc_tensor *a, int dim, bool descending);
+
+/* (d) The k largest, or smallest, along dim, the largest (smallest) first, and their places as above. */
+PC_API PC_MUST_USE pc_tensor *pc_topk(pc_tensor *a, int64_t k, int dim, bool largest, pc_tensor **indices);
+
+/* int64, of the values' shape: how many of `sorted`, ascending along its last dimension, are less than the value (right: less
+ * or equal). `sorted` is [n], or has the values' other dimensions. They meet in their common dtype. */
+PC_API PC_MUST_USE pc_tensor *pc_searchsorted(pc_tensor *sorted, pc_tensor *values, bool right);
+
+/* int64 [count] or [rows, count]: places drawn by weights [n] or [rows, n], which are at least 0 and need not add up to 1, from
+ * the thread's generator (random.h): one step of it. Without replacement each place is drawn at most once, and there must
+ * be `count` weights above 0. */
+PC_API PC_MUST_USE pc_tensor *pc_multinomial(pc_tensor *weights, int64_t count, bool replacement);
+
 /* --- arranging: new tensors --- */
 
 typedef enum pc_pad_mode {

@@ -19,6 +19,15 @@ typedef struct pc__cumsum_attributes {
     int64_t dim, reversed; /* reversed: sums of an element and all behind it */
 } pc__cumsum_attributes;
 
+typedef struct pc__sort_attributes {
+    int64_t dim, count; /* so many of the order's first are kept */
+    int64_t descending;
+} pc__sort_attributes;
+
+typedef struct pc__search_attributes {
+    int64_t right; /* behind equals */
+} pc__search_attributes;
+
 /* An index as kernels take it: int64, contiguous; PC_ERR_DTYPE, with the op's name, unless it is int64 or int32. NULL
  * flows. */
 pc_tensor *pc__places(const char *who, pc_tensor *index);

@@ -182,6 +182,9 @@ F(f_roll, pc_exp(pc_roll(x[0], PC_SHAPE(1, -1), PC_SHAPE(0, 1))))
 F(f_repeat, pc_exp(pc_repeat(x[0], PC_SHAPE(2, 1, 3))))
 F(f_tril, pc_exp(pc_tril(x[0], 1)))
 F(f_triu, pc_exp(pc_triu(x[0], 0)))
+F(f_sort, pc_exp(pc_sort(x[0], 1, true, NULL)))
+F(f_sort_turned, pc_exp(pc_sort(turned(x[0]), 1, false, NULL)))
+F(f_topk, pc_exp(pc_topk(x[0], 2, 0, false, NULL)))
 F(f_cumsum, pc_exp(pc_cumsum(x[0], 1)))
 F(f_cumsum_turned, pc_exp(pc_cumsum(turned(x[0]), 1)))
 F(f_matmul, pc_matmul(x[0], x[1]))
@@ -378,6 +381,9 @@ static const check checks[] = {
     ONE(f_repeat, S(2, 2)),
     ONE(f_tril, S(3, 3)),
     ONE(f_triu, S(3, 3)),
+    ONE(f_sort, S(2, 4)),
+    ONE(f_sort_turned, S(3, 2)),
+    ONE(f_topk, S(4, 2)),
     ONE(f_cumsum, S(2, 4)),
     ONE(f_cumsum_turned, S(2, 3)),
     TWO(f_matmul, S(2, 3), S(3, 4)),

@@ -972,7 +972,49 @@ def arrange_more():
         case("cumsum", dtype, [In([2, 3], dtype)], lambda a: torch.cumsum(a, 1), [1])
 
 
+def order():
+    def sort(dim, descending):
+        return lambda a: torch.sort(a, dim=dim, descending=descending, stable=True)
+    for name, fn in (("sort", lambda *how: sort(*how)), ("argsort", lambda *how: lambda a: sort(*how)(a)[1])):
+        for down in (False, True):
+            for dim in (0, 1, -1):
+                case(name, f"{dim} {down}", [In([3, 5], distinct=True)], fn(dim, down), [dim, int(down)])
+            case(name, f"middle {down}", [In([2, 4, 3])], fn(1, down), [1, int(down)])
+            case(name, f"equals {down}", [In([40], low=-1, high=1)], fn(0, down), [0, int(down)])
+            case(name, f"turned {down}", [In([5, 2], views="t:0,1")], fn(1, down), [1, int(down)])
+            case(name, f"not finite {down}", [In([8], values=[nan, 0, -0.0, inf, -inf, nan, 1, 0])], fn(0, down), [0, int(down)],
+                 gradients=False)
+            case(name, f"zero-dim {down}", [In([])], fn(0, down), [0, int(down)])
+            case(name, f"empty {down}", [In([0, 3])], fn(0, down), [0, int(down)])
+            case(name, f"empty other {down}", [In([0, 3])], fn(1, down), [1, int(down)])
+            for dtype in ("b", "u8", "i32", "i64"):
+                case(name, f"{dtype} {down}", [In([2, 9], dtype)], fn(1, down), [1, int(down)])
+    for largest in (True, False):
+        for k, dim in ((1, 0), (3, -1), (5, 1), (0, 1)):
+            case("topk", f"{k} {dim} {largest}", [In([3, 5], distinct=True)], lambda a: torch.topk(a, k, dim, largest),
+                 [k, dim, int(largest)])
+        case("topk", f"long {largest}", [In([128], distinct=True, low=-6, high=6)], lambda a: torch.topk(a, 4, 0, largest),
+             [4, 0, int(largest)])
+        case("topk", f"turned {largest}", [In([5, 2], views="t:0,1", distinct=True)], lambda a: torch.topk(a, 2, 1, largest),
+             [2, 1, int(largest)])
+        case("topk", f"zero-dim {largest}", [In([])], lambda a: torch.topk(a, 1, 0, largest), [1, 0, int(largest)])
+        case("topk", f"integers {largest}", [In([6], "i64", values=[3, -9, 7, 0, 100, 5])], lambda a: torch.topk(a, 3, 0, largest),
+             [3, 0, int(largest)])
+    for right in (False, True):
+        search = lambda s, v: torch.searchsorted(s.detach(), v.detach(), right=right)
+        line = sorted(In([9]).values)
+        case("searchsorted", f"line {right}", [In([9], values=line), In([2, 7])], search, [int(right)])
+        case("searchsorted", f"rows {right}", [In([2, 3], values=[-1, 0, 1, 0, 0, 2]), In([2, 4])], search, [int(right)])
+        case("searchsorted", f"zero-dim {right}", [In([9], values=line), In([])], search, [int(right)])
+        case("searchsorted", f"of nothing {right}", [In([0]), In([3])], search, [int(right)])
+        case("searchsorted", f"nothing {right}", [In([4], values=line[:4]), In([0])], search, [int(right)])
+        case("searchsorted", f"not finite {right}", [In([5], values=[-inf, 0, 1, inf, nan]), In([5], values=[nan, inf, -inf, 0, -0.0])],
+             search, [int(right)])
+        for dtype in ("u8", "i32", "i64"):
+            case("searchsorted", f"{dtype} {right}", [In([5], dtype, values=[1, 2, 2, 5, 8]), In([6], dtype)], search, [int(right)])
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
-                 still_more_unary, pairs, arrange, attention, norms, rows, elements, arrange_more):
+                 still_more_unary, pairs, arrange, attention, norms, rows, elements, arrange_more, order):
         part()

@@ -157,7 +157,7 @@ static pc_tensor *along(pc_tensor *t)
 static pc_tensor *indexed(pc_tensor *t)
 {
     pc_tensor *best = pc_argmax(t, draw(2), false), *rows = pc_tanh(t);
-    switch (draw(8)) {
+    switch (draw(9)) {
     case 0:
         return pc_index_select(t, draw(2), best);
     case 1:
@@ -172,6 +172,8 @@ static pc_tensor *indexed(pc_tensor *t)
         return pc_scatter_add(t, draw(2), pc_expand(pc_unsqueeze(best, 1), PC_SHAPE(now.side, now.side)), rows);
     case 6:
         return pc_tanh(pc_cumsum(rows, draw(2)));
+    case 7:
+        return pc_sort(t, draw(2), draw(2), NULL);
     default:
         return draw(2) ? pc_flip(t, PC_SHAPE(draw(2))) : pc_tril(pc_roll(t, PC_SHAPE(3), PC_SHAPE(draw(2))), draw(3));
     }

@@ -241,6 +241,28 @@ def moved():
                         yield case("pad", t, "pad", grad, before=front, after=behind, mode=mode, value=value)
 
 
+def ordered():
+    apart = lambda d, n, at: [i * 7 % n if d != "bool" else i % 2 for i in range(n)]  # no two are equal, but for bools
+    for dtype in DTYPES:
+        grad = dtype in FLOATS
+        many = {"dtype": dtype, "shape": [3 * len(SPECIAL[dtype])], "values": special(dtype, 3 * len(SPECIAL[dtype])), "views": []}
+        for down in (False, True):
+            for op in ("sort", "argsort"):
+                for shape, before in PLACES:
+                    for dim in (0, -1, 1):
+                        yield case(op, [tensor(dtype, shape, before)], op, grad and op == "sort", dim=dim, descending=down)
+                yield case(op, [many], op, dim=0, descending=down)
+            for shape, k, dim in (((5,), 2, 0), ((5,), 0, 0), ((5,), 6, 0), ((), 1, 0), ((), 0, 0), ((2, 3), 2, -1), ((3, 2), 1, 0), ((0, 2), 0, 0),
+                                  ((2, 0), 1, 1), ((5,), -1, 0), ((5,), 1, 1)):
+                if dtype != "bool":
+                    yield case("topk", [tensor(dtype, shape, values=apart)], "topk", grad, k=k, dim=dim, descending=down)
+            for x, v in (((4,), (3,)), ((4,), (2, 3)), ((4,), ()), ((2, 3), (2, 2)), ((2, 3), (3, 2)), ((), (2,)), ((0,), (2,)), ((3,), (0,))):
+                line = tensor(dtype, x, values=lambda d, n, at: sorted(plain(d, n, at)) if len(x) < 2 else [i % 3 for i in range(n)])
+                yield case("searchsorted", [line, tensor(dtype, v, at=1)], "searchsorted", right=down)
+        for other in DTYPES:
+            yield case("searchsorted", [tensor(dtype, (1,)), tensor(other, (3,), at=2)], "searchsorted", right=False)
+
+
 def arranged():
     for a in DTYPES:
         for value in NUMBERS[:8]:
@@ -366,6 +388,7 @@ def odd_numbers():
 
 ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms]
 ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, by_index, moved, arranged, products, pictures]
+ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, by_index, moved, ordered, arranged, products, pictures]
 
 
 def systematic():

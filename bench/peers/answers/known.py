@@ -43,7 +43,9 @@ def of_refused(op, operands, arguments, text):
         return "in-place"
     if op in ("gather", "scatter_add") and 0 in operands[1]["shape"] and "must be int64" in text:
         return "empty-index"
-    if op in ("roll", "repeat", "tile") and 0 in operands[0]["shape"]:
+    if op == "topk" and arguments["k"] == 0 and not operands[0]["shape"]:
+        return "topk-nothing"
+    if op in ("roll", "repeat", "tile", "searchsorted") and 0 in operands[0]["shape"] + operands[-1]["shape"]:
         return "nothing-moved"
     if op == "cat" and [0] in [t["shape"] for t in operands]:
         return "cat-nothing"

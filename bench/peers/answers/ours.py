@@ -48,6 +48,7 @@ ARGUMENTS = {
     "fn_embedding": [T, T, Embedding], "index_add": [T, I, T, T], "index_copy": [T, I, T, T], "index_put": [T, T, T, B],
     "gather": [T, I, T], "scatter_add": [T, I, T, T], "one_hot": [T, I64], "pad": [T, Shape, Shape, I, D], "flip": [T, Shape],
     "roll": [T, Shape, Shape], "repeat": [T, Shape], "tile": [T, Shape], "tril": [T, I64], "triu": [T, I64], "cumsum": [T, I],
+    "sort": [T, I, B, P], "argsort": [T, I, B], "topk": [T, I64, I, B, P], "searchsorted": [T, T, B],
     "index_select": [T, I, T], "cast": [T, I], "reshape": [T, Shape], "permute": [T, Shape], "transpose": [T, I, I],
     "slice": [T, I, I64, I64, I64], "squeeze": [T, I], "unsqueeze": [T, I], "expand": [T, Shape],
     "flatten_from": [T, I], "full": [Shape, D, I, Device], "arange": [D, D, D, I, Device], "grad": [T], "clamp": [T, D, D], "outer": [T, T],
@@ -159,6 +160,13 @@ def apply(lib, op, t, a):
         return [call(op, t[0], a["dim"], t[1])]
     if op == "one_hot":
         return [call(op, t[0], a["classes"])]
+    if op in ("sort", "topk"):
+        index, how = c.c_void_p(), [a["dim"], a["descending"]]
+        return [call(op, t[0], *([a["k"]] if op == "topk" else []), *how, c.byref(index)), index.value]
+    if op == "argsort":
+        return [call(op, t[0], a["dim"], a["descending"])]
+    if op == "searchsorted":
+        return [call(op, t[0], t[1], a["right"])]
     if op == "pad":
         mode = ["constant", "reflect", "replicate"].index(a["mode"])
         return [call(op, t[0], shape_of(a["before"]), shape_of(a["after"]), mode, a["value"])]

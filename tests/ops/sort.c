@@ -1,0 +1,133 @@
+/* Order: sort, argsort, topk, searchsorted; and places drawn by their weights. */
+#include "ops/golden.h"
+
+#include <paracord/random.h>
+
+static void run_sort(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_sort(in[0], (int)g->args[0], g->args[1] != 0, &out[1]);
+}
+
+static void run_argsort(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_argsort(in[0], (int)g->args[0], g->args[1] != 0);
+}
+
+static void run_topk(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_topk(in[0], (int64_t)g->args[0], (int)g->args[1], g->args[2] != 0, &out[1]);
+}
+
+static void run_searchsorted(const golden *g, pc_tensor **in, pc_tensor **out)
+{
+    out[0] = pc_searchsorted(in[0], in[1], g->args[0] != 0);
+}
+
+static const golden_op ops[] = {
+    {"sort", run_sort}, {"argsort", run_argsort}, {"topk", run_topk}, {"searchsorted", run_searchsorted}};
+
+static void refuses(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_zeros(PC_SHAPE(2, 3), PC_F32, test_device()), *places = a;
+        assert_fails(pc_sort(NULL, 0, false, NULL), PC_ERR_ARGUMENT, "a is NULL");
+        assert_fails(pc_sort(a, 2, false, &places), PC_ERR_RANGE, "dimension 2");
+        assert_null(places);
+        assert_fails(pc_argsort(a, -3, false), PC_ERR_RANGE, "argsort");
+        assert_fails(pc_topk(a, 4, 1, true, &places), PC_ERR_RANGE, "topk: 4 elements of the 3 along dimension 1");
+        assert_fails(pc_topk(a, -1, 1, true, NULL), PC_ERR_RANGE, "topk: -1");
+        assert_fails(pc_searchsorted(pc_isnan(a), pc_isnan(a), false), PC_ERR_DTYPE, "bools have no order");
+        assert_fails(pc_searchsorted(a, pc_zeros(PC_SHAPE(3, 3), PC_F32, test_device()), false), PC_ERR_SHAPE,
+                     "[3, 3]");
+        assert_fails(pc_searchsorted(pc_sum(a), a, false), PC_ERR_SHAPE, "searchsorted");
+        assert_fails(pc_multinomial(NULL, 1, true), PC_ERR_ARGUMENT, "weights is NULL");
+        assert_fails(pc_multinomial(pc_cast(a, PC_I64), 1, true), PC_ERR_DTYPE, "int64");
+        assert_fails(pc_multinomial(pc_sum(a), 1, true), PC_ERR_SHAPE, "[n] or [rows, n]");
+        assert_fails(pc_multinomial(a, 4, false), PC_ERR_RANGE, "4 places of 3 without replacement");
+        assert_fails(pc_multinomial(a, 0, true), PC_ERR_RANGE, "0 places of 3");
+    }
+    assert_no_leak();
+}
+
+/* Lists of many lengths, with many equals: each value is where its place says, in order, and equals by their places. */
+static void long_lists(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{1, 5000}, {3, 2049}, {40, 33}, {2, 2048}, {1, 7000}, {300, 2}};
+    pc_seed(8);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int kind = 0; kind < 4; kind++)
+            PC_SCOPE {
+                const int64_t rows = shapes[s][0], n = shapes[s][1], k = kind % 2 ? (n < 37 ? n : 37) : n;
+                const bool down = kind / 2;
+                pc_tensor *t = pc_floor(pc_mul_scalar(pc_randn(PC_SHAPE(rows, n), PC_F32, test_device()), 50)), *at,
+                          *sorted;
+                t = s % 2 ? pc_cast(t, PC_F64) : t;
+                sorted = k < n ? pc_topk(t, k, 1, down, &at) : pc_sort(t, 1, down, &at);
+                assert_not_null_ok(sorted);
+                assert_true(pc_item(pc_max(pc_abs(pc_sub(sorted, pc_gather(t, 1, at))))) == 0);
+                double *values = malloc((size_t)(rows * k) * sizeof *values);
+                int64_t *places = malloc((size_t)(rows * k) * sizeof *places);
+                assert_true(values && places);
+                assert_ok(pc_read(pc_cast(sorted, PC_F64), values, (size_t)(rows * k) * sizeof *values));
+                assert_ok(pc_read(at, places, (size_t)(rows * k) * sizeof *places));
+                for (int64_t r = 0; r < rows; r++)
+                    for (int64_t i = 1; i < k; i++) {
+                        const int64_t here = r * k + i;
+                        const double step = down ? values[here - 1] - values[here] : values[here] - values[here - 1];
+                        assert_true(step > 0 || (step == 0 && places[here] > places[here - 1]));
+                    }
+                /* what is left out is behind what is kept */
+                pc_tensor *last = pc_slice(sorted, 1, k - 1, k, 1);
+                pc_tensor *ahead = down ? pc_gt(t, last) : pc_lt(t, last);
+                assert_true(pc_item(pc_max(pc_sum_dims(ahead, PC_SHAPE(1), false))) < (double)k);
+                free(values);
+                free(places);
+            }
+    assert_no_leak();
+}
+
+/* Shares of what is drawn are those of the weights; without replacement all that have a weight come, once. */
+static void draws(void **state)
+{
+    (void)state;
+    enum { N = 5, COUNT = 20000 };
+    static const float weights[N] = {1, 0, 4, 2, 3};
+    static int64_t drawn[COUNT];
+    pc_seed(4);
+    PC_SCOPE {
+        pc_tensor *w = pc_from_data(weights, PC_SHAPE(N), PC_F32, test_device());
+        pc_tensor *rows = pc_expand(w, PC_SHAPE(COUNT, N)), *ways[2];
+        ways[0] = pc_multinomial(w, COUNT, true);
+        ways[1] = pc_multinomial(rows, 1, true);
+        for (int way = 0; way < 2; way++) {
+            int counts[N] = {0};
+            assert_ok(pc_read(ways[way], drawn, sizeof drawn));
+            for (int i = 0; i < COUNT; i++) {
+                assert_in_range(drawn[i], 0, N - 1);
+                counts[drawn[i]]++;
+            }
+            for (int i = 0; i < N; i++)
+                assert_true(fabs((double)counts[i] / COUNT - (double)weights[i] / 10) < 0.02);
+            assert_int_equal(counts[1], 0);
+        }
+        pc_tensor *apart = pc_multinomial(pc_slice(rows, 0, 0, 50, 1), 4, false);
+        assert_int_equal(pc_tensor_size(apart, 1), 4);
+        assert_ok(pc_read(pc_sort(apart, 1, false, NULL), drawn, 200 * sizeof *drawn));
+        for (int r = 0; r < 50; r++)
+            assert_memory_equal(drawn + 4 * r, ((int64_t[]){0, 2, 3, 4}), 4 * sizeof *drawn);
+        pc_seed(4);
+        pc_tensor *again = pc_multinomial(w, COUNT, true);
+        assert_true(pc_item(pc_sum(pc_ne(ways[0], again))) == 0);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_lists),
+                                          cmocka_unit_test(draws)};
+
+int main(void)
+{
+    return golden_main("ops.sort", ops, tests);
+}
