@@ -59,10 +59,8 @@ struct drawn {
 
     const op *op;
     pc_tensor *in[INPUTS_MOST], *gradient; /* the result's: NULL: forward only */
-    int dim, kernel, stride, padding, groups;
+    int dim, k, kernel, stride, padding, groups;
     bool keepdim, causal;
-    int dim, k, kernel, stride, padding;
-    bool keepdim;
     pc_shape dims;
     pc_activation_kind activation;
     double p;

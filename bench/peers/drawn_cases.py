@@ -217,6 +217,8 @@ def norm(d):
     groups = d.one(*[g for g in (1, 2, 4, 8, 32) if shape[1] % g == 0]) if name == "group_norm" else None
     y = vector(0.9)
     return d.op(name, x=d.tensor(shape, layout), y=y, z=vector(0.9) if y and name != "rms_norm" else None, groups=groups)
+
+
 def indexed(d):
     """Rows or elements by indices of the formula that labels have; running sums; order."""
     name = d.one("embedding", "embedding", "gather", "cumsum", "sort", "topk")
@@ -315,8 +317,7 @@ def network(d):
 
 
 FAMILIES = [(4, unary), (4, binary), (5, reduction), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d), (4, pooling),
-            (5, copying), (2, dropout), (5, attention), (4, norm), (25, network)]
-            (5, copying), (2, dropout), (3, indexed), (25, network)]
+            (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network)]
 
 
 def draw(seed, number, kind):

@@ -386,9 +386,7 @@ def odd_numbers():
             yield case("log_softmax", [tensor(dtype, (3, 2), values=special, at=i)], "log_softmax", dim=0)
 
 
-ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms]
-ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, by_index, moved, arranged, products, pictures]
-ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, by_index, moved, ordered, arranged, products, pictures]
+ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms, by_index, moved, ordered]
 
 
 def systematic():
