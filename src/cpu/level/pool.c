@@ -5,6 +5,8 @@
 
 #include "cpu/level/each.h"
 
+enum { CHANNELS = 4 }; /* vectors of them at once */
+
 /* y[c] = the maximum of one window, place[c] = where it is. */
 static void max_window(const pc__pool *s, const real *rows, range h, range w, real *restrict y, int32_t *restrict place)
 {
@@ -46,20 +48,34 @@ static void average_window(const pc__pool *s, const real *rows, range h, range w
     }
 }
 
-/* The same of a vector of channels or more, which stay in registers; the last ones lie over their neighbours. */
+/* The same of vectors of channels, which stay in registers. */
+INLINE void average_some(const pc__pool *s, const real *x, int64_t rows, int64_t columns, real scale, real *y,
+                         const int vectors)
+{
+    const int64_t down = s->w * s->c;
+    vec sum[CHANNELS];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec){0};
+    for (int64_t j = 0; j < columns; j++) {
+        const real *from = x + j * s->c;
+        vec column[CHANNELS];
+        UNROLL for (int v = 0; v < vectors; v++) column[v] = LOAD(from + v * W);
+        for (int64_t i = 1; i < rows; i++)
+            UNROLL for (int v = 0; v < vectors; v++) column[v] += LOAD(from + i * down + v * W);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += column[v];
+    }
+    UNROLL for (int v = 0; v < vectors; v++) AT(y + v * W) = sum[v] * scale;
+}
+
+/* The last channels lie over their neighbours. */
 static void average_vectors(const pc__pool *s, const real *rows, range h, range w, real *y)
 {
-    const real scale = window_scale(s, h, w);
-    for (int64_t c = 0; c < s->c; c += W) {
+    const real scale = window_scale(s, h, w), *x = rows + w.from * s->c;
+    int64_t c = 0;
+    for (; c + CHANNELS * W <= s->c; c += CHANNELS * W)
+        average_some(s, x + c, h.to - h.from, w.to - w.from, scale, y + c, CHANNELS);
+    for (; c < s->c; c += W) {
         const int64_t at = PC__MIN(c, s->c - W);
-        vec sum = {0};
-        for (int64_t j = w.from; j < w.to; j++) {
-            vec column = {0};
-            for (int64_t i = 0; i < h.to - h.from; i++)
-                column += LOAD(rows + (i * s->w + j) * s->c + at);
-            sum += column;
-        }
-        AT(y + at) = sum * scale;
+        average_some(s, x + at, h.to - h.from, w.to - w.from, scale, y + at, 1);
     }
 }
 
