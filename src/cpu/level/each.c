@@ -241,6 +241,42 @@ pc_status pc__each(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT]
                 (way){floats.loop ? pc__run_dense : NULL, &floats}, cost);
 }
 
+/* The second operand is a number in float32, and a loop of PC__DENSE_BY_NUMBER the context. */
+static void run_by_number(char *const *data, const int64_t *s, int64_t n, const void *context)
+{
+    const pc__dense *d = context;
+    _Alignas(64) pc_f16 room[2][BLOCK];
+    const int64_t size = sizeof(pc_f16);
+    if (s[0] == size && s[1] == size) {
+        d->loop(data[0], data[1], data[2], n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t m = PC__MIN(n - i, BLOCK);
+        char *out = data[0] + i * s[0];
+        const char *x = pc__gathered(data[1], s[1], i, m, sizeof(pc_f16), (char *)room[1]);
+        d->loop(s[0] == size ? out : (char *)room[0], x, data[2], m);
+        if (s[0] != size)
+            pc__move(out, s[0], (const char *)room[0], size, m, sizeof(pc_f16));
+    }
+}
+
+pc_status pc__each_or_number(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT],
+                             const pc__dense_fn by_number[PC_DTYPE_COUNT], int cost)
+{
+    const pc__number *number = pc__number_of(call);
+    const pc__dense dense = {.loop = by_number[call->in[0]->dtype]};
+    if (!number || number->first || !dense.loop)
+        return pc__each(call, loops, cost);
+    float value = (float)number->value;
+    pc_tensor *operands[2] = {call->out[0], call->in[0]};
+    pc__loop loop;
+    pc__loop_make(&loop, 2, operands, &dense);
+    pc__loop_repeat(&loop, 2, &value, sizeof value);
+    pc__loop_run(&loop, run_by_number, cost);
+    return PC_OK;
+}
+
 pc_status pc__each_run(const pc_call *call, const pc__run_fn runs[PC_DTYPE_COUNT], int cost)
 {
     const void *attributes = call->attributes;

@@ -79,6 +79,32 @@ extern const pc__dense_fn pc__pointwise_f32[PC__POINTWISE_COUNT];
         memcpy(out + i, room[0], rest);                                                                                \
     }
 
+/* The same of such numbers and one of float32, which `second` is the address of. */
+#define PC__DENSE_BY_NUMBER(name, half, expression)                                                                    \
+    static __attribute__((noinline)) void name(void *to, const void *first, const void *second, int64_t n)             \
+    {                                                                                                                  \
+        pc_##half *out = to, room[2][PC__HALVES];                                                                      \
+        const pc_##half *x = first;                                                                                    \
+        const float b = *(const float *)second;                                                                        \
+        int64_t i = 0;                                                                                                 \
+        for (; i + PC__HALVES <= n; i += PC__HALVES) {                                                                 \
+            float taken[PC__HALVES], result[PC__HALVES];                                                               \
+            pc__take_##half(taken, x + i);                                                                             \
+            for (int k = 0; k < PC__HALVES; k++) {                                                                     \
+                const float a = taken[k];                                                                              \
+                result[k] = (expression);                                                                              \
+            }                                                                                                          \
+            pc__put_##half(out + i, result);                                                                           \
+        }                                                                                                              \
+        if (i == n)                                                                                                    \
+            return;                                                                                                    \
+        const size_t rest = (size_t)(n - i) * sizeof *out;                                                             \
+        memset(room, 0, sizeof room);                                                                                  \
+        memcpy(room[1], x + i, rest);                                                                                  \
+        name(room[0], room[1], second, PC__HALVES);                                                                    \
+        memcpy(out + i, room[0], rest);                                                                                \
+    }
+
 /* The loop of a call, and what it needs to be run over any strides: a context of pc__run_dense. */
 typedef struct pc__dense {
     pc__dense_fn loop;
@@ -93,6 +119,11 @@ void pc__run_dense(char *const *data, const int64_t *s, int64_t n, const void *d
  * 16-bit numbers are then computed by float32's. */
 #define pc__each PC__K(each)
 pc_status pc__each(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT], int cost);
+
+/* The same with loops of 16-bit numbers and a number, by dtype, that are NULL where there is none. */
+#define pc__each_or_number PC__K(each_or_number)
+pc_status pc__each_or_number(const pc_call *call, const pc__dense_fn loops[PC_DTYPE_COUNT],
+                             const pc__dense_fn by_number[PC_DTYPE_COUNT], int cost);
 
 /* The same by runs, which get the call's attributes. */
 #define pc__each_run PC__K(each_run)

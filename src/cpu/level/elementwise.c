@@ -25,6 +25,22 @@
         return pc__each(call, loops, cost);                                                                            \
     }
 
+#define FLOATS_BY_NUMBER(name, cost)                                                                                   \
+    [PC_F16] = HALF(name##_by_number, f16, cost), [PC_BF16] = HALF(name##_by_number, bf16, cost)
+#define NUMBERS_BY_NUMBER(name, cost) FLOATS_BY_NUMBER(name, cost)
+#define ORDERED_BY_NUMBER(name, cost) FLOATS_BY_NUMBER(name, cost)
+#define ALL_BY_NUMBER(name, cost) FLOATS_BY_NUMBER(name, cost)
+#define INTEGERS_BY_NUMBER(name, cost) [PC_F16] = NULL
+
+#define KERNEL_OF_TWO(name, dtypes, cost)                                                                              \
+    PC__KERNEL(name)                                                                                                   \
+    {                                                                                                                  \
+        static const pc__dense_fn loops[PC_DTYPE_COUNT] = {dtypes##_TABLE(name, cost)};                                \
+        static const pc__dense_fn by_number[PC_DTYPE_COUNT] = {dtypes##_BY_NUMBER(name, cost)};                        \
+        (void)stream;                                                                                                  \
+        return pc__each_or_number(call, loops, by_number, cost);                                                       \
+    }
+
 /* Loops over the dtypes of a row with 1 or 2 inputs. */
 #define RUN(inputs, name, T, f) PC__DENSE##inputs(name, T, T, f)
 #define WIDE_RUNS(inputs, name, f)                                                                                     \
@@ -44,6 +60,13 @@
     RUN(inputs, name##_u8, uint8_t, f)                                                                                 \
     RUN(inputs, name##_i32, int32_t, f)                                                                                \
     RUN(inputs, name##_i64, int64_t, f)
+#define FLOATS_NUMBER_RUNS(name, f)                                                                                    \
+    PC__DENSE_BY_NUMBER(name##_by_number_f16, f16, f)                                                                  \
+    PC__DENSE_BY_NUMBER(name##_by_number_bf16, bf16, f)
+#define NUMBERS_NUMBER_RUNS(name, f) FLOATS_NUMBER_RUNS(name, f)
+#define ORDERED_NUMBER_RUNS(name, f) FLOATS_NUMBER_RUNS(name, f)
+#define ALL_NUMBER_RUNS(name, f) FLOATS_NUMBER_RUNS(name, f)
+#define INTEGERS_NUMBER_RUNS(name, f)
 #define INTEGERS_RUNS(inputs, name, f) WRAPPING_RUNS(inputs, name, f)
 #define ALL_RUNS(inputs, name, f) NUMBERS_RUNS(inputs, name, f) PC__DENSE##inputs(name##_bool, uint8_t, bool, (f) != 0)
 
@@ -57,7 +80,7 @@
     RUN(1, name##_f16, uint16_t, BITS_##name(a, 0x7c00, 0x200))                                                        \
     RUN(1, name##_bf16, uint16_t, BITS_##name(a, 0x7f80, 0x40))
 #define PC__FLAT(name, dtypes, cost, f) dtypes##_RUNS(1, name, f)
-#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f)
+#define PC__BINARY(name, dtypes, cost, flags, f) dtypes##_RUNS(2, name, f) dtypes##_NUMBER_RUNS(name, f)
 #define sin_f32 any_sin
 #define cos_f32 any_cos
 #define sin_backward_f32 any_sin_backward
@@ -104,7 +127,7 @@ BY_ANGLES(cos_backward, y)
     KERNEL(name, dtypes, cost)                                                                                         \
     KERNEL(name##_backward, FLOATS, cost)
 #define PC__UNARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes, cost)
-#define PC__BINARY(name, dtypes, cost, flags, f) KERNEL(name, dtypes, cost)
+#define PC__BINARY(name, dtypes, cost, flags, f) KERNEL_OF_TWO(name, dtypes, cost)
 #include "ops/pointwise.def"
 
 #define FLOATS_F32(name) name##_f32
