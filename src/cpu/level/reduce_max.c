@@ -20,7 +20,7 @@ enum {
 
 #define AS_IS(x) (x)
 #define NEVER(x) ((void)(x), 0)
-#define IS_NAN(x) ((x) != (x))
+#define IS_NAN(x) (-((x) != (x))) /* all bits, as a comparison of vectors gives */
 
 #define LOAD(x) (*(const vector *)(x))
 #define LOAD_U8(x) __builtin_convertvector(*(const eight_bits *)(x), vector)
