@@ -47,6 +47,18 @@ static place place_of(const work *w, int64_t task)
     return p;
 }
 
+/* The next task's: whole planes come one after another. */
+static inline void step_on(const work *w, place *p, int64_t task)
+{
+    if (!w->planar || w->pieces > 1 || p->channel + 1 == w->a->channels) {
+        *p = place_of(w, task);
+        return;
+    }
+    p->at += w->a->inner;
+    p->channel++;
+    p->part++;
+}
+
 /* The mean of n numbers and the squares off it, with those of more numbers (Chan, Golub, LeVeque 1979). */
 static inline void join(part *to, int64_t n, const part *more, int64_t count)
 {
@@ -87,20 +99,24 @@ static part sum_parts(const work *w, int64_t batch, int64_t channel)
 #define NAMED(name) name##_f64
 #include "cpu/level/norm_channels.inc"
 
+typedef void (*task_fn)(const work *w, const place *p);
+
 typedef struct pass {
-    pc__part_fn run;
-    work *work;
+    task_fn run;
+    const work *work;
 } pass;
 
 static void run_some(void *context, int64_t i)
 {
-    const pass *p = context;
-    const work *w = p->work;
-    for (int64_t task = i * w->together; task < PC__MIN((i + 1) * w->together, w->tasks); task++)
-        p->run(p->work, task);
+    const pass *all = context;
+    const work *w = all->work;
+    const int64_t first = i * w->together, end = PC__MIN(first + w->together, w->tasks);
+    place p = place_of(w, first);
+    for (int64_t task = first; task < end; step_on(w, &p, ++task))
+        all->run(w, &p);
 }
 
-static void run_pass(work *w, pc__part_fn run, int cost)
+static void run_pass(const work *w, task_fn run, int cost)
 {
     pass p = {run, w};
     const int64_t all = w->a->batches * w->a->channels * w->a->inner;
