@@ -123,7 +123,9 @@ static pc_status check_running(const pc_tensor *x, const pc_tensor *mean, const 
                                double momentum)
 {
     if (!mean != !var)
-        return pc__fail(PC_ERR_ARGUMENT, "batch_norm: one of the running mean and variance is NULL; give both or none");
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_fn_batch_norm: running_%s is NULL and running_%s is not; give both or none",
+                        mean ? "var" : "mean", mean ? "mean" : "var");
     if (!training && !mean)
         return pc__fail(PC_ERR_ARGUMENT, "batch_norm: running mean and variance are NULL, and evaluation goes by them");
     if (!isfinite(momentum))
