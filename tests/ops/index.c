@@ -133,6 +133,25 @@ static void sums_of_many(void **state)
     assert_no_leak();
 }
 
+/* The same along the last dimension, and along one with few elements behind it. */
+static void sums_of_columns(void **state)
+{
+    (void)state;
+    enum { ROWS = 30, PLACES = 50, COUNT = 200 };
+    pc_seed(6);
+    for (int inner = 1; inner <= 3; inner += 2)
+        PC_SCOPE {
+            pc_tensor *places = pc_cast(pc_mul_scalar(pc_rand(PC_SHAPE(COUNT), PC_F64, test_device()), PLACES), PC_I64);
+            pc_tensor *values =
+                pc_floor(pc_mul_scalar(pc_rand(PC_SHAPE(ROWS, COUNT, inner), PC_F32, test_device()), 9));
+            pc_tensor *to = pc_ones(PC_SHAPE(ROWS, PLACES, inner), PC_F32, test_device());
+            pc_tensor *hot = pc_cast(pc_one_hot(places, PLACES), PC_F32);
+            pc_tensor *want = pc_add(to, pc_matmul(pc_transpose(hot, 0, 1), values));
+            assert_true(pc_item(pc_max(pc_abs(pc_sub(pc_index_add(to, 1, places, values), want)))) == 0);
+        }
+    assert_no_leak();
+}
+
 /* The same bits twice, of numbers whose sums depend on the order. */
 static void same_bits(void **state)
 {
@@ -150,9 +169,9 @@ static void same_bits(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(out_of_range),
-                                          cmocka_unit_test(last_one_stays), cmocka_unit_test(sums_of_many),
-                                          cmocka_unit_test(same_bits)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),         cmocka_unit_test(out_of_range),
+                                          cmocka_unit_test(last_one_stays),  cmocka_unit_test(sums_of_many),
+                                          cmocka_unit_test(sums_of_columns), cmocka_unit_test(same_bits)};
 
 int main(void)
 {

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned lane = threadIdx.x % lanes;
     for (int64_t at = thread_in_grid() / lanes; at < total; at += threads_of_grid() / lanes) {
         const parted of_row(at, p.inner), of_list(of_row.whole, p.n);
-        const int64_t list = of_list.whole * p.inner + of_row.rest;
+        const int64_t list = p.shared ? 0 : of_list.whole * p.inner + of_row.rest;
         const unsigned *start = p.start + list * (p.n + 1) + of_list.rest, *order = p.order + list * p.count;
         const T *from = part + of_list.whole * p.count * p.inner + of_row.rest;
         M sum = M(0);

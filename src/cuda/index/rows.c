@@ -1,6 +1,7 @@
 /* rows.c: rows by an index along a dimension. */
 #include "cuda/index/rows.h"
 
+#include "cuda/index/element.h"
 #include "cuda/index/lists.h"
 #include "cuda/pointwise/each.h"
 #include "ops/index.h"
@@ -55,6 +56,8 @@ PC__CUDA_KERNEL(embedding)
     return pick(stream, call);
 }
 
+enum { NARROW = 32 /* bytes of a row, below which neighbours in memory are of other rows: elements go one by one */ };
+
 /* whole = base (NULL: zeros) with what was picked added, or put in its place. */
 static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *base, const pc_tensor *picked, bool add)
 {
@@ -74,7 +77,12 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
     const int unit = unit_of(&p, whole, picked, base);
     const int64_t bytes = (int64_t)pc_dtype_size(whole->dtype);
     const void *before = base ? pc__data(base) : NULL;
-    if (p.n > 0 && add) {
+    if (p.n > 0 && add && p.outer > 1 && p.row * bytes < NARROW) {
+        lists.lists = p.outer * p.row;
+        lists.inner = p.row;
+        lists.shared = 1;
+        pc__cuda_scatter(&lists, whole->dtype, before, pc__data(picked), pc__data(whole));
+    } else if (p.n > 0 && add) {
         p.row = unit == 16 ? p.row * bytes / unit : p.row;
         pc__cuda_sum_rows(&p, whole->dtype, unit == 16, before, pc__data(picked), pc__data(whole));
     } else if (p.n > 0) {

@@ -15,6 +15,7 @@ typedef struct pc__cuda_lists {
     int64_t skip;    /* entries of this place are left out; -1: of none */
     unsigned *start; /* [lists][n + 1] */
     unsigned *order; /* [lists][count]: from start[p] to start[p + 1] the entries of place p, in ascending order */
+    int shared;      /* what was sorted is one list, which holds for all */
     int multiprocessors, early;
     pc__cuda_fault *fault; /* has the first one found that names no place; it is in no list */
     cudaStream_t queue;
