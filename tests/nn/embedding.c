@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <paracord/random.h>
+#include <paracord/step.h>
 
 static void table_and_text(void **state)
 {
@@ -83,6 +84,70 @@ static void learns(void **state)
     assert_no_leak();
 }
 
+/* Words with classes, a batch after the other in the same tensors. */
+typedef struct lesson {
+    pc_module *net;
+    pc_optimizer *adam;
+    pc_tensor *x, *y;
+} lesson;
+
+static pc_status learn(void *user)
+{
+    lesson *l = user;
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        status = pc_backward(pc_cross_entropy(pc_forward(l->net, l->x), l->y));
+        if (status == PC_OK)
+            status = pc_optimizer_step(l->adam);
+    }
+    return status;
+}
+
+enum { WORDS = 70, WIDTH = 12, BATCH = 50 };
+
+static void train(bool recorded, float table[WORDS * WIDTH])
+{
+    pc_seed(7);
+    lesson l = {.net =
+                    pc_sequential(pc_embedding(WORDS, WIDTH, .padded = true, .padding_idx = 3), pc_linear(WIDTH, 5))};
+    assert_ok(pc_module_to(l.net, test_device(), PC_F32));
+    l.adam = pc_adam(l.net, .lr = 0.05);
+    l.x = pc_zeros(PC_SHAPE(BATCH), PC_I64, test_device());
+    l.y = pc_zeros(PC_SHAPE(BATCH), PC_I64, test_device());
+    pc_step *step = recorded ? pc_step_new(learn, &l, l.adam) : NULL;
+    for (int i = 0; i < 8; i++)
+        PC_SCOPE {
+            int64_t words[BATCH], classes[BATCH];
+            for (int k = 0; k < BATCH; k++) {
+                words[k] = (int64_t)(pc_uniform(9, 1, (uint64_t)(i * BATCH + k)) * (k % 2 ? 4 : WORDS));
+                classes[k] = words[k] % 5;
+            }
+            assert_ok(pc_copy(l.x, pc_from_data(words, PC_SHAPE(BATCH), PC_I64, test_device())));
+            assert_ok(pc_copy(l.y, pc_from_data(classes, PC_SHAPE(BATCH), PC_I64, test_device())));
+            assert_ok(step ? pc_step_run(step) : learn(&l));
+        }
+    if (step)
+        assert_null(pc_step_why(step));
+    assert_ok(pc_read(pc_module_parameter(l.net, "0.weight"), table, WORDS * WIDTH * sizeof *table));
+    for (int c = 0; c < WIDTH; c++)
+        assert_true(table[3 * WIDTH + c] == 0);
+    pc_step_free(step);
+    pc_optimizer_free(l.adam);
+    pc_module_free(l.net);
+    pc_tensor_free(l.x);
+    pc_tensor_free(l.y);
+}
+
+static void recorded_as_plain(void **state)
+{
+    (void)state;
+    static float plain[WORDS * WIDTH], recorded[WORDS * WIDTH];
+    train(false, plain);
+    train(true, recorded);
+    assert_memory_equal(plain, recorded, sizeof plain);
+    assert_no_leak();
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -95,6 +160,7 @@ static void refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(table_and_text), cmocka_unit_test(forward_and_gradient),
-                                       cmocka_unit_test(learns), cmocka_unit_test(refuses)};
+                                       cmocka_unit_test(learns), cmocka_unit_test(recorded_as_plain),
+                                       cmocka_unit_test(refuses)};
     return cmocka_run_group_tests_name("nn.embedding", tests, NULL, NULL);
 }

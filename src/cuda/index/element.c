@@ -55,6 +55,7 @@ static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base
     if (lists.count <= FEW) {
         if (elements)
             PC__TRY(begin(stream, call, whole, base));
+        lists.early = 0; /* what is in front may be no kernel */
         if (lists.count)
             pc__cuda_scatter_few(&lists, whole->dtype, base ? pc__data(base) : NULL, pc__data(part), pc__data(whole));
         return pc__cuda_launched(call);
