@@ -174,6 +174,19 @@ typedef struct pc_batch_norm_options {
 PC_API PC_MUST_USE pc_module *pc_batch_norm1d_new(int64_t channels, pc_batch_norm_options options);
 PC_API PC_MUST_USE pc_module *pc_batch_norm2d_new(int64_t channels, pc_batch_norm_options options);
 
+typedef struct pc_multihead_attention_options {
+    int reserved_;
+    bool causal; /* a place attends to itself and to those in front of it */
+    bool no_bias;
+    double dropout; /* of weights, while training */
+} pc_multihead_attention_options;
+
+/* Multi-head self-attention, [..., length, size] -> the same: in each of `heads` heads scaled dot-product attention
+ * (pc_fn_attention) of size / heads numbers. Parameters, as torch.nn.MultiheadAttention has them: in_proj_weight
+ * [3 size, size], in_proj_bias [3 size], out_proj.weight [size, size], out_proj.bias [size]. */
+PC_API PC_MUST_USE pc_module *pc_multihead_attention_new(int64_t size, int heads,
+                                                         pc_multihead_attention_options options);
+
 /* One after another. Neighbours that belong together run as one kernel: convolution, activation and max-pooling; linear
  * and activation. Owns the children, on failure too. The macro makes them from left to right, so that the same seed
  * gives the same weights with every compiler. */
@@ -197,6 +210,9 @@ PC_BEGIN
 #define pc_embedding(rows, ...) PC_EMBEDDING_(rows, __VA_ARGS__, )
 #define PC_EMBEDDING_(rows, columns, ...)                                                                              \
     pc_embedding_new((rows), (columns), PC_OPTIONS(pc_embedding_options, __VA_ARGS__))
+#define pc_multihead_attention(size, ...) PC_MULTIHEAD_ATTENTION_(size, __VA_ARGS__, )
+#define PC_MULTIHEAD_ATTENTION_(size, heads, ...)                                                                      \
+    pc_multihead_attention_new((size), (heads), PC_OPTIONS(pc_multihead_attention_options, __VA_ARGS__))
 #define pc_conv2d(in, out, ...) PC_CONV2D_(in, out, __VA_ARGS__, )
 #define PC_CONV2D_(in, out, kernel, ...)                                                                               \
     pc_conv2d_new((in), (out), (kernel), PC_OPTIONS(pc_conv2d_options, __VA_ARGS__))

@@ -216,6 +216,14 @@ typedef struct pc_fn_attention_options {
 PC_API PC_MUST_USE pc_tensor *pc_fn_attention(pc_tensor *q, pc_tensor *k, pc_tensor *v,
                                               pc_fn_attention_options options);
 
+/* (d) The same of q, k and v that are the three entries of one tensor, qkv [3, ..., l, e] -> [..., l, e]. Its gradient is
+ * one tensor, too, in the memory order of qkv. As a projection gives them:
+ *
+ *     pc_tensor *qkv = pc_reshape(pc_fn_linear(x, weight, bias, PC_ACTIVATION_NONE), PC_SHAPE(b, t, 3, heads, e));
+ *     pc_tensor *y = pc_fn_self_attention(pc_permute(qkv, PC_SHAPE(2, 0, 3, 1, 4)), (pc_fn_attention_options){...});
+ *     y = pc_reshape(pc_transpose(y, 1, 2), PC_SHAPE(b, t, heads * e)); */
+PC_API PC_MUST_USE pc_tensor *pc_fn_self_attention(pc_tensor *qkv, pc_fn_attention_options options);
+
 /* (d) Binary cross-entropy: the mean over all elements of max(x, 0) - x y + log(1 + exp(-|x|)); x are logits, y targets
  * in [0, 1], of one shape. */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);

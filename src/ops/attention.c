@@ -103,29 +103,38 @@ static pc_dtype dtype_of_norms(const pc_tensor *q)
     return q->dtype == PC_F64 ? PC_F64 : PC_F32;
 }
 
-static pc_tensor *attention(pc_tensor *q, pc_tensor *k, pc_tensor *v, pc_fn_attention_options o)
+/* The op over the operands that are in `in`, for scores of [batch..., l, s]. */
+static pc_tensor *attend(pc_tensor **in, int n_in, const pc_tensor *batch, int64_t l, int64_t s, int64_t e,
+                         const pc_fn_attention_options *o)
+{
+    const pc_dtype norms = dtype_of_norms(in[0]);
+    pc__attention_attributes a = {.scale = o->scale != 0 ? o->scale
+                                           : e > 0       ? 1 / sqrt((double)e)
+                                                         : 1,
+                                  .causal = o->causal,
+                                  .packed = n_in == 1,
+                                  .masked = o->mask != NULL};
+    if (o->mask && !(in[n_in++] = spread_mask(o->mask, batch, l, s, norms)))
+        return NULL;
+    if (o->dropout > 0) {
+        a.drawn = pc__draw(PC__PURPOSE_DROPOUT, o->dropout, 0);
+        if ((in[n_in] = pc__draw_relative(&a.drawn)))
+            n_in++;
+    }
+    return pc__call(PC__OP_attention, in, n_in, &a, sizeof a);
+}
+
+static pc_tensor *attention(pc_tensor *q, pc_tensor *k, pc_tensor *v, const pc_fn_attention_options *o)
 {
     pc_tensor batch;
     if (!q || !k || !v || check(q, k, v) != PC_OK || join(q, k, v, &batch) != PC_OK)
         return NULL;
     if (batch.ndim > PC_MAX_DIMS - 2)
         return pc__null(PC_ERR_SHAPE, "attention: q, k and v have more than %d dimensions together", PC_MAX_DIMS);
-    const int64_t l = q->shape[q->ndim - 2], s = k->shape[k->ndim - 2], e = q->shape[q->ndim - 1];
-    pc__attention_attributes a = {.scale = o.scale != 0 ? o.scale
-                                           : e > 0      ? 1 / sqrt((double)e)
-                                                        : 1,
-                                  .causal = o.causal,
-                                  .masked = o.mask != NULL};
     pc_tensor *in[5] = {spread(q, &batch), spread(k, &batch), spread(v, &batch)};
-    int n_in = 3;
-    if (o.mask && !(in[n_in++] = spread_mask(o.mask, &batch, l, s, dtype_of_norms(q))))
-        return NULL;
-    if (o.dropout > 0) {
-        a.drawn = pc__draw(PC__PURPOSE_DROPOUT, o.dropout, 0);
-        if ((in[n_in] = pc__draw_relative(&a.drawn)))
-            n_in++;
-    }
-    return in[0] && in[1] && in[2] ? pc__call(PC__OP_attention, in, n_in, &a, sizeof a) : NULL;
+    return in[0] && in[1] && in[2]
+               ? attend(in, 3, &batch, q->shape[q->ndim - 2], k->shape[k->ndim - 2], q->shape[q->ndim - 1], o)
+               : NULL;
 }
 
 pc_tensor *pc_fn_attention(pc_tensor *q, pc_tensor *k, pc_tensor *v, pc_fn_attention_options options)
@@ -138,7 +147,29 @@ pc_tensor *pc_fn_attention(pc_tensor *q, pc_tensor *k, pc_tensor *v, pc_fn_atten
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *in[] = {pc__autocast_down(q), pc__autocast_down(k), pc__autocast_down(v)};
-        result = pc_keep(attention(in[0], in[1], in[2], options));
+        result = pc_keep(attention(in[0], in[1], in[2], &options));
+    }
+    return result;
+}
+
+pc_tensor *pc_fn_self_attention(pc_tensor *qkv, pc_fn_attention_options options)
+{
+    PC__NEED_OR(NULL, qkv);
+    if (check_options(&options) != PC_OK)
+        return NULL;
+    const int n = qkv->ndim;
+    if (n < 3 || qkv->shape[0] != 3)
+        return pc__null(PC_ERR_SHAPE, "self_attention: a tensor of shape %s is not [3, ..., length, size]",
+                        PC__SHAPE_OF(qkv));
+    if (!pc__is_float(qkv->dtype))
+        return pc__null(PC_ERR_DTYPE, "self_attention: the input is %s; it must be floating (pc_cast)",
+                        pc_dtype_name(qkv->dtype));
+    pc_tensor batch = {.ndim = (uint8_t)(n - 3)}, *result = NULL;
+    memcpy(batch.shape, qkv->shape + 1, (size_t)(n - 3) * sizeof *batch.shape);
+    PC_SCOPE {
+        pc_tensor *in[3] = {pc__autocast_down(qkv)};
+        if (in[0])
+            result = pc_keep(attend(in, 1, &batch, qkv->shape[n - 2], qkv->shape[n - 2], qkv->shape[n - 1], &options));
     }
     return result;
 }
@@ -165,8 +196,10 @@ static void meta_in_order_of(pc__meta *meta, const pc_tensor *t, int64_t last)
 
 pc_status pc__infer_attention(pc_call *call, pc__meta *out)
 {
-    const pc_tensor *q = call->in[0], *v = call->in[2];
     const int64_t none = 0;
+    pc__attention_operands o;
+    pc__attention_take(&o, call->attributes, call->in);
+    const pc_tensor *q = o.of[0], *v = o.of[2];
     meta_in_order_of(&out[0], q, v->shape[v->ndim - 1]);
     if (pc__tape_wants(call))
         pc__meta_contiguous(&out[1], dtype_of_norms(q), q->ndim - 1, q->shape);
@@ -177,20 +210,28 @@ pc_status pc__infer_attention(pc_call *call, pc__meta *out)
 
 pc_status pc__infer_attention_backward(pc_call *call, pc__meta *out)
 {
+    const int64_t none = 0;
+    const int n = pc__attention_inputs(call->attributes);
     for (int i = 0; i < 3; i++)
-        meta_in_order_of(&out[i], call->in[i], call->in[i]->shape[call->in[i]->ndim - 1]);
+        if (i < n)
+            meta_in_order_of(&out[i], call->in[i], call->in[i]->shape[call->in[i]->ndim - 1]);
+        else
+            pc__meta_contiguous(&out[i], (pc_dtype)call->in[0]->dtype, 1, &none);
     return PC_OK;
 }
 
 pc_status pc__grad_attention(pc__grad *grad)
 {
-    pc_tensor *in[8] = {grad->in[0], grad->in[1], grad->in[2], grad->out_grad[0], grad->out[0], grad->out[1]};
-    pc_tensor *out[3];
-    for (int i = 3; i < grad->n_in; i++)
-        in[3 + i] = grad->in[i];
+    const int n = pc__attention_inputs(grad->attributes);
+    pc_tensor *in[8], *out[3];
+    for (int i = 0; i < grad->n_in; i++)
+        in[i < n ? i : i + 3] = grad->in[i];
+    in[n] = grad->out_grad[0];
+    in[n + 1] = grad->out[0];
+    in[n + 2] = grad->out[1];
     PC__TRY(pc__call_all(PC__OP_attention_backward, in, 3 + grad->n_in, grad->attributes,
                          sizeof(pc__attention_attributes), out));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < n; i++)
         if (grad->needs[i])
             PC__TRY(pc__set_grad(grad, i, out[i]));
     return PC_OK;

@@ -216,6 +216,8 @@ static pc_tensor *off_diagonal(int64_t l, int64_t s)
 }
 
 F(f_attention, pc_fn_attention(x[0], x[1], x[2], (pc_fn_attention_options){.scale = 0.7}))
+F(f_self_attention,
+  pc_fn_self_attention(pc_permute(x[0], PC_SHAPE(1, 0, 2, 3)), (pc_fn_attention_options){.causal = true}))
 F(f_attention_causal, pc_fn_attention(x[0], x[1], x[2], (pc_fn_attention_options){.causal = true}))
 F(f_attention_dropout, pc_fn_attention(x[0], x[1], x[2], (pc_fn_attention_options){.dropout = 0.3}))
 F(f_attention_views, pc_fn_attention(pc_transpose(x[0], 1, 2), pc_transpose(x[1], 0, 1), x[2],
@@ -420,6 +422,7 @@ static const check checks[] = {
     THREE(f_stored_norm, S(2, 3, 2, 2), S(3), S(3)),
     ONE(f_dropout, S(12)),
     THREE(f_attention, S(2, 3, 4), S(2, 5, 4), S(2, 5, 3)),
+    ONE(f_self_attention, S(2, 3, 4, 3)),
     THREE(f_attention_causal, S(2, 5, 3), S(1, 4, 3), S(2, 4, 2)),
     THREE(f_attention_dropout, S(2, 4, 3), S(2, 6, 3), S(2, 6, 2)),
     THREE(f_attention_views, S(2, 5, 3), S(4, 2, 5), S(2, 4, 3)),

@@ -4,6 +4,7 @@
     python3 nn.py > nn.txt
 
     print NAME LINES, then that many lines of text
+    attention NAME HEADS CAUSAL | values...     of a [2, 5, 6], whose numbers and parameters follow a formula
     optimizer NAME KIND lr momentum nesterov weight_decay beta1 beta2 epsilon STEPS
     start values...
     step gradients... | values...       once a step; "step none" for a step without a gradient
@@ -51,6 +52,8 @@ MODULES = {
     "nested": nn.Sequential(nn.Sequential(nn.Linear(2, 3), nn.Tanh()), nn.Linear(3, 1)),
     "regression": LinearRegression(),
     "block": Block(),
+    "attention": nn.MultiheadAttention(6, 3),
+    "attention_no_bias": nn.MultiheadAttention(6, 2, bias=False),
 }
 
 OPTIMIZERS = {  # kind, lr, momentum, nesterov, weight_decay, beta1, beta2, epsilon
@@ -173,3 +176,23 @@ for name, case in MORE.items():
     more_case(name, *case)
 for name, case in SCHEDULES.items():
     schedule_case(name, *case)
+
+
+def formula(t, at):
+    """The numbers of a parameter or an input, by its number."""
+    return torch.tensor([((7 * i + 3 * at) % 11 - 5) / 8 for i in range(t.numel())], dtype=t.dtype).reshape(t.shape)
+
+
+def attention_case(name, heads, causal, bias):
+    module = nn.MultiheadAttention(6, heads, bias=bias, batch_first=True).double()
+    for at, p in enumerate(module.parameters()):
+        p.data = formula(p, at)
+    x = formula(torch.empty(2, 5, 6, dtype=torch.float64), 9)
+    mask = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64) if causal else None
+    y, _ = module(x, x, x, attn_mask=mask, need_weights=False)
+    print("attention", name, heads, int(causal), "|", numbers(y.detach().reshape(-1).tolist()))
+
+
+attention_case("attention", 3, False, True)
+attention_case("attention", 3, True, True)
+attention_case("attention_no_bias", 2, True, False)

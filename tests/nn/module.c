@@ -85,6 +85,10 @@ static pc_module *make(const char *name)
         return article();
     if (strcmp(name, "nested") == 0)
         return pc_sequential(pc_sequential(pc_linear(2, 3), pc_activation(PC_ACTIVATION_TANH)), pc_linear(3, 1));
+    if (strcmp(name, "attention") == 0)
+        return pc_multihead_attention(6, 3);
+    if (strcmp(name, "attention_no_bias") == 0)
+        return pc_multihead_attention(6, 2, .no_bias = true);
     return strcmp(name, "regression") == 0 ? regression() : strcmp(name, "block") == 0 ? block() : NULL;
 }
 
@@ -110,7 +114,7 @@ static void prints_as_pytorch(void **state)
         cases++;
     }
     fclose(file);
-    assert_int_equal(cases, 17);
+    assert_int_equal(cases, 19);
     assert_nothing_left();
 }
 

@@ -28,6 +28,10 @@ static void bad_input(void **state)
         pc_tensor *q = pc_zeros(PC_SHAPE(2, 3, 4), PC_F32, test_device());
         pc_tensor *v = pc_zeros(PC_SHAPE(2, 5, 4), PC_F32, test_device());
         assert_fails(pc_fn_attention(NULL, q, v, plain), PC_ERR_ARGUMENT, "attention");
+        assert_fails(pc_fn_self_attention(NULL, plain), PC_ERR_ARGUMENT, "self_attention");
+        assert_fails(pc_fn_self_attention(q, plain), PC_ERR_SHAPE, "[3, ..., length, size]");
+        assert_fails(pc_fn_self_attention(pc_zeros(PC_SHAPE(3, 2, 2), PC_I32, test_device()), plain), PC_ERR_DTYPE,
+                     "int32");
         assert_fails(pc_fn_attention(q, q, v, plain), PC_ERR_SHAPE, "lengths of k and v");
         assert_fails(pc_fn_attention(q, pc_slice(v, 2, 0, 3, 1), v, plain), PC_ERR_SHAPE, "last sizes of q and k");
         assert_fails(pc_fn_attention(entry(entry(q, 0, 0), 0, 0), v, v, plain), PC_ERR_SHAPE, "two dimensions");
@@ -278,6 +282,32 @@ static void results_lie_as_inputs(void **state)
     assert_no_leak();
 }
 
+/* q, k and v of one tensor, beside the same apart; the gradient lies as that tensor does. */
+static void one_tensor(void **state)
+{
+    (void)state;
+    for (int d = 0; d < DTYPES; d++)
+        PC_SCOPE {
+            const pc_fn_attention_options o = {.causal = true, .dropout = d % 2 ? 0.2 : 0};
+            pc_tensor *all = pc_cast(pc_randn(PC_SHAPE(2, 20, 3, 4, 16), PC_F32, test_device()), dtypes[d]);
+            pc_tensor *whole = pc_detach(pc_permute(all, PC_SHAPE(2, 0, 3, 1, 4))), *apart_from[4], *other[4];
+            assert_ok(pc_require_grad(whole, true));
+            for (int i = 0; i < 3; i++)
+                apart_from[i] = pc_detach(entry(whole, 0, i));
+            apart_from[3] = pc_randn(PC_SHAPE(2, 4, 20, 16), PC_F32, test_device());
+            pc_seed(2);
+            results(apart_from, o, NULL, false, other);
+            pc_seed(2);
+            pc_tensor *y = pc_fn_self_attention(whole, o);
+            assert_ok(pc_backward_with(y, pc_cast(apart_from[3], dtypes[d])));
+            assert_close(apart_by_one(y, other[0]), 0, 0);
+            for (int i = 0; i < 3; i++)
+                assert_close(apart_by_one(entry(pc_grad(whole), 0, i), other[1 + i]), 0, 0);
+            assert_true(pc_tensor_is_contiguous(pc_permute(pc_grad(whole), PC_SHAPE(1, 3, 0, 2, 4))));
+        }
+    assert_no_leak();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_input),
     cmocka_unit_test(lengths_and_sizes),
@@ -287,6 +317,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(dropout),
     cmocka_unit_test(threads_change_no_bit),
     cmocka_unit_test(results_lie_as_inputs),
+    cmocka_unit_test(one_tensor),
 };
 
 int main(void)

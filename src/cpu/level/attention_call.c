@@ -15,7 +15,9 @@ static pc__matrices matrices(const pc_tensor *t)
 static pc__attention described(const pc_call *call, int more)
 {
     const pc__attention_attributes *o = call->attributes;
-    const pc_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2];
+    pc__attention_operands operands;
+    pc__attention_take(&operands, o, call->in);
+    const pc_tensor *q = operands.of[0], *k = operands.of[1], *v = operands.of[2];
     const int n = q->ndim - 2, base = more + o->masked;
     pc__attention a = {.dims = n,
                        .batches = pc__count(n, q->shape),
@@ -44,22 +46,24 @@ static pc__attention described(const pc_call *call, int more)
 PC__KERNEL(attention)
 {
     (void)stream;
-    pc__attention a = described(call, 3);
+    pc__attention a = described(call, pc__attention_inputs(call->attributes));
     a.y = matrices(call->out[0]);
-    a.norms =
-        call->out[1]->ndim == call->in[0]->ndim - 1 && pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL;
+    a.norms = pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL;
     return call->in[0]->dtype == PC_F64 ? PC__K(attention_f64)(&a) : PC__K(attention_f32)(&a);
 }
 
 PC__KERNEL(attention_backward)
 {
     (void)stream;
-    pc__attention a = described(call, 6);
-    a.g = matrices(call->in[3]);
-    a.y = matrices(call->in[4]);
-    a.norms = pc__data(call->in[5]);
-    a.dq = matrices(call->out[0]);
-    a.dk = matrices(call->out[1]);
-    a.dv = matrices(call->out[2]);
+    const int n = pc__attention_inputs(call->attributes);
+    pc__attention a = described(call, n + 3);
+    pc__attention_operands gradients;
+    pc__attention_take(&gradients, call->attributes, call->out);
+    a.g = matrices(call->in[n]);
+    a.y = matrices(call->in[n + 1]);
+    a.norms = pc__data(call->in[n + 2]);
+    a.dq = matrices(gradients.of[0]);
+    a.dk = matrices(gradients.of[1]);
+    a.dv = matrices(gradients.of[2]);
     return call->in[0]->dtype == PC_F64 ? PC__K(attention_backward_f64)(&a) : PC__K(attention_backward_f32)(&a);
 }

@@ -16,8 +16,11 @@ static pc__cuda_matrices matrices(const pc_tensor *t)
 }
 
 /* Numbers that kernels count in an int, or with blocks of a grid. */
-static pc_status check(const pc_tensor *q, const pc_tensor *k, const pc_tensor *v)
+static pc_status check(const pc_call *call)
 {
+    pc__attention_operands o;
+    pc__attention_take(&o, call->attributes, call->in);
+    const pc_tensor *q = o.of[0], *k = o.of[1], *v = o.of[2];
     const int n = q->ndim - 2;
     const int64_t sizes[] = {q->shape[n], k->shape[n], q->shape[n + 1], v->shape[n + 1]};
     const int64_t rows = pc__count(n, q->shape) * ((PC__MAX(sizes[0], sizes[1]) + 15) / 16);
@@ -33,7 +36,9 @@ static pc_status check(const pc_tensor *q, const pc_tensor *k, const pc_tensor *
 static pc__cuda_attention described(pc_stream *stream, const pc_call *call, int more)
 {
     const pc__attention_attributes *o = call->attributes;
-    const pc_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2];
+    pc__attention_operands operands;
+    pc__attention_take(&operands, o, call->in);
+    const pc_tensor *q = operands.of[0], *k = operands.of[1], *v = operands.of[2];
     const int n = q->ndim - 2, base = more + o->masked;
     pc__cuda_attention a = {.dtype = q->dtype,
                             .early = pc__cuda_early(stream),
@@ -68,8 +73,8 @@ static bool wants_floats(const pc__cuda_attention *a)
 
 PC__CUDA_KERNEL(attention)
 {
-    PC__TRY(check(call->in[0], call->in[1], call->in[2]));
-    pc__cuda_attention a = described(stream, call, 3);
+    PC__TRY(check(call));
+    pc__cuda_attention a = described(stream, call, pc__attention_inputs(call->attributes));
     if (wants_floats(&a))
         return pc__cuda_in_floats(stream, call, pc__cuda_op_attention);
     a.y = matrices(call->out[0]);
@@ -83,17 +88,20 @@ PC__CUDA_KERNEL(attention)
 
 PC__CUDA_KERNEL(attention_backward)
 {
-    PC__TRY(check(call->in[0], call->in[1], call->in[2]));
-    pc__cuda_attention a = described(stream, call, 6);
+    const int n = pc__attention_inputs(call->attributes);
+    PC__TRY(check(call));
+    pc__cuda_attention a = described(stream, call, n + 3);
     if (wants_floats(&a))
         return pc__cuda_in_floats(stream, call, pc__cuda_op_attention_backward);
     const size_t rows = (size_t)(a.batches * a.l), size = a.dtype == PC_F64 ? sizeof(double) : sizeof(float);
-    a.g = matrices(call->in[3]);
-    a.y = matrices(call->in[4]);
-    a.norms = pc__data(call->in[5]);
-    a.dq = matrices(call->out[0]);
-    a.dk = matrices(call->out[1]);
-    a.dv = matrices(call->out[2]);
+    pc__attention_operands gradients;
+    pc__attention_take(&gradients, call->attributes, call->out);
+    a.g = matrices(call->in[n]);
+    a.y = matrices(call->in[n + 1]);
+    a.norms = pc__data(call->in[n + 2]);
+    a.dq = matrices(gradients.of[0]);
+    a.dk = matrices(gradients.of[1]);
+    a.dv = matrices(gradients.of[2]);
     a.means = rows ? pc__cuda_scratch(stream, rows * size) : NULL;
     if (rows && !a.means)
         return PC_ERR_MEMORY;
