@@ -161,6 +161,8 @@ pc_status PC__R(attention)(const pc__attention *a)
     forward f = {a, queries, blocks, NULL, round_up(room_for(a, queries), 64)};
     if (a->batches * blocks == 0)
         return PC_OK;
+    if (PC__R(attention_is_few)(a))
+        return PC__R(attention_few)(a);
     f.scratch = pc__alloc_aligned((size_t)(threads * f.room) * sizeof(real), 64);
     if (!f.scratch)
         return PC_ERR_MEMORY;

@@ -43,4 +43,10 @@ pc_status PC__K(attention_f64)(const pc__attention *a);
 pc_status PC__K(attention_backward_f32)(const pc__attention *a);
 pc_status PC__K(attention_backward_f64)(const pc__attention *a);
 
+/* attention_few.c: of so few queries that it is the faster way, and that way. */
+bool PC__K(attention_is_few_f32)(const pc__attention *a);
+bool PC__K(attention_is_few_f64)(const pc__attention *a);
+pc_status PC__K(attention_few_f32)(const pc__attention *a);
+pc_status PC__K(attention_few_f64)(const pc__attention *a);
+
 #endif
