@@ -101,20 +101,48 @@ PC_API PC_MUST_USE pc_tensor *pc_where(pc_tensor *condition, pc_tensor *a, pc_te
 
 /* --- reductions --- */
 
-/* Over all elements, to a zero-dim tensor. Integers and bool sum to int64; mean needs floating point. */
+/* Over all elements, to a zero-dim tensor. Integers and bool sum, and multiply, to int64; mean needs floating point. */
 PC_API PC_MUST_USE pc_tensor *pc_sum(pc_tensor *a);  /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_mean(pc_tensor *a); /* (d) NaN for no elements */
+PC_API PC_MUST_USE pc_tensor *pc_prod(pc_tensor *a); /* (d) 1 for no elements */
 PC_API PC_MUST_USE pc_tensor *pc_max(pc_tensor *a);  /* (d) NaN wins; ties share the gradient; PC_ERR_SHAPE for none */
+PC_API PC_MUST_USE pc_tensor *pc_min(pc_tensor *a);  /* (d) as max */
 
 /* Over the listed dimensions (negative ones count from the end; none listed means all). With keepdim they stay, with
  * size 1. */
 PC_API PC_MUST_USE pc_tensor *pc_sum_dims(pc_tensor *a, pc_shape dims, bool keepdim);  /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_mean_dims(pc_tensor *a, pc_shape dims, bool keepdim); /* (d) */
 
-/* Along one dimension. Argmax gives int64 and takes the first of equals; pc_max_dim's gradient goes to that one, and
- * its position is stored in *indices when that is not NULL. */
+/* Along one dimension. Argmax and argmin give int64 and take the first of equals; the gradient of pc_max_dim and pc_min_dim
+ * goes to that one, and its position is stored in *indices when that is not NULL. */
+PC_API PC_MUST_USE pc_tensor *pc_prod_dim(pc_tensor *a, int dim, bool keepdim);                     /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_max_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices); /* (d) */
+PC_API PC_MUST_USE pc_tensor *pc_min_dim(pc_tensor *a, int dim, bool keepdim, pc_tensor **indices); /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_argmax(pc_tensor *a, int dim, bool keepdim);
+PC_API PC_MUST_USE pc_tensor *pc_argmin(pc_tensor *a, int dim, bool keepdim);
+
+/* Whether any element is not 0 (of none: false), or all are (of none: true): bool, but uint8 of uint8. NaN is not 0. How many
+ * are not: int64. */
+PC_API PC_MUST_USE pc_tensor *pc_any(pc_tensor *a);
+PC_API PC_MUST_USE pc_tensor *pc_any_dims(pc_tensor *a, pc_shape dims, bool keepdim);
+PC_API PC_MUST_USE pc_tensor *pc_all(pc_tensor *a);
+PC_API PC_MUST_USE pc_tensor *pc_all_dims(pc_tensor *a, pc_shape dims, bool keepdim);
+PC_API PC_MUST_USE pc_tensor *pc_count_nonzero(pc_tensor *a);
+PC_API PC_MUST_USE pc_tensor *pc_count_nonzero_dims(pc_tensor *a, pc_shape dims);
+
+/* (d) Variance: the sum of (a - mean)^2, divided by the number of elements less `correction` (1 of a sample, 0 of all that there
+ * is), and its root. NaN for no elements; infinite, or NaN of equals, where nothing is left to divide by. Floating dtypes.
+ * The gradient of std is 0 where that is 0. */
+PC_API PC_MUST_USE pc_tensor *pc_var(pc_tensor *a, double correction);
+PC_API PC_MUST_USE pc_tensor *pc_var_dims(pc_tensor *a, pc_shape dims, double correction, bool keepdim);
+PC_API PC_MUST_USE pc_tensor *pc_std(pc_tensor *a, double correction);
+PC_API PC_MUST_USE pc_tensor *pc_std_dims(pc_tensor *a, pc_shape dims, double correction, bool keepdim);
+
+/* (d) Vector norm: (sum of |a|^order)^(1 / order); of order INFINITY the largest |a|, of -INFINITY the smallest, whose
+ * gradient ties share, of order 0 how many are not 0, without a gradient. Floating dtypes. The gradient is 0 where the norm is
+ * 0. PC_ERR_SHAPE for no elements, where the order is infinite or below 0. */
+PC_API PC_MUST_USE pc_tensor *pc_norm(pc_tensor *a, double order);
+PC_API PC_MUST_USE pc_tensor *pc_norm_dims(pc_tensor *a, double order, pc_shape dims, bool keepdim);
 
 /* --- products --- */
 
@@ -124,6 +152,9 @@ PC_API PC_MUST_USE pc_tensor *pc_matmul(pc_tensor *a, pc_tensor *b);
 
 /* (d) c + a b: a [n, k], b [k, m], c of a shape that broadcasts to [n, m]. */
 PC_API PC_MUST_USE pc_tensor *pc_addmm(pc_tensor *c, pc_tensor *a, pc_tensor *b);
+
+/* (d) [n] and [n] -> [], the sum of a[i] * b[i]. Floating dtypes. */
+PC_API PC_MUST_USE pc_tensor *pc_dot(pc_tensor *a, pc_tensor *b);
 
 /* (d) [n] and [m] -> [n, m], a[i] * b[j]. */
 PC_API PC_MUST_USE pc_tensor *pc_outer(pc_tensor *a, pc_tensor *b);

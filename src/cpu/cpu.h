@@ -9,8 +9,9 @@
 const pc__kernel *pc__cpu_kernels(void);
 const pc__lesson_kernel *pc__cpu_lessons(void);
 
-/* max_backward.c: the kernel of that op, at any level. */
+/* max_backward.c, prod_backward.c: the kernels of these ops, at any level. */
 pc_status pc__cpu_max_backward(const struct pc_call *call);
+pc_status pc__cpu_prod_backward(const struct pc_call *call);
 
 /* graph.c: recordings: lists of calls. */
 pc_status pc__cpu_host_call(pc_stream *stream, void (*function)(void *context), void *context, const pc__work *work);

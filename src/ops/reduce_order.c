@@ -29,6 +29,11 @@ unsigned pc__reduce_longest_run(const pc_tensor *t, unsigned mask)
     return best | (mask & pc__reduce_ones_of(t));
 }
 
+bool pc__reduce_is_run(const pc_tensor *t, unsigned mask)
+{
+    return (pc__reduce_longest_run(t, mask) & mask) == mask;
+}
+
 enum { FEW_NUMBERS = 65536 }; /* a sum of so many takes the launch, whatever their order */
 
 /* How the dimensions that are reduced, and those that are kept, lie in memory. */
@@ -66,7 +71,7 @@ static lie lie_of(const pc_tensor *t, unsigned mask)
 static bool takes_gaps(const pc_tensor *t, unsigned mask)
 {
     enum { LONG = 4096, FEW = 1 << 18, MANY = 65536 };
-    if (t->storage->device.type != PC_CUDA || (pc__reduce_longest_run(t, mask) & mask) != mask)
+    if (t->storage->device.type != PC_CUDA || !pc__reduce_is_run(t, mask))
         return false;
     const lie l = lie_of(t, mask);
     if (l.runs > 1 || l.results > INT32_MAX / 32 || l.reduced > INT32_MAX / 512)
@@ -110,8 +115,7 @@ static pc_tensor *reduced_last(pc_tensor *t, unsigned *mask)
 /* A sum that CUDA makes of t where it lies: with gaps, or of so few numbers that any order is as good. NULL: it is not. */
 static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
 {
-    const bool run = (pc__reduce_longest_run(t, *mask) & *mask) == *mask;
-    if (t->storage->device.type != PC_CUDA || (run && pc__is_contiguous(t)) ||
+    if (t->storage->device.type != PC_CUDA || (pc__reduce_is_run(t, *mask) && pc__is_contiguous(t)) ||
         (pc__is_dense(t) && pc__count(t->ndim, t->shape) > FEW_NUMBERS))
         return NULL;
     unsigned gone = *mask;
@@ -122,15 +126,15 @@ static pc_tensor *where_it_lies(pc_tensor *t, unsigned *mask)
     return view;
 }
 
-pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_shape *order)
+pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order)
 {
     *order = (pc_shape){.ndim = t ? t->ndim : 0};
     for (int i = 0; i < order->ndim; i++)
         order->dim[i] = i;
-    pc_tensor *lies = t && sums ? where_it_lies(t, mask) : NULL;
+    pc_tensor *lies = t && gaps == PC__GAPS_SUMS ? where_it_lies(t, mask) : NULL;
     if (lies)
         return lies;
-    if (t && !sums && !pc__is_dense(t) && takes_gaps(t, *mask))
+    if (t && gaps == PC__GAPS_EXTREMES && !pc__is_dense(t) && takes_gaps(t, *mask))
         return t;
     if (!t || pc__is_contiguous(t) || !pc__is_dense(t))
         return pc_contiguous(t);
@@ -145,6 +149,21 @@ pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, bool sums, p
         turned |= (*mask >> order->dim[i] & 1) << i;
     *mask = turned;
     return pc_contiguous(pc_permute(t, *order));
+}
+
+pc_tensor *pc__reduce_as_run(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order)
+{
+    t = pc__reduce_in_memory_order(t, mask, gaps, order);
+    if (!t || pc__reduce_is_run(t, *mask))
+        return t;
+    pc_shape by = {.ndim = t->ndim}, now = *order;
+    int kept = 0, all = t->ndim - __builtin_popcount(*mask);
+    for (int d = 0; d < t->ndim; d++)
+        by.dim[*mask >> d & 1 ? all++ : kept++] = d;
+    for (int d = 0; d < t->ndim; d++)
+        order->dim[d] = now.dim[by.dim[d]];
+    *mask = ((1u << all) - 1) & ~((1u << kept) - 1);
+    return pc_contiguous(pc_permute(t, by));
 }
 
 pc_tensor *pc__reduce_in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const pc_shape *order)

@@ -10,9 +10,18 @@ unsigned pc__reduce_ones_of(const pc_tensor *t);
 /* Of the runs of dimensions in the mask the one with the most elements; dimensions of 1 part none, and go with any. */
 unsigned pc__reduce_longest_run(const pc_tensor *t, unsigned mask);
 
+/* Whether the dimensions in the mask are side by side, but for those of one element. */
+bool pc__reduce_is_run(const pc_tensor *t, unsigned mask);
+
+/* Whose kernels read inputs with gaps on CUDA. */
+typedef enum pc__gaps { PC__GAPS_NONE, PC__GAPS_EXTREMES, PC__GAPS_SUMS } pc__gaps;
+
 /* t as kernels take it: without gaps in C order, its dimensions turned for that rather than copied where they can be; `order`
  * says which dimension each is, and the mask follows. */
-pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, bool sums, pc_shape *order);
+pc_tensor *pc__reduce_in_memory_order(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order);
+
+/* The same, and what is in the mask is one run: behind the rest, where it is none by itself. */
+pc_tensor *pc__reduce_as_run(pc_tensor *t, unsigned *mask, pc__gaps gaps, pc_shape *order);
 
 /* What is left, its dimensions (all but those in the mask, or those as 1) in the order that they had. */
 pc_tensor *pc__reduce_in_own_order(pc_tensor *t, unsigned mask, bool keepdim, const pc_shape *order);

@@ -152,6 +152,23 @@ F(f_mean, pc_mul(pc_mean(turned(x[0])), turned(x[0])))
 F(f_max, pc_mul(pc_max(x[0]), x[0]))
 F(f_sum_dims, pc_mul(pc_sum_dims(x[0], PC_SHAPE(0, 2), true), x[0]))
 F(f_mean_dims, pc_exp(pc_mean_dims(x[0], PC_SHAPE(-1, 0), false)))
+F(f_min, pc_mul(pc_min(x[0]), x[0]))
+F(f_min_dim, pc_mul(pc_min_dim(x[0], 1, true, NULL), x[0]))
+F(f_prod, pc_mul(pc_prod(x[0]), x[0]))
+F(f_prod_dim, pc_mul(pc_prod_dim(x[0], 1, true), x[0]))
+F(f_prod_of_zero, pc_prod(pc_mul(x[0], pc_sub_scalar(pc_arange(0, 6, 1, PC_F64, test_device()), 3))))
+F(f_var, pc_mul(pc_var(x[0], 1), x[0]))
+F(f_var_dims, pc_mul(pc_var_dims(x[0], PC_SHAPE(0, 2), 0, true), x[0]))
+F(f_std, pc_mul(pc_std(x[0], 1), x[0]))
+F(f_std_dims, pc_mul(pc_std_dims(x[0], PC_SHAPE(1), 1, true), x[0]))
+F(f_norm, pc_mul(pc_norm(x[0], 2), x[0]))
+F(f_norm_1, pc_mul(pc_norm_dims(x[0], 1, PC_SHAPE(0, 2), true), x[0]))
+F(f_norm_2, pc_mul(pc_norm_dims(x[0], 2, PC_SHAPE(0, 2), true), x[0]))
+F(f_norm_most, pc_mul(pc_norm_dims(x[0], INFINITY, PC_SHAPE(0, 2), true), x[0]))
+F(f_norm_least, pc_mul(pc_norm_dims(x[0], -INFINITY, PC_SHAPE(1), true), x[0]))
+F(f_norm_3, pc_mul(pc_norm_dims(x[0], 3, PC_SHAPE(1), true), x[0]))
+F(f_norm_half, pc_mul(pc_norm_dims(x[0], 0.5, PC_SHAPE(1), true), x[0]))
+F(f_dot, pc_mul(pc_dot(x[0], x[1]), x[0]))
 F(f_max_dim, pc_mul(pc_max_dim(x[0], 1, true, NULL), x[0]))
 F(f_max_dim_turned, pc_exp(pc_max_dim(pc_permute(x[0], PC_SHAPE(2, 0, 1)), 0, false, NULL)))
 F(f_views, pc_mul(pc_reshape(pc_permute(x[0], PC_SHAPE(2, 0, 1)), PC_SHAPE(4, -1)),
@@ -356,6 +373,23 @@ static const check checks[] = {
     ONE(f_max, S(2, 3)),
     ONE(f_sum_dims, S(2, 3, 4)),
     ONE(f_mean_dims, S(2, 3, 4)),
+    ONE(f_min, S(7)),
+    ONE(f_min_dim, S(3, 4)),
+    ONE(f_prod, S(5)),
+    ONE(f_prod_dim, S(2, 3, 2)),
+    ONE(f_prod_of_zero, S(6)),
+    ONE(f_var, S(2, 3)),
+    ONE(f_var_dims, S(2, 3, 4)),
+    ONE(f_std, S(2, 3)),
+    ONE(f_std_dims, S(2, 3, 4)),
+    ONE(f_norm, S(2, 3)),
+    ONE(f_norm_1, S(2, 3, 4)),
+    ONE(f_norm_2, S(2, 3, 4)),
+    ONE(f_norm_most, S(2, 3, 4)),
+    ONE(f_norm_least, S(2, 3)),
+    ONE(f_norm_3, S(2, 3)),
+    ONE(f_norm_half, S(2, 3)),
+    TWO(f_dot, S(5), S(5)),
     ONE(f_max_dim, S(3, 4)),
     ONE(f_max_dim_turned, S(2, 3, 4)),
     ONE(f_views, S(2, 3, 4)),

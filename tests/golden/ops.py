@@ -1014,11 +1014,130 @@ def order():
             case("searchsorted", f"{dtype} {right}", [In([5], dtype, values=[1, 2, 2, 5, 8]), In([6], dtype)], search, [int(right)])
 
 
+# --- more reductions ---
+
+DIMS = ([0], False), ([1], False), ([-1], True), ([0, 2], False), ([1, 2], True), ([2, 0, 1], False)
+LAID = (("permuted", [2, 3, 2], "p:2,0,1", [0, 2]), ("channels last", [2, 3, 2, 2], "cl", [0, 2, 3]),
+        ("channels last 2", [2, 3, 2, 2], "cl", [1]), ("expanded", [1, 3], "e:4,3", [0]), ("strided", [7, 3], "s:0,1,7,2", [0]),
+        ("0 1 3 of 4", [2, 3, 2, 2], "-", [0, 1, 3]), ("1 3 of 5", [2, 3, 1, 2, 2], "-", [1, 3]), ("long rows", [2, 75], "-", [1]),
+        ("long columns", [75, 2], "-", [0]), ("slabs", [2, 5, 9], "-", [1]), ("ones", [2, 1, 3], "-", [1]))
+
+
+def over_dims(name, fn, args=(), first=(), empty=True, **kinds):
+    """fn(a, dims, keepdim), whose cases have `args`, keepdim and the dimensions."""
+    label = f"{args[0]:g} " if args else ""
+    for d, keep in DIMS:
+        case(name, f"{label}{d} {keep}", [In([2, 3, 4], **kinds)], lambda a: fn(a, d, keep), [*args, int(keep), *d])
+    for laid, shape, views, d in LAID:
+        case(name, label + laid, [In(shape, views=views, **kinds)], lambda a: fn(a, d, False), [*args, 0, *d])
+    case(name, label + "zero-dim", [In([], **kinds)], lambda a: fn(a, [0], False), [*args, 0, 0])
+    case(name, label + "empty kept", [In([0, 3], **kinds)], lambda a: fn(a, [1], False), [*args, 0, 1])
+    if empty:
+        case(name, label + "empty reduced", [In([0, 3], **kinds)], lambda a: fn(a, [0], True), [*args, 1, 0])
+
+
+def least_and_products():
+    def min_dim(dim, keep):
+        return lambda a: tuple(torch.min(a, dim, keep))
+    for shape, view in (([2, 3], "-"), ([3, 2], "t:0,1"), ([7], "s:0,1,7,2"), ([2, 1], "e:2,4"), ([2, 3, 2], "p:2,0,1"), ([], "-")):
+        case("min", f"{shape} {view}", [In(shape, views=view, distinct=True)], torch.min)
+        case("prod", f"{shape} {view}", [In(shape, views=view)], torch.prod)
+    for dtype in ("b", "u8", "i32", "i64"):
+        case("min", dtype, [In([2, 5], dtype)], torch.min)
+        case("prod", dtype, [In([2, 5], dtype)], torch.prod)
+    case("min", "nan", [In([4], values=[1, nan, 0, 2])], torch.min)
+    case("min", "ties", [In([5], values=[1, 0, 3, 0, 0])], torch.min)
+    case("min", "infinities", [In([3], values=[inf, inf, inf])], torch.min, gradients=False)
+    for d, keep in ((0, False), (1, False), (2, True), (-1, False), (-3, True)):
+        case("min_dim", f"{d} {keep}", [In([2, 3, 4], distinct=True)], min_dim(d, keep), [int(keep), d])
+        case("argmin", f"{d} {keep}", [In([2, 3, 4], distinct=True)], lambda a: torch.argmin(a, d, keep), [int(keep), d])
+        case("prod_dim", f"{d} {keep}", [In([2, 3, 4])], lambda a: torch.prod(a, d, keep), [int(keep), d])
+    for op, fn in (("min_dim", min_dim(1, False)), ("argmin", lambda a: torch.argmin(a, 1))):
+        case(op, "first of ties", [In([3, 4], values=[1, 3, 0, 0, 2, 2, 2, 2, 3, 2, 2, 3])], fn, [0, 1])
+        case(op, "nan", [In([2, 4], values=[1, nan, 9, nan, -inf, -inf, inf, 0])], fn, [0, 1])
+        case(op, "transposed", [In([3, 4], views="t:0,1", distinct=True)], fn, [0, 1])
+        case(op, "empty kept", [In([0, 3])], fn, [0, 1])
+        if op == "min_dim":
+            case(op, "bool", [In([2, 2], "b", values=[True, False, True, True])], fn, [0, 1])
+        case(op, "bytes", [In([2, 2], "u8", values=[200, 100, 3, 3])], fn, [0, 1])
+        case(op, "integers", [In([2, 2], "i64", values=[-2, -1, -3, -3])], fn, [0, 1])
+        case(op, "long", [In([2, 60], distinct=True, low=-9, high=9)], fn, [0, 1])
+    case("prod", "empty", [In([0])], torch.prod)
+    case("prod", "long", [In([67], values=[1 if i % 9 else [-2, 0.5][i // 9 % 2] for i in range(67)])], torch.prod)
+    for zeros in ([], [2], [1, 3]):
+        values = [0 if i in zeros else i - 2.5 for i in range(5)]
+        case("prod", f"zeros {len(zeros)}", [In([5], values=values)], torch.prod)
+    case("prod", "not finite", [In([3], values=[inf, 2, 1])], torch.prod)
+    case("prod", "nan", [In([3], values=[nan, 2, 1])], torch.prod)
+    case("prod", "nan and zero", [In([3], values=[nan, 0, 1])], torch.prod, gradients=False)
+    zeros = [1, 2, 3, 0, 2, 3, 0, 0, 3, 0, 0, 0]
+    case("prod_dim", "zeros in rows", [In([4, 3], values=zeros)], lambda a: torch.prod(a, 1), [0, 1])
+    case("prod_dim", "zeros in columns", [In([4, 3], values=zeros)], lambda a: torch.prod(a, 0), [0, 0])
+    case("prod_dim", "transposed", [In([3, 4], views="t:0,1")], lambda a: torch.prod(a, 1), [0, 1])
+    case("prod_dim", "empty reduced", [In([0, 3])], lambda a: torch.prod(a, 0), [0, 0])
+    case("prod_dim", "empty kept", [In([0, 3])], lambda a: torch.prod(a, 1), [0, 1])
+    case("prod_dim", "integers", [In([3, 3], "i32")], lambda a: torch.prod(a, 1), [0, 1])
+
+
+def truths():
+    for name, fn in (("any", torch.any), ("all", torch.all)):
+        for dtype in CODES:
+            for k, values in enumerate(([0, 0, 0], [0, 1, 0], [1, 1, 1])):
+                case(name, f"{dtype} {k}", [In([3], dtype, values=values)], fn)
+            case(name, f"{dtype} empty", [In([0], dtype, values=[])], fn)
+        case(name, "not finite", [In([4], values=[0, nan, -0.0, inf])], fn)
+        case(name, "below zero", [In([2], values=[-0.0, 0])], fn)
+        case(name, "zero-dim", [In([], "i64", values=[3])], fn)
+        over_dims(name + "_dims", fn, dtype="b")
+        over_dims(name + "_dims", lambda a, d, keep: fn(a, d, keep), low=-0.25, high=0.25)
+    for dtype in CODES:
+        case("count_nonzero", dtype, [In([2, 5], dtype)], torch.count_nonzero)
+    case("count_nonzero", "not finite", [In([4], values=[0, nan, -0.0, inf])], torch.count_nonzero)
+    for d in ([0], [0, 2]):
+        case("count_nonzero_dims", f"{d}", [In([2, 3, 2], low=-0.5, high=0.5)], lambda a: torch.count_nonzero(a, d), [0, *d])
+
+
+def spreads():
+    for name, fn in (("var", torch.var), ("std", torch.std)):
+        for correction in (1, 0, 0.5, 3):
+            case(name, f"{correction}", [In([9])], lambda a: fn(a, correction=correction), [correction])
+            case(name, f"transposed {correction}", [In([3, 2], views="t:0,1")], lambda a: fn(a, correction=correction), [correction])
+        case(name, "empty", [In([0])], fn, [1], gradients=False)
+        case(name, "one", [In([1])], fn, [1])
+        case(name, "equals", [In([3], values=[2, 2, 2])], fn, [1])
+        case(name, "large", [In([4], values=[4096, 4096.25, 4095.75, 4096.5])], fn, [1])
+        case(name, "nan", [In([3], values=[1, nan, 2])], fn, [1])
+        case(name, "infinity", [In([3], values=[1, inf, 2])], fn, [1])
+        case(name, "nothing left", [In([2], values=[1, 2])], lambda a: fn(a, correction=2), [2])
+        for correction in (1, 0):
+            over_dims(name + "_dims", lambda a, d, keep: fn(a, d, correction=correction, keepdim=keep), [correction])
+
+
+def vector_norms():
+    def norm(order):
+        return lambda a, d=None, keep=False: torch.linalg.vector_norm(a, order, d, keep)
+    for order in (2, 1, inf, -inf, 3, 0.5, 1.5, -1, -2, 0):
+        case("norm", f"{order}", [In([7], distinct=True)], norm(order), [order])
+        case("norm", f"zeros {order}", [In([3], values=[0, 0, 0])], norm(order), [order])
+        case("norm", f"some zeros {order}", [In([4], values=[0, 3, -3, 1])], norm(order), [order])
+        case("norm", f"not finite {order}", [In([3], values=[1, inf, -2])], norm(order), [order], gradients=False)
+        case("norm", f"nan {order}", [In([3], values=[1, nan, -2])], norm(order), [order], gradients=False)
+        case("norm", f"transposed {order}", [In([3, 2], views="t:0,1", distinct=True)], norm(order), [order])
+        if 0 <= order < inf:
+            case("norm", f"empty {order}", [In([0])], norm(order), [order], gradients=False)
+    for order in (2, 1, inf, -inf, 3):
+        over_dims("norm_dims", norm(order), [order], empty=0 <= order < inf)
+    case("dot", "plain", [In([7]), In([7])], torch.dot)
+    case("dot", "strided", [In([7], views="s:0,1,7,2"), In([1], views="e:3")], torch.dot)
+    case("dot", "long", [In([200]), In([200])], torch.dot)
+    case("dot", "empty", [In([0]), In([0])], torch.dot)
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
                  still_more_unary, pairs, arrange):
         part()
     there = rng.getstate()
-    for part in (attention, norms, rows, elements, arrange_more, order):
+    for part in (attention, norms, rows, elements, arrange_more, order, least_and_products, truths, spreads, vector_norms):
         rng.setstate(there)  # so that a part is the same whatever is added in front of it
         part()

@@ -242,8 +242,14 @@ static pc_tensor *collect(pc_tensor *const *in, const void *settings)
         return pc_softmax(in[0], how[1]);
     case 4:
         return pc_log_softmax(in[0], how[1]);
-    default:
+    case 5:
         return pc_max_dim(in[0], how[1], false, NULL);
+    case 6:
+        return pc_min_dim(in[0], how[1], false, NULL);
+    case 7:
+        return pc_var_dims(in[0], PC_SHAPE(how[1]), 0, true);
+    default:
+        return pc_norm_dims(in[0], 2, PC_SHAPE(how[1]), false);
     }
 }
 
@@ -251,11 +257,11 @@ static void a_reduction(void)
 {
     const pc_dtype dtype = any_dtype();
     const pc_shape shape = any_shape();
-    const int how[] = {draw(6), draw(shape.ndim)};
+    const int how[] = {draw(9), draw(shape.ndim)};
     pc_tensor *x = numbers(shape, dtype, 1);
     DESCRIBE("reduction %d of %s %s along %d", how[0], pc_dtype_name(dtype), PC__SHAPE_OF(x), how[1]);
     if (pc_tensor_count(x)) /* means and maxima of nothing are errors, or NaN */
-        check(&(case_of){collect, how, dtype, .in = {x}, .delicate = how[0] == 5});
+        check(&(case_of){collect, how, dtype, .in = {x}, .delicate = how[0] == 5 || how[0] == 6});
 }
 
 static pc_tensor *combine(pc_tensor *const *in, const void *which)

@@ -145,11 +145,31 @@ static pc_tensor *normalized(pc_tensor *t)
     }
 }
 
+static pc_tensor *reduced(pc_tensor *t, int dim)
+{
+    switch (draw(8)) {
+    case 0:
+        return pc_max_dim(t, dim, true, NULL);
+    case 1:
+        return pc_min_dim(t, dim, true, NULL);
+    case 2:
+        return pc_prod_dim(t, dim, true);
+    case 3:
+        return pc_std_dims(t, PC_SHAPE(dim), draw(2), true);
+    case 4:
+        return pc_norm_dims(t, 1 + draw(3), PC_SHAPE(dim), true);
+    case 5:
+        return pc_cast(pc_any_dims(pc_gt(t, pc_mean(t)), PC_SHAPE(dim), true), pc_tensor_dtype(t));
+    default:
+        return pc_sum_dims(t, PC_SHAPE(dim), true);
+    }
+}
+
 static pc_tensor *along(pc_tensor *t)
 {
     if (draw(3) == 0)
         return normalized(t);
-    pc_tensor *rows = draw(2) ? pc_sum_dims(t, PC_SHAPE(draw(2)), true) : pc_max_dim(t, draw(2), true, NULL);
+    pc_tensor *rows = reduced(t, draw(2));
     return draw(2) ? pc_softmax(t, draw(2)) : pc_sub(t, pc_tanh(rows));
 }
 

@@ -20,25 +20,27 @@ typedef struct work {
     const pc__reduction *how;
     const char *from;
     char *to;
-    int64_t *index;
+    char *also;
     pc_dtype dtype; /* of the results */
     int64_t bytes;  /* of an element */
     bool turned;
     int64_t width, across, tasks; /* results of a task; tasks beside each other; all of them */
     int64_t chunk, chunks, together;
     pc__partial *values; /* [chunks][results], where there are chunks */
-    int64_t *places;
+    char *beside;        /* the same of `also` */
 } work;
 
-static void finish(const work *w, int64_t at, int64_t n, pc__partial *value, const int64_t *place)
+enum { ALSO = 8 /* bytes */ };
+
+static void finish(const work *w, int64_t at, int64_t n, pc__partial *value, const void *also)
 {
     const double divisor = w->a->divisor;
-    if (divisor != 1) /* sums of floats, whose partials are `d` */
+    if (divisor != 1) /* of floats, whose partials are `d` */
         for (int64_t j = 0; j < n; j++)
             PC__MEMBER(value, j, d) /= divisor;
     w->how->store(w->to + at * (int64_t)pc_dtype_size(w->dtype), w->dtype, value, n);
-    if (w->index)
-        memcpy(w->index + at, place, (size_t)n * sizeof *place);
+    if (w->also)
+        memcpy(w->also + at * ALSO, also, (size_t)n * ALSO);
 }
 
 /* The first result of a task and how many it makes. */
@@ -57,28 +59,29 @@ static int64_t results_of(const work *w, int64_t task, int64_t *at)
 static void reduce_task(const work *w, int64_t task, int64_t chunk)
 {
     pc__partial value[PC__COLUMNS];
-    int64_t places[PC__COLUMNS], *place = w->index ? places : NULL, at;
+    _Alignas(ALSO) char room_also[PC__COLUMNS * ALSO], *also = w->also ? room_also : NULL;
+    int64_t at;
     _Alignas(64) char room[SHORT * TURNED * 8];
     const pc__reduce_attributes *a = w->a;
     const int64_t n = results_of(w, task, &at), first = chunk * w->chunk, rows = PC__MIN(w->chunk, a->reduced - first);
     const char *from = w->from + (at / a->inner * a->reduced * a->inner + at % a->inner + first * a->inner) * w->bytes;
     if (w->turned) {
         pc__turn(room, TURNED * w->bytes, from, a->reduced * w->bytes, n, a->reduced, (size_t)w->bytes);
-        w->how->columns(room, TURNED, a->reduced, n, value, place);
+        w->how->columns(room, TURNED, a->reduced, n, value, also);
     } else if (a->inner == 1) {
         for (int64_t i = 0; i < n; i++, from += a->reduced * w->bytes)
-            w->how->row(from, rows, &value[i], place ? &place[i] : NULL);
+            w->how->row(from, rows, &value[i], also ? also + i * ALSO : NULL);
     } else {
-        w->how->columns(from, a->inner, rows, n, value, place);
+        w->how->columns(from, a->inner, rows, n, value, also);
     }
     if (w->chunks == 1) {
-        finish(w, at, n, value, place);
+        finish(w, at, n, value, also);
         return;
     }
     at += chunk * a->outer * a->inner;
     memcpy(w->values + at, value, (size_t)n * sizeof *value);
-    if (place)
-        memcpy(w->places + at, place, (size_t)n * sizeof *place);
+    if (also)
+        memcpy(w->beside + at * ALSO, also, (size_t)n * ALSO);
 }
 
 static void reduce_part(void *context, int64_t part)
@@ -92,9 +95,9 @@ static void join_chunks(const work *w)
 {
     const int64_t results = w->a->outer * w->a->inner;
     for (int64_t c = 1; c < w->chunks; c++)
-        w->how->join(w->values, w->places, w->values + c * results, w->places ? w->places + c * results : NULL,
-                     c * w->chunk, results);
-    finish(w, 0, results, w->values, w->places);
+        w->how->join(w->values, w->beside, w->values + c * results, w->beside ? w->beside + c * results * ALSO : NULL,
+                     c * w->chunk, PC__MIN(w->chunk, w->a->reduced - c * w->chunk), results);
+    finish(w, 0, results, w->values, w->beside);
 }
 
 static void cut(work *w)
@@ -114,7 +117,7 @@ static void cut(work *w)
     w->together = PC__MAX(PART * w->chunks / size, 1);
 }
 
-pc_status pc__reduce(const pc_call *call, const pc__reduction *how, int64_t *index)
+pc_status pc__reduce(const pc_call *call, const pc__reduction *how, void *also)
 {
     const pc__reduce_attributes *a = call->attributes;
     const int64_t results = a->outer * a->inner;
@@ -122,7 +125,7 @@ pc_status pc__reduce(const pc_call *call, const pc__reduction *how, int64_t *ind
               .how = how,
               .from = pc__data(call->in[0]),
               .to = pc__data(call->out[0]),
-              .index = index,
+              .also = also,
               .dtype = (pc_dtype)call->out[0]->dtype,
               .bytes = (int64_t)pc_dtype_size(call->in[0]->dtype)};
     if (results == 0)
@@ -130,10 +133,10 @@ pc_status pc__reduce(const pc_call *call, const pc__reduction *how, int64_t *ind
     cut(&w);
     if (w.chunks > 1) {
         const size_t slots = (size_t)(w.chunks * results);
-        w.values = pc__alloc_aligned(slots * (sizeof *w.values + (index ? sizeof *w.places : 0)), 64);
+        w.values = pc__alloc_aligned(slots * (sizeof *w.values + (also ? ALSO : 0)), 64);
         if (!w.values)
             return PC_ERR_MEMORY;
-        w.places = index ? (int64_t *)(w.values + slots) : NULL;
+        w.beside = also ? (char *)(w.values + slots) : NULL;
     }
     pc__parallel(pc__threads(4 * results * a->reduced * w.bytes), (w.tasks * w.chunks + w.together - 1) / w.together,
                  reduce_part, &w);

@@ -1,56 +1,32 @@
 /* reduce_sum.c: sums, of rows and down columns. */
+#include "cpu/level/reduce_lanes.h"
 #include "cpu/level/sum_columns.h"
 #include "tensor/half.h"
 
-#define AS_IS(x) (x)
+PC__WHOLE(u64, uint64_t, uint64_t, PC__PLUS, PC__AS_IS)
+PC__WHOLE(sum_f32, float, double, PC__PLUS, PC__AS_IS)
+PC__WHOLE(f64, double, double, PC__PLUS, PC__AS_IS)
+PC__FOLD(i64, uint64_t, uint64_t, uint64_t, 0, PC__PLUS, whole_u64, PC__IN_PLACE, u)
+PC__FOLD(f32, float, float, double, 0, PC__PLUS, whole_sum_f32, PC__IN_PLACE, d)
+PC__FOLD(f64, double, double, double, 0, PC__PLUS, whole_f64, PC__IN_PLACE, d)
+
+/* Sums of 16-bit numbers stay exact longer. */
 #define OF_F16(x) ((double)pc__f16_float(x))
 #define OF_BF16(x) ((double)pc__bf16_float(x))
-#define LOAD_WHOLES(x) (*(const wholes *)(x))
-#define LOAD_SINGLES(x) (*(const singles *)(x))
-#define LOAD_DOUBLES(x) (*(const doubles *)(x))
-
-#define SUMS_OF(name, T, sums, wide, A, load, of, member)                                                              \
-    PC__SUM_ROW(name, T, sums, wide, A, of, member)                                                                    \
-    PC__SUM_COLUMNS(name, T, sums, A, load, of, member)
-SUMS_OF(u64, uint64_t, wholes, wholes, uint64_t, LOAD_WHOLES, AS_IS, u)
-SUMS_OF(f16, pc_f16, singles, doubles, double, pc__vector_f16, OF_F16, d)
-SUMS_OF(bf16, pc_bf16, singles, doubles, double, pc__vector_bf16, OF_BF16, d)
-SUMS_OF(f32, float, singles, doubles, double, LOAD_SINGLES, (double), d)
-SUMS_OF(f64, double, doubles, doubles, double, LOAD_DOUBLES, AS_IS, d)
-
-#define STORE(T, of, member)                                                                                           \
-    for (int64_t j = 0; j < n; j++)                                                                                    \
-        ((T *)to)[j] = of(PC__MEMBER(value, j, member));                                                               \
-    break
-
-#define TO_FLOAT(x) ((float)(x))
-#define TO_F16(x) pc__f16_of((float)(x))
-#define TO_BF16(x) pc__bf16_of((float)(x))
-
-static void store(void *to, pc_dtype dtype, const pc__partial *value, int64_t n)
-{
-    switch (dtype) {
-    case PC_F16:
-        STORE(pc_f16, TO_F16, d);
-    case PC_BF16:
-        STORE(pc_bf16, TO_BF16, d);
-    case PC_F32:
-        STORE(float, TO_FLOAT, d);
-    case PC_F64:
-        STORE(double, AS_IS, d);
-    default:
-        STORE(uint64_t, AS_IS, u);
-    }
-}
+#define HALVES(name, load, of)                                                                                         \
+    PC__SUM_ROW(name, pc_##name, singles, doubles, double, of, d)                                                      \
+    PC__SUM_COLUMNS(name, pc_##name, singles, double, load, of, d)
+HALVES(f16, pc__vector_f16, OF_F16)
+HALVES(bf16, pc__vector_bf16, OF_BF16)
 
 PC__KERNEL(sum)
 {
 #define ROW(name)                                                                                                      \
     {                                                                                                                  \
-        row_##name, columns_##name, join_##name, store                                                                 \
+        row_##name, columns_##name, join_##name, pc__reduce_store                                                      \
     }
     static const pc__reduction sums[PC_DTYPE_COUNT] = {
-        [PC_I64] = ROW(u64), [PC_F16] = ROW(f16), [PC_BF16] = ROW(bf16), [PC_F32] = ROW(f32), [PC_F64] = ROW(f64)};
+        [PC_I64] = ROW(i64), [PC_F16] = ROW(f16), [PC_BF16] = ROW(bf16), [PC_F32] = ROW(f32), [PC_F64] = ROW(f64)};
     (void)stream;
     return pc__reduce(call, &sums[call->in[0]->dtype], NULL);
 }

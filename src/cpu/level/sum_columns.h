@@ -52,7 +52,7 @@ ADD(wholes, uint64_t)
         }                                                                                                              \
     }                                                                                                                  \
     static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
-                               int64_t *place)                                                                         \
+                               void *also)                                                                             \
     {                                                                                                                  \
         enum { W = sizeof(sums) / sizeof(((sums){0})[0]) };                                                            \
         const int64_t fold = step == n ? PC__MAX(PC__MIN(FOLDED / n, (reduced + FOLDS - 1) / FOLDS), 1) : 1,           \
@@ -61,7 +61,7 @@ ADD(wholes, uint64_t)
         const T *x = from, *end = x + rows * fold * step;                                                              \
         A room[FOLDED], *total = fold > 1 ? room : &value->member;                                                     \
         int64_t j = 0;                                                                                                 \
-        (void)place;                                                                                                   \
+        (void)also;                                                                                                    \
         if (reduced == 0) {                                                                                            \
             memset(value, 0, (size_t)n * sizeof *value);                                                               \
             return;                                                                                                    \
@@ -86,10 +86,10 @@ ADD(wholes, uint64_t)
             (&value->member)[j] = sum;                                                                                 \
         }                                                                                                              \
     }                                                                                                                  \
-    static void join_##name(pc__partial *value, int64_t *place, const pc__partial *more, const int64_t *where,         \
-                            int64_t first, int64_t n)                                                                  \
+    static void join_##name(pc__partial *value, void *also, const pc__partial *more, const void *more_also,            \
+                            int64_t first, int64_t rows, int64_t n)                                                    \
     {                                                                                                                  \
-        (void)place, (void)where, (void)first;                                                                         \
+        (void)also, (void)more_also, (void)first, (void)rows;                                                          \
         for (int64_t j = 0; j < n; j++)                                                                                \
             PC__MEMBER(value, j, member) += PC__MEMBER(more, j, member);                                               \
     }

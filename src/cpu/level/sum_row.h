@@ -81,13 +81,13 @@ INLINE void last_of(void *room, const void *end, int64_t there, const int size)
 
 /* T in memory, `sums` vectors of what a run is added in; A beyond, which `wide` has and `member` of a partial. */
 #define PC__SUM_ROW(name, T, sums, wide, A, of, member)                                                                \
-    static void row_##name(const void *from, int64_t n, pc__partial *value, int64_t *place)                            \
+    static void row_##name(const void *from, int64_t n, pc__partial *value, void *also)                                \
     {                                                                                                                  \
         enum { LANES = SUMS_BYTES / sizeof(((sums){0})[0]) };                                                          \
         const T *x = from;                                                                                             \
         wide part = {0};                                                                                               \
         A total = 0;                                                                                                   \
-        (void)place;                                                                                                   \
+        (void)also;                                                                                                    \
         for (int64_t i = 0; n < LANES && i < n; i++)                                                                   \
             total += of(x[i]);                                                                                         \
         for (int64_t begin = 0; n >= LANES && begin < n; begin += RUN) {                                               \

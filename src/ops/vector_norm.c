@@ -1,0 +1,115 @@
+/* vector_norm.c: vector norms: of the orders that matter most by an op that reads its input once, of others by powers. */
+#include "ops/reduce_call.h"
+#include "tensor/read.h"
+
+#include <math.h>
+
+/* NULL flows. */
+static pc_tensor *number(double value, pc_tensor *like)
+{
+    return like ? pc_scalar(value, like->dtype, like->storage->device) : NULL;
+}
+
+static pc_tensor *is_zero(pc_tensor *t)
+{
+    return pc_eq(t, number(0, t));
+}
+
+/* |a|^p; what is 0 has no gradient, whose formula is infinite there below the order 1. */
+static pc_tensor *powers_of(pc_tensor *a, double order)
+{
+    pc_tensor *size = pc_abs(a);
+    if (order > 1)
+        return pc_pow_scalar(size, order);
+    pc_tensor *zero = is_zero(a);
+    return pc_where(zero, number(order > 0 ? 0 : INFINITY, a),
+                    pc_pow_scalar(pc_where(zero, number(1, a), size), order));
+}
+
+/* sum(|a|^p)^(1/p). A norm of 0 has no gradient. */
+static pc_tensor *by_powers(pc_tensor *a, double order, pc_shape dims, bool keepdim)
+{
+    pc_tensor *sum = pc_sum_dims(powers_of(a, order), dims, keepdim), *none = is_zero(sum);
+    return pc_where(none, number(0, sum), pc_pow_scalar(pc_where(none, number(1, sum), sum), 1 / order));
+}
+
+/* The order 0 counts what is not 0. */
+static pc_tensor *by_other_ops(pc_tensor *a, double order, pc_shape dims, bool keepdim)
+{
+    const pc_dtype to = pc__reduce_dtype(a);
+    pc_tensor *result = NULL;
+    PC_SCOPE {
+        if (order == 0)
+            result = pc_cast(pc_sum_dims(pc_cast(a, PC_BOOL), dims, keepdim), to);
+        else
+            result = pc__as_dtype(
+                by_powers(pc__is_half((pc_dtype)a->dtype) ? pc_cast(a, PC_F32) : a, order, dims, keepdim), to);
+        result = pc_keep(result);
+    }
+    return result;
+}
+
+static pc_tensor *norm(pc_tensor *a, double order, pc_shape dims, bool keepdim)
+{
+    unsigned mask;
+    if (!pc__is_float(a->dtype))
+        return pc__null(PC_ERR_DTYPE, "norm: a %s tensor has no norm in its own dtype; use pc_cast to PC_F32 first",
+                        pc_dtype_name(a->dtype));
+    if (isnan(order))
+        return pc__null(PC_ERR_ARGUMENT, "norm: the order is not a number");
+    if (!pc__reduce_mask("norm", a, dims, &mask))
+        return NULL;
+    pc__reduce_attributes kind;
+    pc__reduce_describe(a, mask, keepdim, &kind);
+    if (kind.reduced == 0 && (order < 0 || isinf(order)))
+        return pc__null(PC_ERR_SHAPE, "norm: a tensor of shape %s has no elements, whose norm of order %g is no number",
+                        PC__SHAPE_OF(a), order);
+    if (!isinf(order) && order != 1 && order != 2)
+        return by_other_ops(a, order, dims, keepdim);
+    kind.norm = isinf(order) ? (order > 0 ? PC__NORM_MOST : PC__NORM_LEAST) : order == 1 ? PC__NORM_SUM : PC__NORM_ROOT;
+    kind.to = (uint8_t)pc__reduce_dtype(a);
+    return isinf(order) || pc__is_half((pc_dtype)kind.to) ? pc__reduce_to_one(PC__OP_norm, a, mask, keepdim, &kind)
+                                                          : pc__reduce_by_runs(PC__OP_norm, a, mask, keepdim, &kind);
+}
+
+pc_tensor *pc_norm(pc_tensor *a, double order)
+{
+    PC__NEED_OR(NULL, a);
+    return norm(a, order, (pc_shape){0}, false);
+}
+
+pc_tensor *pc_norm_dims(pc_tensor *a, double order, pc_shape dims, bool keepdim)
+{
+    PC__NEED_OR(NULL, a);
+    return norm(a, order, dims, keepdim);
+}
+
+/* Those that have the extreme size share the gradient. */
+static pc_tensor *shared(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc__reduce_attributes *a,
+                         const pc__meta *in)
+{
+    pc_shape gone = {0};
+    for (int d = 0; d < in->ndim; d++)
+        if (a->kept_shape[d] != in->shape[d])
+            gone.dim[gone.ndim++] = d;
+    pc_tensor *chosen = pc_logical_or(pc_eq(pc_abs(x), pc__reduce_spread(value, a, in)), pc_isnan(x));
+    pc_tensor *part = pc__as_dtype(chosen, in->dtype), *count = gone.ndim ? pc_sum_dims(part, gone, true) : part;
+    pc_tensor *kept = pc_reshape(g, pc_shape_of(in->ndim, a->kept_shape));
+    return pc_mul(pc_mul(pc_sign(x), part), pc_div(kept, count));
+}
+
+/* d|x| = sign(x); of order 2 x / norm, 0 where that is 0. */
+pc_status pc__grad_norm(pc__grad *grad)
+{
+    const pc__reduce_attributes *a = grad->attributes;
+    const pc__meta *in = &grad->in_meta[0];
+    pc_tensor *g = pc__as_dtype(grad->out_grad[0], in->dtype), *x = grad->in[0], *each;
+    pc_tensor *value = pc__as_dtype(grad->out[0], in->dtype);
+    if (a->norm == PC__NORM_SUM)
+        each = pc_mul(pc_sign(x), pc__reduce_spread(g, a, in));
+    else if (a->norm == PC__NORM_ROOT)
+        each = pc_mul(x, pc__reduce_spread(pc_where(is_zero(value), number(0, g), pc_div(g, value)), a, in));
+    else
+        each = shared(g, x, value, a, in);
+    return pc__set_grad(grad, 0, each);
+}

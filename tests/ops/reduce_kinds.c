@@ -1,0 +1,253 @@
+/* Minima, products, any and all, variances, norms, dot products. */
+#include "ops/golden.h"
+
+#include "base/base.h"
+
+#include <math.h>
+
+/* The arguments from `from` on: keepdim and dimensions. */
+static pc_shape dims_from(const golden *g, int from)
+{
+    pc_shape dims = {.ndim = g->n_args - from - 1};
+    for (int i = 0; i < dims.ndim; i++)
+        dims.dim[i] = (int64_t)g->args[from + 1 + i];
+    return dims;
+}
+
+#define RUN(name, ...)                                                                                                 \
+    static void run_##name(const golden *g, pc_tensor **in, pc_tensor **out)                                           \
+    {                                                                                                                  \
+        (void)g;                                                                                                       \
+        out[0] = pc_##name(in[0], ##__VA_ARGS__);                                                                      \
+    }
+#define ALONG (int)g->args[1], g->args[0] != 0
+#define OVER dims_from(g, 0), g->args[0] != 0
+RUN(min)
+RUN(prod)
+RUN(any)
+RUN(all)
+RUN(count_nonzero)
+RUN(min_dim, ALONG, &out[1])
+RUN(argmin, ALONG)
+RUN(prod_dim, ALONG)
+RUN(any_dims, OVER)
+RUN(all_dims, OVER)
+RUN(count_nonzero_dims, dims_from(g, 0))
+RUN(var, g->args[0])
+RUN(std, g->args[0])
+RUN(var_dims, dims_from(g, 1), g->args[0], g->args[1] != 0)
+RUN(std_dims, dims_from(g, 1), g->args[0], g->args[1] != 0)
+RUN(norm, g->args[0])
+RUN(norm_dims, g->args[0], dims_from(g, 1), g->args[1] != 0)
+RUN(dot, in[1])
+
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+#name, run_##name                                                                                              \
+    }
+static const golden_op ops[] = {
+    ROW(min),      ROW(prod),     ROW(any),       ROW(all),      ROW(count_nonzero),
+    ROW(min_dim),  ROW(argmin),   ROW(prod_dim),  ROW(any_dims), ROW(all_dims),
+    ROW(var),      ROW(std),      ROW(norm),      ROW(dot),      ROW(count_nonzero_dims),
+    ROW(var_dims), ROW(std_dims), ROW(norm_dims),
+};
+
+static void bad_input(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *a = pc_zeros(PC_SHAPE(2, 3), PC_F32, test_device());
+        pc_tensor *none = pc_zeros(PC_SHAPE(0, 3), PC_F32, test_device());
+        pc_tensor *whole = pc_zeros(PC_SHAPE(2), PC_I32, test_device());
+        pc_tensor *three = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
+        assert_fails(pc_min(none), PC_ERR_SHAPE, "min: a tensor of shape [0, 3]");
+        assert_fails(pc_min_dim(none, 0, false, NULL), PC_ERR_SHAPE, "min");
+        assert_fails(pc_argmin(none, 0, true), PC_ERR_SHAPE, "[0, 3]");
+        assert_fails(pc_argmin(a, 5, true), PC_ERR_RANGE, "argmin");
+        assert_fails(pc_prod_dim(a, 2, true), PC_ERR_RANGE, "prod");
+        pc_tensor *indices = a;
+        assert_fails(pc_min_dim(a, 5, true, &indices), PC_ERR_RANGE, "dimension 5");
+        assert_null(indices);
+        assert_fails(pc_any_dims(a, PC_SHAPE(0, 0), true), PC_ERR_ARGUMENT, "any: dimension 0 is named twice");
+        assert_fails(pc_all_dims(a, PC_SHAPE(2), true), PC_ERR_RANGE, "all");
+        assert_fails(pc_count_nonzero_dims(a, PC_SHAPE(2)), PC_ERR_RANGE, "count_nonzero");
+        assert_fails(pc_var(whole, 1), PC_ERR_DTYPE, "var: a int32");
+        assert_fails(pc_std_dims(whole, PC_SHAPE(0), 1, false), PC_ERR_DTYPE, "pc_cast");
+        assert_fails(pc_var_dims(a, PC_SHAPE(-3), 1, false), PC_ERR_RANGE, "var");
+        assert_fails(pc_norm(whole, 2), PC_ERR_DTYPE, "norm: a int32");
+        assert_fails(pc_norm(a, NAN), PC_ERR_ARGUMENT, "norm: the order");
+        assert_fails(pc_norm(none, INFINITY), PC_ERR_SHAPE, "norm");
+        assert_fails(pc_norm_dims(none, -1, PC_SHAPE(0), false), PC_ERR_SHAPE, "order -1");
+        assert_fails(pc_norm_dims(a, 2, PC_SHAPE(7), false), PC_ERR_RANGE, "norm");
+        assert_fails(pc_dot(a, three), PC_ERR_SHAPE, "dot: the shapes [2, 3] and [3]");
+        assert_fails(pc_dot(three, pc_zeros(PC_SHAPE(4), PC_F32, test_device())), PC_ERR_SHAPE, "one length");
+        assert_fails(pc_dot(whole, whole), PC_ERR_DTYPE, "dot: of int32");
+    }
+    assert_no_leak();
+}
+
+static void null_flows(void **state)
+{
+    (void)state;
+    pc_tensor *a = pc_zeros(PC_SHAPE(3), PC_F32, test_device()), *indices;
+    assert_fails(pc_min(NULL), PC_ERR_ARGUMENT, "min");
+    assert_fails(pc_min_dim(NULL, 0, false, &indices), PC_ERR_ARGUMENT, "min");
+    assert_fails(pc_argmin(NULL, 0, false), PC_ERR_ARGUMENT, "argmin");
+    assert_fails(pc_prod(NULL), PC_ERR_ARGUMENT, "prod");
+    assert_fails(pc_any(NULL), PC_ERR_ARGUMENT, "any");
+    assert_fails(pc_all_dims(NULL, PC_SHAPE(0), false), PC_ERR_ARGUMENT, "all");
+    assert_fails(pc_count_nonzero(NULL), PC_ERR_ARGUMENT, "count_nonzero");
+    assert_fails(pc_var(NULL, 1), PC_ERR_ARGUMENT, "var");
+    assert_fails(pc_std(NULL, 1), PC_ERR_ARGUMENT, "std");
+    assert_fails(pc_norm(NULL, 2), PC_ERR_ARGUMENT, "norm");
+    assert_fails(pc_dot(a, NULL), PC_ERR_ARGUMENT, "dot");
+    pc_tensor_free(a);
+    assert_no_leak();
+}
+
+/* Numbers far from 0 beside what they differ by: a difference of sums of squares would have nothing left. */
+static void variances_of_large_numbers(void **state)
+{
+    (void)state;
+    static const int shapes[][2] = {{1, 40000}, {3, 1000}, {70, 47}, {300, 4099}};
+    for (int i = 0; i < PC__COUNT(shapes) * 2; i++)
+        PC_SCOPE {
+            const int rows = shapes[i / 2][0], n = shapes[i / 2][1];
+            pc_tensor *x = pc_reshape(pc_arange(0, (double)rows * n, 1, PC_F64, test_device()), PC_SHAPE(rows, n));
+            x = pc_cast(pc_add_scalar(pc_sub(x, pc_floor(x)), 0), PC_F64);
+            pc_tensor *step = pc_cast(pc_arange(0, n, 1, PC_F64, test_device()), PC_F64);
+            step = pc_sub(step, pc_mul_scalar(pc_floor(pc_div_scalar(step, 5)), 5)); /* 0 1 2 3 4 0 1 ... */
+            x = pc_cast(pc_add_scalar(pc_add(x, step), 1e6), PC_F32);
+            double wanted = 0, mean = 0;
+            for (int k = 0; k < n; k++)
+                mean += k % 5 / (double)n;
+            for (int k = 0; k < n; k++)
+                wanted += (k % 5 - mean) * (k % 5 - mean) / (n - 1);
+            pc_tensor *var = i % 2 ? pc_var_dims(pc_contiguous(pc_transpose(x, 0, 1)), PC_SHAPE(0), 1, false)
+                                   : pc_var_dims(x, PC_SHAPE(1), 1, false);
+            assert_close(pc_item(pc_max(var)), wanted, 1e-6 * wanted);
+            assert_close(pc_item(pc_min(var)), wanted, 1e-6 * wanted);
+        }
+    assert_no_leak();
+}
+
+/* Each of many equal numbers is counted in the end: sums that go on in float32 stop growing, or lose digits. */
+static void long_dots_are_exact_enough(void **state)
+{
+    (void)state;
+    enum { N = 3000001 };
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_BF16};
+    for (int i = 0; i < PC__COUNT(dtypes); i++)
+        PC_SCOPE {
+            pc_tensor *a = pc_full(PC_SHAPE(N), 0.1, dtypes[i], test_device()), *one = pc_slice(a, 0, 0, 1, 1);
+            const double each = pc_item(pc_cast(one, PC_F64)), wanted = each * each * N;
+            assert_close(pc_item(pc_cast(pc_dot(a, a), PC_F64)), wanted,
+                         wanted * (dtypes[i] == PC_BF16 ? 0x1p-8 : 5e-7));
+            assert_close(pc_item(pc_cast(pc_norm(a, 2), PC_F64)), sqrt(wanted),
+                         sqrt(wanted) * (dtypes[i] == PC_BF16 ? 0x1p-8 : 5e-7));
+        }
+    assert_no_leak();
+}
+
+/* --- all kinds against plain loops, rows, slabs and columns of any size --- */
+
+enum { MOST = 70000 };
+static float numbers[MOST];
+
+typedef struct plain {
+    double least, product, squares, sizes, largest, var;
+    int64_t place;
+    bool any, all;
+} plain;
+
+static plain plain_of(const float *x, int64_t n, int64_t step)
+{
+    plain p = {INFINITY, 1, 0, 0, 0, 0, 0, false, true};
+    double mean = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double v = (double)x[i * step];
+        p.place = v < p.least ? i : p.place;
+        p.least = fmin(p.least, v);
+        p.product *= v;
+        p.squares += v * v;
+        p.sizes += fabs(v);
+        p.largest = fmax(p.largest, fabs(v));
+        p.any = p.any || v != 0;
+        p.all = p.all && v != 0;
+        mean += v / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++)
+        p.var += ((double)x[i * step] - mean) * ((double)x[i * step] - mean) / (double)n;
+    return p;
+}
+
+static void read_all(pc_tensor *t, double *to, int64_t n)
+{
+    assert_ok(pc_read(pc_cast(t, PC_F64), to, (size_t)n * sizeof *to));
+}
+
+static void check_kinds(const int64_t *s, pc_dtype dtype)
+{
+    enum { KINDS = 9 };
+    const int64_t results = s[0] * s[2];
+    const double room = dtype == PC_F32 || dtype == PC_F64 ? 1e-5 : 0x1p-7;
+    double *got = calloc((size_t)results * KINDS, sizeof *got);
+    assert_non_null(got);
+    PC_SCOPE {
+        pc_tensor *x = pc_cast(pc_from_data(numbers, PC_SHAPE(s[0], s[1], s[2]), PC_F32, test_device()), dtype), *place;
+        pc_tensor *found[KINDS] = {pc_min_dim(x, 1, false, &place),
+                                   pc_prod_dim(x, 1, false),
+                                   pc_norm_dims(x, 2, PC_SHAPE(1), false),
+                                   pc_norm_dims(x, 1, PC_SHAPE(1), false),
+                                   pc_norm_dims(x, INFINITY, PC_SHAPE(1), false),
+                                   pc_var_dims(x, PC_SHAPE(1), 0, false),
+                                   place,
+                                   pc_any_dims(x, PC_SHAPE(1), false),
+                                   pc_all_dims(x, PC_SHAPE(1), false)};
+        for (int k = 0; k < KINDS; k++)
+            read_all(found[k], got + k * results, results);
+    }
+    for (int64_t r = 0; r < results; r++) {
+        const plain p = plain_of(numbers + r / s[2] * s[1] * s[2] + r % s[2], s[1], s[2]);
+        const double wanted[KINDS] = {p.least, p.product,       sqrt(p.squares), p.sizes, p.largest,
+                                      p.var,   (double)p.place, p.any,           p.all};
+        for (int k = 0; k < KINDS; k++)
+            if (!(fabs(got[k * results + r] - wanted[k]) <= room * fabs(wanted[k]) + (k == 5 ? 1e-12
+                                                                                      : k == 1 && dtype == PC_F16
+                                                                                          ? 0x1p-24
+                                                                                          : 0)))
+                fail_msg("[%d, %d, %d] %s, kind %d, result %d: %g, want %g", (int)s[0], (int)s[1], (int)s[2],
+                         pc_dtype_name(dtype), k, (int)r, got[k * results + r], wanted[k]);
+    }
+    free(got);
+}
+
+static void kinds_of_any_size(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1},     {300, 1, 1},  {257, 47, 1}, {3, 48, 1},    {5, 1025, 1},
+                                       {1, 70000, 1}, {2, 3, 5},    {3, 33, 64},  {1, 5000, 10}, {2, 130, 260},
+                                       {1, 30000, 2}, {7, 100, 31}, {129, 31, 1}, {1, 2500, 28}, {1000, 9, 7}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F64, PC_F16, PC_BF16};
+    for (int i = 0; i < MOST; i++) /* few are not 1, and fewer 0: products stay numbers of 16 bits */
+        numbers[i] = i % 5003 == 777 ? 0 : i % 37 == 5 ? -1 : i % 997 == 3 ? 0.5f : i % 41 == 7 ? -1 : 1;
+    for (int i = 0; i < PC__COUNT(sizes) * PC__COUNT(dtypes); i++) {
+        const int64_t *s = sizes[i / PC__COUNT(dtypes)];
+        if (dtypes[i % PC__COUNT(dtypes)] != PC_F16 || s[1] < 40000) /* whose sums float16 holds */
+            check_kinds(s, dtypes[i % PC__COUNT(dtypes)]);
+    }
+    assert_no_leak();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bad_input),
+    cmocka_unit_test(null_flows),
+    cmocka_unit_test(variances_of_large_numbers),
+    cmocka_unit_test(long_dots_are_exact_enough),
+    cmocka_unit_test(kinds_of_any_size),
+};
+
+int main(void)
+{
+    return golden_main("ops.reduce_kinds", ops, tests);
+}
