@@ -1,4 +1,4 @@
-/* best.cuh: the largest so far, and its place. NaN is larger than everything; of equals the first counts. */
+/* best.cuh: the largest or the smallest so far, and its place. NaN beats everything; of equals the first counts. */
 #ifndef PC__CUDA_BEST_CUH
 #define PC__CUDA_BEST_CUH
 
@@ -7,8 +7,23 @@
 namespace
 {
 
+/* Which of two numbers counts. */
+struct the_larger {
+    template <class M> static __device__ __forceinline__ bool beats(M a, M b)
+    {
+        return a > b;
+    }
+};
+
+struct the_smaller {
+    template <class M> static __device__ __forceinline__ bool beats(M a, M b)
+    {
+        return a < b;
+    }
+};
+
 /* Of some elements of T, whose places are counted by 32 bits. */
-template <class T> struct leader {
+template <class T, class Order> struct leader {
     typedef pc::math<T> M;
     M value;
     unsigned place;
@@ -16,7 +31,7 @@ template <class T> struct leader {
     /* One that stands behind all that were seen. */
     __device__ __forceinline__ void see(M candidate, unsigned at)
     {
-        const bool more = candidate > value || (candidate != candidate && value == value);
+        const bool more = Order::beats(candidate, value) || (candidate != candidate && value == value);
         value = more ? candidate : value;
         place = more ? at : place;
     }
@@ -34,7 +49,7 @@ template <class T> struct leader {
     {
         const bool nan = value != value, other_nan = other != other;
         const bool equal = value == other || (nan && other_nan);
-        const bool more = equal ? at < place : other_nan || (!nan && other > value);
+        const bool more = equal ? at < place : other_nan || (!nan && Order::beats(other, value));
         value = more ? other : value;
         place = more ? at : place;
     }

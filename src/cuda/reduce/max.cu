@@ -1,4 +1,4 @@
-/* max.cu: maxima of [outer, reduced, inner] with their places. The larger of two is the same in whatever order
+/* max.cu: maxima and minima of [outer, reduced, inner] with their places. The better of two is the same in whatever order
  * it is asked, and an element may be compared twice, so loads beyond the end take the first element instead. */
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/shared/half.cuh"
@@ -13,35 +13,36 @@ namespace
 
 constexpr int THREADS = 256, AT_ONCE = 4;
 
-template <class T> struct best {
+template <class T, class Order> struct best {
     T value;
     long long place;
 };
 
-/* NaN above all; of equals the first. */
-template <class T> __device__ __forceinline__ void meet(best<T> &a, T value, long long place)
+/* NaN beats all; of equals the first. */
+template <class T, class Order> __device__ __forceinline__ void meet(best<T, Order> &a, T value, long long place)
 {
     const bool a_nan = a.value != a.value, b_nan = value != value;
     const bool equal = a.value == value || (a_nan && b_nan);
-    if (equal ? place < a.place : b_nan || (!a_nan && value > a.value))
+    if (equal ? place < a.place : b_nan || (!a_nan && Order::beats(value, a.value)))
         a = {value, place};
 }
 
-template <class T> __device__ __forceinline__ void meet(leader<T> &a, pc::math<T> value, unsigned place)
+template <class T, class Order>
+__device__ __forceinline__ void meet(leader<T, Order> &a, pc::math<T> value, unsigned place)
 {
     a.meet(value, place);
 }
 
 /* Elements begin + y, begin + y + height, ... below end of the column at `x`, whose neighbours are `inner` apart; without
  * such, the one at begin. */
-template <class T>
-__device__ __forceinline__ best<T> scan(const T *x, int64_t inner, int64_t begin, int64_t end, int y, int height)
+template <class Order, class T>
+__device__ __forceinline__ best<T, Order> scan(const T *x, int64_t inner, int64_t begin, int64_t end, int y, int height)
 {
     constexpr int TURN = 8;
     const T *base = x + begin * inner;
     const unsigned n = static_cast<unsigned>(end - begin);
     const int64_t step = height * inner;
-    leader<T> a = {*base, 0};
+    leader<T, Order> a = {*base, 0};
     x = base + y * inner;
     for (unsigned at = y; at < n; at += TURN * height) {
         T value[TURN];
@@ -58,11 +59,11 @@ __device__ __forceinline__ best<T> scan(const T *x, int64_t inner, int64_t begin
 }
 
 /* The same of results of a first pass, from row y on, with the places that these have. */
-template <class T>
-__device__ __forceinline__ best<T> scan_results(const T *x, const int64_t *places, int64_t inner, int64_t y,
-                                                int64_t end, int64_t height)
+template <class Order, class T>
+__device__ __forceinline__ best<T, Order> scan_results(const T *x, const int64_t *places, int64_t inner, int64_t y,
+                                                       int64_t end, int64_t height)
 {
-    best<T> a = {x[0], places[0]};
+    best<T, Order> a = {x[0], places[0]};
     for (int64_t r = y; r < end; r += AT_ONCE * height) {
         T value[AT_ONCE];
         long long place[AT_ONCE];
@@ -106,7 +107,7 @@ template <class B> __device__ __forceinline__ void meet_all(B &a, int lanes)
 }
 
 /* [outer * parts] pieces, `lanes` threads each. */
-template <class T>
+template <class T, class Order>
 __global__ void __launch_bounds__(PC__WIDE_THREADS)
     rows(const __grid_constant__ pc__cuda_reduction r, const T *__restrict__ in, T *__restrict__ out,
          int64_t *__restrict__ out_places)
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
     const piece p = piece_of(r);
     const T *x = in + p.row * r.reduced + p.begin;
     pc::wait_for_earlier();
-    leader<T> a = {x[0], 0};
+    leader<T, Order> a = {x[0], 0};
     pc::each_in_row<4>(x, p.count, lane, lanes, a);
     meet_all(a, lanes);
     if (lane == 0 && p.there) {
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
 }
 
 /* The same of results and their places: a row's are few. */
-template <class T>
+template <class T, class Order>
 __global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant__ pc__cuda_reduction r, const T *in,
                                                            const int64_t *places, T *out, int64_t *out_places)
 {
@@ -133,8 +134,9 @@ __global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant
     const int64_t id = static_cast<int64_t>(blockIdx.x) * (THREADS / lanes) + threadIdx.x / lanes;
     const int64_t row = min(id, r.outer - 1);
     pc::wait_for_earlier();
-    const best<T> own = scan_results(in + row * r.reduced, places + row * r.reduced, 1, lane, r.reduced, lanes);
-    best<pc::math<T>> a = {own.value, own.place};
+    const best<T, Order> own =
+        scan_results<Order>(in + row * r.reduced, places + row * r.reduced, 1, lane, r.reduced, lanes);
+    best<pc::math<T>, Order> a = {own.value, own.place};
     meet_all(a, lanes);
     if (lane == 0 && id < r.outer) {
         out[id] = static_cast<T>(a.value);
@@ -144,20 +146,20 @@ __global__ void __launch_bounds__(THREADS) rows_of_results(const __grid_constant
 
 /* A block: `lanes` neighbouring columns, threads / lanes rows at a time. A warp's threads of a column meet first, then the
  * warps. */
-template <class T>
+template <class T, class Order>
 __global__ void __launch_bounds__(PC__WIDE_THREADS) columns(const __grid_constant__ pc__cuda_reduction r, const T *in,
                                                             const int64_t *places, T *out, int64_t *out_places)
 {
-    __shared__ best<pc::math<T>> bests[PC__WIDE_THREADS / 32][32];
+    __shared__ best<pc::math<T>, Order> bests[PC__WIDE_THREADS / 32][32];
     pc::wait_for_earlier();
     const int lanes = r.lanes, height = blockDim.x / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
     const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = quotient(blockIdx.x, tiles),
                   outer = quotient(piece, r.parts), left = (blockIdx.x - piece * tiles) * lanes;
     const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
     const int64_t start = outer * r.reduced * r.inner + min(left + x, r.inner - 1);
-    const best<T> own = places ? scan_results(in + start, places + start, r.inner, y, end, height)
-                               : scan(in + start, r.inner, begin, end, y, height);
-    best<pc::math<T>> a = {own.value, own.place};
+    const best<T, Order> own = places ? scan_results<Order>(in + start, places + start, r.inner, y, end, height)
+                                      : scan<Order>(in + start, r.inner, begin, end, y, height);
+    best<pc::math<T>, Order> a = {own.value, own.place};
     meet_lanes(a, 32, lanes);
     if (threadIdx.x % 32 < lanes)
         bests[threadIdx.x / 32][x] = a;
@@ -175,7 +177,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS) columns(const __grid_constan
 }
 
 /* A thread: one column from top to bottom. */
-template <class T>
+template <class T, class Order>
 __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__cuda_reduction r, const T *in,
                                                    const int64_t *places, T *out, int64_t *out_places)
 {
@@ -184,14 +186,14 @@ __global__ void __launch_bounds__(THREADS) singles(const __grid_constant__ pc__c
     if (id >= r.outer * r.inner)
         return;
     const int64_t outer = id / r.inner, start = outer * r.reduced * r.inner + (id - outer * r.inner);
-    const best<T> a = places ? scan_results(in + start, places + start, r.inner, 0, r.reduced, 1)
-                             : scan(in + start, r.inner, 0, r.reduced, 0, 1);
+    const best<T, Order> a = places ? scan_results<Order>(in + start, places + start, r.inner, 0, r.reduced, 1)
+                                    : scan<Order>(in + start, r.inner, 0, r.reduced, 0, 1);
     out[id] = a.value;
     out_places[id] = a.place;
 }
 
-template <class T>
-void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *places, void *to, int64_t *out_places)
+template <class T, class Order>
+void extreme(const pc__cuda_reduction *r, const void *from, const int64_t *places, void *to, int64_t *out_places)
 {
     const T *in = static_cast<const T *>(from);
     T *out = static_cast<T *>(to);
@@ -203,15 +205,38 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
     };
     const int64_t row_blocks = (r->outer * r->parts + per_block - 1) / per_block;
     if (r->layout == PC__REDUCE_ROWS && !places)
-        (void)pc::start(rows<T>, static_cast<unsigned>(row_blocks), threads, r->queue, r->early, *r, in, out,
+        (void)pc::start(rows<T, Order>, static_cast<unsigned>(row_blocks), threads, r->queue, r->early, *r, in, out,
                         out_places);
     else if (r->layout == PC__REDUCE_ROWS)
-        go(rows_of_results<T>, row_blocks);
+        go(rows_of_results<T, Order>, row_blocks);
     else if (r->layout == PC__REDUCE_COLUMNS)
-        (void)pc::start(columns<T>, static_cast<unsigned>(tiles * r->outer * r->parts),
+        (void)pc::start(columns<T, Order>, static_cast<unsigned>(tiles * r->outer * r->parts),
                         static_cast<unsigned>(r->threads), r->queue, r->early, *r, in, places, out, out_places);
     else
-        go(singles<T>, (r->outer * r->inner + THREADS - 1) / THREADS);
+        go(singles<T, Order>, (r->outer * r->inner + THREADS - 1) / THREADS);
+}
+
+template <class Order>
+void of_dtype(const pc__cuda_reduction *r, const void *in, int dtype, const int64_t *places, void *out,
+              int64_t *out_places)
+{
+    switch (dtype) {
+    case PC__CUDA_BOOL:
+    case PC__CUDA_U8:
+        return extreme<uint8_t, Order>(r, in, places, out, out_places);
+    case PC__CUDA_I32:
+        return extreme<int32_t, Order>(r, in, places, out, out_places);
+    case PC__CUDA_I64:
+        return extreme<long long, Order>(r, in, places, out, out_places);
+    case PC__CUDA_F16:
+        return extreme<pc::f16, Order>(r, in, places, out, out_places);
+    case PC__CUDA_BF16:
+        return extreme<pc::bf16, Order>(r, in, places, out, out_places);
+    case PC__CUDA_F32:
+        return extreme<float, Order>(r, in, places, out, out_places);
+    default:
+        return extreme<double, Order>(r, in, places, out, out_places);
+    }
 }
 
 } // namespace
@@ -219,21 +244,8 @@ void maximum(const pc__cuda_reduction *r, const void *from, const int64_t *place
 void pc__cuda_max(const pc__cuda_reduction *r, const void *in, int dtype, const int64_t *places, void *out,
                   int64_t *out_places)
 {
-    switch (dtype) {
-    case PC__CUDA_BOOL:
-    case PC__CUDA_U8:
-        return maximum<uint8_t>(r, in, places, out, out_places);
-    case PC__CUDA_I32:
-        return maximum<int32_t>(r, in, places, out, out_places);
-    case PC__CUDA_I64:
-        return maximum<long long>(r, in, places, out, out_places);
-    case PC__CUDA_F16:
-        return maximum<pc::f16>(r, in, places, out, out_places);
-    case PC__CUDA_BF16:
-        return maximum<pc::bf16>(r, in, places, out, out_places);
-    case PC__CUDA_F32:
-        return maximum<float>(r, in, places, out, out_places);
-    default:
-        return maximum<double>(r, in, places, out, out_places);
-    }
+    if (r->least)
+        of_dtype<the_smaller>(r, in, dtype, places, out, out_places);
+    else
+        of_dtype<the_larger>(r, in, dtype, places, out, out_places);
 }

@@ -1,4 +1,4 @@
-/* reduce.h: launchers of sums and maxima over [outer, reduced, inner], and how they are cut. */
+/* reduce.h: launchers of sums, maxima and minima over [outer, reduced, inner], and how they are cut. */
 #ifndef PC__CUDA_REDUCE_H
 #define PC__CUDA_REDUCE_H
 
@@ -25,6 +25,7 @@ typedef struct pc__cuda_reduction {
     int threads;       /* of a block that has columns or singles: a power of 2 */
     int pack;          /* elements in one access: 16 bytes of them, or 1 */
     double divisor;    /* of sums that are results; 1: none */
+    int least;         /* minima instead of maxima */
     int early;         /* see shared/dependent_launch.cuh */
     cudaStream_t queue;
 } pc__cuda_reduction;
@@ -39,7 +40,7 @@ enum { PC__LONG_THREADS = 512, PC__LONG_AT_ONCE = 8 };
  * to are equal, or one of them is float64 or float32; int64 only to itself. */
 void pc__cuda_sum(const pc__cuda_reduction *reduction, const void *in, int from, void *out, int to);
 
-/* The first of equals; NaN is larger than everything. `places` are the positions of the inputs of a second pass, NULL
+/* The first of equals; NaN beats everything. `places` are the positions of the inputs of a second pass, NULL
  * in the first. */
 void pc__cuda_max(const pc__cuda_reduction *reduction, const void *in, int dtype, const int64_t *places, void *out,
                   int64_t *out_places);
@@ -64,6 +65,7 @@ typedef struct pc__cuda_short {
     unsigned results;
     int n, lanes, across;
     double divisor; /* as above */
+    int least;      /* as above */
     unsigned parts;
     int64_t whole;
     int64_t step;

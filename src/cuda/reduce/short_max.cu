@@ -1,4 +1,4 @@
-/* short_max.cu: maxima of few elements each, with their places. */
+/* short_max.cu: maxima and minima of few elements each, with their places. */
 #include "cuda/reduce/short.cuh"
 
 #include "cuda/reduce/best.cuh"
@@ -6,7 +6,7 @@
 namespace
 {
 
-template <class T> __device__ __forceinline__ void meet_neighbours(leader<T> &best, int lanes)
+template <class T, class Order> __device__ __forceinline__ void meet_neighbours(leader<T, Order> &best, int lanes)
 {
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
         const pc::math<T> value = __shfl_xor_sync(0xffffffffu, best.value, distance);
@@ -14,17 +14,17 @@ template <class T> __device__ __forceinline__ void meet_neighbours(leader<T> &be
     }
 }
 
-template <class T>
+template <class T, class Order>
 __global__ void __launch_bounds__(PC__SHORT_LANES)
-    short_maxima(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, T *__restrict__ out,
-                 int64_t *__restrict__ out_places)
+    short_extremes(const __grid_constant__ pc__cuda_short s, const T *__restrict__ in, T *__restrict__ out,
+                   int64_t *__restrict__ out_places)
 {
     const short_part p = short_part_of(s);
     const long long step = s.step * s.lanes;
     const int lane = p.lane < s.n ? p.lane : 0; /* who has none takes the first once more */
     const T *own = in + p.first + lane * s.step, *x = own;
     pc::wait_for_earlier();
-    leader<T> best = {*own, static_cast<unsigned>(lane)};
+    leader<T, Order> best = {*own, static_cast<unsigned>(lane)};
     for (int at = lane; s.n > 1 && at < s.n; at += SHORT_AT_ONCE * s.lanes) {
         T v[SHORT_AT_ONCE];
 #pragma unroll
@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(PC__SHORT_LANES)
 
 template <class T> void launch(const pc__cuda_short *s, const void *in, void *out, int64_t *places)
 {
-    start_short(short_maxima<T>, s, *s, static_cast<const T *>(in), static_cast<T *>(out), places);
+    start_short(s->least ? short_extremes<T, the_smaller> : short_extremes<T, the_larger>, s, *s,
+                static_cast<const T *>(in), static_cast<T *>(out), places);
 }
 
 } // namespace

@@ -1,0 +1,228 @@
+/* fold.cuh: one reduction for all that keeps a state of the numbers so far. A kind F of it has
+ *
+ *     typedef ... type, state;           of elements; plain, of whole 32-bit words, at most PC__FOLD_STATE bytes
+ *     state nothing() const;
+ *     void see(state &, const type (&x)[N], int64_t at) const;    N neighbours, the first of them element `at` of the result's
+ *     void meet(state &, const state &later) const;
+ *     void store(const state &, int64_t result) const;
+ *
+ * Threads and blocks meet in a tree that depends on sizes alone, and nothing is added atomically. */
+#ifndef PC__CUDA_FOLD_CUH
+#define PC__CUDA_FOLD_CUH
+
+#include "cuda/reduce/fold.h"
+#include "cuda/reduce/piece.cuh"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+#include "cuda/shared/row.cuh"
+#include "cuda/shared/sums.cuh"
+
+namespace
+{
+
+/* What the lane so far away has. */
+template <class S> __device__ __forceinline__ S from_lane(const S &mine, int distance)
+{
+    static_assert(sizeof(S) % sizeof(unsigned) == 0 && sizeof(S) <= PC__FOLD_STATE, "a state is whole words");
+    constexpr int WORDS = sizeof(S) / sizeof(unsigned);
+    union {
+        S state;
+        unsigned words[WORDS];
+    } to;
+    to.state = mine;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+        to.words[w] = __shfl_xor_sync(0xffffffffu, to.words[w], distance);
+    return to.state;
+}
+
+/* Over `lanes` neighbours of a warp, for the first of them. */
+template <class F> __device__ __forceinline__ void join_lanes(const F &f, typename F::state &mine, int lanes)
+{
+    for (int step = lanes / 2; step > 0; step /= 2)
+        f.meet(mine, from_lane(mine, step));
+}
+
+/* Over `lanes` threads, a part of a warp, a warp or all of the block, for the first of them. */
+template <class F> __device__ __forceinline__ void join_all(const F &f, typename F::state &mine, int lanes)
+{
+    __shared__ alignas(8) unsigned char room[PC__WIDE_THREADS / 32 * PC__FOLD_STATE];
+    typename F::state *warps = reinterpret_cast<typename F::state *>(room);
+    join_lanes(f, mine, min(lanes, 32));
+    if (lanes <= 32)
+        return;
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x >= 32)
+        return;
+    mine = warps[threadIdx.x % (lanes / 32)];
+    join_lanes(f, mine, lanes / 32);
+}
+
+template <class F>
+__device__ __forceinline__ void leave(const F &f, const typename F::state &mine, int parts, void *between, int64_t at)
+{
+    if (parts == 1)
+        f.store(mine, at);
+    else
+        static_cast<typename F::state *>(between)[at] = mine;
+}
+
+/* [outer * parts] pieces, `lanes` threads each. */
+template <class F>
+__global__ void __launch_bounds__(PC__WIDE_THREADS)
+    fold_rows(const __grid_constant__ pc__cuda_reduction r, const __grid_constant__ F f,
+              const typename F::type *__restrict__ in, void *between)
+{
+    const int lanes = r.lanes, lane = threadIdx.x % lanes;
+    const piece p = piece_of(r);
+    typename F::state mine = f.nothing();
+    pc::wait_for_earlier();
+    pc::each_in_row<4>(in + p.row * r.reduced + p.begin, p.count, lane, lanes,
+                       [&](const auto &x, unsigned at) { f.see(mine, x, p.begin + at); });
+    join_all(f, mine, lanes);
+    if (lane == 0 && p.there)
+        leave(f, mine, r.parts, between, p.id);
+}
+
+/* Every `height`-th row of a column from `begin` on. */
+template <class F>
+__device__ __forceinline__ void see_column(const F &f, typename F::state &mine, const typename F::type *x,
+                                           int64_t inner, int64_t begin, int64_t end, int64_t height)
+{
+    constexpr int TURN = 8;
+    typedef typename F::type T;
+    int64_t row = begin;
+    for (; row + (TURN - 1) * height < end; row += TURN * height) {
+        T v[TURN];
+#pragma unroll
+        for (int u = 0; u < TURN; u++)
+            v[u] = x[(row + u * height) * inner];
+        f.see(mine, v, row);
+    }
+    for (; row < end; row += height) {
+        const T v[1] = {x[row * inner]};
+        f.see(mine, v, row);
+    }
+}
+
+/* A block: `lanes` neighbouring columns, threads / lanes rows at a time. */
+template <class F>
+__global__ void __launch_bounds__(PC__WIDE_THREADS)
+    fold_columns(const __grid_constant__ pc__cuda_reduction r, const __grid_constant__ F f,
+                 const typename F::type *__restrict__ in, void *between)
+{
+    __shared__ alignas(8) unsigned char room[PC__WIDE_THREADS * PC__FOLD_STATE];
+    typename F::state *states = reinterpret_cast<typename F::state *>(room);
+    const int lanes = r.lanes, height = blockDim.x / lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes;
+    const int64_t tiles = (r.inner + lanes - 1) / lanes, piece = quotient(blockIdx.x, tiles),
+                  outer = quotient(piece, r.parts), column = (blockIdx.x - piece * tiles) * lanes + x;
+    const int64_t begin = (piece - outer * r.parts) * r.piece, end = min(begin + r.piece, r.reduced);
+    typename F::state mine = f.nothing();
+    pc::wait_for_earlier();
+    if (column < r.inner)
+        see_column(f, mine, in + outer * r.reduced * r.inner + column, r.inner, begin + y, end, height);
+    states[threadIdx.x] = mine;
+    for (int half = height / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y < half)
+            f.meet(states[threadIdx.x], states[threadIdx.x + half * lanes]);
+    }
+    if (y == 0 && column < r.inner)
+        leave(f, states[threadIdx.x], r.parts, between, piece * r.inner + column);
+}
+
+/* A thread: one column from top to bottom. */
+template <class F>
+__global__ void __launch_bounds__(PC__FOLD_THREADS)
+    fold_singles(const __grid_constant__ pc__cuda_reduction r, const __grid_constant__ F f,
+                 const typename F::type *__restrict__ in)
+{
+    const int64_t id = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    pc::wait_for_earlier();
+    if (id >= r.outer * r.inner)
+        return;
+    const int64_t outer = quotient(id, r.inner);
+    typename F::state mine = f.nothing();
+    see_column(f, mine, in + outer * r.reduced * r.inner + (id - outer * r.inner), r.inner, 0, r.reduced, 1);
+    f.store(mine, id);
+}
+
+/* A block: the parts of one result. */
+template <class F>
+__global__ void __launch_bounds__(PC__FOLD_THREADS)
+    fold_parts(const __grid_constant__ F f, const typename F::state *between, int64_t parts, int64_t inner)
+{
+    const int64_t outer = quotient(blockIdx.x, inner);
+    const typename F::state *from = between + outer * parts * inner + (blockIdx.x - outer * inner);
+    typename F::state mine = f.nothing();
+    pc::wait_for_earlier();
+    for (int64_t i = threadIdx.x; i < parts; i += blockDim.x)
+        f.meet(mine, from[i * inner]);
+    join_all(f, mine, blockDim.x);
+    if (threadIdx.x == 0)
+        f.store(mine, blockIdx.x);
+}
+
+template <class F> void fold(const pc__cuda_fold *d, const F &f)
+{
+    const pc__cuda_reduction *r = &d->how;
+    const typename F::type *in = static_cast<const typename F::type *>(d->in);
+    const int threads = r->lanes > PC__FOLD_THREADS ? r->lanes : PC__FOLD_THREADS;
+    const int64_t per_block = threads / r->lanes, tiles = (r->inner + r->lanes - 1) / r->lanes;
+    const auto go = [r](auto kernel, int64_t blocks, int size, auto... parameters) {
+        (void)pc::start(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(size), r->queue, r->early,
+                        parameters...);
+    };
+    if (r->layout == PC__REDUCE_ROWS)
+        go(fold_rows<F>, (r->outer * r->parts + per_block - 1) / per_block, threads, *r, f, in, d->between);
+    else if (r->layout == PC__REDUCE_COLUMNS)
+        go(fold_columns<F>, tiles * r->outer * r->parts, r->threads, *r, f, in, d->between);
+    else
+        go(fold_singles<F>, (r->outer * r->inner + r->threads - 1) / r->threads, r->threads, *r, f, in);
+    if (r->parts == 1)
+        return;
+    int size = 32;
+    while (size < r->parts && size < PC__FOLD_THREADS)
+        size *= 2;
+    go(fold_parts<F>, r->outer * r->inner, size, f, static_cast<const typename F::state *>(d->between), r->parts,
+       r->inner);
+}
+
+/* A number as a result of dtype `to`, rounded once. */
+__device__ __forceinline__ void store_as(void *out, int to, int64_t i, double value)
+{
+    switch (to) {
+    case PC__CUDA_F16:
+        static_cast<pc::f16 *>(out)[i] = pc::f16(static_cast<float>(value));
+        break;
+    case PC__CUDA_BF16:
+        static_cast<pc::bf16 *>(out)[i] = pc::bf16(static_cast<float>(value));
+        break;
+    case PC__CUDA_F32:
+        static_cast<float *>(out)[i] = static_cast<float>(value);
+        break;
+    default:
+        static_cast<double *>(out)[i] = value;
+    }
+}
+
+/* fold of the kind F<T> by the dtype of a float. */
+template <template <class> class F> void fold_floats(const pc__cuda_fold *d)
+{
+    switch (d->from) {
+    case PC__CUDA_F16:
+        return fold(d, F<pc::f16>(d));
+    case PC__CUDA_BF16:
+        return fold(d, F<pc::bf16>(d));
+    case PC__CUDA_F32:
+        return fold(d, F<float>(d));
+    default:
+        return fold(d, F<double>(d));
+    }
+}
+
+} // namespace
+
+#endif
