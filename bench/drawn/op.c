@@ -53,6 +53,7 @@ UNARY(floor)
 UNARY(round)
 UNARY(sign)
 UNARY(max)
+UNARY(min)
 UNARY(contiguous)
 UNARY(clone)
 BINARY(add)
@@ -63,6 +64,7 @@ BINARY(minimum)
 BINARY(maximum)
 BINARY(pow)
 BINARY(lt)
+BINARY(dot)
 BINARY(mse)
 BINARY(bce_with_logits)
 BINARY(matmul)
@@ -72,6 +74,8 @@ ALONG(softmax)
 ALONG(log_softmax)
 OVER(sum_dims)
 OVER(mean_dims)
+OVER(any_dims)
+OVER(all_dims)
 POOL(max_pool2d)
 POOL(avg_pool2d)
 
@@ -114,6 +118,36 @@ static pc_tensor *do_topk(drawn *d)
 static pc_tensor *do_max_dim(drawn *d)
 {
     return pc_max_dim(d->in[0], d->dim, d->keepdim, NULL);
+}
+
+static pc_tensor *do_min_dim(drawn *d)
+{
+    return pc_min_dim(d->in[0], d->dim, d->keepdim, NULL);
+}
+
+static pc_tensor *do_prod_dim(drawn *d)
+{
+    return pc_prod_dim(d->in[0], d->dim, d->keepdim);
+}
+
+static pc_tensor *do_var_dims(drawn *d)
+{
+    return pc_var_dims(d->in[0], d->dims, d->p, d->keepdim);
+}
+
+static pc_tensor *do_std_dims(drawn *d)
+{
+    return pc_std_dims(d->in[0], d->dims, d->p, d->keepdim);
+}
+
+static pc_tensor *do_norm_dims(drawn *d)
+{
+    return pc_norm_dims(d->in[0], d->p, d->dims, d->keepdim);
+}
+
+static pc_tensor *do_argmin(drawn *d)
+{
+    return pc_argmin(d->in[0], d->dim, d->keepdim);
 }
 
 static pc_tensor *do_argmax(drawn *d)
@@ -213,6 +247,7 @@ static const op ops[] = {
     ROW(elu),
     ROW(clamp),
     ROW(max),
+    ROW(min),
     ROW(contiguous),
     ROW(clone),
     ROW(add),
@@ -224,6 +259,7 @@ static const op ops[] = {
     {"pow", do_pow, {POSITIVE, ANY}},
     ROW(lt),
     {"where", do_where, {TRUTH, ANY, ANY}},
+    ROW(dot),
     ROW(mse),
     {"bce_with_logits", do_bce_with_logits, {ANY, TRUTH}},
     ROW(matmul),
@@ -237,8 +273,16 @@ static const op ops[] = {
     ROW(log_softmax),
     ROW(sum_dims),
     ROW(mean_dims),
+    ROW(any_dims),
+    ROW(all_dims),
+    ROW(var_dims),
+    ROW(std_dims),
+    ROW(norm_dims),
     ROW(max_dim),
+    ROW(min_dim),
+    {"prod_dim", do_prod_dim, {POSITIVE}},
     ROW(argmax),
+    ROW(argmin),
     ROW(max_pool2d),
     ROW(avg_pool2d),
     ROW(linear),

@@ -100,6 +100,21 @@ def reduction(d):
     return d.op(d.one("sum_dims", "mean_dims"), x=d.tensor(shape), dims=".".join(map(str, dims)) or None, keep=d.one(0, 1))
 
 
+def more_reductions(d):
+    name, shape, keep = d.one("min", "min_dim", "argmin", "prod_dim", "var_dims", "var_dims", "std_dims", "norm_dims", "norm_dims",
+                              "any_dims", "all_dims", "dot"), d.shape(), d.one(0, 1)
+    if name == "dot":
+        shape = d.shape(1)
+        return d.op(name, x=d.tensor(shape, d.layout(shape, 0.8)), y=d.tensor(shape, d.layout(shape, 0.8)))
+    if name == "min":
+        return d.op(name, x=d.tensor(shape))
+    if name in ("min_dim", "argmin", "prod_dim"):
+        return d.op(name, both=name != "argmin", x=d.tensor(shape), dim=d.random.randrange(len(shape)), keep=keep)
+    dims = ".".join(str(i) for i in range(len(shape)) if d.chance(0.5)) or None
+    p = {"var_dims": d.one(0, 1), "std_dims": d.one(0, 1), "norm_dims": d.one(1, 2, 2, 2, "inf", 3)}.get(name)
+    return d.op(name, both=p is not None, x=d.tensor(shape), dims=dims, keep=keep, p=p)
+
+
 def along(d):
     shape = d.shape()
     name = d.one("softmax", "log_softmax", "argmax")
@@ -316,8 +331,8 @@ def network(d):
             shape[0] //= 2
 
 
-FAMILIES = [(4, unary), (4, binary), (5, reduction), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d), (4, pooling),
-            (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network)]
+FAMILIES = [(4, unary), (4, binary), (5, reduction), (5, more_reductions), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d),
+            (4, pooling), (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network)]
 
 
 def draw(seed, number, kind):

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 ANY, POSITIVE, TRUTH = range(3)
 KINDS = {"log": [POSITIVE], "sqrt": [POSITIVE], "rsqrt": [POSITIVE], "pow_scalar": [POSITIVE], "pow": [POSITIVE, ANY],
-         "div": [ANY, POSITIVE], "where": [TRUTH, ANY, ANY], "bce_with_logits": [ANY, TRUTH]}
+         "div": [ANY, POSITIVE], "prod_dim": [POSITIVE], "where": [TRUTH, ANY, ANY], "bce_with_logits": [ANY, TRUTH]}
 PIECE = 1 << 22
 
 
@@ -93,10 +93,17 @@ def op_of(name, keys):
         "log_softmax": lambda x: torch.log_softmax(x, dim), "sum_dims": lambda x: torch.sum(x, dims, keepdim=keep),
         "mean_dims": lambda x: torch.mean(x, dims, keepdim=keep),
         "max_dim": (lambda x: torch.max(x, dim, keepdim=keep).values) if both else (lambda x: torch.amax(x, dim, keepdim=keep)),
-        "argmax": lambda x: torch.argmax(x, dim, keepdim=keep),
         "embedding": lambda x, at: F.embedding(at, x), "gather": lambda x, at: torch.gather(x, dim, at),
         "cumsum": lambda x: torch.cumsum(x, dim), "sort": lambda x: torch.sort(x, dim=dim, stable=True).values,
         "topk": lambda x: torch.topk(x, int(keys["k"]), dim).values,
+        "argmax": lambda x: torch.argmax(x, dim, keepdim=keep), "argmin": lambda x: torch.argmin(x, dim, keepdim=keep),
+        "min_dim": (lambda x: torch.min(x, dim, keepdim=keep).values) if both else (lambda x: torch.amin(x, dim, keepdim=keep)),
+        "min": torch.min, "prod_dim": lambda x: torch.prod(x, dim, keepdim=keep), "dot": torch.dot,
+        "var_dims": lambda x: torch.var(x, dims, correction=p, keepdim=keep),
+        "std_dims": lambda x: torch.std(x, dims, correction=p, keepdim=keep),
+        "norm_dims": lambda x: torch.linalg.vector_norm(x, p, dims, keep),
+        "any_dims": lambda x: torch.any(x, dims or list(range(x.dim())), keep),
+        "all_dims": lambda x: torch.all(x, dims or list(range(x.dim())), keep),
         "max_pool2d": lambda x: F.max_pool2d(x, kernel, stride, pad), "avg_pool2d": lambda x: F.avg_pool2d(x, kernel, stride, pad),
         "linear": lambda x, w, b=None: act(F.linear(x, w, b)),
         "conv2d": lambda x, w, b=None: act(F.conv2d(x, w, b, stride, pad)),

@@ -50,9 +50,9 @@ PLACES = [((), []), ((1,), []), ((0,), []), ((5,), []), ((2, 3), []), ((2, 0, 3)
           ((3, 6), [["slice", {"dim": 1, "start": 1, "stop": 6, "step": 2}]]), ((3, 1), [["expand", {"shape": [2, 3, 4]}]])]
 
 
-UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone "
+UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max min prod contiguous clone "
          "abs square rsqrt sin cos softplus floor round sign").split()
-TRUTHS = "isnan isfinite logical_not bitwise_not".split()
+TRUTHS = "isnan isfinite logical_not bitwise_not any all count_nonzero".split()
 
 
 def unary():
@@ -61,6 +61,9 @@ def unary():
             for shape, views in PLACES:
                 yield case(op, [tensor(dtype, shape, views)], op, dtype in FLOATS and op in UNARY)
             yield case(op, [tensor(dtype, (len(SPECIAL[dtype]),), values=special)], op)
+
+
+ORDERS = (2, 1, 0, 3, 0.5, -1, float("inf"), -float("inf"))
 
 
 def along():
@@ -76,14 +79,31 @@ def along():
                 for keepdim in (False, True):
                     yield case("max_dim", t, "max_dim", grad, dim=dim, keepdim=keepdim)
                     yield case("argmax", t, "argmax", dim=dim, keepdim=keepdim)
+                    yield case("min_dim", t, "min_dim", grad, dim=dim, keepdim=keepdim)
+                    yield case("argmin", t, "argmin", dim=dim, keepdim=keepdim)
+                    yield case("prod_dim", t, "prod_dim", grad, dim=dim, keepdim=keepdim)
             for dims in ([], [0], [-1], [0, 1], [0, -1], [1, 0], [2, 0], [0, 0]):
                 for op in ("sum_dims", "mean_dims"):
                     yield case(op, [tensor(dtype, shape, views)], op, dtype in FLOATS, dims=dims, keepdim=len(dims) == 1)
+                for op in ("any_dims", "all_dims"):
+                    yield case(op, [tensor(dtype, shape, views)], op, dims=dims, keepdim=len(dims) == 1)
+                yield case("count_nonzero_dims", [tensor(dtype, shape, views)], "count_nonzero_dims", dims=dims)
+                for op, values in (("var_dims", (0, 1, 1.5)), ("std_dims", (0, 1)), ("norm_dims", ORDERS)):
+                    for value in values:
+                        yield case(op, [tensor(dtype, shape, views)], op, dtype in FLOATS and value != 0, value=value, dims=dims,
+                                   keepdim=len(dims) == 1)
         many = [tensor(dtype, (len(SPECIAL[dtype]),), values=special)]
         for op in ("softmax", "log_softmax"):
             yield case(op, many, op, dim=0)
         yield case("argmax", many, "argmax", dim=0, keepdim=False)
         yield case("max_dim", many, "max_dim", dim=0, keepdim=False)
+        yield case("argmin", many, "argmin", dim=0, keepdim=False)
+        for op in ("min", "prod", "any", "all", "count_nonzero"):
+            yield case(op, many, op)
+        for value in ORDERS:
+            yield case("norm", many, "norm", value=value)
+        for op in ("var", "std"):
+            yield case(op, many, op, value=1)
 
 
 PAIRS = [((), ()), ((), (3,)), ((3,), ()), ((1,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0,), (1,)), ((0,), ()),
@@ -273,9 +293,11 @@ def arranged():
             grad = a in FLOATS or b in FLOATS
             for x, y in PAIRS:
                 yield case("outer", [tensor(a, x), tensor(b, y, at=1)], "outer", grad)
+                yield case("dot", [tensor(a, x), tensor(b, y, at=1)], "dot", grad and a == b)
                 for dim in (0, -1, 1, 2):
                     yield case("stack", [tensor(a, x), tensor(b, y, at=1)], "stack", grad, dim=dim)
             yield case("outer", [tensor(a, (3,)), tensor(b, (2,), at=1)], "outer", grad)
+            yield case("dot", [tensor(a, (3,)), tensor(b, (3,), at=1)], "dot", grad and a == b)
             for c, x, y in (((3, 4), (3, 2), (2, 4)), ((4,), (3, 2), (2, 4)), ((), (3, 2), (2, 4)), ((3, 1), (3, 2), (2, 4)), ((4,), (3, 0), (0, 4)),
                             ((4,), (3,), (3, 4)), ((2, 3, 4), (3, 2), (2, 4)), ((3,), (3, 2), (2, 4)), ((3, 4), (3, 2), (3, 4))):
                 yield case("addmm", [tensor(b, c, at=2), tensor(a, x), tensor(a, y, at=1)], "addmm", grad and a == b)

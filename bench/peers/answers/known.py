@@ -35,7 +35,7 @@ def of_values(case, op, operands, arguments, text):
 
 def of_refused(op, operands, arguments, text):
     dtypes = [t["dtype"] for t in operands]
-    if op in ("matmul", "addmm", "linear") + PICTURES and "floating" in text and not set(dtypes) & set(FLOATS):
+    if op in ("matmul", "addmm", "dot", "linear") + PICTURES and "floating" in text and not set(dtypes) & set(FLOATS):
         return "floating-products"
     if op in PICTURES + ("linear", "cross_entropy"):
         return "bias-of-the-result" if "bias of shape" in text else "pictures-in-batches"
@@ -62,7 +62,7 @@ def of_refused(op, operands, arguments, text):
 
 def of_computed(op, operands, arguments):
     dtypes = [t["dtype"] for t in operands]
-    if op in ("silu", "gelu", "gelu_tanh", "softmax", "log_softmax", "argmax", "max_dim", "sub", "sub_scalar", "bce_with_logits",
+    if op in ("silu", "gelu", "gelu_tanh", "softmax", "log_softmax", "argmax", "argmin", "max_dim", "sub", "sub_scalar", "bce_with_logits",
               "softplus", "leaky_relu", "elu", "pow") and set(dtypes) - set(FLOATS):
         return "integers-as-float"
     if op in ("full", "fill", "saxpy", "pow_scalar", "clamp", "leaky_relu", "elu") and any(abs(v) > 255 or v < 0 for v in arguments.values()):
@@ -75,7 +75,7 @@ def of_computed(op, operands, arguments):
         return "large-numbers" if arguments["mode"] == "constant" else "pad-modes"
     if op == "roll" and not operands[0]["shape"]:
         return "nothing-moved"
-    if op == "addmm" and dtypes[0] != dtypes[1]:
+    if op in ("addmm", "dot") and dtypes[0] != dtypes[1]:
         return "sums-promote"
     if op in PICTURES and 0 in operands[0]["shape"] + operands[-1]["shape"]:
         return "no-channels"
@@ -91,6 +91,8 @@ def row(case, want, got, difference):
         return of_refused(op, operands, arguments, text)
     if kind == REFUSES:
         return of_computed(op, operands, arguments)
+    if kind == "gradient's values" and op in ("var_dims", "std_dims") and arguments["value"] > 1:
+        return "less-than-nothing"
     if kind == "values":
         return of_values(case, op, operands, arguments, text)
     if kind == "dtype" and op in ("softmax", "log_softmax"):

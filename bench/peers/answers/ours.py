@@ -38,12 +38,14 @@ class Embedding(c.Structure):
 T, P = c.c_void_p, c.POINTER(c.c_void_p)
 I, I64, D, B = c.c_int, c.c_int64, c.c_double, c.c_bool
 UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
-         "softplus floor round sign isnan isfinite logical_not bitwise_not")
+         "softplus floor round sign isnan isfinite logical_not bitwise_not min prod any all count_nonzero")
 BINARY = ("add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cross_entropy minimum maximum pow bitwise_and bitwise_or "
-          "bitwise_xor logical_and logical_or logical_xor")
+          "bitwise_xor logical_and logical_or logical_xor dot")
 ARGUMENTS = {
     "where": [T, T, T], "sum_dims": [T, Shape, B], "mean_dims": [T, Shape, B], "max_dim": [T, I, B, P],
-    "argmax": [T, I, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_max_pool2d": [T, Pool],
+    "argmax": [T, I, B], "min_dim": [T, I, B, P], "argmin": [T, I, B], "prod_dim": [T, I, B], "any_dims": [T, Shape, B],
+    "all_dims": [T, Shape, B], "count_nonzero_dims": [T, Shape], "var": [T, D], "std": [T, D], "norm": [T, D],
+    "var_dims": [T, Shape, D, B], "std_dims": [T, Shape, D, B], "norm_dims": [T, D, Shape, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_max_pool2d": [T, Pool],
     "fn_avg_pool2d": [T, Pool], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
     "fn_embedding": [T, T, Embedding], "index_add": [T, I, T, T], "index_copy": [T, I, T, T], "index_put": [T, T, T, B],
     "gather": [T, I, T], "scatter_add": [T, I, T, T], "one_hot": [T, I64], "pad": [T, Shape, Shape, I, D], "flip": [T, Shape],
@@ -136,12 +138,20 @@ def pair(n):
 def apply(lib, op, t, a):
     """The results of an op of tensors `t` with arguments `a` (ops.py has the names)."""
     call, null = lib.call, None
-    if op in ("sum_dims", "mean_dims"):
+    if op in ("sum_dims", "mean_dims", "any_dims", "all_dims"):
         return [call(op, t[0], shape_of(a["dims"]), a["keepdim"])]
-    if op == "max_dim":
+    if op == "count_nonzero_dims":
+        return [call(op, t[0], shape_of(a["dims"]))]
+    if op in ("var", "std", "norm"):
+        return [call(op, t[0], a["value"])]
+    if op in ("var_dims", "std_dims"):
+        return [call(op, t[0], shape_of(a["dims"]), a["value"], a["keepdim"])]
+    if op == "norm_dims":
+        return [call(op, t[0], a["value"], shape_of(a["dims"]), a["keepdim"])]
+    if op in ("max_dim", "min_dim"):
         index = c.c_void_p()
         return [call(op, t[0], a["dim"], a["keepdim"], c.byref(index)), index.value]
-    if op == "argmax":
+    if op in ("argmax", "argmin", "prod_dim"):
         return [call(op, t[0], a["dim"], a["keepdim"])]
     if op == "linear":
         return [call("fn_linear", t[0], t[1], t[2] if len(t) > 2 else null, a.get("activation", 0))]

@@ -6,15 +6,15 @@ make last bits large (a quotient by nearly 0) are left out, so that what differs
 import random
 
 UNARY = ("neg exp log sqrt relu sigmoid tanh erf silu gelu gelu_tanh sum mean max contiguous clone abs square rsqrt sin cos "
-         "softplus floor round sign isnan isfinite logical_not bitwise_not").split()
+         "softplus floor round sign isnan isfinite logical_not bitwise_not min any all count_nonzero").split()
 VIEWS = "reshape permute transpose slice squeeze unsqueeze expand flatten_from".split()
-ALONG = "softmax log_softmax max_dim argmax sum_dims mean_dims".split()
+ALONG = "softmax log_softmax max_dim argmax min_dim argmin prod_dim sum_dims mean_dims any_dims var_dims norm_dims".split()
 PAIRS = ("add sub mul div eq ne lt le gt ge matmul mse bce_with_logits cat copy saxpy minimum maximum pow bitwise_and bitwise_or "
          "bitwise_xor logical_and logical_or logical_xor").split()
 OTHERS = "where cast fill dropout index_select linear conv2d max_pool2d avg_pool2d scalar cross_entropy".split()
-KEEPS = set(VIEWS + "neg relu max max_dim contiguous clone where cat copy fill index_select max_pool2d abs floor round sign "
+KEEPS = set(VIEWS + "neg relu max min max_dim min_dim any all any_dims count_nonzero contiguous clone where cat copy fill index_select max_pool2d abs floor round sign "
             "minimum maximum clamp".split())
-JUMPS = set("eq ne lt le gt ge max max_dim argmax max_pool2d floor round sign abs minimum maximum logical_not logical_and "
+JUMPS = set("eq ne lt le gt ge max min max_dim min_dim argmax argmin any all any_dims count_nonzero max_pool2d floor round sign abs minimum maximum logical_not logical_and "
             "logical_or logical_xor clamp leaky_relu elu".split())
 MOST = 2000  # elements; and the largest magnitude
 
@@ -66,9 +66,11 @@ def view(r, op, shape):
 
 def along(r, op, n):
     dim = r.randrange(-n, n) if n else 0
-    if op in ("sum_dims", "mean_dims"):
-        return {"dims": r.sample(range(n), r.randint(0, n)), "keepdim": r.random() < 0.5}
-    return {"dim": dim, "keepdim": r.random() < 0.5} if op in ("max_dim", "argmax") else {"dim": dim}
+    keeps = {"keepdim": r.random() < 0.5}
+    if op in ("sum_dims", "mean_dims", "any_dims", "var_dims", "norm_dims"):
+        more = {"value": r.choice([0, 1] if op == "var_dims" else [1, 2])} if op in ("var_dims", "norm_dims") else {}
+        return {"dims": r.sample(range(n), r.randint(0, n)), **keeps, **more}
+    return {"dim": dim} if op in ("softmax", "log_softmax") else {"dim": dim, **keeps}
 
 
 def other(r, op, tensors, pick):

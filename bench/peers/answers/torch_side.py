@@ -33,6 +33,8 @@ def clamp(t, low, high):
 def batch_norm(a, x, weight=None, bias=None, mean=None, variance=None):
     mean, variance = [None if t is None else t.detach() for t in (mean, variance)]
     return F.batch_norm(x, mean, variance, weight, bias, a["training"], 0.25, a["eps"])
+
+
 def pad(t, before, after, mode, value):
     pairs = [n for b, a in reversed(list(zip(before, after))) for n in (b, a)]
     if mode == "constant":
@@ -41,6 +43,10 @@ def pad(t, before, after, mode, value):
         raise ValueError("more numbers than dimensions")
     few = max(0, len(before) + 1 - t.dim())  # those modes want a dimension in front
     return F.pad(t[(None,) * few], pairs, mode)[(0,) * few]
+
+
+def all_or(t, dims):
+    return dims or list(range(t.dim()))
 
 
 OPS = {
@@ -74,6 +80,18 @@ OPS = {
     "mean_dims": lambda t, a: [torch.mean(t[0], dim=tuple(a["dims"]), keepdim=a["keepdim"])],
     "max_dim": lambda t, a: list(torch.max(t[0], dim=a["dim"], keepdim=a["keepdim"])),
     "argmax": lambda t, a: [torch.argmax(t[0], dim=a["dim"], keepdim=a["keepdim"])],
+    "min_dim": lambda t, a: list(torch.min(t[0], dim=a["dim"], keepdim=a["keepdim"])),
+    "argmin": lambda t, a: [torch.argmin(t[0], dim=a["dim"], keepdim=a["keepdim"])],
+    "prod_dim": lambda t, a: [torch.prod(t[0], dim=a["dim"], keepdim=a["keepdim"])],
+    "any_dims": lambda t, a: [torch.any(t[0], dim=all_or(t[0], a["dims"]), keepdim=a["keepdim"])],
+    "all_dims": lambda t, a: [torch.all(t[0], dim=all_or(t[0], a["dims"]), keepdim=a["keepdim"])],
+    "count_nonzero_dims": lambda t, a: [torch.count_nonzero(t[0], dim=all_or(t[0], a["dims"]))],
+    "var": lambda t, a: [torch.var(t[0], correction=a["value"])],
+    "std": lambda t, a: [torch.std(t[0], correction=a["value"])],
+    "var_dims": lambda t, a: [torch.var(t[0], dim=all_or(t[0], a["dims"]), correction=a["value"], keepdim=a["keepdim"])],
+    "std_dims": lambda t, a: [torch.std(t[0], dim=all_or(t[0], a["dims"]), correction=a["value"], keepdim=a["keepdim"])],
+    "norm": lambda t, a: [torch.linalg.vector_norm(t[0], a["value"])],
+    "norm_dims": lambda t, a: [torch.linalg.vector_norm(t[0], a["value"], all_or(t[0], a["dims"]), a["keepdim"])],
     "linear": lambda t, a: [ACTIVATIONS[a.get("activation", 0)](F.linear(*t))],
     "conv2d": lambda t, a: [F.conv2d(*t, stride=a.get("stride", 1), padding=a.get("padding", 0))],
     "max_pool2d": lambda t, a: [F.max_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0))],
@@ -103,7 +121,7 @@ OPS = {
 }
 for name in ("neg exp log sqrt relu sigmoid tanh erf add sub mul div eq ne lt le gt ge abs square rsqrt sin cos floor round sign "
              "isnan isfinite logical_not bitwise_not minimum maximum pow bitwise_and bitwise_or bitwise_xor logical_and "
-             "logical_or logical_xor").split():
+             "logical_or logical_xor min prod any all count_nonzero dot").split():
     OPS[name] = named(getattr(torch, name))
 for name in "add sub mul div pow".split():
     OPS[name + "_scalar"] = lambda t, a, op=getattr(torch, name): [op(t[0], number(a["value"]))]
