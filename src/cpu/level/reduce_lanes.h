@@ -24,7 +24,7 @@ enum {
 
 /* T in memory, C while a few are joined, A beyond; of none it is NOTHING. `whole` joins what fills lanes, and says how much that
  * was; `take` gives n numbers as C, in their place or in `room`; `member` of a partial has A. */
-#define PC__FOLD(name, T, C, A, NOTHING, JOIN, whole, take, member)                                                    \
+#define PC__FOLD_ROW(name, T, C, A, NOTHING, JOIN, whole, take, member)                                                \
     static void row_##name(const void *from, int64_t n, pc__partial *value, void *also)                                \
     {                                                                                                                  \
         typedef PC__FOUR(C) narrow;                                                                                    \
@@ -45,8 +45,10 @@ enum {
         low = JOIN(low, high);                                                                                         \
         low = JOIN(low, __builtin_shufflevector(low, low, 2, 3, 0, 1));                                                \
         value->member = JOIN(total, JOIN(low[0], low[1]));                                                             \
-    }                                                                                                                  \
-    /* Rows one behind the other are as one where several fit. */                                                      \
+    }
+
+/* The same down columns. Rows one behind the other are as one where several fit. */
+#define PC__FOLD_COLUMNS(name, T, C, A, NOTHING, JOIN, take, member)                                                   \
     static void columns_##name(const void *from, int64_t step, int64_t reduced, int64_t n, pc__partial *value,         \
                                void *also)                                                                             \
     {                                                                                                                  \
@@ -94,6 +96,10 @@ enum {
         for (int64_t j = 0; j < n; j++)                                                                                \
             PC__MEMBER(value, j, member) = JOIN(PC__MEMBER(value, j, member), PC__MEMBER(more, j, member));            \
     }
+
+#define PC__FOLD(name, T, C, A, NOTHING, JOIN, whole, take, member)                                                    \
+    PC__FOLD_ROW(name, T, C, A, NOTHING, JOIN, whole, take, member)                                                    \
+    PC__FOLD_COLUMNS(name, T, C, A, NOTHING, JOIN, take, member)
 #define PC__IN_PLACE(room, from, n) ((void)(room), from)
 
 /* whole_NAME over C, joined in A: OF of eight numbers at once, in registers whatever the compiler unrolls. */

@@ -7,7 +7,7 @@
 #include "cpu/level/sum_row.h"
 
 enum {
-    ROWS = 32,    /* that are added in their own type */
+    ROWS = 8,     /* that are added in their own type */
     TOGETHER = 8, /* vectors */
     FOLDED = 128, /* numbers that several rows come to, */
     FOLDS = 6,    /* and how many such there are at least */

@@ -1,5 +1,5 @@
-/* sum_row.h: the sum of numbers side by side. A run of them is added in their own type, in vectors that stay in registers;
- * runs are added in the wider type. 16-bit numbers are float32 on the way. */
+/* sum_row.h: the sum of 16-bit numbers side by side. A run of them is added in float32, in vectors that stay in registers, and
+ * runs in float64. */
 #ifndef PC__SUM_ROW_H
 #define PC__SUM_ROW_H
 
@@ -21,17 +21,7 @@ typedef VECTOR(uint8_t, PC__VECTOR_BYTES) bits;
 #define UNROLLED _Pragma("GCC unroll 16")
 #define INLINE static inline __attribute__((always_inline))
 
-/* One more number to each of a run's sums. */
-#define MORE(name, T, sums)                                                                                            \
-    INLINE void more_##name(sums *sum, const T *x)                                                                     \
-    {                                                                                                                  \
-        UNROLLED for (int v = 0; v < SUMS; v++) sum[v] += ((const sums *)x)[v];                                        \
-    }
-MORE(u64, uint64_t, wholes)
-MORE(f32, float, singles)
-MORE(f64, double, doubles)
-
-/* In no order that matters. */
+/* One more number to each of a run's sums, in no order that matters. */
 #define MORE_HALVES(half)                                                                                              \
     INLINE void more_##half(singles *sum, const pc_##half *x)                                                          \
     {                                                                                                                  \
@@ -46,17 +36,13 @@ MORE(f64, double, doubles)
 MORE_HALVES(f16)
 MORE_HALVES(bf16)
 
-/* A run's sums in one vector of the wider type. */
-#define JOINED(sums)                                                                                                   \
-    INLINE sums joined_##sums(const sums *sum)                                                                         \
-    {                                                                                                                  \
-        sums all = sum[0];                                                                                             \
-        UNROLLED for (int v = 1; v < SUMS; v++) all += sum[v];                                                         \
-        return all;                                                                                                    \
-    }
-JOINED(wholes)
-JOINED(doubles)
-JOINED(singles)
+/* A run's sums in one vector. */
+INLINE singles joined(const singles *sum)
+{
+    singles all = sum[0];
+    UNROLLED for (int v = 1; v < SUMS; v++) all += sum[v];
+    return all;
+}
 
 INLINE doubles wide_singles(singles x)
 {
@@ -64,8 +50,6 @@ INLINE doubles wide_singles(singles x)
     const half *part = (const half *)&x;
     return __builtin_convertvector(part[0], doubles) + __builtin_convertvector(part[1], doubles);
 }
-#define wide_doubles(x) (x)
-#define wide_wholes(x) (x)
 
 /* room = the `size` bytes that end at `end`, all but the last `there` of them zero. */
 INLINE void last_of(void *room, const void *end, int64_t there, const int size)
@@ -79,20 +63,20 @@ INLINE void last_of(void *room, const void *end, int64_t there, const int size)
         *(const bits *)(from + i) & *(const bits *)(mask + i);
 }
 
-/* T in memory, `sums` vectors of what a run is added in; A beyond, which `wide` has and `member` of a partial. */
-#define PC__SUM_ROW(name, T, sums, wide, A, of, member)                                                                \
+/* T of 16 bits; `of` gives a number as a double. */
+#define PC__SUM_ROW(name, T, of)                                                                                       \
     static void row_##name(const void *from, int64_t n, pc__partial *value, void *also)                                \
     {                                                                                                                  \
-        enum { LANES = SUMS_BYTES / sizeof(((sums){0})[0]) };                                                          \
+        enum { LANES = SUMS_BYTES / sizeof(float) };                                                                   \
         const T *x = from;                                                                                             \
-        wide part = {0};                                                                                               \
-        A total = 0;                                                                                                   \
+        doubles part = {0};                                                                                            \
+        double total = 0;                                                                                              \
         (void)also;                                                                                                    \
         for (int64_t i = 0; n < LANES && i < n; i++)                                                                   \
             total += of(x[i]);                                                                                         \
         for (int64_t begin = 0; n >= LANES && begin < n; begin += RUN) {                                               \
             const int64_t end = PC__MIN(begin + RUN, n);                                                               \
-            sums sum[SUMS] = {{0}};                                                                                    \
+            singles sum[SUMS] = {{0}};                                                                                 \
             int64_t i = begin;                                                                                         \
             for (; i + LANES <= end; i += LANES)                                                                       \
                 more_##name(sum, x + i);                                                                               \
@@ -101,10 +85,10 @@ INLINE void last_of(void *room, const void *end, int64_t there, const int size)
                 last_of(room, x + n, (n - i) * (int64_t)sizeof(T), sizeof room);                                       \
                 more_##name(sum, room);                                                                                \
             }                                                                                                          \
-            part += wide_##sums(joined_##sums(sum));                                                                   \
+            part += wide_singles(joined(sum));                                                                         \
         }                                                                                                              \
         UNROLLED for (int k = 0; k < PC__VECTOR_BYTES / 8; k++) total += part[k];                                      \
-        value->member = total;                                                                                         \
+        value->d = total;                                                                                              \
     }
 
 #endif
