@@ -70,7 +70,8 @@ PC_API pc_precision pc_matmul_precision_get(void);
 
 /* Who does the calling thread's convolutions and matrix products where there is a choice, which is cuda. Set returns what
  * it was. The environment variable PARACORD_CHOICE says own, rule, measured or cudnn for threads that have not set it.
- * Each way gives the same bits every time; one differs from the other in the last ones. A recording keeps what it was
+ * Each way gives the same bits every time; one differs from the other in the last ones, and measured convolutions of
+ * float32 may go by Fourier's method, which shows a NaN in more places than have it. A recording keeps what it was
  * recorded with; what it is the first to meet is planned, or timed, when it ends. */
 typedef enum pc_choice {
     PC_CHOICE_OWN,      /* convolutions by the library's own kernels, products by the rule */

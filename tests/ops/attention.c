@@ -93,7 +93,7 @@ static pc_tensor *some(const shape *z, int64_t t, int64_t e, pc_dtype dtype, boo
 
 static double tolerance_of(pc_dtype dtype)
 {
-    return dtype == PC_F64 ? 1e-12 : dtype == PC_F32 ? 4e-6 : dtype == PC_F16 ? 4e-3 : 3e-2;
+    return dtype == PC_F64 ? 1e-12 : dtype == PC_F32 ? 1e-5 : dtype == PC_F16 ? 4e-3 : 3e-2;
 }
 
 /* The largest difference, as a share of the largest number of `b`, or of 1 where that is below. */

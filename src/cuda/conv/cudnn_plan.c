@@ -8,12 +8,13 @@
 #include "cuda/runtime/hash.h"
 #include "cuda/runtime/view.h"
 
-enum { CONFIGS = 64, WORKSPACE_MOST = 256 << 20 /* bytes */ };
+enum { CONFIGS = 64, WORKSPACE_MOST = 256 << 20, WORKSPACE_MEASURED = 1 << 30 /* bytes */ };
 
 /* Sums in the order of a sum, in float32, the same each time; float32 in full unless TF32 was asked for; 16 bits by matrix
- * units: engines without them are there for every shape and take ten times as long. Larger tiles of Winograd's method and
- * Fourier's lose digits. What is compiled when it is first used takes seconds, and differs with what else is installed. */
-static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_t config)
+ * units: engines without them are there for every shape and take ten times as long. Larger tiles of Winograd's method lose digits,
+ * and by Fourier's a NaN is seen in the whole tile: the latter, six times as fast for large windows in float32, is only
+ * for who asks for the fastest. What is compiled when it is first used takes seconds, and differs with what else is installed. */
+static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_t config, bool measured)
 {
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
@@ -33,7 +34,8 @@ static bool gives_what_is_asked(const pc__conv_shape *s, cudnnBackendDescriptor_
     for (int64_t i = 0; fine && i < count; i++) {
         has_units |= notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
         fine = notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD || notes[i] == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 ||
-               notes[i] == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP || notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+               notes[i] == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP || notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
+               (notes[i] == CUDNN_NUMERICAL_NOTE_FFT && measured && !units);
     }
     fine = fine && (units || !has_units) && (has_units || s->dtype == PC__CUDA_F32);
     for (int64_t i = 0; fine && i < behaviours; i++)
@@ -81,7 +83,8 @@ static bool is_known(uint32_t engine, const pc__cudnn_plan *plans, int count)
 }
 
 /* Takes the configuration, also when it fails. */
-static bool plan_of(const pc__cudnn_target *target, cudnnBackendDescriptor_t config, pc__cudnn_plan *plan)
+static bool plan_of(const pc__cudnn_target *target, cudnnBackendDescriptor_t config, bool measured,
+                    pc__cudnn_plan *plan)
 {
     pc__cudnn_builder b = {.target = target};
     int64_t one;
@@ -99,7 +102,7 @@ static bool plan_of(const pc__cudnn_target *target, cudnnBackendDescriptor_t con
     if (!b.failed &&
         pc__cudnn.BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &one,
                                       &plan->workspace) == CUDNN_STATUS_SUCCESS &&
-        plan->workspace <= WORKSPACE_MOST)
+        plan->workspace <= (measured ? WORKSPACE_MEASURED : WORKSPACE_MOST))
         return true;
     pc__cudnn_plan_free(plan);
     return false;
@@ -128,8 +131,8 @@ static int guess(pc__cudnn_builder *b, cudnnBackendDescriptor_t of, cudnnBackend
                                       &found, configs) != CUDNN_STATUS_SUCCESS)
         found = 0;
     for (int64_t i = 0; i < PC__MIN(found, CONFIGS) && count < most; i++)
-        if (gives_what_is_asked(b->shape, configs[i]) && !is_known(engine_of(configs[i]), plans, count)) {
-            count += plan_of(b->target, configs[i], &plans[count]);
+        if (gives_what_is_asked(b->shape, configs[i], most > 1) && !is_known(engine_of(configs[i]), plans, count)) {
+            count += plan_of(b->target, configs[i], most > 1, &plans[count]);
             configs[i] = NULL;
         }
     pc__cudnn_destroy(configs, CONFIGS);
