@@ -1,5 +1,5 @@
 /* units.cu: attention of 16-bit numbers by matrix units, with float32 sums. A block has 64 queries and goes over the keys 64
- * at a time: while scores are made the values of their keys are on the way, and while values are added up the next keys. */
+ * at a time, the next ones and their values on the way meanwhile. Scores are in units of log 2. */
 #include "cuda/attention/units.cuh"
 
 namespace
@@ -22,26 +22,32 @@ struct running {
 };
 
 /* Products with keys from `key` on become weights; `shrink` is what sums so far shrink by. */
+template <bool PLAIN>
 __device__ inline void weigh(const scoring<float> &score, int query, int key, float (&scores)[KEYS / EIGHT][4],
                              running &r, float (&shrink)[2])
 {
     const pc__cuda_attention &a = score.a;
     const int lane = threadIdx.x % 32, row = query + lane / 4, column = key + lane % 4 * 2;
-    const bool all = !a.mask.data && key + KEYS <= a.s && query + 16 <= a.l && (!a.causal || key + KEYS <= query + 1);
+    const bool all = PLAIN && key + KEYS <= a.s && query + 16 <= a.l && (!a.causal || key + KEYS <= query + 1);
+    const float scale = score.scale * LOG2_E;
     float largest[2] = {r.most[0], r.most[1]}, sum[2] = {}, subtract[2];
 #pragma unroll
     for (int n = 0; n < KEYS / EIGHT; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float &x = scores[n][i];
-            x = all ? x * score.scale : score.of(x, row + i / 2 * EIGHT, column + n * EIGHT + i % 2);
+            const int at = row + i / 2 * EIGHT, of = column + n * EIGHT + i % 2;
+            if (PLAIN)
+                x = all || score.is_seen(at, of) ? x * scale : -INFINITY;
+            else
+                x = score.of(x, at, of) * LOG2_E;
             largest[i / 2] = x > largest[i / 2] ? x : largest[i / 2];
         }
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; });
         subtract[k] = largest[k] == -INFINITY ? 0 : largest[k];
-        shrink[k] = exp2f((r.most[k] - subtract[k]) * LOG2_E);
+        shrink[k] = exp2f(r.most[k] - subtract[k]);
         r.most[k] = largest[k];
     }
 #pragma unroll
@@ -49,9 +55,9 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float &x = scores[n][i];
-            x = exp2f((x - subtract[i / 2]) * LOG2_E);
+            x = exp2f(x - subtract[i / 2]);
             sum[i / 2] += x;
-            if (a.p > 0)
+            if (!PLAIN && a.p > 0)
                 x *= score.factor(row + i / 2 * EIGHT, column + n * EIGHT + i % 2);
         }
 #pragma unroll
@@ -71,19 +77,20 @@ __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int qu
         by[k] = r.total[k] == 0 ? 0 : 1 / r.total[k];
         if (a.norms && lane % 4 == 0 && row < a.l)
             static_cast<float *>(a.norms)[batch * a.l + row] =
-                r.total[k] == 0 ? INFINITY : r.most[k] + logf(r.total[k]);
+                r.total[k] == 0 ? INFINITY : r.most[k] / LOG2_E + logf(r.total[k]);
     }
     put_rows<D, T>(a, a.y, batch, a.l, a.ev, query, sums, by);
 }
 #endif
 
-template <class T, int D>
+template <class T, int D, bool PLAIN>
 __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ pc__cuda_attention a, bool whole_q, bool whole_k, bool whole_v)
 {
 #if TENSOR_UNITS
     extern __shared__ __align__(128) char shared[];
-    T *keys = reinterpret_cast<T *>(shared), *values = keys + KEYS * PITCH<D>, *mine = values + KEYS * PITCH<D>;
+    T *theirs = reinterpret_cast<T *>(shared),
+      *mine = theirs + 4 * KEYS * PITCH<D>; /* keys, values, and the next ones */
     const int blocks = (a.l + ROWS - 1) / ROWS;
     const int64_t batch = blockIdx.x / blocks;
     const int first =
@@ -97,20 +104,22 @@ __global__ void __launch_bounds__(THREADS)
     float sums[D / EIGHT][4] = {};
     running r = {{-INFINITY, -INFINITY}, {0, 0}};
     send_rows<D, ROWS>(mine, q, first);
-    send_rows<D, KEYS>(keys, k, 0);
+    send_rows<D, KEYS>(theirs, k, 0);
+    send_rows<D, KEYS>(theirs + KEYS * PITCH<D>, v, 0);
     sent();
     for (int key = 0; key < end; key += KEYS) {
+        const T *keys = theirs + key / KEYS % 2 * 2 * KEYS * PITCH<D>, *values = keys + KEYS * PITCH<D>;
+        T *next = theirs + (key / KEYS + 1) % 2 * 2 * KEYS * PITCH<D>;
         float scores[KEYS / EIGHT][4], shrink[2];
         wait_sent<0>();
         __syncthreads();
-        send_rows<D, KEYS>(values, v, key);
+        if (key + KEYS < end) {
+            send_rows<D, KEYS>(next, k, key + KEYS);
+            send_rows<D, KEYS>(next + KEYS * PITCH<D>, v, key + KEYS);
+        }
         sent();
         multiply_rows<D, KEYS>(mine + threadIdx.x / 32 * 16 * PITCH<D>, keys, scores);
-        weigh(score, query, key, scores, r, shrink);
-        wait_sent<0>();
-        __syncthreads();
-        send_rows<D, KEYS>(keys, k, key + KEYS);
-        sent();
+        weigh<PLAIN>(score, query, key, scores, r, shrink);
 #pragma unroll
         for (int n = 0; n < D / EIGHT; n++)
 #pragma unroll
@@ -123,23 +132,28 @@ __global__ void __launch_bounds__(THREADS)
 #endif
 }
 
-template <class T, int D> void start(const pc__cuda_attention *a)
+template <class T, int D, bool PLAIN> void start(const pc__cuda_attention *a)
 {
-    constexpr size_t shared = (2 * KEYS + ROWS) * PITCH<D> * sizeof(T);
+    constexpr size_t shared = (4 * KEYS + ROWS) * PITCH<D> * sizeof(T);
     const unsigned blocks = static_cast<unsigned>(a->batches * blocks_of(a->l));
     if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(forward_kernel<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        (void)cudaFuncSetAttribute(forward_kernel<T, D, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shared));
     if (blocks > 0)
-        (void)pc::start_grid(forward_kernel<T, D>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
+        (void)pc::start_grid(forward_kernel<T, D, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
                              lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                              lies_on_16_bytes(a, &a->v, a->ev));
 }
 
-template <class T> void forward(const pc__cuda_attention *a)
+template <class T, bool PLAIN> void by_size(const pc__cuda_attention *a)
 {
     const int size = a->e > a->ev ? a->e : a->ev;
-    size <= 32 ? start<T, 32>(a) : size <= 64 ? start<T, 64>(a) : start<T, 128>(a);
+    size <= 32 ? start<T, 32, PLAIN>(a) : size <= 64 ? start<T, 64, PLAIN>(a) : start<T, 128, PLAIN>(a);
+}
+
+template <class T> void forward(const pc__cuda_attention *a)
+{
+    is_plain(a) ? by_size<T, true>(a) : by_size<T, false>(a);
 }
 
 } // namespace

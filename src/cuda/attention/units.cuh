@@ -24,6 +24,12 @@ inline bool lies_on_16_bytes(const pc__cuda_attention *a, const pc__cuda_matrice
     return whole && reinterpret_cast<uintptr_t>(m->data) % 16 == 0;
 }
 
+/* Neither a mask nor a dropout, whose code, once for each number of a tile, is too much for the cache of instructions. */
+inline bool is_plain(const pc__cuda_attention *a)
+{
+    return !a->mask.data && a->p == 0;
+}
+
 inline int blocks_of(int rows)
 {
     return (rows + ROWS - 1) / ROWS;
