@@ -67,6 +67,9 @@ function(paracord_cuda)
   # The CPU's bits: products as written.
   set_source_files_properties(src/cuda/data/augment.cu src/cuda/data/epoch.cu src/cuda/lessons/mandelbrot.cu PROPERTIES
     COMPILE_OPTIONS -fmad=false)
+  # Weights of attention: a power of two is one instruction where what is next to 0 becomes it.
+  set_source_files_properties(src/cuda/attention/units.cu src/cuda/attention/units_backward.cu PROPERTIES
+    COMPILE_OPTIONS -ftz=true)
   set_target_properties(paracord_cuda PROPERTIES OUTPUT_NAME paracord-cuda PREFIX lib LINKER_LANGUAGE CUDA
     CUDA_RUNTIME_LIBRARY Static CUDA_STANDARD 17 LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/cuda.map)
   target_link_libraries(paracord_cuda PRIVATE CUDA::cudart_static m)

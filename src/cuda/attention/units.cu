@@ -1,5 +1,6 @@
-/* units.cu: attention of 16-bit numbers by matrix units, with float32 sums. A block has 64 queries and goes over the keys 64
- * at a time, the next ones and their values on the way meanwhile. Scores are in units of log 2. */
+/* units.cu: attention of 16-bit numbers by matrix units, with float32 sums. A block has 64 queries, or
+ * 128 where they are many, so that what is read of a key serves two products, and goes over the keys 64 at a time, the next
+ * ones and their values on the way meanwhile. Scores are in units of log 2. */
 #include "cuda/attention/units.cuh"
 
 namespace
@@ -31,18 +32,30 @@ __device__ inline void weigh(const scoring<float> &score, int query, int key, fl
     const bool all = PLAIN && key + KEYS <= a.s && query + 16 <= a.l && (!a.causal || key + KEYS <= query + 1);
     const float scale = score.scale * LOG2_E;
     float largest[2] = {r.most[0], r.most[1]}, sum[2] = {}, subtract[2];
+    if (all) {
+#pragma unroll
+        for (int n = 0; n < KEYS / EIGHT; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                scores[n][i] *= scale;
+    } else {
+#pragma unroll
+        for (int n = 0; n < KEYS / EIGHT; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float &x = scores[n][i];
+                const int at = row + i / 2 * EIGHT, of = column + n * EIGHT + i % 2;
+                if (PLAIN)
+                    x = score.is_seen(at, of) ? x * scale : -INFINITY;
+                else
+                    x = score.of(x, at, of) * LOG2_E;
+            }
+    }
 #pragma unroll
     for (int n = 0; n < KEYS / EIGHT; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float &x = scores[n][i];
-            const int at = row + i / 2 * EIGHT, of = column + n * EIGHT + i % 2;
-            if (PLAIN)
-                x = all || score.is_seen(at, of) ? x * scale : -INFINITY;
-            else
-                x = score.of(x, at, of) * LOG2_E;
-            largest[i / 2] = x > largest[i / 2] ? x : largest[i / 2];
-        }
+        for (int i = 0; i < 4; i++)
+            largest[i / 2] = scores[n][i] > largest[i / 2] ? scores[n][i] : largest[i / 2];
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         largest[k] = across(largest[k], [](float x, float y) { return x > y ? x : y; });
@@ -83,7 +96,8 @@ __device__ inline void finish(const pc__cuda_attention &a, int64_t batch, int qu
 }
 #endif
 
-template <class T, int D, bool PLAIN>
+/* M: sixteens of queries of a warp. */
+template <class T, int D, int M, bool PLAIN>
 __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ pc__cuda_attention a, bool whole_q, bool whole_k, bool whole_v)
 {
@@ -91,26 +105,29 @@ __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(128) char shared[];
     T *theirs = reinterpret_cast<T *>(shared),
       *mine = theirs + 4 * KEYS * PITCH<D>; /* keys, values, and the next ones */
-    const int blocks = (a.l + ROWS - 1) / ROWS;
+    const int blocks = (a.l + M * ROWS - 1) / (M * ROWS), own = threadIdx.x / 32 * 16 * M;
     const int64_t batch = blockIdx.x / blocks;
     const int first =
-        (blocks - 1 - static_cast<int>(blockIdx.x % blocks)) * ROWS; /* of causal ones the longest first */
-    const int query = first + threadIdx.x / 32 * 16;
+        (blocks - 1 - static_cast<int>(blockIdx.x % blocks)) * M * ROWS; /* of causal ones the longest first */
     pc::wait_for_earlier();
     const scoring<float> score(a, batch);
     const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole_q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole_k),
                    v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole_v);
-    const int end = keys_before(a, first + ROWS);
-    float sums[D / EIGHT][4] = {};
-    running r = {{-INFINITY, -INFINITY}, {0, 0}};
-    send_rows<D, ROWS>(mine, q, first);
+    const int end = keys_before(a, first + M * ROWS);
+    float sums[M][D / EIGHT][4] = {};
+    running r[M];
+#pragma unroll
+    for (int m = 0; m < M; m++)
+        r[m] = {{-INFINITY, -INFINITY}, {0, 0}};
+    send_rows<D, M * ROWS>(mine, q, first);
     send_rows<D, KEYS>(theirs, k, 0);
     send_rows<D, KEYS>(theirs + KEYS * PITCH<D>, v, 0);
     sent();
+#pragma unroll 1
     for (int key = 0; key < end; key += KEYS) {
         const T *keys = theirs + key / KEYS % 2 * 2 * KEYS * PITCH<D>, *values = keys + KEYS * PITCH<D>;
         T *next = theirs + (key / KEYS + 1) % 2 * 2 * KEYS * PITCH<D>;
-        float scores[KEYS / EIGHT][4], shrink[2];
+        float scores[M][KEYS / EIGHT][4], shrink[M][2];
         wait_sent<0>();
         __syncthreads();
         if (key + KEYS < end) {
@@ -118,42 +135,52 @@ __global__ void __launch_bounds__(THREADS)
             send_rows<D, KEYS>(next + KEYS * PITCH<D>, v, key + KEYS);
         }
         sent();
-        multiply_rows<D, KEYS>(mine + threadIdx.x / 32 * 16 * PITCH<D>, keys, scores);
-        weigh<PLAIN>(score, query, key, scores, r, shrink);
+        multiply_rows<D, KEYS>(mine + own * PITCH<D>, keys, scores);
 #pragma unroll
-        for (int n = 0; n < D / EIGHT; n++)
+        for (int m = 0; m < M; m++) {
+            weigh<PLAIN>(score, first + own + m * 16, key, scores[m], r[m], shrink[m]);
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                sums[n][i] *= shrink[i / 2];
+            for (int n = 0; n < D / EIGHT; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    sums[m][n][i] *= shrink[m][i / 2];
+        }
         add_rows<D, KEYS>(scores, values, sums);
     }
     wait_sent<0>();
-    finish<T, D>(a, batch, query, r, sums);
+#pragma unroll
+    for (int m = 0; m < M; m++)
+        finish<T, D>(a, batch, first + own + m * 16, r[m], sums[m]);
 #endif
 }
 
-template <class T, int D, bool PLAIN> void start(const pc__cuda_attention *a)
+template <class T, int D, int M, bool PLAIN> void start(const pc__cuda_attention *a)
 {
-    constexpr size_t shared = (4 * KEYS + ROWS) * PITCH<D> * sizeof(T);
-    const unsigned blocks = static_cast<unsigned>(a->batches * blocks_of(a->l));
+    constexpr size_t shared = (4 * KEYS + M * ROWS) * PITCH<D> * sizeof(T);
+    const unsigned blocks = static_cast<unsigned>(a->batches * ((a->l + M * ROWS - 1) / (M * ROWS)));
     if (shared > 40 << 10)
-        (void)cudaFuncSetAttribute(forward_kernel<T, D, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        (void)cudaFuncSetAttribute(forward_kernel<T, D, M, PLAIN>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shared));
     if (blocks > 0)
-        (void)pc::start_grid(forward_kernel<T, D, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early, *a,
-                             lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
+        (void)pc::start_grid(forward_kernel<T, D, M, PLAIN>, dim3(blocks), dim3(THREADS), shared, a->queue, a->early,
+                             *a, lies_on_16_bytes(a, &a->q, a->e), lies_on_16_bytes(a, &a->k, a->e),
                              lies_on_16_bytes(a, &a->v, a->ev));
 }
 
-template <class T, bool PLAIN> void by_size(const pc__cuda_attention *a)
+/* Blocks of 128 queries leave multiprocessors idle where there are few. */
+template <class T, int D> void by_queries(const pc__cuda_attention *a)
 {
-    const int size = a->e > a->ev ? a->e : a->ev;
-    size <= 32 ? start<T, 32, PLAIN>(a) : size <= 64 ? start<T, 64, PLAIN>(a) : start<T, 128, PLAIN>(a);
+    enum { BLOCKS = 264 };
+    a->batches *(a->l / (2 * ROWS)) >= BLOCKS ? start<T, D, 2, true>(a) : start<T, D, 1, true>(a);
 }
 
 template <class T> void forward(const pc__cuda_attention *a)
 {
-    is_plain(a) ? by_size<T, true>(a) : by_size<T, false>(a);
+    const int size = a->e > a->ev ? a->e : a->ev;
+    if (is_plain(a))
+        size <= 32 ? by_queries<T, 32>(a) : size <= 64 ? by_queries<T, 64>(a) : start<T, 128, 1, true>(a);
+    else
+        size <= 32 ? start<T, 32, 1, false>(a) : size <= 64 ? start<T, 64, 1, false>(a) : start<T, 128, 1, false>(a);
 }
 
 } // namespace

@@ -10,7 +10,7 @@
 namespace
 {
 
-constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16, EIGHT = 8;
+constexpr int WARPS = 4, THREADS = WARPS * 32, ROWS = WARPS * 16, EIGHT = 8; /* ROWS: of a tile */
 constexpr float LOG2_E = 1.4426950408889634f;
 
 template <int D> constexpr int PITCH = D + EIGHT;
@@ -55,19 +55,22 @@ __device__ inline lines<T> lines_of(const pc__cuda_attention &a, const pc__cuda_
 /* to[N][PITCH] = rows from `first` on, zeros beyond them and behind their ends; it arrives as cp.async does. */
 template <int D, int N, class T> __device__ inline void send_rows(T *to, const lines<T> &of, int first)
 {
-    for (int n = threadIdx.x; n < N * (D / EIGHT); n += THREADS) {
-        const int i = n / (D / EIGHT), e = n % (D / EIGHT) * EIGHT;
-        T *place = to + i * PITCH<D> + e;
-        if (of.whole) {
-            const bool there = first + i < of.count && e < of.size;
-            send_past(place, of.at + (there ? (first + i) * of.row + e : 0), there);
-            continue;
-        }
+    constexpr int PACKS = D / EIGHT, STEP = THREADS / PACKS;
+    const int e = threadIdx.x % PACKS * EIGHT, begin = threadIdx.x / PACKS;
+    T *place = to + begin * PITCH<D> + e;
+    if (of.whole) {
+        const T *from = of.at + (first + begin) * of.row + e;
+        const int left = e < of.size ? of.count - first - begin : 0;
 #pragma unroll
-        for (int k = 0; k < EIGHT; k++)
-            place[k] =
-                first + i < of.count && e + k < of.size ? of.at[(first + i) * of.row + (e + k) * of.column] : T(0.0f);
+        for (int k = 0; k < N / STEP; k++, from += STEP * of.row)
+            send_past(place + k * STEP * PITCH<D>, k * STEP < left ? from : of.at, k * STEP < left);
+        return;
     }
+#pragma unroll 1
+    for (int i = first + begin; i < first + N; i += STEP, place += STEP * PITCH<D>)
+#pragma unroll 1
+        for (int k = 0; k < EIGHT; k++)
+            place[k] = i < of.count && e + k < of.size ? of.at[i * of.row + (e + k) * of.column] : T(0.0f);
 }
 
 /* What a lane points to: of 16 rows of a left factor; of 16 rows that are columns of a right one; of 16 rows of a right
@@ -84,26 +87,33 @@ template <int D, class T> __device__ inline const T *right_of(const T *rows)
     return rows + (lane / 16 * EIGHT + lane % EIGHT) * PITCH<D> + lane / EIGHT % 2 * EIGHT;
 }
 
-/* sums[16][N] = the warp's 16 rows of `mine` times rows of `theirs`, N of them. */
-template <int D, int N, class T>
-__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[N / EIGHT][4])
+/* sums[16 M][N] = the warp's rows of `mine`, 16 M of them, times rows of `theirs`, N of them. */
+template <int D, int N, int M, class T>
+__device__ inline void multiply_rows(const T *mine, const T *theirs, float (&sums)[M][N / EIGHT][4])
 {
 #pragma unroll
-    for (int n = 0; n < N / EIGHT; n++)
+    for (int m = 0; m < M; m++)
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            sums[n][i] = 0;
+        for (int n = 0; n < N / EIGHT; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sums[m][n][i] = 0;
 #pragma unroll
     for (int e = 0; e < D; e += 16) {
-        unsigned left[4];
-        take_squares<false>(left, left_of<D>(mine) + e);
+        unsigned left[M][4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            take_squares<false>(left[m], left_of<D>(mine + m * 16 * PITCH<D>) + e);
 #pragma unroll
         for (int n = 0; n < N / 16; n++) {
             unsigned right[4];
             take_squares<false>(right, right_of<D>(theirs + n * 16 * PITCH<D>) + e);
             const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
-            add_tensor(sums[2 * n], left, first, T());
-            add_tensor(sums[2 * n + 1], left, second, T());
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                add_tensor(sums[m][2 * n], left[m], first, T());
+                add_tensor(sums[m][2 * n + 1], left[m], second, T());
+            }
         }
     }
 }
@@ -113,22 +123,31 @@ template <class T> __device__ inline unsigned pair(float x, float y)
     return static_cast<unsigned>(T(x).bits) | static_cast<unsigned>(T(y).bits) << 16;
 }
 
-/* sums[16][D] += weights[16][N], rounded, times rows of `theirs`, N of them. */
-template <int D, int N, class T>
-__device__ inline void add_rows(const float (&weights)[N / EIGHT][4], const T *theirs, float (&sums)[D / EIGHT][4])
+/* sums[16 M][D] += weights[16 M][N], rounded, times rows of `theirs`, N of them. */
+template <int D, int N, int M, class T>
+__device__ inline void add_rows(const float (&weights)[M][N / EIGHT][4], const T *theirs,
+                                float (&sums)[M][D / EIGHT][4])
 {
 #pragma unroll
     for (int k = 0; k < N / 16; k++) {
-        const float(&low)[4] = weights[2 * k], (&high)[4] = weights[2 * k + 1];
-        const unsigned left[4] = {pair<T>(low[0], low[1]), pair<T>(low[2], low[3]), pair<T>(high[0], high[1]),
-                                  pair<T>(high[2], high[3])};
+        unsigned left[M][4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const float(&four)[4] = weights[m][2 * k + i / 2];
+                left[m][i] = pair<T>(four[i % 2 * 2], four[i % 2 * 2 + 1]);
+            }
 #pragma unroll
         for (int e = 0; e < D / 16; e++) {
             unsigned right[4];
             take_squares<true>(right, left_of<D>(theirs + k * 16 * PITCH<D>) + e * 16);
             const unsigned first[2] = {right[0], right[1]}, second[2] = {right[2], right[3]};
-            add_tensor(sums[2 * e], left, first, T());
-            add_tensor(sums[2 * e + 1], left, second, T());
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                add_tensor(sums[m][2 * e], left[m], first, T());
+                add_tensor(sums[m][2 * e + 1], left[m], second, T());
+            }
         }
     }
 }

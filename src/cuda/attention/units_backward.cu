@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
     const lines<T> q = lines_of<T>(a, a.q, batch, a.l, a.e, whole_q), k = lines_of<T>(a, a.k, batch, a.s, a.e, whole_k),
                    v = lines_of<T>(a, a.v, batch, a.s, a.ev, whole_v),
                    g = lines_of<T>(a, a.g, batch, a.l, a.ev, whole_g);
-    float sums_1[D / EIGHT][4] = {}, sums_2[OF_KEYS ? D / EIGHT : 1][4] = {};
+    float sums_1[1][D / EIGHT][4] = {}, sums_2[1][OF_KEYS ? D / EIGHT : 1][4] = {};
     send_rows<D, ROWS>(mine_1, OF_KEYS ? k : q, first);
     send_rows<D, ROWS>(mine_2, OF_KEYS ? v : g, first);
     const int end = OF_KEYS ? a.l : keys_before(a, first + ROWS), begin = OF_KEYS ? first_query(a, first, N) : 0;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
     sent();
     for (int j = begin; j < end; j += N) {
         const T *theirs_1 = theirs + j / N % 2 * 2 * N * PITCH<D>, *theirs_2 = theirs_1 + N * PITCH<D>;
-        float weights[N / EIGHT][4], slopes[N / EIGHT][4];
+        float weights[1][N / EIGHT][4], slopes[1][N / EIGHT][4];
         wait_sent<0>();
         __syncthreads();
         if (j + N < end)
@@ -79,16 +79,16 @@ __global__ void __launch_bounds__(THREADS) backward_kernel(const __grid_constant
         sent();
         multiply_rows<D, N>(mine_1 + own * PITCH<D>, theirs_1, weights);
         multiply_rows<D, N>(mine_2 + own * PITCH<D>, theirs_2, slopes);
-        slope<OF_KEYS, PLAIN, N>(score, batch, first + own, j, weights, slopes);
+        slope<OF_KEYS, PLAIN, N>(score, batch, first + own, j, weights[0], slopes[0]);
         add_rows<D, N>(slopes, theirs_1, sums_1);
         if constexpr (OF_KEYS)
             add_rows<D, N>(weights, theirs_2, sums_2);
     }
     wait_sent<0>();
     const float scale[2] = {score.scale, score.scale}, one[2] = {1, 1};
-    put_rows<D, T>(a, OF_KEYS ? a.dk : a.dq, batch, rows, a.e, first + own, sums_1, scale);
+    put_rows<D, T>(a, OF_KEYS ? a.dk : a.dq, batch, rows, a.e, first + own, sums_1[0], scale);
     if constexpr (OF_KEYS)
-        put_rows<D, T>(a, a.dv, batch, rows, a.ev, first + own, sums_2, one);
+        put_rows<D, T>(a, a.dv, batch, rows, a.ev, first + own, sums_2[0], one);
 #endif
 }
 
