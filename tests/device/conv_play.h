@@ -427,20 +427,14 @@ static size_t play_version(void)
     return 91900;
 }
 
-static cudnnStatus_t play_create(cudnnHandle_t *handle)
-{
-    play.opened++;
-    *handle = (cudnnHandle_t)(void *)&play;
-    return CUDNN_STATUS_SUCCESS;
-}
+pc__cudnn_functions pc__cudnn = {.GetVersion = play_version};
 
-static cudnnStatus_t play_stream(cudnnHandle_t handle, cudaStream_t queue)
+cudnnHandle_t pc__cudnn_handle(int device)
 {
-    (void)queue;
-    return (void *)handle == (void *)&play ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    (void)device;
+    play.opened = 1;
+    return (cudnnHandle_t)(void *)&play;
 }
-
-pc__cudnn_functions pc__cudnn = {.GetVersion = play_version, .Create = play_create, .SetStream = play_stream};
 
 const char *pc__cudnn_missing(void)
 {
@@ -516,8 +510,8 @@ static cudnnStatus_t product_of_planes(const pc__cuda_conv *g, int direction, co
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, const pc__conv_shape *s,
-                            const pc__cudnn_operands *o)
+cudnnStatus_t pc__conv_cudnn_run(int device, cudaStream_t queue, const pc__cudnn_plan *plan, const pc__conv_shape *s,
+                                 const pc__cudnn_operands *o, char *words, size_t n)
 {
     pc__cuda_conv g = {.n = s->n,
                        .h = s->h,
@@ -536,9 +530,11 @@ cudnnStatus_t pc__cudnn_run(cudnnHandle_t handle, const pc__cudnn_plan *plan, co
     const int64_t made = s->direction == PC__CONV_FORWARD   ? results(&g)
                          : s->direction == PC__CONV_WEIGHTS ? s->o * theirs.o
                                                             : s->n * s->h * s->w * s->c;
-    (void)handle;
-    if (play.status != CUDNN_STATUS_SUCCESS)
+    (void)device, (void)queue;
+    if (play.status != CUDNN_STATUS_SUCCESS) {
+        pc__cudnn_words(words, n);
         return play.status;
+    }
     play.cudnn[s->direction]++;
     last_way = (int)(uintptr_t)plan->plan;
     assert_true((plan->workspace > 0) == (o->workspace != NULL));

@@ -5,6 +5,7 @@
 #include "again.h"
 
 #include "base/base.h"
+#include "cuda/attention/cudnn.h"
 #include "cuda/conv/cudnn.h"
 
 #include <paracord/tensor.h>
@@ -190,6 +191,32 @@ static void no_slow_engines(void **state)
     (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
 }
 
+/* cuDNN checks a graph's shapes and types when it is written; for a plan it wants a driver, too. */
+static void graphs_of_attention(void **state)
+{
+    (void)state;
+    pc__cudnn_target target;
+    if (!describe(&target))
+        skip();
+    for (int i = 0; i < 16; i++) {
+        pc__attention_shape s;
+        memset(&s, 0, sizeof s);
+        s.b = 3, s.h = 5, s.l = 77, s.s = i & 1 ? 77 : 133, s.e = 40, s.ev = i & 1 ? 40 : 24;
+        s.causal = i >> 1 & 1, s.backward = i >> 2 & 1;
+        s.dtype = i & 8 ? PC_F16 : PC_BF16;
+        for (int name = PC__ATTENTION_Q; name < PC__ATTENTION_NORMS; name++)
+            s.strides[name][0] = 5 * 133 * 40L, s.strides[name][1] = 133 * 40L, s.strides[name][2] = 40;
+        pc__cudnn_builder b = {.target = &target};
+        (void)pc__attention_graph(&b, &s);
+        char words[160];
+        pc__cudnn_words(words, sizeof words);
+        if (b.failed)
+            fail_msg("graph %d: %s", i, words);
+        pc__cudnn_destroy(b.made, b.count);
+    }
+    (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
+}
+
 static void nothing_for_what_does_not_exist(void **state)
 {
     (void)state;
@@ -218,6 +245,7 @@ int main(int argc, char **argv)
 #if PC__HAVE_CUDNN && CUDNN_VERSION >= 90800
         cmocka_unit_test(plans_for_a_described_gpu),
         cmocka_unit_test(no_slow_engines),
+        cmocka_unit_test(graphs_of_attention),
         cmocka_unit_test(nothing_for_what_does_not_exist),
 #endif
     };

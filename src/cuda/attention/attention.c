@@ -1,6 +1,5 @@
-/* attention.c: scaled dot-product attention and its gradients: 16-bit numbers by matrix units where their sizes allow it, by
- * way of float32 where not; float32 and float64 by plain products. */
-#include "cuda/attention/attention.h"
+/* attention.c: scaled dot-product attention and its gradients: what a call asks for, for the rows that may do it. */
+#include "cuda/attention/rows.h"
 
 #include "cuda/pointwise/each.h"
 #include "ops/attention.h"
@@ -66,50 +65,37 @@ static pc__cuda_attention described(pc_stream *stream, const pc_call *call, int 
     return a;
 }
 
-static bool wants_floats(const pc__cuda_attention *a)
+/* While a recording prepares, only cuDNN has something to prepare. */
+static pc_status run(pc_stream *stream, const pc_call *call, const pc__attention_problem *p)
 {
-    return pc__is_half((pc_dtype)a->dtype) && !pc__cuda_attention_has_units(a);
+    const pc__rows *rows = p->backward ? &pc__attention_backward_rows : &pc__attention_rows;
+    bool done = false;
+    if (!((const pc__cuda_stream *)stream->implementation)->prepares)
+        return pc__rows_run(rows, stream, call, p);
+    return pc__attention_cudnn_supports(stream, p) ? pc__attention_cudnn_run(stream, call, p, NULL, &done) : PC_OK;
 }
 
 PC__CUDA_KERNEL(attention)
 {
     PC__TRY(check(call));
-    pc__cuda_attention a = described(stream, call, pc__attention_inputs(call->attributes));
-    if (wants_floats(&a))
-        return pc__cuda_in_floats(stream, call, pc__cuda_op_attention);
-    a.y = matrices(call->out[0]);
-    a.norms = pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL;
-    if (pc__is_half((pc_dtype)a.dtype))
-        pc__cuda_attention_units(&a);
-    else
-        pc__cuda_attention_plain(&a);
-    return pc__cuda_launched(call);
+    pc__attention_problem p = {described(stream, call, pc__attention_inputs(call->attributes)), false};
+    p.a.y = matrices(call->out[0]);
+    p.a.norms = pc_tensor_count(call->out[1]) ? pc__data(call->out[1]) : NULL;
+    return run(stream, call, &p);
 }
 
 PC__CUDA_KERNEL(attention_backward)
 {
     const int n = pc__attention_inputs(call->attributes);
     PC__TRY(check(call));
-    pc__cuda_attention a = described(stream, call, n + 3);
-    if (wants_floats(&a))
-        return pc__cuda_in_floats(stream, call, pc__cuda_op_attention_backward);
-    const size_t rows = (size_t)(a.batches * a.l), size = a.dtype == PC_F64 ? sizeof(double) : sizeof(float);
+    pc__attention_problem p = {described(stream, call, n + 3), true};
     pc__attention_operands gradients;
     pc__attention_take(&gradients, call->attributes, call->out);
-    a.g = matrices(call->in[n]);
-    a.y = matrices(call->in[n + 1]);
-    a.norms = pc__data(call->in[n + 2]);
-    a.dq = matrices(gradients.of[0]);
-    a.dk = matrices(gradients.of[1]);
-    a.dv = matrices(gradients.of[2]);
-    a.means = rows ? pc__cuda_scratch(stream, rows * size) : NULL;
-    if (rows && !a.means)
-        return PC_ERR_MEMORY;
-    if (rows)
-        pc__cuda_attention_means(&a);
-    if (pc__is_half((pc_dtype)a.dtype))
-        pc__cuda_attention_units_backward(&a);
-    else
-        pc__cuda_attention_plain_backward(&a);
-    return pc__cuda_launched(call);
+    p.a.g = matrices(call->in[n]);
+    p.a.y = matrices(call->in[n + 1]);
+    p.a.norms = pc__data(call->in[n + 2]);
+    p.a.dq = matrices(gradients.of[0]);
+    p.a.dk = matrices(gradients.of[1]);
+    p.a.dv = matrices(gradients.of[2]);
+    return run(stream, call, &p);
 }

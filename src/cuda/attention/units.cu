@@ -180,7 +180,7 @@ template <class T> void forward(const pc__cuda_attention *a)
     if (is_plain(a))
         size <= 32 ? by_queries<T, 32>(a) : size <= 64 ? by_queries<T, 64>(a) : start<T, 128, 1, true>(a);
     else
-        size <= 32 ? start<T, 32, 1, false>(a) : size <= 64 ? start<T, 64, 1, false>(a) : start<T, 128, 1, false>(a);
+        size <= 64 ? start<T, 64, 1, false>(a) : start<T, 128, 1, false>(a);
 }
 
 } // namespace

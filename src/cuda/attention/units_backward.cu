@@ -112,15 +112,13 @@ template <class T, int D, bool PLAIN> void both(const pc__cuda_attention *a)
     start<T, D, true, PLAIN>(a);
 }
 
-template <class T, bool PLAIN> void by_size(const pc__cuda_attention *a)
-{
-    const int size = a->e > a->ev ? a->e : a->ev;
-    size <= 32 ? both<T, 32, PLAIN>(a) : size <= 64 ? both<T, 64, PLAIN>(a) : both<T, 128, PLAIN>(a);
-}
-
 template <class T> void backward(const pc__cuda_attention *a)
 {
-    is_plain(a) ? by_size<T, true>(a) : by_size<T, false>(a);
+    const int size = a->e > a->ev ? a->e : a->ev;
+    if (is_plain(a))
+        size <= 32 ? both<T, 32, true>(a) : size <= 64 ? both<T, 64, true>(a) : both<T, 128, true>(a);
+    else
+        size <= 64 ? both<T, 64, false>(a) : both<T, 128, false>(a);
 }
 
 } // namespace

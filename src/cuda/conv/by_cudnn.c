@@ -20,20 +20,11 @@ size_t pc__conv_result_bytes(const pc__conv_piece *p)
                                                                             : s->n * s->h * s->w * s->c);
 }
 
-/* The handle has one stream at a time. */
-static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-
 static pc_status execute(pc_stream *stream, pc__conv_way *way, const pc__cudnn_operands *operands, bool *done)
 {
-    const cudnnHandle_t handle = pc__conv_handle(stream->device.index);
     char words[256] = "";
-    pthread_mutex_lock(&running);
-    cudnnStatus_t status = pc__cudnn.SetStream(handle, pc__cuda_queue(stream));
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = pc__cudnn_run(handle, &way->plan, &way->made, operands);
-    if (status != CUDNN_STATUS_SUCCESS)
-        pc__cudnn_words(words, sizeof words);
-    pthread_mutex_unlock(&running);
+    const cudnnStatus_t status = pc__conv_cudnn_run(stream->device.index, pc__cuda_queue(stream), &way->plan,
+                                                    &way->made, operands, words, sizeof words);
     *done = status == CUDNN_STATUS_SUCCESS;
     if (*done)
         return PC_OK;

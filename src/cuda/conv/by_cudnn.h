@@ -18,9 +18,6 @@ struct pc__conv_way {
     pc__cudnn_plan plan;
 };
 
-/* cuDNN's handle of a device, made when first asked for; NULL where that fails. */
-cudnnHandle_t pc__conv_handle(int device);
-
 /* A plan and what it is for. */
 typedef struct pc__conv_candidate {
     int number; /* of the way, as it is kept (choice.h) */

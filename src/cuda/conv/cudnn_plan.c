@@ -1,6 +1,6 @@
 /* cudnn_plan.c: the plans for a convolution's graph. cuDNN names engines for it, the likeliest first, and each says what
  * it does to the numbers. */
-#include "cuda/conv/cudnn_builder.h"
+#include "cuda/conv/cudnn.h"
 
 #if PC__HAVE_CUDNN
 
@@ -86,22 +86,8 @@ static bool is_known(uint32_t engine, const pc__cudnn_plan *plans, int count)
 static bool plan_of(const pc__cudnn_target *target, cudnnBackendDescriptor_t config, bool measured,
                     pc__cudnn_plan *plan)
 {
-    pc__cudnn_builder b = {.target = target};
-    int64_t one;
-    *plan = (pc__cudnn_plan){.plan = pc__cudnn_make(&b, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR),
-                             .config = config,
-                             .engine = engine_of(config)};
-    if (target->handle)
-        pc__cudnn_set(&b, plan->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target->handle);
-#if CUDNN_VERSION >= 90800
-    else
-        pc__cudnn_set_descriptor(&b, plan->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target->properties);
-#endif
-    pc__cudnn_set_descriptor(&b, plan->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    pc__cudnn_finish(&b, plan->plan);
-    if (!b.failed &&
-        pc__cudnn.BackendGetAttribute(plan->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &one,
-                                      &plan->workspace) == CUDNN_STATUS_SUCCESS &&
+    *plan = (pc__cudnn_plan){.config = config, .engine = engine_of(config)};
+    if (pc__cudnn_plan_of(target, config, &plan->plan, &plan->workspace) &&
         plan->workspace <= (measured ? WORKSPACE_MEASURED : WORKSPACE_MOST))
         return true;
     pc__cudnn_plan_free(plan);
@@ -113,30 +99,13 @@ static int guess(pc__cudnn_builder *b, cudnnBackendDescriptor_t of, cudnnBackend
                  int count, int most)
 {
     cudnnBackendDescriptor_t configs[CONFIGS] = {NULL};
-    int64_t found = 0;
-    pc__cudnn_builder own = {.target = b->target, .failed = b->failed};
-    const cudnnBackendDescriptor_t guesses = pc__cudnn_make(&own, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    pc__cudnn_set_descriptor(&own, guesses, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, of);
-    pc__cudnn_set(&own, guesses, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-#if CUDNN_VERSION >= 90800
-    if (!b->target->handle)
-        pc__cudnn_set_descriptor(&own, guesses, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, b->target->properties);
-#endif
-    pc__cudnn_finish(&own, guesses);
-    for (int i = 0; i < CONFIGS && !own.failed; i++)
-        own.failed =
-            pc__cudnn.BackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i]) != CUDNN_STATUS_SUCCESS;
-    if (!own.failed &&
-        pc__cudnn.BackendGetAttribute(guesses, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS,
-                                      &found, configs) != CUDNN_STATUS_SUCCESS)
-        found = 0;
-    for (int64_t i = 0; i < PC__MIN(found, CONFIGS) && count < most; i++)
+    const int found = b->failed ? 0 : pc__cudnn_configs(b->target, of, mode, configs, CONFIGS);
+    for (int i = 0; i < found && count < most; i++)
         if (gives_what_is_asked(b->shape, configs[i], most > 1) && !is_known(engine_of(configs[i]), plans, count)) {
             count += plan_of(b->target, configs[i], most > 1, &plans[count]);
             configs[i] = NULL;
         }
-    pc__cudnn_destroy(configs, CONFIGS);
-    pc__cudnn_destroy(own.made, own.count);
+    pc__cudnn_destroy(configs, found);
     return count;
 }
 

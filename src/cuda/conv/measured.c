@@ -67,7 +67,7 @@ static int add_formats(const pc_stream *stream, const pc__conv_shape *of, int fo
     for (int f = 0; f < PC__CONV_FORMATS; f++) {
         shape.format = f;
         if (differs(&shape, f) && (format < 0 || f == format))
-            there = pc__conv_candidates(pc__conv_handle(stream->device.index), &shape, plans, there, PC__CONV_PLANS);
+            there = pc__conv_candidates(pc__cudnn_handle(stream->device.index), &shape, plans, there, PC__CONV_PLANS);
     }
     return there;
 }

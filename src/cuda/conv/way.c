@@ -45,7 +45,6 @@ static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER; /* over all of this
 static pc__conv_way table[PLACES];
 static bool used[PLACES];
 static int count;
-static cudnnHandle_t handles[PC__DEVICES_MAX];
 
 /* The place of a shape, *found saying whether it is taken already; NULL where the table is full. */
 static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool measured, bool *found)
@@ -67,18 +66,6 @@ static pc__conv_way *place_of(const pc__conv_shape *shape, int device, bool meas
     table[at].shape = *shape;
     atomic_store(&table[at].refused, true);
     return &table[at];
-}
-
-cudnnHandle_t pc__conv_handle(int device)
-{
-    return handles[device];
-}
-
-static bool has_handle(int device)
-{
-    if (!handles[device] && pc__cudnn.Create(&handles[device]) != CUDNN_STATUS_SUCCESS)
-        handles[device] = NULL;
-    return handles[device] != NULL;
 }
 
 static void name_of(char text[PC__CHOICE_TEXT], const pc_stream *stream, const pc__conv_shape *shape)
@@ -115,7 +102,8 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
         pc__log(PC_LOG_DEBUG, "conv2d: %s: our kernels, a captured stream met it first", text);
         return PC_OK;
     }
-    if (!has_handle(stream->device.index)) {
+    const cudnnHandle_t handle = pc__cudnn_handle(stream->device.index);
+    if (!handle) {
         pc__cudnn_words(words, sizeof words);
         pc__log(said ? PC_LOG_DEBUG : PC_LOG_WARNING, "conv2d: our kernels alone: cuDNN does not start: %s", words);
         said = true;
@@ -123,7 +111,7 @@ static pc_status decide(pc_stream *stream, const pc_call *call, const pc__conv_p
     }
     if (w->measured)
         status = pc__conv_measured(stream, call, p, &w->shape, text, list, &there, &way);
-    else if ((there = pc__conv_candidates(handles[stream->device.index], &w->shape, list, 0, 1)))
+    else if ((there = pc__conv_candidates(handle, &w->shape, list, 0, 1)))
         way = list[0].number;
     if (!there && way >= 0)
         pc__cudnn_words(words, sizeof words);

@@ -1,11 +1,17 @@
 /* only_env.c: PARACORD_ONLY=op=row,op=-row puts rows in front of the others, and does without rows. Who set it asked for
  * lines on standard error. */
+#include "cuda/attention/rows.h"
 #include "cuda/conv/rows.h"
 #include "cuda/matmul/rows.h"
 
-static pc__rows *const tables[] = {&pc__conv_rows[PC__CONV_FORWARD], &pc__conv_rows[PC__CONV_INPUT],
-                                   &pc__conv_rows[PC__CONV_WEIGHTS], &pc__linear_rows,
-                                   &pc__linear_backward_rows,        &pc__matmul_rows};
+static pc__rows *const tables[] = {&pc__conv_rows[PC__CONV_FORWARD],
+                                   &pc__conv_rows[PC__CONV_INPUT],
+                                   &pc__conv_rows[PC__CONV_WEIGHTS],
+                                   &pc__linear_rows,
+                                   &pc__linear_backward_rows,
+                                   &pc__matmul_rows,
+                                   &pc__attention_rows,
+                                   &pc__attention_backward_rows};
 
 enum { WORDS = 400 };
 

@@ -27,6 +27,10 @@ pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call)
         return measured ? choose(stream, call, pc__cuda_op_matmul) : PC_OK;
     case PC__OP_linear:
         return measured ? choose(stream, call, pc__cuda_op_linear) : PC_OK;
+    case PC__OP_attention:
+        return choose(stream, call, pc__cuda_op_attention);
+    case PC__OP_attention_backward:
+        return choose(stream, call, pc__cuda_op_attention_backward);
     default:
         return PC_OK;
     }
