@@ -18,11 +18,34 @@ template <class T> struct cut {
 };
 
 template <class T> struct tiles {
-    static constexpr int SIDE = cut<T>::SIDE;
-    T left[DEEP][SIDE + 1], right[DEEP][SIDE + 1]; /* of a product along rows */
-    T weights[SIDE][SIDE + 4];                     /* [column of the tile][row of it] */
-    T rows[SIDE][SIDE];                            /* what those multiply */
+    static constexpr int SIDE = cut<T>::SIDE, PITCH = SIDE + cut<T>::N;
+    __align__(16) T left[DEEP][PITCH]; /* of a product along rows */
+    __align__(16) T right[DEEP][PITCH];
+    __align__(16) T weights[SIDE][PITCH]; /* [column of the tile][row of it] */
+    __align__(16) T rows[SIDE][SIDE];     /* what those multiply */
 };
+
+/* The N numbers of a thread, which lie on 16 bytes: read one by one, reading takes as long as four times the products. */
+template <class T> struct __align__(16) own
+{
+    T at[cut<T>::N];
+};
+
+template <class T> __device__ inline own<T> own_of(const T *at)
+{
+    return *reinterpret_cast<const own<T> *>(at);
+}
+
+/* sums += the products of each number of one with each of the other */
+template <class T, int N = cut<T>::N>
+__device__ inline void add_products(const own<T> &one, const own<T> &other, T (&sums)[N][N])
+{
+#pragma unroll
+    for (int r = 0; r < N; r++)
+#pragma unroll
+        for (int c = 0; c < N; c++)
+            sums[r][c] += one.at[r] * other.at[c];
+}
 
 /* Rows of a matrix of the batch. */
 template <class T> struct lines {
@@ -63,11 +86,7 @@ __device__ inline void multiply_rows(tiles<T> &t, const lines<T> &one, int i, co
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < DEEP; k++)
-#pragma unroll
-            for (int r = 0; r < N; r++)
-#pragma unroll
-                for (int c = 0; c < N; c++)
-                    sums[r][c] += t.left[k][y * N + r] * t.right[k][x * N + c];
+            add_products(own_of(&t.left[k][y * N]), own_of(&t.right[k][x * N]), sums);
     }
 }
 
@@ -95,11 +114,7 @@ __device__ inline void add_rows(tiles<T> &t, const lines<T> &of, int j, int colu
     __syncthreads();
 #pragma unroll 8
     for (int k = 0; k < SIDE; k++)
-#pragma unroll
-        for (int r = 0; r < N; r++)
-#pragma unroll
-            for (int c = 0; c < N; c++)
-                sums[r][c] += t.weights[k][y * N + r] * t.rows[k][x * N + c];
+        add_products(own_of(&t.weights[k][y * N]), own_of(&t.rows[k][x * N]), sums);
 }
 
 /* Rows from `i` on, columns from `column` on, of a matrix = the sums, each row's times its `by`. */

@@ -1,5 +1,5 @@
-/* cumsum.cu: running sums along a dimension. A warp takes a chunk of a list whose elements are neighbours in memory, a thread one
- * of a list among neighbouring lists. A list of several chunks takes three kernels: the sums of the chunks, what is in front
+/* cumsum.cu: running sums along a dimension. A warp takes a chunk of a list whose elements are neighbours in memory, a block where
+ * chunks are few, a thread one of a list among neighbouring lists. A list of several chunks takes three kernels: the sums of the chunks, what is in front
  * of each, and then the running sums. How a list is cut follows from the shape alone. */
 #include "cuda/index/line.h"
 #include "cuda/shared/dependent_launch.cuh"
@@ -8,7 +8,7 @@
 namespace
 {
 
-constexpr int THREADS = 256, AT_ONCE = 4;
+constexpr int THREADS = 256, AT_ONCE = 4, FEW = 1024; /* chunks that leave a GPU idle where they have a warp each */
 
 /* What number `i` of a list is in memory order, from its end where sums are reversed. */
 __device__ __forceinline__ int64_t place_of(const pc__cuda_line &p, int64_t list, int64_t i)
@@ -76,6 +76,47 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* A block has a chunk: a thread AT_ONCE neighbours, which it adds up before its warp's and its block's are. */
+template <class T, class M, bool WRITES>
+__global__ void __launch_bounds__(THREADS)
+    add_blocks(const __grid_constant__ pc__cuda_line p, const T *from, T *to, M *sums)
+{
+    constexpr int WARPS = THREADS / 32;
+    __shared__ M of_warps[WARPS];
+    pc::wait_for_earlier();
+    const piece w = piece_of(p, blockIdx.x);
+    M total = WRITES && p.chunks > 1 ? sums[w.list * p.chunks + w.chunk] : M(0);
+    for (int64_t base = w.first; base < w.end; base += THREADS * AT_ONCE) {
+        const int64_t first = base + threadIdx.x * AT_ONCE;
+        M x[AT_ONCE], sum = M(0), all, before = total;
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            x[u] = first + u < w.end ? M(from[place_of(p, w.list, first + u)]) : M(0);
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            sum = x[u] = u > 0 ? sum + x[u] : x[u];
+        const M up_to = sum_up_to(sum, all);
+        M in_front = __shfl_sync(0xffffffffu, up_to, (threadIdx.x + 31) % 32);
+        if (threadIdx.x % 32 == 31)
+            of_warps[threadIdx.x / 32] = up_to;
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < WARPS; i++) {
+            if (i == static_cast<int>(threadIdx.x / 32))
+                before = total;
+            total += of_warps[i];
+        }
+        __syncthreads();
+        in_front = threadIdx.x % 32 > 0 ? before + in_front : before;
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            if (WRITES && first + u < w.end)
+                to[place_of(p, w.list, first + u)] = T(in_front + x[u]);
+    }
+    if (!WRITES && threadIdx.x == 0)
+        sums[w.list * p.chunks + w.chunk] = total;
+}
+
 template <class T, class M, bool WRITES>
 __global__ void __launch_bounds__(THREADS)
     add_threads(const __grid_constant__ pc__cuda_line p, const T *from, T *to, M *sums)
@@ -131,20 +172,27 @@ unsigned blocks_for(const pc__cuda_line *p, int64_t threads)
     return static_cast<unsigned>(all < most ? all : most);
 }
 
+template <class T, class M, bool WRITES> void add(const pc__cuda_line *p, const T *x, T *y, M *sums)
+{
+    const int64_t items = p->lists * p->chunks;
+    if (p->inner > 1)
+        pc::start(add_threads<T, M, WRITES>, blocks_for(p, items), THREADS, p->queue, p->early, *p, x, y, sums);
+    else if (items <= FEW && p->n > 32 * AT_ONCE)
+        pc::start(add_blocks<T, M, WRITES>, static_cast<unsigned>(items), THREADS, p->queue, p->early, *p, x, y, sums);
+    else
+        pc::start(add_lanes<T, M, WRITES>, blocks_for(p, items * 32), THREADS, p->queue, p->early, *p, x, y, sums);
+}
+
 template <class T, class M> void run(const pc__cuda_line *p, const void *from, void *to)
 {
-    const int64_t lanes = p->inner == 1 ? 32 : 1;
-    const unsigned blocks = blocks_for(p, p->lists * p->chunks * lanes);
     M *sums = static_cast<M *>(p->sums);
     const T *x = static_cast<const T *>(from);
     T *y = static_cast<T *>(to);
     if (p->chunks > 1) {
-        pc::start(p->inner == 1 ? add_lanes<T, M, false> : add_threads<T, M, false>, blocks, THREADS, p->queue,
-                  p->early, *p, x, y, sums);
+        add<T, M, false>(p, x, y, sums);
         pc::start(add_chunks<M>, blocks_for(p, p->lists * 32), THREADS, p->queue, p->early, *p, sums);
     }
-    pc::start(p->inner == 1 ? add_lanes<T, M, true> : add_threads<T, M, true>, blocks, THREADS, p->queue, p->early, *p,
-              x, y, sums);
+    add<T, M, true>(p, x, y, sums);
 }
 
 } // namespace

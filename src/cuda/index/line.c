@@ -6,7 +6,7 @@
 
 enum {
     LISTS = 4096,  /* that keep a GPU busy without being cut; four times as many where each has one thread */
-    ROW = 1024,    /* elements of a chunk that a warp adds up, */
+    ROW = 1024,    /* elements of a chunk that a warp or a block adds up, */
     COLUMN = 128,  /* and of one that a thread adds up, */
     CHUNKS = 1024, /* of which a list has at most so many */
 };

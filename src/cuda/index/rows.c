@@ -58,6 +58,11 @@ PC__CUDA_KERNEL(embedding)
 
 enum { NARROW = 32 /* bytes of a row, below which neighbours in memory are of other rows: elements go one by one */ };
 
+static bool has_few_kernel(pc_dtype dtype)
+{
+    return dtype == PC_F32 || pc__is_half(dtype);
+}
+
 /* whole = base (NULL: zeros) with what was picked added, or put in its place. */
 static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *base, const pc_tensor *picked, bool add)
 {
@@ -71,12 +76,17 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
                             .skip = ((const pc__index_attributes *)call->attributes)->skip};
     if (p.outer * p.row == 0 || (p.n == 0 && p.count == 0))
         return PC_OK;
-    PC__TRY(pc__cuda_sort(stream, call, &lists));
-    p.start = lists.start;
-    p.order = lists.order;
     const int unit = unit_of(&p, whole, picked, base);
     const int64_t bytes = (int64_t)pc_dtype_size(whole->dtype);
     const void *before = base ? pc__data(base) : NULL;
+    if (add && p.n > 0 && p.count <= PC__CUDA_FEW_ROWS && has_few_kernel(whole->dtype)) {
+        p.row = unit == 16 ? p.row * bytes / unit : p.row;
+        pc__cuda_add_few_rows(&p, whole->dtype, unit == 16, lists.skip, before, pc__data(picked), pc__data(whole));
+        return pc__cuda_launched(call);
+    }
+    PC__TRY(pc__cuda_sort(stream, call, &lists));
+    p.start = lists.start;
+    p.order = lists.order;
     if (p.n > 0 && add && p.outer > 1 && p.row * bytes < NARROW) {
         lists.lists = p.outer * p.row;
         lists.inner = p.row;

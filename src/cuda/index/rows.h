@@ -29,6 +29,12 @@ void pc__cuda_put_rows(const pc__cuda_picking *picking, int unit, const void *ba
 void pc__cuda_sum_rows(const pc__cuda_picking *picking, int dtype, int packed, const void *base, const void *picked,
                        void *whole);
 
+/* The same for f32, f16 and bf16 by an index of at most so many entries, which is read as it is; entries for the place
+ * `skip` are left out. */
+enum { PC__CUDA_FEW_ROWS = 64 };
+void pc__cuda_add_few_rows(const pc__cuda_picking *picking, int dtype, int packed, int64_t skip, const void *base,
+                           const void *picked, void *whole);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,40 +6,12 @@
  * sums. Blocks take rows far from each other, since frequent ones are often neighbours. */
 #include "cuda/index/rows.h"
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
-#include "cuda/shared/load.cuh"
+#include "cuda/index/sum_of.cuh"
 
 namespace
 {
 
 constexpr int THREADS = 256, BLOCKS = 4, MOST_LANES = 64, ROWS = 2, FEW = 24;
-
-/* N neighbours of T, as they are added. */
-template <class T, int N> struct sum_of {
-    typedef pc::math<T> M;
-    M at[N];
-
-    __device__ __forceinline__ void operator+=(const vector<T, N> &x)
-    {
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            at[k] = M(at[k] + M(x.at[k]));
-    }
-    __device__ __forceinline__ void operator+=(const sum_of &x)
-    {
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            at[k] = M(at[k] + x.at[k]);
-    }
-    __device__ __forceinline__ vector<T, N> rounded() const
-    {
-        vector<T, N> y;
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            y.at[k] = T(at[k]);
-        return y;
-    }
-};
 
 /* Units of a column: of one place after the other in base and whole, of one entry after the other in picked. */
 template <class T, int N> struct column {

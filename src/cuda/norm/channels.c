@@ -4,6 +4,8 @@
 #include "cuda/pointwise/each.h"
 #include "ops/norm.h"
 
+#include <limits.h>
+
 enum {
     BLOCKS = 1056, /* of parts, by which a GPU is filled */
     LEAST = 4,     /* rows of a thread */
@@ -75,6 +77,14 @@ static pc_status take_room(pc_stream *stream, pc__cuda_channels *c, bool parts)
     return PC_OK;
 }
 
+static bool is_few(const pc__cuda_channels *c)
+{
+    const int64_t channels = c->channels / c->groups, own = c->own * c->groups;
+    const bool each = c->own == 1 && channels == c->spread;
+    return c->batches / c->own * channels * c->inner <= PC__NORM_FEW && own <= INT_MAX &&
+           (each || (!c->dweight && !c->dbias));
+}
+
 static pc_status forward(pc_stream *stream, const pc_call *call)
 {
     const pc__channel_norm_attributes *a = call->attributes;
@@ -92,6 +102,10 @@ static pc_status forward(pc_stream *stream, const pc_call *call)
     } else {
         c.found_mean = pc__cuda_view(call->out[1]).data;
         c.found_variance = pc__cuda_view(call->out[2]).data;
+    }
+    if (!a->stored && is_few(&c)) {
+        pc__cuda_channel_few(&c);
+        return pc__cuda_launched(call);
     }
     PC__TRY(take_room(stream, &c, !a->stored));
     if (!a->stored)
@@ -132,6 +146,10 @@ PC__CUDA_KERNEL(channel_norm_backward)
     c.variance = vector_of(call->in[3], c.dtype);
     if (a->has_weight)
         c.weight = vector_of(call->in[4], c.dtype);
+    if (is_few(&c)) {
+        pc__cuda_channel_few(&c);
+        return pc__cuda_launched(call);
+    }
     const bool parts = !a->stored || c.dweight || c.dbias;
     PC__TRY(take_room(stream, &c, parts));
     if (parts)

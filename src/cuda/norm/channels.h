@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { PC__NORM_COEFFICIENTS = 4, PC__NORM_THREADS = 256 /* of a block */ };
+enum { PC__NORM_COEFFICIENTS = 4, PC__NORM_THREADS = 256 /* of a block */, PC__NORM_FEW = 2048 };
 
 /* x is [batches][channels][inner], or [batches][inner][channels] where it is `last`. Numbers beside x are float64 where x is,
  * else float32. */
@@ -36,6 +36,10 @@ typedef struct pc__cuda_channels {
 void pc__cuda_channel_sums(const pc__cuda_channels *c);
 void pc__cuda_channel_coefficients(const pc__cuda_channels *c);
 void pc__cuda_channel_apply(const pc__cuda_channels *c);
+
+/* All three in one, where what has statistics of its own is at most PC__NORM_FEW numbers; backward, where gradients of
+ * parameters are wanted, with a parameter for each of the statistics. */
+void pc__cuda_channel_few(const pc__cuda_channels *c);
 
 /* Numbers that a thread has at once in channels-last memory. */
 static inline int pc__cuda_channel_width(const pc__cuda_channels *c)

@@ -1,0 +1,161 @@
+/* channels_few.cu: batch_norm and group_norm of few numbers in one kernel, where three would wait for each other longer than
+ * they compute: a block has all that statistics are of, and its threads keep what they have of it in registers. */
+#include "cuda/norm/channels.cuh"
+#include "cuda/norm/moments.cuh"
+
+namespace
+{
+
+constexpr int EACH = PC__NORM_FEW / PC__NORM_THREADS; /* numbers of a thread */
+
+/* What the block has: batches of the channels of one group. */
+struct share {
+    long long own, group, first_batch;
+    unsigned channels, inner, count;
+};
+
+__device__ __forceinline__ share share_of(const pc__cuda_channels &c)
+{
+    const long long own = blockIdx.x / c.groups;
+    const unsigned channels = (unsigned)(c.channels / c.groups), inner = (unsigned)c.inner;
+    return {own,
+            blockIdx.x % c.groups,
+            c.own > 1 ? own : 0,
+            channels,
+            inner,
+            (unsigned)(c.batches / c.own) * channels * inner};
+}
+
+/* Where a number of the share lies, and which channel it is of. */
+struct spot {
+    long long at, channel;
+};
+
+__device__ __forceinline__ spot spot_of(const pc__cuda_channels &c, const share &s, unsigned i)
+{
+    const unsigned slab = s.channels * s.inner, batch = i / slab, rest = i - batch * slab;
+    const unsigned width = c.last ? s.channels : s.inner, line = rest / width, column = rest - line * width;
+    const long long b = s.first_batch + batch, channel = s.group * s.channels + (c.last ? column : line);
+    return {c.last ? (b * c.inner + line) * c.channels + channel : (b * c.channels + channel) * c.inner + column,
+            channel};
+}
+
+/* The sums of all threads of the block, in all of them. */
+template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, pair<M> *room)
+{
+    const int warps = (int)blockDim.x / 32;
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
+        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
+    }
+    if (warps == 1)
+        return value;
+    __syncthreads(); /* the room has been read */
+    if (threadIdx.x % 32 == 0)
+        room[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = room[0];
+    for (int i = 1; i < warps; i++) {
+        value.first += room[i].first;
+        value.second += room[i].second;
+    }
+    return value;
+}
+
+template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) forward(pc__cuda_channels c)
+{
+    typedef pc::math<T> M;
+    __shared__ pair<M> room[PC__NORM_THREADS / 32];
+    const share s = share_of(c);
+    const T *from = static_cast<const T *>(c.x);
+    M x[EACH];
+    pair<M> sum = {};
+    pc::wait_for_earlier();
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const unsigned i = k * blockDim.x + threadIdx.x;
+        x[k] = i < s.count ? M(from[spot_of(c, s, i).at]) : M(0);
+        sum.first += x[k];
+    }
+    const M mean = over_block(sum, room).first / M(s.count);
+    sum.first = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        if (k * blockDim.x + threadIdx.x < s.count)
+            sum.first += (x[k] - mean) * (x[k] - mean);
+    const M variance = over_block(sum, room).first / M(s.count), rstd = 1 / root_of(variance + M(c.eps));
+    if (threadIdx.x == 0) {
+        static_cast<M *>(c.found_mean)[blockIdx.x] = mean;
+        static_cast<M *>(c.found_variance)[blockIdx.x] = variance;
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const unsigned i = k * blockDim.x + threadIdx.x;
+        if (i >= s.count)
+            continue;
+        const spot at = spot_of(c, s, i);
+        const M weight = parameters<T, 1>(c.weight, at.channel / c.spread, 1).at[0];
+        static_cast<T *>(c.out)[at.at] =
+            T((x[k] - mean) * (rstd * weight) + parameters<T, 1>(c.bias, at.channel / c.spread, 0).at[0]);
+    }
+}
+
+/* The gradients of weight and bias are the block's where it has all numbers of one. */
+template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) backward(pc__cuda_channels c)
+{
+    typedef pc::math<T> M;
+    __shared__ pair<M> room[PC__NORM_THREADS / 32];
+    const share s = share_of(c);
+    const T *from = static_cast<const T *>(c.x), *gradient = static_cast<const T *>(c.dy);
+    M off[EACH], g[EACH];
+    pair<M> sum = {}, weighted = {};
+    pc::wait_for_earlier();
+    const M mean = parameters<T, 1>(c.mean, blockIdx.x, 0).at[0],
+            rstd = 1 / root_of(parameters<T, 1>(c.variance, blockIdx.x, 0).at[0] + M(c.eps));
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const unsigned i = k * blockDim.x + threadIdx.x;
+        const spot at = spot_of(c, s, i < s.count ? i : 0);
+        off[k] = i < s.count ? M(from[at.at]) - mean : M(0);
+        g[k] = i < s.count ? M(gradient[at.at]) : M(0);
+        sum.first += g[k];
+        sum.second += g[k] * off[k];
+        g[k] *= parameters<T, 1>(c.weight, at.channel / c.spread, 1).at[0];
+        weighted.first += g[k];
+        weighted.second += g[k] * off[k];
+    }
+    if (c.dweight || c.dbias) {
+        sum = over_block(sum, room);
+        if (threadIdx.x == 0 && c.dweight)
+            static_cast<M *>(c.dweight)[s.group] = sum.second * rstd;
+        if (threadIdx.x == 0 && c.dbias)
+            static_cast<M *>(c.dbias)[s.group] = sum.first;
+    }
+    if (!c.out)
+        return;
+    weighted = over_block(weighted, room);
+    const M first = c.stored ? M(0) : rstd * (weighted.first / M(s.count)),
+            second = c.stored ? M(0) : rstd * rstd * rstd * (weighted.second / M(s.count));
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const unsigned i = k * blockDim.x + threadIdx.x;
+        if (i < s.count)
+            static_cast<T *>(c.out)[spot_of(c, s, i).at] = T(g[k] * rstd - first - off[k] * second);
+    }
+}
+
+} // namespace
+
+void pc__cuda_channel_few(const pc__cuda_channels *c)
+{
+    const long long count = c->batches / c->own * (c->channels / c->groups) * c->inner;
+    unsigned threads = 32;
+    while (threads < PC__NORM_THREADS && threads * 4 < count)
+        threads *= 2;
+    with_number(c->dtype, [&](auto number) {
+        typedef decltype(number) T;
+        (void)pc::start(c->backward ? backward<T> : forward<T>, (unsigned)(c->own * c->groups), threads, c->queue,
+                        c->early, *c);
+    });
+}
