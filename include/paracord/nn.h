@@ -117,10 +117,14 @@ typedef struct pc_conv2d_options {
     bool no_bias;
     pc_activation_kind activation;
     pc_init_kind init;
+    int dilation, groups; /* 0 means 1 */
+    bool same;            /* the padding that keeps rows and columns, with stride 1 */
+    /* Rows and columns apart: where one of the two is not 0, they take the place of what is above. */
+    int kernel_size[2], strides[2], paddings[2], dilations[2];
 } pc_conv2d_options;
 
-/* [n, in, h, w] -> [n, out, h', w'] (see pc_fn_conv2d); parameters weight [out, in, kernel, kernel], bias [out]. Works
- * in channels-last memory and leaves its result so. */
+/* [n, in, h, w] -> [n, out, h', w'] (see pc_fn_conv2d); parameters weight [out, in / groups, kernel, kernel], bias [out].
+ * Works in channels-last memory and leaves its result so. */
 PC_API PC_MUST_USE pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options);
 
 typedef struct pc_pool2d_options {

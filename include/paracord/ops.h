@@ -183,11 +183,15 @@ typedef struct pc_fn_conv2d_options {
     int stride[2];  /* rows, columns; 0 means 1 */
     int padding[2]; /* zeros on each side */
     pc_activation_kind activation;
-    int pool; /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
+    int pool;        /* max-pool the result by pool x pool windows, stride pool (rest dropped); 0 or 1: no pooling */
+    int dilation[2]; /* rows, columns from one tap of the kernel to the next; 0 means 1 */
+    int groups; /* each share of the outputs sees its share of the channels alone; as many as these: depthwise; 0 means 1 */
+    bool same; /* as much padding as keeps rows and columns, the odd one behind; with stride 1 and padding 0 */
 } pc_fn_conv2d_options;
 
-/* (d) pool(activation(conv(x, weight) + bias)): weight [out, in, kh, kw], bias [out] or NULL -> [n, out, h', w'] with
- * h' = floor((h + 2 padding - kh) / stride) + 1, then floor(h' / pool). Cross-correlation, as everywhere. */
+/* (d) pool(activation(conv(x, weight) + bias)): weight [out, in / groups, kh, kw], bias [out] or NULL -> [n, out, h', w']
+ * with h' = floor((h + 2 padding - dilation (kh - 1) - 1) / stride) + 1, then floor(h' / pool). Cross-correlation, as
+ * everywhere. PC_ERR_ARGUMENT where groups do not divide both numbers of channels. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_fn_conv2d_options options);
 

@@ -73,6 +73,8 @@ static pc_status conv2d(pc__keras_layer *layer, pc_module *module, const pc__ker
     if (in->rank == 3 && in->shape[2] != own->in)
         return pc__fail(PC_ERR_SHAPE, "pictures of the size given come with %lld channels to a Conv2d layer of %lld",
                         (long long)in->shape[2], (long long)own->in);
+    if (own->spec.groups > 1 || own->spec.dilation[0] > 1 || own->spec.dilation[1] > 1)
+        return pc__fail(PC_ERR_UNSUPPORTED, "a Conv2d with groups or a dilation cannot be written to a Keras file");
     layer->kind = PC__KERAS_CONV2D;
     layer->units = (int)own->out;
     layer->use_bias = pc__module_own(module, "bias") != NULL;

@@ -4,6 +4,7 @@
 #include "nn/layers.h"
 #include "ops/activation.h"
 #include "ops/conv2d.h"
+#include "ops/convolve.h"
 #include "ops/table.h"
 
 static pc_tensor *forward(pc_module *module, pc_tensor *x)
@@ -18,6 +19,7 @@ pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activati
     pc_fn_conv2d_options spec = layer->spec;
     spec.activation = activation;
     spec.pool = pool;
+    spec.same = false; /* it is the layer's padding and extra */
     if (x->ndim != 4)
         return pc__null(PC_ERR_SHAPE, "conv2d: the input has shape %s; it must be [n, %lld, h, w]", PC__SHAPE_OF(x),
                         (long long)layer->in);
@@ -35,14 +37,18 @@ static void describe(const pc_module *module, char *text, size_t n)
     const pc__conv2d_layer *layer = pc_module_data(module);
     const pc_fn_conv2d_options *s = &layer->spec;
     const char *activation = pc__activation_name(s->activation);
-    char padding[48] = "";
-    if (layer->extra[0] || layer->extra[1])
+    char padding[48] = "", dilation[48] = "", groups[32] = "";
+    if (layer->extra[0] || layer->extra[1] || s->same)
         snprintf(padding, sizeof padding, ", padding=same");
     else if (s->padding[0] || s->padding[1])
         snprintf(padding, sizeof padding, ", padding=(%d, %d)", s->padding[0], s->padding[1]);
-    snprintf(text, n, "%lld, %lld, kernel_size=(%d, %d), stride=(%d, %d)%s%s%s%s", (long long)layer->in,
-             (long long)layer->out, layer->kernel[0], layer->kernel[1], s->stride[0], s->stride[1], padding,
-             pc__module_own(module, "bias") ? "" : ", bias=False", activation ? ", activation=" : "",
+    if (s->dilation[0] > 1 || s->dilation[1] > 1)
+        snprintf(dilation, sizeof dilation, ", dilation=(%d, %d)", s->dilation[0], s->dilation[1]);
+    if (s->groups > 1)
+        snprintf(groups, sizeof groups, ", groups=%d", s->groups);
+    snprintf(text, n, "%lld, %lld, kernel_size=(%d, %d), stride=(%d, %d)%s%s%s%s%s%s", (long long)layer->in,
+             (long long)layer->out, layer->kernel[0], layer->kernel[1], s->stride[0], s->stride[1], padding, dilation,
+             groups, pc__module_own(module, "bias") ? "" : ", bias=False", activation ? ", activation=" : "",
              activation ? activation : "");
 }
 
@@ -61,33 +67,69 @@ pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value)
 
 const pc_module_class pc__conv2d_class = {"Conv2d", forward, describe, NULL};
 
+/* Same padding as such on both sides, and the odd row or column behind. */
+static pc_status lay_same(pc__conv2d_layer *layer)
+{
+    pc_fn_conv2d_options *s = &layer->spec;
+    for (int i = 0; i < 2 && s->same; i++) {
+        const int more = s->dilation[i] * (layer->kernel[i] - 1);
+        if (s->stride[i] > 1 || s->padding[i])
+            return pc__fail(PC_ERR_ARGUMENT,
+                            "conv2d: same padding needs stride 1 and padding 0, not stride %d and padding %d",
+                            s->stride[i], s->padding[i]);
+        s->padding[i] = more / 2;
+        layer->extra[i] = more % 2;
+    }
+    return PC_OK;
+}
+
+static bool is_layer(int64_t in, int64_t out, const int kernel[2], const pc_fn_conv2d_options *spec)
+{
+    bool is = in >= 1 && out >= 1 && in <= 1 << 20 && out <= 1 << 20 && pc__activation_row_of(spec->activation);
+    for (int i = 0; i < 2; i++)
+        is = is && kernel[i] >= 1 && kernel[i] <= 1024 && spec->stride[i] >= 1 && spec->stride[i] <= 1024 &&
+             spec->padding[i] >= 0 && spec->padding[i] <= 1024 && spec->dilation[i] <= 1024;
+    return is;
+}
+
 pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_fn_conv2d_options *spec,
                                 bool no_bias, pc_init_kind init)
 {
-    for (int i = 0; i < 2; i++)
-        if (in < 1 || out < 1 || in > 1 << 20 || out > 1 << 20 || kernel[i] < 1 || kernel[i] > 1024 ||
-            spec->stride[i] < 1 || spec->stride[i] > 1024 || spec->padding[i] < 0 || spec->padding[i] > 1024 ||
-            !pc__activation_row_of(spec->activation))
-            return pc__null(PC_ERR_ARGUMENT,
-                            "conv2d: %lld to %lld channels, kernel %d, stride %d, padding %d, activation %d make "
-                            "no layer",
-                            (long long)in, (long long)out, kernel[i], spec->stride[i], spec->padding[i],
-                            (int)spec->activation);
+    pc__conv2d_layer layer = {.in = in, .out = out, .kernel = {kernel[0], kernel[1]}, .spec = *spec};
+    if (!is_layer(in, out, kernel, spec))
+        return pc__null(PC_ERR_ARGUMENT,
+                        "conv2d: %lld to %lld channels, kernel %d, stride %d, padding %d, activation %d make "
+                        "no layer",
+                        (long long)in, (long long)out, kernel[0], spec->stride[0], spec->padding[0],
+                        (int)spec->activation);
+    if (pc__convolve_check("conv2d", in, out, layer.spec.dilation, &layer.spec.groups) != PC_OK ||
+        lay_same(&layer) != PC_OK)
+        return NULL;
     pc_module *module = pc_module_new(&pc__conv2d_class, sizeof(pc__conv2d_layer));
     if (!module)
         return NULL;
-    *(pc__conv2d_layer *)pc_module_data(module) =
-        (pc__conv2d_layer){.in = in, .out = out, .kernel = {kernel[0], kernel[1]}, .spec = *spec};
-    if (pc__add_weights(module, PC_SHAPE(out, in, kernel[0], kernel[1]), no_bias, init) == PC_OK)
+    *(pc__conv2d_layer *)pc_module_data(module) = layer;
+    if (pc__add_weights(module, PC_SHAPE(out, in / layer.spec.groups, kernel[0], kernel[1]), no_bias, init) == PC_OK)
         return module;
     pc_module_free(module);
     return NULL;
 }
 
+void pc__pair_of(int to[2], const int apart[2], int both, int otherwise)
+{
+    for (int i = 0; i < 2; i++) {
+        to[i] = apart[0] || apart[1] ? apart[i] : both;
+        to[i] = to[i] ? to[i] : otherwise;
+    }
+}
+
 pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options)
 {
-    int stride = options.stride ? options.stride : 1;
-    pc_fn_conv2d_options spec = {
-        .stride = {stride, stride}, .padding = {options.padding, options.padding}, .activation = options.activation};
-    return pc__conv2d_layer_new(in, out, (int[2]){kernel, kernel}, &spec, options.no_bias, options.init);
+    int taps[2];
+    pc_fn_conv2d_options spec = {.activation = options.activation, .groups = options.groups, .same = options.same};
+    pc__pair_of(taps, options.kernel_size, kernel, 0);
+    pc__pair_of(spec.stride, options.strides, options.stride, 1);
+    pc__pair_of(spec.padding, options.paddings, options.padding, 0);
+    pc__pair_of(spec.dilation, options.dilations, options.dilation, 1);
+    return pc__conv2d_layer_new(in, out, taps, &spec, options.no_bias, options.init);
 }

@@ -13,7 +13,7 @@ typedef struct pc__conv2d_layer {
     int64_t in, out;
     int kernel[2];
     pc_fn_conv2d_options spec; /* pool is what Sequential fuses */
-    int extra[2];              /* more padding below and to the right: Keras's "same" where it comes out uneven */
+    int extra[2];              /* more padding below and to the right: "same" where it comes out uneven */
 } pc__conv2d_layer;
 
 typedef struct pc__pool2d_layer {
@@ -46,6 +46,9 @@ const pc__activation_layer *pc__activation_of(const pc_module *module);
 /* Convolutions with any kernel, stride and padding, rows and columns apart. */
 pc_module *pc__conv2d_layer_new(int64_t in, int64_t out, const int kernel[2], const pc_fn_conv2d_options *spec,
                                 bool no_bias, pc_init_kind init);
+/* Options of rows and columns: those given apart, else the one for both; 0 means `otherwise`. */
+void pc__pair_of(int to[2], const int apart[2], int both, int otherwise);
+
 pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_fn_pool2d_options *spec);
 
 /* x [n, c, h, w] with extra[0] rows below and extra[1] columns to the right, filled with `value`; x itself for none. */

@@ -4,12 +4,21 @@
 
 #include "ops/activation.h"
 #include "ops/autocast.h"
+#include "ops/convolve.h"
 #include "ops/table.h"
 #include "tensor/read.h"
+
+#include <limits.h>
 
 static int64_t out_size(int64_t n, int64_t kernel, int64_t stride, int64_t padding)
 {
     return n + 2 * padding < kernel ? 0 : (n + 2 * padding - kernel) / stride + 1;
+}
+
+/* Rows and columns from the first tap of the kernel to the last. */
+static int64_t reach(const pc_tensor *w, const pc_fn_conv2d_options *spec, int i)
+{
+    return w->shape[2 + i] > 0 ? spec->dilation[i] * (w->shape[2 + i] - 1) + 1 : 0;
 }
 
 static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *bias, pc_fn_conv2d_options *spec)
@@ -26,11 +35,13 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
         return pc__fail(PC_ERR_ARGUMENT, "conv2d: pool %d must be 0 to 16 and activation %d one of pc_activation_kind",
                         spec->pool, (int)spec->activation);
     spec->pool = PC__MAX(spec->pool, 1);
-    if (x->ndim != 4 || w->ndim != 4 || x->shape[1] != w->shape[1])
+    const int groups = PC__MAX(spec->groups, 1);
+    if (x->ndim != 4 || w->ndim != 4 || x->shape[1] != w->shape[1] * groups)
         return pc__fail(PC_ERR_SHAPE,
                         "conv2d: an input of shape %s ([n, c, h, w]) does not fit a weight of shape %s "
-                        "([out, c, kh, kw])",
-                        PC__SHAPE_OF(x), PC__SHAPE_OF(w));
+                        "([out, c%s, kh, kw])",
+                        PC__SHAPE_OF(x), PC__SHAPE_OF(w), groups > 1 ? " / groups" : "");
+    PC__TRY(pc__convolve_check("conv2d", x->shape[1], w->shape[0], spec->dilation, &spec->groups));
     if (bias && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
         return pc__fail(PC_ERR_SHAPE, "conv2d: a bias of shape %s does not fit a weight of shape %s",
                         PC__SHAPE_OF(bias), PC__SHAPE_OF(w));
@@ -39,9 +50,10 @@ static pc_status check(const pc_tensor *x, const pc_tensor *w, const pc_tensor *
                         "conv2d: input %s, weight %s, bias %s: all must be of one floating dtype (pc_cast)",
                         pc_dtype_name(x->dtype), pc_dtype_name(w->dtype), pc_dtype_name(bias ? bias->dtype : w->dtype));
     for (int i = 0; i < 2; i++)
-        if (out_size(x->shape[2 + i], w->shape[2 + i], spec->stride[i], spec->padding[i]) < spec->pool)
-            return pc__fail(PC_ERR_SHAPE, "conv2d: an input of shape %s is too small for a kernel of %lld x %lld%s",
+        if (out_size(x->shape[2 + i], reach(w, spec, i), spec->stride[i], spec->padding[i]) < spec->pool)
+            return pc__fail(PC_ERR_SHAPE, "conv2d: an input of shape %s is too small for a kernel of %lld x %lld%s%s",
                             PC__SHAPE_OF(x), (long long)w->shape[2], (long long)w->shape[3],
+                            spec->dilation[0] > 1 || spec->dilation[1] > 1 ? " with its dilation" : "",
                             spec->pool > 1 ? " and pooling" : "");
     return PC_OK;
 }
@@ -137,12 +149,49 @@ static pc_tensor *gathered(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_
     return result;
 }
 
+/* The odd row or column of padding is behind. */
+static pc_tensor *same(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes)
+{
+    pc_tensor *result = NULL;
+    int behind[2] = {0, 0};
+    for (int i = 0; i < 2 && x->ndim == 4 && weight->ndim == 4; i++) {
+        if (spec.stride[i] > 1 || spec.padding[i])
+            return pc__null(PC_ERR_ARGUMENT,
+                            "conv2d: same padding needs stride 1 and padding 0, not stride %d and padding %d",
+                            spec.stride[i], spec.padding[i]);
+        const int64_t taps = weight->shape[2 + i], more = PC__MAX(spec.dilation[i], 1) * PC__MAX(taps - 1, 0);
+        if (more > INT_MAX)
+            return pc__null(PC_ERR_SHAPE, "conv2d: a kernel of %lld rows with dilation %d is too large",
+                            (long long)taps, spec.dilation[i]);
+        spec.padding[i] = (int)(more / 2);
+        behind[i] = (int)(more % 2);
+    }
+    spec.same = false;
+    PC_SCOPE {
+        if (behind[0] || behind[1])
+            x = pc_pad(x, PC_SHAPE(0, 0), PC_SHAPE(behind[0], behind[1]), PC_PAD_CONSTANT, 0);
+        result = pc_keep(conv2d(x, weight, bias, spec, planes));
+    }
+    return result;
+}
+
+static bool is_plain(const pc_tensor *w, const pc_fn_conv2d_options *spec)
+{
+    return spec->groups == 1 && (spec->dilation[0] == 1 || w->shape[2] == 1) &&
+           (spec->dilation[1] == 1 || w->shape[3] == 1);
+}
+
 static pc_tensor *conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, pc_fn_conv2d_options spec, bool planes)
 {
     if (!x || !weight)
         return PC__CALL_PLAIN(conv2d, x, weight);
+    if (spec.same)
+        return same(x, weight, bias, spec, planes);
     if (check(x, weight, bias, &spec) != PC_OK)
         return NULL;
+    if (!is_plain(weight, &spec))
+        return pc__convolve_spec(x, weight, bias, &spec, planes);
+    spec.dilation[0] = spec.dilation[1] = 1;
     if (planes && has_windows_of_one(weight, &spec) && spec.stride[0] * spec.stride[1] > 1)
         return gathered(x, weight, bias, spec);
     if (planes && pc__is_contiguous(x) && is_product(x, weight, &spec))

@@ -27,6 +27,20 @@ static void add_activation(char *text, size_t n, pc_activation_kind kind)
         snprintf(text + used, n - used, ", %s", name);
 }
 
+static void add_conv(char *text, size_t n, const pc_fn_conv2d_options *spec)
+{
+    const int *dilation = spec->dilation;
+    if (dilation[0] > 1 || dilation[1] > 1) {
+        const size_t used = strlen(text);
+        snprintf(text + used, n - used, ", dilation %dx%d", dilation[0], dilation[1]);
+    }
+    if (spec->groups > 1) {
+        const size_t used = strlen(text);
+        snprintf(text + used, n - used, ", %d groups", spec->groups);
+    }
+    add_activation(text, n, spec->activation);
+}
+
 /* What tells this layer from others of its kind. */
 static void describe(const pc_module *module, char *text, size_t n)
 {
@@ -43,7 +57,7 @@ static void describe(const pc_module *module, char *text, size_t n)
                      conv->spec.stride[0] == conv->spec.stride[1] ? ", stride %d" : ", stride %dx%d",
                      conv->spec.stride[0], conv->spec.stride[1]);
         snprintf(text, n, "%s %lld, %dx%d%s", name, (long long)conv->out, conv->kernel[0], conv->kernel[1], stride);
-        add_activation(text, n, conv->spec.activation);
+        add_conv(text, n, &conv->spec);
     } else if (linear) {
         snprintf(text, n, "%s %lld", name, (long long)linear->out);
         add_activation(text, n, linear->activation);

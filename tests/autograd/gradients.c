@@ -262,6 +262,12 @@ CONV(f_conv_relu_pool, x[0], .activation = PC_ACTIVATION_RELU, .pool = 2, .paddi
 CONV(f_conv_sigmoid_pool, x[0], .activation = PC_ACTIVATION_SIGMOID, .pool = 2)
 CONV(f_conv_tanh_pool, x[0], .activation = PC_ACTIVATION_TANH, .pool = 3)
 CONV(f_conv_silu_pool, x[0], .activation = PC_ACTIVATION_SILU, .pool = 3)
+CONV(f_conv_dilated, x[0], .dilation = {2, 1}, .padding = {1, 0})
+CONV(f_conv_dilated_stride, x[0], .dilation = {2, 3}, .stride = {3, 2}, .padding = {2, 1})
+CONV(f_conv_groups, x[0], .groups = 2, .activation = PC_ACTIVATION_TANH, .padding = {1, 0})
+CONV(f_conv_depthwise, x[0], .groups = 2, .padding = {1, 1})
+CONV(f_conv_depthwise_stride, x[0], .groups = 2, .padding = {0, 1}, .stride = {2, 1}, .dilation = {1, 2})
+CONV(f_conv_same, x[0], .same = true, .dilation = {1, 3})
 CONV(f_conv_last, last(x[0]), .activation = PC_ACTIVATION_RELU, .pool = 2)
 CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_ACTIVATION_TANH)
 F(f_conv_no_bias,
@@ -480,6 +486,12 @@ static const check checks[] = {
     THREE(f_conv_sigmoid_pool, S(1, 2, 5, 5), S(3, 2, 2, 2), S(3)),
     THREE(f_conv_tanh_pool, S(1, 1, 7, 7), S(3, 1, 2, 2), S(3)),
     THREE(f_conv_silu_pool, S(1, 1, 7, 7), S(3, 1, 2, 2), S(3)),
+    THREE(f_conv_dilated, S(2, 2, 4, 3), S(2, 2, 2, 2), S(2)),
+    THREE(f_conv_dilated_stride, S(1, 2, 6, 7), S(2, 2, 2, 2), S(2)),
+    THREE(f_conv_groups, S(2, 4, 3, 3), S(4, 2, 2, 2), S(4)),
+    THREE(f_conv_depthwise, S(2, 2, 3, 4), S(2, 1, 3, 3), S(2)),
+    THREE(f_conv_depthwise_stride, S(1, 2, 4, 4), S(4, 1, 2, 2), S(4)),
+    THREE(f_conv_same, S(1, 1, 3, 4), S(2, 1, 2, 2), S(2)),
     THREE(f_conv_last, S(2, 2, 5, 5), S(3, 2, 2, 2), S(3)),
     THREE(f_conv_sliced, S(1, 1, 6, 6), S(2, 1, 3, 2), S(2)),
     TWO(f_conv_no_bias, S(1, 2, 5, 5), S(3, 2, 2, 2)),

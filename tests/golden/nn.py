@@ -196,3 +196,16 @@ def attention_case(name, heads, causal, bias):
 attention_case("attention", 3, False, True)
 attention_case("attention", 3, True, True)
 attention_case("attention_no_bias", 2, True, False)
+
+
+def print_more(modules):
+    for name, module in modules.items():
+        print("print", name, repr(module).count("\n") + 1)
+        print(repr(module))
+
+
+print_more({
+    "conv_dilated": nn.Conv2d(4, 8, 3, padding=2, dilation=2, groups=2),
+    "conv_depthwise": nn.Conv2d(8, 8, (3, 5), stride=(2, 1), padding=(1, 2), dilation=(1, 3), groups=8, bias=False),
+    "conv_same": nn.Conv2d(2, 3, (4, 3), padding="same", dilation=(1, 2)),
+})

@@ -1133,11 +1133,89 @@ def vector_norms():
     case("dot", "empty", [In([0]), In([0])], torch.dot)
 
 
+def convolutions():
+    acts = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh]
+
+    def one(name, x, w, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, act=0, bias=True, views="-", wviews="-"):
+        """padding "same": args have -1."""
+        inputs = [In(x, views=views, low=-1, high=1), In(w, views=wviews, low=-1, high=1)]
+        inputs += [In([inputs[1].viewed(torch.zeros(w)).shape[0]])] if bias else []
+        case("conv2d_more", name, inputs, lambda x, w, b=None: acts[act](F.conv2d(x, w, b, stride, padding, dilation, groups)),
+             [*stride, *((-1, -1) if padding == "same" else padding), *dilation, groups, act])
+    one("dilation", [1, 2, 6, 7], [3, 2, 2, 3], dilation=(2, 2))
+    one("dilation apart", [2, 1, 7, 6], [2, 1, 3, 2], dilation=(3, 2), padding=(1, 2), act=1)
+    one("dilation of one row", [1, 2, 4, 7], [2, 2, 1, 3], dilation=(5, 3))
+    one("dilation and stride", [1, 2, 8, 9], [2, 2, 3, 2], dilation=(2, 3), stride=(2, 2), padding=(1, 1))
+    one("dilation 4, stride 6", [1, 1, 13, 12], [2, 1, 2, 2], dilation=(4, 6), stride=(6, 4), padding=(3, 2))
+    one("dilation beyond", [1, 1, 3, 2], [1, 1, 2, 3], dilation=(7, 5), padding=(4, 6))
+    one("groups", [2, 4, 4, 3], [6, 2, 2, 2], groups=2)
+    one("groups, stride", [1, 6, 5, 5], [3, 2, 3, 3], groups=3, stride=(2, 1), padding=(1, 0), act=3)
+    one("groups, dilation", [1, 4, 6, 5], [4, 2, 2, 2], groups=2, dilation=(3, 2), padding=(1, 1), bias=False)
+    one("depthwise", [2, 3, 4, 5], [3, 1, 3, 3], groups=3, padding=(1, 1))
+    one("depthwise, stride", [1, 4, 6, 5], [4, 1, 3, 2], groups=4, stride=(2, 3), padding=(1, 1), act=1)
+    one("depthwise, dilation", [1, 3, 7, 6], [3, 1, 3, 2], groups=3, dilation=(2, 3), padding=(2, 1), bias=False)
+    one("depthwise, dilation, stride", [1, 2, 8, 7], [2, 1, 2, 3], groups=2, dilation=(3, 2), stride=(2, 2), padding=(2, 3))
+    one("depthwise, more filters", [1, 3, 4, 4], [6, 1, 2, 3], groups=3, padding=(0, 1))
+    one("depthwise, more filters, stride", [2, 2, 5, 4], [6, 1, 3, 2], groups=2, stride=(2, 2), padding=(1, 0), bias=False)
+    one("depthwise, padding beyond", [1, 2, 2, 3], [2, 1, 2, 2], groups=2, padding=(3, 2))
+    one("depthwise, many channels", [1, 40, 2, 2], [40, 1, 2, 1], groups=40, padding=(1, 0), bias=False)
+    one("depthwise, nineteen", [1, 19, 2, 6], [19, 1, 1, 3], groups=19, padding=(0, 1))
+    one("depthwise, last", [1, 3, 4, 4], [3, 1, 3, 3], groups=3, padding=(1, 1), views="cl", act=2)
+    one("groups, last", [1, 4, 4, 4], [4, 2, 3, 3], groups=2, padding=(1, 1), views="cl")
+    one("dilation, strided", [1, 2, 9, 10], [3, 2, 5, 3], dilation=(2, 1), views="s:2,0,9,2;s:3,1,10,3", wviews="s:2,0,5,2")
+    one("same", [1, 2, 4, 5], [3, 2, 3, 3], padding="same")
+    one("same, even", [1, 2, 4, 3], [2, 2, 2, 4], padding="same", act=1)
+    one("same, dilation", [1, 1, 6, 7], [2, 1, 4, 2], padding="same", dilation=(1, 3))
+    one("same, depthwise", [1, 3, 4, 4], [3, 1, 2, 3], padding="same", groups=3)
+    one("no pictures", [0, 4, 4, 4], [4, 2, 3, 3], groups=2)
+    one("no pictures, depthwise", [0, 4, 4, 4], [4, 1, 3, 3], groups=4)
+
+
+def transposed():
+    def one(name, x, w, stride=(1, 1), padding=(0, 0), more=(0, 0), groups=1, dilation=(1, 1), bias=True, views="-"):
+        """args: stride and padding and output padding of rows, then of columns; groups; dilation."""
+        inputs = [In(x, views=views, low=-1, high=1), In(w, low=-1, high=1)] + ([In([w[1] * groups])] if bias else [])
+        case("conv_transpose2d", name, inputs,
+             lambda x, w, b=None: F.conv_transpose2d(x, w, b, stride, padding, more, groups, dilation),
+             [stride[0] * 100 + padding[0] * 10 + more[0], stride[1] * 100 + padding[1] * 10 + more[1], groups, *dilation])
+    one("plain", [1, 2, 3, 4], [2, 3, 2, 3])
+    one("stride", [2, 2, 2, 3], [2, 2, 3, 2], stride=(2, 3))
+    one("padding", [1, 2, 4, 3], [2, 3, 3, 3], stride=(2, 2), padding=(1, 1))
+    one("output padding", [1, 2, 3, 3], [2, 2, 3, 3], stride=(3, 2), padding=(1, 0), more=(2, 1))
+    one("output padding below the dilation", [1, 2, 3, 3], [2, 2, 2, 3], stride=(1, 2), padding=(1, 1), more=(2, 2), dilation=(3, 3))
+    one("dilation", [1, 2, 3, 4], [2, 2, 2, 2], dilation=(3, 2), bias=False)
+    one("groups", [1, 4, 3, 3], [4, 3, 2, 2], groups=2, stride=(2, 2))
+    one("depthwise", [1, 3, 3, 4], [3, 1, 3, 3], groups=3, stride=(2, 2), padding=(1, 1), more=(1, 1))
+    one("depthwise, more filters", [1, 2, 3, 3], [2, 2, 2, 3], groups=2)
+    one("one by one", [2, 3, 2, 2], [3, 2, 1, 1])
+    one("last", [1, 3, 3, 2], [3, 4, 2, 2], stride=(2, 2), views="cl")
+    one("padding beyond", [1, 1, 3, 3], [1, 2, 2, 2], padding=(1, 1))
+    one("no pictures", [0, 2, 3, 3], [2, 3, 2, 2])
+
+
+def rows_of_samples():
+    def one(name, x, w, stride=1, padding=0, dilation=1, groups=1, act=0, bias=True, views="-"):
+        inputs = [In(x, views=views, low=-1, high=1), In(w, low=-1, high=1)] + ([In([w[0]])] if bias else [])
+        acts = [lambda y: y, torch.relu]
+        case("conv1d", name, inputs, lambda x, w, b=None: acts[act](F.conv1d(x, w, b, stride, padding, dilation, groups)),
+             [stride, -1 if padding == "same" else padding, dilation, groups, act])
+    one("plain", [2, 2, 7], [3, 2, 3])
+    one("stride", [1, 2, 9], [2, 2, 4], stride=3, padding=2, act=1)
+    one("dilation", [1, 3, 10], [2, 3, 3], dilation=4, padding=1, bias=False)
+    one("groups", [2, 4, 6], [4, 2, 3], groups=2)
+    one("depthwise", [1, 5, 8], [5, 1, 4], groups=5, padding=3)
+    one("same", [1, 2, 6], [2, 2, 4], padding="same", dilation=3)
+    one("turned", [1, 8, 2], [3, 2, 3], views="t:1,2")
+    one("no rows", [0, 2, 5], [3, 2, 3])
+
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
                  still_more_unary, pairs, arrange):
         part()
     there = rng.getstate()
-    for part in (attention, norms, rows, elements, arrange_more, order, least_and_products, truths, spreads, vector_norms):
+    for part in (attention, norms, rows, elements, arrange_more, order, least_and_products, truths, spreads, vector_norms,
+                 convolutions, transposed, rows_of_samples):
         rng.setstate(there)  # so that a part is the same whatever is added in front of it
         part()

@@ -63,6 +63,13 @@ static pc_module *make(const char *name)
         return pc_conv2d(3, 32, 3, .stride = 3);
     if (strcmp(name, "conv_padded") == 0)
         return pc_conv2d(1, 2, 5, .padding = 2, .no_bias = true);
+    if (strcmp(name, "conv_dilated") == 0)
+        return pc_conv2d(4, 8, 3, .padding = 2, .dilation = 2, .groups = 2);
+    if (strcmp(name, "conv_depthwise") == 0)
+        return pc_conv2d(8, 8, 3, .kernel_size = {3, 5}, .strides = {2, 1}, .paddings = {1, 2}, .dilations = {1, 3},
+                         .groups = 8, .no_bias = true);
+    if (strcmp(name, "conv_same") == 0)
+        return pc_conv2d(2, 3, 4, .kernel_size = {4, 3}, .same = true, .dilations = {1, 2});
     if (strcmp(name, "max_pool") == 0)
         return pc_max_pool2d(2);
     if (strcmp(name, "max_pool_padded") == 0)
@@ -114,7 +121,7 @@ static void prints_as_pytorch(void **state)
         cases++;
     }
     fclose(file);
-    assert_int_equal(cases, 19);
+    assert_int_equal(cases, 22);
     assert_nothing_left();
 }
 

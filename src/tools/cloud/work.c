@@ -17,7 +17,7 @@ static double flops_of(const pc_module *layer, int64_t out)
     const pc__conv2d_layer *conv = pc__layer(layer, &pc__conv2d_class);
     const pc__linear_layer *linear = pc__layer(layer, &pc__linear_class);
     if (conv)
-        return 2.0 * (double)out * (double)conv->in * conv->kernel[0] * conv->kernel[1];
+        return 2.0 * (double)out * (double)conv->in / conv->spec.groups * conv->kernel[0] * conv->kernel[1];
     if (linear)
         return 2.0 * (double)out * (double)linear->in;
     return 0;

@@ -1,0 +1,67 @@
+/* convolve.c: the three ops of convolutions with taps apart or channels in groups: which kernels do them. */
+#include "cpu/level/convolve.h"
+
+#include "cpu/level/kernels.h"
+#include "ops/convolve.h"
+#include "tensor/half.h"
+
+static pc__grouped geometry(const pc__convolve_attributes *a, pc_dtype dtype, int64_t n, int64_t c, int64_t o)
+{
+    return (pc__grouped){.n = n,
+                         .h = a->size[0],
+                         .w = a->size[1],
+                         .c = c,
+                         .o = o,
+                         .kh = a->kernel[0],
+                         .kw = a->kernel[1],
+                         .oh = pc__convolve_out(a, 0),
+                         .ow = pc__convolve_out(a, 1),
+                         .sh = a->stride[0],
+                         .sw = a->stride[1],
+                         .ph = a->padding[0],
+                         .pw = a->padding[1],
+                         .dh = a->dilation[0],
+                         .dw = a->dilation[1],
+                         .groups = a->groups,
+                         .half = pc__is_half(dtype),
+                         .is_f16 = dtype == PC_F16};
+}
+
+/* Kernels for one channel a group have no 16-bit numbers. */
+static bool goes_in_floats(const pc__grouped *s)
+{
+    return s->half && pc__is_depthwise(s);
+}
+
+#define PICK(name, s, t)                                                                                               \
+    (pc__is_depthwise(s) ? ((t)->dtype == PC_F64 ? PC__K(depthwise##name##_f64) : PC__K(depthwise##name##_f32))        \
+                         : ((t)->dtype == PC_F64 ? PC__K(grouped##name##_f64) : PC__K(grouped##name##_f32)))
+
+PC__KERNEL(convolve)
+{
+    const pc_tensor *x = call->in[0], *w = call->in[1];
+    const pc__grouped s = geometry(call->attributes, (pc_dtype)x->dtype, x->shape[0], x->shape[1], w->shape[0]);
+    if (goes_in_floats(&s))
+        return PC__K(in_floats)(stream, call, PC__K(op_convolve));
+    return PICK(, &s, x)(&s, pc__data(x), pc__data(w), call->n_in > 2 ? pc__data(call->in[2]) : NULL,
+                         pc__data(call->out[0]));
+}
+
+PC__KERNEL(convolve_input)
+{
+    const pc__convolve_attributes *a = call->attributes;
+    const pc_tensor *y = call->in[0], *w = call->in[1];
+    const pc__grouped s = geometry(a, (pc_dtype)y->dtype, y->shape[0], w->shape[1] * a->groups, y->shape[1]);
+    if (goes_in_floats(&s))
+        return PC__K(in_floats)(stream, call, PC__K(op_convolve_input));
+    return PICK(_input, &s, y)(&s, pc__data(w), pc__data(y), pc__data(call->out[0]));
+}
+
+PC__KERNEL(convolve_weight)
+{
+    const pc_tensor *x = call->in[0], *y = call->in[1];
+    const pc__grouped s = geometry(call->attributes, (pc_dtype)x->dtype, x->shape[0], x->shape[1], y->shape[1]);
+    if (goes_in_floats(&s))
+        return PC__K(in_floats)(stream, call, PC__K(op_convolve_weight));
+    return PICK(_weight, &s, x)(&s, pc__data(x), pc__data(y), pc__data(call->out[0]));
+}

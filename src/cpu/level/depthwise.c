@@ -1,0 +1,168 @@
+/* depthwise.c: convolutions with a filter or more for each channel alone, channels side by side in vectors: the result, and
+ * with a stride of 1 the gradient of the input, which is the same with the kernel turned around. */
+#include "cpu/level/depthwise.h"
+
+#include "base/parallel.h"
+
+enum {
+    COLUMNS = 4, /* of y at once, which share the weights that are loaded */
+    VECTORS = 2,
+};
+
+/* to[tap][o], `turned`: the last tap first. */
+void PC__R(depthwise_pack)(const pc__grouped *s, const real *weight, bool turned, real *to)
+{
+    const int64_t taps = s->kh * s->kw;
+    for (int64_t o = 0; o < s->o; o++)
+        for (int64_t k = 0; k < taps; k++)
+            to[(turned ? taps - 1 - k : k) * s->o + o] = weight[o * taps + k];
+}
+
+typedef struct depthwise {
+    const pc__grouped *s;
+    const real *x, *weight, *bias; /* weight[tap][c]; bias may be NULL */
+    real *y;
+} depthwise;
+
+/* The taps of a window that lie within x, and the first one of all. */
+typedef struct window {
+    int64_t top, left, from_row, end_row, from, end;
+} window;
+
+/* `many` columns of y, whose windows have these taps, and vectors of channels from c on. */
+INLINE void columns_run(const depthwise *d, const window *in, const real *image, int64_t c, real *y, const int many,
+                        const int vectors)
+{
+    const pc__grouped *s = d->s;
+    vec sum[COLUMNS * VECTORS];
+    UNROLL for (int i = 0; i < many * vectors; i++) sum[i] =
+        d->bias ? (vec)LOAD(d->bias + c + i % vectors * W) : (vec){0};
+    for (int64_t r = in->from_row; r < in->end_row; r++)
+        for (int64_t k = in->from; k < in->end; k++) {
+            const real *weight = d->weight + (r * s->kw + k) * s->c + c;
+            const real *at = image + ((in->top + r * s->dh) * s->w + in->left + k * s->dw) * s->c + c;
+            vec by[VECTORS];
+            UNROLL for (int v = 0; v < vectors; v++) by[v] = LOAD(weight + v * W);
+            UNROLL for (int i = 0; i < many * vectors; i++) sum[i] +=
+                LOAD(at + i / vectors * s->sw * s->c + i % vectors * W) * by[i % vectors];
+        }
+    UNROLL for (int i = 0; i < many * vectors; i++) AT(y + i / vectors * s->c + c + i % vectors * W) = sum[i];
+}
+
+/* The same of fewer channels than a vector has. */
+static void few_run(const depthwise *d, const window *in, const real *image, real *y)
+{
+    const pc__grouped *s = d->s;
+    real sum[W];
+    for (int64_t c = 0; c < s->c; c++)
+        sum[c] = d->bias ? d->bias[c] : 0;
+    for (int64_t r = in->from_row; r < in->end_row; r++)
+        for (int64_t k = in->from; k < in->end; k++) {
+            const real *weight = d->weight + (r * s->kw + k) * s->c;
+            const real *at = image + ((in->top + r * s->dh) * s->w + in->left + k * s->dw) * s->c;
+            for (int64_t c = 0; c < s->c; c++)
+                sum[c] += at[c] * weight[c];
+        }
+    memcpy(y, sum, (size_t)s->c * sizeof *sum);
+}
+
+/* Columns [q, q + many) of a row, for channels [c, c + vectors * W). */
+INLINE void piece_run(const depthwise *d, const window *in, const real *image, int64_t c, real *y, const int many)
+{
+    const pc__grouped *s = d->s;
+    for (; c + VECTORS * W <= s->c; c += VECTORS * W)
+        columns_run(d, in, image, c, y, many, VECTORS);
+    for (; c + W <= s->c; c += W)
+        columns_run(d, in, image, c, y, many, 1);
+    if (c < s->c) /* the last ones once more, which changes nothing */
+        columns_run(d, in, image, s->c - W, y, many, 1);
+}
+
+static void row_run(void *context, int64_t task)
+{
+    const depthwise *d = context;
+    const pc__grouped *s = d->s;
+    const real *image = d->x + task / s->oh * s->h * s->w * s->c;
+    real *y = d->y + task * s->ow * s->c;
+    window in = {.top = task % s->oh * s->sh - s->ph, .left = -s->pw};
+    pc__taps_within(in.top, s->h, s->dh, s->kh, &in.from_row, &in.end_row);
+    for (int64_t q = 0, many; q < s->ow; q += many, in.left += many * s->sw, y += many * s->c) {
+        const int64_t last = in.left + (COLUMNS - 1) * s->sw + (s->kw - 1) * s->dw;
+        const bool whole = q + COLUMNS <= s->ow && in.left >= 0 && last < s->w && s->c >= W;
+        many = whole ? COLUMNS : 1;
+        pc__taps_within(in.left, s->w, s->dw, s->kw, &in.from, &in.end);
+        if (whole)
+            piece_run(d, &in, image, 0, y, COLUMNS);
+        else if (s->c >= W)
+            piece_run(d, &in, image, 0, y, 1);
+        else
+            few_run(d, &in, image, y);
+    }
+}
+
+void PC__R(depthwise_rows)(const pc__grouped *s, const real *x, const real *packed, const real *bias, real *y)
+{
+    depthwise d = {s, x, packed, bias, y};
+    pc__parallel(pc__threads(2 * s->n * s->oh * s->ow * s->c * s->kh * s->kw), s->n * s->oh, row_run, &d);
+}
+
+/* --- several filters a channel: each has a copy of it --- */
+
+typedef struct repeat {
+    const real *from;
+    real *to;
+    int64_t pixels, c, times;
+    bool sums;
+} repeat;
+
+enum { PIXELS = 64 /* of a task */ };
+
+static void repeat_run(void *context, int64_t task)
+{
+    const repeat *r = context;
+    const int64_t first = task * PIXELS * r->c, end = PC__MIN((task + 1) * PIXELS, r->pixels) * r->c;
+    for (int64_t i = first; i < end; i++) {
+        real sum = 0;
+        for (int64_t k = 0; k < r->times; k++)
+            if (r->sums)
+                sum += r->from[i * r->times + k];
+            else
+                r->to[i * r->times + k] = r->from[i];
+        if (r->sums)
+            r->to[i] = sum;
+    }
+}
+
+static void repeat_all(repeat r)
+{
+    pc__parallel(pc__threads(4 * r.pixels * r.c * r.times), (r.pixels + PIXELS - 1) / PIXELS, repeat_run, &r);
+}
+
+void PC__R(depthwise_repeat)(const real *from, int64_t pixels, int64_t c, int64_t times, real *to)
+{
+    repeat_all((repeat){from, to, pixels, c, times, false});
+}
+
+void PC__R(depthwise_add)(const real *from, int64_t pixels, int64_t c, int64_t times, real *to)
+{
+    repeat_all((repeat){from, to, pixels, c, times, true});
+}
+
+/* --- the calls --- */
+
+pc_status PC__R(depthwise)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y)
+{
+    pc__grouped whole = *s;
+    const int64_t packed = round_up(s->o * s->kh * s->kw, W), pixels = s->n * s->h * s->w;
+    const bool repeats = s->o != s->c;
+    whole.c = s->o;
+    real *slab = pc__alloc_aligned((size_t)(packed + (repeats ? pixels * s->o : 0)) * sizeof(real) + 1, 64);
+    if (!slab)
+        return PC_ERR_MEMORY;
+    PC__R(depthwise_pack)(s, weight, false, slab);
+    if (repeats)
+        PC__R(depthwise_repeat)(x, pixels, s->c, s->o / s->c, slab + packed);
+    PC__R(depthwise_rows)(&whole, repeats ? slab + packed : x, slab, bias, y);
+    pc__free(slab);
+    return PC_OK;
+}
