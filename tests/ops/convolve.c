@@ -205,6 +205,22 @@ static void as_by_the_book(void **state)
     assert_no_leak();
 }
 
+/* A convolution of no channels is the bias. */
+static void no_channels(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *b = pc_full(PC_SHAPE(4), 3, PC_F32, test_device()), *w = zeros(4, 0, 2, 2);
+        assert_ok(pc_require_grad(w, true));
+        pc_tensor *y = pc_fn_conv2d(zeros(2, 0, 5, 5), w, b, (pc_fn_conv2d_options){.groups = 2, .dilation = {2, 2}});
+        assert_not_null_ok(y);
+        assert_int_equal(pc_tensor_count(y), 2 * 4 * 3 * 3);
+        assert_close(pc_item(pc_min(y)), 3, 0);
+        assert_ok(pc_backward(pc_sum(y)));
+    }
+    assert_no_leak();
+}
+
 /* The same bits however many threads there are, and with an activation and a pooling behind it as by themselves. */
 static void what_follows(void **state)
 {
@@ -228,7 +244,7 @@ static void what_follows(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_input), cmocka_unit_test(as_by_the_book),
-                                          cmocka_unit_test(what_follows)};
+                                          cmocka_unit_test(no_channels), cmocka_unit_test(what_follows)};
 
 int main(void)
 {

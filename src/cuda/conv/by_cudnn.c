@@ -14,10 +14,40 @@
 size_t pc__conv_result_bytes(const pc__conv_piece *p)
 {
     const pc__cuda_conv *s = &p->s;
-    const int64_t weight = (int64_t)s->o * s->c * s->kh * s->kw;
+    const int64_t weight = (int64_t)s->o * s->c / PC__MAX(p->groups, 1) * s->kh * s->kw;
     return pc__conv_number(p) * (size_t)(p->direction == PC__CONV_FORWARD   ? pc__conv_pixels(s) * s->o
                                          : p->direction == PC__CONV_WEIGHTS ? weight
                                                                             : s->n * s->h * s->w * s->c);
+}
+
+/* The weight of a group is that of fewer channels. */
+static pc__cuda_conv filters(const pc__conv_piece *p)
+{
+    pc__cuda_conv s = p->s;
+    s.c /= PC__MAX(p->groups, 1);
+    return s;
+}
+
+static pc__conv_shape made_filters(const pc__conv_way *way)
+{
+    pc__conv_shape made = way->made;
+    made.c /= PC__MAX(made.groups, 1);
+    return made;
+}
+
+static size_t weight_room(const pc__conv_piece *p, const pc__conv_way *way)
+{
+    const pc__cuda_conv s = filters(p);
+    const pc__conv_shape made = made_filters(way);
+    return pc__conv_weight_room(&s, &made);
+}
+
+static pc_status turn_weight(pc_stream *stream, const pc_call *call, const pc__conv_piece *p, const pc__conv_way *way,
+                             const void *from, void *to, bool back)
+{
+    const pc__cuda_conv s = filters(p);
+    const pc__conv_shape made = made_filters(way);
+    return pc__conv_turn_weight(stream, call, &s, &made, from, to, back);
 }
 
 static pc_status execute(pc_stream *stream, pc__conv_way *way, const pc__cudnn_operands *operands, bool *done)
@@ -67,7 +97,7 @@ static rooms rooms_of(const pc__conv_piece *p, const pc__conv_way *way)
     const bool pools = p->direction == PC__CONV_FORWARD && p->s.pool > 1;
     return (rooms){.between = pools ? pc__cuda_whole(pc__conv_result_bytes(p)) : pc__conv_through_scratch(p),
                    .x = pc__conv_pictures_room(&x),
-                   .weight = pc__conv_weight_room(&p->s, made),
+                   .weight = weight_room(p, way),
                    .bias = bias ? pc__cuda_whole((size_t)made->o * pc__conv_number(p)) : 0,
                    .y = pc__conv_pictures_room(&y),
                    .workspace = pc__cuda_whole((size_t)way->plan.workspace)};
@@ -110,7 +140,7 @@ static pc_status bring(pc_stream *stream, const pc_call *call, const pc__conv_pi
         o->x = at;
     }
     if (r->weight && p->direction != PC__CONV_WEIGHTS) {
-        PC__TRY(pc__conv_turn_weight(stream, call, &p->s, &way->made, p->weight, weight, false));
+        PC__TRY(turn_weight(stream, call, p, way, p->weight, weight, false));
         o->weight = weight;
     }
     if (r->bias) {
@@ -133,7 +163,7 @@ static pc_status take_back(pc_stream *stream, const pc_call *call, const pc__con
     if (o->result == p->result)
         return PC_OK;
     if (p->direction == PC__CONV_WEIGHTS)
-        return pc__conv_turn_weight(stream, call, &p->s, &way->made, o->result, p->result, true);
+        return turn_weight(stream, call, p, way, o->result, p->result, true);
     return pc__conv_turn_pictures(stream, call, p->direction == PC__CONV_FORWARD ? &y : &x, o->result, p->result, true);
 }
 

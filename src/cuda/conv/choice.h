@@ -23,8 +23,9 @@ typedef struct pc__conv_shape {
     int32_t h, w, c, o, kh, kw, sh, sw, ph, pw, oh, ow;
     int32_t direction, dtype; /* as pc_dtype */
     int32_t tf32, relu;
-    int32_t bias;   /* forward: is added; weights: its gradient is wanted */
-    int32_t format; /* pc__conv_format */
+    int32_t bias;           /* forward: is added; weights: its gradient is wanted */
+    int32_t format;         /* pc__conv_format */
+    int32_t dh, dw, groups; /* distances of taps, and groups of channels; 0 means 1 */
 } pc__conv_shape;
 
 /* Where cuDNN does it without being measured, its format; -1 where our kernels do. From the shape alone. `native`: ours
@@ -50,6 +51,9 @@ bool pc__conv_is_deep(const pc__conv_shape *s);
 
 /* The format in which cuDNN's matrix units, or its kernels for float32, take a shape. */
 pc__conv_format pc__conv_usual_format(const pc__conv_shape *s);
+
+/* The same of a shape with taps apart or groups, whose channels cannot be padded. */
+pc__conv_format pc__conv_grouped_format(const pc__conv_shape *s);
 
 /* The shape that cuDNN sees in its format: more channels where they are padded. */
 pc__conv_shape pc__conv_in_format(const pc__conv_shape *s);

@@ -41,7 +41,8 @@ static cudnnBackendDescriptor_t result_tensor(pc__cudnn_builder *b, int64_t id)
 static cudnnBackendDescriptor_t window(pc__cudnn_builder *b)
 {
     const pc__conv_shape *s = b->shape;
-    const int64_t dimensions = 2, padding[2] = {s->ph, s->pw}, strides[2] = {s->sh, s->sw}, dilation[2] = {1, 1};
+    const int64_t dimensions = 2, padding[2] = {s->ph, s->pw}, strides[2] = {s->sh, s->sw},
+                  dilation[2] = {s->dh ? s->dh : 1, s->dw ? s->dw : 1};
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const cudnnBackendDescriptor_t made = pc__cudnn_make(b, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -86,7 +87,8 @@ static void convolution(pc__cudnn_builder *b, cudnnBackendDescriptor_t y)
     pc__cudnn_set(b, made, names[s->direction].beta, CUDNN_TYPE_FLOAT, 1, &zero);
     pc__cudnn_set_descriptor(b, made, names[s->direction].window, window(b));
     pc__cudnn_set_descriptor(b, made, names[s->direction].x, tensor(b, ID_X, s->n, s->c, s->h, s->w));
-    pc__cudnn_set_descriptor(b, made, names[s->direction].weight, tensor(b, ID_WEIGHT, s->o, s->c, s->kh, s->kw));
+    pc__cudnn_set_descriptor(b, made, names[s->direction].weight,
+                             tensor(b, ID_WEIGHT, s->o, s->groups ? s->c / s->groups : s->c, s->kh, s->kw));
     pc__cudnn_set_descriptor(b, made, names[s->direction].y, y);
     pc__cudnn_finish(b, made);
     pc__cudnn_add_operation(b, made);

@@ -71,6 +71,8 @@ pc__conv_shape pc__conv_shape_of(const pc__conv_piece *p)
     shape.dtype = s->dtype;
     shape.tf32 = s->tf32 && s->dtype == PC_F32;
     shape.relu = s->activation == PC_ACTIVATION_RELU;
+    if (pc__conv_is_grouped(p))
+        shape.dh = p->dilation[0], shape.dw = p->dilation[1], shape.groups = p->groups;
     shape.bias = p->direction == PC__CONV_FORWARD ? p->bias != NULL : p->dbias != NULL;
     return shape;
 }

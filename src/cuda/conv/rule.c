@@ -23,6 +23,11 @@ pc__conv_format pc__conv_usual_format(const pc__conv_shape *s)
     return s->c % to || s->o % to ? PC__CONV_PADDED : PC__CONV_AS_IS;
 }
 
+pc__conv_format pc__conv_grouped_format(const pc__conv_shape *s)
+{
+    return s->dtype == PC_F32 && !s->tf32 ? PC__CONV_PLANES : PC__CONV_AS_IS;
+}
+
 pc__conv_shape pc__conv_in_format(const pc__conv_shape *s)
 {
     pc__conv_shape in = *s;

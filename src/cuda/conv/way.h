@@ -13,7 +13,8 @@ typedef struct pc__conv_way pc__conv_way;
  * the gradient of the bias beside that of the weights. */
 typedef struct pc__conv_piece {
     pc__cuda_conv s;
-    int direction; /* pc__conv_direction */
+    int direction;           /* pc__conv_direction */
+    int dilation[2], groups; /* where one is above 1 cuDNN does it, or not these rows; 0 means 1 */
     const void *x, *weight, *bias, *y, *dy;
     const void *staged_dy; /* dy in the format of cuDNN's way, or NULL */
     const uint8_t *argmax;
@@ -35,6 +36,12 @@ pc_choice pc__conv_choice_for(const pc_stream *stream, const pc__conv_piece *pie
 
 /* geometry.c: whether cuDNN is so much faster that kernels of their own for the pooling or the activation behind it pay. */
 bool pc__conv_is_worth_apart(const pc_stream *stream, const pc__conv_piece *piece, pc_choice choice);
+
+/* Whether it has taps apart or groups, which no row of ours has. */
+static inline bool pc__conv_is_grouped(const pc__conv_piece *p)
+{
+    return p->dilation[0] > 1 || p->dilation[1] > 1 || p->groups > 1;
+}
 
 /* way.c: who does the piece, told in its `way` and `own`: no way of cuDNN's where our kernels were chosen, cuDNN
  * cannot do it, or there is none. May wait for the stream, to measure. */

@@ -82,6 +82,9 @@ static const bool native[PC__OP_COUNT] = {
     [PC__OP_avg_pool2d_backward] = true,
     [PC__OP_conv2d] = true,
     [PC__OP_conv2d_backward] = true,
+    [PC__OP_convolve] = true,
+    [PC__OP_convolve_input] = true,
+    [PC__OP_convolve_weight] = true,
 };
 
 bool pc__cuda_wants_floats(const pc_call *call)

@@ -1,5 +1,5 @@
 /* prepare.c: what must be known of a call before it is captured: who is to do it, where that is planned or measured. */
-#include "cuda/conv/way.h"
+#include "cuda/conv/convolve.h"
 
 #include "ops/table.h"
 
@@ -23,6 +23,10 @@ pc_status pc__cuda_prepare(pc_stream *stream, const pc_call *call)
     case PC__OP_conv2d:
     case PC__OP_conv2d_backward:
         return pc__conv_prepare(stream, call);
+    case PC__OP_convolve:
+    case PC__OP_convolve_input:
+    case PC__OP_convolve_weight:
+        return pc__convolution_prepare(stream, call);
     case PC__OP_matmul:
         return measured ? choose(stream, call, pc__cuda_op_matmul) : PC_OK;
     case PC__OP_linear:

@@ -1,0 +1,146 @@
+/* convolution.c: calls of the three ops of convolutions with taps apart or channels in groups as others see them: as calls of
+ * conv2d where there are neither, and as pieces that cuDNN may do. */
+#include "cuda/conv/convolve.h"
+#include "cuda/conv/format.h"
+#include "ops/conv2d.h"
+#include "ops/table.h"
+
+pc__convolution pc__convolution_of(const pc_call *call)
+{
+    const pc__convolve_attributes *a = call->attributes;
+    const int direction = call->op->index == PC__OP_convolve         ? PC__CONV_FORWARD
+                          : call->op->index == PC__OP_convolve_input ? PC__CONV_INPUT
+                                                                     : PC__CONV_WEIGHTS;
+    const pc_tensor *first = call->in[0], *second = call->in[1];
+    pc__convolution v = {.attributes = a,
+                         .direction = direction,
+                         .dtype = first->dtype,
+                         .n = first->shape[0],
+                         .result = pc__data(call->out[0])};
+    v.c = direction == PC__CONV_INPUT ? second->shape[1] * a->groups : first->shape[1];
+    v.o = direction == PC__CONV_FORWARD ? second->shape[0]
+          : direction == PC__CONV_INPUT ? first->shape[1]
+                                        : second->shape[1];
+    v.x = direction == PC__CONV_INPUT ? NULL : pc__data(first);
+    v.y = direction == PC__CONV_INPUT ? pc__data(first) : direction == PC__CONV_WEIGHTS ? pc__data(second) : NULL;
+    v.weight = direction == PC__CONV_WEIGHTS ? NULL : pc__data(second);
+    v.bias = call->n_in > 2 ? pc__data(call->in[2]) : NULL;
+    return v;
+}
+
+bool pc__convolution_is_plain(const pc__convolution *v)
+{
+    const pc__convolve_attributes *a = v->attributes;
+    return a->groups == 1 && a->dilation[0] == 1 && a->dilation[1] == 1;
+}
+
+/* --- as calls of conv2d --- */
+
+/* A tensor that the call lacks: one of no elements, or that of a shape whose elements nobody reads. */
+static pc_tensor *stand_in(pc__conv_plain *plain, const pc__convolution *v, pc_device device, int ndim,
+                           const int64_t *shape)
+{
+    const int64_t area = ndim == 4 ? shape[2] * shape[3] : 0;
+    const int64_t strides[4] = {ndim == 4 ? shape[1] * area : 1, 1, ndim == 4 ? shape[3] * shape[1] : 1,
+                                ndim == 4 ? shape[1] : 1};
+    pc_tensor *t = pc__conv_as_tensor(plain, v->dtype, v->result, ndim, shape, strides);
+    t->storage->device = device;
+    return t;
+}
+
+/* What kernels ask of an op. */
+static const pc__op plain_ops[] = {{.name = "conv2d", .index = PC__OP_conv2d, .n_out = 2},
+                                   {.name = "conv2d_backward", .index = PC__OP_conv2d_backward, .n_out = 3}};
+
+pc_status pc__convolution_plain(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool choose)
+{
+    const pc__convolve_attributes *a = v->attributes;
+    const int64_t none[4] = {0}, x_shape[4] = {v->n, v->c, a->size[0], a->size[1]};
+    const int64_t weight_shape[4] = {v->o, v->c, a->kernel[0], a->kernel[1]};
+    const bool forward = v->direction == PC__CONV_FORWARD, input = v->direction == PC__CONV_INPUT;
+    pc__conv2d_attributes attributes = {
+        .spec = {.stride = {a->stride[0], a->stride[1]}, .padding = {a->padding[0], a->padding[1]}, .pool = 1},
+        .needs = {input, !input, false}};
+    pc__conv_plain plain[5];
+    pc_tensor *in[5];
+    pc_call inner = {.op = &plain_ops[!forward],
+                     .in = in,
+                     .n_in = forward ? call->n_in : 5,
+                     .n_out = plain_ops[!forward].n_out,
+                     .attributes = &attributes,
+                     .attribute_bytes = sizeof attributes};
+    const pc_device device = stream->device;
+    pc_tensor *const empty = stand_in(&plain[0], v, device, 1, none);
+    inner.out[0] = inner.out[1] = inner.out[2] = empty;
+    inner.out[!forward && !input] = call->out[0];
+    if (forward) {
+        memcpy(in, call->in, (size_t)call->n_in * sizeof *in);
+    } else {
+        in[0] = input ? stand_in(&plain[1], v, device, 4, x_shape) : call->in[0];
+        in[1] = input ? call->in[1] : stand_in(&plain[2], v, device, 4, weight_shape);
+        if (!input) /* in C order, as is its gradient */
+            memcpy(in[1]->strides, call->out[0]->strides, 4 * sizeof *in[1]->strides);
+        in[4] = call->in[input ? 0 : 1];
+        in[2] = in[4]; /* y, which is not read without an activation */
+        in[3] = empty;
+    }
+    if (choose)
+        return pc__conv_prepare(stream, &inner);
+    return (forward ? pc__cuda_op_conv2d : pc__cuda_op_conv2d_backward)(stream, &inner);
+}
+
+/* --- by cuDNN --- */
+
+static pc__conv_piece piece_of(const pc_stream *stream, const pc__convolution *v)
+{
+    const pc__convolve_attributes *a = v->attributes;
+    const int oh = (int)pc__convolve_out(a, 0), ow = (int)pc__convolve_out(a, 1);
+    return (pc__conv_piece){.s = {.dtype = v->dtype,
+                                  .activation = PC_ACTIVATION_NONE,
+                                  .early = pc__cuda_early(stream),
+                                  .multiprocessors = pc__cuda_multiprocessors(stream),
+                                  .tf32 = pc_matmul_precision_get() == PC_PRECISION_TF32,
+                                  .n = v->n,
+                                  .h = (int)a->size[0],
+                                  .w = (int)a->size[1],
+                                  .c = (int)v->c,
+                                  .o = (int)v->o,
+                                  .kh = (int)a->kernel[0],
+                                  .kw = (int)a->kernel[1],
+                                  .sh = a->stride[0],
+                                  .sw = a->stride[1],
+                                  .ph = a->padding[0],
+                                  .pw = a->padding[1],
+                                  .oh = oh,
+                                  .ow = ow,
+                                  .pool = 1,
+                                  .yh = oh,
+                                  .yw = ow},
+                            .direction = v->direction,
+                            .dilation = {a->dilation[0], a->dilation[1]},
+                            .groups = (int)a->groups,
+                            .x = v->x,
+                            .weight = v->weight,
+                            .bias = v->bias,
+                            .dy = v->y,
+                            .result = v->result};
+}
+
+pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v)
+{
+    pc__conv_piece p = piece_of(stream, v);
+    return pc__conv_choose(stream, call, &p);
+}
+
+pc_status pc__convolution_by_cudnn(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done)
+{
+    pc__conv_piece p = piece_of(stream, v);
+    *done = false;
+    PC__TRY(pc__conv_choose(stream, call, &p));
+    if (!p.way)
+        return PC_OK;
+    PC__TRY(pc__conv_by_cudnn(stream, call, &p, 1, done));
+    if (*done)
+        pc__rows_say(stream, "by cuDNN");
+    return PC_OK;
+}

@@ -1,0 +1,30 @@
+/* convolve.h: what the files about convolutions with taps apart or channels in groups share. */
+#ifndef PC__CUDA_CONV_CONVOLVE_H
+#define PC__CUDA_CONV_CONVOLVE_H
+
+#include "cuda/conv/rows.h"
+#include "ops/convolve.h"
+
+/* A call of one of the three ops. `result` is y, x or the weight, by direction. */
+typedef struct pc__convolution {
+    const pc__convolve_attributes *attributes;
+    int direction, dtype; /* pc__conv_direction */
+    int64_t n, c, o;
+    const void *x, *weight, *bias, *y;
+    void *result;
+} pc__convolution;
+
+pc__convolution pc__convolution_of(const pc_call *call);
+
+/* Without gaps and groups: a call of conv2d, or of its gradient; `choose`: only who is to do it (pc__conv_prepare). */
+bool pc__convolution_is_plain(const pc__convolution *v);
+pc_status pc__convolution_plain(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool choose);
+
+/* By cuDNN, where it has a way and was not ruled out; making its plan, ahead of a capture. */
+pc_status pc__convolution_by_cudnn(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
+pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v);
+
+/* Choose for a call of one of the ops, ahead of its capture. */
+pc_status pc__convolution_prepare(pc_stream *stream, const pc_call *call);
+
+#endif

@@ -1,0 +1,160 @@
+/* depthwise.cu: convolutions of each channel alone, and the gradient of their input. A thread has a pack of neighbouring
+ * channels at a few places; the block's weights are in shared memory, [tap][channel]. */
+#include "cuda/conv/depthwise.cuh"
+
+namespace
+{
+
+enum {
+    PLACES = 4,          /* of a thread */
+    WEIGHTS_MOST = 6144, /* numbers of a block in shared memory, 24 KiB of floats */
+};
+
+template <class T> struct operands {
+    const T *from, *weight, *bias;
+    T *to;
+};
+
+/* Weights of the channels from `first` on, zeros behind the last one. */
+template <class T>
+__device__ void take_weights(const pc__cuda_groups &s, const T *weight, int first, int channels, pc::math<T> *to)
+{
+    const int taps = s.kh * s.kw, thread = threadIdx.y * blockDim.x + threadIdx.x;
+    for (int i = thread; i < channels * taps; i += THREADS) {
+        const int channel = i / taps, tap = i - channel * taps;
+        to[tap * channels + channel] =
+            first + channel < s.c ? pc::math<T>(weight[(long long)first * taps + i]) : pc::math<T>(0);
+    }
+    __syncthreads();
+}
+
+/* Those of the taps that lie within x. */
+template <class T, int N>
+__device__ __forceinline__ void add_window(const pc__cuda_groups &s, const T *x, const place &at, int channel,
+                                           const pc::math<T> *weight, int channels, pc::math<T> (&sum)[N])
+{
+    const T *picture = x + at.picture * s.h * s.w * s.c + channel;
+    const int top = at.row * s.sh - s.ph, left = at.column * s.sw - s.pw;
+    for (int r = 0; r < s.kh; r++) {
+        const int row = top + r * s.dh;
+        if ((unsigned)row >= (unsigned)s.h)
+            continue;
+        for (int k = 0; k < s.kw; k++) {
+            const int column = left + k * s.dw;
+            if ((unsigned)column >= (unsigned)s.w)
+                continue;
+            const vector<T, N> value = pack_at<T, N>(picture + (row * s.w + column) * s.c);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                sum[i] += pc::math<T>(value.at[i]) * weight[(r * s.kw + k) * channels + i];
+        }
+    }
+}
+
+/* What windows on a place of x lie on, of y: each tap of one of them. */
+template <class T, int N>
+__device__ __forceinline__ void add_windows(const pc__cuda_groups &s, const T *y, const place &at, int channel,
+                                            const pc::math<T> *weight, int channels, pc::math<T> (&sum)[N])
+{
+    const T *picture = y + at.picture * s.oh * s.ow * s.c + channel;
+    const bool dense = s.sh == 1 && s.sw == 1;
+    for (int r = 0; r < s.kh; r++) {
+        const int top = at.row + s.ph - r * s.dh, row = dense ? top : top / s.sh;
+        if (top < 0 || row >= s.oh || (!dense && row * s.sh != top))
+            continue;
+        for (int k = 0; k < s.kw; k++) {
+            const int left = at.column + s.pw - k * s.dw, column = dense ? left : left / s.sw;
+            if (left < 0 || column >= s.ow || (!dense && column * s.sw != left))
+                continue;
+            const vector<T, N> value = pack_at<T, N>(picture + (row * s.ow + column) * s.c);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                sum[i] += pc::math<T>(value.at[i]) * weight[(r * s.kw + k) * channels + i];
+        }
+    }
+}
+
+template <class T, int N, bool FORWARD>
+__global__ void __launch_bounds__(THREADS) depthwise(const __grid_constant__ pc__cuda_groups s, const operands<T> of)
+{
+    typedef pc::math<T> M;
+    __shared__ M weights[WEIGHTS_MOST * sizeof(float) / sizeof(M)];
+    const int channels = blockDim.x * N, first = blockIdx.y * channels, channel = first + threadIdx.x * N;
+    const int height = FORWARD ? s.oh : s.h, width = FORWARD ? s.ow : s.w;
+    const long long pixels = s.n * height * width;
+    pc::wait_for_earlier();
+    take_weights(s, of.weight, first, channels, weights);
+    if (channel >= s.c)
+        return;
+    for (int i = 0; i < PLACES; i++) {
+        const long long pixel = ((long long)blockIdx.x * PLACES + i) * blockDim.y + threadIdx.y;
+        if (pixel >= pixels)
+            return;
+        const place at = place_of(pixel, height, width);
+        M sum[N];
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            sum[k] = of.bias ? M(of.bias[channel + k]) : M(0);
+        if (FORWARD)
+            add_window<T, N>(s, of.from, at, channel, weights + threadIdx.x * N, channels, sum);
+        else
+            add_windows<T, N>(s, of.from, at, channel, weights + threadIdx.x * N, channels, sum);
+        vector<T, N> out;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            out.at[k] = T(sum[k]);
+        *reinterpret_cast<vector<T, N> *>(of.to + pixel * s.c + channel) = out;
+    }
+}
+
+template <class T, int N, bool FORWARD> void launch_packs(const pc__cuda_groups *s, const operands<T> &of)
+{
+    const int lanes = lanes_of(s->c, N), rows = THREADS / lanes, channels = lanes * N;
+    const long long pixels = FORWARD ? s->n * s->oh * s->ow : s->n * s->h * s->w, block = (long long)rows * PLACES;
+    const dim3 grid((unsigned)((pixels + block - 1) / block), (unsigned)((s->c + channels - 1) / channels));
+    (void)pc::start_grid(depthwise<T, N, FORWARD>, grid, dim3(lanes, rows), 0, s->queue, s->early, *s, of);
+}
+
+template <class T, bool FORWARD>
+void launch(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to)
+{
+    constexpr int N = pack_of<T>();
+    const operands<T> of = {(const T *)from, (const T *)weight, (const T *)bias, (T *)to};
+    const bool packs = s->c % N == 0 && ((uintptr_t)from | (uintptr_t)to) % (N * sizeof(T)) == 0 &&
+                       s->kh * s->kw * lanes_of(s->c, N) * N * sizeof(pc::math<T>) <= WEIGHTS_MOST * sizeof(float);
+    packs ? launch_packs<T, N, FORWARD>(s, of) : launch_packs<T, 1, FORWARD>(s, of);
+}
+
+template <bool FORWARD>
+void launch_type(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to)
+{
+    switch (s->dtype) {
+    case PC__CUDA_F16:
+        return launch<pc::f16, FORWARD>(s, from, weight, bias, to);
+    case PC__CUDA_BF16:
+        return launch<pc::bf16, FORWARD>(s, from, weight, bias, to);
+    case PC__CUDA_F64:
+        return launch<double, FORWARD>(s, from, weight, bias, to);
+    default:
+        return launch<float, FORWARD>(s, from, weight, bias, to);
+    }
+}
+
+} // namespace
+
+bool pc__cuda_depthwise_fits(const pc__cuda_groups *s)
+{
+    const int number = s->dtype == PC__CUDA_F64 ? 2 : 1; /* in floats */
+    return s->groups == s->c && s->o == s->c && s->c > 1 &&
+           (long long)s->kh * s->kw * lanes_of(s->c, 1) * number <= WEIGHTS_MOST;
+}
+
+void pc__cuda_depthwise_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias, void *y)
+{
+    launch_type<true>(s, x, weight, bias, y);
+}
+
+void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
+{
+    launch_type<false>(s, y, weight, NULL, x);
+}

@@ -1,0 +1,54 @@
+/* depthwise.cuh: how threads share the channels of pictures: neighbours in a block have neighbouring packs of channels, and
+ * its rows of threads have pixels. */
+#ifndef PC__CUDA_CONV_DEPTHWISE_CUH
+#define PC__CUDA_CONV_DEPTHWISE_CUH
+
+#include "cuda/conv/groups.h"
+#include "cuda/shared/dependent_launch.cuh"
+#include "cuda/shared/half.cuh"
+#include "cuda/shared/load.cuh"
+
+namespace
+{
+
+constexpr int THREADS = 256, LANES = 32;
+
+/* Channels of a thread: one, or a pack. */
+template <class T> constexpr int pack_of()
+{
+    return sizeof(T) == 8 ? 2 : 4;
+}
+
+/* Packs side by side in a block: a power of two. */
+inline int lanes_of(int channels, int pack)
+{
+    int lanes = 1;
+    while (lanes < LANES && lanes * pack < channels)
+        lanes *= 2;
+    return lanes;
+}
+
+template <class T, int N> __device__ __forceinline__ vector<T, N> pack_at(const T *from)
+{
+    return *reinterpret_cast<const vector<T, N> *>(from);
+}
+
+/* Where a pixel, counted through all pictures, lies. */
+struct place {
+    long long picture;
+    int row, column;
+};
+
+__device__ __forceinline__ place place_of(long long pixel, int height, int width)
+{
+    place at;
+    at.picture = pixel / (height * width);
+    const int rest = static_cast<int>(pixel - at.picture * (height * width));
+    at.row = rest / width;
+    at.column = rest - at.row * width;
+    return at;
+}
+
+} // namespace
+
+#endif
