@@ -127,6 +127,34 @@ typedef struct pc_conv2d_options {
  * Works in channels-last memory and leaves its result so. */
 PC_API PC_MUST_USE pc_module *pc_conv2d_new(int64_t in, int64_t out, int kernel, pc_conv2d_options options);
 
+typedef struct pc_conv_transpose2d_options {
+    int reserved_;
+    int stride, padding, output_padding; /* both directions; 0 means 1, 0 and 0 */
+    bool no_bias;
+    pc_activation_kind activation;
+    pc_init_kind init;
+    int dilation, groups;                                                          /* 0 means 1 */
+    int kernel_size[2], strides[2], paddings[2], output_paddings[2], dilations[2]; /* as of pc_conv2d_options */
+} pc_conv_transpose2d_options;
+
+/* [n, in, h, w] -> [n, out, h', w'] (see pc_fn_conv_transpose2d); parameters weight [in, out / groups, kernel, kernel],
+ * bias [out]. Leaves its result in channels-last memory. */
+PC_API PC_MUST_USE pc_module *pc_conv_transpose2d_new(int64_t in, int64_t out, int kernel,
+                                                      pc_conv_transpose2d_options options);
+
+typedef struct pc_conv1d_options {
+    int reserved_;
+    int stride, padding; /* 0 means 1 and 0 */
+    bool no_bias;
+    pc_activation_kind activation;
+    pc_init_kind init;
+    int dilation, groups; /* 0 means 1 */
+    bool same;            /* the padding that keeps the length, with stride 1 */
+} pc_conv1d_options;
+
+/* [n, in, length] -> [n, out, length'] (see pc_fn_conv1d); parameters weight [out, in / groups, kernel], bias [out]. */
+PC_API PC_MUST_USE pc_module *pc_conv1d_new(int64_t in, int64_t out, int kernel, pc_conv1d_options options);
+
 typedef struct pc_pool2d_options {
     int reserved_;
     int stride;  /* 0 means kernel */
@@ -220,6 +248,12 @@ PC_BEGIN
 #define pc_conv2d(in, out, ...) PC_CONV2D_(in, out, __VA_ARGS__, )
 #define PC_CONV2D_(in, out, kernel, ...)                                                                               \
     pc_conv2d_new((in), (out), (kernel), PC_OPTIONS(pc_conv2d_options, __VA_ARGS__))
+#define pc_conv_transpose2d(in, out, ...) PC_CONV_TRANSPOSE2D_(in, out, __VA_ARGS__, )
+#define PC_CONV_TRANSPOSE2D_(in, out, kernel, ...)                                                                     \
+    pc_conv_transpose2d_new((in), (out), (kernel), PC_OPTIONS(pc_conv_transpose2d_options, __VA_ARGS__))
+#define pc_conv1d(in, out, ...) PC_CONV1D_(in, out, __VA_ARGS__, )
+#define PC_CONV1D_(in, out, kernel, ...)                                                                               \
+    pc_conv1d_new((in), (out), (kernel), PC_OPTIONS(pc_conv1d_options, __VA_ARGS__))
 #define pc_max_pool2d(...) PC_MAX_POOL2D_(__VA_ARGS__, )
 #define PC_MAX_POOL2D_(kernel, ...) pc_max_pool2d_new((kernel), PC_OPTIONS(pc_pool2d_options, __VA_ARGS__))
 #define pc_avg_pool2d(...) PC_AVG_POOL2D_(__VA_ARGS__, )

@@ -195,6 +195,32 @@ typedef struct pc_fn_conv2d_options {
 PC_API PC_MUST_USE pc_tensor *pc_fn_conv2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
                                            pc_fn_conv2d_options options);
 
+typedef struct pc_fn_conv_transpose2d_options {
+    int reserved_;
+    int stride[2], padding[2]; /* rows, columns; 0 means 1 and 0 */
+    int output_padding[2];     /* more rows and columns at the end; below the stride or the dilation */
+    int dilation[2], groups;   /* 0 means 1 */
+} pc_fn_conv_transpose2d_options;
+
+/* (d) What leads back from a convolution's result to the shape of its input, its gradient: x [n, in, h, w], weight [in,
+ * out / groups, kh, kw], bias [out] or NULL -> [n, out, h', w'] with h' = (h - 1) stride - 2 padding +
+ * dilation (kh - 1) + output_padding + 1. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_conv_transpose2d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
+                                                     pc_fn_conv_transpose2d_options options);
+
+typedef struct pc_fn_conv1d_options {
+    int reserved_;
+    int stride, padding; /* 0 means 1 and 0 */
+    pc_activation_kind activation;
+    int dilation, groups; /* 0 means 1 */
+    bool same;            /* as of pc_fn_conv2d */
+} pc_fn_conv1d_options;
+
+/* (d) activation(conv(x, weight) + bias) along one dimension: x [n, in, length], weight [out, in / groups, k], bias [out]
+ * or NULL -> [n, out, length'], length' as rows of pc_fn_conv2d. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_conv1d(pc_tensor *x, pc_tensor *weight, pc_tensor *bias,
+                                           pc_fn_conv1d_options options);
+
 typedef struct pc_fn_pool2d_options {
     int reserved_;
     int kernel[2];

@@ -24,7 +24,7 @@ pc_tensor *pc_init_weight(pc_shape shape, pc_init_kind kind, int64_t fan_in, int
     return t && pc__fill_uniform(t, -limit, limit) == PC_OK ? t : pc__tensor_discard(t);
 }
 
-pc_status pc__add_weights(pc_module *module, pc_shape shape, bool no_bias, pc_init_kind kind)
+pc_status pc__add_weights_and(pc_module *module, pc_shape shape, int64_t biases, pc_init_kind kind)
 {
     int64_t window = pc__count(shape.ndim - 2, shape.dim + 2);
     int64_t fan_in = shape.dim[1] * window, fan_out = shape.dim[0] * window;
@@ -32,11 +32,16 @@ pc_status pc__add_weights(pc_module *module, pc_shape shape, bool no_bias, pc_in
     PC_SCOPE {
         pc_tensor *weight = pc_init_weight(shape, kind, fan_in, fan_out);
         status = pc_module_add_parameter(module, "weight", weight);
-        if (status != PC_OK || no_bias)
+        if (status != PC_OK || !biases)
             break;
-        pc_tensor *bias = kind == PC_INIT_TORCH ? pc_init_weight(PC_SHAPE(shape.dim[0]), kind, fan_in, fan_out)
-                                                : pc_zeros(PC_SHAPE(shape.dim[0]), PC_F32, PC_DEVICE_CPU);
+        pc_tensor *bias = kind == PC_INIT_TORCH ? pc_init_weight(PC_SHAPE(biases), kind, fan_in, fan_out)
+                                                : pc_zeros(PC_SHAPE(biases), PC_F32, PC_DEVICE_CPU);
         status = pc_module_add_parameter(module, "bias", bias);
     }
     return status;
+}
+
+pc_status pc__add_weights(pc_module *module, pc_shape shape, bool no_bias, pc_init_kind kind)
+{
+    return pc__add_weights_and(module, shape, no_bias ? 0 : shape.dim[0], kind);
 }

@@ -268,6 +268,13 @@ CONV(f_conv_groups, x[0], .groups = 2, .activation = PC_ACTIVATION_TANH, .paddin
 CONV(f_conv_depthwise, x[0], .groups = 2, .padding = {1, 1})
 CONV(f_conv_depthwise_stride, x[0], .groups = 2, .padding = {0, 1}, .stride = {2, 1}, .dilation = {1, 2})
 CONV(f_conv_same, x[0], .same = true, .dilation = {1, 3})
+#define BACK(name, ...) F(name, pc_fn_conv_transpose2d(x[0], x[1], x[2], (pc_fn_conv_transpose2d_options){__VA_ARGS__}))
+BACK(f_conv_back, .stride = {2, 1}, .padding = {1, 0}, .output_padding = {1, 0})
+BACK(f_conv_back_dilated, .dilation = {2, 3}, .stride = {1, 2}, .output_padding = {1, 2})
+BACK(f_conv_back_groups, .groups = 2, .stride = {1, 2})
+BACK(f_conv_back_depthwise, .groups = 2, .padding = {1, 1})
+F(f_conv1d, pc_fn_conv1d(x[0], x[1], x[2], (pc_fn_conv1d_options){.stride = 2, .padding = 1}))
+F(f_conv1d_groups, pc_fn_conv1d(x[0], x[1], x[2], (pc_fn_conv1d_options){.groups = 2, .dilation = 2, .same = true}))
 CONV(f_conv_last, last(x[0]), .activation = PC_ACTIVATION_RELU, .pool = 2)
 CONV(f_conv_sliced, pc_slice(pc_slice(x[0], 2, 0, 6, 1), 3, 1, 6, 1), .activation = PC_ACTIVATION_TANH)
 F(f_conv_no_bias,
@@ -492,6 +499,12 @@ static const check checks[] = {
     THREE(f_conv_depthwise, S(2, 2, 3, 4), S(2, 1, 3, 3), S(2)),
     THREE(f_conv_depthwise_stride, S(1, 2, 4, 4), S(4, 1, 2, 2), S(4)),
     THREE(f_conv_same, S(1, 1, 3, 4), S(2, 1, 2, 2), S(2)),
+    THREE(f_conv_back, S(2, 2, 2, 3), S(2, 3, 3, 2), S(3)),
+    THREE(f_conv_back_dilated, S(1, 2, 2, 2), S(2, 1, 2, 2), S(1)),
+    THREE(f_conv_back_groups, S(2, 4, 2, 2), S(4, 1, 2, 3), S(2)),
+    THREE(f_conv_back_depthwise, S(1, 2, 3, 3), S(2, 1, 3, 2), S(2)),
+    THREE(f_conv1d, S(2, 2, 5), S(3, 2, 3), S(3)),
+    THREE(f_conv1d_groups, S(1, 4, 5), S(2, 2, 2), S(2)),
     THREE(f_conv_last, S(2, 2, 5, 5), S(3, 2, 2, 2), S(3)),
     THREE(f_conv_sliced, S(1, 1, 6, 6), S(2, 1, 3, 2), S(2)),
     TWO(f_conv_no_bias, S(1, 2, 5, 5), S(3, 2, 2, 2)),

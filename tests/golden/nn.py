@@ -207,5 +207,10 @@ def print_more(modules):
 print_more({
     "conv_dilated": nn.Conv2d(4, 8, 3, padding=2, dilation=2, groups=2),
     "conv_depthwise": nn.Conv2d(8, 8, (3, 5), stride=(2, 1), padding=(1, 2), dilation=(1, 3), groups=8, bias=False),
+    "transposed": nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1),
+    "transposed_more": nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 1), padding=(0, 1), dilation=(1, 2),
+                                          output_padding=(1, 0), groups=2, bias=False),
+    "conv1d": nn.Conv1d(2, 3, 5, stride=2, padding=1),
+    "conv1d_more": nn.Conv1d(4, 4, 3, padding="same", dilation=2, groups=4, bias=False),
     "conv_same": nn.Conv2d(2, 3, (4, 3), padding="same", dilation=(1, 2)),
 })

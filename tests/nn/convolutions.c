@@ -53,6 +53,43 @@ static void as_the_op(void **state)
     assert_no_leak();
 }
 
+static void led_back(void **state)
+{
+    (void)state;
+    pc_seed(3);
+    PC_SCOPE {
+        pc_module *layer = pc_conv_transpose2d(4, 6, 3, .stride = 2, .padding = 1, .output_padding = 1, .groups = 2,
+                                               .activation = PC_ACTIVATION_TANH);
+        assert_ok(pc_module_to(layer, test_device(), PC_F32));
+        pc_tensor *x = picture(2, 4, 5, 6), *w = pc_module_parameter(layer, "weight");
+        pc_tensor *b = pc_module_parameter(layer, "bias"), *y = pc_forward(layer, x);
+        assert_true(pc_tensor_size(w, 0) == 4 && pc_tensor_size(w, 1) == 3 && pc_tensor_size(b, 0) == 6);
+        assert_true(pc_tensor_size(y, 2) == 10 && pc_tensor_size(y, 3) == 12);
+        const pc_fn_conv_transpose2d_options options = {
+            .stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 1}, .groups = 2};
+        assert_true(difference(y, pc_tanh(pc_fn_conv_transpose2d(x, w, b, options))) < 1e-6);
+        assert_fails(pc_forward(layer, pc_sum_dims(x, PC_SHAPE(0), false)), PC_ERR_SHAPE, "[n, 4, h, w]");
+        pc_module_free(layer);
+    }
+    assert_no_leak();
+}
+
+static void along_a_line(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_module *layer = pc_conv1d(4, 6, 4, .same = true, .dilation = 3, .activation = PC_ACTIVATION_RELU);
+        assert_ok(pc_module_to(layer, test_device(), PC_F32));
+        pc_tensor *x = pc_randn(PC_SHAPE(2, 4, 15), PC_F32, test_device()), *y = pc_forward(layer, x);
+        assert_int_equal(pc_tensor_size(y, 2), 15);
+        const pc_fn_conv1d_options options = {.same = true, .dilation = 3};
+        assert_true(difference(y, pc_relu(pc_fn_conv1d(x, pc_module_parameter(layer, "weight"),
+                                                       pc_module_parameter(layer, "bias"), options))) < 1e-6);
+        pc_module_free(layer);
+    }
+    assert_no_leak();
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -63,6 +100,13 @@ static void refused(void **state)
     assert_fails(pc_conv2d(4, 6, 3, .kernel_size = {3, 0}), PC_ERR_ARGUMENT, "make no layer");
     assert_fails(pc_conv2d(4, 6, 3, .same = true, .stride = 2), PC_ERR_ARGUMENT, "same padding needs stride 1");
     assert_fails(pc_conv2d(4, 6, 3, .same = true, .padding = 2), PC_ERR_ARGUMENT, "padding 2");
+    assert_fails(pc_conv_transpose2d(4, 6, 3, .output_padding = 1), PC_ERR_ARGUMENT, "output padding 1");
+    assert_fails(pc_conv_transpose2d(4, 6, 3, .groups = 4), PC_ERR_ARGUMENT, "4 groups");
+    assert_fails(pc_conv_transpose2d(4, 6, 0), PC_ERR_ARGUMENT, "make no layer");
+    assert_fails(pc_conv1d(4, 6, 3, .groups = 4), PC_ERR_ARGUMENT, "4 groups");
+    assert_fails(pc_conv1d(4, 6, 3, .stride = -1), PC_ERR_ARGUMENT, "make no layer");
+    assert_fails(pc_conv1d(4, 6, 3, .dilation = -1), PC_ERR_ARGUMENT, "dilation -1");
+    assert_fails(pc_conv1d(4, 6, 3, .same = true, .stride = 3), PC_ERR_ARGUMENT, "stride 3");
     assert_no_leak();
 }
 
@@ -122,7 +166,8 @@ static void learns(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_op), cmocka_unit_test(refused),
+static const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_op), cmocka_unit_test(led_back),
+                                          cmocka_unit_test(along_a_line), cmocka_unit_test(refused),
                                           cmocka_unit_test(learns)};
 
 int main(void)

@@ -70,6 +70,15 @@ static pc_module *make(const char *name)
                          .groups = 8, .no_bias = true);
     if (strcmp(name, "conv_same") == 0)
         return pc_conv2d(2, 3, 4, .kernel_size = {4, 3}, .same = true, .dilations = {1, 2});
+    if (strcmp(name, "transposed") == 0)
+        return pc_conv_transpose2d(4, 6, 3, .stride = 2, .padding = 1, .output_padding = 1);
+    if (strcmp(name, "transposed_more") == 0)
+        return pc_conv_transpose2d(4, 6, 3, .kernel_size = {3, 2}, .strides = {2, 1}, .paddings = {0, 1},
+                                   .dilations = {1, 2}, .output_paddings = {1, 0}, .groups = 2, .no_bias = true);
+    if (strcmp(name, "conv1d") == 0)
+        return pc_conv1d(2, 3, 5, .stride = 2, .padding = 1);
+    if (strcmp(name, "conv1d_more") == 0)
+        return pc_conv1d(4, 4, 3, .same = true, .dilation = 2, .groups = 4, .no_bias = true);
     if (strcmp(name, "max_pool") == 0)
         return pc_max_pool2d(2);
     if (strcmp(name, "max_pool_padded") == 0)
@@ -121,7 +130,7 @@ static void prints_as_pytorch(void **state)
         cases++;
     }
     fclose(file);
-    assert_int_equal(cases, 22);
+    assert_int_equal(cases, 26);
     assert_nothing_left();
 }
 
