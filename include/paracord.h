@@ -17,6 +17,7 @@
 #include <paracord/ladder.h>
 #include <paracord/loader.h>
 #include <paracord/log.h>
+#include <paracord/loss.h>
 #include <paracord/memory.h>
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>

@@ -115,19 +115,26 @@ pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels)
                         pc_dtype_name(x->dtype), pc_dtype_name(labels->dtype));
     pc_tensor *result = NULL;
     PC_SCOPE {
-        pc__loss_attributes a = {dtype_of_loss((pc_dtype)x->dtype)};
-        result = pc_keep(PC__CALL(cross_entropy, &a, pc_contiguous(x), pc_contiguous(labels)));
+        result = pc_keep(pc__fused_cross_entropy(pc_contiguous(x), pc_contiguous(labels), PC__IGNORED, false));
     }
     return result;
 }
 
+pc_tensor *pc__fused_cross_entropy(pc_tensor *x, pc_tensor *labels, int64_t ignored, bool is_sum)
+{
+    if (!x || !labels)
+        return NULL;
+    const pc__loss_attributes a = {ignored, dtype_of_loss((pc_dtype)x->dtype), is_sum};
+    return PC__CALL(cross_entropy, &a, x, labels);
+}
+
 /* Outputs: the loss; of each row its maximum and the logarithm of the sum of exp(x - it), from which and x the gradient
- * is made: less to write and keep than the probabilities. */
+ * is made: less to write and keep than the probabilities. Behind the rows, what the sum was divided by. */
 pc_status pc__infer_cross_entropy(pc_call *call, pc__meta *out)
 {
     const pc__loss_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0];
-    const int64_t shape[2] = {x->shape[0], 2};
+    const int64_t shape[2] = {x->shape[0] + 1, 2};
     pc__meta_contiguous(&out[0], a->dtype, 0, NULL);
     pc__meta_contiguous(&out[1], x->dtype == PC_F64 ? PC_F64 : PC_F32, 2, shape);
     return PC_OK;
@@ -143,7 +150,8 @@ pc_status pc__infer_cross_entropy_backward(pc_call *call, pc__meta *out)
 
 pc_status pc__grad_cross_entropy(pc__grad *grad)
 {
-    pc__loss_attributes a = {grad->in_meta[0].dtype};
+    const pc__loss_attributes *forward = grad->attributes;
+    const pc__loss_attributes a = {forward->ignored, grad->in_meta[0].dtype, forward->is_sum};
     return pc__set_grad(
         grad, 0, PC__CALL(cross_entropy_backward, &a, grad->in[0], grad->out[1], grad->in[1], grad->out_grad[0]));
 }

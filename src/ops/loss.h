@@ -1,11 +1,31 @@
-/* loss.h: attributes of the losses of classes. */
+/* loss.h: attributes of the loss of classes, and what losses with options share. */
 #ifndef PC__OP_LOSS_H
 #define PC__OP_LOSS_H
 
 #include "tensor/tensor.h"
 
+#include <paracord/loss.h>
+
+enum { PC__IGNORED = -100 }; /* the label that PyTorch ignores where nothing else is said */
+
 typedef struct pc__loss_attributes {
-    pc_dtype dtype; /* of the loss and the probabilities; backward of the gradient at the logits */
+    int64_t ignored; /* the label of rows that count for nothing */
+    pc_dtype dtype;  /* of the loss; backward of the gradient at the logits */
+    int is_sum;      /* else the mean over the rows that count */
 } pc__loss_attributes;
+
+/* The fused loss of x [n, classes] and int64 labels [n], both contiguous. */
+pc_tensor *pc__fused_cross_entropy(pc_tensor *x, pc_tensor *labels, int64_t ignored, bool is_sum);
+
+/* Whether the two have one shape and a floating common dtype, *dtype, and there is such a reduction: else the error that names `who`.
+ * PC_REDUCTION_BATCH_MEAN is for those that say so. */
+bool pc__is_pair(const char *who, const pc_tensor *x, const pc_tensor *y, pc_dtype *dtype);
+bool pc__is_reduction(const char *who, pc_reduction reduction, bool by_batch);
+
+/* t in the dtype that losses of dtype are computed in: float32 for 16 bits. NULL flows. */
+pc_tensor *pc__wide(pc_tensor *t, pc_dtype dtype);
+
+/* The loss, reduced, in `dtype`, or in what it was computed in under autocast. NULL flows. */
+pc_tensor *pc__reduced(pc_tensor *each, pc_reduction reduction, pc_dtype dtype);
 
 #endif

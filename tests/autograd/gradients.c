@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <paracord/autograd.h>
+#include <paracord/loss.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
 
@@ -246,6 +247,19 @@ F(f_mse, pc_mse(x[0], pc_exp(x[1])))
 F(f_mse_self, pc_mse(x[0], pc_mul(x[0], x[0])))
 F(f_cross_entropy, pc_cross_entropy(x[0], indices(0, 2, 2, 1)))
 F(f_cross_entropy_turned, pc_cross_entropy(pc_mul_scalar(turned(x[0]), 9), indices(0, 2, 2, 1)))
+F(f_huber, pc_huber_loss(x[0], x[1], 0.6, PC_REDUCTION_NONE))
+F(f_smooth_l1, pc_smooth_l1_loss(x[0], x[1], 0.6, PC_REDUCTION_MEAN))
+F(f_l1, pc_l1_loss(x[0], x[1], PC_REDUCTION_SUM))
+F(f_kl_div, pc_kl_div(x[0], x[1], false, PC_REDUCTION_BATCH_MEAN))
+F(f_kl_div_log, pc_kl_div(x[0], x[1], true, PC_REDUCTION_NONE))
+F(f_bce_probabilities, pc_fn_bce(pc_sigmoid(x[0]), x[1], (pc_fn_bce_options){.reduction = PC_REDUCTION_SUM}))
+F(f_bce_weights, pc_fn_bce_with_logits(x[0], x[1], (pc_fn_bce_options){.weight = x[2], .pos_weight = x[2]}))
+#define CLASSES(name, ...)                                                                                             \
+    F(name, pc_fn_cross_entropy(x[0], indices(0, 2, 2, 1), (pc_fn_cross_entropy_options){__VA_ARGS__}))
+CLASSES(f_classes, .ignore = true, .ignore_index = 2)
+CLASSES(f_classes_sum, .ignore = true, .reduction = PC_REDUCTION_SUM)
+CLASSES(f_classes_weights, .weight = pc_exp(x[1]), .label_smoothing = 0.2)
+F(f_classes_soft, pc_fn_cross_entropy(x[0], x[1], (pc_fn_cross_entropy_options){.label_smoothing = 0.2}))
 F(f_residual, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_exp(x[0]))), 1))
 F(f_residual_twice, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_add(pc_exp(x[0]), pc_add(x[0], pc_tanh(x[0]))))), 1))
 F(f_used_often, pc_mul(pc_add(x[0], pc_mul(x[0], x[0])), pc_sub(x[0], pc_exp(x[0]))))
@@ -479,6 +493,17 @@ static const check checks[] = {
     ONE(f_mse_self, S(5)),
     ONE(f_cross_entropy, S(4, 3)),
     ONE(f_cross_entropy_turned, S(3, 4)),
+    TWO_FROM(f_huber, S(2, 5), S(2, 5), 0.1),
+    TWO_FROM(f_smooth_l1, S(2, 5), S(2, 5), 0.1),
+    TWO_FROM(f_l1, S(2, 5), S(2, 5), 0.1),
+    TWO_FROM(f_kl_div, S(3, 2), S(3, 2), 0.1),
+    TWO(f_kl_div_log, S(3, 2), S(3, 2)),
+    TWO_FROM(f_bce_probabilities, S(2, 3), S(2, 3), 0.1),
+    THREE(f_bce_weights, S(2, 3), S(2, 3), S(3)),
+    ONE(f_classes, S(4, 3)),
+    ONE(f_classes_sum, S(4, 3)),
+    TWO(f_classes_weights, S(4, 3), S(3)),
+    TWO_FROM(f_classes_soft, S(2, 3), S(2, 3), 0.1),
     ONE(f_residual, S(4)),
     ONE(f_residual_twice, S(4)),
     ONE(f_used_often, S(4)),

@@ -1209,6 +1209,110 @@ def rows_of_samples():
     one("no rows", [0, 2, 5], [3, 2, 3])
 
 
+# --- losses with options ---
+
+REDUCTIONS = "mean", "sum", "none", "batchmean"
+
+
+def pair_losses():
+    def shapes(**kinds):
+        return (("plain", [In([2, 3], **kinds), In([2, 3], **kinds)]), ("transposed", [In([3, 2], views="t:0,1", **kinds), In([2, 3], **kinds)]),
+                ("expanded", [In([1, 3], views="e:2,3", **kinds), In([2, 3], **kinds)]), ("zero-dim", [In([], **kinds), In([], **kinds)]),
+                ("empty", [In([0, 3], **kinds), In([0, 3], **kinds)]),
+                ("channels last", [In([1, 2, 2, 2], views="cl", **kinds), In([1, 2, 2, 2], **kinds)]))
+    parted = {"mse_loss": [0], "l1_loss": [0], "huber_loss": [1, 0.5, 2.5], "smooth_l1_loss": [1, 0, 0.25, 2]}
+    for name, numbers in parted.items():
+        for number in numbers:
+            more = {"huber_loss": {"delta": number}, "smooth_l1_loss": {"beta": number}}.get(name, {})
+            for r in range(3):
+                for laid, inputs in shapes():
+                    case(name, f"{laid} {number} {REDUCTIONS[r]}", inputs,
+                         lambda a, b: getattr(F, name)(a, b, reduction=REDUCTIONS[r], **more), [r, number])
+    case("huber_loss", "large", [In([3], values=[1000, -1000, 0]), In([3], values=[0, 0.5, 0])], lambda a, b: F.huber_loss(a, b, delta=1.5), [0, 1.5])
+    case("l1_loss", "equal", [In([3], values=[1, 2, 3]), In([3], values=[1, 0, 3])], F.l1_loss, [0, 0])
+    for is_log in (0, 1):
+        for r in range(4):
+            def kl(a, b):
+                return F.kl_div(a, b, reduction=REDUCTIONS[r], log_target=bool(is_log))
+            for laid, inputs in shapes(**({} if is_log else {"low": 0.25, "high": 3})):
+                if laid != "zero-dim" or r < 3:
+                    case("kl_div", f"{laid} {is_log} {REDUCTIONS[r]}", inputs, kl, [r, is_log])
+    case("kl_div", "zeros", [In([3]), In([3], values=[0, 0.5, -1])], lambda a, b: F.kl_div(a, b.detach(), reduction="none"), [2, 0])
+
+
+def binary_losses():
+    def draw(shape, views="-"):
+        n = 1
+        for d in shape:
+            n *= d
+        return In(shape, values=[rng.randint(1, 15) / 16 for _ in range(n)], views=views)
+    def bce(name, fn, label, x, y, r, weight=None, pos=None, flags=""):
+        extra = [w for w in (weight, pos) if w]
+        def call(a, b, *w):
+            w = [v.detach() for v in w]
+            more = {"weight": w[0]} if weight else {}
+            return fn(a, b, reduction=REDUCTIONS[r], **more, **({"pos_weight": w[-1]} if pos else {}))
+        case(name, f"{label} {REDUCTIONS[r]}", [x, y, *extra], call, [r, int(bool(weight)), int(bool(pos))], flags)
+    for r in range(3):
+        for name, fn, x in (("fn_bce", F.binary_cross_entropy, draw), ("fn_bce_with_logits", F.binary_cross_entropy_with_logits, In)):
+            bce(name, fn, "plain", x([2, 3]), draw([2, 3]), r)
+            bce(name, fn, "transposed", x([3, 2], views="t:0,1"), draw([2, 3]), r)
+            bce(name, fn, "weight", x([2, 3]), draw([2, 3]), r, weight=In([3], low=1, high=4))
+            bce(name, fn, "weight of each", x([2, 3]), draw([2, 3]), r, weight=In([2, 3], low=1, high=4))
+            bce(name, fn, "weight of rows", x([2, 3]), draw([2, 3]), r, weight=In([2, 1], low=1, high=4))
+            bce(name, fn, "zero-dim", x([]), draw([]), r)
+            bce(name, fn, "empty", x([0, 2]), draw([0, 2]), r)
+        logits = F.binary_cross_entropy_with_logits
+        bce("fn_bce", F.binary_cross_entropy, "cut", In([4], values=[0, 1, 0, 1]), In([4], values=[0, 1, 1, 0]), r, flags="f32")
+        bce("fn_bce_with_logits", logits, "pos", In([2, 3]), draw([2, 3]), r, pos=In([3], low=1, high=4))
+        bce("fn_bce_with_logits", logits, "both", In([2, 3]), draw([2, 3]), r, weight=In([2, 1], low=1, high=4), pos=In([3], low=1, high=4))
+        bce("fn_bce_with_logits", logits, "large", In([4], values=[12, -12, 90, -90]), In([4], values=[1, 0, 0, 1]), r, flags="f32")
+
+
+def class_losses():
+    def labels(values, shape=None, views="-"):
+        return In([len(values)] if shape is None else shape, "i64", views=views, values=values)
+    def classes(name, label, x, y, r=0, ignore=None, weight=None, smoothing=0.0):
+        def call(a, b, *w):
+            more = {"weight": w[0].detach()} if weight else {}
+            more |= {} if ignore is None else {"ignore_index": ignore}
+            more |= {"label_smoothing": smoothing} if smoothing else {}
+            fn = F.nll_loss if name == "fn_nll_loss" else F.cross_entropy
+            return fn(a, b, reduction=REDUCTIONS[r], **more)
+        case(name, f"{label} {REDUCTIONS[r]}", [x, y, *([weight] if weight else [])], call,
+             [r, int(ignore is not None), ignore or 0, smoothing])
+    weights = lambda n: In([n], low=0.25, high=3)
+    for name in ("fn_nll_loss", "fn_cross_entropy"):
+        for r in range(3):
+            classes(name, "plain", In([3, 4]), labels([0, 3, 1]), r)
+            classes(name, "ignored by default", In([4, 3]), labels([0, -100, 1, -100]), r)
+            classes(name, "ignored", In([4, 3]), labels([0, 2, 1, 2]), r, ignore=2)
+            classes(name, "ignored zero", In([4, 3]), labels([0, 2, 1, 0]), r, ignore=0)
+            classes(name, "ignored below zero", In([3, 40]), labels([39, -1, 17]), r, ignore=-1)
+            classes(name, "all ignored", In([2, 3]), labels([1, 1]), r, ignore=1)
+            classes(name, "weights", In([3, 4]), labels([0, 3, 1]), r, weight=weights(4))
+            classes(name, "weights and ignored", In([4, 3]), labels([0, 2, 1, 2]), r, ignore=2, weight=weights(3))
+            classes(name, "places", In([2, 3, 2]), labels([0, 2, 1, 2], [2, 2]), r)
+            classes(name, "pictures", In([2, 3, 2, 2], views="cl" if name == "fn_cross_entropy" else "-"), labels([0, 2, 1, 2, -100, 1, 1, 0], [2, 2, 2]), r)
+            classes(name, "places and weights", In([2, 3, 2]), labels([0, 2, -100, 2], [2, 2]), r, weight=weights(3))
+            classes(name, "transposed", In([4, 3], views="t:0,1"), labels([0, 3, 1]), r)
+            classes(name, "strided labels", In([2, 4]), labels([1, 9, 2, 9], views="s:0,0,4,2"), r)
+            classes(name, "one sample", In([4]), labels([2], []), r)
+            classes(name, "empty", In([0, 3]), labels([], [0]), r)
+            classes(name, "no places", In([2, 3, 0]), labels([], [2, 0]), r)
+    classes("fn_nll_loss", "minus infinity", In([2, 3], values=[-inf, 1, 2, 0, -inf, 1]), labels([2, 0]))
+    name = "fn_cross_entropy"
+    for r in range(3):
+        for s in (0.1, 1.0):
+            classes(name, f"smoothed {s}", In([3, 4]), labels([0, 3, 1]), r, smoothing=s)
+            classes(name, f"smoothed and ignored {s}", In([4, 3]), labels([0, 2, 1, 2]), r, ignore=2, smoothing=s)
+            classes(name, f"all {s}", In([2, 3, 2]), labels([0, 2, -100, 1], [2, 2]), r, weight=weights(3), smoothing=s)
+        for s in (0.0, 0.25):
+            soft = lambda shape: In(shape, low=0.25, high=1)
+            classes(name, f"probabilities {s}", In([2, 3]), soft([2, 3]), r, smoothing=s)
+            classes(name, f"probabilities and weights {s}", In([2, 3, 2]), soft([2, 3, 2]), r, weight=weights(3), smoothing=s)
+            classes(name, f"probabilities of one {s}", In([3]), soft([3]), r, smoothing=s)
+
 
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
@@ -1217,5 +1321,6 @@ if __name__ == "__main__":
     there = rng.getstate()
     for part in (attention, norms, rows, elements, arrange_more, order, least_and_products, truths, spreads, vector_norms,
                  convolutions, transposed, rows_of_samples):
+                 pair_losses, binary_losses, class_losses):
         rng.setstate(there)  # so that a part is the same whatever is added in front of it
         part()

@@ -3,6 +3,7 @@
 #include "cpu/level/halves.h"
 #include "cpu/level/softmax_work.h"
 #include "cpu/level/turn.h"
+#include "ops/loss.h"
 #include "tensor/floats.h"
 
 enum {
@@ -28,7 +29,7 @@ static const void *taken(const pc_tensor *t, int64_t first, int64_t n, float *ro
 /* Rows with labels, some of them a part; the sums of the parts are added in order. */
 typedef struct labelled {
     const pc_call *call;
-    int64_t rows, n, together, parts;
+    int64_t rows, n, together, parts, ignored;
     double *sums;
     float *room; /* of each thread, for a row in and one out, where there are 16-bit numbers; else NULL */
 } labelled;
@@ -109,6 +110,16 @@ static void store(pc_tensor *t, double value)
         pc__store_halves(pc__data(t), &rounded, 1, t->dtype == PC_F16);
 }
 
+/* Behind the norms of the rows. */
+static void store_behind(const labelled *w, double divisor)
+{
+    const pc_tensor *norms = w->call->out[1];
+    if (norms->dtype == PC_F64)
+        ((double *)pc__data(norms))[2 * w->rows] = divisor;
+    else
+        ((float *)pc__data(norms))[2 * w->rows] = (float)divisor;
+}
+
 static pc_status mean_of_pieces(const pc_call *call, bool wanted, piece_fn f32, piece_fn f64, int cost)
 {
     const pc_tensor *x = call->in[0];
@@ -141,7 +152,8 @@ PC__KERNEL(mse)
 static labelled labelled_of(const pc_call *call, double *sums)
 {
     const pc_tensor *x = call->in[0];
-    labelled w = {.call = call, .rows = x->shape[0], .n = x->shape[1], .sums = sums};
+    const pc__loss_attributes *a = call->attributes;
+    labelled w = {.call = call, .rows = x->shape[0], .n = x->shape[1], .ignored = a->ignored, .sums = sums};
     w.together = PC__MAX(PIECE / PC__MAX(w.n, 1), 1);
     w.parts = (w.rows + w.together - 1) / w.together;
     return w;
@@ -157,24 +169,40 @@ static pc_status run_labelled(labelled *w, pc__part_fn f32, pc__part_fn f64, int
     return PC_OK;
 }
 
+/* How many rows count. */
+static pc_status count_rows(const labelled *w, double *counted)
+{
+    const int64_t *labels = pc__data(w->call->in[1]);
+    int64_t count = 0;
+    for (int64_t i = 0; i < w->rows; i++) {
+        if (labels[i] == w->ignored)
+            continue;
+        if (labels[i] < 0 || labels[i] >= w->n)
+            return pc__fail(PC_ERR_RANGE, "cross_entropy: the label of row %lld is %lld; it must be 0 to %lld",
+                            (long long)i, (long long)labels[i], (long long)w->n - 1);
+        count++;
+    }
+    *counted = (double)count;
+    return PC_OK;
+}
+
 PC__KERNEL(cross_entropy)
 {
     (void)stream;
-    const pc_tensor *x = call->in[0];
-    const int64_t *labels = pc__data(call->in[1]);
-    for (int64_t i = 0; i < x->shape[0]; i++)
-        if (labels[i] < 0 || labels[i] >= x->shape[1])
-            return pc__fail(PC_ERR_RANGE, "cross_entropy: the label of row %lld is %lld; it must be 0 to %lld",
-                            (long long)i, (long long)labels[i], (long long)x->shape[1] - 1);
-    double few[FEW], sum = 0;
+    const pc__loss_attributes *a = call->attributes;
+    double few[FEW], sum = 0, divisor = 1;
     labelled w = labelled_of(call, few);
+    PC__TRY(count_rows(&w, &divisor));
+    divisor = a->is_sum ? 1 : divisor;
     if (w.parts > FEW && !(w.sums = pc__alloc_aligned((size_t)w.parts * sizeof *w.sums, 64)))
         return PC_ERR_MEMORY;
     const pc_status status = run_labelled(&w, cross_entropy_f32, cross_entropy_f64, 64);
     for (int64_t i = 0; status == PC_OK && i < w.parts; i++)
         sum += w.sums[i];
-    if (status == PC_OK)
-        store(call->out[0], sum / (double)w.rows);
+    if (status == PC_OK) {
+        store(call->out[0], sum / divisor);
+        store_behind(&w, divisor);
+    }
     if (w.sums != few)
         pc__free(w.sums);
     return status;

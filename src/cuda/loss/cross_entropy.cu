@@ -41,18 +41,56 @@ template <class T> __device__ __forceinline__ target<T> target_of(const T *row, 
     return {label, valid, valid ? pc::math<T>(row[label]) : pc::math<T>(0)};
 }
 
+/* What rows lose, and how many count. */
+struct totals {
+    double loss, rows;
+};
+
 /* What a row loses that comes to `a`; its norms are noted. */
 template <class T>
-__device__ inline double lost(const running<T> &a, const target<T> &wanted, long long r, unsigned classes,
-                              pc::math<T> *norms, pc__cuda_fault *fault)
+__device__ inline void add(totals &all, const pc__cuda_targets &to, const running<T> &a, const target<T> &wanted,
+                           long long r, unsigned classes, pc::math<T> *norms, pc__cuda_fault *fault)
 {
     const pc::math<T> norm = log_of(a.sum);
     norms[2 * r] = a.most;
     norms[2 * r + 1] = norm;
+    if (wanted.label == to.ignored)
+        return;
     if (wanted.valid)
-        return (double)(norm - (wanted.own - a.most));
-    report(fault, r, wanted.label, classes);
-    return 0;
+        all.loss += (double)(norm - (wanted.own - a.most)), all.rows++;
+    else
+        report(fault, r, wanted.label, classes);
+}
+
+/* The totals of a block go to their places in `sums`, or, when the block is alone, as the loss to *loss. */
+template <class L>
+__device__ inline void give(totals all, const pc__cuda_targets &to, double *sums, L *loss, pc::math<L> *divisor)
+{
+    all.loss = block_sum(all.loss);
+    __syncthreads();
+    all.rows = block_sum(all.rows);
+    if (threadIdx.x != 0)
+        return;
+    if (gridDim.x > 1) {
+        sums[blockIdx.x] = all.loss;
+        sums[BLOCKS_MOST + blockIdx.x] = all.rows;
+        return;
+    }
+    const double by = to.is_sum ? 1 : all.rows;
+    *loss = L((pc::math<L>)(all.loss / by));
+    *divisor = (pc::math<L>)by;
+}
+
+/* One block: the loss from the totals of `blocks` blocks. */
+template <class L>
+__global__ void __launch_bounds__(THREADS)
+    loss_of_blocks(const double *sums, int blocks, const pc__cuda_targets to, L *loss, pc::math<L> *divisor)
+{
+    totals all = {};
+    pc::wait_for_earlier();
+    for (int i = threadIdx.x; i < blocks; i += THREADS)
+        all.loss += sums[i], all.rows += sums[BLOCKS_MOST + i];
+    give(all, to, (double *)NULL, loss, divisor);
 }
 
 /* Over `team` neighbours of a warp, which is here as a whole. */
@@ -67,20 +105,20 @@ template <class Join, class M> __device__ __forceinline__ M team_join(M value, i
  * maximum, and the logarithm of its sum. */
 template <class T, class L>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    few_classes(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
-                long long rows, int classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+    few_classes(const T *__restrict__ x, const pc__cuda_targets to, pc::math<L> *__restrict__ norms, long long rows,
+                int classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
 {
     typedef pc::math<T> M;
     const int lane = threadIdx.x % team, teams = blockDim.x / team;
     const int behind = threadIdx.x % 32 / team; /* the warp's first team: its threads stay together */
-    double loss = 0;
+    totals all = {};
     pc::wait_for_earlier();
     for (long long first = (long long)blockIdx.x * teams + threadIdx.x / team - behind; first < rows;
          first += (long long)gridDim.x * teams) {
         const bool mine = first + behind < rows;
         const long long r = mine ? first + behind : first;
         const T *row = x + r * classes;
-        const int64_t label = labels[r];
+        const int64_t label = to.labels[r];
         M value[LANE_CLASSES], own = 0;
 #pragma unroll
         for (int u = 0; u < LANE_CLASSES; u++)
@@ -98,9 +136,9 @@ __global__ void __launch_bounds__(WIDE_THREADS)
         a.sum = team_join<plus>(a.sum, team);
         own = team_join<plus>(own, team);
         if (lane == 0 && mine)
-            loss += lost(a, target<T>{label, label >= 0 && label < classes, own}, r, classes, norms, fault);
+            add(all, to, a, target<T>{label, label >= 0 && label < classes, own}, r, classes, norms, fault);
     }
-    give(loss, (double)rows, sums, mean);
+    give(all, to, sums, mean, norms + 2 * rows);
 }
 
 /* Of the team that has a row: a warp, or a block of THREADS, which come here together, maybe again and again. */
@@ -125,22 +163,22 @@ template <class T> __device__ inline void join(running<T> &a, int team)
 /* `team` threads for each row, which is read once. */
 template <class T, class L>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    more_classes(const T *__restrict__ x, const int64_t *__restrict__ labels, pc::math<L> *__restrict__ norms,
-                 long long rows, unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
+    more_classes(const T *__restrict__ x, const pc__cuda_targets to, pc::math<L> *__restrict__ norms, long long rows,
+                 unsigned classes, int team, double *sums, L *mean, pc__cuda_fault *fault)
 {
     const int lane = threadIdx.x % team, teams = blockDim.x / team;
-    double loss = 0;
+    totals all = {};
     pc::wait_for_earlier();
     for (long long r = (long long)blockIdx.x * teams + threadIdx.x / team; r < rows;
          r += (long long)gridDim.x * teams) {
         running<T> a = running<T>::nothing();
-        const target<T> wanted = target_of(x + r * classes, labels[r], classes);
+        const target<T> wanted = target_of(x + r * classes, to.labels[r], classes);
         pc::each_in_row<4>(x + r * classes, classes, lane, team, a);
         join(a, team);
         if (lane == 0)
-            loss += lost(a, wanted, r, classes, norms, fault);
+            add(all, to, a, wanted, r, classes, norms, fault);
     }
-    give(loss, (double)rows, sums, mean);
+    give(all, to, sums, mean, norms + 2 * rows);
 }
 
 /* Rows that are few and long: what a block finds in a piece of one. */
@@ -160,30 +198,30 @@ __global__ void __launch_bounds__(THREADS)
 /* One block: a warp joins the pieces of a row. */
 template <class T, class L>
 __global__ void __launch_bounds__(THREADS)
-    join_pieces(const T *__restrict__ x, const int64_t *__restrict__ labels, const running<T> *between,
+    join_pieces(const T *__restrict__ x, const pc__cuda_targets to, const running<T> *between,
                 pc::math<L> *__restrict__ norms, long long rows, unsigned classes, unsigned parts, L *mean,
                 pc__cuda_fault *fault)
 {
     const unsigned lane = threadIdx.x % 32;
-    double loss = 0;
+    totals all = {};
     pc::wait_for_earlier();
     for (long long r = threadIdx.x / 32; r < rows; r += WARPS) {
-        const target<T> wanted = target_of(x + r * classes, labels[r], classes);
+        const target<T> wanted = target_of(x + r * classes, to.labels[r], classes);
         running<T> a = running<T>::nothing();
         for (unsigned i = lane; i < parts; i += 32)
             a += between[r * parts + i];
         a.join_warp();
         if (lane == 0)
-            loss += lost(a, wanted, r, classes, norms, fault);
+            add(all, to, a, wanted, r, classes, norms, fault);
     }
-    give(loss, (double)rows, (double *)NULL, mean);
+    give(all, to, (double *)NULL, mean, norms + 2 * rows);
 }
 
 /* N neighbours, of one row or of several. */
 template <class T, class L, int N>
 __global__ void __launch_bounds__(THREADS)
     cross_entropy_backward_kernel(const T *__restrict__ x, const pc::math<L> *__restrict__ norms,
-                                  const int64_t *__restrict__ labels, const L *__restrict__ g, T *__restrict__ dx,
+                                  const pc__cuda_targets to, const L *__restrict__ g, T *__restrict__ dx,
                                   long long rows, long long classes)
 {
     typedef pc::math<L> M;
@@ -201,16 +239,17 @@ __global__ void __launch_bounds__(THREADS)
     else
         for (int k = 0; k < N; k++)
             a.at[k] = x[min(i + k, count - 1)];
-    const M scale = M(*g) / (M)rows;
+    const M scale = M(*g) / norms[2 * rows];
     M most = norms[2 * row], norm = norms[2 * row + 1];
-    int64_t label = labels[row];
+    int64_t label = to.labels[row];
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        a.at[k] = T(exp_of(M(a.at[k]) - most - norm) * scale - (label == column ? scale : M(0)));
+        const M change = exp_of(M(a.at[k]) - most - norm) * scale - (label == column ? scale : M(0));
+        a.at[k] = T(label == to.ignored ? M(0) : change);
         if (++column == classes && row + 1 < rows) {
             row++, column = 0;
             most = norms[2 * row], norm = norms[2 * row + 1];
-            label = labels[row];
+            label = to.labels[row];
         }
     }
     if (i + N <= count)
@@ -238,8 +277,8 @@ spread spread_rows(long long rows, long long classes, int team)
 }
 
 template <class T, class L>
-void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, L *loss, pc::math<L> *norms,
-                   void *scratch, pc__cuda_fault *fault)
+void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, L *loss,
+                   pc::math<L> *norms, void *scratch, pc__cuda_fault *fault)
 {
     const long long rows = x->shape[0], classes = x->shape[1];
     const pc__cuda_cut cut = pc__cuda_cut_rows(rows, classes, sizeof(T), FEW_ROWS);
@@ -248,21 +287,21 @@ void cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64
         const unsigned parts = (unsigned)cut.parts;
         (void)pc::start(find_pieces<T>, (unsigned)rows * parts, THREADS, queue, early, (const T *)x->data, between,
                         classes, parts, (long long)cut.piece);
-        (void)pc::start(join_pieces<T, L>, 1, THREADS, queue, early, (const T *)x->data, labels,
+        (void)pc::start(join_pieces<T, L>, 1, THREADS, queue, early, (const T *)x->data, to,
                         (const running<T> *)between, norms, rows, (unsigned)classes, parts, loss, fault);
         return;
     }
     const int team = team_for(rows, classes);
     const spread s = spread_rows(rows, classes, team);
     if (classes <= FEW_CLASSES)
-        (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, labels, norms, rows,
+        (void)pc::start(few_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, to, norms, rows,
                         (int)classes, team, (double *)scratch, loss, fault);
     else
-        (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, labels, norms, rows,
+        (void)pc::start(more_classes<T, L>, s.blocks, s.threads, queue, early, (const T *)x->data, to, norms, rows,
                         (unsigned)classes, team, (double *)scratch, loss, fault);
     if (s.blocks > 1)
-        (void)pc::start(mean_kernel<L>, 1, THREADS, queue, early, (const double *)scratch, (int)s.blocks, (double)rows,
-                        loss);
+        (void)pc::start(loss_of_blocks<L>, 1, THREADS, queue, early, (const double *)scratch, (int)s.blocks, to, loss,
+                        norms + 2 * rows);
 }
 
 unsigned grid_for(long long count)
@@ -272,41 +311,41 @@ unsigned grid_for(long long count)
 
 /* Of logits in T, computed and given in L: T, or float for 16 bits. */
 template <class T, class L> struct losses {
-    static void cross(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss, void *norms,
-                      void *scratch, pc__cuda_fault *fault)
+    static void cross(cudaStream_t queue, int early, const pc__view *x, const pc__cuda_targets &to, void *loss,
+                      void *norms, void *scratch, pc__cuda_fault *fault)
     {
-        cross_entropy<T>(queue, early, x, labels, (L *)loss, (pc::math<L> *)norms, scratch, fault);
+        cross_entropy<T>(queue, early, x, to, (L *)loss, (pc::math<L> *)norms, scratch, fault);
     }
 
     template <int N>
     static void backward_packs(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                               const int64_t *labels, const void *g, void *dx)
+                               const pc__cuda_targets &to, const void *g, void *dx)
     {
         (void)pc::start(cross_entropy_backward_kernel<T, L, N>, grid_for((x->count + N - 1) / N), THREADS, queue, early,
-                        (const T *)x->data, (const pc::math<L> *)norms, labels, (const L *)g, (T *)dx,
+                        (const T *)x->data, (const pc::math<L> *)norms, to, (const L *)g, (T *)dx,
                         (long long)x->shape[0], (long long)x->shape[1]);
     }
 
     static void cross_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                               const int64_t *labels, const void *g, void *dx)
+                               const pc__cuda_targets &to, const void *g, void *dx)
     {
         if (((uintptr_t)x->data | (uintptr_t)dx) % 16 == 0)
-            backward_packs<16 / sizeof(T)>(queue, early, x, norms, labels, g, dx);
+            backward_packs<16 / sizeof(T)>(queue, early, x, norms, to, g, dx);
         else
-            backward_packs<1>(queue, early, x, norms, labels, g, dx);
+            backward_packs<1>(queue, early, x, norms, to, g, dx);
     }
 };
 
 } // namespace
 
-void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
+void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, pc__cuda_targets to, void *loss,
                             int dtype, void *norms, void *scratch, pc__cuda_fault *fault)
 {
-    BY_DTYPES(x->dtype, dtype, cross(queue, early, x, labels, loss, norms, scratch, fault))
+    BY_DTYPES(x->dtype, dtype, cross(queue, early, x, to, loss, norms, scratch, fault))
 }
 
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                                     const int64_t *labels, const void *g, int dtype, void *dx)
+                                     pc__cuda_targets to, const void *g, int dtype, void *dx)
 {
-    BY_DTYPES(x->dtype, dtype, cross_backward(queue, early, x, norms, labels, g, dx))
+    BY_DTYPES(x->dtype, dtype, cross_backward(queue, early, x, norms, to, g, dx))
 }

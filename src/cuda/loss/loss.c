@@ -3,6 +3,7 @@
 
 #include "cuda/runtime/cuda.h"
 #include "cuda/loss/head.h"
+#include "ops/loss.h"
 
 static pc_status pair(pc_stream *stream, const pc_call *call, enum pc__cuda_pair_loss kind, void *dx, void *rounded)
 {
@@ -32,14 +33,20 @@ pc_status pc__cuda_op_mse(pc_stream *stream, const pc_call *call)
     return pair(stream, call, PC__LOSS_MSE, NULL, NULL);
 }
 
+static pc__cuda_targets targets_of(const pc_call *call, const pc_tensor *labels)
+{
+    const pc__loss_attributes *a = call->attributes;
+    return (pc__cuda_targets){pc__data(labels), a->ignored, a->is_sum};
+}
+
 pc_status pc__cuda_op_cross_entropy(pc_stream *stream, const pc_call *call)
 {
     const pc__view x = pc__cuda_view(call->in[0]);
     double *scratch = pc__cuda_scratch(stream, PC__LOSS_SCRATCH);
     if (!scratch)
         return PC_ERR_MEMORY;
-    pc__cuda_cross_entropy(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
-                           pc__data(call->out[0]), call->out[0]->dtype, data_or_null(call->out[1]), scratch,
+    pc__cuda_cross_entropy(pc__cuda_queue(stream), pc__cuda_early(stream), &x, targets_of(call, call->in[1]),
+                           pc__data(call->out[0]), call->out[0]->dtype, pc__data(call->out[1]), scratch,
                            pc__cuda_fault_of(stream));
     return pc__cuda_launched(call);
 }
@@ -51,6 +58,6 @@ pc_status pc__cuda_op_cross_entropy_backward(pc_stream *stream, const pc_call *c
         return PC_OK;
     const pc_tensor *g = call->in[3];
     pc__cuda_cross_entropy_backward(pc__cuda_queue(stream), pc__cuda_early(stream), &x, pc__data(call->in[1]),
-                                    pc__data(call->in[2]), pc__data(g), g->dtype, pc__data(call->out[0]));
+                                    targets_of(call, call->in[2]), pc__data(g), g->dtype, pc__data(call->out[0]));
     return pc__cuda_launched(call);
 }

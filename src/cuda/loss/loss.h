@@ -19,15 +19,22 @@ enum pc__cuda_pair_loss { PC__LOSS_BCE, PC__LOSS_MSE };
 void pc__cuda_pair_loss(cudaStream_t queue, int early, enum pc__cuda_pair_loss kind, const pc__view *x,
                         const pc__view *y, void *loss, void *dx, void *rounded, double *scratch);
 
+/* Of each row the class that it should be; rows with the label `ignored` count for nothing. */
+typedef struct pc__cuda_targets {
+    const int64_t *labels;
+    int64_t ignored;
+    int is_sum; /* the loss is the sum over rows, else the mean over those that count */
+} pc__cuda_targets;
+
 /* x[rows][classes]: *loss = the mean of -log softmax(x)[r][labels[r]], in `dtype`: x's, or float32 where x has 16 bits.
- * norms[rows][2]: each row's maximum, and the logarithm of the sum of exp(x - it), in x's dtype or float32. A label out
- * of range goes into fault. */
-void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, const int64_t *labels, void *loss,
+ * norms[rows + 1][2]: each row's maximum, and the logarithm of the sum of exp(x - it), in x's dtype or float32; behind
+ * them what the sum was divided by. A label out of range goes into fault. */
+void pc__cuda_cross_entropy(cudaStream_t queue, int early, const pc__view *x, pc__cuda_targets targets, void *loss,
                             int dtype, void *norms, void *scratch, pc__cuda_fault *fault);
 
-/* dx = (softmax(x) - onehot) g / rows, in x's dtype; g in `dtype`, the loss's. */
+/* dx = (softmax(x) - onehot) g / divisor, in x's dtype; g in `dtype`, the loss's. */
 void pc__cuda_cross_entropy_backward(cudaStream_t queue, int early, const pc__view *x, const void *norms,
-                                     const int64_t *labels, const void *g, int dtype, void *dx);
+                                     pc__cuda_targets targets, const void *g, int dtype, void *dx);
 
 #ifdef __cplusplus
 }
