@@ -25,6 +25,7 @@
 #include <paracord/ops.h>
 #include <paracord/random.h>
 #include <paracord/schedule.h>
+#include <paracord/sample.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>
 #include <paracord/step.h>

@@ -21,6 +21,7 @@
 #define PARACORD_NN_H
 
 #include <paracord/ops.h>
+#include <paracord/sample.h>
 #ifdef __cplusplus
 #include <initializer_list>
 #endif
@@ -157,13 +158,22 @@ PC_API PC_MUST_USE pc_module *pc_conv1d_new(int64_t in, int64_t out, int kernel,
 
 typedef struct pc_pool2d_options {
     int reserved_;
-    int stride;  /* 0 means kernel */
-    int padding; /* at most half the kernel */
+    int stride;                      /* 0 means kernel */
+    int padding;                     /* at most half the kernel */
+    bool ceil_mode, exclude_padding; /* as pc_fn_pool2d_options has them */
 } pc_pool2d_options;
 
 /* The largest number, or the mean, of each window of kernel x kernel: [n, c, h, w] -> [n, c, h', w']. */
 PC_API PC_MUST_USE pc_module *pc_max_pool2d_new(int kernel, pc_pool2d_options options);
 PC_API PC_MUST_USE pc_module *pc_avg_pool2d_new(int kernel, pc_pool2d_options options);
+
+/* [n, c, h, w] -> [n, c, rows, columns], 0 meaning as many as there are (pc_fn_adaptive_avg_pool2d). */
+PC_API PC_MUST_USE pc_module *pc_adaptive_avg_pool2d(int64_t rows, int64_t columns);
+PC_API PC_MUST_USE pc_module *pc_adaptive_max_pool2d(int64_t rows, int64_t columns);
+
+/* [n, c, h, w] -> [n, c, h', w'] (pc_fn_upsample): pc_upsample(.scale = {2}, .mode = PC_UPSAMPLE_BILINEAR). */
+PC_API PC_MUST_USE pc_module *pc_upsample_new(pc_fn_upsample_options options);
+#define pc_upsample(...) pc_upsample_new(PC_OPTIONS(pc_fn_upsample_options, __VA_ARGS__))
 
 /* [n, ...] -> [n, product of the rest] */
 PC_API PC_MUST_USE pc_module *pc_flatten(void);

@@ -224,14 +224,22 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_conv1d(pc_tensor *x, pc_tensor *weight, pc_t
 typedef struct pc_fn_pool2d_options {
     int reserved_;
     int kernel[2];
-    int stride[2];  /* 0 means kernel */
-    int padding[2]; /* at most half the kernel; maximum ignores it, average counts it as zeros */
+    int stride[2];        /* 0 means kernel */
+    int padding[2];       /* at most half the kernel; maximum ignores it, average counts it as zeros */
+    bool ceil_mode;       /* windows that begin in the picture, or in the padding before it, may go beyond its end */
+    bool exclude_padding; /* the mean is over the picture's own elements: PyTorch's count_include_pad=False */
 } pc_fn_pool2d_options;
 
 /* x [n, c, h, w] -> [n, c, h', w'] with h' = floor((h + 2 padding - kernel) / stride) + 1: the largest number of each
- * window, or the mean. */
+ * window, or the mean. In ceil_mode the quotient is rounded up, less a window that would begin behind the picture; what
+ * lies beyond the padding is not counted. */
 PC_API PC_MUST_USE pc_tensor *pc_fn_max_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
 PC_API PC_MUST_USE pc_tensor *pc_fn_avg_pool2d(pc_tensor *x, pc_fn_pool2d_options options); /* (d) */
+
+/* (d) x [n, c, h, w] -> [n, c, rows, columns], where 0 rows or columns are as many as x has: the mean, or the largest number,
+ * of windows that cover x: row i is of rows floor(i h / rows) to ceil((i + 1) h / rows) - 1. */
+PC_API PC_MUST_USE pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows, int64_t columns);
+PC_API PC_MUST_USE pc_tensor *pc_fn_adaptive_max_pool2d(pc_tensor *x, int64_t rows, int64_t columns);
 
 /* --- networks --- */
 

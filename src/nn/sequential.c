@@ -10,7 +10,8 @@ static int fusable_pool(const pc_module *module)
         return 0;
     const pc_fn_pool2d_options *s = &layer->spec;
     bool plain = s->kernel[0] == s->kernel[1] && s->stride[0] == s->kernel[0] && s->stride[1] == s->kernel[0] &&
-                 !s->padding[0] && !s->padding[1] && !layer->extra[0] && !layer->extra[1] && s->kernel[0] <= 16;
+                 !s->padding[0] && !s->padding[1] && !s->ceil_mode && !layer->extra[0] && !layer->extra[1] &&
+                 s->kernel[0] <= 16;
     return plain ? s->kernel[0] : 0;
 }
 

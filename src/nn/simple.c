@@ -46,9 +46,10 @@ static void describe_pool(const pc_module *module, char *text, size_t n)
     bool uneven = layer->extra[0] || layer->extra[1];
     snprintf(text, n, "kernel_size=%s, stride=%s, padding=%s%s", pair(s->kernel, kernel), pair(s->stride, stride),
              uneven ? "same" : pair(s->padding, padding),
-             module->type == &pc__max_pool2d_class ? ", dilation=1, ceil_mode=False"
-             : layer->exclude_padding              ? ", count_include_pad=False"
-                                                   : "");
+             module->type == &pc__max_pool2d_class
+                 ? (s->ceil_mode ? ", dilation=1, ceil_mode=True" : ", dilation=1, ceil_mode=False")
+             : layer->exclude_padding || s->exclude_padding ? ", count_include_pad=False"
+                                                            : "");
 }
 
 const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};
@@ -72,8 +73,11 @@ pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_fn_pool2d_
 static pc_module *square_pool(const pc_module_class *type, int kernel, pc_pool2d_options options)
 {
     int stride = options.stride ? options.stride : kernel;
-    pc_fn_pool2d_options spec = {
-        .kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {options.padding, options.padding}};
+    pc_fn_pool2d_options spec = {.kernel = {kernel, kernel},
+                                 .stride = {stride, stride},
+                                 .padding = {options.padding, options.padding},
+                                 .ceil_mode = options.ceil_mode,
+                                 .exclude_padding = options.exclude_padding};
     return pc__pool2d_layer_new(type, &spec);
 }
 

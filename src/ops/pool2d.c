@@ -3,6 +3,25 @@
 
 #include "ops/table.h"
 
+int64_t pc__pool2d_windows(const pc_fn_pool2d_options *spec, int i, int64_t size)
+{
+    const int64_t padding = spec->padding[i], stride = spec->stride[i];
+    const int64_t room = size + 2 * padding - spec->kernel[i] + (spec->ceil_mode ? stride - 1 : 0);
+    const int64_t windows = room < 0 ? 0 : room / stride + 1;
+    return spec->ceil_mode && (windows - 1) * stride >= size + padding ? windows - 1 : windows;
+}
+
+/* What makes no difference is left out, so that no plan and no kernel has to ask for it. */
+static void simplify(pc_fn_pool2d_options *spec, const pc_tensor *x)
+{
+    pc_fn_pool2d_options plain = *spec;
+    plain.ceil_mode = false;
+    spec->exclude_padding = spec->exclude_padding && (spec->padding[0] || spec->padding[1]);
+    if (pc__pool2d_windows(&plain, 0, x->shape[2]) == pc__pool2d_windows(spec, 0, x->shape[2]) &&
+        pc__pool2d_windows(&plain, 1, x->shape[3]) == pc__pool2d_windows(spec, 1, x->shape[3]))
+        spec->ceil_mode = false;
+}
+
 static pc_status check(const char *who, const pc_tensor *x, pc_fn_pool2d_options *spec)
 {
     if (x->ndim != 4 || !pc__is_float(x->dtype))
@@ -17,7 +36,7 @@ static pc_status check(const char *who, const pc_tensor *x, pc_fn_pool2d_options
                             "%s: kernel %d, stride %d, padding %d: kernel and stride must be at least 1, "
                             "the padding 0 to half the kernel",
                             who, spec->kernel[i], spec->stride[i], spec->padding[i]);
-        if (x->shape[2 + i] + 2 * spec->padding[i] < spec->kernel[i])
+        if (pc__pool2d_windows(spec, i, x->shape[2 + i]) < 1)
             return pc__fail(PC_ERR_SHAPE, "%s: an input of shape %s is too small for a window of %d x %d", who,
                             PC__SHAPE_OF(x), spec->kernel[0], spec->kernel[1]);
     }
@@ -41,7 +60,10 @@ static pc_tensor *pool(int op, const char *who, pc_tensor *x, pc_fn_pool2d_optio
         const bool planes = by_planes(x, &spec);
         pc_tensor *in = planes ? pc_reshape(x, PC_SHAPE(x->shape[0] * x->shape[1], 1, x->shape[2], x->shape[3]))
                                : pc__channels_last(x);
+        simplify(&spec, x);
         pc__pool2d_attributes attributes = {.spec = spec};
+        for (int i = 0; i < 2; i++)
+            attributes.windows[i] = pc__pool2d_windows(&spec, i, x->shape[2 + i]);
         if (in)
             memcpy(attributes.in_shape, in->shape, sizeof attributes.in_shape);
         pc_call probe = {.op = &pc__ops[op], .in = &in, .n_in = 1};
@@ -72,9 +94,7 @@ pc_status pc__infer_avg_pool2d(pc_call *call, pc__meta *out)
 {
     const pc__pool2d_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0];
-    int64_t shape[4] = {x->shape[0], x->shape[1]};
-    for (int i = 0; i < 2; i++)
-        shape[2 + i] = (x->shape[2 + i] + 2 * a->spec.padding[i] - a->spec.kernel[i]) / a->spec.stride[i] + 1;
+    const int64_t shape[4] = {x->shape[0], x->shape[1], a->windows[0], a->windows[1]};
     pc__meta_channels_last(&out[0], x->dtype, shape);
     return PC_OK;
 }

@@ -50,7 +50,7 @@ static bool is_fusable_pool(const pc__epilogues *s, int i)
         return false;
     const pc_fn_pool2d_options *p = &((const pc__pool2d_attributes *)pc__node(s, i)->call->attributes)->spec;
     return p->kernel[0] == p->kernel[1] && p->stride[0] == p->kernel[0] && p->stride[1] == p->kernel[0] &&
-           !p->padding[0] && !p->padding[1] && p->kernel[0] > 1 && p->kernel[0] <= 16;
+           !p->padding[0] && !p->padding[1] && !p->ceil_mode && p->kernel[0] > 1 && p->kernel[0] <= 16;
 }
 
 static bool is_step(const pc__epilogues *s, int i, pc__epilogue_step kind, bool convolution)

@@ -8,6 +8,7 @@
 #include <paracord/loss.h>
 #include <paracord/ops.h>
 #include <paracord/random.h>
+#include <paracord/sample.h>
 
 enum { INPUTS = 3, VALUES = 400 };
 
@@ -260,6 +261,24 @@ CLASSES(f_classes, .ignore = true, .ignore_index = 2)
 CLASSES(f_classes_sum, .ignore = true, .reduction = PC_REDUCTION_SUM)
 CLASSES(f_classes_weights, .weight = pc_exp(x[1]), .label_smoothing = 0.2)
 F(f_classes_soft, pc_fn_cross_entropy(x[0], x[1], (pc_fn_cross_entropy_options){.label_smoothing = 0.2}))
+#define UPSAMPLE(name, ...) F(name, pc_fn_upsample(x[0], (pc_fn_upsample_options){__VA_ARGS__}))
+UPSAMPLE(f_nearest, .size = {3, 7})
+UPSAMPLE(f_bilinear, .size = {3, 7}, .mode = PC_UPSAMPLE_BILINEAR)
+UPSAMPLE(f_bilinear_corners, .scale = {2, 0.5}, .mode = PC_UPSAMPLE_BILINEAR, .align_corners = true)
+F(f_avg_pool_uneven, pc_fn_avg_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {3, 2},
+                                                                   .stride = {2, 3},
+                                                                   .padding = {1, 0},
+                                                                   .ceil_mode = true,
+                                                                   .exclude_padding = true}))
+F(f_max_pool_ceil,
+  pc_fn_max_pool2d(x[0], (pc_fn_pool2d_options){.kernel = {3, 2}, .stride = {2, 3}, .ceil_mode = true}))
+F(f_adaptive_avg, pc_fn_adaptive_avg_pool2d(x[0], 3, 4))
+F(f_adaptive_max, pc_fn_adaptive_max_pool2d(x[0], 3, 4))
+#define SAMPLE(name, ...)                                                                                              \
+    F(name, pc_fn_grid_sample(x[0], pc_tanh(pc_mul_scalar(x[1], 2)), (pc_fn_grid_sample_options){__VA_ARGS__}))
+SAMPLE(f_grid_zeros, .align_corners = true)
+SAMPLE(f_grid_border, .padding = PC_GRID_BORDER)
+SAMPLE(f_grid_reflection, .padding = PC_GRID_REFLECTION)
 F(f_residual, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_exp(x[0]))), 1))
 F(f_residual_twice, pc_mul_scalar(pc_add(x[0], pc_add(x[0], pc_add(pc_exp(x[0]), pc_add(x[0], pc_tanh(x[0]))))), 1))
 F(f_used_often, pc_mul(pc_add(x[0], pc_mul(x[0], x[0])), pc_sub(x[0], pc_exp(x[0]))))
@@ -504,6 +523,16 @@ static const check checks[] = {
     ONE(f_classes_sum, S(4, 3)),
     TWO(f_classes_weights, S(4, 3), S(3)),
     TWO_FROM(f_classes_soft, S(2, 3), S(2, 3), 0.1),
+    ONE(f_nearest, S(1, 2, 4, 3)),
+    ONE(f_bilinear, S(1, 2, 4, 3)),
+    ONE(f_bilinear_corners, S(1, 2, 3, 4)),
+    ONE(f_adaptive_avg, S(1, 2, 5, 6)),
+    ONE(f_adaptive_max, S(1, 2, 5, 6)),
+    TWO(f_grid_zeros, S(2, 2, 4, 3), S(2, 2, 3, 2)),
+    TWO(f_grid_border, S(2, 2, 4, 3), S(2, 2, 3, 2)),
+    TWO(f_grid_reflection, S(2, 2, 4, 3), S(2, 2, 3, 2)),
+    ONE(f_avg_pool_uneven, S(1, 2, 6, 4)),
+    ONE(f_max_pool_ceil, S(1, 2, 6, 4)),
     ONE(f_residual, S(4)),
     ONE(f_residual_twice, S(4)),
     ONE(f_used_often, S(4)),

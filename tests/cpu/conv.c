@@ -278,12 +278,17 @@ static void check_pool(const kernels *k, pc__pool s)
 static void check_pools(const kernels *k)
 {
     static const pc__pool pools[] = {
-        {1, 5, 300, 1, 3, 3, 1, 1, 1, 1, false, false, false}, {2, 6, 151, 3, 3, 2, 1, 2, 1, 1, true, false, false},
-        {1, 7, 90, 5, 2, 3, 2, 3, 0, 1, true, false, false},   {2, 8, 10, 32, 2, 2, 2, 2, 0, 0, false, false, false},
-        {1, 9, 7, 3, 3, 3, 2, 2, 1, 1, false, false, false},   {3, 9, 7, 5, 3, 2, 1, 3, 1, 1, true, false, false},
-        {2, 5, 5, 17, 5, 5, 1, 1, 0, 0, false, false, false},  {1, 1, 6, 1, 2, 3, 2, 1, 1, 0, true, false, false},
-        {0, 4, 4, 3, 2, 2, 2, 2, 0, 0, false, false, false},   {2, 40, 40, 24, 2, 2, 2, 2, 0, 0, true, false, false},
-        {1, 2, 2, 3, 3, 3, 1, 1, 0, 0, false, false, false},
+        {1, 5, 300, 1, 3, 3, 1, 1, 1, 1, false, false, false, 0, 0},
+        {2, 6, 151, 3, 3, 2, 1, 2, 1, 1, true, false, false, 0, 0},
+        {1, 7, 90, 5, 2, 3, 2, 3, 0, 1, true, false, false, 0, 0},
+        {2, 8, 10, 32, 2, 2, 2, 2, 0, 0, false, false, false, 0, 0},
+        {1, 9, 7, 3, 3, 3, 2, 2, 1, 1, false, false, false, 0, 0},
+        {3, 9, 7, 5, 3, 2, 1, 3, 1, 1, true, false, false, 0, 0},
+        {2, 5, 5, 17, 5, 5, 1, 1, 0, 0, false, false, false, 0, 0},
+        {1, 1, 6, 1, 2, 3, 2, 1, 1, 0, true, false, false, 0, 0},
+        {0, 4, 4, 3, 2, 2, 2, 2, 0, 0, false, false, false, 0, 0},
+        {2, 40, 40, 24, 2, 2, 2, 2, 0, 0, true, false, false, 0, 0},
+        {1, 2, 2, 3, 3, 3, 1, 1, 0, 0, false, false, false, 0, 0},
     };
     for (int i = 0; i < PC__COUNT(pools); i++)
         check_pool(k, pools[i]);
@@ -309,7 +314,7 @@ static void check_nan(const kernels *k)
         assert_ok(k->conv2d(&conv, x.data, one.data, NULL, y.data, &place));
         assert_true(isnan(get(y, 0)));
         assert_int_equal(place, at);
-        pc__pool pool = {1, 2, 2, 1, 2, 2, 2, 2, 0, 0, false, false, false};
+        pc__pool pool = {1, 2, 2, 1, 2, 2, 2, 2, 0, 0, false, false, false, 0, 0};
         assert_ok(k->max_pool2d(&pool, x.data, y.data, &where));
         assert_true(isnan(get(y, 0)));
         assert_int_equal(where, at);

@@ -1314,13 +1314,84 @@ def class_losses():
             classes(name, f"probabilities of one {s}", In([3]), soft([3]), r, smoothing=s)
 
 
+# --- pooling to sizes, other sizes, places ---
+
+PLACED = ("plain", [2, 2, 5, 7], "-"), ("channels last", [1, 3, 5, 4], "cl"), ("transposed", [1, 2, 4, 5], "t:2,3"), ("expanded", [1, 1, 4, 3], "e:1,2,4,3"), \
+    ("no pictures", [0, 2, 4, 5], "-")
+
+
+def pools_with_options():
+    windows = ((2, 2, 2, 2, 0, 0), (3, 3, 2, 2, 1, 1), (3, 2, 2, 3, 1, 0), (2, 3, 3, 2, 0, 1), (5, 4, 4, 3, 2, 2), (5, 5, 2, 2, 0, 0))
+    for kh, kw, sh, sw, ph, pw in windows:
+        for ceil in (0, 1):
+            for laid, shape, views in PLACED:
+                if kw == 5 and (not ceil or laid == "expanded"):
+                    continue
+                label, args = f"{laid} {kh}{kw}{sh}{sw}{ph}{pw} {ceil}", [kh, kw, sh, sw, ph, pw, ceil]
+                case("max_pool2d_ceil", label, [In(shape, views=views, low=-8, high=8, distinct=True)],
+                     lambda a: F.max_pool2d(a, (kh, kw), (sh, sw), (ph, pw), ceil_mode=bool(ceil)), args + [0])
+                for exclude in (0, 1):
+                    case("avg_pool2d_ceil", f"{label} {exclude}", [In(shape, views=views, low=0.25, high=4)],
+                         lambda a: F.avg_pool2d(a, (kh, kw), (sh, sw), (ph, pw), bool(ceil), not exclude), args + [exclude])
+
+
+def adaptive_pools():
+    for rows, columns in ((1, 1), (2, 2), (3, 5), (5, 1), (0, 3), (7, 9), (4, 0)):
+        for laid, shape, views in PLACED:
+            if rows * columns * shape[0] * shape[1] <= 256:
+                size = (rows or None, columns or None)
+                case("adaptive_avg_pool2d", f"{laid} {rows} {columns}", [In(shape, views=views, low=0.25, high=4)], lambda a: F.adaptive_avg_pool2d(a, size), [rows, columns])
+                case("adaptive_max_pool2d", f"{laid} {rows} {columns}", [In(shape, views=views, low=-8, high=8, distinct=True)],
+                     lambda a: F.adaptive_max_pool2d(a, size), [rows, columns])
+    case("adaptive_avg_pool2d", "infinity", [In([1, 1, 1, 5], values=[inf, 1, 2, 3, -inf])], lambda a: F.adaptive_avg_pool2d(a, (1, 3)), [1, 3])
+    case("adaptive_max_pool2d", "nan", [In([1, 1, 1, 5], values=[1, nan, 2, 3, 2])], lambda a: F.adaptive_max_pool2d(a, (1, 3)), [1, 3], gradients=False)
+    case("adaptive_max_pool2d", "ties", [In([1, 1, 1, 5], values=[2, 2, 2, 2, 2])], lambda a: F.adaptive_max_pool2d(a, (1, 3)), [1, 3])
+
+
+def upsampled():
+    for mode, corners in ((0, 0), (1, 0), (1, 1)):
+        more = {"mode": ["nearest", "bilinear"][mode]} | ({"align_corners": bool(corners)} if mode else {})
+        for laid, shape, views in PLACED:
+            for size in ((1, 1), (5, 8), (3, 2), (6, 7)):
+                if size[0] * size[1] * shape[0] * shape[1] <= 256:
+                    case("upsample", f"{laid} {size} {mode} {corners}", [In(shape, views=views, low=0.25, high=4)], lambda a: F.interpolate(a, size=size, **more),
+                         [*size, 0, 0, mode, corners])
+        for scale in ((2, 2), (1.5, 2.5), (0.4, 0.75), (1, 3)):
+            for shape in ([1, 2, 3, 4], [1, 1, 1, 2]):
+                if shape[2] * scale[0] >= 1:
+                    case("upsample", f"{scale} of {shape} {mode} {corners}", [In(shape, low=0.25, high=4)], lambda a: F.interpolate(a, scale_factor=scale, **more),
+                         [0, 0, *scale, mode, corners])
+
+
+def grid_sampled():
+    def grid(shape, views="-", beyond=2):
+        n = 1
+        for d in shape:
+            n *= d
+        return In(shape, values=[rng.randint(-16 * beyond, 16 * beyond) / 16 + 1 / 64 for _ in range(n)], views=views)
+    for nearest in (0, 1):
+        for padding, name in enumerate(("zeros", "border", "reflection")):
+            for corners in (0, 1):
+                def fn(a, g):
+                    return F.grid_sample(a, g.detach() if nearest else g, ["bilinear", "nearest"][nearest], name, bool(corners))
+                args = [nearest, padding, corners]
+                label = f"{name} {nearest} {corners}"
+                case("grid_sample", f"plain {label}", [In([2, 2, 3, 4]), grid([2, 3, 2, 2])], fn, args)
+                case("grid_sample", f"channels last {label}", [In([1, 3, 4, 3], views="cl"), grid([1, 3, 2, 2])], fn, args)
+                case("grid_sample", f"transposed {label}", [In([1, 2, 4, 3], views="t:2,3"), grid([1, 2, 3, 2], views="t:1,2")], fn, args)
+                case("grid_sample", f"far {label}", [In([1, 1, 3, 5]), grid([1, 2, 3, 2], beyond=8)], fn, args)
+                case("grid_sample", f"one place {label}", [In([1, 2, 1, 1]), grid([1, 2, 2, 2])], fn, args)
+                case("grid_sample", f"empty {label}", [In([1, 2, 3, 3]), grid([1, 0, 2, 2])], fn, args)
+                case("grid_sample", f"no pictures {label}", [In([0, 2, 3, 3]), grid([0, 1, 2, 2])], fn, args)
+
+
 if __name__ == "__main__":
     for part in (arith, unary, compare, reduce, views, copies, join, products, pictures, networks, more_unary,
                  still_more_unary, pairs, arrange):
         part()
     there = rng.getstate()
     for part in (attention, norms, rows, elements, arrange_more, order, least_and_products, truths, spreads, vector_norms,
-                 convolutions, transposed, rows_of_samples):
-                 pair_losses, binary_losses, class_losses):
+                 convolutions, transposed, rows_of_samples, pair_losses, binary_losses, class_losses, pools_with_options,
+                 adaptive_pools, upsampled, grid_sampled):
         rng.setstate(there)  # so that a part is the same whatever is added in front of it
         part()

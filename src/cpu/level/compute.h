@@ -69,23 +69,29 @@ static inline int64_t pc__conv_yw(const pc__conv *s)
     return pc__conv_ow(s) / PC__MAX(s->pool, 1);
 }
 
-/* Pooling windows over x[n][h][w][c] to y[n][oh][ow][c], both contiguous; oh = (h + 2 ph - kh) / sh + 1. Padding counts
- * as minus infinity for the maximum, and for the average as zeros that are counted (PyTorch's count_include_pad) or
- * as nothing. ph <= kh / 2, pw <= kw / 2, so that no window is all padding. */
+/* Pooling windows over x[n][h][w][c] to y[n][oh][ow][c], both contiguous; oh = (h + 2 ph - kh) / sh + 1, or what
+ * is said, where windows may go beyond the padding. Padding counts as minus infinity for the maximum, and for the average as
+ * zeros that are counted (PyTorch's count_include_pad) or as nothing, as what is beyond does. ph <= kh / 2, pw <= kw / 2, so
+ * that no window is all padding. */
 typedef struct pc__pool {
     int64_t n, h, w, c;
     int64_t kh, kw, sh, sw, ph, pw;
     bool exclude_padding;
     bool half, is_f16; /* float32's kernels: x, y and their gradients are 16-bit numbers */
+    int64_t oh, ow;    /* 0: as above */
 } pc__pool;
 
 static inline int64_t pc__pool_oh(const pc__pool *s)
 {
+    if (s->oh)
+        return s->oh;
     return s->h + 2 * s->ph < s->kh ? 0 : (s->h + 2 * s->ph - s->kh) / s->sh + 1;
 }
 
 static inline int64_t pc__pool_ow(const pc__pool *s)
 {
+    if (s->ow)
+        return s->ow;
     return s->w + 2 * s->pw < s->kw ? 0 : (s->w + 2 * s->pw - s->kw) / s->sw + 1;
 }
 

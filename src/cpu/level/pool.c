@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) void windows_of(const windows *w, r
                                                              const bool average)
 {
     const pc__pool *s = w->s;
-    const real scale = average ? window_scale(s, w->h, (range){0, s->kw}) : 1;
+    const real scale = average ? window_scale(s, w->h, (range){0, s->kw, s->kw}) : 1;
     for (int64_t i = 0; i < w->count; i++) {
         const real *restrict x = w->rows + ((w->first + i) * s->sw - s->pw) * c;
         real got[FIXED], down[FIXED];
@@ -206,7 +206,8 @@ static void average_windows(const windows *w, real *restrict y)
 {
     const pc__pool *s = w->s;
     const int64_t span = ((w->count - 1) * s->sw + s->kw) * s->c;
-    const real scale = window_scale(s, w->h, (range){0, s->kw}), *x = w->rows + (w->first * s->sw - s->pw) * s->c;
+    const real scale = window_scale(s, w->h, (range){0, s->kw, s->kw}),
+               *x = w->rows + (w->first * s->sw - s->pw) * s->c;
     real sums[SPAN];
     memset(sums, 0, (size_t)span * sizeof *sums);
     for (int64_t row = w->h.from; row < w->h.to; row++, x += s->w * s->c)
@@ -225,8 +226,9 @@ static void average_windows(const windows *w, real *restrict y)
 /* Windows of a row of y, one by one, or those together that may be: the first of them, how many. */
 static int64_t together(const pc__pool *s, int64_t at, int64_t ow)
 {
-    const int64_t inner = (s->w + s->pw - s->kw) / s->sw + 1; /* from here on they are cut at the right */
-    const int64_t most = (SPAN / s->c - s->kw) / s->sw + 1;   /* fit */
+    const int64_t room = s->w + s->pw - s->kw,
+                  inner = room < 0 ? 0 : room / s->sw + 1;  /* from here on they are cut at the right */
+    const int64_t most = (SPAN / s->c - s->kw) / s->sw + 1; /* fit */
     if ((s->c >= W && s->c != FIXED) || at * s->sw < s->pw || at >= inner)
         return 1;
     return PC__MAX(PC__MIN(PC__MIN(inner, ow) - at, PC__MIN(TOGETHER / s->c, most)), 1);

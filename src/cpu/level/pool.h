@@ -7,20 +7,20 @@
 #include "cpu/level/real.h"
 #include "base/parallel.h"
 
-/* The part of a window that lies inside the picture, along one axis. */
+/* The part of a window that lies inside the picture, along one axis, and how many places it has with the padding. */
 typedef struct range {
-    int64_t from, to;
+    int64_t from, to, counted;
 } range;
 
 static inline range inside(int64_t out, int64_t stride, int64_t kernel, int64_t padding, int64_t size)
 {
     const int64_t first = out * stride - padding;
-    return (range){PC__MAX(first, 0), PC__MIN(first + kernel, size)};
+    return (range){PC__MAX(first, 0), PC__MIN(first + kernel, size), PC__MIN(first + kernel, size + padding) - first};
 }
 
 static inline real window_scale(const pc__pool *s, range h, range w)
 {
-    const int64_t area = s->exclude_padding ? (h.to - h.from) * (w.to - w.from) : s->kh * s->kw;
+    const int64_t area = s->exclude_padding ? (h.to - h.from) * (w.to - w.from) : h.counted * w.counted;
     return 1 / (real)PC__MAX(area, 1);
 }
 

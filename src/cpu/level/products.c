@@ -267,8 +267,10 @@ PC__KERNEL(conv2d_backward)
                                          a->needs[2] ? pc__data(call->out[2]) : NULL);
 }
 
-static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec, pc_dtype dtype)
+static pc__pool windows(const pc__pool2d_attributes *a, pc_dtype dtype)
 {
+    const int64_t *x = a->in_shape;
+    const pc_fn_pool2d_options *spec = &a->spec;
     return (pc__pool){.n = x[0],
                       .c = x[1],
                       .h = x[2],
@@ -279,6 +281,9 @@ static pc__pool windows(const int64_t *x, const pc_fn_pool2d_options *spec, pc_d
                       .sw = spec->stride[1],
                       .ph = spec->padding[0],
                       .pw = spec->padding[1],
+                      .oh = a->windows[0],
+                      .ow = a->windows[1],
+                      .exclude_padding = spec->exclude_padding,
                       .half = pc__is_half(dtype),
                       .is_f16 = dtype == PC_F16};
 }
@@ -287,7 +292,7 @@ PC__KERNEL(max_pool2d)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    pc__pool s = windows(a, (pc_dtype)call->in[0]->dtype);
     int32_t *places = a->wants_places ? pc__data(call->out[1]) : NULL;
     return PICK_WIDE(max_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]), places);
 }
@@ -296,7 +301,7 @@ PC__KERNEL(max_pool2d_backward)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    pc__pool s = windows(a, (pc_dtype)call->in[0]->dtype);
     return PICK_WIDE(max_pool2d_backward, call->in[0])(&s, pc__data(call->in[1]), pc__data(call->in[0]),
                                                        pc__data(call->out[0]));
 }
@@ -305,7 +310,7 @@ PC__KERNEL(avg_pool2d)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    pc__pool s = windows(a, (pc_dtype)call->in[0]->dtype);
     return PICK_WIDE(avg_pool2d, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
 }
 
@@ -313,6 +318,6 @@ PC__KERNEL(avg_pool2d_backward)
 {
     (void)stream;
     const pc__pool2d_attributes *a = call->attributes;
-    pc__pool s = windows(a->in_shape, &a->spec, (pc_dtype)call->in[0]->dtype);
+    pc__pool s = windows(a, (pc_dtype)call->in[0]->dtype);
     return PICK_WIDE(avg_pool2d_backward, call->in[0])(&s, pc__data(call->in[0]), pc__data(call->out[0]));
 }

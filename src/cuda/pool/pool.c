@@ -15,14 +15,16 @@ static pc__cuda_pool windows(const pc_stream *stream, const pc_call *call)
                            .h = x[2],
                            .w = x[3],
                            .c = x[1],
-                           .oh = (x[2] + 2 * spec->padding[0] - spec->kernel[0]) / spec->stride[0] + 1,
-                           .ow = (x[3] + 2 * spec->padding[1] - spec->kernel[1]) / spec->stride[1] + 1,
+                           .oh = a->windows[0],
+                           .ow = a->windows[1],
                            .kh = spec->kernel[0],
                            .kw = spec->kernel[1],
                            .sh = spec->stride[0],
                            .sw = spec->stride[1],
                            .ph = spec->padding[0],
-                           .pw = spec->padding[1]};
+                           .pw = spec->padding[1],
+                           .uneven = spec->ceil_mode || spec->exclude_padding,
+                           .exclude_padding = spec->exclude_padding};
 }
 
 pc_status pc__cuda_op_max_pool2d(pc_stream *stream, const pc_call *call)

@@ -15,11 +15,31 @@ template <class T, int N> __device__ __forceinline__ void add(pc::math<T> (&sum)
         sum[n] += pc::math<T>(x.v[n]);
 }
 
-/* Padding counts as zeros: the divisor is the whole window. */
 template <class T, int N>
-__device__ __forceinline__ void put_mean(const pc__cuda_pool &s, const pc::math<T> (&sum)[N], T *to)
+__device__ __forceinline__ void add(pc::math<T> (&sum)[N], const pack<T, N> &x, pc::math<T> part)
 {
-    const pc::math<T> part = 1 / ((pc::math<T>)s.kh * (pc::math<T>)s.kw);
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        sum[n] += pc::math<T>(x.v[n]) * part;
+}
+
+__device__ static inline int counted(int out, int stride, int kernel, int padding, int size, int exclude)
+{
+    const int first = out * stride - padding, end = min(first + kernel, exclude ? size : size + padding);
+    return end - (exclude ? max(first, 0) : first);
+}
+
+/* Of a window's sum what is its mean. Mostly padding counts as zeros, and the divisor is the whole window. */
+template <class M> __device__ __forceinline__ M share_of(const pc__cuda_pool &s, int row, int column)
+{
+    if (!s.uneven)
+        return 1 / ((M)s.kh * (M)s.kw);
+    return 1 / ((M)counted(row, s.sh, s.kh, s.ph, (int)s.h, s.exclude_padding) *
+                (M)counted(column, s.sw, s.kw, s.pw, (int)s.w, s.exclude_padding));
+}
+
+template <class T, int N> __device__ __forceinline__ void put(pc::math<T> part, const pc::math<T> (&sum)[N], T *to)
+{
     pack<T, N> out;
 #pragma unroll
     for (int n = 0; n < N; n++)
@@ -66,7 +86,7 @@ __global__ void __launch_bounds__(THREADS)
     if (i >= count)
         return;
     add_window<T, N, K>(s, x + e.image * s.h * s.w * s.c + e.channel * N, e.row, e.column, sum);
-    put_mean<T, N>(s, sum, y + i * N);
+    put<T, N>(share_of<pc::math<T>>(s, e.row, e.column), sum, y + i * N);
 }
 
 /* Planes: N neighbours of a row, whose windows share what is read. K: both sides of a window, S: both strides. Each window
@@ -100,15 +120,15 @@ __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < K * K; k++)
             sum[n] += value[k / K][n * S + k % K];
     T *to = y + (e.image * s.oh + e.row) * s.ow + first;
-    if (whole) {
-        put_mean<T, N>(s, sum, to);
+    if (whole && !s.uneven) {
+        put<T, N>(share_of<pc::math<T>>(s, e.row, first), sum, to);
         return;
     }
 #pragma unroll
     for (int n = 0; n < N; n++)
         if (first + n < (int)s.ow) {
             const pc::math<T> one[1] = {sum[n]};
-            put_mean<T, 1>(s, one, to + n);
+            put<T, 1>(share_of<pc::math<T>>(s, e.row, first + n), one, to + n);
         }
 }
 
@@ -125,9 +145,14 @@ __global__ void __launch_bounds__(THREADS)
     if (i >= count)
         return;
     for (int r = h.from; r < h.to; r++)
-        for (int c = w.from; c < w.to; c++)
-            add<T, N>(sum, load<N>(picture + (r * s.ow + c) * s.c));
-    put_mean<T, N>(s, sum, dx + i * N);
+        for (int c = w.from; c < w.to; c++) {
+            const pack<T, N> g = load<N>(picture + (r * s.ow + c) * s.c);
+            if (s.uneven)
+                add<T, N>(sum, g, share_of<pc::math<T>>(s, r, c));
+            else
+                add<T, N>(sum, g);
+        }
+    put<T, N>(s.uneven ? pc::math<T>(1) : share_of<pc::math<T>>(s, 0, 0), sum, dx + i * N);
 }
 
 static long long inputs(const pc__cuda_pool *s)

@@ -12,6 +12,8 @@ typedef struct pc__cuda_pool {
     int dtype, early; /* shared/dependent_launch.cuh */
     int64_t n, h, w, c, oh, ow;
     int kh, kw, sh, sw, ph, pw;
+    int uneven;          /* averages: windows count different numbers of places, */
+    int exclude_padding; /* of the picture's own; else with the padding, but not what is beyond */
 } pc__cuda_pool;
 
 /* argmax, or NULL: row * w + column of each maximum in its plane of x, the first of equals; NaN counts as largest. */

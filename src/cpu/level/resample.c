@@ -1,0 +1,70 @@
+/* resample.c: pictures of another size: rows are added up first, as they lie, then neighbours in that sum. */
+#include "cpu/level/resample.h"
+
+#include "base/parallel.h"
+#include "cpu/level/real.h"
+
+typedef struct work {
+    const pc__resampling *s;
+    real *rooms; /* a row of what it comes from, for each thread */
+    int64_t together;
+} work;
+
+/* The sum of the rows under row i of the result, or the one row there is. */
+static const real *sum_rows(const pc__resampling *s, int64_t plane, int64_t i, real *restrict room)
+{
+    const int64_t size = s->w * s->inner, begin = s->rows.at[i], count = s->rows.at[i + 1] - begin;
+    const real *x = (const real *)s->from + (plane * s->h + s->rows.first[i]) * size;
+    const double *weight = s->rows.weight + begin;
+    if (count == 1 && weight[0] == 1)
+        return x;
+    memset(room, 0, (size_t)size * sizeof *room);
+    for (int64_t r = 0; r < count; r++, x += size) {
+        const real by = (real)weight[r];
+        for (int64_t k = 0; k < size; k++)
+            room[k] += by * x[k];
+    }
+    return room;
+}
+
+static void sum_columns(const pc__resampling *s, const real *restrict x, real *restrict y)
+{
+    for (int64_t j = 0; j < s->columns.n; j++, y += s->inner) {
+        const int64_t begin = s->columns.at[j], end = s->columns.at[j + 1];
+        const real *from = x + s->columns.first[j] * s->inner;
+        for (int64_t c = 0; c < s->inner; c++)
+            y[c] = 0;
+        for (int64_t k = begin; k < end; k++, from += s->inner) {
+            const real by = (real)s->columns.weight[k];
+            for (int64_t c = 0; c < s->inner; c++)
+                y[c] += by * from[c];
+        }
+    }
+}
+
+static void some_rows(void *context, int64_t task)
+{
+    const work *w = context;
+    const pc__resampling *s = w->s;
+    real *room = w->rooms + pc__thread() * round_up(s->w * s->inner, W);
+    const int64_t end = PC__MIN((task + 1) * w->together, s->outer * s->rows.n);
+    for (int64_t row = task * w->together; row < end; row++)
+        sum_columns(s, sum_rows(s, row / s->rows.n, row % s->rows.n, room),
+                    (real *)s->to + row * s->columns.n * s->inner);
+}
+
+pc_status PC__R(resample)(const pc__resampling *s)
+{
+    enum { PART = 8192 };
+    const int64_t rows = s->outer * s->rows.n, size = (s->w + s->columns.n) * s->inner;
+    const int threads = pc__threads(rows * size * 6);
+    work w = {.s = s, .together = PC__MAX(PART / PC__MAX(size, 1), 1)};
+    if (rows == 0 || s->columns.n * s->inner == 0)
+        return PC_OK;
+    w.rooms = pc__alloc_aligned((size_t)(threads * round_up(s->w * s->inner, W)) * sizeof(real), 64);
+    if (!w.rooms)
+        return PC_ERR_MEMORY;
+    pc__parallel(threads, (rows + w.together - 1) / w.together, some_rows, &w);
+    pc__free(w.rooms);
+    return PC_OK;
+}

@@ -1,0 +1,82 @@
+/* pictures.c: layers without parameters that give pictures a certain size: adaptive pooling, upsampling. */
+#include "nn/layers.h"
+
+#include <paracord/sample.h>
+
+typedef struct sized_layer {
+    int64_t size[2];
+} sized_layer;
+
+static pc_tensor *adaptive_avg(pc_module *module, pc_tensor *x)
+{
+    const sized_layer *layer = pc_module_data(module);
+    return pc_fn_adaptive_avg_pool2d(x, layer->size[0], layer->size[1]);
+}
+
+static pc_tensor *adaptive_max(pc_module *module, pc_tensor *x)
+{
+    const sized_layer *layer = pc_module_data(module);
+    return pc_fn_adaptive_max_pool2d(x, layer->size[0], layer->size[1]);
+}
+
+static void describe_sized(const pc_module *module, char *text, size_t n)
+{
+    const sized_layer *layer = pc_module_data(module);
+    char side[2][24];
+    for (int i = 0; i < 2; i++)
+        snprintf(side[i], sizeof side[i], layer->size[i] ? "%lld" : "None", (long long)layer->size[i]);
+    snprintf(text, n, "output_size=(%s, %s)", side[0], side[1]);
+}
+
+static const pc_module_class adaptive_avg_class = {"AdaptiveAvgPool2d", adaptive_avg, describe_sized, NULL},
+                             adaptive_max_class = {"AdaptiveMaxPool2d", adaptive_max, describe_sized, NULL};
+
+static pc_module *sized(const pc_module_class *type, int64_t rows, int64_t columns)
+{
+    if (rows < 0 || columns < 0)
+        return pc__null(PC_ERR_ARGUMENT, "%s: a result of %lld x %lld; both must be at least 0 (as many as there are)",
+                        type->name, (long long)rows, (long long)columns);
+    pc_module *module = pc_module_new(type, sizeof(sized_layer));
+    if (module)
+        *(sized_layer *)pc_module_data(module) = (sized_layer){{rows, columns}};
+    return module;
+}
+
+pc_module *pc_adaptive_avg_pool2d(int64_t rows, int64_t columns)
+{
+    return sized(&adaptive_avg_class, rows, columns);
+}
+
+pc_module *pc_adaptive_max_pool2d(int64_t rows, int64_t columns)
+{
+    return sized(&adaptive_max_class, rows, columns);
+}
+
+static pc_tensor *upsample(pc_module *module, pc_tensor *x)
+{
+    return pc_fn_upsample(x, *(const pc_fn_upsample_options *)pc_module_data(module));
+}
+
+static void describe_upsample(const pc_module *module, char *text, size_t n)
+{
+    const pc_fn_upsample_options *o = pc_module_data(module);
+    const char *mode = o->mode == PC_UPSAMPLE_NEAREST ? "nearest" : "bilinear";
+    if (o->size[0])
+        snprintf(text, n, "size=(%lld, %lld), mode='%s'", (long long)o->size[0],
+                 (long long)(o->size[1] ? o->size[1] : o->size[0]), mode);
+    else
+        snprintf(text, n, "scale_factor=(%g, %g), mode='%s'", o->scale[0], o->scale[1] != 0 ? o->scale[1] : o->scale[0],
+                 mode);
+}
+
+static const pc_module_class upsample_class = {"Upsample", upsample, describe_upsample, NULL};
+
+pc_module *pc_upsample_new(pc_fn_upsample_options options)
+{
+    if ((options.size[0] != 0) == (options.scale[0] != 0))
+        return pc__null(PC_ERR_ARGUMENT, "Upsample: it wants a size or a scale, one of the two");
+    pc_module *module = pc_module_new(&upsample_class, sizeof options);
+    if (module)
+        *(pc_fn_upsample_options *)pc_module_data(module) = options;
+    return module;
+}
