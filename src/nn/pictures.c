@@ -57,16 +57,30 @@ static pc_tensor *upsample(pc_module *module, pc_tensor *x)
     return pc_fn_upsample(x, *(const pc_fn_upsample_options *)pc_module_data(module));
 }
 
+/* As Python prints a float. */
+static const char *number(double v, char text[32])
+{
+    const int at = snprintf(text, 32, "%.12g", v);
+    if (strspn(text, "-0123456789") == (size_t)at)
+        snprintf(text + at, 32 - (size_t)at, ".0");
+    return text;
+}
+
 static void describe_upsample(const pc_module *module, char *text, size_t n)
 {
     const pc_fn_upsample_options *o = pc_module_data(module);
     const char *mode = o->mode == PC_UPSAMPLE_NEAREST ? "nearest" : "bilinear";
-    if (o->size[0])
-        snprintf(text, n, "size=(%lld, %lld), mode='%s'", (long long)o->size[0],
-                 (long long)(o->size[1] ? o->size[1] : o->size[0]), mode);
-    else
-        snprintf(text, n, "scale_factor=(%g, %g), mode='%s'", o->scale[0], o->scale[1] != 0 ? o->scale[1] : o->scale[0],
+    const long long rows = o->size[0], columns = o->size[1];
+    char down[32], across[32];
+    if (rows && columns)
+        snprintf(text, n, "size=(%lld, %lld), mode='%s'", rows, columns, mode);
+    else if (rows)
+        snprintf(text, n, "size=%lld, mode='%s'", rows, mode);
+    else if (o->scale[1] != 0)
+        snprintf(text, n, "scale_factor=(%s, %s), mode='%s'", number(o->scale[0], down), number(o->scale[1], across),
                  mode);
+    else
+        snprintf(text, n, "scale_factor=%s, mode='%s'", number(o->scale[0], down), mode);
 }
 
 static const pc_module_class upsample_class = {"Upsample", upsample, describe_upsample, NULL};

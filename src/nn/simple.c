@@ -48,8 +48,8 @@ static void describe_pool(const pc_module *module, char *text, size_t n)
              uneven ? "same" : pair(s->padding, padding),
              module->type == &pc__max_pool2d_class
                  ? (s->ceil_mode ? ", dilation=1, ceil_mode=True" : ", dilation=1, ceil_mode=False")
-             : layer->exclude_padding || s->exclude_padding ? ", count_include_pad=False"
-                                                            : "");
+             : layer->exclude_padding ? ", count_include_pad=False"
+                                      : "");
 }
 
 const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};

@@ -59,8 +59,6 @@ typedef pc_tensor *(*each_fn)(pc_tensor *x, pc_tensor *y, double number);
 static pc_tensor *pair(const char *who, each_fn each, pc_tensor *x, pc_tensor *y, double number, pc_reduction reduction)
 {
     pc_dtype dtype;
-    PC__NEED_OR(NULL, x);
-    PC__NEED_OR(NULL, y);
     if (!pc__is_reduction(who, reduction, strcmp(who, "kl_div") == 0) || !pc__is_pair(who, x, y, &dtype))
         return NULL;
     pc_tensor *result = NULL;
@@ -79,6 +77,8 @@ static pc_tensor *squared(pc_tensor *x, pc_tensor *y, double number)
 
 pc_tensor *pc_mse_loss(pc_tensor *x, pc_tensor *y, pc_reduction reduction)
 {
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
     return reduction == PC_REDUCTION_MEAN ? pc_mse(x, y) : pair("mse_loss", squared, x, y, 0, reduction);
 }
 
@@ -90,6 +90,8 @@ static pc_tensor *distance(pc_tensor *x, pc_tensor *y, double number)
 
 pc_tensor *pc_l1_loss(pc_tensor *x, pc_tensor *y, pc_reduction reduction)
 {
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
     return pair("l1_loss", distance, x, y, 0, reduction);
 }
 
@@ -102,6 +104,8 @@ static pc_tensor *huber(pc_tensor *x, pc_tensor *y, double delta)
 
 pc_tensor *pc_huber_loss(pc_tensor *x, pc_tensor *y, double delta, pc_reduction reduction)
 {
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
     if (!(delta > 0))
         return pc__null(PC_ERR_ARGUMENT, "huber_loss: delta is %g; it must be above 0", delta);
     return pair("huber_loss", huber, x, y, delta, reduction);
@@ -114,6 +118,8 @@ static pc_tensor *smooth(pc_tensor *x, pc_tensor *y, double beta)
 
 pc_tensor *pc_smooth_l1_loss(pc_tensor *x, pc_tensor *y, double beta, pc_reduction reduction)
 {
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
     if (!(beta >= 0))
         return pc__null(PC_ERR_ARGUMENT, "smooth_l1_loss: beta is %g; it must be at least 0", beta);
     return pair("smooth_l1_loss", smooth, x, y, beta, reduction);
@@ -130,5 +136,7 @@ static pc_tensor *divergence(pc_tensor *x, pc_tensor *y, double is_log)
 
 pc_tensor *pc_kl_div(pc_tensor *x, pc_tensor *y, bool log_target, pc_reduction reduction)
 {
+    PC__NEED_OR(NULL, x);
+    PC__NEED_OR(NULL, y);
     return pair("kl_div", divergence, x, y, log_target, reduction);
 }

@@ -214,3 +214,15 @@ print_more({
     "conv1d_more": nn.Conv1d(4, 4, 3, padding="same", dilation=2, groups=4, bias=False),
     "conv_same": nn.Conv2d(2, 3, (4, 3), padding="same", dilation=(1, 2)),
 })
+PICTURES = {
+    "max_pool_ceil": nn.MaxPool2d(3, stride=2, ceil_mode=True),
+    "avg_pool_ceil": nn.AvgPool2d(3, stride=2, padding=1, ceil_mode=True, count_include_pad=False),
+    "adaptive_avg": nn.AdaptiveAvgPool2d((1, 1)),
+    "adaptive_max": nn.AdaptiveMaxPool2d((3, None)),
+    "upsample": nn.Upsample(scale_factor=2),
+    "upsample_uneven": nn.Upsample(scale_factor=(2, 1.5), mode="bilinear"),
+    "upsample_size": nn.Upsample(size=(4, 5), mode="bilinear", align_corners=True),
+}
+for name, module in PICTURES.items():
+    print("print", name, 1)
+    print(repr(module))

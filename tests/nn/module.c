@@ -101,6 +101,20 @@ static pc_module *make(const char *name)
         return article();
     if (strcmp(name, "nested") == 0)
         return pc_sequential(pc_sequential(pc_linear(2, 3), pc_activation(PC_ACTIVATION_TANH)), pc_linear(3, 1));
+    if (strcmp(name, "max_pool_ceil") == 0)
+        return pc_max_pool2d(3, .stride = 2, .ceil_mode = true);
+    if (strcmp(name, "avg_pool_ceil") == 0)
+        return pc_avg_pool2d(3, .stride = 2, .padding = 1, .ceil_mode = true, .exclude_padding = true);
+    if (strcmp(name, "adaptive_avg") == 0)
+        return pc_adaptive_avg_pool2d(1, 1);
+    if (strcmp(name, "adaptive_max") == 0)
+        return pc_adaptive_max_pool2d(3, 0);
+    if (strcmp(name, "upsample") == 0)
+        return pc_upsample(.scale = {2});
+    if (strcmp(name, "upsample_uneven") == 0)
+        return pc_upsample(.scale = {2, 1.5}, .mode = PC_UPSAMPLE_BILINEAR);
+    if (strcmp(name, "upsample_size") == 0)
+        return pc_upsample(.size = {4, 5}, .mode = PC_UPSAMPLE_BILINEAR, .align_corners = true);
     if (strcmp(name, "attention") == 0)
         return pc_multihead_attention(6, 3);
     if (strcmp(name, "attention_no_bias") == 0)

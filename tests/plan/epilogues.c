@@ -15,7 +15,7 @@ enum { BLOCKS = 3, LEAVES = 2 * BLOCKS + 4, SEEN = LEAVES + 2 * BLOCKS + 4 };
 /* What is drawn of a convolution and of what follows it. */
 typedef struct block {
     int out, kernel, stride, padding, window, activation;
-    bool bias, activated, pool_first, kept, read_twice, detached;
+    bool bias, activated, pool_first, ceil, kept, read_twice, detached;
 } block;
 
 typedef struct network {
@@ -88,6 +88,7 @@ static bool draw_block(network *n, block *b, int *channels, int *side)
                  .bias = draw(4),
                  .activated = draw(4) == 0,
                  .pool_first = draw(6) == 0,
+                 .ceil = draw(6) == 0,
                  .kept = draw(8) == 0,
                  .read_twice = draw(8) == 0,
                  .detached = draw(12) == 0};
@@ -97,7 +98,7 @@ static bool draw_block(network *n, block *b, int *channels, int *side)
     add_leaf(n, PC_SHAPE(b->out, *channels, b->kernel, b->kernel));
     add_leaf(n, PC_SHAPE(b->out));
     *channels = b->out;
-    *side = after / b->window;
+    *side = (after + (b->ceil ? b->window - 1 : 0)) / b->window;
     return true;
 }
 
@@ -134,9 +135,10 @@ static pc_tensor *activated(pc_tensor *t, int activation)
     return activation == 1 ? pc_relu(t) : activation == 2 ? pc_tanh(t) : activation == 3 ? pc_sigmoid(t) : t;
 }
 
-static pc_tensor *pooled(pc_tensor *t, int window)
+static pc_tensor *pooled(pc_tensor *t, const block *b)
 {
-    return window > 1 ? pc_fn_max_pool2d(t, (pc_fn_pool2d_options){.kernel = {window, window}}) : t;
+    const pc_fn_pool2d_options options = {.kernel = {b->window, b->window}, .ceil_mode = b->ceil};
+    return b->window > 1 ? pc_fn_max_pool2d(t, options) : t;
 }
 
 /* Its steps, between which somebody else may look. */
@@ -148,12 +150,12 @@ static pc_tensor *run_block(const block *b, pc_tensor *h, pc_tensor *const *leaf
                                             .activation = b->activated ? PC_ACTIVATION_RELU : PC_ACTIVATION_NONE});
     if (b->read_twice)
         *loss = pc_add(*loss, pc_sum(pc_cast(h, PC_F64)));
-    h = b->pool_first ? activated(pooled(h, b->window), b->activation) : activated(h, b->activation);
+    h = b->pool_first ? activated(pooled(h, b), b->activation) : activated(h, b->activation);
     if (b->kept)
         see(s, h);
     if (b->detached)
         *loss = pc_add(*loss, pc_sum(pc_cast(pc_detach(h), PC_F64)));
-    return b->pool_first ? h : pooled(h, b->window);
+    return b->pool_first ? h : pooled(h, b);
 }
 
 static void run(const network *n, seen *s)

@@ -343,6 +343,39 @@ def pictures():
             yield case(op, many, op, kernel=[1, 2])
 
 
+def resized():
+    for dtype in DTYPES:
+        grad = dtype in FLOATS
+        for shape in ((2, 3, 5, 6), (3, 5, 6), (0, 3, 4, 4), (1, 1, 1, 1)):
+            for size in ([1, 1], [2, 3], [3, 4], [7, 6]):
+                for op in ("adaptive_avg_pool2d", "adaptive_max_pool2d"):
+                    yield case(op, [tensor(dtype, shape)], op, grad, size=size)
+                for mode, corners in ((0, False), (1, False), (1, True)):
+                    yield case("upsample", [tensor(dtype, shape)], "upsample", grad, size=size, mode=mode, corners=corners)
+            for how in ({"kernel": 2}, {"kernel": 3, "stride": 2, "padding": 1}, {"kernel": [1, 3], "stride": [2, 2]}):
+                for exclude in (False, True):
+                    for op in ("max_pool2d", "avg_pool2d"):
+                        yield case(op, [tensor(dtype, shape)], op, grad, **how, ceil=True, exclude=exclude)
+
+
+def losses():
+    for dtype in FLOATS:
+        for reduction in range(3):
+            for shape in ((), (3,), (2, 3), (0, 3)):
+                pair = [tensor(dtype, shape), tensor(dtype, shape, at=1)]
+                for op in ("l1_loss", "mse_loss"):
+                    yield case(op, pair, op, True, reduction=reduction)
+                for op in ("huber_loss", "smooth_l1_loss"):
+                    yield case(op, pair, op, True, reduction=reduction, number=0.5)
+                yield case("kl_div", pair, "kl_div", True, reduction=reduction, number=1)
+            for x, y in (((3, 4), (3,)), ((4,), ()), ((0, 4), (0,)), ((2, 4, 3), (2, 3)), ((3, 4), (2,)), ((2, 4, 2, 2), (2, 2, 2))):
+                labels = tensor("i64", y, values=lambda d, n, at: [i % 3 for i in range(n)])
+                for how in ({}, {"ignore": 0}, {"ignore": 1}):
+                    for op in ("nll_loss", "class_loss"):
+                        yield case(op, [tensor(dtype, x), labels], op, True, reduction=reduction, **how)
+                    yield case("class_loss", [tensor(dtype, x), labels], "class_loss", True, reduction=reduction, smoothing=0.25, **how)
+
+
 SHARED = [["transpose", [0], {"dims": [0, 1]}], ["slice", [0], {"dim": 0, "start": 1, "stop": 4, "step": 1}],
           ["slice", [0], {"dim": 0, "start": 0, "stop": 3, "step": 1}], ["slice", [0], {"dim": 1, "start": 0, "stop": 4, "step": 2}],
           ["slice", [0], {"dim": 1, "start": 1, "stop": 4, "step": 2}], ["slice", [0], {"dim": 1, "start": 1, "stop": 3, "step": 1}],
@@ -408,7 +441,8 @@ def odd_numbers():
             yield case("log_softmax", [tensor(dtype, (3, 2), values=special, at=i)], "log_softmax", dim=0)
 
 
-ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms, by_index, moved, ordered]
+ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms, by_index, moved, ordered,
+       resized, losses]
 
 
 def systematic():

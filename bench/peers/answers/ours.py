@@ -28,7 +28,17 @@ class Conv(c.Structure):
 
 
 class Pool(c.Structure):
-    _fields_ = [("reserved", c.c_int), ("kernel", c.c_int * 2), ("stride", c.c_int * 2), ("padding", c.c_int * 2)]
+    _fields_ = [("reserved", c.c_int), ("kernel", c.c_int * 2), ("stride", c.c_int * 2), ("padding", c.c_int * 2),
+                ("ceil", c.c_bool), ("exclude", c.c_bool)]
+
+
+class Upsample(c.Structure):
+    _fields_ = [("reserved", c.c_int), ("size", c.c_int64 * 2), ("scale", c.c_double * 2), ("mode", c.c_int), ("corners", c.c_bool)]
+
+
+class Classes(c.Structure):
+    _fields_ = [("reserved", c.c_int), ("reduction", c.c_int), ("ignore", c.c_bool), ("ignore_index", c.c_int64),
+                ("weight", c.c_void_p), ("smoothing", c.c_double)]
 
 
 class Embedding(c.Structure):
@@ -46,7 +56,9 @@ ARGUMENTS = {
     "argmax": [T, I, B], "min_dim": [T, I, B, P], "argmin": [T, I, B], "prod_dim": [T, I, B], "any_dims": [T, Shape, B],
     "all_dims": [T, Shape, B], "count_nonzero_dims": [T, Shape], "var": [T, D], "std": [T, D], "norm": [T, D],
     "var_dims": [T, Shape, D, B], "std_dims": [T, Shape, D, B], "norm_dims": [T, D, Shape, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_max_pool2d": [T, Pool],
-    "fn_avg_pool2d": [T, Pool], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
+    "fn_avg_pool2d": [T, Pool], "fn_adaptive_avg_pool2d": [T, I64, I64], "fn_adaptive_max_pool2d": [T, I64, I64], "fn_upsample": [T, Upsample],
+    "l1_loss": [T, T, I], "mse_loss": [T, T, I], "huber_loss": [T, T, D, I], "smooth_l1_loss": [T, T, D, I], "kl_div": [T, T, B, I],
+    "fn_nll_loss": [T, T, Classes], "fn_cross_entropy": [T, T, Classes], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
     "fn_embedding": [T, T, Embedding], "index_add": [T, I, T, T], "index_copy": [T, I, T, T], "index_put": [T, T, T, B],
     "gather": [T, I, T], "scatter_add": [T, I, T, T], "one_hot": [T, I64], "pad": [T, Shape, Shape, I, D], "flip": [T, Shape],
     "roll": [T, Shape, Shape], "repeat": [T, Shape], "tile": [T, Shape], "tril": [T, I64], "triu": [T, I64], "cumsum": [T, I],
@@ -159,7 +171,19 @@ def apply(lib, op, t, a):
         spec = Conv(0, pair(a.get("stride", 1)), pair(a.get("padding", 0)), 0, 0)
         return [call("fn_conv2d", t[0], t[1], t[2] if len(t) > 2 else null, spec)]
     if op in ("max_pool2d", "avg_pool2d"):
-        return [call("fn_" + op, t[0], Pool(0, pair(a["kernel"]), pair(a.get("stride", 0)), pair(a.get("padding", 0))))]
+        return [call("fn_" + op, t[0], Pool(0, pair(a["kernel"]), pair(a.get("stride", 0)), pair(a.get("padding", 0)), a.get("ceil", False),
+                                            a.get("exclude", False)))]
+    if op in ("adaptive_avg_pool2d", "adaptive_max_pool2d"):
+        return [call("fn_" + op, t[0], *a["size"])]
+    if op == "upsample":
+        return [call("fn_upsample", t[0], Upsample(0, (c.c_int64 * 2)(*a["size"]), (c.c_double * 2)(), a["mode"], a["corners"]))]
+    if op in ("l1_loss", "mse_loss"):
+        return [call(op, t[0], t[1], a["reduction"])]
+    if op in ("huber_loss", "smooth_l1_loss", "kl_div"):
+        return [call(op, t[0], t[1], a["number"], a["reduction"])]
+    if op in ("class_loss", "nll_loss"):
+        how = Classes(0, a["reduction"], "ignore" in a, a.get("ignore", 0), t[2] if len(t) > 2 else None, a.get("smoothing", 0))
+        return [call("fn_nll_loss" if op == "nll_loss" else "fn_cross_entropy", t[0], t[1], how)]
     if op == "embedding":
         return [call("fn_embedding", t[0], t[1], Embedding(0, "padding" in a, a.get("padding", 0)))]
     if op in ("index_add", "index_copy", "scatter_add"):

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 CODES = {"bool": torch.bool, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "f16": torch.float16,
          "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 NAMES = {dtype: code for code, dtype in CODES.items()}
+REDUCTIONS = "mean", "sum", "none", "batchmean"
 ACTIVATIONS = [lambda y: y, torch.relu, torch.sigmoid, torch.tanh, F.gelu, lambda y: F.gelu(y, approximate="tanh"), F.silu]
 
 
@@ -94,8 +95,21 @@ OPS = {
     "norm_dims": lambda t, a: [torch.linalg.vector_norm(t[0], a["value"], all_or(t[0], a["dims"]), a["keepdim"])],
     "linear": lambda t, a: [ACTIVATIONS[a.get("activation", 0)](F.linear(*t))],
     "conv2d": lambda t, a: [F.conv2d(*t, stride=a.get("stride", 1), padding=a.get("padding", 0))],
-    "max_pool2d": lambda t, a: [F.max_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0))],
-    "avg_pool2d": lambda t, a: [F.avg_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0))],
+    "max_pool2d": lambda t, a: [F.max_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0), ceil_mode=a.get("ceil", False))],
+    "avg_pool2d": lambda t, a: [F.avg_pool2d(t[0], a["kernel"], a.get("stride") or None, a.get("padding", 0), a.get("ceil", False),
+                                             not a.get("exclude", False))],
+    "adaptive_avg_pool2d": lambda t, a: [F.adaptive_avg_pool2d(t[0], a["size"])],
+    "adaptive_max_pool2d": lambda t, a: [F.adaptive_max_pool2d(t[0], a["size"])],
+    "upsample": lambda t, a: [F.interpolate(t[0], a["size"], mode=["nearest", "bilinear"][a["mode"]],
+                                            align_corners=a["corners"] if a["mode"] else None)],
+    "l1_loss": lambda t, a: [F.l1_loss(*t, reduction=REDUCTIONS[a["reduction"]])],
+    "mse_loss": lambda t, a: [F.mse_loss(*t, reduction=REDUCTIONS[a["reduction"]])],
+    "huber_loss": lambda t, a: [F.huber_loss(*t, delta=a["number"], reduction=REDUCTIONS[a["reduction"]])],
+    "smooth_l1_loss": lambda t, a: [F.smooth_l1_loss(*t, beta=a["number"], reduction=REDUCTIONS[a["reduction"]])],
+    "kl_div": lambda t, a: [F.kl_div(*t, log_target=bool(a["number"]), reduction=REDUCTIONS[a["reduction"]])],
+    "nll_loss": lambda t, a: [F.nll_loss(*t, ignore_index=a.get("ignore", -100), reduction=REDUCTIONS[a["reduction"]])],
+    "class_loss": lambda t, a: [F.cross_entropy(*t, ignore_index=a.get("ignore", -100), reduction=REDUCTIONS[a["reduction"]],
+                                                label_smoothing=a.get("smoothing", 0))],
     "softmax": lambda t, a: [torch.softmax(t[0], a["dim"])],
     "log_softmax": lambda t, a: [torch.log_softmax(t[0], a["dim"])],
     "layer_norm": lambda t, a: [F.layer_norm(t[0], a["shape"], *t[1:3], eps=a["eps"])],
