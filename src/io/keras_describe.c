@@ -119,7 +119,11 @@ static pc_status pool(pc__keras_layer *layer, const pc_module *module, const pc_
     memcpy(layer->window, own->spec.kernel, sizeof layer->window);
     memcpy(layer->stride, own->spec.stride, sizeof layer->stride);
     PC__TRY(padding_of(in->shape, layer->window, layer->stride, own->spec.padding, own->extra, &layer->same));
-    if (layer->same && average && !own->exclude_padding)
+    if (own->spec.ceil_mode)
+        return pc__fail(
+            PC_ERR_UNSUPPORTED,
+            "a pool with ceil_mode cannot be written to a Keras file: Keras's windows end with the picture");
+    if (layer->same && average && !own->exclude_padding && !own->spec.exclude_padding)
         return pc__fail(PC_ERR_UNSUPPORTED,
                         "an average pool with padding cannot be written to a Keras file: Keras does not "
                         "count the padding");

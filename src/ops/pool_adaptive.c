@@ -1,5 +1,6 @@
-/* pool_adaptive.c: pooling to a given size. Windows of one size are those of pool2d, or a mean over the picture; else means are
- * resampled by area, and maxima are those of equal windows of a picture that has the last place of a shorter window again. */
+/* pool_adaptive.c: pooling to a given size. Means are those of the whole picture, or resampled by area, or where windows are equal those
+ * of pool2d: on GPUs, for on the CPU that would ask for another order of memory. Maxima are those of equal windows, of a picture that
+ * has the last place of a shorter window again. */
 #include "ops/pool2d.h"
 #include "ops/resampled.h"
 #include "ops/table.h"
@@ -43,7 +44,7 @@ pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows, int64_t columns
         return NULL;
     if (size[0] == 1 && size[1] == 1)
         return pc_mean_dims(x, PC_SHAPE(2, 3), true);
-    if (are_equal(x, size, &spec))
+    if (are_equal(x, size, &spec) && x->storage->device.type == PC_CUDA)
         return pc_fn_avg_pool2d(x, spec);
     pc_tensor *result = NULL;
     PC_SCOPE {

@@ -232,6 +232,12 @@ static void what_keras_has_not_is_named(void **state)
     assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "padding");
     assert_fails(pc_keras_save(path, net, (pc_keras_options){0}), PC_ERR_ARGUMENT, "height 0");
     pc_module_free(net);
+    net = pc_sequential(pc_max_pool2d(5, .ceil_mode = true), pc_flatten(), pc_linear(3 * 3 * 3, 1));
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "ceil_mode");
+    pc_module_free(net);
+    net = pc_sequential(pc_adaptive_avg_pool2d(1, 1), pc_flatten(), pc_linear(3, 1));
+    assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "AdaptiveAvgPool2d");
+    pc_module_free(net);
     assert_fails(pc_keras_load("/nonexistent.h5", NULL), PC_ERR_FILE, "/nonexistent.h5");
 }
 

@@ -14,7 +14,9 @@
 
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
+#include <paracord/loss.h>
 #include <paracord/random.h>
+#include <paracord/sample.h>
 
 enum { STATES = 4, WEIGHTS = 3, VALUES = 8, KEPT = 3, STEPS = 24, LAUNCHES = 3, SIDE_MOST = 52 };
 
@@ -199,6 +201,33 @@ static pc_tensor *indexed(pc_tensor *t)
     }
 }
 
+/* Losses of elements and of rows, and as a picture of another size. */
+static pc_tensor *lost_or_resized(pc_tensor *a, pc_tensor *b)
+{
+    const int64_t side = now.side, wide = 2 * side + 1;
+    const pc_fn_cross_entropy_options rows = {.reduction = PC_REDUCTION_NONE, .ignore = true, .ignore_index = draw(2)};
+    pc_tensor *picture = pc_reshape(a, PC_SHAPE(1, 1, side, side));
+    switch (draw(6)) {
+    case 0:
+        return pc_tanh(pc_huber_loss(a, pc_cast(b, pc_tensor_dtype(a)), .5, PC_REDUCTION_NONE));
+    case 1:
+        return pc_tanh(pc_sub(a, pc_fn_bce_with_logits(a, pc_sigmoid(b), (pc_fn_bce_options){0})));
+    case 2:
+        return pc_tanh(pc_sub(a, pc_fn_cross_entropy(b, pc_argmax(a, 1, false), rows)));
+    case 3:
+        return pc_tanh(pc_mul(a, pc_fn_cross_entropy(b, pc_argmax(a, 1, false), (pc_fn_cross_entropy_options){0})));
+    case 4:
+        picture = pc_fn_upsample(picture, (pc_fn_upsample_options){.size = {wide}, .mode = (pc_upsample_mode)draw(2)});
+        return pc_reshape(pc_fn_adaptive_avg_pool2d(picture, side, side), PC_SHAPE(side, side));
+    default:
+        return pc_reshape(pc_fn_avg_pool2d(picture, (pc_fn_pool2d_options){.kernel = {3, 3},
+                                                                           .stride = {1, 1},
+                                                                           .padding = {1, 1},
+                                                                           .exclude_padding = draw(2)}),
+                          PC_SHAPE(side, side));
+    }
+}
+
 static pc_tensor *cast(pc_tensor *t)
 {
     static const pc_dtype dtypes[] = {PC_F32, PC_F32, PC_BF16, PC_F16, PC_F64};
@@ -367,7 +396,7 @@ static pc_tensor *in_place(machine *m)
 
 static pc_tensor *made(machine *m)
 {
-    switch (draw(11)) {
+    switch (draw(12)) {
     case 0:
         return draw(2) ? train(m) : unary(any(m));
     case 1:
@@ -387,6 +416,8 @@ static pc_tensor *made(machine *m)
         return mixed(m);
     case 9:
         return indexed(any(m));
+    case 10:
+        return lost_or_resized(any(m), any(m));
     default:
         return draw(2) ? pc_zeros(PC_SHAPE(now.side, now.side), PC_F32, test_device()) : binary(any(m), any(m));
     }

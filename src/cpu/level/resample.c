@@ -27,6 +27,22 @@ static const real *sum_rows(const pc__resampling *s, int64_t plane, int64_t i, r
     return room;
 }
 
+/* Of single numbers. */
+static void sum_line(const pc__places *p, const real *restrict x, real *restrict y)
+{
+    for (int64_t j = 0; p->copies && j < p->n; j++)
+        y[j] = x[p->first[j]];
+    for (int64_t j = 0; !p->copies && j < p->n; j++) {
+        const int64_t begin = p->at[j], count = p->at[j + 1] - begin;
+        const double *weight = p->weight + begin;
+        const real *from = x + p->first[j];
+        real sum = 0;
+        for (int64_t k = 0; k < count; k++)
+            sum += (real)weight[k] * from[k];
+        y[j] = sum;
+    }
+}
+
 static void sum_columns(const pc__resampling *s, const real *restrict x, real *restrict y)
 {
     for (int64_t j = 0; j < s->columns.n; j++, y += s->inner) {
@@ -48,9 +64,11 @@ static void some_rows(void *context, int64_t task)
     const pc__resampling *s = w->s;
     real *room = w->rooms + pc__thread() * round_up(s->w * s->inner, W);
     const int64_t end = PC__MIN((task + 1) * w->together, s->outer * s->rows.n);
-    for (int64_t row = task * w->together; row < end; row++)
-        sum_columns(s, sum_rows(s, row / s->rows.n, row % s->rows.n, room),
-                    (real *)s->to + row * s->columns.n * s->inner);
+    for (int64_t row = task * w->together; row < end; row++) {
+        const real *x = sum_rows(s, row / s->rows.n, row % s->rows.n, room);
+        real *y = (real *)s->to + row * s->columns.n * s->inner;
+        s->inner == 1 ? sum_line(&s->columns, x, y) : sum_columns(s, x, y);
+    }
 }
 
 pc_status PC__R(resample)(const pc__resampling *s)

@@ -9,6 +9,7 @@ typedef struct pc__places {
     int64_t n;
     int64_t *first, *at;
     double *weight;
+    bool copies; /* each is one place, by 1 */
 } pc__places;
 
 /* to[outer][rows->n][columns->n][inner] from from[outer][h][w][inner]. */

@@ -32,12 +32,14 @@ static pc__places places_of(const pc__axis *axis, bool backward)
     p.at = p.first + p.n;
     p.weight = (double *)(void *)(p.at + p.n + 1);
     p.at[0] = 0;
+    p.copies = all == p.n;
     for (int64_t i = 0; i < p.n; i++) {
         const pc__taps t = taps_of(axis, backward, i);
         p.first[i] = t.first;
         p.at[i + 1] = p.at[i] + t.count;
         for (int64_t k = 0; k < t.count; k++)
             p.weight[p.at[i] + k] = weight_of(axis, backward, i, &t, k);
+        p.copies = p.copies && t.count == 1 && p.weight[p.at[i]] == 1;
     }
     return p;
 }
