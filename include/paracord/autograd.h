@@ -35,6 +35,15 @@ PC_API PC_MUST_USE pc_status pc_backward(pc_tensor *loss);
 /* The same with d / d t given, for a t of any shape. */
 PC_API PC_MUST_USE pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient);
 
+/* A function of the gradient on its way back: returns what goes on, `gradient` itself or another of its shape (made by
+ * ops, or anybody's). NULL with the error set ends the backward pass. Nothing it does is differentiated. */
+typedef pc_tensor *(*pc_gradient_fn)(void *context, pc_tensor *gradient);
+
+/* (d) The same memory and values as x, whose gradient goes by function(context, gradient): to look at it, to scale it,
+ * to keep it (pc_tensor_retain). x itself where it requires no gradient. In a recording (step.h) the function is called
+ * once, while it is recorded, and launches repeat what it queued; `context` must live as long as the record. */
+PC_API PC_MUST_USE pc_tensor *pc_gradient_hook(pc_tensor *x, pc_gradient_fn function, void *context);
+
 /* The same memory without the record: gradients stop here. */
 PC_API PC_MUST_USE pc_tensor *pc_detach(pc_tensor *t);
 

@@ -73,7 +73,8 @@ PC_API int pc_module_state_list(const pc_module *module, pc_parameter *list, int
 PC_API pc_tensor *pc_module_buffer(const pc_module *module, const char *name);
 
 /* Copy values into the parameters and buffers of the same names (a state dict). Every one must be named exactly once,
- * with its shape: PC_ERR_NOT_FOUND, PC_ERR_SHAPE name the first that is not; nothing is changed then. */
+ * with its shape: PC_ERR_NOT_FOUND names those that are missing or unexpected, PC_ERR_SHAPE the first of another shape,
+ * and nothing is changed. pc_module_load_matching (module.h) takes what there is. */
 PC_API PC_MUST_USE pc_status pc_module_load(pc_module *module, const pc_parameter *state, int count);
 
 /* Children in order; borrowed. */
@@ -290,9 +291,12 @@ typedef struct pc_module_class {
     pc_tensor *(*forward)(pc_module *module, pc_tensor *x);
     void (*describe)(const pc_module *module, char *text, size_t n); /* what stands in the brackets; may be NULL */
     void (*destroy)(pc_module *module);                              /* before the parameters go; may be NULL */
+    /* Of several tensors several (pc_forward_many): fill in out[0..out_count-1], or return the error's status. In a scope
+     * of its own: what it makes goes at the end, but for `out`, which may be anybody's. With it, forward may be NULL. */
+    pc_status (*forward_many)(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count);
 } pc_module_class;
 
-/* A module of a class of yours (kept by reference) with `bytes` of zeroed data of its own (pc_module_data). */
+/* A module of a class of yours (kept by reference; module.h has what needs no class) with `bytes` of zeroed data of its own (pc_module_data). */
 PC_API PC_MUST_USE pc_module *pc_module_new(const pc_module_class *type, size_t bytes);
 PC_API void *pc_module_data(const pc_module *module);
 PC_API const pc_module_class *pc_module_type(const pc_module *module);

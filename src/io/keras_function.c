@@ -79,7 +79,7 @@ static void destroy(pc_module *module)
 }
 
 static const pc_module_class classes[PC__KERAS_KIND_COUNT] = {
-#define CLASS(code, name) [code] = {name, forward, describe, destroy},
+#define CLASS(code, word) [code] = {.name = word, .forward = forward, .describe = describe, .destroy = destroy},
     PC__KERAS_KINDS(CLASS)
 #undef CLASS
 };

@@ -35,7 +35,7 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
     return y;
 }
 
-static const pc_module_class attention_class = {"MultiheadAttention", forward, NULL, NULL};
+static const pc_module_class attention_class = {.name = "MultiheadAttention", .forward = forward};
 
 static pc_tensor *project(pc_module *module, pc_tensor *x)
 {
@@ -48,7 +48,8 @@ static void describe(const pc_module *module, char *text, size_t n)
 }
 
 /* A linear layer, with the name that PyTorch prints. */
-static const pc_module_class projection_class = {"NonDynamicallyQuantizableLinear", project, describe, NULL};
+static const pc_module_class projection_class = {
+    .name = "NonDynamicallyQuantizableLinear", .forward = project, .describe = describe};
 
 /* A weight and, unless no_bias, a bias of zeros. */
 static pc_status add(pc_module *module, const char *weight, const char *bias, int64_t out, int64_t in, bool no_bias,

@@ -37,8 +37,8 @@ static void describe(const pc_module *module, char *text, size_t n)
              pc__module_own(module, "running_mean") ? "True" : "False");
 }
 
-static const pc_module_class batch_norm1d_class = {"BatchNorm1d", forward, describe, NULL},
-                             batch_norm2d_class = {"BatchNorm2d", forward, describe, NULL};
+static const pc_module_class batch_norm1d_class = {.name = "BatchNorm1d", .forward = forward, .describe = describe},
+                             batch_norm2d_class = {.name = "BatchNorm2d", .forward = forward, .describe = describe};
 
 static pc_status add_buffers(pc_module *module, int64_t channels)
 {

@@ -65,7 +65,7 @@ pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value)
     return x;
 }
 
-const pc_module_class pc__conv2d_class = {"Conv2d", forward, describe, NULL};
+const pc_module_class pc__conv2d_class = {.name = "Conv2d", .forward = forward, .describe = describe};
 
 /* Same padding as such on both sides, and the odd row or column behind. */
 static pc_status lay_same(pc__conv2d_layer *layer)

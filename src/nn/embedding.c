@@ -22,7 +22,7 @@ static void describe(const pc_module *module, char *text, size_t n)
         snprintf(text + at, n - (size_t)at, ", padding_idx=%lld", (long long)layer->spec.padding_idx);
 }
 
-static const pc_module_class embedding_class = {"Embedding", forward, describe, NULL};
+static const pc_module_class embedding_class = {.name = "Embedding", .forward = forward, .describe = describe};
 
 /* Standard normal; the row that stands for nothing is 0. */
 static pc_status add_table(pc_module *module, const embedding_layer *layer)

@@ -119,7 +119,7 @@ static void destroy(pc_module *module)
     pc__free(g->uses);
 }
 
-const pc_module_class pc__graph_class = {"Graph", forward, NULL, destroy};
+const pc_module_class pc__graph_class = {.name = "Graph", .forward = forward, .destroy = destroy};
 
 static void *copy(const void *from, size_t bytes)
 {

@@ -32,6 +32,7 @@ typedef struct pc__dropout_layer {
 
 PC__SHARED extern const pc_module_class pc__linear_class, pc__conv2d_class, pc__flatten_class;
 extern const pc_module_class pc__max_pool2d_class, pc__avg_pool2d_class, pc__dropout_class, pc__sequential_class;
+extern const pc_module_class pc__module_list_class;
 
 /* "relu" and so on; NULL for none. */
 const char *pc__activation_name(pc_activation_kind kind);

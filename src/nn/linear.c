@@ -23,7 +23,7 @@ static void describe(const pc_module *module, char *text, size_t n)
              activation ? activation : "");
 }
 
-const pc_module_class pc__linear_class = {"Linear", forward, describe, NULL};
+const pc_module_class pc__linear_class = {.name = "Linear", .forward = forward, .describe = describe};
 
 pc_module *pc_linear_new(int64_t in, int64_t out, pc_linear_options options)
 {

@@ -6,7 +6,7 @@
 pc_module *pc_module_new(const pc_module_class *type, size_t bytes)
 {
     PC__NEED_OR(NULL, type);
-    if (!type->name || !type->forward || bytes > SIZE_MAX / 2)
+    if (!type->name || (!type->forward && !type->forward_many) || bytes > SIZE_MAX / 2)
         return pc__null(PC_ERR_ARGUMENT, "pc_module_new: a class needs a name and a forward function");
     pc_module *module = pc__calloc(1, sizeof *module + bytes);
     if (!module)
@@ -54,6 +54,9 @@ static void release(pc_module *module)
     pc__free(module->parameters);
     pc__free(module->children);
     pc__free(module->buffers);
+    pc__free(module->hooks);
+    module->hooks = NULL;
+    module->hook_count = 0;
     module->parameters = module->children = module->buffers = NULL;
     module->parameter_count = module->child_count = module->buffer_count = 0;
     module->version++;
@@ -229,6 +232,37 @@ pc_module *pc_module_child(const pc_module *module, int i)
     return i >= 0 && i < module->child_count ? module->children[i].object : NULL;
 }
 
+const char *pc_module_child_name(const pc_module *module, int i)
+{
+    PC__NEED_OR(NULL, module);
+    return i >= 0 && i < module->child_count ? module->children[i].name : NULL;
+}
+
+static pc_module *child_of(const pc_module *module, const char *name, size_t length)
+{
+    for (int i = 0; i < module->child_count; i++)
+        if (strncmp(module->children[i].name, name, length) == 0 && !module->children[i].name[length])
+            return module->children[i].object;
+    return NULL;
+}
+
+pc_module *pc_module_child_named(const pc_module *module, const char *name)
+{
+    PC__NEED_OR(NULL, module);
+    PC__NEED_OR(NULL, name);
+    const pc_module *below = module;
+    for (const char *at = name; below && *at;) {
+        const size_t length = strcspn(at, ".");
+        below = length < PC__NAME_MAX ? child_of(below, at, length) : NULL;
+        at += length + (at[length] == '.' && at[length + 1]);
+        if (*at == '.') /* "a..b", "a." */
+            below = NULL;
+    }
+    return below && *name
+               ? (pc_module *)(uintptr_t)below
+               : pc__null(PC_ERR_NOT_FOUND, "the %s module has no child named \"%.80s\"", module->type->name, name);
+}
+
 pc_tensor *pc__module_own(const pc_module *module, const char *name)
 {
     for (int i = 0; i < module->parameter_count; i++)
@@ -303,7 +337,7 @@ static pc_status move_one(const place *to, pc__named *named, bool grad)
 static pc_status move(void *context, const char *name, pc__named *parameter)
 {
     (void)name;
-    return move_one(context, parameter, true);
+    return move_one(context, parameter, pc_requires_grad(parameter->object)); /* frozen ones stay so */
 }
 
 static pc_status move_buffers(const place *to, pc_module *module)

@@ -4,7 +4,7 @@
 
 #include "tensor/tensor.h"
 
-#include <paracord/nn.h>
+#include <paracord/module.h>
 
 #define PC__NAME_MAX 48
 #define PC__MODULE_DEPTH_MAX 1000 /* walks over modules are recursive */
@@ -15,14 +15,24 @@ typedef struct pc__named {
     bool kept;    /* of buffers: in the state dict */
 } pc__named;
 
+typedef struct pc__hook {
+    int number;
+    pc_before_fn before;
+    pc_after_fn after;
+    void *context;
+} pc__hook;
+
 struct pc_module {
     const pc_module_class *type;
-    atomic_bool training;                       /* pc_module_is_training says what holds for a thread */
-    int height;                                 /* levels of modules below */
-    pc_module *parent;                          /* that has it as a child; NULL: none */
-    atomic_int holders;                         /* its owner, and who watches it (watch.h) */
-    unsigned version;                           /* counts changes of its parts, and its end */
-    size_t bytes;                               /* of data */
+    atomic_bool training; /* pc_module_is_training says what holds for a thread */
+    int height;           /* levels of modules below */
+    pc_module *parent;    /* that has it as a child; NULL: none */
+    atomic_int holders;   /* its owner, and who watches it (watch.h) */
+    unsigned version;     /* counts changes of its parts, and its end */
+    size_t bytes;         /* of data */
+    pc__hook *hooks;
+    int hook_count, hook_room, last_hook;
+    bool checkpointed;                          /* its forward passes keep nothing but inputs and results */
     pc__named *parameters, *children, *buffers; /* buffers: tensors that go where the module goes, and that no optimiser
                                                  * knows: running statistics of a normalisation */
     int parameter_count, parameter_room, child_count, child_room, buffer_count, buffer_room;
@@ -47,6 +57,35 @@ bool pc__is_evaluating(void);
 #define PC__EVALUATE                                                                                                   \
     for (pc__evaluating pc__evaluating_here __attribute__((cleanup(pc__evaluate_leave))) = pc__evaluate_enter();       \
          pc__evaluating_here.open; pc__evaluate_leave(&pc__evaluating_here))
+
+/* forward.c: the class's own function; results may be anybody's. */
+pc_status pc__forward_own(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count);
+
+/* Whether somebody wants to see its forward pass by itself: it is not done as a part of another's. */
+bool pc__forward_is_watched(const pc_module *module);
+
+/* Until NULL is given, forward passes of the calling thread are told: in front of one, and behind it. */
+typedef struct pc__observer {
+    void *context;
+    void (*enter)(void *context, const pc_module *module);
+    void (*leave)(void *context, const pc_module *module, pc_tensor *const *out, int out_count);
+} pc__observer;
+void pc__forward_observe(const pc__observer *observer);
+
+/* hooks.c: those in front of a forward pass, and behind it. */
+pc_status pc__hooks_before(pc_module *module, pc_tensor **in, int in_count);
+pc_status pc__hooks_after(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count);
+
+/* checkpoint.c: pc__forward_own of one result, which the backward pass runs again; or as it is, where nothing would be
+ * kept for one. */
+enum { PC__CHECKPOINT_INPUTS = 4 };
+pc_status pc__forward_again(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out);
+
+/* Release the modules from number `from` on that no module has; one that is listed twice comes once. */
+void pc__modules_release(pc_module *const *modules, int from, int count);
+
+/* Hand the tensor, of which the caller has an owner of its own, to the open scope; NULL: out of memory. */
+pc_tensor *pc__hand_out(pc_tensor *owned);
 
 /* Keep the memory of the module, and give it back: what is in it goes when it is freed. */
 void pc__module_hold(pc_module *module);

@@ -89,9 +89,12 @@ static void describe_group_norm(const pc_module *module, char *text, size_t n)
              layer->eps, truth(pc__module_own(module, "weight")), truth(pc__module_own(module, "bias")));
 }
 
-static const pc_module_class layer_norm_class = {"LayerNorm", layer_norm, describe_layer_norm, NULL},
-                             rms_norm_class = {"RMSNorm", rms_norm, describe_rms_norm, NULL},
-                             group_norm_class = {"GroupNorm", group_norm, describe_group_norm, NULL};
+static const pc_module_class layer_norm_class = {.name = "LayerNorm",
+                                                 .forward = layer_norm,
+                                                 .describe = describe_layer_norm},
+                             rms_norm_class = {.name = "RMSNorm", .forward = rms_norm, .describe = describe_rms_norm},
+                             group_norm_class = {
+                                 .name = "GroupNorm", .forward = group_norm, .describe = describe_group_norm};
 
 bool pc__norm_eps_fits(double eps)
 {

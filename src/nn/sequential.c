@@ -20,24 +20,30 @@ static pc_module *at(const pc__chain *chain, int i)
     return i < chain->count ? pc_module_child(chain->module, chain->steps ? chain->steps[i] : i) : NULL;
 }
 
+/* NULL for one whose forward pass somebody wants to see. */
+static pc_module *unwatched(pc_module *module)
+{
+    return module && pc__forward_is_watched(module) ? NULL : module;
+}
+
 pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next)
 {
     pc_module *child = at(chain, i);
     const pc__linear_layer *linear = pc__layer(child, &pc__linear_class);
     const pc__conv2d_layer *conv = pc__layer(child, &pc__conv2d_class);
     *next = i + 1;
-    if (!linear && !conv)
+    if ((!linear && !conv) || pc__forward_is_watched(child))
         return pc_forward(child, x);
 
     pc_activation_kind activation = linear ? linear->activation : conv->spec.activation;
-    const pc__activation_layer *follows = pc__activation_of(at(chain, *next));
+    const pc__activation_layer *follows = pc__activation_of(unwatched(at(chain, *next)));
     if (follows && activation == PC_ACTIVATION_NONE) {
         activation = follows->kind;
         ++*next;
     }
     if (linear)
         return pc__linear_forward(child, x, activation);
-    int pool = fusable_pool(at(chain, *next));
+    int pool = fusable_pool(unwatched(at(chain, *next)));
     *next += pool > 0;
     return pc__conv2d_forward(child, x, activation, pool);
 }
@@ -77,10 +83,9 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
     return y;
 }
 
-const pc_module_class pc__sequential_class = {"Sequential", forward, NULL, NULL};
+const pc_module_class pc__sequential_class = {.name = "Sequential", .forward = forward};
 
-/* Release the children from number `from` on that no module has; one that is listed twice comes once. */
-static void release(pc_module *const *children, int from, int count)
+void pc__modules_release(pc_module *const *children, int from, int count)
 {
     for (int i = from; i < count; i++) {
         bool again = false;
@@ -108,7 +113,7 @@ pc_module *pc_sequential_new(pc_module *const *children, int count)
     }
     if (module && module->child_count == count)
         return module;
-    release(children, taken, count);
+    pc__modules_release(children, taken, count);
     pc_module_free(module);
     return NULL;
 }

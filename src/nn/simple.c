@@ -52,8 +52,8 @@ static void describe_pool(const pc_module *module, char *text, size_t n)
                                       : "");
 }
 
-const pc_module_class pc__max_pool2d_class = {"MaxPool2d", max_pool, describe_pool, NULL};
-const pc_module_class pc__avg_pool2d_class = {"AvgPool2d", avg_pool, describe_pool, NULL};
+const pc_module_class pc__max_pool2d_class = {.name = "MaxPool2d", .forward = max_pool, .describe = describe_pool};
+const pc_module_class pc__avg_pool2d_class = {.name = "AvgPool2d", .forward = avg_pool, .describe = describe_pool};
 
 pc_module *pc__pool2d_layer_new(const pc_module_class *type, const pc_fn_pool2d_options *spec)
 {
@@ -103,7 +103,7 @@ static void describe_flatten(const pc_module *module, char *text, size_t n)
     snprintf(text, n, "start_dim=1, end_dim=-1");
 }
 
-const pc_module_class pc__flatten_class = {"Flatten", flatten, describe_flatten, NULL};
+const pc_module_class pc__flatten_class = {.name = "Flatten", .forward = flatten, .describe = describe_flatten};
 
 pc_module *pc_flatten(void)
 {
@@ -123,7 +123,7 @@ static void describe_activation(const pc_module *module, char *text, size_t n)
 
 static const pc_module_class activations[] = {
 #define PC__ACTIVATION(kind, fused, function, option, module, inside)                                                  \
-    [PC_ACTIVATION_##kind] = {module, activate, describe_activation, NULL},
+    [PC_ACTIVATION_##kind] = {.name = module, .forward = activate, .describe = describe_activation},
 #include "ops/activation.def"
 #undef PC__ACTIVATION
 };
@@ -159,7 +159,7 @@ static void describe_dropout(const pc_module *module, char *text, size_t n)
     snprintf(text, n, "p=%g, inplace=False", ((const pc__dropout_layer *)pc_module_data(module))->p);
 }
 
-const pc_module_class pc__dropout_class = {"Dropout", dropout, describe_dropout, NULL};
+const pc_module_class pc__dropout_class = {.name = "Dropout", .forward = dropout, .describe = describe_dropout};
 
 pc_module *pc_dropout(double p)
 {

@@ -1,5 +1,7 @@
 /* dropout.c: zeros by chance, the rest scaled so that the mean stays. */
 #include "ops/random.h"
+
+#include "ops/again.h"
 #include "ops/table.h"
 
 static _Thread_local struct {
@@ -16,11 +18,16 @@ uint64_t pc__draws_record(pc_tensor *base, uint64_t from)
     return count;
 }
 
+bool pc__draws_recorded(void)
+{
+    return recorded.base;
+}
+
 pc_tensor *pc__draw_relative(pc__random_attributes *drawn)
 {
     if (recorded.base) {
         drawn->stream -= recorded.from * 4;
-        recorded.count++;
+        recorded.count += !pc__again_number();
     }
     return recorded.base;
 }

@@ -1,6 +1,7 @@
 /* norm_channels.c: normalisations of channels: batch_norm and group_norm. */
 #include "ops/norm.h"
 
+#include "ops/again.h"
 #include "ops/autocast.h"
 #include "ops/table.h"
 
@@ -168,7 +169,7 @@ pc_tensor *pc__batch_norm(pc_tensor *x, pc_tensor *running_mean, pc_tensor *runn
         pc__channel_norm_attributes a = {.groups = x->shape[1], .eps = eps};
         pc_status status = run(training ? PC__OP_batch_norm : PC__OP_stored_norm, arranged(x),
                                training ? NULL : running, weight, bias, &a, out);
-        if (training && status == PC_OK)
+        if (training && status == PC_OK && !pc__again_number()) /* it has counted this batch */
             PC_NO_GRAD {
                 status = run_on(running, tracked, out + 1, x, momentum);
             }

@@ -24,6 +24,9 @@ static inline pc__random_attributes pc__draw(enum pc__purpose purpose, double lo
  * the call before. */
 uint64_t pc__draws_record(pc_tensor *base, uint64_t from);
 
+/* Whether they do. */
+bool pc__draws_recorded(void);
+
 /* Makes a dropout's draw relative to that base, which is the call's last input then; NULL where there is none. */
 pc_tensor *pc__draw_relative(pc__random_attributes *drawn);
 

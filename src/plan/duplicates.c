@@ -1,5 +1,6 @@
 /* duplicates.c: the pass that computes once what is computed twice: calls of one op with the same attributes on the same
- * contents, on one stream. The later one's result must be a temporary, and neither result may be written again. */
+ * contents, on one stream. The later one's result must be a temporary, and neither result may be written again. Work that
+ * is done again so as not to keep its results meanwhile is no duplicate. */
 #include "plan/plan.h"
 
 typedef struct seen {
@@ -58,7 +59,7 @@ static bool is_same_tensor(const pc_tensor *a, const pc_tensor *b)
 static bool is_same(const search *s, int earlier, const pc__plan_node *b)
 {
     const pc__plan_node *a = &s->plan->node[earlier];
-    if (a->stream != b->stream || a->kernel != b->kernel || a->call->op != b->call->op ||
+    if (a->stream != b->stream || a->again != b->again || a->kernel != b->kernel || a->call->op != b->call->op ||
         a->settings.precision != b->settings.precision || a->settings.choice != b->settings.choice ||
         a->call->n_in != b->call->n_in || a->call->attribute_bytes != b->call->attribute_bytes ||
         (a->call->attribute_bytes && memcmp(a->call->attributes, b->call->attributes, a->call->attribute_bytes) != 0))

@@ -1,6 +1,7 @@
 /* list.c: work is appended to a plan as it is recorded. */
 #include "plan/plan.h"
 
+#include "ops/again.h"
 #include "tensor/freeze.h"
 
 int pc__node_uses(const pc__plan_node *node)
@@ -124,6 +125,7 @@ pc_status pc__plan_call(pc_stream *stream, pc__kernel kernel, const pc_call *cal
                           .work = *work,
                           .kernel = kernel,
                           .call = pc__call_copy(call),
+                          .again = pc__again_number(),
                           .settings = {pc_matmul_precision_get(), pc_choice_get()}};
     return node.call ? add(stream, &node) : PC_ERR_MEMORY;
 }

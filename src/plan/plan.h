@@ -38,6 +38,7 @@ typedef struct pc__plan_node {
     bool early;    /* it is in front of what was recorded before it */
     pc_call *call; /* calls: a copy, with the storages themselves */
     pc__kernel kernel;
+    unsigned again;        /* calls: the work done again that it is part of (ops/again.h); 0: none */
     pc__settings settings; /* calls: of the thread that recorded them; built by others they would have other bits */
     pc__bytes to, from;    /* copies */
     size_t bytes;

@@ -199,7 +199,7 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
     return y;
 }
 
-static const pc_module_class normalize_class = {"Normalize", forward, NULL, NULL};
+static const pc_module_class normalize_class = {.name = "Normalize", .forward = forward};
 
 pc_module *pc__preparation_module(const pc_preparation *p, pc_module *net)
 {

@@ -226,3 +226,58 @@ PICTURES = {
 for name, module in PICTURES.items():
     print("print", name, 1)
     print(repr(module))
+def compositions():
+    """Modules of modules, as they print; and a network of residual blocks: what it gives in training and evaluation, and
+    what one step of SGD leaves of it."""
+
+    told = {
+        "list": nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 3)]),
+        "lists": nn.ModuleList([nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Sequential(nn.Linear(2, 2), nn.ReLU())]),
+        "empty": nn.ModuleList(),
+        "dict": nn.ModuleDict({"encoder": nn.Linear(4, 2), "decoder": nn.ModuleList([nn.Linear(2, 4)])}),
+    }
+    for name, module in told.items():
+        text = repr(module)
+        print("told", name, text.count("\n") + 1)
+        print(text)
+
+    class Residual(nn.Module):
+        def __init__(self, body, shortcut=None):
+            super().__init__()
+            self.body = body
+            if shortcut is not None:
+                self.shortcut = shortcut
+
+        def forward(self, x):
+            return torch.relu(self.body(x) + (self.shortcut(x) if hasattr(self, "shortcut") else x))
+
+    def conv(i, o, kernel, stride=1):
+        return nn.Conv2d(i, o, kernel, stride=stride, padding=kernel // 2, bias=False)
+
+    def block(i, o, stride=1):
+        body = nn.Sequential(conv(i, o, 3, stride), nn.BatchNorm2d(o), nn.ReLU(), conv(o, o, 3), nn.BatchNorm2d(o))
+        same = i == o and stride == 1
+        return Residual(body, None if same else nn.Sequential(conv(i, o, 1, stride), nn.BatchNorm2d(o)))
+
+    net = nn.Sequential(conv(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), block(4, 4), block(4, 6, 2), nn.AvgPool2d(4),
+                        nn.Flatten(), nn.Linear(6, 3)).float()
+    for at, p in enumerate(net.parameters()):
+        p.data = formula(p, at)
+    x, labels = formula(torch.empty(2, 3, 8, 8), 9), torch.tensor([2, 0])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    y = net(x)
+    loss = nn.functional.cross_entropy(y, labels)
+    loss.backward()
+    optimizer.step()
+    print("residual outputs", numbers9(y), "|", numbers9(loss.reshape(1)))
+    for name, t in net.state_dict().items():
+        print("residual", name, numbers9(t))
+    net.eval()
+    print("residual evaluated", numbers9(net(x)))
+
+
+def numbers9(t):
+    return " ".join("%.9g" % v for v in t.detach().reshape(-1).tolist())
+
+
+compositions()

@@ -224,7 +224,7 @@ static void what_keras_has_not_is_named(void **state)
 {
     (void)state;
     needs_keras();
-    static const pc_module_class own = {"PlusOne", forward_itself, NULL, NULL};
+    static const pc_module_class own = {.name = "PlusOne", .forward = forward_itself};
     pc_module *net = pc_sequential(pc_flatten(), pc_module_new(&own, 0), pc_linear(3 * 14 * 14, 1));
     assert_fails(pc_keras_save(path, net, options), PC_ERR_UNSUPPORTED, "PlusOne");
     pc_module_free(net);

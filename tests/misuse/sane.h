@@ -117,6 +117,58 @@ static pc_parameter *state(pc_module *module)
     return list;
 }
 
+static pc_status look(void *context, pc_module *module, pc_tensor **in, int in_count)
+{
+    (void)context, (void)module, (void)in, (void)in_count;
+    return PC_OK;
+}
+
+static pc_status look_back(void *context, pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out,
+                           int out_count)
+{
+    (void)context, (void)module, (void)in, (void)in_count, (void)out, (void)out_count;
+    return PC_OK;
+}
+
+static pc_tensor *through(void *context, pc_tensor *x)
+{
+    (void)context;
+    return x;
+}
+
+static pc_module *with_hook(void)
+{
+    pc_module *module = net();
+    return pc_module_add_hook(module, look, NULL, NULL) ? module : NULL;
+}
+
+static pc_module *with_buffer(void)
+{
+    pc_module *module = pc_sequential(pc_flatten());
+    return pc_module_add_buffer(pc_module_child(module, 0), "kept", matrix()) == PC_OK ? module : NULL;
+}
+
+static pc_status first_of_all(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count)
+{
+    (void)module, (void)in_count, (void)out_count;
+    out[0] = in[0];
+    return PC_OK;
+}
+
+static pc_module *with_two_inputs(void)
+{
+    static const pc_module_class type = {.name = "First", .forward_many = first_of_all};
+    return pc_module_new(&type, 0);
+}
+
+static pc_named_module *named_modules(void)
+{
+    pc_named_module *children = room();
+    children[0] = (pc_named_module){"first", pc_flatten()};
+    children[1] = (pc_named_module){"second", pc_linear(4, 4)};
+    return children;
+}
+
 static pc_status learn(void *user)
 {
     (void)user;

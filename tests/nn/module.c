@@ -8,7 +8,7 @@ static pc_tensor *regress(pc_module *module, pc_tensor *x)
     return pc_forward(pc_module_child(module, 0), x);
 }
 
-static const pc_module_class regression_class = {"LinearRegression", regress, NULL, NULL};
+static const pc_module_class regression_class = {.name = "LinearRegression", .forward = regress};
 
 static pc_module *regression(void)
 {
@@ -30,7 +30,7 @@ static pc_tensor *pass_block(pc_module *module, pc_tensor *x)
     return y;
 }
 
-static const pc_module_class block_class = {"Block", pass_block, NULL, NULL};
+static const pc_module_class block_class = {.name = "Block", .forward = pass_block};
 
 static pc_module *block(void)
 {
@@ -215,7 +215,7 @@ static void wrong_state_changes_nothing(void **state)
         assert_fails(pc_module_load(b, list, 4), PC_ERR_NOT_FOUND, "2.bias");
         list[3] = other;
         list[4] = (pc_parameter){"3.bias", other.tensor};
-        assert_fails(pc_module_load(b, list, 5), PC_ERR_NOT_FOUND, "5 entries");
+        assert_fails(pc_module_load(b, list, 5), PC_ERR_NOT_FOUND, "the state has 3.bias, which the module has not");
         list[3].tensor = pc_zeros(PC_SHAPE(3), PC_F32, test_device());
         assert_fails(pc_module_load(b, list, 4), PC_ERR_SHAPE, "[3] in the state and [2]");
         list[3].tensor = NULL;
@@ -292,7 +292,8 @@ static void say(const pc_module *module, char *text, size_t n)
     snprintf(text, n, "times=%d", *(int *)pc_module_data(module));
 }
 
-static const pc_module_class counted_class = {"Counted", same, say, count_end};
+static const pc_module_class counted_class = {
+    .name = "Counted", .forward = same, .describe = say, .destroy = count_end};
 
 static pc_module *counted(void)
 {

@@ -10,7 +10,7 @@ static pc_tensor *times(pc_module *module, pc_tensor *x)
     return pc_mul(x, pc_module_parameter(module, "w"));
 }
 
-static const pc_module_class weight_class = {"Weight", times, NULL, NULL};
+static const pc_module_class weight_class = {.name = "Weight", .forward = times};
 
 /* A module with one parameter "w". */
 static pc_module *weight(const double *start, pc_dtype dtype)

@@ -11,7 +11,7 @@ static pc_tensor *times(pc_module *module, pc_tensor *x)
     return pc_mul(x, pc_module_parameter(module, "w"));
 }
 
-static const pc_module_class weight_class = {"Weight", times, NULL, NULL};
+static const pc_module_class weight_class = {.name = "Weight", .forward = times};
 
 static pc_module *weight(const double *start, pc_dtype dtype)
 {
@@ -295,7 +295,7 @@ static void norms_of_many(void **state)
 {
     (void)state;
     enum { MANY = 200 };
-    static const pc_module_class many_class = {"Many", times, NULL, NULL};
+    static const pc_module_class many_class = {.name = "Many", .forward = times};
     pc_module *module = pc_module_new(&many_class, 0);
     double want = 0;
     PC_SCOPE {

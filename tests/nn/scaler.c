@@ -21,7 +21,7 @@ static pc_tensor *line_forward(pc_module *module, pc_tensor *x)
     return pc_sum(pc_mul(x, pc_module_parameter(module, "weight")));
 }
 
-static const pc_module_class line_class = {"Line", line_forward, NULL, NULL};
+static const pc_module_class line_class = {.name = "Line", .forward = line_forward};
 
 static line line_new(bool adam)
 {

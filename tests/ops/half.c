@@ -225,7 +225,7 @@ static pc_tensor *parameter_of(pc_module *module, pc_tensor *x)
     return pc_mul(pc_module_parameter(module, "weight"), x);
 }
 
-static const pc_module_class one_class = {"One", parameter_of, NULL, NULL};
+static const pc_module_class one_class = {.name = "One", .forward = parameter_of};
 
 static void scaler_as_pytorch(void **state)
 {
@@ -278,7 +278,7 @@ static pc_tensor *two_layers(pc_module *module, pc_tensor *x)
     return pc_fn_linear(hidden, pc_module_parameter(module, "w2"), NULL, PC_ACTIVATION_NONE);
 }
 
-static const pc_module_class two_layers_class = {"TwoLayers", two_layers, NULL, NULL};
+static const pc_module_class two_layers_class = {.name = "TwoLayers", .forward = two_layers};
 
 /* Losses of a training in bfloat16 stay as near to PyTorch's as roundings at other places allow. */
 static void training_as_pytorch(void **state)
