@@ -111,6 +111,18 @@ PC_API PC_MUST_USE pc_status pc_module_load_matching(pc_module *module, const pc
 PC_API PC_MUST_USE pc_status pc_module_freeze(pc_module *module, const char *pattern);
 PC_API PC_MUST_USE pc_status pc_module_unfreeze(pc_module *module, const char *pattern);
 
+/* --- what a network costs --- */
+
+/* A table of a forward pass on an input of that shape, of the parameters' dtype: for each module that it goes through
+ * what it gives, its own parameters, the floating-point operations of its own products, convolutions and attention (a
+ * multiplication and an addition are two) and the bytes of what its own work makes; and the sums. In evaluation mode,
+ * under the thread's autocast. Nothing is computed and no memory is taken: the pass is recorded and dropped, so a forward
+ * function that reads numbers on the host is refused. Text for pc_text_free; NULL and the error. */
+PC_API PC_MUST_USE char *pc_module_describe(pc_module *module, pc_shape input);
+
+/* The same of one result of these tensors, whose dtypes and shapes count. */
+PC_API PC_MUST_USE char *pc_module_describe_inputs(pc_module *module, pc_tensor *const *in, int in_count);
+
 /* --- functions around a forward pass --- */
 
 /* In front of a module's forward pass: may look at the inputs, and put others into in[i]. What it makes goes with a scope

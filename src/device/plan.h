@@ -17,6 +17,10 @@ pc_status pc__plan_function(pc_stream *stream, void (*function)(void *context), 
 /* What is recorded on `stream` from here on comes after what is recorded on `other` by now. */
 pc_status pc__plan_wait(pc_stream *stream, pc_stream *other, const pc__work *work);
 
+/* What is recorded by now: how many pieces of work, and number i of them where it is a call, else NULL. */
+int pc__plan_count(const pc_graph *graph);
+const struct pc_call *pc__plan_call_at(const pc_graph *graph, int i);
+
 /* The recording is complete: rewrite the plan, give out memory, build. */
 pc_status pc__plan_build(pc_graph *graph);
 

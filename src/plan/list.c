@@ -130,6 +130,17 @@ pc_status pc__plan_call(pc_stream *stream, pc__kernel kernel, const pc_call *cal
     return node.call ? add(stream, &node) : PC_ERR_MEMORY;
 }
 
+int pc__plan_count(const pc_graph *graph)
+{
+    return graph->plan ? graph->plan->count : 0;
+}
+
+const pc_call *pc__plan_call_at(const pc_graph *graph, int i)
+{
+    const pc__plan_node *node = &graph->plan->node[i];
+    return node->kind == PC__NODE_CALL ? node->call : NULL;
+}
+
 pc_status pc__plan_copy(pc_stream *stream, pc__bytes to, pc__bytes from, size_t n, const pc__work *work)
 {
     return add(stream, &(pc__plan_node){.kind = PC__NODE_COPY, .work = *work, .to = to, .from = from, .bytes = n});
