@@ -9,6 +9,7 @@
 #include <paracord/check.h>
 #include <paracord/classifier.h>
 #include <paracord/device.h>
+#include <paracord/ema.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
 #include <paracord/half.h>

@@ -281,3 +281,19 @@ def numbers9(t):
 
 
 compositions()
+
+
+def averages():
+    """A parameter that moves, and its average behind each update."""
+    from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+    net = nn.Linear(5, 1, bias=False).double()
+    averaged = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(0.9))
+    for at in range(1, 5):
+        net.weight.data = formula(net.weight, at)
+        averaged.update_parameters(net)
+        print("average", at, "|", numbers(averaged.module.weight.detach().reshape(-1).tolist()))
+    print("averaged", " ".join(averaged.state_dict().keys()))
+
+
+averages()

@@ -117,6 +117,19 @@ static pc_parameter *state(pc_module *module)
     return list;
 }
 
+static pc_ema *swapped_in(void)
+{
+    pc_ema *ema = pc_ema_new(net(), 0.9);
+    return pc_ema_swap_in(ema) == PC_OK ? ema : NULL;
+}
+
+static pc_parameter *averages(void)
+{
+    pc_parameter *list = room();
+    pc_ema_state_list(pc_ema_new(net(), 0.9), list, 5);
+    return list;
+}
+
 static pc_status look(void *context, pc_module *module, pc_tensor **in, int in_count)
 {
     (void)context, (void)module, (void)in, (void)in_count;
