@@ -45,8 +45,16 @@ typedef struct pc_named_module {
 /* The same by names (pc_module_child_named): pc_module_dict({"encoder", a}, {"decoder", b}). */
 PC_API PC_MUST_USE pc_module *pc_module_dict_new(const pc_named_module *children, int count);
 
+/* A module of a class of yours, without data of its own, with these children:
+ * pc_module_of(&type, {"conv", pc_conv2d(3, 8, 3)}, {"norm", pc_batch_norm2d(8)}). Owns them, on failure too. */
+PC_API PC_MUST_USE pc_module *pc_module_of_new(const pc_module_class *type, const pc_named_module *children, int count);
+
 #ifdef __cplusplus
 PC_END
+inline pc_module *pc_module_of_list(const pc_module_class *type, std::initializer_list<pc_named_module> children)
+{
+    return pc_module_of_new(type, children.begin(), static_cast<int>(children.size()));
+}
 inline pc_module *pc_module_list_of(std::initializer_list<pc_module *> children)
 {
     return pc_module_list_new(children.begin(), static_cast<int>(children.size()));
@@ -58,7 +66,11 @@ inline pc_module *pc_module_dict_of(std::initializer_list<pc_named_module> child
 PC_BEGIN
 #define pc_module_list(...) pc_module_list_of({__VA_ARGS__})
 #define pc_module_dict(...) pc_module_dict_of({__VA_ARGS__})
+#define pc_module_of(type, ...) pc_module_of_list((type), {__VA_ARGS__})
 #else
+#define pc_module_of(type, ...)                                                                                        \
+    pc_module_of_new((type), (pc_named_module[]){__VA_ARGS__},                                                         \
+                     (int)(sizeof((pc_named_module[]){__VA_ARGS__}) / sizeof(pc_named_module)))
 #define pc_module_list(...)                                                                                            \
     pc_module_list_new((pc_module *[]){__VA_ARGS__}, (int)(sizeof((pc_module *[]){__VA_ARGS__}) / sizeof(pc_module *)))
 #define pc_module_dict(...)                                                                                            \
@@ -68,6 +80,9 @@ PC_BEGIN
 
 /* The child of that name, or of "layer1.0.conv" what is below; borrowed. NULL and PC_ERR_NOT_FOUND. */
 PC_API pc_module *pc_module_child_named(const pc_module *module, const char *name);
+
+/* pc_forward of that child: what a forward function of yours is made of. */
+PC_API PC_MUST_USE pc_tensor *pc_forward_child(pc_module *module, const char *name, pc_tensor *x);
 
 /* The name of child i; NULL where there is none. It lives as long as the module gets no more children. */
 PC_API const char *pc_module_child_name(const pc_module *module, int i);

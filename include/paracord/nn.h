@@ -294,6 +294,7 @@ typedef struct pc_module_class {
     /* Of several tensors several (pc_forward_many): fill in out[0..out_count-1], or return the error's status. In a scope
      * of its own: what it makes goes at the end, but for `out`, which may be anybody's. With it, forward may be NULL. */
     pc_status (*forward_many)(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count);
+    int inputs, outputs; /* so many it takes and gives: other numbers are PC_ERR_ARGUMENT; 0: any */
 } pc_module_class;
 
 /* A module of a class of yours (kept by reference; module.h has what needs no class) with `bytes` of zeroed data of its own (pc_module_data). */

@@ -96,7 +96,7 @@ static const pc_module_class module_dict_class = {.name = "ModuleDict", .forward
 
 static pc_module *container(const pc_module_class *type, const char *who, const pc_named_module *children, int count)
 {
-    const bool named = type == &module_dict_class;
+    const bool named = type != &pc__module_list_class;
     int whole = 0;
     if (count < 0)
         return pc__null(PC_ERR_ARGUMENT, "%s: %d children; there cannot be fewer than none", who, count);
@@ -106,6 +106,17 @@ static pc_module *container(const pc_module_class *type, const char *who, const 
         (void)pc__fail(PC_ERR_ARGUMENT, "%s: %s %d is NULL", who,
                        children[whole].module ? "the name of child" : "child", whole);
     return filled(whole == count ? pc_module_new(type, 0) : NULL, children, count);
+}
+
+pc_module *pc_module_of_new(const pc_module_class *type, const pc_named_module *children, int count)
+{
+    if (count > 0)
+        PC__NEED_OR(NULL, children);
+    if (!type) {
+        (void)pc__fail(PC_ERR_ARGUMENT, "pc_module_of_new: type is NULL");
+        return filled(NULL, children, count);
+    }
+    return container(type, "pc_module_of", children, count);
 }
 
 pc_module *pc_module_dict_new(const pc_named_module *children, int count)
@@ -159,9 +170,7 @@ typedef struct function_layer {
 static pc_status call_function(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count)
 {
     const function_layer *layer = pc_module_data(module);
-    if (in_count != 1 || out_count != 1)
-        return pc__fail(PC_ERR_ARGUMENT, "forward: a Function gives one tensor of one, and %d of %d were asked for",
-                        out_count, in_count);
+    (void)in_count, (void)out_count;
     out[0] = layer->function(layer->context, in[0]);
     return out[0] ? PC_OK
            : pc_failed()
@@ -169,7 +178,8 @@ static pc_status call_function(pc_module *module, pc_tensor *const *in, int in_c
                : pc__fail(PC_ERR_ARGUMENT, "forward: the function of a Function returned NULL without an error");
 }
 
-static const pc_module_class function_class = {.name = "Function", .forward_many = call_function};
+static const pc_module_class function_class = {
+    .name = "Function", .forward_many = call_function, .inputs = 1, .outputs = 1};
 
 pc_module *pc_function_module(pc_module_fn function, void *context)
 {

@@ -19,10 +19,20 @@ static pc_status check_made(const pc_module *module, pc_tensor *const *out, int 
     return PC_OK;
 }
 
+static pc_status check_counts(const pc_module_class *type, int in_count, int out_count)
+{
+    if ((!type->inputs || type->inputs == in_count) && (!type->outputs || type->outputs == out_count))
+        return PC_OK;
+    return pc__fail(PC_ERR_ARGUMENT, "forward: %s takes %d tensors and gives %d; %d were given and %d asked for",
+                    type->name, type->inputs ? type->inputs : in_count, type->outputs ? type->outputs : out_count,
+                    in_count, out_count);
+}
+
 pc_status pc__forward_own(pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out, int out_count)
 {
     const pc_module_class *type = module->type;
     if (type->forward_many) {
+        PC__TRY(check_counts(type, in_count, out_count));
         PC__TRY(type->forward_many(module, in, in_count, out, out_count));
         return check_made(module, out, out_count);
     }
@@ -155,6 +165,15 @@ pc_tensor *pc_forward2(pc_module *module, pc_tensor *a, pc_tensor *b)
     pc_tensor *y = NULL;
     (void)forward(&(pass){module, &y, 2, 1, module->checkpointed}, (pc_tensor *[]){a, b});
     return y;
+}
+
+pc_tensor *pc_forward_child(pc_module *module, const char *name, pc_tensor *x)
+{
+    PC__NEED_OR(NULL, module);
+    PC__NEED_OR(NULL, name);
+    PC__NEED_OR(NULL, x);
+    pc_module *child = pc_module_child_named(module, name);
+    return child ? pc_forward(child, x) : NULL;
 }
 
 pc_tensor *pc_checkpoint(pc_module *module, pc_tensor *x)
