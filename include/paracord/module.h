@@ -20,7 +20,8 @@ PC_BEGIN
 
 typedef struct pc_residual_options {
     int reserved_;
-    pc_module *shortcut; /* NULL: x itself */
+    /* NULL: x itself; but NULL back while the thread has an error, by which a shortcut could not be made */
+    pc_module *shortcut;
     pc_activation_kind activation;
 } pc_residual_options;
 

@@ -74,7 +74,7 @@ pc_module *pc_residual_new(pc_module *body, pc_residual_options options)
         (void)pc__fail(PC_ERR_ARGUMENT, "pc_residual: there is no activation %d", (int)options.activation);
     else if (!body)
         (void)(pc_failed() || pc__fail(PC_ERR_ARGUMENT, "pc_residual: body is NULL"));
-    else
+    else if (options.shortcut || !pc_failed()) /* else the shortcut could not be made */
         module = pc_module_new(&residual_class, sizeof(residual_layer));
     if (module)
         ((residual_layer *)pc_module_data(module))->activation = options.activation;

@@ -1,7 +1,6 @@
 /* Every single allocation of forward and backward fails once: an error, no crash, nothing left behind. */
-#include "failing.h"
 #include "ops/registered.h"
-#include "support.h"
+#include "sweep.h"
 
 #include <paracord/autograd.h>
 #include <paracord/ops.h>
@@ -105,41 +104,6 @@ static bool by_hand(void)
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
         pc_tensor_free(rest[i]);
     return fine;
-}
-
-/* Fail allocation 1, 2, 3, ... of `work`, as many as there are: `later` says whether all
- * that follow fail too. */
-static void sweep(bool (*work)(void), bool scope, bool later)
-{
-    assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-    assert_int_equal(pc_allocator_live(), 0);
-    assert_ok(pc_allocator_set(&failing));
-    int n = 0;
-    for (bool done = false; !done; n++) {
-        assert_true(n < 3000);
-        pc_error_clear();
-        pc_seed(1);
-        pc_scope around = {0};
-        if (scope)
-            around = pc_scope_enter();
-        countdown = n;
-        and_later = later;
-        bool fine = work();
-        done = countdown > 0;
-        countdown = -1;
-        pc_scope_leave(&around);
-        if (fine ? pc_failed() : pc_error_last()->status != PC_ERR_MEMORY) /* a retry may have made up for it */
-            fail_msg("allocation %d failing: %s, but %s: %s", n, fine ? "it worked" : "it failed",
-                     pc_status_name(pc_error_last()->status), pc_error_last()->message);
-        assert_true(!done || (fine && !pc_failed()));
-        assert_ok(pc_memory_trim(PC_DEVICE_CPU));
-        if (pc_allocator_live())
-            fail_msg("allocation %d failing leaks %d blocks: %s", n, (int)pc_allocator_live(),
-                     pc_error_last()->message);
-    }
-    assert_true(n > 20);
-    assert_ok(pc_allocator_set(NULL));
-    print_message("%d allocations\n", n - 1);
 }
 
 static void the_network(void **state)

@@ -79,6 +79,7 @@ static void residual_adds_what_goes_by(void **state)
     pc_module_free(both);
     pc_module_free(wrong);
     assert_fails(pc_residual(NULL, .shortcut = pc_linear(1, 1)), PC_ERR_ARGUMENT, "body is NULL");
+    assert_fails(pc_residual(pc_linear(1, 1), .shortcut = pc_linear(0, 1)), PC_ERR_ARGUMENT, "linear");
     assert_fails(pc_residual(pc_linear(1, 1), .activation = (pc_activation_kind)99), PC_ERR_ARGUMENT, "activation 99");
     assert_nothing_left();
 }

@@ -228,6 +228,35 @@ static void recorded_hooks_are_repeated(void **state)
     assert_int_equal(recorded, 2);
 }
 
+static pc_status read_it(void *context, pc_module *module, pc_tensor *const *in, int in_count, pc_tensor **out,
+                         int out_count)
+{
+    (void)module, (void)in, (void)in_count, (void)out_count;
+    ((job *)context)->calls++;
+    return isnan(pc_item(pc_sum(out[0]))) ? PC_ERR_STATE : PC_OK;
+}
+
+static void hooks_that_read_make_plain_calls(void **state)
+{
+    (void)state;
+    job j = {.net = on_device(pc_sequential(pc_linear(2, 2)))};
+    j.sgd = pc_sgd(j.net, .lr = 0.5);
+    pc_step *step = pc_step_new(learn, &j, j.sgd);
+    assert_true(pc_module_add_hook(j.net, NULL, read_it, &j) > 0);
+    PC_SCOPE {
+        j.x = pc_ones(PC_SHAPE(3, 2), PC_F32, test_device());
+        for (int i = 0; i < 3; i++)
+            assert_ok(pc_step_run(step));
+        assert_non_null(pc_step_why(step));
+        assert_true(j.calls >= 6); /* each run, and its gradient */
+    }
+    assert_false(pc_failed());
+    pc_step_free(step);
+    pc_optimizer_free(j.sgd);
+    pc_module_free(j.net);
+    assert_nothing_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +264,7 @@ int main(void)
         cmocka_unit_test(hooks_replace_and_refuse),
         cmocka_unit_test(gradients_go_by_hooks),
         cmocka_unit_test(recorded_hooks_are_repeated),
+        cmocka_unit_test(hooks_that_read_make_plain_calls),
     };
     return cmocka_run_group_tests_name("nn.hooks", tests, NULL, NULL);
 }
