@@ -36,5 +36,6 @@
 #include <paracord/threads.h>
 #include <paracord/trace.h>
 #include <paracord/train.h>
+#include <paracord/weights.h>
 
 #endif

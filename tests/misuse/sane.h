@@ -393,6 +393,7 @@ static void make_files(void)
     mkdir("machine", 0777);
     put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
     (void)!pc_npy_save(on_the_cpu(), "t.npy");
+    (void)!pc_weights_save(net(), "net.safetensors");
     pc_train_options on_the_host = options();
     on_the_host.device = "cpu";
     pc_train_summary summary;

@@ -1,0 +1,72 @@
+/* safetensors.h: an open safetensors file, inside. A file is the length of its header (8 bytes, little-endian), the header
+ * (a JSON object: for each name {"dtype", "shape", "data_offsets": [begin, end]}, and "__metadata__", texts by keys), and
+ * the tensors' bytes in C order, without gaps. */
+#ifndef PC__SAFETENSORS_H
+#define PC__SAFETENSORS_H
+
+#include "tensor/tensor.h"
+
+#include <paracord/weights.h>
+
+/* What stands in files: name, bytes of a number, the dtype that it is read as, how (0: as it is, 'w': whole numbers made
+ * wider, 'x': not at all). */
+#define PC__WEIGHT_TYPES(X)                                                                                            \
+    X("BOOL", 1, PC_BOOL, 0)                                                                                           \
+    X("U8", 1, PC_U8, 0)                                                                                               \
+    X("I8", 1, PC_I32, 'w')                                                                                            \
+    X("I16", 2, PC_I32, 'w')                                                                                           \
+    X("U16", 2, PC_I32, 'w')                                                                                           \
+    X("I32", 4, PC_I32, 0)                                                                                             \
+    X("U32", 4, PC_I64, 'w')                                                                                           \
+    X("I64", 8, PC_I64, 0)                                                                                             \
+    X("U64", 8, PC_I64, 'x')                                                                                           \
+    X("F16", 2, PC_F16, 0)                                                                                             \
+    X("BF16", 2, PC_BF16, 0)                                                                                           \
+    X("F32", 4, PC_F32, 0)                                                                                             \
+    X("F64", 8, PC_F64, 0)                                                                                             \
+    X("F8_E4M3", 1, PC_F16, 'x')                                                                                       \
+    X("F8_E5M2", 1, PC_F16, 'x')                                                                                       \
+    X("F8_E8M0", 1, PC_F16, 'x')                                                                                       \
+    X("C64", 8, PC_F32, 'x')
+
+typedef struct pc__weight_type {
+    const char *name;
+    int bytes;
+    pc_dtype dtype;
+    char how;
+} pc__weight_type;
+
+/* The row of a file's word, and the one that a dtype is written as; NULL for none. */
+const pc__weight_type *pc__weight_type_named(const char *name);
+const pc__weight_type *pc__weight_type_for(pc_dtype dtype);
+
+typedef struct pc__weight {
+    char *name;
+    const pc__weight_type *type;
+    int ndim; /* may be more than a tensor can have */
+    int64_t shape[PC_MAX_DIMS];
+    int64_t count;      /* of numbers */
+    int64_t begin, end; /* bytes behind the header */
+} pc__weight;
+
+typedef struct pc__weight_note {
+    char *key, *text;
+} pc__weight_note;
+
+struct pc_weights {
+    char *path;
+    int fd;
+    int64_t start; /* of the tensors in the file */
+    pc__weight *list;
+    pc__weight_note *notes;
+    int count, room, note_count, note_room;
+};
+
+/* Read the header's n bytes into `weights`, whose path is set, and check it against `left`, the bytes behind it. On failure
+ * what was read by then is there. */
+pc_status pc__weights_header(pc_weights *weights, const char *bytes, size_t n, int64_t left);
+
+/* The tensor of that name; NULL without an error. */
+const pc__weight *pc__weights_find(const pc_weights *weights, const char *name);
+
+#endif
