@@ -33,6 +33,7 @@
 #include <paracord/step.h>
 #include <paracord/stream.h>
 #include <paracord/tensor.h>
+#include <paracord/text.h>
 #include <paracord/threads.h>
 #include <paracord/trace.h>
 #include <paracord/train.h>

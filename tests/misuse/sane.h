@@ -193,6 +193,13 @@ static pc_loader *loader(void)
     return pc_loader("pictures", .size = 8, .batch = 2, .prefetch = -1, .device = test_device());
 }
 
+static pc_corpus *corpus(void)
+{
+    const char text[] = "letters and letters";
+    pc_tokenizer *letters = pc_tokenizer_new_letters(text, sizeof text - 1);
+    return pc_corpus_new(letters, text, sizeof text - 1, (pc_corpus_options){.held_out = -1});
+}
+
 static const pc_run_report *untold(void)
 {
     static const pc_run_report nothing;
@@ -394,6 +401,7 @@ static void make_files(void)
     put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
     (void)!pc_npy_save(on_the_cpu(), "t.npy");
     (void)!pc_weights_save(net(), "net.safetensors");
+    (void)!pc_tokenizer_save(pc_tokenizer_new_letters("letters", 7), "words");
     pc_train_options on_the_host = options();
     on_the_host.device = "cpu";
     pc_train_summary summary;
