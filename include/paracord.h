@@ -12,6 +12,7 @@
 #include <paracord/ema.h>
 #include <paracord/error.h>
 #include <paracord/fit.h>
+#include <paracord/gpt.h>
 #include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>

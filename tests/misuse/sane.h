@@ -193,6 +193,12 @@ static pc_loader *loader(void)
     return pc_loader("pictures", .size = 8, .batch = 2, .prefetch = -1, .device = test_device());
 }
 
+static pc_module *gpt(void)
+{
+    pc_module *module = pc_gpt(.layers = 1, .heads = 1, .width = 4, .context = 4, .vocabulary = 8);
+    return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
+}
+
 static pc_corpus *corpus(void)
 {
     const char text[] = "letters and letters";
@@ -401,6 +407,7 @@ static void make_files(void)
     put("trace.json", "[{\"ph\":\"X\",\"name\":\"step\",\"cat\":\"step\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":1}]");
     (void)!pc_npy_save(on_the_cpu(), "t.npy");
     (void)!pc_weights_save(net(), "net.safetensors");
+    (void)!pc_gpt_save(gpt(), "gpt");
     (void)!pc_tokenizer_save(pc_tokenizer_new_letters("letters", 7), "words");
     pc_train_options on_the_host = options();
     on_the_host.device = "cpu";

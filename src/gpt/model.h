@@ -1,0 +1,33 @@
+/* model.h: a GPT's inside. */
+#ifndef PC__GPT_MODEL_H
+#define PC__GPT_MODEL_H
+
+#include "nn/module.h"
+
+#include <paracord/gpt.h>
+
+#define PC__GPT_EPS 1e-5
+
+extern const pc_module_class pc__gpt_class;
+
+/* PC_ERR_ARGUMENT where a network cannot be of these sizes. */
+pc_status pc__gpt_check(const pc_gpt_options *options);
+
+/* Without a draw the weights are not set: a file will. */
+pc_module *pc__gpt_make(const pc_gpt_options *options, bool draw);
+
+/* Its options, resolved; NULL, with PC_ERR_ARGUMENT for `who`, for other modules. */
+const pc_gpt_options *pc__gpt_of(const pc_module *module, const char *who);
+
+/* The parts: transformer, its table of tokens, its table of places, block i, the last norm. */
+static inline pc_module *pc__gpt_part(const pc_module *module, int i)
+{
+    return pc_module_child(pc_module_child(module, 0), i);
+}
+enum { PC__GPT_TOKENS, PC__GPT_PLACES, PC__GPT_BLOCKS, PC__GPT_NORM };
+enum { PC__GPT_LN_1, PC__GPT_ATTENTION, PC__GPT_LN_2, PC__GPT_MLP };
+
+/* Is this a matrix that Hugging Face's files have turned? */
+bool pc__gpt_is_turned(const char *name);
+
+#endif
