@@ -5,6 +5,8 @@
 const cli_command *const cli_commands[] = {
     /* networks */
     &cli_train, &cli_report, &cli_eval, &cli_predict, &cli_show, &cli_pictures, &cli_pictures_check,
+    /* networks that write */
+    &cli_gpt, &cli_gpt_train, &cli_gpt_sample, &cli_gpt_eval,
     /* where time goes */
     &cli_trace, &cli_trace_view, &cli_trace_summary,
     /* small programs */
@@ -19,7 +21,7 @@ const cli_command *const cli_commands[] = {
 
 const char cli_about[] =
     "A GPU survival toolkit: what is in this machine, is it healthy, how fast is it, what to rent where there is none; "
-    "first programs on a GPU; and training picture classifiers on folders of pictures.";
+    "first programs on a GPU; and training: picture classifiers on folders of pictures, networks that write on texts.";
 
 const cli_example cli_first_run[] = {
     {"paracord pictures faces", "Draw cat and dog faces to practise on"},

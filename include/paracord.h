@@ -13,6 +13,7 @@
 #include <paracord/error.h>
 #include <paracord/fit.h>
 #include <paracord/gpt.h>
+#include <paracord/gpt_train.h>
 #include <paracord/half.h>
 #include <paracord/image.h>
 #include <paracord/keras.h>

@@ -12,6 +12,7 @@
 #ifndef PARACORD_TOOLS_REPORT_H
 #define PARACORD_TOOLS_REPORT_H
 
+#include <paracord/gpt_train.h>
 #include <paracord/train.h>
 
 PC_BEGIN
@@ -19,6 +20,9 @@ PC_BEGIN
 /* Write the report of a run as the new content of `path`, whole or not at all: what pc_train_options.report asks for.
  * PC_ERR_FILE, PC_ERR_MEMORY. */
 PC_API PC_MUST_USE pc_status pc_report_page(const char *path, const pc_run_report *run);
+
+/* The same of a training of a GPT: what pc_gpt_train_options.report asks for. */
+PC_API PC_MUST_USE pc_status pc_gpt_report_page(const char *path, const pc_gpt_run *run);
 
 /* Compare the runs in these folders, which may still be going on: *text has a line for each and the settings that
  * differ, *json all that is known, both to be released with pc_text_free; `page`, where not NULL, is the path of an

@@ -3,11 +3,12 @@
 
 #include "shell.h"
 
-static const char *const commands[] = {
-    "train",        "eval",          "predict", "show",  "pictures",   "pictures check", "trace",
-    "trace view",   "trace summary", "add",     "saxpy", "matmul",     "mandelbrot",     "devices",
-    "topo",         "doctor",        "bench",   "cloud", "cloud list", "cloud pick",     "cloud cost",
-    "cloud update", "cloud run",     "help",    "man",   "completion"};
+static const char *const commands[] = {"train",          "eval",       "predict",       "show",       "pictures",
+                                       "pictures check", "gpt",        "gpt train",     "gpt sample", "gpt eval",
+                                       "trace",          "trace view", "trace summary", "add",        "saxpy",
+                                       "matmul",         "mandelbrot", "devices",       "topo",       "doctor",
+                                       "bench",          "cloud",      "cloud list",    "cloud pick", "cloud cost",
+                                       "cloud update",   "cloud run",  "help",          "man",        "completion"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static bool installed(const char *program)

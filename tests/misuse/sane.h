@@ -4,6 +4,7 @@
 #define PC_TEST_SANE_H
 
 #include "../train/folder.h"
+#include "gpt/run.h"
 #include "train/report.h"
 
 #include <paracord-tools.h>
@@ -197,6 +198,25 @@ static pc_module *gpt(void)
 {
     pc_module *module = pc_gpt(.layers = 1, .heads = 1, .width = 4, .context = 4, .vocabulary = 8);
     return pc_module_to(module, test_device(), PC_F32) == PC_OK ? module : NULL;
+}
+
+static const pc_gpt_run *untold_gpt(void)
+{
+    static const pc_gpt_run nothing;
+    return &nothing;
+}
+
+static pc_gpt_train_options gpt_options(void)
+{
+    return (pc_gpt_train_options){.data = "trace.json",
+                                  .out = "gpt-run",
+                                  .net = {.layers = 1, .heads = 1, .width = 4, .context = 4},
+                                  .device = test_device_name(),
+                                  .batch = 2,
+                                  .steps = 1,
+                                  .test_batches = 1,
+                                  .sample = 3,
+                                  .threads = 1};
 }
 
 static pc_corpus *corpus(void)

@@ -1,0 +1,232 @@
+/* gpt_train.c: paracord gpt train FILE|DIR */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <paracord-tools/report.h>
+#include <paracord/gpt_train.h>
+
+#include "gpt.h"
+#include "program.h"
+#include "signals.h"
+#include "text.h"
+#include "watch.h"
+
+typedef struct settings {
+    pc_gpt_train_options o;
+    const char *batch;
+    int steps, test_every, sample, vocabulary;
+} settings;
+
+static void started(void *context, const char *description)
+{
+    cli_watch *watch = context;
+    cli_progress_clear(&watch->progress);
+    printf("%s\n", description);
+    fflush(stdout);
+}
+
+static void progress(void *context, const pc_gpt_progress *at)
+{
+    cli_watch *watch = context;
+    cli_gpt_progress_show(&watch->progress, at);
+    watch->last.done = at->step;
+}
+
+static void tested(void *context, const pc_gpt_test *test)
+{
+    cli_watch *watch = context;
+    char text[32];
+    cli_progress_clear(&watch->progress);
+    printf("step %*lld/%lld  loss %.4f", snprintf(NULL, 0, "%lld", (long long)test->steps), (long long)test->step,
+           (long long)test->steps, test->loss);
+    if (isfinite(test->test_loss))
+        printf("  test loss %.4f", test->test_loss);
+    printf("  %s%s\n", cli_duration(test->seconds, text),
+           isfinite(test->test_loss) && !test->best ? "  (not the best)" : "");
+    if (test->sample)
+        cli_gpt_print_sample(stdout, test->sample);
+    fflush(stdout);
+}
+
+/* "auto" or a number. */
+static bool take_batch(const cli_call *call, const char *word, int *batch)
+{
+    char *end;
+    *batch = -1;
+    if (strcmp(word, "auto") == 0)
+        return true;
+    const long number = strtol(word, &end, 10);
+    *batch = (int)number;
+    if (*word >= '0' && *word <= '9' && !*end && number >= 1 && number <= 65536)
+        return true;
+    cli_error(call->command, "--batch %s: must be 1 to 65536, or auto", word);
+    return false;
+}
+
+static int report_stop(const cli_call *call, const settings *s, const pc_gpt_train_summary *summary)
+{
+    if (!summary->steps_done) {
+        puts("stopped before the first step; nothing was saved");
+        return cli_stopped_status();
+    }
+    printf("stopped after step %lld; go on with: paracord %s%s", (long long)summary->steps_done, call->command->name,
+           s->o.resume ? "" : " --resume");
+    for (int i = 0; i < call->argc; i++) {
+        putchar(' ');
+        cli_print_shell(stdout, call->argv[i]);
+    }
+    putchar('\n');
+    return cli_stopped_status();
+}
+
+static void report(const settings *s, const pc_gpt_train_summary *summary)
+{
+    char text[32], speed[32];
+    printf("done in %s: loss %.4f", cli_duration(summary->seconds, text), summary->loss);
+    if (isfinite(summary->test_loss))
+        printf(", test loss %.4f (the best was %.4f, which is kept)", summary->test_loss, summary->best_test_loss);
+    if (isfinite(summary->tokens_per_second))
+        printf("; %s tokens/s", cli_thousands((int64_t)(summary->tokens_per_second + 0.5), speed));
+    if (isfinite(summary->mfu))
+        printf(", %.0f%% of the device's products", 100 * summary->mfu);
+    printf("\nthe network is in ");
+    cli_print_shell(stdout, s->o.out);
+    printf(", the curves in ");
+    cli_print_shell(stdout, s->o.out);
+    printf("/report.html; let it write with: paracord gpt sample ");
+    cli_print_shell(stdout, s->o.out);
+    putchar('\n');
+}
+
+static int run(const cli_call *call)
+{
+    settings s = *(settings *)call->settings;
+    pc_gpt_train_summary summary = {0};
+    cli_watch watch;
+    if (!take_batch(call, s.batch, &s.o.batch))
+        return CLI_WRONG_USAGE;
+    cli_watch_start(&watch, call->command);
+    const pc_gpt_train_callbacks callbacks = {
+        .context = &watch, .started = started, .progress = progress, .tested = tested, .stop = cli_stop};
+    s.o.data = call->line->values[0];
+    s.o.callbacks = &callbacks;
+    s.o.report = pc_gpt_report_page;
+    s.o.steps = s.steps, s.o.test_every = s.test_every, s.o.vocabulary = s.vocabulary;
+    s.o.sample = s.sample ? s.sample : -1;
+    s.o.held_out = s.o.held_out > 0 ? s.o.held_out : -1;
+    const pc_status status = pc_gpt_train(s.o, &summary);
+    cli_watch_end(&watch);
+    if (status == PC_OK && summary.interrupted)
+        return report_stop(call, &s, &summary);
+    if (status != PC_OK)
+        return cli_failed(call->command);
+    report(&s, &summary);
+    return CLI_FINE;
+}
+
+static const cli_choice sizes[] = {
+    {"nano", "4 layers of width 128, a context of 64: learns in a minute on two cores"},
+    {"micro", "6 layers of width 192, a context of 128"},
+    {"mini", "6 layers of width 384, a context of 256"},
+    {"small", "8 layers of width 512, a context of 512"},
+    {"gpt2", "12 layers of width 768, a context of 1024: 124 million weights with GPT-2's vocabulary"},
+    {"gpt2-medium", "24 layers of width 1024"},
+    {"gpt2-large", "36 layers of width 1280"},
+    {"gpt2-xl", "48 layers of width 1600"},
+    {0},
+};
+static const cli_choice kinds[] = {
+    {"letters", "each letter is a token"}, {"pairs", "byte-pair encoding, learnt from the text"}, {0}};
+static const cli_choice batches[] = {{"auto", "as many as there is memory for, within reason"}, {0}};
+static const cli_choice precisions[] = {
+    {"float32", "as the weights are kept"},
+    {"bf16", "products in bfloat16: faster where a GPU has units for it"},
+    {0},
+};
+
+#define AT(member) offsetof(settings, member)
+
+static const cli_option options[] = {
+    {"size", 's', CLI_CHOICE, AT(o.net.size), "nano", "NAME", .help = "The network", .group = "Network",
+     .choices = sizes},
+    {"layers", 0, CLI_INT, AT(o.net.layers), "0", "N", .help = "Layers; 0 for the size's", .min = 0, .max = 900},
+    {"heads", 0, CLI_INT, AT(o.net.heads), "0", "N", .help = "Heads, which share the width; 0 for the size's", .min = 0,
+     .max = 1024},
+    {"width", 0, CLI_INT, AT(o.net.width), "0", "N", .help = "Numbers of each token; 0 for the size's", .min = 0,
+     .max = 65536},
+    {"context", 'c', CLI_INT, AT(o.net.context), "0", "N",
+     .help = "The most tokens that it looks back on; 0 for the size's", .min = 0, .max = 1 << 20},
+    {"dropout", 0, CLI_FLOAT, AT(o.net.dropout), "0", "SHARE", .help = "Zeros put in at random while training",
+     .min = 0, .max = 0.9},
+    {"from", 'f', CLI_PATH, AT(o.from), NULL, "FOLDER",
+     .help = "Go on from this network, such as a published GPT-2, and its tokens"},
+
+    {"tokens", 't', CLI_TEXT, AT(o.tokens), "letters", "KIND",
+     .help = "letters, pairs, or a folder with vocab.json and merges.txt", .group = "Text", .choices = kinds},
+    {"vocabulary", 0, CLI_INT, AT(vocabulary), "1024", "N", .help = "Of pairs: so many tokens at most", .min = 257,
+     .max = 1 << 20},
+    {"held-out", 0, CLI_FLOAT, AT(o.held_out), "0.1", "SHARE", .help = "Share at the end of the text to test on",
+     .min = 0, .max = 0.9},
+
+    {"steps", 'n', CLI_INT, AT(steps), "2000", "N", .help = "Steps in all", .group = "Training", .min = 1,
+     .max = INT32_MAX},
+    {"batch", 'b', CLI_TEXT, AT(batch), "12", "N", .help = "Stretches of the text in a step, or auto",
+     .choices = batches},
+    {"lr", 'l', CLI_FLOAT, AT(o.lr), "0.001", "RATE", .help = "Learning rate: rises at first, then falls to a tenth",
+     .min = 0, .max = 100, .above = true},
+    {"weight-decay", 0, CLI_FLOAT, AT(o.weight_decay), "0.1", "RATE", .help = "Of matrices, with AdamW", .min = 0,
+     .max = 100, .above = true},
+    {"clip", 0, CLI_FLOAT, AT(o.clip), "1", "NORM", .help = "The most that the norm of all gradients is", .min = 0,
+     .max = 1e6, .above = true},
+    {"precision", 0, CLI_CHOICE, AT(o.precision), "float32", "NAME", .help = "How products are computed while training",
+     .choices = precisions},
+    {"seed", 0, CLI_SEED, AT(o.seed), "0", "N", .help = "Seed of everything random"},
+    {"test-every", 0, CLI_INT, AT(test_every), "250", "STEPS",
+     .help = "From one test, sample and checkpoint to the next", .min = 1, .max = INT32_MAX},
+    {"test-batches", 0, CLI_INT, AT(o.test_batches), "20", "N", .help = "Steps' worth of text in a test", .min = 1,
+     .max = 100000},
+    {"sample", 0, CLI_INT, AT(sample), "200", "TOKENS", .help = "Length of a sample; 0 for none", .min = 0,
+     .max = 1 << 20},
+
+    {"out", 'o', CLI_PATH, AT(o.out), "gpt", "FOLDER", .help = "Where the network, the checkpoint and the report go",
+     .group = "Run"},
+    {"resume", 'r', CLI_FLAG, AT(o.resume), NULL, NULL, .help = "Go on from the checkpoint in FOLDER"},
+    {"device", 'd', CLI_TEXT, AT(o.device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},
+    {"threads", 'j', CLI_INT, AT(o.threads), "0", "N", .help = "CPU threads; 0 takes all cores", .min = 0, .max = 1024},
+    {0},
+};
+
+static const cli_argument arguments[] = {
+    {"TEXT", "A file, or a folder whose files are one text; - for standard input", 1, 1, .complete = CLI_FILES,
+     .read = true},
+    {0},
+};
+
+static const cli_example examples[] = {
+    {"paracord gpt train poems.txt", "A small network of letters: a minute or two on two cores"},
+    {"paracord gpt train books --tokens pairs --size mini --batch auto", "A folder of texts, with byte pairs"},
+    {"paracord gpt train letters.txt --from gpt2 --lr 3e-5 --steps 200",
+     "Go on with a published GPT-2 in the folder gpt2"},
+    {"paracord gpt train poems.txt --resume", "Go on after Ctrl-C or a power cut, to the same network"},
+    {0},
+};
+
+const cli_command cli_gpt_train = {
+    .name = "gpt train",
+    .summary = "Train a network that writes on a text",
+    .description =
+        "The network is GPT-2's at any size, from scratch or from one that is there. Before it begins it plans a step "
+        "and says "
+        "what memory that takes; --batch auto takes as much as fits.\n"
+        "\n"
+        "The result is a folder with config.json and model.safetensors (as Hugging Face's transformers reads them), "
+        "vocab.json and "
+        "merges.txt (the tokens), report.html and a checkpoint. Ctrl-C saves the checkpoint and says how to go on.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,96 @@
+/* gpt_train.h: train a GPT on a text: what `paracord gpt train` does.
+ *
+ *     pc_gpt_train_options options = {.data = "poems.txt", .out = "poet", .net = {.size = "nano"}, .steps = 2000};
+ *     pc_gpt_train_summary summary;
+ *     if (pc_gpt_train(options, &summary) != PC_OK)
+ *         return pc_report(stderr);
+ *     // poet is a folder for pc_gpt_open and pc_tokenizer_open
+ *
+ * Threads: callbacks come in the calling thread. Any number of threads may train at once, each with a folder of its own.
+ */
+#ifndef PARACORD_GPT_TRAIN_H
+#define PARACORD_GPT_TRAIN_H
+
+#include <paracord/gpt.h>
+
+PC_BEGIN
+
+typedef struct pc_gpt_run pc_gpt_run; /* what a run tells who writes its report */
+
+/* loss is the mean over the steps since the last call; mfu is the share of the device's measured speed of products that
+ * the network's operations (pc_gpt_flops) come to. NaN: not known yet. */
+typedef struct pc_gpt_progress {
+    int64_t step, steps;
+    double loss, lr, tokens_per_second, mfu, seconds_left;
+} pc_gpt_progress;
+
+/* What a test found: the mean loss over the same stretches of both parts each time, and a sample of the network's. */
+typedef struct pc_gpt_test {
+    int64_t step, steps;
+    double loss, test_loss; /* test_loss is NaN where nothing is held out */
+    double seconds;         /* since the beginning */
+    bool best;              /* the lowest test loss so far: its weights are in the folder */
+    const char *sample;
+} pc_gpt_test;
+
+typedef struct pc_gpt_train_callbacks {
+    void *context;
+    void (*started)(void *context, const char *description); /* lines to show before training */
+    void (*progress)(void *context, const pc_gpt_progress *progress);
+    void (*tested)(void *context, const pc_gpt_test *test);
+    bool (*stop)(void *context); /* polled after every step; true: save a checkpoint and stop */
+} pc_gpt_train_callbacks;
+
+/* Everything but `data` may be left out. Where words are listed, the first is the default. */
+typedef struct pc_gpt_train_options {
+    int reserved_;
+    const char *data; /* a file or a folder of texts */
+    const char *
+        out; /* folder, NULL: "gpt": config.json, model.safetensors, vocab.json (merges.txt), checkpoint, report.html */
+    const char *from;   /* a folder whose network and tokenizer it goes on from; NULL: from scratch */
+    const char *tokens; /* "letters"; "pairs", byte-pair encoding learnt from the text; or a folder with a tokenizer */
+    int64_t vocabulary; /* of "pairs"; 0: 1024 */
+    pc_gpt_options net; /* its vocabulary is the tokenizer's */
+    const char *device; /* "auto", "cpu", ... */
+    const char *precision; /* "float32", "bf16": of products while training; weights are float32 (amp.h) */
+    int batch;   /* stretches of a step; 0: 12; -1: as many as there is memory for, at most 8,192 tokens on the CPU and
+                              65,536 elsewhere */
+    int threads; /* 0: all cores */
+    int64_t steps;       /* 0: 2000 */
+    double lr;           /* 0: 0.001; falls to a tenth along half a cosine, after 100 steps of warming up */
+    double weight_decay; /* of matrices; 0: 0.1 */
+    double clip;         /* the most that the gradients' norm is; 0: 1 */
+    double held_out;     /* pc_corpus_options */
+    int64_t test_every;  /* steps from test to test; 0: 250 */
+    int test_batches;    /* 0: 20 */
+    int64_t sample;      /* tokens of a sample; 0: 200, below 0: none */
+    bool resume;         /* go on from the checkpoint in `out`, where there is one */
+    uint64_t seed;
+    const pc_gpt_train_callbacks *callbacks;
+    pc_status (*report)(const char *path, const pc_gpt_run *run); /* pc_gpt_report_page; NULL: nobody */
+} pc_gpt_train_options;
+
+typedef struct pc_gpt_train_summary {
+    int64_t steps_done;
+    bool interrupted;
+    int batch;
+    int64_t parameters;
+    double loss, test_loss, best_test_loss, seconds, tokens_per_second, mfu;
+    int64_t
+        bytes; /* of the device's memory that the training takes by the plan: weights, gradients, moments, activations */
+} pc_gpt_train_summary;
+
+/* PC_OK also when stopped: summary->interrupted; the folder then has a checkpoint to go on from, to the bits of a training
+ * that was never stopped. The folder has the weights with the lowest test loss so far, from the first test on and after
+ * a stop. PC_ERR_MEMORY before it begins, with the largest batch that fits, where the memory that the plan of a step asks
+ * for is not there. */
+PC_API PC_MUST_USE pc_status pc_gpt_train(pc_gpt_train_options options, pc_gpt_train_summary *summary);
+
+/* The mean loss of a network over a text by its tokens, each with as much in front of it as the network's context gives:
+ * stretches of that length, one after another. exp of it is the perplexity; *tokens (may be NULL): how many were counted.
+ * NaN and an error recorded on failure. */
+PC_API double pc_gpt_evaluate(pc_module *gpt, const pc_tokenizer *tokenizer, const char *text, size_t bytes,
+                              int64_t *tokens);
+
+PC_END
+#endif

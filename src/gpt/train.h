@@ -1,0 +1,57 @@
+/* train.h: a training's inside: parts, the checkpoint, what a report is told. */
+#ifndef PC__GPT_TRAIN_H
+#define PC__GPT_TRAIN_H
+
+#include "gpt/model.h"
+#include "gpt/run.h"
+
+#include <paracord/amp.h>
+#include <paracord/schedule.h>
+#include <paracord/step.h>
+
+#include <limits.h>
+
+typedef struct pc__gpt_training {
+    pc_gpt_train_options o; /* with defaults filled in */
+    pc_device device;
+    pc_tokenizer *tokenizer;
+    pc_corpus *corpus;
+    pc_module *gpt;
+    pc_optimizer *optimizer;
+    pc_schedule schedule;
+    pc_tensor *x, *y, *loss; /* of a step; loss: float32 [1], the sum since it was last read */
+    pc_step *step;
+    char settings[1024];  /* what must be the same for going on */
+    char *words;          /* the description for whoever watches */
+    double peak;          /* operations a second; NaN: unknown */
+    int64_t summed;       /* steps in `loss` */
+    double best;          /* the lowest test loss; infinite: none yet */
+    double began, before; /* seconds: when this part of the training began; what others took */
+    pc_gpt_run run;
+    pc_gpt_progress at;
+} pc__gpt_training;
+
+/* train_parts.c: everything that a training needs, and its end. */
+pc_status pc__gpt_parts(pc__gpt_training *t);
+void pc__gpt_parts_free(pc__gpt_training *t);
+
+/* A step's work for pc_step; and without the optimiser's part, for measuring. */
+pc_status pc__gpt_learn(void *training);
+pc_status pc__gpt_forward_backward(pc__gpt_training *t);
+
+/* Make x and y for so many stretches. */
+pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch);
+
+/* train_need.c: choose or check the batch by the memory that plans of a step ask for: fills o.batch and run.bytes. And the
+ * device's speed of products of that dtype. */
+pc_status pc__gpt_fit_batch(pc__gpt_training *t);
+double pc__gpt_peak(pc_device device, pc_dtype dtype);
+
+/* train_checkpoint.c: one file, written whole or not at all. */
+pc_status pc__gpt_checkpoint_save(pc__gpt_training *t, const char *path);
+pc_status pc__gpt_checkpoint_load(pc__gpt_training *t, const char *path);
+
+/* "FOLDER/NAME" in path. */
+pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PATH_MAX]);
+
+#endif

@@ -1,0 +1,234 @@
+/* train_parts.c: what a training is made of: text, tokens, network, optimiser. */
+#include "gpt/train.h"
+#include "io/file.h"
+
+#include <paracord/autograd.h>
+#include <paracord/random.h>
+#include <paracord/threads.h>
+
+#include <math.h>
+#include <unistd.h>
+
+pc_status pc__gpt_path(const pc__gpt_training *t, const char *name, char path[PATH_MAX])
+{
+    return snprintf(path, PATH_MAX, "%s/%s", t->o.out, name) < PATH_MAX
+               ? PC_OK
+               : pc__fail(PC_ERR_FILE, "%.64s...: the name is too long", t->o.out);
+}
+
+static pc_status check(const pc_gpt_train_options *o)
+{
+    const bool fine = o->steps >= 0 && o->batch >= -1 && o->test_every >= 0 && o->test_batches >= 0 && o->lr >= 0 &&
+                      o->weight_decay >= 0 && o->clip >= 0 && o->lr < 1e6 && o->vocabulary >= 0;
+    if (!fine)
+        return pc__fail(
+            PC_ERR_ARGUMENT,
+            "pc_gpt_train: steps %lld, batch %d, test_every %lld, test_batches %d, lr %g, weight_decay %g, clip %g: "
+            "none can be below 0, but the batch, -1 for as many as there is memory for",
+            (long long)o->steps, o->batch, (long long)o->test_every, o->test_batches, o->lr, o->weight_decay, o->clip);
+    if (o->precision && strcmp(o->precision, "float32") != 0 && strcmp(o->precision, "bf16") != 0)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_gpt_train: the precision \"%.20s\" is neither float32 nor bf16",
+                        o->precision);
+    return PC_OK;
+}
+
+static void fill_in(pc_gpt_train_options *o)
+{
+    o->out = o->out ? o->out : "gpt";
+    o->tokens = o->tokens ? o->tokens : "letters";
+    o->precision = o->precision ? o->precision : "float32";
+    o->device = o->device ? o->device : "auto";
+    o->vocabulary = o->vocabulary ? o->vocabulary : 1024;
+    o->batch = o->batch ? o->batch : 12;
+    o->steps = o->steps ? o->steps : 2000;
+    o->lr = o->lr > 0 ? o->lr : 1e-3;
+    o->weight_decay = o->weight_decay > 0 ? o->weight_decay : 0.1;
+    o->clip = o->clip > 0 ? o->clip : 1;
+    o->test_every = o->test_every ? o->test_every : 250;
+    o->test_batches = o->test_batches ? o->test_batches : 20;
+    o->sample = o->sample ? o->sample : 200;
+}
+
+/* Where a run is gone on with, and where it begins from a network, the tokenizer is that one's. */
+static pc_tokenizer *make_tokenizer(const pc__gpt_training *t, const char *text, size_t bytes, bool resumed)
+{
+    const pc_gpt_train_options *o = &t->o;
+    if (resumed || o->from)
+        return pc_tokenizer_open(resumed ? o->out : o->from);
+    if (strcmp(o->tokens, "letters") == 0)
+        return pc_tokenizer_new_letters(text, bytes);
+    if (strcmp(o->tokens, "pairs") == 0)
+        return pc_tokenizer_new_pairs(text, bytes, o->vocabulary);
+    return pc_tokenizer_open(o->tokens);
+}
+
+static pc_status make_corpus(pc__gpt_training *t, bool resumed)
+{
+    size_t bytes;
+    char *text = pc_text_read(t->o.data, &bytes);
+    if (!text)
+        return pc_error_last()->status;
+    t->tokenizer = make_tokenizer(t, text, bytes, resumed);
+    if (t->tokenizer)
+        t->corpus = pc_corpus_new(t->tokenizer, text, bytes, (pc_corpus_options){.held_out = t->o.held_out});
+    pc_text_free(text);
+    return t->corpus ? PC_OK : pc_error_last()->status;
+}
+
+static pc_status make_network(pc__gpt_training *t)
+{
+    pc_gpt_options net = t->o.net;
+    net.vocabulary = pc_tokenizer_size(t->tokenizer);
+    pc_seed(t->o.seed);
+    t->gpt = t->o.from ? pc_gpt_open(t->o.from, PC_DEVICE_CPU) : pc_gpt_new(net);
+    if (!t->gpt)
+        return pc_error_last()->status;
+    const pc_gpt_options *made = pc__gpt_of(t->gpt, "pc_gpt_train");
+    if (made->vocabulary < net.vocabulary)
+        return pc__fail(PC_ERR_ARGUMENT, "%s: the tokenizer has %lld tokens and the network %lld", t->o.from,
+                        (long long)net.vocabulary, (long long)made->vocabulary);
+    const int64_t least = pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),
+                  held = pc_corpus_size(t->corpus, PC_CORPUS_TESTING);
+    if (least < made->context + 1 || (held && held < made->context + 1))
+        return pc__fail(
+            PC_ERR_RANGE,
+            "%s is too short: %lld tokens to learn from and %lld to test on, and the network looks at %d; take a "
+            "longer text, or a smaller context",
+            t->o.data, (long long)least, (long long)held, made->context);
+    return pc_module_to(t->gpt, t->device, PC_F32);
+}
+
+static pc_status make_optimizer(pc__gpt_training *t)
+{
+    t->optimizer = pc_adamw(t->gpt, .lr = t->o.lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = t->o.weight_decay);
+    if (!t->optimizer)
+        return pc_error_last()->status;
+    PC__TRY(pc_optimizer_group(t->optimizer, "*", .max_dims = 1, .no_decay = true));
+    PC__TRY(pc_optimizer_set_clip(t->optimizer, PC_CLIP_NORM, t->o.clip));
+    t->schedule = (pc_schedule){.kind = PC_SCHEDULE_COSINE,
+                                .lr = t->o.lr,
+                                .least = t->o.lr / 10,
+                                .warmup = PC__MIN(100, t->o.steps / 10),
+                                .steps = t->o.steps};
+    t->loss = pc_tensor_retain(pc_zeros(PC_SHAPE(1), PC_F32, t->device));
+    return t->loss ? PC_OK : pc_error_last()->status;
+}
+
+pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch)
+{
+    const int context = pc__gpt_of(t->gpt, "pc_gpt_train")->context;
+    pc_tensor_free(t->x);
+    pc_tensor_free(t->y);
+    t->x = pc_tensor_retain(pc_zeros(PC_SHAPE(batch, context), PC_I64, t->device));
+    t->y = pc_tensor_retain(pc_zeros(PC_SHAPE(batch, context), PC_I64, t->device));
+    return t->x && t->y ? PC_OK : pc_error_last()->status;
+}
+
+static pc_tensor *loss_of(pc__gpt_training *t)
+{
+    if (strcmp(t->o.precision, "bf16") != 0)
+        return pc_gpt_loss(pc_forward(t->gpt, t->x), t->y);
+    pc_tensor *loss = NULL;
+    PC_AUTOCAST(PC_BF16) {
+        loss = pc_gpt_loss(pc_forward(t->gpt, t->x), t->y);
+    }
+    return loss;
+}
+
+pc_status pc__gpt_forward_backward(pc__gpt_training *t)
+{
+    pc_status status = PC_OK;
+    PC_SCOPE {
+        pc_tensor *loss = loss_of(t);
+        status = loss ? pc_backward(loss) : pc_error_last()->status;
+        PC_NO_GRAD {
+            if (status == PC_OK)
+                status = pc_saxpy(t->loss, 1, pc_reshape(loss, PC_SHAPE(1)));
+        }
+    }
+    return status;
+}
+
+pc_status pc__gpt_learn(void *training)
+{
+    pc__gpt_training *t = training;
+    PC__TRY(pc__gpt_forward_backward(t));
+    return pc_optimizer_step(t->optimizer);
+}
+
+static void write_settings(pc__gpt_training *t)
+{
+    const pc_gpt_train_options *o = &t->o;
+    const pc_gpt_options *net = pc__gpt_of(t->gpt, "pc_gpt_train");
+    snprintf(t->settings, sizeof t->settings,
+             "layers=%d\nheads=%d\nwidth=%d\ncontext=%d\nvocabulary=%lld\ndropout=%g\nbatch=%d\nsteps=%lld\nlr=%g\n"
+             "weight decay=%g\nclip=%g\nprecision=%s\nseed=%llu\ntokens of the text=%lld\n",
+             net->layers, net->heads, net->width, net->context, (long long)net->vocabulary, net->dropout, o->batch,
+             (long long)o->steps, o->lr, o->weight_decay, o->clip, o->precision, (unsigned long long)o->seed,
+             (long long)(pc_corpus_size(t->corpus, PC_CORPUS_TRAINING) + pc_corpus_size(t->corpus, PC_CORPUS_TESTING)));
+}
+
+static pc_status describe(pc__gpt_training *t)
+{
+    char name[PC_DEVICE_NAME_MAX];
+    const pc_gpt_options *net = pc__gpt_of(t->gpt, "pc_gpt_train");
+    pc__text words = {0};
+    pc__text_add(&words, "text     %lld tokens to learn from, %lld to test on; a vocabulary of %lld\n",
+                 (long long)pc_corpus_size(t->corpus, PC_CORPUS_TRAINING),
+                 (long long)pc_corpus_size(t->corpus, PC_CORPUS_TESTING), (long long)pc_tokenizer_size(t->tokenizer));
+    pc__text_add(&words, "network  %d layers, %d heads, width %d, context %d: %.2f million parameters\n", net->layers,
+                 net->heads, net->width, net->context, (double)pc_module_parameter_elements(t->gpt) / 1e6);
+    pc__text_add(&words, "step     %d stretches, %d tokens, on %s", t->o.batch, t->o.batch * net->context,
+                 pc_device_name(t->device, name));
+    pc__text_add(&words, ", %.0f MB of memory by the plan", (double)t->run.bytes / 1e6);
+    if (isfinite(t->peak))
+        pc__text_add(&words, ", products at %.1f GFLOP/s", t->peak / 1e9);
+    t->words = words.data;
+    return words.failed ? PC_ERR_MEMORY : PC_OK;
+}
+
+static pc_status make_all(pc__gpt_training *t, bool resumed)
+{
+    PC__TRY(make_corpus(t, resumed));
+    PC__TRY(make_network(t));
+    PC__TRY(make_optimizer(t));
+    PC__TRY(pc__gpt_fit_batch(t));
+    PC__TRY(pc__gpt_make_batch(t, t->o.batch));
+    t->step = pc_step_new(pc__gpt_learn, t, t->optimizer);
+    if (!t->step)
+        return pc_error_last()->status;
+    t->peak = pc__gpt_peak(t->device, strcmp(t->o.precision, "bf16") == 0 ? PC_BF16 : PC_F32);
+    write_settings(t);
+    PC__TRY(describe(t));
+    PC__TRY(pc__folder_make(t->o.out));
+    return resumed ? PC_OK : pc_tokenizer_save(t->tokenizer, t->o.out);
+}
+
+pc_status pc__gpt_parts(pc__gpt_training *t)
+{
+    char checkpoint[PATH_MAX];
+    PC__TRY(check(&t->o));
+    fill_in(&t->o);
+    PC__TRY(pc_device_parse(t->o.device, &t->device));
+    PC__TRY(pc__gpt_path(t, "checkpoint", checkpoint));
+    pc_threads_set(t->o.threads);
+    t->best = INFINITY;
+    const bool resumed = t->o.resume && access(checkpoint, F_OK) == 0;
+    PC__TRY(make_all(t, resumed));
+    return resumed ? pc__gpt_checkpoint_load(t, checkpoint) : PC_OK;
+}
+
+void pc__gpt_parts_free(pc__gpt_training *t)
+{
+    pc_step_free(t->step);
+    pc_tensor_free(t->x);
+    pc_tensor_free(t->y);
+    pc_tensor_free(t->loss);
+    pc_optimizer_free(t->optimizer);
+    pc_module_free(t->gpt);
+    pc_corpus_free(t->corpus);
+    pc_tokenizer_free(t->tokenizer);
+    pc__free(t->words);
+    pc__free(t->run.tested);
+    pc__free(t->run.sample);
+}

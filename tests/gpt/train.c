@@ -1,0 +1,238 @@
+/* Trainings of small GPTs: what is left in the folder, going on to the same bits, settings and texts that are wrong. */
+#include "device.h"
+#include "io/file.h"
+
+#include <paracord/gpt_train.h>
+#include <paracord/weights.h>
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/paracord-gpt-train-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char paths[64][160];
+    static int next;
+    char *path = paths[next++ % 64];
+    snprintf(path, sizeof *paths, "%s/%s", folder, name);
+    return path;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return 1;
+    pc__text text = {0};
+    for (int i = 0; i < 200; i++)
+        pc__text_add(&text, "line %d: %s and then %s\n", i, i % 3 ? "the cat sat" : "a dog ran",
+                     i % 7 ? "went home" : "slept");
+    const pc_status status = pc__file_write(in_folder("text"), text.data, text.length);
+    pc__text_free(&text);
+    return status != PC_OK;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    static const char *const runs[] = {"a/", "b/", "c/", ""};
+    static const char *const names[] = {
+        "config.json", "model.safetensors", "vocab.json", "merges.txt", "checkpoint", "text", "short", ""};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 8; k++) {
+            char path[32];
+            snprintf(path, sizeof path, "%s%s", runs[i], names[k]);
+            (void)remove(in_folder(path));
+        }
+    return 0;
+}
+
+typedef struct listener {
+    int64_t stop_at;
+    int tests;
+    int64_t steps;
+    double last_loss;
+} listener;
+
+static void progress(void *context, const pc_gpt_progress *at)
+{
+    listener *l = context;
+    l->steps = at->step;
+    l->last_loss = at->loss;
+}
+
+static void tested(void *context, const pc_gpt_test *test)
+{
+    listener *l = context;
+    l->tests++;
+    assert_true(strlen(test->sample) > 0);
+}
+
+static bool stop(void *context)
+{
+    const listener *l = context;
+    return l->steps == l->stop_at;
+}
+
+static pc_gpt_train_options small(const char *out, pc_gpt_train_callbacks *callbacks, listener *l)
+{
+    *callbacks = (pc_gpt_train_callbacks){.context = l, .progress = progress, .tested = tested, .stop = stop};
+    return (pc_gpt_train_options){.data = in_folder("text"),
+                                  .out = in_folder(out),
+                                  .net = {.layers = 2, .heads = 2, .width = 16, .context = 24, .dropout = 0.1},
+                                  .device = test_device_name(),
+                                  .batch = 4,
+                                  .threads = 1,
+                                  .steps = 30,
+                                  .test_every = 12,
+                                  .test_batches = 2,
+                                  .sample = 20,
+                                  .seed = 5,
+                                  .callbacks = callbacks};
+}
+
+static void same_files(const char *one, const char *other)
+{
+    uint8_t *a, *b;
+    size_t n, m;
+    assert_ok(pc__file_read(one, &a, &n));
+    assert_ok(pc__file_read(other, &b, &m));
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    pc__free(a);
+    pc__free(b);
+}
+
+/* Weights, moments and curves; the time that it took is another one. */
+static void same_checkpoints(const char *one, const char *other)
+{
+    pc_weights *a = pc_weights_open(one), *b = pc_weights_open(other);
+    assert_not_null_ok(a);
+    assert_not_null_ok(b);
+    assert_int_equal(pc_weights_count(a), pc_weights_count(b));
+    for (int i = 0; i < pc_weights_count(a); i++)
+        PC_SCOPE {
+            pc_weights_entry entry;
+            assert_ok(pc_weights_query(a, i, &entry));
+            pc_tensor *x = pc_weights_read(a, entry.name, PC_DEVICE_CPU),
+                      *y = pc_weights_read(b, entry.name, PC_DEVICE_CPU);
+            if (pc_item(pc_all(pc_eq(x, y))) != 1)
+                fail_msg("\"%s\" differs", entry.name);
+        }
+    assert_string_equal(pc_weights_note(a, "draws"), pc_weights_note(b, "draws"));
+    assert_string_equal(pc_weights_note(a, "best"), pc_weights_note(b, "best"));
+    pc_weights_free(a);
+    pc_weights_free(b);
+}
+
+static void goes_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    assert_ok(pc_gpt_train(small("a", &callbacks, &l), &summary));
+    assert_int_equal(summary.steps_done, 30);
+    assert_int_equal(l.tests, 3);
+    assert_false(summary.interrupted);
+    assert_true(summary.test_loss < 3.4 && summary.best_test_loss <= summary.test_loss);
+    assert_true(summary.bytes > summary.parameters * 16);
+    static const int64_t stops[] = {1, 12, 17};
+    pc_gpt_train_options options = small("b", &callbacks, &l);
+    for (int i = 0; i < 3; i++) {
+        l = (listener){.stop_at = stops[i]};
+        assert_ok(pc_gpt_train(options, &summary));
+        assert_true(summary.interrupted);
+        assert_int_equal(summary.steps_done, stops[i]);
+        options.resume = true;
+    }
+    l.stop_at = -1;
+    assert_ok(pc_gpt_train(options, &summary));
+    same_checkpoints(in_folder("a/checkpoint"), in_folder("b/checkpoint"));
+    same_files(in_folder("a/model.safetensors"), in_folder("b/model.safetensors"));
+    same_files(in_folder("a/vocab.json"), in_folder("b/vocab.json"));
+    options.lr = 0.5;
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_STATE,
+                 "is of a training with lr=0.001, and this one has lr=0.5");
+    assert_ok(pc__file_write(in_folder("b/checkpoint"), "no", 2));
+    assert_fails(pc_gpt_train(options, &summary), PC_ERR_FORMAT, "checkpoint");
+}
+
+static void the_folder_can_be_used(void **state)
+{
+    (void)state;
+    pc_tokenizer *letters = pc_tokenizer_open(in_folder("a"));
+    pc_module *gpt = pc_gpt_open(in_folder("a"), test_device());
+    assert_not_null_ok(gpt);
+    size_t n;
+    int64_t tokens;
+    char *text = pc_text_read(in_folder("text"), &n);
+    const double loss = pc_gpt_evaluate(gpt, letters, text, n, &tokens);
+    assert_int_equal(tokens, n - 1);
+    assert_true(loss > 1 && loss < 3.4);
+    assert_true(isnan(pc_gpt_evaluate(gpt, letters, "t", 1, NULL)));
+    pc_error_clear();
+    pc_text_free(text);
+    pc_module_free(gpt);
+    pc_tokenizer_free(letters);
+}
+
+static void from_another_network(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    pc_gpt_train_options options = small("c", &callbacks, &l);
+    options.from = in_folder("a");
+    options.steps = 2;
+    options.batch = -1;
+    options.precision = "bf16";
+    assert_ok(pc_gpt_train(options, &summary));
+    assert_true(summary.batch >= 64 && summary.loss < 3.4);
+    options.from = NULL;
+    options.tokens = "pairs";
+    options.vocabulary = 300;
+    options.batch = 2;
+    assert_ok(pc_gpt_train(options, &summary));
+    pc_tokenizer *pairs = pc_tokenizer_open(in_folder("c"));
+    assert_int_equal(pc_tokenizer_size(pairs), 300);
+    pc_tokenizer_free(pairs);
+}
+
+static void wrong_settings(void **state)
+{
+    (void)state;
+    pc_gpt_train_callbacks callbacks;
+    pc_gpt_train_summary summary;
+    listener l = {.stop_at = -1};
+    pc_gpt_train_options options = small("c", &callbacks, &l), wrong = options;
+    wrong.data = "/nowhere";
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_FILE, "/nowhere");
+    assert_ok(pc__file_write(in_folder("short"), "ab", 2));
+    wrong = options, wrong.data = in_folder("short");
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_RANGE, "is too short: 2 tokens to learn from and 0 to test on");
+    wrong = options, wrong.precision = "f8";
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "the precision \"f8\"");
+    wrong = options, wrong.batch = -2;
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "batch -2");
+    wrong = options, wrong.batch = 1 << 28;
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_MEMORY, "stretches would fit");
+    wrong = options, wrong.net.size = "huge";
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_ARGUMENT, "no size \"huge\"");
+    wrong = options, wrong.tokens = "/nowhere";
+    assert_fails(pc_gpt_train(wrong, &summary), PC_ERR_FILE, "/nowhere");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goes_on_to_the_same_bits),
+        cmocka_unit_test(the_folder_can_be_used),
+        cmocka_unit_test(from_another_network),
+        cmocka_unit_test(wrong_settings),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
