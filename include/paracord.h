@@ -30,6 +30,7 @@
 #include <paracord/random.h>
 #include <paracord/schedule.h>
 #include <paracord/sample.h>
+#include <paracord/samples.h>
 #include <paracord/scope.h>
 #include <paracord/sim.h>
 #include <paracord/step.h>

@@ -1,4 +1,4 @@
-/* loader.h: batches of pictures from folders, one folder per class.
+/* loader.h: batches of samples, epoch after epoch.
  *
  *     pc_loader *pictures = pc_loader("catdog/train", .size = 64, .batch = 32, .shuffle = true, .device = dev);
  *     pc_batch batch;
@@ -6,21 +6,26 @@
  *         PC_SCOPE { train(batch.x, batch.y); }
  *     pc_loader_free(pictures);
  *
- * As Keras's flow_from_directory and torchvision's ImageFolder: classes are the sub-folders by sorted name, files are
- * sorted (bytewise, by path) and sought in sub-folders too. Links are followed, hidden files and folders left out. A
- * file with the suffix of a picture counts as one; what it really is shows when it is decoded. Pictures are decoded
- * once, on all cores, and kept as bytes (height x width x channels each) as far as .cache has room, the rest decoded
- * again as it is needed; every epoch augments them anew, ahead of the program on a thread of the loader's own. What a
- * batch holds depends on seed, epoch and sample alone. Threads: a loader is used by one thread at a time.
+ * Every loader has a number of samples, goes through them in batches, in an order that follows from seed and epoch, can
+ * go on at any batch of any epoch, and makes batches ahead of the program on a thread of its own. This header has that,
+ * and the loader of a folder of pictures; samples.h has loaders of tensors, of a function of yours, and of .npy, CSV and
+ * tar files. What a batch holds depends on seed, epoch and sample alone. Threads: a loader is used by one thread at a
+ * time.
  *
- * On another device than the CPU the decoded pictures are copied there once where they fit (half of its free memory:
- * pc_loader_resident says what was decided). What pc_loader_next queues on the program's current stream is then one
- * kernel that gathers the batch, augments it and brings its labels. The host waits at the first batch of an epoch
- * alone, until the device has that epoch's order.
+ * Folders are taken as by Keras's flow_from_directory and torchvision's ImageFolder: classes are the sub-folders by
+ * sorted name, files are sorted (bytewise, by path) and sought in sub-folders too. Links are followed, hidden files and
+ * folders left out. A file with the suffix of a picture counts as one; what it really is shows when it is decoded.
+ * Pictures are decoded once, on all cores, and kept as bytes (height x width x channels each) as far as .cache has room,
+ * the rest decoded again as it is needed; every epoch augments them anew.
  *
- * Where they do not fit, batches cross as bytes, from pinned memory on a stream of the loader's own, while the device
- * works on the one before; pc_loader_next queues the augmentation there. It waits for the host's part alone, unless the
- * program is three batches ahead of what the device has copied. Either way the bits are those of batches on the CPU.
+ * On another device than the CPU all samples are copied there once where they fit (half of its free memory:
+ * pc_loader_resident says what was decided), pictures as bytes. What pc_loader_next queues on the program's current
+ * stream is then one kernel that gathers the batch, augments it and brings its labels, or for other samples one for each
+ * tensor. The host waits at the first batch of an epoch alone, until the device has that epoch's order.
+ *
+ * Where they do not fit, batches cross from pinned memory on a stream of the loader's own, while the device works on the
+ * one before, and pc_loader_next queues what is left to do there. It waits for the host's part alone, unless the program
+ * is three batches ahead of what the device has copied. Either way the bits are those of batches on the CPU.
  */
 #ifndef PARACORD_LOADER_H
 #define PARACORD_LOADER_H
@@ -35,7 +40,7 @@ typedef struct pc_loader pc_loader;
 
 typedef enum pc_split { PC_SPLIT_ALL, PC_SPLIT_TRAINING, PC_SPLIT_VALIDATION } pc_split;
 
-/* Where decoded pictures live, for batches on another device than the CPU. The environment variable
+/* Where samples live, for batches on another device than the CPU. The environment variable
  * PARACORD_RESIDENT=no says PC_RESIDENCE_NO for all loaders. */
 typedef enum pc_residence {
     PC_RESIDENCE_AUTO, /* on the device too, where they fit */
@@ -81,13 +86,24 @@ typedef struct pc_loader_options {
     pc_residence resident;
 } pc_loader_options;
 
-/* x and y are the loader's, until the next batch. */
+#define PC_FIELDS_MAX 8 /* tensors of a batch */
+
+/* What each sample has in one of a batch's tensors, which is then [n, shape...]. PC_SHAPE_SCALAR: one number. */
+typedef struct pc_field {
+    pc_dtype dtype;
+    pc_shape shape; /* at most 7 dimensions */
+} pc_field;
+
+/* The tensors are the loader's, until the next batch. Of a folder: x is [n, channels, height, width] float32 in
+ * channels-last memory; y, with two classes: [n, 1] float32, 0 or 1; with more: [n] int64. */
 typedef struct pc_batch {
-    pc_tensor *x;          /* [n, channels, height, width] float32 in channels-last memory */
-    pc_tensor *y;          /* two classes: [n, 1] float32, 0 or 1; more: [n] int64 */
-    int64_t n;             /* pictures in it */
-    int64_t first;         /* pictures of this epoch before it */
-    const int64_t *sample; /* numbers of its pictures, for pc_loader_picture; valid until the next batch */
+    pc_tensor *x, *y;      /* the first two of `tensor`; y NULL: there is only one */
+    int64_t n;             /* samples in it */
+    int64_t first;         /* samples of this epoch before it */
+    const int64_t *sample; /* their numbers, for pc_loader_picture and the like; valid until the next batch */
+    pc_tensor *tensor[PC_FIELDS_MAX];
+    int tensors;
+    int64_t epoch; /* from 0 */
 } pc_batch;
 
 /* A loader of the pictures in `folder`: pc_loader("train", .batch = 64). The caller owns it. NULL and the error:
@@ -110,21 +126,25 @@ PC_API bool pc_loader_next(pc_loader *loader, pc_batch *batch);
 PC_API PC_MUST_USE pc_status pc_loader_seek(pc_loader *loader, int64_t epoch, int64_t batch);
 
 /* Facts. Names and paths live as long as the loader. */
-PC_API int64_t pc_loader_count(const pc_loader *loader);    /* pictures */
+PC_API int64_t pc_loader_count(const pc_loader *loader);    /* samples */
 PC_API int64_t pc_loader_batches(const pc_loader *loader);  /* per epoch */
-PC_API int64_t pc_loader_skipped(const pc_loader *loader);  /* pictures that could not be used */
+PC_API int64_t pc_loader_skipped(const pc_loader *loader);  /* pictures or rows that could not be used */
 PC_API int64_t pc_loader_damaged(const pc_loader *loader);  /* pictures that are used though they are damaged */
 PC_API int64_t pc_loader_streamed(const pc_loader *loader); /* pictures that are not kept decoded */
-/* True when the pictures live on the device of the batches. why[0..n-1] gets a line that says how that was decided
+/* What its batches have: fields[0..room-1] are filled as far as there are so many; returns how many there are. */
+PC_API int pc_loader_fields(const pc_loader *loader, pc_field *fields, int room);
+
+/* True when the samples live on the device of the batches. why[0..n-1] gets a line that says how that was decided
  * (why may be NULL with n = 0); it is logged too (PC_LOG_INFO). */
 PC_API bool pc_loader_resident(const pc_loader *loader, char *why, size_t n);
 
+/* Classes of the labels; 0 where these have no names. */
 PC_API int pc_loader_class_count(const pc_loader *loader);
 PC_API const char *pc_loader_class_name(const pc_loader *loader, int label);
 
 /* Sample number i, in the order of classes and files, broken ones left out: its file (below the folder), its label,
  * its decoded pixels (borrowed; of a picture that is not kept: decoded anew, until the next call). PC_ERR_RANGE; of a
- * picture that is not kept PC_ERR_FILE and PC_ERR_FORMAT too. */
+ * picture that is not kept PC_ERR_FILE and PC_ERR_FORMAT too; PC_ERR_UNSUPPORTED where samples are no folder's. */
 typedef struct pc_picture {
     const char *path;
     int label;
@@ -132,7 +152,8 @@ typedef struct pc_picture {
 } pc_picture;
 PC_API PC_MUST_USE pc_status pc_loader_picture(const pc_loader *loader, int64_t i, pc_picture *picture);
 
-/* A number that changes when files or labels do (names and order, not content): for resuming on the same data. */
+/* A number for resuming on the same data: of a folder it changes when files or labels do (names and order, not content),
+ * of samples as samples.h says. */
 PC_API uint64_t pc_loader_fingerprint(const pc_loader *loader);
 
 /* Who hears of what is found, picture by picture in sorted order, as .skipped and .damaged of a loader do: that one

@@ -1,6 +1,6 @@
-/* device_batch.c: a batch crosses as bytes, a quarter of what its floats would be, while the one before is being
- * trained on. Whoever makes batches ahead fills one of a few pinned places and enqueues the copies on a stream of the
- * loader's; the program's own stream augments when the batch is taken, and waits for those copies by the order of the
+/* device_batch.c: a batch crosses as its parts (pictures as bytes, a quarter of what their floats would be) while the one
+ * before is being trained on. Whoever makes batches ahead fills one of a few pinned places and enqueues the copies on a stream of the
+ * loader's; the program's own stream finishes it when it is taken, and waits for those copies by the order of the
  * data. The maker waits where the device has not yet copied what a place held before: so much memory is pinned and no
  * more, however far the program is ahead of the device.
  *
@@ -8,18 +8,15 @@
  * never have arrived; the program hears of it before it gets one of them. */
 #include "data/device_batch.h"
 
-#include "data/augment.h"
 #include "device/order.h"
 
 #include <pthread.h>
 
 enum { PLACES = 3 }; /* one being filled, one being copied, one for the wobble */
 
-enum part { PICTURES, TABLE, LABELS, PARTS };
-
 struct pc__crossing {
     pc_stream *stream;
-    pc_tensor *places[PLACES][PARTS]; /* pinned, with room for a whole batch */
+    pc_tensor *places[PLACES][PC_FIELDS_MAX]; /* of each part; pinned, with room for a whole batch */
     int next;
     pthread_mutex_t
         lock; /* held while calls may be told of a failure, and while the program relies on there being none */
@@ -35,18 +32,21 @@ static pc_tensor *own(pc_tensor *t)
     return t;
 }
 
+static pc_tensor *open_place(const pc__source *s, int part)
+{
+    pc__meta meta;
+    pc__rows_meta(&meta, &s->part[part], s->batch);
+    return own(pc_empty_pinned(pc_shape_of(meta.ndim, meta.shape), meta.dtype, s->device));
+}
+
 static pc_status open_places(pc__crossing *c, const pc__source *s)
 {
-    const int64_t n = s->batch;
-    const pc__frame f = s->pictures.frame;
-    for (int i = 0; i < PLACES; i++) {
-        pc_tensor **place = c->places[i];
-        place[PICTURES] = own(pc_empty_pinned(PC_SHAPE(n, f.height, f.width, f.channels), PC_U8, s->device));
-        place[TABLE] = own(pc_empty_pinned(PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64, s->device));
-        place[LABELS] = own(pc_empty_pinned(pc__label_shape(s, n), pc__label_dtype(s), s->device));
-        if (!place[PICTURES] || !place[TABLE] || !place[LABELS])
-            return pc_error_last()->status;
-    }
+    for (int i = 0; i < PLACES; i++)
+        for (int k = 0; k < s->parts; k++) {
+            c->places[i][k] = open_place(s, k);
+            if (!c->places[i][k])
+                return pc_error_last()->status;
+        }
     return PC_OK;
 }
 
@@ -69,7 +69,7 @@ void pc__crossing_free(pc__crossing *crossing)
         return;
     pc_stream_free(crossing->stream);
     for (int i = 0; i < PLACES; i++)
-        for (int k = 0; k < PARTS; k++)
+        for (int k = 0; k < PC_FIELDS_MAX; k++)
             pc_tensor_free(crossing->places[i][k]);
     pthread_mutex_destroy(&crossing->lock);
     pc__free(crossing);
@@ -77,12 +77,10 @@ void pc__crossing_free(pc__crossing *crossing)
 
 static pc_status fill(const pc__source *s, const pc__made *made, int threads, pc_tensor **place)
 {
-    const pc__augment_plan plan = pc__augment_plan_of(&s->augment, s->seed, (uint64_t)s->next.epoch,
-                                                      s->pictures.frame.height, s->pictures.frame.width);
-    pc__augment_rows(&plan, made->samples, made->n, pc__data(place[TABLE]));
-    pc__fill_labels(s, made->samples, made->n, pc__data(place[LABELS]));
-    return pc__pictures_copy(&s->pictures, made->samples, made->n, s->pictures.streamed ? threads : 1,
-                             pc__data(place[PICTURES]));
+    void *parts[PC_FIELDS_MAX];
+    for (int k = 0; k < s->parts; k++)
+        parts[k] = pc__data(place[k]);
+    return s->kind->fill(s, threads, made, parts);
 }
 
 /* Enqueue the copy of the first n entries. */
@@ -97,19 +95,21 @@ static pc_tensor *send(pc_tensor *from, int64_t n, pc_device device)
 }
 
 /* What the place held before may still be on its way. */
-static pc_status wait_for_place(pc_tensor **place)
+static pc_status wait_for_place(pc_tensor **place, int parts)
 {
-    for (int k = 0; k < PARTS; k++)
+    for (int k = 0; k < parts; k++)
         PC__TRY(pc__settle(place[k]->storage, true, "the loader", true));
     return PC_OK;
 }
 
-static pc_status send_all(pc_tensor **place, pc_device device, pc__made *made)
+static pc_status send_all(pc_tensor **place, const pc__source *s, pc__made *made)
 {
-    made->pictures = send(place[PICTURES], made->n, device);
-    made->table = made->pictures ? send(place[TABLE], made->n, device) : NULL;
-    made->labels = made->table ? send(place[LABELS], made->n, device) : NULL;
-    return made->labels ? PC_OK : pc_error_last()->status;
+    for (int k = 0; k < s->parts; k++) {
+        made->part[k] = send(place[k], made->n, s->device);
+        if (!made->part[k])
+            return pc_error_last()->status;
+    }
+    return PC_OK;
 }
 
 /* A step of the maker's that may be told of a failure; without memory nothing was lost. */
@@ -127,14 +127,14 @@ pc_status pc__device_batch_make(const pc__source *source, int threads, pc__made 
     pc__crossing *c = source->crossing;
     pc_tensor **place = c->places[c->next];
     pthread_mutex_lock(&c->lock);
-    pc_status status = noted(c, wait_for_place(place));
+    pc_status status = noted(c, wait_for_place(place, source->parts));
     pthread_mutex_unlock(&c->lock);
     PC__TRY(status);
     PC__TRY(fill(source, made, threads, place));
     pthread_mutex_lock(&c->lock);
     status = PC_ERR_STATE;
     PC_WITH_STREAM(c->stream) {
-        status = send_all(place, source->device, made);
+        status = send_all(place, source, made);
     }
     (void)noted(c, status);
     made->sent_after = c->failures;
@@ -143,21 +143,14 @@ pc_status pc__device_batch_make(const pc__source *source, int threads, pc__made 
     return status;
 }
 
-static pc_status augment(const pc__source *s, pc__made *made)
-{
-    const pc__augment_attributes attributes = pc__augment_attributes_of(&s->augment);
-    made->x = own(pc__augment(made->pictures, made->table, NULL, &attributes));
-    made->y = made->x ? own(pc_clone(made->labels)) : NULL; /* what failed on the way fails this stream too */
-    return made->y ? PC_OK : pc_error_last()->status;
-}
-
-pc_status pc__device_batch_augment(const pc__source *source, pc__made *made)
+pc_status pc__device_batch_finish(const pc__source *source, pc__made *made)
 {
     pc__crossing *c = source->crossing;
     if (!c)
         return PC_OK;
     pthread_mutex_lock(&c->lock);
-    const pc_status status = made->sent_after == c->failures ? augment(source, made) : pc__error_put(&c->failure);
+    const pc_status status =
+        made->sent_after == c->failures ? source->kind->finish(source, made) : pc__error_put(&c->failure);
     pthread_mutex_unlock(&c->lock);
     return status;
 }

@@ -10,13 +10,23 @@ pc_device pc__loader_device(const pc_loader *loader)
     return loader->source.device;
 }
 
+int64_t pc__loader_given(const pc_loader *loader)
+{
+    return pc__source_given(&loader->source);
+}
+
+bool pc__loader_gathers(const pc_loader *loader)
+{
+    return loader->source.resident;
+}
+
 static pc_status pass(pc_loader *loader, pc_batch *batch)
 {
     pc__source *s = &loader->source;
     s->next = loader->next;
     PC__TRY(pc__resident_prepare(s->resident, s));
     batch->first = s->next.batch * s->batch;
-    batch->n = PC__MIN(s->batch, s->pictures.folder.count - batch->first);
+    batch->n = pc__source_size(s, batch->first);
     loader->next.batch++;
     pc__source_step(s);
     return PC_OK;
@@ -39,7 +49,7 @@ bool pc__loader_pass(pc_loader *loader, pc_batch *batch)
 bool pc__loader_has_next(const pc_loader *loader)
 {
     const pc__source *s = &loader->source;
-    return (loader->next.batch + 1) * s->batch <= s->pictures.folder.count;
+    return (loader->next.batch + 1) * s->batch <= s->count;
 }
 
 pc_status pc__loader_room(const pc_loader *loader, int64_t n, pc_tensor **x, pc_tensor **y)

@@ -1,4 +1,4 @@
-/* gather.h: batches of a loader whose pictures live on its device, for training steps that are recorded: each makes the
+/* gather.h: what the library alone asks of loaders; and batches of one whose pictures live on its device, for training steps that are recorded: each makes the
  * batch of the one behind it, on a stream of its own, and nothing is left to do on the host.
  *
  *     pc__loader_room(loader, n, &x, &y);                           two pairs of them, which steps use by turns
@@ -12,8 +12,17 @@
 
 #include <paracord/loader.h>
 
-/* The label of a sample, without its pixels. */
+/* The label of a sample, without its pixels; of a loader that names classes. */
 int pc__loader_label(const pc_loader *loader, int64_t sample);
+
+/* Its labels are classes, each with a name: a folder's, which are float32 [n, 1] where there are two. */
+bool pc__loader_names_classes(const pc_loader *loader);
+
+/* Samples of an epoch that are in a batch. */
+int64_t pc__loader_given(const pc_loader *loader);
+
+/* Its steps may make batches themselves, as below: pictures on the device. */
+bool pc__loader_gathers(const pc_loader *loader);
 
 /* A folder's pictures in two parts, by train.validation_share (.split is not read): decoded once, kept in one cache.
  * `test` may have other augmentation, shuffling and batches. Where no class is large enough for the share *test is
@@ -25,7 +34,7 @@ pc_status pc__loader_new_parts(const char *folder, pc_loader_options train_optio
 pc_device pc__loader_device(const pc_loader *loader);
 
 /* As pc_loader_next, with which it may alternate, but only n and first are set: nothing is made yet. For loaders with
- * pc_loader_resident. */
+ * pc__loader_gathers. */
 bool pc__loader_pass(pc_loader *loader, pc_batch *batch);
 
 /* Room for batches of n pictures, owned by the caller whatever scopes are open. On failure *x may be there. */

@@ -1,5 +1,5 @@
 /* prefetch.c: the loader's thread and its ring of batches. The thread makes them alone: the helpers are computing for
- * the program meanwhile. Only where pictures have to be decoded for them it takes all cores. */
+ * the program meanwhile. Only where that is slow (pictures have to be decoded) it takes all cores. */
 #include "data/prefetch.h"
 
 #include "base/parallel.h"
@@ -12,7 +12,7 @@ static void make_one(pc__prefetch *p)
     pc__made *slot = &p->slots[(p->first + p->count) % p->capacity];
     p->busy = true;
     pthread_mutex_unlock(&p->lock);
-    (void)pc__source_make(p->source, p->source->pictures.streamed ? pc_threads_get() : 1, slot);
+    (void)pc__source_make(p->source, p->source->wide ? pc_threads_get() : 1, slot);
     slot->error = pc__error_take();
     pthread_mutex_lock(&p->lock);
     p->busy = false;

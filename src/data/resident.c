@@ -2,17 +2,16 @@
 #include "data/resident.h"
 
 #include "data/augment.h"
+#include "data/kept.h"
 #include "device/failure.h"
 #include "device/order.h"
 #include "ops/epoch.h"
 #include "tensor/read.h"
 
-#include <paracord/memory.h>
 #include <paracord/ops.h>
 #include <paracord/threads.h>
-#include <stdlib.h>
 
-enum { ROOM_PICTURES = 64, SHARE = 2 }; /* SHARE: of the device's free memory: pictures take one part in so many */
+enum { ROOM_PICTURES = 64 };
 
 struct pc__resident {
     pc__epoch_tensors on; /* the device */
@@ -23,44 +22,11 @@ struct pc__resident {
     pc_event *fork;
 };
 
-/* --- whether --- */
-
-static bool is_refused(pc_residence wanted, char *why, size_t n)
-{
-    const char *said = getenv("PARACORD_RESIDENT");
-    if (wanted == PC_RESIDENCE_NO)
-        snprintf(why, n, "pictures stay in host memory: asked for by .resident");
-    else if (said && (strcmp(said, "no") == 0 || strcmp(said, "0") == 0))
-        snprintf(why, n, "pictures stay in host memory: PARACORD_RESIDENT=%s", said);
-    else
-        return false;
-    return true;
-}
-
 static int64_t bytes_of(const pc__source *s)
 {
-    const int64_t each = (int64_t)(pc__frame_bytes(s->pictures.frame) + sizeof(pc__augment_row) + 2 * sizeof(int64_t) +
-                                   pc_dtype_size(pc__label_dtype(s)));
-    return s->pictures.folder.count * each;
-}
-
-/* False, too, where the device does not say what it has. */
-static pc_status fits(const pc__source *s, char *why, size_t n, bool *fits)
-{
-    char name[PC_DEVICE_NAME_MAX];
-    pc_memory_stats stats;
-    const double bytes = (double)bytes_of(s);
-    PC__TRY(pc_memory_query(s->device, &stats));
-    *fits = bytes <= (double)stats.free / SHARE;
-    (void)pc_device_name(s->device, name);
-    if (*fits)
-        snprintf(why, n, "pictures live on %s: %.1f MB of the %.1f MB that are free there", name, bytes * 1e-6,
-                 (double)stats.free * 1e-6);
-    else
-        snprintf(why, n,
-                 "pictures stay in host memory: they take %.1f MB, more than half of the %.1f MB that %s has free",
-                 bytes * 1e-6, (double)stats.free * 1e-6, name);
-    return PC_OK;
+    const int64_t each = (int64_t)(pc__frame_bytes(pc__pictures_of(s)->pictures.frame) + sizeof(pc__augment_row) +
+                                   2 * sizeof(int64_t) + pc_dtype_size(pc__label_dtype(s)));
+    return s->count * each;
 }
 
 /* --- tensors --- */
@@ -75,8 +41,8 @@ static pc_tensor *room(pc_shape shape, pc_dtype dtype, pc_device device)
 
 static bool make_tensors(pc__resident *r, const pc__source *s)
 {
-    const int64_t n = s->pictures.folder.count;
-    const pc__frame f = s->pictures.frame;
+    const int64_t n = s->count;
+    const pc__frame f = pc__pictures_of(s)->pictures.frame;
     const struct {
         pc_tensor **t;
         pc_shape shape;
@@ -151,13 +117,13 @@ static pc_status send_pictures(pc__resident *r, const pc__pictures *p)
 
 static pc_status send(pc__resident *r, const pc__source *s)
 {
-    void *labels = pc__alloc((size_t)s->pictures.folder.count * pc_dtype_size(pc__label_dtype(s)));
+    void *labels = pc__alloc((size_t)s->count * pc_dtype_size(pc__label_dtype(s)));
     if (!labels)
         return PC_ERR_MEMORY;
-    pc__fill_labels(s, NULL, s->pictures.folder.count, labels);
+    pc__fill_labels(s, NULL, s->count, labels);
     pc_status status = pc__tensor_write(r->on.labels, labels, "the loader");
     if (status == PC_OK)
-        status = send_pictures(r, &s->pictures);
+        status = send_pictures(r, &pc__pictures_of(s)->pictures);
     pc__free(labels);
     r->sent = status == PC_OK;
     return status;
@@ -177,12 +143,10 @@ static pc__resident *make(const pc__source *s)
 
 pc_status pc__resident_new(const pc__source *source, pc_residence wanted, char *why, size_t n, pc__resident **resident)
 {
-    bool room_enough = false;
+    bool fits = false;
     *resident = NULL;
-    if (is_refused(wanted, why, n))
-        return PC_OK;
-    PC__TRY(fits(source, why, n, &room_enough));
-    if (!room_enough)
+    PC__TRY(pc__residence(source->device, "pictures", bytes_of(source), wanted, why, n, &fits));
+    if (!fits)
         return PC_OK;
     *resident = make(source);
     if (*resident)
@@ -220,10 +184,11 @@ static pc_status arrive(pc__resident *r, const pc__source *s)
 
 pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
 {
-    const int64_t epoch = s->shuffle || changes(&s->augment) ? s->next.epoch : 0;
-    const pc__frame f = s->pictures.frame;
+    const int64_t epoch = s->shuffle || changes(&pc__pictures_of(s)->augment) ? s->next.epoch : 0;
+    const pc__frame f = pc__pictures_of(s)->pictures.frame;
     const pc__epoch_attributes attributes = {
-        .plan = pc__augment_plan_of(&s->augment, s->seed, (uint64_t)epoch, f.height, f.width), .shuffle = s->shuffle};
+        .plan = pc__augment_plan_of(&pc__pictures_of(s)->augment, s->seed, (uint64_t)epoch, f.height, f.width),
+        .shuffle = s->shuffle};
     if (r->epoch != epoch) {
         r->epoch = -1;
         PC__TRY(pc__epoch(r->on.order, r->keys, r->on.table, &attributes));
@@ -237,7 +202,7 @@ pc_status pc__resident_prepare(pc__resident *r, const pc__source *s)
 
 pc_status pc__resident_room(const pc__source *s, int64_t n, pc_tensor **x, pc_tensor **y)
 {
-    const pc__frame f = s->pictures.frame;
+    const pc__frame f = pc__pictures_of(s)->pictures.frame;
     pc__meta meta;
     pc__meta_channels_last(&meta, PC_F32, (int64_t[]){n, f.channels, f.height, f.width});
     *x = pc__tensor_unscoped(&meta, s->device);
@@ -247,7 +212,7 @@ pc_status pc__resident_room(const pc__source *s, int64_t n, pc_tensor **x, pc_te
 
 static pc_status batch(pc__resident *r, const pc__source *s, int64_t at, pc_tensor *x, pc_tensor *y)
 {
-    const pc__epoch_batch_attributes attributes = {pc__augment_attributes_of(&s->augment), at};
+    const pc__epoch_batch_attributes attributes = {pc__augment_attributes_of(&pc__pictures_of(s)->augment), at};
     return pc__epoch_batch(&r->on, x, y, &attributes);
 }
 

@@ -4,7 +4,7 @@
 #ifndef PC__RESIDENT_H
 #define PC__RESIDENT_H
 
-#include "data/batch.h"
+#include "data/picture_batch.h"
 
 #include <paracord/stream.h>
 

@@ -5,6 +5,9 @@
 #include "io/file.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -208,12 +211,16 @@ static bool fits(const pc__npy *array, size_t left)
     return empty || bytes <= left;
 }
 
+static pc_status fail_truncated(const char *path, size_t left)
+{
+    return pc__fail(PC_ERR_FORMAT, "%s: the .npy file is truncated: it has %zu bytes of data and its shape needs more",
+                    path, left);
+}
+
 static pc_status take_data(const char *path, const uint8_t *bytes, size_t left, bool fortran, pc__npy *array)
 {
     if (!fits(array, left))
-        return pc__fail(PC_ERR_FORMAT,
-                        "%s: the .npy file is truncated: it has %zu bytes of data and its shape needs more", path,
-                        left);
+        return fail_truncated(path, left);
     size_t n = pc__npy_bytes(array);
     uint8_t *data = pc__alloc(n);
     if (!data)
@@ -239,6 +246,37 @@ pc_status pc__npy_parse(const char *path, const void *bytes, size_t n, pc__npy *
         status = take_data(path, data, n - (size_t)(data - (const uint8_t *)bytes), from.fortran, array);
     if (status != PC_OK)
         pc__npy_free(array);
+    return status;
+}
+
+/* The header is written to be small: 64 KiB hold all of version 1. */
+pc_status pc__npy_find(const char *path, int fd, pc__npy_place *place)
+{
+    enum { HEAD = 10 + 65536 };
+    struct stat info;
+    reader from = {.path = path};
+    *place = (pc__npy_place){0};
+    if (fstat(fd, &info) != 0)
+        return pc__fail_file(errno, "cannot read %s", path);
+    if (!S_ISREG(info.st_mode))
+        return pc__fail(PC_ERR_FILE, "cannot read %s row by row: it is no regular file", path);
+    uint8_t *head = pc__alloc(HEAD);
+    if (!head)
+        return PC_ERR_MEMORY;
+    const ssize_t got = pread(fd, head, HEAD, 0);
+    pc_status status = got < 0 ? pc__fail_file(errno, "cannot read %s", path) : PC_OK;
+    if (status == PC_OK && pc__is_lfs_pointer(head, (size_t)got))
+        status = pc__fail_lfs(path);
+    if (status == PC_OK)
+        status = find_header(path, head, (size_t)got, &from);
+    if (status == PC_OK)
+        status = take_header(&from, &place->array);
+    if (status == PC_OK)
+        place->offset = (const uint8_t *)from.end - head;
+    place->fortran = from.fortran;
+    pc__free(head);
+    if (status == PC_OK && !fits(&place->array, (size_t)(info.st_size - place->offset)))
+        status = fail_truncated(path, (size_t)(info.st_size - place->offset));
     return status;
 }
 

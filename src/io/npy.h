@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 
+#include <paracord/tensor.h>
+
 #define PC__NPY_RANK_MAX 8
 
 /* code, NumPy's name, bytes of an element */
@@ -43,6 +45,18 @@ pc_status pc__npy_read(const char *path, pc__npy *array);
 
 /* The same from bytes in memory; `path` is for errors. */
 pc_status pc__npy_parse(const char *path, const void *bytes, size_t n, pc__npy *array);
+
+/* What an open file holds, and where: of a regular file whose numbers are all there. array.data is NULL. Errors as above.
+ */
+typedef struct pc__npy_place {
+    pc__npy array;
+    int64_t offset; /* of the data */
+    bool fortran;   /* first index fastest */
+} pc__npy_place;
+pc_status pc__npy_find(const char *path, int fd, pc__npy_place *place);
+
+/* The dtype of its tensors (npy_tensor.c). */
+pc_dtype pc__npy_dtype(pc__npy_type type);
 
 /* Write a file (version 1), as a whole or not at all. */
 pc_status pc__npy_write(const char *path, const pc__npy *array);

@@ -7,6 +7,11 @@ static const pc_dtype dtypes[PC__NPY_TYPE_COUNT] = {
     [PC__NPY_F64] = PC_F64, [PC__NPY_F32] = PC_F32, [PC__NPY_F16] = PC_F16,  [PC__NPY_I64] = PC_I64,
     [PC__NPY_I32] = PC_I32, [PC__NPY_U8] = PC_U8,   [PC__NPY_BOOL] = PC_BOOL};
 
+pc_dtype pc__npy_dtype(pc__npy_type type)
+{
+    return dtypes[type];
+}
+
 pc_tensor *pc_npy_load(const char *path, pc_device device)
 {
     PC__NEED_OR(NULL, path);

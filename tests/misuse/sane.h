@@ -224,6 +224,18 @@ static pc_corpus *corpus(void)
     const char text[] = "letters and letters";
     pc_tokenizer *letters = pc_tokenizer_new_letters(text, sizeof text - 1);
     return pc_corpus_new(letters, text, sizeof text - 1, (pc_corpus_options){.held_out = -1});
+static pc_status four_numbers(void *context, int64_t sample, int64_t epoch, void *const *to)
+{
+    (void)context, (void)sample, (void)epoch;
+    memset(to[0], 0, 4 * sizeof(float));
+    return PC_OK;
+}
+
+static pc_samples *samples(void)
+{
+    pc_samples *zeros = room();
+    *zeros = (pc_samples){.count = 4, .fields = 1, .field = {{PC_F32, PC_SHAPE(4)}}, .sample = four_numbers};
+    return zeros;
 }
 
 static const pc_run_report *untold(void)
@@ -429,6 +441,7 @@ static void make_files(void)
     (void)!pc_weights_save(net(), "net.safetensors");
     (void)!pc_gpt_save(gpt(), "gpt");
     (void)!pc_tokenizer_save(pc_tokenizer_new_letters("letters", 7), "words");
+    put("t.csv", "a,b\n1,2\n3,4\n");
     pc_train_options on_the_host = options();
     on_the_host.device = "cpu";
     pc_train_summary summary;
