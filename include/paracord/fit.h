@@ -1,13 +1,22 @@
 /* fit.h: the training loop for networks and loaders of your own.
  *
+ *     pc_loader *houses = pc_loader_from_csv("houses.csv", PC_OPTIONS(pc_csv_options, .y = "price"), .shuffle = true);
  *     pc_epoch_result last;
- *     if (pc_fit(net, adam, pictures, PC_OPTIONS(pc_fit_options, .epochs = 10, .test = others), &last) != PC_OK)
+ *     if (pc_fit(net, adam, houses, PC_OPTIONS(pc_fit_options, .epochs = 10, .test = others), &last) != PC_OK)
  *         return pc_report(stderr);
- *     printf("%.3f\n", last.test_accuracy);
+ *     printf("%.3f\n", last.test_loss);
  *
- * The network ends in logits. The loss follows from the batches' labels: y [n, 1] floating: binary cross-entropy, a
- * logit of 0 or more names the second class; y [n] int64: cross-entropy. On devices that work later whole batches are
- * one recording each (step.h), where the network can be recorded.
+ * The loss follows from the batches' y, unless a function of yours says it:
+ *     labels of a folder of two classes, float32 [n, 1]   binary cross-entropy of logits [n, 1]; 0 or more names the
+ *                                                         second class
+ *     integers [n]                                        cross-entropy of logits [n, classes]
+ *     other floating y, a price or twelve of them         the mean squared error; y may lack, or have, a dimension of 1
+ * With labels the share of right answers is counted, too; otherwise accuracies are NaN. On devices that work later whole
+ * batches are one recording each (step.h), where the network can be recorded.
+ *
+ * A loss that is infinite or NaN stops training at once, with PC_ERR_RANGE: the error names epoch and step and what made
+ * it so, an op with its layer, a parameter or the batch itself. The parameters are those that the step began with, and a
+ * checkpoint stays as the last one that was good. (Statistics of batch normalisations have seen the batch.)
  *
  * Threads: all of it runs in the calling thread, on its current stream. Any number of threads may train at once, each
  * its own network, optimiser and loader, on one device and one stream too, and come to the bits that each comes to
@@ -20,9 +29,18 @@
 #include <paracord/amp.h>
 #include <paracord/loader.h>
 #include <paracord/nn.h>
+#include <paracord/schedule.h>
 #include <paracord/train.h>
 
 PC_BEGIN
+
+/* What is measured beside the loss: a mean over the samples of a batch, as a tensor of one number. Of `batch` tensors, n
+ * and epoch are set, x and y too. */
+typedef struct pc_metric {
+    const char *name;
+    pc_tensor *(*of)(void *context, pc_tensor *outputs, const pc_batch *batch);
+    bool greater; /* the greater, the better */
+} pc_metric;
 
 typedef struct pc_fit_options {
     int reserved_;
@@ -36,16 +54,33 @@ typedef struct pc_fit_options {
     const char *checkpoint;
     const char *settings;
     bool resume;
-    /* With keep_best the network has, at the end, the weights of the epoch with the greatest accuracy on the test
-     * pictures (of equals the one with the lowest test loss, of equals the earlier one) instead of the last one's; with
+    /* With keep_best the network has, at the end, the weights of the best epoch on `test` (`watch`; of equal accuracies
+     * the one with the lowest test loss, of equals the earlier one) instead of the last one's; with
      * early_stop training ends when so many epochs in a row were no better. Both need `test`. A training that is
      * stopped on request keeps the weights that it has come to; the best ones are in the checkpoint. */
     bool keep_best;
     int early_stop; /* 0: never */
-    /* One for each class of the loader (pc_cross_entropy_weighted), in the loss of training; NULL: all pictures count
-     * alike. */
+    /* One for each class of the loader, which names them (pc_cross_entropy_weighted), in the loss of training; NULL: all
+     * samples count alike. */
     const float *class_weights;
     pc_mixed mixed; /* how the forward pass of training is computed; parameters and measurements stay float32 */
+
+    /* Functions of yours, with `context`. They make tensors by ops and return one, or NULL and an error; in a recorded
+     * step they run once. Of `batch` only x, y, tensor, tensors and n are set. */
+    pc_tensor *(*loss)(void *context, pc_tensor *outputs, const pc_batch *batch); /* one number, the samples' mean */
+    /* What the network makes of a batch; NULL: pc_forward(net, batch->x). */
+    pc_tensor *(*forward)(void *context, pc_module *net, const pc_batch *batch);
+    void *context;
+    /* Measured on `test` after every epoch, with the loss: at most PC_METRICS_MAX. */
+    const pc_metric *metrics;
+    int metric_count;
+    /* By what keep_best and early_stop know the better epoch: "accuracy", "loss" or the name of a metric, on `test`. NULL:
+     * accuracy where answers are right or wrong, else loss. It must be better by more than least_gain. */
+    const char *watch;
+    double least_gain;
+    /* The learning rate of each step, over all epochs (schedule.h); .steps 0 means all of them, .lr 0 the optimiser's.
+     * Without a kind the optimiser's rate stays. */
+    pc_schedule schedule;
 } pc_fit_options;
 
 /* Train all parameters that the optimiser was made for. *last (may be NULL) tells of the last finished epoch; its epoch
@@ -53,13 +88,17 @@ typedef struct pc_fit_options {
 PC_API PC_MUST_USE pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_fit_options options,
                                     pc_epoch_result *last);
 
-/* Mean loss and share of right answers over one epoch of a loader, in evaluation mode. Both are NaN for no pictures,
- * and where the network's answers are NaN. */
+/* Mean loss and share of right answers over one epoch of a loader, in evaluation mode. Both are NaN for no samples,
+ * and where the network's answers are NaN; the share also where answers are not right or wrong. */
 typedef struct pc_score {
     double loss, accuracy;
     int64_t count, correct;
+    double metric[PC_METRICS_MAX]; /* of the options' metrics; NaN without */
 } pc_score;
 PC_API PC_MUST_USE pc_status pc_evaluate(pc_module *net, pc_loader *loader, pc_score *score);
+
+/* The same by loss, forward and metrics of the options; the others are not read. */
+PC_API PC_MUST_USE pc_status pc_evaluate_by(pc_module *net, pc_loader *loader, pc_fit_options options, pc_score *score);
 
 /* Probabilities of a batch x, in evaluation mode and without a record for gradients: sigmoid of [n, 1] logits, else
  * softmax along the last dimension. */

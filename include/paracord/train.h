@@ -65,6 +65,8 @@ typedef struct pc_progress {
     double loss, accuracy, images_per_second, seconds_left;
 } pc_progress;
 
+#define PC_METRICS_MAX 8
+
 typedef struct pc_epoch_result {
     int epoch, epochs;
     double loss, accuracy, test_loss, test_accuracy, seconds, images_per_second;
@@ -72,6 +74,8 @@ typedef struct pc_epoch_result {
     double test_balanced_accuracy; /* the mean over the classes of the share of their pictures that was recognised */
     bool uneven;     /* of a folder: the largest class has at least twice as many training pictures as the smallest */
     int never_named; /* classes that have test pictures, and that no test picture was taken for */
+    int metrics;     /* of pc_fit_options.metrics, in that order, on what is tested */
+    double metric[PC_METRICS_MAX];
 } pc_epoch_result;
 
 typedef struct pc_train_callbacks {

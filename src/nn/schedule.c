@@ -61,6 +61,6 @@ double pc_schedule_lr(const pc_schedule *schedule, int64_t step)
     if (s->kind == PC_SCHEDULE_ONE_CYCLE)
         return one_cycle(s, (double)step);
     if (step < s->warmup)
-        return s->lr * (double)(step + 1) / (double)(s->warmup + 1);
+        return s->lr * (double)(step + 1) / ((double)s->warmup + 1);
     return falling(s, (double)(step - s->warmup));
 }

@@ -8,6 +8,7 @@
 #include "device/order.h"
 #include "device/plan.h"
 #include "device/trace.h"
+#include "ops/finite.h"
 #include "ops/in_place.h"
 #include "tensor/read.h"
 
@@ -227,6 +228,8 @@ pc_status pc_dispatch(pc_call *call)
         pc_stream *stream = pc_stream_current(device);
         status = stream ? launch(call, stream) : PC_ERR_DEVICE;
     }
+    if (pc__finite_watched && status == PC_OK)
+        status = pc__finite_check(call);
     if (status == PC_OK && pc__tape_wants(call))
         status = pc__tape_record(call);
     if (status != PC_OK)

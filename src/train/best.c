@@ -56,16 +56,27 @@ static int compare(double a, double b)
     return (a > b) - (a < b);
 }
 
-static bool is_better(const pc_epoch_result *new, const pc_epoch_result *old, bool balanced)
+/* What is gone by, the greater the better. */
+static double worth(const pc__best *best, const pc_epoch_result *r)
 {
-    int accuracy = balanced ? compare(new->test_balanced_accuracy, old->test_balanced_accuracy)
-                            : compare(new->test_accuracy, old->test_accuracy);
-    return accuracy ? accuracy > 0 : compare(-new->test_loss, -old->test_loss) > 0;
+    if (best->metric)
+        return best->greater ? r->metric[best->metric - 1] : -r->metric[best->metric - 1];
+    return best->by_loss ? -r->test_loss : best->balanced ? r->test_balanced_accuracy : r->test_accuracy;
+}
+
+static bool is_better(const pc__best *best, const pc_epoch_result *new)
+{
+    const pc_epoch_result *old = &best->result;
+    const double was = worth(best, old) + best->least_gain;
+    const int order = compare(worth(best, new), was);
+    return order || best->metric || best->by_loss || best->least_gain > 0
+               ? order > 0
+               : compare(-new->test_loss, -old->test_loss) > 0;
 }
 
 pc_status pc__best_offer(pc__best *best, const pc_module *net, const pc_optimizer *o, const pc_epoch_result *result)
 {
-    if (!result->has_test || (best->result.epoch && !is_better(result, &best->result, best->balanced)))
+    if (!result->has_test || (best->result.epoch && !is_better(best, result)))
         return PC_OK;
     pc_status status = PC_OK;
     PC_NO_GRAD {

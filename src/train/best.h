@@ -14,6 +14,10 @@ typedef struct pc__best {
                          * the figures are kept */
     int count;
     bool balanced;          /* go by the balanced accuracy */
+    bool by_loss;           /* go by the test loss */
+    int metric;             /* go by this metric, from 1; 0: by none */
+    bool greater;           /* of it: the greater the better */
+    double least_gain;      /* better by more than this */
     pc_epoch_result result; /* of the best epoch; epoch 0: there is none yet */
 } pc__best;
 

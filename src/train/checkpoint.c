@@ -50,34 +50,40 @@ static pc_status put_tensor(pc__text *out, const pc_tensor *t)
 
 static pc__checkpoint_epoch packed(const pc_epoch_result *r)
 {
-    return (pc__checkpoint_epoch){.epoch = r->epoch,
-                                  .epochs = r->epochs,
-                                  .loss = r->loss,
-                                  .accuracy = r->accuracy,
-                                  .test_loss = r->test_loss,
-                                  .test_accuracy = r->test_accuracy,
-                                  .seconds = r->seconds,
-                                  .images_per_second = r->images_per_second,
-                                  .has_test = r->has_test,
-                                  .balanced = r->test_balanced_accuracy,
-                                  .never_named = r->never_named,
-                                  .uneven = r->uneven};
+    pc__checkpoint_epoch e = {.epoch = r->epoch,
+                              .epochs = r->epochs,
+                              .loss = r->loss,
+                              .accuracy = r->accuracy,
+                              .test_loss = r->test_loss,
+                              .test_accuracy = r->test_accuracy,
+                              .seconds = r->seconds,
+                              .images_per_second = r->images_per_second,
+                              .has_test = r->has_test,
+                              .balanced = r->test_balanced_accuracy,
+                              .never_named = r->never_named,
+                              .uneven = r->uneven,
+                              .metrics = r->metrics};
+    memcpy(e.metric, r->metric, sizeof e.metric);
+    return e;
 }
 
 static pc_epoch_result unpacked(const pc__checkpoint_epoch *e)
 {
-    return (pc_epoch_result){.epoch = (int)e->epoch,
-                             .epochs = (int)e->epochs,
-                             .loss = e->loss,
-                             .accuracy = e->accuracy,
-                             .test_loss = e->test_loss,
-                             .test_accuracy = e->test_accuracy,
-                             .seconds = e->seconds,
-                             .images_per_second = e->images_per_second,
-                             .has_test = e->has_test != 0,
-                             .test_balanced_accuracy = e->balanced,
-                             .uneven = e->uneven != 0,
-                             .never_named = (int)e->never_named};
+    pc_epoch_result r = {.epoch = (int)e->epoch,
+                         .epochs = (int)e->epochs,
+                         .loss = e->loss,
+                         .accuracy = e->accuracy,
+                         .test_loss = e->test_loss,
+                         .test_accuracy = e->test_accuracy,
+                         .seconds = e->seconds,
+                         .images_per_second = e->images_per_second,
+                         .has_test = e->has_test != 0,
+                         .test_balanced_accuracy = e->balanced,
+                         .uneven = e->uneven != 0,
+                         .never_named = (int)e->never_named,
+                         .metrics = (int)e->metrics};
+    memcpy(r.metric, e->metric, sizeof r.metric);
+    return r;
 }
 
 static pc__checkpoint_header describe(const pc__fit *fit, const char *settings)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 enum { MAGIC = 8, VERSION_AT = 6 };
-static const char magic[MAGIC + 1] = "PCCKPT04";
+static const char magic[MAGIC + 1] = "PCCKPT05";
 
 typedef struct front {
     char magic[MAGIC];
@@ -60,7 +60,8 @@ pc_status pc__checkpoint_damaged(const char *path, const char *how)
 static bool is_possible_epoch(const pc__checkpoint_epoch *e, int64_t most)
 {
     return e->epoch >= 0 && e->epoch <= most && e->epochs >= 0 && e->epochs <= INT_MAX && e->never_named >= 0 &&
-           e->never_named <= INT_MAX && (e->has_test == 0 || e->has_test == 1) && (e->uneven == 0 || e->uneven == 1);
+           e->never_named <= INT_MAX && (e->has_test == 0 || e->has_test == 1) && e->metrics >= 0 &&
+           e->metrics <= PC_METRICS_MAX && (e->uneven == 0 || e->uneven == 1);
 }
 
 /* A file that someone made may say anything: only what a training can be in is believed. */

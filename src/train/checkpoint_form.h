@@ -1,4 +1,4 @@
-/* checkpoint_form.h: the form of the file: "PCCKPT04", the length of the rest and its checksum; a header; the text that
+/* checkpoint_form.h: the form of the file: "PCCKPT05", the length of the rest and its checksum; a header; the text that
  * says what the network is; the groups of the loss curve; then the tensors in order, each with its element count.
  * Little-endian, as everything that Paracord runs on. A change of the header, or of what its fields mean, takes a new
  * number in the first word. */
@@ -14,6 +14,8 @@ typedef struct pc__checkpoint_epoch {
     int64_t has_test;
     double balanced;
     int64_t never_named, uneven;
+    int64_t metrics;
+    double metric[PC_METRICS_MAX];
 } pc__checkpoint_epoch;
 
 typedef struct pc__checkpoint_header {
@@ -32,7 +34,7 @@ typedef struct pc__checkpoint_header {
     int64_t about; /* bytes */
     int64_t curve_width, curve_count;
 } pc__checkpoint_header;
-_Static_assert(sizeof(pc__checkpoint_header) == 1024 + (17 + 2 * 12) * 8, "a header has no gaps");
+_Static_assert(sizeof(pc__checkpoint_header) == 1024 + (17 + 2 * 21) * 8, "a header has no gaps");
 
 /* A file that was read, and found whole. */
 typedef struct pc__checkpoint_file {

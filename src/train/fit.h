@@ -5,9 +5,11 @@
 #include "train/answers.h"
 #include "train/best.h"
 #include "train/curve.h"
+#include "train/judge.h"
 #include "train/tally.h"
 
 #include <paracord/amp.h>
+#include <paracord/schedule.h>
 #include <paracord/step.h>
 #include <paracord/train.h>
 
@@ -20,11 +22,13 @@ typedef struct pc__standing {
     double seconds;  /* of that epoch so far */
 } pc__standing;
 
+/* The tensors of a batch that a step reads. */
 typedef struct pc__pair {
-    pc_tensor *x, *y;
+    pc_tensor *tensor[PC_FIELDS_MAX];
+    int count;
 } pc__pair;
 
-/* What a step reads, and, unless these are NULL, where it makes the next batch meanwhile (data/gather.h). */
+/* What a step reads, and, unless this has none, where it makes the next batch meanwhile (data/gather.h). */
 typedef struct pc__learning {
     struct pc__fit *fit;
     pc__pair now, next;
@@ -37,6 +41,8 @@ typedef struct pc__fit {
     pc_scaler *scaler;       /* of PC_MIXED_F16, made by pc__fit_scaler; the owner of `fit` frees it */
     pc_loader *train, *test; /* test may be NULL */
     int epochs;
+    pc__judge judge;      /* how outputs become a loss */
+    pc_schedule schedule; /* of the rate, where its steps are above 0 */
     int early_stop; /* end after so many epochs that were no better than the best; 0: never; `best` is open then */
     const pc_train_callbacks *callbacks; /* may be NULL */
     pc__standing at;
@@ -45,6 +51,7 @@ typedef struct pc__fit {
     pc_tensor *class_weights; /* of the losses, float32 on the device (pc__fit_weigh); NULL: all pictures count alike */
     pc__best best;            /* of all epochs, where it was opened; closed by the owner of `fit` */
     pc__curve curve;          /* the training loss by step */
+    bool counts;              /* answers are right or wrong, so far as is known */
     bool uneven;              /* what its owner says of the classes, for results */
     const char *about; /* what the network is, for those who read a checkpoint as a model; NULL: that is not known */
     bool stopped;      /* on request */
@@ -57,12 +64,31 @@ typedef struct pc__fit {
      * the pictures are on the device, steps take turns with two pairs: each makes the next one's batch, but for an
      * epoch's first. Otherwise batches are copied to one pair. */
     pc__tally tally;
-    pc__score drawn;    /* the results of this epoch that are in the curve */
-    pc_step *step;      /* NULL: not yet, or not on this device */
-    pc__learning fixed; /* of the step */
-    int turn;           /* of the pair `now` */
-    bool ahead;         /* `next` has, or will have, the batch behind the one that was passed last */
+    pc_tensor *guard; /* on a device that works later: steps are left out from the first loss on that is not finite */
+    const int64_t *sample;  /* numbers of the samples of the batch that is under way */
+    pc_generator generator; /* before this step, or where they come later before this run of the epoch */
+    int64_t began, updates; /* the batch that this run of the epoch began with, and the optimiser's updates then */
+    pc__score drawn;        /* the results of this epoch that are in the curve */
+    pc_step *step;          /* NULL: not yet, or not on this device */
+    pc__learning fixed;     /* of the step */
+    int turn;               /* of the pair `now` */
+    bool ahead;             /* `next` has, or will have, the batch behind the one that was passed last */
 } pc__fit;
+
+/* fit_step.c: one step with this batch; and the end of steps. */
+pc_status pc__fit_step(pc__fit *fit, const pc_batch *batch);
+void pc__fit_end_steps(pc__fit *fit);
+
+/* Outputs and loss of a batch, as steps have them. */
+pc_status pc__fit_ask(pc__fit *fit, const pc_batch *batch, pc_tensor **outputs, pc_tensor **loss);
+
+/* fit_finite.c: the guard of the steps of an epoch, where it needs one; and PC_ERR_RANGE with what made the sum of losses
+ * infinite or NaN, where it is. */
+pc_status pc__fit_guard(pc__fit *fit);
+pc_status pc__fit_check(pc__fit *fit);
+
+/* The error itself: batch number `step` of the epoch under way, which is `batch`. */
+pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch);
 
 /* Let the losses of training count by these weights of the classes; fit->class_weights is to be freed by the owner of
  * `fit`, who made optimizer and train before. What is measured is not weighed. */
@@ -75,7 +101,7 @@ bool pc__fit_is_over(const pc__fit *fit);
  * host waits before it records the step, at the end of an epoch, at a stop, and where tally.h has it wait. */
 pc_status pc__fit_run(pc__fit *fit);
 
-/* Wait for the batches that are under way: fit->at.score then has them all. */
+/* Wait for the batches that are under way: fit->at.score then has them all. PC_ERR_RANGE as pc__fit_check. */
 pc_status pc__fit_settle(pc__fit *fit);
 
 /* Make the loss scaler where `mixed` needs one; before a checkpoint is loaded, and before it runs. */

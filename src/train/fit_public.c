@@ -25,17 +25,57 @@ static pc_status check(const pc_fit_options *options)
                         options->epochs, strlen(options->settings));
     if (options->early_stop < 0 || ((options->keep_best || options->early_stop) && !options->test))
         return pc__fail(PC_ERR_ARGUMENT,
-                        "pc_fit: keep_best and early_stop (%d) need test pictures to tell which epoch is better",
+                        "pc_fit: keep_best and early_stop (%d) need .test, to tell which epoch is better",
                         options->early_stop);
+    if (!(options->least_gain >= 0))
+        return pc__fail(PC_ERR_ARGUMENT, "pc_fit: least_gain %g is below 0", options->least_gain);
     if ((unsigned)options->mixed > PC_MIXED_F16)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: mixed precision %d is none of PC_MIXED_NONE to PC_MIXED_F16",
                         (int)options->mixed);
     return PC_OK;
 }
 
+/* How the better epoch is known. */
+static pc_status set_watch(pc__best *best, const pc__fit *fit, const pc_fit_options *o)
+{
+    const bool counts = pc__judge_may_count(&fit->judge, fit->train);
+    const char *watch = o->watch ? o->watch : counts ? "accuracy" : "loss";
+    best->least_gain = o->least_gain;
+    best->by_loss = strcmp(watch, "loss") == 0;
+    for (int i = 0; i < fit->judge.metric_count && !best->by_loss; i++)
+        if (strcmp(watch, o->metrics[i].name) == 0) {
+            best->metric = i + 1;
+            best->greater = o->metrics[i].greater;
+        }
+    return best->by_loss || best->metric || strcmp(watch, "accuracy") == 0
+               ? PC_OK
+               : pc__fail(PC_ERR_NOT_FOUND,
+                          "pc_fit: there is no \"%.60s\" to watch; there are loss, accuracy and the "
+                          "names of .metrics",
+                          watch);
+}
+
+/* What it leaves open: all steps, and the optimiser's rate. */
+static pc_status set_schedule(pc__fit *fit, const pc_fit_options *o)
+{
+    if (o->schedule.kind == PC_SCHEDULE_CONSTANT && o->schedule.warmup == 0)
+        return PC_OK;
+    fit->schedule = o->schedule;
+    if (fit->schedule.steps == 0)
+        fit->schedule.steps = fit->epochs * pc_loader_batches(fit->train);
+    if (fit->schedule.lr == 0)
+        fit->schedule.lr = pc_optimizer_lr(fit->optimizer);
+    return isnan(pc_schedule_lr(&fit->schedule, 0)) ? pc_error_last()->status : PC_OK;
+}
+
 static pc_status run(pc__fit *fit, const pc_fit_options *options)
 {
+    PC__TRY(pc__judge_check("pc_fit", &fit->judge));
+    PC__TRY(set_watch(&fit->best, fit, options));
+    PC__TRY(set_schedule(fit, options));
     PC__TRY(pc__fit_scaler(fit));
+    if (options->class_weights && pc_loader_class_count(fit->train) == 0)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_fit: class_weights, and the loader names no classes");
     if (options->class_weights)
         PC__TRY(pc__fit_weigh(fit, options->class_weights, pc_loader_class_count(fit->train)));
     PC__TRY(options->keep_best ? pc__best_open(&fit->best, fit->net, fit->optimizer) : PC_OK);
@@ -61,6 +101,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
                    .mixed = options.mixed,
                    .train = train,
                    .test = options.test,
+                   .judge = pc__judge_of(train, &options),
                    .epochs = options.epochs ? options.epochs : 1,
                    .early_stop = options.early_stop,
                    .callbacks = options.callbacks,
@@ -76,18 +117,35 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
     return status;
 }
 
-pc_status pc_evaluate(pc_module *net, pc_loader *loader, pc_score *score)
+/* A folder's answers are added up on the way that trainings take. */
+static pc_status evaluate_folder(pc_module *net, pc_loader *loader, pc_score *score)
+{
+    pc__score sums;
+    PC__TRY(pc__score_loader(net, loader, NULL, NULL, &sums));
+    *score = (pc_score){pc__score_loss(&sums), pc__score_accuracy(&sums), sums.seen, sums.correct, {0}};
+    for (int i = 0; i < PC_METRICS_MAX; i++)
+        score->metric[i] = (double)NAN;
+    return PC_OK;
+}
+
+pc_status pc_evaluate_by(pc_module *net, pc_loader *loader, pc_fit_options options, pc_score *score)
 {
     PC__NEED(score);
     *score = (pc_score){0};
     PC__NEED(net);
     PC__NEED(loader);
-    pc__score sums;
-    PC__TRY(pc__score_loader(net, loader, NULL, NULL, &sums));
-    *score = (pc_score){pc__score_loss(&sums), pc__score_accuracy(&sums), sums.seen, sums.correct};
+    const pc__judge judge = pc__judge_of(loader, &options);
+    PC__TRY(pc__judge_check("pc_evaluate_by", &judge));
+    const bool plain = judge.named && !judge.loss && !judge.forward && !judge.metric_count;
+    PC__TRY(plain ? evaluate_folder(net, loader, score) : pc__judge_loader(&judge, net, loader, score));
     if (isnan(score->loss)) /* whatever a row of NaN counts as */
         score->accuracy = (double)NAN, score->correct = 0;
     return PC_OK;
+}
+
+pc_status pc_evaluate(pc_module *net, pc_loader *loader, pc_score *score)
+{
+    return pc_evaluate_by(net, loader, (pc_fit_options){0}, score);
 }
 
 pc_tensor *pc_predict(pc_module *net, pc_tensor *x)

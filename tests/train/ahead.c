@@ -59,8 +59,8 @@ static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *resu
     training *t = context;
     t->recorded |= fit->step && !pc_step_why(fit->step);
     t->gave_up |= pc_step_why(fit->step) != NULL;
-    if (t->dirties && fit->fixed.now.x)
-        assert_ok(pc_fill(fit->fixed.now.x, -1));
+    if (t->dirties && fit->fixed.now.tensor[0])
+        assert_ok(pc_fill(fit->fixed.now.tensor[0], -1));
     if (result)
         return PC_OK;
     choose_rate(t, ++t->moment + 1);
@@ -298,7 +298,7 @@ static void look(void *next)
 static pc_tensor *watch(pc_module *module, pc_tensor *x)
 {
     (void)module;
-    const pc_tensor *next = watched.training->fit.fixed.next.x;
+    const pc_tensor *next = watched.training->fit.fixed.next.tensor[0];
     if (next)
         assert_ok(pc_stream_call(pc_stream_current(test_device()), look, pc__data(next)));
     return pc_cast(x, pc_tensor_dtype(x));

@@ -1,0 +1,157 @@
+/* fit_finite.c: a training whose loss is no number any more: noticed at once, and what made it so. On a device that works
+ * later the losses come some batches behind; a guard keeps weights and count of updates from the first bad step on. */
+#include "train/fit.h"
+
+#include "data/gather.h"
+#include "nn/module.h"
+#include "nn/optimizer.h"
+#include "ops/finite.h"
+#include "ops/scale.h"
+
+#include <math.h>
+#include <paracord/no_grad.h>
+
+pc_status pc__fit_guard(pc__fit *fit)
+{
+    fit->generator = pc_generator_get();
+    fit->began = fit->at.batch;
+    if (fit->tally.immediate || fit->scaler)
+        return PC_OK; /* a scaler leaves such steps out by itself */
+    if (!fit->guard)
+        PC_SCOPE {
+            fit->guard =
+                pc_tensor_retain(pc_zeros(PC_SHAPE(PC__SCALER_NUMBERS), PC_F32, pc__loader_device(fit->train)));
+        }
+    fit->updates = fit->optimizer->settings.step; /* the device has counted the same, since all were good so far */
+    return fit->guard ? PC_OK : pc_error_last()->status;
+}
+
+/* --- what made it --- */
+
+typedef struct looking {
+    const char *name; /* of a parameter that is not finite */
+    char text[PC__NAME_MAX * 4];
+    double number;
+} looking;
+
+static pc_status look_at(void *context, const char *name, pc__named *parameter)
+{
+    looking *l = context;
+    int64_t at;
+    PC__TRY(l->name ? PC_OK : pc__finite_find(parameter->object, &at, &l->number));
+    if (l->name || at < 0)
+        return PC_OK;
+    snprintf(l->text, sizeof l->text, "%s", name);
+    l->name = l->text;
+    return PC_OK;
+}
+
+static const char *word(double number)
+{
+    return isnan(number) ? "NaN" : number > 0 ? "infinite" : "-infinite";
+}
+
+/* A tensor of the batch that is not finite itself. */
+static bool is_batch(const pc_batch *batch, char *what, size_t n)
+{
+    for (int k = 0; k < batch->tensors; k++) {
+        int64_t at = -1, row;
+        double number;
+        if (pc__finite_find(batch->tensor[k], &at, &number) != PC_OK || at < 0)
+            continue;
+        row = at / PC__MAX(1, pc_tensor_count(batch->tensor[k]) / PC__MAX(1, batch->n));
+        if (batch->sample)
+            snprintf(what, n, "its %s is %s, in sample %lld",
+                     k == 0   ? "x"
+                     : k == 1 ? "y"
+                              : "tensor",
+                     word(number), (long long)batch->sample[row]);
+        else
+            snprintf(what, n, "its %s is %s, in row %lld of the batch",
+                     k == 0   ? "x"
+                     : k == 1 ? "y"
+                              : "tensor",
+                     word(number), (long long)row);
+        return true;
+    }
+    return false;
+}
+
+static bool is_parameter(const pc__fit *fit, char *what, size_t n)
+{
+    looking l = {NULL, "", 0};
+    if (pc__module_visit(fit->net, look_at, &l) != PC_OK || !l.name)
+        return false;
+    snprintf(what, n, "parameter %.80s is %s since the step before: its gradient was too large", l.name,
+             word(l.number));
+    return true;
+}
+
+/* The step once more, with every result looked at. */
+static void find_op(pc__fit *fit, const pc_batch *batch, char *what, size_t n)
+{
+    pc_tensor *outputs, *loss;
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        PC_SCOPE {
+            pc__finite_watch(true);
+            status = pc__fit_ask(fit, batch, &outputs, &loss);
+            pc__finite_watch(false);
+        }
+    }
+    const pc_error error = pc__error_take();
+    if (status == PC_OK)
+        snprintf(what, n, "asked once more, the network gave numbers");
+    else
+        snprintf(what, n, "first, %.240s", error.message);
+}
+
+/* Batch number `step` as the loader makes it, where that works. */
+static bool again(pc__fit *fit, int64_t step, pc_batch *batch)
+{
+    const pc_generator g = fit->generator, now = pc_generator_get();
+    const uint64_t steps = (uint64_t)(fit->at.batch - fit->began), draws = steps ? (now.step - g.step) / steps : 0;
+    pc_generator_set((pc_generator){g.seed, g.step + draws * (uint64_t)(step - fit->began)});
+    return pc_loader_seek(fit->train, fit->at.epoch, step) == PC_OK && pc_loader_next(fit->train, batch);
+}
+
+pc_status pc__fit_not_finite(pc__fit *fit, int64_t step, const pc_batch *batch)
+{
+    char what[320];
+    const pc_error before = pc__error_take(); /* there is none, but that looking may make one */
+    if (fit->tally.immediate)
+        pc_generator_set(fit->generator);
+    if (!is_batch(batch, what, sizeof what) && !is_parameter(fit, what, sizeof what))
+        find_op(fit, batch, what, sizeof what);
+    pc_error_clear();
+    (void)(before.status == PC_OK ? PC_OK : pc__error_put(&before));
+    return pc__fail(PC_ERR_RANGE,
+                    "the loss of epoch %lld, step %lld of %lld is no finite number: %s; a smaller rate or clipped "
+                    "gradients may help",
+                    (long long)fit->at.epoch + 1, (long long)step + 1, (long long)pc_loader_batches(fit->train), what);
+}
+
+/* Of steps that came later: the guard has kept the number of those that were good. */
+static pc_status find_late(pc__fit *fit)
+{
+    pc_batch batch;
+    PC__TRY(pc__optimizer_settle(fit->optimizer));
+    const int64_t step = fit->began + fit->optimizer->settings.step - fit->updates;
+    if (fit->guard && step < fit->at.batch && again(fit, step, &batch))
+        return pc__fit_not_finite(fit, step, &batch);
+    pc_error_clear();
+    return pc__fail(PC_ERR_RANGE,
+                    "the loss of epoch %lld is no finite number since some step up to %lld of %lld; a smaller rate or "
+                    "clipped gradients may help",
+                    (long long)fit->at.epoch + 1, (long long)fit->at.batch, (long long)pc_loader_batches(fit->train));
+}
+
+pc_status pc__fit_check(pc__fit *fit)
+{
+    if (isfinite(fit->at.score.loss))
+        return PC_OK;
+    const pc_sync_policy policy = pc_sync_policy_set(PC_SYNC_ALLOW); /* looking waits, and training has ended */
+    const pc_status status = find_late(fit);
+    (void)pc_sync_policy_set(policy);
+    return status;
+}
