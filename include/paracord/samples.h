@@ -119,5 +119,31 @@ PC_API PC_MUST_USE pc_loader *pc_loader_new_csv(const char *path, pc_csv_options
 #define pc_loader_from_csv(path, ...) PC_LOADER_FROM_CSV_(path, __VA_ARGS__, )
 #define PC_LOADER_FROM_CSV_(path, csv, ...) pc_loader_new_csv((path), (csv), PC_OPTIONS(pc_batch_options, __VA_ARGS__))
 
+/* --- tar shards --- */
+
+typedef struct pc_tar_options {
+    int reserved_;
+    /* Endings of the members that are x and y, "jpg;jpeg;png". x NULL: those of pictures, and npy. y NULL: cls; "": there is
+     * none. A member that ends in npy is an array; in cls, a whole number; any other one is a picture. */
+    const char *x, *y;
+    int height, width, channels; /* what pictures are brought to, as pc_loader_options; 0: 64, 64, 3 */
+    pc_resize resize;
+    bool no_exif;
+} pc_tar_options;
+
+/* A loader of WebDataset's shards: tar files by a path with *, ? and [...] as in file names ("shards/train-*.tar"), sorted
+ * by name. Members whose names are the same up to the first dot, one behind the other, are a sample ("0001.jpg", "0001.cls");
+ * samples that lack x or y are left out (pc_loader_skipped). Pictures are float32 [channels, height, width], 0 to 1, decoded
+ * when a batch needs them, on all cores; arrays are all of one shape and dtype; labels int64. Where the files are not
+ * compressed the loader knows the places of all members and reads those that it needs, in any order; compressed ones are
+ * kept in memory, unpacked. The fingerprint is of names and sizes.
+ * PC_ERR_NOT_FOUND (no such files, or no samples), PC_ERR_FORMAT (no tar file, truncated, a label that is no number),
+ * PC_ERR_UNSUPPORTED (a build without libarchive), PC_ERR_MEMORY (what is unpacked takes more than half of what is left).
+ * A member that is damaged is the error of its batch. */
+PC_API PC_MUST_USE pc_loader *pc_loader_new_tar(const char *pattern, pc_tar_options tar, pc_batch_options options);
+#define pc_loader_from_tar(pattern, ...) PC_LOADER_FROM_TAR_(pattern, __VA_ARGS__, )
+#define PC_LOADER_FROM_TAR_(pattern, tar, ...)                                                                         \
+    pc_loader_new_tar((pattern), (tar), PC_OPTIONS(pc_batch_options, __VA_ARGS__))
+
 PC_END
 #endif

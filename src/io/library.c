@@ -12,8 +12,8 @@ pc_status pc__library_open(const char *picture, const char *what, const char *pa
     for (int i = 0; files[i] && !library; i++)
         library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return pc__fail(PC_ERR_UNSUPPORTED, "%s is %s, which needs %s: install it (Debian: %s), or convert the picture",
-                        picture, what, files[0], package);
+        return pc__fail(PC_ERR_UNSUPPORTED, "%s is %s, which needs %s: install it (Debian: %s), or convert it", picture,
+                        what, files[0], package);
     for (int i = 0; i < count; i++)
         if (!(*symbols[i].place = dlsym(library, symbols[i].name)))
             return pc__fail(PC_ERR_UNSUPPORTED, "%s is %s, and the %s here is too old: it has no %s", picture, what,

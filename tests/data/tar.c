@@ -1,0 +1,264 @@
+/* Loaders of tar shards: plain, compressed and in every format that tar writes; samples that are not whole; files that
+ * are broken. */
+#include "device.h"
+
+#include <paracord.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { COUNT = 7, SIDE = 6 };
+
+static char root[64];
+
+/* tar's words, in the folder. */
+static void shell(const char *words)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "cd %s && %s", root, words);
+    assert_int_equal(system(command), 0);
+}
+
+static void put(const char *name, const void *bytes, size_t n)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_sample(int i)
+{
+    char path[256], label[16];
+    pc_image image;
+    assert_ok(pc_image_new(SIDE, SIDE, 3, &image));
+    memset(image.pixels, 10 * i, SIDE * SIDE * 3);
+    snprintf(path, sizeof path, "%s/all/%04d.png", root, i);
+#ifdef PC_HAVE_PNG
+    assert_ok(pc_image_write(&image, path));
+#endif
+    pc_image_free(&image);
+    snprintf(path, sizeof path, "all/%04d.cls", i);
+    snprintf(label, sizeof label, "%d\n", i % 3);
+    put(path, label, strlen(label));
+    snprintf(path, sizeof path, "%s/all/%04d.npy", root, i);
+    PC_SCOPE {
+        assert_ok(pc_npy_save(pc_full(PC_SHAPE(2, 3), i, PC_F32, PC_DEVICE_CPU), path));
+    }
+}
+
+static int make(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/paracord-tar-%d", (int)getpid());
+    char command[128];
+    snprintf(command, sizeof command, "mkdir -p %s/all", root);
+    if (system(command) != 0)
+        return -1;
+    for (int i = 0; i < COUNT; i++)
+        put_sample(i);
+    shell("cd all && tar --sort=name -cf ../a-0.tar 000[0-3].* && tar --sort=name -cf ../a-1.tar 000[4-6].*");
+    return 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+static const char *in(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return path;
+}
+
+static void needs_libraries(void)
+{
+    pc_loader *loader = pc_loader_from_tar(in("a-0.tar"), PC_OPTIONS(pc_tar_options, .x = "npy"));
+    const bool is_there = pc_error_last()->status != PC_ERR_UNSUPPORTED;
+    pc_loader_free(loader);
+    pc_error_clear();
+#ifdef PC_HAVE_PNG
+    if (is_there)
+        return;
+#endif
+    (void)is_there;
+    skip();
+}
+
+static void check(pc_loader *loader, int64_t count, bool pictures)
+{
+    pc_batch b;
+    int64_t seen = 0;
+    assert_not_null_ok(loader);
+    assert_int_equal(pc_loader_count(loader), count);
+    while (pc_loader_next(loader, &b)) {
+        float x[COUNT * 3 * SIDE * SIDE];
+        int64_t y[COUNT];
+        assert_int_equal(pc_tensor_ndim(b.x), pictures ? 4 : 3);
+        assert_ok(pc_read(b.x, x, (size_t)pc_tensor_count(b.x) * sizeof *x));
+        assert_ok(pc_read(b.y, y, (size_t)b.n * sizeof *y));
+        const int64_t each = pc_tensor_count(b.x) / b.n;
+        for (int64_t i = 0; i < b.n; i++) {
+            assert_int_equal(y[i], b.sample[i] % 3);
+            for (int64_t k = 0; k < each; k++)
+                assert_close((double)x[i * each + k], pictures ? (double)b.sample[i] * 10 / 255 : (double)b.sample[i],
+                             1e-6);
+        }
+        seen += b.n;
+    }
+    assert_ok(pc_error_last()->status);
+    assert_int_equal(seen, count);
+    pc_loader_free(loader);
+}
+
+#define OPEN(name, ...)                                                                                                \
+    pc_loader_from_tar(in(name), PC_OPTIONS(pc_tar_options, __VA_ARGS__), .batch = 3, .shuffle = true,                 \
+                       .device = test_device())
+
+static void pictures_and_arrays_come_with_their_labels(void **state)
+{
+    (void)state;
+    needs_libraries();
+    check(OPEN("a-*.tar", .x = "png", .height = SIDE, .width = SIDE), COUNT, true);
+    check(OPEN("a-*.tar", .x = "jpg;npy"), COUNT, false);
+    check(OPEN("a-0.tar", .x = "npy"), 4, false);
+    pc_loader *alone = OPEN("a-1.tar", .x = "png", .y = "", .channels = 1);
+    assert_not_null_ok(alone);
+    pc_field field;
+    assert_int_equal(pc_loader_fields(alone, &field, 1), 1);
+    assert_int_equal(field.shape.dim[0], 1);
+    assert_int_equal(field.shape.dim[1], 64);
+    pc_loader_free(alone);
+}
+
+static void every_format_is_read(void **state)
+{
+    (void)state;
+    needs_libraries();
+    static const char *const formats[] = {"v7", "ustar", "gnu", "pax"};
+    for (int i = 0; i < 4; i++) {
+        char words[512];
+        const char *end = i < 2 ? ""
+                                : "/a-folder-with-a-long-name-beyond-one-hundred-characters-as-tar-files-have-them-in-"
+                                  "another-header-of-their-own";
+        snprintf(words, sizeof words, "rm -rf long && mkdir -p long%s && cp all/* long%s", end, end);
+        shell(words);
+        snprintf(words, sizeof words, "tar --sort=name --format=%s -cf f.tar long", formats[i]);
+        shell(words);
+        check(OPEN("f.tar", .x = "png", .height = SIDE, .width = SIDE), COUNT, true);
+        shell("gzip -kf f.tar");
+        check(OPEN("f.tar.gz", .x = "npy"), COUNT, false);
+    }
+}
+
+static void what_is_not_whole_is_left_out(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("rm -rf part && cp -r all part && rm part/0001.cls part/0006.npy part/0006.cls && tar --sort=name -cf "
+          "part.tar part");
+    pc_loader *loader = OPEN("part.tar", .x = "npy");
+    assert_not_null_ok(loader);
+    assert_int_equal(pc_loader_count(loader), 5);
+    assert_int_equal(pc_loader_skipped(loader), 1); /* of 6 nothing is left that was asked for */
+    pc_loader_free(loader);
+    shell("echo x >part/0002.cls && tar --sort=name -cf part.tar part");
+    assert_fails(OPEN("part.tar", .x = "npy"), PC_ERR_FORMAT, "part/0002.cls in");
+    shell("echo 1 >part/0002.cls && cp part/0002.png part/0003.png && head -c 60 part/0002.png >part/0000.png && "
+          "tar --sort=name -cf part.tar part");
+    loader = pc_loader_from_tar(in("part.tar"), PC_OPTIONS(pc_tar_options, .x = "png"), .batch = 9,
+                                .resident = PC_RESIDENCE_NO, .prefetch = -1);
+    pc_batch b;
+    assert_not_null_ok(loader);
+    assert_fails(pc_loader_next(loader, &b), PC_ERR_FORMAT, "part/0000.png in");
+    pc_loader_free(loader);
+}
+
+static void broken_files_are_refused(void **state)
+{
+    (void)state;
+    needs_libraries();
+    assert_fails(OPEN("nothing-*.tar", .x = "npy"), PC_ERR_NOT_FOUND, "there is no file");
+    assert_fails(OPEN("a-*.tar", .x = "flac"), PC_ERR_NOT_FOUND, "none has a member that ends in flac");
+    assert_fails(OPEN("a-*.tar", .height = 3), PC_ERR_ARGUMENT, "height 3");
+    assert_fails(OPEN("a-*.tar", .channels = 2), PC_ERR_ARGUMENT, "2 channels");
+    put("none.tar", "this is no tar file, whatever its name may say", 40);
+    assert_fails(OPEN("none.tar", .x = "npy"), PC_ERR_FORMAT, "is no tar file");
+    shell("head -c 1200 a-0.tar >short.tar && head -c 200 f.tar.gz >short.tar.gz");
+    assert_fails(OPEN("short.tar", .x = "npy"), PC_ERR_FORMAT, "truncated");
+    assert_fails(OPEN("short.tar.gz", .x = "npy"), PC_ERR_FORMAT, "truncated");
+    shell("rm -rf odd && cp -r all odd && cp odd/0001.png odd/0003.npy && tar --sort=name -cf odd.tar odd");
+    pc_loader *loader =
+        pc_loader_from_tar(in("odd.tar"), PC_OPTIONS(pc_tar_options, .x = "npy"), .batch = 9, .prefetch = -1);
+    pc_batch b;
+    assert_not_null_ok(loader);
+    assert_fails(pc_loader_next(loader, &b), PC_ERR_FORMAT, "odd/0003.npy in");
+    pc_loader_free(loader);
+}
+
+/* Members of a file that is not compressed are read where they are. */
+static void a_file_that_shrinks_is_an_error_of_its_batch(void **state)
+{
+    (void)state;
+    needs_libraries();
+    shell("cp a-0.tar shrinks.tar");
+    pc_loader *loader =
+        pc_loader_from_tar(in("shrinks.tar"), PC_OPTIONS(pc_tar_options, .x = "npy"), .batch = 9, .prefetch = -1);
+    pc_batch b;
+    assert_not_null_ok(loader);
+    assert_int_equal(truncate(in("shrinks.tar"), 600), 0);
+    assert_fails(pc_loader_next(loader, &b), PC_ERR_FILE, "became shorter");
+    pc_loader_free(loader);
+}
+
+/* Any bytes of a file changed: an answer or an error. */
+static void changed_bytes_do_no_harm(void **state)
+{
+    (void)state;
+    needs_libraries();
+    static char bytes[64 << 10];
+    FILE *f = fopen(in("a-0.tar"), "rb");
+    assert_non_null(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    assert_int_equal(fclose(f), 0);
+    uint32_t seed = 1;
+    for (int round = 0; round < 300; round++) {
+        char kept[4];
+        size_t at[4];
+        for (int i = 0; i < 4; i++) {
+            seed = seed * 1664525 + 1013904223;
+            at[i] = (seed >> 8) % (i < 2 ? 512 : n);
+            kept[i] = bytes[at[i]];
+            bytes[at[i]] = (char)(seed >> 24);
+        }
+        put("changed.tar", bytes, n);
+        pc_loader *loader =
+            pc_loader_from_tar(in("changed.tar"), PC_OPTIONS(pc_tar_options, .x = "npy"), .prefetch = -1);
+        pc_batch b;
+        while (loader && pc_loader_next(loader, &b)) {
+        }
+        pc_loader_free(loader);
+        pc_error_clear();
+        for (int i = 3; i >= 0; i--)
+            bytes[at[i]] = kept[i];
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_and_arrays_come_with_their_labels),
+        cmocka_unit_test(every_format_is_read),
+        cmocka_unit_test(what_is_not_whole_is_left_out),
+        cmocka_unit_test(broken_files_are_refused),
+        cmocka_unit_test(a_file_that_shrinks_is_an_error_of_its_batch),
+        cmocka_unit_test(changed_bytes_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, make, tidy);
+}
