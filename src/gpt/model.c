@@ -32,7 +32,7 @@ static pc_tensor *attend(pc_module *module, pc_tensor *x)
     return y ? drop(module, pc_forward(pc_module_child(module, 1), y), a->dropout) : NULL;
 }
 
-static const pc_module_class attention_class = {"GPT2Attention", attend, NULL, NULL};
+static const pc_module_class attention_class = {.name = "GPT2Attention", .forward = attend};
 
 /* --- the two linear layers --- */
 
@@ -43,7 +43,7 @@ static pc_tensor *think(pc_module *module, pc_tensor *x)
                   : NULL;
 }
 
-static const pc_module_class mlp_class = {"GPT2MLP", think, NULL, NULL};
+static const pc_module_class mlp_class = {.name = "GPT2MLP", .forward = think};
 
 /* --- a block --- */
 
@@ -63,7 +63,7 @@ static pc_tensor *run_block(pc_module *module, pc_tensor *x)
     return y;
 }
 
-static const pc_module_class block_class = {"GPT2Block", run_block, NULL, NULL};
+static const pc_module_class block_class = {.name = "GPT2Block", .forward = run_block};
 
 /* --- all of it --- */
 
@@ -72,7 +72,7 @@ static pc_tensor *look_up(pc_module *module, pc_tensor *x)
     return pc_fn_embedding(pc__module_own(module, "weight"), x, (pc_fn_embedding_options){0});
 }
 
-static const pc_module_class table_class = {"Embedding", look_up, NULL, NULL};
+static const pc_module_class table_class = {.name = "Embedding", .forward = look_up};
 
 static pc_tensor *run_all(pc_module *module, pc_tensor *x)
 {
@@ -81,7 +81,7 @@ static pc_tensor *run_all(pc_module *module, pc_tensor *x)
     return x;
 }
 
-static const pc_module_class list_class = {"ModuleList", run_all, NULL, NULL};
+static const pc_module_class list_class = {.name = "ModuleList", .forward = run_all};
 
 static pc_tensor *run_transformer(pc_module *module, pc_tensor *tokens)
 {
@@ -93,7 +93,7 @@ static pc_tensor *run_transformer(pc_module *module, pc_tensor *tokens)
     return x ? pc_forward(pc_module_child(module, PC__GPT_NORM), x) : NULL;
 }
 
-static const pc_module_class transformer_class = {"GPT2Model", run_transformer, NULL, NULL};
+static const pc_module_class transformer_class = {.name = "GPT2Model", .forward = run_transformer};
 
 static pc_tensor *forward(pc_module *module, pc_tensor *tokens)
 {
@@ -118,7 +118,7 @@ static void describe(const pc_module *module, char *text, size_t n)
              o->context, (long long)o->vocabulary);
 }
 
-const pc_module_class pc__gpt_class = {"GPT2LMHeadModel", forward, describe, NULL};
+const pc_module_class pc__gpt_class = {.name = "GPT2LMHeadModel", .forward = forward, .describe = describe};
 
 const pc_gpt_options *pc__gpt_of(const pc_module *module, const char *who)
 {

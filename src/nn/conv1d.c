@@ -36,7 +36,7 @@ static void describe(const pc_module *module, char *text, size_t n)
              activation ? activation : "");
 }
 
-static const pc_module_class conv1d_class = {"Conv1d", forward, describe, NULL};
+static const pc_module_class conv1d_class = {.name = "Conv1d", .forward = forward, .describe = describe};
 
 static pc_status check(conv1d_layer *layer)
 {

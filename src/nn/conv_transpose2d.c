@@ -55,7 +55,7 @@ static void describe(const pc_module *module, char *text, size_t n)
              activation ? ", activation=" : "", activation ? activation : "");
 }
 
-static const pc_module_class transposed_class = {"ConvTranspose2d", forward, describe, NULL};
+static const pc_module_class transposed_class = {.name = "ConvTranspose2d", .forward = forward, .describe = describe};
 
 static pc_status check(transposed_layer *layer)
 {

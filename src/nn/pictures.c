@@ -28,8 +28,11 @@ static void describe_sized(const pc_module *module, char *text, size_t n)
     snprintf(text, n, "output_size=(%s, %s)", side[0], side[1]);
 }
 
-static const pc_module_class adaptive_avg_class = {"AdaptiveAvgPool2d", adaptive_avg, describe_sized, NULL},
-                             adaptive_max_class = {"AdaptiveMaxPool2d", adaptive_max, describe_sized, NULL};
+static const pc_module_class adaptive_avg_class = {.name = "AdaptiveAvgPool2d",
+                                                   .forward = adaptive_avg,
+                                                   .describe = describe_sized},
+                             adaptive_max_class = {
+                                 .name = "AdaptiveMaxPool2d", .forward = adaptive_max, .describe = describe_sized};
 
 static pc_module *sized(const pc_module_class *type, int64_t rows, int64_t columns)
 {
@@ -83,7 +86,7 @@ static void describe_upsample(const pc_module *module, char *text, size_t n)
         snprintf(text, n, "scale_factor=%s, mode='%s'", number(o->scale[0], down), mode);
 }
 
-static const pc_module_class upsample_class = {"Upsample", upsample, describe_upsample, NULL};
+static const pc_module_class upsample_class = {.name = "Upsample", .forward = upsample, .describe = describe_upsample};
 
 pc_module *pc_upsample_new(pc_fn_upsample_options options)
 {

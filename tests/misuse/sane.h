@@ -224,6 +224,8 @@ static pc_corpus *corpus(void)
     const char text[] = "letters and letters";
     pc_tokenizer *letters = pc_tokenizer_new_letters(text, sizeof text - 1);
     return pc_corpus_new(letters, text, sizeof text - 1, (pc_corpus_options){.held_out = -1});
+}
+
 static pc_status four_numbers(void *context, int64_t sample, int64_t epoch, void *const *to)
 {
     (void)context, (void)sample, (void)epoch;
