@@ -167,8 +167,34 @@ static pc_tensor *reduced(pc_tensor *t, int dim)
     }
 }
 
+/* By a weight of its own numbers, each row alone, with gaps, or back. */
+static pc_tensor *convolved(pc_tensor *t)
+{
+    const int64_t side = now.side;
+    pc_tensor *x = pc_tanh(t), *few = pc_slice(x, 1, 0, 3, 1), *y;
+    switch (draw(3)) {
+    case 0:
+        y = pc_fn_conv1d(pc_reshape(x, PC_SHAPE(1, side, side)), pc_reshape(few, PC_SHAPE(side, 1, 3)), NULL,
+                         (pc_fn_conv1d_options){.groups = (int)side, .same = true, .dilation = 1 + draw(2)});
+        break;
+    case 1:
+        y = pc_fn_conv2d(
+            pc_reshape(x, PC_SHAPE(1, 1, side, side)), pc_reshape(pc_slice(few, 0, 0, 3, 1), PC_SHAPE(1, 1, 3, 3)),
+            NULL,
+            (pc_fn_conv2d_options){.same = true, .dilation = {2, 1 + draw(3)}, .activation = PC_ACTIVATION_SIGMOID});
+        break;
+    default:
+        y = pc_fn_conv_transpose2d(pc_reshape(x, PC_SHAPE(1, side, 1, side)),
+                                   pc_reshape(pc_softmax(t, 0), PC_SHAPE(side, side, 1, 1)), NULL,
+                                   (pc_fn_conv_transpose2d_options){0});
+    }
+    return pc_reshape(y, PC_SHAPE(side, side));
+}
+
 static pc_tensor *along(pc_tensor *t)
 {
+    if (draw(4) == 0)
+        return convolved(t);
     if (draw(3) == 0)
         return normalized(t);
     pc_tensor *rows = reduced(t, draw(2));
