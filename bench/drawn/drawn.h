@@ -59,7 +59,7 @@ struct drawn {
 
     const op *op;
     pc_tensor *in[INPUTS_MOST], *gradient; /* the result's: NULL: forward only */
-    int dim, k, kernel, stride, padding, groups;
+    int dim, k, kernel, stride, padding, dilation, groups;
     bool keepdim, causal;
     pc_shape dims;
     pc_activation_kind activation;

@@ -190,7 +190,17 @@ static pc_tensor *do_conv2d(drawn *d)
     return pc_fn_conv2d(d->in[0], d->in[1], d->in[2],
                         (pc_fn_conv2d_options){.stride = {d->stride, d->stride},
                                                .padding = {d->padding, d->padding},
-                                               .activation = d->activation});
+                                               .activation = d->activation,
+                                               .dilation = {d->dilation, d->dilation},
+                                               .groups = d->groups});
+}
+
+static pc_tensor *do_conv_transpose2d(drawn *d)
+{
+    return pc_fn_conv_transpose2d(d->in[0], d->in[1], d->in[2],
+                                  (pc_fn_conv_transpose2d_options){.stride = {d->stride, d->stride},
+                                                                   .padding = {d->padding, d->padding},
+                                                                   .groups = d->groups});
 }
 
 static pc_tensor *do_copy(drawn *d)
@@ -287,6 +297,7 @@ static const op ops[] = {
     ROW(avg_pool2d),
     ROW(linear),
     ROW(conv2d),
+    ROW(conv_transpose2d),
     ROW(copy),
     ROW(cast),
     ROW(dropout),
@@ -333,6 +344,7 @@ static pc_status read_words(drawn *d)
     d->stride = number_of(w, "stride", 1);
     d->padding = number_of(w, "pad", 0);
     d->groups = number_of(w, "groups", 1);
+    d->dilation = number_of(w, "dilation", 1);
     d->p = strtod(word_of(w, "p") ? word_of(w, "p") : "0", NULL);
     if (word_of(w, "act") && activation_of(word_of(w, "act"), &d->activation) != PC_OK)
         return pc_error_last()->status;

@@ -180,6 +180,27 @@ def conv2d(d):
                 z=d.tensor([out], "c") if d.chance(0.7) else None, stride=stride, pad=pad, act=d.one("none", "none", "relu", "silu"))
 
 
+def grouped(d):
+    """Each channel alone, groups, taps apart; and led back."""
+    name = d.one("conv2d", "conv2d", "conv2d", "conv_transpose2d")
+    kernel, stride = d.one(3, 3, 5, 7), d.one(1, 1, 2)
+    channels, dilation = 8 * d.size(1, 64), d.one(1, 1, 1, 2, 3) if name == "conv2d" else 1
+    groups = d.one(channels, channels, channels, d.one(2, 4, 8), 1)
+    pad = d.one(0, dilation * (kernel // 2), dilation * (kernel // 2))
+    n, side = d.size(1, 64), d.size(dilation * kernel, 112)
+    cost = lambda: n * side**2 * channels
+    while n > 1 and (cost() > d.limit["elements"] or 2 * cost() * channels // groups * kernel**2 > d.limit["flops"]):
+        n //= 2
+    while side >= 2 * dilation * kernel and (cost() > d.limit["elements"] or
+                                             2 * cost() * channels // groups * kernel**2 > d.limit["flops"]):
+        side //= 2
+    order = d.one("c", "n", "n")
+    return d.op(name, d.dtype(True), x=d.tensor([n, channels, side, side], order),
+                y=d.tensor([channels, channels // groups, kernel, kernel], "c"),
+                z=d.tensor([channels], "c") if d.chance(0.5) else None, stride=stride, pad=pad,
+                groups=groups, dilation=dilation if dilation > 1 else None)
+
+
 def pooling(d):
     kernel = d.one(2, 2, 3)
     n, c, h, w = d.size(1, 256), d.size(1, 512), d.size(4, 224), d.size(4, 224)
@@ -332,7 +353,7 @@ def network(d):
 
 
 FAMILIES = [(4, unary), (4, binary), (5, reduction), (5, more_reductions), (4, along), (3, loss), (5, matmul), (4, linear), (7, conv2d),
-            (4, pooling), (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network)]
+            (4, pooling), (5, copying), (2, dropout), (5, attention), (4, norm), (3, indexed), (25, network), (4, grouped)]
 
 
 def draw(seed, number, kind):

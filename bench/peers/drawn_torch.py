@@ -78,6 +78,7 @@ def op_of(name, keys):
     dim, keep = int(keys.get("dim", 0)), keys.get("keep") == "1"
     dims = [int(n) for n in keys["dims"].split(".")] if "dims" in keys else None
     kernel, stride, pad = (int(keys.get(k, d)) for k, d in (("kernel", 1), ("stride", 1), ("pad", 0)))
+    groups = int(keys.get("groups", 1))
     act, p = ACTIVATIONS[keys.get("act", "none")], float(keys.get("p", 0))
     to, both = DTYPES.get(keys.get("to")), keys.get("pass") == "both"
     return {
@@ -106,7 +107,8 @@ def op_of(name, keys):
         "all_dims": lambda x: torch.all(x, dims or list(range(x.dim())), keep),
         "max_pool2d": lambda x: F.max_pool2d(x, kernel, stride, pad), "avg_pool2d": lambda x: F.avg_pool2d(x, kernel, stride, pad),
         "linear": lambda x, w, b=None: act(F.linear(x, w, b)),
-        "conv2d": lambda x, w, b=None: act(F.conv2d(x, w, b, stride, pad)),
+        "conv2d": lambda x, w, b=None: act(F.conv2d(x, w, b, stride, pad, int(keys.get("dilation", 1)), groups)),
+        "conv_transpose2d": lambda x, w, b=None: F.conv_transpose2d(x, w, b, stride, pad, 0, groups),
         "layer_norm": lambda x, w=None, b=None: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
         "rms_norm": lambda x, w=None: F.rms_norm(x, x.shape[-1:], w, 1e-6),
         "group_norm": lambda x, w=None, b=None: F.group_norm(x, int(keys.get("groups", 1)), w, b, 1e-5),

@@ -80,7 +80,7 @@ pc_tensor *pc__convolve_weight(pc_tensor *x, pc_tensor *y, const pc__convolve_at
 pc_status pc__grad_convolve(pc__grad *grad)
 {
     const pc__convolve_attributes *a = grad->attributes;
-    pc_tensor *dy = grad->out_grad[0];
+    pc_tensor *dy = pc__channels_last(grad->out_grad[0]); /* once for both */
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc__convolve_input(dy, grad->in[1], a)));
     if (grad->needs[1])
@@ -94,7 +94,7 @@ pc_status pc__grad_convolve(pc__grad *grad)
 pc_status pc__grad_convolve_input(pc__grad *grad)
 {
     const pc__convolve_attributes *a = grad->attributes;
-    pc_tensor *dx = grad->out_grad[0];
+    pc_tensor *dx = pc__channels_last(grad->out_grad[0]);
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc__convolve(dx, grad->in[1], NULL, a)));
     if (grad->needs[1])

@@ -331,6 +331,17 @@ def pictures():
                 for how in ({}, {"stride": 2, "padding": 1}):
                     inputs = [tensor(dtype, x), tensor(dtype, w, at=1)] + ([tensor(dtype, bias, at=2)] if bias is not None else [])
                     yield case("conv2d", inputs, "conv2d", grad, **how)
+        for x, w in (((2, 4, 7, 6), (4, 2, 3, 2)), ((2, 4, 7, 6), (4, 1, 3, 3)), ((2, 4, 7, 6), (8, 1, 2, 3)), ((0, 4, 7, 6), (4, 2, 3, 3)),
+                     ((1, 4, 7, 6), (3, 2, 3, 3)), ((1, 4, 7, 6), (4, 4, 3, 3)), ((1, 4, 2, 2), (4, 2, 3, 3))):
+            for how in ({"groups": 2}, {"groups": 4, "stride": 2, "padding": 1}, {"dilation": 2}, {"groups": 2, "dilation": [2, 1], "padding": 2},
+                        {"groups": 4, "padding": "same"}, {"groups": 2, "padding": "same", "dilation": [1, 3]}, {"groups": 3}):
+                yield case("conv2d", [tensor(dtype, x), tensor(dtype, w, at=1)], "conv2d", grad, **how)
+        for x, w in (((2, 4, 3, 4), (4, 2, 3, 2)), ((1, 4, 5, 4), (4, 1, 2, 3)), ((0, 4, 3, 3), (4, 3, 3, 3)), ((1, 3, 4, 4), (4, 2, 3, 3))):
+            for how in ({}, {"stride": 2, "padding": 1, "output_padding": 1}, {"groups": 2}, {"groups": 4, "stride": [1, 2]}, {"dilation": 2},
+                        {"output_padding": 1}, {"dilation": 2, "output_padding": 1}, {"padding": 4}):
+                for bias in (None, (2,), (4,)):
+                    inputs = [tensor(dtype, x), tensor(dtype, w, at=1)] + ([tensor(dtype, bias, at=2)] if bias else [])
+                    yield case("conv_transpose2d", inputs, "conv_transpose2d", grad, **how)
         for shape in ((2, 3, 5, 6), (3, 5, 6), (0, 3, 4, 4), (2, 0, 4, 4), (1, 1, 1, 1), (5, 6), (1, 1, 0, 4)):
             for how in ({"kernel": 2}, {"kernel": 3, "stride": 1, "padding": 1}, {"kernel": 2, "padding": 2}, {"kernel": [1, 3], "stride": [2, 1]}):
                 for op in ("max_pool2d", "avg_pool2d"):

@@ -1,7 +1,7 @@
 """Which row of docs/pytorch.md a difference is."""
 FLOATS = ("f16", "bf16", "f32", "f64")
 FAILS, REFUSES = "Paracord refuses", "PyTorch refuses"
-PICTURES = ("conv2d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "upsample")
+PICTURES = ("conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "upsample")
 
 
 def failing_step(case, want, got):

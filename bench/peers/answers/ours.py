@@ -24,7 +24,12 @@ class Error(c.Structure):
 
 class Conv(c.Structure):
     _fields_ = [("reserved", c.c_int), ("stride", c.c_int * 2), ("padding", c.c_int * 2), ("activation", c.c_int),
-                ("pool", c.c_int)]
+                ("pool", c.c_int), ("dilation", c.c_int * 2), ("groups", c.c_int), ("same", c.c_bool)]
+
+
+class Transposed(c.Structure):
+    _fields_ = [("reserved", c.c_int), ("stride", c.c_int * 2), ("padding", c.c_int * 2), ("output_padding", c.c_int * 2),
+                ("dilation", c.c_int * 2), ("groups", c.c_int)]
 
 
 class Pool(c.Structure):
@@ -55,7 +60,7 @@ ARGUMENTS = {
     "where": [T, T, T], "sum_dims": [T, Shape, B], "mean_dims": [T, Shape, B], "max_dim": [T, I, B, P],
     "argmax": [T, I, B], "min_dim": [T, I, B, P], "argmin": [T, I, B], "prod_dim": [T, I, B], "any_dims": [T, Shape, B],
     "all_dims": [T, Shape, B], "count_nonzero_dims": [T, Shape], "var": [T, D], "std": [T, D], "norm": [T, D],
-    "var_dims": [T, Shape, D, B], "std_dims": [T, Shape, D, B], "norm_dims": [T, D, Shape, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_max_pool2d": [T, Pool],
+    "var_dims": [T, Shape, D, B], "std_dims": [T, Shape, D, B], "norm_dims": [T, D, Shape, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_conv_transpose2d": [T, T, T, Transposed], "fn_max_pool2d": [T, Pool],
     "fn_avg_pool2d": [T, Pool], "fn_adaptive_avg_pool2d": [T, I64, I64], "fn_adaptive_max_pool2d": [T, I64, I64], "fn_upsample": [T, Upsample],
     "l1_loss": [T, T, I], "mse_loss": [T, T, I], "huber_loss": [T, T, D, I], "smooth_l1_loss": [T, T, D, I], "kl_div": [T, T, B, I],
     "fn_nll_loss": [T, T, Classes], "fn_cross_entropy": [T, T, Classes], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
@@ -168,8 +173,14 @@ def apply(lib, op, t, a):
     if op == "linear":
         return [call("fn_linear", t[0], t[1], t[2] if len(t) > 2 else null, a.get("activation", 0))]
     if op == "conv2d":
-        spec = Conv(0, pair(a.get("stride", 1)), pair(a.get("padding", 0)), 0, 0)
+        padding = a.get("padding", 0)
+        spec = Conv(0, pair(a.get("stride", 1)), pair(0 if padding == "same" else padding), 0, 0, pair(a.get("dilation", 1)),
+                    a.get("groups", 1), padding == "same")
         return [call("fn_conv2d", t[0], t[1], t[2] if len(t) > 2 else null, spec)]
+    if op == "conv_transpose2d":
+        spec = Transposed(0, *(pair(a.get(name, usual)) for name, usual in (("stride", 1), ("padding", 0), ("output_padding", 0),
+                                                                            ("dilation", 1))), a.get("groups", 1))
+        return [call("fn_conv_transpose2d", t[0], t[1], t[2] if len(t) > 2 else null, spec)]
     if op in ("max_pool2d", "avg_pool2d"):
         return [call("fn_" + op, t[0], Pool(0, pair(a["kernel"]), pair(a.get("stride", 0)), pair(a.get("padding", 0)), a.get("ceil", False),
                                             a.get("exclude", False)))]
