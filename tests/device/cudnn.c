@@ -171,6 +171,41 @@ static void plans_for_a_described_gpu(void **state)
     (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
 }
 
+/* Taps apart, and groups: shapes that networks have, in the format that is asked for, in every direction. */
+static void plans_for_gaps_and_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        int c, o, stride, dilation, groups;
+    } list[] = {
+        {128, 128, 1, 2, 1}, {256, 256, 1, 4, 1}, {256, 256, 1, 1, 32}, {256, 256, 2, 1, 8}, {128, 128, 1, 2, 4}};
+    static const struct {
+        pc_dtype dtype;
+        bool tf32;
+    } kinds[] = {{PC_F32, false}, {PC_F32, true}, {PC_F16, false}, {PC_BF16, false}};
+    pc__cudnn_target target;
+    if (!describe(&target))
+        skip();
+    for (int kind = 0; kind < PC__COUNT(kinds); kind++)
+        for (int i = 0; i < PC__COUNT(list); i++)
+            for (int direction = 0; direction < PC__CONV_DIRECTIONS; direction++) {
+                pc__conv_shape s =
+                    shape(direction, kinds[kind].dtype, kinds[kind].tf32, list[i].c, list[i].o, 3, list[i].stride);
+                pc__cudnn_plan plan;
+                char words[512] = "";
+                s.dh = s.dw = s.ph = s.pw = list[i].dilation;
+                s.groups = list[i].groups;
+                s.format = s.dtype == PC_F32 && !s.tf32 ? PC__CONV_PLANES : PC__CONV_AS_IS;
+                if (pc__cudnn_plans(&target, &s, &plan, 1) != 1) {
+                    pc__cudnn_words(words, sizeof words);
+                    fail_msg("no plan for case %d, direction %d, dtype %d, tf32 %d: %s", i, direction, s.dtype, s.tf32,
+                             words);
+                }
+                pc__cudnn_plan_free(&plan);
+            }
+    (void)pc__cudnn.BackendDestroyDescriptor(target.properties);
+}
+
 /* For small pictures under many taps there are engines without matrix units alone. */
 static void no_slow_engines(void **state)
 {
@@ -244,6 +279,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_library),
 #if PC__HAVE_CUDNN && CUDNN_VERSION >= 90800
         cmocka_unit_test(plans_for_a_described_gpu),
+        cmocka_unit_test(plans_for_gaps_and_groups),
         cmocka_unit_test(no_slow_engines),
         cmocka_unit_test(graphs_of_attention),
         cmocka_unit_test(nothing_for_what_does_not_exist),

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { PC__CHOICE_TEXT = 320, PC__CHOICE_MOST = 9999 /* the largest number */ };
+enum { PC__CHOICE_TEXT = 384, PC__CHOICE_MOST = 9999 /* the largest number */ };
 
 /* Make a text that a row can begin with of one that has a device's name in it. */
 void pc__choices_clean(char *text);
