@@ -90,13 +90,16 @@ static void channels_keep_apart(void **state)
 {
     (void)state;
     static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64};
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 32; i++)
         PC_SCOPE {
             static const int counts[] = {16, 20, 6};
             const int channels = counts[i / 2 % 3], wide = 7 + i % 3;
-            const int kernel = 2 + i / 4, step = i % 3 + 1;
-            const pc_fn_pool2d_options options = {
-                .kernel = {kernel, kernel}, .stride = {step, step}, .padding = {kernel / 2, kernel / 2}};
+            const int kernel = 2 + i / 4 % 4, step = i % 3 + 1;
+            const pc_fn_pool2d_options options = {.kernel = {kernel, kernel},
+                                                  .stride = {step, step},
+                                                  .padding = {kernel / 2, kernel / 2},
+                                                  .ceil_mode = i / 8 % 2,
+                                                  .exclude_padding = i / 16 % 2};
             pc_tensor *x = pc_cast(pc_randn(PC_SHAPE(2, 9, wide, channels), PC_F32, test_device()), dtypes[i % 4]);
             x = pc_detach(pc_permute(x, PC_SHAPE(0, 3, 1, 2)));
             assert_ok(pc_require_grad(x, true));
@@ -118,11 +121,13 @@ static void channels_keep_apart(void **state)
 
 typedef struct windows {
     int n, c, h, w, kernel, stride, padding;
+    bool ceil;
 } windows;
 
 static int out_of(const windows *s, int size)
 {
-    return (size + 2 * s->padding - s->kernel) / s->stride + 1;
+    int count = (size + 2 * s->padding - s->kernel + (s->ceil ? s->stride - 1 : 0)) / s->stride + 1;
+    return s->ceil && (count - 1) * s->stride >= size + s->padding ? count - 1 : count;
 }
 
 /* The maxima of planes, and their gradient where output i is given 1 + i % 3. */
@@ -172,8 +177,10 @@ static void check_windows(windows s, pc_dtype dtype, bool channels_last, int ski
         if (channels_last)
             t = as_channels_last(t);
         t = pc_detach(t);
-        const pc_fn_pool2d_options spec = {
-            .kernel = {s.kernel, s.kernel}, .stride = {s.stride, s.stride}, .padding = {s.padding, s.padding}};
+        const pc_fn_pool2d_options spec = {.kernel = {s.kernel, s.kernel},
+                                           .stride = {s.stride, s.stride},
+                                           .padding = {s.padding, s.padding},
+                                           .ceil_mode = s.ceil};
         assert_same(pc_fn_max_pool2d(t, spec), y, out);
         assert_ok(pc_require_grad(t, true));
         pc_tensor *pooled = pc_fn_max_pool2d(t, spec);
@@ -189,16 +196,20 @@ static void check_windows(windows s, pc_dtype dtype, bool channels_last, int ski
 static void every_window_is_seen(void **state)
 {
     (void)state;
-    static const windows list[] = {{1, 1, 1, 1, 1, 1, 0},   {2, 3, 9, 11, 3, 2, 1}, {2, 8, 7, 13, 3, 2, 1},
-                                   {1, 16, 8, 8, 2, 2, 0},  {3, 4, 6, 16, 3, 2, 1}, {1, 5, 10, 9, 3, 1, 1},
-                                   {2, 8, 12, 5, 5, 3, 2},  {1, 2, 9, 24, 2, 3, 0}, {1, 24, 5, 5, 4, 1, 2},
-                                   {1, 2, 19, 19, 9, 5, 4}, {2, 12, 7, 9, 2, 2, 0}, {2, 20, 6, 7, 3, 2, 1},
-                                   {1, 6, 8, 9, 2, 2, 0}};
+    static const windows list[] = {
+        {1, 1, 1, 1, 1, 1, 0, false},   {2, 3, 9, 11, 3, 2, 1, false}, {2, 8, 7, 13, 3, 2, 1, false},
+        {1, 16, 8, 8, 2, 2, 0, false},  {3, 4, 6, 16, 3, 2, 1, false}, {1, 5, 10, 9, 3, 1, 1, false},
+        {2, 8, 12, 5, 5, 3, 2, false},  {1, 2, 9, 24, 2, 3, 0, false}, {1, 24, 5, 5, 4, 1, 2, false},
+        {1, 2, 19, 19, 9, 5, 4, false}, {2, 12, 7, 9, 2, 2, 0, false}, {2, 20, 6, 7, 3, 2, 1, false},
+        {1, 6, 8, 9, 2, 2, 0, false}};
     static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_F64};
     for (int i = 0; i < PC__COUNT(list); i++)
         for (int k = 0; k < 3; k++)
-            for (int way = 0; way < 3; way++)
-                check_windows(list[i], dtypes[k], way == 1, way == 2 ? 1 : 0);
+            for (int way = 0; way < 6; way++) {
+                windows s = list[i];
+                s.ceil = way >= 3;
+                check_windows(s, dtypes[k], way % 3 == 1, way % 3 == 2 ? 1 : 0);
+            }
     assert_no_leak();
 }
 
@@ -206,7 +217,7 @@ static void every_window_is_seen(void **state)
 static void many_windows(void **state)
 {
     (void)state;
-    check_windows((windows){1, 1, 727, 727, 3, 1, 0}, PC_F32, false, 0);
+    check_windows((windows){1, 1, 727, 727, 3, 1, 0, false}, PC_F32, false, 0);
     assert_no_leak();
 }
 
