@@ -297,8 +297,8 @@ PC_API PC_MUST_USE pc_tensor *pc_fn_self_attention(pc_tensor *qkv, pc_fn_attenti
  * in [0, 1], of one shape. */
 PC_API PC_MUST_USE pc_tensor *pc_bce_with_logits(pc_tensor *x, pc_tensor *y);
 
-/* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64. A label outside 0..classes-1 is
- * PC_ERR_RANGE and names row and label. */
+/* (d) Mean over rows of -log softmax(x)[label]: x [n, classes], labels [n] int64; rows of -100 do not count (loss.h). Another
+ * label outside 0..classes-1 is PC_ERR_RANGE and names row and label. */
 PC_API PC_MUST_USE pc_tensor *pc_cross_entropy(pc_tensor *x, pc_tensor *labels);
 
 /* The same with weights, which Keras calls class_weight: float [classes], those of a [2] for the targets 0 and 1. Each

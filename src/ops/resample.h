@@ -62,19 +62,22 @@ typedef struct pc__outputs {
     int64_t first, end;
 } pc__outputs;
 
-/* A bound that rounding cannot make too narrow, */
+/* As far as rounding may take it, */
 PC__BOTH pc__outputs pc__about(const pc__axis *a, int64_t i)
 {
+    const double half = a->kind == PC__BILINEAR ? 0.5 : 0, reach = a->kind == PC__NEAREST ? 0 : 1;
+    const double slack = (a->kind == PC__NEAREST ? 1 : 1e-6) + 1e-6 * (double)a->out;
     pc__outputs s = {0, a->out};
     if (a->kind == PC__AREA) {
         s.first = i * a->out / a->in;
         s.end = ((i + 1) * a->out + a->in - 1) / a->in;
     } else if (a->step > 0) {
-        const double low = (double)(i - 1) / a->step - 2, high = (double)(i + 2) / a->step + 2;
+        const double low = ((double)i - reach + half) / a->step - half - slack;
+        const double high = ((double)i + 1 + half) / a->step - half + slack;
         if (i > 0 && low > 0)
             s.first = low < (double)a->out ? (int64_t)low : a->out;
-        if (i < a->in - 1 && high < (double)a->out)
-            s.end = (int64_t)high;
+        if (i < a->in - 1 && high + 1 < (double)a->out)
+            s.end = (int64_t)high + 1;
     }
     return s;
 }

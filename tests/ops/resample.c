@@ -2,6 +2,7 @@
 #include "ops/golden.h"
 
 #include "base/base.h"
+#include "ops/resample.h"
 
 #include <math.h>
 #include <paracord/random.h>
@@ -167,8 +168,38 @@ static void many_places(void **state)
     assert_no_leak();
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_sizes), cmocka_unit_test(bad_grids),
-                                          cmocka_unit_test(places_that_are_nowhere), cmocka_unit_test(many_places)};
+/* What the gradient looks for: every output that has a part of an input is among those of the input. */
+static void assert_found(const pc__axis *axis)
+{
+    for (int64_t i = 0; i < axis->in; i++) {
+        const pc__outputs s = pc__outputs_of(axis, i);
+        for (int64_t o = 0; o < axis->out; o++) {
+            const pc__taps taps = pc__taps_of(axis, o);
+            if (pc__weight_in(&taps, i) > 0 && (o < s.first || o >= s.end))
+                fail_msg("kind %d, %d to %d: output %d has a part of %d", (int)axis->kind, (int)axis->in,
+                         (int)axis->out, (int)o, (int)i);
+        }
+    }
+}
+
+static void every_part_is_found(void **state)
+{
+    (void)state;
+    for (int in = 1; in < 22; in++)
+        for (int out = 1; out < 50; out++) {
+            const double step = (double)in / out, scaled = in / (out + 0.7),
+                         corners = out > 1 ? (in - 1.) / (out - 1) : 0;
+            const pc__axis all[] = {{in, out, step, PC__NEAREST},  {in, out, scaled, PC__NEAREST},
+                                    {in, out, step, PC__BILINEAR}, {in, out, scaled, PC__BILINEAR},
+                                    {in, out, 0, PC__AREA},        {in, out, corners, PC__BILINEAR_CORNERS}};
+            for (int k = 0; k < PC__COUNT(all); k++)
+                assert_found(&all[k]);
+        }
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_is_found), cmocka_unit_test(bad_sizes),
+                                          cmocka_unit_test(bad_grids), cmocka_unit_test(places_that_are_nowhere),
+                                          cmocka_unit_test(many_places)};
 
 int main(void)
 {

@@ -369,9 +369,27 @@ def resized():
                         yield case(op, [tensor(dtype, shape)], op, grad, **how, ceil=True, exclude=exclude)
 
 
+def sampled():
+    """Places between -1.5 and 1.5 that none of the sums rounds to an edge."""
+    for dtype in FLOATS:
+        for x, places in (((2, 2, 3, 4), (2, 3, 2, 2)), ((1, 1, 1, 1), (1, 2, 2, 2)), ((0, 2, 3, 3), (0, 2, 2, 2)), ((1, 2, 3, 3), (2, 2, 2, 2))):
+            grid = tensor(dtype, places, values=lambda d, n, at: [(i * 37 % 97 - 48) / 32 + 1 / 128 for i in range(n)])
+            for nearest in (0, 1):
+                for padding in range(3):
+                    for corners in (False, True):
+                        yield case("grid_sample", [tensor(dtype, x), grid], "grid_sample", dtype in FLOATS[2:], nearest=nearest, padding=padding, corners=corners)
+
+
 def losses():
     for dtype in FLOATS:
         for reduction in range(3):
+            for shape in ((), (3,), (2, 3), (0, 3)):
+                inside = lambda d, n, at: [((i * 5 + at) % 15 + 0.5) / 16 for i in range(n)]
+                four = [tensor(dtype, shape, values=inside, at=at) for at in range(4)]
+                for n in (2, 3):
+                    yield case("binary_loss", four[:n], "binary_loss", False, reduction=reduction)
+                for n in (2, 3, 4):
+                    yield case("logits_loss", four[:n], "logits_loss", False, reduction=reduction)
             for shape in ((), (3,), (2, 3), (0, 3)):
                 pair = [tensor(dtype, shape), tensor(dtype, shape, at=1)]
                 for op in ("l1_loss", "mse_loss"):
@@ -453,7 +471,7 @@ def odd_numbers():
 
 
 ALL = [shared, odd_numbers, unary, along, binary, numbers, casts, views, picking, arranged, products, pictures, norms, by_index, moved, ordered,
-       resized, losses]
+       resized, sampled, losses]
 
 
 def systematic():

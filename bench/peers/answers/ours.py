@@ -41,6 +41,14 @@ class Upsample(c.Structure):
     _fields_ = [("reserved", c.c_int), ("size", c.c_int64 * 2), ("scale", c.c_double * 2), ("mode", c.c_int), ("corners", c.c_bool)]
 
 
+class Grid(c.Structure):
+    _fields_ = [("reserved", c.c_int), ("nearest", c.c_bool), ("padding", c.c_int), ("corners", c.c_bool)]
+
+
+class Binary(c.Structure):
+    _fields_ = [("reserved", c.c_int), ("reduction", c.c_int), ("weight", c.c_void_p), ("pos_weight", c.c_void_p)]
+
+
 class Classes(c.Structure):
     _fields_ = [("reserved", c.c_int), ("reduction", c.c_int), ("ignore", c.c_bool), ("ignore_index", c.c_int64),
                 ("weight", c.c_void_p), ("smoothing", c.c_double)]
@@ -63,7 +71,8 @@ ARGUMENTS = {
     "var_dims": [T, Shape, D, B], "std_dims": [T, Shape, D, B], "norm_dims": [T, D, Shape, B], "fn_linear": [T, T, T, I], "fn_conv2d": [T, T, T, Conv], "fn_conv_transpose2d": [T, T, T, Transposed], "fn_max_pool2d": [T, Pool],
     "fn_avg_pool2d": [T, Pool], "fn_adaptive_avg_pool2d": [T, I64, I64], "fn_adaptive_max_pool2d": [T, I64, I64], "fn_upsample": [T, Upsample],
     "l1_loss": [T, T, I], "mse_loss": [T, T, I], "huber_loss": [T, T, D, I], "smooth_l1_loss": [T, T, D, I], "kl_div": [T, T, B, I],
-    "fn_nll_loss": [T, T, Classes], "fn_cross_entropy": [T, T, Classes], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
+    "fn_grid_sample": [T, T, Grid], "fn_bce": [T, T, Binary],
+    "fn_bce_with_logits": [T, T, Binary], "fn_nll_loss": [T, T, Classes], "fn_cross_entropy": [T, T, Classes], "softmax": [T, I], "log_softmax": [T, I], "fn_dropout": [T, D], "cat": [P, I, I],
     "fn_embedding": [T, T, Embedding], "index_add": [T, I, T, T], "index_copy": [T, I, T, T], "index_put": [T, T, T, B],
     "gather": [T, I, T], "scatter_add": [T, I, T, T], "one_hot": [T, I64], "pad": [T, Shape, Shape, I, D], "flip": [T, Shape],
     "roll": [T, Shape, Shape], "repeat": [T, Shape], "tile": [T, Shape], "tril": [T, I64], "triu": [T, I64], "cumsum": [T, I],
@@ -188,6 +197,11 @@ def apply(lib, op, t, a):
         return [call("fn_" + op, t[0], *a["size"])]
     if op == "upsample":
         return [call("fn_upsample", t[0], Upsample(0, (c.c_int64 * 2)(*a["size"]), (c.c_double * 2)(), a["mode"], a["corners"]))]
+    if op == "grid_sample":
+        return [call("fn_grid_sample", t[0], t[1], Grid(0, a["nearest"], a["padding"], a["corners"]))]
+    if op in ("binary_loss", "logits_loss"):
+        how = Binary(0, a["reduction"], t[2] if len(t) > 2 else None, t[3] if len(t) > 3 else None)
+        return [call("fn_bce" if op == "binary_loss" else "fn_bce_with_logits", t[0], t[1], how)]
     if op in ("l1_loss", "mse_loss"):
         return [call(op, t[0], t[1], a["reduction"])]
     if op in ("huber_loss", "smooth_l1_loss", "kl_div"):

@@ -5,6 +5,7 @@
 #include "cuda/shared/sums.cuh"
 
 #define THREADS 256
+#define HELD 4 /* weights of columns that a thread keeps for all rows */
 
 namespace
 {
@@ -49,12 +50,20 @@ __global__ void __launch_bounds__(THREADS)
     const long long pixel = quotient(at, s.inner), line = quotient(pixel, columns), image = quotient(line, rows);
     const sources<BACKWARD> y(down, line - image * rows), x(across, pixel - line * columns);
     const T *corner = from + ((image * h + y.taps.first) * w + x.taps.first) * s.inner + (at - pixel * s.inner);
-    T sum = 0;
-    for (long long c = 0; c < x.taps.count; c++) {
-        T column = 0;
-        for (long long r = 0; r < y.taps.count; r++)
-            column += (T)y.weight(r) * corner[(r * w + c) * s.inner];
-        sum += (T)x.weight(c) * column;
+    T held[HELD], sum = 0;
+#pragma unroll
+    for (int c = 0; c < HELD; c++)
+        held[c] = c < x.taps.count ? (T)x.weight(c) : T(0);
+    for (long long r = 0; r < y.taps.count; r++) {
+        const T *row = corner + r * w * s.inner;
+        T line = 0;
+#pragma unroll
+        for (int c = 0; c < HELD; c++)
+            if (c < x.taps.count)
+                line += held[c] * row[c * s.inner];
+        for (long long c = HELD; c < x.taps.count; c++)
+            line += (T)x.weight(c) * row[c * s.inner];
+        sum += (T)y.weight(r) * line;
     }
     to[at] = sum;
 }
