@@ -53,11 +53,12 @@ pc_tensor *pc_fn_adaptive_avg_pool2d(pc_tensor *x, int64_t rows, int64_t columns
     return result;
 }
 
+/* Places of the longest window; at most two where there are more windows than places. */
 static int64_t longest(int64_t in, int64_t out)
 {
     const pc__axis axis = {in, out, 0, PC__AREA};
-    int64_t most = 1;
-    for (int64_t o = 0; o < out; o++)
+    int64_t most = out > in ? 2 : 1;
+    for (int64_t o = 0; o < out && out <= in; o++)
         most = PC__MAX(most, pc__taps_of(&axis, o).count);
     return most;
 }

@@ -99,6 +99,9 @@ static void bad_sizes(void **state)
         assert_fails(pc_fn_upsample(x, UP(.size = {2}, .align_corners = true)), PC_ERR_ARGUMENT, "no corners");
         assert_fails(pc_fn_upsample(x, UP(.size = {2}, .mode = (pc_upsample_mode)7)), PC_ERR_ARGUMENT, "no mode 7");
         assert_fails(pc_fn_upsample(NULL, UP(.size = {2})), PC_ERR_ARGUMENT, "NULL");
+        assert_fails(pc_fn_upsample(x, UP(.size = {INT32_MAX})), PC_ERR_MEMORY, "more elements");
+        assert_fails(pc_fn_adaptive_avg_pool2d(x, INT32_MAX, INT32_MAX), PC_ERR_MEMORY, "more elements");
+        assert_fails(pc_fn_upsample(x, UP(.size = {1 + (int64_t)INT32_MAX})), PC_ERR_ARGUMENT, "2^31 - 1");
     }
     assert_no_leak();
 }
