@@ -35,8 +35,9 @@ PC_API PC_MUST_USE pc_status pc_backward(pc_tensor *loss);
 /* The same with d / d t given, for a t of any shape. */
 PC_API PC_MUST_USE pc_status pc_backward_with(pc_tensor *t, pc_tensor *gradient);
 
-/* A function of the gradient on its way back: returns what goes on, `gradient` itself or another of its shape (made by
- * ops, or anybody's). NULL with the error set ends the backward pass. Nothing it does is differentiated. */
+/* A function of the gradient on its way back, which others may read too, so that it is not to be written: returns what
+ * goes on, `gradient` itself or another of its shape (made by ops, or anybody's). NULL with the error set ends the
+ * backward pass. Nothing it does is differentiated. */
 typedef pc_tensor *(*pc_gradient_fn)(void *context, pc_tensor *gradient);
 
 /* (d) The same memory and values as x, whose gradient goes by function(context, gradient): to look at it, to scale it,
