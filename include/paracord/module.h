@@ -150,8 +150,8 @@ typedef pc_status (*pc_after_fn)(void *context, pc_module *module, pc_tensor *co
                                  int out_count);
 
 /* From now on they are called around every forward pass of the module, in the order in which they were added; one of the
- * two may be NULL. The number of the hook, above 0, for pc_module_remove_hook; 0 and the error. A layer with a hook is run by
- * itself, not in one kernel with its neighbours. Recorded steps (step.h) call hooks while they are recorded, which is
+ * two may be NULL. The number of the hook, above 0, for pc_module_remove_hook; 0 and the error. A layer with a hook is
+ * called by itself, not as a part of its neighbours' calls. Recorded steps (step.h) call hooks while they are recorded, which is
  * anew after one was added or removed, and launches repeat what hooks queued; one that reads numbers on the host makes
  * runs plain calls (pc_step_why). */
 PC_API int pc_module_add_hook(pc_module *module, pc_before_fn before, pc_after_fn after, void *context);
@@ -163,8 +163,9 @@ PC_API PC_MUST_USE pc_status pc_module_remove_hook(pc_module *module, int hook);
 
 /* (d) pc_forward, of which only x and the result are kept: the backward pass runs it again, with the same draws of
  * dropouts, autocast and mode, to have what its gradients need (Chen et al. 2016; torch.utils.checkpoint). It takes less
- * memory and a second forward pass. Results and gradients have the bits of pc_forward where a gradient is a sum of one; running
- * statistics count a batch once. Where nothing is differentiated it is pc_forward.
+ * memory and a second forward pass. Results have the bits of pc_forward, and so have gradients; those that are sums of several
+ * uses may be added up in another order. Running statistics count a batch once. Where nothing is differentiated it is
+ * pc_forward.
  *
  * The module lives until the backward pass is done. Its forward pass may differentiate by x and by parameters, not by
  * other results of ops that it has from elsewhere. PC_ERR_STATE in the backward pass of a recorded step for a forward pass outside of it. */
