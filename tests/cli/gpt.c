@@ -1,0 +1,113 @@
+/* paracord gpt as a user does it: train on a text, let it write, measure it, stop it by Ctrl-C and go on. */
+#include "job.h"
+
+enum { OUTPUT_MAX = 65536 };
+
+static test_path root;
+static char output[OUTPUT_MAX];
+
+static int prepare(void **state)
+{
+    (void)state;
+    root = folder_in_memory();
+    const test_path text = joined(root.s, "text");
+    FILE *file = fopen(text.s, "w");
+    for (int i = 0; file && i < 300; i++)
+        fprintf(file, "verse %d: the %s of the %s\n", i, i % 2 ? "king" : "queen", i % 3 ? "north" : "south");
+    return !file || fclose(file) != 0;
+}
+
+static int tidy(void **state)
+{
+    (void)state;
+    remove_root(&root);
+    return 0;
+}
+
+#define SMALL "--layers", "1", "--heads", "2", "--width", "16", "--context", "16", "--batch", "4", "--device", "cpu"
+
+/* Run a shell's line in which $P is the command and $R the folder of the test; its exit status. */
+static int line(const char *words)
+{
+    setenv("P", binary(), 1);
+    setenv("R", root.s, 1);
+    FILE *pipe = popen(words, "r");
+    assert_non_null(pipe);
+    output[fread(output, 1, OUTPUT_MAX - 1, pipe)] = 0;
+    const int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void train_sample_eval(void **state)
+{
+    (void)state;
+    static job_end e;
+    static char again[OUTPUT_MAX];
+    const test_path text = joined(root.s, "text"), out = joined(root.s, "run");
+    run(&e, "gpt", "train", text.s, "--out", out.s, "--steps", "20", "--test-every", "10", "--test-batches", "2",
+        SMALL);
+    assert_went_well(&e);
+    assert_non_null(strstr(e.out, "step 10/20  loss "));
+    assert_non_null(strstr(e.out, "  | "));
+    assert_non_null(strstr(e.out, "done in 0:"));
+    assert_true(exists(out.s, "report.html") && exists(out.s, "model.safetensors"));
+    assert_no_temporaries(out.s);
+    assert_int_equal(line("$P gpt sample $R/run --start 'the king' --tokens 40 --seed 3 --device cpu"), 0);
+    assert_int_equal(strlen(output), 8 + 40 + 1);
+    assert_memory_equal(output, "the king", 8);
+    snprintf(again, sizeof again, "%s", output);
+    assert_int_equal(line("$P gpt sample $R/run --start 'the king' --tokens 40 --seed 3 --device cpu --threads 1"), 0);
+    assert_string_equal(output, again);
+    assert_int_equal(line("$P gpt sample $R/run --greedy --top-k 3 --top-p 0.5 --tokens 5 --device cpu"), 0);
+    assert_int_equal(line("$P gpt eval $R/run $R/text --json --device cpu"), 0);
+    assert_non_null(strstr(output, "\"perplexity\": "));
+    assert_int_equal(line("$P gpt eval $R/run - <$R/text --device cpu"), 0);
+    assert_non_null(strstr(output, "Perplexity = "));
+}
+
+static void wrong_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *said;
+        int status;
+    } wrong[] = {
+        {"$P gpt train $R/text --batch 0 2>&1", "--batch 0: must be 1 to 65536, or auto", 2},
+        {"$P gpt train $R/text --batch many 2>&1", "--batch many: must be", 2},
+        {"$P gpt write 2>&1", "ACTION write: must be train, sample or eval", 2},
+        {"$P gpt train /nowhere --device cpu 2>&1", "/nowhere", 1},
+        {"$P gpt sample $R --device cpu 2>&1", "config.json", 1},
+        {"$P gpt train $R/text --heads 3 --device cpu --out $R/no 2>&1", "3 heads, width 128", 1},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(line(wrong[i].words), wrong[i].status);
+        if (!strstr(output, wrong[i].said))
+            fail_msg("%s: no \"%s\" in \"%s\"", wrong[i].words, wrong[i].said, output);
+    }
+}
+
+static void ctrl_c_saves_and_says_how_to_go_on(void **state)
+{
+    (void)state;
+    static job_end e;
+    const test_path text = joined(root.s, "text"), out = joined(root.s, "stopped");
+    int printed = nameless_file(), said = nameless_file();
+    const pid_t child = start(ARGUMENTS("gpt", "train", text.s, "--out", out.s, "--steps", "1000000", "--test-every",
+                                        "5", "--test-batches", "1", SMALL),
+                              (job_limits){0}, dup(printed), dup(said));
+    for (int i = 0; i < 3000 && !exists(out.s, "checkpoint"); i++)
+        sleep_for(0.01);
+    kill(child, SIGINT);
+    assert_int_equal(wait_for(child), 130);
+    read_back(printed, e.out, sizeof e.out);
+    assert_non_null(strstr(e.out, "go on with: paracord gpt train --resume "));
+    assert_no_temporaries(out.s);
+    assert_int_equal(line("$P gpt sample $R/stopped --tokens 3 --device cpu"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(train_sample_eval), cmocka_unit_test(wrong_words),
+                                       cmocka_unit_test(ctrl_c_saves_and_says_how_to_go_on)};
+    return cmocka_run_group_tests(tests, prepare, tidy);
+}
