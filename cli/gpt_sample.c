@@ -11,7 +11,7 @@
 #include "text.h"
 
 typedef struct settings {
-    const char *start, *device;
+    const char *start, *device, *precision;
     int tokens, top_k, threads;
     double temperature, top_p;
     uint64_t seed;
@@ -50,6 +50,17 @@ static bool told(void *context, const char *bytes, size_t n)
     return !cli_signal();
 }
 
+/* Half of the bytes to read for each token. */
+static bool in_16_bits(const cli_call *call, cli_writer *gpt)
+{
+    const pc_tensor *table = pc_module_parameter(gpt->net, "transformer.wte.weight");
+    if (table && pc_module_to(gpt->net, pc_tensor_device(table), PC_BF16) == PC_OK)
+        return true;
+    cli_failed(call->command);
+    cli_gpt_close(gpt);
+    return false;
+}
+
 static int run(const cli_call *call)
 {
     const settings *s = call->settings;
@@ -57,6 +68,8 @@ static int run(const cli_call *call)
     writing w = {.plain = !cli_is_terminal(stdout)};
     pc_threads_set(s->threads);
     if (!cli_gpt_open(call, call->line->values[0], s->device, &gpt))
+        return CLI_FAILED;
+    if (strcmp(s->precision, "bf16") == 0 && !in_16_bits(call, &gpt))
         return CLI_FAILED;
     cli_signals_catch();
     if (s->start)
@@ -80,6 +93,12 @@ static int run(const cli_call *call)
     return cli_signal() ? cli_stopped_status() : CLI_FINE;
 }
 
+static const cli_choice precisions[] = {
+    {"float32", "as the weights are kept"},
+    {"bf16", "weights in bfloat16: half of the memory, and faster where memory is what it waits for"},
+    {0},
+};
+
 #define AT(member) offsetof(settings, member)
 
 static const cli_option options[] = {
@@ -92,6 +111,8 @@ static const cli_option options[] = {
     {"top-p", 'p', CLI_FLOAT, AT(top_p), "1", "P",
      .help = "Draw from the fewest tokens that have the probability P together", .min = 0, .max = 1, .above = true},
     {"greedy", 'g', CLI_FLAG, AT(greedy), NULL, NULL, .help = "Always take the likeliest token"},
+    {"precision", 0, CLI_CHOICE, AT(precision), "float32", "NAME", .help = "How the weights are held",
+     .choices = precisions},
     {"seed", 0, CLI_SEED, AT(seed), "0", "N", .help = "Another seed gives another text"},
     {"speed", 0, CLI_FLAG, AT(speed), NULL, NULL, .help = "Say on standard error how fast it wrote"},
     {"device", 'd', CLI_TEXT, AT(device), "auto", "DEVICE", .help = CLI_DEVICE_HELP, .choices = cli_program_devices},

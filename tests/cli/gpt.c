@@ -58,7 +58,8 @@ static void train_sample_eval(void **state)
     snprintf(again, sizeof again, "%s", output);
     assert_int_equal(line("$P gpt sample $R/run --start 'the king' --tokens 40 --seed 3 --device cpu --threads 1"), 0);
     assert_string_equal(output, again);
-    assert_int_equal(line("$P gpt sample $R/run --greedy --top-k 3 --top-p 0.5 --tokens 5 --device cpu"), 0);
+    assert_int_equal(
+        line("$P gpt sample $R/run --greedy --top-k 3 --top-p 0.5 --tokens 5 --precision bf16 --device cpu"), 0);
     assert_int_equal(line("$P gpt eval $R/run $R/text --json --device cpu"), 0);
     assert_non_null(strstr(output, "\"perplexity\": "));
     assert_int_equal(line("$P gpt eval $R/run - <$R/text --device cpu"), 0);

@@ -120,9 +120,25 @@ static void the_same_seed_gives_the_same_text(void **state)
     pc_module_free(gpt);
 }
 
+/* Weights, keys and values in 16 bits: another text, maybe, but one. */
+static void in_16_bits(void **state)
+{
+    (void)state;
+    pc_tokenizer *letters = pc_tokenizer_new_letters("abcdefgh", 8);
+    pc_module *gpt = pc_gpt(.layers = 2, .heads = 2, .width = 16, .context = 10, .vocabulary = 8);
+    assert_ok(pc_module_to(gpt, test_device(), PC_BF16));
+    char *text = pc_gpt_write(gpt, letters, "abc", (pc_gpt_write_options){.tokens = 30});
+    assert_not_null_ok(text);
+    assert_int_equal(strlen(text), 30);
+    pc_text_free(text);
+    pc_module_free(gpt);
+    pc_tokenizer_free(letters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(picks), cmocka_unit_test(the_likeliest_of_many),
-                                       cmocka_unit_test(the_same_seed_gives_the_same_text)};
+                                       cmocka_unit_test(the_same_seed_gives_the_same_text),
+                                       cmocka_unit_test(in_16_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
