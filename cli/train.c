@@ -120,7 +120,21 @@ static const cli_choice archs[] = {
     {"lenet", "LeNet-5: two 5x5 convolutions, each with pooling, then dense layers"},
     {0},
 };
-static const cli_choice optimizers[] = {{"adam", NULL}, {"sgd", NULL}, {0}};
+static const cli_choice optimizers[] = {
+    {"adam", NULL},
+    {"sgd", "plain descent, with --momentum"},
+    {"adamw", "Adam, with --weight-decay taken from the weights themselves"},
+    {"rmsprop", NULL},
+    {"lion", "steps of one size; its rate is best a third to a tenth of Adam's"},
+    {0},
+};
+static const cli_choice schedules[] = {
+    {"constant", "the same rate in all steps"},
+    {"cosine", "down to 0 along half a cosine"},
+    {"linear", "down to 0 along a line"},
+    {"one-cycle", "up from a 25th in the first 30% of the steps, or in --warmup, and down"},
+    {0},
+};
 static const cli_choice inits[] = {
     {"glorot", "Glorot uniform, zero biases, as Keras does"},
     {"he", "He uniform, zero biases"},
@@ -169,7 +183,18 @@ static const cli_option options[] = {
     {"optimizer", 0, CLI_CHOICE, AT(optimizer), "adam", "NAME", .help = "What updates the weights",
      .choices = optimizers},
     {"lr", 'l', CLI_FLOAT, AT(lr), "0.001", "RATE", .help = "Learning rate", .min = 0, .max = 100, .above = true},
-    {"momentum", 0, CLI_FLOAT, AT(momentum), "0", "SHARE", .help = "Momentum, for sgd", .min = 0, .max = 0.9999},
+    {"schedule", 0, CLI_CHOICE, AT(schedule), "constant", "NAME", .help = "How the learning rate goes, over all epochs",
+     .choices = schedules},
+    {"warmup", 0, CLI_INT, AT(warmup), "0", "STEPS", .help = "Steps in front in which the learning rate rises",
+     .min = 0, .max = 1000000000},
+    {"momentum", 0, CLI_FLOAT, AT(momentum), "0", "SHARE", .help = "Momentum, for sgd and rmsprop", .min = 0,
+     .max = 0.9999},
+    {"nesterov", 0, CLI_FLAG, AT(nesterov), NULL, NULL, .help = "Nesterov's momentum, for sgd"},
+    {"weight-decay", 0, CLI_FLOAT, AT(weight_decay), "0", "SHARE",
+     .help = "How much of the weights each step takes away; of adamw 0 means 0.01", .min = 0, .max = 1000},
+    {"clip", 0, CLI_FLOAT, AT(clip), "0", "NORM",
+     .help = "Gradients whose norm is greater, all together, are scaled down to it; 0 leaves them", .min = 0,
+     .max = 1e30},
     {"class-weights", 0, CLI_CHOICE, AT(class_weights), "none", "NAME",
      .help = "What pictures count for in the loss of training, where classes have unequal numbers", .choices = weights},
     {"precision", 0, CLI_CHOICE, AT(precision), "float32", "NAME",

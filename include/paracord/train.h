@@ -24,7 +24,8 @@ typedef struct pc_train_options {
     const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
     const char *out;       /* run folder, NULL: "run": model.h5, checkpoint, metrics.jsonl, report.html */
     const char *arch;      /* "article", "two-conv", "mlp", "lenet" */
-    const char *optimizer; /* "adam", "sgd" */
+    const char *optimizer; /* "adam", "sgd", "adamw", "rmsprop", "lion" */
+    const char *schedule;  /* of the rate: "constant", "cosine", "linear", "one-cycle" (schedule.h) */
     const char *init;      /* "glorot", "he", "torch" */
     const char *resize;    /* "nearest", "area" */
     const char *device;    /* "auto", "cpu", ... */
@@ -42,7 +43,11 @@ typedef struct pc_train_options {
     int height, width;            /* or this, where given: both, or neither */
     int channels;                 /* 1 grey, 3 RGB; 0: 3 */
     double lr;                    /* 0: 0.001 */
-    double momentum;              /* of "sgd" */
+    double momentum;              /* of "sgd" and "rmsprop" */
+    double weight_decay;          /* 0: none; of "adamw" 0.01 */
+    double clip;                  /* the greatest norm of all gradients together; 0: they are not clipped */
+    int warmup;                   /* steps in front in which the rate rises */
+    bool nesterov;                /* of "sgd", with a momentum */
     double shear, zoom, rotation; /* augmentation (augment.h); zoom draws factors from 1 - zoom to 1 + zoom */
     double val_split;             /* share of the pictures to test on where `data` has no test folder; 0: none */
     bool flip;                    /* augmentation: left and right */

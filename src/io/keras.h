@@ -160,6 +160,9 @@ typedef enum pc__keras_optimizer {
     PC__KERAS_NO_OPTIMIZER, /* the model is not compiled */
     PC__KERAS_ADAM,
     PC__KERAS_SGD,
+    PC__KERAS_ADAMW,
+    PC__KERAS_RMSPROP, /* this one and Lion without their state */
+    PC__KERAS_LION,
     PC__KERAS_OTHER_OPTIMIZER /* read: optimizer_class names it; its state is not read. Cannot be written. */
 } pc__keras_optimizer;
 
@@ -168,15 +171,23 @@ typedef struct pc__keras_training {
     pc__keras_optimizer optimizer;
     char optimizer_class[64]; /* "Adam", "SGD", "RMSprop"; ignored when writing */
     double learning_rate, weight_decay;
-    double beta_1, beta_2, epsilon; /* Adam */
-    bool amsgrad;                   /* Adam; its state is not read */
-    double momentum;                /* SGD */
+    double beta_1, beta_2, epsilon; /* Adam, AdamW, Lion; RMSprop has rho as beta_2 */
+    bool amsgrad;                   /* Adam, AdamW; its state is not read */
+    double momentum;                /* SGD, RMSprop */
     bool nesterov;
-    char loss[64]; /* as "binary_crossentropy"; "" when there is none */
+    double clip_norm, clip_value; /* of gradients; 0: they are not clipped. Written only */
+    char loss[64];                /* as "binary_crossentropy"; "" when there is none */
     bool from_logits;
     bool has_state; /* iterations and the weights' slots are there */
     int64_t iterations;
 } pc__keras_training;
+
+/* Keras's class and name of an optimizer ("AdamW", "adamw", which is our name too); NULL for none and others. */
+const char *pc__keras_optimizer_class(pc__keras_optimizer optimizer);
+const char *pc__keras_optimizer_name(pc__keras_optimizer optimizer);
+
+/* The one of our name; PC__KERAS_OTHER_OPTIMIZER where there is none. */
+pc__keras_optimizer pc__keras_optimizer_named(const char *name);
 
 typedef struct pc__keras_model {
     char name[PC__KERAS_NAME_MAX];

@@ -94,11 +94,17 @@ static pc_status check_training(const char *path, const pc__keras_training *trai
 {
     if (training->optimizer == PC__KERAS_NO_OPTIMIZER)
         return PC_OK;
-    if (training->optimizer != PC__KERAS_ADAM && training->optimizer != PC__KERAS_SGD)
-        return pc__fail(PC_ERR_UNSUPPORTED, "cannot write %s: its optimizer '%.60s' is neither Adam nor SGD", path,
-                        training->optimizer_class);
-    if (training->optimizer == PC__KERAS_ADAM && training->amsgrad && training->has_state)
+    if (!pc__keras_optimizer_class(training->optimizer))
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "cannot write %s: its optimizer '%.60s' is none of Adam, AdamW, SGD, RMSprop, "
+                        "Lion",
+                        path, training->optimizer_class);
+    if (training->amsgrad && training->has_state)
         return pc__fail(PC_ERR_UNSUPPORTED, "cannot write %s: the state of Adam with amsgrad is not supported", path);
+    if (training->has_state && (training->optimizer == PC__KERAS_RMSPROP || training->optimizer == PC__KERAS_LION))
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "cannot write %s: the state of %s is not supported; write the model without it", path,
+                        pc__keras_optimizer_class(training->optimizer));
     bool good = isfinite(training->learning_rate) && isfinite(training->weight_decay) && isfinite(training->momentum) &&
                 isfinite(training->beta_1) && isfinite(training->beta_2) && isfinite(training->epsilon);
     return good ? PC_OK : pc__fail(PC_ERR_ARGUMENT, "cannot write %s: a number of its optimizer is not finite", path);

@@ -281,17 +281,18 @@ static pc_status put_head(pc__keras_model *model, pc_keras_head head)
 static pc_status describe_optimizer(const pc_optimizer *o, pc__keras_training *t)
 {
     const pc__step_attributes *s = &o->settings;
-    const bool adam = strcmp(o->name, "adam") == 0;
-    if ((!adam && strcmp(o->name, "sgd") != 0) || s->groups > 1)
-        return pc__fail(PC_ERR_UNSUPPORTED,
-                        "a Keras file holds adam or sgd with one group of parameters, not %s with %d; save "
-                        "without the optimiser",
-                        o->name, s->groups);
-    t->optimizer = adam ? PC__KERAS_ADAM : PC__KERAS_SGD;
+    t->optimizer = pc__keras_optimizer_named(o->name);
+    if (t->optimizer == PC__KERAS_OTHER_OPTIMIZER || s->groups > 1)
+        return pc__fail(
+            PC_ERR_UNSUPPORTED,
+            "a Keras file holds adam, adamw, sgd, rmsprop or lion with one group of parameters, not %s with "
+            "%d; save without the optimiser",
+            o->name, s->groups);
     t->learning_rate = s->lr;
     t->weight_decay = s->group[0].weight_decay;
     t->beta_1 = s->beta1, t->beta_2 = s->beta2, t->epsilon = s->epsilon;
     t->momentum = s->momentum, t->nesterov = s->nesterov != 0;
+    t->clip_norm = o->clip_norm, t->clip_value = s->clip_value;
     return pc__optimizer_updates(o, &t->iterations);
 }
 

@@ -49,6 +49,12 @@ static int count_trainable(pc__keras_model *model)
     return count;
 }
 
+/* Two moments, whatever is done with the decay. */
+static bool is_adam(const pc__keras_training *training)
+{
+    return training->optimizer == PC__KERAS_ADAM || training->optimizer == PC__KERAS_ADAMW;
+}
+
 /* Find the slots among the names. False when their number fits no form that is known. */
 static bool find_slots(pc__h5_node group, pc__keras_model *model, const pc__names *names, slots *all)
 {
@@ -70,9 +76,10 @@ static bool find_slots(pc__h5_node group, pc__keras_model *model, const pc__name
             training->learning_rate = rate;
     }
     int left = names->count - all->first;
-    all->per = training->optimizer == PC__KERAS_ADAM ? 2 : left ? 1 : 0;
+    const bool adam = is_adam(training);
+    all->per = adam ? 2 : left ? 1 : 0;
     /* Keras before 2.4 adds a dummy for amsgrad to each. */
-    bool dummies = training->optimizer == PC__KERAS_ADAM && left == 3 * all->weights;
+    bool dummies = adam && left == 3 * all->weights;
     all->by_sort = dummies || (left > 1 && ends_with(names->items[all->first], "/m:0") &&
                                ends_with(names->items[all->first + 1], "/m:0"));
     return dummies || left == all->per * all->weights;
@@ -117,7 +124,7 @@ static pc_status read_state(const char *path, pc__h5_node group, pc__keras_model
 
 static bool is_known(const pc__keras_training *training)
 {
-    return training->optimizer == PC__KERAS_SGD || (training->optimizer == PC__KERAS_ADAM && !training->amsgrad);
+    return training->optimizer == PC__KERAS_SGD || (is_adam(training) && !training->amsgrad);
 }
 
 pc_status pc__keras_state_read(const char *path, pc__h5_node file, pc__keras_model *model)
@@ -167,15 +174,15 @@ static pc_status put_named(const char *path, hid_t group, pc__names *names, cons
 
 static pc_status write_slots(const char *path, hid_t group, pc__keras_model *model, pc__names *names)
 {
-    bool adam = model->training.optimizer == PC__KERAS_ADAM;
+    const bool adam = is_adam(&model->training);
     static const char *const words[] = {"momentum", "velocity"};
     int per = adam ? 2 : model->training.momentum != 0, layer = 0, index = 0, number = 0;
     for (pc__keras_weight *weight; (weight = next_trainable(model, &layer, &index)); number++)
         for (int slot = 0; slot < per; slot++) {
             char name[PC__KERAS_NAME_MAX + 48];
             const pc__keras_layer *of = &model->layers[layer];
-            snprintf(name, sizeof name, "%s/%d_%s_%s_%s", adam ? "adam" : "sgd", number, of->name, weight->word,
-                     words[slot]);
+            snprintf(name, sizeof name, "%s/%d_%s_%s_%s", pc__keras_optimizer_name(model->training.optimizer), number,
+                     of->name, weight->word, words[slot]);
             if (!weight->slot[slot])
                 return pc__fail(PC_ERR_ARGUMENT, "cannot write %s: layer '%s' lacks a slot of the optimizer", path,
                                 of->name);
@@ -189,7 +196,7 @@ static pc_status write_slots(const char *path, hid_t group, pc__keras_model *mod
 pc_status pc__keras_state_write(const char *path, hid_t file, pc__keras_model *model)
 {
     const pc__keras_training *training = &model->training;
-    const char *word = training->optimizer == PC__KERAS_ADAM ? "adam" : "sgd";
+    const char *word = pc__keras_optimizer_name(training->optimizer);
     char name[32];
     float rate = (float)training->learning_rate;
     pc__names names = {0};

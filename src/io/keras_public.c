@@ -107,7 +107,7 @@ pc_status pc_keras_load_optimizer(const char *path, pc_optimizer *optimizer)
     pc__keras_model model = {0};
     PC__TRY(pc__keras_read(path, &model));
     const pc__keras_training *t = &model.training;
-    const bool same = strcmp(optimizer->name, t->optimizer == PC__KERAS_ADAM ? "adam" : "sgd") == 0;
+    const bool same = pc__keras_optimizer_named(optimizer->name) == t->optimizer;
     pc_status status = PC_OK;
     if (!t->has_state)
         status = pc__fail(PC_ERR_NOT_FOUND, "%s: the file has no optimiser state", path);

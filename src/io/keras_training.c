@@ -31,13 +31,13 @@ static void parse_optimizer(const cJSON *item, pc__keras_training *training)
     const char *name = pc__keras_json_string(item, "class_name");
     const cJSON *config = pc__keras_json_get(item, "config");
     snprintf(training->optimizer_class, sizeof training->optimizer_class, "%s", name ? plain_class(name) : "");
-    training->optimizer = strcmp(training->optimizer_class, "Adam") == 0  ? PC__KERAS_ADAM
-                          : strcmp(training->optimizer_class, "SGD") == 0 ? PC__KERAS_SGD
-                                                                          : PC__KERAS_OTHER_OPTIMIZER;
+    training->optimizer = pc__keras_optimizer_named(training->optimizer_class);
     training->learning_rate = learning_rate(config);
     training->weight_decay = pc__keras_json_number(config, "weight_decay", 0);
     training->beta_1 = pc__keras_json_number(config, "beta_1", 0.9);
-    training->beta_2 = pc__keras_json_number(config, "beta_2", 0.999);
+    training->beta_2 = training->optimizer == PC__KERAS_RMSPROP ? pc__keras_json_number(config, "rho", 0.9)
+                       : training->optimizer == PC__KERAS_LION  ? pc__keras_json_number(config, "beta_2", 0.99)
+                                                                : pc__keras_json_number(config, "beta_2", 0.999);
     training->epsilon = pc__keras_json_number(config, "epsilon", 1e-7);
     training->amsgrad = cJSON_IsTrue(pc__keras_json_get(config, "amsgrad"));
     training->momentum = pc__keras_json_number(config, "momentum", 0);
@@ -89,23 +89,50 @@ static void put_field(pc__text *out, const char *key, double value)
     pc__json_number(out, value);
 }
 
-static void print_optimizer(pc__text *out, const pc__keras_training *training)
+static void print_numbers(pc__text *out, const pc__keras_training *training)
 {
-    bool adam = training->optimizer == PC__KERAS_ADAM;
-    pc__text_add(out, "{\"class_name\": \"%s\", \"config\": {\"name\": \"%s\"", adam ? "Adam" : "SGD",
-                 adam ? "adam" : "sgd");
-    put_field(out, "learning_rate", training->learning_rate);
-    if (training->weight_decay != 0)
-        put_field(out, "weight_decay", training->weight_decay);
-    if (adam) {
+    switch (training->optimizer) {
+    case PC__KERAS_SGD:
+        put_field(out, "momentum", training->momentum);
+        pc__text_add(out, ", \"nesterov\": %s", training->nesterov ? "true" : "false");
+        return;
+    case PC__KERAS_RMSPROP:
+        put_field(out, "rho", training->beta_2);
+        put_field(out, "momentum", training->momentum);
+        put_field(out, "epsilon", training->epsilon);
+        pc__text_add(out, ", \"centered\": false");
+        return;
+    case PC__KERAS_LION:
+        put_field(out, "beta_1", training->beta_1);
+        put_field(out, "beta_2", training->beta_2);
+        return;
+    default:
         put_field(out, "beta_1", training->beta_1);
         put_field(out, "beta_2", training->beta_2);
         put_field(out, "epsilon", training->epsilon);
-        pc__text_add(out, ", \"amsgrad\": %s}}", training->amsgrad ? "true" : "false");
-    } else {
-        put_field(out, "momentum", training->momentum);
-        pc__text_add(out, ", \"nesterov\": %s}}", training->nesterov ? "true" : "false");
+        pc__text_add(out, ", \"amsgrad\": %s", training->amsgrad ? "true" : "false");
     }
+}
+
+/* How gradients are clipped: of all of them as one vector, or each number. */
+static void print_clip(pc__text *out, const pc__keras_training *training)
+{
+    if (training->clip_norm > 0)
+        put_field(out, "global_clipnorm", training->clip_norm);
+    if (training->clip_value > 0)
+        put_field(out, "clipvalue", training->clip_value);
+}
+
+static void print_optimizer(pc__text *out, const pc__keras_training *training)
+{
+    pc__text_add(out, "{\"class_name\": \"%s\", \"config\": {\"name\": \"%s\"",
+                 pc__keras_optimizer_class(training->optimizer), pc__keras_optimizer_name(training->optimizer));
+    put_field(out, "learning_rate", training->learning_rate);
+    if (training->weight_decay != 0)
+        put_field(out, "weight_decay", training->weight_decay);
+    print_clip(out, training);
+    print_numbers(out, training);
+    pc__text_add(out, "}}");
 }
 
 /* from_logits needs the class: "binary_crossentropy" -> "BinaryCrossentropy". */

@@ -36,6 +36,8 @@ pc_status pc__model_save(const char *path, const pc__model_file *model)
     const pc__frame frame = pc__preparation_frame(&model->preparation);
     int64_t input[3] = {frame.channels, frame.height, frame.width};
     pc_status status = pc__module_to_keras(model->net, input, model->head, model->optimizer, false, &keras);
+    if (model->lr > 0)
+        keras.training.learning_rate = model->lr;
     if (status == PC_OK)
         status = put_rescaling(&keras, model);
     if (status == PC_OK)

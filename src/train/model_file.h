@@ -11,6 +11,7 @@
 typedef struct pc__model_file {
     pc_module *net;                /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */
+    double lr; /* writing: the rate, where the optimiser's is that of a schedule's last step; 0: its */
     pc_keras_head head;
     pc_preparation preparation; /* with the size of the pictures that it takes: pc__preparation_frame */
     bool open;                  /* reading: it takes pictures of any size; `preparation` has 0, or what is asked for */

@@ -14,7 +14,9 @@ pc_status pc__need_of(const pc__run *run, int outputs, pc__need *need)
     const pc__frame frame = {s->height, s->width, s->channels};
     pc__arch_size size;
     PC__TRY(pc__arch_measure(s->arch, frame, outputs, &size));
-    const int slots = strcmp(s->optimizer, "adam") == 0 ? 2 : s->momentum > 0;
+    const int slots = strncmp(s->optimizer, "adam", 4) == 0  ? 2
+                      : strcmp(s->optimizer, "rmsprop") == 0 ? 1 + (s->momentum > 0)
+                                                             : strcmp(s->optimizer, "lion") == 0 || s->momentum > 0;
     const int host = run->device.type == PC_CPU ? 1 + slots + (strcmp(s->keep, "last") != 0) : 0;
     *need = (pc__need){.network = size.parameters * FLOAT * (2 + slots + host),
                        .picture = FLOAT * (INPUTS * (double)pc__frame_bytes(frame) + size.activations),

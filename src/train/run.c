@@ -14,24 +14,40 @@
 
 static int choice(const char *what, const char *given, const char *const *names, int count)
 {
+    char list[96] = "";
     for (int i = 0; i < count; i++)
         if (strcmp(given, names[i]) == 0)
             return i;
-    (void)pc__fail(PC_ERR_ARGUMENT, "there is no %s \"%.40s\"; there are %s, %s%s%s", what, given, names[0], names[1],
-                   count > 2 ? ", " : "", count > 2 ? names[2] : "");
+    for (int i = 0, n = 0; i < count; i++)
+        n += snprintf(list + n, sizeof list - (size_t)n, "%s%s", i ? ", " : "", names[i]);
+    (void)pc__fail(PC_ERR_ARGUMENT, "there is no %s \"%.40s\"; there are %s", what, given, list);
     return -1;
 }
+
+static const char *const optimizers[] = {"adam", "sgd", "adamw", "rmsprop", "lion"}, *const schedules[] = {
+                                                                                         "constant", "cosine", "linear",
+                                                                                         "one-cycle"};
 
 static pc_status check_numbers(const pc_train_options *s)
 {
     const struct {
         const char *name;
         double value, low, high;
-    } numbers[] = {
-        {"epochs", s->epochs, 1, 1e6},        {"batch", s->batch, 1, 1 << 20},  {"height", s->height, 1, 4096},
-        {"width", s->width, 1, 4096},         {"lr", s->lr, 1e-30, 1e6},        {"momentum", s->momentum, 0, 0.999999},
-        {"shear", s->shear, 0, 89},           {"zoom", s->zoom, 0, 0.99},       {"rotation", s->rotation, 0, 360},
-        {"val_split", s->val_split, 0, 0.99}, {"threads", s->threads, 0, 4096}, {"early_stop", s->early_stop, 0, 1e6}};
+    } numbers[] = {{"epochs", s->epochs, 1, 1e6},
+                   {"batch", s->batch, 1, 1 << 20},
+                   {"height", s->height, 1, 4096},
+                   {"width", s->width, 1, 4096},
+                   {"lr", s->lr, 1e-30, 1e6},
+                   {"momentum", s->momentum, 0, 0.999999},
+                   {"shear", s->shear, 0, 89},
+                   {"zoom", s->zoom, 0, 0.99},
+                   {"rotation", s->rotation, 0, 360},
+                   {"val_split", s->val_split, 0, 0.99},
+                   {"threads", s->threads, 0, 4096},
+                   {"early_stop", s->early_stop, 0, 1e6},
+                   {"weight_decay", s->weight_decay, 0, 1e3},
+                   {"clip", s->clip, 0, 1e30},
+                   {"warmup", s->warmup, 0, 1e9}};
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))
             return pc__fail(PC_ERR_ARGUMENT, "%s is %g; it must be %g to %g", numbers[i].name, numbers[i].value,
@@ -42,12 +58,13 @@ static pc_status check_numbers(const pc_train_options *s)
 static pc_status settle_settings(pc__run *run, const pc_train_options *given)
 {
     static const char *const resizes[] = {"nearest", "area"}, *const inits[] = {"torch", "glorot", "he"},
-                             *const optimizers[] = {"adam", "sgd"}, *const precisions[] = {"float32", "bf16", "f16"},
-                             *const keeps[] = {"best", "last"}, *const weights[] = {"none", "balanced"};
+                             *const precisions[] = {"float32", "bf16", "f16"}, *const keeps[] = {"best", "last"},
+                             *const weights[] = {"none", "balanced"};
     pc_train_options *s = &run->s;
     *s = *given;
     s->arch = s->arch ? s->arch : "article";
     s->optimizer = s->optimizer ? s->optimizer : "adam";
+    s->schedule = s->schedule ? s->schedule : "constant";
     s->init = s->init ? s->init : "glorot";
     s->resize = s->resize ? s->resize : "nearest";
     s->device = s->device ? s->device : "auto";
@@ -66,11 +83,16 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->channels = s->channels ? s->channels : 3;
     s->lr = s->lr != 0 ? s->lr : 1e-3;
     PC__TRY(check_numbers(s));
+    if (s->nesterov && (strcmp(s->optimizer, "sgd") != 0 || s->momentum == 0))
+        return pc__fail(PC_ERR_ARGUMENT, "nesterov is for \"sgd\" with a momentum, not for \"%.40s\" with %g",
+                        s->optimizer, s->momentum);
     if (s->channels != 1 && s->channels != 3)
         return pc__fail(PC_ERR_ARGUMENT, "pictures of %d channels: use 1 (grey) or 3 (RGB)", s->channels);
     int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);
     int precision = choice("precision", s->precision, precisions, 3);
-    if (resize < 0 || init < 0 || precision < 0 || choice("optimiser", s->optimizer, optimizers, 2) < 0 ||
+    if (resize < 0 || init < 0 || precision < 0 ||
+        choice("optimiser", s->optimizer, optimizers, PC__COUNT(optimizers)) < 0 ||
+        choice("schedule", s->schedule, schedules, PC__COUNT(schedules)) < 0 ||
         choice("way to keep", s->keep, keeps, 2) < 0 ||
         choice("kind of class weights", s->class_weights, weights, 2) < 0)
         return PC_ERR_ARGUMENT;
@@ -78,6 +100,42 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     run->init = (pc_init_kind)init;
     run->fit.mixed = (pc_mixed)precision;
     return pc_device_parse(s->device, &run->device);
+}
+
+/* Keras's numbers where Keras and PyTorch differ: the file goes on there. */
+static pc_optimizer *make_optimizer(pc_module *net, const pc_train_options *s)
+{
+    const pc_adam_options adam = {.lr = s->lr, .epsilon = 1e-7, .weight_decay = s->weight_decay};
+    switch (choice("optimiser", s->optimizer, optimizers, PC__COUNT(optimizers))) {
+    case 0:
+        return pc_adam_new(net, adam);
+    case 1:
+        return pc_sgd(net, .lr = s->lr, .momentum = s->momentum, .nesterov = s->nesterov,
+                      .weight_decay = s->weight_decay);
+    case 2:
+        return pc_adamw_new(net, adam);
+    case 3:
+        return pc_rmsprop(net, .lr = s->lr, .alpha = 0.9, .epsilon = 1e-7, .momentum = s->momentum,
+                          .weight_decay = s->weight_decay);
+    default:
+        return pc_lion(net, .lr = s->lr, .weight_decay = s->weight_decay);
+    }
+}
+
+/* What each step does beside the optimiser's rule: its rate, and clipping. */
+static pc_status set_steps(pc__run *run)
+{
+    static const pc_schedule_kind kinds[] = {PC_SCHEDULE_CONSTANT, PC_SCHEDULE_COSINE, PC_SCHEDULE_LINEAR,
+                                             PC_SCHEDULE_ONE_CYCLE};
+    const pc_train_options *s = &run->s;
+    const int kind = choice("schedule", s->schedule, schedules, PC__COUNT(schedules));
+    if (s->clip > 0)
+        PC__TRY(pc_optimizer_set_clip(run->fit.optimizer, PC_CLIP_NORM, s->clip));
+    if (kind == 0 && s->warmup == 0)
+        return PC_OK;
+    run->fit.schedule = (pc_schedule){
+        .kind = kinds[kind], .lr = s->lr, .warmup = s->warmup, .steps = s->epochs * pc_loader_batches(run->fit.train)};
+    return isnan(pc_schedule_lr(&run->fit.schedule, 0)) ? pc_error_last()->status : PC_OK;
 }
 
 static pc_status make_network(pc__run *run)
@@ -88,9 +146,8 @@ static pc_status make_network(pc__run *run)
     if (!run->fit.net)
         return pc_error_last()->status;
     PC__TRY(pc_module_to(run->fit.net, run->device, PC_F32));
-    run->fit.optimizer = strcmp(run->s.optimizer, "adam") == 0
-                             ? pc_adam(run->fit.net, .lr = run->s.lr, .epsilon = 1e-7) /* Keras's */
-                             : pc_sgd(run->fit.net, .lr = run->s.lr, .momentum = run->s.momentum);
+    run->fit.optimizer = make_optimizer(run->fit.net, &run->s);
+    PC__TRY(run->fit.optimizer ? set_steps(run) : pc_error_last()->status);
     return run->fit.optimizer ? pc__fit_scaler(&run->fit) : pc_error_last()->status;
 }
 

@@ -69,6 +69,7 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
     const pc__report_setting settings[] = {{"network", s->arch},
                                            {"optimiser", s->optimizer},
                                            {"learning rate", numbers[2]},
+                                           {"schedule", s->schedule},
                                            {"initialiser", s->init},
                                            {"products in", s->precision},
                                            {"epochs", numbers[0]},

@@ -38,6 +38,7 @@ pc__model_file pc__run_model(const pc__run *run)
     preparation.no_exif = run->s.no_exif;
     return (pc__model_file){.net = run->kept && run->fit.best.result.epoch ? run->kept : run->fit.net,
                             .optimizer = run->fit.optimizer,
+                            .lr = run->fit.schedule.steps ? run->s.lr : 0,
                             .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX,
                             .preparation = preparation,
                             .class_names = (const char *const *)run->class_names,

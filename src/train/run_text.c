@@ -75,6 +75,10 @@ char *pc__run_describe(const pc__run *run)
     pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels%s, on %s", s->arch,
                  pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->height,
                  s->width, s->channels == 1 ? " in grey" : "", pc_device_name(run->device, device));
+    if (strcmp(s->schedule, "constant") != 0)
+        pc__text_add(&text, ", rate %s", s->schedule);
+    if (s->clip > 0)
+        pc__text_add(&text, ", gradients clipped at %g", s->clip);
     if (run->fit.mixed)
         pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
@@ -90,6 +94,26 @@ char *pc__run_describe(const pc__run *run)
     if (text.failed)
         pc__text_free(&text);
     return text.data;
+}
+
+/* What was not always there, where it is used. A schedule goes by the number of epochs. */
+static void put_steps(pc__text *text, const pc__run *run)
+{
+    const pc_train_options *s = &run->s;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"weight-decay", s->weight_decay}, {"clip", s->clip}, {"warmup", s->warmup}};
+    for (int i = 0; i < PC__COUNT(numbers); i++)
+        if (numbers[i].value != 0) {
+            pc__text_add(text, "--%s ", numbers[i].name);
+            pc__json_number(text, numbers[i].value);
+            pc__text_add(text, "\n");
+        }
+    if (s->nesterov)
+        pc__text_add(text, "--nesterov\n");
+    if (strcmp(s->schedule, "constant") != 0)
+        pc__text_add(text, "--schedule %s\n--epochs %d\n", s->schedule, s->epochs);
 }
 
 /* Everything that decides the weights, but not how long to train. */
@@ -118,6 +142,7 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__json_number(&text, numbers[i].value);
         pc__text_add(&text, "\n");
     }
+    put_steps(&text, run);
     if (run->fit.mixed)
         pc__text_add(&text, "--precision %s\n", s->precision);
     if (s->no_exif)
