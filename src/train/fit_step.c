@@ -12,10 +12,23 @@
 #include <paracord/autograd.h>
 #include <paracord/no_grad.h>
 
+/* From a loss on that is infinite or NaN steps do nothing: the difference is 0, or NaN and stays. Behind the gradients,
+ * since a backend does a network's end and its way back as one. */
+static pc_status watch(const pc__fit *fit, pc_tensor *loss)
+{
+    pc_status status = PC_OK;
+    PC_NO_GRAD {
+        pc_tensor *found = pc_slice(fit->guard, 0, PC__SCALER_FOUND, PC__SCALER_FOUND + 1, 1);
+        status = pc_saxpy(found, 1, pc_reshape(pc__as_dtype(pc_sub(loss, loss), PC_F32), PC_SHAPE(1)));
+    }
+    return status;
+}
+
 static pc_status descend(const pc__fit *fit, pc_tensor *loss)
 {
     if (!fit->scaler) {
         PC__TRY(pc_backward(loss));
+        PC__TRY(fit->guard ? watch(fit, loss) : PC_OK);
         return pc__optimizer_step(fit->optimizer, fit->guard);
     }
     pc_tensor *scaled = pc_scaler_scale(fit->scaler, loss);
@@ -46,17 +59,6 @@ pc_status pc__fit_ask(pc__fit *fit, const pc_batch *batch, pc_tensor **outputs, 
     return *loss ? PC_OK : pc_error_last()->status;
 }
 
-/* From a loss on that is infinite or NaN steps do nothing: the difference is 0, or NaN and stays. */
-static pc_status watch(const pc__fit *fit, pc_tensor *loss)
-{
-    pc_status status = PC_OK;
-    PC_NO_GRAD {
-        pc_tensor *found = pc_slice(fit->guard, 0, PC__SCALER_FOUND, PC__SCALER_FOUND + 1, 1);
-        status = pc_saxpy(found, 1, pc_reshape(pc__as_dtype(pc_sub(loss, loss), PC_F32), PC_SHAPE(1)));
-    }
-    return status;
-}
-
 static pc_status add_up(pc__fit *fit, pc_tensor *outputs, pc_tensor *loss, const pc_batch *batch)
 {
     fit->counts = pc__judge_counts(&fit->judge, outputs, batch->y);
@@ -79,7 +81,6 @@ static pc_status learn_from(pc__fit *fit, const pc_batch *batch)
     PC__TRY(pc__fit_ask(fit, batch, &outputs, &loss));
     if (fit->tally.immediate && !isfinite(pc_item(loss)))
         return pc__fit_not_finite(fit, fit->at.batch, batch);
-    PC__TRY(fit->guard ? watch(fit, loss) : PC_OK);
     PC__TRY(add_up(fit, outputs, loss, batch));
     return descend(fit, loss);
 }
