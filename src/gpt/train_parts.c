@@ -110,7 +110,9 @@ static pc_status make_optimizer(pc__gpt_training *t)
                                 .least = t->o.lr / 10,
                                 .warmup = PC__MIN(100, t->o.steps / 10),
                                 .steps = t->o.steps};
-    t->loss = pc_tensor_retain(pc_zeros(PC_SHAPE(1), PC_F32, t->device));
+    PC_SCOPE {
+        t->loss = pc_tensor_retain(pc_zeros(PC_SHAPE(1), PC_F32, t->device));
+    }
     return t->loss ? PC_OK : pc_error_last()->status;
 }
 
@@ -119,8 +121,10 @@ pc_status pc__gpt_make_batch(pc__gpt_training *t, int batch)
     const int context = pc__gpt_of(t->gpt, "pc_gpt_train")->context;
     pc_tensor_free(t->x);
     pc_tensor_free(t->y);
-    t->x = pc_tensor_retain(pc_zeros(PC_SHAPE(batch, context), PC_I64, t->device));
-    t->y = pc_tensor_retain(pc_zeros(PC_SHAPE(batch, context), PC_I64, t->device));
+    PC_SCOPE {
+        t->x = pc_tensor_retain(pc_zeros(PC_SHAPE(batch, context), PC_I64, t->device));
+        t->y = pc_tensor_retain(pc_zeros(PC_SHAPE(batch, context), PC_I64, t->device));
+    }
     return t->x && t->y ? PC_OK : pc_error_last()->status;
 }
 
