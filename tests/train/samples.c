@@ -421,6 +421,20 @@ static void weights_stay_good(void **state)
     end(&good);
 }
 
+/* A loss scaler leaves bad steps out by itself, and cannot always say which one it was. */
+static void it_ends_in_16_bits_too(void **state)
+{
+    (void)state;
+    for (int mixed = PC_MIXED_BF16; mixed <= PC_MIXED_F16; mixed++) {
+        job j = begin_bad((double)NAN, false);
+        assert_fails(pc_fit(j.net, j.optimizer, j.train,
+                            PC_OPTIONS(pc_fit_options, .epochs = 2, .mixed = (pc_mixed)mixed), NULL),
+                     PC_ERR_RANGE, mixed == PC_MIXED_BF16 ? "step 4 of 9" : "epoch 1");
+        assert_finite(j.net);
+        end(&j);
+    }
+}
+
 static void a_layer_has_its_name(void **state)
 {
     (void)state;
@@ -474,6 +488,7 @@ int main(void)
         cmocka_unit_test(the_batch_may_be_to_blame),
         cmocka_unit_test(an_op_may_be_to_blame),
         cmocka_unit_test(weights_stay_good),
+        cmocka_unit_test(it_ends_in_16_bits_too),
         cmocka_unit_test(a_layer_has_its_name),
         cmocka_unit_test(the_last_good_checkpoint_stays),
     };
