@@ -19,12 +19,20 @@ pc_status pc__convolve_check(const char *name, int64_t in, int64_t out, int dila
     return PC_OK;
 }
 
+static void meta_of_pictures(pc__meta *out, const pc__convolve_attributes *a, uint8_t dtype, const int64_t shape[4])
+{
+    if (a->planes)
+        pc__meta_contiguous(out, (pc_dtype)dtype, 4, shape);
+    else
+        pc__meta_channels_last(out, (pc_dtype)dtype, shape);
+}
+
 pc_status pc__infer_convolve(pc_call *call, pc__meta *out)
 {
     const pc__convolve_attributes *a = call->attributes;
     const pc_tensor *x = call->in[0], *w = call->in[1];
     const int64_t shape[4] = {x->shape[0], w->shape[0], pc__convolve_out(a, 0), pc__convolve_out(a, 1)};
-    pc__meta_channels_last(&out[0], x->dtype, shape);
+    meta_of_pictures(&out[0], a, x->dtype, shape);
     return PC_OK;
 }
 
@@ -33,7 +41,7 @@ pc_status pc__infer_convolve_input(pc_call *call, pc__meta *out)
     const pc__convolve_attributes *a = call->attributes;
     const pc_tensor *y = call->in[0], *w = call->in[1];
     const int64_t shape[4] = {y->shape[0], w->shape[1] * a->groups, a->size[0], a->size[1]};
-    pc__meta_channels_last(&out[0], y->dtype, shape);
+    meta_of_pictures(&out[0], a, y->dtype, shape);
     return PC_OK;
 }
 
@@ -46,14 +54,20 @@ pc_status pc__infer_convolve_weight(pc_call *call, pc__meta *out)
     return PC_OK;
 }
 
+/* Pictures as kernels read them. NULL flows. */
+static pc_tensor *ordered(pc_tensor *t, const pc__convolve_attributes *a)
+{
+    return !t || !a->planes ? pc__channels_last(t) : pc_contiguous(t);
+}
+
 /* NULL flows through all three. */
 static pc_tensor *call(int op, pc_tensor *first, pc_tensor *second, pc_tensor *bias, const pc__convolve_attributes *a)
 {
     pc_tensor *in[3] = {first, second, bias}, *result = NULL;
     PC_SCOPE {
         if (first && second) {
-            in[0] = pc__channels_last(first);
-            in[1] = op == PC__OP_convolve_weight ? pc__channels_last(second) : pc_contiguous(second);
+            in[0] = ordered(first, a);
+            in[1] = op == PC__OP_convolve_weight ? ordered(second, a) : pc_contiguous(second);
             in[2] = bias ? pc_contiguous(bias) : NULL;
         }
         result = pc_keep(pc__call(op, in, bias ? 3 : 2, a, sizeof *a));
@@ -80,7 +94,7 @@ pc_tensor *pc__convolve_weight(pc_tensor *x, pc_tensor *y, const pc__convolve_at
 pc_status pc__grad_convolve(pc__grad *grad)
 {
     const pc__convolve_attributes *a = grad->attributes;
-    pc_tensor *dy = pc__channels_last(grad->out_grad[0]); /* once for both */
+    pc_tensor *dy = ordered(grad->out_grad[0], a); /* once for both */
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc__convolve_input(dy, grad->in[1], a)));
     if (grad->needs[1])
@@ -94,7 +108,7 @@ pc_status pc__grad_convolve(pc__grad *grad)
 pc_status pc__grad_convolve_input(pc__grad *grad)
 {
     const pc__convolve_attributes *a = grad->attributes;
-    pc_tensor *dx = pc__channels_last(grad->out_grad[0]);
+    pc_tensor *dx = ordered(grad->out_grad[0], a);
     if (grad->needs[0])
         PC__TRY(pc__set_grad(grad, 0, pc__convolve(dx, grad->in[1], NULL, a)));
     if (grad->needs[1])
@@ -118,12 +132,15 @@ pc_status pc__grad_convolve_weight(pc__grad *grad)
 pc_tensor *pc__convolve_spec(pc_tensor *x, pc_tensor *weight, pc_tensor *bias, const pc_fn_conv2d_options *spec,
                              bool planes)
 {
+    const bool alone = spec->groups > 1 && x->shape[1] == spec->groups && weight->shape[0] == spec->groups;
     const pc__convolve_attributes a = {.stride = {spec->stride[0], spec->stride[1]},
                                        .padding = {spec->padding[0], spec->padding[1]},
                                        .dilation = {spec->dilation[0], spec->dilation[1]},
                                        .groups = spec->groups,
                                        .size = {x->shape[2], x->shape[3]},
-                                       .kernel = {weight->shape[2], weight->shape[3]}};
+                                       .kernel = {weight->shape[2], weight->shape[3]},
+                                       .planes = alone && planes && x->storage->device.type != PC_CUDA &&
+                                                 spec->stride[0] == 1 && spec->stride[1] == 1 && pc__is_contiguous(x)};
     pc_tensor *result = NULL;
     PC_SCOPE {
         pc_tensor *y = pc__activated(spec->activation, pc__convolve(x, weight, bias, &a));

@@ -10,6 +10,7 @@ typedef struct pc__convolve_attributes {
     int stride[2], padding[2], dilation[2];
     int64_t groups;
     int64_t size[2], kernel[2];
+    int64_t planes; /* pictures lie in C order: the CPU's, of one filter for each channel, with a stride of 1 */
 } pc__convolve_attributes;
 
 /* Rows (0) or columns (1) of y; 0 where the kernel does not fit. */

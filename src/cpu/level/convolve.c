@@ -33,9 +33,16 @@ static bool goes_in_floats(const pc__grouped *s)
     return s->half && pc__is_depthwise(s);
 }
 
+#define OF_TYPE(name, t) ((t)->dtype == PC_F64 ? PC__K(name##_f64) : PC__K(name##_f32))
 #define PICK(name, s, t)                                                                                               \
-    (pc__is_depthwise(s) ? ((t)->dtype == PC_F64 ? PC__K(depthwise##name##_f64) : PC__K(depthwise##name##_f32))        \
-                         : ((t)->dtype == PC_F64 ? PC__K(grouped##name##_f64) : PC__K(grouped##name##_f32)))
+    (planar(call)          ? OF_TYPE(planes##name, t)                                                                  \
+     : pc__is_depthwise(s) ? OF_TYPE(depthwise##name, t)                                                               \
+                           : OF_TYPE(grouped##name, t))
+
+static bool planar(const pc_call *call)
+{
+    return ((const pc__convolve_attributes *)call->attributes)->planes;
+}
 
 PC__KERNEL(convolve)
 {

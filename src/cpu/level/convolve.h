@@ -30,7 +30,7 @@ static inline void pc__taps_within(int64_t at, int64_t size, int64_t dilation, i
 }
 
 /* depthwise_*: groups of one input each. grouped_*: any, by the kernels without groups, part by part. Each: y, and then dx
- * and dweight from dy; sizes may be 0. */
+ * and dweight from dy; sizes may be 0. planes_*: depthwise with a stride of 1 and one filter a channel, pictures in C order. */
 #define PC__CONVOLVE_PROTOTYPES(way, type)                                                                             \
     pc_status PC__K(way##_##type)(const pc__grouped *s, const void *x, const void *weight, const void *bias, void *y); \
     pc_status PC__K(way##_input_##type)(const pc__grouped *s, const void *weight, const void *dy, void *dx);           \
@@ -39,5 +39,7 @@ PC__CONVOLVE_PROTOTYPES(depthwise, f32)
 PC__CONVOLVE_PROTOTYPES(depthwise, f64)
 PC__CONVOLVE_PROTOTYPES(grouped, f32)
 PC__CONVOLVE_PROTOTYPES(grouped, f64)
+PC__CONVOLVE_PROTOTYPES(planes, f32)
+PC__CONVOLVE_PROTOTYPES(planes, f64)
 
 #endif

@@ -8,6 +8,9 @@
 /* Weights [o][taps] as [tap][o]; `turned`: the last tap first. */
 void PC__R(depthwise_pack)(const pc__grouped *s, const real *weight, bool turned, real *to);
 
+/* The convolution that leads back, where the stride is 1: its padding may be below 0. */
+pc__grouped PC__R(depthwise_turned)(const pc__grouped *s);
+
 /* y of as many channels as x has. Padding may be below 0. */
 void PC__R(depthwise_rows)(const pc__grouped *s, const real *x, const real *packed, const real *bias, real *y);
 

@@ -5,8 +5,7 @@
 
 /* --- of the input --- */
 
-/* The convolution that leads back, where the stride is 1: its padding may be below 0. */
-static pc__grouped turned(const pc__grouped *s)
+pc__grouped PC__R(depthwise_turned)(const pc__grouped *s)
 {
     pc__grouped t = *s;
     t.h = s->oh, t.w = s->ow, t.oh = s->h, t.ow = s->w;
@@ -63,7 +62,7 @@ pc_status PC__R(depthwise_input)(const pc__grouped *s, const void *weight, const
     real *to = repeats ? slab + packed : dx;
     PC__R(depthwise_pack)(s, weight, dense, slab);
     if (dense) {
-        const pc__grouped t = turned(&whole);
+        const pc__grouped t = PC__R(depthwise_turned)(&whole);
         PC__R(depthwise_rows)(&t, dy, slab, NULL, to);
     } else {
         pc__parallel(pc__threads(6 * s->n * s->oh * s->ow * s->o * s->kh * s->kw), s->n * s->h, row_run,
