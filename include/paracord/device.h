@@ -68,18 +68,18 @@ typedef enum pc_precision { PC_PRECISION_F32, PC_PRECISION_TF32 } pc_precision;
 PC_API pc_precision pc_matmul_precision_set(pc_precision precision);
 PC_API pc_precision pc_matmul_precision_get(void);
 
-/* Who does the calling thread's convolutions and matrix products where there is a choice, which is cuda. Set returns what
- * it was. The environment variable PARACORD_CHOICE says own, rule, measured or cudnn for threads that have not set it.
+/* Who does the calling thread's convolutions, attention and matrix products where there is a choice, which is cuda. Set
+ * returns what it was. The environment variable PARACORD_CHOICE says own, rule, measured or cudnn for threads that have not set it.
  * Each way gives the same bits every time; one differs from the other in the last ones, and measured convolutions of
  * float32 may go by Fourier's method, which shows a NaN in more places than have it. A recording keeps what it was
  * recorded with; what it is the first to meet is planned, or timed, when it ends. */
 typedef enum pc_choice {
-    PC_CHOICE_OWN,      /* convolutions by the library's own kernels, products by the rule */
+    PC_CHOICE_OWN,      /* convolutions and attention by the library's own kernels, products by the rule */
     PC_CHOICE_RULE,     /* a rule of the shape says who is the fastest, cuDNN among them: how threads start */
     PC_CHOICE_MEASURED, /* whoever was the fastest when the shape first came, timed then (for which the host waits), and
                            from then on the same, in later processes too ($XDG_CACHE_HOME/paracord/choices); a
                            16-bit convolution may round in front of its bias then, as PyTorch's do */
-    PC_CHOICE_CUDNN     /* convolutions by cuDNN wherever it can, products by the rule */
+    PC_CHOICE_CUDNN     /* convolutions and attention by cuDNN wherever it can, products by the rule */
 } pc_choice;
 PC_API pc_choice pc_choice_set(pc_choice choice);
 PC_API pc_choice pc_choice_get(void);
