@@ -144,7 +144,7 @@ static void prints_as_pytorch(void **state)
         cases++;
     }
     fclose(file);
-    assert_int_equal(cases, 26);
+    assert_int_equal(cases, 33);
     assert_nothing_left();
 }
 
