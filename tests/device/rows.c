@@ -317,7 +317,7 @@ static void names_that_are_none(void **state)
     const char *text = said("PARACORD_ONLY", "conv3d=cudnn,linear=cudnn,matmul=tile,conv2d", "product");
     assert_int_equal(count(text, "PARACORD_ONLY"), 3);
     assert_int_equal(count(text, "\"conv3d=cudnn\"; write op=row with an op of these: conv2d, conv2d_input, "
-                                 "conv2d_weights, linear, linear_backward, matmul\n"),
+                                 "conv2d_weights, linear, linear_backward, matmul, attention, attention_backward\n"),
                      1);
     assert_int_equal(count(text, "linear has no row \"cudnn\" on cuda; its rows are head, few, small, product\n"), 1);
     assert_int_equal(count(text, "conv2d has no row \"\" on cuda; its rows are cudnn, plain, colours, "), 1);

@@ -16,6 +16,7 @@ enum { CONFIGS = 8 };
 /* cuDNN compiles an engine where it first meets a kind of shape, which takes 0.3 to 1 s. A call is worth it from so many
  * multiplications and additions on, counted without a mask, or for so many rows, which a block of ours goes over alone. */
 #define WORTH 2.5e8
+#define WORTH_BACKWARD 2e7 /* who trains calls often, and ours take twice as long */
 enum { WORTH_ROWS = 768 };
 /* Scores' gradients at a time, in bytes: longer batches go in parts. */
 #define SLOPES_MOST ((int64_t)512 << 20)
@@ -85,7 +86,8 @@ bool pc__attention_cudnn_supports(const pc_stream *stream, const void *problem)
         return false;
     if (!pc__rows_takes_all(p->backward ? &pc__attention_backward_rows : &pc__attention_rows, stream,
                             pc__attention_cudnn_supports) &&
-        (choice == PC_CHOICE_OWN || (choice != PC_CHOICE_CUDNN && work < WORTH && PC__MAX(a->l, a->s) < WORTH_ROWS)))
+        (choice == PC_CHOICE_OWN || (choice != PC_CHOICE_CUDNN && work < (p->backward ? WORTH_BACKWARD : WORTH) &&
+                                     PC__MAX(a->l, a->s) < WORTH_ROWS)))
         return false;
     return all_lie_right(p) && (!p->backward || slopes_of_a_head(a) <= SLOPES_MOST) && !pc__cudnn_missing();
 }

@@ -117,8 +117,9 @@ static double lost(const pc__cuda_gemm *g, int multiprocessors)
 
 bool pc__cuda_padded_suits(const pc__cuda_gemm *g, const pc__cuda_padded *plan, int multiprocessors)
 {
-    enum { FEW = 8 }; /* rows or columns: memory is the floor, which a copy only raises */
+    enum { FEW = 8 };                    /* rows or columns: memory is the floor, which a copy only raises */
+    const size_t most = (size_t)2 << 30; /* logits of 16,384 tokens of GPT-2's 50,257 are 1.65e9 */
     const double launches = (plan->count > 0) + (plan->cut_size > 0);
-    return plan->bytes <= (size_t)1 << 30 && PC__MIN(g->m, g->n) >= FEW &&
+    return plan->bytes <= most && PC__MIN(g->m, g->n) >= FEW &&
            lost(g, multiprocessors) > launches * 1.5e-6 + 2 * (double)plan->bytes / 3e12;
 }
