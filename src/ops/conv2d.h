@@ -18,7 +18,8 @@ static inline bool pc__conv2d_is_planar(pc_dtype dtype, int64_t outputs, int64_t
                                         int64_t pool)
 {
     const int64_t most = dtype == PC_BF16 ? 8 : 12; /* of the 16 of the widest vectors */
-    return pool <= 1 && outputs * (width + (kernel - 1) / stride) * stride * stride <= most * width;
+    const double columns = (double)(width + (kernel - 1) / stride) * (double)stride * (double)stride;
+    return pool <= 1 && (double)outputs * columns <= (double)(most * width);
 }
 
 /* pc_fn_conv2d with the memory order of the result said: C order, which Flatten shows without a copy, or channels last.
