@@ -128,16 +128,7 @@ void launch(const pc__cuda_groups *s, const void *from, const void *weight, cons
 template <bool FORWARD>
 void launch_type(const pc__cuda_groups *s, const void *from, const void *weight, const void *bias, void *to)
 {
-    switch (s->dtype) {
-    case PC__CUDA_F16:
-        return launch<pc::f16, FORWARD>(s, from, weight, bias, to);
-    case PC__CUDA_BF16:
-        return launch<pc::bf16, FORWARD>(s, from, weight, bias, to);
-    case PC__CUDA_F64:
-        return launch<double, FORWARD>(s, from, weight, bias, to);
-    default:
-        return launch<float, FORWARD>(s, from, weight, bias, to);
-    }
+    with_number(s->dtype, [&](auto number) { launch<decltype(number), FORWARD>(s, from, weight, bias, to); });
 }
 
 } // namespace

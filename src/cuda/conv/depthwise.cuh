@@ -5,7 +5,7 @@
 
 #include "cuda/conv/groups.h"
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
+#include "cuda/shared/dtype.cuh"
 #include "cuda/shared/load.cuh"
 
 namespace

@@ -123,28 +123,10 @@ size_t pc__cuda_depthwise_scratch(const pc__cuda_groups *s)
 
 void pc__cuda_depthwise_weight(const pc__cuda_groups *s, const void *x, const void *y, void *weight, void *scratch)
 {
-    switch (s->dtype) {
-    case PC__CUDA_F16:
-        return launch<pc::f16>(s, x, y, weight, scratch);
-    case PC__CUDA_BF16:
-        return launch<pc::bf16>(s, x, y, weight, scratch);
-    case PC__CUDA_F64:
-        return launch<double>(s, x, y, weight, scratch);
-    default:
-        return launch<float>(s, x, y, weight, scratch);
-    }
+    with_number(s->dtype, [&](auto number) { launch<decltype(number)>(s, x, y, weight, scratch); });
 }
 
 void pc__cuda_groups_add(const pc__cuda_groups *s, const void *sums, int parts, long long count, void *weight)
 {
-    switch (s->dtype) {
-    case PC__CUDA_F16:
-        return add<pc::f16>(s, sums, parts, count, weight);
-    case PC__CUDA_BF16:
-        return add<pc::bf16>(s, sums, parts, count, weight);
-    case PC__CUDA_F64:
-        return add<double>(s, sums, parts, count, weight);
-    default:
-        return add<float>(s, sums, parts, count, weight);
-    }
+    with_number(s->dtype, [&](auto number) { add<decltype(number)>(s, sums, parts, count, weight); });
 }

@@ -270,33 +270,15 @@ template <class T> void weight_of(const pc__cuda_groups *s, const void *x, const
 
 } // namespace
 
-#define PC__BY_TYPE(call)                                                                                              \
-    switch (s->dtype) {                                                                                                \
-    case PC__CUDA_F16: {                                                                                               \
-        typedef pc::f16 T;                                                                                             \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    case PC__CUDA_BF16: {                                                                                              \
-        typedef pc::bf16 T;                                                                                            \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    case PC__CUDA_F64: {                                                                                               \
-        typedef double T;                                                                                              \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    default: {                                                                                                         \
-        typedef float T;                                                                                               \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    }
-
 void pc__cuda_groups_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias, void *y)
 {
-    PC__BY_TYPE((forward<T>(s, x, weight, bias, y)))
+    with_number(s->dtype, [&](auto number) { forward<decltype(number)>(s, x, weight, bias, y); });
 }
 
-void pc__cuda_groups_input(const pc__cuda_groups *s, const void *weight, const void *y,
-                           void *x){PC__BY_TYPE((input<T>(s, weight, y, x)))}
+void pc__cuda_groups_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
+{
+    with_number(s->dtype, [&](auto number) { input<decltype(number)>(s, weight, y, x); });
+}
 
 size_t pc__cuda_groups_scratch(const pc__cuda_groups *s)
 {
@@ -307,5 +289,5 @@ size_t pc__cuda_groups_scratch(const pc__cuda_groups *s)
 
 void pc__cuda_groups_weight(const pc__cuda_groups *s, const void *x, const void *y, void *weight, void *scratch)
 {
-    PC__BY_TYPE((weight_of<T>(s, x, y, weight, scratch)))
+    with_number(s->dtype, [&](auto number) { weight_of<decltype(number)>(s, x, y, weight, scratch); });
 }

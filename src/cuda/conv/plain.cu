@@ -4,7 +4,7 @@
 
 #include "cuda/conv/order.cuh"
 #include "cuda/shared/dependent_launch.cuh"
-#include "cuda/shared/half.cuh"
+#include "cuda/shared/dtype.cuh"
 
 namespace
 {
@@ -214,40 +214,20 @@ bool pc__cuda_conv_plain_fits(const pc__cuda_conv *s)
            (double)s->n * s->oh * s->ow * s->o < most && (double)s->o * s->c * s->kh * s->kw < most;
 }
 
-#define BY_DTYPE(call)                                                                                                 \
-    switch (s->dtype) {                                                                                                \
-    case PC__CUDA_F16: {                                                                                               \
-        typedef pc::f16 T;                                                                                             \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    case PC__CUDA_BF16: {                                                                                              \
-        typedef pc::bf16 T;                                                                                            \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    case PC__CUDA_F32: {                                                                                               \
-        typedef float T;                                                                                               \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    default: {                                                                                                         \
-        typedef double T;                                                                                              \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    }
-
 void pc__cuda_conv_plain_forward(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *weight,
                                  const void *bias, void *y)
 {
-    BY_DTYPE(forward<T>(queue, s, x, weight, bias, y))
+    with_number(s->dtype, [&](auto number) { forward<decltype(number)>(queue, s, x, weight, bias, y); });
 }
 
 void pc__cuda_conv_plain_input(cudaStream_t queue, const pc__cuda_conv *s, const void *weight, const void *y,
                                const void *dy, void *dx)
 {
-    BY_DTYPE(input<T>(queue, s, weight, y, dy, dx))
+    with_number(s->dtype, [&](auto number) { input<decltype(number)>(queue, s, weight, y, dy, dx); });
 }
 
 void pc__cuda_conv_plain_weights(cudaStream_t queue, const pc__cuda_conv *s, const void *x, const void *y,
                                  const void *dy, void *dweight, void *dbias)
 {
-    BY_DTYPE(weights<T>(queue, s, x, y, dy, dweight, dbias))
+    with_number(s->dtype, [&](auto number) { weights<decltype(number)>(queue, s, x, y, dy, dweight, dbias); });
 }

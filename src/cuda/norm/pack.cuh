@@ -3,7 +3,7 @@
 #define PC__CUDA_NORM_PACK_CUH
 
 #include "cuda/norm/rows.h"
-#include "cuda/shared/half.cuh"
+#include "cuda/shared/dtype.cuh"
 #include "cuda/shared/load.cuh"
 #include "cuda/shared/real.cuh"
 
@@ -83,21 +83,6 @@ template <int K, class T> __device__ __forceinline__ void put_some(T *to, const 
         }
     }
     *reinterpret_cast<vector<T, K> *>(to) = x;
-}
-
-/* launch(number of the dtype) */
-template <class LAUNCH> auto with_number(int dtype, LAUNCH launch)
-{
-    switch (dtype) {
-    case PC__CUDA_F16:
-        return launch(pc::f16());
-    case PC__CUDA_BF16:
-        return launch(pc::bf16());
-    case PC__CUDA_F32:
-        return launch(float());
-    default:
-        return launch(double());
-    }
 }
 
 /* The sum over LANES neighbouring threads, a warp or some; each use has a room of its own, [warps of the block]. All
