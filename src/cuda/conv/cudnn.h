@@ -22,8 +22,8 @@ typedef struct pc__cudnn_operands {
     void *result, *workspace;
 } pc__cudnn_operands;
 
-/* The convolution of the builder's shape, with bias and ReLU where it has them. */
-cudnnBackendDescriptor_t pc__cudnn_graph(pc__cudnn_builder *b);
+/* A convolution, with bias and ReLU where it has them. */
+cudnnBackendDescriptor_t pc__conv_cudnn_graph(pc__cudnn_builder *b, const pc__conv_shape *shape);
 
 /* At most `most` plans for a shape as cuDNN sees it (pc__conv_in_format), cuDNN's best guess first; how many. Only such as give the same bits each time,
  * compute at least as exactly as was asked for, 16 bits by matrix units, and are there without being compiled; bare in 16 bits

@@ -20,27 +20,26 @@ static cudnnDataType_t type_of(const pc__conv_shape *s)
 
 /* Shape [n][c][h][w], in memory too in the format of planes, else channels last. What lies between operations is float32
  * and nowhere. */
-static cudnnBackendDescriptor_t tensor(pc__cudnn_builder *b, int64_t id, int64_t n, int64_t c, int64_t h, int64_t w)
+static cudnnBackendDescriptor_t tensor(pc__cudnn_builder *b, const pc__conv_shape *s, int64_t id, int64_t n, int64_t c,
+                                       int64_t h, int64_t w)
 {
-    const bool between = id >= ID_CONVOLVED, planes = b->shape->format == PC__CONV_PLANES;
+    const bool between = id >= ID_CONVOLVED, planes = s->format == PC__CONV_PLANES;
     return pc__cudnn_tensor_make(
         b, &(pc__cudnn_tensor){.id = id,
-                               .type = between ? CUDNN_DATA_FLOAT : type_of(b->shape),
+                               .type = between ? CUDNN_DATA_FLOAT : type_of(s),
                                .shape = {n, c, h, w},
                                .strides = {h * w * c, planes ? h * w : 1, planes ? w : w * c, planes ? 1 : c},
                                .between = between});
 }
 
-static cudnnBackendDescriptor_t result_tensor(pc__cudnn_builder *b, int64_t id)
+static cudnnBackendDescriptor_t result_tensor(pc__cudnn_builder *b, const pc__conv_shape *s, int64_t id)
 {
-    const pc__conv_shape *s = b->shape;
-    return tensor(b, id, s->n, s->o, s->oh, s->ow);
+    return tensor(b, s, id, s->n, s->o, s->oh, s->ow);
 }
 
 /* Taps, steps and borders; sums in float32. */
-static cudnnBackendDescriptor_t window(pc__cudnn_builder *b)
+static cudnnBackendDescriptor_t window(pc__cudnn_builder *b, const pc__conv_shape *s)
 {
-    const pc__conv_shape *s = b->shape;
     const int64_t dimensions = 2, padding[2] = {s->ph, s->pw}, strides[2] = {s->sh, s->sw},
                   dilation[2] = {s->dh ? s->dh : 1, s->dw ? s->dw : 1};
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
@@ -78,35 +77,33 @@ static const struct {
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY}};
 
-static void convolution(pc__cudnn_builder *b, cudnnBackendDescriptor_t y)
+static void convolution(pc__cudnn_builder *b, const pc__conv_shape *s, cudnnBackendDescriptor_t y)
 {
-    const pc__conv_shape *s = b->shape;
     const float one = 1, zero = 0;
     const cudnnBackendDescriptor_t made = pc__cudnn_make(b, names[s->direction].operation);
     pc__cudnn_set(b, made, names[s->direction].alpha, CUDNN_TYPE_FLOAT, 1, &one);
     pc__cudnn_set(b, made, names[s->direction].beta, CUDNN_TYPE_FLOAT, 1, &zero);
-    pc__cudnn_set_descriptor(b, made, names[s->direction].window, window(b));
-    pc__cudnn_set_descriptor(b, made, names[s->direction].x, tensor(b, ID_X, s->n, s->c, s->h, s->w));
+    pc__cudnn_set_descriptor(b, made, names[s->direction].window, window(b, s));
+    pc__cudnn_set_descriptor(b, made, names[s->direction].x, tensor(b, s, ID_X, s->n, s->c, s->h, s->w));
     pc__cudnn_set_descriptor(b, made, names[s->direction].weight,
-                             tensor(b, ID_WEIGHT, s->o, s->groups ? s->c / s->groups : s->c, s->kh, s->kw));
+                             tensor(b, s, ID_WEIGHT, s->o, s->groups ? s->c / s->groups : s->c, s->kh, s->kw));
     pc__cudnn_set_descriptor(b, made, names[s->direction].y, y);
     pc__cudnn_finish(b, made);
     pc__cudnn_add_operation(b, made);
 }
 
-cudnnBackendDescriptor_t pc__cudnn_graph(pc__cudnn_builder *b)
+cudnnBackendDescriptor_t pc__conv_cudnn_graph(pc__cudnn_builder *b, const pc__conv_shape *s)
 {
-    const pc__conv_shape *s = b->shape;
     const bool forward = s->direction == PC__CONV_FORWARD, bias = forward && s->bias, relu = forward && s->relu;
-    pc__cudnn_pointwise p = {.type = CUDNN_DATA_FLOAT, .y = result_tensor(b, bias || relu ? ID_CONVOLVED : ID_Y)};
-    convolution(b, p.y);
+    pc__cudnn_pointwise p = {.type = CUDNN_DATA_FLOAT, .y = result_tensor(b, s, bias || relu ? ID_CONVOLVED : ID_Y)};
+    convolution(b, s, p.y);
     if (bias) {
-        p.mode = CUDNN_POINTWISE_ADD, p.x = p.y, p.with = tensor(b, ID_BIAS, 1, s->o, 1, 1);
-        p.y = result_tensor(b, relu ? ID_ADDED : ID_Y);
+        p.mode = CUDNN_POINTWISE_ADD, p.x = p.y, p.with = tensor(b, s, ID_BIAS, 1, s->o, 1, 1);
+        p.y = result_tensor(b, s, relu ? ID_ADDED : ID_Y);
         pc__cudnn_add_pointwise(b, &p);
     }
     if (relu) {
-        p.mode = CUDNN_POINTWISE_RELU_FWD, p.x = p.y, p.with = NULL, p.y = result_tensor(b, ID_Y);
+        p.mode = CUDNN_POINTWISE_RELU_FWD, p.x = p.y, p.with = NULL, p.y = result_tensor(b, s, ID_Y);
         pc__cudnn_add_pointwise(b, &p);
     }
     return pc__cudnn_graph_of(b);

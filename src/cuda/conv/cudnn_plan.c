@@ -95,13 +95,13 @@ static bool plan_of(const pc__cudnn_target *target, cudnnBackendDescriptor_t con
 }
 
 /* Plans that one of cuDNN's guesses at the best engines has, behind the `count` that are there. */
-static int guess(pc__cudnn_builder *b, cudnnBackendDescriptor_t of, cudnnBackendHeurMode_t mode, pc__cudnn_plan *plans,
-                 int count, int most)
+static int guess(pc__cudnn_builder *b, const pc__conv_shape *shape, cudnnBackendDescriptor_t of,
+                 cudnnBackendHeurMode_t mode, pc__cudnn_plan *plans, int count, int most)
 {
     cudnnBackendDescriptor_t configs[CONFIGS] = {NULL};
     const int found = b->failed ? 0 : pc__cudnn_configs(b->target, of, mode, configs, CONFIGS);
     for (int i = 0; i < found && count < most; i++)
-        if (gives_what_is_asked(b->shape, configs[i], most > 1) && !is_known(engine_of(configs[i]), plans, count)) {
+        if (gives_what_is_asked(shape, configs[i], most > 1) && !is_known(engine_of(configs[i]), plans, count)) {
             count += plan_of(b->target, configs[i], most > 1, &plans[count]);
             configs[i] = NULL;
         }
@@ -128,15 +128,15 @@ static cudnnBackendHeurMode_t mode_for(const pc__conv_shape *s)
 
 static int plans_of(const pc__cudnn_target *target, const pc__conv_shape *shape, pc__cudnn_plan *plans, int most)
 {
-    pc__cudnn_builder b = {.target = target, .shape = shape};
-    const cudnnBackendDescriptor_t of = pc__cudnn_graph(&b);
+    pc__cudnn_builder b = {.target = target};
+    const cudnnBackendDescriptor_t of = pc__conv_cudnn_graph(&b, shape);
     const cudnnBackendHeurMode_t first = mode_for(shape);
     const cudnnBackendHeurMode_t other = first == CUDNN_HEUR_MODE_A ? CUDNN_HEUR_MODE_B : CUDNN_HEUR_MODE_A;
-    int count = b.failed ? 0 : guess(&b, of, first, plans, 0, most);
+    int count = b.failed ? 0 : guess(&b, shape, of, first, plans, 0, most);
     if (!b.failed && most > 1) /* to be measured */
-        count = guess(&b, of, other, plans, count, most);
+        count = guess(&b, shape, of, other, plans, count, most);
     if (!b.failed && count == 0)
-        count = guess(&b, of, CUDNN_HEUR_MODE_FALLBACK, plans, count, most);
+        count = guess(&b, shape, of, CUDNN_HEUR_MODE_FALLBACK, plans, count, most);
     pc__cudnn_destroy(b.made, b.count);
     return count;
 }

@@ -20,7 +20,6 @@ enum { PC__CUDNN_DESCRIPTORS = 128, PC__CUDNN_OPERATIONS = 32 };
 /* Descriptors on the way to a plan. After a failure the rest does nothing. */
 typedef struct pc__cudnn_builder {
     const pc__cudnn_target *target;
-    const struct pc__conv_shape *shape; /* of a convolution's graph */
     bool failed;
     int count, operations;
     cudnnBackendDescriptor_t made[PC__CUDNN_DESCRIPTORS];
