@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static int countdown = -1; /* allocations until one fails; < 0: none */
-static bool and_later;     /* those after it fail too */
+static atomic_int countdown = -1; /* allocations, of all threads together, until one fails; < 0: none */
+static bool and_later;            /* those after it fail too */
 
 static atomic_uint one_in, asked; /* or each such one fails, of all threads together; 0: none */
 
@@ -17,14 +17,10 @@ static bool fails(void)
     const unsigned n = atomic_load(&one_in);
     if (n && (atomic_fetch_add(&asked, 1) + 1) % n == 0)
         return true;
-    if (countdown < 0)
-        return false;
-    if (countdown > 0) {
-        countdown--;
-        return false;
+    int left = atomic_load(&countdown);
+    while (left >= 0 && !atomic_compare_exchange_weak(&countdown, &left, left == 0 && and_later ? 0 : left - 1)) {
     }
-    countdown = and_later ? 0 : -1;
-    return true;
+    return left == 0;
 }
 
 static void *failing_alloc(void *context, size_t bytes, size_t alignment)

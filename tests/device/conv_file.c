@@ -210,10 +210,12 @@ static void without_memory(void **state)
 {
     (void)state;
     assert_ok(pc_allocator_set(&failing));
-    countdown = 0, and_later = true;
+    and_later = true;
+    countdown = 0;
     pc__choices_note(path, "shape", 5);
     const int way = pc__choices_recall(path, "shape");
-    countdown = -1, and_later = false;
+    countdown = -1;
+    and_later = false;
     assert_ok(pc_allocator_set(NULL));
     assert_int_equal(way, 5);
     assert_false(pc_failed());
