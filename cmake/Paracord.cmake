@@ -106,6 +106,9 @@ macro(paracord_levels owner)
       if(level STREQUAL "base" AND NOT PARACORD_LEVELS STREQUAL "base") # for processors of before 2013: small
         set(speed -O2)
       endif()
+      if(PARACORD_SANITIZE) # checks in vectorised loops take minutes to compile
+        set(speed -O1)
+      endif()
       target_compile_definitions(paracord_cpu_${level} PRIVATE PC__LEVEL=${level} PC__LEVEL_${level})
       target_compile_options(paracord_cpu_${level} PRIVATE ${PARACORD_LEVEL_FLAGS_${level}} ${speed} -ffp-contract=fast
         -fno-signed-zeros)
