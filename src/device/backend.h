@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PC__BACKEND_API 14
+#define PC__BACKEND_API 15
 
 struct pc_call; /* an op with its tensors: tensor/call.h */
 typedef pc_status (*pc__kernel)(pc_stream *stream, const struct pc_call *call);
@@ -47,6 +47,7 @@ typedef struct pc__backend {
     bool skips;             /* what is queued behind a failure is not done, nor what other streams let wait for it, and
                              * those streams say so */
     bool convolves_to_c_order; /* its convolutions write C order as fast as channels last */
+    bool norms_to_half;        /* its normalisations of float32 write 16 bits, and their gradients read them, as well */
     int span; /* so many calls in a row of a recording it may do as one: memory that one of them read last
                              * is not yet given to another of them */
 

@@ -14,6 +14,7 @@ typedef enum pc__pass {
     PC__PASS_DEAD,
     PC__PASS_SHADOWS,
     PC__PASS_EPILOGUES,
+    PC__PASS_NORMS,
     PC__PASS_COPIES,
     PC__PASS_REGIONS,
     PC__PASS_CASTS,
@@ -133,6 +134,9 @@ void pc__pass_shadows(pc_graph *graph);
 
 /* Activations, max-poolings and copies into C order that convolutions and linear layers do on the way out. */
 void pc__pass_epilogues(pc__plan *plan, const pc__backend *backend);
+
+/* Normalisations that write 16 bits, and gradients of them that read 16 bits, where a cast did. */
+void pc__pass_norms(pc__plan *plan, const pc__backend *backend);
 
 /* Copies of what an element-by-element call made, and nobody else reads: it makes the copy. */
 void pc__pass_copies(pc__plan *plan);

@@ -85,6 +85,14 @@ template <int K, class T> __device__ __forceinline__ void put_some(T *to, const 
     *reinterpret_cast<vector<T, K> *>(to) = x;
 }
 
+/* f(a number of x's type, one of y's). */
+template <class F> void with_both(const pc__cuda_norm_rows &r, F &&f)
+{
+    if (r.dtype_y == r.dtype)
+        return with_number(r.dtype, [&](auto number) { f(number, number); });
+    return r.dtype_y == PC__CUDA_F16 ? f(float(), pc::f16()) : f(float(), pc::bf16());
+}
+
 /* The sum over LANES neighbouring threads, a warp or some; each use has a room of its own, [warps of the block]. All
  * threads of the block call it. */
 template <int LANES, class M> __device__ __forceinline__ M sum_over(M value, M *room)

@@ -14,11 +14,12 @@ static bool lies_well(const void *at)
     return (uintptr_t)at % 16 == 0;
 }
 
-static pc__cuda_norm_rows rows_of(pc_stream *stream, const pc_call *call, const pc_tensor *x)
+static pc__cuda_norm_rows rows_of(pc_stream *stream, const pc_call *call, const pc_tensor *x, const pc_tensor *y)
 {
     const pc__layer_norm_attributes *a = call->attributes;
     const int64_t n = a->n;
     return (pc__cuda_norm_rows){.dtype = x->dtype,
+                                .dtype_y = y->dtype,
                                 .early = pc__cuda_early(stream),
                                 .centered = a->centered,
                                 .whole = n * (int64_t)pc_dtype_size((pc_dtype)x->dtype) % 16 == 0,
@@ -42,7 +43,7 @@ static void set_statistics(pc__cuda_norm_rows *r, const pc_tensor *t)
 static pc_status forward(pc_stream *stream, const pc_call *call)
 {
     const pc__layer_norm_attributes *a = call->attributes;
-    pc__cuda_norm_rows r = rows_of(stream, call, call->in[0]);
+    pc__cuda_norm_rows r = rows_of(stream, call, call->in[0], call->out[0]);
     if (r.rows == 0 || r.n == 0)
         return PC_OK;
     if (a->has_weight)
@@ -69,7 +70,7 @@ PC__CUDA_KERNEL(rms_norm)
 PC__CUDA_KERNEL(layer_norm_backward)
 {
     const pc__layer_norm_attributes *a = call->attributes;
-    pc__cuda_norm_rows r = rows_of(stream, call, call->in[1]);
+    pc__cuda_norm_rows r = rows_of(stream, call, call->in[1], call->in[0]);
     if (r.n == 0)
         return PC_OK;
     if (a->has_weight)

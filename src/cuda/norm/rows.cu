@@ -8,7 +8,7 @@ namespace
 {
 
 /* Rows [n] of `lanes` threads, N packs of W numbers each; a block has several rows where these have a warp. */
-template <class T, int LANES, int N, int W>
+template <class T, class Y, int LANES, int N, int W>
 __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_rows r)
 {
     typedef pc::math<T> M;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
 #pragma unroll
         for (int j = 0; j < W; j++)
             in[i].at[j] = in[i].at[j] * rstd * weight.at[j] + bias.at[j];
-        put<T, W>(r.y, row * n + first, in[i]);
+        put<Y, W>(r.y, row * n + first, in[i]);
     }
     if (lane == 0 && own < r.rows && r.mean)
         static_cast<M *>(r.mean)[row] = mean;
@@ -58,42 +58,45 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
         static_cast<M *>(r.rstd)[row] = rstd;
 }
 
-template <class T, int LANES, int N, int W> bool launch(const pc__cuda_norm_rows &r)
+template <class T, class Y, int LANES, int N, int W> bool launch(const pc__cuda_norm_rows &r)
 {
     const int together = LANES == 32 ? 4 : 1;
-    (void)pc::start(held<T, LANES, N, W>, (unsigned)((r.rows + together - 1) / together), LANES * together, r.queue,
+    (void)pc::start(held<T, Y, LANES, N, W>, (unsigned)((r.rows + together - 1) / together), LANES * together, r.queue,
                     r.early, r);
     return true;
 }
 
-template <class T> bool launch_singles(const pc__cuda_norm_rows &r)
+template <class T, class Y> bool launch_singles(const pc__cuda_norm_rows &r)
 {
     if (r.n <= 32)
-        return launch<T, 32, 1, 1>(r);
-    return r.n <= 256 && launch<T, 32, 8, 1>(r);
+        return launch<T, Y, 32, 1, 1>(r);
+    return r.n <= 256 && launch<T, Y, 32, 8, 1>(r);
 }
 
-template <class T> bool launch_whole(const pc__cuda_norm_rows &r)
+template <class T, class Y> bool launch_whole(const pc__cuda_norm_rows &r)
 {
     constexpr int W = 16 / sizeof(T);
     const int64_t packs = r.n / W;
     if (packs <= 32)
-        return launch<T, 32, 1, W>(r);
+        return launch<T, Y, 32, 1, W>(r);
     if (packs <= 128)
-        return launch<T, 32, 4, W>(r);
+        return launch<T, Y, 32, 4, W>(r);
     if (packs <= 256)
-        return launch<T, 256, 1, W>(r);
+        return launch<T, Y, 256, 1, W>(r);
     if (packs <= 512)
-        return launch<T, 256, 2, W>(r);
-    return packs <= 1024 && launch<T, 256, 4, W>(r);
+        return launch<T, Y, 256, 2, W>(r);
+    return packs <= 1024 && launch<T, Y, 256, 4, W>(r);
 }
 
 } // namespace
 
 bool pc__cuda_norm_held(const pc__cuda_norm_rows *r)
 {
-    return with_number(r->dtype, [&](auto number) {
-        typedef decltype(number) T;
-        return r->whole ? launch_whole<T>(*r) : launch_singles<T>(*r);
+    bool done = false;
+    with_both(*r, [&](auto x, auto y) {
+        typedef decltype(x) T;
+        typedef decltype(y) Y;
+        done = r->whole ? launch_whole<T, Y>(*r) : launch_singles<T, Y>(*r);
     });
+    return done;
 }

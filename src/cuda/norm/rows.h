@@ -16,14 +16,10 @@ typedef struct pc__cuda_vector {
     int wide;       /* float32 beside 16 bits */
 } pc__cuda_vector;
 
-enum {
-    PC__NORM_SUM_BLOCKS =
-        396 /* blocks at most whose sums of rows are added up: three for each of 132 multiprocessors */
-};
-
 /* y = (x - mean) rstd weight + bias of each row. `mean` is NULL for rms_norm, and where no statistics are kept `rstd` too. */
 typedef struct pc__cuda_norm_rows {
     int dtype, early;
+    int dtype_y; /* of y and dy: dtype, or 16 bits beside float32 */
     bool centered;
     bool whole; /* rows and parameters lie on 16 bytes */
     int64_t rows, n;

@@ -4,18 +4,28 @@
 #include "cuda/norm/rows.h"
 #include "cuda/shared/dependent_launch.cuh"
 
+#define MULTIPROCESSORS 132
+
 namespace
 {
 
 template <int LANES> constexpr int threads_of = LANES < 256 ? 256 : LANES;
 
+/* Of a multiprocessor at once: what is under way to them covers how long memory takes. */
+template <class T, int LANES, int N>
+constexpr int blocks_of = LANES > 256 || N > 1 || sizeof(T) == 8 ? 1
+                          : sizeof(T) == 2                       ? 3
+                                                                 : 4;
+
 /* N packs of a row, and of its gradient. */
-template <class T, int N, int W> struct loaded {
-    vector<T, W> x[N], g[N];
+template <class T, class G, int N, int W> struct loaded {
+    vector<T, W> x[N];
+    vector<G, W> g[N];
+    pc::math<T> mean, rstd;
 };
 
-template <class T, int LANES, int N, int W>
-__device__ __forceinline__ void load(loaded<T, N, W> &to, const pc__cuda_norm_rows &r, long long row, int lane)
+template <class T, class G, int LANES, int N, int W>
+__device__ __forceinline__ void load(loaded<T, G, N, W> &to, const pc__cuda_norm_rows &r, long long row, int lane)
 {
     const int n = (int)r.n;
 #pragma unroll
@@ -23,11 +33,34 @@ __device__ __forceinline__ void load(loaded<T, N, W> &to, const pc__cuda_norm_ro
         const int first = (i * LANES + lane) * W;
         if (row < r.rows && first < n) {
             to.x[i] = raw_at<T, W>(r.x, row * n + first);
-            to.g[i] = raw_at<T, W>(r.dy, row * n + first);
+            to.g[i] = raw_at<G, W>(r.dy, row * n + first);
         } else {
-            to.x[i] = to.g[i] = {};
+            to.x[i] = {}, to.g[i] = {};
         }
     }
+    to.mean = row < r.rows && r.mean ? static_cast<const pc::math<T> *>(r.mean)[row] : pc::math<T>(0);
+    to.rstd = row < r.rows ? static_cast<const pc::math<T> *>(r.rstd)[row] : pc::math<T>(0);
+}
+
+/* Two sums over LANES neighbouring threads, with one stop; the room is for one use in turn with another. */
+template <int LANES, class M> __device__ __forceinline__ void sum_both(M &a, M &b, M (*room)[2])
+{
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        a += __shfl_xor_sync(0xffffffffu, a, distance);
+        b += __shfl_xor_sync(0xffffffffu, b, distance);
+    }
+    if (LANES == 32)
+        return;
+    constexpr int warps = LANES / 32;
+    const int warp = threadIdx.x / 32, first = warp / warps * warps;
+    if (threadIdx.x % 32 == 0)
+        room[warp][0] = a, room[warp][1] = b;
+    __syncthreads();
+    a = b = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++)
+        a += room[first + i][0], b += room[first + i][1];
 }
 
 /* Groups of a block add their sums to the first one's, in order. */
@@ -51,19 +84,19 @@ __device__ __forceinline__ void join_groups(numbers<M, W> (&sums)[N], M *room, i
 }
 
 /* With x' = (x - mean) rstd: dx = rstd (g w - mean(g w) - x' mean(g w x')). */
-template <class T, int LANES, int N, int W>
-__global__ void __launch_bounds__(threads_of<LANES>) held(pc__cuda_norm_rows r)
+template <class T, class G, int LANES, int N, int W>
+__global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) held(pc__cuda_norm_rows r)
 {
     typedef pc::math<T> M;
     constexpr int groups = threads_of<LANES> / LANES;
-    __shared__ M between[4][threads_of<LANES> / 32], room[groups > 1 ? LANES * N * W : 1];
+    __shared__ M between[2][threads_of<LANES> / 32][2], room[groups > 1 ? LANES * N * W : 1];
     const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES, n = (int)r.n;
     const long long step = (long long)gridDim.x * groups;
     long long row = (long long)blockIdx.x * groups + group;
     numbers<M, W> weight[N], dweight[N] = {}, dbias[N] = {};
-    loaded<T, N, W> next;
+    loaded<T, G, N, W> next;
     pc::wait_for_earlier();
-    load<T, LANES, N, W>(next, r, row, lane);
+    load<T, G, LANES, N, W>(next, r, row, lane);
 #pragma unroll
     for (int i = 0; i < N; i++)
         weight[i] =
@@ -71,16 +104,15 @@ __global__ void __launch_bounds__(threads_of<LANES>) held(pc__cuda_norm_rows r)
     const int turns = (int)((r.rows + step - 1) / step);
 #pragma unroll 1
     for (int turn = 0; turn < turns; turn++, row += step) {
-        const loaded<T, N, W> now = next;
+        const loaded<T, G, N, W> now = next;
         const bool there = row < r.rows;
-        const M mean = there && r.mean ? static_cast<const M *>(r.mean)[row] : M(0);
-        const M rstd = there ? static_cast<const M *>(r.rstd)[row] : M(0);
+        const M mean = now.mean, rstd = now.rstd;
         if (turn + 1 < turns)
-            load<T, LANES, N, W>(next, r, row + step, lane);
+            load<T, G, LANES, N, W>(next, r, row + step, lane);
         M first = 0, second = 0;
 #pragma unroll
         for (int i = 0; i < N; i++) {
-            const numbers<M, W> x = taken<T, W>(now.x[i]), g = taken<T, W>(now.g[i]);
+            const numbers<M, W> x = taken<T, W>(now.x[i]), g = taken<G, W>(now.g[i]);
 #pragma unroll
             for (int j = 0; j < W; j++) {
                 const M off = (x.at[j] - mean) * rstd, gw = g.at[j] * weight[i].at[j];
@@ -90,14 +122,13 @@ __global__ void __launch_bounds__(threads_of<LANES>) held(pc__cuda_norm_rows r)
                 dbias[i].at[j] += g.at[j];
             }
         }
-        M *places = between[turn % 2 * 2];
-        second = sum_over<LANES>(second, places) / M(n);
-        first = r.centered ? sum_over<LANES>(first, places + threads_of<LANES> / 32) / M(n) : M(0);
+        sum_both<LANES>(first, second, between[turn % 2]);
+        first = r.centered ? first / M(n) : M(0), second /= M(n);
 #pragma unroll
         for (int i = 0; i < N; i++) {
             if (!r.dx || !there || (i * LANES + lane) * W >= n)
                 continue;
-            const numbers<M, W> x = taken<T, W>(now.x[i]), g = taken<T, W>(now.g[i]);
+            const numbers<M, W> x = taken<T, W>(now.x[i]), g = taken<G, W>(now.g[i]);
             numbers<M, W> dx;
 #pragma unroll
             for (int j = 0; j < W; j++)
@@ -120,45 +151,49 @@ __global__ void __launch_bounds__(threads_of<LANES>) held(pc__cuda_norm_rows r)
         }
 }
 
-template <class T, int LANES, int N, int W> int64_t run(const pc__cuda_norm_rows &r, bool launch)
+template <class T, class G, int LANES, int N, int W> int64_t run(const pc__cuda_norm_rows &r, bool launch)
 {
     const int64_t groups = threads_of<LANES> / LANES, all = (r.rows + groups - 1) / groups;
-    const int64_t blocks = all < PC__NORM_SUM_BLOCKS ? all : PC__NORM_SUM_BLOCKS;
+    constexpr int64_t most = (blocks_of<T, LANES, N> == 4 ? 4 : 3) * MULTIPROCESSORS;
+    const int64_t blocks = all < most ? all : most;
     if (launch && blocks)
-        (void)pc::start(held<T, LANES, N, W>, (unsigned)blocks, threads_of<LANES>, r.queue, r.early, r);
+        (void)pc::start(held<T, G, LANES, N, W>, (unsigned)blocks, threads_of<LANES>, r.queue, r.early, r);
     return blocks > 1 ? blocks : 1;
 }
 
-template <class T> int64_t run_singles(const pc__cuda_norm_rows &r, bool launch)
+template <class T, class G> int64_t run_singles(const pc__cuda_norm_rows &r, bool launch)
 {
     if (r.n <= 32)
-        return run<T, 32, 1, 1>(r, launch);
-    return r.n <= 256 ? run<T, 32, 8, 1>(r, launch) : 0;
+        return run<T, G, 32, 1, 1>(r, launch);
+    return r.n <= 256 ? run<T, G, 32, 8, 1>(r, launch) : 0;
 }
 
-template <class T> int64_t run_whole(const pc__cuda_norm_rows &r, bool launch)
+template <class T, class G> int64_t run_whole(const pc__cuda_norm_rows &r, bool launch)
 {
     constexpr int W = 16 / sizeof(T);
     const int64_t packs = r.n / W;
     if (packs <= 32)
-        return run<T, 32, 1, W>(r, launch);
+        return run<T, G, 32, 1, W>(r, launch);
     if (packs <= 64)
-        return run<T, 64, 1, W>(r, launch);
+        return run<T, G, 64, 1, W>(r, launch);
     if (packs <= 128)
-        return run<T, 128, 1, W>(r, launch);
+        return run<T, G, 128, 1, W>(r, launch);
     if (packs <= 256)
-        return run<T, 256, 1, W>(r, launch);
+        return run<T, G, 256, 1, W>(r, launch);
     if (packs <= 512)
-        return run<T, 512, 1, W>(r, launch);
-    return packs <= 1024 ? run<T, 512, 2, W>(r, launch) : 0;
+        return run<T, G, 512, 1, W>(r, launch);
+    return packs <= 1024 ? run<T, G, 512, 2, W>(r, launch) : 0;
 }
 
 int64_t run_any(const pc__cuda_norm_rows *r, bool launch)
 {
-    return with_number(r->dtype, [&](auto number) {
-        typedef decltype(number) T;
-        return r->whole ? run_whole<T>(*r, launch) : run_singles<T>(*r, launch);
+    int64_t blocks = 0;
+    with_both(*r, [&](auto x, auto y) {
+        typedef decltype(x) T;
+        typedef decltype(y) G;
+        blocks = r->whole ? run_whole<T, G>(*r, launch) : run_singles<T, G>(*r, launch);
     });
+    return blocks;
 }
 
 } // namespace

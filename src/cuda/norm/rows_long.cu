@@ -7,19 +7,20 @@
 
 #define THREADS 512    /* of a row */
 #define COLUMNS 32     /* of a block that adds up */
-#define SIDE_BY_SIDE 8 /* rows of it at once */
+#define SIDE_BY_SIDE 8 /* rows of it at once, */
+#define BLOCKS 32      /* or blocks' sums */
 
 namespace
 {
 
-template <class T> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_norm_rows r)
+template <class T, class Y> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_norm_rows r)
 {
     typedef pc::math<T> M;
     __shared__ M room[2][THREADS / 32];
     const unsigned n = (unsigned)r.n;
     const long long row = blockIdx.x;
     const T *x = static_cast<const T *>(r.x) + row * n;
-    T *y = static_cast<T *>(r.y) + row * n;
+    Y *y = static_cast<Y *>(r.y) + row * n;
     M sum = 0, mean = 0, squares = 0;
     pc::wait_for_earlier();
     if (r.centered) {
@@ -36,12 +37,12 @@ template <class T> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_n
     const M rstd = 1 / root_of(sum_over<THREADS>(squares, room[1]) / M(n) + M(r.eps));
     pc::each_in_row<4>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
         constexpr int K = sizeof some / sizeof(T);
-        vector<T, K> result;
+        vector<Y, K> result;
 #pragma unroll
         for (int j = 0; j < K; j++) {
             const M weight = parameters<T, 1>(r.weight, at + j, 1).at[0],
                     bias = parameters<T, 1>(r.bias, at + j, 0).at[0];
-            result.at[j] = T((M(some[j]) - mean) * rstd * weight + bias);
+            result.at[j] = Y((M(some[j]) - mean) * rstd * weight + bias);
         }
         put_some<K>(y + at, result);
     });
@@ -51,20 +52,21 @@ template <class T> __global__ void __launch_bounds__(THREADS) forward(pc__cuda_n
         static_cast<M *>(r.rstd)[row] = rstd;
 }
 
-template <class T> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_norm_rows r)
+template <class T, class G> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_norm_rows r)
 {
     typedef pc::math<T> M;
     __shared__ M room[2][THREADS / 32];
     const unsigned n = (unsigned)r.n;
     const long long row = blockIdx.x;
-    const T *x = static_cast<const T *>(r.x) + row * n, *g = static_cast<const T *>(r.dy) + row * n;
+    const T *x = static_cast<const T *>(r.x) + row * n;
+    const G *g = static_cast<const G *>(r.dy) + row * n;
     T *dx = static_cast<T *>(r.dx) + row * n;
     M first = 0, second = 0;
     pc::wait_for_earlier();
     const M mean = r.mean ? static_cast<const M *>(r.mean)[row] : M(0), rstd = static_cast<const M *>(r.rstd)[row];
     pc::each_in_row<2>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
         constexpr int K = sizeof some / sizeof(T);
-        const vector<T, K> gradient = some_at<K>(g + at);
+        const vector<G, K> gradient = some_at<K>(g + at);
 #pragma unroll
         for (int j = 0; j < K; j++) {
             const M gw = M(gradient.at[j]) * parameters<T, 1>(r.weight, at + j, 1).at[0];
@@ -76,7 +78,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_
     second = sum_over<THREADS>(second, room[1]) / M(n);
     pc::each_in_row<2>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
         constexpr int K = sizeof some / sizeof(T);
-        const vector<T, K> gradient = some_at<K>(g + at);
+        const vector<G, K> gradient = some_at<K>(g + at);
         vector<T, K> result;
 #pragma unroll
         for (int j = 0; j < K; j++) {
@@ -88,14 +90,15 @@ template <class T> __global__ void __launch_bounds__(THREADS) backward(pc__cuda_
 }
 
 /* Sums over some rows, each block's in a line of its own: threads are [SIDE_BY_SIDE][COLUMNS]. */
-template <class T> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_SIDE) sum_rows(pc__cuda_norm_rows r)
+template <class T, class G> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_SIDE) sum_rows(pc__cuda_norm_rows r)
 {
     typedef pc::math<T> M;
     __shared__ M room[2][SIDE_BY_SIDE][COLUMNS];
     const long long column = (long long)blockIdx.x * COLUMNS + threadIdx.x, n = r.n;
     const long long length = (r.rows + r.blocks - 1) / r.blocks, begin = blockIdx.y * length;
     const long long end = begin + length < r.rows ? begin + length : r.rows;
-    const T *x = static_cast<const T *>(r.x), *g = static_cast<const T *>(r.dy);
+    const T *x = static_cast<const T *>(r.x);
+    const G *g = static_cast<const G *>(r.dy);
     M dweight = 0, dbias = 0;
     pc::wait_for_earlier();
     for (long long row = begin + threadIdx.y; row < end && column < n; row += SIDE_BY_SIDE) {
@@ -115,39 +118,40 @@ template <class T> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_SIDE) sum_
     static_cast<M *>(r.sums)[(blockIdx.y * 2ll + threadIdx.y) * n + column] = sum;
 }
 
-/* The blocks' sums in order; of no rows, zeros. */
-template <class M> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_SIDE) add_up(pc__cuda_norm_rows r)
+/* The blocks' sums in order; of no rows, zeros. Threads are [BLOCKS][COLUMNS], then [COLUMNS][BLOCKS]. */
+template <class M> __global__ void __launch_bounds__(COLUMNS *BLOCKS) add_up(pc__cuda_norm_rows r)
 {
-    __shared__ M room[SIDE_BY_SIDE][COLUMNS];
-    const long long column = (long long)blockIdx.x * COLUMNS + threadIdx.x, n = r.n;
+    __shared__ M room[BLOCKS][COLUMNS + 1];
+    const long long first = (long long)blockIdx.x * COLUMNS, column = first + threadIdx.x, n = r.n;
     const M *sums = static_cast<const M *>(r.sums) + blockIdx.y * n;
     M *to = static_cast<M *>(blockIdx.y ? r.dbias : r.dweight), sum = 0;
     pc::wait_for_earlier();
     if (!to)
         return;
-    for (long long block = threadIdx.y; r.rows && block < r.blocks && column < n; block += SIDE_BY_SIDE)
+#pragma unroll 8
+    for (long long block = threadIdx.y; r.rows && block < r.blocks && column < n; block += BLOCKS)
         sum += sums[block * 2 * n + column];
     room[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
-    if (threadIdx.y || column >= n)
-        return;
-    sum = 0;
-    for (int i = 0; i < SIDE_BY_SIDE; i++)
-        sum += room[i][threadIdx.x];
-    to[column] = sum;
+    sum = room[threadIdx.x][threadIdx.y];
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    if (threadIdx.x == 0 && first + threadIdx.y < n)
+        to[first + threadIdx.y] = sum;
 }
 
-template <class T> void launch_backward(const pc__cuda_norm_rows &r)
+template <class T, class G> void launch_backward(const pc__cuda_norm_rows &r)
 {
     const dim3 columns((unsigned)((r.n + COLUMNS - 1) / COLUMNS), (unsigned)r.blocks), block(COLUMNS, SIDE_BY_SIDE);
     if (r.rows && !pc__cuda_norm_held_backward(&r)) {
         if (r.dx)
-            (void)pc::start(backward<T>, (unsigned)r.rows, THREADS, r.queue, r.early, r);
+            (void)pc::start(backward<T, G>, (unsigned)r.rows, THREADS, r.queue, r.early, r);
         if (r.sums)
-            (void)pc::start_grid(sum_rows<T>, columns, block, 0, r.queue, r.early, r);
+            (void)pc::start_grid(sum_rows<T, G>, columns, block, 0, r.queue, r.early, r);
     }
     if (r.sums)
-        (void)pc::start_grid(add_up<pc::math<T>>, dim3(columns.x, 2), block, 0, r.queue, r.early, r);
+        (void)pc::start_grid(add_up<pc::math<T>>, dim3(columns.x, 2), dim3(COLUMNS, BLOCKS), 0, r.queue, r.early, r);
 }
 
 } // namespace
@@ -155,8 +159,8 @@ template <class T> void launch_backward(const pc__cuda_norm_rows &r)
 void pc__cuda_norm_forward(const pc__cuda_norm_rows *r)
 {
     if (!pc__cuda_norm_held(r))
-        with_number(r->dtype, [&](auto number) {
-            (void)pc::start(forward<decltype(number)>, (unsigned)r->rows, THREADS, r->queue, r->early, *r);
+        with_both(*r, [&](auto x, auto y) {
+            (void)pc::start(forward<decltype(x), decltype(y)>, (unsigned)r->rows, THREADS, r->queue, r->early, *r);
         });
 }
 
@@ -168,5 +172,5 @@ int64_t pc__cuda_norm_blocks(const pc__cuda_norm_rows *r)
 
 void pc__cuda_norm_backward(const pc__cuda_norm_rows *r)
 {
-    with_number(r->dtype, [&](auto number) { launch_backward<decltype(number)>(*r); });
+    with_both(*r, [&](auto x, auto y) { launch_backward<decltype(x), decltype(y)>(*r); });
 }

@@ -15,6 +15,7 @@ static const pc__backend backend = {
     .ops = pc__op_names,
     .one_device_graphs = true,
     .convolves_to_c_order = true,
+    .norms_to_half = true,
     .span = PC__CUDA_SPAN,
     .count = pc__cuda_count,
     .allocate = pc__cuda_allocate,
