@@ -88,6 +88,49 @@ static void long_lists(void **state)
     assert_no_leak();
 }
 
+/* The same order and bits as on the CPU: tiles, many of them, lists that are no neighbours, equals, NaN, both zeros. */
+static void as_on_cpu(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t shape[3];
+        int dim;
+        int64_t kept;
+    } cases[] = {{{1, 220000, 1}, 1, 220000}, {{2, 9000, 1}, 1, 9000}, {{2, 4100, 3}, 1, 3000}, {{5, 2100, 2}, 1, 2100},
+                 {{3000, 2, 1}, 1, 2},        {{900, 3, 7}, 1, 3},     {{30, 40, 11}, 0, 29},   {{700, 1, 3}, 1, 1},
+                 {{3, 1025, 5}, 1, 1000},     {{6000, 2, 2}, 0, 5000}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_F16, PC_BF16, PC_F64, PC_I32, PC_U8, PC_I64};
+    const pc_device cpu = {PC_CPU, 0};
+    pc_seed(9);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+            PC_SCOPE {
+                const bool down = (c + d) % 2, whole = cases[c].kept == cases[c].shape[cases[c].dim];
+                pc_tensor *x = pc_mul_scalar(
+                              pc_randn(PC_SHAPE(cases[c].shape[0], cases[c].shape[1], cases[c].shape[2]), PC_F32, cpu),
+                              d % 2 ? 1e4 : 20),
+                          *found[2][2];
+                if (dtypes[d] == PC_U8)
+                    x = pc_abs(pc_clamp(x, -255, 255));
+                if (c % 3 && dtypes[d] >= PC_F16)
+                    x = pc_mul(pc_round(x), pc_log(pc_add_scalar(x, 30)));
+                x = pc_cast(x, dtypes[d]);
+                for (int i = 0; i < 2; i++) {
+                    pc_tensor *t = i ? pc_to(x, test_device(), dtypes[d], false) : x, *at;
+                    pc_tensor *sorted = whole ? pc_sort(t, cases[c].dim, down, &at)
+                                              : pc_topk(t, cases[c].kept, cases[c].dim, down, &at);
+                    assert_not_null_ok(sorted);
+                    found[i][0] = pc_to(sorted, cpu, dtypes[d], false);
+                    found[i][1] = pc_to(at, cpu, PC_I64, false);
+                }
+                for (int i = 0; i < 2; i++) {
+                    const size_t bytes = (size_t)pc_tensor_count(found[0][i]) * pc_dtype_size(i ? PC_I64 : dtypes[d]);
+                    assert_memory_equal(pc_data(found[0][i]), pc_data(found[1][i]), bytes);
+                }
+            }
+    assert_no_leak();
+}
+
 /* Shares of what is drawn are those of the weights; without replacement all that have a weight come, once. */
 static void draws(void **state)
 {
@@ -125,7 +168,7 @@ static void draws(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_lists),
-                                          cmocka_unit_test(draws)};
+                                          cmocka_unit_test(as_on_cpu), cmocka_unit_test(draws)};
 
 int main(void)
 {

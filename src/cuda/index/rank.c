@@ -4,6 +4,59 @@
 #include "cuda/pointwise/each.h"
 #include "ops/index.h"
 
+#include <math.h>
+
+static bool is_wide(const pc__cuda_ranking *r)
+{
+    return r->dtype == PC_I64 || r->dtype == PC_F64;
+}
+
+/* Estimates in microseconds, fitted to nothing: a launch, then memory (most of it second-level) and instructions. */
+static double merge_time(const pc__cuda_ranking *r)
+{
+    const double items = (double)(r->lists * r->n), weight = is_wide(r) ? 1.5 : 1;
+    double time = 8 + 3.4e-5 * items * weight;
+    for (int64_t length = PC__CUDA_TILE; length < r->n; length *= 2) {
+        const double kept = (double)PC__MIN(length, r->count) / (double)length, steps = log2((double)length);
+        time += 2.5 + 0.3 * steps + (8e-7 * steps + 6e-6 * weight) * items * kept;
+    }
+    return time + 8e-6 * (double)(r->lists * r->count);
+}
+
+static double digits_time(const pc__cuda_ranking *r)
+{
+    const int64_t tile = is_wide(r) ? PC__CUDA_RADIX_TILE_WIDE : PC__CUDA_RADIX_TILE, tiles = (r->n + tile - 1) / tile;
+    const double launches = tiles == 1 ? 3.5 : tiles <= 32 ? 6 : 8, items = (double)(r->lists * tiles * tile);
+    return (double)pc_dtype_size(r->dtype) * (launches + (is_wide(r) ? 1.8e-5 : 1e-5) * items);
+}
+
+/* Cuts lists of more than a tile, by digits where that is faster, else to be merged; memory of the call for it. */
+static pc_status cut_lists(pc_stream *stream, pc__cuda_ranking *r, bool *by_digits)
+{
+    *by_digits = digits_time(r) < merge_time(r);
+    r->tile = *by_digits && !is_wide(r) ? PC__CUDA_RADIX_TILE : PC__CUDA_TILE;
+    r->tiles = (r->n + r->tile - 1) / r->tile;
+    const size_t item = is_wide(r) ? 16 : 8, counts = PC__CUDA_RADIX_DIGITS * sizeof *r->digits;
+    const size_t bytes = pc__cuda_whole(*by_digits ? (size_t)(r->lists * r->n) * item : (size_t)pc__cuda_rank_bytes(r));
+    char *room = pc__cuda_scratch(stream, 2 * bytes + (*by_digits ? (size_t)(r->lists * (r->tiles + 1)) * counts : 0));
+    if (!room)
+        return PC_ERR_MEMORY;
+    r->room[0] = room;
+    r->room[1] = room + bytes;
+    r->digits = (unsigned *)(void *)(room + 2 * bytes);
+    return PC_OK;
+}
+
+/* As many short lists in a block as leave four blocks a multiprocessor, and of neighbours in memory at least eight. */
+static void pack_lists(pc__cuda_ranking *r)
+{
+    while (r->tile < r->n)
+        r->tile *= 2;
+    const int64_t least = r->inner > 1 ? 8 : 1, blocks = (int64_t)r->multiprocessors * 4;
+    while (2 * r->packed * r->tile <= PC__CUDA_TILE && (r->packed < least || r->lists > r->packed * blocks))
+        r->packed *= 2;
+}
+
 PC__CUDA_KERNEL(sort)
 {
     const pc__sort_attributes *a = call->attributes;
@@ -13,27 +66,26 @@ PC__CUDA_KERNEL(sort)
                           .count = a->count,
                           .descending = a->descending != 0,
                           .dtype = t->dtype,
-                          .tile = 2,
+                          .tile = 1,
+                          .tiles = 1,
+                          .packed = 1,
                           .multiprocessors = pc__cuda_multiprocessors(stream),
                           .early = pc__cuda_early(stream),
                           .queue = pc__cuda_queue(stream)};
     r.lists = pc__outer_of(t, a->dim) * r.inner;
+    bool by_digits = false;
     if (r.lists * r.n == 0 || r.count == 0)
         return PC_OK;
-    while (r.tile < r.n && r.tile < PC__CUDA_TILE)
-        r.tile *= 2;
-    r.tiles = (r.n + r.tile - 1) / r.tile;
-    if (r.n > INT32_MAX || r.lists * r.tiles > INT32_MAX)
+    if (r.n > INT32_MAX || r.lists > INT32_MAX / ((r.n - 1) / PC__CUDA_TILE + 1))
         return pc__fail(PC_ERR_SHAPE, "sort: a tensor of shape %s along dimension %lld is too large on CUDA",
                         PC__SHAPE_OF(t), (long long)a->dim);
-    if (r.tiles > 1) {
-        const size_t bytes = pc__cuda_whole((size_t)pc__cuda_rank_bytes(&r));
-        r.room[0] = pc__cuda_scratch(stream, 2 * bytes);
-        if (!r.room[0])
-            return PC_ERR_MEMORY;
-        r.room[1] = (char *)r.room[0] + bytes;
-    }
-    pc__cuda_rank(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
+    if (r.n <= PC__CUDA_TILE)
+        pack_lists(&r);
+    else
+        PC__TRY(cut_lists(stream, &r, &by_digits));
+    (r.n <= PC__CUDA_TILE ? pc__cuda_rank_short
+     : by_digits          ? pc__cuda_rank_digits
+                          : pc__cuda_rank_long)(&r, pc__data(t), pc__data(call->out[0]), pc__data(call->out[1]));
     return pc__cuda_launched(call);
 }
 

@@ -1,122 +1,32 @@
-/* rank.cu: sorts along a dimension. A block sorts a tile of a list in its own memory; tiles are merged, two and two, each
- * element looking up its place in the other run. Runs never have more elements than are kept. No two items are equal,
- * since they hold their place; those that fill up a tile are behind all others. */
+/* rank.cu: sorts along a dimension, of lists that have several tiles. A block sorts a tile in its own memory; tiles are
+ * merged, two and two, each element looking up its place in the other run. Runs never have more elements than are kept. Items
+ * that fill up a tile are behind all others. */
 #include "cuda/index/rank.h"
-#include "cuda/index/rank_key.cuh"
+#include "cuda/index/rank_item.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 
 namespace
 {
 
 constexpr int THREADS = 256, TILE = PC__CUDA_TILE;
-constexpr uint64_t LAST = ~uint64_t(0);
-
-/* A key of 32 bits and its place. */
-struct narrow {
-    uint64_t both;
-    static __device__ __forceinline__ narrow of(uint64_t key, unsigned place, bool down)
-    {
-        return {(down ? key ^ 0xffffffffu : key) << 32 | place};
-    }
-    static __device__ __forceinline__ narrow last()
-    {
-        return {LAST};
-    }
-    __device__ __forceinline__ unsigned place() const
-    {
-        return static_cast<unsigned>(both);
-    }
-    __device__ __forceinline__ bool operator<(const narrow &other) const
-    {
-        return both < other.both;
-    }
-};
-
-struct alignas(16) wide {
-    uint64_t key, at;
-    static __device__ __forceinline__ wide of(uint64_t key, unsigned place, bool down)
-    {
-        return {down ? ~key : key, place};
-    }
-    static __device__ __forceinline__ wide last()
-    {
-        return {LAST, LAST};
-    }
-    __device__ __forceinline__ unsigned place() const
-    {
-        return static_cast<unsigned>(at);
-    }
-    __device__ __forceinline__ bool operator<(const wide &other) const
-    {
-        return key < other.key || (key == other.key && at < other.at);
-    }
-};
-
-template <bool> struct item_of {
-    typedef narrow type;
-};
-template <> struct item_of<true> {
-    typedef wide type;
-};
-template <class T> using item = typename item_of<sizeof(T) == 8>::type;
-
-/* Where a list begins in a tensor of so many elements along the dimension. */
-__device__ __forceinline__ int64_t list_at(const pc__cuda_ranking &p, int64_t list, int64_t along)
-{
-    const int64_t outer = list / p.inner;
-    return outer * along * p.inner + (list - outer * p.inner);
-}
-
-template <class T>
-__device__ __forceinline__ void put(const pc__cuda_ranking &p, const T *from, T *values, int64_t *places, int64_t list,
-                                    int64_t i, unsigned place)
-{
-    const int64_t to = list_at(p, list, p.count) + i * p.inner;
-    values[to] = from[list_at(p, list, p.n) + place * p.inner];
-    places[to] = place;
-}
-
-/* Bitonic: Batcher, "Sorting networks and their applications", 1968. */
-template <class I> __device__ __forceinline__ void sort_tile(I *tile, unsigned size)
-{
-    for (unsigned whole = 2; whole <= size; whole *= 2)
-        for (unsigned step = whole / 2; step > 0; step /= 2) {
-            __syncthreads();
-            for (unsigned t = threadIdx.x; t < size / 2; t += blockDim.x) {
-                const unsigned a = t / step * 2 * step + t % step, b = a + step;
-                const bool up = (a & whole) == 0;
-                const I low = tile[a], high = tile[b];
-                if ((high < low) == up) {
-                    tile[a] = high;
-                    tile[b] = low;
-                }
-            }
-        }
-    __syncthreads();
-}
 
 template <class T>
 __global__ void __launch_bounds__(TILE / 4)
-    sort_tiles(const __grid_constant__ pc__cuda_ranking p, const T *from, T *values, int64_t *places, item<T> *runs)
+    sort_tiles(const __grid_constant__ pc__cuda_ranking p, const T *from, item<T> *runs)
 {
     typedef item<T> I;
     __shared__ I tile[TILE];
     pc::wait_for_earlier();
     const int64_t list = blockIdx.x / p.tiles, number = blockIdx.x - list * p.tiles;
     const T *own = from + list_at(p, list, p.n);
-    const unsigned size = static_cast<unsigned>(p.tile);
-    for (unsigned t = threadIdx.x; t < size; t += blockDim.x) {
-        const int64_t i = number * size + t;
+    for (unsigned t = threadIdx.x; t < TILE; t += blockDim.x) {
+        const int64_t i = number * TILE + t;
         tile[t] = i < p.n ? I::of(key_of(own[i * p.inner]), static_cast<unsigned>(i), p.descending) : I::last();
     }
-    sort_tile(tile, size);
-    const unsigned kept = static_cast<unsigned>(p.count < p.tile ? p.count : p.tile);
-    for (unsigned t = threadIdx.x; t < kept; t += blockDim.x) {
-        if (p.tiles == 1)
-            put(p, from, values, places, list, t, tile[t].place());
-        else
-            runs[blockIdx.x * static_cast<int64_t>(kept) + t] = tile[t];
-    }
+    sort_tile(tile, TILE, 1, TILE);
+    const unsigned kept = static_cast<unsigned>(p.count < TILE ? p.count : TILE);
+    for (unsigned t = threadIdx.x; t < kept; t += blockDim.x)
+        runs[blockIdx.x * static_cast<int64_t>(kept) + t] = tile[t];
 }
 
 /* How many of a run are less, or not greater. */
@@ -182,12 +92,8 @@ template <class T> struct ranked {
         const T *x = static_cast<const T *>(from);
         T *y = static_cast<T *>(values);
         I *runs = static_cast<I *>(p->room[0]), *next = static_cast<I *>(p->room[1]);
-        const unsigned threads = static_cast<unsigned>(p->tile < 64 ? 32 : p->tile > TILE / 2 ? TILE / 4 : p->tile / 2);
-        pc::start(sort_tiles<T>, static_cast<unsigned>(p->lists * p->tiles), threads, p->queue, p->early, *p, x, y,
-                  places, runs);
-        if (p->tiles == 1)
-            return;
-        merging m = {p->lists, p->tiles, p->count < p->tile ? p->count : p->tile, 0};
+        pc::start(sort_tiles<T>, static_cast<unsigned>(p->lists * p->tiles), TILE / 4, p->queue, p->early, *p, x, runs);
+        merging m = {p->lists, p->tiles, p->count < TILE ? p->count : TILE, 0};
         for (; m.runs > 1; m.runs = (m.runs + 1) / 2, m.length = m.merged) {
             m.merged = 2 * m.length < p->count ? 2 * m.length : p->count;
             pc::start(merge_runs<I>, blocks_for(p->multiprocessors, m.lists * m.runs * m.length), THREADS, p->queue,
@@ -210,10 +116,10 @@ int64_t pc__cuda_rank_bytes(const pc__cuda_ranking *p)
     while (tiles < p->tiles)
         tiles *= 2;
     const bool is_wide = p->dtype == PC__CUDA_I64 || p->dtype == PC__CUDA_F64;
-    return p->lists * tiles * p->tile * static_cast<int64_t>(is_wide ? sizeof(wide) : sizeof(narrow));
+    return p->lists * tiles * TILE * static_cast<int64_t>(is_wide ? sizeof(wide) : sizeof(narrow));
 }
 
-void pc__cuda_rank(const pc__cuda_ranking *p, const void *from, void *values, int64_t *places)
+void pc__cuda_rank_long(const pc__cuda_ranking *p, const void *from, void *values, int64_t *places)
 {
     by_key<ranked>(p->dtype, p, from, values, places);
 }

@@ -11,18 +11,32 @@ extern "C" {
 /* A block sorts at most so many elements in its own memory. */
 #define PC__CUDA_TILE 2048
 
+/* Tiles of the sort by digits: so many elements of 32-bit keys or less, or of 64-bit keys. */
+#define PC__CUDA_RADIX_TILE 4096
+#define PC__CUDA_RADIX_TILE_WIDE 2048
+#define PC__CUDA_RADIX_DIGITS 256
+
 /* List l of [lists / inner, n, inner]; the first `count` of each list's order are kept. */
 typedef struct pc__cuda_ranking {
     int64_t lists, inner, n, count;
-    int64_t tile, tiles; /* of a list; a tile is a power of two */
+    int64_t tile, tiles; /* of a list; a tile is a power of two, and more than one are whole ones or a way's own */
+    int64_t packed;      /* rank_short.cu: lists of a block, a power of two */
     int descending, dtype;
-    void *room[2]; /* where there is more than one tile: pc__cuda_rank_bytes each */
+    void *room[2];    /* where there is more than one tile */
+    unsigned *digits; /* radix.cu: lists * PC__CUDA_RADIX_DIGITS * (tiles + 1) */
     int multiprocessors, early;
     cudaStream_t queue;
 } pc__cuda_ranking;
 
+/* rank_short.cu: lists of one tile. */
+void pc__cuda_rank_short(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+
+/* rank.cu: by merging sorted tiles of PC__CUDA_TILE; a room has so many bytes. */
 int64_t pc__cuda_rank_bytes(const pc__cuda_ranking *ranking);
-void pc__cuda_rank(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+void pc__cuda_rank_long(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
+
+/* radix.cu: by digits of 8 bits, the lowest first; a room has lists * n items of 8 bytes, 16 for 64-bit keys. */
+void pc__cuda_rank_digits(const pc__cuda_ranking *ranking, const void *from, void *values, int64_t *places);
 
 /* to[i] = how many of the n elements of `sorted`, of row i / each, are below values[i], or not above where `right` */
 typedef struct pc__cuda_search {
