@@ -7,8 +7,9 @@
 
 typedef struct pc__index_attributes {
     int64_t dim;
-    int64_t size; /* *_backward: of the result along dim; one_hot: the classes */
-    int64_t skip; /* *_backward: the place whose gradient stays 0; -1: there is none */
+    int64_t size;  /* *_backward: of the result along dim; one_hot: the classes */
+    int64_t skip;  /* *_backward: the place whose gradient stays 0; -1: there is none */
+    int64_t apart; /* gather_backward: no two entries of a list name the same place */
 } pc__index_attributes;
 
 typedef struct pc__flip_attributes {

@@ -89,7 +89,7 @@ pc_status pc__infer_sort(pc_call *call, pc__meta *out)
 pc_status pc__grad_sort(pc__grad *grad)
 {
     const int64_t dim = ((const pc__sort_attributes *)grad->attributes)->dim;
-    const pc__index_attributes a = {.dim = dim, .size = grad->in_meta[0].shape[dim], .skip = -1};
+    const pc__index_attributes a = {.dim = dim, .size = grad->in_meta[0].shape[dim], .skip = -1, .apart = 1};
     return pc__set_grad(grad, 0, PC__CALL(gather_backward, &a, pc_contiguous(grad->out_grad[0]), grad->out[1]));
 }
 

@@ -152,6 +152,65 @@ static void sums_of_columns(void **state)
     assert_no_leak();
 }
 
+static pc_tensor *there(pc_tensor *t, pc_device device)
+{
+    return pc_to(t, device, pc_tensor_dtype(t), false);
+}
+
+/* The CPU's sums of whole numbers: long lists of few places and of many, one of them with most entries, one left out. */
+static void long_lists(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t outer, rows, columns, count;
+    } sizes[] = {{1, 5, 8, 20000}, {2, 5, 70, 6500}, {1, 400, 2, 30000}, {1, 70000, 1, 40000}, {3, 300, 3, 7000}};
+    static const pc_dtype dtypes[] = {PC_F32, PC_BF16, PC_I64, PC_U8};
+    const pc_device cpu = {PC_CPU, 0};
+    pc_seed(7);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+            PC_SCOPE {
+                const int64_t outer = sizes[s].outer, rows = sizes[s].rows, columns = sizes[s].columns;
+                pc_tensor *draws = pc_pow_scalar(pc_rand(PC_SHAPE(sizes[s].count), PC_F64, cpu), s % 2 ? 1 : 6);
+                pc_tensor *places = pc_cast(pc_mul_scalar(draws, (double)rows), PC_I64);
+                pc_tensor *values = pc_rand(PC_SHAPE(outer, sizes[s].count, columns), PC_F32, cpu);
+                values = pc_cast(pc_floor(pc_mul_scalar(values, 9)), dtypes[d]);
+                pc_tensor *to = pc_ones(PC_SHAPE(outer, rows, columns), dtypes[d], cpu);
+                pc_tensor *want = pc_index_add(to, 1, places, values), *got;
+                got = pc_index_add(there(to, test_device()), 1, there(places, test_device()),
+                                   there(values, test_device()));
+                assert_not_null_ok(got);
+                assert_true(pc_item(pc_min(pc_eq(there(got, cpu), want))) == 1);
+                if (d > 0 || outer > 1)
+                    continue;
+                pc_tensor *grads[2], *change = pc_reshape(values, PC_SHAPE(-1, columns));
+                for (int i = 0; i < 2; i++) {
+                    const pc_device device = i ? test_device() : cpu;
+                    pc_tensor *table = pc_zeros(PC_SHAPE(rows, columns), PC_F32, device);
+                    assert_ok(pc_require_grad(table, true));
+                    pc_tensor *picked = pc_fn_embedding(table, there(places, device),
+                                                        (pc_fn_embedding_options){.padded = true, .padding_idx = 2});
+                    assert_ok(pc_backward_with(picked, there(change, device)));
+                    grads[i] = there(pc_grad(table), cpu);
+                }
+                assert_true(pc_item(pc_min(pc_eq(grads[0], grads[1]))) == 1);
+            }
+    assert_no_leak();
+}
+
+/* An index out of range at the end of a long list. */
+static void far_out_of_range(void **state)
+{
+    (void)state;
+    PC_SCOPE {
+        pc_tensor *places = pc_arange(0, 20000, 1, PC_I64, test_device());
+        pc_tensor *table = zeros(PC_SHAPE(19999, 1), PC_F32), *rows = zeros(PC_SHAPE(20000, 1), PC_F32);
+        assert_fails_on_device(pc_index_add(table, 0, places, rows), PC_ERR_RANGE,
+                               "index_add: entry 19999 of the index is 19999; it must be 0 to 19998");
+    }
+    assert_no_leak();
+}
+
 /* The same bits twice, of numbers whose sums depend on the order. */
 static void same_bits(void **state)
 {
@@ -171,7 +230,8 @@ static void same_bits(void **state)
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses),         cmocka_unit_test(out_of_range),
                                           cmocka_unit_test(last_one_stays),  cmocka_unit_test(sums_of_many),
-                                          cmocka_unit_test(sums_of_columns), cmocka_unit_test(same_bits)};
+                                          cmocka_unit_test(sums_of_columns), cmocka_unit_test(same_bits),
+                                          cmocka_unit_test(long_lists),      cmocka_unit_test(far_out_of_range)};
 
 int main(void)
 {

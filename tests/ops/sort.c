@@ -131,6 +131,27 @@ static void as_on_cpu(void **state)
     assert_no_leak();
 }
 
+/* Each gradient is where its value came from, and zeros where none did. */
+static void gradients(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{3, 3000}, {500, 3}, {2, 70}};
+    pc_seed(10);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int dim = 0; dim < 2; dim++)
+            PC_SCOPE {
+                pc_tensor *x = pc_randn(PC_SHAPE(sizes[s][0], sizes[s][1]), PC_F32, test_device()), *at;
+                const int64_t k = s == 1 ? sizes[s][dim] : (sizes[s][dim] + 1) / 2;
+                assert_ok(pc_require_grad(x, true));
+                pc_tensor *sorted = pc_topk(x, k, dim, s % 2, &at);
+                pc_tensor *change = pc_randn(pc_tensor_shape(sorted), PC_F32, test_device());
+                assert_ok(pc_backward_with(sorted, change));
+                assert_true(pc_item(pc_max(pc_abs(pc_sub(pc_gather(pc_grad(x), dim, at), change)))) == 0);
+                assert_true(pc_item(pc_count_nonzero(pc_grad(x))) == (double)pc_tensor_count(sorted));
+            }
+    assert_no_leak();
+}
+
 /* Shares of what is drawn are those of the weights; without replacement all that have a weight come, once. */
 static void draws(void **state)
 {
@@ -168,7 +189,8 @@ static void draws(void **state)
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(refuses), cmocka_unit_test(long_lists),
-                                          cmocka_unit_test(as_on_cpu), cmocka_unit_test(draws)};
+                                          cmocka_unit_test(as_on_cpu), cmocka_unit_test(gradients),
+                                          cmocka_unit_test(draws)};
 
 int main(void)
 {

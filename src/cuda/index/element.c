@@ -66,8 +66,24 @@ static pc_status scatter(pc_stream *stream, const pc_call *call, pc_tensor *base
     return pc__cuda_launched(call);
 }
 
+/* What is named once needs no sums. */
+static pc_status scatter_apart(pc_stream *stream, const pc_call *call, const pc_tensor *part)
+{
+    pc_tensor *whole = call->out[0];
+    pc__cuda_lists lists = lists_of(stream, call, whole);
+    if (lists.count < lists.n) {
+        PC__TRY(begin(stream, call, whole, NULL));
+        lists.early = 0; /* what is in front may be no kernel */
+    }
+    if (pc_tensor_count(part) > 0)
+        pc__cuda_scatter_apart(&lists, (int)pc_dtype_size(whole->dtype), pc__data(part), pc__data(whole));
+    return pc__cuda_launched(call);
+}
+
 PC__CUDA_KERNEL(gather_backward)
 {
+    if (((const pc__index_attributes *)call->attributes)->apart)
+        return scatter_apart(stream, call, call->in[0]);
     return scatter(stream, call, NULL, call->in[0]);
 }
 

@@ -53,6 +53,19 @@ __global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ pc__cu
     }
 }
 
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    scatter_apart(const __grid_constant__ pc__cuda_lists p, const T *part, T *whole)
+{
+    pc::wait_for_earlier();
+    const int64_t total = p.lists * p.count;
+    for (int64_t at = thread_in_grid(); at < total; at += threads_of_grid()) {
+        const int64_t target = target_of(p, at);
+        if (target >= 0)
+            whole[target] = part[at];
+    }
+}
+
 /* The first entry of those for one place adds all of them up. */
 template <class T>
 __global__ void __launch_bounds__(THREADS)
@@ -129,6 +142,12 @@ template <class T> void gather_units(const pc__cuda_lists *p, const void *whole,
               static_cast<const T *>(whole), static_cast<T *>(part));
 }
 
+template <class T> void scatter_units(const pc__cuda_lists *p, const void *part, void *whole)
+{
+    pc::start(scatter_apart<T>, blocks_for(p, p->lists * p->count), THREADS, p->queue, p->early, *p,
+              static_cast<const T *>(part), static_cast<T *>(whole));
+}
+
 struct few {
     template <class T> static void run(const pc__cuda_lists *p, const T *base, const T *part, T *whole)
     {
@@ -183,6 +202,20 @@ void pc__cuda_gather(const pc__cuda_lists *p, int bytes, const void *whole, void
         return gather_units<uint16_t>(p, whole, part);
     default:
         return gather_units<uint8_t>(p, whole, part);
+    }
+}
+
+void pc__cuda_scatter_apart(const pc__cuda_lists *p, int bytes, const void *part, void *whole)
+{
+    switch (bytes) {
+    case 8:
+        return scatter_units<uint64_t>(p, part, whole);
+    case 4:
+        return scatter_units<uint32_t>(p, part, whole);
+    case 2:
+        return scatter_units<uint16_t>(p, part, whole);
+    default:
+        return scatter_units<uint8_t>(p, part, whole);
     }
 }
 

@@ -17,6 +17,9 @@ void pc__cuda_gather(const pc__cuda_lists *lists, int bytes, const void *whole, 
  * entries of a list: each looks at all the others. */
 void pc__cuda_scatter_few(const pc__cuda_lists *lists, int dtype, const void *base, const void *part, void *whole);
 
+/* whole = part at the places that the index names, which are all different within a list; nothing else is written. */
+void pc__cuda_scatter_apart(const pc__cuda_lists *lists, int bytes, const void *part, void *whole);
+
 /* All of whole = base (NULL: 0) and the sums, after the sort. */
 void pc__cuda_scatter(const pc__cuda_lists *lists, int dtype, const void *base, const void *part, void *whole);
 

@@ -1,32 +1,8 @@
-/* radix.cu: sorts along a dimension by digits of 8 bits, the lowest first, each pass stable: tiles of a list are counted by
- * digit, what lies in front of each tile's share of a digit is added up, and the items go there, in runs which each block makes in
- * its own memory. Places follow from counts alone, so every run gives the same result. The first pass reads the tensor, the last one writes the results. */
-#include "cuda/index/rank_item.cuh"
-#include "cuda/shared/dependent_launch.cuh"
+/* radix.cu: sorts along a dimension by digits of the keys. The first pass reads the tensor, the last one writes the results. */
+#include "cuda/index/radix.cuh"
 
 namespace
 {
-
-constexpr int DIGITS = PC__CUDA_RADIX_DIGITS, THREADS = DIGITS, WARPS = THREADS / 32;
-constexpr int FEW = 32; /* tiles of a list, whose counts a block adds up as it comes */
-constexpr unsigned ALL = 0xffffffffu;
-
-template <class I> constexpr int TILE_OF = sizeof(I) == 8 ? PC__CUDA_RADIX_TILE : PC__CUDA_RADIX_TILE_WIDE;
-
-struct digit_pass {
-    unsigned n, tiles, shift;
-    unsigned *counts; /* [list][digit][tile]; where there are many tiles, then what is in front of each */
-    unsigned *totals; /* [list][digit], where there are many */
-};
-
-__device__ __forceinline__ unsigned digit_of(const narrow &item, unsigned shift)
-{
-    return static_cast<unsigned>(item.both >> (32 + shift)) & (DIGITS - 1);
-}
-__device__ __forceinline__ unsigned digit_of(const wide &item, unsigned shift)
-{
-    return static_cast<unsigned>(item.key >> shift) & (DIGITS - 1);
-}
 
 /* A key in as many bits as its type has. */
 __device__ __forceinline__ uint64_t short_key(unsigned bits, unsigned infinity)
@@ -49,7 +25,6 @@ template <> __device__ __forceinline__ uint64_t whole_key(pc::bf16 x)
     return short_key(x.bits, 0x7f80);
 }
 
-/* Where a pass reads: of(list)(i) is an item. */
 template <class T> struct from_tensor {
     typedef item<T> I;
     const T *from;
@@ -64,35 +39,6 @@ template <class T> struct from_tensor {
     __device__ __forceinline__ I operator()(unsigned i) const
     {
         return I::of(whole_key(from[i * inner]), i, down);
-    }
-};
-template <class Item> struct from_items {
-    typedef Item I;
-    const I *items;
-    int64_t n;
-
-    __device__ __forceinline__ from_items of(int64_t list) const
-    {
-        return {items + list * n, n};
-    }
-    __device__ __forceinline__ I operator()(unsigned i) const
-    {
-        return items[i];
-    }
-};
-
-/* Where it writes: of(list).put(i, item). */
-template <class I> struct to_items {
-    I *items;
-    int64_t n;
-
-    __device__ __forceinline__ to_items of(int64_t list) const
-    {
-        return {items + list * n, n};
-    }
-    __device__ __forceinline__ void put(unsigned i, const I &item) const
-    {
-        items[i] = item;
     }
 };
 template <class U> struct to_tensors {
@@ -114,202 +60,6 @@ template <class U> struct to_tensors {
         places[i * inner] = item.place();
     }
 };
-
-template <class From>
-__global__ void __launch_bounds__(THREADS) count_digits(const __grid_constant__ digit_pass p, From source)
-{
-    typedef typename From::I I;
-    constexpr unsigned TILE = TILE_OF<I>;
-    constexpr int ITEMS = TILE / THREADS;
-    __shared__ unsigned counts[DIGITS];
-    const unsigned list = blockIdx.x / p.tiles, tile = blockIdx.x - list * p.tiles;
-    const From in = source.of(list);
-    counts[threadIdx.x] = 0;
-    pc::wait_for_earlier();
-    __syncthreads();
-    unsigned digits[ITEMS];
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned i = tile * TILE + k * THREADS + threadIdx.x;
-        digits[k] = i < p.n ? digit_of(in(i), p.shift) : DIGITS;
-    }
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        if (digits[k] < DIGITS)
-            atomicAdd(&counts[digits[k]], 1u);
-    __syncthreads();
-    p.counts[(static_cast<int64_t>(list) * DIGITS + threadIdx.x) * p.tiles + tile] = counts[threadIdx.x];
-}
-
-/* The sum of the values of this lane and those before it. */
-__device__ __forceinline__ unsigned sum_up_to(unsigned value, unsigned &all)
-{
-    unsigned sum = value;
-    all = value;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const unsigned other = __shfl_xor_sync(ALL, all, step);
-        sum += threadIdx.x & step ? other : 0;
-        all += other;
-    }
-    return sum;
-}
-
-/* The sum of the values of all threads in front of this one. */
-__device__ __forceinline__ unsigned sum_before(unsigned value, unsigned (&of_warps)[WARPS])
-{
-    unsigned all, before = sum_up_to(value, all) - value;
-    if (threadIdx.x % 32 == 0)
-        of_warps[threadIdx.x / 32] = all;
-    __syncthreads();
-#pragma unroll
-    for (unsigned w = 0; w < WARPS; w++)
-        before += w < threadIdx.x / 32 ? of_warps[w] : 0;
-    __syncthreads();
-    return before;
-}
-
-/* A warp for each digit of a list. */
-__global__ void __launch_bounds__(THREADS) add_counts(const __grid_constant__ digit_pass p)
-{
-    const int64_t row = static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
-    unsigned *counts = p.counts + row * p.tiles, before = 0, next;
-    pc::wait_for_earlier();
-    next = threadIdx.x % 32 < p.tiles ? counts[threadIdx.x % 32] : 0;
-    for (unsigned i = threadIdx.x % 32; i - threadIdx.x % 32 < p.tiles; i += 32) {
-        const unsigned count = next;
-        next = i + 32 < p.tiles ? counts[i + 32] : 0;
-        unsigned all;
-        const unsigned sum = sum_up_to(count, all);
-        if (i < p.tiles)
-            counts[i] = before + sum - count;
-        before += all;
-    }
-    if (threadIdx.x % 32 == 0)
-        p.totals[row] = before;
-}
-
-/* Which lanes have this one's digit. */
-__device__ __forceinline__ unsigned peers_of(unsigned digit)
-{
-    unsigned peers = ALL;
-#pragma unroll
-    for (unsigned bit = 1; bit < DIGITS; bit *= 2) {
-        const unsigned set = __ballot_sync(ALL, (digit & bit) != 0);
-        peers &= digit & bit ? set : ~set;
-    }
-    return peers;
-}
-
-/* How many items of the thread's digit there are in the list, and in tiles in front of this one. */
-struct share {
-    unsigned total, before;
-};
-
-__device__ __forceinline__ share share_of(const digit_pass &p, unsigned list, unsigned tile, unsigned here)
-{
-    if (p.tiles == 1)
-        return {here, 0};
-    const int64_t row = static_cast<int64_t>(list) * DIGITS + threadIdx.x;
-    const unsigned *counts = p.counts + row * p.tiles;
-    if (p.tiles > FEW)
-        return {p.totals[row], counts[tile]};
-    share s = {0, 0};
-    for (unsigned i = 0; i < p.tiles; i++) {
-        const unsigned count = counts[i];
-        s.total += count;
-        s.before += i < tile ? count : 0;
-    }
-    return s;
-}
-
-template <class I> struct digit_room {
-    I items[TILE_OF<I>];
-    unsigned counts[WARPS][DIGITS]; /* then where the warp's first item of the digit goes in `items` */
-    unsigned of_warps[WARPS];
-    unsigned further[DIGITS]; /* from there to its place in the list */
-};
-
-/* What the counts of the tile's warps become, and what its digits go on by. */
-template <class I>
-__device__ __forceinline__ void place_digits(const digit_pass &p, unsigned list, unsigned tile, digit_room<I> &room)
-{
-    unsigned here = 0;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) {
-        const unsigned count = room.counts[w][threadIdx.x];
-        room.counts[w][threadIdx.x] = here;
-        here += count;
-    }
-    const unsigned start = sum_before(here, room.of_warps);
-#pragma unroll
-    for (int w = 0; w < WARPS; w++)
-        room.counts[w][threadIdx.x] += start;
-    const share s = share_of(p, list, tile, here);
-    room.further[threadIdx.x] = sum_before(s.total, room.of_warps) + s.before - start;
-}
-
-/* A warp has neighbours, 32 at a time. What fills up the last tile has the last digit and comes behind all that is there. */
-template <class From, class To>
-__global__ void __launch_bounds__(THREADS, 3) scatter_digits(const __grid_constant__ digit_pass p, From source, To sink)
-{
-    typedef typename From::I I;
-    constexpr unsigned TILE = TILE_OF<I>;
-    constexpr int ITEMS = TILE / THREADS;
-    __shared__ digit_room<I> room;
-    const unsigned list = blockIdx.x / p.tiles, tile = blockIdx.x - list * p.tiles, first = tile * TILE;
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, earlier = (1u << lane) - 1;
-    const From in = source.of(list);
-    const To out = sink.of(list);
-    for (int w = 0; w < WARPS; w++)
-        room.counts[w][threadIdx.x] = 0;
-    pc::wait_for_earlier();
-    __syncthreads();
-    I items[ITEMS];
-    unsigned ranks[ITEMS];
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned i = first + (warp * ITEMS + k) * 32 + lane;
-        items[k] = i < p.n ? in(i) : I::last();
-    }
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned digit = digit_of(items[k], p.shift), peers = peers_of(digit);
-        ranks[k] = room.counts[warp][digit] + __popc(peers & earlier);
-        __syncwarp();
-        if ((peers & earlier) == 0)
-            room.counts[warp][digit] += __popc(peers);
-        __syncwarp();
-    }
-    __syncthreads();
-    place_digits<I>(p, list, tile, room);
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        room.items[room.counts[warp][digit_of(items[k], p.shift)] + ranks[k]] = items[k];
-    __syncthreads();
-    const unsigned there = min(TILE, p.n - first);
-#pragma unroll 8
-    for (int k = 0; k < ITEMS; k++) {
-        const unsigned at = k * THREADS + threadIdx.x;
-        if (at < there) {
-            const I mine = room.items[at];
-            out.put(room.further[digit_of(mine, p.shift)] + at, mine);
-        }
-    }
-}
-
-template <class From, class To>
-void sort_by(const pc__cuda_ranking *p, unsigned shift, const From &source, const To &sink)
-{
-    digit_pass pass = {static_cast<unsigned>(p->n), static_cast<unsigned>(p->tiles), shift, p->digits, NULL};
-    pass.totals = p->digits + p->lists * DIGITS * p->tiles;
-    const unsigned blocks = static_cast<unsigned>(p->lists * p->tiles);
-    if (p->tiles > 1)
-        pc::start(count_digits<From>, blocks, THREADS, p->queue, p->early, pass, source);
-    if (p->tiles > FEW)
-        pc::start(add_counts, static_cast<unsigned>(p->lists) * (DIGITS / WARPS), THREADS, p->queue, p->early, pass);
-    pc::start(scatter_digits<From, To>, blocks, THREADS, p->queue, p->early, pass, source, sink);
-}
 
 template <int> struct word_of {
     typedef uint8_t type;
@@ -333,18 +83,19 @@ template <class T> struct ranked {
         const from_tensor<T> tensor = {static_cast<const T *>(from), p->n, p->inner, p->descending != 0};
         const to_tensors<U> results = {
             static_cast<const U *>(from), static_cast<U *>(values), places, p->n, p->inner, p->count};
+        const digit_lists lists = {p->lists, p->n, p->digits, p->early, p->queue};
         I *items = static_cast<I *>(p->room[0]), *next = static_cast<I *>(p->room[1]);
         if constexpr (sizeof(T) == 1) {
-            sort_by(p, 0, tensor, results);
+            sort_by(lists, 0, tensor, results);
         } else {
-            sort_by(p, 0, tensor, to_items<I>{items, p->n});
+            sort_by(lists, 0, tensor, to_items<I>{items, p->n});
             for (unsigned shift = 8; shift < LAST_SHIFT; shift += 8) {
-                sort_by(p, shift, from_items<I>{items, p->n}, to_items<I>{next, p->n});
+                sort_by(lists, shift, from_items<I>{items, p->n}, to_items<I>{next, p->n});
                 I *other = items;
                 items = next;
                 next = other;
             }
-            sort_by(p, LAST_SHIFT, from_items<I>{items, p->n}, results);
+            sort_by(lists, LAST_SHIFT, from_items<I>{items, p->n}, results);
         }
     }
 };

@@ -84,16 +84,24 @@ static pc_status put(pc_stream *stream, const pc_call *call, const pc_tensor *ba
         pc__cuda_add_few_rows(&p, whole->dtype, unit == 16, lists.skip, before, pc__data(picked), pc__data(whole));
         return pc__cuda_launched(call);
     }
+    const bool by_element = p.outer > 1 && p.row * bytes < NARROW;
+    const bool has_windows = add && !by_element && p.count > PC__CUDA_LONG_ROW;
+    if (has_windows) /* sums of 16-bit numbers are floats */
+        lists.beside_bytes = (size_t)((p.count - 1) / PC__CUDA_WINDOW + 1) * 2 * (size_t)(p.outer * p.row * bytes) *
+                             (pc__is_half(whole->dtype) ? 2 : 1);
     PC__TRY(pc__cuda_sort(stream, call, &lists));
     p.start = lists.start;
     p.order = lists.order;
-    if (p.n > 0 && add && p.outer > 1 && p.row * bytes < NARROW) {
+    p.parts = lists.beside;
+    if (p.n > 0 && add && by_element) {
         lists.lists = p.outer * p.row;
         lists.inner = p.row;
         lists.shared = 1;
         pc__cuda_scatter(&lists, whole->dtype, before, pc__data(picked), pc__data(whole));
     } else if (p.n > 0 && add) {
         p.row = unit == 16 ? p.row * bytes / unit : p.row;
+        if (has_windows)
+            pc__cuda_add_windows(&p, whole->dtype, unit == 16, pc__data(picked));
         pc__cuda_sum_rows(&p, whole->dtype, unit == 16, before, pc__data(picked), pc__data(whole));
     } else if (p.n > 0) {
         p.row = p.row * bytes / unit;

@@ -13,6 +13,7 @@ extern "C" {
 typedef struct pc__cuda_picking {
     const int64_t *index;          /* for picking */
     const unsigned *start, *order; /* for putting: sort.h */
+    void *parts;                   /* for sums of rows that may be long */
     int64_t outer, n, count, row;
     int multiprocessors, early;
     pc__cuda_fault *fault;
@@ -29,7 +30,12 @@ void pc__cuda_put_rows(const pc__cuda_picking *picking, int unit, const void *ba
 void pc__cuda_sum_rows(const pc__cuda_picking *picking, int dtype, int packed, const void *base, const void *picked,
                        void *whole);
 
-/* The same for f32, f16 and bf16 by an index of at most so many entries, which is read as it is; entries for the place
+/* Before that, where there are more than PC__CUDA_LONG_ROW entries: sums of parts of rows that have more than these, for
+ * which there are two for each window, of units in the type in which they are added. */
+enum { PC__CUDA_WINDOW = 128, PC__CUDA_LONG_ROW = 2 * PC__CUDA_WINDOW };
+void pc__cuda_add_windows(const pc__cuda_picking *picking, int dtype, int packed, const void *picked);
+
+/* pc__cuda_sum_rows for f32, f16 and bf16 by an index of at most so many entries, which is read as it is; entries for the place
  * `skip` are left out. */
 enum { PC__CUDA_FEW_ROWS = 64 };
 void pc__cuda_add_few_rows(const pc__cuda_picking *picking, int dtype, int packed, int64_t skip, const void *base,

@@ -140,13 +140,22 @@ __global__ void __launch_bounds__(THREADS) sort_places(const __grid_constant__ p
 } // namespace
 
 /* Two blocks for each multiprocessor, where that leaves them places enough. */
+static int64_t places_of(const pc__cuda_lists *p)
+{
+    const int64_t blocks = static_cast<int64_t>(p->multiprocessors) * 2;
+    const int64_t groups = blocks / p->lists > 1 ? blocks / p->lists : 1, places = (p->n + groups - 1) / groups;
+    return places < 32 ? 32 : places > PLACES ? PLACES : places;
+}
+
+int64_t pc__cuda_sort_blocks(const pc__cuda_lists *p)
+{
+    const int64_t places = places_of(p);
+    return p->n ? (p->n + places - 1) / places : 1;
+}
+
 void pc__cuda_sort_places(const pc__cuda_lists *p)
 {
-    const int64_t blocks = static_cast<int64_t>(p->multiprocessors) * 2, most = 65535;
-    const int64_t groups = blocks / p->lists > 1 ? blocks / p->lists : 1;
-    int64_t places = (p->n + groups - 1) / groups;
-    places = places < 32 ? 32 : places > PLACES ? PLACES : places;
-    const int64_t wide = p->n ? (p->n + places - 1) / places : 1, high = p->lists < most ? p->lists : most;
-    const dim3 grid(static_cast<unsigned>(wide), static_cast<unsigned>(high));
-    pc::start_grid(sort_places, grid, dim3(THREADS), 0, p->queue, p->early, *p, static_cast<unsigned>(places));
+    const int64_t most = 65535, high = p->lists < most ? p->lists : most;
+    const dim3 grid(static_cast<unsigned>(pc__cuda_sort_blocks(p)), static_cast<unsigned>(high));
+    pc::start_grid(sort_places, grid, dim3(THREADS), 0, p->queue, p->early, *p, static_cast<unsigned>(places_of(p)));
 }

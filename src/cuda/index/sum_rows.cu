@@ -3,51 +3,14 @@
  * Every unit of the result is one thread's, which adds what comes to it in the index's order. Teams of neighbouring threads
  * take neighbouring units of a row. Most rows have few entries, and a team takes ROWS of them at once so that it waits for
  * memory once. A row with more than FEW entries is left to the whole block: its teams add up a part each, and then their
- * sums. Blocks take rows far from each other, since frequent ones are often neighbours. */
-#include "cuda/index/rows.h"
-#include "cuda/shared/dependent_launch.cuh"
-#include "cuda/index/sum_of.cuh"
+ * sums. Of a row with more than PC__CUDA_LONG_ROW the parts are the sums that long_rows.cu has made. Blocks take rows far
+ * from each other, since frequent ones are often neighbours. */
+#include "cuda/index/sum_column.cuh"
 
 namespace
 {
 
-constexpr int THREADS = 256, BLOCKS = 4, MOST_LANES = 64, ROWS = 2, FEW = 24;
-
-/* Units of a column: of one place after the other in base and whole, of one entry after the other in picked. */
-template <class T, int N> struct column {
-    typedef vector<T, N> V;
-    const V *base, *picked;
-    V *whole;
-    int64_t row;
-
-    __device__ __forceinline__ sum_of<T, N> start(int64_t place) const
-    {
-        sum_of<T, N> sum = {};
-        if (base)
-            sum += base[place * row];
-        return sum;
-    }
-    __device__ __forceinline__ V entry(unsigned i) const
-    {
-        return picked[i * row];
-    }
-    /* entries order[from] to order[to - 1], AT_ONCE of them under way */
-    template <int AT_ONCE>
-    __device__ __forceinline__ void add(sum_of<T, N> &sum, const unsigned *order, unsigned from, unsigned to) const
-    {
-        for (; from + AT_ONCE <= to; from += AT_ONCE) {
-            V x[AT_ONCE];
-#pragma unroll
-            for (int u = 0; u < AT_ONCE; u++)
-                x[u] = entry(order[from + u]);
-#pragma unroll
-            for (int u = 0; u < AT_ONCE; u++)
-                sum += x[u];
-        }
-        for (; from < to; from++)
-            sum += entry(order[from]);
-    }
-};
+constexpr int ROWS = 2, FEW = 24;
 
 /* The places of a block: number i is first + i * step. */
 struct share {
@@ -61,16 +24,32 @@ __device__ __forceinline__ share share_of(unsigned places, bool apart)
     return {static_cast<int64_t>(blockIdx.x) * places, 1};
 }
 
+/* A team's share of the sums of a long row's windows; a window's first sum is that of the row its first entry belongs to. */
+template <class S>
+__device__ __forceinline__ void add_windows(const pc__cuda_picking &p, S &sum, unsigned from, unsigned to, int64_t at,
+                                            unsigned team, unsigned teams)
+{
+    const S *parts = static_cast<const S *>(p.parts) + at;
+    const int64_t columns = p.outer * p.row;
+    const unsigned first = from / PC__CUDA_WINDOW, windows = (to - 1) / PC__CUDA_WINDOW + 1 - first;
+    const unsigned each = (windows + teams - 1) / teams, end = min((team + 1) * each, windows);
+#pragma unroll 4
+    for (unsigned w = team * each; w < end; w++)
+        sum += parts[((first + w) * 2 + ((first + w) * PC__CUDA_WINDOW < from)) * columns];
+}
+
 /* A row that the whole block adds up. */
 template <class T, int N>
-__device__ void add_long(const pc__cuda_picking &p, const column<T, N> &c, bool in, int64_t place, unsigned lanes,
-                         sum_of<T, N> (&parts)[THREADS])
+__device__ void add_long(const pc__cuda_picking &p, const column<T, N> &c, bool in, int64_t at, int64_t place,
+                         unsigned lanes, sum_of<T, N> (&parts)[THREADS])
 {
     const unsigned team = threadIdx.x / lanes, teams = THREADS / lanes, from = p.start[place], to = p.start[place + 1];
     const unsigned each = (to - from + teams - 1) / teams, begin = min(from + team * each, to),
                    end = min(begin + each, to);
     sum_of<T, N> sum = {};
-    if (in)
+    if (in && to - from > PC__CUDA_LONG_ROW)
+        add_windows(p, sum, from, to, at, team, teams);
+    else if (in)
         c.template add<8>(sum, p.order, begin, end);
     parts[threadIdx.x] = sum;
     __syncthreads();
@@ -114,12 +93,9 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
     }
     __syncthreads();
     for (int64_t slab = blockIdx.y; slab * lanes < columns; slab += gridDim.y) {
-        const int64_t at = slab * lanes + lane, outer = at / p.row, unit = at - outer * p.row;
+        const int64_t at = slab * lanes + lane;
         const bool in = at < columns;
-        const int64_t of_whole = outer * p.n * p.row + unit, of_picked = outer * p.count * p.row + unit;
-        const column<T, N> c = {base ? reinterpret_cast<const V *>(base) + of_whole : nullptr,
-                                reinterpret_cast<const V *>(picked) + of_picked,
-                                reinterpret_cast<V *>(whole) + of_whole, p.row};
+        const column<T, N> c = column_of<T, N>(p, base, picked, whole, at);
         V x[ROWS] = {};
 #pragma unroll
         for (int u = 0; u < ROWS; u++)
@@ -137,52 +113,32 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) > 1 ? BLOCKS : 1)
             c.whole[place(u) * p.row] = sum.rounded();
         }
         for (unsigned k = 0; k < count; k++)
-            add_long<T, N>(p, c, in, own.first + longs[k] * own.step, lanes, parts);
+            add_long<T, N>(p, c, in, at, own.first + longs[k] * own.step, lanes, parts);
     }
 }
 
-template <class T, int N> void sum_units(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
-{
-    const int64_t columns = p->outer * p->row, most = 65535;
-    unsigned lanes = 1;
-    while (lanes < MOST_LANES && lanes < columns)
-        lanes *= 2;
-    const int64_t places = THREADS / lanes * ROWS, wide = (p->n + places - 1) / places;
-    const int64_t slabs = (columns + lanes - 1) / lanes, high = slabs < most ? slabs : most;
-    pc::start_grid(sum_rows<T, N>, dim3(static_cast<unsigned>(wide), static_cast<unsigned>(high)), dim3(THREADS), 0,
-                   p->queue, p->early, *p, static_cast<const T *>(base), static_cast<const T *>(picked),
-                   static_cast<T *>(whole), lanes, lanes >= 8);
-}
-
-template <class T> void sum_as(const pc__cuda_picking *p, int packed, const void *base, const void *picked, void *whole)
-{
-    if (packed)
-        sum_units<T, 16 / sizeof(T)>(p, base, picked, whole);
-    else
-        sum_units<T, 1>(p, base, picked, whole);
-}
+/* Where places are few, blocks have fewer of them than they could. */
+template <class T, int N> struct summed {
+    static void run(const pc__cuda_picking *p, const void *base, const void *picked, void *whole)
+    {
+        const int64_t columns = p->outer * p->row, most = 65535, device = static_cast<int64_t>(p->multiprocessors) * 2;
+        const unsigned lanes = lanes_for(columns);
+        const int64_t slabs = (columns + lanes - 1) / lanes, high = slabs < most ? slabs : most;
+        const int64_t places = THREADS / lanes * ROWS, least = (p->n + places - 1) / places;
+        const int64_t apart = p->n < device / high ? p->n : device / high;
+        const bool spread = lanes >= 8;
+        pc::start_grid(
+            sum_rows<T, N>,
+            dim3(static_cast<unsigned>(spread && apart > least ? apart : least), static_cast<unsigned>(high)),
+            dim3(THREADS), 0, p->queue, p->early, *p, static_cast<const T *>(base), static_cast<const T *>(picked),
+            static_cast<T *>(whole), lanes, spread);
+    }
+};
 
 } // namespace
 
 void pc__cuda_sum_rows(const pc__cuda_picking *p, int dtype, int packed, const void *base, const void *picked,
                        void *whole)
 {
-    switch (dtype) {
-    case PC__CUDA_BOOL:
-        return sum_as<bool>(p, packed, base, picked, whole);
-    case PC__CUDA_U8:
-        return sum_as<uint8_t>(p, packed, base, picked, whole);
-    case PC__CUDA_I32:
-        return sum_as<uint32_t>(p, packed, base, picked, whole);
-    case PC__CUDA_I64:
-        return sum_as<uint64_t>(p, packed, base, picked, whole);
-    case PC__CUDA_F16:
-        return sum_as<pc::f16>(p, packed, base, picked, whole);
-    case PC__CUDA_BF16:
-        return sum_as<pc::bf16>(p, packed, base, picked, whole);
-    case PC__CUDA_F32:
-        return sum_as<float>(p, packed, base, picked, whole);
-    default:
-        return sum_as<double>(p, packed, base, picked, whole);
-    }
+    by_row<summed>(dtype, packed, p, base, picked, whole);
 }
