@@ -77,12 +77,31 @@ static pc_status take_room(pc_stream *stream, pc__cuda_channels *c, bool parts)
     return PC_OK;
 }
 
+/* Whether statistics are of columns of a matrix that is not small. */
+static bool is_wide(const pc__cuda_channels *c)
+{
+    return c->last && c->own == 1 && c->batches == 1 && c->groups == c->channels && c->spread == 1 &&
+           c->channels >= 32 && c->channels * c->inner > PC__NORM_COLUMN_NUMBERS;
+}
+
 static bool is_few(const pc__cuda_channels *c)
 {
     const int64_t channels = c->channels / c->groups, own = c->own * c->groups;
     const bool each = c->own == 1 && channels == c->spread;
-    return c->batches / c->own * channels * c->inner <= PC__NORM_FEW && own <= INT_MAX &&
+    return c->batches / c->own * channels * c->inner <= PC__NORM_FEW && own <= INT_MAX && !is_wide(c) &&
            (each || (!c->dweight && !c->dbias));
+}
+
+/* In one launch, where one will do. */
+static bool at_once(const pc__cuda_channels *c)
+{
+    if (is_few(c))
+        pc__cuda_channel_few(c);
+    else if (is_wide(c) && c->inner <= PC__NORM_COLUMN_ROWS && c->channels <= INT_MAX)
+        pc__cuda_channel_columns(c);
+    else
+        return false;
+    return true;
 }
 
 static pc_status forward(pc_stream *stream, const pc_call *call)
@@ -103,10 +122,8 @@ static pc_status forward(pc_stream *stream, const pc_call *call)
         c.found_mean = pc__cuda_view(call->out[1]).data;
         c.found_variance = pc__cuda_view(call->out[2]).data;
     }
-    if (!a->stored && is_few(&c)) {
-        pc__cuda_channel_few(&c);
+    if (!a->stored && at_once(&c))
         return pc__cuda_launched(call);
-    }
     PC__TRY(take_room(stream, &c, !a->stored));
     if (!a->stored)
         pc__cuda_channel_sums(&c);
@@ -146,10 +163,8 @@ PC__CUDA_KERNEL(channel_norm_backward)
     c.variance = vector_of(call->in[3], c.dtype);
     if (a->has_weight)
         c.weight = vector_of(call->in[4], c.dtype);
-    if (is_few(&c)) {
-        pc__cuda_channel_few(&c);
+    if (at_once(&c))
         return pc__cuda_launched(call);
-    }
     const bool parts = !a->stored || c.dweight || c.dbias;
     PC__TRY(take_room(stream, &c, parts));
     if (parts)

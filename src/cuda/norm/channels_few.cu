@@ -2,11 +2,13 @@
  * they compute: a block has all that statistics are of, and its threads keep what they have of it in registers. */
 #include "cuda/norm/channels.cuh"
 #include "cuda/norm/moments.cuh"
+#include "cuda/shared/sums.cuh"
 
 namespace
 {
 
-constexpr int EACH = PC__NORM_FEW / PC__NORM_THREADS; /* numbers of a thread */
+constexpr int FEW = 2, MANY = PC__NORM_FEW / PC__NORM_THREADS; /* numbers of a thread */
+constexpr int FEW_BLOCKS = 128;
 
 /* What the block has: batches of the channels of one group. */
 struct share {
@@ -55,27 +57,33 @@ template <class M> __device__ __forceinline__ pair<M> over_block(pair<M> value, 
     if (threadIdx.x % 32 == 0)
         room[threadIdx.x / 32] = value;
     __syncthreads();
-    value = room[0];
-    for (int i = 1; i < warps; i++) {
-        value.first += room[i].first;
-        value.second += room[i].second;
+    value = threadIdx.x % 32 < warps ? room[threadIdx.x % 32] : pair<M>{};
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value.first += __shfl_xor_sync(0xffffffffu, value.first, distance);
+        value.second += __shfl_xor_sync(0xffffffffu, value.second, distance);
     }
     return value;
 }
 
-template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) forward(pc__cuda_channels c)
+template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EACH) forward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[PC__NORM_THREADS / 32];
+    __shared__ pair<M> room[PC__NORM_FEW / EACH / 32];
     const share s = share_of(c);
     const T *from = static_cast<const T *>(c.x);
-    M x[EACH];
+    M x[EACH], weight[EACH], bias[EACH];
+    long long at[EACH];
     pair<M> sum = {};
     pc::wait_for_earlier();
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         const unsigned i = k * blockDim.x + threadIdx.x;
-        x[k] = i < s.count ? M(from[spot_of(c, s, i).at]) : M(0);
+        const spot own = spot_of(c, s, i < s.count ? i : 0);
+        at[k] = own.at;
+        x[k] = i < s.count ? M(from[own.at]) : M(0);
+        weight[k] = parameters<T, 1>(c.weight, quotient(own.channel, c.spread), 1).at[0];
+        bias[k] = parameters<T, 1>(c.bias, quotient(own.channel, c.spread), 0).at[0];
         sum.first += x[k];
     }
     const M mean = over_block(sum, room).first / M(s.count);
@@ -90,25 +98,20 @@ template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) forward(p
         static_cast<M *>(c.found_variance)[blockIdx.x] = variance;
     }
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const unsigned i = k * blockDim.x + threadIdx.x;
-        if (i >= s.count)
-            continue;
-        const spot at = spot_of(c, s, i);
-        const M weight = parameters<T, 1>(c.weight, at.channel / c.spread, 1).at[0];
-        static_cast<T *>(c.out)[at.at] =
-            T((x[k] - mean) * (rstd * weight) + parameters<T, 1>(c.bias, at.channel / c.spread, 0).at[0]);
-    }
+    for (int k = 0; k < EACH; k++)
+        if (k * blockDim.x + threadIdx.x < s.count)
+            static_cast<T *>(c.out)[at[k]] = T((x[k] - mean) * (rstd * weight[k]) + bias[k]);
 }
 
 /* The gradients of weight and bias are the block's where it has all numbers of one. */
-template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) backward(pc__cuda_channels c)
+template <class T, int EACH> __global__ void __launch_bounds__(PC__NORM_FEW / EACH) backward(pc__cuda_channels c)
 {
     typedef pc::math<T> M;
-    __shared__ pair<M> room[PC__NORM_THREADS / 32];
+    __shared__ pair<M> room[PC__NORM_FEW / EACH / 32];
     const share s = share_of(c);
     const T *from = static_cast<const T *>(c.x), *gradient = static_cast<const T *>(c.dy);
     M off[EACH], g[EACH];
+    long long to[EACH];
     pair<M> sum = {}, weighted = {};
     pc::wait_for_earlier();
     const M mean = parameters<T, 1>(c.mean, blockIdx.x, 0).at[0],
@@ -117,11 +120,12 @@ template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) backward(
     for (int k = 0; k < EACH; k++) {
         const unsigned i = k * blockDim.x + threadIdx.x;
         const spot at = spot_of(c, s, i < s.count ? i : 0);
+        to[k] = at.at;
         off[k] = i < s.count ? M(from[at.at]) - mean : M(0);
         g[k] = i < s.count ? M(gradient[at.at]) : M(0);
         sum.first += g[k];
         sum.second += g[k] * off[k];
-        g[k] *= parameters<T, 1>(c.weight, at.channel / c.spread, 1).at[0];
+        g[k] *= parameters<T, 1>(c.weight, quotient(at.channel, c.spread), 1).at[0];
         weighted.first += g[k];
         weighted.second += g[k] * off[k];
     }
@@ -138,24 +142,31 @@ template <class T> __global__ void __launch_bounds__(PC__NORM_THREADS) backward(
     const M first = c.stored ? M(0) : rstd * (weighted.first / M(s.count)),
             second = c.stored ? M(0) : rstd * rstd * rstd * (weighted.second / M(s.count));
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const unsigned i = k * blockDim.x + threadIdx.x;
-        if (i < s.count)
-            static_cast<T *>(c.out)[spot_of(c, s, i).at] = T(g[k] * rstd - first - off[k] * second);
-    }
+    for (int k = 0; k < EACH; k++)
+        if (k * blockDim.x + threadIdx.x < s.count)
+            static_cast<T *>(c.out)[to[k]] = T(g[k] * rstd - first - off[k] * second);
+}
+
+template <class T, int EACH> void launch(const pc__cuda_channels &c, long long count)
+{
+    unsigned threads = 32;
+    while (threads < PC__NORM_FEW / EACH && threads * EACH / 2 < count)
+        threads *= 2;
+    (void)pc::start(c.backward ? backward<T, EACH> : forward<T, EACH>, (unsigned)(c.own * c.groups), threads, c.queue,
+                    c.early, c);
 }
 
 } // namespace
 
+/* Few blocks have many threads: there are multiprocessors enough. */
 void pc__cuda_channel_few(const pc__cuda_channels *c)
 {
     const long long count = c->batches / c->own * (c->channels / c->groups) * c->inner;
-    unsigned threads = 32;
-    while (threads < PC__NORM_THREADS && threads * 4 < count)
-        threads *= 2;
     with_number(c->dtype, [&](auto number) {
         typedef decltype(number) T;
-        (void)pc::start(c->backward ? backward<T> : forward<T>, (unsigned)(c->own * c->groups), threads, c->queue,
-                        c->early, *c);
+        if (c->own * c->groups <= FEW_BLOCKS)
+            launch<T, FEW>(*c, count);
+        else
+            launch<T, MANY>(*c, count);
     });
 }
