@@ -64,9 +64,12 @@ static pc_tensor *norm(pc_tensor *a, double order, pc_shape dims, bool keepdim)
     if (kind.reduced == 0 && (order < 0 || isinf(order)))
         return pc__null(PC_ERR_SHAPE, "norm: a tensor of shape %s has no elements, whose norm of order %g is no number",
                         PC__SHAPE_OF(a), order);
-    if (!isinf(order) && order != 1 && order != 2)
+    if (!isinf(order) && order != 1 && order != 2 && order != 3)
         return by_other_ops(a, order, dims, keepdim);
-    kind.norm = isinf(order) ? (order > 0 ? PC__NORM_MOST : PC__NORM_LEAST) : order == 1 ? PC__NORM_SUM : PC__NORM_ROOT;
+    kind.norm = isinf(order) ? (order > 0 ? PC__NORM_MOST : PC__NORM_LEAST)
+                : order == 1 ? PC__NORM_SUM
+                : order == 2 ? PC__NORM_ROOT
+                             : PC__NORM_CUBE_ROOT;
     kind.to = (uint8_t)pc__reduce_dtype(a);
     return isinf(order) || pc__is_half((pc_dtype)kind.to) ? pc__reduce_to_one(PC__OP_norm, a, mask, keepdim, &kind)
                                                           : pc__reduce_by_runs(PC__OP_norm, a, mask, keepdim, &kind);
@@ -98,6 +101,21 @@ static pc_tensor *shared(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc_
     return pc_mul(pc_mul(pc_sign(x), part), pc_div(kept, count));
 }
 
+/* Of order 3: the sizes of x / norm times these; in float32 where they have 16 bits. */
+static pc_tensor *along_cubes(pc_tensor *g, pc_tensor *x, pc_tensor *value, const pc__reduce_attributes *a,
+                              const pc__meta *in)
+{
+    pc__meta wide = *in;
+    if (pc__is_half((pc_dtype)in->dtype))
+        wide.dtype = PC_F32;
+    const pc_dtype dtype = (pc_dtype)wide.dtype;
+    value = pc__as_dtype(value, dtype);
+    pc_tensor *inverse = pc_where(is_zero(value), number(0, value), pc_div(number(1, value), value));
+    pc_tensor *share = pc_mul(pc__as_dtype(x, dtype), pc__reduce_spread(inverse, a, &wide));
+    pc_tensor *each = pc_mul(pc_mul(share, pc_abs(share)), pc__reduce_spread(pc__as_dtype(g, dtype), a, &wide));
+    return pc__as_dtype(each, (pc_dtype)in->dtype);
+}
+
 /* d|x| = sign(x); of order 2 x / norm, 0 where that is 0. */
 pc_status pc__grad_norm(pc__grad *grad)
 {
@@ -109,6 +127,8 @@ pc_status pc__grad_norm(pc__grad *grad)
         each = pc_mul(pc_sign(x), pc__reduce_spread(g, a, in));
     else if (a->norm == PC__NORM_ROOT)
         each = pc_mul(x, pc__reduce_spread(pc_where(is_zero(value), number(0, g), pc_div(g, value)), a, in));
+    else if (a->norm == PC__NORM_CUBE_ROOT)
+        each = along_cubes(g, x, value, a, in);
     else
         each = shared(g, x, value, a, in);
     return pc__set_grad(grad, 0, each);

@@ -155,14 +155,14 @@ enum { MOST = 70000 };
 static float numbers[MOST];
 
 typedef struct plain {
-    double least, product, squares, sizes, largest, var;
+    double least, product, squares, sizes, largest, var, cubes;
     int64_t place;
     bool any, all;
 } plain;
 
 static plain plain_of(const float *x, int64_t n, int64_t step)
 {
-    plain p = {INFINITY, 1, 0, 0, 0, 0, 0, false, true};
+    plain p = {INFINITY, 1, 0, 0, 0, 0, 0, 0, false, true};
     double mean = 0;
     for (int64_t i = 0; i < n; i++) {
         const double v = (double)x[i * step];
@@ -171,6 +171,7 @@ static plain plain_of(const float *x, int64_t n, int64_t step)
         p.product *= v;
         p.squares += v * v;
         p.sizes += fabs(v);
+        p.cubes += fabs(v * v * v);
         p.largest = fmax(p.largest, fabs(v));
         p.any = p.any || v != 0;
         p.all = p.all && v != 0;
@@ -188,7 +189,7 @@ static void read_all(pc_tensor *t, double *to, int64_t n)
 
 static void check_kinds(const int64_t *s, pc_dtype dtype)
 {
-    enum { KINDS = 9 };
+    enum { KINDS = 10 };
     const int64_t results = s[0] * s[2];
     const double room = dtype == PC_F32 || dtype == PC_F64 ? 1e-5 : 0x1p-7;
     double *got = calloc((size_t)results * KINDS, sizeof *got);
@@ -203,14 +204,15 @@ static void check_kinds(const int64_t *s, pc_dtype dtype)
                                    pc_var_dims(x, PC_SHAPE(1), 0, false),
                                    place,
                                    pc_any_dims(x, PC_SHAPE(1), false),
-                                   pc_all_dims(x, PC_SHAPE(1), false)};
+                                   pc_all_dims(x, PC_SHAPE(1), false),
+                                   pc_norm_dims(x, 3, PC_SHAPE(1), false)};
         for (int k = 0; k < KINDS; k++)
             read_all(found[k], got + k * results, results);
     }
     for (int64_t r = 0; r < results; r++) {
         const plain p = plain_of(numbers + r / s[2] * s[1] * s[2] + r % s[2], s[1], s[2]);
         const double wanted[KINDS] = {p.least, p.product,       sqrt(p.squares), p.sizes, p.largest,
-                                      p.var,   (double)p.place, p.any,           p.all};
+                                      p.var,   (double)p.place, p.any,           p.all,   cbrt(p.cubes)};
         for (int k = 0; k < KINDS; k++)
             if (!(fabs(got[k * results + r] - wanted[k]) <= room * fabs(wanted[k]) + (k == 5 ? 1e-12
                                                                                       : k == 1 && dtype == PC_F16

@@ -34,12 +34,14 @@ typedef struct pc__reduction {
 #define pc__reduce PC__K(reduce)
 pc_status pc__reduce(const pc_call *call, const pc__reduction *how, void *also);
 
-/* pc__reduction.store of partials that are `d`, or `u` for dtypes that are no floats; of the square roots of `d`; of `f`. */
+/* pc__reduction.store of partials that are `d`, or `u` for dtypes that are no floats; of the square or cube roots of `d`; of `f`. */
 #define pc__reduce_store PC__K(reduce_store)
 #define pc__reduce_store_singles PC__K(reduce_store_singles)
 #define pc__reduce_store_roots PC__K(reduce_store_roots)
+#define pc__reduce_store_cube_roots PC__K(reduce_store_cube_roots)
 void pc__reduce_store(void *to, pc_dtype dtype, const pc__partial *value, int64_t n);
 void pc__reduce_store_roots(void *to, pc_dtype dtype, const pc__partial *value, int64_t n);
+void pc__reduce_store_cube_roots(void *to, pc_dtype dtype, const pc__partial *value, int64_t n);
 void pc__reduce_store_singles(void *to, pc_dtype dtype, const pc__partial *value, int64_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* reduce_norm.c: vector norms: sums of sizes, roots of sums of squares, the largest and the smallest size. */
+/* reduce_norm.c: vector norms: sums of sizes, roots of sums of squares and of cubes, the largest and the smallest size. */
 #include "cpu/level/reduce_extreme.h"
 #include "cpu/level/reduce_lanes.h"
 
@@ -10,6 +10,10 @@
 #define SIZES_F32(x) ((PC__EIGHT(float))((PC__EIGHT(int32_t))(x)&INT32_MAX))
 #define SIZES_F64(x) ((PC__EIGHT(double))((PC__EIGHT(int64_t))(x)&INT64_MAX))
 #define SQUARE(x) ((x) * (x))
+#define CUBE_F32(x) ((x) * (x)*SIZE_F32(x))
+#define CUBE_F64(x) ((x) * (x)*SIZE_F64(x))
+#define CUBES_F32(x) ((x) * (x)*SIZES_F32(x))
+#define CUBES_F64(x) ((x) * (x)*SIZES_F64(x))
 
 #define SUMS(kind, of_single, of_singles, of_double, of_doubles)                                                       \
     PC__WHOLE(kind##_f32, float, double, PC__PLUS, of_singles)                                                         \
@@ -24,6 +28,7 @@
     PC__FOLD(kind##_f64, double, double, double, 0, PC__PLUS, whole_##kind##_f64, take_##kind##_f64, d)
 SUMS(sizes, SIZE_F32, SIZES_F32, SIZE_F64, SIZES_F64)
 SUMS(squares, SQUARE, SQUARE, SQUARE, SQUARE)
+SUMS(cubes, CUBE_F32, CUBES_F32, CUBE_F64, CUBES_F64)
 
 #define EXTREMES(kind, BEATS)                                                                                          \
     PC__EXTREME(kind##_f16, pc_f16, float, int32_t, BEATS, SIZE_F16, PC__IS_NAN, PC__NO_PANELS, f)                     \
@@ -48,6 +53,7 @@ PC__KERNEL(norm)
     static const pc__reduction kinds[PC__NORM_KINDS][PC_DTYPE_COUNT] = {
         [PC__NORM_SUM] = ROWS(sizes, pc__reduce_store, pc__reduce_store),
         [PC__NORM_ROOT] = ROWS(squares, pc__reduce_store_roots, pc__reduce_store_roots),
+        [PC__NORM_CUBE_ROOT] = ROWS(cubes, pc__reduce_store_cube_roots, pc__reduce_store_cube_roots),
         [PC__NORM_MOST] = ROWS(most, pc__reduce_store_singles, pc__reduce_store),
         [PC__NORM_LEAST] = ROWS(least, pc__reduce_store_singles, pc__reduce_store)};
     (void)stream;

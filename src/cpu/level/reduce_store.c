@@ -48,6 +48,8 @@ enum { TOGETHER = 64 };
         }                                                                                                              \
     }
 #define ROOT(value, j) sqrt(PC__MEMBER(value, j, d))
+#define CUBE_ROOT(value, j) cbrt(PC__MEMBER(value, j, d))
 #define SINGLE(value, j) ((double)PC__MEMBER(value, j, f))
 THROUGH(pc__reduce_store_roots, ROOT)
+THROUGH(pc__reduce_store_cube_roots, CUBE_ROOT)
 THROUGH(pc__reduce_store_singles, SINGLE)

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(PC__WIDE_THREADS)
         leave(f, mine, r.parts, between, p.id);
 }
 
-/* Every `height`-th row of a column from `begin` on. */
+/* Every `height`-th row of a column from `begin` on; the last ones are under way together, too. */
 template <class F>
 __device__ __forceinline__ void see_column(const F &f, typename F::state &mine, const typename F::type *x,
                                            int64_t inner, int64_t begin, int64_t end, int64_t height)
@@ -101,10 +101,25 @@ __device__ __forceinline__ void see_column(const F &f, typename F::state &mine, 
             v[u] = x[(row + u * height) * inner];
         f.see(mine, v, row);
     }
-    for (; row < end; row += height) {
-        const T v[1] = {x[row * inner]};
-        f.see(mine, v, row);
-    }
+    const int left = row < end ? static_cast<int>((end - row - 1) / height) + 1 : 0;
+    const int64_t two = row + (left & 4) * height, one = two + (left & 2) * height;
+    T four_left[4], two_left[2], one_left[1];
+    if (left & 4)
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+            four_left[u] = x[(row + u * height) * inner];
+    if (left & 2)
+#pragma unroll
+        for (int u = 0; u < 2; u++)
+            two_left[u] = x[(two + u * height) * inner];
+    if (left & 1)
+        one_left[0] = x[one * inner];
+    if (left & 4)
+        f.see(mine, four_left, row);
+    if (left & 2)
+        f.see(mine, two_left, two);
+    if (left & 1)
+        f.see(mine, one_left, one);
 }
 
 /* A block: `lanes` neighbouring columns, threads / lanes rows at a time. */

@@ -24,6 +24,12 @@ template <class T> struct vector_norm {
     {
         return kind == PC__NORM_LEAST ? INFINITY : 0;
     }
+    /* Of a sum. */
+    __device__ __forceinline__ M term(M x) const
+    {
+        const M size = size_of<M>(x);
+        return kind == PC__NORM_ROOT ? x * x : kind == PC__NORM_CUBE_ROOT ? x * x * size : size;
+    }
     /* NaN beats all. */
     template <class A> __device__ __forceinline__ A better(A a, A b) const
     {
@@ -31,18 +37,18 @@ template <class T> struct vector_norm {
     }
     template <int N> __device__ __forceinline__ void see(double &all, const T (&x)[N], int64_t) const
     {
-        const bool square = kind == PC__NORM_ROOT;
-        M run = square ? M(x[0]) * M(x[0]) : size_of<M>(x[0]);
         if (kind == PC__NORM_MOST || kind == PC__NORM_LEAST) {
+            M run = size_of<M>(x[0]);
 #pragma unroll
             for (int k = 1; k < N; k++)
                 run = better(run, size_of<M>(x[k]));
             all = better<double>(all, run);
             return;
         }
+        M run = term(x[0]);
 #pragma unroll
         for (int k = 1; k < N; k++)
-            run += square ? M(x[k]) * M(x[k]) : size_of<M>(x[k]);
+            run += term(x[k]);
         all += run;
     }
     __device__ __forceinline__ void meet(double &all, double later) const
@@ -51,7 +57,7 @@ template <class T> struct vector_norm {
     }
     __device__ __forceinline__ void store(double all, int64_t i) const
     {
-        store_as(out, to, i, kind == PC__NORM_ROOT ? sqrt(all) : all);
+        store_as(out, to, i, kind == PC__NORM_ROOT ? sqrt(all) : kind == PC__NORM_CUBE_ROOT ? cbrt(all) : all);
     }
 };
 

@@ -47,6 +47,10 @@ template <class T> struct moments {
         }
         const M off = rest - rest == 0 ? rest / M(N) : M(0); /* of numbers that are not all finite it is none */
         squares -= off * rest;
+        if (s.n == 0) {
+            s = {N, static_cast<double>(mean) + off, squares < 0 ? 0 : static_cast<double>(squares)};
+            return;
+        }
         /* A quotient in float is as near as the mean is to what it is added to. */
         join(s, N, static_cast<double>(mean) + off, squares < 0 ? 0 : squares,
              static_cast<double>(M(N) / (static_cast<M>(s.n) + M(N))));
