@@ -1,4 +1,4 @@
-/* depthwise.cu: convolutions of each channel alone, and the gradient of their input. A thread has a pack of neighbouring
+/* depthwise.cu: convolutions of each channel alone with any windows, and the gradient of their input. A thread has a pack of neighbouring
  * channels at a few places; the block's weights are in shared memory, [tap][channel]. */
 #include "cuda/conv/depthwise.cuh"
 
@@ -6,8 +6,8 @@ namespace
 {
 
 enum {
-    PLACES = 4,          /* of a thread */
-    WEIGHTS_MOST = 6144, /* numbers of a block in shared memory, 24 KiB of floats */
+    PLACES = 4,              /* of a thread */
+    WEIGHTS_MOST = 49 * 128, /* numbers of a block in shared memory, as floats */
 };
 
 template <class T> struct operands {
@@ -142,10 +142,12 @@ bool pc__cuda_depthwise_fits(const pc__cuda_groups *s)
 
 void pc__cuda_depthwise_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias, void *y)
 {
-    launch_type<true>(s, x, weight, bias, y);
+    if (!pc__cuda_depthwise_rows_forward(s, x, weight, bias, y))
+        launch_type<true>(s, x, weight, bias, y);
 }
 
 void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x)
 {
-    launch_type<false>(s, y, weight, NULL, x);
+    if (!pc__cuda_depthwise_rows_input(s, weight, y, x))
+        launch_type<false>(s, y, weight, NULL, x);
 }

@@ -1,14 +1,16 @@
 /* depthwise_weight.cu: weights' gradients of convolutions of each channel alone. A block has some channels, a part of all
  * places and up to TAPS taps, whose sums a thread keeps in registers; parts are added up in order by a second kernel. */
-#include "cuda/conv/depthwise.cuh"
+#include "cuda/conv/depthwise_rows.cuh"
 
 namespace
 {
 
 enum {
     TAPS = 9,
-    PARTS = 512, /* at most: blocks enough for a GPU, where channels are few */
-    LEAST = 64,  /* places of a thread row, at least */
+    PARTS = 512,      /* at most: blocks enough for a GPU, where channels are few */
+    LEAST = 64,       /* places of a thread row, at least */
+    BLOCKS = 2112,    /* by rows of the kernel, at most */
+    ROWS_MOST = 1024, /* of a kernel, of which each has blocks */
 };
 
 /* How many parts there are, and places in each. */
@@ -18,6 +20,29 @@ inline int parts_of(const pc__cuda_groups *s, long long *places)
     const long long parts = (pixels + least - 1) / least;
     *places = (pixels + (parts < PARTS ? parts : PARTS) - 1) / (parts < PARTS ? parts : PARTS);
     return (int)((pixels + *places - 1) / *places);
+}
+
+/* The sums of a thread row, for K taps of N channels, become those of the block: sums[part][channel][tap], from tap `first`. */
+template <class M, int N, int K>
+__device__ __forceinline__ void leave_sums(const pc__cuda_groups &s, const M (&sum)[K][N], M *shared, int first,
+                                           M *sums)
+{
+    const int thread = threadIdx.y * blockDim.x + threadIdx.x, width = blockDim.x * N, taps = s.kh * s.kw;
+    const int to = blockIdx.y * width + thread;
+#pragma unroll
+    for (int t = 0; t < K; t++) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            shared[thread * N + i] = sum[t][i];
+        __syncthreads();
+        if (thread >= width || to >= s.c || first + t >= taps)
+            continue;
+        M all = 0;
+        for (unsigned r = 0; r < blockDim.y; r++)
+            all += shared[r * width + thread];
+        sums[((long long)blockIdx.x * s.c + to) * taps + first + t] = all;
+    }
 }
 
 /* sums[part][channel][tap] */
@@ -54,35 +79,87 @@ __global__ void __launch_bounds__(THREADS)
                 sum[t][i] += M(value.at[i]) * M(dy.at[i]);
         }
     }
-#pragma unroll
-    for (int t = 0; t < TAPS; t++) {
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < N; i++)
-            shared[(threadIdx.y * blockDim.x + threadIdx.x) * N + i] = sum[t][i];
-        __syncthreads();
-        const int thread = threadIdx.y * blockDim.x + threadIdx.x, width = blockDim.x * N;
-        const int to = blockIdx.y * width + thread;
-        if (thread >= width || to >= s.c || first + t >= taps)
-            continue;
-        M all = 0;
-        for (unsigned r = 0; r < blockDim.y; r++)
-            all += shared[r * width + thread];
-        sums[((long long)blockIdx.x * s.c + to) * taps + first + t] = all;
-    }
+    leave_sums<M, N, TAPS>(s, sum, shared, first, sums);
 }
 
+/* A block has 32 neighbours of the result, a warp of it a share of their parts. */
 template <class T>
 __global__ void __launch_bounds__(THREADS) add_parts(const pc::math<T> *sums, int parts, long long count, T *weight)
 {
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
+    typedef pc::math<T> M;
+    constexpr int DOWN = THREADS / 32, AT_ONCE = 8;
+    __shared__ M room[DOWN][32];
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32, each = (parts + DOWN - 1) / DOWN;
+    const int end = min(parts, (row + 1) * each);
+    const long long i = (long long)blockIdx.x * 32 + lane;
+    M all = 0;
     pc::wait_for_earlier();
-    if (i >= count)
+#pragma unroll 1
+    for (int p = row * each; p < end && i < count; p += AT_ONCE) {
+        M some[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            some[k] = p + k < end ? sums[(p + k) * count + i] : M(0);
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            all += some[k];
+    }
+    room[row][lane] = all;
+    __syncthreads();
+    if (row > 0 || i >= count)
         return;
-    pc::math<T> all = 0;
-    for (int p = 0; p < parts; p++)
-        all += sums[p * count + i];
+    all = 0;
+#pragma unroll
+    for (int k = 0; k < DOWN; k++)
+        all += room[k][lane];
     weight[i] = T(all);
+}
+
+/* A row of the kernel for a block, by strips of results. */
+template <class T, int N, int K, int S>
+__global__ void __launch_bounds__(THREADS) weight_rows(const __grid_constant__ pc__cuda_groups s, const T *x,
+                                                       const T *y, pc::math<T> *sums, long long strips, int across)
+{
+    typedef pc::math<T> M;
+    constexpr int SEEN = COLUMNS<K, S>;
+    __shared__ M shared[THREADS * N];
+    const int channel = (blockIdx.y * blockDim.x + threadIdx.x) * N, down = blockIdx.z * s.dh - s.ph;
+    const long long step = (long long)s.dw * s.c;
+    const long long begin = blockIdx.x * strips, end = min(begin + strips, s.n * s.oh * across);
+    M sum[K][N] = {};
+    pc::wait_for_earlier();
+#pragma unroll 1
+    for (long long index = begin + threadIdx.y; channel < s.c && index < end; index += blockDim.y) {
+        const strip at = strip_of(s, index, across);
+        const int row = at.row * s.sh + down, left = at.column * S - s.pw;
+        if ((unsigned)row >= (unsigned)s.h)
+            continue;
+        vector<T, N> dy[PLACES], line[SEEN];
+        take_line<T, N>(y + ((at.picture * s.oh + at.row) * s.ow + at.column) * s.c + channel, step,
+                        inside_of<PLACES>(at.column, s.dw, s.ow), dy);
+        take_line<T, N>(x + ((at.picture * s.h + row) * s.w + left) * s.c + channel, step,
+                        inside_of<SEEN>(left, s.dw, s.w), line);
+#pragma unroll
+        for (int k = 0; k < K; k++)
+#pragma unroll
+            for (int j = 0; j < PLACES; j++)
+#pragma unroll
+                for (int i = 0; i < N; i++)
+                    sum[k][i] += M(line[j * S + k].at[i]) * M(dy[j].at[i]);
+    }
+    leave_sums<M, N, K>(s, sum, shared, blockIdx.z * K, sums);
+}
+
+template <class T, int N>
+void launch_rows(const pc__cuda_groups *s, const void *x, const void *y, void *sums, int parts, long long strips)
+{
+    const int lanes = lanes_of(s->c, N), channels = lanes * N;
+    const dim3 grid(parts, (s->c + channels - 1) / channels, s->kh);
+    with_window(*s, [&](auto k, auto stride) {
+        (void)pc::start_grid(weight_rows<T, N, decltype(k)::value, decltype(stride)::value>, grid,
+                             dim3(lanes, THREADS / lanes), 0, s->queue, s->early, *s, (const T *)x, (const T *)y,
+                             (pc::math<T> *)sums, strips, strips_of(*s));
+    });
 }
 
 template <class T, int N>
@@ -98,8 +175,15 @@ template <class T> void launch(const pc__cuda_groups *s, const void *x, const vo
 {
     constexpr int N = pack_of<T>();
     long long places;
-    const int parts = parts_of(s, &places);
-    if (s->c % N == 0 && ((uintptr_t)x | (uintptr_t)y) % (N * sizeof(T)) == 0)
+    int parts = parts_of(s, &places);
+    const bool aligned = ((uintptr_t)x | (uintptr_t)y) % (N * sizeof(T)) == 0;
+    if (aligned && has_rows(*s, N) && s->kh <= ROWS_MOST) {
+        const long long strips = s->n * s->oh * strips_of(*s), blocks = (s->c / N + LANES - 1) / LANES * s->kh;
+        parts = parts < BLOCKS / blocks ? parts : BLOCKS / blocks > 1 ? (int)(BLOCKS / blocks) : 1;
+        const long long each = (strips + parts - 1) / parts;
+        parts = (int)((strips + each - 1) / each);
+        launch_rows<T, N>(s, x, y, sums, parts, each);
+    } else if (aligned && s->c % N == 0)
         launch_packs<T, N>(s, x, y, sums, parts, places);
     else
         launch_packs<T, 1>(s, x, y, sums, parts, places);
@@ -108,8 +192,8 @@ template <class T> void launch(const pc__cuda_groups *s, const void *x, const vo
 
 template <class T> void add(const pc__cuda_groups *s, const void *sums, int parts, long long count, void *weight)
 {
-    (void)pc::start(add_parts<T>, (unsigned)((count + THREADS - 1) / THREADS), THREADS, s->queue, s->early,
-                    (const pc::math<T> *)sums, parts, count, (T *)weight);
+    (void)pc::start(add_parts<T>, (unsigned)((count + 31) / 32), THREADS, s->queue, s->early, (const pc::math<T> *)sums,
+                    parts, count, (T *)weight);
 }
 
 } // namespace

@@ -34,6 +34,11 @@ void pc__cuda_depthwise_input(const pc__cuda_groups *s, const void *weight, cons
 size_t pc__cuda_depthwise_scratch(const pc__cuda_groups *s);
 void pc__cuda_depthwise_weight(const pc__cuda_groups *s, const void *x, const void *y, void *weight, void *scratch);
 
+/* depthwise_rows.cu: the same for common windows, where true. */
+bool pc__cuda_depthwise_rows_forward(const pc__cuda_groups *s, const void *x, const void *weight, const void *bias,
+                                     void *y);
+bool pc__cuda_depthwise_rows_input(const pc__cuda_groups *s, const void *weight, const void *y, void *x);
+
 /* weight[i] = the sum of sums[part][i], by parts in order: what both weights' gradients end with. */
 void pc__cuda_groups_add(const pc__cuda_groups *s, const void *sums, int parts, long long count, void *weight);
 
