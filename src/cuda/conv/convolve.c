@@ -1,5 +1,5 @@
 /* convolve.c: the three ops of convolutions with taps apart or channels in groups: by the kernels for those of each channel
- * alone, by cuDNN, else by the kernels for any; and where there are neither gaps nor groups, as conv2d and its gradients. */
+ * alone, by cuDNN, by products of windows, else by the kernels for any; and where there are neither gaps nor groups, as conv2d and its gradients. */
 #include "cuda/conv/groups.h"
 #include "cuda/conv/convolve.h"
 #include "cuda/pointwise/each.h"
@@ -82,6 +82,8 @@ static pc_status run(pc_stream *stream, const pc_call *call, const pc__convoluti
         return of_nothing(stream, call, v, &s);
     if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s))
         PC__TRY(pc__convolution_by_cudnn(stream, call, v, &done));
+    if (!is_empty(&s) && !pc__cuda_depthwise_fits(&s) && !done)
+        PC__TRY(pc__convolution_by_windows(stream, call, v, &s, &done));
     return done ? PC_OK : by_own(stream, call, v, &s);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PC__CUDA_CONV_CONVOLVE_H
 #define PC__CUDA_CONV_CONVOLVE_H
 
+#include "cuda/conv/groups.h"
 #include "cuda/conv/rows.h"
 #include "ops/convolve.h"
 
@@ -23,6 +24,10 @@ pc_status pc__convolution_plain(pc_stream *stream, const pc_call *call, const pc
 /* By cuDNN, where it has a way and was not ruled out; making its plan, ahead of a capture. */
 pc_status pc__convolution_by_cudnn(pc_stream *stream, const pc_call *call, const pc__convolution *v, bool *done);
 pc_status pc__convolution_choose(pc_stream *stream, const pc_call *call, const pc__convolution *v);
+
+/* windows.c: by products of gathered windows, where these are worth it. */
+pc_status pc__convolution_by_windows(pc_stream *stream, const pc_call *call, const pc__convolution *v,
+                                     const pc__cuda_groups *s, bool *done);
 
 /* Choose for a call of one of the ops, ahead of its capture. */
 pc_status pc__convolution_prepare(pc_stream *stream, const pc_call *call);

@@ -1,0 +1,156 @@
+/* windows.c: convolutions of 16-bit numbers with taps apart or channels in groups, which cuDNN does not take, by products of
+ * gathered windows: some pictures at a time, whose windows fit into scratch memory. */
+#include "cuda/conv/windows.h"
+
+#include "cuda/conv/convolve.h"
+#include "cuda/matmul/lt.h"
+
+enum { PACK = 8, ROOM = 128 << 20, MOST = 512 << 20 /* bytes of the windows of some pictures, and of one */ };
+
+static const double LEAST = 2e7; /* multiplications, below which launches cost more */
+
+/* What lies where in the scratch memory, in bytes. */
+typedef struct rooms {
+    size_t rows, weight, matrices, sums;
+} rooms;
+
+typedef struct plan {
+    pc__cuda_windows w;
+    int64_t pictures, area; /* at a time; places of one */
+    int parts;
+    bool direct; /* matrices are pictures as they are */
+    rooms room;
+} plan;
+
+static int padded(int n)
+{
+    return (n + PACK - 1) / PACK * PACK;
+}
+
+static bool make_plan(const pc__cuda_groups *s, int direction, plan *p)
+{
+    const int in = s->c / s->groups, out = s->o / s->groups;
+    const bool back = direction == PC__CONV_INPUT, weights = direction == PC__CONV_WEIGHTS;
+    *p = (plan){.w = {.s = *s, .back = back, .deep = back ? out : in, .wide = back ? in : out}};
+    p->w.depth = padded(p->w.deep), p->w.width = padded(p->w.wide);
+    p->area = back ? (int64_t)s->h * s->w : (int64_t)s->oh * s->ow;
+    const double taps = (double)s->kh * s->kw, places = (double)s->n * (double)p->area;
+    const double each = (double)p->area * s->groups * taps * p->w.depth * 2; /* bytes of a picture's windows */
+    const double turned = (double)s->groups * p->w.width * taps * p->w.depth;
+    const double work = places * s->groups * taps * p->w.deep * p->w.wide;
+    if (!pc__is_half((pc_dtype)s->dtype) || work < LEAST || p->w.deep < PACK || p->w.wide < PACK || each > MOST ||
+        turned > MOST || places * s->groups > INT32_MAX)
+        return false;
+    p->pictures = PC__MAX(1, PC__MIN((int64_t)(ROOM / each), s->n));
+    p->parts = (int)((s->n + p->pictures - 1) / p->pictures);
+    p->direct = s->groups == 1 && p->w.width == p->w.wide;
+    const size_t matrices = (size_t)(p->pictures * p->area) * (size_t)(s->groups * p->w.width) * 2;
+    p->room = (rooms){.rows = pc__cuda_whole((size_t)each * (size_t)p->pictures),
+                      .weight = weights ? 0 : pc__cuda_whole((size_t)turned * 2),
+                      .matrices = p->direct ? 0 : pc__cuda_whole(matrices),
+                      .sums = weights ? pc__cuda_whole((size_t)turned * sizeof(float) * (size_t)p->parts) : 0};
+    return true;
+}
+
+/* Scratch memory of this level holds the operands. */
+static pc_status multiply(pc_stream *stream, const pc__cuda_gemm *g)
+{
+    bool done = false;
+    pc__cuda_deeper(stream, 1);
+    const pc_status status = pc__cuda_lt_missing() ? PC_OK : pc__cuda_lt_gemm(stream, g, &done);
+    pc__cuda_deeper(stream, -1);
+    if (status == PC_OK && !done)
+        pc__cuda_gemm_plain(pc__cuda_queue(stream), g);
+    return status;
+}
+
+static const char *picture_at(const void *pictures, int64_t first, int64_t numbers)
+{
+    return (const char *)pictures + first * numbers * 2;
+}
+
+/* rows of windows times the weight */
+static pc_status forth(pc_stream *stream, const plan *p, const pc__convolution *v, int64_t first, char *room)
+{
+    const pc__cuda_windows *w = &p->w;
+    const int64_t k = (int64_t)w->s.kh * w->s.kw * w->depth;
+    char *weight = room + p->room.rows, *matrices = weight + p->room.weight;
+    char *to = (char *)v->result + first * p->area * w->s.groups * w->wide * 2;
+    const pc__cuda_gemm g = {.dtype = w->s.dtype,
+                             .m = w->places,
+                             .n = w->width,
+                             .k = k,
+                             .batch = w->s.groups,
+                             .a = room,
+                             .b = weight,
+                             .bias = p->direct ? v->bias : NULL,
+                             .c = p->direct ? to : matrices,
+                             .a_rs = k,
+                             .a_cs = 1,
+                             .a_batch = w->places * k,
+                             .b_rs = 1,
+                             .b_cs = k,
+                             .b_batch = w->width * k};
+    PC__TRY(multiply(stream, &g));
+    if (!p->direct)
+        pc__cuda_windows_merge(w, matrices, v->bias, to);
+    return PC_OK;
+}
+
+/* y, turned, times rows of windows */
+static pc_status between(pc_stream *stream, const plan *p, const pc__convolution *v, int64_t first, char *room)
+{
+    const pc__cuda_windows *w = &p->w;
+    const int64_t k = (int64_t)w->s.kh * w->s.kw * w->depth, part = first / p->pictures;
+    char *matrices = room + p->room.rows + p->room.weight;
+    float *sums = (float *)(void *)(matrices + p->room.matrices);
+    const char *y = picture_at(v->y, first, p->area * w->s.o);
+    if (!p->direct)
+        pc__cuda_windows_split(w, y, matrices);
+    const pc__cuda_gemm g = {.dtype = w->s.dtype,
+                             .wide = 1,
+                             .m = w->width,
+                             .n = k,
+                             .k = w->places,
+                             .batch = w->s.groups,
+                             .a = p->direct ? y : matrices,
+                             .b = room,
+                             .c = sums + part * w->s.groups * w->width * k,
+                             .a_rs = 1,
+                             .a_cs = w->width,
+                             .a_batch = w->places * w->width,
+                             .b_rs = k,
+                             .b_cs = 1,
+                             .b_batch = w->places * k};
+    return multiply(stream, &g);
+}
+
+pc_status pc__convolution_by_windows(pc_stream *stream, const pc_call *call, const pc__convolution *v,
+                                     const pc__cuda_groups *s, bool *done)
+{
+    const bool weights = v->direction == PC__CONV_WEIGHTS;
+    plan p;
+    *done = false;
+    if (((const pc__cuda_stream *)stream->implementation)->scratch_level != 0 || !make_plan(s, v->direction, &p))
+        return PC_OK;
+    p.w.s.queue = pc__cuda_queue(stream);
+    char *room = pc__cuda_try_scratch(stream, p.room.rows + p.room.weight + p.room.matrices + p.room.sums);
+    if (!room)
+        return PC_OK;
+    const void *from = p.w.back ? v->y : v->x;
+    const int64_t numbers = p.w.back ? (int64_t)s->oh * s->ow * s->o : (int64_t)s->h * s->w * s->c;
+    if (!weights)
+        pc__cuda_windows_weight(&p.w, v->weight, room + p.room.rows);
+    for (int64_t first = 0; first < s->n; first += p.pictures) {
+        p.w.places = PC__MIN(p.pictures, s->n - first) * p.area;
+        pc__cuda_windows_gather(&p.w, picture_at(from, first, numbers), room);
+        PC__TRY((weights ? between : forth)(stream, &p, v, first, room));
+        p.w.s.early = pc__cuda_early(stream);
+    }
+    if (weights)
+        pc__cuda_windows_finish(&p.w, (float *)(void *)(room + p.room.rows + p.room.weight + p.room.matrices), p.parts,
+                                v->result);
+    pc__rows_say(stream, "by windows");
+    *done = true;
+    return pc__cuda_launched(call);
+}
