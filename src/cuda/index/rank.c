@@ -15,7 +15,7 @@ static bool is_wide(const pc__cuda_ranking *r)
 static double merge_time(const pc__cuda_ranking *r)
 {
     const double items = (double)(r->lists * r->n), weight = is_wide(r) ? 1.5 : 1;
-    double time = 8 + 3.4e-5 * items * weight;
+    double time = 6 + 2e-5 * items * weight;
     for (int64_t length = PC__CUDA_TILE; length < r->n; length *= 2) {
         const double kept = (double)PC__MIN(length, r->count) / (double)length, steps = log2((double)length);
         time += 2.5 + 0.3 * steps + (8e-7 * steps + 6e-6 * weight) * items * kept;

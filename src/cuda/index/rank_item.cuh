@@ -77,29 +77,73 @@ __device__ __forceinline__ void put(const pc__cuda_ranking &p, const T *from, T 
     places[to] = place;
 }
 
+template <class I> __device__ __forceinline__ void order(I &a, I &b, bool up)
+{
+    if ((b < a) == up) {
+        const I other = a;
+        a = b;
+        b = other;
+    }
+}
+
+/* A step of a bitonic sort, or with the one behind it two at once; t counts pairs, or fours. */
+template <class I> __device__ __forceinline__ void step_once(I *tile, unsigned t, unsigned step, unsigned whole)
+{
+    const unsigned within = t & (step - 1), at = 2 * (t - within) + within;
+    order(tile[at], tile[at + step], (at & whole) == 0);
+}
+
+template <class I> __device__ __forceinline__ void step_twice(I *tile, unsigned t, unsigned step, unsigned whole)
+{
+    const unsigned half = step / 2, within = t & (half - 1), at = 4 * (t - within) + within;
+    const bool up = (at & whole) == 0;
+    I a = tile[at], b = tile[at + half], c = tile[at + step], d = tile[at + step + half];
+    order(a, c, up);
+    order(b, d, up);
+    order(a, b, up);
+    order(c, d, up);
+    tile[at] = a;
+    tile[at + half] = b;
+    tile[at + step] = c;
+    tile[at + step + half] = d;
+}
+
 /* Lists of a power of two of items, side by side in `tile`: an item is `unit` items from its list's next one, which is 1 where
- * lists lie one after the other, or their number. A warp has 64 neighbours where steps are small, and waits for no other.
+ * lists lie one after the other, or their number. A warp has 128 neighbours where steps are small, and waits for no other.
  * Bitonic: Batcher, "Sorting networks and their applications", 1968. */
 template <class I> __device__ __forceinline__ void sort_tile(I *tile, unsigned size, unsigned unit, unsigned length)
 {
+    constexpr unsigned OWN = 64; /* the longest step within 128 */
+    const unsigned fours = size / 4 > 32 ? size / 4 : 32;
     unsigned before = size;
-    for (unsigned whole = 2 * unit; whole <= length * unit; whole *= 2)
-        for (unsigned step = whole / 2; step >= unit; step /= 2) {
-            if (step > 32 || before > 32)
-                __syncthreads();
-            else
-                __syncwarp();
-            before = step;
-            for (unsigned t = threadIdx.x; t < size / 2; t += blockDim.x) {
-                const unsigned within = t & (step - 1), a = 2 * (t - within) + within, b = a + step;
-                const bool up = whole == length * unit || (a & whole) == 0;
-                const I low = tile[a], high = tile[b];
-                if ((high < low) == up) {
-                    tile[a] = high;
-                    tile[b] = low;
-                }
+    const auto meet = [&](unsigned step) {
+        if (step > OWN || before > OWN)
+            __syncthreads();
+        else
+            __syncwarp();
+        before = step;
+    };
+    bool odd = true; /* the steps of a phase, each of which has one more */
+    for (unsigned whole = 2 * unit; whole <= length * unit; whole *= 2, odd = !odd) {
+        const unsigned ways = whole == length * unit ? 0 : whole; /* the last phase has one direction */
+        unsigned step = whole / 2;
+        if (odd) {
+            meet(step);
+            for (unsigned t = threadIdx.x; t < fours; t += blockDim.x) {
+                const unsigned pair = t / 32 * 64 + t % 32;
+                if (pair < size / 2)
+                    step_once(tile, pair, step, ways);
+                if (pair + 32 < size / 2)
+                    step_once(tile, pair + 32, step, ways);
             }
+            step /= 2;
         }
+        for (; step > unit; step /= 4) {
+            meet(step);
+            for (unsigned t = threadIdx.x; t < size / 4; t += blockDim.x)
+                step_twice(tile, t, step, ways);
+        }
+    }
     __syncthreads();
 }
 

@@ -77,12 +77,10 @@ __global__ void __launch_bounds__(THREADS)
 template <class T> struct ranked {
     static void run(const pc__cuda_ranking *p, const void *from, void *values, int64_t *places)
     {
-        const int64_t pairs = p->tile * p->packed / 2;
+        const int64_t fours = p->tile * p->packed / 4;
         pc::start(sort_short<T>, static_cast<unsigned>((p->lists + p->packed - 1) / p->packed),
-                  static_cast<unsigned>(pairs < 32        ? 32
-                                        : pairs > THREADS ? THREADS
-                                                          : pairs),
-                  p->queue, p->early, *p, static_cast<const T *>(from), static_cast<T *>(values), places);
+                  static_cast<unsigned>(fours < 32 ? 32 : fours), p->queue, p->early, *p, static_cast<const T *>(from),
+                  static_cast<T *>(values), places);
     }
 };
 
