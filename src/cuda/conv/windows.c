@@ -44,7 +44,8 @@ static bool make_plan(const pc__cuda_groups *s, int direction, plan *p)
     p->pictures = PC__MAX(1, PC__MIN((int64_t)(ROOM / each), s->n));
     p->parts = (int)((s->n + p->pictures - 1) / p->pictures);
     p->direct = s->groups == 1 && p->w.width == p->w.wide;
-    const size_t matrices = (size_t)(p->pictures * p->area) * (size_t)(s->groups * p->w.width) * 2;
+    const size_t number = weights ? 2 : sizeof(float); /* results, which are rounded with their bias */
+    const size_t matrices = (size_t)(p->pictures * p->area) * (size_t)(s->groups * p->w.width) * number;
     p->room = (rooms){.rows = pc__cuda_whole((size_t)each * (size_t)p->pictures),
                       .weight = weights ? 0 : pc__cuda_whole((size_t)turned * 2),
                       .matrices = p->direct ? 0 : pc__cuda_whole(matrices),
@@ -74,9 +75,11 @@ static pc_status forth(pc_stream *stream, const plan *p, const pc__convolution *
 {
     const pc__cuda_windows *w = &p->w;
     const int64_t k = (int64_t)w->s.kh * w->s.kw * w->depth;
-    char *weight = room + p->room.rows, *matrices = weight + p->room.weight;
+    char *weight = room + p->room.rows;
+    float *matrices = (float *)(void *)(weight + p->room.weight);
     char *to = (char *)v->result + first * p->area * w->s.groups * w->wide * 2;
     const pc__cuda_gemm g = {.dtype = w->s.dtype,
+                             .wide = !p->direct,
                              .m = w->places,
                              .n = w->width,
                              .k = k,
@@ -84,7 +87,7 @@ static pc_status forth(pc_stream *stream, const plan *p, const pc__convolution *
                              .a = room,
                              .b = weight,
                              .bias = p->direct ? v->bias : NULL,
-                             .c = p->direct ? to : matrices,
+                             .c = p->direct ? (void *)to : matrices,
                              .a_rs = k,
                              .a_cs = 1,
                              .a_batch = w->places * k,

@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <class T>
-__global__ void __launch_bounds__(THREADS)
-    merge(const __grid_constant__ pc__cuda_windows w, const T *matrices, const T *bias, T *pictures, long long count)
+__global__ void __launch_bounds__(THREADS) merge(const __grid_constant__ pc__cuda_windows w, const float *matrices,
+                                                 const T *bias, T *pictures, long long count)
 {
     const long long id = thread_in_grid();
     pc::wait_for_earlier();
@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(THREADS)
     long long wide = id;
     long long group = divide(wide, w.wide);
     const long long place = divide(group, w.s.groups);
-    const T value = matrices[(group * w.places + place) * w.width + wide];
-    pictures[id] = bias ? T(float(value) + float(bias[group * w.wide + wide])) : value;
+    const float value = matrices[(group * w.places + place) * w.width + wide];
+    pictures[id] = T(bias ? value + float(bias[group * w.wide + wide]) : value);
 }
 
 template <class T>
@@ -174,14 +174,14 @@ void pc__cuda_windows_split(const pc__cuda_windows *w, const void *pictures, voi
 }
 
 template <class T>
-static void merge_as(const pc__cuda_windows *w, const void *matrices, const void *bias, void *pictures)
+static void merge_as(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures)
 {
     const long long count = w->s.groups * w->places * w->wide;
-    pc::start(merge<T>, blocks_for(count), THREADS, w->s.queue, w->s.early, *w, static_cast<const T *>(matrices),
-              static_cast<const T *>(bias), static_cast<T *>(pictures), count);
+    pc::start(merge<T>, blocks_for(count), THREADS, w->s.queue, w->s.early, *w, matrices, static_cast<const T *>(bias),
+              static_cast<T *>(pictures), count);
 }
 
-void pc__cuda_windows_merge(const pc__cuda_windows *w, const void *matrices, const void *bias, void *pictures)
+void pc__cuda_windows_merge(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures)
 {
     if (w->s.dtype == PC__CUDA_F16)
         merge_as<pc::f16>(w, matrices, bias, pictures);

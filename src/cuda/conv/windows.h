@@ -24,10 +24,10 @@ void pc__cuda_windows_gather(const pc__cuda_windows *w, const void *from, void *
 /* [group][wide][tap][deep] of a weight, zeros in what is padded. */
 void pc__cuda_windows_weight(const pc__cuda_windows *w, const void *weight, void *to);
 
-/* Pictures, [place][group][wide], into matrices, [group][place][wide], padded; or back from there, with a bias that may be
- * NULL. */
+/* Pictures, [place][group][wide], into matrices, [group][place][wide], padded; or back from there, where they are floats,
+ * with a bias that may be NULL. */
 void pc__cuda_windows_split(const pc__cuda_windows *w, const void *pictures, void *matrices);
-void pc__cuda_windows_merge(const pc__cuda_windows *w, const void *matrices, const void *bias, void *pictures);
+void pc__cuda_windows_merge(const pc__cuda_windows *w, const float *matrices, const void *bias, void *pictures);
 
 /* A weight's gradient, from float sums of so many parts, [part][group][wide][tap][deep]. */
 void pc__cuda_windows_finish(const pc__cuda_windows *w, const float *sums, int parts, void *weight);
