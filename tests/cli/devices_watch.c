@@ -270,7 +270,7 @@ static void colours_can_be_refused(void **state)
     assert_left_well();
     unsetenv("NO_COLOR");
     for (int i = 30; i < 38; i++) {
-        char sequence[8];
+        char sequence[16];
         snprintf(sequence, sizeof sequence, "\033[%dm", i);
         assert_null(strstr(j.drawn, sequence));
     }
