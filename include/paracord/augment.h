@@ -29,6 +29,8 @@ typedef enum pc_fill_mode {
     PC_FILL_WRAP      /* repeats with a period of one pixel less than the picture: a and d coincide, as in scipy */
 } pc_fill_mode;
 
+#define PC_AUGMENT_CHANNELS 4 /* at most */
+
 /* What augmentation is: the ranges to draw from. Zero switches each of them off. Not the options of one call but a
  * definition, which one makes once and many calls (and a loader) go by. */
 typedef struct pc_augment {
@@ -48,7 +50,9 @@ typedef struct pc_augment {
     double brightness_low, brightness_high; /* a factor; rounds to whole numbers as PIL does */
     pc_fill_mode fill;
     double cval;    /* for PC_FILL_CONSTANT */
-    double rescale; /* multiplies at the very end; 0 means 1 */
+    double rescale; /* multiplies behind all that; 0 means 1 */
+    /* At the very end, by channel: (value - mean) / std, as torchvision's Normalize. A std of 0 means 1. */
+    double mean[PC_AUGMENT_CHANNELS], std[PC_AUGMENT_CHANNELS];
 } pc_augment;
 
 /* One draw: Keras's transform parameters of the same names. */
@@ -74,9 +78,10 @@ PC_API pc_augment_values pc_augment_draw(const pc_augment *plan, uint64_t seed, 
                                          int height, int width);
 
 /* Transform `pixels` (height x width x channels bytes) into `out` (as many floats), which must not overlap: rotation,
- * shift, shear and zoom about the centre with bilinear interpolation, channel shift, flips, brightness, rescale, in
- * this order, within 1e-3 (of 255) of Keras with scipy (brightness: but for values that lie that close to a whole
- * number and round to the other side). channels: 1 to 4. Of the plan only fill, cval and rescale count here.
+ * shift, shear and zoom about the centre with bilinear interpolation, channel shift, flips, brightness, rescale, mean
+ * and std, in this order, within 1e-3 (of 255) of Keras with scipy (brightness: but for values that lie that close to a
+ * whole number and round to the other side). channels: 1 to 4. Of the plan only fill, cval, rescale, mean and std count
+ * here.
  * PC_ERR_ARGUMENT for a size, a channel count or values that make no sense; `out` is then untouched. */
 PC_API PC_MUST_USE pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *values,
                                               const uint8_t *pixels, int height, int width, int channels, float *out);

@@ -63,6 +63,14 @@ typedef struct pc_fit_options {
     /* One for each class of the loader, which names them (pc_cross_entropy_weighted), in the loss of training; NULL: all
      * samples count alike. */
     const float *class_weights;
+    /* In the loss of training, where answers are right or wrong: of the target so much, 0 to below 1, is for all classes
+     * alike (PyTorch's label_smoothing; of two classes told by one logit, half of it). */
+    double label_smoothing;
+    /* Mixup (Zhang and others, 2018): in training each sample is blended with the one before it in its batch, the first
+     * with the last, by shares of which the lesser is drawn once a batch, as the lesser of l and 1 - l with l from
+     * Beta(mixup, mixup); the loss is blended alike. What is counted as right is the label of the greater share.
+     * 0: none; up to 100. Needs floating x, one y, and no loss or forward of yours. */
+    double mixup;
     pc_mixed mixed; /* how the forward pass of training is computed; parameters and measurements stay float32 */
 
     /* Functions of yours, with `context`. They make tensors by ops and return one, or NULL and an error; in a recorded

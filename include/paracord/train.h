@@ -37,6 +37,9 @@ typedef struct pc_train_options {
     /* "none"; or "balanced": a class's pictures count for more the fewer they are, by n / (classes * n of the class),
      * in the loss of training. What is measured is not weighed. */
     const char *class_weights;
+    /* "none"; "imagenet", torchvision's numbers for that; or a mean and a std, or three of each by channel, between
+     * commas: a pixel in [0, 1] becomes (pixel - mean) / std. The model's file says so to whoever uses it. */
+    const char *normalise;
     int epochs, batch, threads; /* 0: 25, 32, all cores */
     int early_stop; /* end after so many epochs that were no better than the best one; 0: never. Needs test pictures */
     int size;       /* pictures become size x size; 0: 64 */
@@ -46,6 +49,8 @@ typedef struct pc_train_options {
     double momentum;              /* of "sgd" and "rmsprop" */
     double weight_decay;          /* 0: none; of "adamw" 0.01 */
     double clip;                  /* the greatest norm of all gradients together; 0: they are not clipped */
+    double label_smoothing;       /* of the target so much is for all classes alike, in the loss of training (fit.h) */
+    double mixup;                 /* alpha: pictures of training are blended in pairs; 0: they are not (fit.h) */
     int warmup;                   /* steps in front in which the rate rises */
     bool nesterov;                /* of "sgd", with a momentum */
     double shear, zoom, rotation; /* augmentation (augment.h); zoom draws factors from 1 - zoom to 1 + zoom */

@@ -6,6 +6,7 @@
 
 enum { VALUE_MAX = 1000000 };
 
+_Static_assert((int)PC__AUGMENT_CHANNELS == PC_AUGMENT_CHANNELS, "the op has as many");
 _Static_assert((int)PC__EDGE_NEAREST == PC_FILL_NEAREST && (int)PC__EDGE_CONSTANT == PC_FILL_CONSTANT &&
                    (int)PC__EDGE_REFLECT == PC_FILL_REFLECT && (int)PC__EDGE_WRAP == PC_FILL_WRAP,
                "the op has the numbers of pc_fill_mode");
@@ -18,6 +19,15 @@ pc_augment_values pc_augment_neutral(void)
 static bool is_range(double low, double high)
 {
     return (low == 0 && high == 0) || (low > 0 && low <= high && high <= VALUE_MAX);
+}
+
+static pc_status check_normal(const pc_augment *plan)
+{
+    for (int c = 0; c < PC_AUGMENT_CHANNELS; c++)
+        if (!isfinite(plan->mean[c]) || !isfinite(plan->std[c]))
+            return pc__fail(PC_ERR_ARGUMENT, "augmentation: mean %g and std %g of channel %d must be finite numbers",
+                            plan->mean[c], plan->std[c], c);
+    return PC_OK;
 }
 
 pc_status pc_augment_check(const pc_augment *plan)
@@ -50,7 +60,7 @@ pc_status pc_augment_check(const pc_augment *plan)
                         plan->fill);
     if (!isfinite(plan->cval) || !isfinite(plan->rescale))
         return pc__fail(PC_ERR_ARGUMENT, "augmentation: cval and rescale must be finite numbers");
-    return PC_OK;
+    return check_normal(plan);
 }
 
 pc__augment_plan pc__augment_plan_of(const pc_augment *plan, uint64_t seed, uint64_t epoch, int height, int width)
@@ -100,9 +110,15 @@ static pc__augment_row row_of(const pc_augment_values *v, int height, int width)
 
 pc__augment_attributes pc__augment_attributes_of(const pc_augment *plan)
 {
-    return (pc__augment_attributes){.edge = (pc__edge)plan->fill,
-                                    .cval = (float)plan->cval,
-                                    .scale = plan->rescale != 0 ? (float)plan->rescale : 1};
+    pc__augment_attributes a = {.edge = (pc__edge)plan->fill,
+                                .cval = (float)plan->cval,
+                                .scale = plan->rescale != 0 ? (float)plan->rescale : 1};
+    for (int c = 0; c < PC__AUGMENT_CHANNELS; c++) {
+        a.mean[c] = (float)plan->mean[c];
+        a.std[c] = plan->std[c] != 0 ? (float)plan->std[c] : 1;
+        a.normalises |= a.mean[c] != 0 || a.std[c] != 1;
+    }
+    return a;
 }
 
 static pc_status check(const pc_augment *plan, const pc_augment_values *v)
@@ -114,7 +130,7 @@ static pc_status check(const pc_augment *plan, const pc_augment_values *v)
     if ((unsigned)plan->fill > PC_FILL_WRAP || !isfinite(plan->cval))
         return pc__fail(PC_ERR_ARGUMENT, "augmentation: fill mode %d with cval %g makes no sense", plan->fill,
                         plan->cval);
-    return PC_OK;
+    return check_normal(plan);
 }
 
 pc_status pc_augment_apply(const pc_augment *plan, const pc_augment_values *values, const uint8_t *pixels, int height,

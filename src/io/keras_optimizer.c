@@ -32,7 +32,7 @@ static pc__keras_weight *next_trainable(pc__keras_model *model, int *layer, int 
 {
     for (; *layer < model->layer_count; (*layer)++, *weight = 0) {
         pc__keras_layer *at = &model->layers[*layer];
-        while (!at->frozen && *weight < at->weight_count) {
+        while (!at->frozen && !pc__keras_in_config(at) && *weight < at->weight_count) {
             pc__keras_weight *next = &at->weights[(*weight)++];
             if (!next->fixed)
                 return next;

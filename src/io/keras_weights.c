@@ -213,7 +213,8 @@ static pc_status write_layer(const char *path, hid_t parent, const char *model_n
     pc__names names = {0};
     PC__TRY(pc__h5_add_group(path, parent, layer->name, &group));
     pc_status status = PC_OK;
-    int count = layer->kind == PC__KERAS_NORMALIZATION ? 0 : layer->weight_count;
+    const bool elsewhere = layer->kind == PC__KERAS_NORMALIZATION || pc__keras_in_config(layer);
+    int count = elsewhere ? 0 : layer->weight_count;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < count && status == PC_OK; i++) {
             const pc__keras_weight *weight = &layer->weights[i];

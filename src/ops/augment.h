@@ -13,11 +13,17 @@
 /* What stands beyond the edge: pc_fill_mode, which belongs to the floor above, number for number. */
 typedef enum pc__edge { PC__EDGE_NEAREST, PC__EDGE_CONSTANT, PC__EDGE_REFLECT, PC__EDGE_WRAP } pc__edge;
 
-enum { PC__AUGMENT_COLUMNS = sizeof(pc__augment_row) / sizeof(double), PC__AUGMENT_SIDE_MAX = 65535 };
+enum {
+    PC__AUGMENT_COLUMNS = sizeof(pc__augment_row) / sizeof(double),
+    PC__AUGMENT_SIDE_MAX = 65535,
+    PC__AUGMENT_CHANNELS = 4
+};
 
 typedef struct pc__augment_attributes {
     pc__edge edge;
-    float cval, scale; /* beyond the edge with PC__EDGE_CONSTANT; multiplies every result at the end */
+    float cval, scale;  /* beyond the edge with PC__EDGE_CONSTANT; multiplies every result behind all changes */
+    int32_t normalises; /* the end is (value - mean) / std, by channel */
+    float mean[PC__AUGMENT_CHANNELS], std[PC__AUGMENT_CHANNELS];
 } pc__augment_attributes;
 
 /* Sides and channels that the op takes: 1 to 65535, 1 to 4, 2 GiB in all. PC_ERR_ARGUMENT names them. */

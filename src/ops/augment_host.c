@@ -1,5 +1,8 @@
-/* augment_host.c: one picture of the op augment on the host: geometry, channel shift, brightness, scale. */
+/* augment_host.c: one picture of the op augment on the host: geometry, channel shift, brightness, scale, mean and
+ * std. */
 #include "ops/augment.h"
+
+#include "base/simd.h"
 
 typedef struct extent {
     float low, high;
@@ -56,6 +59,25 @@ static void fetch(const pc__warp *warp, float *out)
         pc__warp_run(warp, out);
 }
 
+PC__SIMD static void normalise_rgb(const pc__augment_attributes *a, float *out, size_t pixels)
+{
+    const float mean[3] = {a->mean[0], a->mean[1], a->mean[2]}, std[3] = {a->std[0], a->std[1], a->std[2]};
+    for (size_t i = 0; i < pixels; i++)
+        for (int c = 0; c < 3; c++)
+            out[3 * i + c] = (out[3 * i + c] - mean[c]) / std[c];
+}
+
+static void normalise(const pc__augment_attributes *a, float *out, size_t pixels, int channels)
+{
+    if (channels == 3) {
+        normalise_rgb(a, out, pixels);
+        return;
+    }
+    for (size_t i = 0; i < pixels; i++)
+        for (int c = 0; c < channels; c++, out++)
+            *out = (*out - a->mean[c]) / a->std[c];
+}
+
 void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row, const uint8_t *pixels,
                      int height, int width, int channels, float *out)
 {
@@ -70,13 +92,13 @@ void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment
     memcpy(warp.rows, row->rows, sizeof warp.rows);
     memcpy(warp.columns, row->columns, sizeof warp.columns);
     fetch(&warp, out);
-    if (!two_steps)
-        return;
     const size_t n = (size_t)height * (size_t)width * (size_t)channels;
     if (row->channel_shift != 0)
         shift_channels(out, n, (float)row->channel_shift);
     if (row->brightness >= 0)
         change_brightness(out, n, (float)row->brightness);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; two_steps && i < n; i++)
         out[i] *= attributes->scale;
+    if (attributes->normalises)
+        normalise(attributes, out, (size_t)height * (size_t)width, channels);
 }

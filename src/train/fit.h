@@ -6,6 +6,7 @@
 #include "train/best.h"
 #include "train/curve.h"
 #include "train/judge.h"
+#include "train/mix.h"
 #include "train/tally.h"
 
 #include <paracord/amp.h>
@@ -42,6 +43,7 @@ typedef struct pc__fit {
     pc_loader *train, *test; /* test may be NULL */
     int epochs;
     pc__judge judge;      /* how outputs become a loss */
+    pc__mix mix;          /* what that of training has besides; closed by the owner of `fit` */
     pc_schedule schedule; /* of the rate, where its steps are above 0 */
     int early_stop; /* end after so many epochs that were no better than the best; 0: never; `best` is open then */
     const pc_train_callbacks *callbacks; /* may be NULL */

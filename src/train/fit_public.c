@@ -2,6 +2,7 @@
 #include "train/checkpoint.h"
 #include "train/fit.h"
 
+#include "data/gather.h"
 #include "nn/module.h"
 #include "tensor/tensor.h"
 
@@ -33,6 +34,24 @@ static pc_status check(const pc_fit_options *options)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: mixed precision %d is none of PC_MIXED_NONE to PC_MIXED_F16",
                         (int)options->mixed);
     return PC_OK;
+}
+
+/* Label smoothing and mixup, of batches that have one x and one y. */
+static pc_status set_mix(pc__fit *fit, const pc_fit_options *o)
+{
+    pc_field fields[PC_FIELDS_MAX];
+    PC__TRY(pc__mix_check("pc_fit", o->label_smoothing, o->mixup));
+    if (o->label_smoothing == 0 && o->mixup == 0)
+        return PC_OK;
+    const int count = pc_loader_fields(fit->train, fields, PC_FIELDS_MAX);
+    if (o->loss || o->forward || count != 2 || !pc__is_float(fields[0].dtype))
+        return pc__fail(PC_ERR_ARGUMENT,
+                        "pc_fit: label_smoothing and mixup are for batches of a floating x and one y, without loss and "
+                        "forward of your own");
+    if (o->label_smoothing > 0 && !pc__judge_may_count(&fit->judge, fit->train))
+        return pc__fail(PC_ERR_ARGUMENT, "pc_fit: label_smoothing, and y is no labels but %s",
+                        pc_dtype_name(fields[1].dtype));
+    return pc__mix_open(&fit->mix, o->label_smoothing, o->mixup, pc__loader_device(fit->train));
 }
 
 /* How the better epoch is known. */
@@ -73,6 +92,7 @@ static pc_status run(pc__fit *fit, const pc_fit_options *options)
     PC__TRY(pc__judge_check("pc_fit", &fit->judge));
     PC__TRY(set_watch(&fit->best, fit, options));
     PC__TRY(set_schedule(fit, options));
+    PC__TRY(set_mix(fit, options));
     PC__TRY(pc__fit_scaler(fit));
     if (options->class_weights && pc_loader_class_count(fit->train) == 0)
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: class_weights, and the loader names no classes");
@@ -110,6 +130,7 @@ pc_status pc_fit(pc_module *net, pc_optimizer *optimizer, pc_loader *train, pc_f
     pc_status status = run(&fit, &options);
     pc_scaler_free(fit.scaler);
     pc_tensor_free(fit.class_weights);
+    pc__mix_close(&fit.mix);
     pc__best_close(&fit.best);
     pc__answers_free(&fit.answers);
     if (status == PC_OK && last)

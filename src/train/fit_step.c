@@ -51,10 +51,12 @@ static pc_batch as_batch(const pc__fit *fit, const pc__pair *p)
 pc_status pc__fit_ask(pc__fit *fit, const pc_batch *batch, pc_tensor **outputs, pc_tensor **loss)
 {
     static const pc_dtype products[] = {[PC_MIXED_NONE] = PC_F32, [PC_MIXED_BF16] = PC_BF16, [PC_MIXED_F16] = PC_F16};
+    pc__blended given;
     *outputs = *loss = NULL;
+    PC__TRY(pc__mix_batch(&fit->mix, batch, &given));
     PC_AUTOCAST(products[fit->mixed]) {
-        *outputs = pc__judge_ask(&fit->judge, fit->net, batch);
-        *loss = pc__judge_loss(&fit->judge, *outputs, batch, fit->class_weights);
+        *outputs = pc__judge_ask(&fit->judge, fit->net, &given.batch);
+        *loss = pc__mix_loss(&fit->mix, &fit->judge, *outputs, &given, fit->class_weights);
     }
     return *loss ? PC_OK : pc_error_last()->status;
 }

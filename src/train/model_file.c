@@ -19,6 +19,22 @@ static pc_status put_note(pc__keras_model *keras, const pc_preparation *p)
     return PC_OK;
 }
 
+/* (p * rescale - mean) / std as a scale and an offset for each channel. */
+static pc_status put_normal(pc__keras_layer *layer, const pc_preparation *p)
+{
+    static const char *const words[2] = {"scale", "offset"};
+    const int64_t channels = p->channels;
+    for (int w = 0; w < 2; w++)
+        PC__TRY(pc__keras_weight_make(layer, words[w], 1, &channels));
+    for (int64_t c = 0; c < channels; c++) {
+        layer->weights[0].value[c] = (float)(p->rescale / p->std[c]);
+        layer->weights[1].value[c] = (float)(-p->mean[c] / p->std[c]);
+    }
+    layer->scale = 1;
+    layer->given = true;
+    return PC_OK;
+}
+
 /* The layer that multiplies the pixels, so that Keras takes raw ones, in front of the others. */
 static pc_status put_rescaling(pc__keras_model *keras, const pc__model_file *model)
 {
@@ -26,6 +42,8 @@ static pc_status put_rescaling(pc__keras_model *keras, const pc__model_file *mod
     if (!first)
         return PC_ERR_MEMORY;
     first->scale = model->preparation.rescale;
+    if (pc__preparation_normalizes(&model->preparation))
+        PC__TRY(put_normal(first, &model->preparation));
     pc__label_layer_print(&model->preparation, model->class_names, model->class_count, first->name);
     return PC_OK;
 }

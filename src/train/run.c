@@ -71,6 +71,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->precision = s->precision ? s->precision : "float32";
     s->keep = s->keep ? s->keep : "best";
     s->class_weights = s->class_weights ? s->class_weights : "none";
+    s->normalise = s->normalise ? s->normalise : "none";
     s->out = s->out ? s->out : "run";
     s->epochs = s->epochs ? s->epochs : 25;
     s->batch = s->batch ? s->batch : 32;
@@ -99,6 +100,8 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     run->resize = resize ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     run->init = (pc_init_kind)init;
     run->fit.mixed = (pc_mixed)precision;
+    PC__TRY(pc__mix_check("pc_train_folder", s->label_smoothing, s->mixup));
+    PC__TRY(pc__run_normal(run));
     return pc_device_parse(s->device, &run->device);
 }
 
@@ -241,6 +244,7 @@ static pc_status run_all(pc__run *run)
     PC__TRY(pc__run_count_classes(run));
     PC__TRY(make_network(run));
     PC__TRY(pc__run_weigh_classes(run));
+    PC__TRY(pc__mix_open(&run->fit.mix, run->s.label_smoothing, run->s.mixup, run->device));
     PC__TRY(open_best(run));
     PC__TRY(pc__run_open_folder(run)); /* last, so that wrong settings leave no empty folder behind */
     PC__TRY(pc__run_find_start(run));
@@ -299,6 +303,7 @@ static void release(pc__run *run)
     pc__answers_free(&run->fit.answers);
     pc__answers_free(&run->shown);
     pc_tensor_free(run->fit.class_weights);
+    pc__mix_close(&run->fit.mix);
     pc__free(run->counts);
     pc__free(run->network);
     pc_module_free(run->kept);

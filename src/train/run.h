@@ -27,6 +27,7 @@ typedef struct pc__run {
     pc_device device;
     pc__fit fit;
     pc_resize resize;
+    double mean[PC_PREPARATION_CHANNELS], std[PC_PREPARATION_CHANNELS]; /* of pixels in [0, 1] */
     pc_init_kind init;
     const char **class_names;                    /* of the training folder */
     char *train_folder, *test_folder;            /* from pc__alloc; test may be NULL */
@@ -55,6 +56,9 @@ static inline pc__frame pc__run_frame(const pc__run *run)
 {
     return (pc__frame){run->s.height, run->s.width, run->s.channels};
 }
+
+/* run_normal.c: mean and std as the settings say. PC_ERR_ARGUMENT. */
+pc_status pc__run_normal(pc__run *run);
 
 /* run_data.c: find the folders and load the pictures; class_names is set. */
 pc_status pc__run_load_data(pc__run *run);

@@ -67,20 +67,23 @@ static void damaged(void *context, const char *path, const char *why)
 
 static pc_loader_options options_of(pc__run *run)
 {
-    return (pc_loader_options){.height = run->s.height,
-                               .width = run->s.width,
-                               .channels = run->s.channels,
-                               .batch = run->s.batch,
-                               .seed = run->s.seed,
-                               .resize = run->resize,
-                               .device = run->device,
-                               .no_exif = run->s.no_exif,
-                               .strict = run->s.strict,
-                               .skipped = skipped,
-                               .damaged = damaged,
-                               .cache = run->s.cache,
-                               .context = run,
-                               .validation_share = run->s.val_split};
+    pc_loader_options o = {.height = run->s.height,
+                           .width = run->s.width,
+                           .channels = run->s.channels,
+                           .batch = run->s.batch,
+                           .seed = run->s.seed,
+                           .resize = run->resize,
+                           .device = run->device,
+                           .no_exif = run->s.no_exif,
+                           .strict = run->s.strict,
+                           .skipped = skipped,
+                           .damaged = damaged,
+                           .cache = run->s.cache,
+                           .context = run,
+                           .validation_share = run->s.val_split};
+    memcpy(o.augment.mean, run->mean, sizeof run->mean);
+    memcpy(o.augment.std, run->std, sizeof run->std);
+    return o;
 }
 
 static pc_status take_class_names(pc__run *run)
@@ -98,11 +101,12 @@ static pc_loader_options train_options(pc__run *run)
 {
     pc_loader_options options = options_of(run);
     options.shuffle = true;
-    options.augment = (pc_augment){.rotation = run->s.rotation,
-                                   .shear = run->s.shear,
-                                   .zoom_low = run->s.zoom > 0 ? 1 - run->s.zoom : 0,
-                                   .zoom_high = run->s.zoom > 0 ? 1 + run->s.zoom : 0,
-                                   .flip_horizontal = run->s.flip};
+    pc_augment *a = &options.augment;
+    a->rotation = run->s.rotation;
+    a->shear = run->s.shear;
+    a->zoom_low = run->s.zoom > 0 ? 1 - run->s.zoom : 0;
+    a->zoom_high = run->s.zoom > 0 ? 1 + run->s.zoom : 0;
+    a->flip_horizontal = run->s.flip;
     return options;
 }
 

@@ -57,14 +57,15 @@ static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_options *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[7][32], size[48], title[160];
+    char date[32], device[PC_DEVICE_NAME_MAX], numbers[9][32], size[48], title[160];
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     snprintf(size, sizeof size, "%d x %d%s", s->height, s->width, s->channels == 1 ? ", grey" : "");
-    const double values[7] = {s->epochs, s->batch, s->lr, s->shear, s->zoom, s->rotation, (double)s->seed};
-    for (int i = 0; i < 7; i++)
+    const double values[9] = {s->epochs,       s->batch,           s->lr,   s->shear, s->zoom, s->rotation,
+                              (double)s->seed, s->label_smoothing, s->mixup};
+    for (int i = 0; i < 9; i++)
         snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
     const pc__report_setting settings[] = {{"network", s->arch},
                                            {"optimiser", s->optimizer},
@@ -80,7 +81,10 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                                            {"zoom", numbers[4]},
                                            {"rotation (degrees)", numbers[5]},
                                            {"flip", s->flip ? "yes" : "no"},
+                                           {"normalise", s->normalise},
                                            {"class weights", s->class_weights},
+                                           {"label smoothing", numbers[7]},
+                                           {"mixup", numbers[8]},
                                            {"seed", numbers[6]}};
     const pc_epoch_result *kept = pc__run_kept(run);
     const pc__epoch_record *final = record_of(run, kept->epoch);

@@ -79,6 +79,12 @@ char *pc__run_describe(const pc__run *run)
         pc__text_add(&text, ", rate %s", s->schedule);
     if (s->clip > 0)
         pc__text_add(&text, ", gradients clipped at %g", s->clip);
+    if (strcmp(s->normalise, "none") != 0)
+        pc__text_add(&text, ", normalised by %.80s", s->normalise);
+    if (s->label_smoothing > 0)
+        pc__text_add(&text, ", labels smoothed by %g", s->label_smoothing);
+    if (s->mixup > 0)
+        pc__text_add(&text, ", mixup %g", s->mixup);
     if (run->fit.mixed)
         pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
@@ -103,7 +109,11 @@ static void put_steps(pc__text *text, const pc__run *run)
     const struct {
         const char *name;
         double value;
-    } numbers[] = {{"weight-decay", s->weight_decay}, {"clip", s->clip}, {"warmup", s->warmup}};
+    } numbers[] = {{"weight-decay", s->weight_decay},
+                   {"clip", s->clip},
+                   {"warmup", s->warmup},
+                   {"label-smoothing", s->label_smoothing},
+                   {"mixup", s->mixup}};
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (numbers[i].value != 0) {
             pc__text_add(text, "--%s ", numbers[i].name);
@@ -149,6 +159,8 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--no-exif\n");
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
                  (unsigned long long)pc_loader_fingerprint(run->fit.train));
+    if (strcmp(s->normalise, "none") != 0)
+        pc__text_add(&text, "--normalise %s\n", s->normalise);
     if (strcmp(s->class_weights, "none") != 0)
         pc__text_add(&text, "--class-weights %s\n", s->class_weights);
     if (run->fit.test && !run->kept)

@@ -226,7 +226,7 @@ static void bash_completes(void **state)
     assert_offers("train --ar", "--arch");
     assert_offers("train --arch \"\"", "article two-conv mlp lenet");
     assert_offers("train --arch = l", "lenet");
-    assert_offers("train --no", "--no-flip --no-exif");
+    assert_offers("train --no", "--normalise --no-flip --no-exif");
     assert_offers("train --epochs \"\"", "");
     assert_offers("pictures check --j", "--json");
     assert_offers("completion z", "zsh");

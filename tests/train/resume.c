@@ -40,6 +40,7 @@ static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *resu
 typedef struct kind {
     bool adam;
     pc_mixed mixed;
+    bool mixup; /* and smoothed labels */
 } kind;
 
 /* The first scales are so large that gradients become infinite: such steps are left out and not counted. */
@@ -55,6 +56,7 @@ static void begin(training *t, kind k)
         pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_dropout(0.3), pc_flatten(),
         pc_linear(64, 8, .activation = PC_ACTIVATION_RELU), pc_dropout(0.5), pc_linear(8, 1)));
     t->fit.optimizer = k.adam ? pc_adam(t->fit.net) : pc_sgd(t->fit.net, .lr = 0.05, .momentum = 0.9);
+    assert_ok(k.mixup ? pc__mix_open(&t->fit.mix, 0.1, 0.4, test_device()) : PC_OK);
     assert_not_null_ok(t->fit.train);
     assert_not_null_ok(t->fit.optimizer);
     assert_int_equal(pc_loader_batches(t->fit.train), BATCHES);
@@ -65,6 +67,7 @@ static void end(training *t)
     pc_loader_free(t->fit.train);
     pc_optimizer_free(t->fit.optimizer);
     pc_scaler_free(t->fit.scaler);
+    pc__mix_close(&t->fit.mix);
     pc_module_free(t->fit.net);
 }
 
@@ -120,28 +123,34 @@ static int64_t from_any_batch(kind k)
 static void with_adam(void **state)
 {
     (void)state;
-    assert_int_equal(from_any_batch((kind){true, PC_MIXED_NONE}), MOMENTS);
+    assert_int_equal(from_any_batch((kind){true, PC_MIXED_NONE, false}), MOMENTS);
 }
 
 static void with_momentum(void **state)
 {
     (void)state;
-    assert_int_equal(from_any_batch((kind){false, PC_MIXED_NONE}), MOMENTS);
+    assert_int_equal(from_any_batch((kind){false, PC_MIXED_NONE, false}), MOMENTS);
 }
 
 static void with_bfloat16(void **state)
 {
     (void)state;
-    assert_int_equal(from_any_batch((kind){true, PC_MIXED_BF16}), MOMENTS);
+    assert_int_equal(from_any_batch((kind){true, PC_MIXED_BF16, false}), MOMENTS);
 }
 
 static void with_float16(void **state)
 {
     (void)state;
     for (int adam = 0; adam < 2; adam++) {
-        int64_t steps = from_any_batch((kind){adam, PC_MIXED_F16});
+        int64_t steps = from_any_batch((kind){adam, PC_MIXED_F16, false});
         assert_in_range(steps, 1, MOMENTS - 1); /* some were left out */
     }
+}
+
+static void with_mixup(void **state)
+{
+    (void)state;
+    assert_int_equal(from_any_batch((kind){true, PC_MIXED_NONE, true}), MOMENTS);
 }
 
 /* Any part of a checkpoint, and any byte of it changed, is refused. */
@@ -149,7 +158,7 @@ static void damaged_checkpoints_are_refused(void **state)
 {
     (void)state;
     training t;
-    begin(&t, (kind){false, PC_MIXED_NONE});
+    begin(&t, (kind){false, PC_MIXED_NONE, false});
     assert_ok(pc__checkpoint_save(path.s, &t.fit, "--x 1\n"));
     assert_fails(pc__checkpoint_load(path.s, &t.fit, "--x 2\n") == PC_OK, PC_ERR_STATE,
                  "--x 1, and this run has --x 2");
@@ -175,8 +184,9 @@ static void damaged_checkpoints_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(with_adam), cmocka_unit_test(with_momentum),
-                                       cmocka_unit_test(with_bfloat16), cmocka_unit_test(with_float16),
-                                       cmocka_unit_test(damaged_checkpoints_are_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_adam),     cmocka_unit_test(with_momentum),
+        cmocka_unit_test(with_bfloat16), cmocka_unit_test(with_float16),
+        cmocka_unit_test(with_mixup),    cmocka_unit_test(damaged_checkpoints_are_refused)};
     return cmocka_run_group_tests_name("train.resume", tests, prepare, tidy);
 }

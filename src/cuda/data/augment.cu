@@ -94,7 +94,7 @@ __device__ void shift_and_brighten(const pc__cuda_augment &a, const job &j)
             value = shifted(value, j.shift, e.x, e.y);
         if (j.brightness >= 0)
             value = brightened(value, j.brightness, low, high);
-        j.out[i] = value * a.scale;
+        j.out[i] = normal(a, a.normalises, i % a.channels, value * a.scale);
     }
 }
 
@@ -148,7 +148,8 @@ __device__ unsigned make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64
     const int pixels = a.height * a.width, whole = c.rounds * THREADS;
     const int64_t size = static_cast<int64_t>(pixels) * a.channels;
     const job j = {{t[0], t[1], t[2]},       {t[3], t[4], t[5]},      static_cast<float>(t[6]),
-                   static_cast<float>(t[7]), two_steps ? 1 : a.scale, a.out + i * size};
+                   static_cast<float>(t[7]), two_steps ? 1 : a.scale, a.normalises && !two_steps,
+                   a.out + i * size};
     if (picture < 0 || picture >= a.total) {
         if (tile == 0 && threadIdx.x == 0)
             pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);

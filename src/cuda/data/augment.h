@@ -28,6 +28,8 @@ typedef struct pc__cuda_augment {
     int label_bytes;
     int height, width, channels, edge;
     float cval, scale;
+    int normalises; /* the end is (value - mean) / std, by channel */
+    float mean[4], std[4];
     int multiprocessors, early;
     pc__cuda_fault *fault;
 } pc__cuda_augment;

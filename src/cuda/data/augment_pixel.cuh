@@ -14,6 +14,7 @@ struct job {
     double rows[3], columns[3];
     float shift, brightness; /* 0, negative: none */
     float scale;             /* of the first step, which is all where there is no second */
+    bool normalises;         /* the first step does, as the last one of all */
     float *out;
 };
 
@@ -21,6 +22,11 @@ __device__ __forceinline__ float blend(float tl, float tr, float bl, float br, f
 {
     const float top = tl + right * (tr - tl), bottom = bl + right * (br - bl);
     return top + down * (bottom - top);
+}
+
+__device__ __forceinline__ float normal(const pc__cuda_augment &a, bool normalises, int channel, float value)
+{
+    return normalises ? (value - a.mean[channel]) / a.std[channel] : value;
 }
 
 __device__ double map_coordinate(double at, int length, int edge)
@@ -84,15 +90,16 @@ __device__ __forceinline__ void warp_pixel(const pc__cuda_augment &a, const job 
     const bool outside = !nearest && (y < 0 || y > a.height - 1 || x < 0 || x > a.width - 1);
     if (outside && a.edge == PC__CUDA_CONSTANT) {
         for (int c = 0; c < channels; c++)
-            out[c] = a.cval * j.scale;
+            out[c] = normal(a, j.normalises, c, a.cval * j.scale);
         return;
     }
     const corners k = !tiny && !outside ? inside_corners<CHANNELS>(a, y, x) : edge_corners(a, y, x);
 #pragma unroll
     for (int c = 0; c < (CHANNELS ? CHANNELS : 4); c++)
         if (c < channels)
-            out[c] =
-                j.scale * blend(bytes[k.tl + c], bytes[k.tr + c], bytes[k.bl + c], bytes[k.br + c], k.right, k.down);
+            out[c] = normal(
+                a, j.normalises, c,
+                j.scale * blend(bytes[k.tl + c], bytes[k.tr + c], bytes[k.bl + c], bytes[k.br + c], k.right, k.down));
 }
 
 /* Channel shift; low and high are the whole picture's. */
