@@ -163,6 +163,14 @@ static const cli_choice resizes[] = {
     {0},
 };
 
+static const cli_choice fills[] = {
+    {"nearest", "the pixels at the edge, as Keras does"},
+    {"black", "as torchvision does"},
+    {"reflect", "the picture, mirrored"},
+    {"wrap", "the picture again"},
+    {0},
+};
+
 #define AT(member) offsetof(pc_train_options, member)
 
 static const cli_option options[] = {
@@ -220,6 +228,22 @@ static const cli_option options[] = {
     {"rotation", 0, CLI_FLOAT, AT(rotation), "0", "DEGREES", .help = "Turn each picture at random, by at most DEGREES",
      .min = 0, .max = 180},
     {"flip", 0, CLI_FLAG, AT(flip), "on", NULL, .help = "Mirror half of the pictures, left to right"},
+    {"crop", 0, CLI_FLOAT, AT(crop), "0", "SHARE",
+     .help = "Enlarge a part of each picture at random, of SHARE of its area to all of it (0.08, say); 0 does not",
+     .min = 0, .max = 1},
+    {"pad", 0, CLI_INT, AT(pad), "0", "PIXELS", .help = "Move each picture at random, by at most PIXELS", .min = 0,
+     .max = 4096},
+    {"fill", 0, CLI_CHOICE, AT(fill), "nearest", "NAME", .help = "What comes in from beyond the edge of a picture",
+     .choices = fills},
+    {"brightness", 0, CLI_FLOAT, AT(brightness), "0", "SHARE",
+     .help = "Change the brightness at random, by a factor between 1-SHARE and 1+SHARE", .min = 0, .max = 1000},
+    {"contrast", 0, CLI_FLOAT, AT(contrast), "0", "SHARE", .help = "The contrast, likewise", .min = 0, .max = 1000},
+    {"saturation", 0, CLI_FLOAT, AT(saturation), "0", "SHARE", .help = "The saturation, likewise", .min = 0,
+     .max = 1000},
+    {"hue", 0, CLI_FLOAT, AT(hue), "0", "TURNS",
+     .help = "Turn the hues at random, by at most TURNS of the circle either way", .min = 0, .max = 0.5},
+    {"erase", 0, CLI_FLOAT, AT(erase), "0", "CHANCE", .help = "Erase a part of a picture with this chance", .min = 0,
+     .max = 1},
     {"no-exif", 0, CLI_FLAG, AT(no_exif), NULL, NULL,
      .help = "Take pictures as they are stored, as Keras does, instead of turning them upright by Exif"},
     {"cache", 0, CLI_BYTES, AT(cache), "auto", "SIZE",
@@ -245,6 +269,8 @@ static const cli_example examples[] = {
     {"paracord train pets", "Train with the settings of the articles; the network goes to run/model.h5"},
     {"paracord train pets --arch two-conv --epochs 50 --out run2", "A larger network, for longer, elsewhere"},
     {"paracord train pets --shear 0 --zoom 0 --no-flip", "Without changing the pictures at random"},
+    {"paracord train pets --shear 0 --zoom 0 --crop 0.08 --normalise imagenet --mixup 0.2 --label-smoothing 0.1",
+     "In the manner of torchvision's recipes"},
     {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
     {0},
 };

@@ -54,12 +54,17 @@ typedef struct pc_train_options {
     int warmup;                   /* steps in front in which the rate rises */
     bool nesterov;                /* of "sgd", with a momentum */
     double shear, zoom, rotation; /* augmentation (augment.h); zoom draws factors from 1 - zoom to 1 + zoom */
-    double val_split;             /* share of the pictures to test on where `data` has no test folder; 0: none */
-    bool flip;                    /* augmentation: left and right */
-    bool strict;                  /* a picture that cannot be decoded is an error; otherwise it is skipped */
-    bool resume;                  /* go on from the checkpoint in `out`, where there is one */
-    bool no_exif;  /* train on pictures as they are stored, not turned upright (image.h); the model remembers it */
-    int64_t cache; /* bytes of host memory for decoded pictures; 0: half of what is left, -1: none (loader.h) */
+    double crop; /* augmentation: the least share of a picture that is enlarged to the whole, at random; 0: none */
+    double brightness, contrast, saturation, hue; /* augmentation: jitter of colours, as in augment.h */
+    double erase;                                 /* augmentation: the chance that a part of a picture is erased */
+    int pad;                                      /* augmentation: pictures move by so many pixels at most */
+    const char *fill; /* of augmentation, beyond the edge: "nearest", "black", "reflect", "wrap" */
+    double val_split; /* share of the pictures to test on where `data` has no test folder; 0: none */
+    bool flip;        /* augmentation: left and right */
+    bool strict;      /* a picture that cannot be decoded is an error; otherwise it is skipped */
+    bool resume;      /* go on from the checkpoint in `out`, where there is one */
+    bool no_exif;     /* train on pictures as they are stored, not turned upright (image.h); the model remembers it */
+    int64_t cache;    /* bytes of host memory for decoded pictures; 0: half of what is left, -1: none (loader.h) */
     uint64_t seed;
     const struct pc_train_callbacks *callbacks;
     /* Writes report.html from time to time and at the end: pc_report_page of <paracord-tools/report.h>. NULL: nobody */

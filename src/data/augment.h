@@ -10,7 +10,12 @@ pc__augment_plan pc__augment_plan_of(const pc_augment *plan, uint64_t seed, uint
 
 pc__augment_attributes pc__augment_attributes_of(const pc_augment *plan);
 
-/* The rows of n pictures, each drawn by its sample's number (augment_batch.c). */
-void pc__augment_rows(const pc__augment_plan *plan, const int64_t *samples, int64_t n, pc__augment_row *rows);
+/* What of pc_augment_check depends on the pictures, and the check of values (augment_check.c). */
+pc_status pc__augment_check_channels(const pc_augment *plan, int64_t channels);
+pc_status pc__augment_check_values(const pc_augment *plan, const pc_augment_values *values, int height, int width,
+                                   int channels);
+
+/* Colours change. */
+bool pc__augment_jitters(const pc_augment *plan);
 
 #endif

@@ -1,13 +1,8 @@
 /* augment_batch.c: augmenting whole batches, on the device where the pictures are. */
 #include "data/augment.h"
 
+#include "ops/epoch.h"
 #include "ops/table.h"
-
-void pc__augment_rows(const pc__augment_plan *plan, const int64_t *samples, int64_t n, pc__augment_row *rows)
-{
-    for (int64_t i = 0; i < n; i++)
-        rows[i] = pc__augment_row_drawn(plan, samples[i]);
-}
 
 static pc_status check(const pc_augment *plan, const pc_tensor *pictures)
 {
@@ -15,6 +10,7 @@ static pc_status check(const pc_augment *plan, const pc_tensor *pictures)
         return pc__fail(PC_ERR_SHAPE, "augment: pictures of shape %s; it must be [n, height, width, channels]",
                         PC__SHAPE_OF(pictures));
     PC__TRY(pc__augment_check_size(pictures->shape[1], pictures->shape[2], pictures->shape[3]));
+    PC__TRY(pc__augment_check_channels(plan, pictures->shape[3]));
     return pc_augment_check(plan);
 }
 
@@ -24,7 +20,7 @@ static pc_tensor *table_of(const pc__augment_plan *plan, const int64_t *samples,
     pc__augment_row *rows = pc__alloc((size_t)n * sizeof *rows);
     if (!rows)
         return NULL;
-    pc__augment_rows(plan, samples, n, rows);
+    pc__epoch_table(plan, samples, n, rows);
     pc_tensor *table = pc_from_data(rows, PC_SHAPE(n, PC__AUGMENT_COLUMNS), PC_F64, pictures->storage->device);
     pc__free(rows);
     return table;

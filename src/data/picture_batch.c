@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "data/augment.h"
 #include "data/resident.h"
+#include "ops/epoch.h"
 
 enum { PICTURES, TABLE, LABELS, PARTS }; /* as they cross: uint8 [h, w, c], a row of the op augment, the label */
 
@@ -116,7 +117,7 @@ static pc_status fill(const pc__source *s, int threads, const pc__made *made, vo
     const pc__frame frame = d->pictures.frame;
     const pc__augment_plan plan =
         pc__augment_plan_of(&d->augment, s->seed, (uint64_t)made->epoch, frame.height, frame.width);
-    pc__augment_rows(&plan, made->samples, made->n, parts[TABLE]);
+    pc__epoch_table(&plan, made->samples, made->n, parts[TABLE]);
     pc__fill_labels(s, made->samples, made->n, parts[LABELS]);
     return pc__pictures_copy(&d->pictures, made->samples, made->n, d->pictures.streamed ? threads : 1, parts[PICTURES]);
 }

@@ -163,7 +163,8 @@ pc_status pc__resident_new(const pc__source *source, pc_residence wanted, char *
 static bool changes(const pc_augment *a)
 {
     return a->rotation > 0 || a->width_shift > 0 || a->height_shift > 0 || a->shear > 0 || a->zoom_high > 0 ||
-           a->flip_horizontal || a->flip_vertical || a->channel_shift > 0 || a->brightness_high > 0;
+           a->flip_horizontal || a->flip_vertical || a->channel_shift > 0 || a->brightness_high > 0 ||
+           a->crop_high > 0 || a->pad > 0 || a->erase > 0 || pc__augment_jitters(a);
 }
 
 static pc_status wait_for(pc_tensor *t)

@@ -1,6 +1,6 @@
 /* augment.h: the op that transforms byte pictures, its table of values, and one picture of it on the host.
  *
- * Inputs: pictures uint8 [total, height, width, channels]; a table float64 [n, 8], a pc__augment_row each; and where
+ * Inputs: pictures uint8 [total, height, width, channels]; a table float64 [n, 17], a pc__augment_row each; and where
  * there is a third, an index int64 [n] of the pictures to take (else picture i, total is n). Output: float32
  * [n, channels, height, width] in channels-last memory. All that needs sines has gone into the table, so a
  * kernel only adds, multiplies and compares: devices that round as IEEE does, without fusing, give the same bits. */
@@ -22,6 +22,7 @@ enum {
 typedef struct pc__augment_attributes {
     pc__edge edge;
     float cval, scale;  /* beyond the edge with PC__EDGE_CONSTANT; multiplies every result behind all changes */
+    int32_t colours;    /* rows may have colours to change and parts to erase */
     int32_t normalises; /* the end is (value - mean) / std, by channel */
     float mean[PC__AUGMENT_CHANNELS], std[PC__AUGMENT_CHANNELS];
 } pc__augment_attributes;
@@ -38,6 +39,10 @@ pc_tensor *pc__augment(pc_tensor *pictures, pc_tensor *table, pc_tensor *index,
 /* `pixels` (height x width x channels bytes) into `out`, as many floats (augment_host.c). */
 void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row, const uint8_t *pixels,
                      int height, int width, int channels, float *out);
+
+/* Changes of colour, and zeros in the erased part, of what is there (augment_colour.c). */
+void pc__augment_jitter(const pc__augment_row *row, float *out, size_t pixels, int channels);
+void pc__augment_erase(const pc__augment_row *row, int width, int channels, float *out);
 
 /* The geometry of it (augment_warp.c). */
 typedef struct pc__warp {

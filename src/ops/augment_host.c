@@ -1,5 +1,5 @@
-/* augment_host.c: one picture of the op augment on the host: geometry, channel shift, brightness, scale, mean and
- * std. */
+/* augment_host.c: one picture of the op augment on the host: geometry, channel shift, brightness, colour jitter,
+ * scale, mean and std, erased parts. */
 #include "ops/augment.h"
 
 #include "base/simd.h"
@@ -81,7 +81,8 @@ static void normalise(const pc__augment_attributes *a, float *out, size_t pixels
 void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment_row *row, const uint8_t *pixels,
                      int height, int width, int channels, float *out)
 {
-    const bool two_steps = row->channel_shift != 0 || row->brightness >= 0;
+    const bool jitters = attributes->colours && row->order >= 0;
+    const bool two_steps = row->channel_shift != 0 || row->brightness >= 0 || jitters;
     pc__warp warp = {.pixels = pixels,
                      .height = height,
                      .width = width,
@@ -97,8 +98,12 @@ void pc__augment_one(const pc__augment_attributes *attributes, const pc__augment
         shift_channels(out, n, (float)row->channel_shift);
     if (row->brightness >= 0)
         change_brightness(out, n, (float)row->brightness);
+    if (jitters)
+        pc__augment_jitter(row, out, (size_t)height * (size_t)width, channels);
     for (size_t i = 0; two_steps && i < n; i++)
         out[i] *= attributes->scale;
     if (attributes->normalises)
         normalise(attributes, out, (size_t)height * (size_t)width, channels);
+    if (attributes->colours)
+        pc__augment_erase(row, width, channels, out);
 }

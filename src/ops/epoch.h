@@ -13,7 +13,7 @@ typedef struct pc__epoch_attributes {
 /* In place, n samples:
  *   order  int64 [n]       sample numbers as they come: sorted by pc__shuffle_key, or 0 to n - 1 without shuffle
  *   keys   int64 [n]       scratch memory
- *   table  float64 [n, 8]  the row of the op augment for each, in that order */
+ *   table  float64 [n, 17]  the row of the op augment for each, in that order */
 pc_status pc__epoch(pc_tensor *order, pc_tensor *keys, pc_tensor *table, const pc__epoch_attributes *attributes);
 
 /* `at`: the batch's first place in the order, and `place` is set behind the batch; negative: what `place` has when the
@@ -40,6 +40,7 @@ pc_status pc__epoch_batch(const pc__epoch_tensors *from, pc_tensor *x, pc_tensor
 
 /* The host's order (epoch_host.c): what the CPU's kernel runs, and whoever wants to know the samples of a batch. */
 void pc__epoch_order(uint64_t seed, uint64_t epoch, int64_t n, int64_t *order, uint64_t *keys);
+pc__augment_drawn pc__epoch_draw(const pc__augment_plan *plan, uint64_t sample);
 void pc__epoch_table(const pc__augment_plan *plan, const int64_t *order, int64_t n, pc__augment_row *table);
 
 #endif

@@ -5,9 +5,7 @@
 #ifndef PC__EPOCH_DRAW_H
 #define PC__EPOCH_DRAW_H
 
-#include "base/philox.h"
-
-#include <math.h>
+#include "ops/crop_draw.h"
 
 /* Where output pixel (row, column) comes from, flips included:
  *     input row    = rows[0] * row + rows[1] * column + rows[2]
@@ -16,6 +14,10 @@ typedef struct pc__augment_row {
     double rows[3], columns[3];
     double channel_shift; /* 0: none */
     double brightness;    /* negative: none */
+    /* Read where the op's attributes say that there are colours to change or parts to erase. */
+    double jitter[4]; /* of brightness, contrast, saturation factors less 1, of the hue turns; 0: none */
+    double order;     /* of these: number k from bit 2 k on; negative: none of them */
+    double erased[4]; /* rows [0] to below [1], columns [2] to below [3] */
 } pc__augment_row;
 
 /* The ranges of pc_augment, for pictures of height x width pixels, and the keys of the draws. */
@@ -24,12 +26,19 @@ typedef struct pc__augment_plan {
     double brightness_low, brightness_high;
     int32_t flip_horizontal, flip_vertical, height, width;
     uint64_t seed, epoch;
+    pc__part_plan crop;   /* high 0: none */
+    double jitter[4];     /* how far each goes */
+    double erase;         /* chance */
+    int32_t pad, jitters; /* pixels; whether any of jitter is above 0 */
 } pc__augment_plan;
 
 /* As pc_augment_values. */
 typedef struct pc__augment_drawn {
     double theta, tx, ty, shear, zx, zy, channel_shift, brightness;
     int32_t flip_horizontal, flip_vertical;
+    pc__part crop, erased;
+    int32_t down, right;
+    double jitter[4], order;
 } pc__augment_drawn;
 
 /* Samples go through the epoch in the order of their keys, those of equal keys in their own. */
@@ -48,6 +57,60 @@ PC__BOTH double pc__between(double low, double high, double uniform)
 PC__BOTH double pc__shift_in_pixels(double range, int size, double uniform)
 {
     return pc__between(-range, range, uniform) * (range < 1 ? size : 1);
+}
+
+/* Number `at` of the 24 orders of four, two bits each. */
+PC__BOTH int pc__jitter_order(int at)
+{
+    int left = 0xe4 /* 3, 2, 1, 0 */, order = 0;
+    for (int k = 0; k < 4; k++) {
+        const int pick = at % (4 - k) * 2, below = (1 << pick) - 1;
+        at /= 4 - k;
+        order |= (left >> pick & 3) << 2 * k;
+        left = (left & below) | (left >> 2 & ~below);
+    }
+    return order;
+}
+
+/* As torchvision's ColorJitter. */
+PC__BOTH void pc__jitter_draw(const pc__augment_plan *plan, uint64_t sample, pc__augment_drawn *v)
+{
+    const uint64_t key = plan->seed ^ 0x6a6974746572u; /* "jitter" */
+    v->order = -1;
+    for (int i = 0; i < 4; i++)
+        v->jitter[i] = 0;
+    if (!plan->jitters)
+        return;
+    for (int i = 0; i < 4; i++) {
+        const pc__words words = pc__philox(key, plan->epoch, sample * 4 + (uint64_t)i / 2);
+        const double range = plan->jitter[i], low = i < 3 && range > 1 ? -1 : -range;
+        v->jitter[i] = range > 0 ? pc__between(low, range, pc__unit_of(&words, i % 2)) : 0;
+    }
+    const pc__words words = pc__philox(key, plan->epoch, sample * 4 + 2);
+    v->order = pc__jitter_order((int)(24 * pc__unit_of(&words, 0)));
+}
+
+PC__BOTH int32_t pc__pad_draw(int pad, uint32_t word)
+{
+    return (int32_t)((uint64_t)word * (uint64_t)(2 * pad + 1) >> 32) - pad;
+}
+
+/* What torchvision's transforms draw, apart from Keras's. */
+PC__BOTH void pc__parts_draw(const pc__augment_plan *plan, uint64_t sample, pc__augment_drawn *v)
+{
+    const pc__part none = {0, 0, 0, 0};
+    v->crop = none;
+    if (plan->crop.high > 0)
+        v->crop = pc__crop_draw(&plan->crop, plan->seed, plan->epoch, sample, plan->height, plan->width);
+    v->erased = none;
+    if (plan->erase > 0)
+        v->erased = pc__erase_draw(plan->erase, plan->seed, plan->epoch, sample, plan->height, plan->width);
+    v->down = v->right = 0;
+    if (!plan->pad)
+        return;
+    const pc__words words = pc__philox(plan->seed ^ 0x706164u /* "pad" */, plan->epoch, sample);
+    v->down = pc__pad_draw(plan->pad, words.w[0]);
+    v->right = pc__pad_draw(plan->pad, words.w[1]);
 }
 
 PC__BOTH pc__augment_drawn pc__augment_draw(const pc__augment_plan *plan, uint64_t sample)
@@ -70,6 +133,8 @@ PC__BOTH pc__augment_drawn pc__augment_draw(const pc__augment_plan *plan, uint64
     v.flip_vertical = plan->flip_vertical && u[7] < 0.5;
     v.channel_shift = pc__between(-plan->channel_shift, plan->channel_shift, u[8]);
     v.brightness = plan->brightness_high > 0 ? pc__between(plan->brightness_low, plan->brightness_high, u[9]) : -1;
+    pc__parts_draw(plan, sample, &v);
+    pc__jitter_draw(plan, sample, &v);
     return v;
 }
 
@@ -100,8 +165,18 @@ PC__BOTH void pc__augment_flip(pc__augment_row *row, int axis, int length)
     row->columns[2] += row->columns[axis] * (length - 1), row->columns[axis] = -row->columns[axis];
 }
 
+/* Take pixel i of an axis from place (i + 1/2) part / length - 1/2 of a part of it, and so many pixels before. */
+PC__BOTH void pc__augment_take(pc__augment_row *row, int axis, int length, int first, int part, int before)
+{
+    const double scale = part ? (double)part / length : 1;
+    const double offset = (part ? first + 0.5 * scale - 0.5 : 0) - scale * before;
+    row->rows[2] += row->rows[axis] * offset, row->rows[axis] *= scale;
+    row->columns[2] += row->columns[axis] * offset, row->columns[axis] *= scale;
+}
+
 /* Rotation, shift, shear, zoom, multiplied in this order, about the centre; then both axes exchanged, as Keras does
- * (its first coordinate is x, ours is the row), the centre's with them; then the flips. */
+ * (its first coordinate is x, ours is the row), the centre's with them; then the crop, the shift by whole pixels and the
+ * flips. */
 PC__BOTH pc__augment_row pc__augment_compose(const pc__augment_drawn *v, int height, int width)
 {
     double st, ct, ss, cs;
@@ -112,7 +187,17 @@ PC__BOTH pc__augment_row pc__augment_compose(const pc__augment_drawn *v, int hei
     const double ox = height / 2.0 - 0.5, oy = width / 2.0 - 0.5;
     const double tx = ct * v->tx - st * v->ty + ox - (a * ox + b * oy);
     const double ty = st * v->tx + ct * v->ty + oy - (c * ox + d * oy);
-    pc__augment_row row = {{d, c, ty}, {b, a, tx}, v->channel_shift, v->brightness};
+    pc__augment_row row;
+    row.rows[0] = d, row.rows[1] = c, row.rows[2] = ty;
+    row.columns[0] = b, row.columns[1] = a, row.columns[2] = tx;
+    row.channel_shift = v->channel_shift, row.brightness = v->brightness;
+    for (int k = 0; k < 4; k++)
+        row.jitter[k] = v->jitter[k];
+    row.order = v->order;
+    row.erased[0] = v->erased.top, row.erased[1] = v->erased.top + v->erased.height;
+    row.erased[2] = v->erased.left, row.erased[3] = v->erased.left + v->erased.width;
+    pc__augment_take(&row, 0, height, v->crop.top, v->crop.height, v->down);
+    pc__augment_take(&row, 1, width, v->crop.left, v->crop.width, v->right);
     if (v->flip_vertical)
         pc__augment_flip(&row, 0, height);
     if (v->flip_horizontal)

@@ -65,8 +65,15 @@ void pc__epoch_order(uint64_t seed, uint64_t epoch, int64_t n, int64_t *order, u
     sort(keys, order, n);
 }
 
+pc__augment_drawn pc__epoch_draw(const pc__augment_plan *plan, uint64_t sample)
+{
+    return pc__augment_draw(plan, sample);
+}
+
 void pc__epoch_table(const pc__augment_plan *plan, const int64_t *order, int64_t n, pc__augment_row *table)
 {
-    for (int64_t i = 0; i < n; i++)
-        table[i] = pc__augment_row_drawn(plan, order[i]);
+    for (int64_t i = 0; i < n; i++) {
+        const pc__augment_drawn drawn = pc__epoch_draw(plan, (uint64_t)order[i]);
+        table[i] = pc__augment_compose(&drawn, plan->height, plan->width);
+    }
 }

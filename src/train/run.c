@@ -47,7 +47,9 @@ static pc_status check_numbers(const pc_train_options *s)
                    {"early_stop", s->early_stop, 0, 1e6},
                    {"weight_decay", s->weight_decay, 0, 1e3},
                    {"clip", s->clip, 0, 1e30},
-                   {"warmup", s->warmup, 0, 1e9}};
+                   {"warmup", s->warmup, 0, 1e9},
+                   {"pad", s->pad, 0, 4096},
+                   {"crop", s->crop, 0, 1}}; /* of other augmentation the loader says what is wrong */
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))
             return pc__fail(PC_ERR_ARGUMENT, "%s is %g; it must be %g to %g", numbers[i].name, numbers[i].value,
@@ -59,7 +61,8 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
 {
     static const char *const resizes[] = {"nearest", "area"}, *const inits[] = {"torch", "glorot", "he"},
                              *const precisions[] = {"float32", "bf16", "f16"}, *const keeps[] = {"best", "last"},
-                             *const weights[] = {"none", "balanced"};
+                             *const weights[] = {"none", "balanced"},
+                             *const fills[] = {"nearest", "black", "reflect", "wrap"};
     pc_train_options *s = &run->s;
     *s = *given;
     s->arch = s->arch ? s->arch : "article";
@@ -71,6 +74,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->precision = s->precision ? s->precision : "float32";
     s->keep = s->keep ? s->keep : "best";
     s->class_weights = s->class_weights ? s->class_weights : "none";
+    s->fill = s->fill ? s->fill : "nearest";
     s->normalise = s->normalise ? s->normalise : "none";
     s->out = s->out ? s->out : "run";
     s->epochs = s->epochs ? s->epochs : 25;
@@ -90,8 +94,8 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     if (s->channels != 1 && s->channels != 3)
         return pc__fail(PC_ERR_ARGUMENT, "pictures of %d channels: use 1 (grey) or 3 (RGB)", s->channels);
     int resize = choice("resize mode", s->resize, resizes, 2), init = choice("initialiser", s->init, inits, 3);
-    int precision = choice("precision", s->precision, precisions, 3);
-    if (resize < 0 || init < 0 || precision < 0 ||
+    int precision = choice("precision", s->precision, precisions, 3), fill = choice("fill", s->fill, fills, 4);
+    if (fill < 0 || resize < 0 || init < 0 || precision < 0 ||
         choice("optimiser", s->optimizer, optimizers, PC__COUNT(optimizers)) < 0 ||
         choice("schedule", s->schedule, schedules, PC__COUNT(schedules)) < 0 ||
         choice("way to keep", s->keep, keeps, 2) < 0 ||
@@ -99,6 +103,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
         return PC_ERR_ARGUMENT;
     run->resize = resize ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     run->init = (pc_init_kind)init;
+    run->fill = (pc_fill_mode)fill;
     run->fit.mixed = (pc_mixed)precision;
     PC__TRY(pc__mix_check("pc_train_folder", s->label_smoothing, s->mixup));
     PC__TRY(pc__run_normal(run));

@@ -27,6 +27,7 @@ typedef struct pc__run {
     pc_device device;
     pc__fit fit;
     pc_resize resize;
+    pc_fill_mode fill;
     double mean[PC_PREPARATION_CHANNELS], std[PC_PREPARATION_CHANNELS]; /* of pixels in [0, 1] */
     pc_init_kind init;
     const char **class_names;                    /* of the training folder */

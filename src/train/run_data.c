@@ -107,6 +107,15 @@ static pc_loader_options train_options(pc__run *run)
     a->zoom_low = run->s.zoom > 0 ? 1 - run->s.zoom : 0;
     a->zoom_high = run->s.zoom > 0 ? 1 + run->s.zoom : 0;
     a->flip_horizontal = run->s.flip;
+    a->crop_low = run->s.crop;
+    a->crop_high = run->s.crop > 0 ? 1 : 0;
+    a->pad = run->s.pad;
+    a->jitter_brightness = run->s.brightness;
+    a->jitter_contrast = run->s.contrast;
+    a->jitter_saturation = run->s.saturation;
+    a->jitter_hue = run->s.hue;
+    a->erase = run->s.erase;
+    a->fill = run->fill;
     return options;
 }
 

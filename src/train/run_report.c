@@ -57,16 +57,17 @@ static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_options *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[9][32], size[48], title[160];
+    char date[32], device[PC_DEVICE_NAME_MAX], numbers[12][32], jitter[128], size[48], title[160];
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     snprintf(size, sizeof size, "%d x %d%s", s->height, s->width, s->channels == 1 ? ", grey" : "");
-    const double values[9] = {s->epochs,       s->batch,           s->lr,   s->shear, s->zoom, s->rotation,
-                              (double)s->seed, s->label_smoothing, s->mixup};
-    for (int i = 0; i < 9; i++)
+    const double values[] = {s->epochs,       s->batch,           s->lr,    s->shear, s->zoom, s->rotation,
+                             (double)s->seed, s->label_smoothing, s->mixup, s->crop,  s->pad,  s->erase};
+    for (int i = 0; i < PC__COUNT(values); i++)
         snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
+    snprintf(jitter, sizeof jitter, "%.10g, %.10g, %.10g, %.10g", s->brightness, s->contrast, s->saturation, s->hue);
     const pc__report_setting settings[] = {{"network", s->arch},
                                            {"optimiser", s->optimizer},
                                            {"learning rate", numbers[2]},
@@ -81,6 +82,11 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                                            {"zoom", numbers[4]},
                                            {"rotation (degrees)", numbers[5]},
                                            {"flip", s->flip ? "yes" : "no"},
+                                           {"crop", numbers[9]},
+                                           {"pad", numbers[10]},
+                                           {"brightness, contrast, saturation, hue", jitter},
+                                           {"erase", numbers[11]},
+                                           {"fill", s->fill},
                                            {"normalise", s->normalise},
                                            {"class weights", s->class_weights},
                                            {"label smoothing", numbers[7]},

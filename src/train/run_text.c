@@ -113,7 +113,14 @@ static void put_steps(pc__text *text, const pc__run *run)
                    {"clip", s->clip},
                    {"warmup", s->warmup},
                    {"label-smoothing", s->label_smoothing},
-                   {"mixup", s->mixup}};
+                   {"mixup", s->mixup},
+                   {"crop", s->crop},
+                   {"pad", s->pad},
+                   {"brightness", s->brightness},
+                   {"contrast", s->contrast},
+                   {"saturation", s->saturation},
+                   {"hue", s->hue},
+                   {"erase", s->erase}};
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (numbers[i].value != 0) {
             pc__text_add(text, "--%s ", numbers[i].name);
@@ -159,6 +166,8 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--no-exif\n");
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
                  (unsigned long long)pc_loader_fingerprint(run->fit.train));
+    if (strcmp(s->fill, "nearest") != 0)
+        pc__text_add(&text, "--fill %s\n", s->fill);
     if (strcmp(s->normalise, "none") != 0)
         pc__text_add(&text, "--normalise %s\n", s->normalise);
     if (strcmp(s->class_weights, "none") != 0)

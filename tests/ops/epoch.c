@@ -14,6 +14,16 @@ enum { SIDE = 36, PIXELS = SIDE * SIDE * 3 }; /* several tiles */
 static int side = SIDE;
 
 static const pc_augment everything = {.rotation = 400,
+                                      .crop_low = 0.2,
+                                      .crop_high = 0.9,
+                                      .pad = 3,
+                                      .jitter_brightness = 0.5,
+                                      .jitter_contrast = 0.5,
+                                      .jitter_saturation = 0.5,
+                                      .jitter_hue = 0.2,
+                                      .erase = 0.5,
+                                      .mean = {1, 2, 3},
+                                      .std = {2, 3, 0},
                                       .width_shift = 0.3,
                                       .height_shift = 2,
                                       .shear = 30,
@@ -167,7 +177,9 @@ static set set_of(const pc_augment *plan, pc_dtype labels, int64_t n)
     s.on = (pc__epoch_tensors){pc_from_data(bytes, PC_SHAPE(TOTAL, side, side, 3), PC_U8, device),
                                pc_to(pc_arange(0, TOTAL, 1, PC_I64, device), device, labels, false), s.e.order,
                                s.e.table, pc_full(PC_SHAPE(1), 0, PC_I64, device)};
-    s.batch.augment = (pc__augment_attributes){(pc__edge)plan->fill, (float)plan->cval, 1 / 255.0f};
+    pc_augment scaled = *plan;
+    scaled.rescale = 1 / 255.0;
+    s.batch.augment = pc__augment_attributes_of(&scaled);
     s.batch.at = -1;
     s.x = pc_permute(pc_empty(PC_SHAPE(n, side, side, 3), PC_F32, device), PC_SHAPE(0, 3, 1, 2));
     s.y = pc_empty(PC_SHAPE(n, 1), labels, device);

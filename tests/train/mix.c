@@ -231,8 +231,6 @@ static void files_tell_mean_and_std(void **state)
     assert_true(e.accuracy == s.test_accuracy);
     pc_evaluation_free(&e);
     pc_classifier_free(c);
-    TRAIN("two", out.s, .epochs = 1, .normalise = "imagenet");
-    assert_true(isfinite(epoch_loss));
 }
 
 static void what_is_refused(void **state)
@@ -252,6 +250,12 @@ static void what_is_refused(void **state)
         o = plain, o.normalise = words[i];
         assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "normalise \"");
     }
+    o = plain, o.crop = 1.5;
+    assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "crop is 1.5");
+    o = plain, o.fill = "white";
+    assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "there is no fill \"white\"");
+    o = plain, o.hue = 0.7;
+    assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "hues turned by up to 0.7");
     o = plain, o.normalise = "imagenet", o.channels = 1;
     assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "grey");
     assert_ok(pc_train_folder(plain, &summary));

@@ -40,7 +40,7 @@ static pc_status passed(void *context, pc__fit *fit, const pc_epoch_result *resu
 typedef struct kind {
     bool adam;
     pc_mixed mixed;
-    bool mixup; /* and smoothed labels */
+    bool mixup; /* and smoothed labels, crops, jitter, erased parts */
 } kind;
 
 /* The first scales are so large that gradients become infinite: such steps are left out and not counted. */
@@ -51,7 +51,14 @@ static void begin(training *t, kind k)
         t->fit.scaler = pc_scaler(test_device(), .initial = 0x1p23, .interval = 2);
     pc_seed(7);
     t->fit.train = pc_loader(joined(root.s, "data").s, .size = 10, .batch = 4, .shuffle = true, .seed = 3, .flip = true,
-                             .device = test_device(), .augment = {.shear = 20, .zoom_low = 0.8, .zoom_high = 1.2});
+                             .device = test_device(),
+                             .augment = {.shear = 20,
+                                         .zoom_low = 0.8,
+                                         .zoom_high = 1.2,
+                                         .crop_low = k.mixup ? 0.3 : 0,
+                                         .crop_high = k.mixup,
+                                         .jitter_contrast = k.mixup ? 0.3 : 0,
+                                         .erase = k.mixup ? 0.5 : 0});
     t->fit.net = on_device(pc_sequential(
         pc_conv2d(3, 4, 3, .activation = PC_ACTIVATION_RELU), pc_max_pool2d(2), pc_dropout(0.3), pc_flatten(),
         pc_linear(64, 8, .activation = PC_ACTIVATION_RELU), pc_dropout(0.5), pc_linear(8, 1)));

@@ -8,11 +8,16 @@ _Static_assert((int)PC__CUDA_NEAREST == PC__EDGE_NEAREST && (int)PC__CUDA_CONSTA
                    (int)PC__CUDA_REFLECT == PC__EDGE_REFLECT && (int)PC__CUDA_WRAP == PC__EDGE_WRAP,
                "the kernel's edges are the op's");
 
+_Static_assert(PC__AUGMENT_COLUMNS == 17 && offsetof(pc__augment_row, jitter) == 8 * sizeof(double) &&
+                   offsetof(pc__augment_row, erased) == 13 * sizeof(double),
+               "the kernel reads rows by number");
+
 static void take(pc__cuda_augment *to, const pc__augment_attributes *a)
 {
     to->edge = (int)a->edge;
     to->cval = a->cval;
     to->scale = a->scale;
+    to->colours = a->colours;
     to->normalises = a->normalises;
     memcpy(to->mean, a->mean, sizeof to->mean);
     memcpy(to->std, a->std, sizeof to->std);

@@ -3,50 +3,28 @@
  *
  * A block takes a tile of one picture, in rounds of a pixel a thread. The picture's bytes come into shared memory
  * first, 16 at a time, where it has room for them; results leave through shared memory, so that a warp writes whole
- * lines. Pictures with a channel shift or a brightness need the extent of the whole warped picture: there the picture's
+ * lines. Pictures with a channel shift, a brightness or a jitter need figures of the whole warped picture: there its
  * first block does all of it, in a few passes that stay in the cache, and the others leave.
  *
  * Of an epoch, a batch is gathered by the order, whose place in it is counted in device memory: one launch of a
  * recording after the other makes one batch after the other. */
-#include "cuda/data/augment_pixel.cuh"
+#include "cuda/data/augment_second.cuh"
 #include "cuda/shared/dependent_launch.cuh"
 #include "cuda/runtime/fault.cuh"
 
 namespace
 {
 
-constexpr int THREADS = 512, BLOCKS_EACH = 2; /* per multiprocessor */
-constexpr int ROUNDS_BESIDE = 16;             /* of a block, beside a step */
-constexpr int PICTURE_MOST = 36 << 10;        /* bytes in shared memory, beside the results */
+constexpr int BLOCKS_EACH = 2;         /* per multiprocessor */
+constexpr int COLUMNS = 17;            /* of the table */
+constexpr int ROUNDS_BESIDE = 16;      /* of a block, beside a step */
+constexpr int PICTURE_MOST = 36 << 10; /* bytes in shared memory, beside the results */
 
 /* How pictures are cut, in tiles of so many rounds. */
 struct cut {
     int tiles, rounds;
     int held; /* bytes of a picture in shared memory; 0: it is read where it is */
 };
-
-/* The smallest and largest of `n` floats, for all threads of the block. */
-__device__ float2 extent_of(const float *x, int n)
-{
-    __shared__ float2 warps[THREADS / 32];
-    float low = x[0], high = low;
-    for (int i = threadIdx.x; i < n; i += THREADS) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
-    }
-    for (int step = 16; step > 0; step /= 2) {
-        low = fminf(low, __shfl_xor_sync(0xffffffffu, low, step));
-        high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, step));
-    }
-    if (threadIdx.x % 32 == 0)
-        warps[threadIdx.x / 32] = make_float2(low, high);
-    __syncthreads();
-    for (int w = 0; w < THREADS / 32; w++) {
-        low = fminf(low, warps[w].x);
-        high = fmaxf(high, warps[w].y);
-    }
-    return make_float2(low, high);
-}
 
 /* Floats that lie in shared memory to where they belong; `vectors`: 16 bytes at a time. */
 __device__ void bring_out(const float *from, float *to, int n, bool vectors)
@@ -69,32 +47,17 @@ __device__ __forceinline__ void warp_pixels(const pc__cuda_augment &a, const job
     int row = (first + static_cast<int>(threadIdx.x)) / a.width;
     int column = first + static_cast<int>(threadIdx.x) - row * a.width;
     for (int from = first; from < end; from += THREADS) {
-        if (from + static_cast<int>(threadIdx.x) < end)
+        if (from + static_cast<int>(threadIdx.x) < end) {
             warp_pixel<CHANNELS>(a, j, bytes, row, column, results + threadIdx.x * channels);
+            if (j.erases && is_erased(j, row, column))
+                for (int c = 0; c < channels; c++)
+                    results[threadIdx.x * channels + c] = 0;
+        }
         row += rows + (column + columns >= a.width);
         column += columns - (column + columns >= a.width ? a.width : 0);
         __syncthreads();
         bring_out(results, j.out + static_cast<int64_t>(from) * channels, min(THREADS, end - from) * channels, vectors);
         __syncthreads();
-    }
-}
-
-/* The second step of a whole picture, by one block. Shifting keeps the order of values, so the extent behind it is the
- * shifted extent. */
-__device__ void shift_and_brighten(const pc__cuda_augment &a, const job &j)
-{
-    const int n = a.height * a.width * a.channels;
-    const float2 e = extent_of(j.out, n);
-    const bool shift = j.shift != 0;
-    const float low = shift ? shifted(e.x, j.shift, e.x, e.y) : e.x;
-    const float high = shift ? shifted(e.y, j.shift, e.x, e.y) : e.y;
-    for (int i = threadIdx.x; i < n; i += THREADS) {
-        float value = j.out[i];
-        if (shift)
-            value = shifted(value, j.shift, e.x, e.y);
-        if (j.brightness >= 0)
-            value = brightened(value, j.brightness, low, high);
-        j.out[i] = normal(a, a.normalises, i % a.channels, value * a.scale);
     }
 }
 
@@ -139,17 +102,21 @@ __device__ unsigned make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64
 {
     extern __shared__ uint4 room[]; /* the picture, where it is held, then a round's results */
     const int64_t picture = a.index ? a.index[entry] : entry;
+    const double *table = a.table + entry * COLUMNS;
     double t[8]; /* on its way together with the index: the picture must wait for that */
 #pragma unroll
     for (int k = 0; k < 8; k++)
-        t[k] = a.table[entry * 8 + k];
+        t[k] = table[k];
     const unsigned readers = count_reader(a);
-    const bool two_steps = t[6] != 0 || t[7] >= 0;
+    const bool two_steps = t[6] != 0 || t[7] >= 0 || (a.colours && table[12] >= 0);
     const int pixels = a.height * a.width, whole = c.rounds * THREADS;
     const int64_t size = static_cast<int64_t>(pixels) * a.channels;
-    const job j = {{t[0], t[1], t[2]},       {t[3], t[4], t[5]},      static_cast<float>(t[6]),
-                   static_cast<float>(t[7]), two_steps ? 1 : a.scale, a.normalises && !two_steps,
-                   a.out + i * size};
+    job j = {{t[0], t[1], t[2]},      {t[3], t[4], t[5]},         static_cast<float>(t[6]), static_cast<float>(t[7]),
+             two_steps ? 1 : a.scale, a.normalises && !two_steps, a.colours && !two_steps,  {0, 0, 0, 0},
+
+             a.out + i * size};
+    for (int k = 0; a.colours && k < 4; k++)
+        j.erased[k] = static_cast<int>(table[13 + k]);
     if (picture < 0 || picture >= a.total) {
         if (tile == 0 && threadIdx.x == 0)
             pc::fault(a.fault, PC__FAULT_INDEX, entry, picture, a.total);
@@ -168,7 +135,7 @@ __device__ unsigned make_tile(const pc__cuda_augment &a, cut c, int64_t i, int64
     const int first = tile * whole, end = two_steps ? pixels : min(first + whole, pixels);
     warp_pixels<CHANNELS>(a, j, bytes, first, end, results);
     if (two_steps)
-        shift_and_brighten(a, j);
+        second_step(a, job(j), table); /* a copy: its address keeps the other one out of registers */
     return readers;
 }
 

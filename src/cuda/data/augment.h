@@ -13,7 +13,7 @@ enum pc__cuda_edge { PC__CUDA_NEAREST, PC__CUDA_CONSTANT, PC__CUDA_REFLECT, PC__
 
 typedef struct pc__cuda_augment {
     const uint8_t *pictures; /* [total, height, width, channels] */
-    const double *table;     /* [n, 8]: a pc__augment_row each */
+    const double *table;     /* [n, 17]: a pc__augment_row each */
     const int64_t *index;    /* [n], or NULL: picture i */
     float *out;              /* [n, height, width, channels] */
     int64_t n, total;
@@ -28,6 +28,7 @@ typedef struct pc__cuda_augment {
     int label_bytes;
     int height, width, channels, edge;
     float cval, scale;
+    int colours;    /* rows may have colours to change and parts to erase */
     int normalises; /* the end is (value - mean) / std, by channel */
     float mean[4], std[4];
     int multiprocessors, early;

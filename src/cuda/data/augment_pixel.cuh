@@ -15,6 +15,8 @@ struct job {
     float shift, brightness; /* 0, negative: none */
     float scale;             /* of the first step, which is all where there is no second */
     bool normalises;         /* the first step does, as the last one of all */
+    bool erases;             /* the first step does too */
+    int erased[4];           /* rows [0] to below [1], columns [2] to below [3] */
     float *out;
 };
 
