@@ -14,7 +14,8 @@ const cli_choice cli_prepare_resizes[] = {
 
 bool cli_prepare_given(const cli_preparation *given)
 {
-    return given->rescale || given->mean || given->std || given->resize || given->classes || given->no_exif;
+    return given->rescale || given->mean || given->std || given->resize || given->classes || given->no_exif ||
+           given->shorter;
 }
 
 /* "0.5" or "1/255" up to `stop`; where it ends, or NULL. */
@@ -115,6 +116,7 @@ static bool set_preparation(const cli_command *command, const cli_preparation *g
     if (given->resize)
         p.resize = strcmp(given->resize, "area") == 0 ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     p.no_exif = p.no_exif || given->no_exif;
+    p.shorter = given->shorter ? given->shorter : p.shorter;
     return pc_classifier_set_preparation(classifier, &p) == PC_OK || (cli_failed(command), false);
 }
 
@@ -139,7 +141,8 @@ static bool set_classes(const cli_command *command, const char *text, pc_classif
 
 bool cli_prepare(const cli_command *command, const cli_preparation *given, pc_classifier *classifier)
 {
-    bool numbers = given->rescale || given->mean || given->std || given->resize || given->no_exif || given->size[0];
+    bool numbers = given->rescale || given->mean || given->std || given->resize || given->no_exif || given->size[0] ||
+                   given->shorter;
     if (numbers && !set_preparation(command, given, classifier))
         return false;
     return !given->classes || set_classes(command, given->classes, classifier);

@@ -11,6 +11,7 @@ typedef struct cli_preparation {
     const char *rescale, *mean, *std, *resize, *classes;
     bool no_exif;
     int size[2]; /* height, width; 0: not given */
+    int shorter; /* 0: not given */
 } cli_preparation;
 
 extern const cli_choice cli_prepare_resizes[];
@@ -48,6 +49,15 @@ extern const cli_choice cli_prepare_resizes[];
          NULL,                                                                                                           \
          "PIXELS",                                                                                                       \
          .help = "Where the network takes any size: resize to PIXELS x PIXELS, or to HEIGHTxWIDTH",                      \
+         .min = 1,                                                                                                       \
+         .max = 16384},                                                                                                  \
+        {"shorter",                                                                                                      \
+         0,                                                                                                              \
+         CLI_INT,                                                                                                        \
+         offsetof(type, member.shorter),                                                                                 \
+         NULL,                                                                                                           \
+         "PIXELS",                                                                                                       \
+         .help = "Resize to a shorter side of PIXELS and take the middle of the network's size",                         \
          .min = 1,                                                                                                       \
          .max = 16384},                                                                                                  \
         {"no-exif",                                                                                                      \

@@ -25,7 +25,7 @@ static bool change(const cli_call *call, pc_classifier *classifier)
     const show_settings *settings = call->settings;
     if (settings->set && !cli_prepare_given(&settings->preparation)) {
         cli_error(call->command, "--set: say what to write into the file: --rescale, --mean, --std, --resize, "
-                                 "--no-exif, --classes");
+                                 "--shorter, --no-exif, --classes");
         return false;
     }
     if (!cli_prepare(call->command, &settings->preparation, classifier))

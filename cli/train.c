@@ -178,6 +178,9 @@ static const cli_option options[] = {
      .choices = archs},
     {"size", 's', CLI_SIZE, AT(height), "64", "PIXELS",
      .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH (--size 48x96)", .min = 8, .max = 4096},
+    {"shorter", 0, CLI_INT, AT(shorter), "0", "PIXELS",
+     .help = "Resize to a shorter side of PIXELS and take the middle of that size; 0 resizes whatever the proportions",
+     .min = 0, .max = 16384},
     {"channels", 0, CLI_INT, AT(channels), "3", "N", .help = "1: pictures in grey; 3: in colour", .min = 1, .max = 3},
     {"init", 0, CLI_CHOICE, AT(init), "glorot", "NAME", .help = "How the weights begin", .choices = inits},
 

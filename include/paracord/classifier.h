@@ -58,6 +58,7 @@ typedef struct pc_preparation {
     double mean[PC_PREPARATION_CHANNELS]; /* 0: none */
     double std[PC_PREPARATION_CHANNELS];  /* 1: none */
     pc_resize resize;
+    int shorter;  /* pictures get such a shorter side, and the middle is taken (image.h); 0: they are resized whole */
     bool no_exif; /* leave pictures as they are stored, as Keras does, instead of upright */
     /* What the network takes; ignored by pc_classifier_set_preparation. 0: pictures of any size, each as it is; for
      * such a network height and width can be set. */

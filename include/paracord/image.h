@@ -39,6 +39,9 @@ typedef struct pc_image_options {
     int reserved_;
     int channels;      /* 1 or 3: convert to that; 0: 1 for grey pictures, 3 for all others */
     int width, height; /* resize to this while decoding, whatever the proportions: both, or neither (0: own size) */
+    /* The shorter side becomes so many pixels, at least as many as width and height, the longer one in proportion, and the
+     * middle width x height is cut out: torchvision's Resize(shorter) and CenterCrop. 0: width and height are the whole. */
+    int shorter;
     pc_resize resize;
     /* false: take every picture whose pixels are all there; damage that the decoder reports but gets over
      * (stray bytes, a bad checksum of a chunk without pixels, no end mark, an end inside a later frame or page) is told

@@ -51,6 +51,7 @@ typedef struct pc_loader_options {
     int reserved_;
     int size;          /* pictures are resized to size x size; 0 means 64 */
     int height, width; /* or to this, whatever their proportions: both, or neither (0: size) */
+    int shorter;       /* or to a shorter side of this, of which the middle height x width is taken (image.h); 0: not */
     int channels;      /* 1 grey, 3 RGB; 0 means 3 */
     int batch;         /* 0 means 32; the last batch of an epoch may be shorter */
     bool shuffle;

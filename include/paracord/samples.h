@@ -127,6 +127,7 @@ typedef struct pc_tar_options {
      * none. A member that ends in npy is an array; in cls, a whole number; any other one is a picture. */
     const char *x, *y;
     int height, width, channels; /* what pictures are brought to, as pc_loader_options; 0: 64, 64, 3 */
+    int shorter;
     pc_resize resize;
     bool no_exif;
 } pc_tar_options;

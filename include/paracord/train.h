@@ -44,6 +44,7 @@ typedef struct pc_train_options {
     int early_stop; /* end after so many epochs that were no better than the best one; 0: never. Needs test pictures */
     int size;       /* pictures become size x size; 0: 64 */
     int height, width;            /* or this, where given: both, or neither */
+    int shorter;                  /* the middle height x width of pictures of such a shorter side; 0: all of each */
     int channels;                 /* 1 grey, 3 RGB; 0: 3 */
     double lr;                    /* 0: 0.001 */
     double momentum;              /* of "sgd" and "rmsprop" */

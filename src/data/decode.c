@@ -58,8 +58,8 @@ static pc_status decode_path(const char *path, const pc__decode_options *options
     pc_image image;
     PC__TRY(pc_image_read(path,
                           PC_OPTIONS(pc_image_options, .channels = frame.channels, .width = frame.width,
-                                     .height = frame.height, .resize = options->resize, .no_exif = options->no_exif,
-                                     .strict = options->strict, .damage = damage),
+                                     .height = frame.height, .shorter = options->shorter, .resize = options->resize,
+                                     .no_exif = options->no_exif, .strict = options->strict, .damage = damage),
                           &image));
     if (pixels)
         memcpy(pixels, image.pixels, pc__frame_bytes(frame));

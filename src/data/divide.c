@@ -5,7 +5,8 @@
 static pc_status open_part(const pc__pictures *all, pc__pictures *part)
 {
     const pc__folder *folder = &all->folder;
-    *part = (pc__pictures){.frame = all->frame, .resize = all->resize, .no_exif = all->no_exif};
+    *part =
+        (pc__pictures){.frame = all->frame, .shorter = all->shorter, .resize = all->resize, .no_exif = all->no_exif};
     pc__folder *f = &part->folder;
     f->root = pc__strdup(folder->root);
     f->classes = pc__calloc((size_t)folder->class_count, sizeof *f->classes);

@@ -5,6 +5,7 @@
 #include "data/picture_batch.h"
 #include "data/resident.h"
 #include "data/wake.h"
+#include "io/codec.h"
 
 enum { SIZE = 64, SIDE_MAX = 16384 };
 
@@ -55,6 +56,7 @@ static pc_status check_options(const char *folder, pc_loader_options *o)
     o->size = o->size ? o->size : SIZE;
     o->height = o->height ? o->height : o->size;
     o->width = o->width ? o->width : o->size;
+    PC__TRY(pc__cover_check("pictures", o->width, o->height, o->shorter));
     o->channels = o->channels ? o->channels : 3;
     o->batch = o->batch ? o->batch : PC__BATCH;
     o->prefetch = o->prefetch ? PC__MAX(o->prefetch, 0) : PC__PREFETCH;

@@ -1,6 +1,7 @@
 /* loader_tar.c: loaders of tar shards: members as fields of samples. */
 #include "data/loader_state.h"
 #include "data/shards.h"
+#include "io/codec.h"
 #include "io/npy.h"
 
 #include <paracord/image.h>
@@ -175,7 +176,9 @@ static pc_status open_data(tar_data *d, const char *pattern, const pc_tar_option
                                     .width = o->width ? o->width : 64,
                                     .height = o->height ? o->height : 64,
                                     .resize = o->resize,
+                                    .shorter = o->shorter,
                                     .no_exif = o->no_exif};
+    PC__TRY(pc__cover_check("pictures", d->options.width, d->options.height, d->options.shorter));
     PC__TRY(pc__shards_open(pattern, o, &d->shards));
     PC__TRY(check_samples(d));
     for (int k = 0; k < 1 + d->shards.has_y; k++)

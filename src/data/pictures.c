@@ -62,6 +62,7 @@ static pc_status keep_whole(pc__pictures *p, const pc__decoded *decoded)
 static pc_status decode(pc__pictures *p, const pc_loader_options *o)
 {
     const pc__decode_options options = {.frame = p->frame,
+                                        .shorter = p->shorter,
                                         .resize = o->resize,
                                         .no_exif = o->no_exif,
                                         .strict = o->strict,
@@ -87,6 +88,7 @@ static pc_status decode(pc__pictures *p, const pc_loader_options *o)
 pc_status pc__pictures_load(const char *root, const pc_loader_options *options, pc__pictures *pictures)
 {
     *pictures = (pc__pictures){.frame = {options->height, options->width, options->channels},
+                               .shorter = options->shorter,
                                .resize = options->resize,
                                .no_exif = options->no_exif};
     pc_status status = find(root, options, &pictures->folder);
@@ -112,8 +114,10 @@ void pc__pictures_free(pc__pictures *pictures)
 pc_status pc__pictures_get(const pc__pictures *pictures, int64_t i, uint8_t *room, const uint8_t **pixels)
 {
     const int64_t slot = pictures->slot[i];
-    const pc__decode_options options = {
-        .frame = pictures->frame, .resize = pictures->resize, .no_exif = pictures->no_exif};
+    const pc__decode_options options = {.frame = pictures->frame,
+                                        .shorter = pictures->shorter,
+                                        .resize = pictures->resize,
+                                        .no_exif = pictures->no_exif};
     *pixels = slot < 0 ? room : pictures->cache->pixels + (size_t)slot * pc__frame_bytes(pictures->frame);
     return slot < 0 ? pc__picture_decode(&pictures->folder, (int)i, &options, room, NULL) : PC_OK;
 }

@@ -10,6 +10,7 @@
  * of the files, with its whole path and the reason. Both may be NULL. */
 typedef struct pc__decode_options {
     pc__frame frame; /* what they become */
+    int shorter;     /* the frame is the middle of pictures of such a shorter side (image.h); 0: all of them */
     pc_resize resize;
     bool no_exif;
     bool strict; /* fail with the error of the first picture that is broken or damaged instead */
@@ -47,6 +48,7 @@ typedef struct pc__cache {
 typedef struct pc__pictures {
     pc__folder folder; /* files: those of this part that could be decoded */
     pc__frame frame;
+    int shorter;
     pc_resize resize;
     bool no_exif;
     int skipped, damaged;

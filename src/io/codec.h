@@ -48,6 +48,19 @@ pc_status pc__image_check(const pc_image *image, const char *who);
 /* Make the picture grey (1), RGB (3), or leave it (0). */
 pc_status pc__image_set_channels(pc_image *image, int channels);
 
+/* The size of a picture whose shorter side becomes `shorter` (cover.c); PC_ERR_FORMAT where the longer one grows beyond all
+ * sizes. */
+pc_status pc__cover_size(const char *name, int width, int height, int shorter, int *new_width, int *new_height);
+
+/* What is left is the middle, which fits in. */
+void pc__image_middle(pc_image *image, int width, int height);
+
+/* Resize a picture as the options width, height, shorter and resize say, into a new one. */
+pc_status pc__image_cover(const pc_image *image, int width, int height, int shorter, pc_resize mode, pc_image *fitted);
+
+/* PC_ERR_ARGUMENT for a `shorter` that does not cover width and height. 0 is none. */
+pc_status pc__cover_check(const char *who, int width, int height, int shorter);
+
 /* n pixels of the inverse of CMYK, which is how Adobe stores it in a JPEG; the arithmetic is PIL's. */
 void pc__cmyk_to_rgb(const uint8_t *cmyk, uint8_t *rgb, int n);
 

@@ -50,7 +50,9 @@ pc_status pc__picture_begin(pc__picture *picture, int width, int height, int cha
         return pc__fail(PC_ERR_FORMAT, "%s claims to be %d x %d pixels: more than the %lld that one picture may have",
                         picture->name, width, height, (long long)PC__PIXELS_MAX);
     const pc_image_options *options = picture->options;
-    if (options->width) {
+    if (options->shorter) {
+        PC__TRY(pc__cover_size(picture->name, width, height, options->shorter, &width, &height));
+    } else if (options->width) {
         const bool transposed = pc__turn_of(picture->orientation).transposed;
         width = transposed ? options->height : options->width;
         height = transposed ? options->width : options->height;
@@ -177,7 +179,7 @@ static pc_status check_options(const pc_image_options *options)
     if ((width == 0) != (height == 0) || width < 0 || height < 0 || width > PC__SIDE_MAX || height > PC__SIDE_MAX)
         return pc__fail(PC_ERR_ARGUMENT, "reading a picture at %d x %d: give both sides (1 to %d) or neither", width,
                         height, PC__SIDE_MAX);
-    return PC_OK;
+    return pc__cover_check("reading a picture", width, height, options->shorter);
 }
 
 pc_status pc_image_decode(const void *bytes, size_t n, const char *name, pc_image_options options, pc_image *image)
@@ -195,6 +197,8 @@ pc_status pc_image_decode(const void *bytes, size_t n, const char *name, pc_imag
         status = pc__image_set_channels(&picture.image, options.channels);
     if (status == PC_OK)
         status = pc__turn_image(&picture.image, picture.orientation);
+    if (status == PC_OK && options.shorter)
+        pc__image_middle(&picture.image, options.width, options.height);
     if (status != PC_OK)
         pc_image_free(&picture.image);
     *image = picture.image;

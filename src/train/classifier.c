@@ -2,6 +2,7 @@
 #include "train/classifier.h"
 
 #include "base/base.h"
+#include "io/codec.h"
 #include "train/model_path.h"
 
 #include <sys/stat.h>
@@ -76,7 +77,7 @@ pc_preparation pc_classifier_preparation(const pc_classifier *c)
 static bool sized_alone(const pc_preparation *a, const pc_preparation *b)
 {
     return (a->height != b->height || a->width != b->width) && a->rescale == b->rescale && a->resize == b->resize &&
-           a->no_exif == b->no_exif && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
+           a->no_exif == b->no_exif && a->shorter == b->shorter && memcmp(a->mean, b->mean, sizeof a->mean) == 0 &&
            memcmp(a->std, b->std, sizeof a->std) == 0;
 }
 
@@ -94,6 +95,7 @@ pc_status pc_classifier_set_preparation(pc_classifier *c, const pc_preparation *
                             p->width, PC__MODEL_SIDE_MAX);
         frame.height = p->height, frame.width = p->width;
     }
+    PC__TRY(pc__cover_check("the preparation", frame.width, frame.height, p->shorter));
     PC__TRY(make_net(c, p));
     pc_preparation made = pc__preparation_of(*p, frame);
     made.source = sized_alone(own, &made) ? own->source : PC_PREPARATION_GIVEN;

@@ -90,6 +90,7 @@ static pc_loader *load(const pc_classifier *c, const char *folder, int batch, co
                                  .width = file->preparation.width,
                                  .channels = file->preparation.channels,
                                  .batch = batch,
+                                 .shorter = file->preparation.shorter,
                                  .resize = file->preparation.resize,
                                  .no_exif = file->preparation.no_exif,
                                  .augment = {.rescale = file->preparation.rescale},

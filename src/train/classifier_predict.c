@@ -21,12 +21,12 @@ static size_t size_of(pc__frame frame)
     return (size_t)frame.height * (size_t)frame.width * (size_t)frame.channels;
 }
 
-/* One picture as numbers: height x width x channels floats. */
-static pc_status prepare(const pc_classifier *c, const pc_image *image, pc__frame frame, float *out)
+/* One picture as numbers: height x width x channels floats. `fits`: it has been brought to the size. */
+static pc_status prepare(const pc_classifier *c, const pc_image *image, pc__frame frame, bool fits, float *out)
 {
     const pc_preparation *p = &c->model.file.preparation;
     pc_image fitting;
-    PC__TRY(pc_image_resize(image, frame.width, frame.height, p->resize, &fitting));
+    PC__TRY(pc__image_cover(image, frame.width, frame.height, fits ? 0 : p->shorter, p->resize, &fitting));
     pc_status status = pc__image_set_channels(&fitting, frame.channels);
     pc_augment plan = {.rescale = p->rescale};
     pc_augment_values neutral = pc_augment_neutral();
@@ -86,14 +86,15 @@ static int64_t alike(const pc_classifier *c, const pc_image *images, int64_t n)
     return count;
 }
 
-static pc_status predict_alike(const pc_classifier *c, const pc_image *images, int64_t n, float *probabilities)
+static pc_status predict_alike(const pc_classifier *c, const pc_image *images, int64_t n, bool fit,
+                               float *probabilities)
 {
     const pc__frame frame = frame_of(c, images);
     const size_t each = size_of(frame);
     float *pixels = pc__alloc((size_t)n * each * sizeof *pixels);
     pc_status status = pixels ? PC_OK : PC_ERR_MEMORY;
     for (int64_t i = 0; i < n && status == PC_OK; i++)
-        status = prepare(c, &images[i], frame, pixels + (size_t)i * each);
+        status = prepare(c, &images[i], frame, fit, pixels + (size_t)i * each);
     if (status == PC_OK)
         status = answer(c, pixels, n, frame, probabilities);
     pc__free(pixels);
@@ -117,7 +118,7 @@ pc_status pc_classifier_predict_images(pc_classifier *c, const pc_image *images,
     const int64_t room = PC__MIN(n, batch ? batch : BATCH);
     for (int64_t from = 0, count; from < n; from += count) {
         count = alike(c, images + from, PC__MIN(n - from, room));
-        PC__TRY(predict_alike(c, images + from, count, probabilities + from * c->model.file.class_count));
+        PC__TRY(predict_alike(c, images + from, count, false, probabilities + from * c->model.file.class_count));
     }
     return PC_OK;
 }
@@ -146,12 +147,13 @@ static pc_status predict_file(pc_classifier *c, const char *picture, float *prob
     pc_image_options options = {.channels = p->channels,
                                 .width = p->height ? p->width : 0, /* both, or its own size */
                                 .height = p->width ? p->height : 0,
+                                .shorter = p->width && p->height ? p->shorter : 0,
                                 .resize = p->resize,
                                 .no_exif = p->no_exif,
                                 .damage = damage};
     pc_image image;
     PC__TRY(pc_image_read(picture, options, &image));
-    pc_status status = pc_classifier_predict_images(c, &image, 1, 1, probabilities);
+    pc_status status = predict_alike(c, &image, 1, options.width > 0, probabilities);
     pc_image_free(&image);
     return status;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char prefix[] = "prepare.", classes_mark[] = ".classes.", by_mark[] = ".by.";
+static const char prefix[] = "prepare.", classes_mark[] = ".classes.", by_mark[] = ".by.", shorter_mark[] = ".shorter-";
 
 static bool plain(char c)
 {
@@ -49,6 +49,8 @@ static void print(const pc_preparation *p, bool numbers, const char *const *clas
 {
     snprintf(name, PC__KERAS_NAME_MAX, "%s%s%s", prefix, p->resize == PC_RESIZE_AREA ? "area" : "nearest",
              p->no_exif ? ".stored" : "");
+    if (p->shorter)
+        snprintf(name + strlen(name), PC__KERAS_NAME_MAX - strlen(name), "%s%d", shorter_mark, p->shorter);
     if (numbers && !append_numbers(name, p))
         name[0] = 0;
     size_t without = strlen(name);
@@ -75,9 +77,12 @@ bool pc__label_layer_read(const char *name, pc_preparation *p)
 {
     if (strncmp(name, prefix, sizeof prefix - 1) != 0)
         return false;
-    const char *classes = strstr(name, classes_mark), *stored = strstr(name, ".stored");
+    const char *classes = strstr(name, classes_mark), *stored = strstr(name, ".stored"),
+               *shorter = strstr(name, shorter_mark);
     p->resize = strncmp(name + sizeof prefix - 1, "area", 4) == 0 ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     p->no_exif = stored && (!classes || stored < classes);
+    p->shorter = shorter && (!classes || shorter < classes) ? atoi(shorter + sizeof shorter_mark - 1) : 0;
+    p->shorter = p->shorter < 0 || p->shorter > PC__MODEL_SIDE_MAX ? 0 : p->shorter;
     return true;
 }
 

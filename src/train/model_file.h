@@ -6,8 +6,6 @@
 #include "io/keras_module.h"
 #include "train/preparation.h"
 
-#define PC__MODEL_SIDE_MAX 16384 /* pixels, of the pictures that a network takes */
-
 typedef struct pc__model_file {
     pc_module *net;                /* ends in logits */
     const pc_optimizer *optimizer; /* writing: may be NULL */

@@ -23,6 +23,9 @@ pc_status pc__preparation_check(const pc_preparation *p)
         if (!isfinite(p->mean[c]) || !isfinite(p->std[c]) || p->std[c] == 0)
             return pc__fail(PC_ERR_ARGUMENT, "mean %g and std %g of channel %d: numbers, the latter not 0", p->mean[c],
                             p->std[c], c);
+    if (p->shorter < 0 || p->shorter > PC__MODEL_SIDE_MAX)
+        return pc__fail(PC_ERR_ARGUMENT, "a shorter side of %d pixels: it is 1 to %d, or 0 for none", p->shorter,
+                        PC__MODEL_SIDE_MAX);
     if (p->resize != PC_RESIZE_NEAREST && p->resize != PC_RESIZE_AREA)
         return pc__fail(PC_ERR_ARGUMENT, "%d is no resize mode; use PC_RESIZE_NEAREST or PC_RESIZE_AREA", p->resize);
     return PC_OK;
@@ -56,6 +59,8 @@ static void print(pc__text *out, const pc_preparation *p, const char *end)
         print_three(out, "mean", p->mean);
         print_three(out, "std", p->std);
     }
+    if (p->shorter)
+        pc__text_add(out, ", \"shorter\": %d", p->shorter);
     pc__text_add(out, "%s%s}", p->no_exif ? ", \"exif\": false" : "", end);
 }
 
@@ -105,11 +110,12 @@ void pc__preparation_read(const char *note, pc_preparation *p)
     pc__plain_numbers numbers = pc__plain_numbers_begin();
     pc_preparation read = *p;
     const char *resize = value_of(note, "resize"), *rescale = value_of(note, "rescale");
-    const char *exif = value_of(note, "exif");
+    const char *exif = value_of(note, "exif"), *shorter = value_of(note, "shorter");
     if (resize)
         read.resize = strncmp(resize, "\"area\"", 6) == 0 ? PC_RESIZE_AREA : PC_RESIZE_NEAREST;
     if (rescale)
         read.rescale = strtod(rescale, NULL);
+    read.shorter = shorter ? atoi(shorter) : 0;
     read_three(value_of(note, "mean"), read.mean);
     read_three(value_of(note, "std"), read.std);
     read.no_exif = exif && strncmp(exif, "false", 5) == 0;
@@ -165,6 +171,8 @@ char *pc_preparation_text(const pc_preparation *p)
         pc__text_add(&text, "any size, ");
     pc__text_add(&text, "%s by %s, ", p->channels == 1 ? "grey" : "RGB",
                  p->resize == PC_RESIZE_AREA ? "area" : "nearest neighbour");
+    if (p->shorter)
+        pc__text_add(&text, "the middle of a shorter side of %d, ", p->shorter);
     add_factor(&text, p->rescale);
     int channels = p->channels == 1 ? 1 : PC_PREPARATION_CHANNELS;
     add_three(&text, ", less", p->mean, channels, 0);

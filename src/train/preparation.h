@@ -9,6 +9,8 @@
 #include <paracord/classifier.h>
 #include <paracord/nn.h>
 
+#define PC__MODEL_SIDE_MAX 16384 /* pixels, of the pictures that a network takes */
+
 /* Pixels times 1/255, by nearest neighbour: what most of Keras's examples do. */
 pc_preparation pc__preparation_assumed(void);
 

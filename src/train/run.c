@@ -49,6 +49,7 @@ static pc_status check_numbers(const pc_train_options *s)
                    {"clip", s->clip, 0, 1e30},
                    {"warmup", s->warmup, 0, 1e9},
                    {"pad", s->pad, 0, 4096},
+                   {"shorter", s->shorter, 0, PC__MODEL_SIDE_MAX},
                    {"crop", s->crop, 0, 1}}; /* of other augmentation the loader says what is wrong */
     for (int i = 0; i < PC__COUNT(numbers); i++)
         if (!(numbers[i].value >= numbers[i].low && numbers[i].value <= numbers[i].high))

@@ -69,6 +69,7 @@ static pc_loader_options options_of(pc__run *run)
 {
     pc_loader_options o = {.height = run->s.height,
                            .width = run->s.width,
+                           .shorter = run->s.shorter,
                            .channels = run->s.channels,
                            .batch = run->s.batch,
                            .seed = run->s.seed,

@@ -36,6 +36,7 @@ pc__model_file pc__run_model(const pc__run *run)
     pc_preparation preparation = pc__preparation_of(pc__preparation_assumed(), pc__run_frame(run));
     preparation.resize = run->resize;
     preparation.no_exif = run->s.no_exif;
+    preparation.shorter = run->s.shorter;
     memcpy(preparation.mean, run->mean, sizeof run->mean);
     memcpy(preparation.std, run->std, sizeof run->std);
     return (pc__model_file){.net = run->kept && run->fit.best.result.epoch ? run->kept : run->fit.net,

@@ -114,6 +114,7 @@ static void put_steps(pc__text *text, const pc__run *run)
                    {"warmup", s->warmup},
                    {"label-smoothing", s->label_smoothing},
                    {"mixup", s->mixup},
+                   {"shorter", s->shorter},
                    {"crop", s->crop},
                    {"pad", s->pad},
                    {"brightness", s->brightness},

@@ -159,7 +159,7 @@ static pc_train_summary train(const char *data, const char *out, pc_train_option
     s.out = out;
     s.device = test_device_name();
     s.batch = BATCH;
-    s.size = 8;
+    s.size = s.height ? 0 : 8;
     s.arch = "mlp";
     s.callbacks = &callbacks;
     assert_ok(pc_train_folder(s, &summary));
@@ -233,6 +233,38 @@ static void files_tell_mean_and_std(void **state)
     pc_classifier_free(c);
 }
 
+/* Prepared by the middle of the picture, in training, in evaluation, of a file and of a picture in memory. */
+static void files_tell_the_middle(void **state)
+{
+    (void)state;
+    test_path out = joined(root.s, "middle"), picture = joined(root.s, "two/test/cat/a00.jpg");
+    pc_evaluation e;
+    pc_prediction p;
+    pc_image image;
+    float of_file[2], of_image[2];
+    pc_train_summary s = TRAIN("two", out.s, .epochs = 2, .shorter = 9, .height = 7, .width = 8, .keep = "last");
+    pc_classifier *c = pc_classifier_open(out.s, test_device_name());
+    assert_not_null_ok(c);
+    const pc_preparation told = pc_classifier_preparation(c);
+    assert_int_equal(told.shorter, 9);
+    assert_ok(pc_classifier_evaluate(c, joined(root.s, "two").s, BATCH, NULL, &e));
+    assert_close(e.loss, s.test_loss, 1e-6);
+    pc_evaluation_free(&e);
+    assert_ok(pc_classifier_predict_all(c, picture.s, &p, of_file));
+    assert_ok(pc_image_read(picture.s, PC_OPTIONS(pc_image_options, .channels = 3), &image));
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 1, of_image));
+    assert_memory_equal(of_file, of_image, sizeof of_file);
+    pc_preparation other = told;
+    other.shorter = 6;
+    assert_fails(pc_classifier_set_preparation(c, &other) == PC_OK, PC_ERR_ARGUMENT, "shorter side of 6");
+    other.shorter = 0;
+    assert_ok(pc_classifier_set_preparation(c, &other));
+    assert_ok(pc_classifier_predict_images(c, &image, 1, 1, of_image));
+    assert_true(of_file[0] != of_image[0]);
+    pc_image_free(&image);
+    pc_classifier_free(c);
+}
+
 static void what_is_refused(void **state)
 {
     (void)state;
@@ -297,6 +329,7 @@ int main(void)
                                        cmocka_unit_test(the_loss_is_that_of_blended_targets),
                                        cmocka_unit_test(smoothed_losses_of_runs),
                                        cmocka_unit_test(files_tell_mean_and_std),
+                                       cmocka_unit_test(files_tell_the_middle),
                                        cmocka_unit_test(what_is_refused),
                                        cmocka_unit_test(fits_of_tensors)};
     return cmocka_run_group_tests_name("train.mix", tests, prepare, tidy);

@@ -315,7 +315,7 @@ static void notes_in_files_of_keras(void **state)
         pc__free(bytes);
         pc_classifier *c = opened(path);
         pc_preparation p = pc_classifier_preparation(c);
-        p.rescale = 1 / 100.0, p.no_exif = true, p.std[1] = 0.3, p.mean[2] = -1e-5;
+        p.rescale = 1 / 100.0, p.no_exif = true, p.shorter = 6, p.std[1] = 0.3, p.mean[2] = -1e-5;
         assert_ok(pc_classifier_set_preparation(c, &p));
         assert_ok(pc_classifier_set_class_names(c,
                                                 (const char *const[]){"a",
@@ -333,7 +333,7 @@ static void notes_in_files_of_keras(void **state)
             c = opened(path);
             const pc_preparation again = pc_classifier_preparation(c);
             assert_int_equal(again.source, PC_PREPARATION_NOTED);
-            assert_true(again.rescale == p.rescale && again.no_exif);
+            assert_true(again.rescale == p.rescale && again.no_exif && again.shorter == 6);
             assert_memory_equal(again.mean, p.mean, sizeof p.mean);
             assert_memory_equal(again.std, p.std, sizeof p.std);
             assert_string_equal(pc_classifier_class_name(c, 1), "Gr\xc3\xbc\xc3\x9f"
@@ -359,6 +359,7 @@ static void a_rescaling_layer_keeps_it(void **state)
                                  .arch = "mlp",
                                  .resize = "area",
                                  .no_exif = true,
+                                 .shorter = 9,
                                  .device = "cpu",
                                  .epochs = 1,
                                  .size = 8};
@@ -369,7 +370,8 @@ static void a_rescaling_layer_keeps_it(void **state)
     pc__keras_model nothing = {0};
     assert_ok(pc__keras_note(model.s, &nothing));
     pc_classifier *c = opened(model);
-    assert_text(c, "8x8 RGB by area, pixels times 1/255, not turned upright (a layer in the file)");
+    assert_text(c, "8x8 RGB by area, the middle of a shorter side of 9, pixels times 1/255, not turned upright (a "
+                   "layer in the file)");
     for (int i = 0; i < 2; i++)
         assert_string_equal(pc_classifier_class_name(c, i), classes[i]);
     pc_classifier_free(c);
