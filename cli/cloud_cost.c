@@ -10,7 +10,7 @@
 
 typedef struct cost_settings {
     cli_cloud_settings cloud;
-    int epochs, batch, size;
+    int epochs, batch, size[2]; /* size: height, width */
     const char *device;
     double measure, known_rate;
     const char *known_gpu;
@@ -285,7 +285,8 @@ static int run(const cli_call *call)
         return CLI_FAILED;
     pc_cloud_job_options plan = {.model = call->line->values[0],
                                  .folder = call->line->values[1],
-                                 .size = s->size,
+                                 .height = s->size[0],
+                                 .width = s->size[1],
                                  .batch = s->batch,
                                  .epochs = s->epochs,
                                  .device = s->device,
@@ -304,8 +305,10 @@ static const cli_option options[] = {
      .max = 100000},
     {"batch", 0, CLI_INT, offsetof(cost_settings, batch), "32", "N", .help = "Pictures in a step", .min = 1,
      .max = 65536},
-    {"size", 0, CLI_INT, offsetof(cost_settings, size), NULL, "PIXELS",
-     .help = "Pictures are resized to this; 64 for a network by name, a file's own otherwise", .min = 8, .max = 1024},
+    {"size", 0, CLI_SIZE, offsetof(cost_settings, size), NULL, "PIXELS",
+     .help = "Pictures are resized to PIXELS x PIXELS, or to HEIGHTxWIDTH; 64 for a network by name, a file's own "
+             "otherwise",
+     .min = 8, .max = 1024},
     {"budget", 0, CLI_FLOAT, offsetof(cost_settings, cloud.budget), NULL, "DOLLARS",
      .help = "US dollars an hour, at most", .min = 0, .max = 100000, .above = true},
     {"all", 0, CLI_FLAG, offsetof(cost_settings, all), NULL, NULL, .help = "Show every machine, not five"},

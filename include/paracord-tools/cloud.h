@@ -180,6 +180,7 @@ typedef struct pc_cloud_job_options {
     const char *model;  /* "article", "two-conv", "mlp", "lenet", or a Keras file */
     const char *folder; /* pictures, as `paracord train` takes them */
     int size;           /* of the pictures; 0: 64, or the file's */
+    int height, width;  /* or this, where given: both, or neither */
     int batch, epochs;  /* 0: 32; 25 */
     const char *device; /* to measure on; NULL: auto */
     double seconds;     /* to measure for, about; 0: 0.02 on a CPU, 0.5 on a GPU */

@@ -211,10 +211,16 @@ static void model_files_are_taken(void **state)
     pc_cloud_job_options plan = {.model = model.s, .folder = data.s, .device = "cpu", .seconds = 0.001};
     assert_ok(pc_cloud_plan_job(cloud, plan, &file));
     assert_int_equal(file.height, 32);
-    plan.size = 64;
+    plan.height = 4;
+    assert_fails(pc_cloud_plan_job(cloud, plan, &name), PC_ERR_ARGUMENT, "height 4 and width 0");
+    plan.height = 0, plan.size = 64;
     assert_fails(pc_cloud_plan_job(cloud, plan, &name), PC_ERR_ARGUMENT, "pictures of 32 x 32");
     plan.model = "lenet", plan.size = 32;
     assert_ok(pc_cloud_plan_job(cloud, plan, &name));
+    plan.size = 0, plan.height = 32, plan.width = 48;
+    pc_cloud_job wide;
+    assert_ok(pc_cloud_plan_job(cloud, plan, &wide));
+    assert_true(wide.height == 32 && wide.width == 48 && wide.work.parameters > name.work.parameters);
     assert_memory_equal(&file.work, &name.work, sizeof name.work);
 }
 

@@ -64,7 +64,8 @@ static pc__frame frame_of(const pc_cloud_job *job)
 static pc_module *make_network(const pc_cloud_job_options *plan, pc_cloud_job *job)
 {
     if (access(plan->model, F_OK) != 0 && !strpbrk(plan->model, "./")) {
-        job->height = job->width = plan->size ? plan->size : 64;
+        job->height = plan->height ? plan->height : plan->size ? plan->size : 64;
+        job->width = plan->width ? plan->width : job->height;
         job->channels = 3;
         return pc__arch_new(plan->model, frame_of(job), job->classes == 2 ? 1 : job->classes, PC_INIT_GLOROT);
     }
@@ -78,11 +79,10 @@ static pc_module *make_network(const pc_cloud_job_options *plan, pc_cloud_job *j
     int classes = model.file.class_count;
     model.file.net = NULL;
     pc__model_close(&model);
-    const char *fault =
-        plan->size && (plan->size != job->height || plan->size != job->width) ? "pictures of another size" : NULL;
-    if (fault)
+    const int height = plan->height ? plan->height : plan->size, width = plan->width ? plan->width : plan->size;
+    if (height && (height != job->height || width != job->width))
         (void)pc__fail(PC_ERR_ARGUMENT, "%s takes pictures of %d x %d, not of %d x %d", plan->model, job->height,
-                       job->width, plan->size, plan->size);
+                       job->width, height, width);
     else if (classes != job->classes)
         (void)pc__fail(PC_ERR_SHAPE, "%s has %d classes and %s knows %d", plan->folder, job->classes, plan->model,
                        classes);
@@ -161,6 +161,10 @@ pc_status pc_cloud_plan_job(const pc_cloud *cloud, pc_cloud_job_options options,
                           .correction = 1};
     if (!plan->model || !plan->folder)
         return pc__fail(PC_ERR_ARGUMENT, "pc_cloud_plan_job: needs a model and a folder");
+    if (plan->height < 0 || plan->height > 4096 || plan->width < 0 || plan->width > 4096 ||
+        !plan->height != !plan->width)
+        return pc__fail(PC_ERR_ARGUMENT, "pc_cloud_plan_job: height %d and width %d: both 1 to 4096, or both 0",
+                        plan->height, plan->width);
     if (plan->size < 0 || plan->size > 4096 || job->batch < 1 || job->epochs < 1)
         return pc__fail(PC_ERR_ARGUMENT, "pc_cloud_plan_job: size, batch and epochs must be 1 or more, 0 the default");
     pc__folder train;
