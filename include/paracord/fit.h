@@ -71,6 +71,10 @@ typedef struct pc_fit_options {
      * Beta(mixup, mixup); the loss is blended alike. What is counted as right is the label of the greater share.
      * 0: none; up to 100. Needs floating x, one y, and no loss or forward of yours. */
     double mixup;
+    /* CutMix (Yun and others, 2019), of pictures [n, c, h, w]: a part of each is that of the one before it, of the area
+     * 1 - l, as far as it is inside; what is counted is the picture's own label. Beside mixup each has half of the
+     * batches. */
+    double cutmix;
     pc_mixed mixed; /* how the forward pass of training is computed; parameters and measurements stay float32 */
 
     /* Functions of yours, with `context`. They make tensors by ops and return one, or NULL and an error; in a recorded

@@ -51,6 +51,7 @@ typedef struct pc_train_options {
     double weight_decay;          /* 0: none; of "adamw" 0.01 */
     double clip;                  /* the greatest norm of all gradients together; 0: they are not clipped */
     double label_smoothing;       /* of the target so much is for all classes alike, in the loss of training (fit.h) */
+    double cutmix;                /* alpha: parts of pictures of training are those of others; 0: not (fit.h) */
     double mixup;                 /* alpha: pictures of training are blended in pairs; 0: they are not (fit.h) */
     int warmup;                   /* steps in front in which the rate rises */
     bool nesterov;                /* of "sgd", with a momentum */

@@ -40,18 +40,19 @@ static pc_status check(const pc_fit_options *options)
 static pc_status set_mix(pc__fit *fit, const pc_fit_options *o)
 {
     pc_field fields[PC_FIELDS_MAX];
-    PC__TRY(pc__mix_check("pc_fit", o->label_smoothing, o->mixup));
-    if (o->label_smoothing == 0 && o->mixup == 0)
+    const double alpha[PC__MIXES] = {[PC__MIXUP] = o->mixup, [PC__CUTMIX] = o->cutmix};
+    PC__TRY(pc__mix_check("pc_fit", o->label_smoothing, alpha));
+    if (o->label_smoothing == 0 && o->mixup == 0 && o->cutmix == 0)
         return PC_OK;
     const int count = pc_loader_fields(fit->train, fields, PC_FIELDS_MAX);
     if (o->loss || o->forward || count != 2 || !pc__is_float(fields[0].dtype))
         return pc__fail(PC_ERR_ARGUMENT,
-                        "pc_fit: label_smoothing and mixup are for batches of a floating x and one y, without loss and "
-                        "forward of your own");
+                        "pc_fit: label_smoothing, mixup and cutmix are for batches of a floating x and one y, without "
+                        "loss and forward of your own");
     if (o->label_smoothing > 0 && !pc__judge_may_count(&fit->judge, fit->train))
         return pc__fail(PC_ERR_ARGUMENT, "pc_fit: label_smoothing, and y is no labels but %s",
                         pc_dtype_name(fields[1].dtype));
-    return pc__mix_open(&fit->mix, o->label_smoothing, o->mixup, pc__loader_device(fit->train));
+    return pc__mix_open(&fit->mix, o->label_smoothing, alpha, pc__loader_device(fit->train));
 }
 
 /* How the better epoch is known. */

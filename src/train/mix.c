@@ -1,4 +1,5 @@
-/* mix.c: mixup (Zhang, Cisse, Dauphin, Lopez-Paz, 2018) and label smoothing (Szegedy and others, 2016). */
+/* mix.c: mixup (Zhang, Cisse, Dauphin, Lopez-Paz, 2018), CutMix (Yun and others, 2019) and label smoothing (Szegedy and
+ * others, 2016). */
 #include "train/mix.h"
 
 #include "ops/table.h"
@@ -10,14 +11,19 @@
 
 enum { CELLS = 4096, BITS = 24 };
 
+/* What is drawn for a batch; mixup alone takes the first. */
+enum { LESSER, SIDE, ROW, COLUMN, WHICH, DRAWS };
+
 #define ALPHA_MOST 100.0
 
-pc_status pc__mix_check(const char *who, double smoothing, double mixup)
+pc_status pc__mix_check(const char *who, double smoothing, const double alpha[PC__MIXES])
 {
     if (!(smoothing >= 0 && smoothing < 1))
         return pc__fail(PC_ERR_ARGUMENT, "%s: a label smoothing of %g; it must be 0 to below 1", who, smoothing);
-    if (!(mixup >= 0 && mixup <= ALPHA_MOST))
-        return pc__fail(PC_ERR_ARGUMENT, "%s: a mixup of %g; it must be 0 to %g", who, mixup, ALPHA_MOST);
+    for (int i = 0; i < PC__MIXES; i++)
+        if (!(alpha[i] >= 0 && alpha[i] <= ALPHA_MOST))
+            return pc__fail(PC_ERR_ARGUMENT, "%s: a %s of %g; it must be 0 to %g", who, i ? "cutmix" : "mixup",
+                            alpha[i], ALPHA_MOST);
     return PC_OK;
 }
 
@@ -45,54 +51,98 @@ static void fill_quantiles(double alpha, float *quantiles)
     quantiles[CELLS] = 0.5f;
 }
 
-static pc_tensor *owned(const float *values, int64_t n, pc_device device)
+static pc_tensor *owned(const float *values, pc_shape shape, pc_device device)
 {
     pc_tensor *t = NULL;
     PC_SCOPE {
-        t = pc_tensor_retain(pc_from_data(values, PC_SHAPE(n), PC_F32, device));
+        t = pc_tensor_retain(pc_from_data(values, shape, PC_F32, device));
     }
     return t;
 }
 
-pc_status pc__mix_open(pc__mix *mix, double smoothing, double alpha, pc_device device)
+static pc_status open_quantiles(pc_tensor **quantiles, double alpha, pc_device device)
 {
-    *mix = (pc__mix){.smoothing = smoothing};
-    if (alpha == 0)
-        return PC_OK;
-    float halves[BITS], *quantiles = pc__alloc((CELLS + 1) * sizeof *quantiles);
-    if (!quantiles)
+    float *values = pc__alloc((CELLS + 1) * sizeof *values);
+    if (!values)
         return PC_ERR_MEMORY;
-    fill_quantiles(alpha, quantiles);
-    for (int i = 0; i < BITS; i++)
-        halves[i] = ldexpf(1, -i - 2);
-    mix->quantiles = owned(quantiles, CELLS + 1, device);
-    mix->halves = mix->quantiles ? owned(halves, BITS, device) : NULL;
-    pc__free(quantiles);
+    fill_quantiles(alpha, values);
+    *quantiles = owned(values, PC_SHAPE(CELLS + 1), device);
+    pc__free(values);
+    return *quantiles ? PC_OK : pc_error_last()->status;
+}
+
+pc_status pc__mix_open(pc__mix *mix, double smoothing, const double alpha[PC__MIXES], pc_device device)
+{
+    float halves[DRAWS * BITS];
+    *mix = (pc__mix){.smoothing = smoothing};
+    for (int i = 0; i < PC__MIXES; i++)
+        PC__TRY(alpha[i] > 0 ? open_quantiles(&mix->quantiles[i], alpha[i], device) : PC_OK);
+    if (!mix->quantiles[PC__MIXUP] && !mix->quantiles[PC__CUTMIX])
+        return PC_OK;
+    for (int i = 0; i < DRAWS * BITS; i++)
+        halves[i] = ldexpf(1, -(i % BITS) - 2);
+    mix->halves = owned(halves, PC_SHAPE(mix->quantiles[PC__CUTMIX] ? DRAWS : 1, BITS), device);
     return mix->halves ? PC_OK : pc_error_last()->status;
 }
 
 void pc__mix_close(pc__mix *mix)
 {
-    pc_tensor_free(mix->quantiles);
+    for (int i = 0; i < PC__MIXES; i++)
+        pc_tensor_free(mix->quantiles[i]);
     pc_tensor_free(mix->halves);
     *mix = (pc__mix){0};
 }
 
-/* Uniform in [0, 1): bits from a dropout, the one draw that recordings can make anew in every launch. It doubles what it
- * leaves. */
-static pc_tensor *uniform(const pc__mix *mix)
+/* Uniform in [0, 1), one for each draw: bits from a dropout, the one draw that recordings can make anew in every launch.
+ * It doubles what it leaves. */
+static pc_tensor *draw(const pc__mix *mix)
 {
-    return pc_sum_dims(pc_fn_dropout(mix->halves, 0.5), PC_SHAPE(0), true);
+    return pc_sum_dims(pc_fn_dropout(mix->halves, 0.5), PC_SHAPE(1), false);
 }
 
-static pc_tensor *draw_share(const pc__mix *mix)
+static pc_tensor *drawn(pc_tensor *draws, int which)
 {
-    pc_tensor *at = pc_mul_scalar(uniform(mix), CELLS), *cell = pc_floor(at);
+    return pc_slice(draws, 0, which, which + 1, 1);
+}
+
+static pc_tensor *lesser_share(pc_tensor *quantiles, pc_tensor *draws)
+{
+    pc_tensor *at = pc_mul_scalar(drawn(draws, LESSER), CELLS), *cell = pc_floor(at);
     pc_tensor *index = pc_cast(cell, PC_I64);
-    pc_tensor *low = pc_index_select(mix->quantiles, 0, index);
-    pc_tensor *high = pc_index_select(mix->quantiles, 0, pc_add_scalar(index, 1));
-    pc_tensor *share = pc_add(low, pc_mul(pc_sub(at, cell), pc_sub(high, low)));
-    return pc_reshape(share, PC_SHAPE_SCALAR);
+    pc_tensor *low = pc_index_select(quantiles, 0, index);
+    pc_tensor *high = pc_index_select(quantiles, 0, pc_add_scalar(index, 1));
+    return pc_add(low, pc_mul(pc_sub(at, cell), pc_sub(high, low)));
+}
+
+/* Either, by a coin. */
+static pc_tensor *coin(pc_tensor *draws, int which, pc_tensor *a, pc_tensor *b)
+{
+    pc_tensor *u = drawn(draws, which);
+    return pc_where(pc_lt(u, pc_add_scalar(pc_mul_scalar(u, 0), 0.5)), a, b);
+}
+
+/* --- the part that is cut out --- */
+
+/* 1 for the places of an axis that are less than `half` of it, in whole places, from the one that is drawn, else 0. */
+static pc_tensor *span(pc_tensor *u, pc_tensor *half, int64_t length, pc_device device)
+{
+    pc_tensor *middle = pc_floor(pc_mul_scalar(u, (double)length));
+    pc_tensor *reach = pc_floor(pc_mul_scalar(half, (double)length));
+    pc_tensor *at = pc_arange(0, (double)length, 1, PC_F32, device);
+    pc_tensor *inside = pc_logical_and(pc_ge(at, pc_sub(middle, reach)), pc_lt(at, pc_add(middle, reach)));
+    return pc__as_dtype(inside, PC_F32);
+}
+
+/* [h, w, 1]: 1 where the picture is its partner's. Its sides have the root of the share, its middle is anywhere. */
+static pc_tensor *cut(const pc__mix *mix, pc_tensor *draws, const pc_tensor *x)
+{
+    const pc_device device = x->storage->device;
+    pc_tensor *lesser = lesser_share(mix->quantiles[PC__CUTMIX], draws);
+    pc_tensor *share = coin(draws, SIDE, lesser, pc_add_scalar(pc_mul_scalar(lesser, -1), 1));
+    pc_tensor *half = pc_mul_scalar(pc_sqrt(share), 0.5);
+    pc_tensor *rows = span(drawn(draws, ROW), half, x->shape[2], device);
+    pc_tensor *columns = span(drawn(draws, COLUMN), half, x->shape[3], device);
+    return pc_mul(pc_reshape(rows, PC_SHAPE(x->shape[2], 1, 1)), pc_reshape(columns, PC_SHAPE(x->shape[3], 1)));
 }
 
 /* --- the batch --- */
@@ -102,24 +152,37 @@ static pc_tensor *before(pc_tensor *t)
     return pc_roll(t, PC_SHAPE(1), PC_SHAPE(0));
 }
 
-/* Pictures keep their order in memory, in which rows of a batch lie one behind the other. */
-static pc_tensor *blend(pc_tensor *x, pc_tensor *share)
+/* Pictures with channels last, as they lie: rows of a batch are one behind the other. */
+static pc_tensor *blend(pc_tensor *x, pc_tensor *weight)
 {
-    const bool pictures = x->ndim == 4 && !pc__is_contiguous(x);
+    const bool pictures = x->ndim == 4;
     pc_tensor *own = pictures ? pc_permute(x, PC_SHAPE(0, 2, 3, 1)) : x;
-    pc_tensor *result = pc_add(own, pc_mul(share, pc_sub(before(own), own)));
+    pc_tensor *result = pc_add(own, pc_mul(weight, pc_sub(before(own), own)));
     return pictures ? pc_permute(result, PC_SHAPE(0, 3, 1, 2)) : result;
+}
+
+/* The partners' weight, one for all or [h, w, 1], and its mean. */
+static pc_tensor *weight_of(const pc__mix *mix, const pc_tensor *x, pc_tensor **share)
+{
+    pc_tensor *draws = draw(mix), *part = NULL;
+    pc_tensor *weight = mix->quantiles[PC__MIXUP] ? lesser_share(mix->quantiles[PC__MIXUP], draws) : NULL;
+    if (mix->quantiles[PC__CUTMIX] && x->ndim != 4)
+        return pc__null(PC_ERR_SHAPE, "cutmix: x is %s; it takes pictures, [n, c, h, w]", PC__SHAPE_OF(x));
+    if (mix->quantiles[PC__CUTMIX])
+        part = cut(mix, draws, x);
+    weight = weight && part ? coin(draws, WHICH, weight, part) : part ? part : weight;
+    *share = pc_mean(weight);
+    return *share ? weight : NULL;
 }
 
 pc_status pc__mix_batch(const pc__mix *mix, const pc_batch *batch, pc__blended *blended)
 {
     *blended = (pc__blended){.batch = *batch};
-    if (!mix->quantiles)
+    if (!mix->halves)
         return PC_OK;
     PC_NO_GRAD {
-        blended->share = draw_share(mix);
-        blended->batch.x =
-            blended->share ? blend(batch->x, pc__as_dtype(blended->share, (pc_dtype)batch->x->dtype)) : NULL;
+        pc_tensor *weight = weight_of(mix, batch->x, &blended->share);
+        blended->batch.x = weight ? blend(batch->x, pc__as_dtype(weight, (pc_dtype)batch->x->dtype)) : NULL;
         blended->batch.tensor[0] = blended->batch.x;
         blended->partner = blended->batch.x ? before(batch->y) : NULL;
     }

@@ -106,7 +106,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     run->init = (pc_init_kind)init;
     run->fill = (pc_fill_mode)fill;
     run->fit.mixed = (pc_mixed)precision;
-    PC__TRY(pc__mix_check("pc_train_folder", s->label_smoothing, s->mixup));
+    PC__TRY(pc__mix_check("pc_train_folder", s->label_smoothing, (double[]){s->mixup, s->cutmix}));
     PC__TRY(pc__run_normal(run));
     return pc_device_parse(s->device, &run->device);
 }
@@ -250,7 +250,7 @@ static pc_status run_all(pc__run *run)
     PC__TRY(pc__run_count_classes(run));
     PC__TRY(make_network(run));
     PC__TRY(pc__run_weigh_classes(run));
-    PC__TRY(pc__mix_open(&run->fit.mix, run->s.label_smoothing, run->s.mixup, run->device));
+    PC__TRY(pc__mix_open(&run->fit.mix, run->s.label_smoothing, (double[]){run->s.mixup, run->s.cutmix}, run->device));
     PC__TRY(open_best(run));
     PC__TRY(pc__run_open_folder(run)); /* last, so that wrong settings leave no empty folder behind */
     PC__TRY(pc__run_find_start(run));

@@ -57,7 +57,7 @@ static int64_t files_in_all(const pc__run *run, int64_t (*count)(const pc_loader
 static pc_status write_report(pc__run *run, const report_parts *p, bool running)
 {
     const pc_train_options *s = &run->s;
-    char date[32], device[PC_DEVICE_NAME_MAX], numbers[12][32], jitter[128], size[96], title[160];
+    char date[32], device[PC_DEVICE_NAME_MAX], numbers[13][32], jitter[128], size[96], title[160];
     snprintf(title, sizeof title, "%s on %.120s", s->arch, last_part(s->data).s);
     time_t now = time(NULL);
     struct tm utc;
@@ -65,8 +65,8 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
     const int n = snprintf(size, sizeof size, "%d x %d%s", s->height, s->width, s->channels == 1 ? ", grey" : "");
     if (s->shorter)
         snprintf(size + n, sizeof size - (size_t)n, ", the middle of %d", s->shorter);
-    const double values[] = {s->epochs,       s->batch,           s->lr,    s->shear, s->zoom, s->rotation,
-                             (double)s->seed, s->label_smoothing, s->mixup, s->crop,  s->pad,  s->erase};
+    const double values[] = {s->epochs,          s->batch, s->lr,   s->shear, s->zoom,  s->rotation, (double)s->seed,
+                             s->label_smoothing, s->mixup, s->crop, s->pad,   s->erase, s->cutmix};
     for (int i = 0; i < PC__COUNT(values); i++)
         snprintf(numbers[i], sizeof numbers[i], "%.10g", values[i]);
     snprintf(jitter, sizeof jitter, "%.10g, %.10g, %.10g, %.10g", s->brightness, s->contrast, s->saturation, s->hue);
@@ -93,6 +93,7 @@ static pc_status write_report(pc__run *run, const report_parts *p, bool running)
                                            {"class weights", s->class_weights},
                                            {"label smoothing", numbers[7]},
                                            {"mixup", numbers[8]},
+                                           {"cutmix", numbers[12]},
                                            {"seed", numbers[6]}};
     const pc_epoch_result *kept = pc__run_kept(run);
     const pc__epoch_record *final = record_of(run, kept->epoch);

@@ -85,6 +85,8 @@ char *pc__run_describe(const pc__run *run)
         pc__text_add(&text, ", labels smoothed by %g", s->label_smoothing);
     if (s->mixup > 0)
         pc__text_add(&text, ", mixup %g", s->mixup);
+    if (s->cutmix > 0)
+        pc__text_add(&text, ", cutmix %g", s->cutmix);
     if (run->fit.mixed)
         pc__text_add(&text, ", products in %s", s->precision);
     if (run->device.type == PC_CPU)
@@ -114,6 +116,7 @@ static void put_steps(pc__text *text, const pc__run *run)
                    {"warmup", s->warmup},
                    {"label-smoothing", s->label_smoothing},
                    {"mixup", s->mixup},
+                   {"cutmix", s->cutmix},
                    {"shorter", s->shorter},
                    {"crop", s->crop},
                    {"pad", s->pad},

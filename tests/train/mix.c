@@ -33,7 +33,7 @@ static void draw(double alpha, double *shares, int n)
 {
     pc__mix mix;
     pc_seed(3);
-    assert_ok(pc__mix_open(&mix, 0, alpha, test_device()));
+    assert_ok(pc__mix_open(&mix, 0, (double[]){alpha, 0}, test_device()));
     for (int i = 0; i < n; i++)
         PC_SCOPE {
             const pc_batch batch = {.x = pc_ones(PC_SHAPE(2, 1), PC_F32, test_device()),
@@ -88,7 +88,7 @@ static void batches_are_blended_with_themselves(void **state)
 {
     (void)state;
     pc__mix mix;
-    assert_ok(pc__mix_open(&mix, 0, 1, test_device()));
+    assert_ok(pc__mix_open(&mix, 0, (double[]){1, 0}, test_device()));
     for (int64_t n = 1; n <= BATCH; n++)
         PC_SCOPE {
             pc_tensor *plain = pc_rand(PC_SHAPE(n, 2, 2, 3), PC_F32, test_device());
@@ -111,6 +111,72 @@ static void batches_are_blended_with_themselves(void **state)
     pc__mix_close(&mix);
 }
 
+/* Of pictures that each have one colour: a rectangle is the partner's, and the share is its area. With `both`, half of the
+ * batches are blended everywhere. Returns the mean share of the others. */
+static double cut_pictures(double alpha, bool both, int batches)
+{
+    enum { N = 3, HEIGHT = 10, WIDTH = 14, SIZE = HEIGHT * WIDTH };
+    pc__mix mix;
+    int cuts = 0;
+    double sum = 0;
+    pc_seed(5);
+    assert_ok(pc__mix_open(&mix, 0, (double[]){both ? 1 : 0, alpha}, test_device()));
+    for (int i = 0; i < batches; i++)
+        PC_SCOPE {
+            float is[N * SIZE];
+            pc_tensor *y = pc_arange(0, N, 1, PC_F32, test_device());
+            pc_tensor *x = pc_add(pc_reshape(y, PC_SHAPE(N, 1, 1, 1)),
+                                  pc_zeros(PC_SHAPE(1, 1, HEIGHT, WIDTH), PC_F32, test_device()));
+            const pc_batch batch = {.x = x, .y = y, .n = N, .tensors = 2, .tensor = {x, y}};
+            pc__blended blended;
+            assert_ok(pc__mix_batch(&mix, &batch, &blended));
+            const double share = pc_item(blended.share);
+            assert_ok(pc_read(blended.batch.x, is, sizeof is));
+            int top = HEIGHT, bottom = -1, left = WIDTH, right = -1, cut = 0;
+            bool whole = true;
+            for (int k = 0; k < SIZE; k++) {
+                const bool partner = is[SIZE + k] == 0,
+                           own = is[SIZE + k] == 1; /* the second picture's partner is the first */
+                whole = whole && (partner || own);
+                for (int p = 0; p < N && (partner || own); p++)
+                    assert_true(is[p * SIZE + k] == (float)(partner ? (p + N - 1) % N : p));
+                if (!partner)
+                    continue;
+                cut++;
+                top = k / WIDTH < top ? k / WIDTH : top, bottom = k / WIDTH > bottom ? k / WIDTH : bottom;
+                left = k % WIDTH < left ? k % WIDTH : left, right = k % WIDTH > right ? k % WIDTH : right;
+            }
+            if (!whole)
+                continue;
+            assert_close(share, (double)cut / SIZE, 1e-6);
+            assert_int_equal(cut, cut ? (bottom - top + 1) * (right - left + 1) : 0);
+            sum += share;
+            cuts++;
+        }
+    pc__mix_close(&mix);
+    assert_close(cuts, both ? batches / 2.0 : batches, both ? 60 : 0);
+    return sum / cuts;
+}
+
+static void parts_are_cut_out(void **state)
+{
+    (void)state;
+    enum { BATCHES = 700 };
+    assert_close(cut_pictures(1, false, BATCHES), 0.260,
+                 0.03); /* means of torchvision's v2.CutMix, of 10 x 14 pixels */
+    assert_close(cut_pictures(0.2, true, BATCHES), 0.234, 0.05);
+    PC_SCOPE {
+        pc__mix mix;
+        pc_tensor *x = pc_ones(PC_SHAPE(2, 3), PC_F32, test_device()),
+                  *y = pc_zeros(PC_SHAPE(2), PC_I64, test_device());
+        const pc_batch batch = {.x = x, .y = y, .n = 2, .tensors = 2, .tensor = {x, y}};
+        pc__blended blended;
+        assert_ok(pc__mix_open(&mix, 0, (double[]){0, 1}, test_device()));
+        assert_fails(pc__mix_batch(&mix, &batch, &blended) == PC_OK, PC_ERR_SHAPE, "takes pictures");
+        pc__mix_close(&mix);
+    }
+}
+
 /* --- losses --- */
 
 /* Of smoothed and blended targets as probabilities, by the op that takes those. */
@@ -121,7 +187,7 @@ static void the_loss_is_that_of_blended_targets(void **state)
     static const int64_t labels[BATCH] = {2, 0, 1, 1};
     const double smoothing = 0.2;
     pc__mix mix;
-    assert_ok(pc__mix_open(&mix, smoothing, 1, test_device()));
+    assert_ok(pc__mix_open(&mix, smoothing, (double[]){1, 0}, test_device()));
     PC_SCOPE {
         pc_tensor *x = pc_randn(PC_SHAPE(BATCH, CLASSES), PC_F32, test_device());
         pc_tensor *y = pc_from_data(labels, PC_SHAPE(BATCH), PC_I64, test_device());
@@ -276,6 +342,8 @@ static void what_is_refused(void **state)
     assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "label smoothing of 1");
     o = plain, o.mixup = -1;
     assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "mixup of -1");
+    o = plain, o.cutmix = 1000;
+    assert_fails(pc_train_folder(o, &summary) == PC_OK, PC_ERR_ARGUMENT, "cutmix of 1000");
     static const char *const words[] = {"imagnet",       "0.5",   "0.5,0", "0.5,", "1,2,3",
                                         "1,2,3,4,5,6,7", "nan,1", "",      "1,2x"};
     for (int i = 0; i < PC__COUNT(words); i++) {
@@ -326,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shares_are_of_the_beta_distribution),
                                        cmocka_unit_test(batches_are_blended_with_themselves),
+                                       cmocka_unit_test(parts_are_cut_out),
                                        cmocka_unit_test(the_loss_is_that_of_blended_targets),
                                        cmocka_unit_test(smoothed_losses_of_runs),
                                        cmocka_unit_test(files_tell_mean_and_std),
