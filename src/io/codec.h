@@ -69,8 +69,11 @@ pc_status pc__jpeg_encode(const pc_image *image, int quality, pc__text *out);
 pc_status pc__png_encode(const pc_image *image, pc__text *out);
 
 /* The orientation (1..8) in a TIFF block, which is what Exif is: the bytes behind "Exif\0\0" in a JPEG, the eXIf
- * chunk of a PNG. 1 when there is none or it makes no sense. */
+ * chunk of a PNG. 1 when it makes no sense, 0 when there is none. */
 int pc__exif_orientation(const uint8_t *tiff, size_t n);
+
+/* That in a packet of XMP, which counts where Exif has none, as for PIL; 1 when there is none. */
+int pc__xmp_orientation(const uint8_t *xmp, size_t n);
 
 /* How a stored frame becomes the picture: the picture's (x, y) is the stored (y, x) when transposed, else (x, y); each
  * stored axis is counted from its end when mirrored. */

@@ -13,17 +13,31 @@ int pc__exif_orientation(const uint8_t *tiff, size_t n)
 {
     enum { HEADER = 8, ENTRY = 12, TAG_ORIENTATION = 0x112, TYPE_SHORT = 3 };
     if (n < HEADER || (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0))
-        return 1;
+        return 0;
     const bool big = tiff[0] == 'M';
     const size_t first = number(tiff + 4, 4, big);
     if (first > n - 2)
-        return 1;
+        return 0;
     const unsigned entries = number(tiff + first, 2, big);
     for (size_t i = 0, at = first + 2; i < entries && at + ENTRY <= n; i++, at += ENTRY)
         if (number(tiff + at, 2, big) == TAG_ORIENTATION && number(tiff + at + 2, 2, big) == TYPE_SHORT) {
             const unsigned value = number(tiff + at + 8, 2, big);
             return value >= 1 && value <= 8 ? (int)value : 1;
         }
+    return 0;
+}
+
+int pc__xmp_orientation(const uint8_t *xmp, size_t n)
+{
+    static const char word[] = "tiff:Orientation";
+    const size_t length = sizeof word - 1;
+    for (size_t at = 0; n >= length + 3 && at <= n - length - 3; at++) {
+        const uint8_t *behind = xmp + at + length;
+        const bool quoted = behind[0] == '=' && behind[1] == '"';
+        const uint8_t digit = behind[quoted ? 2 : 1];
+        if ((quoted || behind[0] == '>') && digit >= '0' && digit <= '9' && memcmp(xmp + at, word, length) == 0)
+            return digit >= '1' && digit <= '8' ? digit - '0' : 1;
+    }
     return 1;
 }
 

@@ -119,11 +119,15 @@ static void skip_source(j_decompress_ptr c, long n)
 
 static int orientation_of(const struct jpeg_decompress_struct *c)
 {
+    static const char xmp[] = "http://ns.adobe.com/xap/1.0/"; /* and a zero */
     enum { PREFIX = 6 };
-    for (jpeg_saved_marker_ptr m = c->marker_list; m; m = m->next)
+    int orientation = 0, other = 1;
+    for (jpeg_saved_marker_ptr m = c->marker_list; m && !orientation; m = m->next)
         if (m->data_length > PREFIX && memcmp(m->data, "Exif\0\0", PREFIX) == 0)
-            return pc__exif_orientation(m->data + PREFIX, m->data_length - PREFIX);
-    return 1;
+            orientation = pc__exif_orientation(m->data + PREFIX, m->data_length - PREFIX);
+        else if (m->data_length > sizeof xmp && memcmp(m->data, xmp, sizeof xmp) == 0)
+            other = pc__xmp_orientation(m->data + sizeof xmp, m->data_length - sizeof xmp);
+    return orientation ? orientation : other;
 }
 
 /* Every 8x8 block takes one bit at least (arithmetic coding aside): so a short file cannot make a huge picture, and

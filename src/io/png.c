@@ -77,21 +77,27 @@ static void read_bytes(png_structp png, png_bytep bytes, size_t n)
     d->position += n;
 }
 
-/* libpng offers the eXIf chunk only when it stands before the pixels; so look for it in the bytes. */
+/* libpng offers the eXIf chunk only when it stands before the pixels; so look for it in the bytes, and for XMP that is not
+ * compressed. */
 static int orientation_of(const pc__picture *picture)
 {
+    static const char xmp[] = "XML:com.adobe.xmp\0"; /* and a zero: plain text */
     enum { SIGNATURE = 8, FRAME = 12 };
     const uint8_t *bytes = picture->bytes;
-    for (size_t at = SIGNATURE; at + FRAME <= picture->n;) {
+    int orientation = 0, other = 1;
+    for (size_t at = SIGNATURE; at + FRAME <= picture->n && !orientation;) {
         const size_t length =
             (size_t)bytes[at] << 24 | (size_t)bytes[at + 1] << 16 | (size_t)bytes[at + 2] << 8 | bytes[at + 3];
+        const uint8_t *content = bytes + at + 8;
         if (length > picture->n - at - FRAME)
-            return 1;
+            break;
         if (memcmp(bytes + at + 4, "eXIf", 4) == 0)
-            return pc__exif_orientation(bytes + at + 8, length);
+            orientation = pc__exif_orientation(content, length);
+        if (memcmp(bytes + at + 4, "iTXt", 4) == 0 && length > sizeof xmp && memcmp(content, xmp, sizeof xmp) == 0)
+            other = pc__xmp_orientation(content + sizeof xmp, length - sizeof xmp);
         at += length + FRAME;
     }
-    return 1;
+    return orientation ? orientation : other;
 }
 
 /* Deflate shrinks by at most 1032 to 1: so a short file cannot make a huge picture. */

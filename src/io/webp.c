@@ -67,7 +67,10 @@ static int orientation_of(part chunks)
     enum { PREFIX = 6 };
     const part exif = find_chunk(chunks, "EXIF");
     const bool prefixed = exif.n > PREFIX && memcmp(exif.bytes, "Exif\0\0", PREFIX) == 0;
-    return exif.n ? pc__exif_orientation(exif.bytes + (prefixed ? PREFIX : 0), exif.n - (prefixed ? PREFIX : 0)) : 1;
+    const size_t before = prefixed ? PREFIX : 0;
+    const int orientation = exif.n ? pc__exif_orientation(exif.bytes + before, exif.n - before) : 0;
+    const part xmp = find_chunk(chunks, "XMP ");
+    return orientation ? orientation : xmp.n ? pc__xmp_orientation(xmp.bytes, xmp.n) : 1;
 }
 
 /* What is decoded, and where it lies on the canvas. The stream, not the file: that may end too early behind it. */

@@ -12,7 +12,7 @@ import struct
 import zlib
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, PngImagePlugin
 
 HERE = pathlib.Path(__file__).parent / "images"
 SIZES = [None, (9, 7), (30, 22)]
@@ -125,6 +125,15 @@ def rle8(image):
     return b"BM" + struct.pack("<IHHI", 54 + 1024 + len(body), 0, 0, 54 + 1024) + head + table + body
 
 
+# an orientation that XMP has: it counts where Exif has none
+xmp = '<rdf:Description tiff:Orientation="8"/>'
+xmp_in_png = PngImagePlugin.PngInfo()
+xmp_in_png.add_itxt("XML:com.adobe.xmp", xmp)
+turned = dict(sizes=[None, (5, 8)])
+save("xmp_turned.png", encode(scene20, "PNG", pnginfo=xmp_in_png), **turned)
+save("xmp_turned2.jpg", encode(scene20, "JPEG", quality=70, xmp=xmp.replace('="8"', ">5<").encode()), **turned)
+save("xmp_turned3.webp", encode(scene20, "WEBP", lossless=True, xmp=xmp.encode()), **turned)
+save("xmp_exif.png", encode(scene20, "PNG", pnginfo=xmp_in_png, exif=exif), **turned)
 save("bmp_runs.bmp", rle8(scene20.quantize(30)), **small)
 
 

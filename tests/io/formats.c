@@ -17,6 +17,7 @@ static const char *const names[] = {
     "webp_lossless.webp",
     "webp_turned.webp",
     "webp_moving.webp",
+    "xmp_turned3.webp",
 #endif
 #if PC_HAVE_GIF
     "gif_plain.gif",

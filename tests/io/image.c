@@ -10,9 +10,10 @@ static void the_same_pixels_as_pillow(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "420.jpg",   "422.jpg",   "444.jpg",    "progressive.jpg", "restart.jpg",    "grey.jpg",
-        "cmyk.jpg",  "thin.jpg",  "rgb.png",    "alpha.png",       "palette.png",    "grey_alpha.png",
-        "bits1.png", "bits4.png", "bits16.png", "interlaced.png",  "stored_rgb.jpg",
+        "420.jpg",        "422.jpg",        "444.jpg",        "progressive.jpg", "restart.jpg",
+        "grey.jpg",       "cmyk.jpg",       "thin.jpg",       "rgb.png",         "alpha.png",
+        "palette.png",    "grey_alpha.png", "bits1.png",      "bits4.png",       "bits16.png",
+        "interlaced.png", "stored_rgb.jpg", "xmp_turned.png", "xmp_turned2.jpg", "xmp_exif.png",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n;
