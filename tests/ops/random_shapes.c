@@ -158,7 +158,7 @@ static void check(const case_of *c)
     assert_ok(pc_backward_with(want, dy));
     assert_ok(pc_backward_with(got, placed(dy, c->dtype)));
     for (int i = 0; i < MOST_INPUTS; i++) {
-        char what[32];
+        char what[48];
         snprintf(what, sizeof what, "the gradient of input %d", i);
         if (c->in[i])
             assert_same(what, pc_grad(c->in[i]), pc_grad(there[i]), 2 * tolerance);

@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
 #pragma unroll
         for (int j = 0; j < W; j++) {
             in[i].at[j] -= mean;
-            squares += (i * LANES + lane) * W < n ? in[i].at[j] * in[i].at[j] : M(0);
+            if ((i * LANES + lane) * W < n)
+                squares = fma(in[i].at[j], in[i].at[j], squares);
         }
     const M rstd = 1 / root_of(sum_over<LANES>(squares, room[1]) / M(n) + M(r.eps));
 #pragma unroll
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(LANES == 32 ? 128 : LANES) held(pc__cuda_norm_
         const numbers<M, W> weight = parameters<T, W>(r.weight, first, 1), bias = parameters<T, W>(r.bias, first, 0);
 #pragma unroll
         for (int j = 0; j < W; j++)
-            in[i].at[j] = in[i].at[j] * rstd * weight.at[j] + bias.at[j];
+            in[i].at[j] = fma(in[i].at[j] * rstd, weight.at[j], bias.at[j]);
         put<Y, W>(r.y, row * n + first, in[i]);
     }
     if (lane == 0 && own < r.rows && r.mean)

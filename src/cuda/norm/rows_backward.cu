@@ -83,7 +83,8 @@ __device__ __forceinline__ void join_groups(numbers<M, W> (&sums)[N], M *room, i
     }
 }
 
-/* With x' = (x - mean) rstd: dx = rstd (g w - mean(g w) - x' mean(g w x')). */
+/* Sums with products are fma by name: a compiler's own choice would differ between dtypes of the gradient.
+ * With x' = (x - mean) rstd: dx = rstd (g w - mean(g w) - x' mean(g w x')). */
 template <class T, class G, int LANES, int N, int W>
 __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) held(pc__cuda_norm_rows r)
 {
@@ -116,9 +117,9 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
 #pragma unroll
             for (int j = 0; j < W; j++) {
                 const M off = (x.at[j] - mean) * rstd, gw = g.at[j] * weight[i].at[j];
-                first += gw;
-                second += gw * off;
-                dweight[i].at[j] += g.at[j] * off;
+                first = fma(g.at[j], weight[i].at[j], first);
+                second = fma(gw, off, second);
+                dweight[i].at[j] = fma(g.at[j], off, dweight[i].at[j]);
                 dbias[i].at[j] += g.at[j];
             }
         }
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(threads_of<LANES>, blocks_of<T, LANES, N>) hel
             numbers<M, W> dx;
 #pragma unroll
             for (int j = 0; j < W; j++)
-                dx.at[j] = rstd * (g.at[j] * weight[i].at[j] - first - (x.at[j] - mean) * rstd * second);
+                dx.at[j] = rstd * fma((mean - x.at[j]) * rstd, second, fma(g.at[j], weight[i].at[j], -first));
             put<T, W>(r.dx, row * n + (i * LANES + lane) * W, dx);
         }
     }

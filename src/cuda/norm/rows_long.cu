@@ -32,7 +32,7 @@ template <class T, class Y> __global__ void __launch_bounds__(THREADS) forward(p
     }
     pc::each_in_row<4>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned) {
         for (const T &number : some)
-            squares += (M(number) - mean) * (M(number) - mean);
+            squares = fma(M(number) - mean, M(number) - mean, squares);
     });
     const M rstd = 1 / root_of(sum_over<THREADS>(squares, room[1]) / M(n) + M(r.eps));
     pc::each_in_row<4>(x, n, threadIdx.x, THREADS, [&](const auto &some, unsigned at) {
@@ -42,7 +42,7 @@ template <class T, class Y> __global__ void __launch_bounds__(THREADS) forward(p
         for (int j = 0; j < K; j++) {
             const M weight = parameters<T, 1>(r.weight, at + j, 1).at[0],
                     bias = parameters<T, 1>(r.bias, at + j, 0).at[0];
-            result.at[j] = Y((M(some[j]) - mean) * rstd * weight + bias);
+            result.at[j] = Y(fma((M(some[j]) - mean) * rstd, weight, bias));
         }
         put_some<K>(y + at, result);
     });
@@ -69,9 +69,9 @@ template <class T, class G> __global__ void __launch_bounds__(THREADS) backward(
         const vector<G, K> gradient = some_at<K>(g + at);
 #pragma unroll
         for (int j = 0; j < K; j++) {
-            const M gw = M(gradient.at[j]) * parameters<T, 1>(r.weight, at + j, 1).at[0];
-            first += gw;
-            second += gw * ((M(some[j]) - mean) * rstd);
+            const M weight = parameters<T, 1>(r.weight, at + j, 1).at[0], gw = M(gradient.at[j]) * weight;
+            first = fma(M(gradient.at[j]), weight, first);
+            second = fma(gw, (M(some[j]) - mean) * rstd, second);
         }
     });
     first = sum_over<THREADS>(first, room[0]) / M(n);
@@ -82,8 +82,8 @@ template <class T, class G> __global__ void __launch_bounds__(THREADS) backward(
         vector<T, K> result;
 #pragma unroll
         for (int j = 0; j < K; j++) {
-            const M gw = M(gradient.at[j]) * parameters<T, 1>(r.weight, at + j, 1).at[0];
-            result.at[j] = T(rstd * (gw - (r.centered ? first : M(0)) - (M(some[j]) - mean) * rstd * second));
+            const M weight = parameters<T, 1>(r.weight, at + j, 1).at[0], away = r.centered ? -first : M(0);
+            result.at[j] = T(rstd * fma((mean - M(some[j])) * rstd, second, fma(M(gradient.at[j]), weight, away)));
         }
         put_some<K>(dx + at, result);
     });
@@ -104,7 +104,7 @@ template <class T, class G> __global__ void __launch_bounds__(COLUMNS *SIDE_BY_S
     for (long long row = begin + threadIdx.y; row < end && column < n; row += SIDE_BY_SIDE) {
         const M mean = r.mean ? static_cast<const M *>(r.mean)[row] : M(0), rstd = static_cast<const M *>(r.rstd)[row];
         const M gradient = M(g[row * n + column]);
-        dweight += gradient * ((M(x[row * n + column]) - mean) * rstd);
+        dweight = fma(gradient, (M(x[row * n + column]) - mean) * rstd, dweight);
         dbias += gradient;
     }
     room[0][threadIdx.y][threadIdx.x] = dweight;
