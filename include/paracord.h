@@ -22,6 +22,7 @@
 #include <paracord/log.h>
 #include <paracord/loss.h>
 #include <paracord/memory.h>
+#include <paracord/models.h>
 #include <paracord/module.h>
 #include <paracord/nn.h>
 #include <paracord/no_grad.h>

@@ -59,6 +59,13 @@ pc_tensor *pc__pad_end(pc_tensor *x, const int extra[2], double value);
 pc_tensor *pc__linear_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation);
 pc_tensor *pc__conv2d_forward(const pc_module *module, pc_tensor *x, pc_activation_kind activation, int pool);
 
+/* The forward function of Sequential, for classes whose children have names of their own: one after another. */
+pc_tensor *pc__run_in_order(pc_module *module, pc_tensor *x);
+static inline bool pc__is_chain(const pc_module *module)
+{
+    return module->type->forward == pc__run_in_order;
+}
+
 /* Some children of a module, to be run one after another. */
 typedef struct pc__chain {
     const pc_module *module;

@@ -48,25 +48,26 @@ pc_tensor *pc__chain_run(const pc__chain *chain, int i, pc_tensor *x, int *next)
     return pc__conv2d_forward(child, x, activation, pool);
 }
 
-/* Say of an error that child i raised it: "layer 3 (Linear(...)): " in front, "layer 3.1 (...)" where the child has
- * said that of its own child 1. */
+/* Say of an error that child i raised it: "layer 3 (Linear(...)): " in front, by its name, "layer 3.1 (...)" where the
+ * child has said that of its own child 1. */
 static void name_layer(const pc_module *module, int i)
 {
     static const char inner[] = "layer ";
     const pc_module *child = pc_module_child(module, i);
+    const char *name = pc_module_child_name(module, i);
     char inside[256] = "", words[384];
-    if (child->type == &pc__sequential_class && strncmp(pc_error_last()->message, inner, strlen(inner)) == 0) {
-        snprintf(words, sizeof words, "layer %d.", i);
+    if (pc__is_chain(child) && strncmp(pc_error_last()->message, inner, strlen(inner)) == 0) {
+        snprintf(words, sizeof words, "layer %s.", name);
         pc__error_before(words, strlen(inner));
         return;
     }
     if (child->type->describe)
         child->type->describe(child, inside, sizeof inside);
-    snprintf(words, sizeof words, "layer %d (%s(%s)): ", i, child->type->name, inside);
+    snprintf(words, sizeof words, "layer %s (%s(%s)): ", name, child->type->name, inside);
     pc__error_before(words, 0);
 }
 
-static pc_tensor *forward(pc_module *module, pc_tensor *x)
+pc_tensor *pc__run_in_order(pc_module *module, pc_tensor *x)
 {
     int count = pc_module_child_count(module);
     const pc__chain chain = {module, NULL, count};
@@ -83,7 +84,7 @@ static pc_tensor *forward(pc_module *module, pc_tensor *x)
     return y;
 }
 
-const pc_module_class pc__sequential_class = {.name = "Sequential", .forward = forward};
+const pc_module_class pc__sequential_class = {.name = "Sequential", .forward = pc__run_in_order};
 
 void pc__modules_release(pc_module *const *children, int from, int count)
 {

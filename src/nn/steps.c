@@ -7,15 +7,26 @@
 int pc__step_count(const pc_module *net)
 {
     const pc__graph_layer *g = pc__layer(net, &pc__graph_class);
-    return g ? g->count : pc_module_child_count(net);
+    int count = 0;
+    if (g)
+        return g->count;
+    for (int i = 0; i < pc_module_child_count(net); i++)
+        count += pc__is_chain(pc_module_child(net, i)) ? pc__step_count(pc_module_child(net, i)) : 1;
+    return count;
 }
 
-static pc_status in_order(pc_module *net, pc_tensor *x, pc__step_fn step, void *context)
+/* *x is what the last one gave. */
+static pc_status in_order(pc_module *net, pc_tensor **x, pc__step_fn step, void *context)
 {
     for (int i = 0; i < pc_module_child_count(net); i++) {
-        pc_tensor *y = pc_forward(pc_module_child(net, i), x);
-        PC__TRY(y ? step(context, pc_module_child(net, i), x, y) : pc_error_last()->status);
-        x = y;
+        pc_module *child = pc_module_child(net, i);
+        if (pc__is_chain(child)) {
+            PC__TRY(in_order(child, x, step, context));
+            continue;
+        }
+        pc_tensor *y = pc_forward(child, *x);
+        PC__TRY(y ? step(context, child, *x, y) : pc_error_last()->status);
+        *x = y;
     }
     return PC_OK;
 }
@@ -36,7 +47,7 @@ pc_status pc__each_step(pc_module *net, pc_tensor *x, pc__step_fn step, void *co
 {
     const pc__graph_layer *g = pc__layer(net, &pc__graph_class);
     if (!g)
-        return in_order(net, x, step, context);
+        return in_order(net, &x, step, context);
     pc_tensor **values = pc__calloc((size_t)g->count + 1, sizeof *values); /* the input is number -1 */
     pc_tensor **in = pc__calloc((size_t)g->edge_count + 1, sizeof *in);
     pc_status status = values && in ? PC_OK : PC_ERR_MEMORY;

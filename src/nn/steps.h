@@ -10,7 +10,8 @@ typedef pc_status (*pc__step_fn)(void *context, pc_module *child, pc_tensor *x, 
 /* How many calls pc__each_step will make. */
 int pc__step_count(const pc_module *net);
 
-/* Send x through a Sequential or a graph, child by child, without fusions. Inside a scope. The first error ends it. */
+/* Send x through a graph, child by child, or through a chain (layers.h) with the chains in it, without fusions. Inside a
+ * scope. The first error ends it. */
 PC__SHARED pc_status pc__each_step(pc_module *net, pc_tensor *x, pc__step_fn step, void *context);
 
 #endif
