@@ -1,7 +1,7 @@
 /* networks: a network for pictures with weights from a file, asked and trained for a step, so that bench/peers/networks.py can
  * compare it with torchvision's.
- * Usage: networks NAME WEIGHTS BATCH OUT [device, cpu unless given]: safetensors files; BATCH has x and labels. OUT gets what
- * the network gives of x: "evaluated", then "trained" in training mode without dropout; its "loss", and under "after." what
+ * Usage: networks NAME WEIGHTS BATCH OUT [device, cpu unless given]: safetensors files; BATCH has x, in whose dtype it
+ * is computed, and labels. OUT gets what the network gives of x: "evaluated", then "trained" in training mode without dropout; its "loss", and under "after." what
  * one step of SGD (rate 0.01, momentum 0.9, decay 0.0001) leaves of the weights.
  */
 #include <paracord.h>
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
             argv[1], classes_in(argv[2], argv[1]), .dropout = -1, .channels = (int)pc_tensor_size(b.x, 1),
             .height = (int)pc_tensor_size(b.x, 2), .width = (int)pc_tensor_size(b.x, 3));
         check(net && pc_weights_load(net, argv[2], (pc_weights_options){0}) == PC_OK &&
-              pc_module_to(net, device, PC_F32) == PC_OK);
+              pc_module_to(net, device, pc_tensor_dtype(b.x)) == PC_OK);
         pc_module_set_training(net, false);
         pc_tensor *evaluated = pc_detach(pc_forward(net, b.x));
         pc_module_set_training(net, true);

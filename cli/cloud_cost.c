@@ -327,7 +327,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "article, two-conv, mlp or lenet, or a Keras file (.h5; - for standard input)", 1, 1,
+    {"MODEL", "A network of paracord train --arch, a file of its, or a Keras file; - for standard input", 1, 1,
      .complete = CLI_FILES, .read = true},
     {"DIR", "A folder of pictures, as paracord train takes it", 1, 1, .complete = CLI_FOLDERS},
     {0},

@@ -181,7 +181,7 @@ static const cli_option options[] = {
 };
 
 static const cli_argument arguments[] = {
-    {"MODEL", "A Keras file (.h5, .keras), the folder of a run, or the checkpoint in it; - for standard input", 1, 1,
+    {"MODEL", "A Keras file (.h5, .keras), the folder of a run, or a file in it; - for standard input", 1, 1,
      .complete = CLI_FILES, .read = true},
     {"FILE", "Pictures; - for standard input", 1, INT_MAX, .complete = CLI_FILES, .read = true},
     {0},

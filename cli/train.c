@@ -86,7 +86,7 @@ static void report(const pc_train_options *settings, const pc_train_summary *s)
         printf("%s damaged pictures were used, since all their pixels are there\n", cli_thousands(s->damaged, text));
     printf("the network is in ");
     cli_print_shell(stdout, settings->out);
-    printf("/model.h5, the curves in ");
+    printf("/%s, the curves in ", s->model);
     cli_print_shell(stdout, settings->out);
     printf("/report.html\n");
 }
@@ -118,6 +118,13 @@ static const cli_choice archs[] = {
     {"two-conv", "two 3x3 convolutions, each with max-pool 2, dense 128; slower, often better"},
     {"mlp", "dense layers only"},
     {"lenet", "LeNet-5: two 5x5 convolutions, each with pooling, then dense layers"},
+    {"vgg11", "eight 3x3 convolutions, three dense layers; 129 million weights"},
+    {"resnet18", "residual blocks; 11 million weights"},
+    {"resnet34", "21 million weights"},
+    {"resnet50", "24 million weights"},
+    {"mobilenet_v2", "depthwise convolutions; 2 million weights"},
+    {"vit_tiny", "a vision transformer; 5 million weights; sizes are multiples of 16"},
+    {"vit_b_16", "a larger one; 86 million weights"},
     {0},
 };
 static const cli_choice optimizers[] = {
@@ -145,6 +152,11 @@ static const cli_choice precisions[] = {
     {"float32", "as the weights are kept"},
     {"bf16", "products in bfloat16: faster where a GPU has units for it; 8 bits of fraction"},
     {"f16", "products in float16, with a loss scaler; 11 bits of fraction"},
+    {0},
+};
+static const cli_choice freezes[] = {
+    {"none", "all layers are trained"},
+    {"backbone", "only the last layer is; the others, norms too, are as in the file of --init-from"},
     {0},
 };
 static const cli_choice keeps[] = {
@@ -182,12 +194,17 @@ static const cli_option options[] = {
      .help = "Resize to a shorter side of PIXELS and take the middle of that size; 0 resizes whatever the proportions",
      .min = 0, .max = 16384},
     {"channels", 0, CLI_INT, AT(channels), "3", "N", .help = "1: pictures in grey; 3: in colour", .min = 1, .max = 3},
-    {"init", 0, CLI_CHOICE, AT(init), "glorot", "NAME", .help = "How the weights begin", .choices = inits},
+    {"init", 0, CLI_CHOICE, AT(init), "glorot", "NAME",
+     .help = "How the weights begin; from vgg11 on networks begin as torchvision's do", .choices = inits},
+    {"init-from", 0, CLI_PATH, AT(init_from), NULL, "FILE",
+     .help = "Begin with the weights of FILE (.safetensors), which has torchvision's names; the last layer is left out "
+             "where the number of classes is another one"},
+    {"freeze", 0, CLI_CHOICE, AT(freeze), "none", "WHAT", .help = "What is not trained", .choices = freezes},
 
     {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "How often to go through all pictures", .group = "Training",
      .min = 1, .max = 100000},
     {"keep", 0, CLI_CHOICE, AT(keep), "best", "NAME",
-     .help = "Which epoch model.h5 is of, as far as there are test pictures to tell by", .choices = keeps},
+     .help = "Which epoch the network in FOLDER is of, as far as there are test pictures to tell by", .choices = keeps},
     {"early-stop", 0, CLI_INT, AT(early_stop), "0", "N",
      .help = "End when N epochs in a row were no better than the best one; 0 never does", .min = 0, .max = 100000},
     {"batch", 'b', CLI_INT, AT(batch), "32", "N", .help = "Pictures per step", .min = 1, .max = 65536},
@@ -277,6 +294,8 @@ static const cli_example examples[] = {
     {"paracord train pets --shear 0 --zoom 0 --no-flip", "Without changing the pictures at random"},
     {"paracord train pets --shear 0 --zoom 0 --crop 0.08 --normalise imagenet --mixup 0.2 --label-smoothing 0.1",
      "In the manner of torchvision's recipes"},
+    {"paracord train pets --arch resnet18 --size 224 --init-from resnet18.safetensors --freeze backbone",
+     "Teach a network that knows a thousand things these ones"},
     {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
     {0},
 };
@@ -284,14 +303,17 @@ static const cli_example examples[] = {
 const cli_command cli_train = {
     .name = "train",
     .summary = "Train a classifier on a folder of pictures",
-    .description = "The classes are the names of the folders that the pictures (JPEG, PNG, WebP, "
-                   "GIF, BMP or TIFF) are in. DIR may be\n"
-                   "  DIR/train/cat  DIR/train/dog  DIR/test/cat  DIR/test/dog\n"
-                   "  DIR/training_set/...          DIR/test_set/...\n"
-                   "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"
-                   "\n"
-                   "The result is a folder with model.h5 (the network, a Keras file), report.html, metrics.jsonl and "
-                   "a checkpoint. Ctrl-C saves the checkpoint and says how to go on.",
+    .description =
+        "The classes are the names of the folders that the pictures (JPEG, PNG, WebP, "
+        "GIF, BMP or TIFF) are in. DIR may be\n"
+        "  DIR/train/cat  DIR/train/dog  DIR/test/cat  DIR/test/dog\n"
+        "  DIR/training_set/...          DIR/test_set/...\n"
+        "  DIR/cat  DIR/dog              (a share is kept for testing: --val-split)\n"
+        "\n"
+        "The result is a folder with the network, report.html, metrics.jsonl and a checkpoint. The network is "
+        "model.h5, a Keras file, or from vgg11 on model.safetensors, which torchvision's network of that name "
+        "loads; both say what the classes are and how pictures are prepared. Ctrl-C saves the checkpoint and says how "
+        "to go on.",
     .group = "Train and use a network",
     .options = options,
     .arguments = arguments,

@@ -177,7 +177,7 @@ typedef struct pc_cloud_work {
 
 typedef struct pc_cloud_job_options {
     int reserved_;
-    const char *model;  /* "article", "two-conv", "mlp", "lenet", or a Keras file */
+    const char *model;  /* as of paracord train --arch, or a Keras file */
     const char *folder; /* pictures, as `paracord train` takes them */
     int size;           /* of the pictures; 0: 64, or the file's */
     int height, width;  /* or this, where given: both, or neither */

@@ -29,7 +29,8 @@ typedef struct pc_classifier pc_classifier; /* a loaded model with its class nam
 
 /* Read a model. `model_path` is one of these:
  * - a Keras file;
- * - the folder of a run (pc_train_folder): the model.h5 in it or, while there is none yet, its checkpoint;
+ * - a safetensors file of pc_train_folder;
+ * - the folder of a run (pc_train_folder): the model in it or, while there is none yet, its checkpoint;
  * - a checkpoint: the weights that training has come to, of the last batch and not of the best epoch.
  * `device`: "cpu", "cuda:0", ...; NULL means "auto". The caller owns the classifier. NULL and the error on failure:
  * PC_ERR_FILE, PC_ERR_NOT_FOUND (a folder without either), PC_ERR_FORMAT, PC_ERR_UNSUPPORTED (names the layer),
@@ -76,7 +77,7 @@ PC_API PC_MUST_USE pc_status pc_classifier_set_preparation(pc_classifier *c, con
  * is empty or too long, or two are the same. */
 PC_API PC_MUST_USE pc_status pc_classifier_set_class_names(pc_classifier *c, const char *const *names, int count);
 
-/* Write preparation and class names into the .h5 file that was opened: whole or not at all. Keras ignores the notes,
+/* Write preparation and class names into the .h5 or .safetensors file that was opened: whole or not at all. Keras ignores the notes,
  * and drops them when it saves the file again. PC_ERR_FILE, PC_ERR_MEMORY; PC_ERR_UNSUPPORTED for a file that is no
  * .h5. */
 PC_API PC_MUST_USE pc_status pc_classifier_note(pc_classifier *c);

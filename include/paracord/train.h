@@ -22,15 +22,21 @@ typedef struct pc_run_report pc_run_report; /* what a run tells who writes its r
 typedef struct pc_train_options {
     int reserved_;
     const char *data;      /* a folder with train/ and test/ (or training_set/, test_set/), or class folders */
-    const char *out;       /* run folder, NULL: "run": model.h5, checkpoint, metrics.jsonl, report.html */
-    const char *arch;      /* "article", "two-conv", "mlp", "lenet" */
+    const char *out;       /* run folder, NULL: "run": the model, checkpoint, metrics.jsonl, report.html */
+    const char *arch;      /* "article", "two-conv", "mlp", "lenet", or a network of models.h: "resnet18" */
     const char *optimizer; /* "adam", "sgd", "adamw", "rmsprop", "lion" */
     const char *schedule;  /* of the rate: "constant", "cosine", "linear", "one-cycle" (schedule.h) */
-    const char *init;      /* "glorot", "he", "torch" */
+    const char *init;      /* "glorot", "he", "torch"; networks of models.h begin as they do */
     const char *resize;    /* "nearest", "area" */
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16", "f16": of products while training; the model is float32 (amp.h) */
-    /* Whose weights model.h5 has: "best", those of the epoch with the greatest accuracy on the test pictures (with
+    /* A safetensors file whose weights the network begins with, by name (weights.h), such as torchvision's; NULL: none. Its
+     * last layer begins as without where the file's has another number of outputs. */
+    const char *init_from;
+    /* "none"; or "backbone", with init_from: all but the last layer stays as it begins, and is in evaluation mode, where
+     * norms of batches go by their running statistics and nothing is dropped. */
+    const char *freeze;
+    /* Whose weights the model has: "best", those of the epoch with the greatest accuracy on the test pictures (with
      * class weights the balanced accuracy), of equals the one with the lowest test loss, of equals the earlier one; or
      * "last", which it is in any case without test pictures. */
     const char *keep;
@@ -110,12 +116,13 @@ typedef struct pc_train_summary {
     bool interrupted;
     int64_t train_pictures, test_pictures, skipped, damaged;
     double loss, accuracy, test_loss, test_accuracy, seconds; /* of the last epoch */
-    pc_epoch_result kept; /* the epoch whose weights model.h5 has; its epoch is 0 while none is finished */
+    pc_epoch_result kept; /* the epoch whose weights the model has; its epoch is 0 while none is finished */
+    const char *model;    /* its name in the run folder: "model.h5", or of networks of models.h "model.safetensors" */
     bool stopped_early;   /* by early_stop */
 } pc_train_summary;
 
 /* PC_OK also when stopped: summary->interrupted; the run folder then has a checkpoint to go on from. From the end of
- * the first epoch on, and after a stop even before that, the folder has a whole model.h5: the best of the epochs so far
+ * the first epoch on, and after a stop even before that, the folder has a whole model: the best of the epochs so far
  * or, within 2% of the time, one before it. */
 PC_API PC_MUST_USE pc_status pc_train_folder(pc_train_options options, pc_train_summary *summary);
 

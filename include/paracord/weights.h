@@ -73,13 +73,17 @@ typedef struct pc_weights_options {
     int reserved_;
     const char *prefix; /* names in the file begin with it, and go on as the module's: "transformer."; NULL: none */
     bool partial; /* what the module lacks in the file stays as it is; what the file has besides is not looked at */
+    const char
+        *leave; /* what has such a name, with *, ? and [...] as in file names ("fc.*"), stays as it is, and is not
+                        * looked at in the file; NULL: nothing */
 } pc_weights_options;
 
 /* Write parameters and buffers of a module, in their dtypes, under its names (pc_module_state_list). */
 PC_API PC_MUST_USE pc_status pc_weights_save(const pc_module *module, const char *path);
 
 /* Read them, converted to the module's dtypes and moved to its device. Unless it is partial, each must be there, and
- * nothing else: PC_ERR_NOT_FOUND names it. PC_ERR_SHAPE names the tensor and both shapes, PC_ERR_DTYPE both types where
+ * nothing else: PC_ERR_NOT_FOUND names it. Only a num_batches_tracked may be missing, as in files from before PyTorch 0.4.1,
+ * and stays as it is. PC_ERR_SHAPE names the tensor and both shapes, PC_ERR_DTYPE both types where
  * whole numbers would become fractions or fractions whole numbers. The header is compared first: nothing has changed
  * then. A file that cannot be read to its end, PC_ERR_FILE, leaves what was read by then. */
 PC_API PC_MUST_USE pc_status pc_weights_load(pc_module *module, const char *path, pc_weights_options options);

@@ -2,6 +2,7 @@
 #include "io/safetensors.h"
 #include "nn/module.h"
 
+#include <fnmatch.h>
 #include <paracord/no_grad.h>
 
 /* From pc__alloc. */
@@ -28,6 +29,11 @@ static const pc__weight *place_of(job *j, const char *name)
     return j->name.failed ? NULL : pc__weights_find(j->file, j->name.data);
 }
 
+static bool is_left(const job *j, const char *name)
+{
+    return j->options->leave && fnmatch(j->options->leave, name, 0) == 0;
+}
+
 static pc_status check(void *context, const char *name, pc__named *part)
 {
     job *j = context;
@@ -35,10 +41,15 @@ static pc_status check(void *context, const char *name, pc__named *part)
     const pc__weight *t = place_of(j, name);
     if (j->name.failed)
         return PC_ERR_MEMORY;
+    if (is_left(j, name)) {
+        j->used += t != NULL;
+        return PC_OK;
+    }
     if (!t)
-        return j->options->partial ? PC_OK
-                                   : pc__fail(PC_ERR_NOT_FOUND, "%s has no tensor \"%.120s\", which the module has",
-                                              j->file->path, j->name.data);
+        return j->options->partial || strcmp(part->name, "num_batches_tracked") == 0
+                   ? PC_OK
+                   : pc__fail(PC_ERR_NOT_FOUND, "%s has no tensor \"%.120s\", which the module has", j->file->path,
+                              j->name.data);
     j->used++;
     const bool same = t->ndim == own->ndim && memcmp(t->shape, own->shape, (size_t)own->ndim * sizeof *t->shape) == 0;
     if (!same) {
@@ -58,7 +69,7 @@ static pc_status check(void *context, const char *name, pc__named *part)
 static pc_status read_one(void *context, const char *name, pc__named *part)
 {
     job *j = context;
-    if (!place_of(j, name))
+    if (is_left(j, name) || !place_of(j, name))
         return PC_OK;
     pc_status status = PC_OK;
     PC_SCOPE {
@@ -76,7 +87,7 @@ static bool is_known(const job *j, const char *name, const pc_parameter *list, i
     for (int i = 0; i < count; i++)
         if (strcmp(list[i].name, name + skip) == 0)
             return true;
-    return false;
+    return is_left(j, name + skip);
 }
 
 /* Name the first tensor of the file that the module does not have. */

@@ -70,7 +70,7 @@ typedef struct pc__observer {
     void (*enter)(void *context, const pc_module *module);
     void (*leave)(void *context, const pc_module *module, pc_tensor *const *out, int out_count);
 } pc__observer;
-void pc__forward_observe(const pc__observer *observer);
+PC__SHARED void pc__forward_observe(const pc__observer *observer);
 
 /* hooks.c: those in front of a forward pass, and behind it. */
 pc_status pc__hooks_before(pc_module *module, pc_tensor **in, int in_count);
@@ -103,6 +103,6 @@ pc_tensor *pc__module_buffer_at(const pc_module *module, int i);
 pc_status pc__module_add_buffer(pc_module *module, const char *name, pc_tensor *tensor);
 
 /* The parameter or buffer registered under a name in this very module, or NULL. No error. */
-pc_tensor *pc__module_own(const pc_module *module, const char *name);
+PC__SHARED pc_tensor *pc__module_own(const pc_module *module, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #include "train/arch.h"
 
 #include "base/base.h"
+#include "models/models.h"
 
 /* `article`: Conv 32 3x3 with stride 3 (what Keras makes of Convolution2D(32, 3, 3)), ReLU, max-pool 2, dense 128. */
 static pc_module *article(pc__frame p, int outputs, pc_init_kind init)
@@ -132,18 +133,38 @@ static int find(const char *name, pc__frame pictures)
                        pictures.width, name, archs[i].smallest, archs[i].smallest);
         return -1;
     }
-    (void)pc__fail(PC_ERR_ARGUMENT, "there is no network \"%.40s\"; there are article, two-conv, mlp and lenet", name);
+    (void)pc__fail(PC_ERR_ARGUMENT,
+                   "there is no network \"%.40s\"; there are article, two-conv, mlp, lenet, vgg11, resnet18, resnet34, "
+                   "resnet50, mobilenet_v2, vit_tiny and vit_b_16",
+                   name);
     return -1;
+}
+
+static pc__picture_options options_of(pc__frame p)
+{
+    return (pc__picture_options){.channels = p.channels, .height = p.height, .width = p.width};
 }
 
 pc_module *pc__arch_new(const char *name, pc__frame pictures, int outputs, pc_init_kind init)
 {
+    if (pc__picture_network_exists(name))
+        return pc_picture_network_new(name, outputs, options_of(pictures));
     const int i = find(name, pictures);
     return i < 0 ? NULL : archs[i].make(pictures, outputs, init);
 }
 
+static pc_status measure_named(const char *name, pc__frame pictures, int outputs, pc__arch_size *size)
+{
+    pc__picture_size own;
+    PC__TRY(pc__picture_network_size(name, outputs, options_of(pictures), &own));
+    *size = (pc__arch_size){own.parameters, own.activations + own.largest};
+    return PC_OK;
+}
+
 pc_status pc__arch_measure(const char *name, pc__frame pictures, int outputs, pc__arch_size *size)
 {
+    if (pc__picture_network_exists(name))
+        return measure_named(name, pictures, outputs, size);
     const int i = find(name, pictures);
     if (i < 0)
         return pc_error_last()->status;

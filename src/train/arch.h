@@ -7,7 +7,8 @@
 
 #include <paracord/nn.h>
 
-/* A network for pictures of that frame that gives `outputs` logits. PC_ERR_ARGUMENT names the networks there are;
+/* A network for pictures of that frame that gives `outputs` logits; those of models.h too, which begin as they do whatever
+ * `init` says. PC_ERR_ARGUMENT names the networks there are;
  * PC_ERR_SHAPE when the pictures are too small for it. */
 PC__SHARED pc_module *pc__arch_new(const char *name, pc__frame pictures, int outputs, pc_init_kind init);
 

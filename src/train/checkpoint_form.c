@@ -165,3 +165,15 @@ pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file,
     *at += sizeof count + size;
     return status;
 }
+
+pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at)
+{
+    const size_t n = file->tensor_bytes - *at;
+    uint64_t count = 0;
+    if (n >= sizeof count)
+        memcpy(&count, file->tensors + *at, sizeof count);
+    if (n < sizeof count || count > (n - sizeof count) / sizeof(float))
+        return pc__checkpoint_damaged(path, "it ends too early");
+    *at += sizeof count + (size_t)count * sizeof(float);
+    return PC_OK;
+}

@@ -61,6 +61,9 @@ void pc__checkpoint_seal(pc__text *out);
 /* Copy the next tensor of the file, which begins *at bytes into its tensors, into t; *at goes on behind it. */
 pc_status pc__checkpoint_take(const char *path, const pc__checkpoint_file *file, size_t *at, pc_tensor *t);
 
+/* Go on behind a tensor of float32, as optimisers' are. */
+pc_status pc__checkpoint_pass(const char *path, const pc__checkpoint_file *file, size_t *at);
+
 /* The error of a file that cannot be gone on from. */
 pc_status pc__checkpoint_damaged(const char *path, const char *how);
 

@@ -1,12 +1,9 @@
 /* checkpoint_model.h: a checkpoint of pc_train_folder as a classifier: the network with the weights that training has
- * come to. Also the text in it that makes that possible. */
+ * come to. */
 #ifndef PC__CHECKPOINT_MODEL_H
 #define PC__CHECKPOINT_MODEL_H
 
 #include "train/model_file.h"
-
-/* What the network is and how its pictures are prepared, as text from pc__alloc; NULL without memory. */
-char *pc__checkpoint_about(const char *arch, const pc__model_file *model);
 
 /* Read the file as a model, on the CPU, without an optimiser. PC_ERR_FORMAT when it is damaged, PC_ERR_UNSUPPORTED when
  * it does not say what the network is: a checkpoint of pc_fit. */

@@ -198,7 +198,9 @@ static pc_status run_epochs(pc__fit *fit)
 
 pc_status pc__fit_run(pc__fit *fit)
 {
-    pc_module_set_training(fit->net, true);
+    pc_module_set_training(fit->net, !fit->trained);
+    if (fit->trained)
+        pc_module_set_training(fit->trained, true);
     fit->tally = (pc__tally){.score = &fit->at.score};
     fit->judge.named = pc__loader_names_classes(fit->train);
     fit->counts = pc__judge_may_count(&fit->judge, fit->train);

@@ -37,6 +37,7 @@ typedef struct pc__learning {
 
 typedef struct pc__fit {
     pc_module *net;
+    pc_module *trained; /* the part of it that is in training mode, the rest being in evaluation; NULL: all of it */
     pc_optimizer *optimizer;
     pc_mixed mixed;          /* how to run the forward pass */
     pc_scaler *scaler;       /* of PC_MIXED_F16, made by pc__fit_scaler; the owner of `fit` frees it */

@@ -1,6 +1,7 @@
 /* model_file.c: classifiers to and from Keras files. */
 #include "train/model_file.h"
 
+#include "models/models.h"
 #include "train/label_layer.h"
 
 #include <limits.h>
@@ -48,8 +49,15 @@ static pc_status put_rescaling(pc__keras_model *keras, const pc__model_file *mod
     return PC_OK;
 }
 
+const char *pc__model_name(const char *arch)
+{
+    return pc__picture_network_exists(arch) ? "model.safetensors" : "model.h5";
+}
+
 pc_status pc__model_save(const char *path, const pc__model_file *model)
 {
+    if (model->arch[0])
+        return pc__model_save_weights(path, model);
     pc__keras_model keras = {.name = "sequential"};
     const pc__frame frame = pc__preparation_frame(&model->preparation);
     int64_t input[3] = {frame.channels, frame.height, frame.width};
@@ -70,6 +78,8 @@ pc_status pc__model_save(const char *path, const pc__model_file *model)
 
 pc_status pc__model_note(const char *path, const pc__model_file *model)
 {
+    if (model->arch[0])
+        return pc__model_save_weights(path, model);
     pc__keras_model keras = {0};
     pc_status status = pc__keras_name_classes(&keras, model->class_names, model->class_count);
     if (status == PC_OK)

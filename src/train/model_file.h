@@ -1,5 +1,6 @@
-/* model_file.h: a trained classifier as a Keras .h5 file: network, optimiser, class names, and how its pictures are
- * prepared. */
+/* model_file.h: a trained classifier as a file: network, class names, and how its pictures are prepared. Networks of
+ * Keras's layers are Keras .h5 files, which have the optimiser too; those for pictures by name (models.h) are safetensors
+ * files with torchvision's names, which the text of model_about.h stands in. */
 #ifndef PC__MODEL_FILE_H
 #define PC__MODEL_FILE_H
 
@@ -15,7 +16,11 @@ typedef struct pc__model_file {
     bool open;                  /* reading: it takes pictures of any size; `preparation` has 0, or what is asked for */
     const char *const *class_names; /* writing: borrowed */
     int class_count;
+    char arch[40]; /* of a network that is a safetensors file: its name; else "" */
 } pc__model_file;
+
+/* What the file of a network of that name is called in the folder of a run. */
+const char *pc__model_name(const char *arch);
 
 /* Write it whole or not at all. */
 pc_status pc__model_save(const char *path, const pc__model_file *model);
@@ -33,7 +38,11 @@ typedef struct pc__opened_model {
 
 /* Read any Keras file that is a classifier of grey or colour pictures of a known size. Where it does not say so,
  * classes are called "0", "1", ..., and pictures are prepared as pc__preparation_assumed says. */
-PC__SHARED pc_status pc__model_open(const char *path, pc__opened_model *model);
+pc_status pc__model_open(const char *path, pc__opened_model *model);
 PC__SHARED void pc__model_close(pc__opened_model *model);
+
+/* model_weights.c: the same of safetensors files. A file that does not say what network it is of is PC_ERR_UNSUPPORTED. */
+pc_status pc__model_save_weights(const char *path, const pc__model_file *model);
+pc_status pc__model_open_weights(const char *path, pc__opened_model *model);
 
 #endif

@@ -5,6 +5,7 @@
 #include "train/checkpoint_model.h"
 #include "train/data_folders.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The file of that name in the folder; NULL where there is none. */
@@ -28,14 +29,33 @@ pc_status pc__model_find(const char *path, char **file)
         *file = pc__strdup(path);
         return *file ? PC_OK : PC_ERR_MEMORY;
     }
-    PC__TRY(find(path, "model.h5", file));
-    PC__TRY(*file ? PC_OK : find(path, "checkpoint", file));
-    return *file ? PC_OK
-                 : pc__fail(PC_ERR_NOT_FOUND,
-                            "the folder %s holds no run: there is neither model.h5 nor checkpoint in it", path);
+    static const char *const names[] = {"model.h5", "model.safetensors", "checkpoint"};
+    *file = NULL;
+    for (int i = 0; i < PC__COUNT(names) && !*file; i++)
+        PC__TRY(find(path, names[i], file));
+    return *file
+               ? PC_OK
+               : pc__fail(PC_ERR_NOT_FOUND,
+                          "the folder %s holds no run: there is neither model.h5 nor model.safetensors nor checkpoint "
+                          "in it",
+                          path);
+}
+
+/* The first bytes are the length of a header, and its brace. */
+static bool is_weights(const char *file)
+{
+    unsigned char front[9] = {0};
+    struct stat info; /* opening a FIFO would wait for a writer */
+    FILE *f = stat(file, &info) == 0 && S_ISREG(info.st_mode) ? fopen(file, "rbe") : NULL;
+    const size_t n = f ? fread(front, 1, sizeof front, f) : 0;
+    if (f)
+        fclose(f);
+    return n == sizeof front && front[8] == '{' && !front[4] && !front[5] && !front[6] && !front[7];
 }
 
 pc_status pc__model_open_any(const char *file, pc__opened_model *model)
 {
-    return pc__is_checkpoint(file) ? pc__checkpoint_model(file, model) : pc__model_open(file, model);
+    if (pc__is_checkpoint(file))
+        return pc__checkpoint_model(file, model);
+    return is_weights(file) ? pc__model_open_weights(file, model) : pc__model_open(file, model);
 }

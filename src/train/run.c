@@ -77,6 +77,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->class_weights = s->class_weights ? s->class_weights : "none";
     s->fill = s->fill ? s->fill : "nearest";
     s->normalise = s->normalise ? s->normalise : "none";
+    s->freeze = s->freeze ? s->freeze : "none";
     s->out = s->out ? s->out : "run";
     s->epochs = s->epochs ? s->epochs : 25;
     s->batch = s->batch ? s->batch : 32;
@@ -89,6 +90,7 @@ static pc_status settle_settings(pc__run *run, const pc_train_options *given)
     s->channels = s->channels ? s->channels : 3;
     s->lr = s->lr != 0 ? s->lr : 1e-3;
     PC__TRY(check_numbers(s));
+    PC__TRY(pc__run_check_begin(run));
     if (s->nesterov && (strcmp(s->optimizer, "sgd") != 0 || s->momentum == 0))
         return pc__fail(PC_ERR_ARGUMENT, "nesterov is for \"sgd\" with a momentum, not for \"%.40s\" with %g",
                         s->optimizer, s->momentum);
@@ -155,12 +157,13 @@ static pc_status make_network(pc__run *run)
     if (!run->fit.net)
         return pc_error_last()->status;
     PC__TRY(pc_module_to(run->fit.net, run->device, PC_F32));
+    PC__TRY(pc__run_begin(run));
     run->fit.optimizer = make_optimizer(run->fit.net, &run->s);
     PC__TRY(run->fit.optimizer ? set_steps(run) : pc_error_last()->status);
     return run->fit.optimizer ? pc__fit_scaler(&run->fit) : pc_error_last()->status;
 }
 
-/* The network that model.h5 is made of. Its first weights are of no account, and must not cost the run random numbers.
+/* The network that the model's file is made of. Its first weights are of no account, and must not cost the run random numbers.
  */
 static pc_status open_best(pc__run *run)
 {
@@ -254,6 +257,7 @@ static pc_status run_all(pc__run *run)
     PC__TRY(open_best(run));
     PC__TRY(pc__run_open_folder(run)); /* last, so that wrong settings leave no empty folder behind */
     PC__TRY(pc__run_find_start(run));
+    PC__TRY(pc__run_begin_late(run));
     PC__TRY(tell_start(run));
     PC__TRY(run->resumed ? pc__run_look(run) : PC_OK);
     PC__TRY(pc__fit_run(&run->fit));
@@ -281,6 +285,7 @@ static void summarise(const pc__run *run, pc_train_summary *summary)
                                   .test_loss = NAN,
                                   .test_accuracy = NAN,
                                   .kept = *pc__run_kept(run),
+                                  .model = pc__model_name(run->s.arch),
                                   .stopped_early = !run->fit.stopped && run->fit.at.epoch < run->s.epochs,
                                   .seconds = run->seconds};
     if (run->fit.test) {
@@ -312,6 +317,7 @@ static void release(pc__run *run)
     pc__mix_close(&run->fit.mix);
     pc__free(run->counts);
     pc__free(run->network);
+    pc__free(run->begun);
     pc_module_free(run->kept);
     pc_module_free(run->fit.net);
     pc_loader_free(run->fit.train);

@@ -30,6 +30,8 @@ typedef struct pc__run {
     pc_fill_mode fill;
     double mean[PC_PREPARATION_CHANNELS], std[PC_PREPARATION_CHANNELS]; /* of pixels in [0, 1] */
     pc_init_kind init;
+    char head[64];                               /* the name of the network's last layer, for init_from and freeze */
+    char *begun;                                 /* what was taken from init_from, in words; NULL: nothing */
     const char **class_names;                    /* of the training folder */
     char *train_folder, *test_folder;            /* from pc__alloc; test may be NULL */
     bool split;                                  /* the test pictures are a share of the training folder */
@@ -60,6 +62,11 @@ static inline pc__frame pc__run_frame(const pc__run *run)
 
 /* run_normal.c: mean and std as the settings say. PC_ERR_ARGUMENT. */
 pc_status pc__run_normal(pc__run *run);
+/* run_begin.c: how the network begins. Settings that go together; the weights of the file that is named, unless a checkpoint
+ * will have them; what is frozen. And behind pc__run_find_start the weights where there was no checkpoint. */
+pc_status pc__run_check_begin(const pc__run *run);
+pc_status pc__run_begin(pc__run *run);
+pc_status pc__run_begin_late(pc__run *run);
 
 /* run_data.c: find the folders and load the pictures; class_names is set. */
 pc_status pc__run_load_data(pc__run *run);

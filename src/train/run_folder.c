@@ -16,7 +16,7 @@ static pc_status name_files(pc__run *run)
         const char *name;
     } files[] = {{&run->checkpoint, "checkpoint"},
                  {&run->metrics, "metrics.jsonl"},
-                 {&run->model, "model.h5"},
+                 {&run->model, pc__model_name(run->s.arch)},
                  {&run->report, "report.html"}};
     for (int i = 0; i < PC__COUNT(files); i++) {
         pc__text text = {0};
@@ -62,13 +62,27 @@ pc_status pc__run_open_folder(pc__run *run)
     return remove_temporaries(run);
 }
 
+/* The network of an earlier run may be in a file of another kind. */
+static void remove_models(const pc__run *run)
+{
+    static const char *const names[] = {"model.h5", "model.safetensors"};
+    const size_t folder = strlen(run->model) - strlen(pc__model_name(run->s.arch));
+    for (int i = 0; i < PC__COUNT(names); i++) {
+        pc__text path = {0};
+        pc__text_add(&path, "%.*s%s", (int)folder, run->model, names[i]);
+        if (!path.failed)
+            unlink(path.data);
+        pc__text_free(&path);
+    }
+}
+
 /* The empty history shows now, not after hours, whether the folder can be written to. The checkpoint goes first: a
  * folder is never left with the checkpoint of a finished run but without its network. */
 static pc_status begin(pc__run *run)
 {
     PC__TRY(pc__file_write(run->metrics, "", 0));
     unlink(run->checkpoint);
-    unlink(run->model);
+    remove_models(run);
     unlink(run->report);
     return PC_OK;
 }

@@ -1,4 +1,5 @@
 /* run_save.c: a run's checkpoint and its network, and how often they are written. */
+#include "models/models.h"
 #include "train/checkpoint.h"
 #include "train/run.h"
 
@@ -39,13 +40,16 @@ pc__model_file pc__run_model(const pc__run *run)
     preparation.shorter = run->s.shorter;
     memcpy(preparation.mean, run->mean, sizeof run->mean);
     memcpy(preparation.std, run->std, sizeof run->std);
-    return (pc__model_file){.net = run->kept && run->fit.best.result.epoch ? run->kept : run->fit.net,
-                            .optimizer = run->fit.optimizer,
-                            .lr = run->fit.schedule.steps ? run->s.lr : 0,
-                            .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX,
-                            .preparation = preparation,
-                            .class_names = (const char *const *)run->class_names,
-                            .class_count = classes};
+    pc__model_file file = {.net = run->kept && run->fit.best.result.epoch ? run->kept : run->fit.net,
+                           .optimizer = run->fit.optimizer,
+                           .lr = run->fit.schedule.steps ? run->s.lr : 0,
+                           .head = classes == 2 ? PC_KERAS_SIGMOID : PC_KERAS_SOFTMAX,
+                           .preparation = preparation,
+                           .class_names = (const char *const *)run->class_names,
+                           .class_count = classes};
+    if (pc__picture_network_exists(run->s.arch))
+        snprintf(file.arch, sizeof file.arch, "%s", run->s.arch);
+    return file;
 }
 
 static pc_status write_model(pc__run *run)

@@ -1,6 +1,6 @@
 /* run_text.c: a run in words: what is about to happen, and which settings a checkpoint belongs to. */
 #include "data/gather.h"
-#include "train/checkpoint_model.h"
+#include "train/model_about.h"
 #include "train/run.h"
 #include "train/summary.h"
 
@@ -75,6 +75,8 @@ char *pc__run_describe(const pc__run *run)
     pc__text_add(&text, "\nnetwork %s: %s parameters; %s %g, batch %d, %dx%d pixels%s, on %s", s->arch,
                  pc__thousands(pc_module_parameter_elements(run->fit.net)).s, s->optimizer, s->lr, s->batch, s->height,
                  s->width, s->channels == 1 ? " in grey" : "", pc_device_name(run->device, device));
+    if (run->fit.trained)
+        pc__text_add(&text, ", all but %s frozen", run->head);
     if (strcmp(s->schedule, "constant") != 0)
         pc__text_add(&text, ", rate %s", s->schedule);
     if (s->clip > 0)
@@ -95,6 +97,8 @@ char *pc__run_describe(const pc__run *run)
     (void)pc_loader_resident(run->fit.train, where, sizeof where);
     if (run->device.type != PC_CPU)
         pc__text_add(&text, "\n%s", where);
+    if (run->begun)
+        pc__text_add(&text, "\n%s", run->begun);
     pc__run_describe_classes(&text, run);
     if (run->resumed)
         pc__text_add(&text, "\ngoing on after epoch %lld, batch %lld", (long long)run->fit.at.epoch,
@@ -168,6 +172,11 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--precision %s\n", s->precision);
     if (s->no_exif)
         pc__text_add(&text, "--no-exif\n");
+    if (s->init_from)
+        pc__text_add(&text, "--init-from %.100s\n",
+                     strrchr(s->init_from, '/') ? strrchr(s->init_from, '/') + 1 : s->init_from);
+    if (run->fit.trained)
+        pc__text_add(&text, "--freeze backbone\n");
     pc__text_add(&text, "--%sflip\n--device %s\nthe set of pictures %016llx\n", s->flip ? "" : "no-", device,
                  (unsigned long long)pc_loader_fingerprint(run->fit.train));
     if (strcmp(s->fill, "nearest") != 0)
@@ -180,7 +189,7 @@ pc_status pc__run_settings_text(pc__run *run)
         pc__text_add(&text, "--keep last\n");
     run->settings = text.data;
     pc__model_file model = pc__run_model(run);
-    run->about = text.failed ? NULL : pc__checkpoint_about(s->arch, &model);
+    run->about = text.failed ? NULL : pc__model_about(s->arch, &model);
     run->fit.about = run->about;
     return run->about ? PC_OK : PC_ERR_MEMORY;
 }

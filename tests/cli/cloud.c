@@ -133,7 +133,7 @@ static void cost_adds_up(void **state)
     assert_prints("RTX PRO 6000, 1 of 8");
     assert_no_wide_line();
     run(&e, "cloud", "cost", "resnet", data.s);
-    assert_refused(&e, 1, "resnet", "article, two-conv, mlp and lenet");
+    assert_refused(&e, 1, "resnet", "there are article, two-conv, mlp, lenet");
     run(&e, "cloud", "cost", "gone.h5", data.s);
     assert_refused(&e, 1, "gone.h5", "No such file");
     run(&e, "cloud", "cost", "article", joined(root.s, "gone").s);

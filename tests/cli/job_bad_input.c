@@ -73,7 +73,7 @@ static void absurd_values_are_wrong_usage(void **state)
         {"--threads", "99999999", "0 to 1024"},
         {"--seed", "-1", "whole number, 0 or more"},
         {"--seed", "18446744073709551616", "at most"},
-        {"--arch", "resnet50", "article, two-conv, mlp or lenet"},
+        {"--arch", "alexnet", "article, two-conv, mlp, lenet, vgg11"},
         {"--optimizer", "adma", "did you mean adam?"},
         {"--out", "", "empty"},
         {"--device", "", "empty"},
@@ -263,7 +263,7 @@ static void no_models(void **state)
     run(&e, "show", picture.s);
     assert_refused(&e, 1, picture.s, "is not an HDF5 file");
     run(&e, "predict", root.s, picture.s);
-    assert_refused(&e, 1, root.s, "neither model.h5 nor checkpoint");
+    assert_refused(&e, 1, root.s, "neither model.h5 nor model.safetensors");
     run(&e, "eval", picture.s, plain.s);
     assert_refused(&e, 1, picture.s, "is not an HDF5 file");
     test_path weights = joined(PC_TEST_GOLDEN, "keras2_weights.h5");

@@ -60,6 +60,23 @@ static void network_is_counted(void **state)
     pc_module_free(net);
 }
 
+/* What blocks compute, too; a few operations of attention aside, as pc_module_describe counts it. */
+static void blocks_are_counted(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"resnet18", "resnet50", "mobilenet_v2", "vit_tiny"};
+    static const double gflop[] = {3.63, 8.18, 0.602, 2.50};
+    for (int i = 0; i < 4; i++) {
+        pc_cloud_work w;
+        pc_module *net = pc__arch_new(names[i], (pc__frame){224, 224, 3}, 1000, PC_INIT_GLOROT);
+        assert_not_null_ok(net);
+        assert_ok(pc__cloud_count(net, (pc__frame){224, 224, 3}, &w));
+        if (!(fabs(w.infer_flops * 1e-9 - gflop[i]) <= 0.01 * gflop[i]))
+            fail_msg("%s: %g GFLOP, and it is %g", names[i], w.infer_flops * 1e-9, gflop[i]);
+        pc_module_free(net);
+    }
+}
+
 /* What was measured on an H200 (us a step) and what the model makes of it. */
 static void measured_steps_are_met(void **state)
 {
@@ -172,7 +189,7 @@ static void wrong_plans_are_refused(void **state)
     pc_cloud_job job;
     test_path gone = joined(root.s, "gone"), flat = joined(data.s, "train/cat");
     pc_cloud_job_options plan = {.model = "resnet", .folder = data.s, .device = "cpu"};
-    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT, "article, two-conv, mlp and lenet");
+    assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_ARGUMENT, "there are article, two-conv, mlp, lenet");
     plan.model = "model.h5";
     assert_fails(pc_cloud_plan_job(cloud, plan, &job), PC_ERR_FILE, "model.h5");
     plan.model = "article", plan.folder = gone.s;
@@ -316,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(network_is_counted),
+        cmocka_unit_test(blocks_are_counted),
         cmocka_unit_test(measured_steps_are_met),
         cmocka_unit_test(job_is_counted_and_measured),
         cmocka_unit_test(all_pictures_have_their_turn),

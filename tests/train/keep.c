@@ -203,7 +203,7 @@ static void what_paths_mean(void **state)
     (void)state;
     watched w;
     test_path out = joined(root.s, "paths"), checkpoint = joined(out.s, "checkpoint");
-    assert_fails(pc_classifier_open(root.s, "cpu") != NULL, PC_ERR_NOT_FOUND, "neither model.h5 nor checkpoint");
+    assert_fails(pc_classifier_open(root.s, "cpu") != NULL, PC_ERR_NOT_FOUND, "neither model.h5 nor model.safetensors");
     (void)TRAIN(out.s, &w, 2);
     unlink(joined(out.s, "model.h5").s);
     assert_int_equal(measured(out.s).pictures, 14);

@@ -4,7 +4,7 @@
 #include "data/folder.h"
 #include "train/arch.h"
 #include "train/data_folders.h"
-#include "train/model_file.h"
+#include "train/model_path.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ static pc_module *make_network(const pc_cloud_job_options *plan, pc_cloud_job *j
         return pc__arch_new(plan->model, frame_of(job), job->classes == 2 ? 1 : job->classes, PC_INIT_GLOROT);
     }
     pc__opened_model model;
-    if (pc__model_open(plan->model, &model) != PC_OK)
+    if (pc__model_open_any(plan->model, &model) != PC_OK)
         return NULL;
     pc_module *net = model.file.net;
     job->height = model.file.preparation.height;

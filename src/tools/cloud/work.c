@@ -20,6 +20,9 @@ static double flops_of(const pc_module *layer, int64_t out)
         return 2.0 * (double)out * (double)conv->in / conv->spec.groups * conv->kernel[0] * conv->kernel[1];
     if (linear)
         return 2.0 * (double)out * (double)linear->in;
+    const pc_tensor *heads = pc__module_own(layer, "in_proj_weight"); /* of attention: projections, and two products */
+    if (heads)
+        return 2.0 * (double)out * (double)(heads->shape[0] + heads->shape[1] + 2 * out / heads->shape[1]);
     return 0;
 }
 
@@ -43,8 +46,41 @@ static void add_layer(pc_cloud_work *work, const pc_module *layer, int64_t in, i
     work->layers++;
 }
 
+/* Layers inside of a block: what one takes is about what the last one gave. */
+typedef struct inside {
+    pc_cloud_work *work;
+    int64_t last;
+} inside;
+
+static void enter(void *context, const pc_module *module)
+{
+    (void)context, (void)module;
+}
+
+static void leave(void *context, const pc_module *module, pc_tensor *const *out, int out_count)
+{
+    inside *in = context;
+    const int64_t count = out_count ? pc_tensor_count(out[0]) : 0;
+    if (pc_module_child_count(module) && !pc__module_own(module, "in_proj_weight"))
+        return;
+    add_layer(in->work, module, in->last, count);
+    in->last = count;
+}
+
+static pc_status count_block(pc_cloud_work *work, pc_module *block, pc_tensor *x)
+{
+    inside in = {work, pc_tensor_count(x)};
+    const pc__observer observer = {&in, enter, leave};
+    pc__forward_observe(&observer);
+    const pc_tensor *y = pc_forward(block, x);
+    pc__forward_observe(NULL);
+    return y ? PC_OK : pc_error_last()->status;
+}
+
 static pc_status count_step(void *context, pc_module *child, pc_tensor *x, pc_tensor *y)
 {
+    if (pc_module_child_count(child))
+        return count_block(context, child, x);
     add_layer(context, child, pc_tensor_count(x), pc_tensor_count(y));
     return PC_OK;
 }

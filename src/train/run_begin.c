@@ -1,0 +1,95 @@
+/* run_begin.c: how the network of a run begins: with the weights of a file, and with a part of it frozen. */
+#include "train/run.h"
+
+#include <paracord/weights.h>
+
+pc_status pc__run_check_begin(const pc__run *run)
+{
+    const pc_train_options *s = &run->s;
+    if (strcmp(s->freeze, "none") != 0 && strcmp(s->freeze, "backbone") != 0)
+        return pc__fail(PC_ERR_ARGUMENT, "there is no way to freeze \"%.40s\"; there are none, backbone", s->freeze);
+    return strcmp(s->freeze, "backbone") != 0 || s->init_from
+               ? PC_OK
+               : pc__fail(
+                     PC_ERR_ARGUMENT,
+                     "freeze \"backbone\" leaves all but the last layer as it begins: give weights that were trained "
+                     "(init_from, --init-from FILE)");
+}
+
+/* The last layer is the one that has the last parameter. */
+static pc_status find_head(pc__run *run)
+{
+    const int count = pc_module_parameter_list(run->fit.net, NULL, 0);
+    pc_parameter *list = pc__calloc((size_t)count + 1, sizeof *list);
+    if (!list)
+        return PC_ERR_MEMORY;
+    (void)pc_module_parameter_list(run->fit.net, list, count);
+    char *point = count ? strrchr(list[count - 1].name, '.') : NULL;
+    if (point)
+        *point = 0;
+    snprintf(run->head, sizeof run->head, "%.63s", point ? list[count - 1].name : "");
+    pc__free(list);
+    return PC_OK;
+}
+
+/* The outputs of the last layer in the file; -1 where it has no such layer. */
+static int64_t outputs_in(const pc_weights *file, const char *head)
+{
+    char name[80];
+    pc_weights_entry entry;
+    snprintf(name, sizeof name, "%s.weight", head);
+    if (pc_weights_find(file, name, &entry) != PC_OK) {
+        pc_error_clear();
+        return -1;
+    }
+    return entry.shape.ndim ? entry.shape.dim[0] : -1;
+}
+
+static pc_status take(pc__run *run)
+{
+    char leave[80], weight[80];
+    pc__text words = {0};
+    snprintf(leave, sizeof leave, "%s.*", run->head);
+    snprintf(weight, sizeof weight, "%s.weight", run->head);
+    pc_weights *file = pc_weights_open(run->s.init_from);
+    if (!file)
+        return pc_error_last()->status;
+    const int64_t theirs = outputs_in(file, run->head);
+    pc_weights_free(file);
+    const int64_t ours = pc_tensor_size(pc_module_parameter(run->fit.net, weight), 0);
+    const bool fits = theirs == ours;
+    PC__TRY(pc_weights_load(run->fit.net, run->s.init_from, (pc_weights_options){.leave = fits ? NULL : leave}));
+    pc__text_add(&words, "weights from %s", run->s.init_from);
+    if (!fits && theirs >= 0)
+        pc__text_add(&words, ", but for the last layer, %s: it has %lld output%s there and %lld here", run->head,
+                     (long long)theirs, theirs == 1 ? "" : "s", (long long)ours);
+    else if (!fits)
+        pc__text_add(&words, ", but for the last layer, %s, which is not in it", run->head);
+    run->begun = words.data;
+    return words.failed ? PC_ERR_MEMORY : PC_OK;
+}
+
+static pc_status freeze(pc__run *run)
+{
+    char pattern[80];
+    if (strcmp(run->s.freeze, "backbone") != 0)
+        return PC_OK;
+    snprintf(pattern, sizeof pattern, "%s.*", run->head);
+    run->fit.trained = pc_module_child_named(run->fit.net, run->head);
+    PC__TRY(run->fit.trained ? PC_OK : pc_error_last()->status);
+    PC__TRY(pc_module_freeze(run->fit.net, "*"));
+    return pc_module_unfreeze(run->fit.net, pattern);
+}
+
+pc_status pc__run_begin(pc__run *run)
+{
+    PC__TRY(find_head(run));
+    if (run->s.init_from && !run->s.resume)
+        PC__TRY(take(run));
+    return freeze(run);
+}
+
+pc_status pc__run_begin_late(pc__run *run)
+{
+    return run->s.init_from && run->s.resume && !run->resumed ? take(run) : PC_OK;
+}
