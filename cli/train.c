@@ -197,8 +197,9 @@ static const cli_option options[] = {
     {"init", 0, CLI_CHOICE, AT(init), "glorot", "NAME",
      .help = "How the weights begin; from vgg11 on networks begin as torchvision's do", .choices = inits},
     {"init-from", 0, CLI_PATH, AT(init_from), NULL, "FILE",
-     .help = "Begin with the weights of FILE (.safetensors), which has torchvision's names; the last layer is left out "
-             "where the number of classes is another one"},
+     .help =
+         "Begin with the weights of FILE (.safetensors, .pth), which has torchvision's names; the last layer is left "
+         "out where the number of classes is another one"},
     {"freeze", 0, CLI_CHOICE, AT(freeze), "none", "WHAT", .help = "What is not trained", .choices = freezes},
 
     {"epochs", 'e', CLI_INT, AT(epochs), "25", "N", .help = "How often to go through all pictures", .group = "Training",
@@ -294,7 +295,7 @@ static const cli_example examples[] = {
     {"paracord train pets --shear 0 --zoom 0 --no-flip", "Without changing the pictures at random"},
     {"paracord train pets --shear 0 --zoom 0 --crop 0.08 --normalise imagenet --mixup 0.2 --label-smoothing 0.1",
      "In the manner of torchvision's recipes"},
-    {"paracord train pets --arch resnet18 --size 224 --init-from resnet18.safetensors --freeze backbone",
+    {"paracord train pets --arch resnet18 --size 224 --init-from resnet18.pth --freeze backbone",
      "Teach a network that knows a thousand things these ones"},
     {"paracord train pets --resume", "Go on after Ctrl-C or a power cut"},
     {0},

@@ -30,7 +30,7 @@ typedef struct pc_train_options {
     const char *resize;    /* "nearest", "area" */
     const char *device;    /* "auto", "cpu", ... */
     const char *precision; /* "float32", "bf16", "f16": of products while training; the model is float32 (amp.h) */
-    /* A safetensors file whose weights the network begins with, by name (weights.h), such as torchvision's; NULL: none. Its
+    /* A safetensors file, or one of torch.save, whose weights the network begins with, by name (weights.h), such as torchvision's; NULL: none. Its
      * last layer begins as without where the file's has another number of outputs. */
     const char *init_from;
     /* "none"; or "backbone", with init_from: all but the last layer stays as it begins, and is in evaluation mode, where

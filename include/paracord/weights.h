@@ -1,4 +1,5 @@
-/* weights.h: safetensors files: named tensors, as Hugging Face and most who publish weights keep them.
+/* weights.h: safetensors files: named tensors, as Hugging Face and most who publish weights keep them. State dicts of
+ * torch.save (.pth, .pt) are read, too, by what is in the file, and nothing in them is run.
  *
  *     if (pc_weights_save(net, "net.safetensors") != PC_OK)
  *         return pc_report(stderr);

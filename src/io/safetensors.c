@@ -1,6 +1,7 @@
 /* safetensors.c: files of named tensors: opened, asked, read one tensor at a time. */
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "io/torch_file.h"
 #include "tensor/read.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #define HEADER_MAX (100 << 20) /* of the format */
 
 /* All n bytes at `from`, wherever the file's position is. */
-static pc_status read_at(const pc_weights *w, int64_t from, void *to, size_t n)
+pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n)
 {
     for (char *at = to; n;) {
         const ssize_t got = pread(w->fd, at, n, from);
@@ -26,16 +27,18 @@ static pc_status read_at(const pc_weights *w, int64_t from, void *to, size_t n)
 
 static pc_status no_file(const pc_weights *w)
 {
-    return pc__fail(PC_ERR_FORMAT, "%s is not a safetensors file", w->path);
+    return pc__fail(PC_ERR_FORMAT, "%s is not a safetensors file, nor one of torch.save", w->path);
 }
 
 static pc_status read_header(pc_weights *w, int64_t size)
 {
     uint8_t front[64] = {0};
     uint64_t n = 0;
-    PC__TRY(read_at(w, 0, front, (size_t)PC__MIN(size, (int64_t)sizeof front)));
+    PC__TRY(pc__weights_bytes(w, 0, front, (size_t)PC__MIN(size, (int64_t)sizeof front)));
     if (pc__is_lfs_pointer(front, sizeof front))
         return pc__fail_lfs(w->path);
+    if (pc__is_torch_file(front))
+        return pc__torch_file_index(w, size);
     for (int i = 7; i >= 0; i--)
         n = n << 8 | front[i];
     if (front[8] != '{' || n < 2 || n > HEADER_MAX)
@@ -46,7 +49,7 @@ static pc_status read_header(pc_weights *w, int64_t size)
     if (!header)
         return PC_ERR_MEMORY;
     w->start = 8 + (int64_t)n;
-    pc_status status = read_at(w, 8, header, (size_t)n);
+    pc_status status = pc__weights_bytes(w, 8, header, (size_t)n);
     if (status == PC_OK)
         status = pc__weights_header(w, header, (size_t)n, size - w->start);
     pc__free(header);
@@ -177,7 +180,7 @@ static pc_tensor *read_tensor(const pc_weights *w, const pc__weight *t)
     uint8_t *data = out ? pc__data(out) : NULL;
     if (!out || !t->count)
         return out;
-    if (read_at(w, w->start + t->begin, data, (size_t)(t->end - t->begin)) != PC_OK)
+    if (pc__weights_bytes(w, w->start + t->begin, data, (size_t)(t->end - t->begin)) != PC_OK)
         return pc__tensor_discard(out);
     if (t->type->how == 'w')
         widen(t, data, (int)pc_dtype_size(t->type->dtype));

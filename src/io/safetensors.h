@@ -66,6 +66,12 @@ struct pc_weights {
  * what was read by then is there. */
 pc_status pc__weights_header(pc_weights *weights, const char *bytes, size_t n, int64_t left);
 
+/* Put the list into the order of its names, which must differ: PC_ERR_FORMAT. */
+pc_status pc__weights_sort(const pc_weights *weights);
+
+/* All n bytes of the file at `from`. */
+pc_status pc__weights_bytes(const pc_weights *w, int64_t from, void *to, size_t n);
+
 /* The tensor of that name; NULL without an error. */
 const pc__weight *pc__weights_find(const pc_weights *weights, const char *name);
 

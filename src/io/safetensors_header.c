@@ -169,7 +169,7 @@ static pc_status check_places(const pc_weights *w, int64_t left)
     return PC_OK;
 }
 
-static pc_status check_names(const pc_weights *w)
+pc_status pc__weights_sort(const pc_weights *w)
 {
     sort(w, by_name);
     for (int i = 1; i < w->count; i++)
@@ -195,7 +195,7 @@ pc_status pc__weights_header(pc_weights *w, const char *bytes, size_t n, int64_t
     pc__text_free(&text);
     if (status == PC_OK)
         status = check_places(w, left);
-    return status == PC_OK ? check_names(w) : status;
+    return status == PC_OK ? pc__weights_sort(w) : status;
 }
 
 const pc__weight *pc__weights_find(const pc_weights *w, const char *name)

@@ -94,7 +94,7 @@ static pc_module *layer(int width, int heads)
 static pc_module *layers(int count, int width, int heads)
 {
     pc_named_module list[LAYERS_MAX];
-    char names[LAYERS_MAX][24];
+    char names[LAYERS_MAX][32];
     for (int i = 0; i < count; i++) {
         snprintf(names[i], sizeof names[i], "encoder_layer_%d", i);
         list[i] = (pc_named_module){names[i], layer(width, heads)};

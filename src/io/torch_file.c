@@ -1,0 +1,102 @@
+/* torch_file.c: files of torch.save. What was before archives is five pickles, of which the fourth is what was saved and the
+ * fifth the keys of the storages, and these one after the other, each behind the number of its elements. */
+#include "io/torch_file.h"
+
+#include "io/pickle.h"
+
+enum { PICKLES = 5, STATE = 3, KEYS = 4, FRONT_MAX = 1 << 26, KEYS_MAX = 1 << 14 };
+
+static const uint8_t archive[] = {'P', 'K', 3, 4},
+                     older[] = {0x80, 2, 0x8a, 10, 'l', 0xfc, 0x9c, 'F', 0xf9, ' ', 'j', 0xa8, 'P', 0x19};
+
+bool pc__is_torch_file(const uint8_t *front)
+{
+    return memcmp(front, archive, sizeof archive) == 0 || memcmp(front, older, sizeof older) == 0;
+}
+
+static pc_status index_archive(pc_weights *w, int64_t size, pc__torch_storages *storages)
+{
+    uint8_t *bytes = NULL;
+    size_t n = 0, used;
+    pc__pickle pickle = {0};
+    pc_status status = pc__torch_archive(w, size, &bytes, &n, storages);
+    if (status == PC_OK)
+        status = pc__pickle_read(w->path, bytes, n, pc__torch_names, &pickle, &used);
+    if (status == PC_OK)
+        status = pc__torch_state(w, &pickle, storages);
+    pc__pickle_close(&pickle);
+    pc__free(bytes);
+    return status;
+}
+
+/* Bytes of an element of the storage of that key; 0: no tensor has it. */
+static int bytes_of(const pc__pickle *state, const char *wanted)
+{
+    const pc__weight_type *type;
+    char key[32];
+    int64_t count;
+    for (int i = 0; i < state->value_count; i++)
+        if (pc__torch_storage_of(state, &state->values[i], &type, key, &count) && strcmp(key, wanted) == 0)
+            return type->bytes;
+    return 0;
+}
+
+static pc_status take_storage(const pc_weights *w, const pc__pickle *state, const pc__pickled *key, int64_t size,
+                              int64_t *at, pc__torch_storages *storages)
+{
+    int64_t count = 0;
+    pc__torch_storage own = {.begin = *at + 8};
+    if (key->kind != PC__PICKLED_TEXT || key->length >= sizeof own.key || size - *at < 8)
+        return pc__fail(PC_ERR_FORMAT, "%s is damaged or truncated: its storages are not all in it", w->path);
+    memcpy(own.key, key->text, key->length);
+    PC__TRY(pc__weights_bytes(w, *at, &count, sizeof count));
+    const int each = bytes_of(state, own.key);
+    if (!each || count < 0 || count > (size - own.begin) / each)
+        return pc__fail(PC_ERR_FORMAT, "%s is damaged or truncated: its storages are not all in it", w->path);
+    own.bytes = count * each;
+    *at = own.begin + own.bytes;
+    PC__TRY(pc__grow((void **)&storages->list, &storages->room, storages->count, sizeof *storages->list));
+    storages->list[storages->count++] = own;
+    return PC_OK;
+}
+
+static pc_status take_storages(const pc_weights *w, const pc__pickle *state, const pc__pickle *keys, int64_t size,
+                               int64_t at, pc__torch_storages *storages)
+{
+    const pc__pickled *list = &keys->values[keys->root];
+    if (list->kind != PC__PICKLED_LIST || list->count > KEYS_MAX)
+        return pc__fail(PC_ERR_FORMAT, "%s is damaged: it does not list its storages", w->path);
+    for (int i = list->first; i >= 0; i = keys->items[i].next)
+        PC__TRY(take_storage(w, state, &keys->values[keys->items[i].value], size, &at, storages));
+    return PC_OK;
+}
+
+static pc_status index_older(pc_weights *w, int64_t size, pc__torch_storages *storages)
+{
+    const size_t n = (size_t)PC__MIN(size, (int64_t)FRONT_MAX);
+    uint8_t *bytes = pc__alloc(n);
+    pc__pickle pickles[PICKLES] = {{0}};
+    pc_status status = bytes ? pc__weights_bytes(w, 0, bytes, n) : PC_ERR_MEMORY;
+    size_t at = 0, used = 0;
+    for (int i = 0; i < PICKLES && status == PC_OK; i++, at += used)
+        status = pc__pickle_read(w->path, bytes + at, n - at, pc__torch_names, &pickles[i], &used);
+    if (status == PC_OK)
+        status = take_storages(w, &pickles[STATE], &pickles[KEYS], size, (int64_t)at, storages);
+    if (status == PC_OK)
+        status = pc__torch_state(w, &pickles[STATE], storages);
+    for (int i = 0; i < PICKLES; i++)
+        pc__pickle_close(&pickles[i]);
+    pc__free(bytes);
+    return status;
+}
+
+pc_status pc__torch_file_index(pc_weights *w, int64_t size)
+{
+    uint8_t front[PC__TORCH_FRONT] = {0};
+    pc__torch_storages storages = {0};
+    PC__TRY(pc__weights_bytes(w, 0, front, (size_t)PC__MIN(size, (int64_t)sizeof front)));
+    const bool is_archive = memcmp(front, archive, sizeof archive) == 0;
+    pc_status status = is_archive ? index_archive(w, size, &storages) : index_older(w, size, &storages);
+    pc__free(storages.list);
+    return status == PC_OK ? pc__weights_sort(w) : status;
+}

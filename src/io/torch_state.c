@@ -1,0 +1,185 @@
+/* torch_state.c: the tensors of a state dict, of the values that a pickle has. */
+#include "io/pickle.h"
+#include "io/torch_file.h"
+
+#include <stdlib.h>
+
+#define REBUILD "torch._utils\n_rebuild_tensor_v2"
+#define PARAMETER "torch._utils\n_rebuild_parameter"
+
+static const struct {
+    const char *storage, *type;
+} types[] = {{"torch\nFloatStorage", "F32"},     {"torch\nDoubleStorage", "F64"}, {"torch\nHalfStorage", "F16"},
+             {"torch\nBFloat16Storage", "BF16"}, {"torch\nLongStorage", "I64"},   {"torch\nIntStorage", "I32"},
+             {"torch\nShortStorage", "I16"},     {"torch\nCharStorage", "I8"},    {"torch\nByteStorage", "U8"},
+             {"torch\nBoolStorage", "BOOL"}};
+
+const char *const pc__torch_names[] = {"collections\nOrderedDict",
+                                       REBUILD,
+                                       PARAMETER,
+                                       "torch\nFloatStorage",
+                                       "torch\nDoubleStorage",
+                                       "torch\nHalfStorage",
+                                       "torch\nBFloat16Storage",
+                                       "torch\nLongStorage",
+                                       "torch\nIntStorage",
+                                       "torch\nShortStorage",
+                                       "torch\nCharStorage",
+                                       "torch\nByteStorage",
+                                       "torch\nBoolStorage",
+                                       NULL};
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const pc__torch_storage *)a)->key, ((const pc__torch_storage *)b)->key);
+}
+
+void pc__torch_sort(pc__torch_storages *s)
+{
+    if (s->count)
+        qsort(s->list, (size_t)s->count, sizeof *s->list, by_key);
+}
+
+const pc__torch_storage *pc__torch_find(const pc__torch_storages *s, const char *key)
+{
+    pc__torch_storage wanted = {.begin = 0};
+    snprintf(wanted.key, sizeof wanted.key, "%s", key);
+    return s->count ? bsearch(&wanted, s->list, (size_t)s->count, sizeof wanted, by_key) : NULL;
+}
+
+/* ("storage", type, key, device, count) */
+bool pc__torch_storage_of(const pc__pickle *p, const pc__pickled *kept, const pc__weight_type **type, char key[32],
+                          int64_t *count)
+{
+    const pc__pickled *tuple = kept && kept->kind == PC__PICKLED_KEPT ? &p->values[kept->whole] : NULL;
+    const pc__pickled *name = tuple ? pc__pickle_at(p, tuple, 1) : NULL,
+                      *text = tuple ? pc__pickle_at(p, tuple, 2) : NULL, *n = tuple ? pc__pickle_at(p, tuple, 4) : NULL;
+    if (!text || text->kind != PC__PICKLED_TEXT || text->length >= 32 || !n || n->kind != PC__PICKLED_WHOLE ||
+        n->whole < 0 || n->whole > INT64_MAX / 16 ||
+        !pc__pickled_is(pc__pickle_at(p, tuple, 0), PC__PICKLED_TEXT, "storage"))
+        return false;
+    memcpy(key, text->text, text->length);
+    key[text->length] = 0;
+    *count = n->whole;
+    for (int i = 0; i < PC__COUNT(types); i++)
+        if (pc__pickled_is(name, PC__PICKLED_NAME, types[i].storage)) {
+            *type = pc__weight_type_named(types[i].type);
+            return true;
+        }
+    return false;
+}
+
+static bool is_call(const pc__pickle *p, const pc__pickled *v, const char *name)
+{
+    return v && v->kind == PC__PICKLED_CALL && pc__pickled_is(&p->values[v->whole], PC__PICKLED_NAME, name);
+}
+
+/* The call that makes a tensor, also of a parameter; NULL for all else. */
+static const pc__pickled *tensor_of(const pc__pickle *p, const pc__pickled *v)
+{
+    if (is_call(p, v, PARAMETER))
+        v = pc__pickle_at(p, v, 0);
+    return is_call(p, v, REBUILD) ? v : NULL;
+}
+
+static bool same_name(const pc__pickled *v, const pc__weight *t)
+{
+    return v->length == strlen(t->name) && memcmp(v->text, t->name, v->length) == 0;
+}
+
+/* Sizes, and strides as of C order, of which those of one element do not count. */
+static bool take_shape(const pc__pickle *p, const pc__pickled *sizes, const pc__pickled *strides, pc__weight *t,
+                       bool *dense)
+{
+    t->count = 1, t->ndim = sizes->count;
+    *dense = true;
+    for (int i = sizes->count - 1; i >= 0; i--) {
+        const pc__pickled *size = pc__pickle_at(p, sizes, i), *stride = pc__pickle_at(p, strides, i);
+        if (!size || !stride || size->kind != PC__PICKLED_WHOLE || stride->kind != PC__PICKLED_WHOLE ||
+            size->whole < 0 || (size->whole && t->count > INT64_MAX / 16 / size->whole))
+            return false;
+        *dense = *dense && (size->whole == 1 || stride->whole == t->count);
+        t->count *= size->whole;
+        if (i < PC_MAX_DIMS)
+            t->shape[i] = size->whole;
+    }
+    return true;
+}
+
+/* (storage, offset, sizes, strides, ...) */
+static pc_status take_tensor(pc_weights *w, const pc__pickle *p, const pc__pickled *call, pc__weight *t,
+                             const pc__torch_storages *storages)
+{
+    const pc__pickled *kept = pc__pickle_at(p, call, 0), *offset = pc__pickle_at(p, call, 1),
+                      *sizes = pc__pickle_at(p, call, 2), *strides = pc__pickle_at(p, call, 3);
+    char key[32];
+    int64_t count;
+    bool dense;
+    if (!offset || offset->kind != PC__PICKLED_WHOLE || offset->whole < 0 || !sizes ||
+        sizes->kind != PC__PICKLED_LIST || !strides || strides->kind != PC__PICKLED_LIST ||
+        strides->count != sizes->count || sizes->count > 64 || !pc__torch_storage_of(p, kept, &t->type, key, &count) ||
+        !take_shape(p, sizes, strides, t, &dense))
+        return pc__fail(PC_ERR_FORMAT, "%s: its pickle does not say what the tensor \"%.80s\" is", w->path, t->name);
+    if (!dense && t->count)
+        return pc__fail(PC_ERR_UNSUPPORTED,
+                        "%s: the tensor \"%.80s\" does not lie in C order; in Python .contiguous() brings it there",
+                        w->path, t->name);
+    const pc__torch_storage *place = pc__torch_find(storages, key);
+    if (!place || offset->whole > count - t->count || count > place->bytes / t->type->bytes)
+        return pc__fail(PC_ERR_FORMAT, "%s: the numbers of the tensor \"%.80s\" are not all in it", w->path, t->name);
+    t->begin = place->begin + offset->whole * t->type->bytes;
+    t->end = t->begin + t->count * t->type->bytes;
+    return PC_OK;
+}
+
+static pc_status add(pc_weights *w, const pc__pickle *p, const pc__pickled *name, const pc__pickled *call,
+                     const pc__torch_storages *storages)
+{
+    PC__TRY(pc__grow((void **)&w->list, &w->room, w->count, sizeof *w->list));
+    pc__weight *t = &w->list[w->count++];
+    *t = (pc__weight){.name = pc__alloc(name->length + 1)};
+    if (!t->name)
+        return PC_ERR_MEMORY;
+    memcpy(t->name, name->text, name->length);
+    t->name[name->length] = 0;
+    if (!same_name(name, t))
+        return pc__fail(PC_ERR_FORMAT, "%s: a tensor's name has a zero byte in it", w->path);
+    return take_tensor(w, p, call, t, storages);
+}
+
+static pc_status add_all(pc_weights *w, const pc__pickle *p, const pc__pickled *dict,
+                         const pc__torch_storages *storages)
+{
+    for (int i = dict->first; i >= 0; i = p->items[p->items[i].next].next) {
+        const pc__pickled *name = &p->values[p->items[i].value];
+        const pc__pickled *call = tensor_of(p, &p->values[p->items[p->items[i].next].value]);
+        if (call && name->kind == PC__PICKLED_TEXT)
+            PC__TRY(add(w, p, name, call, storages));
+    }
+    return PC_OK;
+}
+
+/* A training's checkpoint has the state dict under one of these. */
+static const pc__pickled *inner(const pc__pickle *p, const pc__pickled *dict)
+{
+    static const char *const names[] = {"state_dict", "model", "model_state_dict", "model_state"};
+    for (int i = dict->first; i >= 0; i = p->items[p->items[i].next].next)
+        for (int k = 0; k < PC__COUNT(names); k++)
+            if (pc__pickled_is(&p->values[p->items[i].value], PC__PICKLED_TEXT, names[k]) &&
+                p->values[p->items[p->items[i].next].value].kind == PC__PICKLED_DICT)
+                return &p->values[p->items[p->items[i].next].value];
+    return NULL;
+}
+
+pc_status pc__torch_state(pc_weights *w, const pc__pickle *p, pc__torch_storages *storages)
+{
+    const pc__pickled *dict = &p->values[p->root];
+    if (dict->kind == PC__PICKLED_DICT && inner(p, dict))
+        dict = inner(p, dict);
+    pc__torch_sort(storages);
+    if (dict->kind == PC__PICKLED_DICT)
+        PC__TRY(add_all(w, p, dict, storages));
+    return w->count ? PC_OK
+                    : pc__fail(PC_ERR_FORMAT,
+                               "%s has no tensors by name; torch.save(network.state_dict(), ...) writes such", w->path);
+}

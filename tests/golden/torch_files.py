@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Makes the files of torch/: what torch.save writes, for tests/io/torch_file.c.
+
+    python3 torch_files.py
+
+new.pth and old.pth have the same state dict in today's form and in that of before PyTorch 1.6: numbers that follow from their
+places, in each dtype; tensors that share a storage; a parameter; an empty one, and one without dimensions. The others are
+refused: a tensor that does not lie in C order, a whole network, and a pickle that would have Python run a command.
+"""
+import collections
+import io
+import os
+import pathlib
+import pickle
+import zipfile
+
+import torch
+
+folder = pathlib.Path(__file__).parent / "torch"
+folder.mkdir(exist_ok=True)
+
+
+def numbers(shape, dtype):
+    count = 1
+    for n in shape:
+        count *= n
+    return (torch.arange(count) % 7 - 2 * (dtype not in (torch.uint8, torch.bool))).reshape(shape).to(dtype)
+
+
+def state():
+    made = collections.OrderedDict()
+    for name in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"):
+        made["of." + name] = numbers((2, 3), getattr(torch, name))
+    rows = numbers((4, 5), torch.float32)
+    made["rows.all"], made["rows.last"], made["rows.again"] = rows, rows[2:], rows
+    made["parameter"] = torch.nn.Parameter(numbers((3,), torch.float32))
+    made["empty"] = torch.empty(0, 4)
+    made["scalar"] = torch.tensor(5)
+    return made
+
+
+torch.save(state(), folder / "new.pth")
+torch.save(state(), folder / "old.pth", _use_new_zipfile_serialization=False)
+torch.save({"epoch": 3, "rate": 0.5, "steps": 1 << 40, "name": "run", "none": None, "model": state(), "list": [1, "a", True]},
+           folder / "training.pth")
+torch.save({"turned": numbers((4, 5), torch.float32).t()}, folder / "turned.pth")
+torch.save(torch.nn.Linear(2, 2), folder / "network.pth")
+
+
+class Harm:
+    def __reduce__(self):
+        return os.system, ("echo harm > /tmp/paracord-harm",)
+
+
+data = io.BytesIO()
+pickle.Pickler(data, 2).dump({"weight": Harm()})
+with zipfile.ZipFile(folder / "harm.pth", "w") as archive:
+    archive.writestr("harm/data.pkl", data.getvalue())
+with zipfile.ZipFile(folder / "packed.pth", "w", zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr("packed/data.pkl", data.getvalue())

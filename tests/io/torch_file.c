@@ -1,0 +1,210 @@
+/* Files of torch.save (golden/torch_files.py makes them): what they hold, what is refused, and damaged ones. */
+#include "device.h"
+
+#include "io/file.h"
+
+#include <math.h>
+#include <paracord/weights.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char path[64];
+
+static const char *golden(const char *name)
+{
+    static char file[512];
+    snprintf(file, sizeof file, "%s/torch/%s", PC_TEST_GOLDEN, name);
+    return file;
+}
+
+/* Tensor `name` is the numbers i % 7 - less, from number `from` on. */
+static void check(const pc_weights *file, const char *name, pc_dtype dtype, pc_shape shape, int from, int less)
+{
+    PC_SCOPE {
+        pc_tensor *t = pc_weights_read(file, name, test_device());
+        assert_not_null_ok(t);
+        assert_int_equal(pc_tensor_dtype(t), dtype);
+        const pc_shape got = pc_tensor_shape(t);
+        assert_int_equal(got.ndim, shape.ndim);
+        for (int i = 0; i < shape.ndim; i++)
+            assert_int_equal(got.dim[i], shape.dim[i]);
+        double values[32];
+        assert_ok(pc_read(pc_cast(t, PC_F64), values, (size_t)pc_tensor_count(t) * sizeof *values));
+        for (int i = 0; i < pc_tensor_count(t); i++) {
+            const double want = (from + i) % 7 - less;
+            assert_true(values[i] == (dtype == PC_BOOL ? want != 0 : want));
+        }
+    }
+}
+
+static void check_state(const char *name)
+{
+    static const struct {
+        const char *name;
+        pc_dtype dtype;
+        int less;
+    } types[] = {{"of.float32", PC_F32, 2},   {"of.float64", PC_F64, 2}, {"of.float16", PC_F16, 2},
+                 {"of.bfloat16", PC_BF16, 2}, {"of.int64", PC_I64, 2},   {"of.int32", PC_I32, 2},
+                 {"of.int16", PC_I32, 2},     {"of.int8", PC_I32, 2},    {"of.uint8", PC_U8, 0},
+                 {"of.bool", PC_BOOL, 0}};
+    pc_weights *file = pc_weights_open(golden(name));
+    assert_not_null_ok(file);
+    assert_int_equal(pc_weights_count(file), 16);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        check(file, types[i].name, types[i].dtype, PC_SHAPE(2, 3), 0, types[i].less);
+    check(file, "rows.all", PC_F32, PC_SHAPE(4, 5), 0, 2);
+    check(file, "rows.again", PC_F32, PC_SHAPE(4, 5), 0, 2);
+    check(file, "rows.last", PC_F32, PC_SHAPE(2, 5), 10, 2);
+    check(file, "parameter", PC_F32, PC_SHAPE(3), 0, 2);
+    check(file, "empty", PC_F32, PC_SHAPE(0, 4), 0, 0);
+    PC_SCOPE {
+        assert_true(pc_item(pc_weights_read(file, "scalar", PC_DEVICE_CPU)) == 5);
+    }
+    pc_weights_free(file);
+}
+
+static void state_dicts_are_read(void **state)
+{
+    (void)state;
+    check_state("new.pth");
+    check_state("old.pth");
+    check_state("training.pth");
+    assert_no_leak();
+}
+
+static void what_is_no_weights_is_refused(void **state)
+{
+    (void)state;
+    assert_fails(pc_weights_open(golden("turned.pth")), PC_ERR_UNSUPPORTED, "does not lie in C order");
+    assert_fails(pc_weights_open(golden("network.pth")), PC_ERR_UNSUPPORTED, "torch.nn.modules.linear.Linear");
+    assert_fails(pc_weights_open(golden("harm.pth")), PC_ERR_UNSUPPORTED, "posix.system");
+    assert_fails(pc_weights_open(golden("packed.pth")), PC_ERR_UNSUPPORTED, "is packed");
+    assert_int_not_equal(access("/tmp/paracord-harm", F_OK), 0);
+    assert_no_leak();
+}
+
+static void write_bytes(const void *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    fclose(file);
+}
+
+/* Read all that there is, if it opens. */
+static bool opens(void)
+{
+    pc_weights *file = pc_weights_open(path);
+    for (int i = 0; file && i < pc_weights_count(file); i++)
+        PC_SCOPE {
+            pc_weights_entry entry;
+            assert_ok(pc_weights_query(file, i, &entry));
+            assert_not_null_ok(pc_weights_read(file, entry.name, PC_DEVICE_CPU));
+        }
+    const bool fine = file != NULL;
+    pc_weights_free(file);
+    pc_error_clear();
+    return fine;
+}
+
+/* Cut anywhere, or with any byte changed, a file is an error or is read; some changes nobody sees. */
+static void damaged(const char *name)
+{
+    uint8_t *bytes;
+    size_t n;
+    assert_ok(pc__file_read(golden(name), &bytes, &n));
+    for (size_t i = 0; i < n; i += 1 + n / 400) {
+        write_bytes(bytes, i);
+        assert_false(opens());
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t was = bytes[i], others[] = {(uint8_t)(was ^ 1), (uint8_t)~was};
+        for (int k = 0; k < 2; k++) {
+            bytes[i] = others[k];
+            write_bytes(bytes, n);
+            (void)opens();
+        }
+        bytes[i] = was;
+    }
+    pc__free(bytes);
+}
+
+static void damaged_files_are_errors(void **state)
+{
+    (void)state;
+    damaged("new.pth");
+    damaged("old.pth");
+    assert_no_leak();
+}
+
+static void pickles_that_make_no_sense(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *words;
+    } wrong[] = {
+#define PICKLE(text, words) {text, sizeof text - 1, words}
+        PICKLE("u.", "makes no sense"),
+        PICKLE("(u.", "makes no sense"),
+        PICKLE("}(K\1u.", "makes no sense"),
+        PICKLE("R.", "makes no sense"),
+        PICKLE("}R.", "makes no sense"),
+        PICKLE("K\1K\1R.", "makes no sense"),
+        PICKLE("h\7.", "makes no sense"),
+        PICKLE("(q\0.", "makes no sense"),
+        PICKLE("X\377\377\377\377.", "makes no sense"),
+        PICKLE("\x87.", "makes no sense"),
+        PICKLE("(.", "makes no sense"),
+        PICKLE("a.", "makes no sense"),
+        PICKLE("b.", "makes no sense"),
+        PICKLE("K\1.", "no tensors by name"),
+        PICKLE("}.", "no tensors by name"),
+        PICKLE("cos\nsystem\n.", "os.system"),
+        PICKLE("i.", "opcode 0x69"),
+        PICKLE("\x81.", "opcode 0x81"),
+        PICKLE("ctorch\nFloatStorage", "makes no sense"),
+        PICKLE("}X\1\0\0\0actorch._utils\n_rebuild_tensor_v2\n)Rs.", "does not say what the tensor \"a\" is"),
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint8_t file[256];
+        static const uint8_t front[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.K\1.K\1.";
+        memcpy(file, front, sizeof front - 1);
+        memcpy(file + sizeof front - 1, wrong[i].bytes, wrong[i].n);
+        memcpy(file + sizeof front - 1 + wrong[i].n, "].", 2);
+        write_bytes(file, sizeof front + 1 + wrong[i].n);
+        pc_weights *opened = pc_weights_open(path);
+        if (opened || !strstr(pc_error_last()->message, wrong[i].words))
+            fail_msg("pickle %zu: %s", i, opened ? "opened" : pc_error_last()->message);
+        pc_error_clear();
+    }
+    assert_no_leak();
+}
+
+static int make_path(void **state)
+{
+    (void)state;
+    const bool in_memory = access("/dev/shm", W_OK) == 0; /* thousands of files */
+    snprintf(path, sizeof path, "%s/paracord-torch-XXXXXX", in_memory ? "/dev/shm" : "/tmp");
+    const int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int drop_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(state_dicts_are_read),
+        cmocka_unit_test(what_is_no_weights_is_refused),
+        cmocka_unit_test(pickles_that_make_no_sense),
+        cmocka_unit_test(damaged_files_are_errors),
+    };
+    return cmocka_run_group_tests_name("io.torch_file", tests, make_path, drop_path);
+}
