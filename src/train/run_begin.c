@@ -1,4 +1,5 @@
 /* run_begin.c: how the network of a run begins: with the weights of a file, and with a part of it frozen. */
+#include "nn/module.h"
 #include "train/run.h"
 
 #include <paracord/weights.h>
@@ -81,12 +82,29 @@ static pc_status freeze(pc__run *run)
     return pc_module_unfreeze(run->fit.net, pattern);
 }
 
+/* Of pictures of up to 32 pixels blocks come to one number a channel, and norms cannot go by that of one picture. */
+static pc_status check_last_batch(const pc__run *run)
+{
+    enum { ONE_PLACE = 32 };
+    const pc_train_options *s = &run->s;
+    const bool by_batch = pc__module_buffer_count(run->fit.net) > 0 && !run->fit.trained;
+    const int64_t pictures = pc_loader_count(run->fit.train);
+    if (!by_batch || s->height > ONE_PLACE || s->width > ONE_PLACE || pictures % s->batch != (s->batch > 1))
+        return PC_OK;
+    return pc__fail(
+        PC_ERR_SHAPE,
+        "the last batch of %lld pictures by %d is one picture, which the norms of %s cannot go by at %d x %d "
+        "pixels: choose another --batch, or a --size above %d",
+        (long long)pictures, s->batch, s->arch, s->height, s->width, ONE_PLACE);
+}
+
 pc_status pc__run_begin(pc__run *run)
 {
     PC__TRY(find_head(run));
     if (run->s.init_from && !run->s.resume)
         PC__TRY(take(run));
-    return freeze(run);
+    PC__TRY(freeze(run));
+    return check_last_batch(run);
 }
 
 pc_status pc__run_begin_late(pc__run *run)

@@ -42,7 +42,7 @@ static pc_status train(const char *out, const char *arch, pc_train_options more,
     const pc_train_callbacks callbacks = {.context = l, .started = started, .stop = stop};
     pc_train_summary summary;
     more.data = data.s, more.out = to.s, more.arch = arch, more.device = test_device_name();
-    more.size = SIZE, more.batch = 4, more.val_split = 0.3, more.lr = 1e-3;
+    more.size = SIZE, more.batch = more.batch ? more.batch : 4, more.val_split = 0.3, more.lr = 1e-3;
     more.epochs = more.epochs ? more.epochs : 1;
     more.callbacks = &callbacks;
     const pc_status status = pc_train_folder(more, &summary);
@@ -233,6 +233,8 @@ static void what_cannot_begin_is_told(void **state)
     assert_fails(train("no", "alexnet", (pc_train_options){0}, &l), PC_ERR_ARGUMENT, "mobilenet_v2");
     assert_fails(train("no", "vit_tiny", (pc_train_options){.height = 30, .width = 32}, &l), PC_ERR_SHAPE,
                  "multiples of 16");
+    assert_fails(train("no", "mobilenet_v2", (pc_train_options){.batch = 14}, &l), PC_ERR_SHAPE,
+                 "the last batch of 15 pictures by 14 is one picture");
     assert_false(is_there("no", "metrics.jsonl"));
 }
 
